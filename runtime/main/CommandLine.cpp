@@ -32,7 +32,8 @@ template <typename T> void addCount(CLI::App &command, const char *name, T &targ
 
 // For numbers whose default is not 0, though 0 stands for it within.
 void rejectZero(CLI::Option *option) {
-  option->check([](const std::string &text) { return text == "0" ? "expected a whole number from 1; got: 0" : std::string(); });
+  option->check(
+      [](const std::string &text) { return text == "0" ? "expected a whole number from 1; got: 0" : std::string(); });
 }
 
 void addSessionOptions(CLI::App &command, SessionOptions &session) {
@@ -161,8 +162,8 @@ void addGenerate(CLI::App &command, Command &result) {
       ->type_name("IDS|@FILE");
   command
       .add_option("--tokenizer", generate.tokenizer,
-                  "The tokenizer.json of a Hugging Face model with byte-level BPE, as GPT-2, Llama 3 and Qwen have it. "
-                  "The program then reads and prints text")
+                  "The tokenizer.json of a Hugging Face model, such as GPT-2, Llama, Qwen, T5 or BERT. The program then reads "
+                  "and prints text")
       ->type_name("FILE");
   addList(command, "--fill", "INPUT=NUMBER|positions", generate.fills,
           "Values of another input that the output depends on: one number everywhere, or the positions 0, 1, 2, ... "

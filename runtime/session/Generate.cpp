@@ -128,9 +128,16 @@ double uniformOf(uint64_t seed, uint64_t i) {
 
 } // namespace
 
+size_t Prompt::firstShown() const {
+  size_t first = 0;
+  while (first < tokens.size() && tokenizer->bytesOf(tokens[first]).empty())
+    ++first;
+  return first;
+}
+
 std::string Prompt::show(uint64_t token, size_t before) const {
   if (tokenizer)
-    return tokenizer->bytesOf(token);
+    return tokenizer->bytesOf(token, before == firstShown());
   return isText ? std::string(1, static_cast<char>(token)) : (before == 0 ? "" : ",") + std::to_string(token);
 }
 

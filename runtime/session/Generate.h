@@ -40,6 +40,10 @@ struct Prompt {
 
   // What is printed for a token that comes after `before` others: text, or a number for --prompt-ids without tokenizer.
   std::string show(uint64_t token, size_t before) const;
+
+private:
+  // Where the first token of the prompt stands that is no special one.
+  size_t firstShown() const;
 };
 
 // Messages begin with the option, as in generate().

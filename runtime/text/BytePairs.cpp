@@ -1,5 +1,9 @@
 #include "runtime/text/BytePairs.h"
 
+#include "runtime/base/Utf8.h"
+#include "runtime/text/ByteTokens.h"
+
+#include <algorithm>
 #include <queue>
 
 namespace cleave::rt {
@@ -23,25 +27,65 @@ uint32_t BytePairs::rankOf(Token left, Token right) const {
   return found == merges_.end() ? UINT32_MAX : found->second.rank;
 }
 
+void BytePairs::useCharacters(Unknown unknown) {
+  unknown_ = unknown;
+  bytes_ = noTokens();
+  for (unsigned byte = 0; unknown.hasBytes && byte < 256; ++byte)
+    if (auto found = tokens_.find(nameOfByte(static_cast<unsigned char>(byte))); found != tokens_.end())
+      bytes_[byte] = found->second;
+}
+
+Status BytePairs::splitBytes(std::string_view piece, std::vector<Token> *symbols) const {
+  for (char byte : piece) {
+    symbols->push_back(bytes_[static_cast<unsigned char>(byte)]);
+    if (symbols->back() == kNone)
+      return invalidArgument("the tokenizer has no token for the byte " +
+                             std::to_string(static_cast<unsigned char>(byte)) + " of the text");
+  }
+  return Status::ok();
+}
+
+void BytePairs::splitCharacters(std::string_view piece, std::vector<Token> *symbols) const {
+  bool afterUnknown = false;
+  for (size_t at = 0; at < piece.size();) {
+    std::string_view character = piece.substr(at, characterAt(piece, at).bytes);
+    at += character.size();
+    auto found = tokens_.find(std::string(character));
+    auto tokenOf = [&](char byte) { return bytes_[static_cast<unsigned char>(byte)]; };
+    bool isUnknown = false;
+    if (found != tokens_.end())
+      symbols->push_back(found->second);
+    else if (std::none_of(character.begin(), character.end(), [&](char byte) { return tokenOf(byte) == kNone; }))
+      for (char byte : character)
+        symbols->push_back(tokenOf(byte));
+    else
+      isUnknown = unknown_->token != kNone;
+    if (isUnknown && !(afterUnknown && unknown_->fuses))
+      symbols->push_back(unknown_->token);
+    afterUnknown = isUnknown;
+  }
+}
+
 Status BytePairs::encode(std::string_view piece, std::vector<uint64_t> *tokens) const {
   if (wholePieces_)
     if (auto found = tokens_.find(std::string(piece)); found != tokens_.end()) {
       tokens->push_back(found->second);
       return Status::ok();
     }
-  // A list of the piece's tokens by position of their first byte. A merged pair stays at its left position.
+  std::vector<Token> first;
+  if (unknown_)
+    splitCharacters(piece, &first);
+  else
+    CLEAVE_TRY(splitBytes(piece, &first));
+  // A list of the piece's tokens. A merged pair stays at its left position.
   struct Symbol {
     Token token;
     size_t before, after;
   };
-  size_t end = piece.size();
+  size_t end = first.size();
   std::vector<Symbol> symbols(end);
-  for (size_t i = 0; i < end; ++i) {
-    symbols[i] = {bytes_[static_cast<unsigned char>(piece[i])], i == 0 ? end : i - 1, i + 1};
-    if (symbols[i].token == kNone)
-      return invalidArgument("the tokenizer has no token for the byte " +
-                             std::to_string(static_cast<unsigned char>(piece[i])) + " of the text");
-  }
+  for (size_t i = 0; i < end; ++i)
+    symbols[i] = {first[i], i == 0 ? end : i - 1, i + 1};
   // Candidates by rank, then by position. One that has become stale has other tokens than its rank says.
   using Candidate = std::pair<uint32_t, size_t>;
   std::priority_queue<Candidate, std::vector<Candidate>, std::greater<Candidate>> candidates;

@@ -1,4 +1,5 @@
-// Tokenize TOKENIZER.json: each line of the input is a text in hexadecimal digits, each line of the output its tokens.
+// Tokenize TOKENIZER.json: each line of the input is a text in hexadecimal digits, each line of the output its tokens,
+// and after a semicolon their text in hexadecimal digits.
 #include "runtime/text/Tokenizer.h"
 
 #include <iostream>
@@ -19,8 +20,16 @@ int main(int argc, char **argv) {
     std::vector<uint64_t> tokens;
     if (Status encoded = tokenizer.encode(text, &tokens); !encoded.isOk())
       std::cout << "error: " << encoded.message();
-    for (uint64_t token : tokens)
+    std::string bytes;
+    bool isFirst = true;
+    for (uint64_t token : tokens) {
       std::cout << token << " ";
+      bytes += tokenizer.bytesOf(token, isFirst);
+      isFirst &= tokenizer.bytesOf(token).empty();
+    }
+    std::cout << ";";
+    for (unsigned char byte : bytes)
+      std::cout << "0123456789abcdef"[byte >> 4] << "0123456789abcdef"[byte & 15];
     std::cout << "\n";
   }
 }

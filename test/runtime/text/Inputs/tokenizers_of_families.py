@@ -6,6 +6,7 @@
 import json
 import pathlib
 import random
+import struct
 import subprocess
 import sys
 import unicodedata
@@ -16,7 +17,8 @@ LLAMA = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^
 CASES = (r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
          r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
          r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+")
-FAMILIES = ["gpt2", "roberta", "digits", "llama3", "qwen", "gpt4o"]
+FAMILIES = ["gpt2", "roberta", "digits", "llama3", "qwen", "gpt4o", "llama2", "mistral", "gemma", "t5", "xlnet", "bert", "bert-cased"]
+BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
 WORDS = ("Straße żółć naïve 你好世界 こんにちは Привет мир 한국어 العربية हिन्दी 123456 😀😃 don't I'll WE'RE the of and that training "
          "memory rank ranks step stage stages micro-batch").split()
 ODD = ["the", "don't", "I'LL", "'S", " ", "  ", "\n", "\r\n", "\t", "\u00a0", "\u3000", "\u2028", "1234", "0", "٣٤", "Ⅷ", "<|endoftext|>", "<s>",
@@ -27,7 +29,82 @@ def corpus(rng):
     return [" ".join(rng.choice(WORDS) for _ in range(30)) + rng.choice([".", "\n", "!\n\n"]) for _ in range(300)]
 
 
+def charsmap(entries):
+    """A table as SentencePiece writes it: a double-array trie over the bytes of the texts, then the replacements."""
+    pool, trie = b"", {}
+    for given, other in entries.items():
+        node = trie
+        for byte in given.encode():
+            node = node.setdefault(byte, {})
+        node[None] = len(pool)
+        pool += other.encode() + b"\0"
+    units = {0: 0}
+
+    def place(node, at):
+        base = next(b for b in range(1, 1 << 20) if all(b ^ (label or 0) not in units for label in node))
+        units[at] |= (at ^ base) << 10 | (None in node) << 8
+        for label in node:
+            units[base ^ (label or 0)] = 1 << 31 | node[None] if label is None else label
+        for label, child in node.items():
+            if label is not None:
+                place(child, base ^ label)
+
+    place(trie, 0)
+    array = b"".join(struct.pack("<I", units.get(i, 0)) for i in range(max(units) + 256))
+    return struct.pack("<I", len(array)) + array + pool
+
+
+CHARSMAP = charsmap({"\u3000": " ", "\u00a0": " ", "\t": " ", "\n": " ", "\r": " ", "ſ": "s", "Ⅷ": "VIII", "é": "e\u0301", "e\u0301": "é", "…": "...", "\u200b": "",
+                     "①": "1", "ﬁ": "fi", "Ａ": "A", "あ": "ア", "한": "\u1112\u1161\u11ab", "\u2028": " ", "\u0085": " "})
+
+
+def make_pieces(family, size, rng):
+    """The families whose vocabularies have characters, and not bytes: SentencePiece's and BERT's."""
+    special, prefix = ["<unk>", "<s>", "</s>"], "\u2581"
+    if family in ("bert", "bert-cased"):
+        tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]", max_input_chars_per_word=20))
+        tokenizer.normalizer = normalizers.BertNormalizer(lowercase=family == "bert")
+        tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.BertPreTokenizer(), decoders.WordPiece()
+        names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
+        tokenizer.train_from_iterator(corpus(rng), trainers.WordPieceTrainer(vocab_size=size, special_tokens=names, show_progress=False))
+        tokenizer.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=[(n, tokenizer.token_to_id(n)) for n in names[2:]])
+        return tokenizer
+    mark = pre_tokenizers.Metaspace(prepend_scheme="first" if family == "mistral" else "always", split=family != "mistral")
+    if family in ("t5", "xlnet"):
+        tokenizer = Tokenizer(models.Unigram())
+        tokenizer.normalizer = normalizers.Sequence([normalizers.Precompiled(CHARSMAP), normalizers.Replace(Regex(" {2,}"), " ")] +
+                                                    [normalizers.Lowercase(), normalizers.Strip()] * (family == "xlnet"))
+        tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), mark] if family == "t5" else [mark]), decoders.Metaspace()
+        trainer = trainers.UnigramTrainer(vocab_size=size, special_tokens=special, unk_token="<unk>", show_progress=False)
+        tokenizer.train_from_iterator(corpus(rng), trainer)
+        tokenizer.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", tokenizer.token_to_id("</s>"))])
+        return tokenizer
+    # SentencePiece's BPE is trained on marked words; then the tokens of bytes are added.
+    trained = Tokenizer(models.BPE(unk_token="<unk>"))
+    trained.pre_tokenizer = pre_tokenizers.Metaspace()
+    trained.train_from_iterator(corpus(rng), trainers.BpeTrainer(vocab_size=size, special_tokens=special + BYTES, show_progress=False))
+    model = json.loads(trained.to_str())["model"]
+    hasBytes = family != "mistral"
+    vocab = {text: id for text, id in model["vocab"].items() if hasBytes or text not in BYTES}
+    tokenizer = Tokenizer(models.BPE(vocab, [tuple(merge) for merge in model["merges"]], unk_token="<unk>", fuse_unk=True, byte_fallback=hasBytes))
+    tokenizer.add_special_tokens([AddedToken(text, normalized=False) for text in special])
+    spaces = [decoders.Replace(prefix, " "), decoders.ByteFallback(), decoders.Fuse()]
+    if family == "gemma":
+        tokenizer.normalizer = normalizers.Replace(" ", prefix)
+        tokenizer.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
+        tokenizer.add_tokens([AddedToken("foo bar", normalized=True)])
+    elif family == "mistral":
+        tokenizer.pre_tokenizer = mark
+    else:
+        tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend(prefix), normalizers.Replace(" ", prefix)])
+    tokenizer.decoder = decoders.Sequence(spaces + [decoders.Strip(" ", 1, 0)] * (family != "gemma"))
+    tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", tokenizer.token_to_id("<s>"))])
+    return tokenizer
+
+
 def make(family, size, rng):
+    if family in FAMILIES[6:]:
+        return make_pieces(family, size, rng)
     tokenizer = Tokenizer(models.BPE(ignore_merges=family == "llama3"))
     level = pre_tokenizers.ByteLevel
     if family in ("gpt2", "roberta"):
@@ -66,6 +143,12 @@ def text(rng):
     return "".join(rng.choice(" \n\r\t'sStabc12") for _ in range(rng.randint(1, 20)))
 
 
+def text_of(tokenizer, ids):
+    """The library's text of the tokens. None where it cannot be compared: bytes that are no characters, or a first token that is no beginning of a word."""
+    text = tokenizer.decode(ids, skip_special_tokens=True)
+    return None if "\ufffd" in text or text.startswith("##") else text.encode()
+
+
 def check(tokenize, folder, seed, count):
     rng = random.Random(seed)
     for family in FAMILIES:
@@ -79,12 +162,17 @@ def check(tokenize, folder, seed, count):
         for given, line in zip(texts, lines, strict=True):
             if line.startswith("error"):
                 refused += 1
-                # Only marks and characters that NFC may change are refused, and only where the tokenizer normalizes.
-                plain = all(ord(c) < 0x300 for c in given)
-                if family != "qwen" or plain:
+                # Only marks and characters that NFC may change are refused, and only where the tokenizer normalizes; with NFD ideographs alone.
+                plain = all(ord(c) < (0x300 if family == "qwen" else 0xF900) for c in given)
+                if family not in ("qwen", "bert") or plain:
                     sys.exit(f"{family}: {given!r}: {line}")
-            elif [int(word) for word in line.split()] != tokenizer.encode(given).ids:
-                sys.exit(f"{family}: {given!r}: {tokenizer.encode(given).tokens}, got {[tokenizer.id_to_token(int(w)) for w in line.split()]}")
+                continue
+            tokens, shown = line.split(";")
+            ids, expected = [int(word) for word in tokens.split()], tokenizer.encode(given)
+            if ids != expected.ids:
+                sys.exit(f"{family}: {given!r}: {expected.tokens}, got {[tokenizer.id_to_token(id) for id in ids]}")
+            if text_of(tokenizer, ids) not in (None, bytes.fromhex(shown)):
+                sys.exit(f"{family}: {given!r}: {text_of(tokenizer, ids)}, got {bytes.fromhex(shown)}")
         print(f"{family}: {count - refused} texts alike, {refused} refused for their normal form")
 
 
@@ -94,7 +182,7 @@ def record(folder):
         tokenizer = make(family, 420, rng)
         tokenizer.save(str(folder / f"{family}.json"))
         given = [text(rng) for _ in range(60)] + ["", " ", "The ranks\n\n", "a" * 300]
-        if family == "qwen":
+        if family in ("qwen", "bert"):
             given = [t for t in given if not any(unicodedata.category(c)[0] == "M" or unicodedata.normalize("NFC", c) != c for c in t)]
         expected = [{"text": t, "tokens": tokenizer.encode(t).ids} for t in given]
         (folder / f"{family}.expected.json").write_text(json.dumps(expected) + "\n")

@@ -1,0 +1,28 @@
+// Tokens of single bytes beside those of text, as Llama's tokenizers have them: "<0x0A>" is the byte 10.
+#ifndef CLEAVE_RUNTIME_TEXT_BYTETOKENS_H
+#define CLEAVE_RUNTIME_TEXT_BYTETOKENS_H
+
+#include <cstdio>
+#include <optional>
+#include <string>
+
+namespace cleave::rt {
+
+inline std::string nameOfByte(unsigned char byte) {
+  char text[8];
+  std::snprintf(text, sizeof text, "<0x%02X>", byte);
+  return text;
+}
+
+// The byte of "<0x0A>"; nothing of another text.
+inline std::optional<char> byteOfName(const std::string &name) {
+  unsigned byte = 0;
+  if (name.size() != 6 || std::sscanf(name.c_str(), "<0x%02X>", &byte) != 1 ||
+      nameOfByte(static_cast<unsigned char>(byte)) != name)
+    return std::nullopt;
+  return static_cast<char>(byte);
+}
+
+} // namespace cleave::rt
+
+#endif

@@ -1,0 +1,167 @@
+// "normalizer" of a tokenizer.json.
+#include "runtime/base/Utf8.h"
+#include "runtime/text/CharacterMap.h"
+#include "runtime/text/Characters.h"
+#include "runtime/text/Replace.h"
+#include "runtime/text/TokenizerParts.h"
+
+#include <algorithm>
+
+using nlohmann::json;
+
+namespace cleave::rt {
+namespace {
+
+// A superset of the characters that NFC changes, or that it may join with those before them: marks, the vowels and
+// finals of Hangul, and characters that stand for others.
+constexpr const char *kUnnormalized =
+    R"([\p{M}\x{374}\x{37E}\x{387}\x{958}-\x{95F}\x{9DC}-\x{9DF}\x{A33}\x{A36}\x{A59}-\x{A5B}\x{A5E}\x{B5C}\x{B5D})"
+    R"(\x{F43}\x{F4D}\x{F52}\x{F57}\x{F5C}\x{F69}\x{1161}-\x{1175}\x{11A8}-\x{11C2}\x{1F71}\x{1F73}\x{1F75}\x{1F77})"
+    R"(\x{1F79}\x{1F7B}\x{1F7D}\x{1FBB}\x{1FBE}\x{1FC9}\x{1FCB}\x{1FD3}\x{1FDB}\x{1FE3}\x{1FEB}\x{1FEE}\x{1FEF})"
+    R"(\x{1FF9}\x{1FFB}\x{1FFD}\x{2000}\x{2001}\x{2126}\x{212A}\x{212B}\x{2329}\x{232A}\x{2ADC}\x{F900}-\x{FAD9})"
+    R"(\x{FB1D}-\x{FB4E}\x{1D15E}-\x{1D164}\x{1D1BB}-\x{1D1C0}\x{2F800}-\x{2FA1D}])";
+// Ideographs that the decomposition replaces by others; Characters.h has no table of them.
+constexpr const char *kCompatibilityIdeographs = R"([\x{F900}-\x{FAFF}\x{2F800}-\x{2FA1F}])";
+
+Normalizer::Step always(void (*change)(std::string *)) {
+  return [=](std::string *text) {
+    change(text);
+    return Status::ok();
+  };
+}
+
+Status refuseMatches(const Regex &pattern, const char *form, const std::string &text) {
+  bool changes = false;
+  CLEAVE_TRY(pattern.forEachMatch(text, [&](size_t, size_t) { changes = true; }));
+  return !changes ? Status::ok()
+                  : invalidArgument(std::string("the tokenizer normalizes text (") + form +
+                                    "), and Cleave does not normalize the combining characters of this one; make the "
+                                    "tokens elsewhere, and give --prompt-ids");
+}
+
+Status replaceMatches(const Regex &pattern, const std::string &content, std::string *text) {
+  std::string result;
+  size_t done = 0;
+  CLEAVE_TRY(pattern.forEachMatch(*text, [&](size_t begin, size_t end) {
+    result += text->substr(done, begin - done) + content;
+    done = end;
+  }));
+  *text = result + text->substr(done);
+  return Status::ok();
+}
+
+Status addReplacement(const std::string &pattern, const std::string &content, Normalizer *result) {
+  Regex regex;
+  CLEAVE_TRY(compilePattern(pattern, &regex));
+  result->add([=](std::string *text) { return replaceMatches(regex, content, text); });
+  return Status::ok();
+}
+
+// NFC as a step that refuses text which it would change, or might.
+Status addComposition(Normalizer *result) {
+  Regex changed;
+  CLEAVE_TRY(Regex::compile(kUnnormalized, &changed));
+  result->add([=](std::string *text) { return refuseMatches(changed, "NFC", *text); });
+  return Status::ok();
+}
+
+Status addWithoutMarks(Normalizer *result) {
+  Regex ideographs;
+  CLEAVE_TRY(Regex::compile(kCompatibilityIdeographs, &ideographs));
+  result->add([=](std::string *text) { return refuseMatches(ideographs, "NFD", *text); });
+  result->add(always(decomposeWithoutMarks));
+  return addReplacement(R"(\p{Mn}+)", "", result);
+}
+
+// BERT's, in this order: no control characters, spaces of one kind and around ideographs, no accents, small letters.
+Status addBert(const json &normalizer, Normalizer *result) {
+  bool makesSmall = normalizer.value("lowercase", true);
+  const json &strips = partOf(normalizer, "strip_accents");
+  if (normalizer.value("clean_text", true)) {
+    CLEAVE_TRY(addReplacement(R"((?![\t\n\r])[\p{Cc}\p{Cf}\p{Cn}\p{Co}\x{FFFD}])", "", result));
+    CLEAVE_TRY(addReplacement(R"(\s)", " ", result));
+  }
+  if (normalizer.value("handle_chinese_chars", true))
+    result->add([](std::string *text) {
+      auto isIdeograph = [](uint32_t c) {
+        constexpr std::pair<uint32_t, uint32_t> kRanges[] = {{0x4E00, 0x9FFF},   {0x3400, 0x4DBF},   {0x20000, 0x2A6DF},
+                                                             {0x2A700, 0x2B73F}, {0x2B740, 0x2B81F}, {0x2B920, 0x2CEAF},
+                                                             {0xF900, 0xFAFF},   {0x2F800, 0x2FA1F}};
+        return std::any_of(std::begin(kRanges), std::end(kRanges),
+                           [=](const auto &range) { return c >= range.first && c <= range.second; });
+      };
+      std::string spaced;
+      for (size_t at = 0; at < text->size();) {
+        Character c = characterAt(*text, at);
+        std::string_view part = std::string_view(*text).substr(at, c.bytes);
+        spaced += isIdeograph(c.code) ? " " + std::string(part) + " " : std::string(part);
+        at += c.bytes;
+      }
+      *text = std::move(spaced);
+      return Status::ok();
+    });
+  if (strips.is_null() ? makesSmall : strips.get<bool>())
+    CLEAVE_TRY(addWithoutMarks(result));
+  if (makesSmall)
+    result->add(always(makeSmall));
+  return Status::ok();
+}
+
+Status addStrip(const json &normalizer, Normalizer *result) {
+  if (normalizer.value("strip_left", true))
+    CLEAVE_TRY(addReplacement(R"(\A\s+)", "", result));
+  return normalizer.value("strip_right", true) ? addReplacement(R"(\s+\z)", "", result) : Status::ok();
+}
+
+Status addCharacterMap(const json &normalizer, Normalizer *result) {
+  const json &table = partOf(normalizer, "precompiled_charsmap");
+  if (!table.is_string() || table.get<std::string>().empty())
+    return Status::ok();
+  auto map = std::make_shared<CharacterMap>();
+  CLEAVE_TRY(CharacterMap::open(table.get<std::string>(), map.get()));
+  result->add([=](std::string *text) { return map->apply(text); });
+  return Status::ok();
+}
+
+} // namespace
+
+Status readNormalizer(const json &normalizer, Normalizer *result) {
+  if (normalizer.is_null())
+    return Status::ok();
+  std::string type = typeOf(normalizer);
+  if (type == "Sequence") {
+    for (const json &each : normalizer.at("normalizers"))
+      CLEAVE_TRY(readNormalizer(each, result));
+    return Status::ok();
+  }
+  if (type == "NFC")
+    return addComposition(result);
+  if (type == "BertNormalizer")
+    return addBert(normalizer, result);
+  if (type == "Precompiled")
+    return addCharacterMap(normalizer, result);
+  if (type == "Strip")
+    return addStrip(normalizer, result);
+  if (type == "Lowercase") {
+    result->add(always(makeSmall));
+    return Status::ok();
+  }
+  if (type == "Prepend") {
+    std::string before = normalizer.at("prepend").get<std::string>();
+    result->add([=](std::string *text) {
+      *text = text->empty() ? "" : before + *text;
+      return Status::ok();
+    });
+    return Status::ok();
+  }
+  if (type == "Replace") {
+    Regex pattern;
+    CLEAVE_TRY(readPattern(normalizer.at("pattern"), &pattern));
+    std::string content = normalizer.at("content").get<std::string>();
+    result->add([=](std::string *text) { return replaceMatches(pattern, content, text); });
+    return Status::ok();
+  }
+  return unsupported("the normalizer '" + type + "'");
+}
+
+} // namespace cleave::rt

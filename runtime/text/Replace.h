@@ -1,0 +1,17 @@
+// All occurrences of one text in another, from left to right.
+#ifndef CLEAVE_RUNTIME_TEXT_REPLACE_H
+#define CLEAVE_RUNTIME_TEXT_REPLACE_H
+
+#include <string>
+
+namespace cleave::rt {
+
+// `from` is not empty.
+inline void replaceAll(const std::string &from, const std::string &to, std::string *text) {
+  for (size_t at = text->find(from); at != std::string::npos; at = text->find(from, at + to.size()))
+    text->replace(at, from.size(), to);
+}
+
+} // namespace cleave::rt
+
+#endif

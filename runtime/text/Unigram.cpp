@@ -1,0 +1,77 @@
+#include "runtime/text/Unigram.h"
+
+#include "runtime/base/Utf8.h"
+#include "runtime/text/ByteTokens.h"
+
+#include <algorithm>
+
+namespace cleave::rt {
+
+void Unigram::addToken(const std::string &text, uint64_t token, double score) {
+  entries_[text] = {token, score};
+  lowest_ = std::min(lowest_, score);
+  longest_ = std::max(longest_, text.size());
+}
+
+void Unigram::useBytes() {
+  for (unsigned byte = 0; byte < 256; ++byte)
+    if (auto found = entries_.find(nameOfByte(static_cast<unsigned char>(byte))); found != entries_.end())
+      bytes_[byte] = found->second.token;
+}
+
+Status Unigram::addUnknown(std::string_view text, std::vector<uint64_t> *tokens) const {
+  auto hasToken = [&](char byte) { return bytes_[static_cast<unsigned char>(byte)].has_value(); };
+  if (std::all_of(text.begin(), text.end(), hasToken)) {
+    for (char byte : text)
+      tokens->push_back(*bytes_[static_cast<unsigned char>(byte)]);
+    return Status::ok();
+  }
+  if (!unknown_)
+    return invalidArgument("the tokenizer has no token for '" + std::string(text) + "'");
+  tokens->push_back(*unknown_);
+  return Status::ok();
+}
+
+Status Unigram::encode(std::string_view piece, std::vector<uint64_t> *tokens) const {
+  constexpr double kUnknownPenalty = 10;
+  std::vector<Node> nodes(piece.size() + 1); // by position; those inside of characters are never reached
+  nodes[0] = {0, 0, {}, true};
+  auto offer = [&](size_t begin, size_t end, double score, std::optional<uint64_t> token) {
+    score += nodes[begin].score;
+    if (!nodes[end].isReached || score > nodes[end].score)
+      nodes[end] = {score, begin, token, true};
+  };
+  for (size_t begin = 0; begin < piece.size();) {
+    size_t character = characterAt(piece, begin).bytes;
+    bool hasCharacter = false;
+    for (size_t end = begin + character; end <= piece.size() && end - begin <= longest_;
+         end += end < piece.size() ? characterAt(piece, end).bytes : 1)
+      if (auto found = entries_.find(std::string(piece.substr(begin, end - begin))); found != entries_.end()) {
+        offer(begin, end, found->second.score, found->second.token);
+        hasCharacter |= end == begin + character;
+      }
+    if (!hasCharacter)
+      offer(begin, begin + character, lowest_ - kUnknownPenalty, std::nullopt);
+    begin += character;
+  }
+  // Back from the end, then in order. Neighbours that are unknown are one text.
+  std::vector<Node> way; // `isReached` is not used any more
+  std::vector<size_t> ends;
+  for (size_t end = piece.size(); end > 0; end = nodes[end].begin) {
+    if (!nodes[end].token && !way.empty() && !way.back().token)
+      way.back().begin = nodes[end].begin;
+    else {
+      way.push_back(nodes[end]);
+      ends.push_back(end);
+    }
+  }
+  for (size_t i = way.size(); i-- > 0;) {
+    if (way[i].token)
+      tokens->push_back(*way[i].token);
+    else
+      CLEAVE_TRY(addUnknown(piece.substr(way[i].begin, ends[i] - way[i].begin), tokens));
+  }
+  return Status::ok();
+}
+
+} // namespace cleave::rt
