@@ -21,8 +21,9 @@ inline Status caughtStatus() {
   } catch (const std::system_error &error) {
     if (error.code() != std::errc::resource_unavailable_try_again)
       return internal(error.what());
-    return {Code::OutOfMemory, "the system refuses this process another thread; raise the limits of processes and memory "
-                               "(ulimit -u, ulimit -v), or use fewer threads"};
+    return {Code::OutOfMemory,
+            "the system refuses this process another thread; raise the limits of processes and memory "
+            "(ulimit -u, ulimit -v), or use fewer threads"};
   } catch (const std::exception &error) {
     return internal(error.what());
   }

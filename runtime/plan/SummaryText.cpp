@@ -116,15 +116,15 @@ static void printKind(std::ostream &out, const fb::Plan &plan, const PlanSummary
   for (const ProgramSummary &program : summary.programs) {
     if (!program.entry)
       continue;
-    out << "  " << program.name << ": " << counted(program.executed, "instruction") << ", " << flopsText(program.flops) << ", sends "
-        << exactBytesText(program.sentBytes) << " per rank";
+    out << "  " << program.name << ": " << counted(program.executed, "instruction") << ", " << flopsText(program.flops)
+        << ", sends " << exactBytesText(program.sentBytes) << " per rank";
     for (const auto &[name, times] : program.collectives)
       out << ", " << times << " " << name;
     out << "\n";
     printParts(out, "sends", program.sentByKind);
     if (program.copiedIn + program.copiedOut != 0)
-      out << "    copies " << exactBytesText(program.copiedIn) << " from host memory, " << exactBytesText(program.copiedOut)
-          << " to it\n";
+      out << "    copies " << exactBytesText(program.copiedIn) << " from host memory, "
+          << exactBytesText(program.copiedOut) << " to it\n";
     if (program.peaks.count("gathered") + program.peaks.count("staging") != 0)
       printParts(out, "holds at most", program.peaks);
   }

@@ -62,10 +62,11 @@ static Status refuseLauncher(const fb::Plan &plan, const ProcessPlace &place) {
   if (launcher() == Launcher::Slurm)
     return invalidArgument("started by srun without MPI as one of several processes (" + place.variables +
                            "), which would each run the whole model alone. Start it " +
-                           (ranks == 1 ? once
-                                       : "by srun --mpi=pmix (or --mpi=pmi2: as the program's MPI needs; srun --mpi=list "
-                                         "shows what there is), as mpirun -n " +
-                                             many + " PROGRAM, " + once) +
+                           (ranks == 1
+                                ? once
+                                : "by srun --mpi=pmix (or --mpi=pmi2: as the program's MPI needs; srun --mpi=list "
+                                  "shows what there is), as mpirun -n " +
+                                      many + " PROGRAM, " + once) +
                            end);
   return invalidArgument("started by torchrun as one of several processes (" + place.variables +
                          "), which would each run the whole model alone. Start it without torchrun, " +
@@ -80,10 +81,10 @@ static Status checkTrainsOnce(const fb::Plan &plan) {
   CLEAVE_TRY(readProcessPlace(&place));
   if (!devicesMeetAlone(std::string(textOf(plan.target()))))
     return refuseLauncher(plan, place);
-  return invalidArgument("started as one of " + counted(static_cast<uint64_t>(place.size), "process") + " (" +
-                         place.variables + "), which would each train the whole model alone; compile it for --mesh dp=" +
-                         std::to_string(place.size) + ", or start it once; a process that is to run alone needs " +
-                         place.unset + " unset");
+  return invalidArgument(
+      "started as one of " + counted(static_cast<uint64_t>(place.size), "process") + " (" + place.variables +
+      "), which would each train the whole model alone; compile it for --mesh dp=" + std::to_string(place.size) +
+      ", or start it once; a process that is to run alone needs " + place.unset + " unset");
 }
 
 static Status checkProcesses(int processes, const fb::Plan &plan, const std::string &how) {
@@ -213,8 +214,9 @@ Status Session::start(const cleave_model &model, const SessionOptions &options) 
     return invalidArgument("the model has ABI " + std::to_string(model.abi) + ", this runtime " +
                            std::to_string(CLEAVE_MODEL_ABI) + "; compile it again");
   if (!model.plan || !model.kernel_facts)
-    return invalidArgument("the model has no plan or no facts of its kernels (NULL); give the cleave_model of what `cleave "
-                           "compile` wrote");
+    return invalidArgument(
+        "the model has no plan or no facts of its kernels (NULL); give the cleave_model of what `cleave "
+        "compile` wrote");
   Impl &impl = *impl_;
   impl.residentBefore = memoryUsage().resident;
   impl.name = model.name ? model.name : "model";
@@ -415,8 +417,8 @@ Status Session::writeTrace() {
     path += "." + std::to_string(impl_->processes->rank());
   if (size_t dropped = impl_->trace->dropped())
     log(LogLevel::Warning, -1,
-        "--trace: only the first part of the run is recorded, since the trace is full; " + counted(dropped, "later span") +
-            (dropped == 1 ? " is" : " are") + " missing from " + path);
+        "--trace: only the first part of the run is recorded, since the trace is full; " +
+            counted(dropped, "later span") + (dropped == 1 ? " is" : " are") + " missing from " + path);
   return writeFileAtomically(path, impl_->trace->json());
 }
 

@@ -55,14 +55,17 @@ std::string unknownArgument(const CLI::App &command, const std::vector<std::stri
         name.rfind("--", 0) == 0 && std::find(names.begin(), names.end(), name) == names.end())
       return rt::describeUnknownOption(command, rt::KnownProgram::Cleave, name, help);
   std::vector<std::string> rest = command.remaining();
-  return command.get_name() + ": " + (rest.empty() ? "unexpected argument" : "unexpected argument '" + rest[0] + "'") + help;
+  return command.get_name() + ": " + (rest.empty() ? "unexpected argument" : "unexpected argument '" + rest[0] + "'") +
+         help;
 }
 
 // Switches are true or false; other options have a value.
-void checkSwitch(const std::string &path, const std::string &key, const CLI::Option &option, const nlohmann::json &value) {
+void checkSwitch(const std::string &path, const std::string &key, const CLI::Option &option,
+                 const nlohmann::json &value) {
   bool isSwitch = option.get_items_expected_max() == 0;
   if (isSwitch != value.is_boolean())
-    failConfig(path + ": '" + key + "' " + (isSwitch ? "must be true or false" : "needs a value, as --" + key + " does") +
+    failConfig(path + ": '" + key + "' " +
+               (isSwitch ? "must be true or false" : "needs a value, as --" + key + " does") +
                "; got: " + value.dump());
 }
 
@@ -89,7 +92,9 @@ std::vector<std::string> configArguments(const std::string &path, const CLI::App
   for (const auto &[key, value] : json.items()) {
     const CLI::Option *option = compile.get_option_no_throw("--" + key);
     if (!option)
-      failConfig(path + ": " + rt::describeUnknownOption(compile, rt::KnownProgram::Cleave, "--" + key, "; see cleave compile --help"));
+      failConfig(
+          path + ": " +
+          rt::describeUnknownOption(compile, rt::KnownProgram::Cleave, "--" + key, "; see cleave compile --help"));
     if (key == "config")
       failConfig(path + ": a file of options cannot name another one; leave 'config' out");
     if (value.is_object() || value.is_null())
@@ -244,7 +249,9 @@ Request parse(int argc, const char *const *argv) {
   diffApp->add_option("a", diff.a, "An executable, an object file, a shared library or a .plan file")
       ->required()
       ->type_name("FILE");
-  diffApp->add_option("b", diff.b, "The executable, object file, shared library or .plan file to compare it with")->required()->type_name("FILE");
+  diffApp->add_option("b", diff.b, "The executable, object file, shared library or .plan file to compare it with")
+      ->required()
+      ->type_name("FILE");
 
   VerifyRequest verify;
   CLI::App *verifyApp =

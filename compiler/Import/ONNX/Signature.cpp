@@ -137,11 +137,12 @@ private:
   void reportUnknown() {
     if (symbols_.empty() && !errors_.empty()) // an input that cannot be read may have them
       return;
-    std::string names = !symbols_.empty() ? "; it has: " + llvm::join(symbols_, ", ")
-                                          : ": all dimensions of its inputs are fixed (" + fixedShapes() +
-                                                "). Leave the option out to compile it for these sizes, or export the "
-                                                "model with a symbolic batch (cleave.export_torch does; torch.onnx.export "
-                                                "does with dynamic_shapes or dynamic_axes)";
+    std::string names = !symbols_.empty()
+                            ? "; it has: " + llvm::join(symbols_, ", ")
+                            : ": all dimensions of its inputs are fixed (" + fixedShapes() +
+                                  "). Leave the option out to compile it for these sizes, or export the "
+                                  "model with a symbolic batch (cleave.export_torch does; torch.onnx.export "
+                                  "does with dynamic_shapes or dynamic_axes)";
     if (!options_.batchDim.empty() && !symbols_.count(options_.batchDim))
       return errors_.add(
           usageError("--batch-dim " + options_.batchDim, "the model has no such dimension" + names));

@@ -211,14 +211,16 @@ public:
   }
 
 private:
-  // The driver has no fill of 8 bytes: the first element is made of its halves, and what is there is copied after itself.
+  // The driver has no fill of 8 bytes: the first element is made of its halves, and what is there is copied after
+  // itself.
   Status fillWide(Pointer data, unsigned low, unsigned high) const {
     if (target_.bytes == 0)
       return Status::ok();
     CLEAVE_TRY(check(driver_.fill32(data, low, 1, stream_), "cuMemsetD32Async"));
     CLEAVE_TRY(check(driver_.fill32(data + 4, high, 1, stream_), "cuMemsetD32Async"));
     for (size_t done = 8; done < target_.bytes; done *= 2)
-      CLEAVE_TRY(check(driver_.copy(data + done, data, std::min<size_t>(done, target_.bytes - done), stream_), "cuMemcpyAsync"));
+      CLEAVE_TRY(check(driver_.copy(data + done, data, std::min<size_t>(done, target_.bytes - done), stream_),
+                       "cuMemcpyAsync"));
     return Status::ok();
   }
 

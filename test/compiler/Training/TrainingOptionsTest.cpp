@@ -47,7 +47,8 @@ TEST(TrainingOptions, LossScale) {
   EXPECT_EQ(errorOf(parseLossScale("-1")), "expected dynamic, none or a positive number (in f32); got: '-1'");
   EXPECT_EQ(errorOf(parseLossScale("inf")), "expected dynamic, none or a positive number (in f32); got: 'inf'");
   EXPECT_EQ(errorOf(parseLossScale("dynamic,growth=1")), "'growth' must be a number above 1 (in f32); got: '1'");
-  EXPECT_EQ(errorOf(parseLossScale("dynamic,backoff=1")), "'backoff' must be a number above 0 and below 1 (in f32); got: '1'");
+  EXPECT_EQ(errorOf(parseLossScale("dynamic,backoff=1")),
+            "'backoff' must be a number above 0 and below 1 (in f32); got: '1'");
   EXPECT_EQ(errorOf(parseLossScale("dynamic,interval=0")), "'interval' must be a positive number of steps; got: '0'");
   EXPECT_EQ(errorOf(parseLossScale("dynamic,start=3")),
             "there is no 'start'; expected init, growth, backoff or interval");

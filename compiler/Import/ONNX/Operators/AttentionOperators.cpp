@@ -103,7 +103,8 @@ LogicalResult importAttention(OpContext &op) {
   if (failed(op.expectFloat(q)) || failed(op.expectRank(q, 3, 4)))
     return failure();
   if (rankOf(k) != rankOf(q) || rankOf(v) != rankOf(q))
-    return op.fail("queries, keys and values must have the same rank");
+    return op.fail("queries, keys and values must have the same rank; got shapes " + formatShape(shapeOf(q)) + ", " +
+                   formatShape(shapeOf(k)) + " and " + formatShape(shapeOf(v)));
   if (op.has(6) || op.wants(3))
     return op.fail("nonpad_kv_seqlen and the output of the query-key product are not supported");
   if (merged) {

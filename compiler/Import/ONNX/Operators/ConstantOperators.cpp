@@ -51,7 +51,7 @@ LogicalResult importConstantOfShape(OpContext &op) {
       return failure();
     value = *op.environment().slot(op.outputName(0)).known;
     if (value.numElements() != 1)
-      return op.fail("`value` must have one element");
+      return op.fail("`value` must have one element; got shape " + formatShape(value.shape()));
   }
   return op.result(value.withShape(**shape));
 }

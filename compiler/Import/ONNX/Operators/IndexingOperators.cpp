@@ -34,7 +34,8 @@ LogicalResult importSlice(OpContext &op) {
   if (failed(dims))
     return failure();
   if (to.size() != from.size() || dims->size() != from.size() || by.size() != from.size())
-    return op.fail("starts, ends, axes and steps must have equal lengths");
+    return op.fail("starts, ends, axes and steps must have equal lengths; got " + llvm::Twine(from.size()) + ", " +
+                   llvm::Twine(to.size()) + ", " + llvm::Twine(dims->size()) + " and " + llvm::Twine(by.size()));
   Shape begin(shape.size(), 0), size = shape, step(shape.size(), 1);
   for (auto [i, dim] : llvm::enumerate(*dims)) {
     if (by[i] == 0)

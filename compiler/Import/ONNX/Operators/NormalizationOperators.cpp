@@ -90,7 +90,7 @@ LogicalResult importLpNormalization(OpContext &op) {
   if (failed(dim) || failed(op.expectFloat(x)))
     return failure();
   if (p != 1 && p != 2)
-    return op.fail("`p` must be 1 or 2");
+    return op.fail("`p` must be 1 or 2; got " + llvm::Twine(p));
   Value terms = p == 1 ? op.emit.unary<AbsOp>(x) : op.emit.mul(x, x);
   Value norm = op.emit.reduce(ReduceKind::Sum, terms, {*dim}, /*keepDims=*/true);
   norm = p == 1 ? norm : op.emit.norm(norm);

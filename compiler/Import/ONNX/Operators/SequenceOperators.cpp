@@ -157,7 +157,8 @@ LogicalResult importConcatFromSequence(OpContext &op) {
   for (Value part : parts)
     if (elementOf(part) != elementOf(parts[0]) ||
         reducedShape(shapeOf(part), {*dim}, true) != reducedShape(shapeOf(parts[0]), {*dim}, true))
-      return op.fail("the sequence's tensors do not fit together");
+      return op.fail("the sequence's tensors must have one type, and equal sizes beside dimension " + llvm::Twine(*dim) +
+                     "; got shapes " + formatShape(shapeOf(parts[0])) + " and " + formatShape(shapeOf(part)));
   return op.result(op.emit.concat(parts, *dim));
 }
 

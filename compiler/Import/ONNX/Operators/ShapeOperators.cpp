@@ -102,7 +102,7 @@ LogicalResult importUnsqueeze(OpContext &op) {
   if (failed(given))
     return failure();
   if (!*given)
-    return op.fail("has no axes");
+    return op.fail("`axes` is missing; expected the dimensions to insert");
   int64_t rank = int64_t(shape.size() + (*given)->size());
   auto axes = op.axes(**given, rank);
   if (failed(axes))

@@ -1,15 +1,15 @@
 // Where PyTorch's gradient of a node is not that of its ONNX operator. torch.onnx.export(dynamo=True) keeps the call
-// that a node stands for as metadata of the node:
+// that a node stands for as metadata of the node, call_function[target=torch.ops.aten.detach.default](args = ...):
 //
-//   Identity  call_function[target=torch.ops.aten.detach.default](args = (%tanh,), ...)          the gradient ends
-//   Gather    call_function[target=torch.ops.aten.embedding.default](args = (%w, %t, 0), ...)    row 0 has none
-//   (padding_idx) Clip      call_function[target=torch.ops.aten.hardtanh.default](args = (%x, 0.0, 6.0), ...)  none at
-//   the bounds, too
+//   node      target=torch.ops.  arguments                 the gradient in PyTorch
+//   Identity  aten.detach        (%tanh,)                  ends here
+//   Gather    aten.embedding     (%w, %t, 0)               row 0 has none (padding_idx)
+//   Clip      aten.hardtanh      (%x, 0.0, 6.0)            none at the bounds, too; aten.relu6 alike
 //
-// And where the operator has no attribute for what the call does:
+// Where the operator has no attribute for an argument of the call:
 //
-//   SoftmaxCrossEntropyLoss  ...aten.cross_entropy_loss.default](args = (%x, %y, None, 1, -100, 0.1), ...)   label
-//   smoothing
+//   node                     target=torch.ops.        arguments                     the argument means
+//   SoftmaxCrossEntropyLoss  aten.cross_entropy_loss  (%x, %y, None, 1, -100, 0.1)  label_smoothing = 0.1
 //
 // Files of other exporters do not say so.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_OPERATORS_TORCHGRADIENTS_H
