@@ -1,6 +1,6 @@
 #include "kernels/attention/host/Attention.h"
 
-#include "kernels/attention/host/Tiles.h"
+#include "kernels/attention/host/Dropout.h"
 
 #include <omp.h>
 
@@ -17,13 +17,15 @@ template <typename C> struct ForwardScratch {
     query = parts.take(s.depth * kAttentionTile);
     result = parts.take(s.width * kAttentionTile);
     scores = parts.take(kAttentionTile * kAttentionTile);
+    factors = parts.take(s.hasDropout ? kDropoutLines * kAttentionTile : 0);
     maximum = parts.take(kAttentionTile);
     sum = parts.take(kAttentionTile);
     keys = parts.take(converts ? s.columns * s.depth : 0);
     values = parts.take(converts ? s.columns * s.width : 0);
     count = parts.taken();
   }
-  C *query, *result, *scores, *maximum, *sum, *keys, *values; // query, result and scores are transposed
+  C *query, *result, *scores, *factors; // transposed; factors are those of dropout
+  C *maximum, *sum, *keys, *values;
   int64_t count;
 };
 
@@ -31,12 +33,14 @@ template <typename C> struct ForwardScratch {
 template <typename T, typename C> struct ForwardHead {
   const T *query, *key, *value;
   const void *mask;
+  HeadDropout dropout;
   T *result;
   C *maximum, *sum;
 };
 
 // scores := e^(scores - maximum), after the maxima of rows have grown to those of this tile; sums and the result so
 // far are brought down to the new maxima. A row whose scores are all -inf keeps 0 for its sum: the result is then NaN.
+// Dropout comes after the sums.
 template <typename V>
 CLEAVE_VECTOR_CODE void updateSoftmax(const AttentionShape &s, ForwardScratch<typename V::Number> &w, int64_t columns) {
   using C = typename V::Number;
@@ -55,7 +59,7 @@ CLEAVE_VECTOR_CODE void updateSoftmax(const AttentionShape &s, ForwardScratch<ty
       C *at = w.scores + c * kAttentionTile + r;
       Vector power = powerOfE<V>(loadVector<V>(at) - base);
       sum += power;
-      storeVector<V>(at, power);
+      storeVector<V>(at, s.hasDropout ? power * loadVector<V>(w.factors + c * kAttentionTile + r) : power);
     }
     storeVector<V>(w.maximum + r, maximum);
     storeVector<V>(w.sum + r, sum);
@@ -80,7 +84,10 @@ CLEAVE_VECTOR_CODE void attendTile(const AttentionShape &s, const ForwardHead<T,
     int64_t columns = std::min(kAttentionTile, end - column);
     multiply<V>(w.scores, kAttentionTile, columns, kAttentionTile, keys + column * s.depth, s.depth, 1, w.query,
                 kAttentionTile, s.depth, /*adds=*/false);
-    finishScores<V>(w.scores, s, head.mask, {first, rows, column, columns});
+    ScoreTile tile = {first, rows, column, columns};
+    finishScores<V>(w.scores, s, head.mask, tile);
+    if (s.hasDropout)
+      keepOfTile<V>(w.factors, s, head.dropout, tile);
     updateSoftmax<V>(s, w, columns);
     multiply<V>(w.result, kAttentionTile, s.width, kAttentionTile, values + column * s.width, 1, s.width, w.scores,
                 kAttentionTile, columns, /*adds=*/true);
@@ -122,9 +129,7 @@ public:
     };
     std::vector<size_t> result = {bytes(s_.rows, s_.depth, sizeof(T)), bytes(s_.columns, s_.depth, sizeof(T)),
                                   bytes(s_.columns, s_.width, sizeof(T))};
-    if (s_.hasMask)
-      result.push_back(static_cast<size_t>(s_.mask[0] * s_.mask[1] * s_.mask[2] * s_.mask[3]) *
-                       dtypeSize(s_.maskDtype));
+    s_.addBufferBytes(&result);
     result.insert(result.end(),
                   {bytes(s_.rows, s_.width, sizeof(T)), bytes(s_.rows, 1, sizeof(C)), bytes(s_.rows, 1, sizeof(C)),
                    static_cast<size_t>(perThread_) * static_cast<size_t>(threads_) * sizeof(C)});
@@ -134,7 +139,7 @@ public:
   Status run(void *const *buffers) override {
     constexpr int64_t rowsOfItem = kTilesOfItem * kAttentionTile;
     int64_t parts = (s_.rows + rowsOfItem - 1) / rowsOfItem;
-    auto *scratch = static_cast<C *>(buffers[s_.hasMask ? 7 : 6]);
+    auto *scratch = static_cast<C *>(buffers[s_.buffersInCommon() + 3]);
 #pragma omp parallel for num_threads(threads_) schedule(static, 1) if (s_.items() * parts > 1)
     for (int64_t work = 0; work < s_.items() * parts; ++work) {
       ForwardHead<T, C> head = headOf(buffers, work / parts);
@@ -145,7 +150,7 @@ public:
 
 private:
   ForwardHead<T, C> headOf(void *const *buffers, int64_t item) const {
-    void *const *results = buffers + (s_.hasMask ? 4 : 3);
+    void *const *results = buffers + s_.buffersInCommon();
     const void *mask = nullptr;
     if (s_.hasMask)
       mask =
@@ -154,6 +159,7 @@ private:
             static_cast<const T *>(buffers[1]) + item * s_.columns * s_.depth,
             static_cast<const T *>(buffers[2]) + item * s_.columns * s_.width,
             mask,
+            s_.hasDropout ? HeadDropout::of(buffers + s_.dropoutBuffer(), item) : HeadDropout(),
             static_cast<T *>(results[0]) + item * s_.rows * s_.width,
             static_cast<C *>(results[1]) + item * s_.rows,
             static_cast<C *>(results[2]) + item * s_.rows};

@@ -24,9 +24,10 @@ struct AttentionShape {
   static constexpr int64_t kTile = 64; // rows and columns of a tile
 
   int64_t batch, heads, rows, columns, depth, width;
-  bool causal, hasMask;
-  double scale, fill;
-  int64_t mask[4]; // sizes
+  bool causal, hasMask, hasDropout;
+  double scale, fill, rate;
+  int64_t dropThreshold; // numbers of 24 bits below it drop
+  int64_t mask[4];       // sizes
   fb::DType dtype, sumDtype, maskDtype;
 
   static Status read(const KernelArgs &args, AttentionShape *result);
@@ -38,6 +39,15 @@ struct AttentionShape {
   int64_t maskOffset(int64_t item) const;
   int64_t maskRowStride() const { return mask[2] == 1 ? 0 : mask[3]; }
   int64_t maskColumnStride() const { return mask[3] == 1 ? 0 : 1; }
+  // The number of dropout's first buffer, and of the first one after those that both kernels begin with.
+  size_t dropoutBuffer() const { return hasMask ? 4 : 3; }
+  size_t buffersInCommon() const { return dropoutBuffer() + (hasDropout ? 3 : 0); }
+  // The bytes of mask and dropout.
+  void addBufferBytes(std::vector<size_t> *bytes) const;
+
+private:
+  Status readMask(const KernelArgs &args, fb::DType computed);
+  Status readDropout(const KernelArgs &args);
 };
 
 Status makeAttention(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result);

@@ -1,6 +1,6 @@
 #include "kernels/attention/host/Attention.h"
 
-#include "kernels/attention/host/Tiles.h"
+#include "kernels/attention/host/Dropout.h"
 
 #include <omp.h>
 
@@ -19,6 +19,7 @@ template <typename C> struct BackwardScratch {
     queryGrad = parts.take(s.depth * kAttentionTile);
     probabilities = parts.take(kAttentionTile * kAttentionTile);
     scoreGrads = parts.take(kAttentionTile * kAttentionTile);
+    factors = parts.take(s.hasDropout ? kDropoutLines * kAttentionTile : 0);
     maximum = parts.take(kAttentionTile);
     inverse = parts.take(kAttentionTile);
     delta = parts.take(kAttentionTile);
@@ -28,31 +29,38 @@ template <typename C> struct BackwardScratch {
     values = parts.take(converts ? s.columns * s.width : 0);
     count = parts.taken();
   }
-  C *query, *grad, *queryGrad;            // transposed
-  C *queryRows, *gradRows;                // as they are
-  C *probabilities, *scoreGrads;          // transposed
-  C *maximum, *inverse, *delta;           // of the tile's rows; inverse is 1 / sum
-  C *keyGrad, *valueGrad, *keys, *values; // of all columns
+  C *query, *grad, *queryGrad;             // transposed
+  C *queryRows, *gradRows;                 // as they are
+  C *probabilities, *scoreGrads, *factors; // transposed; factors are those of dropout
+  C *maximum, *inverse, *delta;            // of the tile's rows; inverse is 1 / sum
+  C *keyGrad, *valueGrad, *keys, *values;  // of all columns
   int64_t count;
 };
 
 template <typename T, typename C> struct BackwardHead {
   const T *query, *key, *value, *grad;
   const void *mask;
+  HeadDropout dropout;
   const C *maximum, *sum, *delta;
   T *queryGrad, *keyGrad, *valueGrad;
 };
 
-// Probabilities of the tile's scores, and gradients of the scores from those of the probabilities.
+// Probabilities of the tile's scores, after dropout, and gradients of the scores from those of the probabilities.
 template <typename V>
-CLEAVE_VECTOR_CODE void differentiateSoftmax(BackwardScratch<typename V::Number> &w, int64_t columns) {
+CLEAVE_VECTOR_CODE void differentiateSoftmax(const AttentionShape &s, BackwardScratch<typename V::Number> &w,
+                                             int64_t columns) {
   for (int64_t c = 0; c < columns; ++c)
     for (int64_t r = 0; r < kAttentionTile; r += V::kLanes) {
       auto *score = w.probabilities + c * kAttentionTile + r, *grad = w.scoreGrads + c * kAttentionTile + r;
       auto probability =
           powerOfE<V>(loadVector<V>(score) - loadVector<V>(w.maximum + r)) * loadVector<V>(w.inverse + r);
-      storeVector<V>(score, probability);
-      storeVector<V>(grad, probability * (loadVector<V>(grad) - loadVector<V>(w.delta + r)));
+      auto left = probability, gradient = loadVector<V>(grad);
+      if (s.hasDropout) {
+        auto factor = loadVector<V>(w.factors + c * kAttentionTile + r);
+        left *= factor, gradient *= factor;
+      }
+      storeVector<V>(score, left);
+      storeVector<V>(grad, probability * (gradient - loadVector<V>(w.delta + r)));
     }
 }
 
@@ -87,7 +95,9 @@ CLEAVE_VECTOR_CODE void differentiateBlock(const AttentionShape &s, const Backwa
     multiply<V>(w.scoreGrads, tile, columns, tile, value, s.width, 1, w.grad, tile, s.width, false);
     ScoreTile scoreTile = {first, rows, column, columns};
     finishScores<V>(w.probabilities, s, head.mask, scoreTile);
-    differentiateSoftmax<V>(w, columns);
+    if (s.hasDropout)
+      keepOfTile<V>(w.factors, s, head.dropout, scoreTile);
+    differentiateSoftmax<V>(s, w, columns);
     dropReplaced(w.scoreGrads, s, head.mask, scoreTile);
     multiply<V>(w.valueGrad + column * width, width, columns, width, w.probabilities, tile, 1, w.gradRows, width, rows,
                 true);
@@ -138,16 +148,14 @@ public:
     size_t query = bytes(s_.rows, s_.depth, sizeof(T)), key = bytes(s_.columns, s_.depth, sizeof(T)),
            value = bytes(s_.columns, s_.width, sizeof(T)), statistic = bytes(s_.rows, 1, sizeof(C));
     std::vector<size_t> result = {query, key, value};
-    if (s_.hasMask)
-      result.push_back(static_cast<size_t>(s_.mask[0] * s_.mask[1] * s_.mask[2] * s_.mask[3]) *
-                       dtypeSize(s_.maskDtype));
+    s_.addBufferBytes(&result);
     result.insert(result.end(), {bytes(s_.rows, s_.width, sizeof(T)), statistic, statistic, statistic, query, key,
                                  value, static_cast<size_t>(perThread_) * static_cast<size_t>(threads_) * sizeof(C)});
     return result;
   }
 
   Status run(void *const *buffers) override {
-    auto *scratch = static_cast<C *>(buffers[s_.hasMask ? 11 : 10]);
+    auto *scratch = static_cast<C *>(buffers[s_.buffersInCommon() + 7]);
 #pragma omp parallel for num_threads(threads_) schedule(static, 1) if (s_.items() > 1)
     for (int64_t item = 0; item < s_.items(); ++item) {
       BackwardHead<T, C> head = headOf(buffers, item);
@@ -158,7 +166,7 @@ public:
 
 private:
   BackwardHead<T, C> headOf(void *const *buffers, int64_t item) const {
-    void *const *rest = buffers + (s_.hasMask ? 4 : 3);
+    void *const *rest = buffers + s_.buffersInCommon();
     const void *mask = nullptr;
     if (s_.hasMask)
       mask =
@@ -170,6 +178,7 @@ private:
             static_cast<const T *>(buffers[2]) + value,
             static_cast<const T *>(rest[0]) + item * s_.rows * s_.width,
             mask,
+            s_.hasDropout ? HeadDropout::of(buffers + s_.dropoutBuffer(), item) : HeadDropout(),
             statistic(1),
             statistic(2),
             statistic(3),

@@ -1,6 +1,7 @@
 #include "kernels/attention/host/Attention.h"
 #include "kernels/common/host/Types.h"
 
+#include <cmath>
 #include <cstring>
 
 namespace cleave::rt {
@@ -26,23 +27,49 @@ Status AttentionShape::read(const KernelArgs &args, AttentionShape *result) {
   for (int64_t side : {s.rows, s.columns})
     for (int64_t size : {s.depth, s.width})
       CLEAVE_TRY(countElements({s.batch, s.heads, side, size}, &unused));
-  s.hasMask = args.def().findBuffer("mask").has_value();
-  if (!s.hasMask)
+  CLEAVE_TRY(s.readMask(args, computed));
+  return s.readDropout(args);
+}
+
+Status AttentionShape::readMask(const KernelArgs &args, fb::DType computed) {
+  hasMask = args.def().findBuffer("mask").has_value();
+  if (!hasMask)
     return Status::ok();
-  s.maskDtype = args.dtype("mask_dtype");
-  if (s.maskDtype != fb::DType::boolean && s.maskDtype != computed)
+  maskDtype = args.dtype("mask_dtype");
+  if (maskDtype != fb::DType::boolean && maskDtype != computed)
     return invalidArgument(std::string("expected a mask of type boolean or ") + fb::EnumNameDType(computed) +
-                           "; got: " + fb::EnumNameDType(s.maskDtype));
-  s.fill = numberOf(args["fill"]);
+                           "; got: " + fb::EnumNameDType(maskDtype));
+  fill = numberOf(args["fill"]);
   const char *names[] = {"mask_batch", "mask_heads", "mask_rows", "mask_columns"};
-  const int64_t sizes[] = {s.batch, s.heads, s.rows, s.columns};
+  const int64_t sizes[] = {batch, heads, rows, columns};
   for (int d = 0; d < 4; ++d) {
-    s.mask[d] = args[names[d]];
-    if (s.mask[d] != 1 && s.mask[d] != sizes[d])
+    mask[d] = args[names[d]];
+    if (mask[d] != 1 && mask[d] != sizes[d])
       return invalidArgument(std::string("expected ") + names[d] + " of 1 or " + std::to_string(sizes[d]) +
-                             "; got: " + std::to_string(s.mask[d]));
+                             "; got: " + std::to_string(mask[d]));
   }
-  return countElements({s.mask[0], s.mask[1], s.mask[2], s.mask[3]}, &unused);
+  size_t unused = 0;
+  return countElements({mask[0], mask[1], mask[2], mask[3]}, &unused);
+}
+
+// The unfused graph compares uniform numbers, which are multiples of 2^-24, with the rate as f32. The first multiple
+// that is not below it says the same of whole numbers.
+Status AttentionShape::readDropout(const KernelArgs &args) {
+  hasDropout = args.def().findBuffer("first").has_value();
+  if (!hasDropout)
+    return Status::ok();
+  rate = numberOf(args["rate"]);
+  if (!(rate > 0 && rate < 1))
+    return invalidArgument("expected a rate of dropout above 0 and below 1; got: " + std::to_string(rate));
+  dropThreshold = static_cast<int64_t>(std::ceil(static_cast<double>(static_cast<float>(rate)) * 0x1p24));
+  return Status::ok();
+}
+
+void AttentionShape::addBufferBytes(std::vector<size_t> *bytes) const {
+  if (hasMask)
+    bytes->push_back(static_cast<size_t>(mask[0] * mask[1] * mask[2] * mask[3]) * dtypeSize(maskDtype));
+  if (hasDropout)
+    bytes->insert(bytes->end(), {8, 8, static_cast<size_t>(items()) * 8});
 }
 
 int64_t AttentionShape::maskOffset(int64_t item) const {

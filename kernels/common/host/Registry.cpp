@@ -37,8 +37,12 @@ MakeHostKernel findHostKernel(std::string_view name) {
       {"argmax", makeArgmax},
       {"attention", makeAttention},
       {"attention_masked", makeAttention},
+      {"attention_dropout", makeAttention},
+      {"attention_masked_dropout", makeAttention},
       {"attention_grad", makeAttentionGrad},
       {"attention_masked_grad", makeAttentionGrad},
+      {"attention_dropout_grad", makeAttentionGrad},
+      {"attention_masked_dropout_grad", makeAttentionGrad},
   };
   for (const auto &[known, make] : table)
     if (known == name)

@@ -1,5 +1,6 @@
-// Attention and its gradient against loops in float64: shapes that fill blocks and that do not, masks, causal, all
-// types, and the same bits for any number of threads.
+// Attention and its gradient against loops in float64: shapes that fill blocks and that do not, masks, causal, dropout,
+// all types, and the same bits for any number of threads.
+#include "runtime/base/Philox.h"
 #include "test/runtime/device/KernelHarness.h"
 
 #include <algorithm>
@@ -22,6 +23,33 @@ struct Attention {
   std::vector<int64_t> sizes = {1, 1, 1, 1}; // of the mask
   double fill = -kInfinity;
   double scale = 0.3;
+  double rate = 0; // of dropout; 0: none
+
+  // Of numbers that doubles hold.
+  static constexpr uint64_t kSeed = 0x1234567890abc, kStream = (uint64_t{7} << 32) + 5;
+  // Heads lie anywhere among the elements, also beyond 2^34, whose counters have an upper half.
+  uint64_t firstOf(int64_t item) const { return static_cast<uint64_t>(item) * 0x4000000ff + 6; }
+  // By which dropout multiplies a probability.
+  double factorOf(int64_t item, int64_t row, int64_t column) const {
+    if (rate == 0)
+      return 1;
+    uint64_t index = firstOf(item) + static_cast<uint64_t>(row * columns + column), group = index / 4;
+    Philox4 words = philox4x32({static_cast<uint32_t>(kSeed), static_cast<uint32_t>(kSeed >> 32)},
+                               {static_cast<uint32_t>(group), static_cast<uint32_t>(group >> 32),
+                                static_cast<uint32_t>(kStream), static_cast<uint32_t>(kStream >> 32)});
+    return philoxUniform(words[index % 4]) >= static_cast<float>(rate) ? 1 / (1 - rate) : 0;
+  }
+  // The buffers of dropout.
+  std::vector<Values> dropoutInputs() const {
+    Values first;
+    for (int64_t item = 0; item < items(); ++item)
+      first.push_back(static_cast<double>(firstOf(item)));
+    return {{static_cast<double>(kSeed)}, {static_cast<double>(kStream)}, first};
+  }
+  std::string kernel(bool gradient) const {
+    return std::string("attention") + (mask == Mask::None ? "" : "_masked") + (rate > 0 ? "_dropout" : "") +
+           (gradient ? "_grad" : "");
+  }
 
   int64_t items() const { return batch * heads; }
   size_t maskCount() const { return static_cast<size_t>(sizes[0] * sizes[1] * sizes[2] * sizes[3]); }
@@ -85,17 +113,18 @@ void computeRow(const Attention &a, Tensors &t, int64_t item, int64_t row) {
   for (int64_t i = 0; i < a.width; ++i) {
     double y = 0;
     for (int64_t c = 0; c < a.columns; ++c)
-      y += p[static_cast<size_t>(c)] / sum * t.v[atColumn(c, a.width, i)];
+      y += p[static_cast<size_t>(c)] / sum * a.factorOf(item, row, c) * t.v[atColumn(c, a.width, i)];
     t.y.push_back(y);
     delta += y * t.dy[at(i)];
   }
   t.delta.push_back(delta);
   for (int64_t c = 0; c < a.columns; ++c) {
-    double probability = p[static_cast<size_t>(c)] / sum, gradient = -delta;
+    double probability = p[static_cast<size_t>(c)] / sum, factor = a.factorOf(item, row, c), gradient = 0;
     for (int64_t i = 0; i < a.width; ++i) {
-      t.dv[atColumn(c, a.width, i)] += probability * t.dy[at(i)];
+      t.dv[atColumn(c, a.width, i)] += probability * factor * t.dy[at(i)];
       gradient += t.dy[at(i)] * t.v[atColumn(c, a.width, i)];
     }
+    gradient = gradient * factor - delta;
     gradient *= replaced[static_cast<size_t>(c)] ? 0 : probability * a.scale;
     for (int64_t i = 0; i < a.depth; ++i) {
       auto query = static_cast<size_t>((item * a.rows + row) * a.depth + i);
@@ -124,7 +153,7 @@ int64_t bitsOfDouble(double value) {
 std::vector<Values> runAll(const Attention &a, bool gradient, fb::DType dtype, int threads, std::vector<Values> inputs,
                            std::vector<size_t> results, std::vector<fb::DType> types) {
   fb::DType sums = dtype == fb::DType::f64 ? dtype : fb::DType::f32;
-  std::string name = std::string("attention") + (a.mask == Mask::None ? "" : "_masked") + (gradient ? "_grad" : "");
+  std::string name = a.kernel(gradient);
   const KernelDef *def = findKernelDef(name);
   KernelParams params(*def);
   params.set("dtype", int64_t(dtype)).set("sum_dtype", int64_t(sums)).set("batch", a.batch).set("heads", a.heads);
@@ -137,6 +166,8 @@ std::vector<Values> runAll(const Attention &a, bool gradient, fb::DType dtype, i
     for (int d = 0; d < 4; ++d)
       params.set(names[d], a.sizes[static_cast<size_t>(d)]);
   }
+  if (a.rate > 0)
+    params.set("rate", bitsOfDouble(a.rate));
   std::vector<int64_t> list;
   KernelArgs args;
   std::unique_ptr<HostKernel> kernel;
@@ -171,14 +202,24 @@ std::vector<Values> runAll(const Attention &a, bool gradient, fb::DType dtype, i
   return loaded;
 }
 
+void addMaskAndDropout(const Attention &a, const Tensors &t, fb::DType sums, std::vector<Values> *inputs,
+                       std::vector<fb::DType> *types) {
+  if (a.mask != Mask::None) {
+    inputs->push_back(t.mask);
+    types->push_back(a.mask == Mask::Kept ? fb::DType::boolean : sums);
+  }
+  if (a.rate > 0)
+    for (const Values &input : a.dropoutInputs()) {
+      inputs->push_back(input);
+      types->push_back(fb::DType::i64);
+    }
+}
+
 std::vector<Values> runForward(const Attention &a, const Tensors &t, fb::DType dtype, int threads) {
   fb::DType sums = dtype == fb::DType::f64 ? dtype : fb::DType::f32;
   std::vector<Values> inputs = {t.q, t.k, t.v};
   std::vector<fb::DType> types = {dtype, dtype, dtype};
-  if (a.mask != Mask::None) {
-    inputs.push_back(t.mask);
-    types.push_back(a.mask == Mask::Kept ? fb::DType::boolean : sums);
-  }
+  addMaskAndDropout(a, t, sums, &inputs, &types);
   types.insert(types.end(), {dtype, sums, sums});
   return runAll(a, false, dtype, threads, inputs, {t.y.size(), t.sum.size(), t.sum.size()}, types);
 }
@@ -187,10 +228,7 @@ std::vector<Values> runBackward(const Attention &a, const Tensors &t, fb::DType 
   fb::DType sums = dtype == fb::DType::f64 ? dtype : fb::DType::f32;
   std::vector<Values> inputs = {t.q, t.k, t.v};
   std::vector<fb::DType> types = {dtype, dtype, dtype};
-  if (a.mask != Mask::None) {
-    inputs.push_back(t.mask);
-    types.push_back(a.mask == Mask::Kept ? fb::DType::boolean : sums);
-  }
+  addMaskAndDropout(a, t, sums, &inputs, &types);
   inputs.insert(inputs.end(), {t.dy, t.maximum, t.sum, t.delta});
   types.insert(types.end(), {dtype, sums, sums, sums, dtype, dtype, dtype});
   return runAll(a, true, dtype, threads, inputs, {t.q.size(), t.k.size(), t.v.size()}, types);
@@ -212,6 +250,14 @@ std::vector<Attention> shapes() {
                  {2, 3, 70, 90}, {2, 1, 1, 90}, {1, 1, 70, 90}, {1, 3, 70, 1}, {1, 1, 1, 1}, {2, 3, 70, 1}})
           all.push_back({2, 3, 70, 90, 12, 20, causal, mask, sizes, fill});
   }
+  std::vector<Attention> dropping;
+  for (double rate : {0.1, 0.75})
+    for (Attention a : all)
+      if (a.rows > 1 && (a.mask == Mask::None || a.sizes[0] == 2)) {
+        a.rate = rate;
+        dropping.push_back(a);
+      }
+  all.insert(all.end(), dropping.begin(), dropping.end());
   return all;
 }
 
@@ -225,7 +271,7 @@ TEST(Attention, MatchesFloat64) {
       Tensors t = referenceOf(a, dtype);
       SCOPED_TRACE(std::string(fb::EnumNameDType(dtype)) + " rows " + std::to_string(a.rows) + " columns " +
                    std::to_string(a.columns) + " causal " + std::to_string(a.causal) + " mask " +
-                   std::to_string(int(a.mask)) + " fill " + std::to_string(a.fill));
+                   std::to_string(int(a.mask)) + " fill " + std::to_string(a.fill) + " rate " + std::to_string(a.rate));
       std::vector<Values> forward = runForward(a, t, dtype, 2);
       EXPECT_LE(relativeError(forward[0], t.y), boundOf(dtype));
       double statistics = dtype == fb::DType::f64 ? 1e-14 : 1e-6; // exact inputs, whatever the type
@@ -281,9 +327,33 @@ TEST(Attention, BlocksWithoutColumns) {
   }
 }
 
+// With one column of ones for v, a result is 0 or 1 / (1 - rate): every number's place shows, and the bounds' side.
+TEST(Attention, DropsThePhiloxNumbersBelowTheRate) {
+  for (int64_t columns : {1, 2, 3, 4, 66, 67, 128})
+    for (double rate : {1e-9, 0.1, 0.5, 1 - 0x1p-24}) {
+      Attention a = {1, 2, 65, columns, 1, 1, true};
+      a.rate = rate;
+      Tensors t = inputsOf(a, fb::DType::f64);
+      for (int64_t column = 0; column < columns; ++column) {
+        std::fill(t.k.begin(), t.k.end(), 0.0), std::fill(t.v.begin(), t.v.end(), 0.0);
+        for (int64_t item = 0; item < 2; ++item)
+          t.v[static_cast<size_t>(item * columns + column)] = 1;
+        t.y.resize(130), t.sum.resize(130);
+        Values y = runForward(a, t, fb::DType::f64, 1)[0];
+        for (int64_t item = 0; item < 2; ++item)
+          for (int64_t row = column; row < 65; ++row)
+            ASSERT_NEAR(y[static_cast<size_t>(item * 65 + row)],
+                        a.factorOf(item, row, column) / static_cast<double>(std::min(row + 1, columns)),
+                        1e-14 / (1 - rate))
+                << columns << " columns, row " << row << " column " << column << " rate " << rate;
+      }
+    }
+}
+
 TEST(Attention, ThreadsChangeNoBit) {
-  for (bool causal : {false, true}) {
-    Attention a = {1, 3, 700, 700, 24, 40, causal};
+  for (double rate : {0.0, 0.2}) {
+    Attention a = {1, 3, 700, 700, 24, 40, rate == 0};
+    a.rate = rate;
     Tensors t = referenceOf(a, fb::DType::f32);
     EXPECT_EQ(runForward(a, t, fb::DType::f32, 1), runForward(a, t, fb::DType::f32, 3));
     EXPECT_EQ(runBackward(a, t, fb::DType::f32, 1), runBackward(a, t, fb::DType::f32, 3));
@@ -312,6 +382,13 @@ TEST(Attention, RefusesWhatIsWrong) {
     bad[position] = value;
     EXPECT_FALSE(hostScratchBytes("attention_masked", bad, 1, &bytes).isOk()) << position << " " << value;
   }
+  for (const char *name : {"attention_dropout", "attention_dropout_grad"})
+    for (auto [rate, isGood] :
+         {std::pair{0.1, true}, {0.0, false}, {1.0, false}, {-0.5, false}, {std::nan(""), false}}) {
+      std::vector<int64_t> dropping = good;
+      dropping.push_back(bitsOfDouble(rate));
+      EXPECT_EQ(hostScratchBytes(name, dropping, 1, &bytes).isOk(), isGood) << rate;
+    }
 }
 
 } // namespace
