@@ -1,109 +1,23 @@
 // Attention and its gradient, tile by tile: scores live in shared memory, and none is stored (FlashAttention-2, Dao
 // 2023, arXiv 2307.08691). Numbers are computed in f32 on the ordinary cores; depth and width are at most kMostSize.
-// params: batch heads rows columns depth width causal scale fill mask-kind mask-sizes[4]; scale and fill are the bits
-// of doubles.
 #pragma once
 
-#include "kernels/common/cuda/Device.cuh"
+#include "kernels/attention/cuda/Dropout.cuh"
 
 namespace cleave::rt {
 
-// The 256 threads of a block are 16 x 16: thread (y, x) has the elements (y + 16 i, x + 16 j) of what is computed.
-struct AttentionCall {
-  static constexpr int kMostSize = 128, kSide = 16, kColumns = kMostSize / kSide;
-  enum MaskKind { kNone, kAdded, kKept };
-
-  Int heads, items;
-  int rows, columns, depth, width; // fewer than 2^31 (CudaKernel.cpp)
-  bool causal;
-  float scale, fill;
-  int maskKind, after; // after: the number of the buffer after the mask
-  Int mask[4], maskRowStride, maskBegin = 0;
-  int maskColumns; // 0 where all columns have one mask, else all bits
-  const void *masks;
-
-  __device__ explicit AttentionCall(const CudaCall &call) {
-    const Int *p = call.params;
-    heads = p[1], items = p[0] * p[1];
-    rows = int(p[2]), columns = int(p[3]), depth = int(p[4]), width = int(p[5]), causal = p[6] != 0;
-    scale = static_cast<float>(__longlong_as_double(p[7])), fill = static_cast<float>(__longlong_as_double(p[8]));
-    maskKind = int(p[9]), after = maskKind == kNone ? 3 : 4;
-    for (int d = 0; d < 4; ++d)
-      mask[d] = p[10 + d];
-    maskRowStride = mask[2] == 1 ? 0 : mask[3], maskColumns = mask[3] == 1 ? 0 : -1;
-    masks = call.buffers[3];
-  }
-
-  // The head that masks are of from here on.
-  __device__ void setItem(Int item) {
-    Int sample = mask[0] == 1 ? 0 : item / heads, head = mask[1] == 1 ? 0 : item % heads;
-    maskBegin = (sample * mask[1] + head) * mask[2] * mask[3];
-  }
-  // Where the mask of a row begins.
-  __device__ Int maskOf(int row) const { return maskBegin + row * maskRowStride; }
-  __device__ bool isScore(int row, int column) const {
-    return row < rows && column < columns && !(causal && column > row);
-  }
-  // Of a product that is a score, of a row whose mask begins there; with whether the mask has replaced it.
-  __device__ float masked(float product, Int rowMask, int column, bool *isReplaced) const {
-    float value = product * scale;
-    *isReplaced = false;
-    if (maskKind == kNone)
-      return value;
-    Int at = rowMask + (column & maskColumns);
-    if (maskKind == kAdded)
-      return value + static_cast<const float *>(masks)[at];
-    if (static_cast<const unsigned char *>(masks)[at])
-      return value;
-    *isReplaced = true;
-    return fill;
-  }
-  // -inf where it is none.
-  __device__ float score(float product, int row, Int rowMask, int column) const {
-    bool isReplaced;
-    return isScore(row, column) ? masked(product, rowMask, column, &isReplaced) : -INFINITY;
-  }
-};
-
-// A tile of rows of a head's tensor in shared memory; a line is one number longer, so that lines begin in other banks.
-template <typename T, int Tile> struct AttentionTile {
-  static constexpr int kLine = AttentionCall::kMostSize + (sizeof(T) == 2 ? 2 : 1);
-  T values[Tile][kLine];
-
-  // Zeros where there are no rows.
-  __device__ void load(const T *from, int first, int rows, int size) {
-#pragma unroll 1
-    for (int e = threadIdx.x; e < Tile * size; e += blockDim.x) {
-      int r = e / size, i = e % size;
-      values[r][i] = first + r < rows ? from[Int(first + r) * size + i] : rounded<T>(0.0f);
-    }
-  }
-  __device__ float at(int r, int i) const { return widened<float>(values[r][i]); }
-};
-
-// The sum, or the largest, of what the 16 threads of a line have.
-__device__ inline float sumOfLine(float value) {
-  for (int step = 8; step > 0; step /= 2)
-    value += __shfl_xor_sync(0xffffffffu, value, step);
-  return value;
-}
-__device__ inline float maximumOfLine(float value) {
-  for (int step = 8; step > 0; step /= 2)
-    value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, step));
-  return value;
-}
-
-template <typename T> __device__ void attention(const CudaCall &call) {
+template <typename T, bool Drops> __device__ void attention(const CudaCall &call) {
   constexpr int kTile = 32, kSide = AttentionCall::kSide, kOwn = kTile / kSide, kColumns = AttentionCall::kColumns;
   __shared__ AttentionTile<T, kTile> queries, others; // others: keys, then values
   __shared__ float powers[kTile][kTile + 1];
-  AttentionCall a(call);
+  AttentionCall a(call, Drops);
   const int x = threadIdx.x % kSide, y = threadIdx.x / kSide;
   const int tiles = (a.rows + kTile - 1) / kTile;
   for (Int work = blockIdx.x; work < a.items * tiles; work += gridDim.x) {
     const Int item = work / tiles;
     const int first = int(work % tiles) * kTile;
     a.setItem(item);
+    Dropout<Drops>::setItem(call, a, item);
     const T *key = buffer<T>(call, 1) + item * a.columns * a.depth,
             *value = buffer<T>(call, 2) + item * a.columns * a.width;
     __syncthreads();
@@ -139,7 +53,7 @@ template <typename T> __device__ void attention(const CudaCall &call) {
 #pragma unroll
         for (int j = 0; j < kOwn; ++j) {
           float power = expf(products[i][j] - base);
-          powers[y + kSide * i][x + kSide * j] = power;
+          powers[y + kSide * i][x + kSide * j] = power * Dropout<Drops>::factorOf(row, begin + x + kSide * j);
           total += power;
         }
         maximum[i] = largest;
@@ -177,7 +91,7 @@ template <typename T> __device__ void attention(const CudaCall &call) {
 
 // The gradient is two kinds of work: tiles of columns (of keys and values), and tiles of rows (of queries). Both
 // compute the scores of all tiles that they meet; nothing is added up across blocks, so that results have one order.
-template <typename T> struct AttentionGradTiles {
+template <typename T, bool Drops> struct AttentionGradTiles {
   static constexpr int kTile = sizeof(T) == 2 ? 32 : 16, kSide = AttentionCall::kSide, kOwn = kTile / kSide,
                        kColumns = AttentionCall::kColumns;
   AttentionTile<T, kTile> queries, keys, values, grads;
@@ -224,8 +138,9 @@ template <typename T> struct AttentionGradTiles {
         bool isScore = a.isScore(r, c);
         bool isReplaced = true;
         float probability = isScore ? expf(a.masked(products[i][j], a.maskOf(r), c, &isReplaced) - maximum) / sum : 0;
-        float gradient = isReplaced ? 0 : probability * (ofGrads[i][j] - delta);
-        probabilities[y + kSide * i][x + kSide * j] = probability;
+        const float factor = Dropout<Drops>::factorOf(r, c);
+        float gradient = isReplaced ? 0 : probability * (ofGrads[i][j] * factor - delta);
+        probabilities[y + kSide * i][x + kSide * j] = probability * factor;
         scoreGrads[y + kSide * i][x + kSide * j] = gradient;
       }
     }
@@ -298,15 +213,16 @@ template <typename T> struct AttentionGradTiles {
   }
 };
 
-template <typename T> __device__ void attentionGrad(const CudaCall &call) {
-  __shared__ AttentionGradTiles<T> tiles;
-  constexpr int kTile = AttentionGradTiles<T>::kTile;
-  AttentionCall a(call);
+template <typename T, bool Drops> __device__ void attentionGrad(const CudaCall &call) {
+  __shared__ AttentionGradTiles<T, Drops> tiles;
+  constexpr int kTile = AttentionGradTiles<T, Drops>::kTile;
+  AttentionCall a(call, Drops);
   const int ofColumns = (a.columns + kTile - 1) / kTile, ofRows = (a.rows + kTile - 1) / kTile;
   for (Int work = blockIdx.x; work < a.items * (ofColumns + ofRows); work += gridDim.x) {
     Int item = work / (ofColumns + ofRows);
     int tile = int(work % (ofColumns + ofRows));
     a.setItem(item);
+    Dropout<Drops>::setItem(call, a, item);
     if (tile < ofColumns)
       tiles.columnWork(call, a, item, tile * kTile);
     else

@@ -192,10 +192,10 @@ __device__ void storeLines(T *to, const float (&sums)[Size / 8][4], int first, i
   }
 }
 
-template <typename T, int Size> __device__ void attentionMma(const CudaCall &call) {
+template <typename T, int Size, bool Drops> __device__ void attentionMma(const CudaCall &call) {
   constexpr int kTile = Size == 64 ? 64 : 32, kRows = 32;    // rows of a tile, and those that a warp takes at a time
   __shared__ MmaTile<T, kTile, Size> keys[2], values[2]; // the tiles at hand, and those that are under way
-  AttentionCall a(call);
+  AttentionCall a(call, Drops);
   const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
   const int tiles = (a.rows + kMmaLines - 1) / kMmaLines;
 #pragma unroll 1
@@ -203,6 +203,7 @@ template <typename T, int Size> __device__ void attentionMma(const CudaCall &cal
     const Int item = work / tiles;
     const int first = int(work % tiles) * kMmaLines, line = first + threadIdx.x / 32 * 16;
     a.setItem(item);
+    Dropout<Drops>::setItem(call, a, item);
     MmaLines<T, Size> queries;
     queries.load(keys[1], buffer<T>(call, 0) + item * a.rows * a.depth, first, a.rows, a.depth);
     float result[Size / 8][4] = {}, maximum[2] = {-INFINITY, -INFINITY}, sum[2] = {};
@@ -265,10 +266,13 @@ template <typename T, int Size> __device__ void attentionMma(const CudaCall &cal
         for (int n = 0; n < Size / 8; ++n)
           result[n][half * 2] *= factor, result[n][half * 2 + 1] *= factor;
       }
+      if constexpr (Drops)
+        Dropout<Drops>::drop(scores, Dropout<Drops>::template keepOfLines<false, kRows / 8>(line + g, begin));
       multiplyAlong<T, kRows, kTile, Size>(result, scores, values[place], begin % kTile);
     }
-    storeLines<T, Size>(buffer<T>(call, a.after) + item * a.rows * a.width, result, line, a.rows, a.width, 1 / sum[0],
-                        1 / sum[1]);
+    const float factor = Dropout<Drops>::factor();
+    storeLines<T, Size>(buffer<T>(call, a.after) + item * a.rows * a.width, result, line, a.rows, a.width,
+                        factor / sum[0], factor / sum[1]);
     for (int half = 0; half < 2; ++half)
       if (int row = line + g + half * 8; t == 0 && row < a.rows) {
         buffer<float>(call, a.after + 1)[item * a.rows + row] = maximum[half];
@@ -290,7 +294,7 @@ struct alignas(16) RowStatistics {
   }
 };
 
-template <typename T, int Size> struct AttentionGradMma {
+template <typename T, int Size, bool Drops> struct AttentionGradMma {
   // Rows of a tile, and those that a warp takes at a time.
   static constexpr int kTile = Size == 64 ? 64 : 32, kRows = kTile / 2;
   // Queries and gradients of results, or keys and values: those at hand, and those that are under way.
@@ -367,9 +371,21 @@ template <typename T, int Size> struct AttentionGradMma {
       }
       if (line >= lines || (a.causal && (OfColumns ? at + kRows <= line : at > line + 15))) // of the whole warp
         continue;
+      unsigned keep = 0; // made before there are scores: fewer registers are in use
+      if constexpr (Drops)
+        keep = Dropout<Drops>::template keepOfLines<OfColumns, kRows / 8>(line + g, at);
       float scores[kRows / 8][4], grads[kRows / 8][4];
       multiplyAcross<T, kRows, kTile, Size>(scores, ofDepth, first[place], part);
       multiplyAcross<T, kRows, kTile, Size>(grads, ofWidth, second[place], part);
+      if constexpr (Drops) {
+        Dropout<Drops>::drop(grads, keep);
+        const float factor = Dropout<Drops>::factor();
+#pragma unroll
+        for (int j = 0; j < kRows / 8; ++j)
+#pragma unroll
+          for (int e = 0; e < 4; ++e)
+            grads[j][e] *= factor;
+      }
       // Nothing of the tile is masked or beyond an end.
       bool isWhole = a.maskKind == AttentionCall::kNone && line + 16 <= lines && at + kRows <= others &&
                      (!a.causal || (OfColumns ? at >= line + 15 : at + kRows - 1 <= line));
@@ -377,27 +393,32 @@ template <typename T, int Size> struct AttentionGradMma {
         differentiate<OfColumns, true>(a, scores, grads, statistics[place] + part, ofLines, line + g, at, t);
       else
         differentiate<OfColumns, false>(a, scores, grads, statistics[place] + part, ofLines, line + g, at, t);
-      if (OfColumns)
+      if (OfColumns) {
+        if constexpr (Drops)
+          Dropout<Drops>::drop(scores, keep);
         multiplyAlong<T, kRows, kTile, Size>(widthGrads, scores, second[place], part);
+      }
       multiplyAlong<T, kRows, kTile, Size>(depthGrads, grads, first[place], part);
     }
     T *target = buffer<T>(call, a.after + (OfColumns ? 5 : 4)) + item * lines * a.depth;
     storeLines<T, Size>(target, depthGrads, line, lines, a.depth, a.scale, a.scale);
+    const float factor = Dropout<Drops>::factor();
     if (OfColumns)
-      storeLines<T, Size>(buffer<T>(call, a.after + 6) + item * lines * a.width, widthGrads, line, lines, a.width, 1,
-                          1);
+      storeLines<T, Size>(buffer<T>(call, a.after + 6) + item * lines * a.width, widthGrads, line, lines, a.width,
+                          factor, factor);
   }
 };
 
-template <typename T, int Size> __device__ void attentionGradMma(const CudaCall &call) {
-  __shared__ AttentionGradMma<T, Size> tiles;
-  AttentionCall a(call);
+template <typename T, int Size, bool Drops> __device__ void attentionGradMma(const CudaCall &call) {
+  __shared__ AttentionGradMma<T, Size, Drops> tiles;
+  AttentionCall a(call, Drops);
   const int ofColumns = (a.columns + kMmaLines - 1) / kMmaLines, ofRows = (a.rows + kMmaLines - 1) / kMmaLines;
 #pragma unroll 1
   for (Int work = blockIdx.x; work < a.items * (ofColumns + ofRows); work += gridDim.x) {
     Int item = work / (ofColumns + ofRows);
     int tile = int(work % (ofColumns + ofRows));
     a.setItem(item);
+    Dropout<Drops>::setItem(call, a, item);
     if (tile < ofColumns)
       tiles.template run<true>(call, a, item, tile * kMmaLines);
     else

@@ -1,22 +1,5 @@
-// Attention's kernels as entries of a module of their own: NAME_TYPE, or NAME_TYPE_SIZE for 16-bit types, each with a
-// CudaCall as its parameter. The names are made again in kernels/common/cuda/CudaKernel.cpp.
-#include "kernels/attention/cuda/AttentionMma.cuh"
+#include "kernels/attention/cuda/Entries.cuh"
 
 using namespace cleave::rt;
 
-// `blocks` at a time on a multiprocessor: what registers allow without spilling. The gradient of heads of 65 to 128 elements
-// spills some 750 bytes all the same: two sums of 16 lines by 128 and the left operands of both products take 192 registers.
-#define ENTRY(name, blocks, ...)                                                                                       \
-  extern "C" __global__ void __launch_bounds__(256, blocks) name(const __grid_constant__ CudaCall call) {              \
-    __VA_ARGS__(call);                                                                                                 \
-  }
-#define NARROW(name, type, size)                                                                                       \
-  ENTRY(attention_##name##_##size, size == 64 ? 2 : 1, attentionMma<type, size>)                                       \
-  ENTRY(attention_grad_##name##_##size, 1, attentionGradMma<type, size>)
-
-ENTRY(attention_f32, 1, attention<float>)
-ENTRY(attention_grad_f32, 1, attentionGrad<float>)
-NARROW(f16, __half, 64)
-NARROW(f16, __half, 128)
-NARROW(bf16, __nv_bfloat16, 64)
-NARROW(bf16, __nv_bfloat16, 128)
+CLEAVE_ATTENTION_ENTRIES(attention, false)

@@ -6,7 +6,7 @@
 namespace cleave::rt {
 
 struct CudaCall {
-  static constexpr int kBuffers = 12, kParams = 32;
+  static constexpr int kBuffers = 16, kParams = 32;
   void *buffers[kBuffers]; // in the order of Kernels.def
   long long params[kParams];
   // Two numbers on the device: the launch that found an index out of range first (0: none), and the index.

@@ -153,9 +153,9 @@ Status describeAttention(const KernelArgs &args, CudaKernelCall *call) {
                              " is more than the cuda target has");
   bool isGradient = args.def().findBuffer("dy").has_value();
   bool isSmall = args["depth"] <= 64 && args["width"] <= 64;
-  call->function = std::string(isGradient ? "attention_grad_" : "attention_") + nameOf(args.dtype()) +
-                   (!isNarrow ? "" : isSmall ? "_64" : "_128");
-  call->image = cudaAttentionImage;
+  call->function = std::string("attention") + (shape.hasDropout ? "_dropout" : "") + (isGradient ? "_grad_" : "_") +
+                   nameOf(args.dtype()) + (!isNarrow ? "" : isSmall ? "_64" : "_128");
+  call->image = shape.hasDropout ? cudaAttentionDropoutImage : cudaAttentionImage;
   const char *params[] = {"batch", "heads", "rows", "columns", "depth", "width", "causal", "scale", "fill"};
   for (int i = 0; i < 9; ++i)
     call->params[i] = args[params[i]];
@@ -164,6 +164,7 @@ Status describeAttention(const KernelArgs &args, CudaKernelCall *call) {
   const char *sizes[] = {"mask_batch", "mask_heads", "mask_rows", "mask_columns"};
   for (int i = 0; i < 4; ++i)
     call->params[10 + i] = args[sizes[i]];
+  call->params[14] = args["rate"]; // AttentionCall::kRate
   int64_t tile = isNarrow ? 128 : isGradient ? 16 : 32; // kMmaLines, kTile
   int64_t tiles = (args["rows"] + tile - 1) / tile + (isGradient ? (args["columns"] + tile - 1) / tile : 0);
   call->blocks = static_cast<uint64_t>(args["batch"] * args["heads"] * tiles);
@@ -196,6 +197,10 @@ constexpr Entry kEntries[] = {
     {"attention_masked", describeAttention},
     {"attention_grad", describeAttention},
     {"attention_masked_grad", describeAttention},
+    {"attention_dropout", describeAttention},
+    {"attention_masked_dropout", describeAttention},
+    {"attention_dropout_grad", describeAttention},
+    {"attention_masked_dropout_grad", describeAttention},
 };
 
 const Entry *find(std::string_view name) {

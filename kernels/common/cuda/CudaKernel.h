@@ -35,10 +35,11 @@ Status cudaScratchBytes(const KernelArgs &args, uint64_t *bytes);
 // How it is called; of all but products (matmul), which cuBLASLt computes.
 Status cudaKernelCall(const KernelArgs &args, CudaKernelCall *call);
 
-// The PTX of Kernels.cu, and of attention's kernels, which are as much code as all others and are apart for that: a driver
-// compiles a module whole. Ended by NUL; empty where no CUDA compiler was found when Cleave was built.
+// The PTX of Kernels.cu, and of attention's kernels without and with dropout, each of which is as much code as all others
+// and is apart for that: a driver compiles a module whole. Ended by NUL; empty where no CUDA compiler was found when Cleave was built.
 const char *cudaKernelImage();
 const char *cudaAttentionImage();
+const char *cudaAttentionDropoutImage();
 
 } // namespace cleave::rt
 

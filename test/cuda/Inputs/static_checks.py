@@ -36,7 +36,7 @@ def local_memory(kernels, stack=0):
 
 
 def own(architecture):
-    kernels = [k for image in ("KernelImage", "AttentionImage") for k in ptxas.compiled((build / f"kernels/{image}.ptx").read_text(), architecture, folder)]
+    kernels = [k for image in ("KernelImage", "AttentionImage", "AttentionDropoutImage") for k in ptxas.compiled((build / f"kernels/{image}.ptx").read_text(), architecture, folder)]
     check(local_memory(kernels), f"hand-written kernels on {architecture} use local memory")
     known = {k.name for k in kernels}
     check([name for name in SPILLED if name not in known], "no such kernels")
