@@ -1,5 +1,6 @@
 #include "dialects/Cleave/IR/Algebra.h"
 
+#include "dialects/Cleave/IR/Attention.h"
 #include "dialects/Cleave/IR/Scatter.h"
 
 #include "mlir/IR/Matchers.h"
@@ -176,8 +177,12 @@ struct Sums : AlgebraOpInterface::ExternalModel<Sums, ReduceOp> {
   }
 };
 
-struct Draws : AlgebraOpInterface::ExternalModel<Draws, RandomUniformOp> {
+template <typename Op> struct Draws : AlgebraOpInterface::ExternalModel<Draws<Op>, Op> {
   bool drawsNumbers(Operation *) const { return true; }
+};
+
+template <typename Op> struct MayDraw : AlgebraOpInterface::ExternalModel<MayDraw<Op>, Op> {
+  bool drawsNumbers(Operation *op) const { return llvm::cast<Op>(op).getRate().has_value(); }
 };
 
 struct Normalizes : AlgebraOpInterface::ExternalModel<Normalizes, NormalizeOp> {
@@ -201,7 +206,10 @@ void cleave::attachAlgebra(mlir::MLIRContext &context) {
   SliceOp::attachInterface<Moves<SliceOp, false>>(context);
   TransposeOp::attachInterface<Transposes>(context);
   ReduceOp::attachInterface<Sums>(context);
-  RandomUniformOp::attachInterface<Draws>(context);
+  RandomUniformOp::attachInterface<Draws<RandomUniformOp>>(context);
+  RandomUniformAtOp::attachInterface<Draws<RandomUniformAtOp>>(context);
+  AttentionOp::attachInterface<MayDraw<AttentionOp>>(context);
+  AttentionGradOp::attachInterface<MayDraw<AttentionGradOp>>(context);
   NormalizeOp::attachInterface<Normalizes>(context);
 }
 

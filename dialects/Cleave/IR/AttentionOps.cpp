@@ -16,8 +16,9 @@ using mlir::utils::IteratorType;
 namespace {
 // What both ops take first.
 struct Operands {
-  Value query, key, value, mask;
+  Value query, key, value, mask, seed, stream, first;
   bool hasFill;
+  std::optional<llvm::APFloat> rate;
 
   // The rule that they break; empty where they break none.
   std::string findError() const {
@@ -33,7 +34,8 @@ struct Operands {
       return "expects query and key of one depth, their last dimension";
     if (ks[2] != vs[2])
       return "expects as many keys as values";
-    return findMaskError({qs[0], qs[1], qs[2], ks[2]}, computeElementType(q.getElementType()));
+    std::string error = findMaskError({qs[0], qs[1], qs[2], ks[2]}, computeElementType(q.getElementType()));
+    return error.empty() ? findDropoutError() : error;
   }
 
   std::string findMaskError(ArrayRef<int64_t> scores, Type computed) const {
@@ -52,6 +54,18 @@ struct Operands {
     return hasFill ? "expects no fill for a mask that is added" : "";
   }
 
+  std::string findDropoutError() const {
+    if (!seed != !stream || !seed != !first)
+      return "expects seed, stream and first indices together";
+    if (!seed)
+      return rate ? "expects no rate without dropout" : "";
+    if (!rate || !(rate->convertToDouble() > 0 && rate->convertToDouble() < 1))
+      return "expects a rate above 0 and below 1 where there is dropout";
+    if (tensorTypeOf(seed).getRank() != 0 || tensorTypeOf(stream).getRank() != 0)
+      return "expects a seed and a stream that are scalars";
+    return shapeOf(first) == shapeOf(query).take_front(2) ? "" : "expects first indices of the shape [batch, heads]";
+  }
+
   RankedTensorType resultType() const {
     ArrayRef<int64_t> q = shapeOf(query);
     return tensorTypeOf(query).clone({q[0], q[1], q[2], shapeOf(value)[3]});
@@ -64,7 +78,9 @@ struct Operands {
 } // namespace
 
 template <typename Op> static Operands operandsOf(Op op) {
-  return {op.getQuery(), op.getKey(), op.getValue(), op.getMask(), op.getFill().has_value()};
+  return {op.getQuery(), op.getKey(),    op.getValue(), op.getMask(),
+          op.getSeed(),  op.getStream(), op.getFirst(), op.getFill().has_value(),
+          op.getRate()};
 }
 
 static llvm::LogicalResult check(const Operands &operands, llvm::StringRef name,
@@ -78,6 +94,11 @@ static llvm::LogicalResult check(const Operands &operands, llvm::StringRef name,
   stream << typeOf(operands.query) << ", " << typeOf(operands.key) << ", " << typeOf(operands.value);
   if (operands.mask)
     stream << " and the mask " << typeOf(operands.mask);
+  if (operands.seed && operands.stream && operands.first)
+    stream << " and the dropout " << operands.seed.getType() << ", " << operands.stream.getType() << ", "
+           << operands.first.getType();
+  if (operands.rate)
+    stream << " and the rate " << operands.rate->convertToDouble();
   return mlir::emitOptionalError(location, "'", name, "' op ", error, "; got: ", got);
 }
 
@@ -121,9 +142,9 @@ static SmallVector<AffineMap> headMaps(mlir::Operation *op) {
     ArrayRef<int64_t> shape = shapeOf(value);
     SmallVector<int64_t> loops(shape.size(), kWhole);
     ArrayRef<int64_t> heads = shapeOf(op->getOperand(0)).take_front(2);
-    for (int64_t d = 0; d < 2; ++d)
-      if (shape[d] == heads[d]) // a mask may have one for all
-        loops[d] = d;
+    for (size_t d = 0; d < std::min<size_t>(2, shape.size()); ++d) // seed and stream are scalars
+      if (shape[d] == heads[d])                                    // a mask may have one for all
+        loops[d] = static_cast<int64_t>(d);
     maps.push_back(loopMap(op->getContext(), 2, loops));
   };
   llvm::for_each(op->getOperands(), add);
@@ -136,14 +157,23 @@ template <typename Op> static OpCost costOf(Op op, double products) {
   ArrayRef<int64_t> q = shapeOf(op.getQuery()), v = shapeOf(op.getValue());
   double scores = static_cast<double>(q[0] * q[1]) * static_cast<double>(q[2]) * static_cast<double>(v[2]);
   double flops = scores * static_cast<double>(q[3] + v[3]) * products * (op.getCausal() ? 0.5 : 1);
+  if (op.getRate()) // the ten rounds of Philox, for four scores
+    flops += scores * 25;
   return costWithFlops(op, static_cast<int64_t>(std::min(flops, 0x1p58)));
+}
+
+static llvm::StringRef kernelName(bool hasMask, bool hasDropout, bool isGradient) {
+  const char *names[2][2][2] = {{{"attention", "attention_grad"}, {"attention_dropout", "attention_dropout_grad"}},
+                                {{"attention_masked", "attention_masked_grad"},
+                                 {"attention_masked_dropout", "attention_masked_dropout_grad"}}};
+  return names[hasMask][hasDropout][isGradient];
 }
 
 template <typename Op> static KernelSpec specOf(Op op, bool isGradient) {
   ArrayRef<int64_t> q = shapeOf(op.getQuery()), v = shapeOf(op.getValue());
   Type element = tensorTypeOf(op.getQuery()).getElementType();
   auto bits = [](const llvm::APFloat &number) { return static_cast<int64_t>(number.bitcastToAPInt().getZExtValue()); };
-  KernelSpec spec = {isGradient ? "attention_grad" : "attention",
+  KernelSpec spec = {kernelName(op.getMask() != nullptr, op.getRate().has_value(), isGradient),
                      {{"batch", {q[0]}},
                       {"heads", {q[1]}},
                       {"rows", {q[2]}},
@@ -153,9 +183,10 @@ template <typename Op> static KernelSpec specOf(Op op, bool isGradient) {
                       {"causal", {op.getCausal()}},
                       {"scale", {bits(op.getScale())}}},
                      {{"dtype", element}, {"sum_dtype", computeElementType(element)}}};
+  if (op.getRate())
+    spec.params.push_back({"rate", {bits(*op.getRate())}});
   if (Value mask = op.getMask()) {
     ArrayRef<int64_t> sizes = shapeOf(mask);
-    spec.name = isGradient ? "attention_masked_grad" : "attention_masked";
     const char *names[] = {"mask_batch", "mask_heads", "mask_rows", "mask_columns"};
     for (int d = 0; d < 4; ++d)
       spec.params.push_back({names[d], {sizes[d]}});

@@ -60,30 +60,58 @@ template <typename Op> static Value scoresOf(ImplicitLocOpBuilder &builder, Op o
   return scores;
 }
 
+// Which probabilities dropout keeps; null where there is none. `op` is an adaptor of either op.
+template <typename Adaptor> static Value keptOf(ImplicitLocOpBuilder &builder, Adaptor op, ArrayRef<int64_t> scores) {
+  if (!op.getSeed())
+    return {};
+  auto type = RankedTensorType::get(scores, builder.getI64Type());
+  Value first = BroadcastOp::create(builder, type, op.getFirst(), ArrayRef<int64_t>{0, 1});
+  Value row = IotaOp::create(builder, type, builder.getI64IntegerAttr(2), Value());
+  Value column = IotaOp::create(builder, type, builder.getI64IntegerAttr(3), Value());
+  Value ofRow = MulOp::create(builder, row, splatLike(builder, row, static_cast<double>(scores[3])));
+  Value index = AddOp::create(builder, first, AddOp::create(builder, ofRow, column));
+  Value uniform =
+      RandomUniformAtOp::create(builder, type.clone(builder.getF32Type()), op.getSeed(), op.getStream(), index);
+  return CompareOp::create(builder, Predicate::Ge, uniform,
+                           splatLike(builder, uniform, op.getRateAttr().getValueAsDouble()));
+}
+
+// Probabilities, or gradients of what becomes of them, after dropout.
+static Value dropped(ImplicitLocOpBuilder &builder, Value value, Value kept, std::optional<llvm::APFloat> rate) {
+  if (!kept)
+    return value;
+  Value larger = MulOp::create(builder, value, splatLike(builder, value, 1 / (1 - rate->convertToDouble())));
+  return SelectOp::create(builder, kept, larger, splatLike(builder, value, 0));
+}
+
 SmallVector<Value> AttentionOp::decompose(mlir::OpBuilder &opBuilder, mlir::ValueRange operands) {
   ImplicitLocOpBuilder builder(getLoc(), opBuilder);
-  Value mask = getMask() ? operands[3] : Value();
-  Value scores = scoresOf(builder, *this, widen(builder, operands[0]), widen(builder, operands[1]), mask);
+  Adaptor given(operands, *this);
+  Value scores =
+      scoresOf(builder, *this, widen(builder, given.getQuery()), widen(builder, given.getKey()), given.getMask());
   Value maximum = ReduceOp::create(builder, ReduceKind::Max, scores, ArrayRef<int64_t>{3});
   Value powers = ExpOp::create(builder, SubOp::create(builder, scores, repeat(builder, maximum, scores, 3)));
   Value sum = reduceSum(builder, powers, 3);
   Value probabilities = DivOp::create(builder, powers, repeat(builder, sum, powers, 3));
-  Value result = matmul(builder, probabilities, widen(builder, operands[2]), false, false);
+  Value left = dropped(builder, probabilities, keptOf(builder, given, shapeOf(scores)), getRate());
+  Value result = matmul(builder, left, widen(builder, given.getValue()), false, false);
   return {castTo(builder, result, tensorTypeOf(getResult()).getElementType()), maximum, sum};
 }
 
-// With p the probabilities: dp = dy v^T, ds = p * (dp - delta), dq = ds k, dk = ds^T q, dv = p^T dy.
+// With p the probabilities and d(.) dropout: dp = d(dy v^T), ds = p * (dp - delta), dq = ds k, dk = ds^T q,
+// dv = d(p)^T dy.
 SmallVector<Value> AttentionGradOp::decompose(mlir::OpBuilder &opBuilder, mlir::ValueRange operands) {
   ImplicitLocOpBuilder builder(getLoc(), opBuilder);
-  Value query = widen(builder, operands[0]), key = widen(builder, operands[1]), value = widen(builder, operands[2]);
-  Value mask = getMask() ? operands[3] : Value();
-  mlir::ValueRange rest = operands.drop_front(mask ? 4 : 3);
-  Value grad = widen(builder, rest[0]);
+  Adaptor given(operands, *this);
+  Value query = widen(builder, given.getQuery()), key = widen(builder, given.getKey());
+  Value value = widen(builder, given.getValue()), grad = widen(builder, given.getResultGrad()), mask = given.getMask();
   Value scores = scoresOf(builder, *this, query, key, mask);
   auto along = [&](Value statistic) { return repeat(builder, statistic, scores, 3); };
-  Value powers = ExpOp::create(builder, SubOp::create(builder, scores, along(rest[1])));
-  Value probabilities = DivOp::create(builder, powers, along(rest[2]));
-  Value differences = SubOp::create(builder, matmul(builder, grad, value, false, true), along(rest[3]));
+  Value powers = ExpOp::create(builder, SubOp::create(builder, scores, along(given.getMaximum())));
+  Value probabilities = DivOp::create(builder, powers, along(given.getSum()));
+  Value kept = keptOf(builder, given, shapeOf(scores));
+  Value ofProbabilities = dropped(builder, matmul(builder, grad, value, false, true), kept, getRate());
+  Value differences = SubOp::create(builder, ofProbabilities, along(given.getDelta()));
   Value scoreGrad = MulOp::create(builder, probabilities, differences);
   if (getFill()) // a score that is replaced has no part in it
     scoreGrad =
@@ -91,7 +119,7 @@ SmallVector<Value> AttentionGradOp::decompose(mlir::OpBuilder &opBuilder, mlir::
   auto narrow = [&](Value gradient) { return castTo(builder, gradient, tensorTypeOf(getQuery()).getElementType()); };
   return {narrow(scaled(builder, matmul(builder, scoreGrad, key, false, false), getScale())),
           narrow(scaled(builder, matmul(builder, scoreGrad, query, true, false), getScale())),
-          narrow(matmul(builder, probabilities, grad, true, false))};
+          narrow(matmul(builder, dropped(builder, probabilities, kept, getRate()), grad, true, false))};
 }
 
 // The gradient of the op's plain parts, which the backward pass then computes with all scores. It is for what
@@ -137,8 +165,9 @@ llvm::LogicalResult AttentionOp::buildVJP(mlir::OpBuilder &opBuilder, ArrayRef<V
     return mlir::success();
   Value products = MulOp::create(builder, widen(builder, getResult()), widen(builder, grad));
   Value delta = reduceSum(builder, products, 3);
-  auto fused = AttentionGradOp::create(builder, getQuery(), getKey(), getValue(), getMask(), grad, getMaximum(),
-                                       getSum(), delta, getScaleAttr(), getFillAttr(), getCausalAttr());
+  auto fused = AttentionGradOp::create(builder, getQuery(), getKey(), getValue(), getMask(), getSeed(), getStream(),
+                                       getFirst(), grad, getMaximum(), getSum(), delta, getScaleAttr(), getFillAttr(),
+                                       getCausalAttr(), getRateAttr());
   for (auto [index, gradient] : llvm::enumerate(fused.getResults()))
     operandGrads[index] = addGradients(builder, operandGrads[index], gradient);
   if (getMask() && !getFill()) {

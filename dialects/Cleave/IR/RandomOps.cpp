@@ -1,6 +1,7 @@
-// random_uniform: Philox 4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", 2011) in
-// integer arithmetic, counted by the element's index in the *whole* tensor: splitting and fusing change nothing.
-#include "dialects/Cleave/IR/Cleave.h"
+// random_uniform and random_uniform_at: Philox 4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy
+// as 1, 2, 3", 2011) in integer arithmetic, counted by the element's index in the *whole* tensor: splitting and fusing
+// change nothing.
+#include "dialects/Cleave/IR/Attention.h"
 #include "dialects/Cleave/IR/Elementwise.h"
 #include "dialects/Cleave/IR/Folding.h"
 #include "dialects/Cleave/IR/Positional.h"
@@ -83,6 +84,18 @@ static std::array<Value, 4> philox(Words &w, std::array<Value, 4> counter, Value
   return counter;
 }
 
+// The word of an element: one of the four of its counter.
+static Value drawWord(Words &w, Value index, Value step, Value site, Value seed) {
+  Value group = arith::ShRUIOp::create(w.b, w.loc, index, w.number(2));
+  std::array<Value, 4> words = philox(w, {w.low(group), w.high(group), step, site}, w.low(seed), w.high(seed));
+  Value which = arith::AndIOp::create(w.b, w.loc, index, w.number(3)), word = words[3];
+  for (int i : {2, 1, 0}) {
+    Value here = arith::CmpIOp::create(w.b, w.loc, arith::CmpIPredicate::eq, which, w.number(i));
+    word = arith::SelectOp::create(w.b, w.loc, here, words[i], word);
+  }
+  return word;
+}
+
 // The upper bits of a word that the type can hold, as a fraction in [0, 1).
 static Value toFraction(Words &w, Value word, mlir::FloatType type) {
   unsigned bits = std::min(24u, type.getFPMantissaWidth());
@@ -120,15 +133,49 @@ llvm::SmallVector<Value> RandomUniformOp::buildLinalg(OpBuilder &builder, mlir::
       [&](OpBuilder &b, mlir::Location loc, mlir::ValueRange args) {
         Words w{b, loc};
         Value index = globalIndex(w, getGlobalShape(), args.slice(2, inputs.size() - 2));
-        Value group = arith::ShRUIOp::create(b, loc, index, w.number(2));
-        std::array<Value, 4> words = philox(
-            w, {w.low(group), w.high(group), w.low(args[1]), w.number(static_cast<int64_t>(getSite()) & 0xffffffff)},
-            w.low(args[0]), w.high(args[0]));
-        Value which = arith::AndIOp::create(b, loc, index, w.number(3)), word = words[3];
-        for (int i : {2, 1, 0}) {
-          Value here = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, which, w.number(i));
-          word = arith::SelectOp::create(b, loc, here, words[i], word);
-        }
+        Value word =
+            drawWord(w, index, w.low(args[1]), w.number(static_cast<int64_t>(getSite()) & 0xffffffff), args[0]);
+        auto element = llvm::cast<mlir::FloatType>(type.getElementType());
+        mlir::linalg::YieldOp::create(b, loc, toFraction(w, word, element));
+      });
+  return {generic.getResult(0)};
+}
+
+//===----------------------------------------------------------------------===//
+// random_uniform_at
+//===----------------------------------------------------------------------===//
+
+mlir::LogicalResult RandomUniformAtOp::verify() {
+  if (getSeed().getType().getRank() != 0 || getStream().getType().getRank() != 0)
+    return emitOpError("seed and stream are scalars; got: ") << getSeed().getType() << " and " << getStream().getType();
+  if (getIndex().getType().getShape() != getResult().getType().getShape())
+    return emitOpError("index has the result's shape; got: ")
+           << getIndex().getType() << " for " << getResult().getType();
+  return mlir::success();
+}
+
+llvm::SmallVector<mlir::utils::IteratorType> RandomUniformAtOp::getLoopIteratorTypes() {
+  return elementwiseLoops(getOperation());
+}
+llvm::SmallVector<mlir::shard::ReductionKind> RandomUniformAtOp::getReductionLoopIteratorKinds() { return {}; }
+
+llvm::SmallVector<AffineMap> RandomUniformAtOp::getIndexingMaps() {
+  int64_t rank = getResult().getType().getRank();
+  AffineMap scalar = AffineMap::get(rank, 0, getContext());
+  AffineMap identity = AffineMap::getMultiDimIdentityMap(rank, getContext());
+  return {scalar, scalar, identity, identity};
+}
+
+ComputeKind RandomUniformAtOp::getComputeKind() { return ComputeKind::Fusible; }
+
+llvm::SmallVector<Value> RandomUniformAtOp::buildLinalg(OpBuilder &builder, mlir::ValueRange operands) {
+  auto type = getResult().getType();
+  Value init = mlir::tensor::EmptyOp::create(builder, getLoc(), type.getShape(), type.getElementType());
+  auto generic = mlir::linalg::GenericOp::create(
+      builder, getLoc(), type, operands, init, getIndexingMaps(), getLoopIteratorTypes(),
+      [&](OpBuilder &b, mlir::Location loc, mlir::ValueRange args) {
+        Words w{b, loc};
+        Value word = drawWord(w, args[2], w.low(args[1]), w.high(args[1]), args[0]);
         auto element = llvm::cast<mlir::FloatType>(type.getElementType());
         mlir::linalg::YieldOp::create(b, loc, toFraction(w, word, element));
       });

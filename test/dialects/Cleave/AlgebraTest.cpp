@@ -195,6 +195,19 @@ TEST(Algebra, OpsSayWhatTheyHaveToDoWithSamples) {
                                             "array<i64: 8, 4>} : tensor<i64>, tensor<i64> -> tensor<8x4xf32>");
   EXPECT_TRUE(drawsNumbers(lastOp(*drawn)));
   EXPECT_FALSE(statesItsGroup(lastOp(*drawn), 0));
+  auto scattered =
+      parseBody("%s: tensor<i64>, %i: tensor<8xi64>",
+                "%0 = cleave.random_uniform_at %s, %s, %i : tensor<i64>, tensor<i64>, tensor<8xi64> -> tensor<8xf32>");
+  EXPECT_TRUE(drawsNumbers(lastOp(*scattered)));
+  for (bool drops : {false, true}) {
+    std::string q = "tensor<1x1x2x2xf32>", results = " -> (" + q + ", tensor<1x1x2xf32>, tensor<1x1x2xf32>)";
+    std::string types = "(" + q + ", " + q + ", " + q + (drops ? ", tensor<i64>, tensor<i64>, tensor<1x1xi64>)" : ")");
+    auto attention = parseBody("%q: " + q + ", %s: tensor<i64>, %f: tensor<1x1xi64>",
+                               std::string("%0, %1, %2 = cleave.attention %q, %q, %q") +
+                                   (drops ? " dropout(%s, %s, %f), scale = 1.0 {rate = 0.5} : " : ", scale = 1.0 : ") +
+                                   types + results);
+    EXPECT_EQ(drawsNumbers(lastOp(*attention)), drops);
+  }
   auto normalized =
       parseBody("%x: tensor<8x4xf32>", "%0, %1, %2 = cleave.normalize %x, [0], epsilon = 1.0e-5 : "
                                        "tensor<8x4xf32> -> tensor<8x4xf32>, tensor<4xf32>, tensor<4xf32>");

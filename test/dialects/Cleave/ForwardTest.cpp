@@ -334,6 +334,44 @@ TEST(ForwardTest, Attention) {
   expectNear(attend("tensor<1x1x1x3xi1>", " {fill = -3.0}", 1, {1, 0, 1})[0], {mean({1, -3, -2})});
 }
 
+// Numbers of scattered indices are those of random_uniform; attention drops by them.
+TEST(ForwardTest, DropoutOfAttention) {
+  auto program = ReferenceProgram::compile(R"(
+    func.func @at(%seed: tensor<i64>, %stream: tensor<i64>, %index: tensor<3x4xi64>) -> tensor<3x4xf32> {
+      %u = cleave.random_uniform_at %seed, %stream, %index : tensor<i64>, tensor<i64>, tensor<3x4xi64> -> tensor<3x4xf32>
+      return %u : tensor<3x4xf32>
+    }
+    func.func @all(%seed: tensor<i64>, %step: tensor<i64>) -> tensor<8x4xf32> {
+      %u = cleave.random_uniform %seed, %step {site = 3 : i64, global_shape = array<i64: 8, 4>} : tensor<i64>, tensor<i64> -> tensor<8x4xf32>
+      return %u : tensor<8x4xf32>
+    }
+    func.func @attend(%q: tensor<1x2x2x1xf64>, %k: tensor<1x2x3x1xf64>, %v: tensor<1x2x3x1xf64>, %seed: tensor<i64>, %stream: tensor<i64>,
+                      %first: tensor<1x2xi64>) -> tensor<1x2x2x1xf64> {
+      %y, %m, %l = cleave.attention %q, %k, %v dropout(%seed, %stream, %first), scale = 1.0 {rate = 0.4} :
+        (tensor<1x2x2x1xf64>, tensor<1x2x3x1xf64>, tensor<1x2x3x1xf64>, tensor<i64>, tensor<i64>, tensor<1x2xi64>)
+        -> (tensor<1x2x2x1xf64>, tensor<1x2x2xf64>, tensor<1x2x2xf64>)
+      return %y : tensor<1x2x2x1xf64>
+    })");
+  ASSERT_TRUE(program);
+  const double seed = 12345678901, step = 77, stream = 3 * 4294967296.0 + step;
+  Array drawn = program->run("all", {{seed}, {step}})[0];
+  Array indices = {31, 0, 5, 6, 7, 8, 9, 30, 1, 2, 3, 4}, expected;
+  for (double index : indices)
+    expected.push_back(drawn[static_cast<size_t>(index)]);
+  EXPECT_EQ(program->run("at", {{seed}, {stream}, indices})[0], expected);
+  // Two heads of 2 x 3 scores, all 0, that begin at elements 9 and 20: every column has a third, and what is left of it.
+  Array values = {1, 10, 100, 1000, 10000, 100000}, results;
+  for (size_t head = 0; head < 2; ++head)
+    for (size_t row = 0; row < 2; ++row) {
+      double sum = 0;
+      for (size_t column = 0; column < 3; ++column)
+        if (drawn[(head ? 20 : 9) + row * 3 + column] >= 0.4f)
+          sum += values[head * 3 + column] / 3 / 0.6;
+      results.push_back(sum);
+    }
+  expectNear(program->run("attend", {Array(4, 0), Array(6, 0), values, {seed}, {stream}, {9, 20}})[0], results);
+}
+
 TEST(ForwardTest, Shapes) {
   Array x = {1, 2, 3, 4, 5, 6};
   auto run = [&](const std::string &op, const std::string &result) {

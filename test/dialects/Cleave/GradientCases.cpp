@@ -181,11 +181,15 @@ static void addTransposedWindows(std::vector<GradientCase> &cases) {
 static void addAttention(std::vector<GradientCase> &cases) {
   std::string q = f64("2x2x3x4x"), k = f64("2x2x5x4x"), v = f64("2x2x5x2x");
   Strings results = {f64("2x2x3x2x"), f64("2x2x3x"), f64("2x2x3x")};
-  auto add = [&](const std::string &mask, const std::string &attributes) {
+  auto add = [&](const std::string &mask, const std::string &attributes, bool drops = false) {
     Strings inputs = {q, k, v};
     if (!mask.empty())
       inputs.push_back(mask);
     std::string operands = mask.empty() ? "%0, %1, %2" : "%0, %1, %2 mask %3", types;
+    if (drops) {
+      operands += mask.empty() ? " dropout(%3, %4, %5)" : " dropout(%4, %5, %6)";
+      inputs.insert(inputs.end(), {"tensor<i64>", "tensor<i64>", "tensor<2x2xi64>"});
+    }
     for (const std::string &type : inputs)
       types += (types.empty() ? "" : ", ") + type;
     cases.push_back({"cleave.attention",
@@ -201,6 +205,9 @@ static void addAttention(std::vector<GradientCase> &cases) {
   add(f64("2x2x3x5x"), "");
   add(f64("1x2x1x5x"), " {causal}");
   add(f64("1x1x3x1x"), "");
+  add("", " {rate = 0.3}", true);
+  add("tensor<2x1x3x5xi1>", " {causal, fill = -1.5, rate = 0.5}", true);
+  add(f64("1x2x1x5x"), " {rate = 0.5}", true);
 }
 
 std::vector<GradientCase> cleave::test::gradientCases() {

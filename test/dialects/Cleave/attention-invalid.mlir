@@ -172,3 +172,110 @@ func.func @attention_fillnomask(%q: tensor<1x1x4x8xf32>) {
   %0, %1, %2 = cleave.attention %q, %q, %q, scale = 1.0 {fill = -1.0 : f64} : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> (tensor<1x1x4x8xf32>, tensor<1x1x4xf32>, tensor<1x1x4xf32>)
   return
 }
+
+// -----
+
+func.func @dropout_rate_zero(%q: tensor<1x2x4x8xf32>, %s: tensor<i64>, %t: tensor<1xi64>, %f: tensor<1x2xi64>, %g: tensor<2x2xi64>) {
+  // expected-error @below {{'cleave.attention' op expects a rate above 0 and below 1 where there is dropout}}
+  // expected-error @below {{failed to infer returned types}}
+  %y, %m, %l = cleave.attention %q, %q, %q dropout(%s, %s, %f), scale = 1.0 {rate = 0.0 : f64} : (tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<i64>, tensor<i64>, tensor<1x2xi64>) -> (tensor<1x2x4x8xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @dropout_rate_one(%q: tensor<1x2x4x8xf32>, %s: tensor<i64>, %t: tensor<1xi64>, %f: tensor<1x2xi64>, %g: tensor<2x2xi64>) {
+  // expected-error @below {{'cleave.attention' op expects a rate above 0 and below 1 where there is dropout}}
+  // expected-error @below {{failed to infer returned types}}
+  %y, %m, %l = cleave.attention %q, %q, %q dropout(%s, %s, %f), scale = 1.0 {rate = 1.0 : f64} : (tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<i64>, tensor<i64>, tensor<1x2xi64>) -> (tensor<1x2x4x8xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @dropout_rate_negative(%q: tensor<1x2x4x8xf32>, %s: tensor<i64>, %t: tensor<1xi64>, %f: tensor<1x2xi64>, %g: tensor<2x2xi64>) {
+  // expected-error @below {{'cleave.attention' op expects a rate above 0 and below 1 where there is dropout}}
+  // expected-error @below {{failed to infer returned types}}
+  %y, %m, %l = cleave.attention %q, %q, %q dropout(%s, %s, %f), scale = 1.0 {rate = -0.5 : f64} : (tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<i64>, tensor<i64>, tensor<1x2xi64>) -> (tensor<1x2x4x8xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @dropout_rate_nan(%q: tensor<1x2x4x8xf32>, %s: tensor<i64>, %t: tensor<1xi64>, %f: tensor<1x2xi64>, %g: tensor<2x2xi64>) {
+  // expected-error @below {{'cleave.attention' op expects a rate above 0 and below 1 where there is dropout}}
+  // expected-error @below {{failed to infer returned types}}
+  %y, %m, %l = cleave.attention %q, %q, %q dropout(%s, %s, %f), scale = 1.0 {rate = 0x7FF8000000000000 : f64} : (tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<i64>, tensor<i64>, tensor<1x2xi64>) -> (tensor<1x2x4x8xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @dropout_no_rate(%q: tensor<1x2x4x8xf32>, %s: tensor<i64>, %t: tensor<1xi64>, %f: tensor<1x2xi64>, %g: tensor<2x2xi64>) {
+  // expected-error @below {{'cleave.attention' op expects a rate above 0 and below 1 where there is dropout}}
+  // expected-error @below {{failed to infer returned types}}
+  %y, %m, %l = cleave.attention %q, %q, %q dropout(%s, %s, %f), scale = 1.0 : (tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<i64>, tensor<i64>, tensor<1x2xi64>) -> (tensor<1x2x4x8xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @rate_no_dropout(%q: tensor<1x2x4x8xf32>, %s: tensor<i64>, %t: tensor<1xi64>, %f: tensor<1x2xi64>, %g: tensor<2x2xi64>) {
+  // expected-error @below {{'cleave.attention' op expects no rate without dropout}}
+  // expected-error @below {{failed to infer returned types}}
+  %y, %m, %l = cleave.attention %q, %q, %q, scale = 1.0 {rate = 0.1} : (tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>) -> (tensor<1x2x4x8xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @dropout_seed(%q: tensor<1x2x4x8xf32>, %s: tensor<i64>, %t: tensor<1xi64>, %f: tensor<1x2xi64>, %g: tensor<2x2xi64>) {
+  // expected-error @below {{'cleave.attention' op expects a seed and a stream that are scalars}}
+  // expected-error @below {{failed to infer returned types}}
+  %y, %m, %l = cleave.attention %q, %q, %q dropout(%t, %s, %f), scale = 1.0 {rate = 0.1} : (tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1xi64>, tensor<i64>, tensor<1x2xi64>) -> (tensor<1x2x4x8xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @dropout_stream(%q: tensor<1x2x4x8xf32>, %s: tensor<i64>, %t: tensor<1xi64>, %f: tensor<1x2xi64>, %g: tensor<2x2xi64>) {
+  // expected-error @below {{'cleave.attention' op expects a seed and a stream that are scalars}}
+  // expected-error @below {{failed to infer returned types}}
+  %y, %m, %l = cleave.attention %q, %q, %q dropout(%s, %t, %f), scale = 1.0 {rate = 0.1} : (tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<i64>, tensor<1xi64>, tensor<1x2xi64>) -> (tensor<1x2x4x8xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @dropout_first(%q: tensor<1x2x4x8xf32>, %s: tensor<i64>, %t: tensor<1xi64>, %f: tensor<1x2xi64>, %g: tensor<2x2xi64>) {
+  // expected-error @below {{'cleave.attention' op expects first indices of the shape [batch, heads]}}
+  // expected-error @below {{failed to infer returned types}}
+  %y, %m, %l = cleave.attention %q, %q, %q dropout(%s, %s, %g), scale = 1.0 {rate = 0.1} : (tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<i64>, tensor<i64>, tensor<2x2xi64>) -> (tensor<1x2x4x8xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @dropout_half(%q: tensor<1x2x4x8xf32>, %s: tensor<i64>) {
+  // expected-error @below {{'cleave.attention' op expects seed, stream and first indices together}}
+  // expected-error @below {{failed to infer returned types}}
+  %y, %m, %l = "cleave.attention"(%q, %q, %q, %s) <{scale = 1.0 : f64, rate = 0.1 : f64, operandSegmentSizes = array<i32: 1, 1, 1, 0, 1, 0, 0>}> :
+    (tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<i64>) -> (tensor<1x2x4x8xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @random_at_seed(%s: tensor<1xi64>, %t: tensor<i64>, %i: tensor<4xi64>) {
+  // expected-error @below {{'cleave.random_uniform_at' op seed and stream are scalars; got: 'tensor<1xi64>' and 'tensor<i64>'}}
+  %u = cleave.random_uniform_at %s, %t, %i : tensor<1xi64>, tensor<i64>, tensor<4xi64> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @random_at_index(%t: tensor<i64>, %i: tensor<4xi64>) {
+  // expected-error @below {{'cleave.random_uniform_at' op index has the result's shape; got: 'tensor<4xi64>' for 'tensor<2x2xf32>'}}
+  %u = cleave.random_uniform_at %t, %t, %i : tensor<i64>, tensor<i64>, tensor<4xi64> -> tensor<2x2xf32>
+  return
+}
