@@ -164,8 +164,8 @@ void addMemoryOptions(CLI::App &app, CompileOptions &o) {
 
   app.add_option("--attention", o.attention,
                  "How attention is computed. plain: product, softmax and product, with all scores in memory. fused: "
-                 "one kernel, which computes scores block by block and stores none. Attention with dropout is "
-                 "always plain")
+                 "one kernel, which computes scores block by block and stores none. Dropout drops the same "
+                 "probabilities in both")
       ->check(CLI::IsMember({"plain", "fused"}))
       ->capture_default_str();
   app.add_option("--offload", o.offload,

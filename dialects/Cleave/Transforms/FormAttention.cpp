@@ -1,12 +1,13 @@
 // Finds attention in what exporters write. The scores are read from softmax upwards, as a chain of values with one use
 // each:
 //
-//   probabilities <- softmax <- { + mask | select(mask, ., fill) }* <- { * number | / number }* <- product
+//   operand <- { dropout } <- softmax <- { + mask | select(mask, ., fill) }* <- { * number | / number }* <- product
 //
 // with casts between floating-point types anywhere. Numbers by which queries or keys are multiplied belong to the
 // scale, too (exporters split it between both).
 #include "dialects/Cleave/IR/Attention.h"
 #include "dialects/Cleave/IR/OpSupport.h"
+#include "dialects/Cleave/Transforms/AttentionDropout.h"
 #include "dialects/Cleave/Transforms/AttentionMasks.h"
 #include "dialects/Cleave/Transforms/Passes.h"
 
@@ -92,15 +93,23 @@ static bool readScores(Value value, Scores &scores) {
   return inner && readScores(inner, scores);
 }
 
-// The softmax whose rows `value` has.
-static SoftmaxOp softmaxOf(Value value) {
+static Value throughCasts(Value value) {
   while (value.hasOneUse()) {
     auto cast = value.getDefiningOp<CastOp>();
     if (!cast || !isFloatCast(cast))
-      return value.getDefiningOp<SoftmaxOp>();
+      break;
     value = cast.getOperand();
   }
-  return {};
+  return value;
+}
+
+// The softmax whose rows `value` has, perhaps after dropout.
+static SoftmaxOp softmaxOf(Value value, std::optional<AttentionDropout> &dropout) {
+  value = throughCasts(value);
+  dropout = AttentionDropout::find(value);
+  if (dropout)
+    value = throughCasts(dropout->probabilities);
+  return value.hasOneUse() ? value.getDefiningOp<SoftmaxOp>() : SoftmaxOp();
 }
 
 // An operand of the first product without the number that it is multiplied by.
@@ -149,15 +158,19 @@ static bool hasOwnBatches(MatmulOp op) {
 }
 
 static bool formAttention(MatmulOp last) {
-  SoftmaxOp softmax = softmaxOf(last.getLhs());
+  std::optional<AttentionDropout> dropout;
+  SoftmaxOp softmax = softmaxOf(last.getLhs(), dropout);
   if (!softmax || last.getBias() || last.getTransposeLhs() || !hasOwnBatches(last) ||
       static_cast<int64_t>(softmax.getDim()) != softmax.getType().getRank() - 1)
+    return false;
+  llvm::ArrayRef<int64_t> shape = softmax.getType().getShape();
+  if (dropout && !dropout->hasRowsInOrder(shape[shape.size() - 2], shape.back()))
     return false;
   Scores scores;
   if (!readScores(softmax.getOperand(), scores) || !hasOwnBatches(scores.product) ||
       scores.product.getType().getElementType() != last.getType().getElementType())
     return false;
-  auto mask = scores.masks.classify(softmax.getType().getShape());
+  auto mask = scores.masks.classify(shape);
   if (!mask)
     return false;
 
@@ -170,9 +183,14 @@ static bool formAttention(MatmulOp last) {
   Value value = last.getTransposeRhs() ? withLastSwapped(builder, last.getRhs()) : last.getRhs();
   Value masks = mask->build(builder, computeElementType(last.getType().getElementType()));
   mlir::FloatAttr fill = masks && mask->fill ? builder.getF64FloatAttr(*mask->fill) : mlir::FloatAttr();
-  auto attention = AttentionOp::create(builder, withFourDims(builder, query), withFourDims(builder, key),
-                                       withFourDims(builder, value), masks, builder.getF64FloatAttr(scale), fill,
-                                       mask->isCausal ? builder.getUnitAttr() : mlir::UnitAttr());
+  query = withFourDims(builder, query), key = withFourDims(builder, key), value = withFourDims(builder, value);
+  AttentionDropout::Operands drops;
+  if (dropout)
+    drops = dropout->build(builder, tensorTypeOf(query).getDimSize(0), tensorTypeOf(query).getDimSize(1));
+  auto attention = AttentionOp::create(builder, query, key, value, masks, drops.seed, drops.stream, drops.first,
+                                       builder.getF64FloatAttr(scale), fill,
+                                       mask->isCausal ? builder.getUnitAttr() : mlir::UnitAttr(),
+                                       dropout ? builder.getF64FloatAttr(dropout->rate) : mlir::FloatAttr());
   attention->setDiscardableAttrs(last->getDiscardableAttrDictionary());
   Value result = attention.getResult();
   if (result.getType() != last.getType())

@@ -2,9 +2,10 @@
 
   attention_models.py FOLDER                  a file for each spelling, for training: inputs x [batch, S, 32] and target, output loss
   attention_models.py FOLDER --width N        the same with heads of N elements
-  attention_models.py FOLDER --long           FOLDER/causal.onnx and FOLDER/padded.onnx: 4 heads of 16 over `rows` positions
+  attention_models.py FOLDER --long           FOLDER/causal.onnx, FOLDER/padded.onnx and FOLDER/dropped.onnx (the latter with dropout): 4 heads of 16
+                                              over `rows` positions
 
-Each spelling is (scores -> scores): what is between the product of queries and keys and softmax.
+Each spelling is (scores -> scores): what is between the product of queries and keys and softmax. Those that are marked drop probabilities after softmax.
 """
 import pathlib
 import sys
@@ -48,6 +49,11 @@ class Graph:
         out = self.op("MatMul", joined, self.weight("out"))
         difference = self.op("Sub", out, "target")
         return out, self.op("ReduceMean", self.op("Mul", difference, difference), keepdims=0)
+
+    def weights(self, scores, rate=0.0):
+        """Softmax, and dropout as exporters write it for training."""
+        softmax = self.op("Softmax", scores, axis=-1)
+        return self.op("Dropout", softmax, self.number(rate), self.constant(np.bool_(True))) if rate else softmax
 
     def number(self, value):
         return self.constant(np.float32(value))
@@ -101,23 +107,53 @@ def learned(g, s):
     return g.op("Add", plain(g, s), g.parameter(g.random.normal(0, 1, (g.heads, g.rows, g.rows)), "bias"))
 
 
-SPELLINGS = [plain, added_triangle, chosen_triangle, computed_triangle, padded, padded_triangle, window, biases_of_heads, learned]
+def drops(spelling):
+    spelling.rate = 0.25
+    return spelling
+
+
+@drops
+def dropped(g, s):
+    return plain(g, s)
+
+
+@drops
+def dropped_causal(g, s):
+    return chosen_triangle(g, s)
+
+
+@drops
+def dropped_window(g, s):
+    return window(g, s)
+
+
+@drops
+def dropped_biases(g, s):
+    return biases_of_heads(g, s)
+
+
+SPELLINGS = [plain, added_triangle, chosen_triangle, computed_triangle, padded, padded_triangle, window, biases_of_heads, learned,
+             dropped, dropped_causal, dropped_window, dropped_biases]
 
 
 def model(spelling, rows, width=WIDTH):
     g = Graph(rows, width=width)
     q, k, v = g.heads_of("x", "query"), g.heads_of("x", "key", (0, 2, 3, 1)), g.heads_of("x", "value")
     scores = spelling(g, g.op("MatMul", q, k))
-    _, loss = g.loss(g.op("MatMul", g.op("Softmax", scores, axis=-1), v))
+    _, loss = g.loss(g.op("MatMul", g.weights(scores, getattr(spelling, "rate", 0.0)), v))
     ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", rows, width]) for name in ("x", "target")]
     return finish(g, ports, loss)
 
 
-def long_model(is_causal):
-    """Attention over `rows` positions, by the operator, so that no mask is a constant of the file."""
+def long_model(is_causal, is_dropped=False):
+    """Attention over `rows` positions, by the operator where it can be (it has no dropout), so that no mask is a constant of the file."""
     g = Graph("rows", 4, 64)
     q, k, v = (g.heads_of("x", name) for name in ("query", "key", "value"))
-    if is_causal:
+    if is_dropped:
+        scores = g.op("Div", g.op("MatMul", q, g.op("Transpose", k, perm=[0, 1, 3, 2])), g.number(4))
+        mask = g.op("Mul", g.op("Cast", g.op("Unsqueeze", "keep", g.constant([1, 2])), to=TensorProto.FLOAT), g.number(2))
+        y = g.op("MatMul", g.weights(g.op("Add", scores, mask), 0.1), v)
+    elif is_causal:
         y = g.op("Attention", q, k, v, is_causal=1)
     else:
         keep = g.op("Cast", g.op("Unsqueeze", "keep", g.constant([1, 2])), to=TensorProto.BOOL)
@@ -144,6 +180,7 @@ if __name__ == "__main__":
     if "--long" in sys.argv:
         onnx.save(long_model(True), folder / "causal.onnx")
         onnx.save(long_model(False), folder / "padded.onnx")
+        onnx.save(long_model(False, is_dropped=True), folder / "dropped.onnx")
     else:
         width = HEADS * int(sys.argv[-1]) if "--width" in sys.argv else WIDTH
         for each in SPELLINGS:

@@ -41,7 +41,7 @@ def form_of(folder, name):
     found = re.search(r"cleave\.attention_grad (.*)", text.read_text())
     if not found:
         return "plain"
-    return " ".join(["fused", *(word for word in ("mask", "causal") if re.search(rf"\b{word}\b", found[1]))])
+    return " ".join(["fused", *(word for word in ("mask", "dropout", "causal") if re.search(rf"\b{word}\b", found[1]))])
 
 
 def main():

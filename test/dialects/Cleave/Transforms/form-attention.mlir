@@ -124,9 +124,9 @@ func.func @probabilities_used(%q: tensor<1x1x3x8xf32>) -> (tensor<1x1x3x8xf32>, 
   return %y, %p : tensor<1x1x3x8xf32>, tensor<1x1x3x3xf32>
 }
 
-// CHECK-LABEL: func @dropout
+// CHECK-LABEL: func @weighted
 // CHECK-NOT: cleave.attention
-func.func @dropout(%q: tensor<1x1x3x8xf32>, %u: tensor<1x1x3x3xf32>) -> tensor<1x1x3x8xf32> {
+func.func @weighted(%q: tensor<1x1x3x8xf32>, %u: tensor<1x1x3x3xf32>) -> tensor<1x1x3x8xf32> {
   %s = cleave.matmul %q, %q {transpose_rhs} : tensor<1x1x3x8xf32>, tensor<1x1x3x8xf32> -> tensor<1x1x3x3xf32>
   %p = cleave.softmax %s, dim = 3 : tensor<1x1x3x3xf32>
   %d = cleave.mul %p, %u : tensor<1x1x3x3xf32>
@@ -246,4 +246,178 @@ func.func @other_infinity(%q: tensor<1x1x2x4xf32>) -> tensor<1x1x2x4xf32> {
   %p = cleave.softmax %a, dim = 3 : tensor<1x1x2x2xf32>
   %y = cleave.matmul %p, %q : tensor<1x1x2x2xf32>, tensor<1x1x2x4xf32> -> tensor<1x1x2x4xf32>
   return %y : tensor<1x1x2x4xf32>
+}
+
+// -----
+
+// Dropout: the heads' first elements are those of the numbers' own row-major order. The site is in the stream's upper half: 5 * 2^32.
+// CHECK-LABEL: func @dropout
+// CHECK-SAME: %[[SEED:[a-z0-9]*]]: tensor<i64>, %[[STEP:[a-z0-9]*]]: tensor<i64>
+// CHECK-DAG: %[[LOW:.*]] = cleave.constant dense<4294967295> : tensor<i64>
+// CHECK-DAG: %[[SITE:.*]] = cleave.constant dense<21474836480> : tensor<i64>
+// CHECK-DAG: %[[OFHEAD:.*]] = cleave.constant dense<15> : tensor<2x4xi64>
+// CHECK-DAG: %[[OFSAMPLE:.*]] = cleave.constant dense<60> : tensor<2x4xi64>
+// CHECK-DAG: %[[SAMPLE:.*]] = cleave.iota dim = 0 : tensor<2x4xi64>
+// CHECK-DAG: %[[HEAD:.*]] = cleave.iota dim = 1 : tensor<2x4xi64>
+// CHECK-DAG: cleave.mul %[[SAMPLE]], %[[OFSAMPLE]]
+// CHECK-DAG: %[[HEADS:.*]] = cleave.mul %[[HEAD]], %[[OFHEAD]]
+// CHECK: %[[FIRST:.*]] = cleave.add %{{.*}}, %[[HEADS]]
+// CHECK: %[[WORD:.*]] = cleave.and %[[STEP]], %[[LOW]]
+// CHECK: %[[STREAM:.*]] = cleave.or %[[WORD]], %[[SITE]]
+// CHECK: cleave.attention %{{.*}}, %{{.*}}, %{{.*}} dropout(%[[SEED]], %[[STREAM]], %[[FIRST]]), scale = 1.000000e+00 {rate = 0.20000000298023224 : f64}
+// CHECK-NOT: cleave.random_uniform
+func.func @dropout(%q: tensor<2x4x3x8xf32>, %k: tensor<2x4x5x8xf32>, %seed: tensor<i64>, %step: tensor<i64>) -> tensor<2x4x3x8xf32> {
+  %rate = cleave.constant dense<0.2> : tensor<2x4x3x5xf32>
+  %factor = cleave.constant dense<1.25> : tensor<2x4x3x5xf32>
+  %zero = cleave.constant dense<0.0> : tensor<2x4x3x5xf32>
+  %s = cleave.matmul %q, %k {transpose_rhs} : tensor<2x4x3x8xf32>, tensor<2x4x5x8xf32> -> tensor<2x4x3x5xf32>
+  %p = cleave.softmax %s, dim = 3 : tensor<2x4x3x5xf32>
+  %u = cleave.random_uniform %seed, %step {site = 5 : i64, global_shape = array<i64: 2, 4, 3, 5>} : tensor<i64>, tensor<i64> -> tensor<2x4x3x5xf32>
+  %c = cleave.compare ge %u, %rate : tensor<2x4x3x5xf32>
+  %m = cleave.mul %p, %factor : tensor<2x4x3x5xf32>
+  %d = cleave.select %c, %m, %zero : tensor<2x4x3x5xi1>, tensor<2x4x3x5xf32>
+  %y = cleave.matmul %d, %k : tensor<2x4x3x5xf32>, tensor<2x4x5x8xf32> -> tensor<2x4x3x8xf32>
+  return %y : tensor<2x4x3x8xf32>
+}
+
+// -----
+
+// Of two ranks' samples and three micro-batches (shift-random-origins): the origin counts once, in the strides of the whole tensor.
+// CHECK-LABEL: func @micro_batches
+// CHECK-DAG: %[[STRIDES:.*]] = cleave.constant dense<[360, 60, 15, 5, 1]> : tensor<5xi64>
+// CHECK-DAG: cleave.constant dense<360> : tensor<2x2x4xi64>
+// CHECK-DAG: cleave.constant dense<60> : tensor<2x2x4xi64>
+// CHECK-DAG: cleave.constant dense<15> : tensor<2x2x4xi64>
+// CHECK: cleave.mul %{{.*}}, %[[STRIDES]]
+// CHECK: cleave.reduce sum
+// CHECK: cleave.reshape %{{.*}} : tensor<2x2x4xi64> -> tensor<4x4xi64>
+// CHECK: cleave.attention {{.*}} dropout(
+func.func @micro_batches(%q: tensor<4x4x3x8xf32>, %k: tensor<4x4x5x8xf32>, %seed: tensor<i64>, %step: tensor<i64>, %o: tensor<5xi64>) -> tensor<4x4x3x8xf32> {
+  %rate = cleave.constant dense<0.2> : tensor<4x4x3x5xf32>
+  %factor = cleave.constant dense<1.25> : tensor<4x4x3x5xf32>
+  %zero = cleave.constant dense<0.0> : tensor<4x4x3x5xf32>
+  %s = cleave.matmul %q, %k {transpose_rhs} : tensor<4x4x3x8xf32>, tensor<4x4x5x8xf32> -> tensor<4x4x3x5xf32>
+  %p = cleave.softmax %s, dim = 3 : tensor<4x4x3x5xf32>
+  %n = cleave.random_uniform %seed, %step origin %o : tensor<5xi64> {site = 5 : i64, global_shape = array<i64: 2, 6, 4, 3, 5>} : tensor<i64>, tensor<i64> -> tensor<2x2x4x3x5xf32>
+  %u = cleave.reshape %n : tensor<2x2x4x3x5xf32> -> tensor<4x4x3x5xf32>
+  %c = cleave.compare ge %u, %rate : tensor<4x4x3x5xf32>
+  %m = cleave.mul %p, %factor : tensor<4x4x3x5xf32>
+  %d = cleave.select %c, %m, %zero : tensor<4x4x3x5xi1>, tensor<4x4x3x5xf32>
+  %y = cleave.matmul %d, %k : tensor<4x4x3x5xf32>, tensor<4x4x5x8xf32> -> tensor<4x4x3x8xf32>
+  return %y : tensor<4x4x3x8xf32>
+}
+
+// -----
+
+// Batch and heads are one dimension, and micro-batches follow one another in it.
+// CHECK-LABEL: func @heads_in_batch
+// CHECK: cleave.reshape %{{.*}} : tensor<8xi64> -> tensor<8x1xi64>
+// CHECK: cleave.attention {{.*}} dropout(
+func.func @heads_in_batch(%q: tensor<8x3x8xf32>, %k: tensor<8x5x8xf32>, %seed: tensor<i64>, %step: tensor<i64>, %o: tensor<3xi64>) -> tensor<8x3x8xf32> {
+  %rate = cleave.constant dense<0.2> : tensor<8x3x5xf32>
+  %factor = cleave.constant dense<1.25> : tensor<8x3x5xf32>
+  %zero = cleave.constant dense<0.0> : tensor<8x3x5xf32>
+  %s = cleave.matmul %q, %k {transpose_rhs} : tensor<8x3x8xf32>, tensor<8x5x8xf32> -> tensor<8x3x5xf32>
+  %p = cleave.softmax %s, dim = 2 : tensor<8x3x5xf32>
+  %u = cleave.random_uniform %seed, %step origin %o : tensor<3xi64> {site = 5 : i64, global_shape = array<i64: 24, 3, 5>} : tensor<i64>, tensor<i64> -> tensor<8x3x5xf32>
+  %c = cleave.compare ge %u, %rate : tensor<8x3x5xf32>
+  %m = cleave.mul %p, %factor : tensor<8x3x5xf32>
+  %d = cleave.select %c, %m, %zero : tensor<8x3x5xi1>, tensor<8x3x5xf32>
+  %y = cleave.matmul %d, %k : tensor<8x3x5xf32>, tensor<8x5x8xf32> -> tensor<8x3x8xf32>
+  return %y : tensor<8x3x8xf32>
+}
+
+// -----
+
+// Left alone: what is kept is not divided by 1 - rate.
+// CHECK-LABEL: func @other_factor
+// CHECK-NOT: cleave.attention
+func.func @other_factor(%q: tensor<1x1x3x8xf32>, %k: tensor<1x1x3x8xf32>, %seed: tensor<i64>, %step: tensor<i64>) -> tensor<1x1x3x8xf32> {
+  %rate = cleave.constant dense<0.2> : tensor<1x1x3x3xf32>
+  %factor = cleave.constant dense<1.2> : tensor<1x1x3x3xf32>
+  %zero = cleave.constant dense<0.0> : tensor<1x1x3x3xf32>
+  %s = cleave.matmul %q, %k {transpose_rhs} : tensor<1x1x3x8xf32>, tensor<1x1x3x8xf32> -> tensor<1x1x3x3xf32>
+  %p = cleave.softmax %s, dim = 3 : tensor<1x1x3x3xf32>
+  %u = cleave.random_uniform %seed, %step {site = 5 : i64, global_shape = array<i64: 1, 1, 3, 3>} : tensor<i64>, tensor<i64> -> tensor<1x1x3x3xf32>
+  %c = cleave.compare ge %u, %rate : tensor<1x1x3x3xf32>
+  %m = cleave.mul %p, %factor : tensor<1x1x3x3xf32>
+  %d = cleave.select %c, %m, %zero : tensor<1x1x3x3xi1>, tensor<1x1x3x3xf32>
+  %y = cleave.matmul %d, %k : tensor<1x1x3x3xf32>, tensor<1x1x3x8xf32> -> tensor<1x1x3x8xf32>
+  return %y : tensor<1x1x3x8xf32>
+}
+
+// -----
+
+// What is dropped is not 0.
+// CHECK-LABEL: func @other_fill
+// CHECK-NOT: cleave.attention
+func.func @other_fill(%q: tensor<1x1x3x8xf32>, %k: tensor<1x1x3x8xf32>, %seed: tensor<i64>, %step: tensor<i64>) -> tensor<1x1x3x8xf32> {
+  %rate = cleave.constant dense<0.2> : tensor<1x1x3x3xf32>
+  %factor = cleave.constant dense<1.25> : tensor<1x1x3x3xf32>
+  %zero = cleave.constant dense<1.0> : tensor<1x1x3x3xf32>
+  %s = cleave.matmul %q, %k {transpose_rhs} : tensor<1x1x3x8xf32>, tensor<1x1x3x8xf32> -> tensor<1x1x3x3xf32>
+  %p = cleave.softmax %s, dim = 3 : tensor<1x1x3x3xf32>
+  %u = cleave.random_uniform %seed, %step {site = 5 : i64, global_shape = array<i64: 1, 1, 3, 3>} : tensor<i64>, tensor<i64> -> tensor<1x1x3x3xf32>
+  %c = cleave.compare ge %u, %rate : tensor<1x1x3x3xf32>
+  %m = cleave.mul %p, %factor : tensor<1x1x3x3xf32>
+  %d = cleave.select %c, %m, %zero : tensor<1x1x3x3xi1>, tensor<1x1x3x3xf32>
+  %y = cleave.matmul %d, %k : tensor<1x1x3x3xf32>, tensor<1x1x3x8xf32> -> tensor<1x1x3x8xf32>
+  return %y : tensor<1x1x3x8xf32>
+}
+
+// -----
+
+// What is kept is below the rate.
+// CHECK-LABEL: func @other_side
+// CHECK-NOT: cleave.attention
+func.func @other_side(%q: tensor<1x1x3x8xf32>, %k: tensor<1x1x3x8xf32>, %seed: tensor<i64>, %step: tensor<i64>) -> tensor<1x1x3x8xf32> {
+  %rate = cleave.constant dense<0.2> : tensor<1x1x3x3xf32>
+  %factor = cleave.constant dense<1.25> : tensor<1x1x3x3xf32>
+  %zero = cleave.constant dense<0.0> : tensor<1x1x3x3xf32>
+  %s = cleave.matmul %q, %k {transpose_rhs} : tensor<1x1x3x8xf32>, tensor<1x1x3x8xf32> -> tensor<1x1x3x3xf32>
+  %p = cleave.softmax %s, dim = 3 : tensor<1x1x3x3xf32>
+  %u = cleave.random_uniform %seed, %step {site = 5 : i64, global_shape = array<i64: 1, 1, 3, 3>} : tensor<i64>, tensor<i64> -> tensor<1x1x3x3xf32>
+  %c = cleave.compare lt %u, %rate : tensor<1x1x3x3xf32>
+  %m = cleave.mul %p, %factor : tensor<1x1x3x3xf32>
+  %d = cleave.select %c, %m, %zero : tensor<1x1x3x3xi1>, tensor<1x1x3x3xf32>
+  %y = cleave.matmul %d, %k : tensor<1x1x3x3xf32>, tensor<1x1x3x8xf32> -> tensor<1x1x3x8xf32>
+  return %y : tensor<1x1x3x8xf32>
+}
+
+// -----
+
+// The numbers are others than those of f32.
+// CHECK-LABEL: func @other_numbers
+// CHECK-NOT: cleave.attention
+func.func @other_numbers(%q: tensor<1x1x3x8xf32>, %k: tensor<1x1x3x8xf32>, %seed: tensor<i64>, %step: tensor<i64>) -> tensor<1x1x3x8xf32> {
+  %rate = cleave.constant dense<0.2> : tensor<1x1x3x3xf16>
+  %factor = cleave.constant dense<1.25> : tensor<1x1x3x3xf32>
+  %zero = cleave.constant dense<0.0> : tensor<1x1x3x3xf32>
+  %s = cleave.matmul %q, %k {transpose_rhs} : tensor<1x1x3x8xf32>, tensor<1x1x3x8xf32> -> tensor<1x1x3x3xf32>
+  %p = cleave.softmax %s, dim = 3 : tensor<1x1x3x3xf32>
+  %u = cleave.random_uniform %seed, %step {site = 5 : i64, global_shape = array<i64: 1, 1, 3, 3>} : tensor<i64>, tensor<i64> -> tensor<1x1x3x3xf16>
+  %c = cleave.compare ge %u, %rate : tensor<1x1x3x3xf16>
+  %m = cleave.mul %p, %factor : tensor<1x1x3x3xf32>
+  %d = cleave.select %c, %m, %zero : tensor<1x1x3x3xi1>, tensor<1x1x3x3xf32>
+  %y = cleave.matmul %d, %k : tensor<1x1x3x3xf32>, tensor<1x1x3x8xf32> -> tensor<1x1x3x8xf32>
+  return %y : tensor<1x1x3x8xf32>
+}
+
+// -----
+
+// Rows of the whole tensor are longer.
+// CHECK-LABEL: func @other_order
+// CHECK-NOT: cleave.attention
+func.func @other_order(%q: tensor<2x4x3x8xf32>, %k: tensor<2x4x3x8xf32>, %seed: tensor<i64>, %step: tensor<i64>, %o: tensor<4xi64>) -> tensor<2x4x3x8xf32> {
+  %rate = cleave.constant dense<0.2> : tensor<2x4x3x3xf32>
+  %factor = cleave.constant dense<1.25> : tensor<2x4x3x3xf32>
+  %zero = cleave.constant dense<0.0> : tensor<2x4x3x3xf32>
+  %s = cleave.matmul %q, %k {transpose_rhs} : tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x3xf32>
+  %p = cleave.softmax %s, dim = 3 : tensor<2x4x3x3xf32>
+  %u = cleave.random_uniform %seed, %step origin %o : tensor<4xi64> {site = 5 : i64, global_shape = array<i64: 2, 4, 3, 9>} : tensor<i64>, tensor<i64> -> tensor<2x4x3x3xf32>
+  %c = cleave.compare ge %u, %rate : tensor<2x4x3x3xf32>
+  %m = cleave.mul %p, %factor : tensor<2x4x3x3xf32>
+  %d = cleave.select %c, %m, %zero : tensor<2x4x3x3xi1>, tensor<2x4x3x3xf32>
+  %y = cleave.matmul %d, %k : tensor<2x4x3x3xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x8xf32>
+  return %y : tensor<2x4x3x8xf32>
 }
