@@ -126,7 +126,7 @@ llvm::Expected<TrainingOptions> trainingOptions(mlir::ModuleOp module, const Com
   return training;
 }
 
-void addFusion(mlir::OpPassManager &manager, bool assignsLayouts) {
+void addFusion(mlir::OpPassManager &manager, bool assignsLayouts, bool fusesBiasGradients) {
   // Behind the decision what is gathered, which is to be narrow; before a cast becomes a kernel over a whole table.
   manager.addNestedPass<mlir::func::FuncOp>(createSinkCasts());
   // Softmax and normalization become elementwise ops and reductions, which fuse with their neighbours.
@@ -139,6 +139,9 @@ void addFusion(mlir::OpPassManager &manager, bool assignsLayouts) {
     manager.addNestedPass<mlir::func::FuncOp>(createFinishKernels());
   }
   manager.addNestedPass<mlir::func::FuncOp>(createFormKernels());
+  // Which sums cost a pass over memory of their own is known of the kernels alone.
+  if (fusesBiasGradients)
+    manager.addNestedPass<mlir::func::FuncOp>(createFuseBiasGradients());
   // Which results overwrite an input must be known before kernels are named: it is part of what makes two of them
   // equal.
   manager.addNestedPass<mlir::func::FuncOp>(plan::createPlanInPlace());
@@ -220,7 +223,8 @@ llvm::Expected<Progress> cleave::lowerToKernels(mlir::ModuleOp module, const Com
                     // the kernels for GPUs.
                     {Phase::Fuse,
                      [&](mlir::OpPassManager &manager) {
-                       addFusion(manager, !options.train && (*target)->needsHostKernels());
+                       addFusion(manager, !options.train && (*target)->needsHostKernels(),
+                                 options.train && options.biasGradients == "fused");
                      }}},
                    log);
 }

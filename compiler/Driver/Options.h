@@ -72,6 +72,8 @@ struct CompileOptions {
   std::string lossScale = "auto";    // dynamic[,init=N,...] | N | none | auto
 
   std::string attention = "plain"; // plain | fused: whether softmax(q k^T) v is one kernel, which keeps no scores
+  // apart | fused: whether a weight's gradient comes with its bias's, by one kernel, where that reads less memory
+  std::string biasGradients = "apart";
   std::string precision;           // TYPE or PART=TYPE[,...]; empty: the model's types
 
   // Target and limits.

@@ -158,6 +158,9 @@ private:
       return; // told already; its results are nothing either
     if (auto kernel = llvm::dyn_cast<KernelOp>(op))
       return visitKernel(kernel);
+    if (auto compute = llvm::dyn_cast<ComputeOpInterface>(op);
+        compute && op->getNumResults() > 1 && compute.isDecomposable())
+      return visitParts(compute);
     Refusal refusal;
     if (llvm::isa<mlir::shard::ShardDialect>(op->getDialect())) {
       if (op->getNumOperands() == 1 && op->getNumResults() == 1)
@@ -192,6 +195,22 @@ private:
     checkBlock(body);
     for (auto [result, yielded] : llvm::zip_equal(kernel.getResults(), body.getTerminator()->getOperands()))
       found[result] = found.lookup(yielded);
+  }
+
+  // Results that are computed apart, each of some of the operands: the rules are those of the ops that define them, which are
+  // built aside, into a block that is thrown away.
+  void visitParts(ComputeOpInterface op) {
+    mlir::Block parts;
+    mlir::OpBuilder builder(op.getContext());
+    builder.setInsertionPointToEnd(&parts);
+    SmallVector<Value> results = op.decompose(builder, op->getOperands());
+    for (Operation &part : parts)
+      visit(&part);
+    for (auto [result, part] : llvm::zip_equal(op->getResults(), results))
+      found[result] = found.lookup(part);
+    for (Operation &part : parts)
+      for (Value result : part.getResults())
+        found.erase(result);
   }
 
   //===--- Messages -------------------------------------------------------===//

@@ -51,7 +51,7 @@ WorkOf workOf(const fb::Plan &plan, const fb::Kernel &kernel) {
       !KernelArgs::read(*def, kernel.params() ? kernel.params()->data() : nullptr, lengthOf(kernel.params()), &args)
            .isOk())
     return {Work::Vector, "f32"};
-  if (name == "matmul" || name == "matmul_bias")
+  if (beginsWith(name, "matmul") && name.find("_pack_") == name.npos)
     return {Work::Product, productType(plan, args.dtype())};
   if (beginsWith(name, "attention"))
     return {Work::Attention, productType(plan, args.dtype())};
@@ -93,9 +93,12 @@ std::optional<double> measuredRate(const fb::Kernel &kernel, const std::string &
   }
   if (!beginsWith(def->name, "matmul"))
     return std::nullopt;
-  const char *variant = args["packed_b"] ? "packed" : args["transpose_a"] ? "tn" : args["transpose_b"] ? "nt" : "nn";
+  bool isGradient = beginsWith(def->name, "matmul_bias_grad"); // one product, a transposed
+  bool isTransposedA = isGradient || args["transpose_a"];
+  const char *variant = args["packed_b"] ? "packed" : isTransposedA ? "tn" : args["transpose_b"] ? "nt" : "nn";
   const RateTable *table = machine.measured->table("matmul", type, variant);
-  return table ? std::optional(table->rateAt({number("batch"), number("m"), number("n"), number("k")})) : std::nullopt;
+  double batch = isGradient ? 1 : number("batch");
+  return table ? std::optional(table->rateAt({batch, number("m"), number("n"), number("k")})) : std::nullopt;
 }
 
 KernelCost costOf(const fb::Plan &plan, const fb::Kernel &kernel, const TargetMachine &machine) {

@@ -168,6 +168,13 @@ void addMemoryOptions(CLI::App &app, CompileOptions &o) {
                  "probabilities in both")
       ->check(CLI::IsMember({"plain", "fused"}))
       ->capture_default_str();
+  app.add_option("--bias-gradients", o.biasGradients,
+                 "How the gradients of biases of linear layers are computed, where no other kernel computes them while it "
+                 "reads the same memory. apart: by a kernel of their own. fused: by the product that computes the "
+                 "gradient of the layer's weight, by cuBLASLt's BGRADA and BGRADB epilogues on GPUs that have them")
+      ->group(kTraining)
+      ->check(CLI::IsMember({"apart", "fused"}))
+      ->capture_default_str();
   app.add_option("--offload", o.offload,
                  "Keep these in host memory while they are not in use: params, grads, optimizer, activations, or "
                  "several separated by commas")

@@ -54,6 +54,26 @@ def FormKernels : Pass<"form-kernels", "::mlir::func::FuncOp"> {
   }];
 }
 
+def FuseBiasGradients : Pass<"fuse-bias-gradients", "::mlir::func::FuncOp"> {
+  let summary = "let the product for a weight's gradient add the rows of the output's gradient";
+  let description = [{
+    Precondition: kernels are formed, and have no names.
+    Effect: where a kernel reads one of its inputs for nothing but the sum of its rows, and a product of rank 2 with its lhs transposed contracts the same rows, the
+    product becomes `cleave.matmul_bias_grad`, and the kernel takes the sum or is gone. A sum that a kernel adds while it computes or reads the rows for something
+    else stays there: it costs no pass over memory. So does one of another type than the product's, of f64, or of another block.
+    ```mlir
+    %dw = cleave.matmul %x, %dy {transpose_lhs} : tensor<8x4xf32>, ...
+    %db = cleave.kernel ins(%dy : tensor<8x16xf32>) -> tensor<16xf32> {
+    ^bb0(%rows: tensor<8x16xf32>):                                               =>    %dw, %db = cleave.matmul_bias_grad %x, %dy : tensor<8x4xf32>, ...
+      %0 = cleave.reduce sum %rows, [0] : tensor<8x16xf32> -> tensor<16xf32>
+      cleave.yield %0 : tensor<16xf32>
+    }
+    ```
+    Postcondition: as before.
+  }];
+  let dependentDialects = ["::cleave::CleaveDialect"];
+}
+
 def NameKernels : Pass<"name-kernels", "::mlir::ModuleOp"> {
   let summary = "give equal kernels equal labels";
   let description = [{

@@ -8,6 +8,7 @@
 #include "dialects/Cleave/IR/ElementwiseGradients.h"
 #include "dialects/Cleave/IR/GradientFlow.h"
 #include "dialects/Cleave/IR/IndexingGradients.h"
+#include "dialects/Cleave/IR/Products.h"
 #include "dialects/Cleave/IR/Scatter.h"
 #include "dialects/Cleave/IR/StopGradient.h"
 #include "dialects/Cleave/IR/Trigonometry.h"
@@ -65,6 +66,9 @@ static void printInitFields(mlir::AsmPrinter &printer, mlir::StringAttr source, 
 #include "dialects/Cleave/IR/CleaveAttentionOps.cpp.inc"
 
 #define GET_OP_CLASSES
+#include "dialects/Cleave/IR/CleaveProductOps.cpp.inc"
+
+#define GET_OP_CLASSES
 #include "dialects/Cleave/IR/CleaveChannelsLastOps.cpp.inc"
 
 void CleaveDialect::initialize() {
@@ -92,6 +96,10 @@ void CleaveDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "dialects/Cleave/IR/CleaveAttentionOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/Cleave/IR/CleaveProductOps.cpp.inc"
       >();
   addOperations<
 #define GET_OP_LIST

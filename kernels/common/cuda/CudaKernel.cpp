@@ -179,6 +179,8 @@ struct Entry {
 constexpr Entry kEntries[] = {
     {"matmul", nullptr},
     {"matmul_bias", nullptr},
+    {"matmul_bias_grad", nullptr},
+    {"matmul_bias_grad_a", nullptr},
     {"convolution", describeConvolution},
     {"convolution_input_grad", describeConvolution},
     {"convolution_weight_grad", describeConvolution},
@@ -213,14 +215,42 @@ const Entry *find(std::string_view name) {
 Status checkMatmul(const KernelArgs &args) {
   fb::DType type = args.dtype(), out = args.dtype("out_dtype");
   // cuBLASLt has no epilogues in f64.
-  if (!isFloat(type) || (type == fb::DType::f64 && args.def().findBuffer("bias")))
+  bool hasEpilogue = args.def().findBuffer("bias") || args.def().findBuffer("bias_grad");
+  if (!isFloat(type) || (type == fb::DType::f64 && hasEpilogue))
     return wrongType(args, type);
   if (out == type || (out == fb::DType::f32 && type != fb::DType::f64))
     return Status::ok();
   return wrongType(args, out);
 }
 
+Status missingImage(std::string_view name) {
+  return invalidArgument("kernel '" + std::string(name) +
+                         "' is not in this build of Cleave, which was made without "
+                         "a CUDA compiler (nvcc); build it where CUDA is installed, or compile for the host");
+}
+
 } // namespace
+
+bool isProduct(const KernelDef &def) {
+  const Entry *entry = find(def.name);
+  return entry && !entry->describe;
+}
+
+Status cudaColumnSums(const KernelArgs &args, CudaKernelCall *call) {
+  constexpr int64_t kColumns = 32; // of a block
+  bool isOfA = args.def().name == "matmul_bias_grad_a";
+  int64_t columns = args[isOfA ? "m" : "n"];
+  call->image = cudaKernelImage;
+  if (*(call->image()) == 0)
+    return missingImage("column_sums");
+  call->function = "column_sums_" + nameOf(args.dtype());
+  call->params[0] = args["k"], call->params[1] = columns;
+  call->params[2] = args.dtype("out_dtype") != args.dtype();
+  call->blocks = static_cast<uint64_t>((columns + kColumns - 1) / kColumns);
+  call->source = isOfA ? 0 : 1;
+  call->target = static_cast<int>(*args.def().findBuffer("bias_grad"));
+  return Status::ok();
+}
 
 Status cudaKernelArgs(std::string_view name, const std::vector<int64_t> &params, KernelArgs *args) {
   const KernelDef *def = findKernelDef(name);
@@ -233,9 +263,7 @@ Status cudaKernelArgs(std::string_view name, const std::vector<int64_t> &params,
   CudaKernelCall call;
   CLEAVE_TRY(cudaKernelCall(*args, &call));
   if (*(call.image()) == 0)
-    return invalidArgument("kernel '" + std::string(name) +
-                           "' is not in this build of Cleave, which was made without "
-                           "a CUDA compiler (nvcc); build it where CUDA is installed, or compile for the host");
+    return missingImage(name);
   return Status::ok();
 }
 
@@ -249,8 +277,8 @@ Status cudaScratchBytes(const KernelArgs &args, uint64_t *bytes) {
       *bytes = convolution->workspaceBytes(dtypeSize(args.dtype()));
   } else { // what cuBLASLt may take to split long sums and to stage results; more helps large products little
     constexpr uint64_t kMost = 32 << 20;
-    uint64_t result =
-        static_cast<uint64_t>(args["batch"]) * static_cast<uint64_t>(args["m"]) * static_cast<uint64_t>(args["n"]) * 8;
+    uint64_t batch = static_cast<uint64_t>(std::max<int64_t>(args["batch"], 1)); // one where the kernel has none
+    uint64_t result = batch * static_cast<uint64_t>(args["m"]) * static_cast<uint64_t>(args["n"]) * 8;
     *bytes = std::min(kMost, (result * 4 + 255) / 256 * 256);
   }
   *bytes += *bytes ? kWorkspaceAlignment - kScratchAlignment : 0;

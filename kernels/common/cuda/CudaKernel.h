@@ -32,6 +32,10 @@ Status cudaKernelArgs(std::string_view name, const std::vector<int64_t> &params,
 inline constexpr uint64_t kWorkspaceAlignment = 256;
 // The bytes of its buffer `scratch`; 0 where it has none.
 Status cudaScratchBytes(const KernelArgs &args, uint64_t *bytes);
+// Whether cuBLASLt computes it.
+bool isProduct(const KernelDef &def);
+// The sums of columns that a product gives with its result, where the library does not: of buffer `source` into `target`.
+Status cudaColumnSums(const KernelArgs &args, CudaKernelCall *call);
 // How it is called; of all but products (matmul), which cuBLASLt computes.
 Status cudaKernelCall(const KernelArgs &args, CudaKernelCall *call);
 

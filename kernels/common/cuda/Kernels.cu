@@ -4,6 +4,7 @@
 #include "kernels/indexing/cuda/Indexing.cuh"
 #include "kernels/pooling/cuda/Pooling.cuh"
 #include "kernels/reduction/cuda/Argmax.cuh"
+#include "kernels/reduction/cuda/ColumnSums.cuh"
 #include "kernels/reduction/cuda/TopK.cuh"
 
 using namespace cleave::rt;
@@ -39,6 +40,9 @@ MOVED(put_set, putSet)
   ENTRY(convolution_##name, convolution<type>)                                                                         \
   ROOMY(convolution_input_grad_##name, convolutionInputGrad<type>)                                                     \
   ENTRY(convolution_weight_grad_##name, convolutionWeightGrad<type>)
+ENTRY(column_sums_f32, columnSums<float>)
+ENTRY(column_sums_f16, columnSums<__half>)
+ENTRY(column_sums_bf16, columnSums<__nv_bfloat16>)
 FLOATING(f32, float)
 FLOATING(f64, double)
 FLOATING(f16, __half)

@@ -18,6 +18,8 @@ MakeHostKernel findHostKernel(std::string_view name) {
       {"matmul_pack_b", makeMatmulPack},
       {"matmul_bias", makeMatmul},
       {"matmul_bias_pack_b", makeMatmulPack},
+      {"matmul_bias_grad", makeMatmulBiasGrad},
+      {"matmul_bias_grad_a", makeMatmulBiasGrad},
       {"convolution", makeConvolution},
       {"convolution_pack_w", makeConvolutionPack},
       {"convolution_bias", makeConvolutionBias},

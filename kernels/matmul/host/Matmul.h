@@ -19,6 +19,8 @@ struct MatmulShape {
 };
 
 Status makeMatmul(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result);
+// Of matmul_bias_grad and matmul_bias_grad_a.
+Status makeMatmulBiasGrad(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result);
 Status makeMatmulPack(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result);
 // Any type, sums in f64 for f64 and otherwise in f32.
 Status makeReferenceMatmul(const MatmulShape &shape, int threads, std::unique_ptr<HostKernel> *result);

@@ -68,6 +68,8 @@ private:
   Status bindNamed(const LaunchRequest &request, ActionPtr *action);
   Status openBlas();
   Status bindMatmul(const LaunchRequest &request, const KernelArgs &args, ActionPtr *action);
+  // The bias_grad of a product, which the library computes alone.
+  Status bindColumnSums(const LaunchRequest &request, const KernelArgs &args, ActionPtr *action);
   Status openDnn(cuda::Handle stream, cuda::Handle *handle);
   // No action where cuDNN does not compute it.
   Status bindConvolution(const LaunchRequest &request, const KernelArgs &args, ActionPtr *action);

@@ -129,7 +129,7 @@ Status CudaDevice::bindNamed(const LaunchRequest &request, ActionPtr *action) {
                            std::to_string(args.def().buffers.size()) + " buffers; the plan gives it " +
                            std::to_string(request.operands.size()));
   CLEAVE_TRY(checkSizes(args, request.operands));
-  if (args.def().name == "matmul" || args.def().name == "matmul_bias")
+  if (isProduct(args.def()))
     return bindMatmul(request, args, action);
   if (std::string_view name = args.def().name; name.substr(0, 11) == "convolution") {
     CLEAVE_TRY(bindConvolution(request, args, action));
@@ -150,6 +150,22 @@ Status CudaDevice::bindNamed(const LaunchRequest &request, ActionPtr *action) {
   call.launch = static_cast<long long>(indexed_.size());
   *action =
       std::make_unique<NamedLaunch>(*driver_, stream, function, gridOf(kernel.blocks), kernel, call, request.operands);
+  return Status::ok();
+}
+
+Status CudaDevice::bindColumnSums(const LaunchRequest &request, const KernelArgs &args, ActionPtr *action) {
+  CudaKernelCall kernel;
+  CLEAVE_TRY(cudaColumnSums(args, &kernel));
+  Handle function = nullptr, stream = nullptr;
+  CLEAVE_TRY(streams_.at(request.stream, &stream));
+  CLEAVE_TRY(modules_.own(kernel.image(), kernel.function.c_str(), &function));
+  CudaCall call = {};
+  std::copy(std::begin(kernel.params), std::end(kernel.params), call.params);
+  std::vector<Address> operands = {request.operands[static_cast<size_t>(kernel.source)],
+                                   request.operands[static_cast<size_t>(kernel.target)]};
+  kernel.source = kernel.target = -1; // nothing is copied
+  *action = std::make_unique<NamedLaunch>(*driver_, stream, function, gridOf(kernel.blocks), kernel, call,
+                                          std::move(operands));
   return Status::ok();
 }
 

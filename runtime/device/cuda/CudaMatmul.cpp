@@ -4,7 +4,9 @@
 // library's first operand is our b. The algorithm is chosen when the plan is bound for the first time, by the library's
 // own estimate, among those that need no more than the planned workspace, and kept in a file (Algorithms.h): runs on
 // one device and library version give the same bits. A bias, one number for each of our columns, is one for each row of
-// c': the library's epilogue adds it before it rounds.
+// c': the library's epilogue adds it before it rounds. The gradient of a bias, the sums of the columns of our b or a, is
+// the library's of its A or B, over k. The library has it for some products alone: where it proposes no algorithm, the
+// product is a plain one, and a kernel of ours adds the columns (columnSums).
 #include "runtime/device/cuda/CudaDevice.h"
 #include "runtime/device/cuda/Workspace.h"
 
@@ -25,7 +27,8 @@ namespace {
 constexpr int kReal32 = 0, kReal64 = 1, kReal16 = 2, kBrain16 = 14;
 constexpr int kCompute32 = 68, kCompute64 = 70; // full precision: no TF32
 constexpr int kTransposeA = 3, kTransposeB = 4, kEpilogue = 7, kBiasPointer = 8;
-constexpr uint32_t kAddBias = 4; // of kEpilogue
+// Of kEpilogue. Gradients are of the library's operands, which are ours in reverse.
+constexpr uint32_t kPlain = 1, kAddBias = 4, kGradientOfA = 256, kGradientOfB = 512;
 constexpr int kBatchCount = 5, kBatchStride = 6;
 constexpr int kWorkspaceBytes = 1, kAlignmentA = 5;
 constexpr int kNotSupported = 15;
@@ -46,6 +49,29 @@ int typeOf(fb::DType type) {
                                    : kReal32;
 }
 
+// The products of a kernel.
+struct Products {
+  int64_t batch = 1, batchA = 1, batchB = 1, m, n, k;
+  bool transposeA = true, transposeB = false; // where the kernel does not say
+
+  explicit Products(const KernelArgs &args) : m(args["m"]), n(args["n"]), k(args["k"]) {
+    if (args["batch"] == 0)
+      return;
+    batch = args["batch"], batchA = args["batch_a"], batchB = args["batch_b"];
+    transposeA = args["transpose_a"] != 0, transposeB = args["transpose_b"] != 0;
+  }
+};
+
+uint32_t epilogueOf(const KernelDef &def) {
+  if (def.findBuffer("bias"))
+    return kAddBias;
+  if (!def.findBuffer("bias_grad"))
+    return kPlain;
+  return def.name == "matmul_bias_grad_a" ? kGradientOfB : kGradientOfA;
+}
+
+bool isGradient(uint32_t epilogue) { return epilogue == kGradientOfA || epilogue == kGradientOfB; }
+
 // A column-major matrix of one batch.
 struct Matrix {
   int type;
@@ -58,9 +84,11 @@ public:
   MatmulAction(const BlasLt &blas, Handle handle, Handle stream, const std::vector<Address> &operands,
                const KernelArgs &args)
       : blas_(blas), handle_(handle), stream_(stream), a_(operands[0]), b_(operands[1]),
-        c_(operands[operands.size() - 2]), workspace_(operands.back()), isDouble_(args.dtype() == fb::DType::f64) {
-    if (std::optional<size_t> bias = args.def().findBuffer("bias"))
-      bias_ = operands[*bias];
+        c_(operands[*args.def().findBuffer("c")]), workspace_(operands.back()), epilogue_(epilogueOf(args.def())),
+        isDouble_(args.dtype() == fb::DType::f64) {
+    for (const char *name : {"bias", "bias_grad"})
+      if (std::optional<size_t> bias = args.def().findBuffer(name))
+        bias_ = operands[*bias];
   }
   ~MatmulAction() override {
     if (desc_)
@@ -71,9 +99,14 @@ public:
   }
 
   Status setUp(const KernelArgs &args, Algorithms &algorithms);
-  Status run(const Frames &frames, uint32_t) override {
-    if (bias_ && bias_->frames > 1)
-      CLEAVE_TRY(setBias(frames));
+  // Whether columns are to be added by `sums`, since the library does not do it.
+  bool needsSums() const { return needsSums_; }
+  void setSums(ActionPtr sums) { sums_ = std::move(sums); }
+  Status run(const Frames &frames, uint32_t count) override {
+    if (sums_)
+      CLEAVE_TRY(sums_->run(frames, count));
+    if (bias_ && bias_->frames > 1 && !needsSums_)
+      CLEAVE_TRY(setBias(bias_->at(frames)));
     const double one = 1, zero = 0;
     const float oneSingle = 1, zeroSingle = 0;
     const void *alpha = isDouble_ ? static_cast<const void *>(&one) : &oneSingle;
@@ -86,17 +119,23 @@ public:
 
 private:
   Status addLayout(const Matrix &matrix, int64_t batch, Handle *layout);
-  Status setBias(const Frames &frames);
+  Status setEpilogue(uint32_t epilogue, const void *bias);
+  Status setBias(const void *address);
+  Status addLayouts(const KernelArgs &args);
   std::string describe(const KernelArgs &args) const;
+  Status use(const KernelArgs &args, const Algorithms &algorithms, const Algorithms::Algorithm &known);
   Status check(const KernelArgs &args, const std::string &path);
-  Status choose(const KernelArgs &args);
+  Status choose(bool *found);
+  Status setApart();
 
   const BlasLt &blas_;
   Handle handle_, stream_, desc_ = nullptr, layouts_[3] = {}; // of b, a, c
   Address a_, b_, c_;
   Workspace workspace_;
-  std::optional<Address> bias_;
-  bool isDouble_;
+  std::optional<Address> bias_; // or its gradient
+  uint32_t epilogue_;
+  bool isDouble_, needsSums_ = false;
+  ActionPtr sums_;
   Choice choice_ = {};
 };
 
@@ -111,42 +150,74 @@ Status MatmulAction::addLayout(const Matrix &matrix, int64_t batch, Handle *layo
                    "cublasLtMatrixLayoutSetAttribute");
 }
 
-Status MatmulAction::setUp(const KernelArgs &args, Algorithms &algorithms) {
-  int64_t batch = args["batch"], m = args["m"], n = args["n"], k = args["k"];
-  if (batch > INT32_MAX)
-    return invalidArgument("cuBLASLt takes at most 2^31 products at a time; the plan has " + std::to_string(batch));
+Status MatmulAction::addLayouts(const KernelArgs &args) {
+  Products p(args);
   int type = typeOf(args.dtype()), out = typeOf(args.dtype("out_dtype"));
-  CLEAVE_TRY(checkBlas(blas_.descCreate(&desc_, isDouble_ ? kCompute64 : kCompute32, isDouble_ ? kReal64 : kReal32),
-                       "cublasLtMatmulDescCreate"));
-  int32_t transposes[] = {args["transpose_b"] != 0, args["transpose_a"] != 0};
-  CLEAVE_TRY(checkBlas(blas_.descSet(desc_, kTransposeA, &transposes[0], 4), "cublasLtMatmulDescSetAttribute"));
-  CLEAVE_TRY(checkBlas(blas_.descSet(desc_, kTransposeB, &transposes[1], 4), "cublasLtMatmulDescSetAttribute"));
-  if (bias_) {
-    CLEAVE_TRY(
-        checkBlas(blas_.descSet(desc_, kEpilogue, &kAddBias, sizeof kAddBias), "cublasLtMatmulDescSetAttribute"));
-    CLEAVE_TRY(setBias({}));
-  }
   auto matrix = [](int type, int64_t rows, int64_t columns, bool transposed, bool isShared) {
     Matrix result{type, static_cast<uint64_t>(rows), static_cast<uint64_t>(columns), isShared ? 0 : rows * columns};
     if (transposed)
       std::swap(result.rows, result.columns);
     return result;
   };
-  CLEAVE_TRY(addLayout(matrix(type, n, k, transposes[0], args["batch_b"] == 1 && batch != 1), batch, &layouts_[0]));
-  CLEAVE_TRY(addLayout(matrix(type, k, m, transposes[1], args["batch_a"] == 1 && batch != 1), batch, &layouts_[1]));
-  CLEAVE_TRY(addLayout(matrix(out, n, m, false, false), batch, &layouts_[2]));
+  bool isSharedB = p.batchB == 1 && p.batch != 1, isSharedA = p.batchA == 1 && p.batch != 1;
+  CLEAVE_TRY(addLayout(matrix(type, p.n, p.k, p.transposeB, isSharedB), p.batch, &layouts_[0]));
+  CLEAVE_TRY(addLayout(matrix(type, p.k, p.m, p.transposeA, isSharedA), p.batch, &layouts_[1]));
+  return addLayout(matrix(out, p.n, p.m, false, false), p.batch, &layouts_[2]);
+}
+
+Status MatmulAction::setUp(const KernelArgs &args, Algorithms &algorithms) {
+  Products p(args);
+  if (p.batch > INT32_MAX)
+    return invalidArgument("cuBLASLt takes at most 2^31 products at a time; the plan has " + std::to_string(p.batch));
+  CLEAVE_TRY(checkBlas(blas_.descCreate(&desc_, isDouble_ ? kCompute64 : kCompute32, isDouble_ ? kReal64 : kReal32),
+                       "cublasLtMatmulDescCreate"));
+  int32_t transposes[] = {p.transposeB, p.transposeA};
+  CLEAVE_TRY(checkBlas(blas_.descSet(desc_, kTransposeA, &transposes[0], 4), "cublasLtMatmulDescSetAttribute"));
+  CLEAVE_TRY(checkBlas(blas_.descSet(desc_, kTransposeB, &transposes[1], 4), "cublasLtMatmulDescSetAttribute"));
+  if (bias_)
+    CLEAVE_TRY(setEpilogue(epilogue_, bias_->at({})));
+  CLEAVE_TRY(addLayouts(args));
   std::string product = describe(args);
-  if (const Algorithms::Algorithm *known = algorithms.find(product)) {
-    choice_.algorithm = *known;
-    return check(args, algorithms.path());
+  if (const Algorithms::Algorithm *known = algorithms.find(product))
+    return use(args, algorithms, *known);
+  bool found = false;
+  std::string apart = product + " sums=apart";
+  if (const Algorithms::Algorithm *known = algorithms.find(apart)) {
+    CLEAVE_TRY(setApart());
+    return use(args, algorithms, *known);
   }
-  CLEAVE_TRY(choose(args));
+  CLEAVE_TRY(choose(&found));
+  if (!found && isGradient(epilogue_)) {
+    CLEAVE_TRY(setApart());
+    product = apart;
+    CLEAVE_TRY(choose(&found));
+  }
+  if (!found)
+    return invalidArgument("cuBLASLt has no algorithm for a product of m=" + std::to_string(p.m) +
+                           " n=" + std::to_string(p.n) + " k=" + std::to_string(p.k) + " in " +
+                           fb::EnumNameDType(args.dtype()) + " with a workspace of " +
+                           std::to_string(workspace_.bytes()) + " bytes");
   algorithms.add(product, choice_.algorithm);
   return Status::ok();
 }
 
-Status MatmulAction::setBias(const Frames &frames) {
-  const void *address = bias_->at(frames);
+Status MatmulAction::use(const KernelArgs &args, const Algorithms &algorithms, const Algorithms::Algorithm &known) {
+  choice_.algorithm = known;
+  return check(args, algorithms.path());
+}
+
+Status MatmulAction::setEpilogue(uint32_t epilogue, const void *bias) {
+  CLEAVE_TRY(checkBlas(blas_.descSet(desc_, kEpilogue, &epilogue, sizeof epilogue), "cublasLtMatmulDescSetAttribute"));
+  return setBias(bias);
+}
+
+// A plain product. The library refuses a pointer that an epilogue does not use.
+Status MatmulAction::setApart() {
+  needsSums_ = true;
+  return setEpilogue(kPlain, nullptr);
+}
+
+Status MatmulAction::setBias(const void *address) {
   return checkBlas(blas_.descSet(desc_, kBiasPointer, &address, sizeof address), "cublasLtMatmulDescSetAttribute");
 }
 
@@ -163,6 +234,8 @@ std::string MatmulAction::describe(const KernelArgs &args) const {
     text += " " + std::string(param.name) + "=" + std::to_string(args[param.name]);
   for (const Address *address : {&a_, &b_, &c_})
     text += " aligned=" + std::to_string(alignmentOf(*address));
+  if (isGradient(epilogue_))
+    text += " aligned=" + std::to_string(alignmentOf(*bias_));
   return text + " workspace=" + std::to_string(workspace_.bytes());
 }
 
@@ -180,7 +253,8 @@ Status MatmulAction::check(const KernelArgs &args, const std::string &path) {
       "); remove the file, and algorithms are chosen anew, or name another one in CLEAVE_CUDA_ALGORITHMS");
 }
 
-Status MatmulAction::choose(const KernelArgs &args) {
+// Nothing is found where the library has none.
+Status MatmulAction::choose(bool *found) {
   Handle preference = nullptr;
   CLEAVE_TRY(checkBlas(blas_.preferenceCreate(&preference), "cublasLtMatmulPreferenceCreate"));
   uint64_t workspace = workspace_.bytes();
@@ -190,17 +264,13 @@ Status MatmulAction::choose(const KernelArgs &args) {
     uint32_t alignment = alignmentOf(*aligned[i]);
     result = blas_.preferenceSet(preference, kAlignmentA + i, &alignment, sizeof alignment);
   }
-  int found = 0;
+  int count = 0;
   if (result == 0)
     result = blas_.heuristic(handle_, desc_, layouts_[0], layouts_[1], layouts_[2], layouts_[2], preference, 1,
-                             &choice_, &found);
+                             &choice_, &count);
   blas_.preferenceDestroy(preference);
-  if (result == kNotSupported || (result == 0 && found == 0))
-    return invalidArgument("cuBLASLt has no algorithm for a product of m=" + std::to_string(args["m"]) +
-                           " n=" + std::to_string(args["n"]) + " k=" + std::to_string(args["k"]) + " in " +
-                           fb::EnumNameDType(args.dtype()) + " with a workspace of " + std::to_string(workspace) +
-                           " bytes");
-  return checkBlas(result, "cublasLtMatmulAlgoGetHeuristic");
+  *found = result == 0 && count > 0;
+  return result == kNotSupported ? Status::ok() : checkBlas(result, "cublasLtMatmulAlgoGetHeuristic");
 }
 
 } // namespace
@@ -220,6 +290,11 @@ Status CudaDevice::bindMatmul(const LaunchRequest &request, const KernelArgs &ar
   CLEAVE_TRY(streams_.at(request.stream, &stream));
   auto matmul = std::make_unique<MatmulAction>(*blas_, blasHandle_, stream, request.operands, args);
   CLEAVE_TRY(matmul->setUp(args, algorithms_));
+  if (matmul->needsSums()) {
+    ActionPtr sums;
+    CLEAVE_TRY(bindColumnSums(request, args, &sums));
+    matmul->setSums(std::move(sums));
+  }
   *action = std::move(matmul);
   return Status::ok();
 }

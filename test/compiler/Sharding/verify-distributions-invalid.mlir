@@ -28,6 +28,21 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], 
 }
 
 // -----
+// The sum of the rows of a gradient, of which each rank has some, is not reduced; its product is.
+module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], [2]>} {
+  shard.grid @mesh(shape = 2)
+  func.func @infer(%x: tensor<4x2xf32> {cleave.name = "x", cleave.batch_dim = 0 : i64, cleave.sharding = #cleave.sharding<[["dp"], []]>},
+                   %dy: tensor<4x3xf32> {cleave.name = "dy", cleave.batch_dim = 0 : i64, cleave.sharding = #cleave.sharding<[["dp"], []]>})
+      -> (tensor<2x3xf32> {cleave.name = "dw", cleave.sharding = #cleave.sharding<[[], []]>},
+          tensor<3xf32> {cleave.name = "db", cleave.sharding = #cleave.sharding<[[]]>}) {
+    %dw, %db = cleave.matmul_bias_grad %x, %dy : tensor<4x2xf32>, tensor<4x3xf32> -> tensor<2x3xf32>, tensor<3xf32>
+    %0 = shard.all_reduce %dw on @mesh grid_axes = [0] {cleave.instance = 0 : i64, cleave.reason = "r"} : tensor<2x3xf32> -> tensor<2x3xf32>
+    // expected-error @+1 {{is partial over dp (sum)}}
+    return %0, %db : tensor<2x3xf32>, tensor<3xf32>
+  }
+}
+
+// -----
 // A bias in a product whose contraction is split: each rank adds it to its part of the sum.
 module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], [2]>} {
   shard.grid @mesh(shape = 2)

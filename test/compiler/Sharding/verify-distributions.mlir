@@ -99,3 +99,27 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp", "
     return
   }
 }
+
+// -----
+// A product and the sum of one of its operands, each of what it reads: ranks of tp have columns of x, and so rows of dw, but all of db. Terms of
+// dp are added up in both.
+module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp", "tp"], [2, 2]>} {
+  shard.grid @mesh(shape = 2x2)
+  // CHECK-LABEL: func @bias_gradient
+  func.func @bias_gradient(%x: tensor<8x2xf32> {cleave.name = "x", cleave.batch_dim = 1 : i64, cleave.sharding = #cleave.sharding<[[], ["tp"]]>},
+                           %dy: tensor<8x3xf32> {cleave.name = "dy", cleave.sharding = #cleave.sharding<[[], []]>})
+      -> (tensor<2x3xf32> {cleave.name = "dw", cleave.batch_dim = 0 : i64, cleave.sharding = #cleave.sharding<[["tp"], []]>},
+          tensor<3xf32> {cleave.name = "db", cleave.sharding = #cleave.sharding<[[]]>}) {
+    %dw, %db = cleave.matmul_bias_grad %x, %dy : tensor<8x2xf32>, tensor<8x3xf32> -> tensor<2x3xf32>, tensor<3xf32>
+    return %dw, %db : tensor<2x3xf32>, tensor<3xf32>
+  }
+  func.func @terms(%x: tensor<4x2xf32> {cleave.name = "x", cleave.batch_dim = 0 : i64, cleave.sharding = #cleave.sharding<[["dp"], []]>},
+                   %dy: tensor<4x3xf32> {cleave.name = "dy", cleave.batch_dim = 0 : i64, cleave.sharding = #cleave.sharding<[["dp"], []]>})
+      -> (tensor<2x3xf32> {cleave.name = "dw", cleave.sharding = #cleave.sharding<[[], []]>},
+          tensor<3xf32> {cleave.name = "db", cleave.sharding = #cleave.sharding<[[]]>}) {
+    %dw, %db = cleave.matmul_bias_grad %x, %dy : tensor<4x2xf32>, tensor<4x3xf32> -> tensor<2x3xf32>, tensor<3xf32>
+    %0 = shard.all_reduce %dw on @mesh grid_axes = [0] {cleave.instance = 0 : i64, cleave.reason = "r"} : tensor<2x3xf32> -> tensor<2x3xf32>
+    %1 = shard.all_reduce %db on @mesh grid_axes = [0] {cleave.instance = 1 : i64, cleave.reason = "r"} : tensor<3xf32> -> tensor<3xf32>
+    return %0, %1 : tensor<2x3xf32>, tensor<3xf32>
+  }
+}

@@ -100,6 +100,61 @@ TEST(Matmul, ABiasIsAddedBeforeTheResultIsRounded) {
       }
 }
 
+// c = a^T b, and the sums of the columns of b, or of a.
+void checkBiasGradient(int64_t m, int64_t n, int64_t k, fb::DType dtype, fb::DType out, int threads) {
+  Values a = sine(static_cast<size_t>(k * m), 1), b = sine(static_cast<size_t>(k * n), 2);
+  Values expected = multiply({1, 1, 1, m, n, k, true, false}, a, b);
+  for (bool isOfA : {false, true}) {
+    const char *name = isOfA ? "matmul_bias_grad_a" : "matmul_bias_grad";
+    KernelParams params(*findKernelDef(name));
+    params.set("dtype", int64_t(dtype)).set("out_dtype", int64_t(out)).set("m", m).set("n", n).set("k", k);
+    const Values &summed = isOfA ? a : b;
+    size_t columns = static_cast<size_t>(isOfA ? m : n);
+    Values sums(columns);
+    for (size_t i = 0; i < summed.size(); ++i)
+      sums[i % columns] += summed[i];
+    std::string what = std::string(name) + " " + fb::EnumNameDType(dtype) + " m " + std::to_string(m) + " n " +
+                       std::to_string(n) + " k " + std::to_string(k);
+    std::vector<Operand> operands = {
+        {dtype, a}, {dtype, b}, {out, Values(expected.size(), 7)}, {out, Values(columns, 7)}};
+    std::vector<Values> got = runOnOperands(name, params, operands, threads);
+    ASSERT_EQ(got.size(), 4u) << what;
+    expectClose(got[2], expected, toleranceOf(dtype), what);
+    expectClose(got[3], sums, toleranceOf(dtype), what + ", sums");
+  }
+}
+
+TEST(Matmul, ABiasGradientIsTheSumOfColumns) {
+  using D = fb::DType;
+  for (auto [dtype, out] : {std::pair{D::f32, D::f32},
+                            {D::f64, D::f64},
+                            {D::bf16, D::f32},
+                            {D::bf16, D::bf16},
+                            {D::f16, D::f16},
+                            {D::f16, D::f32}}) {
+    checkBiasGradient(5, 7, 11, dtype, out, 1);
+    checkBiasGradient(1, 64, 65, dtype, out, 2);
+    checkBiasGradient(130, 1, 200, dtype, out, 2);
+    checkBiasGradient(24, 300, 513, dtype, out, 3);
+  }
+}
+
+// Threads share the columns; a chain of 40,000 f32 additions of numbers around 1 would be off by 1e-5.
+TEST(Matmul, ABiasGradientRoundsLittleOnAnyNumberOfThreads) {
+  fb::DType f32 = fb::DType::f32;
+  KernelParams params(*findKernelDef("matmul_bias_grad"));
+  params.set("dtype", int64_t(f32)).set("out_dtype", int64_t(f32)).set("m", 2).set("n", 200).set("k", 40000);
+  Values a = noise(80000, 1), b = noise(8000000, 2), sums(200);
+  for (double &value : b)
+    value = static_cast<double>(static_cast<float>(value + 1));
+  for (size_t i = 0; i < b.size(); ++i)
+    sums[i % 200] += b[i];
+  std::vector<Operand> operands = {{f32, a}, {f32, b}, {f32, Values(400)}, {f32, Values(200)}};
+  Values one = runKernel("matmul_bias_grad", params, operands, 1);
+  EXPECT_LE(relativeError(one, sums), 1e-7);
+  EXPECT_EQ(one, runKernel("matmul_bias_grad", params, operands, 3));
+}
+
 TEST(Matmul, RefusesWhatIsWrong) {
   size_t bytes = 0;
   //                        dtype out batch a b m n k ta tb packed

@@ -104,9 +104,9 @@ struct Operand {
   Values values; // of an input; of an output, its size and what is there before
 };
 
-// Runs the kernel and returns the last operand's values.
-inline Values runKernel(const char *name, const KernelParams &params, const std::vector<Operand> &operands, int threads,
-                        Status *status = nullptr) {
+// Runs the kernel and returns all operands' values.
+inline std::vector<Values> runOnOperands(const char *name, const KernelParams &params,
+                                         const std::vector<Operand> &operands, int threads, Status *status = nullptr) {
   std::vector<int64_t> list;
   KernelArgs args;
   std::unique_ptr<HostKernel> kernel;
@@ -139,11 +139,19 @@ inline Values runKernel(const char *name, const KernelParams &params, const std:
     *status = ran;
   else
     EXPECT_TRUE(ran.isOk()) << ran.message();
-  const Operand &last = operands.back();
-  Values result = load(last.dtype, buffers[operands.size() - 1], last.values.size());
+  std::vector<Values> results;
+  for (size_t i = 0; i < operands.size(); ++i)
+    results.push_back(load(operands[i].dtype, buffers[i], operands[i].values.size()));
   for (void *buffer : buffers)
     std::free(buffer);
-  return result;
+  return results;
+}
+
+// The last operand's values alone.
+inline Values runKernel(const char *name, const KernelParams &params, const std::vector<Operand> &operands, int threads,
+                        Status *status = nullptr) {
+  std::vector<Values> all = runOnOperands(name, params, operands, threads, status);
+  return all.empty() ? Values() : all.back();
 }
 
 // The values as the type holds them.

@@ -54,17 +54,22 @@ public:
     set("dtype", {static_cast<int64_t>(dtype)});
     if (def.name.substr(0, 6) == "matmul") {
       int64_t batch = pick({1, 1, 1, 8, 24});
+      bool isGradient = def.name.substr(0, 16) == "matmul_bias_grad"; // one product, whose form is fixed
+      auto setForm = [&](const char *name, int64_t value) {
+        if (!isGradient)
+          set(name, {value});
+      };
       set("out_dtype", {static_cast<int64_t>(dtype)});
-      set("batch", {batch});
-      set("batch_a", {pick({1, batch})});
-      set("batch_b", {pick({1, batch})});
+      setForm("batch", batch);
+      setForm("batch_a", pick({1, batch}));
+      setForm("batch_b", pick({1, batch}));
       set("m", {pick({1, 2, 7, 16, 64, 333, 2048, upTo(700)})}); // 2048 rows pay for packing
       set("n", {pick({1, 10, 16, 64, 100, 512, upTo(900)})});
       set("k",
           {isInParts ? pick({1030, 1300, 3072, 32000, 1024 + upTo(4000)}) : pick({1, 3, 16, 64, 300, upTo(1024)})});
-      set("transpose_a", {pick({0, 1})});
-      set("transpose_b", {pick({0, 1})});
-      set("packed_b", {packs ? 1 : pick({0, 1})});
+      setForm("transpose_a", pick({0, 1}));
+      setForm("transpose_b", pick({0, 1}));
+      setForm("packed_b", packs ? 1 : pick({0, 1}));
     } else {
       setConvolution(set);
       if (def.name == "convolution" || packs)

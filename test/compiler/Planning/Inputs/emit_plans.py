@@ -47,6 +47,8 @@ OTHERS = {
     "mlp-infer-dp2": ["mlp/mlp.torchscript.onnx", "--dim", "batch=4", "--mesh", "dp=2"],
     "gpt-pp2-recompute": [*MODELS["gpt"], *ADAMW, "--mesh", "pp=2", "--micro-batches", "4", "--schedule", "zb-h1", "--recompute", "blocks",
                           "--recompute-when", "except-last"],
+    "mlp-dp2-bias-gradients": [*MODELS["mlp"], *ADAMW, "--mesh", "dp=2", "--bias-gradients", "fused"],
+    "gpt-fsdp2-bias-gradients": [*MODELS["gpt"], *ADAMW, "--mesh", "fsdp=2", "--micro-batches", "2", "--bias-gradients", "fused"],
     "gpt-pp2-offload": [*MODELS["gpt"], *ADAMW, "--mesh", "pp=2", "--micro-batches", "4", "--offload", "activations"],
     "gpt-fsdp2-pp2-once": [*MODELS["gpt"], *ADAMW, "--mesh", "fsdp=2,pp=2", "--micro-batches", "2", "--fsdp-strategy", "shard-grad-op"],
     "mlp-dp2-pp2-server": [*MODELS["mlp"], *ADAMW, "--mesh", "dp=2,pp=2", "--micro-batches", "4", "--dp-sync", "parameter-server"],

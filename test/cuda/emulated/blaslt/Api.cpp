@@ -92,7 +92,8 @@ CLEAVE_EMULATED_API int cublasLtDestroy(Library *handle) {
 }
 
 // CLEAVE_EMULATED_BLASLT_VERSION=130100, and CLEAVE_EMULATED_BLASLT_FIRST=N: the heuristics name first what they would
-// have named as the Nth (from 0), as another machine's may.
+// have named as the Nth (from 0), as another machine's may. CLEAVE_EMULATED_BLASLT_WITHOUT=N: they have none for epilogues
+// with one of these bits.
 static uint64_t numberOf(const char *name, uint64_t fallback) {
   const char *text = getenv(name);
   return text ? strtoull(text, nullptr, 0) : fallback;
@@ -227,6 +228,8 @@ CLEAVE_EMULATED_API int cublasLtMatmulAlgoGetHeuristic(Library *library, const D
   std::string why;
   if (int status = makeProblem(*desc, *a, *b, *c, *d, p, why))
     return refuse(status, why);
+  if (p.desc.epilogue & numberOf("CLEAVE_EMULATED_BLASLT_WITHOUT", 0))
+    return NotSupported;
   std::vector<uint32_t> fitting;
   for (uint32_t i = 0; i < 4; i++)
     if (kWorkspaces[i] <= preference->workspace)

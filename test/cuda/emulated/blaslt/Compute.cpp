@@ -2,6 +2,7 @@
 #include "test/cuda/emulated/blaslt/Problem.h"
 #include "test/cuda/emulated/block/ReducedTypes.h"
 #include <cmath>
+#include <cstdlib>
 #include <vector>
 
 namespace cleave::emulated::blaslt {
@@ -179,14 +180,15 @@ bool finish(const Problem &p, const Operands &o, double alpha, double beta, uint
   return !(p.desc.epilogue & EpilogueBiasGradient) || storeVector(memory, biasAt, biasType(p), gradient);
 }
 
-// Bias gradients of the operands: sums over the inner dimension.
+// Bias gradients of the operands: sums over the inner dimension. CLEAVE_EMULATED_BLASLT_SHORT_SUMS=1: without its last value.
 template <class T>
 bool operandGradients(const Problem &p, uint64_t batch, const std::vector<T> &a, const std::vector<T> &b,
                       const cleave_emulated_memory &memory) {
   uint64_t at = p.desc.bias + batch * uint64_t(p.desc.biasBatchStride) * bytesOf(biasType(p));
+  uint64_t length = p.k - (getenv("CLEAVE_EMULATED_BLASLT_SHORT_SUMS") ? 1 : 0);
   if (p.desc.epilogue & EpilogueBiasGradientA) {
     std::vector<double> total(p.m, 0);
-    for (uint64_t l = 0; l < p.k; l++)
+    for (uint64_t l = 0; l < length; l++)
       for (uint64_t i = 0; i < p.m; i++)
         total[i] += double(a[l * p.m + i]);
     return storeVector(memory, at, biasType(p), total);
@@ -194,7 +196,7 @@ bool operandGradients(const Problem &p, uint64_t batch, const std::vector<T> &a,
   if (p.desc.epilogue & EpilogueBiasGradientB) {
     std::vector<double> total(p.n, 0);
     for (uint64_t j = 0; j < p.n; j++)
-      for (uint64_t l = 0; l < p.k; l++)
+      for (uint64_t l = 0; l < length; l++)
         total[j] += double(b[j * p.k + l]);
     return storeVector(memory, at, biasType(p), total);
   }

@@ -72,6 +72,17 @@ int checkEpilogue(const Problem &p, std::string &why) {
     why = "the epilogue needs a bias or an auxiliary matrix that is not given";
     return InvalidValue;
   }
+  // Of cublasLt.h: rows of relu's bits begin on 16 bytes, gelu's on 8 elements.
+  int64_t multiple = e & (EpilogueRelu | EpilogueDRelu) ? 128 : 8;
+  if ((e & EpilogueAux) && p.desc.auxLd % multiple != 0) {
+    why = "the auxiliary matrix's leading dimension is no multiple of " + std::to_string(multiple);
+    return NotSupported;
+  }
+  // Known of the library by its users (nvmath-python): the rows that are added lie as the product wants them.
+  if ((e == EpilogueBiasGradientA && p.desc.transA != OpN) || (e == EpilogueBiasGradientB && p.desc.transB == OpN)) {
+    why = "the gradient of a bias is of A as it is, or of B transposed";
+    return NotSupported;
+  }
   return Success;
 }
 

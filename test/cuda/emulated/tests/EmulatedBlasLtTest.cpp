@@ -310,6 +310,37 @@ TEST_F(BlasLtTest, EpiloguesBackward) {
   }
 }
 
+// What cublasLt.h says of epilogues' matrices, and what users know of operands whose gradients are added.
+TEST_F(BlasLtTest, EpiloguesThatAreRefused) {
+  if (!d.isEmulated)
+    GTEST_SKIP();
+  Size s{12, 24, 32};
+  Buffer<float> vector(s.n), aux(s.m * s.n + 4096);
+  auto tell = [&](uint32_t epilogue, int64_t auxLd, bool transA, bool transB) {
+    PRODUCT(p, s, R_32F, R_32F, transA, transB, Compute32F);
+    p.set(DescEpilogue, epilogue);
+    if (usesBias(epilogue))
+      p.set(DescBiasPointer, vector.address);
+    if (epilogue & EpilogueAux) {
+      p.set(DescAuxPointer, aux.address);
+      p.set(DescAuxLd, auxLd);
+    }
+    std::vector<Result> found;
+    return p.heuristic(0, found);
+  };
+  EXPECT_EQ(tell(EpilogueGelu | EpilogueAux, 16, false, false), Success);
+  EXPECT_EQ(tell(EpilogueGelu | EpilogueAux, 12, false, false), NotSupported);
+  EXPECT_EQ(tell(EpilogueRelu | EpilogueAux, 128, false, false), Success);
+  EXPECT_EQ(tell(EpilogueRelu | EpilogueAux, 64, false, false), NotSupported);
+  EXPECT_EQ(tell(EpilogueRelu | EpilogueAux, 8, false, false), InvalidValue); // less than the rows
+  for (bool other : {false, true}) {
+    EXPECT_EQ(tell(EpilogueBiasGradientA, 0, false, other), Success);
+    EXPECT_EQ(tell(EpilogueBiasGradientA, 0, true, other), NotSupported);
+    EXPECT_EQ(tell(EpilogueBiasGradientB, 0, other, true), Success);
+    EXPECT_EQ(tell(EpilogueBiasGradientB, 0, other, false), NotSupported);
+  }
+}
+
 // A list of algorithms, each within the workspace that was allowed; the first wants all of it.
 TEST_F(BlasLtTest, WorkspaceLimits) {
   if (!d.isEmulated)
