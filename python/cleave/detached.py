@@ -14,7 +14,7 @@ def _detach(g, x):
 
 def _embedding(g, weight, indices, padding_idx, scale_grad_by_freq, sparse):
     if scale_grad_by_freq:
-        raise ValueError("embedding with scale_grad_by_freq=True: the file cannot tell it; leave it out")
+        raise ValueError("an embedding has scale_grad_by_freq=True, which Cleave cannot train; set it to False")
     rows = g.op("Gather", weight, indices)  # whose shape the exporter knows
     return rows if padding_idx < 0 else g.op(f"{DOMAIN}::Padded", rows, padding_idx_i=padding_idx).setType(rows.type())
 

@@ -31,7 +31,7 @@ import onnx
 import torch
 
 from . import detached
-from .exported_file import batch_norms, check_names, compare, mend, note_losses
+from .exported_file import batch_norms, check_calls, check_names, compare, mend, note_losses
 from .export_failure import ExportFailed, WrongUse, check_path, exporter_failed, first_line, is_of_machine, module_failed
 from .own_gradients import own_gradients
 from .traceable import traceable
@@ -95,6 +95,7 @@ def export_torch(module, example_inputs, path, *, loss=None, output_names=None, 
             job.note(f"torch.export could not trace the module ({before}), so the TorchScript exporter wrote the file: it loses "
                      "branches that depend on values")
     mend(job)
+    check_calls(job)
     check_names(job)
     note_losses(job)
     if check:

@@ -107,6 +107,17 @@ def _drop_sources(model):
                     del node.metadata_props[i]
 
 
+def check_calls(job):
+    """What the file tells, but Cleave does not train: said here, and not only by the compiler."""
+    for node in job.model.graph.node:
+        call = next((entry.value for entry in node.metadata_props if entry.key == "pkg.torch.onnx.fx_node"), "")
+        target, _, rest = call.partition("](args = (")
+        arguments = [argument.strip() for argument in rest.partition("), kwargs")[0].split(",")]
+        if "aten.embedding." in target and arguments[3:4] == ["True"]:
+            os.remove(job.path)
+            raise ExportFailed("an embedding has scale_grad_by_freq=True, which Cleave cannot train; set it to False")
+
+
 def check_names(job):
     """Every parameter and buffer that the outputs depend on must be an initializer under its own name."""
     present = {tensor.name: tensor for tensor in job.model.graph.initializer}

@@ -102,8 +102,8 @@ private:
     mlir::Operation *first = last ? last->getNextNode() : block->empty() ? nullptr : &block->front();
     if (failed(checkSizes(op, first)))
       return failure();
-    if (mode_.training)
-      applyTorchGradient(node, environment_, emit_);
+    if (mode_.training && failed(applyTorchGradient(node, environment_, op)))
+      return failure();
     if (job_.options.marksInnerValues)
       markInnerValues(first, resultsOf(node));
     foldNode(node, first);

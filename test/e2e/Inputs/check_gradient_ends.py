@@ -71,15 +71,25 @@ def run(*command):
     return done.stdout + done.stderr
 
 
-def trained(folder, nodes, inputs, weights):
-    """Loss and gradients of one step, by the difference that a step of rate 1 makes, and what compile said."""
+def compile_command(folder, nodes, inputs, weights):
     folder.mkdir()
     types = {np.dtype("f4"): TensorProto.FLOAT, np.dtype("i8"): TensorProto.INT64}
     graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info(n, types[v.dtype], ["batch", *v.shape[1:]]) for n, v in inputs.items()],
                               [helper.make_tensor_value_info("loss", TensorProto.FLOAT, [])], [numpy_helper.from_array(v, n) for n, v in weights.items()])
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10, producer_name="pytorch"), folder / "m.onnx")
     size = len(next(iter(inputs.values())))
-    said = run("cleave", "compile", folder / "m.onnx", "-o", folder / "e", "--train", "--loss-output", "loss", "--optimizer", "sgd", "--dim", f"batch={size}")
+    return ["cleave", "compile", folder / "m.onnx", "-o", folder / "e", "--train", "--loss-output", "loss", "--optimizer", "sgd", "--dim", f"batch={size}"]
+
+
+def refused(*model):
+    """What compile says of a model that it refuses."""
+    done = subprocess.run([str(part) for part in compile_command(*model)], capture_output=True, text=True, timeout=300)
+    return done.stderr if done.returncode == 1 else f"exit code {done.returncode}"
+
+
+def trained(folder, nodes, inputs, weights):
+    """Loss and gradients of one step, by the difference that a step of rate 1 makes, and what compile said."""
+    said = run(*compile_command(folder, nodes, inputs, weights))
     data = []
     for name, value in inputs.items():
         np.save(folder / f"{name}.npy", value)
@@ -143,7 +153,12 @@ def embedding(folder):
         if padding is not None:
             wanted[padding] = 0
         failures += expect(f"{name}, loss", loss, (table.astype("f8")[t] * v).sum()) + expect(name, gradients["w"], wanted)
-    return 2, failures
+    made[0] = node("Gather", ["w", "t"], "y", call("aten.embedding.default", "%w", "%t", "-1", "True"), axis=0)
+    said = refused(folder / "frequency", made, {"t": t, "v": v}, {"w": table})
+    if "scale_grad_by_freq=True" not in said:
+        failures += 1
+        print(f"scale_grad_by_freq: {said}")
+    return 3, failures
 
 
 def smoothing(folder):

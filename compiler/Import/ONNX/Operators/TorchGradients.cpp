@@ -64,23 +64,27 @@ static Value withoutPadding(Emitter &emit, Value rows, Value indices, int64_t pa
   return stopWhere(emit, emit.broadcastDims(isPadding, shapeOf(rows), dims), rows);
 }
 
-void cleave::onnx_import::applyTorchGradient(const FlatNode &node, Environment &environment, Emitter &emit) {
+LogicalResult cleave::onnx_import::applyTorchGradient(const FlatNode &node, Environment &environment, OpContext &op) {
+  Emitter &emit = op.emit;
   llvm::StringRef operation = node.proto->op_type();
   if ((operation != "Identity" && operation != "Gather" && operation != "Clip") || node.proto->output_size() != 1)
-    return;
+    return llvm::success();
   TorchCall call = torchCallOf(*node.proto);
   llvm::StringRef target = call.target;
   if (target.empty() || environment.slot(node.proto->output(0)).isKnown())
-    return;
+    return llvm::success();
   Value result = environment.value(node.proto->output(0));
   if (!result || !llvm::isa<mlir::FloatType>(elementOf(result)) || !isOfParameters(result))
-    return;
+    return llvm::success();
+  bool isEmbedding = operation == "Gather" && target.starts_with("aten.embedding.");
+  if (isEmbedding && call.arguments.size() > 3 && call.arguments[3] == "True")
+    return op.fail("scale_grad_by_freq=True, which divides a row's gradient by how often the batch uses the row, is not "
+                   "supported in training; export the model with scale_grad_by_freq=False");
   int64_t padding = -1;
   Value changed;
   if (operation == "Identity" && target.starts_with("aten.detach."))
     changed = stop(emit, result);
-  else if (operation == "Gather" && target.starts_with("aten.embedding.") && call.arguments.size() > 2 &&
-           llvm::to_integer(call.arguments[2], padding) && padding >= 0)
+  else if (isEmbedding && call.arguments.size() > 2 && llvm::to_integer(call.arguments[2], padding) && padding >= 0)
     changed = withoutPadding(emit, result, environment.value(node.proto->input(1)), padding);
   else if (operation == "Clip" && (target.starts_with("aten.hardtanh.") || target.starts_with("aten.relu6.")) &&
            node.proto->input_size() == 3)
@@ -90,4 +94,5 @@ void cleave::onnx_import::applyTorchGradient(const FlatNode &node, Environment &
     }
   if (changed)
     environment.define(node.proto->output(0), Slot::computed(changed));
+  return llvm::success();
 }

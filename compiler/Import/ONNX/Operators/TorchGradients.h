@@ -4,6 +4,8 @@
 //   node      target=torch.ops.  arguments                 the gradient in PyTorch
 //   Identity  aten.detach        (%tanh,)                  ends here
 //   Gather    aten.embedding     (%w, %t, 0)               row 0 has none (padding_idx)
+//   Gather    aten.embedding     (%w, %t, -1, True)        divided by each row's number of uses in the batch
+//                                                          (scale_grad_by_freq): refused
 //   Clip      aten.hardtanh      (%x, 0.0, 6.0)            none at the bounds, too; aten.relu6 alike
 //
 // Where the operator has no attribute for an argument of the call:
@@ -17,6 +19,7 @@
 
 #include "compiler/Import/ONNX/Environment.h"
 #include "compiler/Import/ONNX/File/FlatGraph.h"
+#include "compiler/Import/ONNX/OpContext.h"
 
 namespace cleave::onnx_import {
 
@@ -30,8 +33,9 @@ TorchCall torchCallOf(const onnx::NodeProto &node);
 // The label smoothing of a cross-entropy loss, in [0, 1]; 0 where the file does not say.
 double labelSmoothingOf(const onnx::NodeProto &loss);
 
-// After the node is imported, for training: its result, with the gradient that the call has.
-void applyTorchGradient(const FlatNode &node, Environment &environment, Emitter &emit);
+// After the node is imported, for training: its result, with the gradient that the call has. An error where it has one
+// that is not supported.
+LogicalResult applyTorchGradient(const FlatNode &node, Environment &environment, OpContext &op);
 
 } // namespace cleave::onnx_import
 
