@@ -258,14 +258,19 @@ def _run_file(job, model, batches):
 def _relative_difference(ours, got):
     """The norm of the difference over the norm of `ours`; infinite if one has an infinity or a NaN where the other has none.
 
-    Equal infinities, NaNs and fills of masks (-1e4, -65504, -3.4e38) are left out: they would be NaN here, or outweigh all other values.
+    Left out are equal infinities and NaNs, which would make it NaN, and large values that agree: they may be fills of masks (-1e4, -65504,
+    -3.4e38), which would outweigh all other values.
     """
     equal = (ours == got) | (np.isnan(ours) & np.isnan(got))
-    kept = ~(equal & ~(np.abs(ours) < 1e4))
+    with np.errstate(invalid="ignore"):
+        agree = np.isfinite(ours) & (np.abs(ours) >= 1e3) & (np.abs(got - ours) <= 1e-6 * np.abs(ours))
+    kept = ~(agree | (equal & ~np.isfinite(ours)))
+    finite = np.abs(ours[np.isfinite(ours)])
     ours, got = ours[kept], got[kept]
     if not (np.isfinite(ours).all() and np.isfinite(got).all()):
         return float("inf")
-    return float(np.linalg.norm(got - ours) / (np.linalg.norm(ours) or 1.0))
+    smallest = 1e-6 * min(finite.max(initial=0), 1e4)  # beside what was left out
+    return float(np.linalg.norm(got - ours) / (max(np.linalg.norm(ours), smallest) or 1.0))
 
 
 def _compare_batch(job, inputs, theirs, batch):
@@ -278,7 +283,7 @@ def _compare_batch(job, inputs, theirs, batch):
         difference = _relative_difference(ours.astype(np.float64), got.astype(np.float64))
         job.report.compared = max(job.report.compared or 0.0, difference)
         if not difference <= 1e-3:
-            amount = f"differs by {difference:.1e} (relative)" if np.isfinite(difference) else "is infinite or NaN at other places"
+            amount = f"differs by {difference:.1e} (relative)" if np.isfinite(difference) else "has infinities or NaN that the module's has not, or lacks some"
             raise ExportFailed(f"the exporter's file is not the module: output '{name}' {amount} with a batch of {batch}; a branch on the "
                                "values of tensors, numpy in forward(), dropout that eval() does not end, or a random number does that "
                                "(check=False writes the file all the same)")

@@ -126,6 +126,11 @@ def main():
     exported_file.mend(job)
     exported_file.compare(job)
     assert ["'y' is NaN" in note for note in job.notes] == [True], job.notes
+    for ours, got, wanted in (([-9999.7] * 50 + [1, 2], [-9999.7001] * 50 + [5, 9], True), ([5e4] * 10 + [1e-9], [5e4] * 10 + [2e-9], False),
+                              ([1, np.inf], [1, -np.inf], True), ([1e-9, 1], [2e-9, 1], False), ([1e-9], [2e-9], True), ([], [], False),
+                              ([-3.4e38, 1, 2], [-3.4e38, 1, 2.1], True), ([-3.4e38, 1, 2], [-3.4e38, 1, 2.00001], False)):
+        found = exported_file._relative_difference(np.float64(ours), np.float64(got)) > 1e-3
+        assert found == wanted, (ours, got, found)
     print("values that masks fill in are compared")
 
     # A parameter that the exporter has made a constant of, and one that is frozen, are told.
