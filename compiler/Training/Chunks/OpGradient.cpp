@@ -100,6 +100,8 @@ private:
 
   // A gradient that the rule only passes on was not computed, and is that of the result itself.
   Value narrow(Value gradient, Value operand) {
+    if (auto result = dyn_cast<OpResult>(gradient); result && result.getOwner() == twin)
+      gradient = results[result.getResultNumber()];
     auto widened = gradient.getDefiningOp<CastOp>();
     if (widened && llvm::is_contained(casts, widened) && widened.getOperand().getType() == operand.getType())
       return widened.getOperand();

@@ -6,7 +6,8 @@
 // A rule (DifferentiableOpInterface) composes the gradient of several ops, and each op rounds to its type. So a rule of
 // more than one step is asked about the op's twin in f32: the same op, of which operands and results are widened.
 // Numbers of the rule (2 / sqrt(pi) of erf) are then f32, too. The widened values are casts inside of a fused loop, and
-// are not stored.
+// are not stored, but for --recompute never: what a rule computes of the operands and results alone (1 - y * y) is kept
+// there as it is, in f32.
 //
 // Left as they are: rules of one step, which round once anyway; ops that only move elements; kernels, which add in f32
 // and round once themselves, and whose operands must not be widened in memory; and everything of f32 and f64.

@@ -11,7 +11,7 @@ cleave.state @w : tensor<4x3xbf16> {role = #cleave.role<parameter>, segments = [
 // CHECK: cleave.erf %[[X]] : tensor<4x3xbf16>
 // CHECK: %[[Y:.*]] = cleave.relu
 // The relu's: one step.
-// CHECK: %[[DY:.*]] = cleave.select {{.*}} : tensor<4x3xbf16>
+// CHECK: %[[DY:.*]] = cleave.select {{.*}}, tensor<4x3xbf16>
 // CHECK-DAG: %[[WIDEX:.*]] = cleave.cast %[[X]] : tensor<4x3xbf16> -> tensor<4x3xf32>
 // CHECK-DAG: %[[WIDEDY:.*]] = cleave.cast %[[DY]] : tensor<4x3xbf16> -> tensor<4x3xf32>
 // CHECK-DAG: %[[SQUARE:.*]] = cleave.mul %[[WIDEX]], %[[WIDEX]] : tensor<4x3xf32>
