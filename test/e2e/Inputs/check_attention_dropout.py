@@ -102,7 +102,7 @@ class Model:
             scores = np.where(self.visible(), q @ k.transpose(0, 1, 3, 2) * self.scale, -np.inf)
             p = np.exp(scores - scores.max(-1, keepdims=True))
             p /= p.sum(-1, keepdims=True)
-            z = kept(p.shape, step)
+            z = kept(p.shape, step + 1)  # steps are counted from 1
             joined = ((p * z) @ v).transpose(0, 2, 1, 3).reshape(SAMPLES, ROWS, WIDTH)
             difference = joined @ w["out"] - wanted
             of_out = 2 * difference / difference.size
