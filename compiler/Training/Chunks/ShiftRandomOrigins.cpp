@@ -2,6 +2,7 @@
 #include "compiler/Training/Chunks/SampleDims.h"
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/States.h"
+#include "dialects/Cleave/IR/Algebra.h"
 
 using namespace mlir;
 
@@ -54,6 +55,12 @@ private:
     func::FuncOp model = lookupFunction(getOperation(), "model");
     if (microBatches <= 1 || !model)
       return;
+    for (Operation &op : model.getBody().front())
+      if (drawsNumbers(&op) && !isa<RandomUniformOp>(&op)) {
+        op.emitOpError("draws numbers whose origin nobody can shift any more: shift-random-origins comes before the "
+                       "pass that makes it");
+        return signalPassFailure();
+      }
     SmallVector<Site> sites = findSites(model);
     if (sites.empty())
       return;

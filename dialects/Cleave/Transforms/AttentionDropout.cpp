@@ -16,11 +16,11 @@ using mlir::Value;
 // Finding it
 //===----------------------------------------------------------------------===//
 
-// Whether the probabilities are multiplied by 1 / (1 - rate), as nearly as their type can hold it.
+// Whether the probabilities are multiplied by 1 / (1 - rate), as nearly as their type can hold it, and the rate f32.
 static bool isFactorOf(double rate, double factor, Value value) {
   auto type = llvm::cast<mlir::FloatType>(tensorTypeOf(value).getElementType());
   double precision = std::ldexp(1.0, 1 - static_cast<int>(std::min(type.getFPMantissaWidth(), 24u)));
-  return std::abs(factor * (1 - rate) - 1) <= precision;
+  return std::abs(factor * (1 - rate) - 1) <= precision + 0x1p-25 / (1 - rate);
 }
 
 std::optional<AttentionDropout> AttentionDropout::find(Value value) {

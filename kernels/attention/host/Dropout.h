@@ -5,9 +5,9 @@
 // tile's rows lie side by side in vectors, so that a lane is a row: its counters begin at its own index / 4, and its
 // column c is the word c + (index mod 4) after that.
 //
-//   columns 6, row 1: index 6 is word 2 of counter 1     words   w0 w1 w2 w3 | w0 w1 w2 w3 | ...   of counters 1, 2,
-//   ...
-//                                                        column         0  1    2  3  4  5
+//   columns 6, row 1: index 6 is word 2 of counter 1
+//     words    w0 w1 w2 w3 | w0 w1 w2 w3     of counters 1 and 2
+//     column         0  1    2  3  4  5
 #ifndef CLEAVE_KERNELS_ATTENTION_HOST_DROPOUT_H
 #define CLEAVE_KERNELS_ATTENTION_HOST_DROPOUT_H
 

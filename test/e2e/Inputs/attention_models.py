@@ -1,7 +1,7 @@
 """Small models around one attention, in the ways that people write it, and one whose sequence is long.
 
   attention_models.py FOLDER                  a file for each spelling, for training: inputs x [batch, S, 32] and target, output loss
-  attention_models.py FOLDER --width N        the same with heads of N elements
+  attention_models.py FOLDER [--rows N] [--width N]     the same with N positions (70), and heads of N elements
   attention_models.py FOLDER --long           FOLDER/causal.onnx, FOLDER/padded.onnx and FOLDER/dropped.onnx (the latter with dropout): 4 heads of 16
                                               over `rows` positions
 
@@ -182,6 +182,7 @@ if __name__ == "__main__":
         onnx.save(long_model(False), folder / "padded.onnx")
         onnx.save(long_model(False, is_dropped=True), folder / "dropped.onnx")
     else:
-        width = HEADS * int(sys.argv[-1]) if "--width" in sys.argv else WIDTH
+        options = dict(zip(sys.argv[2::2], map(int, sys.argv[3::2])))
+        width = HEADS * options["--width"] if "--width" in options else WIDTH
         for each in SPELLINGS:
-            onnx.save(model(each, 70, width), folder / f"{each.__name__}.onnx")  # more than a block of rows, and no multiple
+            onnx.save(model(each, options.get("--rows", 70), width), folder / f"{each.__name__}.onnx")  # more than a block of rows, and no multiple

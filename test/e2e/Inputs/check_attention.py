@@ -15,7 +15,7 @@ import onnx
 
 import attention_models
 
-STEPS, ROWS = 3, 70
+STEPS = 3
 
 
 def run(*command):
@@ -52,11 +52,11 @@ def main():
     bound = 2e-6  # the order of sums differs; in 16 bits what is rounded, too
     if options[:1] == ["--bound"]:
         bound, options = float(options[1]), options[2:]
-    width = onnx.load(folder / "plain.onnx").graph.input[0].type.tensor_type.shape.dim[2].dim_value
+    rows, width = (dim.dim_value for dim in onnx.load(folder / "plain.onnx").graph.input[0].type.tensor_type.shape.dim[1:])
     random = np.random.default_rng(3)
     ranks = int(next((option.split("=")[1] for option in options if option.startswith("dp=")), 1))
     for port in ("x", "target"):
-        batch = random.standard_normal((2 * ranks, ROWS, width)).astype(np.float32)
+        batch = random.standard_normal((2 * ranks, rows, width)).astype(np.float32)
         np.save(folder / f"{port}.npy", np.concatenate([batch] * STEPS))
     for name in spellings:
         plain, fused = (losses(folder, name, how, options) for how in ("plain", "fused"))

@@ -1,7 +1,7 @@
 """Trains attention with dropout in every layout of 8 samples, plain and fused: the same probabilities are dropped, wherever the samples lie,
 and the losses are those of float64 with the same mask.
 
-  check_attention_dropout.py FOLDER
+  check_attention_dropout.py FOLDER [MODEL...]
 
 The reference is numpy's: the mask by Philox 4x32-10 of the element's index in the global batch, the gradient by hand.
 """
@@ -123,6 +123,7 @@ def run(command):
     result = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=600)
     if result.returncode:
         sys.exit(f"{' '.join(map(str, command))}: {result.stderr}")
+    return result.stdout
 
 
 def trained(folder, model, how, layout, *options):
@@ -132,6 +133,8 @@ def trained(folder, model, how, layout, *options):
     run(["cleave", "compile", folder / f"{model}.onnx", "-o", program, "--train", "--loss-output", "loss", "--optimizer", "sgd", "--attention", how,
          "--dim", f"batch={SAMPLES // ranks // micro}", "--micro-batches", micro, *(["--mesh", mesh] if mesh else []), *options])
     run(["cleave", "verify", program])
+    if ("dropout_grad" in run(["cleave", "inspect", "--text", program])) != (how == "fused"):
+        sys.exit(f"{model}, micro-batches and mesh {layout}: --attention {how} is something else")
     metrics.unlink(missing_ok=True)
     run([program, "train", "--data", f"x={folder}/x.npy", "--data", f"target={folder}/target.npy", "--no-shuffle", "--steps", STEPS, "--lr", LR, "--seed", SEED,
          "--metrics", metrics])
@@ -147,7 +150,7 @@ def main():
     np.save(folder / "x.npy", x)
     np.save(folder / "target.npy", target)
     failed = 0
-    for model in MODELS:
+    for model in [each for each in MODELS if each.name in (sys.argv[2:] or [each.name])]:
         model.save(folder / f"{model.name}.onnx")
         expected, farthest = model.reference(x, target), 0
         for layout in LAYOUTS:
