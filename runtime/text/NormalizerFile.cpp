@@ -20,6 +20,20 @@ constexpr const char *kUnnormalized =
     R"(\x{1F79}\x{1F7B}\x{1F7D}\x{1FBB}\x{1FBE}\x{1FC9}\x{1FCB}\x{1FD3}\x{1FDB}\x{1FE3}\x{1FEB}\x{1FEE}\x{1FEF})"
     R"(\x{1FF9}\x{1FFB}\x{1FFD}\x{2000}\x{2001}\x{2126}\x{212A}\x{212B}\x{2329}\x{232A}\x{2ADC}\x{F900}-\x{FAD9})"
     R"(\x{FB1D}-\x{FB4E}\x{1D15E}-\x{1D164}\x{1D1BB}-\x{1D1C0}\x{2F800}-\x{2FA1D}])";
+// Characters that are other ones to the library, which knows categories as Unicode 8 has them, or small letters as a
+// later version than the tables' does; and their neighbours. Text with such a character is refused.
+constexpr const char *kOfOtherVersions =
+    R"([\x{61D}\x{7FD}\x{890}-\x{891}\x{898}-\x{89F}\x{8CA}-\x{8E2}\x{9FD}-\x{9FE}\x{A76}\x{AFA}-\x{AFF}\x{B55})"
+    R"(\x{C04}\x{C3C}\x{C77}\x{C84}\x{D00}\x{D3B}-\x{D3C}\x{D81}\x{EBA}\x{166D}\x{1734}\x{180F}\x{1885}-\x{1886})"
+    R"(\x{1ABF}-\x{1ACE}\x{1B7D}-\x{1B7E}\x{1C89}\x{1DF6}-\x{1DFB}\x{2E43}-\x{2E4F}\x{2E52}-\x{2E5D})"
+    R"(\x{A7CB}-\x{A7DC}\x{A82C}\x{A8C5}\x{A8FF}\x{A9BD}\x{10D24}-\x{10D27}\x{10D50}-\x{10D65})"
+    R"(\x{10EAB}-\x{10EAD}\x{10F46}-\x{10F59}\x{10F82}-\x{10F89}\x{11070}-\x{11074}\x{110C2}\x{110CD})"
+    R"(\x{111C9}-\x{111CF}\x{1123E}\x{1133B}\x{11438}-\x{1144F}\x{1145A}-\x{1145E}\x{11660}-\x{1166C}\x{116B9})"
+    R"(\x{1182F}-\x{1183B}\x{11938}-\x{11946}\x{119D4}-\x{119E2}\x{11A01}-\x{11A0A}\x{11A33}-\x{11A47})"
+    R"(\x{11A51}-\x{11A5B}\x{11A8A}-\x{11AA2}\x{11C30}-\x{11C45}\x{11C70}-\x{11C71}\x{11C92}-\x{11CB6})"
+    R"(\x{11D31}-\x{11D47}\x{11D90}-\x{11D97}\x{11EF3}-\x{11EF8}\x{11FFF}\x{12FF1}-\x{12FF2}\x{13430}-\x{13438})"
+    R"(\x{16E97}-\x{16EB8}\x{16F4F}\x{16FE2}-\x{16FE4}\x{1CF00}-\x{1CF46}\x{1E000}-\x{1E02A}\x{1E130}-\x{1E136})"
+    R"(\x{1E2AE}\x{1E2EC}-\x{1E2EF}\x{1E944}-\x{1E94A}\x{1E95E}-\x{1E95F}])";
 // Ideographs that the decomposition replaces by others; Characters.h has no table of them.
 constexpr const char *kCompatibilityIdeographs = R"([\x{F900}-\x{FAFF}\x{2F800}-\x{2FA1F}])";
 
@@ -34,9 +48,10 @@ Status refuseMatches(const Regex &pattern, const char *form, const std::string &
   bool changes = false;
   CLEAVE_TRY(pattern.forEachMatch(text, [&](size_t, size_t) { changes = true; }));
   return !changes ? Status::ok()
-                  : invalidArgument(std::string("the tokenizer normalizes text (") + form +
-                                    "), and Cleave does not normalize the combining characters of this one; make the "
-                                    "tokens elsewhere, and give --prompt-ids");
+                  : invalidArgument(
+                        std::string("the tokenizer normalizes text (") + form +
+                        "), and Cleave does not normalize the characters of this one; make the tokens elsewhere, "
+                        "and give --prompt-ids");
 }
 
 Status replaceMatches(const Regex &pattern, const std::string &content, std::string *text) {
@@ -57,18 +72,15 @@ Status addReplacement(const std::string &pattern, const std::string &content, No
   return Status::ok();
 }
 
-// NFC as a step that refuses text which it would change, or might.
-Status addComposition(Normalizer *result) {
-  Regex changed;
-  CLEAVE_TRY(Regex::compile(kUnnormalized, &changed));
-  result->add([=](std::string *text) { return refuseMatches(changed, "NFC", *text); });
+Status addRefusal(const char *pattern, const char *form, Normalizer *result) {
+  Regex regex;
+  CLEAVE_TRY(Regex::compile(pattern, &regex));
+  result->add([=](std::string *text) { return refuseMatches(regex, form, *text); });
   return Status::ok();
 }
 
 Status addWithoutMarks(Normalizer *result) {
-  Regex ideographs;
-  CLEAVE_TRY(Regex::compile(kCompatibilityIdeographs, &ideographs));
-  result->add([=](std::string *text) { return refuseMatches(ideographs, "NFD", *text); });
+  CLEAVE_TRY(addRefusal(kCompatibilityIdeographs, "NFD", result));
   result->add(always(decomposeWithoutMarks));
   return addReplacement(R"(\p{Mn}+)", "", result);
 }
@@ -77,8 +89,9 @@ Status addWithoutMarks(Normalizer *result) {
 Status addBert(const json &normalizer, Normalizer *result) {
   bool makesSmall = normalizer.value("lowercase", true);
   const json &strips = partOf(normalizer, "strip_accents");
+  CLEAVE_TRY(addRefusal(kOfOtherVersions, "BertNormalizer", result));
   if (normalizer.value("clean_text", true)) {
-    CLEAVE_TRY(addReplacement(R"((?![\t\n\r])[\p{Cc}\p{Cf}\p{Cn}\p{Co}\x{FFFD}])", "", result));
+    CLEAVE_TRY(addReplacement(R"((?![\t\n\r])[\p{Cc}\p{Cf}\p{Co}\x{FFFD}])", "", result));
     CLEAVE_TRY(addReplacement(R"(\s)", " ", result));
   }
   if (normalizer.value("handle_chinese_chars", true))
@@ -135,7 +148,7 @@ Status readNormalizer(const json &normalizer, Normalizer *result) {
     return Status::ok();
   }
   if (type == "NFC")
-    return addComposition(result);
+    return addRefusal(kUnnormalized, "NFC", result); // NFC as a step that refuses text which it would change, or might
   if (type == "BertNormalizer")
     return addBert(normalizer, result);
   if (type == "Precompiled")
@@ -143,6 +156,7 @@ Status readNormalizer(const json &normalizer, Normalizer *result) {
   if (type == "Strip")
     return addStrip(normalizer, result);
   if (type == "Lowercase") {
+    CLEAVE_TRY(addRefusal(kOfOtherVersions, "Lowercase", result));
     result->add(always(makeSmall));
     return Status::ok();
   }
