@@ -12,5 +12,7 @@ llvm::Expected<int64_t> cleave::deriveBoundBatch(const CompileOptions &options) 
                                           llvm::Twine(parts) + " (" + llvm::Twine(options.dataRanks()) +
                                           (options.dataRanks() == 1 ? " data rank x " : " data ranks x ") +
                                           llvm::Twine(options.microBatches) +
-                                          (options.microBatches == 1 ? " micro-batch)" : " micro-batches)"));
+                                          (options.microBatches == 1 ? " micro-batch)" : " micro-batches)") +
+                                          "; give a multiple, as " +
+                                          llvm::Twine((*options.globalBatch / parts + 1) * parts));
 }

@@ -128,7 +128,8 @@ llvm::Error cleave::loadPlugins(const CompileOptions &options, mlir::DialectRegi
     auto passes = mlir::PassPlugin::load(path.str().str());
     if (!passes)
       return usageError("--load-pass-plugin " + given,
-                        "not a library of passes: " + llvm::toString(passes.takeError()));
+                        "not a library of passes: " + llvm::toString(passes.takeError()) +
+                            "; expected a shared library that defines mlirGetPassPluginInfo()");
     passes->registerPassRegistryCallbacks();
     // A library may carry a dialect too; one that does not is no error.
     if (auto dialect = mlir::DialectPlugin::load(path.str().str()))

@@ -146,7 +146,8 @@ std::optional<Problem> checkNumbers(const CutGraph &graph, const CutRequest &req
     return Problem{"a pipeline has at least one stage, got " + std::to_string(request.stages)};
   if (request.stages > nodes)
     return Problem{"the model cannot be cut into " + std::to_string(request.stages) + " stages: it has " +
-                   std::to_string(nodes) + " operations, and each stage needs one; use at most " +
+                   std::to_string(nodes) +
+                   " operations, and each stage needs one that it can begin with; use at most " +
                    std::to_string(mostStages(graph, request)) + " stages"};
   if (!request.boundaries.empty() && static_cast<int>(request.boundaries.size()) + 1 != request.stages)
     return Problem{std::to_string(request.boundaries.size()) + " boundaries make " +
@@ -242,8 +243,8 @@ Problem explain(const CutGraph &graph, const CutRequest &request) {
       relaxed.memoryLimit = no + (yes - no) / 2;
       (Cutter(graph, relaxed).run() ? yes : no) = relaxed.memoryLimit;
     }
-    return {"no cut into " + stages + " fits " + rt::exactBytesText(static_cast<uint64_t>(request.memoryLimit)) + " a stage; " +
-            rt::exactBytesText(static_cast<uint64_t>(yes)) + " would do, or more stages"};
+    return {"no cut into " + stages + " fits " + rt::exactBytesText(static_cast<uint64_t>(request.memoryLimit)) +
+            " a stage; " + rt::exactBytesText(static_cast<uint64_t>(yes)) + " would do, or more stages"};
   }
   if (std::optional<Problem> problem = findDistantPins(graph, request))
     return *problem;

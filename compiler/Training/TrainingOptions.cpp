@@ -123,7 +123,8 @@ std::string optimizerHelp() {
 Expected<ParamGroupOptions> parseParamGroup(StringRef text) {
   auto [patterns, settings] = text.rsplit(':');
   if (patterns.empty() || settings.empty())
-    return makeError("a parameter group is PATTERN:key=value[,key=value...]; got: '" + text + "'");
+    return makeError("a parameter group is PATTERN:key=value[,key=value...], as '*.bias:weight_decay=0'; got: '" +
+                     text + "'");
   ParamGroupOptions group;
   for (StringRef pattern : split(patterns, '|'))
     group.patterns.push_back(pattern.str());

@@ -76,7 +76,7 @@ class Tensor:
     def encode(self, value):
         """`value` as the bytes that the runtime expects; integers and floats of other widths are converted."""
         array = np.asarray(value)
-        if array.shape != self.shape:
+        if array.dtype.kind in "fiub" and array.shape != self.shape:
             raise ValueError(f"'{self.name}': expected shape {list(self.shape)}, that of the global batch; got {list(array.shape)}")
         if array.dtype.kind not in "fiub" or (array.dtype.kind == "f") != (self.dtype.kind == "f"):
             raise TypeError(f"'{self.name}': expected {'floating-point values' if self.dtype.kind == 'f' else 'integers'} "
@@ -155,7 +155,10 @@ _CALLS = {
 
 
 def _load(path):
-    library = ctypes.CDLL(path)
+    try:
+        library = ctypes.CDLL(path)
+    except OSError as error:
+        raise OSError(f"{error}; expected a library that `cleave compile --emit shared` wrote") from None
     try:
         for name, arguments in _CALLS.items():
             call = getattr(library, name)

@@ -13,7 +13,7 @@ void SameRun::add(std::string what, std::string_view text) {
 Status SameRun::check(Session &session) const {
   return session.agreeWithLeader(hashes_, [&](size_t place, uint64_t) {
     return invalidArgument(what_[place] + ": process " + std::to_string(session.processes()->rank()) +
-                           " was not given what the first one was; all processes need the same options");
+                           " was given another value than the first one; all processes need the same options");
   });
 }
 

@@ -84,6 +84,10 @@ Status resolveCheckpoint(const std::string &path, std::string *result) {
   }
   if (isCheckpointPointer(path))
     return followPointer(path, result);
+  std::error_code none;
+  if (fs::is_regular_file(path, none))
+    return notFound(path + " is a file and not a checkpoint; give the directory that `train --save` was given, or one "
+                           "step-*/ of it");
   std::string latest = readPointer(path, "latest");
   if (latest.empty() || !isCheckpoint(path + "/" + latest)) {
     // A crash between the two renames of publish(): the newest complete one counts.

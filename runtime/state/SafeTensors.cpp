@@ -156,8 +156,8 @@ Status parseImage(const std::byte *image, size_t size, const std::string &origin
     return dataLoss("not a safetensors file: shorter than its 8-byte header size");
   std::memcpy(&headerBytes, image, sizeof headerBytes);
   if (headerBytes > SafeTensors::kMaxHeaderBytes)
-    return dataLoss("not a safetensors file: a header of " + std::to_string(headerBytes) +
-                    " bytes; the file is of another format, or damaged");
+    return dataLoss("not a safetensors file: its first 8 bytes are not the size of a header; the file is of another "
+                    "format, or damaged");
   if (headerBytes > size - sizeof headerBytes)
     return dataLoss("the header ends beyond the file; the file is truncated or damaged");
   const char *text = reinterpret_cast<const char *>(image) + sizeof headerBytes;

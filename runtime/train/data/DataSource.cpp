@@ -73,7 +73,7 @@ Status DataSource::openStream(const DataSpec &spec) {
     size_t skip = streamHeader(file, type_);
     if ((file.size() - skip) % width != 0)
       return invalidArgument(name + " has " + std::to_string(file.size()) + " bytes, which is not a whole number of " +
-                             elementName(type_));
+                             elementName(type_) + "; give the type that the file was written with");
     uint64_t count = (file.size() - skip) / width;
     if (count != 0)
       pieces_.push_back({file.data() + skip, elements_, count, name});

@@ -22,7 +22,7 @@ WEIGHTS = "--weights: the initial weights of process 1 are not those of the firs
 
 
 def given(option):
-    return f"{option}: process 1 was not given what the first one was"
+    return f"{option}: process 1 was given another value than the first one"
 
 
 DIFFERENT = [

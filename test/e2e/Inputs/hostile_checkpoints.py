@@ -129,7 +129,7 @@ DAMAGES = {
     "part-empty": (write(PART, b""), "not a safetensors file"),
     "part-short": (write(PART, lambda image: image[:100]), "truncated or damaged"),
     "part-cut": (write(PART, lambda image: image[:-1]), "truncated or damaged"),
-    "part-header-huge": (write(PART, lambda image: b"\xff" * 8 + image[8:]), "not a safetensors file: a header of"),
+    "part-header-huge": (write(PART, lambda image: b"\xff" * 8 + image[8:]), "not a safetensors file: its first 8 bytes are not the size of a header"),
     "part-header-binary": (write(PART, lambda image: image[:8] + b"\xfe" * 64 + image[72:]), "not valid JSON"),
     "part-offsets-huge": (edit_header(lambda header: first(header).update(data_offsets=[2**63, 2**63 + 4])), "truncated or damaged"),
     "part-offsets-backwards": (edit_header(lambda header: first(header).update(data_offsets=[8, 0])), "bad data_offsets"),

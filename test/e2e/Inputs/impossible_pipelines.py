@@ -37,7 +37,7 @@ def works(stages, micro_batches, *options):
 
 def main():
     # More stages than there are operations, and fewer that still leave a stage without one: one more than advised does not work either.
-    most, = refused(r"cannot be cut into 64 stages: it has \d+ operations, and each stage needs one; use at most (\d+) stages", 64, 64)
+    most, = refused(r"cannot be cut into 64 stages: it has \d+ operations, and each stage needs one that it can begin with; use at most (\d+) stages", 64, 64)
     assert refused(r"operations that must stay together leave room for \d+; use at most (\d+) stages", most + 1, 64) == [most]
     works(most, 64)
     # More stages than blocks, where the user says what a block is.

@@ -42,6 +42,6 @@ differ() {
 }
 program=$1
 differ 'the samples of --data: this process has 1000, the first one 1024' "$less"
-differ 'lr: process 1 was not given what the first one was' "$(echo "$train" | sed 's/--lr 0.1/--lr 0.2/')"
-differ 'steps: process 1 was not given what the first one was' "$(echo "$train" | sed 's/--steps 20/--steps 21/')"
-differ 'save: process 1 was not given what the first one was' "$train --save $dir/alone"
+differ 'lr: process 1 was given another value than the first one' "$(echo "$train" | sed 's/--lr 0.1/--lr 0.2/')"
+differ 'steps: process 1 was given another value than the first one' "$(echo "$train" | sed 's/--steps 20/--steps 21/')"
+differ 'save: process 1 was given another value than the first one' "$train --save $dir/alone"
