@@ -1,7 +1,7 @@
 #include "runtime/text/BytePairs.h"
 
-#include "runtime/base/Utf8.h"
 #include "runtime/text/ByteTokens.h"
+#include "runtime/text/Characters.h"
 
 #include <algorithm>
 #include <queue>
@@ -45,25 +45,32 @@ Status BytePairs::splitBytes(std::string_view piece, std::vector<Token> *symbols
   return Status::ok();
 }
 
+// As tokenizers does it, an unknown token is put down when the next known one comes: the tokens of bytes come before
+// it.
 void BytePairs::splitCharacters(std::string_view piece, std::vector<Token> *symbols) const {
-  bool afterUnknown = false;
+  bool isPending = false;
+  auto putDown = [&] {
+    if (isPending)
+      symbols->push_back(unknown_->token);
+    isPending = false;
+  };
   for (size_t at = 0; at < piece.size();) {
-    std::string_view character = piece.substr(at, characterAt(piece, at).bytes);
+    std::string_view character = piece.substr(at, bytesAt(piece, at));
     at += character.size();
-    auto found = tokens_.find(std::string(character));
     auto tokenOf = [&](char byte) { return bytes_[static_cast<unsigned char>(byte)]; };
-    bool isUnknown = false;
-    if (found != tokens_.end())
+    if (auto found = tokens_.find(std::string(character)); found != tokens_.end()) {
+      putDown();
       symbols->push_back(found->second);
-    else if (std::none_of(character.begin(), character.end(), [&](char byte) { return tokenOf(byte) == kNone; }))
+    } else if (std::none_of(character.begin(), character.end(), [&](char byte) { return tokenOf(byte) == kNone; })) {
       for (char byte : character)
         symbols->push_back(tokenOf(byte));
-    else
-      isUnknown = unknown_->token != kNone;
-    if (isUnknown && !(afterUnknown && unknown_->fuses))
-      symbols->push_back(unknown_->token);
-    afterUnknown = isUnknown;
+    } else if (unknown_->token != kNone) {
+      if (!unknown_->fuses)
+        putDown();
+      isPending = true;
+    }
   }
+  putDown();
 }
 
 Status BytePairs::encode(std::string_view piece, std::vector<uint64_t> *tokens) const {

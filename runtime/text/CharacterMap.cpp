@@ -1,6 +1,6 @@
 #include "runtime/text/CharacterMap.h"
 
-#include "runtime/base/Utf8.h"
+#include "runtime/text/Characters.h"
 
 #include <cstring>
 
@@ -86,8 +86,8 @@ Status CharacterMap::apply(std::string *text) const {
       mapPart(cluster);
       return;
     }
-    for (size_t at = 0; at < cluster.size(); at += characterAt(cluster, at).bytes)
-      mapPart(cluster.substr(at, characterAt(cluster, at).bytes));
+    for (size_t at = 0; at < cluster.size(); at += bytesAt(cluster, at))
+      mapPart(cluster.substr(at, bytesAt(cluster, at)));
   }));
   *text = std::move(mapped);
   return Status::ok();

@@ -14,20 +14,24 @@ Status Decoding::read(const json &decoder) {
       CLEAVE_TRY(read(each));
     return Status::ok();
   }
-  if (type == "Fuse")
+  if (type == "Fuse") {
+    hasFuse_ = true;
     return Status::ok();
+  }
   if (type == "ByteFallback") {
     hasBytes_ = true;
     return Status::ok();
   }
   if (type == "Replace") {
+    if (!decoder.at("pattern").contains("String") || hasFuse_)
+      return unsupported("a decoder that replaces a regular expression, or in the whole text,");
     std::string from = decoder.at("pattern").at("String").get<std::string>();
     if (from.empty())
       return unsupported("a decoder that replaces the empty text");
     replacements_.emplace_back(from, decoder.at("content").get<std::string>());
     return Status::ok();
   }
-  if (type == "Strip" && decoder.at("content") == " " && decoder.at("stop") == 0) {
+  if (type == "Strip" && hasFuse_ && decoder.at("content") == " " && decoder.at("stop") == 0) {
     spacesOfFirst_ = decoder.at("start").get<size_t>();
     return Status::ok();
   }

@@ -106,9 +106,9 @@ Status addBert(const json &normalizer, Normalizer *result) {
       std::string spaced;
       for (size_t at = 0; at < text->size();) {
         Character c = characterAt(*text, at);
-        std::string_view part = std::string_view(*text).substr(at, c.bytes);
+        std::string_view part = std::string_view(*text).substr(at, bytesAt(*text, at));
         spaced += isIdeograph(c.code) ? " " + std::string(part) + " " : std::string(part);
-        at += c.bytes;
+        at += part.size();
       }
       *text = std::move(spaced);
       return Status::ok();

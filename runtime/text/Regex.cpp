@@ -8,7 +8,9 @@ namespace {
 
 // Of pcre2.h, whose ABI is stable: the library alone is needed, on the machine that builds as well.
 constexpr uint32_t kUnicodeClasses = 0x00020000, kUtf8 = 0x00080000; // PCRE2_UCP, PCRE2_UTF
-constexpr int kNoMatch = -1;                                         // PCRE2_ERROR_NOMATCH
+constexpr uint32_t kNeverSingleBytes = 0x00100000; // PCRE2_NEVER_BACKSLASH_C: \C would cut characters in two
+constexpr uint32_t kNoUtfCheck = 0x40000000;       // PCRE2_NO_UTF_CHECK, after the first match of a text
+constexpr int kNoMatch = -1;                       // PCRE2_ERROR_NOMATCH
 
 struct Library {
   void *(*compile)(const uint8_t *, size_t, uint32_t, int *, size_t *, void *) = nullptr;
@@ -65,7 +67,8 @@ Status Regex::compile(const std::string &pattern, Regex *result) {
     return notFound(pcre.error);
   int code = 0;
   size_t place = 0;
-  void *compiled = pcre.compile(bytes(pattern), pattern.size(), kUtf8 | kUnicodeClasses, &code, &place, nullptr);
+  void *compiled =
+      pcre.compile(bytes(pattern), pattern.size(), kUtf8 | kUnicodeClasses | kNeverSingleBytes, &code, &place, nullptr);
   if (!compiled)
     return invalidArgument("the regular expression '" + pattern + "' cannot be read: " + pcre.text(code) +
                            " at character " + std::to_string(place));
@@ -77,7 +80,7 @@ Status Regex::forEachMatch(std::string_view text, const std::function<void(size_
   const Library &pcre = library();
   std::unique_ptr<void, void (*)(void *)> match(pcre.createMatch(code_.get(), nullptr), pcre.freeMatch);
   for (size_t at = 0; at < text.size();) {
-    int code = pcre.match(code_.get(), bytes(text), text.size(), at, 0, match.get(), nullptr);
+    int code = pcre.match(code_.get(), bytes(text), text.size(), at, at == 0 ? 0 : kNoUtfCheck, match.get(), nullptr);
     if (code == kNoMatch)
       return Status::ok();
     if (code < 0)

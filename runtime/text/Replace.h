@@ -8,8 +8,13 @@ namespace cleave::rt {
 
 // `from` is not empty.
 inline void replaceAll(const std::string &from, const std::string &to, std::string *text) {
-  for (size_t at = text->find(from); at != std::string::npos; at = text->find(from, at + to.size()))
-    text->replace(at, from.size(), to);
+  std::string result;
+  size_t done = 0;
+  for (size_t at = text->find(from); at != std::string::npos; at = text->find(from, done)) {
+    result += text->substr(done, at - done) + to;
+    done = at + from.size();
+  }
+  *text = result + text->substr(done);
 }
 
 } // namespace cleave::rt

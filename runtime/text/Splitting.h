@@ -20,6 +20,7 @@ public:
   using Rule = std::function<Status(const std::string &piece, bool isFirst, Pieces *pieces)>;
 
   void add(Rule rule) { rules_.push_back(std::move(rule)); }
+  bool isEmpty() const { return rules_.empty(); }
   Status apply(Pieces *pieces, bool isFirst) const;
 
 private:

@@ -80,6 +80,8 @@ private:
     if (marking.mark.empty() || (prepend != "always" && prepend != "first" && prepend != "never"))
       return unsupported("a Metaspace with the prepend_scheme '" + prepend + "' and the replacement '" + marking.mark +
                          "'");
+    if (prepend == "first" && !result_.isEmpty()) // pieces do not know where in the text they began
+      return unsupported("a Metaspace with the prepend_scheme 'first' after another pre_tokenizer");
     marking.prepend = prepend == "always"  ? Marking::Prepend::Always
                       : prepend == "first" ? Marking::Prepend::First
                                            : Marking::Prepend::Never;

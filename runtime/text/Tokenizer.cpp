@@ -96,6 +96,11 @@ std::string Tokenizer::bytesOf(uint64_t token, bool isFirst) const {
   auto found = texts_.find(token);
   if (found == texts_.end())
     return "";
+  if (isFirst && spacesOfFirst_ == SIZE_MAX) { // Metaspace: no mark of the first token is a space
+    std::string text = found->second;
+    text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
+    return text;
+  }
   size_t spaces = 0;
   while (isFirst && spaces < spacesOfFirst_ && spaces < found->second.size() && found->second[spaces] == ' ')
     ++spaces;

@@ -5,7 +5,7 @@
 //   model       words                                               as
 //   BPE         bytes (BytePairs.h)                                 GPT-2, Llama 3, Qwen
 //   BPE         characters, bytes where there is no token of one    Llama 1 and 2, Mistral, Gemma
-//   Unigram     characters (Unigram.h)                              T5, ALBERT, XLM-RoBERTa
+//   Unigram     characters (Unigram.h)                              T5, XLM-RoBERTa
 //   WordPiece   characters (WordPieces.h)                           BERT
 //
 // A file with another part is refused with the name of that part: other tokens than the model was trained with would

@@ -18,22 +18,17 @@ public:
     CLEAVE_TRY(readNormalizer(partOf(file_, "normalizer"), &result_.normalizer_));
     CLEAVE_TRY(readSplitting(partOf(file_, "pre_tokenizer"), &result_.splitting_, &alphabet));
     CLEAVE_TRY(readModel(file_.at("model"), alphabet, &result_.model_, &result_.texts_));
-    if (alphabet == Alphabet::Characters)
-      CLEAVE_TRY(decodeTexts());
+    if (alphabet == Alphabet::Characters) {
+      CLEAVE_TRY(decoding_.emplace().read(partOf(file_, "decoder")));
+      for (auto &[token, text] : result_.texts_)
+        text = decoding_->textOf(text);
+      result_.spacesOfFirst_ = decoding_->spacesOfFirst();
+    }
     CLEAVE_TRY(readAddedTokens());
     return readSurroundings(partOf(file_, "post_processor"));
   }
 
 private:
-  Status decodeTexts() {
-    Decoding decoding;
-    CLEAVE_TRY(decoding.read(partOf(file_, "decoder")));
-    for (auto &[token, text] : result_.texts_)
-      text = decoding.textOf(text);
-    result_.spacesOfFirst_ = decoding.spacesOfFirst();
-    return Status::ok();
-  }
-
   Status readAddedTokens() {
     for (const json &each : partOf(file_, "added_tokens")) {
       AddedToken token;
@@ -47,7 +42,7 @@ private:
         return unsupported("the added token '" + token.content + "' with single_word");
       if (token.content.empty())
         continue;
-      result_.texts_[token.id] = token.isSpecial ? "" : token.content;
+      result_.texts_[token.id] = token.isSpecial ? "" : decoding_ ? decoding_->textOf(token.content) : token.content;
       result_.names_.emplace(token.content, token.id);
       if (token.isNormalized) // the text has been normalized where it is looked for
         CLEAVE_TRY(result_.normalizer_.apply(&token.content));
@@ -94,6 +89,7 @@ private:
 
   const json &file_;
   Tokenizer &result_;
+  std::optional<Decoding> decoding_; // of a vocabulary of characters
 };
 
 Status Tokenizer::open(const std::string &path, Tokenizer *result) {

@@ -50,6 +50,7 @@ private:
   std::string wordPrefix_; // of pieces that do not begin a word; others have a space before them
   bool hasWords_ = false, cleansUp_ = false, hasBytes_ = false;
   size_t spacesOfFirst_ = 0;
+  bool hasFuse_ = false; // what follows sees the whole text
 };
 
 } // namespace cleave::rt

@@ -1,7 +1,7 @@
 #include "runtime/text/Unigram.h"
 
-#include "runtime/base/Utf8.h"
 #include "runtime/text/ByteTokens.h"
+#include "runtime/text/Characters.h"
 
 #include <algorithm>
 
@@ -20,6 +20,10 @@ void Unigram::useBytes() {
 }
 
 Status Unigram::addUnknown(std::string_view text, std::vector<uint64_t> *tokens) const {
+  if (auto found = entries_.find(std::string(text)); found != entries_.end()) {
+    tokens->push_back(found->second.token);
+    return Status::ok();
+  }
   auto hasToken = [&](char byte) { return bytes_[static_cast<unsigned char>(byte)].has_value(); };
   if (std::all_of(text.begin(), text.end(), hasToken)) {
     for (char byte : text)
@@ -42,12 +46,13 @@ Status Unigram::encode(std::string_view piece, std::vector<uint64_t> *tokens) co
       nodes[end] = {score, begin, token, true};
   };
   for (size_t begin = 0; begin < piece.size();) {
-    size_t character = characterAt(piece, begin).bytes;
+    size_t character = std::min(bytesAt(piece, begin), piece.size() - begin);
     bool hasCharacter = false;
     for (size_t end = begin + character; end <= piece.size() && end - begin <= longest_;
-         end += end < piece.size() ? characterAt(piece, end).bytes : 1)
+         end += end < piece.size() ? bytesAt(piece, end) : 1)
       if (auto found = entries_.find(std::string(piece.substr(begin, end - begin))); found != entries_.end()) {
-        offer(begin, end, found->second.score, found->second.token);
+        bool isUnknown = unknown_ && found->second.token == *unknown_; // its text is unknown text as any other
+        offer(begin, end, found->second.score, isUnknown ? std::nullopt : std::optional(found->second.token));
         hasCharacter |= end == begin + character;
       }
     if (!hasCharacter)

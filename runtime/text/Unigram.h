@@ -1,4 +1,4 @@
-// Unigram, as T5, ALBERT and XLM-RoBERTa have it: each token has a logarithm of its probability, and a piece becomes
+// Unigram, as T5 and XLM-RoBERTa have it: each token has a logarithm of its probability, and a piece becomes
 // the tokens whose sum is the largest.
 //
 //   "abc"   a -1, b -1, c -1, ab -1.5, bc -3   ->   "ab" "c"   (-2.5; "a" "b" "c" has -3, and "a" "bc" -4)

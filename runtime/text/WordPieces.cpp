@@ -23,7 +23,7 @@ Status WordPieces::encode(std::string_view piece, std::vector<uint64_t> *tokens)
     size_t shortest = text.size() - (piece.size() - begin);
     auto token = tokens_.find(text);
     while (token == tokens_.end() && text.size() > shortest) {
-      while (isContinuation(text.back()))
+      while (text.size() > shortest + 1 && isContinuation(text.back()))
         text.pop_back();
       text.pop_back();
       token = text.size() > shortest ? tokens_.find(text) : tokens_.end();

@@ -23,12 +23,15 @@ Status matchSpecs(const std::vector<std::string> &names, const std::vector<std::
                   const std::vector<bool> &spared, std::vector<DataSpec> *result) {
   std::vector<DataSpec> specs(names.size());
   for (const std::string &text : texts) {
-    if (!names.empty() && text.find('=') == std::string::npos)
+    DataSpec spec;
+    bool hasName = text.find('=') != std::string::npos;
+    if (hasName)
+      CLEAVE_TRY(parseDataSpec(text, &spec));
+    auto found = std::find(names.begin(), names.end(), spec.input);
+    // "x.npy", "text.bin:u8,window=64"
+    if (!names.empty() && found == names.end() && (!hasName || spec.input.find_first_of(",:") != std::string::npos))
       return invalidArgument("'" + text + "': expected INPUT=FILE, as in " + names[0] + "=" + text +
                              "; the model's inputs are " + joinNames(names));
-    DataSpec spec;
-    CLEAVE_TRY(parseDataSpec(text, &spec));
-    auto found = std::find(names.begin(), names.end(), spec.input);
     if (found == names.end()) {
       std::string near = didYouMean(spec.input, names);
       return invalidArgument("the model has no input '" + spec.input + "'" +

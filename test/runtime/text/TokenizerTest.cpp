@@ -13,8 +13,8 @@ using nlohmann::json;
 namespace {
 
 const std::string recorded = CLEAVE_TEST_SOURCE_DIR "/runtime/text/Inputs/recorded/";
-const char *const families[] = {"gpt2",    "roberta", "digits", "llama3", "qwen", "gpt4o",     "llama2",
-                                "mistral", "gemma",   "t5",     "xlnet",  "bert", "bert-cased"};
+const char *const families[] = {"gpt2",    "roberta", "digits", "llama3",        "qwen", "gpt4o",     "llama2",
+                                "mistral", "gemma",   "t5",     "unigram-lower", "bert", "bert-cased"};
 
 json read(const std::string &path) {
   std::ifstream file(path);
@@ -25,6 +25,16 @@ std::string errorOf(const TempDir &dir, const json &file) {
   Tokenizer tokenizer;
   Status status = Tokenizer::open(dir.write("tokenizer.json", file.dump()), &tokenizer);
   return status.message();
+}
+
+std::string textOf(const Tokenizer &tokenizer, const std::vector<uint64_t> &tokens) {
+  std::string text;
+  bool isFirst = true;
+  for (uint64_t token : tokens) {
+    text += tokenizer.bytesOf(token, isFirst);
+    isFirst &= tokenizer.bytesOf(token).empty();
+  }
+  return text;
 }
 
 // Inputs/tokenizers_of_families.py wrote the files, with the tokens of Hugging Face's library.
@@ -40,6 +50,9 @@ TEST(Tokenizer, GivesTheTokensOfTheLibrary) {
       Status encoded = tokenizer.encode(text, &tokens);
       ASSERT_TRUE(encoded.isOk()) << family << ": " << text << ": " << encoded.message();
       EXPECT_EQ(tokens, each.at("tokens").get<std::vector<uint64_t>>()) << family << ": " << text;
+      std::string decoded = each.at("decoded").get<std::string>(); // empty where the library's has no such text
+      EXPECT_TRUE(decoded.empty() || textOf(tokenizer, tokens) == decoded)
+          << family << ": " << textOf(tokenizer, tokens);
       ++count;
     }
     EXPECT_GE(count, 25u) << family;
@@ -116,6 +129,25 @@ TEST(Tokenizer, RefusesModelsThatNameWhatIsNotThere) {
       {"bert", "/model/unk_token", "[NONE]", "the unk_token '[NONE]' is not in the vocabulary"},
       {"llama2", "/model/unk_token", "<none>", "the unk_token '<none>' is not in the vocabulary"},
       {"bert", "/model/type", "Odd", "the model 'Odd' is not supported"},
+      {"t5",
+       "/pre_tokenizer",
+       {{"type", "Split"}, {"behavior", "Isolated"}, {"pattern", {{"Regex", "\\C"}}}},
+       "the regular expression '\\C' cannot be read"},
+      {"bert",
+       "/normalizer",
+       {{"type", "Replace"}, {"content", "x"}, {"pattern", {{"Regex", "\\C"}}}},
+       "the regular expression '\\C' cannot be read"},
+      {"llama2",
+       "/normalizer",
+       {{"type", "Replace"}, {"content", ""}, {"pattern", {{"Regex", "a\\C"}}}},
+       "the regular expression 'a\\C' cannot be read"},
+      {"llama2", "/decoder/decoders/0/pattern", {{"Regex", "a"}}, "a decoder that replaces a regular expression"},
+      {"llama2", "/decoder/decoders/2/type", "ByteFallback", "the decoder 'Strip' is not supported"},
+      {"mistral",
+       "/pre_tokenizer",
+       {{"type", "Sequence"},
+        {"pretokenizers", {{{"type", "WhitespaceSplit"}}, {{"type", "Metaspace"}, {"prepend_scheme", "first"}}}}},
+       "a Metaspace with the prepend_scheme 'first' after another pre_tokenizer"},
   };
   for (const Change &change : changes) {
     json file = read(recorded + change.family + ".json");
@@ -154,13 +186,7 @@ TEST(Tokenizer, TextOfTokensBeginsWithItsFirstWord) {
     ASSERT_TRUE(Tokenizer::open(recorded + family + ".json", &tokenizer).isOk());
     std::vector<uint64_t> tokens;
     ASSERT_TRUE(tokenizer.encode("ranks step the", &tokens).isOk());
-    std::string text;
-    bool isFirst = true;
-    for (uint64_t token : tokens) {
-      text += tokenizer.bytesOf(token, isFirst);
-      isFirst &= tokenizer.bytesOf(token).empty();
-    }
-    EXPECT_EQ(text, "ranks step the") << family;
+    EXPECT_EQ(textOf(tokenizer, tokens), "ranks step the") << family;
   }
 }
 
