@@ -72,11 +72,8 @@ LogicalResult checkNoneIdle(func::FuncOp function, StageAxis axis, const StateSt
       break;
   InFlightDiagnostic error = function.emitError("--mesh: of the ");
   error << axis.stages << " stages of pp, ";
-  constexpr size_t kShown = 10;
-  for (auto [place, stage] : llvm::enumerate(llvm::ArrayRef(idle).take_front(kShown)))
+  for (auto [place, stage] : llvm::enumerate(idle))
     error << (place == 0 ? "" : ", ") << stage;
-  if (idle.size() > kShown)
-    error << " and " << idle.size() - kShown << " more";
   return error << " (counted from 0) would have no parameters and nothing to compute: use pp=" << fewer.stages
                << ", and give the other ranks to dp or fsdp";
 }
