@@ -34,6 +34,7 @@ from . import detached
 from .exported_file import batch_norms, check_calls, check_names, compare, mend, note_losses
 from .export_failure import ExportFailed, WrongUse, check_path, exporter_failed, first_line, is_of_machine, module_failed
 from .own_gradients import own_gradients
+from .unwritten import unwritten
 from .traceable import traceable
 
 NO_TENSOR = "forward() returns no tensor, but {}; expected a tensor, or a tuple, dict or dataclass of them"
@@ -201,8 +202,17 @@ class _Job:
                                 "default also a bool, number or text, as a constant). For lists and dicts, write a module whose forward() takes their tensors one by one")
         return tensors
 
+    def _states(self):
+        """The names that the file's initializers have."""
+        return [name for named in (self.module.named_parameters(), self.module.named_buffers()) for name, _ in named]
+
     def check_module(self):
         """The module and the loss run in PyTorch: what fails here is no fault of an exporter."""
+        for name in self._states():
+            if name in self.inputs:
+                raise ValueError(f"example_inputs: '{name}' is also the name of a parameter or a buffer of the module, and a file has each "
+                                 "name once; rename one of them")
+        before = {name: value.detach().clone() for name, value in self.module.named_buffers()}
         with self.traced(), torch.enable_grad():  # the caller may have turned gradients off
             try:
                 outputs = self.module(*self.inputs.values())
@@ -210,7 +220,8 @@ class _Job:
                 raise
             except Exception as error:
                 raise module_failed(self, error) from error
-        for text in own_gradients(outputs):
+            lost = unwritten(self.module, before)
+        for text in own_gradients(outputs) + lost:
             self.note(text)
 
     def _check_batch(self):
@@ -279,7 +290,7 @@ class _Job:
                 names, tensors = names + ["loss"], tensors + [value]
             if not tensors:
                 raise WrongUse(NO_TENSOR.format(type(result).__name__))
-            self.output_names = _unique(names, tensors, self.inputs)
+            self.output_names = _unique(names, tensors, {*self.inputs, *self._states()})
             return tuple(tensors)
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         traced.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in self.inputs])
@@ -375,12 +386,12 @@ def _flatten(result, name=None):
     return names, tensors
 
 
-def _unique(names, tensors, inputs):
+def _unique(names, tensors, others):
     result = []
     for name, tensor in zip(names, tensors):
         scalar = tensor.dim() == 0 and tensor.is_floating_point()
         base = name or ("loss" if scalar else "output")
-        taken, count, unique = set(result) | set(inputs), 1, base
+        taken, count, unique = set(result) | others, 1, base
         while unique in taken:
             count += 1
             unique = f"{base}_{count}"

@@ -161,9 +161,6 @@ def note_losses(job):
     dims = {d.dim_param for i in job.model.graph.input for d in i.type.tensor_type.shape.dim if d.dim_param}
     if dims - set(job.symbols.values()):
         job.note(f"the file names dimensions {', '.join(sorted(dims))}; bind each with --dim")
-    doubles = [name for name, p in job.module.named_parameters() if p.dtype == torch.float64]
-    if doubles:
-        job.note(f"{len(doubles)} parameters are float64; Cleave computes in float32: call module.float() first")
 
 
 # ---- comparing with the module -------------------------------------------------------------------------------------------

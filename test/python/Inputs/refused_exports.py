@@ -49,6 +49,56 @@ class Handles(nn.Module):
         return x
 
 
+class Named(nn.Module):
+    """A parameter of an output's name, and, with `clash`, of an input's."""
+    def __init__(self, clash):
+        super().__init__()
+        self.loss = nn.Parameter(torch.ones(4))
+        if clash:
+            self.register_buffer("x", torch.ones(4))
+
+    def forward(self, x):
+        return {"loss": (x * self.loss).sum()}
+
+
+class Counting(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+        self.register_buffer("mean", torch.zeros(4))
+
+    def forward(self, x):
+        x = self.fc(x)
+        if self.training:
+            self.mean.mul_(0.9).add_(0.1 * x.detach().mean(0))
+        return x - self.mean.detach() * 0
+
+
+def check_unwritten(path):
+    """What no file has is told, and nothing is told of modules that have none of it."""
+    x, indices = torch.randn(2, 4), torch.tensor([[0, 1], [2, 2]])
+    hooked = nn.Linear(4, 4)
+    hooked.weight.register_hook(lambda gradient: gradient * 2)
+    watched = nn.Sequential(nn.Linear(4, 4))
+    watched[0].register_full_backward_hook(lambda module, given, made: None)
+    cases = [(nn.utils.parametrizations.spectral_norm(nn.Linear(4, 4)), x, "changes buffers in training (parametrizations.weight.0._u"),
+             (Counting(), x, "changes buffers in training (mean)"), (nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4, momentum=None)), x, "averages the statistics"),
+             (nn.Embedding(5, 4, max_norm=0.5), indices, "max_norm"), (hooked, x, "hooks of gradients are not in the file (weight)"),
+             (watched, x, "hooks of gradients are not in the file (0)")]
+    for module, example, text in cases:
+        report = cleave.export_torch(module, example, path, exporter="torchscript", check=False, quiet=True)
+        assert sum(text in note for note in report.notes) == 1, (text, report.notes)
+    for module in (nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)), nn.Linear(4, 4).double(), nn.Sequential(nn.Dropout(), nn.InstanceNorm1d(4))):
+        report = cleave.export_torch(module, x.to(next(iter([p.dtype for p in module.parameters()]), x.dtype)), path, exporter="torchscript", quiet=True)
+        assert not report.notes, report.notes
+    for exporter in ("dynamo", "torchscript"):
+        said = refusal(lambda: cleave.export_torch(nn.Embedding(5, 4, scale_grad_by_freq=True), indices, path, exporter=exporter, quiet=True))
+        assert "scale_grad_by_freq=True, which Cleave cannot train" in said, said
+        assert "'x' is also the name of a parameter or a buffer" in refusal(lambda: cleave.export_torch(Named(True), x, path, exporter=exporter))
+        report = cleave.export_torch(Named(False), x, path, exporter=exporter, quiet=True)
+        assert report.outputs == ["loss_2"] and report.parameters == 1 and report.compared < 1e-6, report
+
+
 def check_files(path):
     """A failed export leaves an older file as it was, and a new one nowhere."""
     cleave.export_torch(nn.Linear(4, 4), torch.randn(2, 4), path, quiet=True)
@@ -192,6 +242,7 @@ def main():
     check_crash(path)
     check_files(path)
     check_losses(path)
+    check_unwritten(path)
 
 
 main()

@@ -1,0 +1,35 @@
+"""What a training forward() does, or hooks do, that no exporter writes into a file."""
+import torch
+
+
+def changed_buffers(module, before):
+    """The buffers that forward() has changed since `before` (name -> value), but for those that BatchNormalization of the file updates."""
+    updated = {id(value) for m in module.modules() if isinstance(m, torch.nn.modules.batchnorm._BatchNorm) for value in m.buffers(recurse=False)}
+    return [name for name, value in module.named_buffers() if name in before and id(value) not in updated
+            and (value.shape != before[name].shape or not torch.equal(torch.nan_to_num(value), torch.nan_to_num(before[name])))]
+
+
+def _named(names):
+    return ", ".join(names[:3]) + (" and more" if len(names) > 3 else "")
+
+
+def unwritten(module, before):
+    """One sentence for each kind."""
+    named = [(name or type(m).__name__, m) for name, m in module.named_modules()]
+    notes = []
+    changed = changed_buffers(module, before)
+    if changed:
+        notes.append(f"forward() changes buffers in training ({_named(changed)}), and the file does not: in Cleave they keep their values. "
+                     "spectral_norm and averages of a module's own do that")
+    average = [name for name, m in named if isinstance(m, torch.nn.modules.batchnorm._BatchNorm) and m.track_running_stats and m.momentum is None]
+    if average:
+        notes.append(f"BatchNorm(momentum=None) averages the statistics of all batches ({_named(average)}), and the file has one momentum for "
+                     "all steps: give a momentum")
+    limited = [name for name, m in named if getattr(m, "max_norm", None) is not None]
+    if limited:
+        notes.append(f"max_norm, by which forward() changes rows of the weight, is not in the file ({_named(limited)}): Cleave trains without it")
+    hooked = [name for name, m in named if m._backward_hooks or m._backward_pre_hooks]
+    hooked += [name for name, p in module.named_parameters() if p._backward_hooks or getattr(p, "_post_accumulate_grad_hooks", None)]
+    if hooked:
+        notes.append(f"hooks of gradients are not in the file ({_named(hooked)}): Cleave trains without them")
+    return notes
