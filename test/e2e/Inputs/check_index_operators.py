@@ -164,14 +164,16 @@ class Generator:
             attributes["exclude_outside"] = int(self.chance())
         x = self.random.normal(size=(BATCH, 2, *size)).astype("f4")
         new = [int(n) for n in self.random.integers(1, 14, dims)]
+        if new == size:  # which onnxruntime copies, whatever the scales and the region
+            new[-1] += 1
         region = None
         if coordinates == "tf_crop_and_resize":
             region = np.array([0, 0, *self.random.uniform(-0.2, 0.6, dims), 1, 1, *self.random.uniform(0.4, 1.2, dims)], "f4")
             attributes["extrapolation_value"] = -7.0
         if self.chance():
             return Case("Resize", [x, region, None, np.array([BATCH, 2, *new])], [1, 3], bound=1e-5, **attributes)
-        # Of every second node the length that is asked for is no whole number. (onnxruntime copies a tensor whose size stays, whatever the scales.)
-        part = self.random.uniform(0.1, 0.9) if self.chance() and new != size else 0
+        # Of every second node the length that is asked for is no whole number.
+        part = self.random.uniform(0.1, 0.9) if self.chance() else 0
         scales = np.array([1, 1, *((n + part) / s for n, s in zip(new, size))], "f4")
         return Case("Resize", [x, region, scales], [1, 2], bound=1e-5, **attributes)
 
