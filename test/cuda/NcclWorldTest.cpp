@@ -95,7 +95,7 @@ public:
   static void require(bool holds, const char *what) {
     if (holds)
       return;
-    std::printf("no %s\n", what);
+    std::fprintf(stderr, "no %s\n", what);
     std::_Exit(2);
   }
   std::unique_ptr<NcclWorld> world;
@@ -118,6 +118,7 @@ int playWith(const Body &body) {
   const cuda::Driver *library = nullptr;
   Status opened = cuda::openDriver(&library);
   RankOnGpu::require(opened.isOk(), opened.message().c_str());
+  RankOnGpu::require(library->init(0) == 0, "driver");
   static cuda::Driver driver = *library; // threads that are left behind look at it
   streamWaitEvent = std::exchange(driver.streamWaitEvent, waitEvent);
   contextRetain = std::exchange(driver.contextRetain, retain);
