@@ -159,7 +159,7 @@ private:
     if (auto kernel = llvm::dyn_cast<KernelOp>(op))
       return visitKernel(kernel);
     if (auto compute = llvm::dyn_cast<ComputeOpInterface>(op);
-        compute && op->getNumResults() > 1 && compute.isDecomposable())
+        compute && op->getNumResults() > 1 && compute.getComputeKind() == ComputeKind::Kernel && compute.isDecomposable())
       return visitParts(compute);
     Refusal refusal;
     if (llvm::isa<mlir::shard::ShardDialect>(op->getDialect())) {

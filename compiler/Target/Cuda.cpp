@@ -88,8 +88,10 @@ private:
 
 void Cuda::noteOwn(const rt::KernelArgs &args) const {
   rt::CudaKernelCall call;
-  if (!rt::cudaKernelCall(args, &call).isOk())
-    return; // a product, which is cuBLASLt's
+  // A product is cuBLASLt's, but for sums of columns that the library may not have.
+  bool addsColumns = args.def().findBuffer("bias_grad").has_value();
+  if (!(addsColumns ? rt::cudaColumnSums(args, &call) : rt::cudaKernelCall(args, &call)).isOk())
+    return;
   auto module = llvm::find_if(own, [&](const OwnModule &module) { return module.ptx == call.image; });
   if (module == own.end())
     module = own.insert(own.end(), {call.image, {}});

@@ -74,8 +74,14 @@ Value Reads::rowsOf(Value value) {
   return value;
 }
 
-// The sum of the rows of the kernel's input, as a vector of `type`: all that the kernel does with it. It may be computed and
-// left in a wider type.
+// A narrower type would round the rows before they are added.
+static bool widens(CastOp cast) {
+  Type from = typeOf(cast.getOperand()).getElementType(), to = typeOf(cast.getResult()).getElementType();
+  return isa<FloatType>(from) && isa<FloatType>(to) && to.getIntOrFloatBitWidth() > from.getIntOrFloatBitWidth();
+}
+
+// The sum of the rows of the kernel's input, as a vector of `type`: all that the kernel does with it. The rows may be widened
+// before they are added, and the sum rounded after.
 static Value findSum(const Read &read, RankedTensorType type) {
   Value value = read.kernel->getRegion(0).front().getArgument(read.input);
   bool isSummed = false;
@@ -87,7 +93,8 @@ static Value findSum(const Read &read, RankedTensorType type) {
     int64_t rank = typeOf(value).getRank();
     bool addsRows = sum && !isSummed && sum.getKind() == ReduceKind::Sum && rank > 1 &&
                     llvm::equal(sum.getDims(), llvm::seq<int64_t>(0, rank - 1));
-    if (!addsRows && !isa<CastOp>(user))
+    auto cast = dyn_cast<CastOp>(user);
+    if (!addsRows && !(cast && (isSummed || widens(cast))))
       return {};
     isSummed |= addsRows;
     value = user->getResult(0);
@@ -130,7 +137,7 @@ static KernelOp makeRest(const Read &read, Value sumInside, Value sum, ArrayRef<
   return {};
 }
 
-// A kernel that made nothing but the sum is gone. False, and all as it was, where no code could be made of what remains.
+// A kernel that made nothing but the sum is gone. False, and the kernel as it was, where no code could be made of what remains.
 static bool rewriteKernel(const Read &read, Value sumInside, Value sum, Reads &reads) {
   KernelOp kernel = read.kernel;
   SmallVector<unsigned> kept;

@@ -143,13 +143,13 @@ TEST(Matmul, ABiasGradientIsTheSumOfColumns) {
 TEST(Matmul, ABiasGradientRoundsLittleOnAnyNumberOfThreads) {
   fb::DType f32 = fb::DType::f32;
   KernelParams params(*findKernelDef("matmul_bias_grad"));
-  params.set("dtype", int64_t(f32)).set("out_dtype", int64_t(f32)).set("m", 2).set("n", 200).set("k", 40000);
-  Values a = noise(80000, 1), b = noise(8000000, 2), sums(200);
+  params.set("dtype", int64_t(f32)).set("out_dtype", int64_t(f32)).set("m", 2).set("n", 80).set("k", 40000);
+  Values a = noise(80000, 1), b = noise(3200000, 2), sums(80);
   for (double &value : b)
     value = static_cast<double>(static_cast<float>(value + 1));
   for (size_t i = 0; i < b.size(); ++i)
-    sums[i % 200] += b[i];
-  std::vector<Operand> operands = {{f32, a}, {f32, b}, {f32, Values(400)}, {f32, Values(200)}};
+    sums[i % 80] += b[i];
+  std::vector<Operand> operands = {{f32, a}, {f32, b}, {f32, Values(160)}, {f32, Values(80)}};
   Values one = runKernel("matmul_bias_grad", params, operands, 1);
   EXPECT_LE(relativeError(one, sums), 1e-7);
   EXPECT_EQ(one, runKernel("matmul_bias_grad", params, operands, 3));
