@@ -233,10 +233,10 @@ SUMS = {"Softmax", "LogSoftmax", "LpNormalization", "L1Normalization", "MeanVari
         "GlobalLpPool", "AveragePool", "GlobalAveragePool", "ReduceMean", "EinsumThree"}
 # Values between the products of one operator are rounded to the precision that --precision gives, as those between operators (InnerValues.h).
 OWN_ALONE = {"EinsumThree"}
-# Where results cancel (1 + erf of negative numbers), or slopes do (1 - y^2 of tanh, (e^x - 1) + 1 of Elu), in PyTorch as here: parts of the operand, or
+# Where results cancel (1 + erf of negative numbers, a product and what is added to it), or slopes do (1 - y^2 of tanh, (e^x - 1) + 1 of Elu), in PyTorch as here: parts of the operand, or
 # of one where that is larger.
 CANCELLING = {"HardSigmoid": (2.0**-22, 0), "Gelu": (2.0**-22, 2.0**-22), "GeluTanh": (2.0**-21, 2.0**-21), "Tanh": (0, 2.0**-22), "Sigmoid": (0, 2.0**-23),
-              "Elu": (0, 2.0**-23), "Selu": (0, 2.0**-22), "Celu": (0, 2.0**-23)}
+              "Elu": (0, 2.0**-23), "Selu": (0, 2.0**-22), "Celu": (0, 2.0**-23), "GemmBias": (2.0**-24, 0), "GemmTransposed": (2.0**-24, 0)}
 # In a model of 16-bit types the gradient is one of the rounded result y: of y, the operand and the gradient of y.
 OF_RESULT = {
     "Exp": lambda y, h, g: y * g,
