@@ -425,7 +425,7 @@ def wild_blocksize():
     return model([node("DepthToSpace", blocksize=2**40)], inputs=[value("x", [1, 4, 4, 4])])
 
 
-@case("has no size; give --dim")
+@case("no size; give --dim")
 def unbound():
     return model([node()], inputs=[value("x", ["batch", None])])
 
