@@ -111,7 +111,7 @@ for text in ("cleave-algorithms 2\nwhatever\n",):
     assert newer == other and "has format 2 of another version of Cleave" in notes and file.read_text() == text, notes
 digit = stored.index("\n", stored.index("on cuBLASLt")) + 5
 flipped = stored[:digit] + ("0" if stored[digit] != "0" else "1") + stored[digit + 1:]
-for text, what in ((stored[:len(stored) // 2], "checksum"), (stored[:-1], "checksum"), (flipped, "checksum"), ("\x7fELF\n", "no file of algorithms"),
+for text, what in ((stored[:len(stored) // 2], "checksum"), (stored[:-1], "checksum"), (flipped, "checksum"), ("\x7fELF\n", "not a file of algorithms"),
                    (resealed(stored.replace("on cuBLASLt", "at cuBLASLt")), "line 2 is neither"),
                    (resealed(re.sub(r"(?m)^[0-9a-f]{16}(?=[0-9a-f]{112} )", "0" * 16, stored)), "that cuBLASLt does not take (status 15)")):
     file.write_text(text)
