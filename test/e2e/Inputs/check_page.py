@@ -60,7 +60,7 @@ def check_kind(shown, plan, name):
         assert sum(exchange[8] for exchange in shown["exchanges"]) == program["sent_bytes"]
     memory = shown["memory"]
     # Calls are instructions of the list, and nothing to walk through.
-    assert 0 < memory["steps"] == memory["allSteps"] <= program["executed"]
+    assert 0 < memory["instructions"] == memory["allInstructions"] <= program["executed"]
     totals = [sum(slices) for slices in zip(*memory["use"].values())]
     assert len(totals) == len(memory["at"]) == len(memory["alive"]) == len(memory["where"])
     assert totals[memory["peak"]] == max(totals) <= shown["total"]
