@@ -235,11 +235,11 @@ TEST(Cut, SaysWhatWouldWork) {
   request.stages = 5;
   EXPECT_EQ(cutGraph(graph, request).message(),
             "the model cannot be cut into 5 stages: it has 4 operations, and each stage needs "
-            "one; use at most 4 stages");
+            "one that it can begin with; use at most 4 stages");
   request.together = {{0, 1}}; // what is advised can be done
   EXPECT_EQ(cutGraph(graph, request).message(),
             "the model cannot be cut into 5 stages: it has 4 operations, and each stage needs "
-            "one; use at most 3 stages");
+            "one that it can begin with; use at most 3 stages");
   request.stages = 3;
   EXPECT_TRUE(cutGraph(graph, request));
   request.together = {{0, 2}};

@@ -78,7 +78,7 @@ TEST(Optimizers, SettingsAreRefusedOutsideTheirRanges) {
       EXPECT_EQ(errorOf(optimizer->name + "," + once), "");
       EXPECT_NE(errorOf(optimizer->name + "," + once + "," + once).find("given twice"), std::string::npos);
       for (const char *bad : {"", "nan", "inf", "-inf", "1e39", "-1e39", "1e-50", "-1", "x", "0x", "1 2"})
-        EXPECT_NE(errorOf(typed(*optimizer, setting, bad)).find("option '" + setting.key + "' wants"), std::string::npos) << bad;
+        EXPECT_NE(errorOf(typed(*optimizer, setting, bad)).find("option '" + setting.key + "' must be"), std::string::npos) << bad;
       if (!setting.isFlag && !std::isinf(setting.high)) {
         EXPECT_NE(errorOf(typed(*optimizer, setting, std::to_string(setting.high))), "");
       }

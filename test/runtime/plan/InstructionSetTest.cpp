@@ -98,6 +98,7 @@ TEST(KernelSet, BuffersHaveTheBytesThatKernelsTouch) {
                                                        {"width", 3},
                                                        {"causal", 0},
                                                        {"scale", 0}, // the bits of 0.0
+                                                       {"rate", 0x3fe0000000000000}, // the bits of 0.5
                                                        {"fill", 0},
                                                        {"mask_dtype", int64_t(fb::DType::boolean)},
                                                        {"mask_batch", 1},

@@ -222,7 +222,7 @@ TEST(PlanReader, HoldsStatementsToTheirSeal) {
                       +[](fb::PlanT &p) { p.programs[0]->meaning[0]->name = "state v"; },
                       +[](fb::PlanT &p) { p.programs[0]->meaning.clear(); }, +[](fb::PlanT &p) { ++p.declared; }}) {
     PlanBuilder changed = stated(change);
-    expectContains(checkMeaningSeal(changed.open(), seal).message(), "is not what the program was compiled for");
+    expectContains(checkMeaningSeal(changed.open(), seal).message(), "is not the one that was compiled");
   }
 }
 
