@@ -54,7 +54,8 @@ class Case:
         return run(model, {n: a for n, a in zip(names, arrays) if a is not None})
 
     def expected(self):
-        if not self.runtime:
+        # On processors without VNNI onnxruntime adds products of 8-bit numbers in 16 bits, which saturate.
+        if not self.runtime or self.operator in ("MatMulInteger", "QLinearMatMul", "QLinearConv"):
             return self.exact(self.inputs)
         return self.alone(lambda m, feeds: onnxruntime.InferenceSession(m.SerializeToString()).run(None, feeds), self.inputs)
 
