@@ -212,8 +212,7 @@ class _Job:
             if name in self.inputs:
                 raise ValueError(f"example_inputs: '{name}' is also the name of a parameter or a buffer of the module, and a file has each "
                                  "name once; rename one of them")
-        before = {name: value.detach().clone() for name, value in self.module.named_buffers()}
-        with self.traced(), torch.enable_grad():  # the caller may have turned gradients off
+        with self.traced() as before, torch.enable_grad():  # the caller may have turned gradients off
             try:
                 outputs = self.module(*self.inputs.values())
             except WrongUse:
@@ -237,7 +236,7 @@ class _Job:
 
     @contextlib.contextmanager
     def traced(self):
-        """The module in training mode, with a forward() that takes the inputs by position and gives a tuple of tensors.
+        """The module in training mode, with a forward() that takes the inputs by position and gives a tuple of tensors; its buffers as they were.
         Names stay, because the module itself is traced and no wrapper around it."""
         was_training = {m: m.training for m in self.module.modules()}
         buffers = {name: value.detach().clone() for name, value in self.module.named_buffers()}
@@ -253,7 +252,7 @@ class _Job:
         try:
             with warnings.catch_warnings(), _quiet():
                 warnings.simplefilter("ignore")
-                yield
+                yield buffers
         finally:
             if own:
                 self.module.forward = forward

@@ -107,12 +107,17 @@ def _drop_sources(model):
                     del node.metadata_props[i]
 
 
+def _call_of(node):
+    """The call of PyTorch that torch.export's exporter names beside a node, and its arguments; empty where the file does not say."""
+    text = next((entry.value for entry in node.metadata_props if entry.key == "pkg.torch.onnx.fx_node"), "")
+    target, _, rest = text.partition("](args = (")
+    return target, [argument.strip() for argument in rest.partition("), kwargs")[0].split(",")]
+
+
 def check_calls(job):
     """What the file tells, but Cleave does not train: said here, and not only by the compiler."""
     for node in job.model.graph.node:
-        call = next((entry.value for entry in node.metadata_props if entry.key == "pkg.torch.onnx.fx_node"), "")
-        target, _, rest = call.partition("](args = (")
-        arguments = [argument.strip() for argument in rest.partition("), kwargs")[0].split(",")]
+        target, arguments = _call_of(node)
         if "aten.embedding." in target and arguments[3:4] == ["True"]:
             os.remove(job.path)
             raise ExportFailed("an embedding has scale_grad_by_freq=True, which Cleave cannot train; set it to False")
@@ -189,9 +194,8 @@ def _smoothed_losses(model):
     writes the call that the node stands for beside it, where Cleave reads it: onnxruntime computes another loss."""
     reached = set()
     for node in model.graph.node:
-        call = next((entry.value for entry in node.metadata_props if entry.key == "pkg.torch.onnx.fx_node"), "")
-        arguments = call.partition("](args = (")[2].partition("), kwargs")[0].split(",")
-        smoothed = node.op_type == "SoftmaxCrossEntropyLoss" and len(arguments) > 5 and arguments[5].strip() not in ("", "0.0")
+        _, arguments = _call_of(node)
+        smoothed = node.op_type == "SoftmaxCrossEntropyLoss" and len(arguments) > 5 and arguments[5] not in ("", "0.0")
         if smoothed or reached.intersection(node.input):
             reached.update(node.output)
     return {output.name for output in model.graph.output if output.name in reached}
