@@ -9,8 +9,7 @@
 //
 //   1. A call with a communicator begins only under a Use, and no Use begins after abort() has begun.
 //   2. abort() frees no communicator while a Use lives, but for one that lives on for kGraceTime: its thread waits
-//   inside
-//      NCCL for a rank that never comes, and the abort is what wakes it.
+//      inside NCCL for a rank that never comes, and the abort is what wakes it.
 //   3. Each communicator is freed once: by abort(), or, last first, by the destructor.
 //   4. They are shared: whoever may still call (a thread that was left behind in NCCL, WatchedCall.h) owns them, too.
 #ifndef CLEAVE_RUNTIME_DEVICE_CUDA_NCCLCOMMS_H
