@@ -1,8 +1,12 @@
-// wgmma: matrix multiplication by four warps, with operands in shared memory named by descriptors.
+// wgmma: matrix multiplication by four warps, with operands of 16 bits in shared memory named by descriptors, and A also
+// in registers.
 //
 // A descriptor (PTX ISA, "Matrix Descriptor Format") holds, in units of 16 bytes: the start address (bits 0-13), the
-// leading (16-29) and the stride (32-45) byte offset; bits 62-63 are the swizzle (0 none, 1 of 128 bytes). Here K-major
-// operands of 16 bits are modelled: rows of 8 lie in one core matrix, `stride` apart.
+// leading (16-29) and the stride (32-45) byte offset; bits 62-63 are the swizzle (0 none, 1 of 128 bytes). A "line" is a
+// row of A or a column of B. Where bytes of a line follow each other ("K-major"), 8 lines are a core matrix, or 1024
+// bytes with the swizzle, and those lie `stride` apart. Where a transposed operand has its lines side by side
+// ("MN-major"), a core matrix has 8 lines (64 with the swizzle) of 8 k each: `leading` leads to the next lines and
+// `stride` to the next k with the swizzle, and the other way round without it.
 // The operation is done when it is issued: a missing fence or wait cannot show, and has to be found in the PTX.
 #include "test/cuda/emulated/block/Block.h"
 #include "test/cuda/emulated/block/Intrinsics.h"
@@ -17,21 +21,25 @@ namespace {
 struct GroupMultiply {
   uint32_t n;
   Element input;
+  const uint32_t *left; // A in registers; else null
   uint64_t a, b;
   bool keep; // add to D
+  bool transposedA, transposedB;
   float signA, signB;
   uint32_t *d;
 };
 
-// The byte offset of element (row, k) in the arena.
-uint64_t offsetOf(uint64_t descriptor, uint32_t row, uint32_t k) {
+// The byte offset of element k of a line in the arena.
+uint64_t offsetOf(uint64_t descriptor, bool transposed, uint32_t line, uint32_t k) {
   uint64_t start = (descriptor & 0x3fff) << 4, leading = (descriptor >> 16 & 0x3fff) << 4;
   uint64_t stride = (descriptor >> 32 & 0x3fff) << 4;
   switch (descriptor >> 62) {
   case 0:
-    return start + row / 8 * stride + k / 8 * leading + row % 8 * 16 + k % 8 * 2;
+    return transposed ? start + line / 8 * stride + k / 8 * leading + k % 8 * 16 + line % 8 * 2
+                      : start + line / 8 * stride + k / 8 * leading + line % 8 * 16 + k % 8 * 2;
   case 1: {
-    uint64_t at = start + row / 8 * stride + row % 8 * 128 + k * 2;
+    uint64_t at = transposed ? start + line / 64 * leading + k / 8 * stride + k % 8 * 128 + line % 64 * 2
+                             : start + line / 8 * stride + line % 8 * 128 + k * 2;
     return at ^ (at >> 7 & 7) << 4;
   }
   default:
@@ -39,17 +47,35 @@ uint64_t offsetOf(uint64_t descriptor, uint32_t row, uint32_t k) {
   }
 }
 
-std::vector<float> operand(uint64_t descriptor, Element type, uint32_t rows) {
+float valueOf(Element type, uint32_t half) {
+  return type == Element::BF16 ? bf16ToFloat(uint16_t(half)) : f16ToFloat(uint16_t(half));
+}
+
+std::vector<float> operand(uint64_t descriptor, bool transposed, Element type, uint32_t lines) {
   Block &b = currentBlock();
-  std::vector<float> values(rows * 16);
-  for (uint32_t r = 0; r < rows; r++)
+  std::vector<float> values(lines * 16);
+  for (uint32_t r = 0; r < lines; r++)
     for (uint32_t k = 0; k < 16; k++) {
-      uint64_t address = reinterpret_cast<uint64_t>(b.shared().base()) + offsetOf(descriptor, r, k);
+      uint64_t address = reinterpret_cast<uint64_t>(b.shared().base()) + offsetOf(descriptor, transposed, r, k);
       b.access(address, 2, Access::Read, 0);
       uint16_t half;
       memcpy(&half, reinterpret_cast<const void *>(address), 2);
-      values[r * 16 + k] = type == Element::BF16 ? bf16ToFloat(half) : f16ToFloat(half);
+      values[r * 16 + k] = valueOf(type, half);
     }
+  return values;
+}
+
+// A fragment: warp w has rows 16 w to 16 w + 15, in its registers as mma.m16n8k16 has them (MatrixIntrinsics.cpp).
+std::vector<float> operandInRegisters(Thread *threads) {
+  std::vector<float> values(64 * 16);
+  for (uint32_t t = 0; t < 128; t++) {
+    const auto &m = *static_cast<GroupMultiply *>(threads[t].argument);
+    for (uint32_t r = 0; r < 4; r++)
+      for (uint32_t e = 0; e < 2; e++) {
+        uint32_t row = t / 32 * 16 + t % 32 / 4 + 8 * (r & 1), k = t % 4 * 2 + e + 8 * (r >> 1);
+        values[row * 16 + k] = valueOf(m.input, m.left[r] >> (16 * e));
+      }
+  }
   return values;
 }
 
@@ -57,7 +83,8 @@ std::vector<float> operand(uint64_t descriptor, Element type, uint32_t rows) {
 // e / 4 * 8 + 2 q + e % 2.
 void multiplyTogether(Thread *threads) {
   const auto &first = *static_cast<GroupMultiply *>(threads[0].argument);
-  std::vector<float> a = operand(first.a, first.input, 64), b = operand(first.b, first.input, first.n);
+  std::vector<float> a = first.left ? operandInRegisters(threads) : operand(first.a, first.transposedA, first.input, 64);
+  std::vector<float> b = operand(first.b, first.transposedB, first.input, first.n);
   for (uint32_t t = 0; t < 128; t++) {
     const auto &m = *static_cast<GroupMultiply *>(threads[t].argument);
     uint32_t g = t % 32 / 4, q = t % 4;
@@ -71,9 +98,13 @@ void multiplyTogether(Thread *threads) {
   }
 }
 
-void groupMultiply(uint32_t *d, uint32_t n, uint32_t input, uint64_t a, uint64_t b, uint32_t keep, uint32_t scaleA,
-                   uint32_t scaleB) {
-  GroupMultiply mine{n, Element(input), a, b, keep != 0, float(int32_t(scaleA)), float(int32_t(scaleB)), d};
+// transposes: 1 of A, 2 of B.
+void groupMultiply(uint32_t *d, uint32_t n, uint32_t input, const uint32_t *left, uint64_t a, uint64_t b, uint32_t keep,
+                   uint32_t scaleA, uint32_t scaleB, uint32_t transposes) {
+  GroupMultiply mine{n,         Element(input),        left,
+                     a,         b,                     keep != 0,
+                     (transposes & 1) != 0, (transposes & 2) != 0, float(int32_t(scaleA)),
+                     float(int32_t(scaleB)), d};
   currentBlock().meetWarpGroup("wgmma.mma_async", &mine, multiplyTogether);
 }
 

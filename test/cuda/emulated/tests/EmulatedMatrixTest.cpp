@@ -220,5 +220,43 @@ TEST_F(MatrixTest, WarpGroups) {
   }
 }
 
+// A in registers, and operands whose lines lie side by side: each layout against the PTX ISA's tables, as
+// transposedProduct writes them out.
+TEST_F(MatrixTest, TransposedWarpGroup) {
+  const size_t m = 64, n = 128, k = 32;
+  Operands a(m * k, 1), b(k * n, 2);
+  Buffer<uint16_t> bufferA(a.bits), bufferB(b.bits);
+  Buffer<float> c(m * n);
+  auto differences = [&](int kind, int apart) {
+    std::string name = "group_transposed_" + std::to_string(kind);
+    EXPECT_EQ(launch(module->function(name.c_str()), {1, 128}, nullptr, bufferA.address, bufferB.address, c.address, apart),
+              code::Success);
+    EXPECT_EQ(synchronize(), code::Success) << firstFinding();
+    std::vector<float> result = c.get();
+    size_t wrong = 0;
+    for (size_t i = 0; i < m; i++)
+      for (size_t j = 0; j < n; j++) {
+        double expected = 0;
+        for (size_t l = 0; l < k; l++)
+          expected += double(a.values[i * k + l]) * b.values[l * n + j];
+        wrong += !(std::abs(result[i * n + j] - expected) < 1e-3);
+      }
+    return wrong;
+  };
+  const int apart = 32 * 128;
+  for (int kind = 0; kind < 3; kind++)
+    EXPECT_EQ(differences(kind, apart), 0u) << "kind " << kind;
+  // A wrong distance between the halves spoils the second one alone.
+  EXPECT_GT(differences(0, 2048), m * n / 4);
+  EXPECT_LE(differences(0, 2048), m * n / 2);
+  if (!d.isEmulated)
+    return;
+  EXPECT_EQ(launch(module->function("group_transposed_0"), {1, 128}, nullptr, bufferA.address, bufferB.address, c.address,
+                   1 << 17),
+            code::Success);
+  EXPECT_NE(synchronize(), code::Success) << "a descriptor that leads out of shared memory";
+  clearFindings();
+}
+
 } // namespace
 } // namespace cleave::emulated::test

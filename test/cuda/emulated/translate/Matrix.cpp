@@ -86,29 +86,37 @@ void multiply(T &t, const I &i, Modifiers &m) {
 }
 
 // wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 d, a-descriptor, b-descriptor, scale-d, sign-a, sign-b, trans-a,
-// trans-b
+// trans-b; or with {a0, a1, a2, a3} in place of a-descriptor, and then without trans-a
 void groupMultiply(T &t, const I &i, Modifiers &m) {
   std::string b = m.takeType(), a = m.takeType(), d = m.takeType(), shape = m.takePrefix("m64n");
   Element input;
   size_t k16 = shape.find("k16");
-  if (d != "f32" || a != b || !elementOf(a, input) || k16 == std::string::npos || i.operands.size() < 6)
+  bool inRegisters = i.operands.size() > 1 && i.operands[1].kind == ptx::Operand::Kind::Vector;
+  if (d != "f32" || a != b || !elementOf(a, input) || k16 == std::string::npos ||
+      i.operands.size() != (inRegisters ? 7u : 8u))
     return t.fail(i, "this shape or these types are not emulated");
-  if (t.widthOf(i.operands[1]) != 64)
-    return t.fail(i, "A in registers is not emulated");
-  for (size_t o = 6; o < i.operands.size(); o++)
-    if (i.operands[o].bits)
-      return t.fail(i, "transposed operands are not emulated");
   unsigned n = unsigned(atoi(shape.c_str() + 4));
-  Value *out = t.scratch(n / 2);
-  std::vector<Value *> values;
+  std::vector<Value *> values, ofA;
   readAll(t, i.operands[0], values);
+  Value *out = t.scratch(n / 2), *left = llvm::ConstantPointerNull::get(t.b.getPtrTy());
   if (values.size() != n / 2)
     return t.fail(i, "has a matrix with another number of registers than its shape");
   storeAll(t, values, out);
-  Value *keep = t.b.CreateZExt(t.readPredicate(i.operands[3]), t.b.getInt32Ty());
+  if (inRegisters) {
+    readAll(t, i.operands[1], ofA);
+    if (ofA.size() != 4)
+      return t.fail(i, "has a matrix with another number of registers than its shape");
+    left = t.scratchIn(4);
+    storeAll(t, ofA, left);
+  }
+  bool transposedA = !inRegisters && i.operands[6].bits, transposedB = i.operands.back().bits;
+  Value *keep = i.operands[3].kind == ptx::Operand::Kind::Immediate
+                    ? t.word(i.operands[3].bits != 0)
+                    : t.b.CreateZExt(t.readPredicate(i.operands[3]), t.b.getInt32Ty());
   t.call("emu_group_multiply", t.b.getVoidTy(),
-         {out, t.word(n), t.word(uint32_t(input)), t.read(i.operands[1], 64), t.read(i.operands[2], 64), keep,
-          t.read(i.operands[4], 32), t.read(i.operands[5], 32)});
+         {out, t.word(n), t.word(uint32_t(input)), left, inRegisters ? t.b.getInt64(0) : t.read(i.operands[1], 64),
+          t.read(i.operands[2], 64), keep, t.read(i.operands[4], 32), t.read(i.operands[5], 32),
+          t.word(transposedA | transposedB << 1)});
   writeAll(t, i.operands[0], out);
 }
 

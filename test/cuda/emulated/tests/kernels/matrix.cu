@@ -139,3 +139,69 @@ extern "C" __global__ void __launch_bounds__(256) group_product(const __nv_bfloa
         (e & 1)] = d[e];
 #endif
 }
+
+#define R8(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
+#define R64 R8(0), R8(8), R8(16), R8(24), R8(32), R8(40), R8(48), R8(56)
+#define NAMES                                                                                                          \
+  "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,"    \
+  "%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,"   \
+  "%58,%59,%60,%61,%62,%63}"
+#define PRODUCT "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 " NAMES
+
+// The descriptor of what begins at byte `at` of an array.
+__device__ inline uint64_t apartBy(const void *p, int at, int leading, int stride, uint64_t swizzle) {
+  return (((shared(p) + at) & 0x3ffff) >> 4) | (uint64_t)(leading >> 4) << 16 | (uint64_t)(stride >> 4) << 32 | swizzle << 62;
+}
+
+// C[64 x 128] = A[64 x 32] * B[32 x 128], one warp group. Kind 0: A in registers, B with rows of 64 columns side by side
+// ("N-major") and 128-byte swizzle, whose halves are `apart` bytes apart. Kind 1: the same without a swizzle, in core
+// matrices of 8 k by 8 columns. Kind 2: as 1, and A is in shared memory with columns side by side ("M-major").
+template <int Kind> __device__ void transposedProduct(const __nv_bfloat16 *A, const __nv_bfloat16 *B, float *C, int apart) {
+  __shared__ __align__(1024) __nv_bfloat16 sa[64 * 32], sb[32 * 128];
+  int t = threadIdx.x, g = t % 32 / 4, q = t % 4;
+  for (int i = t; i < 32 * 128; i += 128) {
+    int k = i / 128, n = i % 128;
+    if (Kind == 0)
+      sb[n / 64 * 2048 + k * 64 + ((n % 64 / 8) ^ (k & 7)) * 8 + n % 8] = B[i];
+    else
+      sb[k / 8 * 1024 + n / 8 * 64 + k % 8 * 8 + n % 8] = B[i];
+  }
+  for (int i = t; i < 64 * 32; i += 128) {
+    int m = i / 32, k = i % 32;
+    sa[k / 8 * 512 + m / 8 * 64 + k % 8 * 8 + m % 8] = A[i];
+  }
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  __syncthreads();
+  uint32_t a[2][4];
+  for (int k = 0; k < 2; k++)
+    for (int r = 0; r < 4; r++)
+      a[k][r] = ((const uint32_t *)(A + (t / 32 * 16 + g + r % 2 * 8) * 32 + k * 16))[q + r / 2 * 4];
+  for (int k = 0; k < 2; k++) // before the fence
+    asm volatile("" : "+r"(a[k][0]), "+r"(a[k][1]), "+r"(a[k][2]), "+r"(a[k][3]));
+  float d[64];
+  for (int e = 0; e < 64; e++)
+    d[e] = 0;
+  asm volatile("wgmma.fence.sync.aligned;" : R64::"memory");
+#pragma unroll
+  for (int k = 0; k < 2; k++) {
+    uint64_t b = Kind == 0 ? apartBy(sb, k * 2048, apart, 1024, 1) : apartBy(sb, k * 4096, 2048, 128, 0);
+    if (Kind == 2)
+      asm volatile(PRODUCT ", %64, %65, 1, 1, 1, 1, 1;" : R64 : "l"(apartBy(sa, k * 2048, 1024, 128, 0)), "l"(b));
+    else
+      asm volatile(PRODUCT ", {%64,%65,%66,%67}, %68, 1, 1, 1, 1;"
+                   : R64
+                   : "r"(a[k][0]), "r"(a[k][1]), "r"(a[k][2]), "r"(a[k][3]), "l"(b));
+  }
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+  asm volatile("wgmma.wait_group.sync.aligned 0;" : R64::"memory");
+  for (int e = 0; e < 64; e++)
+    C[(t / 32 * 16 + g + (e >> 1 & 1) * 8) * 128 + e / 4 * 8 + q * 2 + (e & 1)] = d[e];
+}
+#define TRANSPOSED(kind)                                                                                               \
+  extern "C" __global__ void __launch_bounds__(128)                                                                    \
+  group_transposed_##kind(const __nv_bfloat16 *A, const __nv_bfloat16 *B, float *C, int apart) {                       \
+    transposedProduct<kind>(A, B, C, apart);                                                                           \
+  }
+TRANSPOSED(0)
+TRANSPOSED(1)
+TRANSPOSED(2)
