@@ -51,30 +51,38 @@ __device__ inline void waitForTiles() {
   asm volatile("cp.async.wait_group 0;" ::: "memory");
 }
 
+// Asks for lines [first, first + Rows) of a head's tensor: they are in the tile after waitForTiles() and a barrier. Zeros
+// where there is nothing.
+template <int Rows, int Size, typename Tile, typename T>
+__device__ void loadTile(Tile &tile, const T *from, int first, int rows, int size) {
+  constexpr int kChunks = Size / 8;
+  bool isAligned = size % 8 == 0 && reinterpret_cast<unsigned long long>(from) % 16 == 0;
+#pragma unroll 2
+  for (int e = threadIdx.x; e < Rows * kChunks; e += blockDim.x) {
+    int r = e / kChunks, i = e % kChunks * 8;
+    bool isRow = first + r < rows;
+    const T *source = from + Int(isRow ? first + r : 0) * size + i;
+    T *target = tile.at(r, i);
+    if (isAligned) {
+      auto at = static_cast<unsigned>(__cvta_generic_to_shared(target));
+      int bytes = isRow && i + 8 <= size ? 16 : 0;
+      asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(bytes ? source : from), "r"(bytes)
+                   : "memory");
+      continue;
+    }
+#pragma unroll 1
+    for (int k = 0; k < 8; ++k)
+      target[k] = isRow && i + k < size ? source[k] : rounded<T>(0.0f);
+  }
+}
+
 // Rows of a head's tensor in shared memory; a line is 16 bytes longer, so that matrices lie in all banks.
 template <typename T, int Rows, int Size> struct MmaTile {
   alignas(16) T values[Rows][Size + 8];
 
-  // Asks for lines [first, first + Rows) of `rows`: they are here after waitForTiles() and a barrier.
+  __device__ T *at(int row, int column) { return &values[row][column]; }
   __device__ void load(const T *from, int first, int rows, int size) {
-    constexpr int kChunks = Size / 8;
-    bool isAligned = size % 8 == 0 && reinterpret_cast<unsigned long long>(from) % 16 == 0;
-#pragma unroll 2
-    for (int e = threadIdx.x; e < Rows * kChunks; e += blockDim.x) {
-      int r = e / kChunks, i = e % kChunks * 8;
-      bool isRow = first + r < rows;
-      const T *source = from + Int(isRow ? first + r : 0) * size + i;
-      if (isAligned) { // zeros for what is not there
-        auto at = static_cast<unsigned>(__cvta_generic_to_shared(&values[r][i]));
-        int bytes = isRow && i + 8 <= size ? 16 : 0;
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(bytes ? source : from), "r"(bytes)
-                     : "memory");
-        continue;
-      }
-#pragma unroll 1
-      for (int k = 0; k < 8; ++k)
-        values[r][i + k] = isRow && i + k < size ? source[k] : rounded<T>(0.0f);
-    }
+    loadTile<Rows, Size>(*this, from, first, rows, size);
   }
   // The right operands of two steps of 16 of a product with this tile transposed: tile rows are columns of the product.
   __device__ void across(int row, int column, unsigned (&b)[4]) const {
@@ -192,11 +200,69 @@ __device__ void storeLines(T *to, const float (&sums)[Size / 8][4], int first, i
   }
 }
 
+// From products to scores: scaled, masked, and -inf where there is none. Of the 16 lines of a warp from `line` on.
+template <int Rows>
+__device__ void maskScores(const AttentionCall &a, float (&scores)[Rows / 8][4], int line, int begin) {
+  const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+  bool isWhole = a.maskKind == AttentionCall::kNone && line + 16 <= a.rows && begin + Rows <= a.columns &&
+                 (!a.causal || begin + Rows - 1 <= line);
+  if (isWhole) {
+#pragma unroll
+    for (int j = 0; j < Rows / 8; ++j)
+#pragma unroll
+      for (int e = 0; e < 4; ++e)
+        scores[j][e] = __fmul_rn(scores[j][e], a.scale); // as it is compared, and no part of a multiply-add
+    return;
+  }
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int row = line + g + half * 8;
+    const Int rowMask = a.maskOf(row);
+#pragma unroll
+    for (int j = 0; j < Rows / 8; ++j)
+#pragma unroll
+      for (int e = half * 2; e < half * 2 + 2; ++e)
+        scores[j][e] = a.score(scores[j][e], row, rowMask, begin + j * 8 + t * 2 + e % 2);
+  }
+}
+
+// From scores to their powers, with the lines' largest scores and sums so far, for the upper and the lower half. What was
+// added up before is to be multiplied by the factors.
+template <int Rows>
+__device__ void powersOfScores(float (&scores)[Rows / 8][4], float (&maximum)[2], float (&sum)[2], float (&factors)[2]) {
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    float largest = maximum[half], total = 0;
+#pragma unroll
+    for (int j = 0; j < Rows / 8; ++j)
+      largest = fmaxf(largest, fmaxf(scores[j][half * 2], scores[j][half * 2 + 1]));
+    largest = maximumOfFour(largest);
+    const float base = largest == -INFINITY ? 0 : largest;
+    factors[half] = powerOfE(maximum[half] - base);
+#pragma unroll
+    for (int j = 0; j < Rows / 8; ++j)
+#pragma unroll
+      for (int e = half * 2; e < half * 2 + 2; ++e)
+        total += scores[j][e] = powerOfE(scores[j][e] - base);
+    maximum[half] = largest;
+    sum[half] = sum[half] * factors[half] + sumOfFour(total);
+  }
+}
+
+// The lines' largest scores and sums, which the gradient reads; `from`: the number of the head's first line.
+__device__ inline void storeStatistics(const CudaCall &call, const AttentionCall &a, Int from, int line,
+                                       const float (&maximum)[2], const float (&sum)[2]) {
+  for (int half = 0; half < 2; ++half)
+    if (int row = line + threadIdx.x % 32 / 4 + half * 8; threadIdx.x % 4 == 0 && row < a.rows) {
+      buffer<float>(call, a.after + 1)[from + row] = maximum[half];
+      buffer<float>(call, a.after + 2)[from + row] = sum[half];
+    }
+}
+
 template <typename T, int Size, bool Drops> __device__ void attentionMma(const CudaCall &call) {
   constexpr int kTile = Size == 64 ? 64 : 32, kRows = 32;    // rows of a tile, and those that a warp takes at a time
   __shared__ MmaTile<T, kTile, Size> keys[2], values[2]; // the tiles at hand, and those that are under way
   AttentionCall a(call, Drops);
-  const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
   const int tiles = (a.rows + kMmaLines - 1) / kMmaLines;
 #pragma unroll 1
   for (Int work = blockIdx.x; work < a.items * tiles; work += gridDim.x) {
@@ -227,57 +293,22 @@ template <typename T, int Size, bool Drops> __device__ void attentionMma(const C
         continue;
       float scores[kRows / 8][4];
       multiplyAcross<T, kRows, kTile, Size>(scores, queries, keys[place], begin % kTile);
-      bool isWhole = a.maskKind == AttentionCall::kNone && line + 16 <= a.rows && begin + kRows <= a.columns &&
-                     (!a.causal || begin + kRows - 1 <= line);
-      if (isWhole) {
+      maskScores<kRows>(a, scores, line, begin);
+      float factors[2];
+      powersOfScores<kRows>(scores, maximum, sum, factors);
 #pragma unroll
-        for (int j = 0; j < kRows / 8; ++j)
-#pragma unroll
-          for (int e = 0; e < 4; ++e)
-            scores[j][e] = __fmul_rn(scores[j][e], a.scale); // as it is compared, and no part of a multiply-add
-      } else {
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          const int row = line + g + half * 8;
-          const Int rowMask = a.maskOf(row);
-#pragma unroll
-          for (int j = 0; j < kRows / 8; ++j)
-#pragma unroll
-            for (int e = half * 2; e < half * 2 + 2; ++e)
-              scores[j][e] = a.score(scores[j][e], row, rowMask, begin + j * 8 + t * 2 + e % 2);
-        }
-      }
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        float largest = maximum[half], total = 0;
-#pragma unroll
-        for (int j = 0; j < kRows / 8; ++j)
-          largest = fmaxf(largest, fmaxf(scores[j][half * 2], scores[j][half * 2 + 1]));
-        largest = maximumOfFour(largest);
-        const float base = largest == -INFINITY ? 0 : largest, factor = powerOfE(maximum[half] - base);
-#pragma unroll
-        for (int j = 0; j < kRows / 8; ++j)
-#pragma unroll
-          for (int e = half * 2; e < half * 2 + 2; ++e)
-            total += scores[j][e] = powerOfE(scores[j][e] - base);
-        maximum[half] = largest;
-        sum[half] = sum[half] * factor + sumOfFour(total);
+      for (int half = 0; half < 2; ++half)
 #pragma unroll
         for (int n = 0; n < Size / 8; ++n)
-          result[n][half * 2] *= factor, result[n][half * 2 + 1] *= factor;
-      }
+          result[n][half * 2] *= factors[half], result[n][half * 2 + 1] *= factors[half];
       if constexpr (Drops)
-        Dropout<Drops>::drop(scores, Dropout<Drops>::template keepOfLines<false, kRows / 8>(line + g, begin));
+        Dropout<Drops>::drop(scores, Dropout<Drops>::template keepOfLines<false, kRows / 8>(line + threadIdx.x % 32 / 4, begin));
       multiplyAlong<T, kRows, kTile, Size>(result, scores, values[place], begin % kTile);
     }
     const float factor = Dropout<Drops>::factor();
     storeLines<T, Size>(buffer<T>(call, a.after) + item * a.rows * a.width, result, line, a.rows, a.width,
                         factor / sum[0], factor / sum[1]);
-    for (int half = 0; half < 2; ++half)
-      if (int row = line + g + half * 8; t == 0 && row < a.rows) {
-        buffer<float>(call, a.after + 1)[item * a.rows + row] = maximum[half];
-        buffer<float>(call, a.after + 2)[item * a.rows + row] = sum[half];
-      }
+    storeStatistics(call, a, item * a.rows, line, maximum, sum);
   }
 }
 
