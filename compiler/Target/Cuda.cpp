@@ -16,8 +16,8 @@ namespace {
 
 class Cuda : public Target {
 public:
-  Cuda(std::string name, CudaArchitecture architecture)
-      : Target(std::move(name), 1), architecture(std::move(architecture)) {}
+  Cuda(std::string name, CudaArchitecture architecture, bool hasWgmma)
+      : Target(std::move(name), 1), architecture(std::move(architecture)), hasWgmma(hasWgmma) {}
 
   llvm::Expected<uint64_t> scratch(llvm::StringRef kernel, llvm::ArrayRef<int64_t> params, int64_t) const override {
     rt::KernelArgs args;
@@ -67,12 +67,18 @@ private:
   };
   // The machine code of the modules of a program. Text is assembled once; nothing is where there is no ptxas.
   struct MachineCode {
-    std::vector<std::pair<const char *, std::string>> own; // the text, and its code
+    struct Own {
+      std::string chip;
+      const char *ptx;
+      std::string code;
+    };
+    std::vector<Own> own;
     Ptxas::Code generated;
     std::string lacking; // why there is none
   };
 
   void noteOwn(const rt::KernelArgs &args) const;
+  std::string formForSm90a(const OwnModule &module) const;
   llvm::Error assembleOwn(const Ptxas &ptxas, const KernelCache *cache, MachineCode &code) const;
   llvm::Expected<CudaImage> compileAll(mlir::ModuleOp kernels, llvm::StringRef prefix,
                                        const KernelAlignments &alignments, const KernelCache *cache,
@@ -80,6 +86,7 @@ private:
   void addListings(KernelCode &code, llvm::StringRef prefix, const CudaImage &image, const MachineCode &machine) const;
 
   CudaArchitecture architecture;
+  bool hasWgmma; // on GPUs of compute capability 9.0
   // As the plan's kernels name them: the driver checks all kernels of a plan before it has them compiled.
   mutable std::vector<OwnModule> own;
 };
@@ -98,12 +105,20 @@ void Cuda::noteOwn(const rt::KernelArgs &args) const {
   module->entries.insert(call.function);
 }
 
+// Empty where the module has none, or it is not wanted.
+std::string Cuda::formForSm90a(const OwnModule &module) const {
+  return hasWgmma ? textForSm90a(module.ptx(), module.entries) : "";
+}
+
+// The form for sm_90a is of the text for all GPUs, as a program sees it: GPUs that do not run it compile that text.
 llvm::Error Cuda::assembleOwn(const Ptxas &ptxas, const KernelCache *cache, MachineCode &code) const {
   for (const OwnModule &module : own) {
-    auto made = ptxas.assemble(module.ptx(), architecture.chip, module.entries, cache);
+    std::string form = formForSm90a(module), chip = form.empty() ? architecture.chip : "sm_90a";
+    auto made = form.empty() ? ptxas.assemble(module.ptx(), chip, module.entries, cache)
+                             : ptxas.assemble(form, chip, {}, cache);
     if (!made)
       return made.takeError();
-    code.own.emplace_back(module.ptx(), std::move(made->cubin));
+    code.own.push_back({chip, module.ptx(), std::move(made->cubin)});
   }
   return llvm::Error::success();
 }
@@ -138,6 +153,11 @@ llvm::Expected<CudaImage> Cuda::compileAll(mlir::ModuleOp kernels, llvm::StringR
   }
   if (failed)
     return failed;
+  // What the driver is to compile on 9.0 in place of the text for all GPUs: it takes text where it takes machine code.
+  if (!code.lacking.empty() || !*ptxas)
+    for (const OwnModule &module : own)
+      if (std::string form = formForSm90a(module); !form.empty())
+        code.own.push_back({"sm_90a", module.ptx(), form + '\0'});
   if (!*ptxas)
     code.lacking = Ptxas::isOff() ? "CLEAVE_PTXAS=off"
                                   : "no ptxas was found on PATH, in $CUDA_PATH/bin, $CUDA_HOME/bin or /usr/local/cuda/bin";
@@ -155,8 +175,8 @@ llvm::Expected<KernelCode> Cuda::compile(mlir::ModuleOp kernels, llvm::StringRef
   rt::DeviceImageWriter writer(image->ptx);
   if (!machine.generated.cubin.empty())
     writer.add({architecture.chip, image->ptx, machine.generated.cubin});
-  for (auto &[ptx, cubin] : machine.own)
-    writer.add({architecture.chip, ptx, std::move(cubin)});
+  for (auto &[chip, ptx, own] : machine.own)
+    writer.add({chip, ptx, std::move(own)});
   code.deviceImage = writer.finish();
   if (cache && machine.lacking.empty()) {
     cache->prune();
@@ -202,10 +222,18 @@ void Cuda::addListings(KernelCode &code, llvm::StringRef prefix, const CudaImage
 static constexpr std::pair<llvm::StringLiteral, llvm::StringLiteral> kChips[] = {
     {"sm_80", "+ptx80"}, {"sm_90", "+ptx80"}, {"sm_100", "+ptx86"}};
 
+// Whether attention is computed by wgmma on compute capability 9.0 where no option says so (kernels/attention/Rationale.md
+// says why it is not).
+static constexpr bool kWgmma = false;
+
 llvm::Expected<std::unique_ptr<Target>> cleave::makeCudaTarget(llvm::StringRef name, llvm::StringRef options) {
-  for (auto [chip, features] : kChips)
-    if (name.split(':').second == chip && options.empty())
-      return std::make_unique<Cuda>(name.str(), CudaArchitecture{chip.str(), features.str()});
-  return usageError("--target " + name + (options.empty() ? "" : ",") + options,
-                    "this version compiles for cuda:sm_80, cuda:sm_90 and cuda:sm_100, without options");
+  llvm::StringRef chosen = name.split(':').second;
+  auto known = llvm::find_if(kChips, [&](const auto &chip) { return chip.first == chosen; });
+  bool hasOption = chosen == "sm_90" && (options == "wgmma=on" || options == "wgmma=off");
+  if (known == std::end(kChips) || (!options.empty() && !hasOption))
+    return usageError("--target " + name + (options.empty() ? "" : ",") + options,
+                      "this version compiles for cuda:sm_80, cuda:sm_90 and cuda:sm_100, and for cuda:sm_90 with the "
+                      "option wgmma=on or wgmma=off");
+  bool hasWgmma = chosen == "sm_90" && (hasOption ? options == "wgmma=on" : kWgmma);
+  return std::make_unique<Cuda>(name.str(), CudaArchitecture{known->first.str(), known->second.str()}, hasWgmma);
 }

@@ -191,3 +191,38 @@ std::map<std::string, std::string> cleave::splitEntries(llvm::StringRef ptx) {
   }
   return found;
 }
+
+static std::string replaceAll(llvm::StringRef text, llvm::StringRef from, llvm::StringRef to) {
+  std::string result;
+  for (size_t at = 0;;) {
+    size_t next = text.find(from, at);
+    result += text.slice(at, next);
+    if (next == llvm::StringRef::npos)
+      return result;
+    result += to;
+    at = next + from.size();
+  }
+}
+
+std::string cleave::textForSm90a(llvm::StringRef ptx, const std::set<std::string> &entries) {
+  constexpr llvm::StringLiteral kForm = "_sm_90a", kOnly = "//sm_90a: ", kNot = "//not sm_90a";
+  if (!ptx.contains(kOnly))
+    return "";
+  std::map<std::string, std::string> all = splitEntries(ptx);
+  auto hasForm = [&](const std::string &name) { return all.count(name + kForm.str()) != 0; };
+  if (llvm::none_of(entries, hasForm))
+    return "";
+  llvm::StringRef head = ptx.take_front(ptx.find(kEntry));
+  size_t target = head.find(".target "), end = head.find_first_of(",\n", target);
+  std::string result = (head.take_front(target) + ".target sm_90a" + head.substr(end)).str();
+  for (const std::string &name : entries) {
+    std::string form = hasForm(name) ? name + kForm.str() : name;
+    llvm::SmallVector<llvm::StringRef> lines;
+    std::string text = replaceAll(all[form], form, name);
+    llvm::StringRef(text).drop_front(head.size()).trim('\n').split(lines, '\n');
+    for (llvm::StringRef line : lines)
+      if (!line.ends_with(kNot))
+        result += replaceAll(line, kOnly, "") + "\n";
+  }
+  return result;
+}

@@ -70,6 +70,11 @@ std::map<std::string, PtxasResources> parsePtxasLog(llvm::StringRef log);
 // Why ptxas failed, of what it has written about a PTX text: its first error, with the entry that is at its line.
 std::string ptxasComplaint(llvm::StringRef log, llvm::StringRef ptx);
 
+// A module for sm_90a of these entries of a module for all GPUs, where at least one has a form for sm_90a alone; else
+// empty. That form of NAME is the entry NAME_sm_90a, in which comments `//sm_90a: ...` are instructions that PTX for
+// other GPUs cannot have, and lines that end in `//not sm_90a` are left out (kernels/attention/cuda/Wgmma.cuh).
+std::string textForSm90a(llvm::StringRef ptx, const std::set<std::string> &entries);
+
 // The module taken apart: entry -> a module with the same head and this entry alone, which ptxas takes.
 std::map<std::string, std::string> splitEntries(llvm::StringRef ptx);
 
