@@ -50,4 +50,18 @@ TEST(Ptxas, EntriesAreTakenApart) {
   EXPECT_EQ(parts["k1"], ".version 8.0\n.target sm_90\n\n.visible .entry k1(\n)\n{\n\tadd.f32 %f1;\n\tret;\n}\n");
 }
 
+TEST(Ptxas, FormsForSm90a) {
+  constexpr llvm::StringLiteral kBoth = ".version 8.0\n.target sm_80\n.address_size 64\n\n"
+                                        ".visible .entry k0(\n)\n{\n\tmma.sync;\n\tret;\n}\n"
+                                        ".visible .entry k1(\n)\n{\n\tret;\n}\n"
+                                        ".visible .entry k0_sm_90a(\n\t.param .b8 k0_sm_90a_param_0[8]\n)\n{\n"
+                                        "\ttrap; exit; //not sm_90a\n\t//sm_90a: wgmma.fence.sync.aligned;\n\tret;\n}\n";
+  EXPECT_EQ(textForSm90a(kBoth, {"k1"}), "");
+  EXPECT_EQ(textForSm90a(kPtx, {"k0"}), "");
+  EXPECT_EQ(textForSm90a(kBoth, {"k0", "k1"}),
+            ".version 8.0\n.target sm_90a\n.address_size 64\n\n"
+            ".visible .entry k0(\n\t.param .b8 k0_param_0[8]\n)\n{\n\twgmma.fence.sync.aligned;\n\tret;\n}\n"
+            ".visible .entry k1(\n)\n{\n\tret;\n}\n");
+}
+
 } // namespace

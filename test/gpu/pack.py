@@ -2,7 +2,8 @@
 """Packs what a machine with a GPU runs (run.py): pack.py --build BUILD --output FOLDER [--models A,B] [--precisions f32,bf16] [--layouts one,dp2].
 
 For each case of test/e2e/Inputs/training_cases.py: the program for cuda:sm_90, the data, and the losses of the same program for this
-host, which runs here. The folder also holds the libraries that the programs need and that a CUDA machine lacks; it needs no compiler."""
+host, which runs here. The folder also holds attention's kernels by mma.sync and by wgmma (attention.py), and the libraries that the programs
+need and that a CUDA machine lacks; it needs no compiler."""
 import argparse
 import itertools
 import pathlib
@@ -12,8 +13,9 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-sys.path[:0] = [str(ROOT / "test" / "e2e" / "Inputs")]
+sys.path[:0] = [str(ROOT / "test" / "e2e" / "Inputs"), str(ROOT / "test" / "cuda" / "Inputs")]
 
+import attention_texts  # noqa: E402
 import numpy as np  # noqa: E402
 import training_cases  # noqa: E402
 
@@ -83,7 +85,9 @@ def main():
             shutil.copy(path.split()[0], options.output / "lib" / name)
     commit = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
     (options.output / "commit").write_text(commit)
-    shutil.copy(HERE / "run.py", options.output / "run.py")
+    attention_texts.write(options.build, options.output)
+    for script in ("attention.py", "run.py"):
+        shutil.copy(HERE / script, options.output / script)
     return 1 if failures else 0
 
 

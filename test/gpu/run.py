@@ -3,6 +3,7 @@
 
 Each program trains twice. Its losses are compared with the host's (f32: 1e-5 relative; bf16: 1e-2, its rounding in 20 steps), and with
 each other, bit by bit. Programs whose convolutions cuDNN has computed train once more by Cleave's own kernels: the times stand side by side.
+Attention's kernels by mma.sync and by wgmma are checked and timed by themselves (attention.py), the latter on compute capability 9.0.
 Prints a table with device, driver and commit; fails where a row does."""
 import argparse
 import json
@@ -72,6 +73,18 @@ def check(folder, key):
     return f"{'ok' if good else 'WRONG':6}{key:36}{error:10.1e}  {'bitwise' if same else 'DIFFERS':9}{step_of(second):9.2f} ms{own}", good
 
 
+def attention(folder):
+    """Lines of attention.py of both versions, and whether all is right."""
+    texts = [path for path in ("mma.ptx", "wgmma.ptx") if (folder / path).exists()]
+    if not texts:
+        return "", True
+    capability = subprocess.run(["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"], capture_output=True, text=True).stdout.split("\n")[0]
+    if capability != "9.0":
+        texts.remove("wgmma.ptx")
+    result = subprocess.run([sys.executable, "attention.py", *texts, "--time"], cwd=folder, capture_output=True, text=True, timeout=600)
+    return result.stdout + result.stderr[-600:], result.returncode == 0
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", nargs="?", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent)
@@ -87,6 +100,9 @@ def main():
             line, good = f"{'FAILED':6}{program.stem}: {error}", False
         wrong += not good
         print(line, flush=True)
+    lines, good = attention(folder)
+    wrong += not good
+    print(lines, end="", flush=True)
     if options.sanitize:
         arguments = (folder / f"{options.sanitize}.args").read_text().split("\n")
         result = subprocess.run(["compute-sanitizer", "--tool", "memcheck", f"./{options.sanitize}.cuda", *arguments], cwd=folder,

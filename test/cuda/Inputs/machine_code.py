@@ -82,6 +82,24 @@ def own():
     print(f"own kernels: {sum(map(len, ours))} entries of two modules")
 
 
+def wgmma():
+    """For compute capability 9.0 alone: machine code, or text where there is no ptxas, in place of the text for all GPUs."""
+    names = ["attention_bf16_64", "attention_grad_bf16_64"]
+    options = ("--attention", "fused", "--precision", "bf16")
+    program, _ = made("wgmma", *options, of=GPT, target="cuda:sm_90,wgmma=on")
+    assert [(chip, entries(code)) for chip, code in image(program)[2] if chip != "sm_90"] == [("sm_90a", set(names))]
+    program, said = made("wgmma-text", *options, of=GPT, target="cuda:sm_90,wgmma=on", CLEAVE_PTXAS="off")
+    (chip, text), = image(program)[2]
+    wanted = ptxas.text_for_sm_90a((build / "kernels/AttentionImage.ptx").read_text(), names)
+    assert chip == "sm_90a" and text.endswith(b"\0") and text[:-1].decode() == wanted and "note:" not in said, said
+    program, _ = made("no-wgmma", *options, of=GPT, target="cuda:sm_90,wgmma=off")
+    assert {chip for chip, _ in image(program)[2]} == {"sm_90"}
+    for target in ("cuda:sm_80,wgmma=on", "cuda:sm_90,wgmma=maybe"):
+        done, _ = compiled("refused-wgmma", target=target)
+        assert done.returncode == 2 and f"--target {target}" in done.stderr and "wgmma=on or wgmma=off" in done.stderr, (done.returncode, done.stderr)
+    print("wgmma: machine code, text and neither")
+
+
 def deterministic():
     cache = {"CLEAVE_KERNEL_CACHE": str(folder / "cache")}
     first, _ = made("same", **cache)
@@ -199,5 +217,5 @@ def damaged():
 
 arrays = training_cases.data("mlp")
 INPUTS, (X, Y) = list(arrays), arrays.values()
-for check in (architectures, own, deterministic, without, failures, runs, damaged):
+for check in (architectures, own, wgmma, deterministic, without, failures, runs, damaged):
     check()

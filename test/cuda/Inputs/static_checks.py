@@ -4,7 +4,9 @@ training_cases.py, or `own`, the hand-written kernels.
   no local memory     nothing is spilled, and nothing lies on a stack
   16-byte accesses    a generated kernel that moves 16 KiB or more reads or writes 16 bytes at a time (images of 26 x 26 numbers of 16 bits: 8)
   occupancy           registers and shared memory leave room for the warps that the notes claim: of a generated kernel 8 on a
-                      multiprocessor, and 40 for the median; of a hand-written one as many blocks as its launch bounds say"""
+                      multiprocessor, and 40 for the median; of a hand-written one as many blocks as its launch bounds say
+  fences of wgmma     wgmma_lint.py finds nothing in the hand-written kernels for sm_90a, and finds each fence, group or wait that is taken
+                      out; ptxas has none to put in"""
 import pathlib
 import re
 import statistics
@@ -15,6 +17,7 @@ source, build, folder = (pathlib.Path(a) for a in sys.argv[1:4])
 sys.path.insert(0, str(source / "test/e2e/Inputs"))
 import ptxas  # noqa: E402
 import training_cases  # noqa: E402
+import wgmma_lint  # noqa: E402
 
 # The gradient of attention for heads of 65 to 128 elements keeps two sums of 16 x 128 in registers and spills some of the rest
 # (kernels/attention/cuda/Kernels.cu). Attention with dropout for heads of up to 64 lacks two registers on sm_90. Bytes of stores, at most.
@@ -36,14 +39,35 @@ def local_memory(kernels, stack=0):
             if ".local" in k.text or (k.stack > stack and k.spilled > SPILLED.get(k.name, 0))]
 
 
+def image(name):
+    return (build / f"kernels/{name}.ptx").read_text()
+
+
 def own(architecture):
-    kernels = [k for image in ("KernelImage", "AttentionImage", "AttentionDropoutImage") for k in ptxas.compiled((build / f"kernels/{image}.ptx").read_text(), architecture, folder)]
-    check(local_memory(kernels), f"hand-written kernels on {architecture} use local memory")
+    kernels = [k for name in ("KernelImage", "AttentionImage", "AttentionDropoutImage") for k in ptxas.compiled(image(name), architecture, folder)]
     known = {k.name for k in kernels}
     check([name for name in SPILLED if name not in known], "no such kernels")
+    own_kernels(architecture, kernels)
+
+
+def own_kernels(architecture, kernels):
+    check(local_memory(kernels), f"hand-written kernels on {architecture} use local memory")
     few = [f"{k.name}: {k.blocks()} blocks of {k.least_blocks}, with {k.registers} registers and {k.shared} bytes" for k in kernels if k.blocks() < max(1, k.least_blocks)]
     check(few, f"kernels on {architecture} run fewer blocks at a time than their launch bounds say")
     print(f"own {architecture}: {len(kernels)} kernels; the fewest warps on a multiprocessor are {min(k.warps() for k in kernels)}")
+
+
+def own_of_wgmma():
+    text = ptxas.text_for_sm_90a(image("AttentionImage"))
+    own_kernels("sm_90a", ptxas.compiled(text, "sm_90a", folder))
+    found = wgmma_lint.findings(text)
+    check([f"{name}: {each}" for name, all_found in found.items() for each in all_found], "wgmma")
+    assert len(found) == 4, list(found)
+    planted = list(wgmma_lint.planted(text))
+    check([f"{name}: without a {what}" for what, name, is_found in planted if not is_found], "not found")
+    kinds = {what: sum(each == what for each, _, _ in planted) for what in wgmma_lint.REQUIRED}
+    assert all(kinds.values()), kinds
+    print(f"wgmma: {len(found)} kernels without findings; found where it is taken out: " + ", ".join(f"{n} {what}" for what, n in kinds.items()))
 
 
 def weights(path):
@@ -85,5 +109,6 @@ for each in sys.argv[4:]:
         own("sm_80")
         own("sm_90")
         own("sm_100")
+        own_of_wgmma()
     else:
         generated(each)
