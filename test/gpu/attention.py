@@ -2,7 +2,7 @@
 """attention.py PTX... [--cases WORD,...] [--time]    Attention's forward kernels of 16 bits, launched by themselves over CUDA's driver.
 
 Each text is a module with the entries attention_TYPE_SIZE (what a program has for attention: by mma.sync, and by wgmma for sm_90a). Its
-results, largest scores and sums are compared with float64. --time prints what a launch takes at training sizes, and its TFLOP/s: of a
+results, largest scores and sums are compared with float64. A text for sm_90a is left out on other GPUs. --time prints what a launch takes at training sizes, and its TFLOP/s: of a
 GPU alone. Needs no package; $CLEAVE_LIBCUDA names another driver."""
 import argparse
 import ctypes
@@ -11,6 +11,7 @@ import operator
 import os
 import pathlib
 import random
+import re
 import struct
 import sys
 
@@ -26,6 +27,10 @@ class Driver:
         self("cuDeviceGet", ctypes.byref(device), 0)
         self("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
         self("cuCtxSetCurrent", context)
+        major, minor = ctypes.c_int(), ctypes.c_int()
+        self("cuDeviceGetAttribute", ctypes.byref(major), 75, device)
+        self("cuDeviceGetAttribute", ctypes.byref(minor), 76, device)
+        self.capability = f"{major.value}.{minor.value}"
 
     def __call__(self, name, *arguments):
         code = getattr(self.library, name)(*arguments)
@@ -205,7 +210,11 @@ def main():
     options = parser.parse_args()
     driver, wrong = Driver(), 0
     for path in options.texts:
-        module = driver.module(path.read_text())
+        text = path.read_text()
+        if re.search(r"(?m)^\.target sm_90a", text) and driver.capability != "9.0":
+            print(f"{'':6}{path.stem}: not for compute capability {driver.capability}")
+            continue
+        module = driver.module(text)
         for seed, name in enumerate(options.cases.split(",")):
             for kind in options.types.split(","):
                 case = CASES[name]

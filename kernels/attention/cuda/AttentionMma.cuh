@@ -51,8 +51,8 @@ __device__ inline void waitForTiles() {
   asm volatile("cp.async.wait_group 0;" ::: "memory");
 }
 
-// Asks for lines [first, first + Rows) of a head's tensor: they are in the tile after waitForTiles() and a barrier. Zeros
-// where there is nothing.
+// Asks for lines [first, first + Rows) of a head's tensor: they are in the tile after waitForTiles() and a barrier.
+// Zeros where there is nothing.
 template <int Rows, int Size, typename Tile, typename T>
 __device__ void loadTile(Tile &tile, const T *from, int first, int rows, int size) {
   constexpr int kChunks = Size / 8;
@@ -226,10 +226,11 @@ __device__ void maskScores(const AttentionCall &a, float (&scores)[Rows / 8][4],
   }
 }
 
-// From scores to their powers, with the lines' largest scores and sums so far, for the upper and the lower half. What was
-// added up before is to be multiplied by the factors.
+// From scores to their powers, with the lines' largest scores and sums so far, for the upper and the lower half. What
+// was added up before is to be multiplied by the factors.
 template <int Rows>
-__device__ void powersOfScores(float (&scores)[Rows / 8][4], float (&maximum)[2], float (&sum)[2], float (&factors)[2]) {
+__device__ void powersOfScores(float (&scores)[Rows / 8][4], float (&maximum)[2], float (&sum)[2],
+                               float (&factors)[2]) {
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     float largest = maximum[half], total = 0;
@@ -302,7 +303,8 @@ template <typename T, int Size, bool Drops> __device__ void attentionMma(const C
         for (int n = 0; n < Size / 8; ++n)
           result[n][half * 2] *= factors[half], result[n][half * 2 + 1] *= factors[half];
       if constexpr (Drops)
-        Dropout<Drops>::drop(scores, Dropout<Drops>::template keepOfLines<false, kRows / 8>(line + threadIdx.x % 32 / 4, begin));
+        Dropout<Drops>::drop(
+            scores, Dropout<Drops>::template keepOfLines<false, kRows / 8>(line + threadIdx.x % 32 / 4, begin));
       multiplyAlong<T, kRows, kTile, Size>(result, scores, values[place], begin % kTile);
     }
     const float factor = Dropout<Drops>::factor();

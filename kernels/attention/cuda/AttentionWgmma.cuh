@@ -1,12 +1,12 @@
-// Attention of f16 and bf16 by wgmma: the forward kernel of AttentionMma.cuh for sm_90a, without dropout. A block has two
-// warp groups of 64 lines (rows of the scores); a warp of a group has 16 of them, as there. Keys and values are tiles in
-// shared memory, loaded one tile ahead:
+// Attention of f16 and bf16 by wgmma: the forward kernel of AttentionMma.cuh for sm_90a, without dropout. A block has
+// two warp groups of 64 lines (rows of the scores); a warp of a group has 16 of them, as there. Keys and values are
+// tiles in shared memory, loaded one tile ahead:
 //
 //   S = Q K^T   both read along their lines
 //   O += P V    P is what S left in registers; V is read across its lines
 //
-// A block takes 48 KiB, which no launch has to ask for. Queries of up to 64 elements are in shared memory, those of up to
-// 128 in registers.
+// A block takes 48 KiB, which no launch has to ask for. Queries of up to 64 elements are in shared memory, those of up
+// to 128 in registers.
 #pragma once
 
 #include "kernels/attention/cuda/Wgmma.cuh"
@@ -63,7 +63,8 @@ template <typename T, int Size> struct AttentionWgmma {
       const auto keys = memory.tiles.keys[place].lines(0, step * 16);
       if constexpr (kSharedQueries) {
         const auto own = memory.queries.lines(threadIdx.x / 128 * kGroup, step * 16);
-        step == 0 ? Scores::template across<false>(scores, own, keys) : Scores::template across<true>(scores, own, keys);
+        step == 0 ? Scores::template across<false>(scores, own, keys)
+                  : Scores::template across<true>(scores, own, keys);
       } else {
         step == 0 ? Scores::template across<false>(scores, queries[step], keys)
                   : Scores::template across<true>(scores, queries[step], keys);

@@ -6,7 +6,8 @@ using namespace cleave::rt;
 CLEAVE_ATTENTION_ENTRIES(attention, false)
 
 // For sm_90a, in place of attention_f16_64 and its siblings (compiler/Codegen/CUDA/Ptxas.h).
-#define WGMMA(label, type, size) ENTRY(attention_##label##_##size##_sm_90a, size == 64 ? 2 : 1, attentionWgmma<type, size>)
+#define WGMMA(label, type, size)                                                                                       \
+  ENTRY(attention_##label##_##size##_sm_90a, size == 64 ? 2 : 1, attentionWgmma<type, size>)
 WGMMA(f16, __half, 64)
 WGMMA(f16, __half, 128)
 WGMMA(bf16, __nv_bfloat16, 64)

@@ -1,6 +1,6 @@
 // wgmma: products of 64 lines by four warps together (a warp group; PTX ISA, "Asynchronous Warpgroup Level Matrix
-// Instructions"). Only sm_90a has it, and this text is compiled for compute_80. So each such instruction is a comment of
-// the PTX, which begins with `//sm_90a:`; the compiler makes it code where it makes machine code for that GPU
+// Instructions"). Only sm_90a has it, and this text is compiled for compute_80. So each such instruction is a comment
+// of the PTX, which begins with `//sm_90a:`; the compiler makes it code where it makes machine code for that GPU
 // (compiler/Codegen/CUDA/Ptxas.h). In the text as it is, these kernels trap at once.
 #pragma once
 

@@ -81,7 +81,8 @@ Status CudaModules::module(const char *ptx, unsigned instance, const char *what,
     if (result == 0) {
       bool isText = code.substr(0, 4) != "\x7f" "ELF"; // for this compute capability alone (compiler/Target/Cuda.cpp)
       log(LogLevel::Debug, rank_,
-          std::string(what) + (isText ? " are compiled by the driver, from PTX for this GPU alone" : " are loaded as machine code"));
+          std::string(what) + (isText ? " are compiled by the driver, from PTX for this GPU alone"
+                                      : " are loaded as machine code"));
       return Status::ok();
     }
     // The code is undamaged: whatever else is wrong is wrong with PTX, too.

@@ -1,9 +1,9 @@
-// wgmma: matrix multiplication by four warps, with operands of 16 bits in shared memory named by descriptors, and A also
-// in registers.
+// wgmma: matrix multiplication by four warps, with operands of 16 bits in shared memory named by descriptors, and A
+// also in registers.
 //
 // A descriptor (PTX ISA, "Matrix Descriptor Format") holds, in units of 16 bytes: the start address (bits 0-13), the
-// leading (16-29) and the stride (32-45) byte offset; bits 62-63 are the swizzle (0 none, 1 of 128 bytes). A "line" is a
-// row of A or a column of B. Where bytes of a line follow each other ("K-major"), 8 lines are a core matrix, or 1024
+// leading (16-29) and the stride (32-45) byte offset; bits 62-63 are the swizzle (0 none, 1 of 128 bytes). A "line" is
+// a row of A or a column of B. Where elements of a line follow each other ("K-major"), 8 lines are a core matrix, or 1024
 // bytes with the swizzle, and those lie `stride` apart. Where a transposed operand has its lines side by side
 // ("MN-major"), a core matrix has 8 lines (64 with the swizzle) of 8 k each: `leading` leads to the next lines and
 // `stride` to the next k with the swizzle, and the other way round without it.
@@ -83,7 +83,8 @@ std::vector<float> operandInRegisters(Thread *threads) {
 // e / 4 * 8 + 2 q + e % 2.
 void multiplyTogether(Thread *threads) {
   const auto &first = *static_cast<GroupMultiply *>(threads[0].argument);
-  std::vector<float> a = first.left ? operandInRegisters(threads) : operand(first.a, first.transposedA, first.input, 64);
+  std::vector<float> a = first.left ? operandInRegisters(threads)
+                                    : operand(first.a, first.transposedA, first.input, 64);
   std::vector<float> b = operand(first.b, first.transposedB, first.input, first.n);
   for (uint32_t t = 0; t < 128; t++) {
     const auto &m = *static_cast<GroupMultiply *>(threads[t].argument);
@@ -101,10 +102,9 @@ void multiplyTogether(Thread *threads) {
 // transposes: 1 of A, 2 of B.
 void groupMultiply(uint32_t *d, uint32_t n, uint32_t input, const uint32_t *left, uint64_t a, uint64_t b, uint32_t keep,
                    uint32_t scaleA, uint32_t scaleB, uint32_t transposes) {
-  GroupMultiply mine{n,         Element(input),        left,
-                     a,         b,                     keep != 0,
-                     (transposes & 1) != 0, (transposes & 2) != 0, float(int32_t(scaleA)),
-                     float(int32_t(scaleB)), d};
+  bool transposedA = transposes & 1, transposedB = transposes & 2;
+  float signA = float(int32_t(scaleA)), signB = float(int32_t(scaleB));
+  GroupMultiply mine{n, Element(input), left, a, b, keep != 0, transposedA, transposedB, signA, signB, d};
   currentBlock().meetWarpGroup("wgmma.mma_async", &mine, multiplyTogether);
 }
 

@@ -229,7 +229,8 @@ TEST_F(MatrixTest, TransposedWarpGroup) {
   Buffer<float> c(m * n);
   auto differences = [&](int kind, int apart) {
     std::string name = "group_transposed_" + std::to_string(kind);
-    EXPECT_EQ(launch(module->function(name.c_str()), {1, 128}, nullptr, bufferA.address, bufferB.address, c.address, apart),
+    EXPECT_EQ(launch(module->function(name.c_str()), {1, 128}, nullptr, bufferA.address, bufferB.address, c.address,
+                     apart),
               code::Success);
     EXPECT_EQ(synchronize(), code::Success) << firstFinding();
     std::vector<float> result = c.get();
@@ -251,8 +252,8 @@ TEST_F(MatrixTest, TransposedWarpGroup) {
   EXPECT_LE(differences(0, 2048), m * n / 2);
   if (!d.isEmulated)
     return;
-  EXPECT_EQ(launch(module->function("group_transposed_0"), {1, 128}, nullptr, bufferA.address, bufferB.address, c.address,
-                   1 << 17),
+  EXPECT_EQ(launch(module->function("group_transposed_0"), {1, 128}, nullptr, bufferA.address, bufferB.address,
+                   c.address, 1 << 17),
             code::Success);
   EXPECT_NE(synchronize(), code::Success) << "a descriptor that leads out of shared memory";
   clearFindings();
