@@ -148,11 +148,12 @@ CLEAVE_EMULATED_API int cuStreamEndCapture(Handle stream, Handle *graph) {
   bool joined = isJoined(*c);
   endFor(*c);
   Streams::get().finish(c);
+  std::shared_ptr<Graph> made = std::move(c->graph); // events that were captured do not keep it
   if (c->invalid)
     return code::CaptureInvalidated;
   if (!joined)
     return code::CaptureUnjoined;
-  auto *result = new CapturedGraph{c->graph, std::vector<int>(c->graph->nodes.size())};
+  auto *result = new CapturedGraph{made, std::vector<int>(made->nodes.size())};
   Machine::get().addHandle(result, "graph");
   *graph = result;
   return code::Success;

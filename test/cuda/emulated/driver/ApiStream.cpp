@@ -43,6 +43,8 @@ int waitCaptured(Stream &s, const Event &e) {
     return code::CaptureMerge;
   if (e.capture->invalid)
     return code::CaptureInvalidated;
+  if (!e.capture->graph) // it has ended
+    return code::CapturedEvent;
   if (!s.capture) {
     s.capture = e.capture;
     s.captureLast.clear();

@@ -3,7 +3,7 @@
 // Calls between ncclGroupStart and ncclGroupEnd are collected and become one operation per communicator and stream: all
 // sends are offered first, so that an exchange cannot deadlock, and that an exchange outside of a group can.
 #include "test/cuda/emulated/driver/Control.h"
-#include "test/cuda/emulated/nccl/ProcessClique.h"
+#include "test/cuda/emulated/nccl/Communicator.h"
 #include "test/cuda/emulated/nccl/Root.h"
 #include <algorithm>
 #include <atomic>
@@ -22,18 +22,7 @@ struct UniqueId {
   char bytes[128];
 };
 
-enum class Life { Living, Aborted, Destroyed };
-
-struct Communicator {
-  std::atomic<Life> life{Life::Living};
-  std::unique_ptr<Gathering> meeting; // of those that ncclCommInitRank makes
-  std::shared_ptr<Clique> clique;
-  int rank = 0;
-  Stop stop{false};
-  std::atomic<uint64_t> calls{0};
-  std::atomic<int> splits{0};
-  std::string id;
-};
+extern "C" int cuStreamIsCapturing(void *stream, int *status);
 
 namespace {
 
@@ -64,7 +53,10 @@ void pauseIn(const Communicator *comm, const char *call) {
 
 // One operation of a communicator on a stream: the calls of a group, or one call.
 struct Work {
-  Communicator *comm;
+  Work(Communicator *comm, bool isCaptured) : comm(comm), isCaptured(isCaptured) { comm->work.begin(isCaptured); }
+  ~Work() { comm->work.end(isCaptured); }
+  Communicator *const comm;
+  const bool isCaptured; // in a graph, which may run it any number of times
   std::vector<std::pair<uint64_t, Call>> calls; // with their numbers
   std::atomic<uint64_t> replay{0};
 };
@@ -177,8 +169,9 @@ void run(Work &w, const cleave_emulated_memory &memory) {
 }
 
 int enqueue(Communicator *comm, void *stream, const std::vector<Call> &calls) {
-  auto *w = new Work;
-  w->comm = comm;
+  int capturing = 0;
+  cuStreamIsCapturing(stream, &capturing);
+  auto *w = new Work(comm, capturing != 0);
   for (const Call &c : calls)
     w->calls.push_back({c.kind == Kind::Send || c.kind == Kind::Recv ? 0 : comm->calls++, c});
   int error = cleave_emulated_enqueue(
@@ -253,12 +246,12 @@ int findId(UniqueId *id, int size, int rank) {
     return Success;
   address = address.substr(strlen(kAddressedId));
   memset(id, 0, sizeof *id);
-  if (rank == 0) {
+  if (rank == 0 && getenv("NCCL_COMM_ID")) { // it is asked for once more
     makeId(id);
     return tellOthers(address, id->bytes, size - 1, why) ? Success : refuse(SystemError, why);
   }
   if (!askRoot(address, rank, found, why))
-    return refuse(SystemError, why);
+    return refuse(RemoteError, why);
   found.copy(id->bytes, sizeof id->bytes - 1);
   return Success;
 }
@@ -292,6 +285,7 @@ CLEAVE_EMULATED_API int ncclCommInitRank(Communicator **result, int size, Unique
   comm->rank = rank;
   comm->id = id.bytes;
   comm->meeting = std::make_unique<Gathering>(comm->id, size, rank);
+  Siblings::join(*comm);
   *result = comm;
   joining.push_back(comm);
   return groupDepth ? Success : finishJoins();
@@ -331,23 +325,31 @@ CLEAVE_EMULATED_API int ncclCommSplit(Communicator *comm, int color, int key, Co
   for (const auto &[order, r] : members)
     ranks.push_back(r);
   made->clique = comm->clique->part(made->id, ranks);
+  Siblings::join(*made, *comm, ranks);
   *result = made;
   return Success;
 }
 
-CLEAVE_EMULATED_API int ncclCommFinalize(Communicator *) { return Success; }
+CLEAVE_EMULATED_API int ncclCommFinalize(Communicator *comm) {
+  if (!comm)
+    return Success;
+  expectLiving(comm, "ncclCommFinalize");
+  if (comm->isFinalized.exchange(true))
+    return refuse(InvalidArgument, "ncclCommFinalize was called before");
+  comm->work.wait("ncclCommFinalize", comm->rank);
+  return Success;
+}
 
 CLEAVE_EMULATED_API int ncclCommDestroy(Communicator *comm) {
   if (!comm)
     return Success;
   expectLiving(comm, "ncclCommDestroy");
   comm->life = Life::Destroyed;
-  comm->clique->leave(comm->rank);
-  comm->clique.reset();
+  reclaim(*comm, "ncclCommDestroy");
   return Success;
 }
 
-// The rank's operations give up.
+// The rank's operations give up, at once.
 CLEAVE_EMULATED_API int ncclCommAbort(Communicator *comm) {
   if (!comm)
     return Success;
@@ -355,6 +357,7 @@ CLEAVE_EMULATED_API int ncclCommAbort(Communicator *comm) {
   comm->life = Life::Aborted;
   comm->stop = true;
   comm->clique->abort(comm->rank);
+  reclaim(*comm, "ncclCommAbort");
   return Success;
 }
 

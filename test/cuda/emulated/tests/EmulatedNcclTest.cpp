@@ -2,7 +2,9 @@
 #include "test/cuda/emulated/block/ReducedTypes.h"
 #include "test/cuda/emulated/nccl/Clique.h"
 #include "test/cuda/emulated/tests/DriverLibrary.h"
+#include <chrono>
 #include <functional>
+#include <future>
 #include <thread>
 
 namespace cleave::emulated::test {
@@ -196,6 +198,58 @@ TEST_F(NcclTest, Abort) {
         }
       },
       false);
+}
+
+// A communicator that a graph has captured ends with the graph: of the ranks of one process, the last that calls
+// ncclCommAbort or ncclCommDestroy waits for the graphs of all, templates as well as executables.
+TEST_F(NcclTest, AbortAndDestroyWaitForGraphs) {
+  using namespace std::chrono_literals;
+  for (const char *end : {"ncclCommAbort", "ncclCommDestroy"}) {
+    Handle comms[2], templates[2], executables[2];
+    ranks(
+        2,
+        [&](int rank, Handle comm, Stream &s) {
+          Buffer<float> x(std::vector<float>(10, 1));
+          EXPECT_EQ(d.call("cuStreamBeginCapture_v2", s.handle, 2), code::Success);
+          EXPECT_EQ(
+              call("ncclAllReduce", in(x.address), out(x.address), size_t(10), int(F32), int(Sum), comm, s.handle),
+              Success);
+          EXPECT_EQ(d.call("cuStreamEndCapture", s.handle, &templates[rank]), code::Success);
+          EXPECT_EQ(d.call("cuGraphInstantiateWithFlags", &executables[rank], templates[rank], 0ull), code::Success);
+          EXPECT_EQ(d.call("cuGraphLaunch", executables[rank], s.handle), code::Success);
+          EXPECT_EQ(s.synchronize(), code::Success) << firstFinding();
+          comms[rank] = comm;
+        },
+        false);
+    EXPECT_EQ(d.call("cuGraphDestroy", templates[0]), code::Success);
+    EXPECT_EQ(d.call("cuGraphExecDestroy", executables[1]), code::Success);
+    EXPECT_EQ(call(end, comms[1]), Success); // at once, though its template lives
+    std::future<int> last = std::async(std::launch::async, [&] { return call(end, comms[0]); });
+    EXPECT_EQ(last.wait_for(300ms), std::future_status::timeout) << end;
+    EXPECT_EQ(d.call("cuGraphExecDestroy", executables[0]), code::Success);
+    EXPECT_EQ(last.wait_for(300ms), std::future_status::timeout) << end;
+    EXPECT_EQ(d.call("cuGraphDestroy", templates[1]), code::Success);
+    EXPECT_EQ(last.wait_for(10s), std::future_status::ready) << end;
+    EXPECT_EQ(last.get(), Success);
+  }
+}
+
+// ncclCommFinalize waits for the rank's own graphs, and for what is under way.
+TEST_F(NcclTest, FinalizeWaits) {
+  using namespace std::chrono_literals;
+  ranks(2, [&](int rank, Handle comm, Stream &s) {
+    Buffer<float> x(std::vector<float>(10, 1));
+    if (rank == 1)
+      std::this_thread::sleep_for(300ms);
+    auto begin = std::chrono::steady_clock::now();
+    EXPECT_EQ(call("ncclAllReduce", in(x.address), out(x.address), size_t(10), int(F32), int(Sum), comm, s.handle),
+              Success);
+    EXPECT_EQ(call("ncclCommFinalize", comm), Success);
+    if (rank == 0) {
+      EXPECT_GE(std::chrono::steady_clock::now() - begin, 200ms);
+    }
+    EXPECT_EQ(s.synchronize(), code::Success) << firstFinding();
+  });
 }
 
 } // namespace
