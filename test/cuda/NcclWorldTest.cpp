@@ -1,7 +1,8 @@
 // Who may touch the communicators of GPUs, and until when: a rank gives up while another thread is about to call NCCL,
-// or is inside a call; a world is destroyed after that; a thread is left behind in NCCL. The stand-in of NCCL ends a
-// program that calls with a communicator which was aborted or destroyed. So the program starts itself once for each
-// case.
+// or is inside a call; a world is destroyed after that; a graph has captured a communicator; a thread is left behind in
+// NCCL. The stand-in of NCCL ends a program that calls with a communicator which was aborted or destroyed, and waits for
+// graphs as NCCL does. So the program starts itself once for each case. Ranks are destroyed one after the other, as by a
+// session.
 #include "runtime/device/cuda/NcclWorld.h"
 #include "runtime/comm/LocalWorld.h"
 
@@ -39,6 +40,26 @@ int waitEvent(cuda::Handle stream, cuda::Handle event, unsigned flags) {
   return streamWaitEvent(stream, event, flags);
 }
 
+// Called in place of the launch of a graph, once.
+thread_local std::function<void()> atLaunch;
+std::atomic<int> launches{0};
+int (*graphLaunch)(cuda::Handle, cuda::Handle) = nullptr;
+int launch(cuda::Handle graph, cuda::Handle stream) {
+  ++launches;
+  if (auto hook = std::exchange(atLaunch, nullptr))
+    hook();
+  return graphLaunch(graph, stream);
+}
+
+std::atomic<int> abortsBegun{0}, abortsOver{0};
+int (*ncclAbort)(cuda::Handle) = nullptr;
+int countAbort(cuda::Handle comm) {
+  ++abortsBegun;
+  int result = ncclAbort(comm);
+  ++abortsOver;
+  return result;
+}
+
 std::atomic<int> retained{0};
 int (*contextRetain)(cuda::Handle *, int) = nullptr;
 int retain(cuda::Handle *context, int device) {
@@ -67,6 +88,10 @@ public:
   ~RankOnGpu() {
     if (world)
       world->abortIfBroken();
+    if (graph_) {
+      driver_.streamSynchronize(streams_.main());
+      driver_.graphExecDestroy(graph_);
+    }
     world.reset();
     streams_.close();
     driver_.memoryFree(marks_);
@@ -88,6 +113,23 @@ public:
     return world->collective(request, data.base, streams_.main(), place_);
   }
   Status synchronize() { return streams_.synchronize(); }
+  // Two operations as a graph.
+  Status capture() {
+    cuda::Handle captured = nullptr;
+    CLEAVE_TRY(cuda::check(driver_.captureBegin(streams_.main(), cuda::kCaptureThisThread), "cuStreamBeginCapture"));
+    world->startRun(nullptr);
+    CLEAVE_TRY(streams_.fork());
+    for (int i = 0; i < 2; ++i)
+      CLEAVE_TRY(allReduce());
+    script_ = world->script();
+    CLEAVE_TRY(cuda::check(driver_.captureEnd(streams_.main(), &captured), "cuStreamEndCapture"));
+    CLEAVE_TRY(cuda::check(driver_.graphInstantiate(&graph_, captured, 0), "cuGraphInstantiate"));
+    return cuda::check(driver_.graphDestroy(captured), "cuGraphDestroy");
+  }
+  Status replay() {
+    world->startRun(&script_);
+    return world->launch(graph_, streams_.main());
+  }
   void awaitTrouble() const {
     for (int i = 0; i < 1000 && world->health().isOk(); ++i)
       pause(10);
@@ -104,7 +146,8 @@ private:
   const cuda::Driver &driver_;
   Communicator &host_;
   CudaStreams streams_;
-  cuda::Handle context_ = nullptr;
+  cuda::Handle context_ = nullptr, graph_ = nullptr;
+  NcclWorld::Script script_;
   void *done_ = nullptr;
   cuda::Pointer marks_ = 0, data_ = 0;
   Group group_;
@@ -113,8 +156,8 @@ private:
 
 using Body = std::function<std::string(RankOnGpu &, Communicator &)>;
 
-// What each rank says is empty where it is well.
-int playWith(const Body &body) {
+// What each rank says is empty where it is well. `aborts`: how many must be over when all ranks are gone.
+int playWith(const Body &body, int aborts = 0) {
   const cuda::Driver *library = nullptr;
   Status opened = cuda::openDriver(&library);
   RankOnGpu::require(opened.isOk(), opened.message().c_str());
@@ -122,18 +165,31 @@ int playWith(const Body &body) {
   static cuda::Driver driver = *library; // threads that are left behind look at it
   streamWaitEvent = std::exchange(driver.streamWaitEvent, waitEvent);
   contextRetain = std::exchange(driver.contextRetain, retain);
+  graphLaunch = std::exchange(driver.graphLaunch, launch);
+  const cuda::Nccl *nccl = nullptr;
+  RankOnGpu::require(cuda::openNccl(&nccl).isOk(), "NCCL");
+  ncclAbort = std::exchange(const_cast<cuda::Nccl *>(nccl)->abort, countAbort);
   std::string said[kRanks];
   {
     LocalWorld hosts(kRanks);
     std::vector<std::thread> threads;
+    std::atomic<int> gone{0};
     for (int rank = 0; rank < kRanks; ++rank)
       threads.emplace_back([&, rank] {
-        RankOnGpu gpu(driver, hosts.communicator(rank));
-        said[rank] = body(gpu, hosts.communicator(rank));
+        {
+          RankOnGpu gpu(driver, hosts.communicator(rank));
+          said[rank] = body(gpu, hosts.communicator(rank));
+          while (gone < rank)
+            pause(1);
+        }
+        ++gone;
       });
     for (std::thread &thread : threads)
       thread.join();
   }
+  if (aborts && (abortsBegun != aborts || abortsOver != aborts))
+    said[0] += "of " + std::to_string(aborts) + " aborts, " + std::to_string(abortsBegun) + " have begun, and " +
+               std::to_string(abortsOver) + " are over";
   for (const std::string &text : said)
     std::printf("%s\n", text.empty() ? "all is well" : text.c_str());
   return 0;
@@ -192,6 +248,53 @@ std::string destroyed(RankOnGpu &gpu, Communicator &host) {
   return said;
 }
 
+// In a graph that has captured the communicator, rank 0 waits for rank 1, which gives up.
+std::string captured(RankOnGpu &gpu, Communicator &host) {
+  CLEAVE_TRY_TEXT(gpu.join());
+  CLEAVE_TRY_TEXT(gpu.capture());
+  CLEAVE_TRY_TEXT(gpu.replay());
+  CLEAVE_TRY_TEXT(gpu.synchronize());
+  if (host.rank() == 0) {
+    CLEAVE_TRY_TEXT(gpu.replay());
+  } else {
+    pause(200);
+    host.abort(internal("out of ideas"));
+  }
+  CLEAVE_TRY_TEXT(gpu.synchronize());
+  gpu.awaitTrouble();
+  return gpu.world->health().isOk() ? "no trouble was found" : "";
+}
+
+// A graph is not launched once its rank has given up.
+std::string refused(RankOnGpu &gpu, Communicator &host) {
+  CLEAVE_TRY_TEXT(gpu.join());
+  CLEAVE_TRY_TEXT(gpu.capture());
+  CLEAVE_TRY_TEXT(host.barrier());
+  if (host.rank() == 0)
+    host.abort(internal("out of ideas"));
+  gpu.awaitTrouble();
+  bool isOk = gpu.replay().isOk();
+  return isOk || launches > 0 ? "a graph with communicators that were aborted is launched" : "";
+}
+
+// Nor is a communicator aborted while one is launched. The other rank's is.
+std::string launching(RankOnGpu &gpu, Communicator &host) {
+  CLEAVE_TRY_TEXT(gpu.join());
+  CLEAVE_TRY_TEXT(gpu.capture());
+  CLEAVE_TRY_TEXT(host.barrier());
+  std::string said;
+  if (host.rank() == 0) {
+    atLaunch = [&] {
+      host.abort(internal("out of ideas"));
+      pause(500);
+      said = abortsBegun > 1 ? "a communicator is aborted while a graph that has captured it is launched" : "";
+    };
+    CLEAVE_TRY_TEXT(gpu.replay());
+  }
+  gpu.awaitTrouble();
+  return said;
+}
+
 // Rank 1 never comes (CLEAVE_EMULATED_NCCL_STALL_SETUP). Threads stay behind in NCCL, and their GPU's context with
 // them.
 std::string left(RankOnGpu &gpu, Communicator &host) {
@@ -229,7 +332,11 @@ int play(const std::string &role) {
                   : role == "within"    ? within
                   : role == "destroyed" ? destroyed
                   : role == "stopped"   ? stopped
-                                        : left);
+                  : role == "captured"  ? captured
+                  : role == "refused"   ? refused
+                  : role == "launching" ? launching
+                                        : left,
+                  role == "captured" ? kRanks : 0);
 }
 
 // What the program says in that role, all of it.
@@ -259,6 +366,12 @@ TEST(NcclWorld, AnAbortWaitsForCallsThatAreUnderWay) {
 }
 
 TEST(NcclWorld, CommunicatorsAreFreedOnce) { EXPECT_EQ(run("destroyed"), kWell); }
+
+TEST(NcclWorld, AnAbortEndsThoughGraphsHaveCapturedTheCommunicator) { EXPECT_EQ(run("captured"), kWell); }
+
+TEST(NcclWorld, NoGraphIsLaunchedWithACommunicatorThatWasAborted) { EXPECT_EQ(run("refused"), kWell); }
+
+TEST(NcclWorld, AnAbortWaitsForALaunchThatIsUnderWay) { EXPECT_EQ(run("launching"), kWell); }
 
 TEST(NcclWorld, AProcessThatIsStoppedHasNotWaited) { EXPECT_EQ(run("stopped", "CLEAVE_COMM_TIMEOUT_S=3"), kWell); }
 

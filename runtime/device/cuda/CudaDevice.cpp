@@ -58,6 +58,7 @@ Status CudaDevice::open(const std::string &target) {
   return modules_.open(*driver_, options_.image, major_, minor_, options_.rank);
 }
 
+// An abort that has begun lets kernels end, but is over only after the graphs are destroyed (NcclComms.h).
 CudaDevice::~CudaDevice() {
   if (!context_ || driver_->contextSetCurrent(context_) != 0)
     return;
@@ -114,7 +115,7 @@ Status CudaDevice::beginProgram(unsigned program, bool *isDone) {
   if (world_)
     world_->startRun(replay.graph ? &replay.script : nullptr);
   if (replay.graph)
-    return check(driver_->graphLaunch(replay.graph, streams_.main()), "cuGraphLaunch");
+    return launchGraph(replay.graph);
   if (++replay.runs == 2 && canCapture_) {
     CLEAVE_TRY(check(driver_->captureBegin(streams_.main(), cuda::kCaptureThisThread), "cuStreamBeginCapture"));
     replay.isCapturing = true;
@@ -135,7 +136,12 @@ Status CudaDevice::endProgram(unsigned program) {
   Status status = check(driver_->graphInstantiate(&replay.graph, graph, 0), "cuGraphInstantiate");
   driver_->graphDestroy(graph);
   CLEAVE_TRY(std::move(status));
-  return check(driver_->graphLaunch(replay.graph, streams_.main()), "cuGraphLaunch");
+  return launchGraph(replay.graph);
+}
+
+Status CudaDevice::launchGraph(Handle graph) {
+  return world_ ? world_->launch(graph, streams_.main())
+                : check(driver_->graphLaunch(graph, streams_.main()), "cuGraphLaunch");
 }
 
 Status CudaDevice::move(std::byte *target, const std::byte *source, size_t bytes, Handle stream) {

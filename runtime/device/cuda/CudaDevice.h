@@ -66,6 +66,7 @@ private:
   Status checkDevice(const std::string &target);
   Status bindGenerated(const LaunchRequest &request, ActionPtr *action);
   Status bindNamed(const LaunchRequest &request, ActionPtr *action);
+  Status launchGraph(cuda::Handle graph);
   Status openBlas();
   Status bindMatmul(const LaunchRequest &request, const KernelArgs &args, ActionPtr *action);
   // The bias_grad of a product, which the library computes alone.

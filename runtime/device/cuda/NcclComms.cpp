@@ -1,13 +1,65 @@
 #include "runtime/device/cuda/NcclComms.h"
 
+#include "runtime/device/cuda/WatchedCall.h"
+
+#include <algorithm>
+#include <list>
+
 namespace cleave::rt {
 
 using cuda::Handle;
 
-// Nobody uses them any more: users own them.
+namespace {
+
+// Aborts that are under way in this process. An abort may wait for graphs of other ranks of the process, which go one
+// after the other: so the last communicators to go wait for all aborts.
+class Aborts {
+public:
+  // Never destroyed: threads that are left behind may outlive main.
+  static Aborts &ofProcess() {
+    static auto *aborts = new Aborts;
+    return *aborts;
+  }
+  void addUser() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    ++users_;
+  }
+  // The last user waits. A thread that is not over then is left behind.
+  void removeUser(std::chrono::milliseconds limit) {
+    std::list<WatchedCall> calls;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      if (--users_ == 0)
+        calls.swap(calls_);
+    }
+    auto end = std::chrono::steady_clock::now() + limit;
+    for (WatchedCall &call : calls)
+      call.isOver(std::max(end - std::chrono::steady_clock::now(), std::chrono::steady_clock::duration::zero()));
+  }
+  void begin(std::function<Status()> function) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    calls_.remove_if([](WatchedCall &call) { return call.isOver(std::chrono::seconds(0)); });
+    calls_.emplace_back(std::move(function));
+  }
+
+private:
+  std::mutex mutex_; // what follows
+  std::list<WatchedCall> calls_;
+  unsigned users_ = 0;
+};
+
+} // namespace
+
+NcclComms::NcclComms(const cuda::Nccl &nccl, const cuda::Driver &driver, int device)
+    : nccl_(nccl), driver_(driver), device_(device) {
+  Aborts::ofProcess().addUser();
+}
+
+// Nobody uses them any more: users own them. No graph has captured one of them any more.
 NcclComms::~NcclComms() {
   for (size_t i = comms_.size(); i-- > 0;)
     nccl_.destroy(comms_[i]);
+  Aborts::ofProcess().removeUser(kEndTime);
 }
 
 bool NcclComms::enter() {
@@ -30,7 +82,7 @@ bool NcclComms::keep(Handle comm) {
       return true;
     }
   }
-  nccl_.abort(comm); // nobody waits for it any more
+  beginAbort(comm); // nobody waits for it any more
   return false;
 }
 
@@ -63,7 +115,22 @@ void NcclComms::abort() {
     comms.swap(comms_);
   }
   for (size_t i = comms.size(); i-- > 0;)
-    nccl_.abort(comms[i]);
+    beginAbort(comms[i]);
+}
+
+// The context is taken here, where it lives: the thread may begin after the device is gone.
+void NcclComms::beginAbort(Handle comm) const {
+  Handle context = nullptr;
+  if (driver_.contextRetain(&context, device_) != 0)
+    context = nullptr;
+  Aborts::ofProcess().begin([&nccl = nccl_, &driver = driver_, device = device_, context, comm] {
+    if (context)
+      driver.contextSetCurrent(context);
+    nccl.abort(comm);
+    if (context)
+      driver.contextRelease(device);
+    return Status::ok();
+  });
 }
 
 } // namespace cleave::rt

@@ -125,8 +125,8 @@ private:
 
 Status NcclCommunicator::open(const std::string &target) {
   CLEAVE_TRY(cuda::openNccl(&nccl_));
-  comms_ = std::make_shared<NcclComms>(*nccl_);
   CLEAVE_TRY(exchange_.open(target, rank()));
+  comms_ = std::make_shared<NcclComms>(*nccl_, exchange_.driver(), exchange_.device());
   watchdog_ = std::thread([this] { watch(); });
   return Status::ok();
 }

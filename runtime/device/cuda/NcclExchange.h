@@ -21,6 +21,9 @@ public:
 
   // Takes the rank's GPU (ChosenDevice.h) and memory on it.
   Status open(const std::string &target, int rank);
+  // Once it is open.
+  const cuda::Driver &driver() const { return *driver_; }
+  int device() const { return device_; }
   // Makes the GPU this thread's.
   Status enter() const;
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <numeric>
 
 namespace cleave::rt {
@@ -75,7 +76,7 @@ uint64_t bytesSent(const CollectiveRequest &request) {
 
 NcclWorld::NcclWorld(const Setup &setup, const ConnectRequest &request, const cuda::Nccl &nccl)
     : nccl_(nccl), setup_(setup), host_(request.comm), rank_(request.comm.rank()),
-      comms_(std::make_shared<NcclComms>(nccl)), order_(setup.streams->makeEvent()) {}
+      comms_(std::make_shared<NcclComms>(nccl, *setup.driver, setup.device)), order_(setup.streams->makeEvent()) {}
 
 Status NcclWorld::join(const Setup &setup, const ConnectRequest &request, std::unique_ptr<NcclWorld> *result) {
   const cuda::Nccl *nccl = nullptr;
@@ -301,6 +302,14 @@ Status NcclWorld::transfer(const TransferRequest &request, std::byte *data, Hand
   return finish(stream, place, sends ? bytes : 0);
 }
 
+Status NcclWorld::launch(Handle graph, Handle stream) {
+  CLEAVE_TRY(health());
+  NcclComms::Use use(*comms_);
+  if (!use)
+    return lost();
+  return check(setup_.driver->graphLaunch(graph, stream), "cuGraphLaunch");
+}
+
 // Of communicators that were aborted.
 Status NcclWorld::lost() const {
   Status status = health();
@@ -349,7 +358,9 @@ std::string NcclWorld::trouble(double time) {
 }
 
 std::string NcclWorld::waitedText() const {
-  return "rank " + std::to_string(rank_) + " waited " + std::to_string(host_.timeoutSeconds()) +
+  char seconds[32];
+  std::snprintf(seconds, sizeof seconds, "%g", host_.timeoutSeconds());
+  return "rank " + std::to_string(rank_) + " waited " + seconds +
          " s for another rank; CLEAVE_COMM_TIMEOUT_S sets the limit";
 }
 

@@ -10,8 +10,9 @@
 //
 // A *watchdog* thread looks for what nobody else would see while the host waits for the GPU: an error of NCCL, a rank
 // that has failed or is lost (the communicator of the hosts knows), or no progress for CLEAVE_COMM_TIMEOUT_S. Then it
-// aborts all communicators, the waiting host returns, and health() says what happened and which instruction was waited
-// in. Progress is a number in pinned memory, which the GPU writes after each operation.
+// begins to abort all communicators, the waiting host returns, and health() says what happened and which instruction was
+// waited in. Progress is a number in pinned memory, which the GPU writes after each operation. No graph is launched from
+// then on.
 //
 // Communicators are made under the same rules, by a thread of its own (WatchedCall.h), and the host looks after it.
 // Where NCCL cannot be woken, the thread is left behind, and the program ends with the error.
@@ -19,13 +20,16 @@
 // *Order of destruction.* The watchdog touches this object, the pinned number, the communicator of the hosts, and the
 // places of instructions, which actions own. So:
 //
-//   1. abortIfBroken() or the destructor ends the watchdog, and waits for its end.
-//   2. Then graphs that communicators are in may go, then the communicators, with this object.
+//   1. abortIfBroken() or the destructor ends the watchdog, and waits for its end. Of a world in which somebody is lost,
+//      aborts have begun then: what waits on the GPU ends. Nobody waits for an abort yet, since that waits for graphs.
+//   2. Then streams are waited for, and graphs that communicators are in go, then the communicators, with this object.
 //   3. Then streams, memory and the context (~CudaDevice), then the actions (~Rank::Impl), then the communicator of the
 //      hosts (Session::Impl).
+//   4. The last communicators of the process to go wait for all aborts (NcclComms.h): one of them may have waited for
+//      the graphs of another rank of this process.
 //
 // The destructor alone is enough for all but graphs. A thread that was left behind in NCCL outlives all of this: it
-// owns the communicators, too (NcclComms.h), and its GPU's context is retained for it and never released.
+// owns the communicators, too, and its GPU's context is retained for it and never released.
 //
 // Rejected: nonblocking communicators (ncclConfig_t), which may be polled while they are made. All calls on them may be
 // "in progress" then, within captured graphs too.
@@ -67,8 +71,8 @@ public:
   static Status join(const Setup &setup, const ConnectRequest &request, std::unique_ptr<NcclWorld> *result);
   ~NcclWorld();
 
-  // Of a world in which somebody is lost or has failed, nobody waits for what is under way. To be called before the last
-  // wait for the streams; the world is destroyed after it, and after graphs that it is in.
+  // Of a world in which somebody is lost or has failed, what is under way ends. To be called before the last wait for the
+  // streams; the world is destroyed after it, and after graphs that it is in.
   void abortIfBroken();
   // A run of a program begins; with a script, it is a graph that was captured.
   void startRun(const Script *script);
@@ -78,6 +82,8 @@ public:
   // Enqueue one operation. `place` says which instruction it is, and lives as long as this.
   Status collective(const CollectiveRequest &request, std::byte *data, cuda::Handle stream, const std::string &place);
   Status transfer(const TransferRequest &request, std::byte *data, cuda::Handle stream, const std::string &place);
+  // Launches a graph that it may be in; not once communicators are aborted.
+  Status launch(cuda::Handle graph, cuda::Handle stream);
   // Why the watchdog has given up; cheap.
   Status health() const;
 
