@@ -32,7 +32,6 @@ constexpr unsigned kLeaveChannel = kAllChannels; // of those that have done thei
 constexpr std::chrono::milliseconds kPeriod{50};
 constexpr double kNamedSeconds = 2;          // NCCL knows of a loss; the monitor may find out who it is
 constexpr double kGoodbyeSeconds = 2;        // all have done their work
-constexpr int kSystemError = 2, kInvalidUsage = 5, kRemoteError = 6; // ncclResult_t
 constexpr uint64_t kMark = 0x65766165'6c636e63;
 
 // The first block of an exchange. The rest of it is the first of the bytes.
@@ -48,7 +47,7 @@ std::string nameOf(int rank) { return "rank " + std::to_string(rank); }
 class NcclCommunicator : public Communicator {
 public:
   NcclCommunicator(const ProcessPlace &place, MeetingPoint point)
-      : Communicator(place.rank, place.size), point_(std::move(point)) {}
+      : Communicator(place.rank, place.size), point_(std::move(point)), meeting_(point_, place.rank, place.size) {}
   ~NcclCommunicator() override;
 
   Status open(const std::string &target);
@@ -85,10 +84,6 @@ private:
     NcclCommunicator &comm_;
   };
 
-  Status findId(Wait &wait, cuda::NcclId *id);
-  Status init(Wait &wait, const cuda::NcclId &id, Handle *comm);
-  Status explainInit(Status status, cuda::Result result) const;
-  std::string awaitedAtMeeting() const;
   Status exchangeAll(const Exchange &step);
   Status exchangePiece(const Exchange &step, size_t sendBytes, size_t receiveBytes);
   Status checkHead(const Exchange &step);
@@ -104,6 +99,7 @@ private:
   PeerMonitor *monitor() const { return watched_.load(); }
 
   const MeetingPoint point_;
+  const NcclMeeting meeting_;
   const cuda::Nccl *nccl_ = nullptr;
   std::shared_ptr<NcclComms> comms_; // one, once it is made
   NcclExchange exchange_;
@@ -124,6 +120,7 @@ private:
 };
 
 Status NcclCommunicator::open(const std::string &target) {
+  CLEAVE_TRY(meeting_.open());
   CLEAVE_TRY(cuda::openNccl(&nccl_));
   CLEAVE_TRY(exchange_.open(target, rank()));
   comms_ = std::make_shared<NcclComms>(*nccl_, exchange_.driver(), exchange_.device());
@@ -131,59 +128,14 @@ Status NcclCommunicator::open(const std::string &target) {
   return Status::ok();
 }
 
-std::string NcclCommunicator::awaitedAtMeeting() const {
-  return "the other ranks at " + point_.address + " (" + point_.source + "): all " + std::to_string(size()) +
-         " processes must be started, and have the same address";
-}
-
-Status NcclCommunicator::findId(Wait &wait, cuda::NcclId *id) {
-  if (point_.isNccls || rank() == 0)
-    CLEAVE_TRY(checkNccl(nccl_->uniqueId(id), "ncclGetUniqueId"));
-  if (point_.isNccls)
-    return Status::ok();
-  NcclMeeting meeting(
-      point_, rank(), size(), [this] { return failed_.load(); },
-      [&](const std::string &detail) { wait.say(awaitedAtMeeting() + "; " + detail); });
-  CLEAVE_TRY(rank() == 0 ? meeting.tell(*id) : meeting.ask(id));
-  wait.say(awaitedAtMeeting());
-  return health(); // where the time is over, there is no id
-}
-
-// NCCL tries for about 20 s to reach a rank 0 that does not listen yet, and for a minute since version 2.24; the limit
-// of this process may be longer.
-Status NcclCommunicator::init(Wait &wait, const cuda::NcclId &id, Handle *comm) {
-  for (;;) {
-    cuda::Result result = nccl_->init(comm, size(), id, rank());
-    Status status = checkNccl(result, "ncclCommInitRank");
-    bool mayComeLater = point_.isNccls && rank() != 0 && (result == kSystemError || result == kRemoteError);
-    if (!mayComeLater || failed_)
-      return explainInit(std::move(status), result);
-    wait.say(awaitedAtMeeting() + "; " + status.message());
-    std::this_thread::sleep_for(kPeriod);
-  }
-}
-
-Status NcclCommunicator::explainInit(Status status, cuda::Result result) const {
-  if (status.isOk())
-    return status;
-  if (result == kInvalidUsage)
-    return invalidArgument(status.message() + "; most often two processes share a GPU, which NCCL refuses: start one "
-                                              "process for each GPU, or start them by mpirun, under which processes may "
-                                              "share one. Otherwise NCCL_DEBUG=WARN makes NCCL say more");
-  return peerLost(status.message() + "; ranks meet at " + point_.address + " (" + point_.source +
-                  "), where rank 0 listens; if another program has that port, CLEAVE_COMM_PORT gives all processes "
-                  "another one; NCCL_DEBUG=WARN makes NCCL say more");
-}
-
 // A communicator that is made after this one has given up is aborted: it has nobody.
 Status NcclCommunicator::join(std::unique_ptr<NcclCommunicator> &self) {
   WatchedCall call([self = self.get()] {
-    Wait wait(*self, self->awaitedAtMeeting());
+    Wait wait(*self, self->meeting_.awaited());
     Handle comm = nullptr;
-    cuda::NcclId id = {};
     CLEAVE_TRY(self->exchange_.enter());
-    CLEAVE_TRY(self->findId(wait, &id));
-    CLEAVE_TRY(self->init(wait, id, &comm));
+    CLEAVE_TRY(self->meeting_.join(
+        *self->nccl_, [self] { return self->failed_.load(); }, [&](const std::string &what) { wait.say(what); }, &comm));
     return self->comms_->keep(comm) ? Status::ok() : self->health();
   });
   while (!call.isOver(kPeriod) && !self->failed_)

@@ -1,10 +1,9 @@
 // The processes of a CUDA program that were not started by MPI (torchrun, srun without a plug-in, a script), joined by
 // NCCL alone: what the hosts say to each other goes by way of the GPUs, too.
 //
-// Rank 0 makes NCCL's id and tells it to the others at the meeting point (Launcher.h; NcclMeeting.h);
-// ncclCommInitRank() connects all. Where NCCL_COMM_ID is the meeting point, NCCL itself tells it. The GPUs' own
-// communicators (NcclWorld.h) are split from this one. Processes may start in any order: who comes before rank 0 tries
-// again until the time is over.
+// Rank 0 makes NCCL's id, and NCCL tells it to the others at NCCL_COMM_ID (NcclMeeting.h); ncclCommInitRank() connects
+// all. The GPUs' own communicators (NcclWorld.h) are split from this one. Processes may start in any order: who comes
+// before rank 0 tries again until the time is over.
 //
 // An exchange is a first block of fixed size, with the channel, the number of bytes and as many of them as fit, and
 // then pieces (NcclExchange.h). NCCL does not look at what it carries; the block shows ranks whose plans disagree.
@@ -41,7 +40,8 @@
 
 namespace cleave::rt {
 
-// Meets the others; once at a time in a process, and not again after one was lost. `target` is the plan's.
+// Meets the others; once at a time in a process, and not again after one was lost. `target` is the plan's. May set
+// NCCL_COMM_ID, where this process has one thread (NcclMeeting.h).
 Status createNcclCommunicator(const std::string &target, const ProcessPlace &place, const MeetingPoint &point,
                               std::unique_ptr<Communicator> *result);
 

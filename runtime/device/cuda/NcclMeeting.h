@@ -1,15 +1,19 @@
-// How processes that no MPI has started get to know NCCL's id of their communicator: rank 0 listens at the meeting
-// point and tells it to the others, over TCP.
+// How processes that no MPI has started come together: NCCL itself tells the others the id that its rank 0 has made.
 //
-//   the others   question: who I am, and one of how many     ack: I have it
-//   rank 0       answer: the id, or why there is none (another number of processes, two of one rank)
+// NCCL_COMM_ID is the address at which rank 0 listens then. NCCL reads it from the environment: each rank when it asks
+// for an id, and rank 0 once more when it joins. Where the user has not set it, open() sets it to the meeting point
+// (Launcher.h), which under torchrun is MASTER_ADDR and the port after MASTER_PORT: torchrun's agent has MASTER_PORT
+// itself (TORCHELASTIC_USE_AGENT_STORE).
 //
-// Ranks come in any order: who finds nobody listening tries again. A rank that was answered and did not say so (it has
-// died, or is no rank at all) may come again. Both sides go on until the caller says that it is over.
+// *Invariant:* the variable is set only while this process has one thread. setenv() beside a thread that reads the
+// environment is a race. A program that has other threads is told which variable to set before it starts. It stays set:
+// NCCL has threads of its own from then on. A later session of the process meets at the same address.
 //
-// Rejected: NCCL_COMM_ID, set by this process, by which NCCL does the same. setenv() beside another thread that reads
-// the environment is a race, and a program that uses Cleave as a library has other threads. And NCCL gives up when rank
-// 0 comes 20 s late, before version 2.24.
+// Ranks come in any order. NCCL's tries to reach a rank 0 that does not listen yet end after about 20 s (before 2.24)
+// or 60 s, with ncclRemoteError; they are repeated until the caller says that it is over.
+//
+// Rejected: to tell the id by a socket of ours. It is a network protocol to look after, and NCCL has one.
+// Rejected: to start the program once more with the variable set. A library cannot, and it is a second start.
 #ifndef CLEAVE_RUNTIME_DEVICE_CUDA_NCCLMEETING_H
 #define CLEAVE_RUNTIME_DEVICE_CUDA_NCCLMEETING_H
 
@@ -17,33 +21,28 @@
 #include "runtime/device/cuda/Driver.h"
 
 #include <functional>
-#include <set>
 #include <string>
 
 namespace cleave::rt {
 
 class NcclMeeting {
 public:
-  // `isOver` is asked at least once in a second; `say` is told again and again what is waited for.
-  // Where it is over, both return without an error: the caller knows why.
-  NcclMeeting(const MeetingPoint &point, int rank, int size, std::function<bool()> isOver,
-              std::function<void(const std::string &)> say)
-      : point_(point), rank_(rank), size_(size), isOver_(std::move(isOver)), say_(std::move(say)) {}
+  NcclMeeting(const MeetingPoint &point, int rank, int size) : point_(point), rank_(rank), size_(size) {}
 
-  // Of rank 0: all others have it then.
-  Status tell(const cuda::NcclId &id);
-  // Of the others.
-  Status ask(cuda::NcclId *id);
+  // Before anything of this process makes a thread.
+  Status open() const;
+  // Makes the communicator of all; waits without a limit inside of NCCL. Between NCCL's tries, `isOver` is asked, and
+  // `say` is told what is waited for.
+  Status join(const cuda::Nccl &nccl, const std::function<bool()> &isOver,
+              const std::function<void(const std::string &)> &say, cuda::Handle *comm) const;
+  // Whom a rank waits for, for messages.
+  std::string awaited() const;
 
 private:
-  Status answer(int socket, const cuda::NcclId &id, std::set<int> *told) const;
-  Status askOnce(cuda::NcclId *id, bool *isDone, std::string *detail) const;
-  std::string missing(const std::set<int> &told) const;
+  Status explain(cuda::Result result, Status status) const;
 
   const MeetingPoint &point_;
   const int rank_, size_;
-  const std::function<bool()> isOver_;
-  const std::function<void(const std::string &)> say_;
 };
 
 } // namespace cleave::rt

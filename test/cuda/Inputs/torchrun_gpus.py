@@ -95,7 +95,7 @@ def mistakes():
     devices = {"CLEAVE_EMULATED_DEVICES": "2"}
     with socket.create_server(("127.0.0.1", 0)) as other:
         place = {**launch.variables(0, 2, 1), "CLEAVE_COMM_PORT": str(other.getsockname()[1])}
-        taken = r"cannot listen at 127.0.0.1:\d+ \(MASTER_ADDR and CLEAVE_COMM_PORT\), where the ranks meet: Address already in use; if another program"
+        taken = r"Call to bind failed: Address already in use; ranks meet at 127.0.0.1:\d+ \(MASTER_ADDR and CLEAVE_COMM_PORT\)"
         refused("a port that is taken", one, taken, **devices, **place)
     place = launch.variables(0, 2, launch.free_port())
     refused("a rank that never starts", one, r"rank 0 waited 2 s for the other ranks at 127.0.0.1:\d+ \(MASTER_ADDR and the port after MASTER_PORT\): all 2",
