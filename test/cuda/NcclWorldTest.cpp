@@ -56,6 +56,7 @@ int (*ncclAbort)(cuda::Handle) = nullptr;
 int countAbort(cuda::Handle comm) {
   ++abortsBegun;
   int result = ncclAbort(comm);
+  pause(300); // it takes longer than all that a rank does at its end
   ++abortsOver;
   return result;
 }
