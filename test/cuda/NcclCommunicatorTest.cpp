@@ -336,8 +336,8 @@ TEST(NcclCommunicator, RankZeroMayComeLate) {
 TEST(NcclCommunicator, RankZeroThatNeverComesIsNamed) {
   std::string said = run("conformance", 3, 2, {}, /*only=*/2)[0];
   EXPECT_TRUE(has(said, "rank 2 waited 2 s for the other ranks at 127.0.0.1:")) << said;
-  EXPECT_TRUE(has(said, "(MASTER_ADDR and the port after MASTER_PORT): all 3 processes must be started, and have the same "
-                        "address; CLEAVE_COMM_TIMEOUT_S sets the limit"))
+  EXPECT_TRUE(has(said, "(MASTER_ADDR and the port after MASTER_PORT): all 3 processes must be started, and have the "
+                        "same address; CLEAVE_COMM_TIMEOUT_S sets the limit"))
       << said; // NCCL has not given up yet
   said = run("conformance", 3, 3, kOwnId, /*only=*/2)[0];
   EXPECT_TRUE(has(said, "rank 2 waited 3 s for the other ranks at 127.0.0.1:") && has(said, "(NCCL_COMM_ID)") &&

@@ -1,5 +1,5 @@
-// How processes that no MPI has started come together by NCCL: when the environment may be changed, which of NCCL's tries
-// are repeated, and what the errors say. No GPU and no NCCL is needed: NCCL's calls are of this test.
+// How processes that no MPI has started come together by NCCL: when the environment may be changed, which of NCCL's
+// tries are repeated, and what the errors say. No GPU and no NCCL is needed: NCCL's calls are of this test.
 #include "runtime/device/cuda/NcclMeeting.h"
 
 #include "gtest/gtest.h"

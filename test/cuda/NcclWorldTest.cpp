@@ -1,8 +1,8 @@
 // Who may touch the communicators of GPUs, and until when: a rank gives up while another thread is about to call NCCL,
 // or is inside a call; a world is destroyed after that; a graph has captured a communicator; a thread is left behind in
-// NCCL. The stand-in of NCCL ends a program that calls with a communicator which was aborted or destroyed, and waits for
-// graphs as NCCL does. So the program starts itself once for each case. Ranks are destroyed one after the other, as by a
-// session.
+// NCCL. The stand-in of NCCL ends a program that calls with a communicator which was aborted or destroyed, and waits
+// for graphs as NCCL does. So the program starts itself once for each case. Ranks are destroyed one after the other, as
+// by a session.
 #include "runtime/device/cuda/NcclWorld.h"
 #include "runtime/comm/LocalWorld.h"
 

@@ -5,9 +5,9 @@
 //     return ...;                                     // they were aborted: nobody may call NCCL with them any more
 //   nccl.allReduce(..., comm, stream);                // or launch a graph that has captured one
 //
-// NCCL frees a communicator that is aborted, as one that is destroyed. It first waits until graphs that have captured it
-// are destroyed, without a limit (NCCL 2.18 to 2.30, src/init.cc, commReclaim): of the ranks of a communicator that are
-// in one process, the last to end it waits for the graphs of all. So abort() waits for no abort. Each has a thread.
+// NCCL frees a communicator that is aborted, as one that is destroyed. It first waits until graphs that have captured
+// it are destroyed, without a limit (NCCL 2.18 to 2.30, src/init.cc, commReclaim): of the ranks of a communicator that
+// are in one process, the last to end it waits for the graphs of all. So abort() waits for no abort. Each has a thread.
 //
 //   comms->abort();      // kernels of all of them end
 //   ...                  // streams are synchronized then, and graphs are destroyed

@@ -30,8 +30,8 @@ namespace {
 constexpr const char *kTransport = "nccl";
 constexpr unsigned kLeaveChannel = kAllChannels; // of those that have done their work
 constexpr std::chrono::milliseconds kPeriod{50};
-constexpr double kNamedSeconds = 2;          // NCCL knows of a loss; the monitor may find out who it is
-constexpr double kGoodbyeSeconds = 2;        // all have done their work
+constexpr double kNamedSeconds = 2;   // NCCL knows of a loss; the monitor may find out who it is
+constexpr double kGoodbyeSeconds = 2; // all have done their work
 constexpr uint64_t kMark = 0x65766165'6c636e63;
 
 // The first block of an exchange. The rest of it is the first of the bytes.
@@ -135,7 +135,8 @@ Status NcclCommunicator::join(std::unique_ptr<NcclCommunicator> &self) {
     Handle comm = nullptr;
     CLEAVE_TRY(self->exchange_.enter());
     CLEAVE_TRY(self->meeting_.join(
-        *self->nccl_, [self] { return self->failed_.load(); }, [&](const std::string &what) { wait.say(what); }, &comm));
+        *self->nccl_, [self] { return self->failed_.load(); }, [&](const std::string &what) { wait.say(what); },
+        &comm));
     return self->comms_->keep(comm) ? Status::ok() : self->health();
   });
   while (!call.isOver(kPeriod) && !self->failed_)

@@ -68,9 +68,10 @@ Status NcclMeeting::explain(cuda::Result result, Status status) const {
   if (status.isOk())
     return status;
   if (result == kInvalidUsage)
-    return invalidArgument(status.message() + "; most often two processes share a GPU, which NCCL refuses: start one "
-                                              "process for each GPU, or start them by mpirun, under which processes may "
-                                              "share one. Otherwise NCCL_DEBUG=WARN makes NCCL say more");
+    return invalidArgument(status.message() +
+                           "; most often two processes share a GPU, which NCCL refuses: start one process for each "
+                           "GPU, or start them by mpirun, under which processes may share one. Otherwise "
+                           "NCCL_DEBUG=WARN makes NCCL say more");
   return peerLost(status.message() + "; ranks meet at " + point_.address + " (" + point_.source +
                   "), where rank 0 listens; if another program has that port, CLEAVE_COMM_PORT gives all processes "
                   "another one; NCCL_DEBUG=WARN makes NCCL say more");

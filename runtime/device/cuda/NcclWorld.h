@@ -10,9 +10,9 @@
 //
 // A *watchdog* thread looks for what nobody else would see while the host waits for the GPU: an error of NCCL, a rank
 // that has failed or is lost (the communicator of the hosts knows), or no progress for CLEAVE_COMM_TIMEOUT_S. Then it
-// begins to abort all communicators, the waiting host returns, and health() says what happened and which instruction was
-// waited in. Progress is a number in pinned memory, which the GPU writes after each operation. No graph is launched from
-// then on.
+// begins to abort all communicators, the waiting host returns, and health() says what happened and which instruction
+// was waited in. Progress is a number in pinned memory, which the GPU writes after each operation. No graph is launched
+// from then on.
 //
 // Communicators are made under the same rules, by a thread of its own (WatchedCall.h), and the host looks after it.
 // Where NCCL cannot be woken, the thread is left behind, and the program ends with the error.
@@ -20,8 +20,8 @@
 // *Order of destruction.* The watchdog touches this object, the pinned number, the communicator of the hosts, and the
 // places of instructions, which actions own. So:
 //
-//   1. abortIfBroken() or the destructor ends the watchdog, and waits for its end. Of a world in which somebody is lost,
-//      aborts have begun then: what waits on the GPU ends. Nobody waits for an abort yet, since that waits for graphs.
+//   1. abortIfBroken() or the destructor ends the watchdog, and waits for its end. Where somebody is lost, aborts have
+//      begun then: what waits on the GPU ends. Nobody waits for an abort yet, since that waits for graphs.
 //   2. Then streams are waited for, and graphs that communicators are in go, then the communicators, with this object.
 //   3. Then streams, memory and the context (~CudaDevice), then the actions (~Rank::Impl), then the communicator of the
 //      hosts (Session::Impl).
@@ -71,8 +71,8 @@ public:
   static Status join(const Setup &setup, const ConnectRequest &request, std::unique_ptr<NcclWorld> *result);
   ~NcclWorld();
 
-  // Of a world in which somebody is lost or has failed, what is under way ends. To be called before the last wait for the
-  // streams; the world is destroyed after it, and after graphs that it is in.
+  // Of a world in which somebody is lost or has failed, what is under way ends. To be called before the last wait for
+  // the streams; the world is destroyed after it, and after graphs that it is in.
   void abortIfBroken();
   // A run of a program begins; with a script, it is a graph that was captured.
   void startRun(const Script *script);
