@@ -17,6 +17,7 @@
 #include "compiler/Driver/PlanTrial.h"
 #include "compiler/Driver/PlanningRequest.h"
 #include "compiler/Driver/PredictedStep.h"
+#include "compiler/Driver/SampleChecks.h"
 #include "compiler/Driver/ShardingGain.h"
 #include "compiler/Driver/StageFit.h"
 #include "compiler/Driver/Ties.h"
@@ -32,11 +33,11 @@
 #include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/Cleave.h"
 #include "dialects/Plan/IR/Plan.h"
+#include "runtime/base/AtomicFile.h"
 #include "runtime/base/Printable.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/PlanSummary.h"
 #include "runtime/plan/RankKinds.h"
-#include "runtime/base/AtomicFile.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -54,8 +55,7 @@ llvm::Error writeFile(llvm::StringRef path, llvm::StringRef bytes) {
 
 class Compilation {
 public:
-  Compilation(const CompileOptions &options, llvm::raw_ostream &log)
-      : options(options), log(log), written(output()) {}
+  Compilation(const CompileOptions &options, llvm::raw_ostream &log) : options(options), log(log), written(output()) {}
   llvm::Error run();
 
 private:
@@ -108,7 +108,8 @@ std::string Compilation::output() const {
 // Whether the output can be written is asked before minutes of compilation, not after them.
 llvm::Error Compilation::checkOutput() const {
   if (output() == "-" && options.emit != Emit::Mlir)
-    return usageError("-o -", "only MLIR (--emit mlir or --stop-after PHASE) is written to standard output; name a file");
+    return usageError("-o -",
+                      "only MLIR (--emit mlir or --stop-after PHASE) is written to standard output; name a file");
   if (llvm::Error error = checkOutputPath(output()))
     return error;
   bool hasCode = options.emit != Emit::Plan && options.emit != Emit::Mlir && options.stopAfter >= Phase::Emit;
@@ -196,9 +197,12 @@ llvm::Error Compilation::import() {
   model = std::move(*imported);
   if (llvm::Error error = checkTies(model.weights, options.tie))
     return error;
-  if (options.train)
+  if (options.train) {
     if (llvm::Error error = checkFixedBatch())
       return error;
+    if (llvm::Error error = checkBatchNormGroups(*model.module, import.batchNormGroups))
+      return error;
+  }
   if (options.train && (options.microBatches > 1 || !hasPlainMeans(*model.module)))
     if (llvm::Error error = noteLossReductions(model, import))
       return error;
@@ -209,8 +213,8 @@ llvm::Error Compilation::import() {
 
   noteRanges();
   if (!options.train) {
-    for (auto &[name, text] : inputNeeds(*model.module))
-      properties[name] = text;
+    for (const auto &facts : {inputNeeds(*model.module), mixedOutputs(*model.module)})
+      properties.insert(facts.begin(), facts.end());
     dropOptionalChecks(*model.module);
   }
   std::vector<mlir::Attribute> names;

@@ -27,10 +27,12 @@ static llvm::Error cleanUp(mlir::ModuleOp module) {
   return mlir::succeeded(manager.run(module)) ? llvm::Error::success() : makeError("the model cannot be simplified");
 }
 
-static void setReductions(mlir::func::FuncOp function, unsigned index, llvm::ArrayRef<LossReduction> reductions) {
+static void setReductions(mlir::func::FuncOp function, unsigned index, llvm::ArrayRef<TermReduction> reductions) {
   mlir::Builder builder(function.getContext());
-  auto names = llvm::map_to_vector(reductions, lossReductionName);
-  function.setResultAttr(index, kLossReductionsAttr, builder.getStrArrayAttr(names));
+  auto names = llvm::map_to_vector(reductions, [&](TermReduction reduction) -> mlir::Attribute {
+    return builder.getStringAttr(printReduction(reduction));
+  });
+  function.setResultAttr(index, kLossReductionsAttr, builder.getArrayAttr(names));
 }
 
 bool cleave::hasPlainMeans(mlir::ModuleOp module) {
@@ -40,8 +42,11 @@ bool cleave::hasPlainMeans(mlir::ModuleOp module) {
       continue;
     SampleDependence samples(function);
     LossTerms terms(valueOf(function, *index), samples);
-    auto isMean = [](LossReduction reduction) { return reduction == LossReduction::Mean; };
-    if (!llvm::all_of(guessReductions(terms, batchOf(function)), isMean))
+    auto isPlain = [](TermReduction reduction) {
+      return reduction.term == LossReduction::Mean &&
+             reduction.count.value_or(LossReduction::Sum) == LossReduction::Sum;
+    };
+    if (!llvm::all_of(guessReductions(terms, batchOf(function)), isPlain))
       return false;
   }
   return true;

@@ -1,6 +1,7 @@
 // The C API over Session: statuses become codes, and nothing is thrown across it.
 #include "cleave/cleave.h"
 
+#include "runtime/api/ProgramInputs.h"
 #include "runtime/base/CaughtStatus.h"
 #include "runtime/base/NumberRange.h"
 #include "runtime/base/OptionText.h"
@@ -29,6 +30,7 @@ using namespace cleave::rt;
 
 struct cleave_session {
   Session session;
+  ProgramInputs inputs;
   TrainingPosition position;
   ScalarState lr, step, seed, clip, loss, gradNorm, lossScale;
   double clipNorm = std::numeric_limits<double>::infinity();
@@ -185,6 +187,7 @@ Status trainStep(cleave_session *session, double rate, double *loss) {
   session->step.setInteger(static_cast<int64_t>(session->position.step + 1));
   session->seed.setInteger(static_cast<int64_t>(session->position.seed));
   session->clip.set(session->clipNorm);
+  session->inputs.restore(session->session, "train_step");
   CLEAVE_TRY(session->session.run(*program));
   ++session->position.step;
   std::optional<double> read, norm, scale; // by all processes, whichever of them ask for the loss
@@ -221,6 +224,7 @@ Status evaluate(cleave_session *session, cleave_evaluation *sums) {
   EvaluationScalars scalars;
   CLEAVE_TRY(EvaluationScalars::open(session->session, &scalars));
   scalars.clear();
+  session->inputs.restore(session->session, "evaluate");
   CLEAVE_TRY(session->session.run(*program));
   EvaluationSums read;
   CLEAVE_TRY(scalars.read(session->session, &read));
@@ -296,7 +300,7 @@ cleave_code cleave_set_input(cleave_session *session, const char *program, const
     GlobalTensor tensor;
     CLEAVE_TRY(findTensor(session, program, name, /*output=*/false, bytes, &tensor));
     CLEAVE_TRY(checkIndices(session, tensor.port(), data, bytes));
-    tensor.scatter(session->session, static_cast<const std::byte *>(data));
+    session->inputs.set(session->session, program, tensor, static_cast<const std::byte *>(data));
     return Status::ok();
   });
 }
@@ -316,6 +320,7 @@ cleave_code cleave_infer(cleave_session *session) {
     CLEAVE_TRY(checkArguments("cleave_infer", {session}));
     const fb::Program *program = nullptr;
     CLEAVE_TRY(session->session.entry("infer", &program));
+    session->inputs.restore(session->session, "infer");
     return session->session.run(*program);
   });
 }

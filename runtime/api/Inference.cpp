@@ -32,15 +32,16 @@ const fb::Port *findPort(const fb::Program &program, const std::string &name, st
   return found;
 }
 
-// What has no batch dimension is computed from all samples of a global batch: runs over parts, or over a batch filled
-// up with copies, would give something else.
-Status checkWhole(const std::string &name, uint64_t samples, uint64_t globalBatch) {
+// Some outputs are computed from all samples of a global batch together: runs over parts, or over a batch filled up
+// with copies, would give something else.
+Status checkWhole(const std::string &name, bool isBatched, uint64_t samples, uint64_t globalBatch) {
   if (samples == globalBatch)
     return Status::ok();
   return invalidArgument(
-      "output '" + name + "' has no batch dimension: it is computed from exactly one global batch, " +
-      std::to_string(globalBatch) + " samples, and --input holds " + std::to_string(samples) + "; give " +
-      std::to_string(globalBatch) + " samples, leave this output away, or compile the " + "model for another batch");
+      "output '" + name + "' " + (isBatched ? "is made of all samples of a batch together" : "has no batch dimension") +
+      ": it is computed from exactly one global batch, " + std::to_string(globalBatch) +
+      " samples, and --input holds " + std::to_string(samples) + "; give " + std::to_string(globalBatch) +
+      " samples, leave this output away, or compile the " + "model for another batch");
 }
 
 Status nameOutput(const fb::Program &program, const std::string &text, Output *output) {
@@ -63,13 +64,14 @@ Status nameOutput(const fb::Program &program, const std::string &text, Output *o
 }
 
 // `globalBatch` is 0 where no input has a batch dimension.
-Status sizeOutput(uint64_t samples, uint64_t globalBatch, Output *output) {
+Status sizeOutput(const fb::Plan &plan, uint64_t samples, uint64_t globalBatch, Output *output) {
   std::string name = output->port->name()->str();
   if (output->port->batch_dim() > 0)
     return invalidArgument("output '" + name + "' has its batch dimension at " +
                            std::to_string(output->port->batch_dim()) + "; only 0 can be written");
-  if (output->port->batch_dim() < 0 && globalBatch != 0)
-    CLEAVE_TRY(checkWhole(name, samples, globalBatch));
+  bool isBatched = output->port->batch_dim() == 0;
+  if (globalBatch != 0 && (!isBatched || mixesSamples(plan, *output->port)))
+    CLEAVE_TRY(checkWhole(name, isBatched, samples, globalBatch));
   if (const auto *shape = output->port->shape())
     output->shape.assign(shape->begin(), shape->end());
   uint64_t elements = 0;
@@ -200,7 +202,7 @@ Status inferFiles(Session &session, const std::vector<std::string> &inputs, cons
                              [](const DataSource &source) { return source.isOpen() && source.input().batched; });
   uint64_t globalBatch = batched ? batch * inputFrames(session.plan(), *program) * session.dataRanks() : 0;
   for (Output &output : wanted)
-    CLEAVE_TRY(sizeOutput(data.samples, globalBatch, &output).in("--output"));
+    CLEAVE_TRY(sizeOutput(session.plan(), data.samples, globalBatch, &output).in("--output"));
   FileInference inference(session, *program, data, wanted);
   CLEAVE_TRY(inference.run());
   for (Output &output : wanted)

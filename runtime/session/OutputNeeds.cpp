@@ -2,12 +2,21 @@
 
 namespace cleave::rt {
 
-bool dependsOn(const fb::Plan &plan, const fb::Port &output, const fb::Port &input) {
+static const fb::Property *findProperty(const fb::Plan &plan, const std::string &key) {
   for (size_t i = 0; i < lengthOf(plan.properties()); ++i)
-    if (textOf(plan.properties()->Get(i)->key()) == "needs." + output.name()->str())
-      return ("," + plan.properties()->Get(i)->value()->str() + ",").find("," + input.name()->str() + ",") !=
-             std::string::npos;
-  return true; // it depends on all
+    if (textOf(plan.properties()->Get(i)->key()) == key)
+      return plan.properties()->Get(i);
+  return nullptr;
+}
+
+bool dependsOn(const fb::Plan &plan, const fb::Port &output, const fb::Port &input) {
+  const fb::Property *needs = findProperty(plan, "needs." + output.name()->str());
+  return !needs || // it depends on all
+         ("," + needs->value()->str() + ",").find("," + input.name()->str() + ",") != std::string::npos;
+}
+
+bool mixesSamples(const fb::Plan &plan, const fb::Port &output) {
+  return findProperty(plan, "mixes." + output.name()->str()) != nullptr;
 }
 
 } // namespace cleave::rt

@@ -1,4 +1,4 @@
-// Which inputs an output depends on, as the compiler says it (the plan's properties `needs.OUTPUT`).
+// What an output depends on, as the compiler says it (the plan's properties `needs.OUTPUT` and `mixes.OUTPUT`).
 #ifndef CLEAVE_RUNTIME_SESSION_OUTPUTNEEDS_H
 #define CLEAVE_RUNTIME_SESSION_OUTPUTNEEDS_H
 
@@ -8,6 +8,8 @@ namespace cleave::rt {
 
 // Whatever an input holds that an output does not depend on, the output is the same.
 bool dependsOn(const fb::Plan &plan, const fb::Port &output, const fb::Port &input);
+// Each of its samples is made of others, too, so that only a whole global batch gives it.
+bool mixesSamples(const fb::Plan &plan, const fb::Port &output);
 
 } // namespace cleave::rt
 

@@ -27,7 +27,8 @@ public:
       : job_(job), mode_(mode), function_(createFunction(symbol)),
         emit_(mlir::OpBuilder::atBlockEnd(function_.addEntryBlock())), environment_(emit_, job.symbols, job.constants),
         controlFlow_(
-            job.file, environment_, job.errors, [this](const FlatGraph &graph) { importNodes(graph); },
+            job.file, job.graph.numCalls, environment_, job.errors,
+            [this](const FlatGraph &graph) { importNodes(graph); },
             [this](std::shared_ptr<const void> owned) { job_.weights.own(std::move(owned)); }) {}
 
   mlir::func::FuncOp run() {
@@ -81,7 +82,7 @@ private:
   }
 
   LogicalResult importControlFlow(const FlatNode &node) {
-    OpContext op(node, environment_, emit_, mode_, job_.errors, job_.notes, nextSite_);
+    OpContext op(node, environment_, emit_, mode_, job_.errors, job_.notes, job_.tensorReader, nextSite_);
     return failed(checkDefinition(node, op)) ? failure() : controlFlow_.import(op);
   }
 
@@ -92,7 +93,7 @@ private:
     Handler handler = nullptr;
     if (!custom && OperatorTable::get().find(node, handler) != OperatorTable::Lookup::Found)
       return failure();
-    OpContext op(node, environment_, emit_, mode_, job_.errors, job_.notes, nextSite_);
+    OpContext op(node, environment_, emit_, mode_, job_.errors, job_.notes, job_.tensorReader, nextSite_);
     if (failed(custom ? checkInputs(node, custom->minInputs, custom->maxInputs, false, op) : checkDefinition(node, op)))
       return failure();
     mlir::Block *block = emit_.builder.getInsertionBlock();
@@ -158,9 +159,9 @@ private:
 
   // The node against the standard's definition of its operator.
   LogicalResult checkDefinition(const FlatNode &node, OpContext &op) {
-    const OperatorSchema *schema = OperatorSchema::find(op.name(), node.opset);
+    const OperatorSchema *schema = OperatorSchema::find(op.name(), node.opset());
     if (!schema)
-      return op.fail("the standard has no such operator in opset " + llvm::Twine(node.opset));
+      return op.fail("the standard has no such operator in opset " + llvm::Twine(node.opset()));
     if (std::string reason = checkCounts(*node.proto, *schema); !reason.empty())
       return op.fail(reason);
     if (failed(checkInputs(node, 0, op.numInputs(), schema->takesSequence(), op)))
@@ -172,7 +173,7 @@ private:
 
   // The types of the inputs, and of the outputs that are there, against the standard's.
   LogicalResult checkTypes(const FlatNode &node, OpContext &op) {
-    const OperatorSchema *schema = OperatorSchema::find(op.name(), node.opset);
+    const OperatorSchema *schema = OperatorSchema::find(op.name(), node.opset());
     if (!schema || !canonicalDomain(node.proto->domain()).empty())
       return success();
     llvm::SmallVector<TypeSet> types;

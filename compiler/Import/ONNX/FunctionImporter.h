@@ -22,6 +22,7 @@ struct ImportJob {
   WeightMap &weights;
   std::vector<std::string> &notes;
   ErrorList &errors;
+  TensorReader &tensorReader;
 };
 
 // Errors are added to the job's; the function is then incomplete.

@@ -174,7 +174,7 @@ static void noteStandardFunctions(const ModelFile &file, std::vector<std::string
       continue;
     onnx::NodeProto call;
     call.set_op_type(function.name());
-    bool isTaken = isStandardOperator({&call, opset});
+    bool isTaken = isStandardOperator({&call, &file.opsets});
     notes.push_back("function " + quote(function.name()) + " has the name of a standard operator" +
                     (isTaken ? ", which is computed in its place, as onnxruntime does it"
                              : " that is not supported, so that its body is computed; onnxruntime takes the operator") +
@@ -185,8 +185,7 @@ static void noteStandardFunctions(const ModelFile &file, std::vector<std::string
 static llvm::Error importGraph(const ModelFile &file, const ImportOptions &options, TensorReader &reader,
                                ImportedModel &model) {
   Budget &budget = Budget::of(model.module->getContext());
-  auto flat = flattenGraph(
-      file, file.proto.graph(), [](llvm::StringRef) { return false; }, budget);
+  auto flat = flattenGraph(file, file.proto.graph(), {file.opsets, [](llvm::StringRef) { return false; }, 0}, budget);
   if (!flat)
     return flat.takeError();
   // Large constants of inlined nodes lie in it.
@@ -206,7 +205,8 @@ static llvm::Error importGraph(const ModelFile &file, const ImportOptions &optio
     return errors.take();
 
   ConstantPool constants(symbols, model.weights);
-  ImportJob job{file, *graph, signature, tensors, options, symbols, constants, model.weights, model.notes, errors};
+  ImportJob job{file,      *graph,        signature,   tensors, options, symbols,
+                constants, model.weights, model.notes, errors,  reader};
   auto function = importFunction(job, "model", {options.train, options.batchNormGroups, options.train});
   if (options.train && errors.empty() && !budget.isExhausted())
     importFunction(job, "model.eval", {/*training=*/false, 1, /*inTrainedModule=*/true});

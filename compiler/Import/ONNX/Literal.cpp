@@ -28,7 +28,7 @@ static int64_t wrapTo(int64_t value, mlir::Type type) {
   return negative ? int64_t(low | (~uint64_t(0) << width)) : int64_t(low);
 }
 
-// Out-of-range conversions saturate, NaN becomes 0: defined behaviour for whatever the file holds.
+// Out-of-range conversions to 64 bits saturate, NaN becomes 0: defined behaviour for whatever the file holds.
 static int64_t truncate(double value) {
   if (std::isnan(value))
     return 0;
@@ -36,6 +36,17 @@ static int64_t truncate(double value) {
   if (value >= limit)
     return std::numeric_limits<int64_t>::max();
   return value < -limit ? std::numeric_limits<int64_t>::min() : int64_t(value);
+}
+
+// To the type's own range, as the same cast does at run time.
+static int64_t saturate(double value, mlir::Type type) {
+  unsigned width = type.getIntOrFloatBitWidth();
+  if (width == 64)
+    return truncate(value);
+  bool isUnsigned = type.isUnsignedInteger();
+  int64_t low = isUnsigned ? 0 : -(int64_t(1) << (width - 1)),
+          high = (int64_t(1) << (width - (isUnsigned ? 0 : 1))) - 1;
+  return std::clamp(truncate(value), low, high);
 }
 
 static double decodeFloat(mlir::FloatType type, const char *bytes) {
@@ -83,7 +94,7 @@ static void appendBits(uint64_t bits, int64_t width, llvm::function_ref<void(llv
 
 void Literal::push(double value) {
   if (!float_)
-    return push(isBool() ? int64_t(value != 0) : truncate(value));
+    return push(isBool() ? int64_t(value != 0) : saturate(value, element_));
   appendBits(encodeFloat(float_, value), width_, [&](llvm::StringRef bytes) { append(bytes); });
 }
 

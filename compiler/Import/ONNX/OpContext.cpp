@@ -65,17 +65,23 @@ const onnx::AttributeProto *OpContext::attribute(llvm::StringRef name) const {
   return nullptr;
 }
 
-int64_t OpContext::intAttr(llvm::StringRef name, int64_t otherwise) const {
+std::optional<int64_t> OpContext::intAttr(llvm::StringRef name) const {
   const onnx::AttributeProto *found = attribute(name);
-  // Writers of proto3 leave a zero out, and say the type.
-  return found && (found->has_i() || found->type() == onnx::AttributeProto::INT) ? found->i() : otherwise;
+  bool isThere = found && (found->has_i() || found->type() == onnx::AttributeProto::INT);
+  return isThere ? std::optional<int64_t>(found->i()) : std::nullopt;
 }
 
-double OpContext::floatAttr(llvm::StringRef name, double otherwise) const {
+std::optional<double> OpContext::floatAttr(llvm::StringRef name) const {
   const onnx::AttributeProto *found = attribute(name);
-  // A default of the standard is a float, too: 0.01 is the same number whether it is written or left out.
   bool isThere = found && (found->has_f() || found->type() == onnx::AttributeProto::FLOAT);
-  return isThere ? found->f() : static_cast<float>(otherwise);
+  return isThere ? std::optional<double>(found->f()) : std::nullopt;
+}
+
+int64_t OpContext::intAttr(llvm::StringRef name, int64_t otherwise) const { return intAttr(name).value_or(otherwise); }
+
+double OpContext::floatAttr(llvm::StringRef name, double otherwise) const {
+  // A default of the standard is a float, too: 0.01 is the same number whether it is written or left out.
+  return floatAttr(name).value_or(static_cast<float>(otherwise));
 }
 
 std::string OpContext::stringAttr(llvm::StringRef name, llvm::StringRef otherwise) const {
@@ -103,8 +109,10 @@ FailureOr<std::optional<Shape>> OpContext::ints(llvm::StringRef name, size_t i) 
 }
 
 FailureOr<std::optional<double>> OpContext::number(llvm::StringRef name, size_t i) {
-  if (const onnx::AttributeProto *found = attribute(name); found && (found->has_f() || found->has_i()))
-    return std::optional<double>(found->has_f() ? double(found->f()) : double(found->i()));
+  if (auto real = floatAttr(name))
+    return real;
+  if (auto integer = intAttr(name))
+    return std::optional<double>(double(*integer));
   if (!has(i))
     return std::optional<double>();
   // Also what a parameter of one element is at first: a number that must be constant is not trained.

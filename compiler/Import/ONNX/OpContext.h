@@ -9,6 +9,7 @@
 
 #include "compiler/Import/ONNX/Environment.h"
 #include "compiler/Import/ONNX/File/FlatGraph.h"
+#include "compiler/Import/ONNX/File/TensorReader.h"
 
 namespace cleave::onnx_import {
 
@@ -27,15 +28,17 @@ struct Mode {
 class OpContext {
 public:
   OpContext(const FlatNode &node, Environment &environment, Emitter &emit, const Mode &mode, ErrorList &errors,
-            std::vector<std::string> &notes, int64_t &nextSite)
-      : emit(emit), mode(mode), node_(node), environment_(environment), errors_(errors), notes_(notes),
-        nextSite_(nextSite) {}
+            std::vector<std::string> &notes, TensorReader &tensors, int64_t &nextSite)
+      : emit(emit), mode(mode), tensors(tensors), node_(node), environment_(environment), errors_(errors),
+        notes_(notes), nextSite_(nextSite) {}
 
   Emitter &emit;
   const Mode &mode;
+  TensorReader &tensors; // reads those of attributes; some lie in the model's external files
 
   llvm::StringRef name() const { return node_.proto->op_type(); }
-  int64_t opset() const { return node_.opset; }
+  int64_t opset() const { return node_.opset(); }
+  const Opsets &opsets() const { return *node_.opsets; } // for the graphs of the node
   std::string describe() const { return node_.describe(); }
   const onnx::NodeProto &node() const { return *node_.proto; }
 
@@ -56,10 +59,13 @@ public:
   llvm::StringRef state(size_t i);
   Environment &environment() { return environment_; }
 
-  // Attributes; the default when the node has none of that name and type.
+  // Attributes; the default when the node has none of that name and type. A zero counts as written where the type
+  // says so: writers of proto3 leave the field out.
   const onnx::AttributeProto *attribute(llvm::StringRef name) const;
   int64_t intAttr(llvm::StringRef name, int64_t otherwise) const;
   double floatAttr(llvm::StringRef name, double otherwise) const;
+  std::optional<int64_t> intAttr(llvm::StringRef name) const;
+  std::optional<double> floatAttr(llvm::StringRef name) const;
   std::string stringAttr(llvm::StringRef name, llvm::StringRef otherwise) const;
   std::optional<Shape> intsAttr(llvm::StringRef name) const;
   // Integers that are an attribute in old opsets and input `i` in new ones. Fails when the input is not known at

@@ -42,19 +42,24 @@ LossReduction ofGrowth(double growth) {
   return LossReduction::Unknown;
 }
 
-LossReduction reductionOf(const LossTerm &once, const LossTerm &twice) {
+// Summands that are made of several samples together may themselves grow or shrink with the batch (weights that are
+// divided by their sum): that the factor stays the same says nothing then.
+LossReduction ofGrowth(const LossTerm &term, double growth) {
+  LossReduction reduction = ofGrowth(growth);
+  return term.addsUp || reduction == LossReduction::Mean ? reduction : LossReduction::Whole;
+}
+
+TermReduction reductionOf(const LossTerm &once, const LossTerm &twice) {
+  bool isCounted = once.count && twice.count;
+  auto divisor = isCounted ? growthOfCount(once.countTerms, twice.countTerms) : std::optional(1.0);
+  std::optional<LossReduction> count;
+  if (isCounted)
+    count = divisor ? ofGrowth(*divisor) : LossReduction::Unknown;
   if (once.factor == 0 && twice.factor == 0)
-    return LossReduction::Mean; // of no weight, whatever it is
+    return {LossReduction::Mean, count}; // of no weight, whatever it is
   if (once.ofSamples && !isNear(twice.elements, 2 * once.elements))
-    return LossReduction::Whole;
-  double growth = growthOf(once, twice);
-  if (once.count && twice.count) {
-    auto divisor = growthOfCount(once.countTerms, twice.countTerms);
-    if (!divisor)
-      return LossReduction::Unknown;
-    growth /= *divisor;
-  }
-  return ofGrowth(growth);
+    return {LossReduction::Whole, count};
+  return {divisor ? ofGrowth(once, growthOf(once, twice) / *divisor) : LossReduction::Unknown, count};
 }
 
 // Of a sum over samples: by how much it grows with twice the batch.
@@ -69,25 +74,38 @@ double guessGrowth(const LossTerm &term, int64_t batch) {
   return counts(term.factor) || llvm::any_of(term.constants, counts) ? 1 : 2;
 }
 
-LossReduction guessReduction(const LossTerm &term, int64_t batch) {
+TermReduction guessReduction(const LossTerm &term, int64_t batch) {
+  double divisor = term.countTerms.empty() ? 1 : guessGrowth(term.countTerms.front(), batch);
+  std::optional<LossReduction> count;
+  if (!term.countTerms.empty())
+    count = ofGrowth(divisor);
   if (term.factor == 0)
-    return LossReduction::Mean;
+    return {LossReduction::Mean, count};
   if (term.ofSamples && std::fmod(term.elements, static_cast<double>(batch)) != 0)
-    return LossReduction::Whole; // the batch is not what is summed here
-  double growth = guessGrowth(term, batch);
-  for (const LossTerm &counted : llvm::ArrayRef(term.countTerms).take_front())
-    growth /= guessGrowth(counted, batch);
-  return ofGrowth(growth);
+    return {LossReduction::Whole, count}; // the batch is not what is summed here
+  return {ofGrowth(term, guessGrowth(term, batch) / divisor), count};
+}
+
+llvm::StringRef nameOf(LossReduction reduction) { return kNames[static_cast<int>(reduction)]; }
+
+std::optional<LossReduction> parseName(llvm::StringRef name) {
+  auto found = llvm::find(kNames, name);
+  return found == std::end(kNames) ? std::nullopt
+                                   : std::optional(static_cast<LossReduction>(found - std::begin(kNames)));
 }
 
 } // namespace
 
-llvm::StringRef lossReductionName(LossReduction reduction) { return kNames[static_cast<int>(reduction)]; }
+std::string printReduction(TermReduction reduction) {
+  return (nameOf(reduction.term) + (reduction.count ? "/" + nameOf(*reduction.count) : "")).str();
+}
 
-std::optional<LossReduction> parseLossReduction(llvm::StringRef name) {
-  auto found = llvm::find(kNames, name);
-  return found == std::end(kNames) ? std::nullopt
-                                   : std::optional(static_cast<LossReduction>(found - std::begin(kNames)));
+std::optional<TermReduction> parseReduction(llvm::StringRef text) {
+  auto [term, count] = text.split('/');
+  std::optional<LossReduction> ofTerm = parseName(term), ofCount = parseName(count);
+  if (!ofTerm || (!ofCount && term.size() != text.size()))
+    return std::nullopt;
+  return TermReduction{*ofTerm, ofCount};
 }
 
 double weightOf(LossReduction reduction, int64_t microBatches) {
@@ -95,16 +113,16 @@ double weightOf(LossReduction reduction, int64_t microBatches) {
   return reduction == LossReduction::Sum ? count : reduction == LossReduction::Share ? 1 / count : 1;
 }
 
-std::optional<llvm::SmallVector<LossReduction>> compareReductions(const LossTerms &once, const LossTerms &twice) {
+std::optional<llvm::SmallVector<TermReduction>> compareReductions(const LossTerms &once, const LossTerms &twice) {
   if (once.get().size() != twice.get().size())
     return std::nullopt;
-  llvm::SmallVector<LossReduction> reductions;
+  llvm::SmallVector<TermReduction> reductions;
   for (auto [small, large] : llvm::zip_equal(once.get(), twice.get()))
     reductions.push_back(reductionOf(small, large));
   return reductions;
 }
 
-llvm::SmallVector<LossReduction> guessReductions(const LossTerms &terms, int64_t batch) {
+llvm::SmallVector<TermReduction> guessReductions(const LossTerms &terms, int64_t batch) {
   return llvm::map_to_vector(terms.get(), [&](const LossTerm &term) { return guessReduction(term, batch); });
 }
 
@@ -115,9 +133,8 @@ int64_t batchOf(func::FuncOp function) {
   return 1;
 }
 
-double excessOfCount(llvm::ArrayRef<LossTerm> countTerms, int64_t batch, int64_t microBatches) {
-  bool isMean = !countTerms.empty() && guessGrowth(countTerms.front(), batch) == 1;
-  return isMean ? static_cast<double>(microBatches) : 1;
+double excessOfCount(LossReduction count, int64_t microBatches) {
+  return count == LossReduction::Mean ? static_cast<double>(microBatches) : 1;
 }
 
 } // namespace cleave

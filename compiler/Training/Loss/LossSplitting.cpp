@@ -78,22 +78,32 @@ Value getSummed(Value value) {
   return nullptr;
 }
 
-// The scalar `value` as a vector: its reduction over each rank's part of the first dimension.
-Value splitOverRanks(OpBuilder &builder, Value value, int64_t ranks, std::string &reason) {
+// The scalar `value` as a vector: its reduction over each rank's samples, wherever they lie in the summed tensor.
+Value splitOverRanks(OpBuilder &builder, Value value, int64_t ranks, const SampleDependence &samples,
+                     std::string &reason) {
   Arithmetic a(builder, value.getLoc());
   Value summed = getSummed(value);
   if (!summed) {
     reason = "a rank's part can only be taken of a sum over elements";
     return nullptr;
   }
-  RankedTensorType type = tensorType(summed);
-  if (type.getRank() == 0 || type.getDimSize(0) % ranks != 0) {
-    reason = "dimension 0 of the summed tensor does not divide by " + std::to_string(ranks) + " data ranks";
+  std::optional<SamplePosition> at = samples.position(summed);
+  if (!at) {
+    reason = "in which dimension of the summed tensor the samples lie is not known";
     return nullptr;
   }
-  SmallVector<int64_t> shape = {ranks, type.getDimSize(0) / ranks};
-  llvm::append_range(shape, type.getShape().drop_front());
-  auto dims = llvm::to_vector(llvm::seq<int64_t>(1, shape.size()));
+  if (at->count % ranks != 0) {
+    reason = std::to_string(at->count) + " samples do not divide by " + std::to_string(ranks) + " data ranks";
+    return nullptr;
+  }
+  // The dimension counts (outer, ranks, samples of a rank, inner).
+  ArrayRef<int64_t> sizes = tensorType(summed).getShape();
+  SmallVector<int64_t> shape(sizes.take_front(at->dim));
+  int64_t rankDim = at->dim + 1;
+  llvm::append_values(shape, sizes[at->dim] / (at->count * at->inner), ranks, at->count / ranks, at->inner);
+  llvm::append_range(shape, sizes.drop_front(at->dim + 1));
+  auto dims = llvm::to_vector(llvm::seq<int64_t>(0, shape.size()));
+  llvm::erase(dims, rankDim);
   return ReduceOp::create(builder, value.getLoc(), ReduceKind::Sum, a.reshape(summed, shape), dims);
 }
 
@@ -168,7 +178,7 @@ SmallVector<CountGuard> takeCountGuards(ModuleOp module) {
 // The count of a split: guarded here, or by who adds up the counts.
 static void setCount(Arithmetic &a, LossSplit &split, Value counted, const LossCount &count, const LossLayout &layout) {
   split.count = layout.guardsEach ? guardCount(a, counted, count.guards) : counted;
-  split.countTerms = count.terms;
+  split.countReduction = layout.count;
   if (!layout.guardsEach)
     split.guards.assign(count.guards.begin(), count.guards.end());
 }
@@ -178,7 +188,7 @@ std::optional<LossParts> recognizeLoss(Value loss, const SampleDependence &sampl
 }
 
 std::optional<LossSplit> splitLoss(OpBuilder &builder, const LossParts &parts, LossReduction reduction,
-                                   const LossLayout &layout, std::string &reason) {
+                                   const SampleDependence &samples, const LossLayout &layout, std::string &reason) {
   Arithmetic a(builder, parts.sum.getLoc());
   Type type = accumulationType(tensorType(parts.sum).getElementType());
   int64_t ranks = layout.ranks;
@@ -189,7 +199,7 @@ std::optional<LossSplit> splitLoss(OpBuilder &builder, const LossParts &parts, L
     constant.first *= weightOf(reduction, layout.microBatches);
   auto [factor, count] = constant;
   auto take = [&](Value value) -> Value {
-    value = ranks > 1 ? splitOverRanks(builder, value, ranks, reason) : a.reshape(value, {});
+    value = ranks > 1 ? splitOverRanks(builder, value, ranks, samples, reason) : a.reshape(value, {});
     return value ? a.cast(value, type) : value;
   };
   LossSplit split;
@@ -210,8 +220,10 @@ std::optional<LossSplit> splitLoss(OpBuilder &builder, const LossParts &parts, L
 
 // What terms that are not counted are multiplied by in a batch, so that the sum over batches is the guarded count of
 // all: what a guard adds is dealt out to the batches. A guard that acts on small counts alone cannot be known in one
-// batch.
+// of several batches.
 static Value weightOfUncounted(Arithmetic &a, const LossSplit &split, const LossLayout &layout) {
+  if (layout.microBatches == 1)
+    return guardCount(a, split.count, split.guards);
   double added = 0;
   for (const CountGuard &guard : split.guards)
     if (guard.kind == NumberBound::Plus)

@@ -55,21 +55,21 @@ std::optional<LossParts> recognizeLoss(mlir::Value loss, const SampleDependence 
 struct LossSplit {
   mlir::Value sum, count;                  // of one float type; with `ranks` > 1 vectors of that length
   llvm::SmallVector<CountGuard, 1> guards; // of the count of all batches together, as the model has them
-  std::vector<LossTerm> countTerms;        // of the guarded count
-  bool addsUp = true;                      // sums and counts of batches are those of all their samples
+  LossReduction countReduction = LossReduction::Sum;
+  bool addsUp = true; // sums and counts of batches are those of all their samples
 };
 
 struct LossLayout {
   llvm::SmallVector<LossReduction> reductions; // of the loss's terms
+  LossReduction count = LossReduction::Sum;    // of what they are divided by
   int64_t ranks = 1, microBatches = 1, batch = 1;
   bool guardsEach = false; // each batch has its own mean, so that guards act on each count
 };
 
 // Builds (sum, count) of a loss whose terms have one reduction, `reduction`. `ranks` > 1 gives each rank's own: the
-// reduced tensors' first dimension is cut into that many parts. Nothing, with `reason` set, where a tensor cannot be
-// cut.
+// reduced tensors' samples are cut into that many parts. Nothing, with `reason` set, where a tensor cannot be cut.
 std::optional<LossSplit> splitLoss(mlir::OpBuilder &builder, const LossParts &parts, LossReduction reduction,
-                                   const LossLayout &layout, std::string &reason);
+                                   const SampleDependence &samples, const LossLayout &layout, std::string &reason);
 
 // Builds (sum, count) term by term, for one rank. `reason` is set where (loss * batch, batch) is all that can be said:
 // then the loss depends on how samples are dealt out to micro-batches.

@@ -33,8 +33,19 @@ SampleDependence::SampleDependence(func::FuncOp function, bool normalizationMixe
       known[argument] = Dependence::Each;
   for (Operation &op : block.without_terminator())
     for (Value result : op.getResults())
-      if (Dependence dependence = visit(&op, result); dependence != Dependence::None)
+      if (Dependence dependence = visit(&op, result); dependence != Dependence::None) {
         known[result] = dependence;
+        if (llvm::any_of(op.getOperands(), [&](Value operand) { return mixed.contains(operand); }) ||
+            (dependence == Dependence::Mixed && combines(&op, result)))
+          mixed.insert(result);
+      }
+}
+
+std::optional<SamplePosition> SampleDependence::position(Value value) const {
+  auto type = cast<RankedTensorType>(value.getType());
+  if (hasDims || type.getRank() == 0)
+    return dims.get(value);
+  return SamplePosition{0, 1, type.getDimSize(0)};
 }
 
 Dependence SampleDependence::get(Value value) const {
@@ -57,6 +68,28 @@ Dependence SampleDependence::visit(Operation *op, Value result) const {
   if (statesItsGroup(op, cast<OpResult>(result).getResultNumber()) && !normalizationMixes)
     return Dependence::Each;
   return visitLoops(op, result);
+}
+
+// A loop over samples is reduced, or is not the one that the result's samples are; or some samples are picked.
+bool SampleDependence::combines(Operation *op, Value result) const {
+  if (auto slice = dyn_cast<SliceOp>(op)) {
+    std::optional<SamplePosition> at = dims.get(slice.getOperand());
+    int64_t size = at ? cast<RankedTensorType>(slice.getOperand().getType()).getDimSize(at->dim) : 0;
+    return at && at->count == size && slice.getSizes()[static_cast<size_t>(at->dim)] != size;
+  }
+  auto loops = dyn_cast<shard::ShardingInterface>(op);
+  SmallVector<AffineMap> maps = loops ? loops.getIndexingMaps() : SmallVector<AffineMap>();
+  if (maps.size() != op->getNumOperands() + op->getNumResults())
+    return false;
+  auto types = loops.getLoopIteratorTypes();
+  AffineExpr own = loopOf(dims.get(result), maps[op->getNumOperands() + cast<OpResult>(result).getResultNumber()]);
+  for (auto [operand, map] : llvm::zip(op->getOperands(), maps)) {
+    AffineExpr loop = get(operand) == Dependence::Each ? loopOf(dims.get(operand), map) : AffineExpr();
+    if (loop &&
+        ((own && loop != own) || types[cast<AffineDimExpr>(loop).getPosition()] != utils::IteratorType::parallel))
+      return true;
+  }
+  return false;
 }
 
 // The groups of a batch normalization cut the sample dimension in two.

@@ -14,6 +14,8 @@
 
 #include "compiler/Training/Chunks/SampleDims.h"
 
+#include "llvm/ADT/DenseSet.h"
+
 namespace cleave {
 
 enum class Dependence { None, Each, Mixed };
@@ -23,15 +25,23 @@ public:
   explicit SampleDependence(mlir::func::FuncOp function, bool normalizationMixes = false);
 
   Dependence get(mlir::Value value) const;
+  // Whether each sample of the value is made of other samples for sure, too. `get` says Mixed also where that is not
+  // known.
+  bool mixes(mlir::Value value) const { return mixed.contains(value); }
+  // Where the samples lie; the first dimension in a function of which no input has a batch dimension. Nothing where
+  // that is not known.
+  std::optional<SamplePosition> position(mlir::Value value) const;
 
 private:
   Dependence visit(mlir::Operation *op, mlir::Value result) const;
   Dependence visitLoops(mlir::Operation *op, mlir::Value result) const;
   bool keepsSamples(ReshapeOp reshape) const;
+  bool combines(mlir::Operation *op, mlir::Value result) const;
 
   SampleDims dims;
   bool hasDims = false, normalizationMixes = false;
   llvm::DenseMap<mlir::Value, Dependence> known; // but None
+  llvm::DenseSet<mlir::Value> mixed;
 };
 
 } // namespace cleave

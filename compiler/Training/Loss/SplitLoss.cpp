@@ -31,14 +31,26 @@ FailureOr<unsigned> findLoss(func::FuncOp function) {
 }
 
 // What the driver knows of the loss's terms, or else what their constants say.
-SmallVector<LossReduction> reductionsOf(func::FuncOp function, unsigned index, const LossTerms &terms) {
-  SmallVector<LossReduction> reductions;
+SmallVector<TermReduction> reductionsOf(func::FuncOp function, unsigned index, const LossTerms &terms) {
+  SmallVector<TermReduction> reductions, guessed = guessReductions(terms, batchOf(function));
   if (auto known = function.getResultAttrOfType<ArrayAttr>(index, kLossReductionsAttr))
     for (Attribute name : known)
       if (auto text = dyn_cast<StringAttr>(name))
-        if (auto reduction = parseLossReduction(text.getValue()))
+        if (auto reduction = parseReduction(text.getValue()))
           reductions.push_back(*reduction);
-  return reductions.size() == terms.get().size() ? reductions : guessReductions(terms, batchOf(function));
+  if (reductions.size() != guessed.size())
+    return guessed;
+  for (auto [reduction, guess] : llvm::zip_equal(reductions, guessed))
+    reduction.count = reduction.count ? reduction.count : guess.count;
+  return reductions;
+}
+
+// The count of the loss: its terms have one, or it is taken apart no further (splitTerms).
+LossReduction countReductionOf(ArrayRef<TermReduction> reductions, const LossTerms &terms) {
+  for (auto [reduction, term] : llvm::zip_equal(reductions, terms.get()))
+    if (reduction.count && term.factor != 0)
+      return *reduction.count;
+  return LossReduction::Sum;
 }
 
 // Gives the function the results `values`, the last two of them sum and count.
@@ -60,13 +72,13 @@ void setResults(func::FuncOp function, func::ReturnOp terminator, ArrayRef<unsig
 
 // What the division by the count of a whole evaluation needs, for the host, which adds up the batches' sums
 // (`cleave.evaluation`, properties of the plan; runtime/train/loop/EvaluationRule.h reads them).
-void setEvaluation(ModuleOp module, const LossSplit &loss, int64_t batch) {
+void setEvaluation(ModuleOp module, const LossSplit &loss) {
   Builder b(module.getContext());
   SmallVector<NamedAttribute> entries;
   if (!loss.guards.empty()) {
     std::string text = llvm::join(llvm::map_range(loss.guards, printGuard), ",");
     entries.push_back(b.getNamedAttr("divisor", b.getStringAttr(text)));
-    if (excessOfCount(loss.countTerms, batch, /*microBatches=*/2) != 1)
+    if (excessOfCount(loss.countReduction, /*microBatches=*/2) != 1)
       entries.push_back(b.getNamedAttr("count", b.getStringAttr("mean")));
   }
   if (!loss.addsUp)
@@ -93,15 +105,13 @@ private:
     if (failed(loss))
       return signalPassFailure();
     func::FuncOp evaluation = lookupFunction(getOperation(), "model.eval");
-    setCountGuards(getOperation(),
-                   guardsOver(loss->guards, excessOfCount(loss->countTerms, batchOf(model), microBatches)));
+    setCountGuards(getOperation(), guardsOver(loss->guards, excessOfCount(loss->countReduction, microBatches)));
     if (!evaluation)
       return;
-    int64_t batch = batchOf(evaluation);
     loss = split(evaluation, LossAverage::Global, /*keepOthers=*/true);
     if (failed(loss))
       return signalPassFailure();
-    setEvaluation(getOperation(), *loss, batch);
+    setEvaluation(getOperation(), *loss);
   }
 
   FailureOr<LossSplit> split(func::FuncOp function, LossAverage average, bool keepOthers) {
@@ -116,8 +126,14 @@ private:
     bool isEvaluation = function.getSymName() == "model.eval";
     SampleDependence samples(function, /*normalizationMixes=*/isEvaluation);
     LossTerms terms(loss, samples);
-    LossLayout layout{reductionsOf(function, *index, terms), ofRanks ? dataRanks : 1, microBatches, batchOf(function),
-                      /*guardsEach=*/ofRanks};
+    SmallVector<TermReduction> reductions = reductionsOf(function, *index, terms);
+    LossLayout layout;
+    layout.reductions = llvm::map_to_vector(reductions, [](TermReduction reduction) { return reduction.term; });
+    layout.count = countReductionOf(reductions, terms);
+    layout.ranks = ofRanks ? dataRanks : 1;
+    layout.microBatches = microBatches;
+    layout.batch = batchOf(function);
+    layout.guardsEach = ofRanks;
     isKnown = function.getResultAttr(*index, kLossReductionsAttr) != nullptr;
     FailureOr<LossSplit> split = splitValue(builder, loss, terms, samples, layout);
     if (failed(split))
@@ -136,26 +152,29 @@ private:
       return emitError(loss.getLoc(), "a term of the loss is neither a sum over samples nor a mean: with twice the "
                                       "batch it is not the same, twice or half of it, so that the loss of ")
              << microBatches << " micro-batches is unknown; use --micro-batches 1";
-    std::string reason = "it is not a sum divided by a count";
     LossReduction reduction = layout.reductions.front();
     bool isOne = llvm::all_equal(layout.reductions) && (microBatches == 1 || reduction != LossReduction::Whole);
     auto isInexact = [](const LossTerm &term) { return !term.addsUp; };
     StringRef inexact =
         llvm::any_of(terms.get(), isInexact) ? "it is a sum of what is made of several samples together" : "";
+    std::string reason = inexact.empty() ? "it is not a sum divided by a count" : inexact.str();
+    bool isOfRanks = layout.ranks > 1; // a rank's part is one of sums over samples alone
+    // A count by which elements are divided before they are summed is one that the terms have and the parts do not.
+    bool isCounted = llvm::any_of(terms.get(), [](const LossTerm &term) { return term.count && term.factor != 0; });
     if (std::optional<LossParts> parts = recognizeLoss(loss, samples);
-        parts && isOne && (reduction != LossReduction::Share || parts->count.sum))
-      if (std::optional<LossSplit> split = splitLoss(builder, *parts, reduction, layout, reason)) {
+        parts && isOne && !(isOfRanks && !inexact.empty()) && (parts->count.sum || (reduction != LossReduction::Share && !isCounted)))
+      if (std::optional<LossSplit> split = splitLoss(builder, *parts, reduction, samples, layout, reason)) {
         split->addsUp = inexact.empty() && reduction != LossReduction::Whole;
         noteDependence(loss, layout, inexact);
         return *split;
       }
-    if (layout.ranks > 1)
+    if (isOfRanks)
       return emitError(loss.getLoc(), "the loss cannot be averaged per rank: ")
              << reason << "; use loss-average=global";
     reason.clear();
     LossSplit split = splitTerms(builder, loss, terms, samples, layout, reason);
     split.addsUp &= inexact.empty();
-    noteDependence(loss, layout, reason.empty() ? inexact : reason);
+    noteDependence(loss, layout, inexact.empty() ? StringRef(reason) : inexact);
     return split;
   }
 

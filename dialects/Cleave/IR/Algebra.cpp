@@ -255,9 +255,21 @@ bool cleave::statesItsGroup(Operation *op, unsigned number) {
   return algebra && algebra.statesItsGroup(number);
 }
 
+// Whether every number stays the number that it is, rounding aside: float to integer cuts, and a truth value is none.
+static bool keepsNumbers(mlir::Type from, mlir::Type to) {
+  return llvm::isa<mlir::FloatType>(to) || (!llvm::isa<mlir::FloatType>(from) && (from == to || !to.isInteger(1)));
+}
+
+// The carried operand, where its elements are the same numbers.
+static Value sameNumbers(Operation *op) {
+  Value carried = carriedOperand(op);
+  bool isSame = carried && keepsNumbers(typeOf(carried).getElementType(), typeOf(op->getResult(0)).getElementType());
+  return isSame ? carried : Value();
+}
+
 Value cleave::throughViews(Value value) {
   while (Operation *op = value.getDefiningOp()) {
-    Value carried = carriedOperand(op);
+    Value carried = sameNumbers(op);
     if (!carried || countOf(carried) != countOf(value))
       break;
     value = carried;
@@ -268,7 +280,7 @@ Value cleave::throughViews(Value value) {
 Value cleave::getSpreadNumber(Value value) {
   while (countOf(value) != 1) {
     Operation *op = value.getDefiningOp();
-    Value carried = op ? carriedOperand(op) : Value();
+    Value carried = op ? sameNumbers(op) : Value();
     if (!carried)
       return nullptr;
     value = carried;
@@ -277,9 +289,7 @@ Value cleave::getSpreadNumber(Value value) {
 }
 
 // A cast that cuts: the constant before it is another number.
-static bool changesNumbers(mlir::Type from, mlir::Type to) {
-  return from != to && !llvm::isa<mlir::FloatType>(to);
-}
+static bool changesNumbers(mlir::Type from, mlir::Type to) { return from != to && !llvm::isa<mlir::FloatType>(to); }
 
 std::optional<double> cleave::getConstantNumber(Value value) {
   while (Operation *op = value.getDefiningOp()) {

@@ -68,9 +68,9 @@ llvm::SmallVector<NumberBound, 2> numberBounds(mlir::Operation *op);
 bool drawsNumbers(mlir::Operation *op);
 bool statesItsGroup(mlir::Operation *op, unsigned number);
 
-// The value whose elements this one has in their number and order: through reshapes and casts.
+// The value whose elements this one has in their number and order: through reshapes, and casts that keep numbers.
 mlir::Value throughViews(mlir::Value value);
-// The one element that all elements of the value are, or null.
+// The one element that all elements of the value are, as the same number; or null.
 mlir::Value getSpreadNumber(mlir::Value value);
 // The constant that all elements of the value are; nothing where they are none.
 std::optional<double> getConstantNumber(mlir::Value value);

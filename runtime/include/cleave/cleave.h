@@ -12,16 +12,16 @@
  * what, where, and what to do. No exception leaves the library, and it never exits.
  *
  * A session is used by one thread at a time, whichever it is. A call that runs or changes it beside another thread's is
- * refused with CLEAVE_INVALID_ARGUMENT; a program with several threads holds a lock around its calls, or gives each thread
- * a session. cleave_session_destroy() waits for another thread's call to return. No call may begin after it.
+ * refused with CLEAVE_INVALID_ARGUMENT; a program with several threads holds a lock around its calls, or gives each
+ * thread a session. cleave_session_destroy() waits for another thread's call to return. No call may begin after it.
  *
  * A session is used in the process that created it: a process that is forked off later has none of its threads, and its
  * calls are refused. Such a process may create sessions of its own with one thread per rank.
  *
  * Inputs and outputs are those of the *global* batch: the compiled batch x micro-batches x data ranks, rank by rank.
- * All ranks of the mesh are threads of the process, unless mpirun or srun (for GPUs also torchrun) started it. Then all processes make
- * the same calls in the same order: each gives the whole global batch and gets the whole outputs. A process has one session
- * at a time then; after it is destroyed, another one can be created. */
+ * All ranks of the mesh are threads of the process, unless mpirun or srun (for GPUs also torchrun) started it. Then all
+ * processes make the same calls in the same order: each gives the whole global batch and gets the whole outputs. A
+ * process has one session at a time then; after it is destroyed, another one can be created. */
 #ifndef CLEAVE_CLEAVE_H
 #define CLEAVE_CLEAVE_H
 
@@ -93,7 +93,8 @@ CLEAVE_MUST_USE cleave_code cleave_session_create(const cleave_model *model, con
                                                   cleave_session **session);
 /* Waits for another thread's call that runs or changes the session, and for the other processes to destroy theirs. Not
  * for cleave_describe_*: no thread may be in one. Not to be called by a signal handler. After a failed call, or where
- * another process waits for this one in a call that it does not make any more, the others are told: their calls fail. */
+ * another process waits for this one in a call that it does not make any more, the others are told: their calls fail.
+ */
 void cleave_session_destroy(cleave_session *session);
 
 /* `program` is "infer", "train_step" or "evaluate". Past the last index: CLEAVE_NOT_FOUND. */
@@ -102,8 +103,9 @@ CLEAVE_MUST_USE cleave_code cleave_describe_input(cleave_session *session, const
 CLEAVE_MUST_USE cleave_code cleave_describe_output(cleave_session *session, const char *program, size_t index,
                                                    cleave_tensor_info *info);
 
-/* Copies in and out; `bytes` must be the tensor's size. Inputs stay until they are set again, and what they were where
- * a call is refused: with CLEAVE_INVALID_ARGUMENT for class labels and indices that the model does not know. */
+/* Copies in and out; `bytes` must be the tensor's size. Inputs of each program stay until they are set again, and what
+ * they were where a call is refused: with CLEAVE_INVALID_ARGUMENT for class labels and indices that the model does not
+ * know. */
 CLEAVE_MUST_USE cleave_code cleave_set_input(cleave_session *session, const char *program, const char *name,
                                              const void *data, size_t bytes);
 CLEAVE_MUST_USE cleave_code cleave_get_output(cleave_session *session, const char *program, const char *name,
@@ -113,8 +115,8 @@ CLEAVE_MUST_USE cleave_code cleave_get_output(cleave_session *session, const cha
  * its error again. Wrong arguments are found before, and do no harm. */
 CLEAVE_MUST_USE cleave_code cleave_infer(cleave_session *session);
 /* One optimizer step on the inputs of "train_step". `loss` (may be NULL) gets the loss before the update.
- * The rate is 0 or more. CLEAVE_DATA_LOSS where the loss or a gradient is infinite or not a number (without a loss scale,
- * which skips such steps): the parameters are lost then. */
+ * The rate is 0 or more. CLEAVE_DATA_LOSS where the loss or a gradient is infinite or not a number (without a loss
+ * scale, which skips such steps): the parameters are lost then. */
 CLEAVE_MUST_USE cleave_code cleave_train_step(cleave_session *session, double learning_rate, double *loss);
 /* The largest norm of all gradients together, used from the next step on: larger ones are scaled down to it. 0: off,
  * which is the default. */

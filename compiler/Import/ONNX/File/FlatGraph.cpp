@@ -1,8 +1,11 @@
 #include "compiler/Import/ONNX/File/FlatGraph.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace cleave::onnx_import;
+
+int64_t FlatNode::opset() const { return opsets->lookup(canonicalDomain(proto->domain())); }
 
 std::string FlatNode::shortName() const {
   if (!proto->name().empty() || proto->output_size() == 0)
@@ -45,15 +48,30 @@ static llvm::Error collectDefined(const onnx::GraphProto &graph, llvm::StringSet
   return llvm::Error::success();
 }
 
-// Names that a node's branches may take from around them; their own names are among these.
+static llvm::StringSet<> ownNames(const onnx::GraphProto &graph) {
+  llvm::StringSet<> names;
+  for (const auto &input : graph.input())
+    names.insert(input.name());
+  for (const auto &tensor : graph.initializer())
+    names.insert(tensor.name());
+  for (const onnx::NodeProto &node : graph.node())
+    for (const std::string &output : node.output())
+      names.insert(output);
+  return names;
+}
+
+// Names that a node's branches take from around them.
 static void addCaptured(const onnx::NodeProto &node, std::vector<std::string> &names) {
   for (const onnx::AttributeProto &attribute : node.attribute()) {
+    std::vector<std::string> read;
     for (const onnx::NodeProto &inner : attribute.g().node()) {
-      names.insert(names.end(), inner.input().begin(), inner.input().end());
-      addCaptured(inner, names);
+      read.insert(read.end(), inner.input().begin(), inner.input().end());
+      addCaptured(inner, read);
     }
     for (const auto &output : attribute.g().output())
-      names.push_back(output.name());
+      read.push_back(output.name());
+    llvm::StringSet<> own = ownNames(attribute.g());
+    llvm::copy_if(read, std::back_inserter(names), [&](const std::string &name) { return !own.contains(name); });
   }
 }
 
@@ -117,15 +135,15 @@ static llvm::Error sortNodes(std::vector<FlatNode> &nodes, const llvm::StringSet
 }
 
 llvm::Expected<FlatGraph> cleave::onnx_import::flattenGraph(const ModelFile &file, const onnx::GraphProto &from,
-                                                            llvm::function_ref<bool(llvm::StringRef)> isOuter,
-                                                            Budget &budget) {
+                                                            const GraphSurroundings &around, Budget &budget) {
   FlatGraph graph;
+  graph.numCalls = around.numCalls;
   llvm::StringSet<> defined;
   if (llvm::Error error = collectDefined(from, defined))
     return error;
-  if (llvm::Error error = inlineFunctions(file, from, graph, budget))
+  if (llvm::Error error = inlineFunctions(file, from, around.opsets, graph, budget))
     return error;
-  if (llvm::Error error = sortNodes(graph.nodes, defined, isOuter))
+  if (llvm::Error error = sortNodes(graph.nodes, defined, around.isOuter))
     return error;
   return graph;
 }

@@ -11,8 +11,6 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 
-#include <map>
-
 using namespace cleave;
 using namespace cleave::onnx_import;
 
@@ -33,29 +31,32 @@ class Inliner {
 public:
   Inliner(const ModelFile &file, FlatGraph &graph, Budget &budget) : file_(file), graph_(graph), budget_(budget) {}
 
-  llvm::Error run(const onnx::GraphProto &from) {
+  llvm::Error run(const onnx::GraphProto &from, const Opsets &opsets) {
     for (const onnx::FunctionProto &function : file_.proto.functions())
       if (!functions_.try_emplace(functionKey(function), &function).second)
         return makeError("function " + quote(function.name()) + " is defined twice");
     for (const onnx::NodeProto &node : from.node())
-      if (llvm::Error error = add(node, file_.opsets))
+      if (llvm::Error error = add(node, opsets))
         return error;
     return llvm::Error::success();
   }
 
 private:
-  using Opsets = llvm::StringMap<int64_t>;
+  // A call of a function, and what the function has for attributes that the call leaves out.
+  struct Call {
+    const onnx::NodeProto &node;
+    const std::vector<onnx::AttributeProto> &defaults;
+  };
   using Actual = llvm::DenseMap<llvm::StringRef, llvm::StringRef>;
 
   llvm::Error draw(Kind kind, uint64_t amount, const onnx::NodeProto &node) {
-    if (budget_.draw(kind, amount, FlatNode{&node, 0}.describe()))
+    if (budget_.draw(kind, amount, FlatNode{&node, nullptr}.describe()))
       return llvm::Error::success();
     return makeError(*budget_.refusal());
   }
 
   llvm::Error add(const onnx::NodeProto &node, const Opsets &opsets) {
-    auto opset = opsets.find(canonicalDomain(node.domain()));
-    FlatNode flat{&node, opset == opsets.end() ? 0 : opset->second};
+    FlatNode flat{&node, &opsets};
     auto it = functions_.find(functionKey(node));
     // The standard leaves open which of the two a call means; onnxruntime takes the operator.
     if (it != functions_.end() && !isStandardOperator(flat))
@@ -67,10 +68,17 @@ private:
   }
 
   const Opsets &opsetsOf(const onnx::FunctionProto &function) {
-    auto [it, isNew] = opsets_.try_emplace(&function);
+    auto [it, isNew] = graph_.functionOpsets.try_emplace(&function);
     if (isNew)
       for (const auto &import : function.opset_import())
         it->second[canonicalDomain(import.domain())] = import.version();
+    return it->second;
+  }
+
+  const std::vector<onnx::AttributeProto> &defaultsOf(const onnx::FunctionProto &function) {
+    auto [it, isNew] = defaults_.try_emplace(&function);
+    if (isNew)
+      it->second = defaultAttributes(function);
     return it->second;
   }
 
@@ -93,12 +101,13 @@ private:
     const Opsets &opsets = opsetsOf(function);
     // The number makes it unique, the rest is for the reader.
     llvm::StringRef name = call.name().empty() ? call.op_type() : call.name();
-    std::string prefix = "call" + std::to_string(numCalls_++) + "." + name.take_back(64).str() + "/";
+    std::string prefix = "call" + std::to_string(graph_.numCalls++) + "." + name.take_back(64).str() + "/";
     Actual actual = bindNames(call, function);
+    Call bound{call, defaultsOf(function)};
     for (const onnx::NodeProto &inner : function.node()) {
-      if (llvm::Error error = draw(Kind::Bytes, instantiatedBytes(inner, call, prefix, actual), call))
+      if (llvm::Error error = draw(Kind::Bytes, instantiatedBytes(inner, bound, prefix, actual), call))
         return error;
-      graph_.inlined.push_back(instantiate(inner, call, prefix, actual));
+      graph_.inlined.push_back(instantiate(inner, bound, prefix, actual));
       if (llvm::Error error = add(graph_.inlined.back(), opsets))
         return error;
     }
@@ -117,17 +126,21 @@ private:
     return actual;
   }
 
-  // The attribute of the call that an attribute of the body refers to; null when the call has none.
-  static const onnx::AttributeProto *given(const onnx::NodeProto &call, const onnx::AttributeProto &attribute) {
-    auto found = llvm::find_if(
-        call.attribute(), [&](const onnx::AttributeProto &one) { return one.name() == attribute.ref_attr_name(); });
-    return found == call.attribute().end() ? nullptr : &*found;
+  // The attribute of the call, or the function's default, that an attribute of the body refers to; null when there is
+  // neither.
+  static const onnx::AttributeProto *given(const Call &call, const onnx::AttributeProto &attribute) {
+    auto isMeant = [&](const onnx::AttributeProto &one) { return one.name() == attribute.ref_attr_name(); };
+    if (auto found = llvm::find_if(call.node.attribute(), isMeant); found != call.node.attribute().end())
+      return &*found;
+    auto found = llvm::find_if(call.defaults, isMeant);
+    return found == call.defaults.end() ? nullptr : &*found;
   }
 
   // Memory of what `instantiate` makes, known before it is made.
-  static uint64_t instantiatedBytes(const onnx::NodeProto &inner, const onnx::NodeProto &call,
-                                    const std::string &prefix, const Actual &actual) {
-    uint64_t bytes = sizeof(onnx::NodeProto) + inner.name().size() + prefix.size();
+  static uint64_t instantiatedBytes(const onnx::NodeProto &inner, const Call &call, const std::string &prefix,
+                                    const Actual &actual) {
+    uint64_t bytes = sizeof(onnx::NodeProto) + inner.name().size() + prefix.size() +
+                     inner.GetReflection()->GetUnknownFields(inner).SpaceUsedLong();
     for (const Names *names : {&inner.input(), &inner.output()})
       for (const std::string &name : *names) {
         auto it = actual.find(name);
@@ -149,7 +162,7 @@ private:
   }
 
   // A node's own graph (If, Loop, Scan) reads the names around it: those of the function.
-  static void instantiateGraph(onnx::GraphProto &graph, const onnx::NodeProto &call, const std::string &prefix,
+  static void instantiateGraph(onnx::GraphProto &graph, const Call &call, const std::string &prefix,
                                const Actual &actual) {
     auto rename = [&](auto &items) {
       for (auto &item : items)
@@ -163,17 +176,14 @@ private:
       node = instantiate(node, call, prefix, actual);
   }
 
-  static onnx::NodeProto instantiate(const onnx::NodeProto &inner, const onnx::NodeProto &call,
-                                     const std::string &prefix, const Actual &actual) {
-    auto rename = [&](const std::string &name) { return renamed(name, prefix, actual); };
-    onnx::NodeProto node;
+  static onnx::NodeProto instantiate(const onnx::NodeProto &inner, const Call &call, const std::string &prefix,
+                                     const Actual &actual) {
+    onnx::NodeProto node = inner; // with what the classes at hand do not know: the overload, metadata
     node.set_name(prefix + inner.name());
-    node.set_op_type(inner.op_type());
-    node.set_domain(inner.domain());
-    for (const std::string &name : inner.input())
-      node.add_input(rename(name));
-    for (const std::string &name : inner.output())
-      node.add_output(rename(name));
+    for (Names *names : {node.mutable_input(), node.mutable_output()})
+      for (std::string &name : *names)
+        name = renamed(name, prefix, actual);
+    node.clear_attribute();
     for (const onnx::AttributeProto &attribute : inner.attribute()) {
       if (attribute.ref_attr_name().empty()) {
         *node.add_attribute() = attribute;
@@ -190,15 +200,14 @@ private:
   const ModelFile &file_;
   FlatGraph &graph_;
   Budget &budget_;
-  std::map<const onnx::FunctionProto *, Opsets> opsets_;
+  std::map<const onnx::FunctionProto *, std::vector<onnx::AttributeProto>> defaults_;
   llvm::StringMap<const onnx::FunctionProto *> functions_;
   llvm::SmallVector<const onnx::FunctionProto *> stack_;
-  size_t numCalls_ = 0;
 };
 
 } // namespace
 
-llvm::Error cleave::onnx_import::inlineFunctions(const ModelFile &file, const onnx::GraphProto &from, FlatGraph &graph,
-                                                 Budget &budget) {
-  return Inliner(file, graph, budget).run(from);
+llvm::Error cleave::onnx_import::inlineFunctions(const ModelFile &file, const onnx::GraphProto &from,
+                                                 const Opsets &opsets, FlatGraph &graph, Budget &budget) {
+  return Inliner(file, graph, budget).run(from, opsets);
 }

@@ -3,38 +3,62 @@
 
 #include <google/protobuf/unknown_field_set.h>
 
-std::string cleave::onnx_import::findMetadata(const google::protobuf::Message &message, int number,
-                                              llvm::function_ref<bool(llvm::StringRef)> isWanted) {
-  onnx::StringStringEntryProto entry;
+using google::protobuf::UnknownField;
+
+// What field `number` holds, whether the classes at hand know it or not: each entry's message or text, serialized.
+// Stops when `take` returns true.
+static void forEachEntry(const google::protobuf::Message &message, int number,
+                         llvm::function_ref<bool(const std::string &)> take) {
   const auto *reflection = message.GetReflection();
-  if (const auto *field = message.GetDescriptor()->FindFieldByNumber(number))
-    for (int i = 0; i < reflection->FieldSize(message, field); ++i) {
-      entry.ParseFromString(reflection->GetRepeatedMessage(message, field, i).SerializeAsString());
-      if (isWanted(entry.key()))
-        return entry.value();
+  if (const auto *field = message.GetDescriptor()->FindFieldByNumber(number)) {
+    if (!field->is_repeated()) {
+      take(reflection->GetString(message, field));
+      return;
     }
-  const auto &unknown = reflection->GetUnknownFields(message);
-  for (int i = 0; i < unknown.field_count(); ++i) {
-    const auto &field = unknown.field(i);
-    if (field.number() == number && field.type() == google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED &&
-        entry.ParseFromString(field.length_delimited()) && isWanted(entry.key()))
-      return entry.value();
+    for (int i = 0; i < reflection->FieldSize(message, field); ++i)
+      if (take(reflection->GetRepeatedMessage(message, field, i).SerializeAsString()))
+        return;
   }
-  return "";
+  const auto &unknown = reflection->GetUnknownFields(message);
+  for (int i = 0; i < unknown.field_count(); ++i)
+    if (unknown.field(i).number() == number && unknown.field(i).type() == UnknownField::TYPE_LENGTH_DELIMITED &&
+        take(unknown.field(i).length_delimited()))
+      return;
 }
 
-// The text of the optional field `number`; empty where there is none.
+std::string cleave::onnx_import::findMetadata(const google::protobuf::Message &message, int number,
+                                              llvm::function_ref<bool(llvm::StringRef)> isWanted) {
+  std::string value;
+  forEachEntry(message, number, [&](const std::string &bytes) {
+    onnx::StringStringEntryProto entry;
+    bool found = entry.ParseFromString(bytes) && isWanted(entry.key());
+    if (found)
+      value = entry.value();
+    return found;
+  });
+  return value;
+}
+
+// The text of the optional field `number`; empty where there is none. Of several the last one counts.
 static std::string findText(const google::protobuf::Message &message, int number) {
-  const auto *reflection = message.GetReflection();
-  if (const auto *field = message.GetDescriptor()->FindFieldByNumber(number))
-    return reflection->GetString(message, field);
-  const auto &unknown = reflection->GetUnknownFields(message);
-  std::string text; // as for a known field, the last one counts
-  for (int i = 0; i < unknown.field_count(); ++i)
-    if (unknown.field(i).number() == number &&
-        unknown.field(i).type() == google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED)
-      text = unknown.field(i).length_delimited();
+  std::string text;
+  forEachEntry(message, number, [&](const std::string &bytes) {
+    text = bytes;
+    return false;
+  });
   return text;
+}
+
+std::vector<onnx::AttributeProto> cleave::onnx_import::defaultAttributes(const onnx::FunctionProto &function) {
+  constexpr int kAttributeProto = 11; // of onnx.FunctionProto
+  std::vector<onnx::AttributeProto> defaults;
+  forEachEntry(function, kAttributeProto, [&](const std::string &bytes) {
+    onnx::AttributeProto attribute;
+    if (attribute.ParseFromString(bytes))
+      defaults.push_back(std::move(attribute));
+    return false;
+  });
+  return defaults;
 }
 
 static std::string keyOf(llvm::StringRef domain, llvm::StringRef name, llvm::StringRef overload) {

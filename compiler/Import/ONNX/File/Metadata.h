@@ -1,5 +1,5 @@
 // Fields that are younger than the protobuf classes that Linux distributions carry: the metadata_props of graphs and
-// nodes, and the overloads of functions. Those classes keep them as unknown fields.
+// nodes, and the overloads and default attributes of functions. Those classes keep them as unknown fields.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_FILE_METADATA_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_FILE_METADATA_H
 
@@ -9,6 +9,7 @@
 #include "llvm/ADT/StringRef.h"
 
 #include <string>
+#include <vector>
 
 namespace cleave::onnx_import {
 
@@ -19,6 +20,9 @@ std::string findMetadata(const google::protobuf::Message &message, int number,
 // A function of the file by its name: (domain, name, overload). The key of a call is that of the function it means.
 std::string functionKey(const onnx::FunctionProto &function);
 std::string functionKey(const onnx::NodeProto &call);
+
+// The attributes that the function has a default for (FunctionProto.attribute_proto), each with its value.
+std::vector<onnx::AttributeProto> defaultAttributes(const onnx::FunctionProto &function);
 
 } // namespace cleave::onnx_import
 

@@ -61,6 +61,10 @@ static llvm::Error readOpsets(ModelFile &file) {
   if (it->second < kMinOpset)
     return makeError("the model uses opset " + llvm::Twine(it->second) + "; " + llvm::Twine(kMinOpset) +
                      " or newer is needed; convert it with onnx.version_converter.convert_version");
+  if (it->second > kMaxOpset)
+    return makeError("the model uses opset " + llvm::Twine(it->second) + "; operators are known up to opset " +
+                     llvm::Twine(kMaxOpset) + ". Export it with opset_version=" + llvm::Twine(kMaxOpset) +
+                     " or an older one");
   return llvm::Error::success();
 }
 

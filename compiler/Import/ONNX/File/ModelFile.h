@@ -15,10 +15,12 @@ namespace cleave::onnx_import {
 constexpr int64_t kMinOpset = 13;
 constexpr int64_t kMaxOpset = 27;
 
+using Opsets = llvm::StringMap<int64_t>; // version by domain
+
 struct ModelFile {
   onnx::ModelProto proto;
   std::string directory; // where external data are; empty: none allowed
-  llvm::StringMap<int64_t> opsets;
+  Opsets opsets;
 };
 
 // Fails on bytes that are no ONNX model, on a model without a graph, and on operator sets that are too old.

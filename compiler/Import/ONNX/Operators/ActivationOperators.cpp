@@ -17,6 +17,10 @@ template <Value (*function)(OpContext &, Value)> LogicalResult importFunction(Op
 }
 
 Value relu(OpContext &op, Value x) { return op.emit.unary<ReluOp>(x); }
+LogicalResult importRelu(OpContext &op) {
+  Value x = op.value(0);
+  return op.result(isFloat(x) ? relu(op, x) : op.emit.atLeast(x, 0.0)); // integers since opset 14
+}
 Value sigmoid(OpContext &op, Value x) { return op.emit.unary<SigmoidOp>(x); }
 
 // x where x > 0, else `negative`.
@@ -49,11 +53,11 @@ Value selu(OpContext &op, Value x) {
   return op.emit.mul(wherePositive(op.emit, x, x, negativeElu(op.emit, x, alpha)), gamma);
 }
 
-// max(0, x) + alpha (e^(min(x, 0) / alpha) - 1)
+// max(0, x) + alpha (e^(min(x, 0) / alpha) - 1), where alpha may be negative, too.
 Value celu(OpContext &op, Value x) {
   double alpha = op.floatAttr("alpha", 1.0);
-  Value scaled = op.emit.div(x, alpha);
-  return op.emit.add(relu(op, x), negativeElu(op.emit, scaled, alpha));
+  Value scaled = op.emit.div(op.emit.atMost(x, 0.0), alpha);
+  return op.emit.add(relu(op, x), op.emit.mul(op.emit.unary<Expm1Op>(scaled), alpha));
 }
 
 // `low` where x <= 0, `high` where x >= 1, else `between`. At both kinks the gradient is that of the outer branch, as
@@ -107,8 +111,8 @@ Value gelu(OpContext &op, Value x) {
 Value shrink(OpContext &op, Value x) {
   double bias = op.floatAttr("bias", 0), lambda = op.floatAttr("lambd", 0.5);
   Value zero = op.emit.splat(0, typeOf(x));
-  Value low = op.emit.select(op.emit.compare(Predicate::Lt, x, -lambda), op.emit.add(x, bias), zero);
-  return op.emit.select(op.emit.compare(Predicate::Gt, x, lambda), op.emit.add(x, -bias), low);
+  Value high = op.emit.select(op.emit.compare(Predicate::Gt, x, lambda), op.emit.add(x, -bias), zero);
+  return op.emit.select(op.emit.compare(Predicate::Lt, x, -lambda), op.emit.add(x, bias), high);
 }
 
 LogicalResult importPRelu(OpContext &op) {
@@ -179,7 +183,7 @@ Value cleave::onnx_import::emitLogProbability(Emitter &emit, Value probability) 
 }
 
 void cleave::onnx_import::addActivationOperators(OperatorTable &table) {
-  table.add("Relu", 13, importFunction<relu>);
+  table.add("Relu", 13, importRelu);
   table.add("Sigmoid", 13, importFunction<sigmoid>);
   table.add("LeakyRelu", 13, inF32<importFunction<leakyRelu>>);
   table.add("ThresholdedRelu", 13, inF32<importFunction<thresholdedRelu>>);

@@ -56,9 +56,51 @@ FailureOr<Value> appendPast(OpContext &op, Value x, size_t input, size_t output)
   return x;
 }
 
-FailureOr<Value> applyMask(OpContext &op, Value scores) {
+// Query i sees keys up to past + i.
+Value causalMask(Emitter &emit, Value scores, int64_t past) {
+  auto square = RankedTensorType::get(shapeOf(scores).take_back(2), emit.i64());
+  Value last = emit.iota(0, square);
+  last = past == 0 ? last : emit.add(last, double(past));
+  return emit.compare(Predicate::Le, emit.iota(1, square), last);
+}
+
+// Whether a known mask leaves each query a key.
+bool leavesKeys(const Literal &mask, std::optional<int64_t> past) {
+  int64_t keys = mask.rank() > 0 ? mask.shape().back() : 1, queries = mask.rank() > 1 ? mask.shape().end()[-2] : 1;
+  auto isHidden = [&](int64_t i) { return mask.isFloat() ? mask.asReal(i) == -INFINITY : mask.asInt(i) == 0; };
+  for (int64_t row = 0; keys > 0 && row < mask.numElements() / keys; ++row) {
+    int64_t key = 0;
+    while (key < keys && isHidden(row * keys + key))
+      ++key;
+    if (key == keys || (past && keys > 1 && key > *past + row % queries))
+      return false;
+  }
+  return true;
+}
+
+// The scores under the mask, and which queries it hides all keys from, [..., queries or 1, 1]; null where none can be.
+// Those see all keys instead, since softmax has NaN for a row without one and so have its gradients: the standard wants
+// zeros for them, which importAttention puts in their place.
+struct Masked {
+  Value scores, hidden;
+};
+
+Value findHidden(Emitter &emit, Value mask, Value scores, std::optional<int64_t> past) {
+  Value visible = isFloat(mask) ? emit.compare(Predicate::Ne, mask, -INFINITY) : mask;
+  if (past)
+    visible = emit.binary<AndOp>(visible, causalMask(emit, scores, *past));
+  if (rankOf(visible) == 0)
+    visible = emit.reshape(visible, {1});
+  Value count = emit.reduce(ReduceKind::Max, emit.cast(visible, emit.builder.getI32Type()), {rankOf(visible) - 1},
+                            /*keepDims=*/true);
+  return emit.compare(Predicate::Eq, count, 0.0);
+}
+
+// `past` is there where the mask is causal, too.
+FailureOr<Masked> applyMask(OpContext &op, Value scores, std::optional<int64_t> past) {
   if (!op.has(3))
-    return scores;
+    return Masked{scores, {}};
+  bool isSafe = op.literal(3) && leavesKeys(*op.literal(3), past);
   Value mask = op.value(3);
   // Since opset 24 a mask may end before the last keys, which are hidden then; before, one column stood for all.
   int64_t missing = shapeOf(scores)[3] - (rankOf(mask) > 0 ? shapeOf(mask).back() : shapeOf(scores)[3]);
@@ -70,20 +112,17 @@ FailureOr<Value> applyMask(OpContext &op, Value scores) {
   if (broadcastShapes(shapeOf(scores), shapeOf(mask)) != Shape(shapeOf(scores)))
     return op.fail("the mask of shape " + formatShape(shapeOf(mask)) + " does not broadcast to the scores " +
                    formatShape(shapeOf(scores)));
-  if (elementOf(mask).isInteger(1))
-    return op.emit.select(mask, scores, op.emit.splat(-INFINITY, typeOf(scores)));
-  if (elementOf(mask) != elementOf(scores))
+  bool isBoolean = elementOf(mask).isInteger(1);
+  if (!isBoolean && elementOf(mask) != elementOf(scores))
     return op.fail("the mask must be boolean or of the queries' type");
-  return op.emit.add(scores, mask);
-}
-
-// Query i sees keys up to past + i.
-Value applyCausal(Emitter &emit, Value scores, int64_t past) {
-  auto square = RankedTensorType::get(shapeOf(scores).take_back(2), emit.i64());
-  Value last = emit.iota(0, square);
-  last = past == 0 ? last : emit.add(last, double(past));
-  Value seen = emit.compare(Predicate::Le, emit.iota(1, square), last);
-  return emit.select(seen, scores, emit.splat(-INFINITY, typeOf(scores)));
+  Value hidden = isSafe ? Value() : findHidden(op.emit, mask, scores, past);
+  if (isBoolean) {
+    Value keep = hidden ? op.emit.binary<OrOp>(mask, hidden) : mask;
+    return Masked{op.emit.select(keep, scores, op.emit.splat(-INFINITY, typeOf(scores))), hidden};
+  }
+  Value added =
+      hidden ? op.emit.select(hidden, op.emit.splat(0, RankedTensorType::get({}, elementOf(mask))), mask) : mask;
+  return Masked{op.emit.add(scores, added), hidden};
 }
 
 LogicalResult checkOperands(OpContext &op, Value q, Value k, Value v) {
@@ -122,15 +161,21 @@ LogicalResult importAttention(OpContext &op) {
   int64_t times = shapeOf(q)[1] / shapeOf(*keys)[1];
   k = repeatHeads(emit, *keys, times), v = repeatHeads(emit, *values, times);
 
+  // Scaled before the product: in half precision the product alone may be beyond the type.
   double scale = op.floatAttr("scale", 1 / std::sqrt(double(shapeOf(q)[3]))), softcap = op.floatAttr("softcap", 0);
-  Value scores = emit.mul(emit.matmul(q, k, false, /*transposeB=*/true), scale);
+  Value scores = emit.matmul(emit.mul(q, scale), k, false, /*transposeB=*/true);
   if (softcap > 0)
     scores = emit.mul(emit.unary<TanhOp>(emit.div(scores, softcap)), softcap);
-  auto masked = applyMask(op, scores);
+  bool isCausal = op.intAttr("is_causal", 0) != 0;
+  auto masked = applyMask(op, scores, isCausal ? std::optional(past) : std::nullopt);
   if (failed(masked))
     return failure();
-  scores = op.intAttr("is_causal", 0) != 0 ? applyCausal(emit, *masked, past) : *masked;
+  scores = masked->scores;
+  if (isCausal)
+    scores = emit.select(causalMask(emit, scores, past), scores, emit.splat(-INFINITY, typeOf(scores)));
   Value y = emit.matmul(emit.softmax(scores, 3), v);
+  if (masked->hidden)
+    y = emit.select(masked->hidden, emit.splat(0, typeOf(y)), y);
   return op.result(merged ? mergeHeads(emit, y) : y);
 }
 

@@ -14,9 +14,7 @@ using llvm::failure;
 namespace {
 
 LogicalResult defineTensor(OpContext &op, const onnx::TensorProto &tensor) {
-  ExternalData none{""};
-  TensorReader reader(op.emit.context(), none);
-  auto value = reader.readLiteral(tensor);
+  auto value = op.tensors.readLiteral(tensor);
   if (!value)
     return op.fail("its tensor cannot be read: " + llvm::toString(value.takeError()));
   return op.result(std::move(*value));
@@ -26,10 +24,10 @@ LogicalResult importConstant(OpContext &op) {
   mlir::Builder &builder = op.emit.builder;
   if (const auto *value = op.attribute("value"); value && value->has_t())
     return defineTensor(op, value->t());
-  if (const auto *value = op.attribute("value_float"); value && value->has_f())
-    return op.result(Literal::ofReals(builder.getF32Type(), {}, {double(value->f())}));
-  if (const auto *value = op.attribute("value_int"); value && value->has_i())
-    return op.result(Literal::ofInts(builder.getI64Type(), {}, {value->i()}));
+  if (auto value = op.floatAttr("value_float"))
+    return op.result(Literal::ofReals(builder.getF32Type(), {}, {*value}));
+  if (auto value = op.intAttr("value_int"))
+    return op.result(Literal::ofInts(builder.getI64Type(), {}, {*value}));
   if (auto values = op.intsAttr("value_ints"))
     return op.result(Literal::vector(op.emit.context(), *values));
   if (const auto *value = op.attribute("value_floats")) {
@@ -68,19 +66,38 @@ LogicalResult importSize(OpContext &op) {
   return op.result(Literal::ofInts(op.emit.i64(), {}, {typeOf(op.value(0)).getNumElements()}));
 }
 
+// ceil((limit - start) / delta) elements, or none; nothing where that is no number or too many. Integers are counted
+// exactly: no double holds those beyond 2^53.
+std::optional<int64_t> rangeLength(const Literal &start, const Literal &limit, const Literal &delta) {
+  if (delta.asReal(0) == 0)
+    return std::nullopt;
+  if (start.isFloat()) {
+    double count = std::ceil((limit.asReal(0) - start.asReal(0)) / delta.asReal(0));
+    if (!(count <= double(Literal::kMaxElements)))
+      return std::nullopt;
+    return std::max<int64_t>(int64_t(count), 0);
+  }
+  using Wide = __int128;
+  Wide span = Wide(limit.asInt(0)) - start.asInt(0), by = delta.asInt(0);
+  if (span == 0 || (span < 0) != (by < 0))
+    return 0;
+  Wide count = (span + by - (by < 0 ? -1 : 1)) / by;
+  return count <= Literal::kMaxElements ? std::optional(int64_t(count)) : std::nullopt;
+}
+
 LogicalResult importRange(OpContext &op) {
   // Also what a parameter of one element is at first, as in OpContext::number.
   auto known = [&](size_t i) { return op.environment().slot(op.inputName(i)).known; };
   std::shared_ptr<const Literal> start = known(0), limit = known(1), delta = known(2);
   if (!start || !limit || !delta || start->numElements() != 1 || limit->numElements() != 1 || delta->numElements() != 1)
     return op.fail("start, limit and delta must be numbers known at compile time");
-  double count = delta->asReal(0) == 0 ? -1 : std::ceil((limit->asReal(0) - start->asReal(0)) / delta->asReal(0));
-  if (!(count <= double(Literal::kMaxElements)) || delta->asReal(0) == 0)
+  std::optional<int64_t> count = rangeLength(*start, *limit, *delta);
+  if (!count)
     return op.fail("the range has delta 0 or more than " + llvm::Twine(Literal::kMaxElements) + " elements");
-  Literal result(start->element(), {std::max<int64_t>(int64_t(count), 0)});
+  Literal result(start->element(), {*count});
   if (!mayEvaluate(op.emit.context(), result.shape()))
     return failure();
-  for (int64_t i = 0; i < int64_t(count); ++i) {
+  for (int64_t i = 0; i < *count; ++i) {
     if (start->isFloat())
       result.push(start->asReal(0) + double(i) * delta->asReal(0));
     else
@@ -119,11 +136,14 @@ LogicalResult importEyeLike(OpContext &op) {
   Value like = op.value(0);
   if (failed(op.expectRank(like, 2, 2)))
     return failure();
-  mlir::Type element = elementTypeOf(op.emit.context(), int(op.intAttr("dtype", 0)));
+  auto dtype = op.intAttr("dtype");
+  mlir::Type element = dtype ? elementTypeOf(op.emit.context(), int(*dtype)) : elementOf(like);
+  if (!element)
+    return op.fail("dtype " + llvm::Twine(*dtype) + " is not supported");
   auto indices = typeOf(like).clone(op.emit.i64());
   Value row = op.emit.add(op.emit.iota(0, indices), double(op.intAttr("k", 0)));
   Value equal = op.emit.compare(Predicate::Eq, row, op.emit.iota(1, indices));
-  return op.result(op.emit.cast(equal, element ? element : elementOf(like)));
+  return op.result(op.emit.cast(equal, element));
 }
 
 } // namespace

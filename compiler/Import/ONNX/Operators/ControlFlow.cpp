@@ -50,9 +50,10 @@ FailureOr<const ControlFlow::Body *> ControlFlow::prepare(OpContext &op, llvm::S
   if (auto known = bodies_.find(&found->g()); known != bodies_.end())
     return &known->second;
   auto isOuter = [&](llvm::StringRef name) { return environment_.slot(name).kind != Slot::Kind::Absent; };
-  auto flat = flattenGraph(file_, found->g(), isOuter, op.emit.budget);
+  auto flat = flattenGraph(file_, found->g(), {op.opsets(), isOuter, numCalls_}, op.emit.budget);
   if (!flat)
     return op.fail("in `" + attribute + "`: " + llvm::toString(flat.takeError()));
+  numCalls_ = flat->numCalls;
   Body body{&found->g(), std::make_shared<const FlatGraph>(std::move(*flat)), {}};
   keep_(body.graph);
   ErrorList unknown;
@@ -65,10 +66,8 @@ FailureOr<const ControlFlow::Body *> ControlFlow::prepare(OpContext &op, llvm::S
 }
 
 LogicalResult ControlFlow::readInitializers(OpContext &op, Body &body) {
-  ExternalData none{""};
-  TensorReader reader(op.emit.context(), none);
   for (const onnx::TensorProto &tensor : body.proto->initializer()) {
-    auto value = reader.readLiteral(tensor);
+    auto value = op.tensors.readLiteral(tensor);
     if (!value)
       return op.fail("initializer " + quote(tensor.name()) + " of its graph: " + llvm::toString(value.takeError()));
     body.initializers.emplace_back(tensor.name(), Slot::literal(std::move(*value)));

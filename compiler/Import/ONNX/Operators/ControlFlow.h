@@ -28,9 +28,10 @@ public:
   // constants lie in.
   using ImportNodes = std::function<void(const FlatGraph &)>;
   using Keep = std::function<void(std::shared_ptr<const void>)>;
-  ControlFlow(const ModelFile &file, Environment &environment, ErrorList &errors, ImportNodes importNodes, Keep keep)
-      : file_(file), environment_(environment), errors_(errors), importNodes_(std::move(importNodes)),
-        keep_(std::move(keep)) {}
+  ControlFlow(const ModelFile &file, size_t numCalls, Environment &environment, ErrorList &errors,
+              ImportNodes importNodes, Keep keep)
+      : file_(file), numCalls_(numCalls), environment_(environment), errors_(errors),
+        importNodes_(std::move(importNodes)), keep_(std::move(keep)) {}
 
   // Whether the node is one of the three.
   static bool imports(const FlatNode &node);
@@ -94,6 +95,7 @@ private:
   llvm::FailureOr<Slot> stack(OpContext &op, Slots parts, int64_t axis, const onnx::ValueInfoProto &declared);
 
   const ModelFile &file_;
+  size_t numCalls_; // of functions that were inlined so far
   Environment &environment_;
   ErrorList &errors_;
   ImportNodes importNodes_;

@@ -71,6 +71,6 @@ template <ReduceKind kind> LogicalResult importCumulative(OpContext &op) {
 } // namespace
 
 void cleave::onnx_import::addCumulativeOperators(OperatorTable &table) {
-  table.add("CumSum", 14, inF32<importCumulative<ReduceKind::Sum>>);
+  table.add("CumSum", 13, inF32<importCumulative<ReduceKind::Sum>>);
   table.add("CumProd", 26, inF32<importCumulative<ReduceKind::Product>>);
 }

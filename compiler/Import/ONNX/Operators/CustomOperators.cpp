@@ -17,14 +17,8 @@ public:
   size_t numInputs() const override { return op.numInputs(); }
   Value input(size_t i) override { return op.value(i); }
 
-  std::optional<int64_t> intAttribute(llvm::StringRef name) const override {
-    const onnx::AttributeProto *found = op.attribute(name);
-    return found && found->has_i() ? std::optional<int64_t>(found->i()) : std::nullopt;
-  }
-  std::optional<double> floatAttribute(llvm::StringRef name) const override {
-    const onnx::AttributeProto *found = op.attribute(name);
-    return found && found->has_f() ? std::optional<double>(found->f()) : std::nullopt;
-  }
+  std::optional<int64_t> intAttribute(llvm::StringRef name) const override { return op.intAttr(name); }
+  std::optional<double> floatAttribute(llvm::StringRef name) const override { return op.floatAttr(name); }
   std::optional<std::string> stringAttribute(llvm::StringRef name) const override {
     const onnx::AttributeProto *found = op.attribute(name);
     return found && found->has_s() ? std::optional<std::string>(found->s()) : std::nullopt;
@@ -49,7 +43,7 @@ private:
 } // namespace
 
 const CustomOperator *cleave::onnx_import::findCustomOperator(const FlatNode &node) {
-  return findOperator(canonicalDomain(node.proto->domain()), node.proto->op_type(), node.opset);
+  return findOperator(canonicalDomain(node.proto->domain()), node.proto->op_type(), node.opset());
 }
 
 LogicalResult cleave::onnx_import::importCustomNode(const CustomOperator &custom, OpContext &op) {

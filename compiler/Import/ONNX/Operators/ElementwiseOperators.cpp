@@ -146,16 +146,27 @@ LogicalResult importIntegerPow(OpContext &op, Value base) {
   return op.result(result ? result : op.emit.splat(1, typeOf(base)));
 }
 
+// Exact, and wrapping as products do. Of a negative exponent: the real power without its fraction.
+int64_t integerPower(int64_t base, int64_t exponent) {
+  if (exponent < 0)
+    return base == 1 ? 1 : base == -1 ? (exponent % 2 == 0 ? 1 : -1) : 0;
+  uint64_t result = 1, square = uint64_t(base);
+  for (; exponent > 0; exponent /= 2, square *= square)
+    if (exponent % 2 == 1)
+      result *= square;
+  return wrap(result);
+}
+
 LogicalResult importPow(OpContext &op) {
   const Literal *a = op.literal(0), *b = op.literal(1);
+  bool isExact = a && b && !a->isFloat() && !b->isFloat();
   auto asReal = [&](const Literal &given) {
-    bool widened = !a->isFloat() && (given.isSplat() || mayEvaluate(op.emit.context(), given.shape()));
+    bool widened = !isExact && !a->isFloat() && (given.isSplat() || mayEvaluate(op.emit.context(), given.shape()));
     return widened ? given.withElement(op.emit.builder.getF64Type()) : given;
   };
   if (a && b)
     if (auto known = mapLiterals(
-            asReal(*a), asReal(*b), a->element(), [](double x, double y) { return std::pow(x, y); },
-            [](int64_t, int64_t) { return int64_t(0); }))
+            asReal(*a), asReal(*b), a->element(), [](double x, double y) { return std::pow(x, y); }, integerPower))
       return op.result(std::move(*known));
   Value base = op.value(0);
   if (b && b->numElements() == 1 && broadcastShapes(shapeOf(base), b->shape()) == Shape(shapeOf(base)))

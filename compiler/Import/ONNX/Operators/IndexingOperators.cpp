@@ -155,15 +155,36 @@ LogicalResult importGather(OpContext &op) {
   return op.result(take(op.emit, table, rows, *dim));
 }
 
+// Elements first, first - 1, ... of one dimension. A few are picked one by one.
+Value takeBackwards(Emitter &emit, Value x, int64_t dim, int64_t first, int64_t count) {
+  constexpr int64_t kFew = 16;
+  if (count <= kFew) {
+    llvm::SmallVector<Value> parts;
+    for (int64_t i = 0; i < count; ++i)
+      parts.push_back(emit.sliceDim(x, dim, first - i, 1));
+    return emit.concat(parts, dim);
+  }
+  auto type = RankedTensorType::get({count}, emit.i64());
+  return take(emit, x, emit.add(emit.neg(emit.iota(0, type)), double(first)), dim);
+}
+
 // Pads on both sides of one dimension by copies of the edge, or by the mirrored inside.
 Value padDim(Emitter &emit, Value x, int64_t dim, int64_t low, int64_t high, bool reflect) {
   int64_t size = shapeOf(x)[dim];
+  // `count` elements from the inside, beginning at `first` and going backwards; or as many copies of one.
+  auto part = [&](int64_t first, int64_t count) {
+    if (reflect)
+      return takeBackwards(emit, x, dim, first, count);
+    Shape copies(shapeOf(x));
+    copies[dim] = count;
+    return emit.broadcastTo(emit.sliceDim(x, dim, first, 1), copies);
+  };
   llvm::SmallVector<Value> parts;
-  for (int64_t i = low; i > 0; --i)
-    parts.push_back(emit.sliceDim(x, dim, reflect ? i : 0, 1));
+  if (low > 0)
+    parts.push_back(part(reflect ? low : 0, low));
   parts.push_back(x);
-  for (int64_t i = 1; i <= high; ++i)
-    parts.push_back(emit.sliceDim(x, dim, reflect ? size - 1 - i : size - 1, 1));
+  if (high > 0)
+    parts.push_back(part(reflect ? size - 2 : size - 1, high));
   return emit.concat(parts, dim);
 }
 
@@ -205,15 +226,15 @@ LogicalResult importPad(OpContext &op) {
     low[dim] = (**pads)[i], high[dim] = (**pads)[i + dims->size()];
     constexpr int64_t limit = int64_t(1) << 30;
     auto isFar = [](int64_t pad) { return pad < -limit || pad > limit; }; // std::abs has no answer for the least one
-    if (isFar(low[dim]) || isFar(high[dim]) || size[dim] + low[dim] + high[dim] < 0 ||
-        (mode != "constant" && ((mode != "wrap" && (low[dim] > 64 || high[dim] > 64)) || size[dim] == 0)))
+    if (isFar(low[dim]) || isFar(high[dim]) || size[dim] + low[dim] + high[dim] < 0 || low[dim] < -size[dim] ||
+        high[dim] < -size[dim] || (mode != "constant" && size[dim] == 0))
       return op.fail("pads " + formatShape(**pads) + " do not fit shape " + formatShape(shapeOf(x)));
   }
   // Negative pads cut.
   Shape starts(rankOf(x), 0);
   for (size_t i = 0; i < low.size(); ++i) {
-    starts[i] = std::min(std::max<int64_t>(-low[i], 0), size[i]);
-    size[i] = std::max<int64_t>(size[i] - std::max<int64_t>(-low[i], 0) - std::max<int64_t>(-high[i], 0), 0);
+    starts[i] = std::max<int64_t>(-low[i], 0);
+    size[i] -= starts[i] + std::max<int64_t>(-high[i], 0);
     low[i] = std::max<int64_t>(low[i], 0), high[i] = std::max<int64_t>(high[i], 0);
     int64_t copied = std::max(low[i], high[i]), least = mode == "reflect" ? copied + 1 : 1;
     if (mode != "constant" && copied > 0 && size[i] < least)

@@ -60,7 +60,7 @@ OperatorTable::Lookup OperatorTable::find(const FlatNode &node, Handler &handler
   auto versions = entries_.find(node.proto->op_type());
   if (versions == entries_.end())
     return Lookup::UnknownOperator;
-  auto above = versions->second.upper_bound(node.opset);
+  auto above = versions->second.upper_bound(node.opset());
   if (above == versions->second.begin())
     return Lookup::NewerThanOpset;
   handler = std::prev(above)->second;

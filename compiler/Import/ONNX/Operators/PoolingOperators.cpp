@@ -52,7 +52,8 @@ Value maxIndices(OpContext &op, Value x, const Windows &w) {
   for (int64_t dim = dims; dim-- > 0; place = emit.div(place, double(w.kernel[dim]))) {
     Value inWindow = emit.mul(emit.binary<RemOp>(place, double(w.kernel[dim])), double(w.dilations[dim]));
     Value begin = emit.add(emit.mul(emit.iota(2 + dim, type), double(w.strides[dim])), -double(w.padLow[dim]));
-    positions[size_t(dim)] = emit.add(begin, inWindow);
+    // Padding is the first of equal ones where all are -inf: then the nearest element counts.
+    positions[size_t(dim)] = emit.atMost(emit.atLeast(emit.add(begin, inWindow), 0.0), double(sizes[2 + dim] - 1));
   }
   index = emit.add(emit.mul(emit.iota(0, type), double(sizes[1])), emit.iota(1, type));
   for (int64_t i = 0; i < dims; ++i) {

@@ -121,7 +121,9 @@ LogicalResult importMultinomial(OpContext &op) {
   Emitter &emit = op.emit;
   auto type = RankedTensorType::get(all, emit.builder.getF32Type());
   Value rest = emit.add(emit.neg(drawFractions(op, type)), 1); // in (0, 1]
-  Value noise = emit.neg(emit.unary<LogOp>(emit.neg(emit.unary<LogOp>(rest))));
+  // An exponential of 0 would make the noise infinite, and the class the drawn one whatever its score.
+  Value exponential = emit.atLeast(emit.neg(emit.unary<LogOp>(rest)), std::ldexp(1.0, -25));
+  Value noise = emit.neg(emit.unary<LogOp>(exponential));
   Value spread = emit.broadcastDims(emit.cast(scores, type.getElementType()), all, {0, 2});
   auto indices = RankedTensorType::get({all[0], count}, emit.i64());
   Value drawn = emit.make<ArgMaxOp>(indices, emit.add(spread, noise), emit.builder.getI64IntegerAttr(2));

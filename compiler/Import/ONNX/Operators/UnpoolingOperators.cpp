@@ -1,5 +1,6 @@
 // Operators that put windows back: Col2Im, MaxUnpool.
 #include "compiler/Import/ONNX/Operators/UnpoolingOperators.h"
+#include "compiler/Import/ONNX/Operators/IndexRange.h"
 #include "compiler/Import/ONNX/Operators/Windows.h"
 #include "dialects/Cleave/IR/Scatter.h"
 
@@ -93,6 +94,7 @@ LogicalResult importMaxUnpool(OpContext &op) {
   auto type = RankedTensorType::get(rows, emit.i64());
   Value first = emit.add(emit.mul(emit.iota(0, type), double(pooled[1])), emit.iota(1, type));
   Value index = emit.sub(emit.reshape(emit.cast(indices, emit.i64()), rows), emit.mul(first, double(size)));
+  index = checkLabels(emit, index, size, std::nullopt); // one of another channel would count from the end
   mlir::OpBuilder &b = emit.builder;
   Value zeros = emit.splat(0, typeOf(x).clone({pooled[0], pooled[1], size}));
   Value put = emit.make<PutOp>(zeros.getType(), zeros, index, emit.reshape(x, rows), b.getI64IntegerAttr(2),
