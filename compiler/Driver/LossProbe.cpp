@@ -46,7 +46,11 @@ bool cleave::hasPlainMeans(mlir::ModuleOp module) {
       return reduction.term == LossReduction::Mean &&
              reduction.count.value_or(LossReduction::Sum) == LossReduction::Sum;
     };
-    if (!llvm::all_of(guessReductions(terms, batchOf(function)), isPlain))
+    // A larger one may be the batch, or a part of it.
+    auto hasLargeGuard = [](const LossTerm &term) {
+      return llvm::any_of(term.guards, [](const CountGuard &guard) { return guard.number > 1 || guard.other > 1; });
+    };
+    if (!llvm::all_of(guessReductions(terms, batchOf(function)), isPlain) || llvm::any_of(terms.get(), hasLargeGuard))
       return false;
   }
   return true;

@@ -63,7 +63,7 @@ private:
   void runOnOperation() override {
     ModuleOp module = getOperation();
     if (microBatches < 1) {
-      module.emitError("a step has at least one micro-batch; got: ") << microBatches;
+      module.emitError("a step has at least one micro-batch; got: ") << int64_t(microBatches);
       return signalPassFailure();
     }
     SymbolTable symbols(module); // of states: the functions that are added are not looked for

@@ -49,8 +49,17 @@ LossReduction ofGrowth(const LossTerm &term, double growth) {
   return term.addsUp || reduction == LossReduction::Mean ? reduction : LossReduction::Whole;
 }
 
+// A guard whose number grows with the batch is a part of the count that micro-batches do not have.
+bool haveSameGuards(const LossTerm &once, const LossTerm &twice) {
+  return llvm::equal(once.guards, twice.guards, [](const CountGuard &a, const CountGuard &b) {
+    return a.kind == b.kind && a.predicate == b.predicate && a.number == b.number && a.other == b.other;
+  });
+}
+
 TermReduction reductionOf(const LossTerm &once, const LossTerm &twice) {
   bool isCounted = once.count && twice.count;
+  if (isCounted && !haveSameGuards(once, twice) && once.factor != 0)
+    return {LossReduction::Unknown, LossReduction::Unknown};
   auto divisor = isCounted ? growthOfCount(once.countTerms, twice.countTerms) : std::optional(1.0);
   std::optional<LossReduction> count;
   if (isCounted)

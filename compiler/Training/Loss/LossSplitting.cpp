@@ -259,6 +259,9 @@ LossSplit splitTerms(OpBuilder &builder, Value loss, const LossTerms &terms, con
   }
   Value weight = isCounted ? weightOfUncounted(a, split, layout) : Value();
   split.sum = a.cast(a.reshape(terms.build(builder, weights, weight), {}), type);
+  // What a batch adds to the sum beside its samples is added once a batch, and guards act once on the whole count.
+  auto isConstant = [](const LossTerm &term) { return term.count && !term.ofSamples && term.factor != 0; };
+  split.addsUp &= !(isCounted && !split.guards.empty() && llvm::any_of(terms.get(), isConstant));
   if (isCounted)
     return split;
   auto batch = static_cast<double>(layout.batch);

@@ -12,8 +12,8 @@ namespace cleave {
 
 namespace {
 
-// A loss of more terms is taken apart no further: deep chains of additions are no sums of losses.
-constexpr unsigned kMostSplits = 64;
+// A loss of more terms is not taken apart at all: some terms alone would be weighted, and the rest not.
+constexpr unsigned kMostSplits = 256;
 // Nor is one that is more linear ops deep, or whose count is divided by a count that is divided by a count, and so on.
 constexpr unsigned kMostNodes = 2048, kMostCounts = 4;
 
@@ -52,8 +52,10 @@ std::optional<LossTerms::TermFactor> LossTerms::factorOf(const LinearOperand &li
   if (!single)
     return std::nullopt;
   if (linear.divides) {
-    if (counts < kMostCounts)
-      factor.countTerms = countOf(single, samples, counts + 1).terms;
+    if (counts < kMostCounts) {
+      LossCount count = countOf(single, samples, counts + 1);
+      factor.countTerms = std::move(count.terms), factor.guards = std::move(count.guards);
+    }
     if (!factor.countTerms.empty()) {
       factor.count = single;
       return factor;
@@ -152,10 +154,12 @@ unsigned LossTerms::visit(Value value, LossTerm term) {
   nodes.emplace_back();
   nodes[index].value = value;
   Operation *op = value.getDefiningOp();
-  bool isLeaf = !op || nodes.size() > kMostNodes;
-  bool isSum = !isLeaf && addsTwoPlainly(op);
+  bool isSum = op && addsTwoPlainly(op);
+  isTooLarge |= nodes.size() > kMostNodes || (isSum && splits == kMostSplits);
+  bool isLeaf = !op || isTooLarge;
+  isSum &= !isLeaf;
   std::optional<TermFactor> next = isLeaf || addsOperands(op) ? std::nullopt : nextFactor(op);
-  if (isSum && splits < kMostSplits) {
+  if (isSum) {
     ++splits;
     for (const LinearOperand &one : linearOperands(op)) {
       unsigned inner = visit(op->getOperand(one.number), term);
@@ -168,7 +172,7 @@ unsigned LossTerms::visit(Value value, LossTerm term) {
       term.constants.push_back(next->factor);
     if (next->count) {
       term.count = next->count;
-      term.countTerms = std::move(next->countTerms);
+      term.countTerms = std::move(next->countTerms), term.guards = std::move(next->guards);
     }
     nodes[index].isCounting = next->count != nullptr;
     unsigned inner = visit(op->getOperand(next->operand), term);

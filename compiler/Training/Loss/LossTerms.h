@@ -31,16 +31,6 @@ struct Sources {
 
 Sources sourcesOf(mlir::Value value);
 
-// One summand: factor * (sum of `elements` numbers) / count. The sum adds up over batches where each number is made of
-// one sample, or of none.
-struct LossTerm {
-  double factor = 1, elements = 1;
-  mlir::Value count; // one element, with its guards; null: none that is computed
-  std::vector<LossTerm> countTerms;
-  bool ofSamples = true, addsUp = true;
-  llvm::SmallVector<double> constants; // that `factor` is the product of
-};
-
 // What keeps a count from zero.
 struct CountGuard {
   using Kind = NumberBound::Kind; // of max(count, 1), count + eps, and torch.where or clamp
@@ -48,6 +38,17 @@ struct CountGuard {
   double number;
   Predicate predicate = Predicate::Lt;
   double other = 0;
+};
+
+// One summand: factor * (sum of `elements` numbers) / count. The sum adds up over batches where each number is made of
+// one sample, or of none.
+struct LossTerm {
+  double factor = 1, elements = 1;
+  mlir::Value count; // one element, with its guards; null: none that is computed
+  std::vector<LossTerm> countTerms;
+  llvm::SmallVector<CountGuard, 1> guards; // of the count
+  bool ofSamples = true, addsUp = true;
+  llvm::SmallVector<double> constants; // that `factor` is the product of
 };
 
 // What a sum over samples is divided by to make it a mean: guards of a sum that adds up over micro-batches as the other
@@ -73,6 +74,10 @@ public:
   // `counts` is how many divisions by counts this one is in.
   LossTerms(mlir::Value loss, const SampleDependence &samples, unsigned counts = 0) : samples(samples), counts(counts) {
     root = visit(loss, {});
+    if (!isTooLarge)
+      return;
+    nodes.clear(), terms.clear();
+    root = visit(loss, {}); // as one term
   }
 
   llvm::ArrayRef<LossTerm> get() const { return terms; }
@@ -90,6 +95,7 @@ private:
     bool isConstant = false; // `factor` is a constant of the graph
     mlir::Value count;
     std::vector<LossTerm> countTerms;
+    llvm::SmallVector<CountGuard, 1> guards;
   };
 
   // A value of the tree: the op that makes it is linear in the operands `inner`, or else it is a term's end.
@@ -109,6 +115,7 @@ private:
   llvm::SmallVector<Node> nodes;
   llvm::SmallVector<LossTerm> terms;
   unsigned root = 0, splits = 0, counts;
+  bool isTooLarge = false; // to be taken apart
 };
 
 } // namespace cleave

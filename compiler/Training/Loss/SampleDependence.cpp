@@ -108,10 +108,62 @@ Dependence SampleDependence::visitLoops(Operation *op, Value result) const {
   auto types = loops.getLoopIteratorTypes();
   if (!loop || types[cast<AffineDimExpr>(loop).getPosition()] != utils::IteratorType::parallel)
     return Dependence::Mixed;
-  for (auto [operand, map] : llvm::zip(op->getOperands(), maps))
+  for (auto [operand, map] : llvm::zip(op->getOperands(), maps)) {
     if (get(operand) == Dependence::Each && loopOf(dims.get(operand), map) != loop)
       return Dependence::Mixed;
+    if (get(operand) != Dependence::None)
+      continue;
+    for (auto [dim, index] : llvm::enumerate(map.getResults()))
+      if (index == loop && variesAlong(operand, static_cast<int64_t>(dim)))
+        return Dependence::Mixed;
+  }
   return Dependence::Each;
+}
+
+// Whether slices of a constant along the dimension differ.
+static bool slicesDiffer(DenseElementsAttr elements, int64_t dim) {
+  constexpr int64_t kMost = 1 << 16;
+  ArrayRef<int64_t> shape = elements.getType().getShape();
+  if (elements.isSplat() || elements.getNumElements() > kMost)
+    return false;
+  auto values = llvm::to_vector(elements.getValues<Attribute>());
+  int64_t inner = 1, size = shape[dim];
+  for (int64_t other : shape.drop_front(dim + 1))
+    inner *= other;
+  for (int64_t i = 0; i < static_cast<int64_t>(values.size()); ++i)
+    if (i / inner % size != 0 && values[i] != values[i - inner])
+      return true;
+  return false;
+}
+
+// Whether a value that is made of no samples has other elements at other places of the dimension, for sure. Numbers
+// that are drawn belong to their sample (shift-random-origins).
+bool SampleDependence::variesAlong(Value value, int64_t dim, unsigned depth) const {
+  constexpr unsigned kMostDepth = 64;
+  auto type = cast<RankedTensorType>(value.getType());
+  Operation *op = value.getDefiningOp();
+  if (type.getDimSize(dim) == 1 || depth > kMostDepth || (op && drawsNumbers(op)))
+    return false;
+  if (!op || isa<ReadOp>(op))
+    return true;
+  if (auto iota = dyn_cast<IotaOp>(op))
+    return static_cast<int64_t>(iota.getDim()) == dim;
+  if (auto constant = dyn_cast<ConstantOp>(op)) {
+    auto elements = dyn_cast<DenseElementsAttr>(Attribute(constant.getValue()));
+    return elements && slicesDiffer(elements, dim);
+  }
+  auto loops = dyn_cast<shard::ShardingInterface>(op);
+  SmallVector<AffineMap> maps = loops ? loops.getIndexingMaps() : SmallVector<AffineMap>();
+  if (maps.size() != op->getNumOperands() + op->getNumResults())
+    return false;
+  AffineMap own = maps[op->getNumOperands() + cast<OpResult>(value).getResultNumber()];
+  if (dim >= own.getNumResults() || !isa<AffineDimExpr>(own.getResult(dim)))
+    return false;
+  for (auto [operand, map] : llvm::zip(op->getOperands(), maps))
+    for (auto [operandDim, index] : llvm::enumerate(map.getResults()))
+      if (index == own.getResult(dim) && variesAlong(operand, static_cast<int64_t>(operandDim), depth + 1))
+        return true;
+  return false;
 }
 
 } // namespace cleave

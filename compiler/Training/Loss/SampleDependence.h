@@ -4,6 +4,7 @@
 //   d = x @ w - y              each    the samples are a parallel loop of all three ops
 //   p = softmax(d, dim 1)      each
 //   p = softmax(d, dim 0)      mixed   the samples are a loop that is reduced
+//   p = x * iota(dim 0)        mixed   the place in the batch is not the sample's own
 //   m = reduce_sum(d, [0])     mixed   all samples: the sum itself adds up, its square does not (LossTerms.h follows
 //   sums)
 //
@@ -37,6 +38,7 @@ private:
   Dependence visitLoops(mlir::Operation *op, mlir::Value result) const;
   bool keepsSamples(ReshapeOp reshape) const;
   bool combines(mlir::Operation *op, mlir::Value result) const;
+  bool variesAlong(mlir::Value value, int64_t dim, unsigned depth = 0) const;
 
   SampleDims dims;
   bool hasDims = false, normalizationMixes = false;

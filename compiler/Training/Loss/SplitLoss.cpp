@@ -151,7 +151,7 @@ private:
     if (microBatches > 1 && llvm::is_contained(layout.reductions, LossReduction::Unknown))
       return emitError(loss.getLoc(), "a term of the loss is neither a sum over samples nor a mean: with twice the "
                                       "batch it is not the same, twice or half of it, so that the loss of ")
-             << microBatches << " micro-batches is unknown; use --micro-batches 1";
+             << int64_t(microBatches) << " micro-batches is unknown; use --micro-batches 1";
     LossReduction reduction = layout.reductions.front();
     bool isOne = llvm::all_equal(layout.reductions) && (microBatches == 1 || reduction != LossReduction::Whole);
     auto isInexact = [](const LossTerm &term) { return !term.addsUp; };
@@ -164,18 +164,30 @@ private:
     if (std::optional<LossParts> parts = recognizeLoss(loss, samples);
         parts && isOne && !(isOfRanks && !inexact.empty()) && (parts->count.sum || (reduction != LossReduction::Share && !isCounted)))
       if (std::optional<LossSplit> split = splitLoss(builder, *parts, reduction, samples, layout, reason)) {
-        split->addsUp = inexact.empty() && reduction != LossReduction::Whole;
+        split->addsUp =
+            inexact.empty() && reduction != LossReduction::Whole && reduction != LossReduction::Unknown;
         noteDependence(loss, layout, inexact);
         return *split;
       }
     if (isOfRanks)
       return emitError(loss.getLoc(), "the loss cannot be averaged per rank: ")
-             << reason << "; use loss-average=global";
+             << reason << "; use --loss-average global";
     reason.clear();
     LossSplit split = splitTerms(builder, loss, terms, samples, layout, reason);
-    split.addsUp &= inexact.empty();
+    split.addsUp &= inexact.empty() && !llvm::is_contained(layout.reductions, LossReduction::Unknown);
+    noteScaledPenalty(loss, terms, split);
     noteDependence(loss, layout, inexact.empty() ? StringRef(reason) : inexact);
     return split;
+  }
+
+  // A bound on the count acts on the count of the step, which one of its micro-batches does not know.
+  void noteScaledPenalty(Value loss, const LossTerms &terms, const LossSplit &split) {
+    auto isPenalty = [](const LossTerm &term) { return term.factor != 0 && !term.count && !term.ofSamples; };
+    auto isBound = [](const CountGuard &guard) { return guard.kind != NumberBound::Plus; };
+    if (microBatches > 1 && llvm::any_of(terms.get(), isPenalty) && llvm::any_of(split.guards, isBound))
+      emitRemark(loss.getLoc(), "a term of the loss that no samples reach is divided by the guarded count with the "
+                                "rest: in a step whose count is below the least that it may be, the term counts less "
+                                "than with --micro-batches 1");
   }
 
   void noteDependence(Value loss, const LossLayout &layout, StringRef reason) {

@@ -66,6 +66,8 @@ LogicalResult importSize(OpContext &op) {
   return op.result(Literal::ofInts(op.emit.i64(), {}, {typeOf(op.value(0)).getNumElements()}));
 }
 
+constexpr int64_t kMostElements = int64_t(1) << 40; // of a range
+
 // ceil((limit - start) / delta) elements, or none; nothing where that is no number or too many. Integers are counted
 // exactly: no double holds those beyond 2^53.
 std::optional<int64_t> rangeLength(const Literal &start, const Literal &limit, const Literal &delta) {
@@ -73,7 +75,7 @@ std::optional<int64_t> rangeLength(const Literal &start, const Literal &limit, c
     return std::nullopt;
   if (start.isFloat()) {
     double count = std::ceil((limit.asReal(0) - start.asReal(0)) / delta.asReal(0));
-    if (!(count <= double(Literal::kMaxElements)))
+    if (!(count <= double(kMostElements)))
       return std::nullopt;
     return std::max<int64_t>(int64_t(count), 0);
   }
@@ -82,7 +84,7 @@ std::optional<int64_t> rangeLength(const Literal &start, const Literal &limit, c
   if (span == 0 || (span < 0) != (by < 0))
     return 0;
   Wide count = (span + by - (by < 0 ? -1 : 1)) / by;
-  return count <= Literal::kMaxElements ? std::optional(int64_t(count)) : std::nullopt;
+  return count <= kMostElements ? std::optional(int64_t(count)) : std::nullopt;
 }
 
 LogicalResult importRange(OpContext &op) {
@@ -93,7 +95,13 @@ LogicalResult importRange(OpContext &op) {
     return op.fail("start, limit and delta must be numbers known at compile time");
   std::optional<int64_t> count = rangeLength(*start, *limit, *delta);
   if (!count)
-    return op.fail("the range has delta 0 or more than " + llvm::Twine(Literal::kMaxElements) + " elements");
+    return op.fail("the range has delta 0 or more than 2^40 elements");
+  if (*count > Literal::kMaxElements) { // computed by the program, as large constants are not kept
+    auto type = RankedTensorType::get({*count}, op.emit.i64());
+    Value index = op.emit.cast(op.emit.iota(0, type), start->element());
+    Value step = op.emit.literal(delta->withShape({})), first = op.emit.literal(start->withShape({}));
+    return op.result(op.emit.add(op.emit.mul(index, step), first));
+  }
   Literal result(start->element(), {*count});
   if (!mayEvaluate(op.emit.context(), result.shape()))
     return failure();

@@ -70,6 +70,9 @@ LogicalResult ControlFlow::readInitializers(OpContext &op, Body &body) {
     auto value = op.tensors.readLiteral(tensor);
     if (!value)
       return op.fail("initializer " + quote(tensor.name()) + " of its graph: " + llvm::toString(value.takeError()));
+    if (op.mode.training && value->isFloat())
+      op.note(op.describe() + ": initializer " + quote(tensor.name()) +
+              " lies in a graph of the node and is not trained; move it to the model's graph to train it");
     body.initializers.emplace_back(tensor.name(), Slot::literal(std::move(*value)));
   }
   return success();

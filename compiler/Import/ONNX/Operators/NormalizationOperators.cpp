@@ -10,10 +10,19 @@ namespace {
 
 Shape trailingDims(Value x, int64_t first) { return Shape(llvm::to_vector(llvm::seq<int64_t>(first, rankOf(x)))); }
 
+// The other inputs broadcast to the first, and not the other way.
+LogicalResult expectParts(OpContext &op, Value x) {
+  auto shape = op.commonShape(op.values());
+  if (failed(shape) || llvm::ArrayRef<int64_t>(*shape) == shapeOf(x))
+    return shape;
+  return op.fail("scale and bias must broadcast to the input " + formatShape(shapeOf(x)) + "; with it they have the shape " +
+                 formatShape(*shape));
+}
+
 LogicalResult importLayerNormalization(OpContext &op) {
   Value x = op.value(0);
   auto first = op.axis(op.intAttr("axis", -1), rankOf(x));
-  if (failed(first) || failed(op.expectFloat(x)) || failed(op.expectBroadcast(op.values())))
+  if (failed(first) || failed(op.expectFloat(x)) || failed(expectParts(op, x)))
     return failure();
   Shape dims = trailingDims(x, *first), kept = reducedShape(shapeOf(x), dims, true);
   auto normalized = op.emit.normalize(x, dims, op.floatAttr("epsilon", 1e-5));
@@ -37,7 +46,7 @@ LogicalResult importLayerNormalization(OpContext &op) {
 LogicalResult importRMSNormalization(OpContext &op) {
   Value x = op.value(0);
   auto first = op.axis(op.intAttr("axis", -1), rankOf(x));
-  if (failed(first) || failed(op.expectFloat(x)) || failed(op.expectBroadcast(op.values())))
+  if (failed(first) || failed(op.expectFloat(x)) || failed(expectParts(op, x)))
     return failure();
   Value square = op.emit.mean(op.emit.mul(x, x), trailingDims(x, *first), /*keepDims=*/true);
   Value factor = op.emit.unary<RsqrtOp>(op.emit.add(square, op.floatAttr("epsilon", 1e-5)));
@@ -77,7 +86,7 @@ LogicalResult importGroupNormalization(OpContext &op) {
   Value scale = op.value(1), bias = op.value(2);
   // Before opset 21 there is one scale a group, since then one a channel.
   auto perChannel = [&](Value v) {
-    bool perGroup = shapeOf(v) == llvm::ArrayRef<int64_t>{groups} && groups != channels;
+    bool perGroup = op.opset() < 21 && shapeOf(v) == llvm::ArrayRef<int64_t>{groups} && groups != channels;
     return perGroup ? op.emit.reshape(op.emit.broadcastDims(v, {groups, channels / groups}, {0}), {channels}) : v;
   };
   return scaleChannels(op, y, perChannel(scale), perChannel(bias));

@@ -65,6 +65,9 @@ Value maxIndices(OpContext &op, Value x, const Windows &w) {
 
 LogicalResult importMaxPool(OpContext &op) {
   Value x = op.value(0);
+  mlir::Type element = elementOf(x);
+  if (element.isInteger(8)) // of quantized models: f32 holds them all
+    x = op.emit.cast(x, op.emit.builder.getF32Type());
   auto w = poolWindows(op, x);
   if (failed(w))
     return failure();
@@ -80,9 +83,10 @@ LogicalResult importMaxPool(OpContext &op) {
     op.define(1, Slot::computed(maxIndices(op, x, *w)));
   }
   mlir::OpBuilder &b = op.emit.builder;
-  return op.result(op.emit.make<MaxPoolOp>(pooledType(x, *w), x, b.getDenseI64ArrayAttr(w->kernel),
-                                           b.getDenseI64ArrayAttr(w->strides), b.getDenseI64ArrayAttr(w->dilations),
-                                           b.getDenseI64ArrayAttr(w->padLow), b.getDenseI64ArrayAttr(w->padHigh)));
+  Value y = op.emit.make<MaxPoolOp>(pooledType(x, *w), x, b.getDenseI64ArrayAttr(w->kernel),
+                                    b.getDenseI64ArrayAttr(w->strides), b.getDenseI64ArrayAttr(w->dilations),
+                                    b.getDenseI64ArrayAttr(w->padLow), b.getDenseI64ArrayAttr(w->padHigh));
+  return op.result(op.emit.cast(y, element));
 }
 
 LogicalResult importAveragePool(OpContext &op) {

@@ -8,6 +8,7 @@
 // sample's end gives 0 and leaves its state as it is: one rule for both directions, since the backward one then starts
 // at each sample's last step.
 #include "compiler/Import/ONNX/Operators/Activations.h"
+#include "compiler/Import/ONNX/Operators/IndexRange.h"
 #include "compiler/Import/ONNX/Operators/OperatorTable.h"
 #include "compiler/Import/ONNX/Operators/Stacking.h"
 
@@ -190,15 +191,23 @@ LogicalResult refuseAttributes(OpContext &op) {
 LogicalResult readLengths(OpContext &op, Recurrence &node) {
   if (!op.has(4))
     return success();
+  if (failed(expectShape(op, "sequence_lens", op.value(4), {node.batch()})))
+    return failure();
   if (const Literal *known = op.literal(4); known && !known->isFloat()) {
-    bool whole = true;
-    for (int64_t i = 0, n = known->numElements(); i < n; ++i)
-      whole &= known->asInt(i) >= node.length();
-    if (whole)
+    bool isWhole = true;
+    for (int64_t i = 0, n = known->isSplat() ? 1 : known->numElements(); i < n; ++i) {
+      int64_t length = known->asInt(i);
+      if (length < 0 || length > node.length())
+        return op.fail("sequence_lens holds " + llvm::Twine(length) + "; expected 0 to " + llvm::Twine(node.length()));
+      isWhole &= length == node.length();
+    }
+    if (isWhole)
       return success();
+    node.lengths = op.value(4);
+    return success();
   }
-  node.lengths = op.value(4);
-  return expectShape(op, "sequence_lens", node.lengths, {node.batch()});
+  node.lengths = checkLabels(op.emit, op.emit.cast(op.value(4), op.emit.i64()), node.length() + 1, std::nullopt);
+  return success();
 }
 
 template <typename Cell> FailureOr<Recurrence> readRecurrence(OpContext &op) {
@@ -271,6 +280,8 @@ State runDirection(Emitter &emit, const Cell &cell, const Recurrence &node, cons
   Value all = emit.matmul(node.x, d.w, false, /*transposeB=*/true);
   if (Value bias = cell.bias(emit, d))
     all = emit.add(all, bias);
+  if (!emit.budget.draw(Budget::Kind::Steps, uint64_t(node.length())))
+    return d.initial;
   results.resize(size_t(node.length()));
   State state = d.initial;
   if (!state.h && node.length() == 1) // R is a parameter of the model even where no step has used it

@@ -202,8 +202,12 @@ LogicalResult importResize(OpContext &op) {
   }
   if (!countElements(shape))
     return op.fail("the result " + formatShape(shape) + " is too large");
-  for (size_t i = 0; i < dims.size(); ++i)
+  for (size_t i = 0; i < dims.size(); ++i) {
+    auto entries = uint64_t(axes[i].output) * uint64_t(resizeTaps(*mode, axes[i]));
+    if (!op.emit.budget.draw(Budget::Kind::Elements, 2 * entries, op.describe())) // indices and weights
+      return failure();
     x = resizeAxis(op.emit, x, dims[i], makeResizeWeights(*mode, axes[i]), op.floatAttr("extrapolation_value", 0));
+  }
   return op.result(x);
 }
 

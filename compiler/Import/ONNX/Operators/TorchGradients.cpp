@@ -3,6 +3,7 @@
 #include "dialects/Cleave/IR/StopGradient.h"
 
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace cleave;
@@ -64,10 +65,50 @@ static Value withoutPadding(Emitter &emit, Value rows, Value indices, int64_t pa
   return stopWhere(emit, emit.broadcastDims(isPadding, shapeOf(rows), dims), rows);
 }
 
+// x.max(dim) and x.min(dim): the gradient goes to the element whose index they return, and not to all equal ones.
+static Value picked(Emitter &emit, Value x, Value result, const TorchCall &call, bool smallest) {
+  int64_t dim = 0, rank = rankOf(x);
+  if (call.arguments.size() < 2 || !llvm::to_integer(call.arguments[1], dim) || dim < -rank || dim >= rank)
+    return {};
+  dim += dim < 0 ? rank : 0;
+  Shape kept = reducedShape(shapeOf(x), {dim}, /*keepDims=*/true);
+  bool keeps = shapeOf(result) == llvm::ArrayRef<int64_t>(kept);
+  auto type = RankedTensorType::get(reducedShape(shapeOf(x), {dim}, false), emit.i64());
+  Value best = emit.make<ArgMaxOp>(type, smallest ? emit.neg(x) : x, emit.builder.getI64IntegerAttr(dim));
+  Value index = emit.broadcastTo(emit.reshape(best, kept), shapeOf(x));
+  Value isBest = emit.compare(Predicate::Eq, emit.iota(dim, typeOf(x).clone(emit.i64())), index);
+  return emit.reduce(ReduceKind::Sum, emit.select(isBest, x, emit.splat(0, typeOf(x))), {dim}, keeps);
+}
+
+// What the call says of the gradient that the operator does not; null where that is nothing.
+static Value withGradientOfCall(Emitter &emit, const TorchCall &call, const onnx::NodeProto &node, Value result,
+                                llvm::function_ref<Value(int)> input) {
+  llvm::StringRef operation = node.op_type(), target = call.target;
+  int64_t padding = -1;
+  if (operation == "Identity" && target.starts_with("aten.detach."))
+    return stop(emit, result);
+  if (operation == "Gather" && target.starts_with("aten.embedding.") && call.arguments.size() > 2 &&
+      llvm::to_integer(call.arguments[2], padding) && padding >= 0)
+    return withoutPadding(emit, result, input(1), padding);
+  // At a bound the whole gradient is the clamped value's.
+  if ((operation == "Max" || operation == "Min") && target.starts_with("aten.clamp") && node.input_size() == 2)
+    return operation == "Max" ? emit.atLeast(input(0), input(1)) : emit.atMost(input(0), input(1));
+  if ((operation == "ReduceMax" && target.starts_with("aten.max.dim")) ||
+      (operation == "ReduceMin" && target.starts_with("aten.min.dim")))
+    return picked(emit, input(0), result, call, operation == "ReduceMin");
+  Value changed;
+  if (operation == "Clip" && (target.starts_with("aten.hardtanh.") || target.starts_with("aten.relu6.")) &&
+      node.input_size() == 3)
+    for (auto [i, predicate] : {std::pair(1, Predicate::Le), {2, Predicate::Ge}})
+      changed = stopWhere(emit, emit.compare(predicate, result, input(i)), changed ? changed : result);
+  return changed;
+}
+
 LogicalResult cleave::onnx_import::applyTorchGradient(const FlatNode &node, Environment &environment, OpContext &op) {
   Emitter &emit = op.emit;
   llvm::StringRef operation = node.proto->op_type();
-  if ((operation != "Identity" && operation != "Gather" && operation != "Clip") || node.proto->output_size() != 1)
+  constexpr llvm::StringLiteral kOperators[] = {"Identity", "Gather", "Clip", "Max", "Min", "ReduceMax", "ReduceMin"};
+  if (!llvm::is_contained(kOperators, operation) || node.proto->output_size() != 1)
     return llvm::success();
   TorchCall call = torchCallOf(*node.proto);
   llvm::StringRef target = call.target;
@@ -80,19 +121,9 @@ LogicalResult cleave::onnx_import::applyTorchGradient(const FlatNode &node, Envi
   if (isEmbedding && call.arguments.size() > 3 && call.arguments[3] == "True")
     return op.fail("scale_grad_by_freq=True, which divides a row's gradient by how often the batch uses the row, is not "
                    "supported in training; export the model with scale_grad_by_freq=False");
-  int64_t padding = -1;
-  Value changed;
-  if (operation == "Identity" && target.starts_with("aten.detach."))
-    changed = stop(emit, result);
-  else if (isEmbedding && call.arguments.size() > 2 && llvm::to_integer(call.arguments[2], padding) && padding >= 0)
-    changed = withoutPadding(emit, result, environment.value(node.proto->input(1)), padding);
-  else if (operation == "Clip" && (target.starts_with("aten.hardtanh.") || target.starts_with("aten.relu6.")) &&
-           node.proto->input_size() == 3)
-    for (auto [i, predicate] : {std::pair(1, Predicate::Le), {2, Predicate::Ge}}) {
-      Value bound = environment.value(node.proto->input(i));
-      changed = stopWhere(emit, emit.compare(predicate, result, bound), changed ? changed : result);
-    }
-  if (changed)
+  auto input = [&](int i) { return environment.value(node.proto->input(i)); };
+  Value changed = withGradientOfCall(emit, call, *node.proto, result, input);
+  if (changed && changed.getType() == result.getType())
     environment.define(node.proto->output(0), Slot::computed(changed));
   return llvm::success();
 }
