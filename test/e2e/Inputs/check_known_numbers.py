@@ -1,0 +1,82 @@
+"""Numbers that the importer works out: they are those that the same nodes have at run time, and integers are exact.
+
+  check_known_numbers.py FOLDER
+"""
+import sys
+
+import numpy as np
+from onnx import AttributeProto, helper, numpy_helper
+
+from small_models import Checks
+
+node = helper.make_node
+X = np.float32([-1.0, 2.0, -3.0])
+
+
+def ranges(checks):
+    """Of integers that no float64 tells apart. int64 bounds are exact in Python."""
+    bounds = {"above_2_53": (2 ** 53, 2 ** 53 + 3, 1), "above_2_62": (2 ** 62, 2 ** 62 + 500, 100), "nanoseconds": (1_700_000_000_000_000_001, 1_700_000_000_000_000_011, 3),
+              "downwards": (2 ** 53 + 3, 2 ** 53, -1), "whole_type": (-2 ** 63, 2 ** 63 - 1, 2 ** 62), "empty": (2 ** 53 + 1, 2 ** 53, 1), "small": (5, -4, -3)}
+    checks.check("ranges", [node("Range", [f"{name}.{i}" for i in range(3)], [name]) for name in bounds] + [node("Neg", ["x"], ["y"])], {"x": X},
+                 {name: np.array(range(*three), np.int64) for name, three in bounds.items()} | {"y": -X}, peer=False,
+                 initializers={f"{name}.{i}": np.int64(number) for name, three in bounds.items() for i, number in enumerate(three)})
+
+
+def casts(checks):
+    """Of floats to narrow integers: saturating at the type's ends, as at run time; of integers wrapping, as numpy."""
+    numbers = np.float32([np.inf, -np.inf, 3e9, -3e9, 1e20, 300, -300, 127.9, -1.5, 70000, 0])
+    integers = np.int64([2 ** 40 + 5, -1, 300, -129, 2 ** 31])
+    nodes, outputs = [], {}
+    for kind in ("i1", "i2", "i4", "u1"):
+        to = helper.np_dtype_to_tensor_dtype(np.dtype(kind))
+        ends = np.iinfo(kind)
+        for source, want in (("numbers", np.trunc(np.clip(np.float64(numbers), ends.min, ends.max)).astype(kind)), ("integers", integers.astype(kind))):
+            for place in ("given", "known"):
+                nodes.append(node("Cast", [f"{source}.{place}"], [f"{source}.{place}.{kind}"], to=to))
+                outputs[f"{source}.{place}.{kind}"] = want
+    known = [node("Constant", [], [f"{name}.known"], value=numpy_helper.from_array(array)) for name, array in (("numbers", numbers), ("integers", integers))]
+    # The standard leaves them open, and onnxruntime has other numbers in 8 and 16 bits.
+    checks.check("casts", known + nodes, {"numbers.given": numbers, "integers.given": integers}, outputs, peer=False)
+
+
+def powers(checks):
+    """Of known integers: exact, as those at run time are."""
+    base, exponent = np.int64([7, -3, 3, 2, 10]), np.int64([20, 39, 39, 62, 18])
+    want = np.array([b ** e for b, e in zip(base.tolist(), exponent.tolist())], np.int64)
+    known = [node("Constant", [], [name], value=numpy_helper.from_array(array)) for name, array in (("b", base), ("e", exponent))]
+    checks.check("powers", [*known, node("Pow", ["b", "e"], ["p"]), node("Neg", ["x"], ["y"])], {"x": X}, {"p": want, "y": -X}, peer=False)
+    small = np.int64([1, -1, 2, -1])
+    known = [node("Constant", [], [name], value=numpy_helper.from_array(array)) for name, array in (("b", small), ("e", np.int64([-3, -3, -1, -2])))]
+    checks.check("inverse_powers", [*known, node("Pow", ["b", "e"], ["p"]), node("Neg", ["x"], ["y"])], {"x": X},
+                 {"p": np.int64([1, -1, 0, 1]), "y": -X}, peer=False)
+
+
+def written_zeros(checks):
+    """Writers of proto3 leave the field of a zero out, and say the attribute's type."""
+    for name, kind, use, want in (("value_float", AttributeProto.FLOAT, "Add", X), ("value_int", AttributeProto.INT, "Gather", X[0])):
+        zero = node("Constant", [], ["c"])
+        zero.attribute.append(AttributeProto(name=name, type=kind))
+        checks.check(name, [zero, node(use, ["x", "c"], ["y"])], {"x": X}, {"y": want})
+
+
+def eyes(checks):
+    square = np.ones((2, 2), "f4")
+    for kind in ("f4", "i4", "?"):
+        checks.check(f"eye_{np.dtype(kind)}", [node("EyeLike", ["x"], ["y"], dtype=helper.np_dtype_to_tensor_dtype(np.dtype(kind)))], {"x": square},
+                     {"y": np.eye(2, dtype=kind)}, peer=kind != "?")
+    checks.check("eye_like", [node("EyeLike", ["x"], ["y"])], {"x": square}, {"y": np.eye(2, dtype="f4")})
+    for number in (12, 8):  # UINT32, STRING
+        checks.refuse(f"eye_{number}", f"dtype {number} is not supported", [node("EyeLike", ["x"], ["y"], dtype=number)], {"x": square},
+                      {"y": np.eye(2, dtype="f4")})
+
+
+def opsets(checks):
+    checks.refuse("opset", "the model uses opset 28; operators are known up to opset 27", [node("Relu", ["x"], ["y"])], {"x": X}, {"y": X}, opset=28)
+    checks.check("running_sum", [node("CumSum", ["x", "axis"], ["y"])], {"x": X}, {"y": np.cumsum(X)}, initializers={"axis": np.int64(0)}, opset=13)
+
+
+if __name__ == "__main__":
+    all_checks = Checks(sys.argv[1])
+    for part in (ranges, casts, powers, written_zeros, eyes, opsets):
+        part(all_checks)
+    all_checks.end()

@@ -1,0 +1,80 @@
+"""`infer` of outputs whose samples are made of other samples, too: they are computed from exactly one global batch, and refused for other numbers of
+samples, which would be cut into batches or filled up with copies. What each sample has alone is computed for any number.
+
+  check_mixed_samples.py FOLDER
+"""
+import sys
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper
+
+from small_models import Checks, command, graph
+
+WIDTH, BATCH = 4, 4
+node = helper.make_node
+MIXED = {
+    "minus_mean": lambda: [node("ReduceMean", ["x", "first"], ["mean"], keepdims=1), node("Sub", ["x", "mean"], ["minus_mean"])],
+    "shares": lambda: [node("Softmax", ["x"], ["shares"], axis=0)],
+    "running_sum": lambda: [node("CumSum", ["x", "zero"], ["running_sum"])],
+    "minus_largest": lambda: [node("ReduceMax", ["x", "first"], ["most"], keepdims=1), node("Sub", ["x", "most"], ["minus_largest"])],
+    "minus_first": lambda: [node("Gather", ["x", "first"], ["one"], axis=0), node("Sub", ["x", "one"], ["minus_first"])],
+    "products": lambda: [node("Transpose", ["x"], ["t"]), node("MatMul", ["x", "t"], ["g"]), node("MatMul", ["g", "x"], ["products"])],
+    "far": lambda: [node("MatMul", ["shares", "w"], ["s"]), node("Tanh", ["s"], ["far"])],
+}
+OWN = {
+    "layer": lambda: [node("MatMul", ["x", "w"], ["layer"])],
+    "own_shares": lambda: [node("Softmax", ["x"], ["own_shares"], axis=1)],
+    "own_sum": lambda: [node("CumSum", ["x", "one_axis"], ["own_sum"])],
+    "own_mean": lambda: [node("ReduceMean", ["x", "second"], ["m1"], keepdims=1), node("Sub", ["x", "m1"], ["own_mean"])],
+    "own_norm": lambda: [node("LayerNormalization", ["x", "ones"], ["own_norm"])],
+    "own_products": lambda: [node("Unsqueeze", ["x", "second"], ["row"]), node("Unsqueeze", ["x", "third"], ["column"]), node("MatMul", ["column", "row"], ["square"]),
+                             node("MatMul", ["row", "square"], ["long"]), node("Squeeze", ["long", "second"], ["own_products"])],
+}
+
+
+def build(path):
+    nodes = [one for make in [*MIXED.values(), *OWN.values()] for one in make()]
+    constants = {"first": np.int64([0]), "second": np.int64([1]), "third": np.int64([2]), "zero": np.int64(0), "one_axis": np.int64(1), "ones": np.ones(WIDTH, "f4"),
+                 "w": np.random.default_rng(1).standard_normal((WIDTH, WIDTH)).astype("f4")}
+    outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", WIDTH]) for name in [*MIXED, *OWN]]
+    model = helper.make_model(graph(nodes, [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", WIDTH])], outputs, constants),
+                              opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    onnx.checker.check_model(model)
+    onnx.save(model, path)
+
+
+def infer(checks, samples, names):
+    folder = checks.folder
+    np.save(folder / "x.npy", samples)
+    done = command(folder / "program", "infer", f"--input=x={folder}/x.npy", *[f"--output={name}={folder}/{name}.npy" for name in names])
+    return done.stderr if done.returncode else {name: np.load(folder / f"{name}.npy") for name in names}
+
+
+def check(checks, session, layout, batch):
+    done = command("cleave", "compile", checks.folder / "m.onnx", "-o", checks.folder / "program", "--dim", f"batch={BATCH}", *layout)
+    if done.returncode:
+        sys.exit(done.stderr)
+    draw = np.random.default_rng(2)
+    for samples in (batch, batch + 2, 2 * batch, 3):
+        x = draw.standard_normal((samples, WIDTH)).astype("f4")
+        together = [*OWN, *(MIXED if samples == batch else [])]
+        got = infer(checks, x, together)
+        if isinstance(got, str):
+            sys.exit(got)
+        for name, want in zip(together, session.run(together, {"x": x})):
+            checks.same(f"{name} of {samples} samples, {layout}", got[name], want, 1e-5)
+        for name in MIXED if samples != batch else []:
+            refused = infer(checks, x, [name])
+            text = f"output '{name}' is made of all samples of a batch together: it is computed from exactly one global batch, {batch} samples, and --input holds {samples}"
+            checks.note(f"{name} of {samples} samples, {layout}", "" if isinstance(refused, str) and text in refused else f"not refused: {refused}")
+
+
+if __name__ == "__main__":
+    all_checks = Checks(sys.argv[1])
+    build(all_checks.folder / "m.onnx")
+    onnx_session = onnxruntime.InferenceSession(str(all_checks.folder / "m.onnx"), providers=["CPUExecutionProvider"])
+    check(all_checks, onnx_session, [], BATCH)
+    check(all_checks, onnx_session, ["--mesh", "dp=2"], 2 * BATCH)
+    all_checks.end()

@@ -1,0 +1,80 @@
+"""Operators whose attributes, sizes or types are seldom those: long pads, alpha and lambd below zero, activations of integers, indices of a pooling
+whose windows hold nothing but -infinity.
+
+  check_unusual_attributes.py FOLDER
+"""
+import sys
+
+import numpy as np
+from onnx import helper
+
+from small_models import Checks
+
+node = helper.make_node
+
+
+def pads(checks):
+    x = np.random.default_rng(0).standard_normal((1, 2, 300)).astype("f4")
+    nodes, outputs, initializers = [], {}, {}
+    for low, high in ((200, 200), (299, 65), (17, 16), (3, -40), (-40, 100), (0, 0)):
+        for mode in ("reflect", "edge"):
+            name = f"{mode}.{low}.{high}"
+            inner = x[..., max(-low, 0):x.shape[-1] + min(high, 0)]
+            outputs[name] = np.pad(inner, [(0, 0), (0, 0), (max(low, 0), max(high, 0))], mode)
+            initializers[f"{name}.pads"] = np.int64([0, 0, low, 0, 0, high])
+            nodes.append(node("Pad", ["x", f"{name}.pads"], [name], mode=mode))
+    checks.check("pads", nodes, {"x": x}, outputs, initializers=initializers, peer=False)  # onnxruntime reflects what is cut, too
+    # A cut of more elements than there are: the standard does not say what it leaves.
+    for low, high in ((-5, 4), (4, -5)):
+        checks.refuse(f"cut_{low}_{high}", f"pads [{low}, {high}] do not fit shape [3]", [node("Pad", ["x", "pads"], ["y"])], {"x": np.ones(3, "f4")},
+                      {"y": np.ones(2, "f4")}, initializers={"pads": np.int64([low, high])})
+
+
+def activations(checks):
+    x = np.float32([-3.5, -1, -0.25, 0, 0.25, 1, 3.5])
+    wide = np.float64(x)
+    nodes, outputs = [], {}
+    for alpha in (-1.0, -2.5, 0.5, 2.0):
+        nodes.append(node("Celu", ["x"], [f"celu{alpha}"], alpha=alpha))
+        outputs[f"celu{alpha}"] = (np.maximum(wide, 0) + np.minimum(0, alpha * np.expm1(wide / alpha))).astype("f4")
+    for lambd in (-1.0, -0.25, 0.5):
+        nodes.append(node("Shrink", ["x"], [f"shrink{lambd}"], lambd=lambd, bias=0.5))
+        outputs[f"shrink{lambd}"] = np.where(x < -lambd, x + 0.5, np.where(x > lambd, x - 0.5, 0)).astype("f4")
+    checks.check("activations", nodes, {"x": x}, outputs, 2e-6)
+
+
+def integer_activations(checks):
+    whole = np.int32([-3, 0, 2, 2 ** 30, -2 ** 30])
+    nodes, outputs = [], {}
+    for kind in ("i1", "i2", "i4", "i8"):
+        cast = node("Cast", ["whole"], [f"whole.{kind}"], to=helper.np_dtype_to_tensor_dtype(np.dtype(kind)))
+        nodes += [cast, node("Relu", [f"whole.{kind}"], [f"relu.{kind}"])]
+        outputs[f"relu.{kind}"] = np.maximum(whole.astype(kind), 0)
+    checks.check("integers", nodes, {"whole": whole}, outputs, peer=False)  # onnxruntime has no Relu of most of them
+
+
+def pooled_indices(checks):
+    """Padding is no element: a window that holds nothing but -infinity has the index of its first element."""
+    low = -np.inf
+    rows = np.float32([[[low, low, 1, 2, low, low], [low, 5, low, low, low, low]]])
+    indices = np.int64([[[0, 2, 3, 5], [6, 7, 9, 11]]])
+    checks.check("indices", [node("MaxPool", ["x"], ["y", "i"], kernel_shape=[2], strides=[2], pads=[1, 1])], {"x": rows},
+                 {"y": np.float32([[[low, 1, 2, low], [low, 5, low, low]]]), "i": indices}, opset=22)
+
+
+def unpooled_indices(checks):
+    """Indices count in the whole tensor. Those of another channel, and those below zero, are none of the channel's."""
+    x = np.float32([[[1, 2], [3, 4]]])
+    nodes = [node("MaxUnpool", ["x", "i"], ["y"], kernel_shape=[2], strides=[2])]
+    right = np.int64([[[0, 3], [5, 6]]])
+    checks.check("unpool", nodes, {"x": x, "i": right}, {"y": np.float32([[[1, 0, 0, 2], [0, 3, 4, 0]]])}, opset=22)
+    for name, wrong in (("other", [[[0, 3], [1, 6]]]), ("negative", [[[-1, 3], [5, 6]]]), ("beyond", [[[0, 3], [5, 8]]])):
+        got = checks.run(checks.model(f"unpool_{name}", nodes, {"x": x, "i": right}, {"y": x}, opset=22), {"x": x, "i": np.int64(wrong)}, ["y"])
+        checks.note(f"unpool_{name}", "" if isinstance(got, str) and "out of range" in got else f"expected a refusal, got {got}")
+
+
+if __name__ == "__main__":
+    all_checks = Checks(sys.argv[1])
+    for part in (pads, activations, integer_activations, pooled_indices, unpooled_indices):
+        part(all_checks)
+    all_checks.end()
