@@ -22,6 +22,16 @@ def ranges(checks):
                  initializers={f"{name}.{i}": np.int64(number) for name, three in bounds.items() for i, number in enumerate(three)})
 
 
+def long_ranges(checks):
+    """Of more elements than the importer keeps: the program counts them."""
+    bounds = {"tokens": (0, 131072, 1), "downwards": (2 ** 53 + 3, 2 ** 53 - 300_000, -4)}
+    arrays = {name: np.array(range(*three), np.int64) for name, three in bounds.items()} | {"reals": np.arange(0.5, 100000.5, 1.25).astype("f4")}
+    bounds["reals"] = (0.5, 100000.5, 1.25)
+    checks.check("long_ranges", [node("Range", [f"{name}.{i}" for i in range(3)], [name]) for name in bounds] + [node("Neg", ["x"], ["y"])], {"x": X},
+                 arrays | {"y": -X}, peer=False,
+                 initializers={f"{name}.{i}": arrays[name].dtype.type(number) for name, three in bounds.items() for i, number in enumerate(three)})
+
+
 def casts(checks):
     """Of floats to narrow integers: saturating at the type's ends, as at run time; of integers wrapping, as numpy."""
     numbers = np.float32([np.inf, -np.inf, 3e9, -3e9, 1e20, 300, -300, 127.9, -1.5, 70000, 0])
@@ -77,6 +87,6 @@ def opsets(checks):
 
 if __name__ == "__main__":
     all_checks = Checks(sys.argv[1])
-    for part in (ranges, casts, powers, written_zeros, eyes, opsets):
+    for part in (ranges, long_ranges, casts, powers, written_zeros, eyes, opsets):
         part(all_checks)
     all_checks.end()

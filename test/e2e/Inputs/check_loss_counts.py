@@ -19,9 +19,9 @@ random = np.random.default_rng(0)
 W = random.standard_normal((FEATURES, CLASSES)).astype("f4")
 X = random.standard_normal((SAMPLES, FEATURES)).astype("f4")
 M = np.float32([1, 0, 0, 1, 1, 1, 0, 1])
-ONE, MICRO, MORE, RANKS, BOTH = (
+ONE, MICRO, MORE, RANKS, BOTH, STAGES = (
     ["--dim", "batch=8"], ["--dim", "batch=4", "--micro-batches", "2"], ["--dim", "batch=2", "--micro-batches", "4"], ["--dim", "batch=4", "--mesh", "dp=2"],
-    ["--dim", "batch=2", "--mesh", "dp=2", "--micro-batches", "2"])
+    ["--dim", "batch=2", "--mesh", "dp=2", "--micro-batches", "2"], ["--dim", "batch=4", "--mesh", "pp=2", "--micro-batches", "2"])
 RANK = ["--loss-average", "rank"]
 AVERAGED = "the loss is averaged over batches of"
 
@@ -245,6 +245,8 @@ def main():
         check(checks, make, ONE, note=AVERAGED)
     for make in (spread_kept, spread_each, spread_rows):
         check(checks, make, MICRO, evaluated=True)
+    for make in (spread_kept, quarter_plus):
+        check(checks, make, STAGES, evaluated=True)
     check(checks, normalized, MICRO, parts=2, note=AVERAGED)
     for make in (quarter_plus, half_at_least):
         for layout in (MICRO, MORE, BOTH):
