@@ -33,7 +33,8 @@ def build(path, batch_dim):
     inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", FEATURES]), helper.make_tensor_value_info("m", TensorProto.FLOAT, ["batch"])]
     ones, zeros = np.ones(CHANNELS, "f4"), np.zeros(CHANNELS, "f4")
     model = helper.make_model(graph(nodes, inputs, [helper.make_tensor_value_info("loss", TensorProto.FLOAT, [])],
-                                    {"w": W, "scale": ones, "shift": zeros, "mean": zeros, "variance": ones}), opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+                                    {"w": W, "scale": ones, "shift": zeros, "mean": zeros, "variance": ones}),
+                              opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
     onnx.checker.check_model(model)
     onnx.save(model, path)
 

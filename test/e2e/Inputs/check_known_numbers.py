@@ -15,7 +15,8 @@ X = np.float32([-1.0, 2.0, -3.0])
 
 def ranges(checks):
     """Of integers that no float64 tells apart. int64 bounds are exact in Python."""
-    bounds = {"above_2_53": (2 ** 53, 2 ** 53 + 3, 1), "above_2_62": (2 ** 62, 2 ** 62 + 500, 100), "nanoseconds": (1_700_000_000_000_000_001, 1_700_000_000_000_000_011, 3),
+    bounds = {"above_2_53": (2 ** 53, 2 ** 53 + 3, 1), "above_2_62": (2 ** 62, 2 ** 62 + 500, 100),
+              "nanoseconds": (1_700_000_000_000_000_001, 1_700_000_000_000_000_011, 3),
               "downwards": (2 ** 53 + 3, 2 ** 53, -1), "whole_type": (-2 ** 63, 2 ** 63 - 1, 2 ** 62), "empty": (2 ** 53 + 1, 2 ** 53, 1), "small": (5, -4, -3)}
     checks.check("ranges", [node("Range", [f"{name}.{i}" for i in range(3)], [name]) for name in bounds] + [node("Neg", ["x"], ["y"])], {"x": X},
                  {name: np.array(range(*three), np.int64) for name, three in bounds.items()} | {"y": -X}, peer=False,

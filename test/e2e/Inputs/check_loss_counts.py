@@ -234,7 +234,8 @@ def check(checks, make, layout, parts=1, note="", evaluated=False):
 
 def refuse(checks, make, layout, text):
     done = compiled(checks.folder, make, layout)
-    checks.note(f"{make.__name__} {' '.join(layout)}", "" if done.returncode and text in done.stderr else f"not refused with '{text}': {done.stdout}{done.stderr}")
+    is_refused = done.returncode and text in done.stderr
+    checks.note(f"{make.__name__} {' '.join(layout)}", "" if is_refused else f"not refused with '{text}': {done.stdout}{done.stderr}")
 
 
 def main():

@@ -29,15 +29,16 @@ OWN = {
     "own_sum": lambda: [node("CumSum", ["x", "one_axis"], ["own_sum"])],
     "own_mean": lambda: [node("ReduceMean", ["x", "second"], ["m1"], keepdims=1), node("Sub", ["x", "m1"], ["own_mean"])],
     "own_norm": lambda: [node("LayerNormalization", ["x", "ones"], ["own_norm"])],
-    "own_products": lambda: [node("Unsqueeze", ["x", "second"], ["row"]), node("Unsqueeze", ["x", "third"], ["column"]), node("MatMul", ["column", "row"], ["square"]),
+    "own_products": lambda: [node("Unsqueeze", ["x", "second"], ["row"]), node("Unsqueeze", ["x", "third"], ["column"]),
+                             node("MatMul", ["column", "row"], ["square"]),
                              node("MatMul", ["row", "square"], ["long"]), node("Squeeze", ["long", "second"], ["own_products"])],
 }
 
 
 def build(path):
     nodes = [one for make in [*MIXED.values(), *OWN.values()] for one in make()]
-    constants = {"first": np.int64([0]), "second": np.int64([1]), "third": np.int64([2]), "zero": np.int64(0), "one_axis": np.int64(1), "ones": np.ones(WIDTH, "f4"),
-                 "w": np.random.default_rng(1).standard_normal((WIDTH, WIDTH)).astype("f4")}
+    constants = {"first": np.int64([0]), "second": np.int64([1]), "third": np.int64([2]), "zero": np.int64(0), "one_axis": np.int64(1),
+                 "ones": np.ones(WIDTH, "f4"), "w": np.random.default_rng(1).standard_normal((WIDTH, WIDTH)).astype("f4")}
     outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", WIDTH]) for name in [*MIXED, *OWN]]
     model = helper.make_model(graph(nodes, [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", WIDTH])], outputs, constants),
                               opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
@@ -67,7 +68,8 @@ def check(checks, session, layout, batch):
             checks.same(f"{name} of {samples} samples, {layout}", got[name], want, 1e-5)
         for name in MIXED if samples != batch else []:
             refused = infer(checks, x, [name])
-            text = f"output '{name}' is made of all samples of a batch together: it is computed from exactly one global batch, {batch} samples, and --input holds {samples}"
+            text = (f"output '{name}' is made of all samples of a batch together: it is computed from exactly one global batch, {batch} samples, "
+                    f"and --input holds {samples}")
             checks.note(f"{name} of {samples} samples, {layout}", "" if isinstance(refused, str) and text in refused else f"not refused: {refused}")
 
 
