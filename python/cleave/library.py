@@ -98,18 +98,21 @@ class Tensor:
 
 
 class Evaluation:
-    """Sums over one global batch. Add several up (+), then read loss and accuracy of them all."""
+    """Sums over global batches. Add several up (+), then read loss and accuracy of them all."""
 
-    def __init__(self, loss_sum, count, correct, predictions):
-        self.loss_sum, self.count, self.correct, self.predictions = loss_sum, count, correct, predictions
+    def __init__(self, model, batches, loss_sum, count, correct, predictions):
+        self.batches, self.loss_sum, self.count, self.correct, self.predictions = batches, loss_sum, count, correct, predictions
+        self._model = model
+        self._loss = model._loss_of(self)  # at once: it stays when the model is closed
 
     def __add__(self, other):
-        return Evaluation(self.loss_sum + other.loss_sum, self.count + other.count, self.correct + other.correct,
-                          self.predictions + other.predictions)
+        return Evaluation(self._model, self.batches + other.batches, self.loss_sum + other.loss_sum, self.count + other.count,
+                          self.correct + other.correct, self.predictions + other.predictions)
 
     @property
     def loss(self):
-        return self.loss_sum / self.count if self.count else float("nan")
+        """As the model divides the sum; NaN where no sample counts."""
+        return self._loss
 
     @property
     def accuracy(self):
@@ -148,6 +151,7 @@ _CALLS = {
     "cleave_train_step": [_POINTER, ctypes.c_double, ctypes.POINTER(ctypes.c_double)],
     "cleave_set_clip_norm": [_POINTER, ctypes.c_double],
     "cleave_evaluate": [_POINTER, ctypes.POINTER(_Evaluation)],
+    "cleave_evaluation_loss": [_POINTER, ctypes.POINTER(_Evaluation), ctypes.c_uint64, ctypes.POINTER(ctypes.c_double)],
     "cleave_set_seed": [_POINTER, ctypes.c_uint64],
     "cleave_save_checkpoint": [_POINTER, _TEXT],
     "cleave_load_checkpoint": [_POINTER, _TEXT],
@@ -236,7 +240,14 @@ class Model:
         self._set_inputs("evaluate", inputs)
         sums = _Evaluation(ctypes.sizeof(_Evaluation))
         self._check(self._library.cleave_evaluate(self._open(), ctypes.byref(sums)))
-        return Evaluation(sums.loss_sum, sums.count, sums.correct, sums.predictions)
+        return Evaluation(self, 1, sums.loss_sum, sums.count, sums.correct, sums.predictions)
+
+    @_in_turn
+    def _loss_of(self, sums):
+        given = _Evaluation(ctypes.sizeof(_Evaluation), sums.loss_sum, sums.count, sums.correct, sums.predictions)
+        loss = ctypes.c_double()
+        self._check(self._library.cleave_evaluation_loss(self._open(), ctypes.byref(given), sums.batches, ctypes.byref(loss)))
+        return loss.value
 
     @_in_turn
     def output(self, name, program="infer"):

@@ -216,6 +216,25 @@ Status saveCheckpoint(cleave_session *session, const char *directory) {
   return writeCheckpoint(session->session, liveStates(session->session), request);
 }
 
+// Everything that can be known of the checkpoint is looked at before the first state is written.
+Status checkCheckpoint(cleave_session *session, const char *path, Checkpoint *checkpoint) {
+  Session &opened = session->session;
+  std::string note; // of what a program that trains by itself answers for
+  CLEAVE_TRY(openCheckpoint(opened, path, checkpoint));
+  CLEAVE_TRY(compareFacts(checkpoint->index().run, planFacts(opened.plan(), opened.modelName()), &note).in(path));
+  return checkStates(opened, *checkpoint);
+}
+
+Status loadCheckpoint(cleave_session *session, const char *path) {
+  Session &opened = session->session;
+  Checkpoint checkpoint;
+  CLEAVE_TRY(opened.agree(checkCheckpoint(session, path, &checkpoint), "load the checkpoint"));
+  CLEAVE_TRY(opened.agreeOnHash(checkpoint.index().identity, "cleave_load_checkpoint: the checkpoints"));
+  CLEAVE_TRY(opened.agree(fillStates(opened, checkpoint), "load the checkpoint"));
+  session->position = checkpoint.index().position;
+  return Status::ok();
+}
+
 Status evaluate(cleave_session *session, cleave_evaluation *sums) {
   if (sums->struct_size != sizeof *sums)
     return invalidArgument("cleave_evaluate: sums->struct_size is not sizeof(cleave_evaluation)");
@@ -229,6 +248,21 @@ Status evaluate(cleave_session *session, cleave_evaluation *sums) {
   EvaluationSums read;
   CLEAVE_TRY(scalars.read(session->session, &read));
   *sums = {sizeof *sums, read.loss, read.count, read.correct, read.predictions};
+  return Status::ok();
+}
+
+Status evaluationLoss(const cleave_session *session, const cleave_evaluation *sums, uint64_t batches, double *loss) {
+  if (sums->struct_size != sizeof *sums)
+    return invalidArgument("cleave_evaluation_loss: sums->struct_size is not sizeof(cleave_evaluation)");
+  if (batches == 0)
+    return invalidArgument("cleave_evaluation_loss: expected the number of global batches whose sums were added, 1 or "
+                           "more; got 0");
+  const cleave::rt::fb::Program *program = nullptr;
+  CLEAVE_TRY(session->session.entry("evaluate", &program));
+  EvaluationRule rule;
+  CLEAVE_TRY(EvaluationRule::read(session->session.plan(), &rule));
+  double divisor = rule.divisorOf(sums->count, static_cast<double>(batches));
+  *loss = divisor == 0 ? std::numeric_limits<double>::quiet_NaN() : sums->loss_sum / divisor;
   return Status::ok();
 }
 
@@ -354,6 +388,14 @@ cleave_code cleave_evaluate(cleave_session *session, cleave_evaluation *sums) {
   });
 }
 
+cleave_code cleave_evaluation_loss(const cleave_session *session, const cleave_evaluation *sums, uint64_t batches,
+                                   double *loss) {
+  return guard([&]() -> Status {
+    CLEAVE_TRY(checkArguments("cleave_evaluation_loss", {session, sums, loss}));
+    return evaluationLoss(session, sums, batches, loss);
+  });
+}
+
 uint64_t cleave_step_count(const cleave_session *session) { return session ? session->position.step : 0; }
 
 cleave_code cleave_save_checkpoint(cleave_session *session, const char *directory) {
@@ -366,13 +408,7 @@ cleave_code cleave_save_checkpoint(cleave_session *session, const char *director
 cleave_code cleave_load_checkpoint(cleave_session *session, const char *path) {
   return guardTogether(session, [&]() -> Status {
     CLEAVE_TRY(checkArguments("cleave_load_checkpoint", {session, path}));
-    RunFacts saved;
-    std::string note; // of what a program that trains by itself answers for
-    uint64_t identity = 0;
-    CLEAVE_TRY(session->session.agree(loadCheckpoint(session->session, path, &session->position, &saved, &identity),
-                                      "load the checkpoint"));
-    CLEAVE_TRY(session->session.agreeOnHash(identity, "cleave_load_checkpoint: the checkpoints"));
-    return compareFacts(saved, planFacts(session->session.plan(), session->session.modelName()), &note).in(path);
+    return loadCheckpoint(session, path);
   });
 }
 

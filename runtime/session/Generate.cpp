@@ -33,6 +33,8 @@ Status parseTokens(std::string text, const std::string &option, std::vector<uint
 
 // As parseTokens, and names of the tokenizer: "2,<|endoftext|>".
 Status parseEnds(const std::string &text, const Tokenizer *tokenizer, std::vector<uint64_t> *tokens) {
+  if (text.empty())
+    return Status::ok();
   std::istringstream words(text);
   for (std::string word; std::getline(words, word, ',');) {
     auto named = tokenizer ? tokenizer->tokenOf(word) : std::nullopt;
@@ -41,6 +43,10 @@ Status parseEnds(const std::string &text, const Tokenizer *tokenizer, std::vecto
     else
       CLEAVE_TRY(parseTokens(word, "--end-token", tokens));
   }
+  if (tokens->empty())
+    return invalidArgument("--end-token: expected token ids" +
+                           std::string(tokenizer ? " or names of the tokenizer, as in 2,</s>" : ", as in 1,2,3") +
+                           "; got: " + shortened(text));
   return Status::ok();
 }
 

@@ -44,10 +44,26 @@ Status chooseOne(const std::vector<const fb::Port *> &fitting, const std::string
                                                "; name the one to use");
 }
 
+size_t rowOf(const fb::Port &port) { return static_cast<size_t>(port.shape()->Get(lengthOf(port.shape()) - 1)); }
+
+double lastPosition(const fb::Port &port) { return rowOf(port) == 0 ? 0 : static_cast<double>(rowOf(port) - 1); }
+
+// Integers hold a whole number of their range, and floating-point types the nearest one that is finite.
+bool isHeld(ElementType type, double value) {
+  std::byte stored[sizeof(double)];
+  if (type == ElementType::boolean)
+    return value == 0 || value == 1;
+  if (!isFloating(type) && !(value >= -0x1p63 && value < 0x1p63))
+    return false;
+  storeElement(type, value, stored);
+  double held = loadElement(type, stored);
+  return isFloating(type) ? std::isfinite(held) : held == value;
+}
+
 // Elements of the batch's first dimension come first, so the place in a row is what is left of it.
 void fillPositions(const fb::Port &port, Bytes bytes) {
   ElementType type = elementType(port.dtype());
-  auto row = static_cast<size_t>(port.shape()->Get(lengthOf(port.shape()) - 1));
+  size_t row = rowOf(port);
   for (size_t i = 0; i < bytes.size / elementSize(type); ++i)
     storeElement(type, static_cast<double>(i % row), bytes.data + i * elementSize(type));
 }
@@ -75,26 +91,38 @@ Status TokenPorts::choose(const fb::Plan &plan, const fb::Program &program, cons
                            "infer computes its outputs");
   CLEAVE_TRY(chooseOne(outputs, options.output, "--output",
                        "output [batch, context, vocabulary] of floating-point numbers", &result->logits_));
-  CLEAVE_TRY(result->chooseTokens(plan, program, options.input));
   for (const std::string &text : options.fills)
-    CLEAVE_TRY(result->addFill(program, text));
+    CLEAVE_TRY(result->addFill(program, text, options.input));
+  CLEAVE_TRY(result->chooseTokens(plan, program, options.input));
+  CLEAVE_TRY(result->checkRanges(plan));
   result->ranges_ = IndexRange::ofInput(plan, *result->tokens_);
   return result->checkFills(plan, program);
 }
 
+bool TokenPorts::isFilled(const fb::Port &port) const {
+  for (const Fill &fill : fills_)
+    if (fill.input == &port)
+      return true;
+  return false;
+}
+
 Status TokenPorts::chooseTokens(const fb::Plan &plan, const fb::Program &program, const std::string &name) {
-  std::vector<const fb::Port *> fitting;
-  for (size_t i = 0; i < lengthOf(program.inputs()); ++i)
-    if (const fb::Port *port = program.inputs()->Get(i);
-        isTokens(*port) && static_cast<size_t>(port->shape()->Get(1)) == context() && dependsOn(plan, *logits_, *port))
-      fitting.push_back(port);
+  std::vector<const fb::Port *> fitting, filled;
+  for (size_t i = 0; i < lengthOf(program.inputs()); ++i) {
+    const fb::Port *port = program.inputs()->Get(i);
+    if (isTokens(*port) && static_cast<size_t>(port->shape()->Get(1)) == context() && dependsOn(plan, *logits_, *port))
+      (isFilled(*port) ? filled : fitting).push_back(port);
+  }
+  if (fitting.empty() && !filled.empty() && name.empty())
+    return invalidArgument("--fill: no input is left for the tokens; leave out the one that holds them: " +
+                           namesOf(filled));
   return chooseOne(fitting, name, "--input",
                    "integer input [batch, " + std::to_string(context()) + "] that output " + logits_->name()->str() +
                        " depends on",
                    &tokens_);
 }
 
-Status TokenPorts::addFill(const fb::Program &program, const std::string &text) {
+Status TokenPorts::addFill(const fb::Program &program, const std::string &text, const std::string &input) {
   size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0)
     return invalidArgument("--fill: expected INPUT=NUMBER or INPUT=positions; got: " + text);
@@ -108,26 +136,40 @@ Status TokenPorts::addFill(const fb::Program &program, const std::string &text) 
   }
   if (!fill.input)
     return invalidArgument("--fill: the model has no input '" + name + "'; its inputs are " + joinNames(names));
-  if (fill.input == tokens_)
+  if (name == input)
     return invalidArgument("--fill: input '" + name + "' holds the tokens; --input names another one");
-  for (const Fill &other : fills_)
-    if (other.input == fill.input)
-      return invalidArgument("--fill: input '" + name + "' is filled twice");
+  if (isFilled(*fill.input))
+    return invalidArgument("--fill: input '" + name + "' is filled twice");
   bool isGood = fill.isPositions ? lengthOf(fill.input->shape()) > 0 : parseReal(value, &fill.value);
   if (!isGood || (!isReal(*fill.input) && fill.value != std::floor(fill.value)))
     return invalidArgument("--fill: '" + value + "' is no value for input '" + name +
                            "'; expected a number of its type, or positions");
+  if (!isHeld(elementType(fill.input->dtype()), fill.isPositions ? lastPosition(*fill.input) : fill.value))
+    return invalidArgument(
+        "--fill: " + (fill.isPositions ? "position " + realText(lastPosition(*fill.input)) : "'" + value + "'") +
+        " does not fit into input '" + name + "', which is " + elementName(elementType(fill.input->dtype())));
   fills_.push_back(fill);
+  return Status::ok();
+}
+
+Status TokenPorts::checkRanges(const fb::Plan &plan) const {
+  uint64_t element = 0;
+  for (const Fill &fill : fills_) {
+    ElementType type = elementType(fill.input->dtype());
+    size_t count = fill.isPositions ? rowOf(*fill.input) : 1;
+    std::vector<std::byte> row(count * elementSize(type));
+    Bytes bytes{row.data(), row.size()};
+    fill.isPositions ? fillPositions(*fill.input, bytes) : fillNumber(*fill.input, bytes, fill.value);
+    for (const IndexRange &range : IndexRange::ofInput(plan, *fill.input))
+      CLEAVE_TRY(range.check(*fill.input, bytes, &element).in("--fill"));
+  }
   return Status::ok();
 }
 
 Status TokenPorts::checkFills(const fb::Plan &plan, const fb::Program &program) const {
   for (size_t i = 0; i < lengthOf(program.inputs()); ++i) {
     const fb::Port *port = program.inputs()->Get(i);
-    bool isFilled = port == tokens_ || !dependsOn(plan, *logits_, *port);
-    for (const Fill &fill : fills_)
-      isFilled |= fill.input == port;
-    if (!isFilled)
+    if (port != tokens_ && dependsOn(plan, *logits_, *port) && !isFilled(*port))
       return invalidArgument("--fill: output " + logits_->name()->str() + " also depends on input '" +
                              port->name()->str() + "'; give what it holds, as in --fill " + port->name()->str() +
                              "=1 (ones, for a mask) or --fill " + port->name()->str() + "=positions (0, 1, 2, ...)");

@@ -30,7 +30,11 @@ private:
     double value;
   };
   Status chooseTokens(const fb::Plan &plan, const fb::Program &program, const std::string &name);
-  Status addFill(const fb::Program &program, const std::string &text);
+  // `input` is the one that holds the tokens; empty: not told.
+  Status addFill(const fb::Program &program, const std::string &text, const std::string &input);
+  bool isFilled(const fb::Port &port) const;
+  // Whether what the fills give is what their inputs may hold.
+  Status checkRanges(const fb::Plan &plan) const;
   Status checkFills(const fb::Plan &plan, const fb::Program &program) const;
 
   const fb::Port *tokens_ = nullptr, *logits_ = nullptr;

@@ -122,14 +122,14 @@ const TensorView *Checkpoint::contiguous(const CheckpointTensor &tensor) const {
   return shards_.at(tensor.slices[0].file).find(tensor.slices[0].key);
 }
 
-Status Checkpoint::load(const RankStates &states) const {
-  struct Move {
-    const CheckpointTensor *tensor;
-    Overlap overlap;
-    ElementType type;
-    std::byte *target;
-  };
-  std::vector<Move> moves;
+struct Checkpoint::Move {
+  const CheckpointTensor *tensor;
+  Overlap overlap;
+  ElementType type;
+  std::byte *target;
+};
+
+Status Checkpoint::findMoves(const RankStates &states, std::vector<Move> *moves) const {
   std::set<const CheckpointTensor *> used;
   Problems problems(/*isStateDict=*/false);
   bool onlyOptimizer = true; // whether the weights fit
@@ -161,7 +161,7 @@ Status Checkpoint::load(const RankStates &states) const {
       if (const CheckpointTensor *tensor = check(*view.state, segment))
         if (auto overlap = intersect(segment, view.range)) {
           ElementType type = elementType(view.state->dtype());
-          moves.push_back({tensor, *overlap, type, view.data + overlap->stored * elementSize(type)});
+          moves->push_back({tensor, *overlap, type, view.data + overlap->stored * elementSize(type)});
         }
   // What ranks of other kinds take is asked of every rank, so that all fail together.
   for (const fb::State *state : states.elsewhere)
@@ -174,6 +174,39 @@ Status Checkpoint::load(const RankStates &states) const {
     }
   if (Status status = problems.status(path_ + " does not fit this model", /*superfluousFails=*/true); !status.isOk())
     return onlyOptimizer ? Status(status.code(), status.message() + "; --weights takes the weights alone") : status;
+  return Status::ok();
+}
+
+Status Checkpoint::verify(const Move &move, uint64_t *readBytes) const {
+  uint64_t begin = move.overlap.logical, end = begin + move.overlap.count, width = elementSize(move.tensor->type);
+  for (const CheckpointSlice &slice : move.tensor->slices) {
+    const TensorView &stored = *shards_.at(slice.file).find(slice.key);
+    uint64_t last = std::min(end, slice.first + slice.count);
+    for (uint64_t at = std::max(begin, slice.first), next; at < last; at = next) {
+      next = std::min(last, at + kDropBytes / width);
+      CLEAVE_TRY(verifyBytes(stored, (at - slice.first) * width, (next - at) * width));
+      *readBytes += (next - at) * width;
+      if (*readBytes < kDropBytes)
+        continue;
+      dropPages();
+      *readBytes = 0;
+    }
+  }
+  return Status::ok();
+}
+
+Status Checkpoint::check(const RankStates &states) const {
+  std::vector<Move> moves;
+  CLEAVE_TRY(findMoves(states, &moves));
+  uint64_t readBytes = 0;
+  for (const Move &move : moves)
+    CLEAVE_TRY(verify(move, &readBytes));
+  return Status::ok();
+}
+
+Status Checkpoint::load(const RankStates &states) const {
+  std::vector<Move> moves;
+  CLEAVE_TRY(findMoves(states, &moves));
   size_t readBytes = 0;
   for (const Move &move : moves) {
     size_t width = elementSize(move.tensor->type), chunk = kDropBytes / width;

@@ -22,6 +22,9 @@ public:
   const CheckpointIndex &index() const { return index_; }
   const std::string &path() const { return path_; }
 
+  // Whether load() of these states will succeed: the tensors fit, and the bytes that it reads match their checksums.
+  // Nothing is written.
+  Status check(const RankStates &states) const;
   // Fills every saved state of a rank, or reports all that is missing, superfluous or of another shape. A checkpoint of
   // another precision is converted. Scalars are what precisions and layouts may differ in (a loss scale; sums within a
   // step are partial on several ranks): those that it lacks keep their values.
@@ -38,6 +41,9 @@ public:
   void dropPages() const;
 
 private:
+  struct Move; // elements that a rank's state is filled from
+  Status findMoves(const RankStates &states, std::vector<Move> *moves) const;
+  Status verify(const Move &move, uint64_t *readBytes) const;
   Status openShards();
   Status openChecked(const std::string &file, SafeTensors *shard) const;
 

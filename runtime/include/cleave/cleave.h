@@ -122,9 +122,9 @@ CLEAVE_MUST_USE cleave_code cleave_train_step(cleave_session *session, double le
  * which is the default. */
 CLEAVE_MUST_USE cleave_code cleave_set_clip_norm(cleave_session *session, double norm);
 
-/* Sums over one global batch; add those of several batches up to get the mean loss, loss_sum / count, and the
- * accuracy, correct / predictions. The latter two are 0 where the model's loss knows no classes. What the model does to
- * the count before it divides by it (a maximum with 1, say) is not in `count`: a caller does it with the sum of all. */
+/* Sums over one global batch. Members of several batches may be added up. The accuracy is correct / predictions; both
+ * are 0 where the model's loss knows no classes. The loss is that of cleave_evaluation_loss(): many models divide
+ * loss_sum by count, others by what they make of the count (a maximum with 1, say). */
 typedef struct cleave_evaluation {
   size_t struct_size; /* sizeof(cleave_evaluation) */
   double loss_sum, count;
@@ -133,6 +133,10 @@ typedef struct cleave_evaluation {
 
 /* Evaluates the inputs of "evaluate" with the state as it is, which stays: dropout off, running statistics used. */
 CLEAVE_MUST_USE cleave_code cleave_evaluate(cleave_session *session, cleave_evaluation *sums);
+/* The loss of what `batches` calls of cleave_evaluate() have given together, as the model divides it. Not a number
+ * where no sample counts (every label is one that the loss ignores). */
+CLEAVE_MUST_USE cleave_code cleave_evaluation_loss(const cleave_session *session, const cleave_evaluation *sums,
+                                                   uint64_t batches, double *loss);
 
 /* The seed of dropout, used from the next step on. */
 CLEAVE_MUST_USE cleave_code cleave_set_seed(cleave_session *session, uint64_t seed);
@@ -142,7 +146,8 @@ uint64_t cleave_step_count(const cleave_session *session);
 /* Saves DIRECTORY/step-N and lets DIRECTORY/latest name it. CLEAVE_INVALID_ARGUMENT while somebody else saves into
  * DIRECTORY: another session, or a program that trains with --save. */
 CLEAVE_MUST_USE cleave_code cleave_save_checkpoint(cleave_session *session, const char *directory);
-/* Loads a checkpoint, or the latest of a directory of them. */
+/* Loads a checkpoint, or the latest of a directory of them. One that is of another model, does not fit or is damaged is
+ * refused before anything changes, and the session goes on as it was. */
 CLEAVE_MUST_USE cleave_code cleave_load_checkpoint(cleave_session *session, const char *path);
 
 #ifdef __cplusplus

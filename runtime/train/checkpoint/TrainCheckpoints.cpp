@@ -2,7 +2,6 @@
 
 #include "runtime/base/Log.h"
 #include "runtime/comm/Communicator.h"
-#include "runtime/state/Checkpoint.h"
 
 #include <algorithm>
 
@@ -157,14 +156,35 @@ std::vector<RankStates> liveStates(const Session &session) {
   return result;
 }
 
+Status openCheckpoint(const Session &session, const std::string &path, Checkpoint *result) {
+  CLEAVE_TRY(Checkpoint::open(path, result));
+  if (session.isLeader() && !result->note().empty())
+    log(LogLevel::Warning, -1, result->note());
+  return Status::ok();
+}
+
+// The ranks' threads succeed all the same: a rank that fails ends what the ranks talk through, for good.
+Status checkStates(Session &session, const Checkpoint &checkpoint) {
+  std::vector<Status> found(session.localRanks());
+  CLEAVE_TRY(session.forEach([&](unsigned local, Rank &) {
+    found[local] = checkpoint.check(session.states(local));
+    return Status::ok();
+  }));
+  for (Status &status : found)
+    CLEAVE_TRY(std::move(status));
+  return Status::ok();
+}
+
+Status fillStates(Session &session, const Checkpoint &checkpoint) {
+  CLEAVE_TRY(session.forEach([&](unsigned local, Rank &) { return checkpoint.load(session.states(local)); }));
+  return session.finishLoading();
+}
+
 Status loadCheckpoint(Session &session, const std::string &path, TrainingPosition *position, RunFacts *run,
                       uint64_t *identity) {
   Checkpoint checkpoint;
-  CLEAVE_TRY(Checkpoint::open(path, &checkpoint));
-  if (session.isLeader() && !checkpoint.note().empty())
-    log(LogLevel::Warning, -1, checkpoint.note());
-  CLEAVE_TRY(session.forEach([&](unsigned local, Rank &) { return checkpoint.load(session.states(local)); }));
-  CLEAVE_TRY(session.finishLoading());
+  CLEAVE_TRY(openCheckpoint(session, path, &checkpoint));
+  CLEAVE_TRY(fillStates(session, checkpoint));
   *position = checkpoint.index().position;
   *run = checkpoint.index().run;
   *identity = checkpoint.index().identity;

@@ -3,6 +3,7 @@
 #define CLEAVE_RUNTIME_TRAIN_CHECKPOINT_TRAINCHECKPOINTS_H
 
 #include "runtime/session/Session.h"
+#include "runtime/state/Checkpoint.h"
 #include "runtime/state/CheckpointSave.h"
 
 namespace cleave::rt {
@@ -28,7 +29,14 @@ Status writeCheckpoint(Session &session, const std::vector<RankStates> &states, 
 // The states of the local ranks as they are now.
 std::vector<RankStates> liveStates(const Session &session);
 
-// Fills the states of all ranks from the checkpoint that `path` names, and says where and in what run it was made, and
+// The checkpoint that `path` names, opened; the leader tells the user what it lacks.
+Status openCheckpoint(const Session &session, const std::string &path, Checkpoint *result);
+// Whether fillStates() will succeed. Nothing is written, and a failure leaves the session as it is.
+Status checkStates(Session &session, const Checkpoint &checkpoint);
+// Fills the states of all ranks.
+Status fillStates(Session &session, const Checkpoint &checkpoint);
+
+// Opens the checkpoint that `path` names, fills the states of all ranks, says where and in what run it was made, and
 // which it is: processes that load each must have loaded the same one (Session::agreeOnHash()).
 Status loadCheckpoint(Session &session, const std::string &path, TrainingPosition *position, RunFacts *run,
                       uint64_t *identity);

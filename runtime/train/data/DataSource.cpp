@@ -54,6 +54,12 @@ Status DataSource::open(const DataSpec &spec, const InputType &input, DataSource
   CLEAVE_TRY(source.chooseConversion(spec).in(where));
   if (source.samples_ == 0)
     return invalidArgument(where + ": " + spec.files[0] + " holds no whole sample");
+  if (!input.batched && source.samples_ != 1)
+    return invalidArgument(
+        where + " has no batch dimension and takes one " + toString(input.type, input.sample) +
+        " for all samples; got " + std::to_string(source.samples_) +
+        (spec.files.size() > 1 ? " in " + std::to_string(spec.files.size()) + " files" : " in " + spec.files[0]) +
+        "; give one");
   *result = std::move(source);
   return Status::ok();
 }
