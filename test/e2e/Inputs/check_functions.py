@@ -89,6 +89,17 @@ def metadata(checks):
         checks.note(name, "" if "not trained, because the gradient ends at a decision: w1" in told else told)
 
 
+def untrained(checks):
+    """Weights inside of a branch are constants: a note says so."""
+    then = graph([node("MatMul", ["x", "inner"], ["p"])], outputs=[value("p", X)], initializers={"inner": np.ones((3, 3), "f4")}, name="t")
+    other = graph([node("Abs", ["x"], ["q"])], outputs=[value("q", X)], name="e")
+    nodes = [node("If", ["yes"], ["h"], then_branch=then, else_branch=other), node("Mul", ["h", "s"], ["y"]), node("ReduceMean", ["y"], ["loss"], keepdims=0)]
+    path = checks.model("untrained", nodes, {"x": X}, {"loss": np.float32(0)}, initializers=YES | {"s": np.ones(3, "f4")})
+    done = command("cleave", "compile", path, "-o", path.with_suffix(".plan"), "--emit", "plan", "--train", "--loss-output", "loss", "--optimizer", "sgd")
+    told = done.stdout + done.stderr
+    checks.note("untrained", "" if "initializer 'inner' lies in a graph of the node and is not trained" in told else told)
+
+
 def calls_everywhere(checks):
     """One function, called in the graph, in a branch, and in a branch of it: each call has values of its own."""
     body = function("F", ["a"], ["b"], [node("Relu", ["a"], ["t"]), node("Neg", ["t"], ["b"])])
@@ -166,6 +177,6 @@ def external_data(checks):
 
 if __name__ == "__main__":
     all_checks = Checks(sys.argv[1])
-    for part in (default_attributes, overloads, metadata, calls_everywhere, opsets, names, external_data):
+    for part in (default_attributes, overloads, metadata, untrained, calls_everywhere, opsets, names, external_data):
         part(all_checks)
     all_checks.end()

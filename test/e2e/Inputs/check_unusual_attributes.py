@@ -62,6 +62,45 @@ def pooled_indices(checks):
                  {"y": np.float32([[[low, 1, 2, low], [low, 5, low, low]]]), "i": indices}, opset=22)
 
 
+def pooled_bytes(checks):
+    """Quantized networks pool 8-bit integers."""
+    for kind, pads in (("u1", [1, 0]), ("i1", [0, 1])):
+        x = np.random.default_rng(1).integers(np.iinfo(kind).min, np.iinfo(kind).max, (1, 2, 9), kind, endpoint=True)
+        padded = np.pad(x, [(0, 0), (0, 0), pads], constant_values=np.iinfo(kind).min)
+        want = np.maximum(padded[..., 0::2], padded[..., 1::2])
+        checks.check(f"bytes_{kind}", [node("MaxPool", ["x"], ["y"], kernel_shape=[2], strides=[2], pads=pads)], {"x": x}, {"y": want}, opset=22)
+
+
+def large_scales(checks):
+    """What normalizes broadcasts to the input, and not the other way; since opset 21 groups have no scales of their own."""
+    x, scale = np.ones(3, "f4"), {"scale": np.ones((2, 3), "f4")}
+    for operator in ("LayerNormalization", "RMSNormalization"):
+        checks.refuse(operator, "must broadcast to the input [3]", [node(operator, ["x", "scale"], ["y"])], {"x": x}, {"y": x}, initializers=scale, opset=23)
+    x, ones = np.random.default_rng(2).standard_normal((1, 4, 3)).astype("f4"), {"scale": np.ones(2, "f4"), "shift": np.zeros(2, "f4")}
+    nodes = [node("GroupNormalization", ["x", "scale", "shift"], ["y"], num_groups=2)]
+    rows = np.float64(x).reshape(1, 2, 6)
+    want = (rows - rows.mean(2, keepdims=True)) / np.sqrt(rows.var(2, keepdims=True) + 1e-5)
+    checks.check("groups_18", nodes, {"x": x}, {"y": want.reshape(x.shape).astype("f4")}, 1e-5, initializers=ones, opset=18)
+    checks.refuse("groups_21", "node producing 'y' (GroupNormalization)", nodes, {"x": x}, {"y": x}, initializers=ones, opset=21)
+
+
+def sequence_lengths(checks):
+    """None is below 0 or beyond the sequence, whether it is known or given."""
+    draw = np.random.default_rng(4).standard_normal
+    x, weights = draw((4, 2, 3)).astype("f4"), {"w": draw((1, 5, 3)).astype("f4"), "r": draw((1, 5, 5)).astype("f4")}
+    nodes = [node("RNN", ["x", "w", "r", "", "lengths"], ["y"], hidden_size=5)]
+    y = np.zeros(1, "f4")
+    for name, lengths in (("beyond", [1, 5]), ("below", [-1, 4])):
+        wrong = {"lengths": np.int32(lengths)}
+        checks.refuse(f"lengths_{name}", f"sequence_lens holds {lengths[1] if name == 'beyond' else lengths[0]}; expected 0 to 4", nodes, {"x": x}, {"y": y},
+                      initializers=weights | wrong)
+        got = checks.run(checks.model(f"given_{name}", nodes, {"x": x} | wrong, {"y": y}, initializers=weights), {"x": x} | wrong, ["y"])
+        checks.note(f"given_lengths_{name}", "" if isinstance(got, str) and "expected 0 to 4" in got else f"expected a refusal, got {got}")
+    # Of 2^40 samples, in a file of some bytes: the shape is looked at first.
+    far = [node("ConstantOfShape", ["many"], ["lengths"], value=helper.make_tensor("v", 6, [1], [3]))]
+    checks.refuse("lengths_many", "sequence_lens", far + nodes, {"x": x}, {"y": y}, initializers=weights | {"many": np.int64([2 ** 40])})
+
+
 def unpooled_indices(checks):
     """Indices count in the whole tensor. Those of another channel, and those below zero, are none of the channel's."""
     x = np.float32([[[1, 2], [3, 4]]])
@@ -75,6 +114,6 @@ def unpooled_indices(checks):
 
 if __name__ == "__main__":
     all_checks = Checks(sys.argv[1])
-    for part in (pads, activations, integer_activations, pooled_indices, unpooled_indices):
+    for part in (pads, activations, integer_activations, pooled_indices, pooled_bytes, large_scales, sequence_lengths, unpooled_indices):
         part(all_checks)
     all_checks.end()
