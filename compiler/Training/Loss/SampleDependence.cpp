@@ -70,7 +70,8 @@ Dependence SampleDependence::visit(Operation *op, Value result) const {
   return visitLoops(op, result);
 }
 
-// A loop over samples is reduced, or is not the one that the result's samples are; or some samples are picked.
+// A loop over samples is reduced, or is not the one that the result's samples are; or some samples are picked, or their
+// place in the batch counts.
 bool SampleDependence::combines(Operation *op, Value result) const {
   if (auto slice = dyn_cast<SliceOp>(op)) {
     std::optional<SamplePosition> at = dims.get(slice.getOperand());
@@ -82,14 +83,16 @@ bool SampleDependence::combines(Operation *op, Value result) const {
   if (maps.size() != op->getNumOperands() + op->getNumResults())
     return false;
   auto types = loops.getLoopIteratorTypes();
+  auto isParallel = [&](AffineExpr loop) {
+    return types[cast<AffineDimExpr>(loop).getPosition()] == utils::IteratorType::parallel;
+  };
   AffineExpr own = loopOf(dims.get(result), maps[op->getNumOperands() + cast<OpResult>(result).getResultNumber()]);
   for (auto [operand, map] : llvm::zip(op->getOperands(), maps)) {
-    AffineExpr loop = get(operand) == Dependence::Each ? loopOf(dims.get(operand), map) : AffineExpr();
-    if (loop &&
-        ((own && loop != own) || types[cast<AffineDimExpr>(loop).getPosition()] != utils::IteratorType::parallel))
+    AffineExpr loop = get(operand) != Dependence::None ? loopOf(dims.get(operand), map) : AffineExpr();
+    if (loop && ((own && loop != own) || !isParallel(loop)))
       return true;
   }
-  return false;
+  return own && usesPlaces(op, maps, own);
 }
 
 // The groups of a batch normalization cut the sample dimension in two.
@@ -108,16 +111,19 @@ Dependence SampleDependence::visitLoops(Operation *op, Value result) const {
   auto types = loops.getLoopIteratorTypes();
   if (!loop || types[cast<AffineDimExpr>(loop).getPosition()] != utils::IteratorType::parallel)
     return Dependence::Mixed;
-  for (auto [operand, map] : llvm::zip(op->getOperands(), maps)) {
+  for (auto [operand, map] : llvm::zip(op->getOperands(), maps))
     if (get(operand) == Dependence::Each && loopOf(dims.get(operand), map) != loop)
       return Dependence::Mixed;
-    if (get(operand) != Dependence::None)
-      continue;
+  return usesPlaces(op, maps, loop) ? Dependence::Mixed : Dependence::Each;
+}
+
+// Whether an operand that is made of no samples has other elements at other places of the sample loop.
+bool SampleDependence::usesPlaces(Operation *op, ArrayRef<AffineMap> maps, AffineExpr loop) const {
+  for (auto [operand, map] : llvm::zip(op->getOperands(), maps))
     for (auto [dim, index] : llvm::enumerate(map.getResults()))
-      if (index == loop && variesAlong(operand, static_cast<int64_t>(dim)))
-        return Dependence::Mixed;
-  }
-  return Dependence::Each;
+      if (get(operand) == Dependence::None && index == loop && variesAlong(operand, static_cast<int64_t>(dim)))
+        return true;
+  return false;
 }
 
 // Whether slices of a constant along the dimension differ.

@@ -38,6 +38,7 @@ private:
   Dependence visitLoops(mlir::Operation *op, mlir::Value result) const;
   bool keepsSamples(ReshapeOp reshape) const;
   bool combines(mlir::Operation *op, mlir::Value result) const;
+  bool usesPlaces(mlir::Operation *op, llvm::ArrayRef<mlir::AffineMap> maps, mlir::AffineExpr loop) const;
   bool variesAlong(mlir::Value value, int64_t dim, unsigned depth = 0) const;
 
   SampleDims dims;
