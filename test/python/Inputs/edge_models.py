@@ -1,4 +1,5 @@
-"""edge_models.py FOLDER: a model without inputs runs, inputs of rank 0 of each type arrive, and a program that a model lacks is an error."""
+"""edge_models.py FOLDER: a model without inputs runs, inputs of rank 0 of each type arrive, and a program that a model lacks is an error. An evaluation's
+loss is divided as the model divides it, and a checkpoint that is refused changes nothing."""
 import pathlib
 import subprocess
 import sys
@@ -41,6 +42,49 @@ def check_rank_0(folder):
     assert "does not fit into uint8" in refused(lambda: model.infer(**{**dict.fromkeys(kinds), "u": 256}))
 
 
+def masked_loss(folder):
+    """sum(m (x W - t)^2) / (sum(m) + 10), on four samples."""
+    columns = {name: helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", size]) for name, size in {"x": 3, "t": 1, "m": 1}.items()}
+    ten = numpy_helper.from_array(np.float32(10))
+    nodes = [helper.make_node("Constant", [], ["ten"], value=ten), helper.make_node("MatMul", ["x", "W"], ["h"]), helper.make_node("Sub", ["h", "t"], ["d"]), helper.make_node("Mul", ["d", "d"], ["q"]),
+             helper.make_node("Mul", ["q", "m"], ["counted"]), helper.make_node("ReduceSum", ["counted"], ["sum"], keepdims=0),
+             helper.make_node("ReduceSum", ["m"], ["n"], keepdims=0), helper.make_node("Add", ["n", "ten"], ["divisor"]),
+             helper.make_node("Div", ["sum", "divisor"], ["loss"])]
+    weights = numpy_helper.from_array(np.array([[0.5], [-1], [2]], np.float32), "W")
+    return compile_graph(folder, "masked", nodes, list(columns.values()), [helper.make_tensor_value_info("loss", TensorProto.FLOAT, [])],
+                         [weights], ["--train", "--loss-output", "loss", "--optimizer", "sgd", "--dim", "batch=4"])
+
+
+def masked_batch(seed):
+    random = np.random.default_rng(seed)
+    return {"x": random.normal(size=(4, 3)).astype(np.float32), "t": random.normal(size=(4, 1)).astype(np.float32),
+            "m": np.array([[1], [0], [1], [1]], np.float32)}
+
+
+def check_divisor(model):
+    batches, sums = [masked_batch(seed) for seed in (1, 2)], []
+    for batch in batches:
+        difference = batch["x"].astype(np.float64) @ [[0.5], [-1], [2]] - batch["t"]
+        sums.append(((difference**2 * batch["m"]).sum(), batch["m"].sum()))
+    first, second = (model.evaluate(**batch) for batch in batches)
+    both = first + second
+    for given, total, count in ((first, *sums[0]), (second, *sums[1]), (both, sums[0][0] + sums[1][0], sums[0][1] + sums[1][1])):
+        assert abs(given.loss - total / (count + 10)) < 1e-5, (given.loss, total / (count + 10))
+
+
+def check_refused_checkpoint(model, folder):
+    model.train_step(lr=0.1, **masked_batch(1))
+    model.save(folder / "damaged")
+    for part in (folder / "damaged").rglob("*.safetensors"):
+        data = bytearray(part.read_bytes())
+        data[-1] ^= 1
+        part.write_bytes(data)
+    model.train_step(lr=0.1, **masked_batch(2))
+    before, steps = model.evaluate(**masked_batch(1)).loss, model.steps
+    assert "checksum" in refused(lambda: model.load(folder / "damaged"))
+    assert model.evaluate(**masked_batch(1)).loss == before and model.steps == steps == 2
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
     model = compile_graph(folder, "constant", [helper.make_node("Relu", ["c"], ["y"])], [], [helper.make_tensor_value_info("y", TensorProto.FLOAT, [3])],
@@ -51,6 +95,9 @@ def main():
         assert "has a NUL" in refused(lambda: call("infer\0x"))
     assert "has a NUL" in refused(lambda: model.output("y", "infer\0x"))
     check_rank_0(folder)
+    trained = masked_loss(folder)
+    check_divisor(trained)
+    check_refused_checkpoint(trained, folder)
 
 
 if __name__ == "__main__":
