@@ -5,7 +5,7 @@ namespace cleave::rt {
 void ProgramInputs::set(Session &session, const std::string &program, const GlobalTensor &tensor,
                         const std::byte *data) {
   restore(session, program);
-  Input &input = given[program].insert_or_assign(tensor.port().name()->str(), Input{tensor, {}}).first->second;
+  Input &input = given[program].try_emplace(tensor.port().name()->str(), Input{tensor, {}}).first->second;
   if (findProgram(session.plan(), "train_step") && findProgram(session.plan(), "evaluate"))
     input.data.assign(data, data + tensor.bytes());
   tensor.scatter(session, data);

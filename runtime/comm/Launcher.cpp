@@ -148,7 +148,7 @@ Status readMeetingPoint(const ProcessPlace &place, MeetingPoint *point) {
     CLEAVE_TRY(readMachine(place, point));
     return readPort(place, point);
   }
-  *point = {own, "NCCL_COMM_ID", /*isNccls=*/true};
+  *point = {own, "NCCL_COMM_ID"};
   size_t colon = own.rfind(':');
   uint64_t port = 0;
   if (colon != std::string::npos && colon > 0 && parseNumber(own.substr(colon + 1), kLastPort, &port) && port > 0)

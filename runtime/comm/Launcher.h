@@ -32,8 +32,7 @@ struct ProcessPlace {
 // An error names the variable that is missing or wrong.
 Status readProcessPlace(ProcessPlace *place);
 
-// Where rank 0 waits for the others. That is NCCL_COMM_ID, at which NCCL itself listens; or, where that is not set,
-// made of
+// Where NCCL of rank 0 listens for the others: NCCL_COMM_ID; or, where that is not set, made of
 //
 //   the machine   MASTER_ADDR; under Slurm, the step's first machine where that is not set
 //   the port      CLEAVE_COMM_PORT; or the one after MASTER_PORT, which torchrun's agent holds; or that of the Slurm
@@ -41,7 +40,6 @@ Status readProcessPlace(ProcessPlace *place);
 struct MeetingPoint {
   std::string address; // "node0:29501", "[::1]:29501"
   std::string source;  // "MASTER_ADDR and the port after MASTER_PORT"
-  bool isNccls = false; // it is NCCL_COMM_ID
 };
 
 Status readMeetingPoint(const ProcessPlace &place, MeetingPoint *point);

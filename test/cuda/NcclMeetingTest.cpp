@@ -55,7 +55,7 @@ protected:
             nccl, [this] { return isOver; }, [this](const std::string &what) { said.push_back(what); }, &comm);
   }
 
-  const MeetingPoint point{kAddress, "a test", false};
+  const MeetingPoint point{kAddress, "a test"};
   cuda::Nccl nccl;
   cuda::Handle comm = nullptr;
   bool isOver = false;

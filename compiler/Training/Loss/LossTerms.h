@@ -57,9 +57,10 @@ struct LossTerm {
 //   max(count, 1) of 3 and 0 labels: (s + 0) / max(3 + 0, 1), and not (s + 0) / (3 + 1)
 //
 // Terms that are not counted, such as a penalty on weights, are multiplied by each batch's count (and its part of what
-// guards add), and divided with the rest. So they are exact but for a step of a count so small that max(count, 1) or a
-// choice acts on it: a step in which nothing counts has no penalty either, where PyTorch's has. Rejected: their own
-// accumulators, as large as the gradients, for such steps.
+// guards add), and divided with the rest. So they are exact with one micro-batch, where that is the guarded count. With
+// more they are exact but for a step of a count so small that max(count, 1) or a choice acts on it: there a penalty
+// counts less than in PyTorch, and a note says so. Rejected: their own accumulators, as large as the gradients, for
+// such steps.
 struct LossCount {
   mlir::Value sum;                         // null: the divisor does not add up, or parameters reach it
   llvm::SmallVector<CountGuard, 1> guards; // the first is the innermost

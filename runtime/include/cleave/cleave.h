@@ -20,7 +20,9 @@
  *
  * Inputs and outputs are those of the *global* batch: the compiled batch x micro-batches x data ranks, rank by rank.
  * All ranks of the mesh are threads of the process, unless mpirun or srun (for GPUs also torchrun) started it. Then all
- * processes make the same calls in the same order: each gives the whole global batch and gets the whole outputs. A
+ * processes make the same calls in the same order: each gives the whole global batch and gets the whole outputs. For
+ * GPUs without MPI, cleave_session_create() sets NCCL_COMM_ID, if the process has one thread; a program with more sets it
+ * before it starts (docs/mpi.md). A
  * process has one session at a time then; after it is destroyed, another one can be created. */
 #ifndef CLEAVE_CLEAVE_H
 #define CLEAVE_CLEAVE_H
