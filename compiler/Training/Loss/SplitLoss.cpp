@@ -161,8 +161,9 @@ private:
     bool isOfRanks = layout.ranks > 1; // a rank's part is one of sums over samples alone
     // A count by which elements are divided before they are summed is one that the terms have and the parts do not.
     bool isCounted = llvm::any_of(terms.get(), [](const LossTerm &term) { return term.count && term.factor != 0; });
-    if (std::optional<LossParts> parts = recognizeLoss(loss, samples);
-        parts && isOne && !(isOfRanks && !inexact.empty()) && (parts->count.sum || (reduction != LossReduction::Share && !isCounted)))
+    std::optional<LossParts> parts = recognizeLoss(loss, samples);
+    bool hasCount = parts && (parts->count.sum || (reduction != LossReduction::Share && !isCounted));
+    if (hasCount && isOne && !(isOfRanks && !inexact.empty()))
       if (std::optional<LossSplit> split = splitLoss(builder, *parts, reduction, samples, layout, reason)) {
         split->addsUp =
             inexact.empty() && reduction != LossReduction::Whole && reduction != LossReduction::Unknown;

@@ -110,7 +110,7 @@ private:
   mutable std::mutex mutex_; // what follows
   std::condition_variable changed_;
   std::string reason_;  // why it was given up; empty where the monitor says why
-  std::string awaited_; // whom a thread waits for now; empty: nobody
+  std::string awaited_; // whom a thread is waiting for; empty: nobody
   uint64_t waits_ = 0;
   bool stopping_ = false;
   // The watchdog's.

@@ -73,10 +73,29 @@ def check(checks, session, layout, batch):
             checks.note(f"{name} of {samples} samples, {layout}", "" if isinstance(refused, str) and text in refused else f"not refused: {refused}")
 
 
+def check_single(checks):
+    """An input without a batch dimension takes one array, and not one for each sample."""
+    inputs = {"x": ["batch", WIDTH], "c": [WIDTH]}
+    ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in inputs.items()]
+    model = helper.make_model(graph([node("Sub", ["x", "c"], ["y"])], ports, [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", WIDTH])]),
+                              opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    folder = checks.folder
+    onnx.save(model, folder / "single.onnx")
+    done = command("cleave", "compile", folder / "single.onnx", "-o", folder / "single", "--dim", f"batch={BATCH}")
+    np.save(folder / "x.npy", np.ones((BATCH, WIDTH), "f4"))
+    np.save(folder / "c.npy", np.full(WIDTH, 3, "f4"))
+    c = folder / "c.npy"
+    words = ["infer", f"--input=x={folder}/x.npy", f"--output=y={folder}/y.npy"]
+    one, two = (command(folder / "single", *words, f"--input=c={files}") for files in (c, f"{c},{c}"))
+    checks.note("one array", done.stderr + one.stderr if done.returncode or one.returncode else "")
+    checks.note("two arrays", "" if two.returncode and "input 'c' has no batch dimension and takes one" in two.stderr else f"not refused: {two.stderr}")
+
+
 if __name__ == "__main__":
     all_checks = Checks(sys.argv[1])
     build(all_checks.folder / "m.onnx")
     onnx_session = onnxruntime.InferenceSession(str(all_checks.folder / "m.onnx"), providers=["CPUExecutionProvider"])
     check(all_checks, onnx_session, [], BATCH)
     check(all_checks, onnx_session, ["--mesh", "dp=2"], 2 * BATCH)
+    check_single(all_checks)
     all_checks.end()

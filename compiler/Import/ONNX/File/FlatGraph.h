@@ -20,8 +20,8 @@ namespace cleave::onnx_import {
 
 struct FlatNode {
   const onnx::NodeProto *proto;
-  const Opsets
-      *opsets; // of the file, or of the function that the node stems from: its own graphs are read by them, too
+  // Of the file, or of the function that the node stems from. The node's own graphs are read by them, too.
+  const Opsets *opsets;
 
   int64_t opset() const; // of the node's domain; 0 where it is not imported
 
