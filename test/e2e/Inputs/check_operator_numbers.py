@@ -14,7 +14,7 @@ from onnx import helper, numpy_helper
 from checkpoint_states import read_states
 
 INF, NAN = np.inf, np.nan
-OPSET = 24
+OPSET = 26
 
 
 def f4(values):
@@ -38,6 +38,9 @@ SMALL, ANGLES = f4([-20, -17, -10, 0, 5, 100]), f4([100, 1e3, 1e5, 1e8, 3, -50, 
 ROWS, PLANES = f2(np.arange(24).reshape(2, 3, 4) ** 2 % 17), f2(np.arange(16).reshape(1, 4, 4) ** 2 % 11)
 LONG = f4(np.arange(600) % 7)
 HUGE = 2 ** 60 + 1
+# Every running result is a number, but the products and sums of some of the parts are not.
+FAR, ZERO_FAR = f4([1e-3] * 12 + [1e5] * 14 + [1e-5] * 12 + [-1] * 90), f4([1, 0] + [1e6] * 98)
+SWINGS, LARGE = f4([1e30, 1e-30] * 200), f4([-3e38] + [0] * 11 + [3e38, 3e38, -3e38] + [0] * 113)
 QUERIES = f4([[[[1, 0], [0, 1]]]])
 
 # name, operator, attributes, inputs (the last constants of kind i8 or in CONSTANT are known at compile time), expected, bound
@@ -60,6 +63,15 @@ CASES = [
     ("cumsum_long", "CumSum", {}, [LONG, np.int64(0)], np.cumsum(LONG), 0),
     ("cumsum_back", "CumSum", {"reverse": 1, "exclusive": 1}, [LONG, np.int64(0)], np.cumsum(LONG[::-1])[::-1] - LONG, 0),
     ("cumsum_last", "CumSum", {}, [f4([0] * 599 + [INF]), np.int64(0)], [0] * 599 + [INF], 0),
+    ("cumsum_large", "CumSum", {}, [LARGE, np.int64(0)], np.cumsum(LARGE), 0),
+    ("cumsum_large_f64", "CumSum", {}, [np.float64(LARGE) * 5e269, np.int64(0)], np.cumsum(np.float64(LARGE) * 5e269), 0),
+    ("cumprod_far", "CumProd", {}, [FAR, np.int64(0)], np.cumprod(np.float64(FAR)), 1e-6),
+    ("cumprod_back", "CumProd", {"reverse": 1, "exclusive": 1}, [FAR, np.int64(0)], f4(np.cumprod(np.float64(FAR)[::-1])[::-1] / FAR), 1e-6),
+    ("cumprod_swings", "CumProd", {}, [SWINGS, np.int64(0)], np.cumprod(np.float64(SWINGS)), 1e-6),
+    ("cumprod_f64", "CumProd", {}, [np.float64(SWINGS) ** 10, np.int64(0)], np.cumprod(np.float64(SWINGS) ** 10), 1e-11),
+    ("cumprod_zero", "CumProd", {}, [ZERO_FAR, np.int64(0)], [1] + [0] * 99, 0),
+    ("cumprod_infinite", "CumProd", {}, [f4([2] * 70 + [INF, -1, 0, 1]), np.int64(0)], [2.0 ** i for i in range(1, 71)] + [INF, -INF, NAN, NAN], 0),
+    ("cumprod_end", "CumProd", {}, [f4([2] * 200), np.int64(0)], [2.0 ** i if i < 128 else INF for i in range(1, 201)], 0),
     ("deviation", "MeanVarianceNormalization", {"axes": [0, 1]}, [f4([[1e-5, 2e-5, 4e-5]])],
      (lambda x: (x - x.mean()) / x.std())(np.float64([1, 2, 4]))[None], 1e-3),
     ("loss_ignored", "SoftmaxCrossEntropyLoss", {"ignore_index": 1}, [f4([[0, -INF], [0, 0]]), np.int64([1, 0])], np.log(2), 1e-6),
@@ -70,7 +82,14 @@ CASES = [
     ("log_tiny", "Log", {}, [f4([1e-40, 1e-45, 0, 1, 1e-37])], [np.log(1e-40), np.log(2.0 ** -149), -INF, 0, np.log(1e-37)], 2e-6),
     ("pad_huge", "Pad", {}, [np.int64([5, HUGE]), np.int64([1, 1]), np.int64(HUGE)], [HUGE, 5, HUGE, HUGE], 0),
 ]
-CONSTANT = {"CumSum": [1], "Pad": [1, 2]}
+CONSTANT = {"CumSum": [1], "CumProd": [1], "Pad": [1, 2]}
+
+
+def product_gradient(x):
+    """Of the sum of all running products: the sum, over the places from an element on, of the product of the other factors."""
+    others = [np.cumprod(np.concatenate([[np.prod(x[:i])], x[i + 1:]])) for i in range(len(x))]
+    return [running.sum() for running in others]
+
 
 ZEROS = f4([[0, 0, 0], [3, 0, 4]])
 # name, operator, attributes, the parameter, expected gradient of the sum of the results
@@ -82,6 +101,9 @@ GRADIENTS = [
     ("unit", "LpNormalization", {"axis": -1}, ZEROS, [[0, 0, 0], [0.2 - 21 / 125, 0.2, 0.2 - 28 / 125]]),
     ("deviation", "MeanVarianceNormalization", {"axes": [0]}, f4([2, 2, 2]), [0, 0, 0]),
     ("cumsum", "CumSum", {}, f4([1, 2, 3, 4, 5]), [5, 4, 3, 2, 1]),
+    ("cumsum_large", "CumSum", {}, f4([0] * 70), np.arange(70, 0, -1)),
+    ("cumprod", "CumProd", {}, f4([0.5, -2, 1.5, 0.25] * 20), product_gradient(np.float64([0.5, -2, 1.5, 0.25] * 20))),
+    ("cumprod_zero", "CumProd", {}, f4([0.5, -2, 0, 1.5] + [1] * 70), product_gradient(np.float64([0.5, -2, 0, 1.5] + [1] * 70))),
 ]
 
 
@@ -136,7 +158,7 @@ def check_gradients(folder):
     one = {"x": np.zeros((1, 1), "f4")}
     nodes.append(helper.make_node("ReduceMean", ["x"], ["zero"], keepdims=0))
     for name, operator, attributes, parameter, _ in GRADIENTS:
-        extra = ["axis"] if operator == "CumSum" else []
+        extra = ["axis"] if operator in ("CumSum", "CumProd") else []
         # One number of the data is added, so that nothing is computed at compile time.
         nodes += [helper.make_node("Add", [f"{name}.w", "zero"], [f"{name}.x"]),
                   helper.make_node(operator, [f"{name}.x", *extra], [f"{name}.y"], **attributes),

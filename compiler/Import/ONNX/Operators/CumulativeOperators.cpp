@@ -2,6 +2,7 @@
 #include "compiler/Import/ONNX/Operators/CumulativeOperators.h"
 
 #include <cmath>
+#include <limits>
 
 using namespace cleave;
 using namespace cleave::onnx_import;
@@ -37,7 +38,93 @@ Value combineBefore(Emitter &emit, Value x, int64_t dim, const Running &running)
   return emit.reduce(running.kind, chosen, {dim + 1});
 }
 
-// In blocks, and the blocks: n^1.5 work.
+// Numbers along a dimension: `factors`, times 2^`exponents` where there are exponents (whole numbers in f64).
+struct Numbers {
+  Value factors, exponents;
+};
+
+template <typename F> Numbers onEach(const Numbers &numbers, const Running &running, F &&change) {
+  Running sum{ReduceKind::Sum, 0.0, running.exclusive, running.reverse};
+  return {change(numbers.factors, running), numbers.exponents ? change(numbers.exponents, sum) : Value()};
+}
+
+Value power(Emitter &emit, Value exponents) {
+  return emit.binary<PowOp>(emit.splat(2.0, typeOf(exponents)), exponents);
+}
+
+// The same numbers with factors between 1/2 and 2, but for 0, infinities and NaN, which stay as they are. The powers of
+// two come from whole numbers, through which no gradient flows: they are constants of the product.
+Numbers normalized(Emitter &emit, const Numbers &numbers) {
+  Value size = emit.unary<AbsOp>(numbers.factors);
+  Value ordinary = emit.binary<AndOp>(emit.compare(Predicate::Gt, size, 0.0),
+                                      emit.compare(Predicate::Lt, size, std::numeric_limits<double>::infinity()));
+  Value logarithm = emit.div(emit.unary<LogOp>(emit.select(ordinary, size, emit.splat(1.0, typeOf(size)))), M_LN2);
+  Value whole = emit.cast(emit.unary<FloorOp>(logarithm), emit.i64());
+  // 2^-whole is finite: a number smaller yet keeps a small factor.
+  Value exponents = emit.cast(emit.atLeast(whole, -1000.0), elementOf(size));
+  Value factors = emit.mul(numbers.factors, power(emit, emit.neg(exponents)));
+  return {factors, numbers.exponents ? emit.add(numbers.exponents, exponents) : exponents};
+}
+
+// Factor times 2^exponent. By halves: 2^exponent alone may be beyond the type where the product is not. Factors are 0
+// or at least 1/2, so what the bounds cut off is an infinity or 0 with them, too.
+Value joined(Emitter &emit, const Numbers &numbers) {
+  Value bounded = emit.atMost(emit.atLeast(numbers.exponents, -2040.0), 2046.0);
+  Value half = emit.unary<FloorOp>(emit.mul(bounded, 0.5));
+  return emit.mul(emit.mul(numbers.factors, power(emit, half)), power(emit, emit.sub(bounded, half)));
+}
+
+// In blocks, and the blocks: n^1.5 work. Blocks are combined before what stands before them is known, so a block's own
+// result must not overflow, although the sequence's results do not. Callers see to it: a block has at most 256 numbers,
+// and the normalized factors of two levels are at most 2^512.
+Numbers combineInBlocks(Emitter &emit, const Numbers &numbers, int64_t dim, const Running &running) {
+  int64_t size = shapeOf(numbers.factors)[dim];
+  if (size <= 64)
+    return onEach(numbers, running, [&](Value x, const Running &by) { return combineBefore(emit, x, dim, by); });
+  int64_t width = std::min<int64_t>(256, int64_t(std::ceil(std::sqrt(double(size)))));
+  Shape none(rankOf(numbers.factors), 0), high = none;
+  high[dim] = (size + width - 1) / width * width - size;
+  Numbers blocks = onEach(numbers, running, [&](Value x, const Running &by) {
+    Value padded = emit.pad(x, none, high, by.neutral);
+    Shape shape(shapeOf(padded));
+    shape[dim] /= width;
+    shape.insert(shape.begin() + dim + 1, width);
+    return emit.reshape(padded, shape);
+  });
+  Numbers inside =
+      onEach(blocks, running, [&](Value x, const Running &by) { return combineBefore(emit, x, dim + 1, by); });
+  Numbers totals =
+      onEach(blocks, running, [&](Value x, const Running &by) { return emit.reduce(by.kind, x, {dim + 1}); });
+  if (totals.exponents)
+    totals = normalized(emit, totals);
+  Running exclusive = running;
+  exclusive.exclusive = true;
+  Numbers before = combineInBlocks(emit, totals, dim, exclusive);
+  auto join = [&](Value in, Value first, const Running &by) {
+    Shape column(shapeOf(first));
+    column.insert(column.begin() + dim + 1, 1);
+    Value all = combine(emit, by, in, emit.reshape(first, column));
+    Shape flat(shapeOf(numbers.factors));
+    flat[dim] += high[dim];
+    return emit.sliceDim(emit.reshape(all, flat), dim, 0, size);
+  };
+  Running sum{ReduceKind::Sum, 0.0, false, false};
+  return {join(inside.factors, before.factors, running),
+          totals.exponents ? join(inside.exponents, before.exponents, sum) : Value()};
+}
+
+// f64 has room for all sums of f32 numbers. Sums of f64 numbers that overflow in a block are made again of smaller
+// ones.
+Value combineSums(Emitter &emit, Value x, int64_t dim, const Running &running, bool mayOverflow) {
+  Value sums = combineInBlocks(emit, {x, Value()}, dim, running).factors;
+  if (!mayOverflow)
+    return sums;
+  double scale = std::ldexp(1.0, 48);
+  Value smaller = combineInBlocks(emit, {emit.div(x, scale), Value()}, dim, running).factors;
+  Value isFinite = emit.compare(Predicate::Lt, emit.unary<AbsOp>(sums), std::numeric_limits<double>::infinity());
+  return emit.select(isFinite, sums, emit.mul(smaller, scale));
+}
+
 template <ReduceKind kind> LogicalResult importCumulative(OpContext &op) {
   Value x = op.value(0);
   auto axis = op.number("axis", 1);
@@ -48,24 +135,16 @@ template <ReduceKind kind> LogicalResult importCumulative(OpContext &op) {
     return failure();
   Running running{kind, kind == ReduceKind::Sum ? 0.0 : 1.0, op.intAttr("exclusive", 0) != 0,
                   op.intAttr("reverse", 0) != 0};
-  int64_t size = shapeOf(x)[*dim], width = int64_t(std::ceil(std::sqrt(double(size))));
   if (isEmpty(x))
     return op.result(x);
-  if (size <= 64)
-    return op.result(combineBefore(op.emit, x, *dim, running));
-  Shape none(rankOf(x), 0), high = none;
-  high[*dim] = (size + width - 1) / width * width - size;
-  Value padded = op.emit.pad(x, none, high, running.neutral);
-  Shape blocks(shapeOf(padded));
-  blocks[*dim] /= width;
-  blocks.insert(blocks.begin() + *dim + 1, width);
-  Value split = op.emit.reshape(padded, blocks);
-  Value totals = op.emit.reduce(kind, split, {*dim + 1}, /*keepDims=*/true);
-  Running before = running;
-  before.exclusive = true;
-  Value all = combine(op.emit, running, combineBefore(op.emit, split, *dim + 1, running),
-                      combineBefore(op.emit, totals, *dim, before));
-  return op.result(op.emit.sliceDim(op.emit.reshape(all, shapeOf(padded)), *dim, 0, size));
+  Emitter &emit = op.emit;
+  if (!isFloat(x))
+    return op.result(combineInBlocks(emit, {x, Value()}, *dim, running).factors);
+  Value wide = emit.cast(x, emit.builder.getF64Type());
+  Value result = kind == ReduceKind::Sum
+                     ? combineSums(emit, wide, *dim, running, /*mayOverflow=*/wide == x)
+                     : joined(emit, combineInBlocks(emit, normalized(emit, {wide, Value()}), *dim, running));
+  return op.result(emit.cast(result, elementOf(x)));
 }
 
 } // namespace
