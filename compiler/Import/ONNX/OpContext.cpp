@@ -1,4 +1,5 @@
 #include "compiler/Import/ONNX/OpContext.h"
+#include "compiler/Import/ONNX/Operators/OperatorSchemas.h"
 
 #include "llvm/ADT/SmallSet.h"
 
@@ -205,7 +206,11 @@ FailureOr<Shape> OpContext::commonShape(llvm::ArrayRef<Value> values) {
 }
 
 LogicalResult OpContext::expectFloat(Value value) {
-  return isFloat(value) ? success() : fail("expected a floating-point input; got an integer one");
+  if (isFloat(value))
+    return success();
+  return fail("an input of " + formatTypes(tensorOf(elementOf(value))) +
+              " is allowed by the standard, but Cleave has this operator for floating-point numbers alone; put a Cast to "
+              "float before it, and one back after it");
 }
 
 LogicalResult OpContext::expectRank(Value value, int64_t low, int64_t high) {

@@ -108,16 +108,19 @@ Value gelu(OpContext &op, Value x) {
   return emit.mul(emit.mul(x, 0.5), emit.add(inner, 1.0));
 }
 
-Value shrink(OpContext &op, Value x) {
+// Integers in f64, whose results are truncated, as in onnxruntime: lambd and bias need not be whole.
+LogicalResult importShrink(OpContext &op) {
+  Value given = op.value(0), x = isFloat(given) ? given : op.emit.cast(given, op.emit.builder.getF64Type());
   double bias = op.floatAttr("bias", 0), lambda = op.floatAttr("lambd", 0.5);
   Value zero = op.emit.splat(0, typeOf(x));
   Value high = op.emit.select(op.emit.compare(Predicate::Gt, x, lambda), op.emit.add(x, -bias), zero);
-  return op.emit.select(op.emit.compare(Predicate::Lt, x, -lambda), op.emit.add(x, bias), high);
+  Value y = op.emit.select(op.emit.compare(Predicate::Lt, x, -lambda), op.emit.add(x, bias), high);
+  return op.result(op.emit.cast(y, elementOf(given)));
 }
 
 LogicalResult importPRelu(OpContext &op) {
   Value x = op.value(0), slope = op.value(1);
-  if (failed(op.expectFloat(x)) || failed(op.expectBroadcast({x, slope})))
+  if (failed(op.expectBroadcast({x, slope})))
     return failure();
   return op.result(wherePositive(op.emit, x, x, op.emit.mul(x, slope)));
 }
@@ -197,7 +200,7 @@ void cleave::onnx_import::addActivationOperators(OperatorTable &table) {
   table.add("Mish", 18, inF32<importFunction<mish>>);
   table.add("Swish", 24, inF32<importFunction<swish>>);
   table.add("Gelu", 20, inF32<importFunction<gelu>>);
-  table.add("Shrink", 13, inF32<importFunction<shrink>>);
+  table.add("Shrink", 13, inF32<importShrink>);
   table.add("PRelu", 13, inF32<importPRelu>);
   table.add("Softmax", 13, importSoftmax<false>);
   table.add("LogSoftmax", 13, importSoftmax<true>);

@@ -67,33 +67,42 @@ LogicalResult importMatMul(OpContext &op) {
   return failed(product) ? failure() : op.result(*product);
 }
 
+// [rows, columns] of integers, which have no product with flags.
+FailureOr<Value> multiplyIntegers(OpContext &op, Value a, Value b, bool transA, bool transB) {
+  auto turned = [&](Value x, bool isTurned) { return isTurned ? op.emit.transpose(x, {1, 0}) : x; };
+  return emitMatMul(op, turned(a, transA), turned(b, transB));
+}
+
 // alpha * A' * B' + beta * C. A scaled product in half precision is one of f32: rounded before alpha scales it, it may
-// be beyond the type where the result is not.
+// be beyond the type where the result is not. One of integers is scaled in f64 and truncated, as in ONNX's reference.
 LogicalResult importGemm(OpContext &op) {
   Emitter &emit = op.emit;
   double alpha = op.floatAttr("alpha", 1), beta = op.has(2) ? op.floatAttr("beta", 1) : 0;
   if (alpha != 1 || (beta != 0 && beta != 1))
     op.computeInF32();
   Value a = op.value(0), b = op.value(1);
-  if (failed(op.expectRank(a, 2, 2)) || failed(op.expectRank(b, 2, 2)) || failed(op.expectFloat(a)))
+  if (failed(op.expectRank(a, 2, 2)) || failed(op.expectRank(b, 2, 2)))
     return failure();
   bool transA = op.intAttr("transA", 0) != 0, transB = op.intAttr("transB", 0) != 0;
   int64_t inner = shapeOf(a)[transA ? 0 : 1], rows = shapeOf(b)[transB ? 1 : 0];
   if (inner != rows || elementOf(a) != elementOf(b))
     return op.fail("cannot multiply " + formatShape(shapeOf(a)) + " by " + formatShape(shapeOf(b)) +
                    " with transA=" + llvm::Twine(transA) + ", transB=" + llvm::Twine(transB));
-  Value result = emit.matmul(a, b, transA, transB);
+  FailureOr<Value> product =
+      isFloat(a) ? emit.matmul(a, b, transA, transB) : multiplyIntegers(op, a, b, transA, transB);
+  if (failed(product))
+    return failure();
+  Value result = *product, c = op.value(2);
+  if (c && broadcastShapes(shapeOf(result), shapeOf(c)) != Shape(shapeOf(result))) // also of a C that beta leaves away
+    return op.fail("C of shape " + formatShape(shapeOf(c)) + " does not broadcast to " + formatShape(shapeOf(result)));
+  bool isScaled = alpha != 1 || (beta != 0 && beta != 1), isTruncated = isScaled && !isFloat(a);
+  auto widened = [&](Value x) { return isTruncated ? emit.cast(x, emit.builder.getF64Type()) : x; };
+  result = widened(result);
   if (alpha != 1)
     result = emit.mul(result, alpha);
-  if (beta == 0)
-    return op.result(result);
-  Value c = op.value(2);
-  auto shape = op.commonShape({result, c});
-  if (failed(shape))
-    return failure();
-  if (llvm::ArrayRef<int64_t>(*shape) != shapeOf(result))
-    return op.fail("C of shape " + formatShape(shapeOf(c)) + " does not broadcast to " + formatShape(shapeOf(result)));
-  return op.result(emit.add(result, beta == 1 ? c : emit.mul(c, beta)));
+  if (beta != 0)
+    result = emit.add(result, beta == 1 ? widened(c) : emit.mul(widened(c), beta));
+  return op.result(isTruncated ? emit.cast(result, elementOf(a)) : result);
 }
 
 } // namespace

@@ -1,14 +1,15 @@
 // Einsum as sums, transposes and batched products. Operands are combined from left to right.
 //
 // First the equation is brought to a form in which every letter occurs at most once an operand. "..." becomes letters
-// of its own, aligned at the right; a dimension of size 1 that another operand has larger is left away, which
-// broadcasts it. A letter that occurs again in one operand takes its diagonal. For x: [3, 1, 4, 4] and y: [5, 4]:
+// of its own, aligned at the right. A letter that occurs again in one operand takes its diagonal. A dimension of size 1
+// for which another operand has another size is left away, which broadcasts it. For x: [3, 1, 4, 4] and y: [5, 4]:
 //
-//   "...ii,...i->...i"      ABii,Bi->ABi, of which x has B only once: Aii,Bi->ABi, and the diagonal: Ai,Bi->ABi
+//   "...ii,...i->...i"      ABii,Bi->ABi, the diagonal: ABi,Bi->ABi, and without the B of x, which is 1: Ai,Bi->ABi
 //
 // For a pair, every letter is one of: batch (both, kept), contracted (both, not kept), free (one, kept), or summed away
 // (one, not kept). The left operand is brought to [batch, free, contracted], the right one to [batch, contracted,
 // free]; the product is a matmul.
+#include "compiler/Import/ONNX/Operators/Contraction.h"
 #include "compiler/Import/ONNX/Operators/OperatorTable.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -130,7 +131,8 @@ int64_t sizeOf(const Labeled &x, llvm::StringRef letters) {
   return size;
 }
 
-Labeled multiply(Emitter &emit, Labeled a, Labeled b, llvm::StringRef kept) {
+FailureOr<Labeled> multiply(OpContext &op, Labeled a, Labeled b, llvm::StringRef kept) {
+  Emitter &emit = op.emit;
   a = sumAway(emit, a, kept.str() + b.labels);
   b = sumAway(emit, b, kept.str() + a.labels);
   std::string batch, contracted, freeA, freeB;
@@ -145,19 +147,22 @@ Labeled multiply(Emitter &emit, Labeled a, Labeled b, llvm::StringRef kept) {
   int64_t n = sizeOf(a, batch), rows = sizeOf(a, freeA), inner = sizeOf(a, contracted), columns = sizeOf(b, freeB);
   Value x = emit.reshape(arrange(emit, a, batch + freeA + contracted), {n, rows, inner});
   Value y = emit.reshape(arrange(emit, b, batch + contracted + freeB), {n, inner, columns});
-  return {emit.reshape(emit.matmul(x, y), shape), batch + freeA + freeB};
+  FailureOr<Value> product = isFloat(x) ? emit.matmul(x, y) : emitMatMul(op, x, y);
+  if (failed(product))
+    return failure();
+  return Labeled{emit.reshape(*product, shape), batch + freeA + freeB};
 }
 
-// Leaves away the dimensions that `letters` stand for where the operand has size 1 and another one more.
-void dropBroadcast(Emitter &emit, llvm::MutableArrayRef<Labeled> operands, llvm::StringRef letters) {
-  for (char c : letters) {
-    int64_t largest = 1;
+// Leaves away the dimensions where the operand has size 1 and another one another size, which may be 0.
+void dropBroadcast(Emitter &emit, llvm::MutableArrayRef<Labeled> operands) {
+  for (char c = 'A'; c <= 'z'; ++c) {
+    int64_t common = 1;
     for (const Labeled &operand : operands)
-      if (has(operand.labels, c))
-        largest = std::max(largest, sizeOf(operand, llvm::StringRef(&c, 1)));
+      if (int64_t size = has(operand.labels, c) ? sizeOf(operand, llvm::StringRef(&c, 1)) : 1; size != 1)
+        common = size;
     for (Labeled &operand : operands) {
       size_t dim = operand.labels.find(c);
-      if (largest == 1 || dim == std::string::npos || shapeOf(operand.value)[dim] != 1)
+      if (common == 1 || dim == std::string::npos || shapeOf(operand.value)[dim] != 1)
         continue;
       operand.value = emit.reshape(operand.value, reducedShape(shapeOf(operand.value), {int64_t(dim)}, false));
       operand.labels.erase(dim, 1);
@@ -183,10 +188,10 @@ Labeled takeDiagonals(Emitter &emit, Labeled x) {
 
 LogicalResult checkOperands(OpContext &op, const Equation &equation) {
   for (size_t i = 0; i < equation.inputs.size(); ++i)
-    if (Value value = op.value(i); !isFloat(value) || elementOf(value) != elementOf(op.value(0)) ||
-                                   rankOf(value) != int64_t(equation.inputs[i].size()))
+    if (Value value = op.value(i); rankOf(value) != int64_t(equation.inputs[i].size()))
       return op.fail("operand " + llvm::Twine(i) + " of shape " + formatShape(shapeOf(value)) +
-                     " must be floating point of the common type, with one letter a dimension");
+                     " must have one letter a dimension; the equation gives it " +
+                     llvm::Twine(equation.inputs[i].size()));
   return success();
 }
 
@@ -206,6 +211,16 @@ LogicalResult checkSizes(OpContext &op, llvm::ArrayRef<Labeled> operands, llvm::
     if (sizes[size_t(c)] < 0)
       return op.fail("letter '" + llvm::Twine(c) + "' of the output is in no operand");
   return success();
+}
+
+// Whether an operand has size 1 where another one has not.
+bool isBroadcast(OpContext &op, const Equation &equation) {
+  llvm::DenseMap<char, int64_t> sizes;
+  for (size_t i = 0; i < equation.inputs.size(); ++i)
+    for (auto [c, size] : llvm::zip(equation.inputs[i], shapeOf(op.value(i))))
+      if (sizes.try_emplace(c, size).first->second != size)
+        return true;
+  return false;
 }
 
 // Whether nothing is rounded but the result: it is one sum, or one product.
@@ -228,25 +243,34 @@ LogicalResult importEinsum(OpContext &op) {
   auto ellipsis = expandEllipses(op, text, *equation);
   if (failed(ellipsis) || failed(checkLetters(op, text, *equation, *ellipsis)) || failed(checkOperands(op, *equation)))
     return failure();
-  if (!isOneStep(*equation))
+  mlir::Type element = elementOf(op.value(0));
+  if (!isOneStep(*equation) || isBroadcast(op, *equation))
     op.computeInF32();
+  // Narrow integers are added in 32 bits; their sums have the same lower bits.
+  bool isNarrow = !isFloat(op.value(0)) && element.getIntOrFloatBitWidth() < 32;
   llvm::SmallVector<Labeled> operands;
-  for (auto [i, labels] : llvm::enumerate(equation->inputs))
-    operands.push_back({op.value(i), labels});
-  dropBroadcast(op.emit, operands, *ellipsis);
+  for (auto [i, labels] : llvm::enumerate(equation->inputs)) {
+    Labeled operand{isNarrow ? op.emit.cast(op.value(i), op.emit.builder.getI32Type()) : op.value(i), labels};
+    if (failed(checkSizes(op, operand, "")))
+      return failure();
+    operands.push_back(takeDiagonals(op.emit, operand));
+  }
+  dropBroadcast(op.emit, operands);
   if (failed(checkSizes(op, operands, equation->output)))
     return failure();
-  for (Labeled &operand : operands)
-    operand = takeDiagonals(op.emit, operand);
   Labeled result = operands[0];
   for (size_t i = 1; i < operands.size(); ++i) {
     std::string kept = equation->output;
     for (const Labeled &later : llvm::ArrayRef(operands).drop_front(i + 1))
       kept += later.labels;
-    result = multiply(op.emit, result, operands[i], kept);
+    auto product = multiply(op, result, operands[i], kept);
+    if (failed(product))
+      return failure();
+    result = *product;
   }
   result = sumAway(op.emit, result, equation->output);
-  return op.result(arrange(op.emit, result, equation->output));
+  Value y = arrange(op.emit, result, equation->output);
+  return op.result(isNarrow ? op.emit.cast(y, element) : y);
 }
 
 } // namespace

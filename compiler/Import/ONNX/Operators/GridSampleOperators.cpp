@@ -160,8 +160,8 @@ LogicalResult checkShapes(OpContext &op, const Request &request, llvm::ArrayRef<
 LogicalResult importGridSample(OpContext &op) {
   Value image = op.value(0), grid = op.value(1);
   auto request = readRequest(op);
-  if (failed(request) || failed(op.expectFloat(image)) || failed(op.expectFloat(grid)) ||
-      failed(op.expectRank(image, 4, 5)))
+  bool isPicked = succeeded(request) && request->mode == Interpolation::Nearest; // of any type: nothing is added up
+  if (failed(request) || (!isPicked && failed(op.expectFloat(image))) || failed(op.expectRank(image, 4, 5)))
     return failure();
   Shape in(shapeOf(image)), places(shapeOf(grid)), sizes(in.begin() + 2, in.end());
   if (failed(checkShapes(op, *request, in, places)))
@@ -175,7 +175,7 @@ LogicalResult importGridSample(OpContext &op) {
     return op.result(emit.splat(0, typeOf(image).clone(result)));
   int64_t dims = int64_t(sizes.size()), pixels = *countElements(sizes);
   int64_t count = *countElements(llvm::ArrayRef<int64_t>(result).drop_front(2));
-  grid = emit.reshape(emit.cast(grid, elementOf(image)), {in[0], count, dims});
+  grid = emit.reshape(isFloat(image) ? emit.cast(grid, elementOf(image)) : grid, {in[0], count, dims});
   Value table = emit.transpose(emit.reshape(image, {in[0], in[1], pixels}), {0, 2, 1});
   Sampler sampler(emit, *request);
   // The grid's first number belongs to the image's last dimension.

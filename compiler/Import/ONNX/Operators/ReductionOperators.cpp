@@ -64,12 +64,18 @@ template <ReduceKind kind> LogicalResult importReduce(OpContext &op) {
                                              : op.emit.cast(extremum, elementOf(x)));
 }
 
-// Reductions with work before and after: `function` gets the input and the axes.
-template <Value (*function)(Emitter &, Value, const Axes &)> LogicalResult importComposed(OpContext &op) {
-  auto axes = reducedAxes(op, rankOf(op.value(0)));
-  if (failed(axes) || failed(op.expectFloat(op.value(0))))
+// Reductions with work before and after: `function` gets the input and the axes. Those of integers that have roots or
+// logarithms are computed in f64 and truncated, as in onnxruntime.
+template <Value (*function)(Emitter &, Value, const Axes &), bool isWhole = false>
+LogicalResult importComposed(OpContext &op) {
+  Value x = op.value(0);
+  auto axes = reducedAxes(op, rankOf(x));
+  if (failed(axes))
     return failure();
-  return op.result(function(op.emit, op.value(0), *axes));
+  if (isWhole || isFloat(x))
+    return op.result(function(op.emit, x, *axes));
+  Value wide = op.emit.cast(x, op.emit.builder.getF64Type());
+  return op.result(op.emit.cast(function(op.emit, wide, *axes), elementOf(x)));
 }
 
 // Of integers, too: the quotient is truncated.
@@ -131,8 +137,8 @@ void cleave::onnx_import::addReductionOperators(OperatorTable &table) {
   table.add("ReduceMin", 13, importReduce<ReduceKind::Min>);
   table.add("ReduceProd", 13, importReduce<ReduceKind::Product>);
   table.add("ReduceMean", 13, inF32<importMean>);
-  table.add("ReduceSumSquare", 13, inF32<importComposed<sumSquare>>);
-  table.add("ReduceL1", 13, inF32<importComposed<l1>>);
+  table.add("ReduceSumSquare", 13, inF32<importComposed<sumSquare, /*isWhole=*/true>>);
+  table.add("ReduceL1", 13, inF32<importComposed<l1, /*isWhole=*/true>>);
   table.add("ReduceL2", 13, inF32<importComposed<l2>>);
   table.add("ReduceLogSum", 13, inF32<importComposed<logSum>>);
   table.add("ReduceLogSumExp", 13, inF32<importComposed<logSumExp>>);
