@@ -5,9 +5,11 @@
 #   tools/quickstart.sh --cuda    without a GPU: compiles the GPT for cuda:sm_90 and trains it for some steps on the tests' emulated
 #                                 device, with the host's losses beside; makes build-cuda/, out/quickstart-cuda/ and, where there
 #                                 is no CUDA toolkit, .venv-cuda/
+case "${1:-}" in -h | --help) exec awk 'NR > 1 && !/^#/ { exit } NR > 1 { sub(/^# ?/, ""); print }' "$0" ;; esac
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+[ $# -le 1 ] || { echo "quickstart: expected --cuda or nothing; got: $*" >&2; exit 2; }
 case "${1:-}" in
 "") ;;
 --cuda)

@@ -4,6 +4,7 @@
 #   tools/setup.sh --tests    also the Python environment of the tests (.venv: test/requirements.txt, docs/requirements.txt)
 #   tools/setup.sh --cuda     also what programs for GPUs are built with on a machine without CUDA: its compiler from PyPI
 #                             (.venv-cuda, 296 MB), and what the tests' emulated device needs
+case "${1:-}" in -h | --help) exec awk 'NR > 1 && !/^#/ { exit } NR > 1 { sub(/^# ?/, ""); print }' "$0" ;; esac
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -20,6 +21,7 @@ test_packages=(pkg-config libgtest-dev libgmock-dev libbenchmark-dev python3 pyt
 cuda_packages=(libgtest-dev libgmock-dev python3 python3-venv)
 
 packages=("${build_packages[@]}")
+[ $# -le 1 ] || { echo "setup: expected --tests, --cuda or nothing; got: $*" >&2; exit 2; }
 case "${1:-}" in
 --tests) packages+=("${test_packages[@]}") ;;
 --cuda) packages+=("${cuda_packages[@]}") ;;

@@ -10,6 +10,7 @@ namespace cleave::rt {
 static volatile std::sig_atomic_t noted = 0; // the signal
 static volatile std::sig_atomic_t isLaunched = 0;
 static const char *volatile signalHint = nullptr;
+static const char *volatile pipeHint = nullptr;
 static bool inOrder = false;
 
 // Only what a signal handler may call.
@@ -22,8 +23,9 @@ static void handle(int signal) {
     return;
   }
   noted = signal;
-  if (isFirst && signalHint)
-    static_cast<void>(!::write(STDERR_FILENO, signalHint, std::strlen(signalHint)));
+  const char *hint = signal == SIGPIPE ? pipeHint : signalHint;
+  if (isFirst && hint)
+    static_cast<void>(!::write(STDERR_FILENO, hint, std::strlen(hint)));
 }
 
 void noteTermination() {
@@ -33,11 +35,12 @@ void noteTermination() {
 
 bool terminationNoted() { return noted != 0; }
 
-void endInOrder(const char *hint, bool launched) {
-  signalHint = hint;
+void endInOrder(const EndHints &hints, bool launched) {
+  signalHint = hints.signal;
+  pipeHint = hints.pipe;
   isLaunched = launched;
   inOrder = true;
-  for (int signal : {SIGINT, SIGHUP})
+  for (int signal : {SIGINT, SIGHUP, SIGPIPE})
     if (std::signal(signal, handle) == SIG_IGN) // started in the background, or by nohup
       std::signal(signal, SIG_IGN);
   std::signal(SIGTERM, handle);

@@ -103,9 +103,8 @@ void addTrain(CLI::App &command, Command &result) {
   addCount(command, "--eval-every", train.evalEvery, "Steps between evaluations of --val-data (default: one epoch)");
   command
       .add_option("--save", train.save,
-                  "Write checkpoints to this directory. After Ctrl-C, SIGTERM or SIGHUP the program then finishes the "
-                  "step, saves, "
-                  "and ends")
+                  "Write checkpoints to this directory. After Ctrl-C, SIGTERM, SIGHUP or SIGPIPE the program then "
+                  "finishes the step, saves, and ends")
       ->type_name("DIR");
   addCount(command, "--save-every", train.saveEvery, "Steps between checkpoints (default: one at the end)");
   addCount(command, "--keep", train.keep, "Number of checkpoints to keep, the newest ones (default: all)");

@@ -47,13 +47,16 @@ Status inspect(const cleave_model &model, bool json) {
   return Status::ok();
 }
 
+constexpr EndHints kEndHints{"\nfinishing the step, then saving; once more to end at once\n",
+                             "nobody reads the output any more: finishing the step, then saving\n"};
+
 Status train(Session &session, const TrainOptions &options, unsigned threads, int *stoppedBy) {
   TrainLoop loop;
   CLEAVE_TRY(TrainLoop::open(session, options, &loop));
   // Where nothing would be saved, there is nothing to wait for. A launcher shows the words of all its processes.
   bool launched = startedAsOneOfSeveral();
   if (!options.save.empty())
-    endInOrder(launched ? nullptr : "\nfinishing the step, then saving; once more to end at once\n", launched);
+    endInOrder(launched ? EndHints{} : kEndHints, launched);
   CLEAVE_TRY(loop.run());
   *stoppedBy = loop.stoppedBy();
   std::string times =
@@ -239,8 +242,9 @@ int runMain(int argc, const char *const *argv, const cleave_model &model) {
     status = guardedRun(model, command, &stoppedBy);
     code = isUsage(status) ? 2 : 1;
   }
-  // A failed write inside fwrite() leaves nothing to flush, only the mark.
-  if (status.isOk() && std::fflush(stdout) == 0 && !std::ferror(stdout))
+  // A failed write inside fwrite() leaves nothing to flush, only the mark. Of a reader that has gone SIGPIPE has told.
+  bool written = std::fflush(stdout) == 0 && !std::ferror(stdout);
+  if (status.isOk() && (written || stoppedBy == SIGPIPE))
     return stoppedBy ? 128 + stoppedBy : 0;
   std::string message = status.isOk() ? "cannot write to stdout" : status.message();
   if (!message.empty())

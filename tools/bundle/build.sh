@@ -1,6 +1,7 @@
 #!/bin/sh
 # Builds the programs of this bundle: bin/NAME of each model. Needs a C++17 compiler (g++ 9 or later), no CUDA and nothing of
 # Cleave. From the environment: CXX (default c++), CXXFLAGS (-O3 -DNDEBUG), JOBS, how many compilers run at a time (one a core).
+case "${1:-}" in -h | --help) exec awk 'NR > 1 && !/^#/ { exit } NR > 1 { sub(/^# ?/, ""); print }' "$0" ;; esac
 set -eu
 tab=$(printf '\t')
 export CXX="${CXX:-c++}" CXXFLAGS="${CXXFLAGS:--O3 -DNDEBUG}"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # tools/dev/cuda_job.sh BUILD OUT STEPS: what `quickstart.sh --cuda` does with what it has built, the `cleave` on the path. The emulated
 # device computes each thread of each kernel on the CPU: its time says nothing of a GPU's.
+case "${1:-}" in -h | --help) exec awk 'NR > 1 && !/^#/ { exit } NR > 1 { sub(/^# ?/, ""); print }' "$0" ;; esac
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=$(cd "${1:?usage: tools/dev/cuda_job.sh BUILD OUT STEPS}" && pwd)

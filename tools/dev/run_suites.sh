@@ -2,6 +2,7 @@
 # tools/dev/run_suites.sh BUILD [TEST...]: runs the gate's suites, all of GoogleTest and lit, on what is built; what `check-cleave` and
 # tools/check.sh run. Closes with the time taken of the budget and, as its last line, "N passed, N failed, N skipped". It is a
 # failure when one of TEST is not registered with CTest.
+case "${1:-}" in -h | --help) exec awk 'NR > 1 && !/^#/ { exit } NR > 1 { sub(/^# ?/, ""); print }' "$0" ;; esac
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=${1:?usage: tools/dev/run_suites.sh BUILD [TEST...]}

@@ -7,6 +7,7 @@
 #   compiler  (asan) the compiler itself: gpt-nano and ResNet-18, hostile models and mistaken options
 # Any finding is a failure. Needs what tools/setup.sh --tests installs; CLEAVE_TEST_PYTHON=... replaces .venv's Python, CLEAVE_JOBS=N
 # bounds the build.
+case "${1:-}" in -h | --help) exec awk 'NR > 1 && !/^#/ { exit } NR > 1 { sub(/^# ?/, ""); print }' "$0" ;; esac
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 usage() {

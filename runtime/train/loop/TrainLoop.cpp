@@ -22,7 +22,12 @@ std::string formatLoss(double loss) {
   return text;
 }
 
-std::string signalName(int signal) { return signal == SIGINT ? "SIGINT" : signal == SIGHUP ? "SIGHUP" : "SIGTERM"; }
+std::string signalName(int signal) {
+  return signal == SIGINT    ? "SIGINT"
+         : signal == SIGHUP  ? "SIGHUP"
+         : signal == SIGPIPE ? "SIGPIPE"
+                             : "SIGTERM";
+}
 
 std::string stoppedEarly(const TrainingPosition &position) {
   return "stopped early: no better loss in " + std::to_string(position.stale) + " evaluations";

@@ -1,9 +1,10 @@
 """A training that saves is asked to end: it finishes its step, saves, and ends; what goes on from there is what nobody has stopped.
 
-  stop_by_signal.py PROGRAM FOLDER INT|TERM|HUP all|first|last|launcher|twice|terminal [launcher...] -- [options of train]
+  stop_by_signal.py PROGRAM FOLDER INT|TERM|HUP|PIPE all|first|last|launcher|twice|terminal|reader [launcher...] -- [options of train]
 
 The signal goes to all processes that train, to one of them, or to their launcher; "twice" sends it again before the step is over, and
 "terminal" at once, as a terminal that closes does: its shell and the kernel send SIGHUP.
+"reader" sends nothing: nobody reads the output any more.
 """
 import os
 import pathlib
@@ -47,12 +48,15 @@ def main():
         if not ranks and f"step {begun}/" in line:
             children = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True).stdout.split()
             ranks += [int(child) for child in children] if launcher else [process.pid]
+            if whom == "reader":
+                break
             for victim in {"all": ranks, "first": ranks[:1], "last": ranks[-1:], "launcher": [process.pid], "twice": ranks,
                            "terminal": [*ranks, *ranks]}[whom]:
                 os.kill(victim, number)
             if whom == "twice":
                 process.stderr.readline(), process.stderr.readline()  # an empty line, and what a second one does
                 os.kill(process.pid, number)
+    process.stdout.close()
     errors = process.stderr.read()
     code = process.wait()
     guard.cancel()
@@ -65,7 +69,7 @@ def main():
     if code == 0 or whom != "launcher" and code != 128 + number:
         sys.exit(f"expected exit code {128 + number}; got {code}: {errors}{said[-3:]}")
     found = re.search(r"stopped by SIG(?:INT|TERM|HUP) after step (\d+) of 100000000; --resume auto goes on from there", "".join(said))
-    if not found and whom != "launcher" or "error:" in errors:
+    if not found and whom not in ("launcher", "reader") or "error:" in errors:
         sys.exit(f"expected to be told of the end; got: {said[-3:]}{errors}")
     step = int(found[1] if found else (folder / "stopped" / "latest").read_text()[5:])
     for target in ("stopped", "whole"):
