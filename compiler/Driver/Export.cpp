@@ -246,8 +246,9 @@ llvm::Error cleave::exportCheckpoint(const ExportRequest &request, llvm::raw_ost
   rt::CheckpointTensors tensors;
   if (llvm::Error error = toError(rt::loadCheckpointTensors(request.checkpoint, &tensors)))
     return error;
-  if (std::string note = tensors.checkpoint->note(); !note.empty())
-    out << "note: " << rt::printable(note) << "\n";
+  for (const std::string &note : {tensors.checkpoint->standIn(), tensors.checkpoint->note()})
+    if (!note.empty())
+      out << "note: " << rt::printable(note) << "\n";
   auto model = readModel(request.model);
   if (!model)
     return model.takeError();

@@ -164,12 +164,15 @@ def _load(path):
     except OSError as error:
         raise OSError(f"{error}; expected a library that `cleave compile --emit shared` wrote") from None
     try:
-        for name, arguments in _CALLS.items():
-            call = getattr(library, name)
-            call.argtypes, call.restype = arguments, ctypes.c_int
         model = _POINTER.in_dll(library, "cleave_main_model")
+        getattr(library, "cleave_session_create")
     except (AttributeError, ValueError):
         raise ValueError(f"{path} is no model of Cleave: expected what `cleave compile --emit shared` writes") from None
+    for name, arguments in _CALLS.items():
+        call = getattr(library, name, None)
+        if call is None:
+            raise ValueError(f"{path} was compiled by another version of Cleave: its C API has no {name}(); compile the model again")
+        call.argtypes, call.restype = arguments, ctypes.c_int
     library.cleave_last_error.argtypes, library.cleave_last_error.restype = [], _TEXT
     library.cleave_session_destroy.argtypes, library.cleave_session_destroy.restype = [_POINTER], None
     library.cleave_step_count.argtypes, library.cleave_step_count.restype = [_POINTER], ctypes.c_uint64

@@ -89,10 +89,15 @@ template <typename Call> cleave_code guardTogether(cleave_session *session, Call
   });
 }
 
-Status checkArguments(const char *call, std::initializer_list<const void *> arguments) {
-  for (const void *argument : arguments)
-    if (!argument)
-      return invalidArgument(std::string(call) + ": an argument is NULL");
+struct Argument {
+  const char *name;
+  const void *value;
+};
+
+Status checkArguments(const char *call, std::initializer_list<Argument> arguments) {
+  for (const Argument &argument : arguments)
+    if (!argument.value)
+      return invalidArgument(std::string(call) + ": the argument '" + argument.name + "' is NULL");
   return Status::ok();
 }
 
@@ -142,7 +147,7 @@ Status checkThreadsAreHere(unsigned threads) {
 }
 
 Status describePort(cleave_session *session, const char *program, size_t index, bool output, cleave_tensor_info *info) {
-  CLEAVE_TRY(checkArguments("cleave_describe", {session, program, info}));
+  CLEAVE_TRY(checkArguments("cleave_describe", {{"session", session}, {"program", program}, {"info", info}}));
   GlobalTensor tensor;
   CLEAVE_TRY(GlobalTensor::at(session->session, program, index, output, &tensor));
   if (tensor.shape().size() > CLEAVE_MAX_DIMS)
@@ -286,7 +291,7 @@ cleave_code cleave_session_create(const cleave_model *model, const cleave_option
   return guard([&]() -> Status {
     if (session)
       *session = nullptr;
-    CLEAVE_TRY(checkArguments("cleave_session_create", {model, session}));
+    CLEAVE_TRY(checkArguments("cleave_session_create", {{"model", model}, {"session", session}}));
     if (options && options->struct_size != sizeof(cleave_options) &&
         options->struct_size != offsetof(cleave_options, seed))
       return invalidArgument("cleave_session_create: options->struct_size is not sizeof(cleave_options)");
@@ -330,7 +335,8 @@ cleave_code cleave_describe_output(cleave_session *session, const char *program,
 cleave_code cleave_set_input(cleave_session *session, const char *program, const char *name, const void *data,
                              size_t bytes) {
   return guardTogether(session, [&]() -> Status {
-    CLEAVE_TRY(checkArguments("cleave_set_input", {session, program, name, data}));
+    CLEAVE_TRY(checkArguments(
+        "cleave_set_input", {{"session", session}, {"program", program}, {"name", name}, {"data", data}}));
     GlobalTensor tensor;
     CLEAVE_TRY(findTensor(session, program, name, /*output=*/false, bytes, &tensor));
     CLEAVE_TRY(checkIndices(session, tensor.port(), data, bytes));
@@ -342,7 +348,8 @@ cleave_code cleave_set_input(cleave_session *session, const char *program, const
 cleave_code cleave_get_output(cleave_session *session, const char *program, const char *name, void *data,
                               size_t bytes) {
   return guardTogether(session, [&]() -> Status {
-    CLEAVE_TRY(checkArguments("cleave_get_output", {session, program, name, data}));
+    CLEAVE_TRY(checkArguments(
+        "cleave_get_output", {{"session", session}, {"program", program}, {"name", name}, {"data", data}}));
     GlobalTensor tensor;
     CLEAVE_TRY(findTensor(session, program, name, /*output=*/true, bytes, &tensor));
     return tensor.gather(session->session, static_cast<std::byte *>(data));
@@ -351,7 +358,7 @@ cleave_code cleave_get_output(cleave_session *session, const char *program, cons
 
 cleave_code cleave_infer(cleave_session *session) {
   return guardTogether(session, [&]() -> Status {
-    CLEAVE_TRY(checkArguments("cleave_infer", {session}));
+    CLEAVE_TRY(checkArguments("cleave_infer", {{"session", session}}));
     const fb::Program *program = nullptr;
     CLEAVE_TRY(session->session.entry("infer", &program));
     session->inputs.restore(session->session, "infer");
@@ -361,14 +368,14 @@ cleave_code cleave_infer(cleave_session *session) {
 
 cleave_code cleave_train_step(cleave_session *session, double learning_rate, double *loss) {
   return guardTogether(session, [&]() -> Status {
-    CLEAVE_TRY(checkArguments("cleave_train_step", {session}));
+    CLEAVE_TRY(checkArguments("cleave_train_step", {{"session", session}}));
     return trainStep(session, learning_rate, loss);
   });
 }
 
 cleave_code cleave_set_seed(cleave_session *session, uint64_t seed) {
   return guardAlone(session, [&]() -> Status {
-    CLEAVE_TRY(checkArguments("cleave_set_seed", {session}));
+    CLEAVE_TRY(checkArguments("cleave_set_seed", {{"session", session}}));
     session->position.seed = seed;
     return Status::ok();
   });
@@ -376,14 +383,14 @@ cleave_code cleave_set_seed(cleave_session *session, uint64_t seed) {
 
 cleave_code cleave_set_clip_norm(cleave_session *session, double norm) {
   return guardAlone(session, [&]() -> Status {
-    CLEAVE_TRY(checkArguments("cleave_set_clip_norm", {session}));
+    CLEAVE_TRY(checkArguments("cleave_set_clip_norm", {{"session", session}}));
     return setClipNorm(session, norm);
   });
 }
 
 cleave_code cleave_evaluate(cleave_session *session, cleave_evaluation *sums) {
   return guardTogether(session, [&]() -> Status {
-    CLEAVE_TRY(checkArguments("cleave_evaluate", {session, sums}));
+    CLEAVE_TRY(checkArguments("cleave_evaluate", {{"session", session}, {"sums", sums}}));
     return evaluate(session, sums);
   });
 }
@@ -391,7 +398,7 @@ cleave_code cleave_evaluate(cleave_session *session, cleave_evaluation *sums) {
 cleave_code cleave_evaluation_loss(const cleave_session *session, const cleave_evaluation *sums, uint64_t batches,
                                    double *loss) {
   return guard([&]() -> Status {
-    CLEAVE_TRY(checkArguments("cleave_evaluation_loss", {session, sums, loss}));
+    CLEAVE_TRY(checkArguments("cleave_evaluation_loss", {{"session", session}, {"sums", sums}, {"loss", loss}}));
     return evaluationLoss(session, sums, batches, loss);
   });
 }
@@ -400,14 +407,14 @@ uint64_t cleave_step_count(const cleave_session *session) { return session ? ses
 
 cleave_code cleave_save_checkpoint(cleave_session *session, const char *directory) {
   return guardTogether(session, [&]() -> Status {
-    CLEAVE_TRY(checkArguments("cleave_save_checkpoint", {session, directory}));
+    CLEAVE_TRY(checkArguments("cleave_save_checkpoint", {{"session", session}, {"directory", directory}}));
     return saveCheckpoint(session, directory);
   });
 }
 
 cleave_code cleave_load_checkpoint(cleave_session *session, const char *path) {
   return guardTogether(session, [&]() -> Status {
-    CLEAVE_TRY(checkArguments("cleave_load_checkpoint", {session, path}));
+    CLEAVE_TRY(checkArguments("cleave_load_checkpoint", {{"session", session}, {"path", path}}));
     return loadCheckpoint(session, path);
   });
 }

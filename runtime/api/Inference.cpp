@@ -1,9 +1,11 @@
 #include "runtime/api/Inference.h"
 
+#include "runtime/base/Log.h"
 #include "runtime/session/IndexRange.h"
 #include "runtime/session/NearestName.h"
 #include "runtime/session/OutputNeeds.h"
 #include "runtime/session/SameRun.h"
+#include "runtime/state/ElementValue.h"
 
 #include <algorithm>
 #include <cstring>
@@ -176,6 +178,20 @@ private:
   unsigned frames_;
 };
 
+// NumPy has no bf16: f32 holds its numbers exactly.
+Status write(const Output &output) {
+  ElementType type = elementType(output.port->dtype());
+  if (type != ElementType::bf16)
+    return writeNpy(output.path, {output.path, type, output.shape, output.bytes.data(), output.bytes.size()});
+  std::vector<float> wide(output.bytes.size() / elementSize(type));
+  for (size_t i = 0; i < wide.size(); ++i)
+    wide[i] = static_cast<float>(loadElement(type, output.bytes.data() + i * elementSize(type)));
+  log(LogLevel::Info, -1, "output '" + output.port->name()->str() + "' is bf16, which NumPy has not: " + output.path +
+                              " holds its numbers as f32");
+  return writeNpy(output.path, {output.path, ElementType::f32, output.shape,
+                                reinterpret_cast<const std::byte *>(wide.data()), wide.size() * sizeof(float)});
+}
+
 } // namespace
 
 Status inferFiles(Session &session, const std::vector<std::string> &inputs, const std::vector<std::string> &outputs) {
@@ -210,8 +226,7 @@ Status inferFiles(Session &session, const std::vector<std::string> &inputs, cons
   if (!session.isLeader())
     return Status::ok();
   for (const Output &output : wanted)
-    CLEAVE_TRY(writeNpy(output.path, {output.path, elementType(output.port->dtype()), output.shape, output.bytes.data(),
-                                      output.bytes.size()}));
+    CLEAVE_TRY(write(output));
   return Status::ok();
 }
 

@@ -31,8 +31,10 @@ template <typename T> Status IndexRange::checkAll(const fb::Port &port, Bytes by
     if ((value >= first_ && value < end_) || std::find(others_.begin(), others_.end(), value) != others_.end())
       continue;
     *element = i;
-    return invalidArgument("input '" + port.name()->str() + "' holds the " + (isLabel_ ? "label " : "index ") +
-                           std::to_string(value) + "; expected " + expected());
+    // Lengths (sequence_lens) and the like have the range of labels, but nothing that is not counted.
+    const char *what = !isLabel_ ? "index " : others_.empty() ? "value " : "label ";
+    return invalidArgument("input '" + port.name()->str() + "' holds the " + what + std::to_string(value) +
+                           "; expected " + expected());
   }
   return Status::ok();
 }

@@ -19,6 +19,7 @@
 #include "runtime/plan/RankKinds.h"
 #include "runtime/session/Machine.h"
 #include "runtime/session/MemoryUsage.h"
+#include "runtime/session/NearestName.h"
 #include "runtime/session/RankThreads.h"
 #include "runtime/session/SameRun.h"
 #include "runtime/state/RandomInit.h"
@@ -236,7 +237,7 @@ Status Session::start(const cleave_model &model, const SessionOptions &options) 
   WeightStore weights;
   CLEAVE_TRY(WeightStore::open(model, options.directory, options.weights, &weights));
   CLEAVE_TRY(weights.check(*impl.plan));
-  impl.weightsCheckpoint = weights.checkpoint();
+  impl.weightsCheckpoint = weights.checkpoint() + (weights.standIn().empty() ? "" : " (" + weights.standIn() + ")");
   if (options.program == "train_step")
     CLEAVE_TRY(checkTrainsAlone());
   if (options.notesTermination && launcher() != Launcher::None && meshSize(*impl.plan) > 1)
@@ -312,6 +313,11 @@ Status Session::entry(const char *name, const fb::Program **program) const {
   if (*program)
     return Status::ok();
   bool trains = findProgram(plan(), "train_step") != nullptr;
+  std::vector<std::string> programs{"infer", "train_step", "evaluate"};
+  if (std::find(programs.begin(), programs.end(), name) == programs.end())
+    return invalidArgument("no model has a program '" + std::string(name) + "'" +
+                           (didYouMean(name, programs).empty() ? "; a program is infer, train_step or evaluate"
+                                                               : didYouMean(name, programs)));
   if (std::string_view(name) == "infer")
     return invalidArgument(
         "this model was compiled for training; compile the model (or what `cleave export` makes of a "

@@ -6,7 +6,9 @@
 #include "runtime/state/ElementValue.h"
 #include "runtime/state/FloatConversion.h"
 
+#include <charconv>
 #include <cmath>
+#include <optional>
 
 namespace cleave::rt {
 namespace {
@@ -48,16 +50,33 @@ size_t rowOf(const fb::Port &port) { return static_cast<size_t>(port.shape()->Ge
 
 double lastPosition(const fb::Port &port) { return rowOf(port) == 0 ? 0 : static_cast<double>(rowOf(port) - 1); }
 
+// Whether the text is a whole number (1e3 too); `value` is none where it has more than 64 bits.
+bool parseWhole(const std::string &text, std::optional<int64_t> *value) {
+  int64_t exact = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), exact);
+  double real = 0;
+  if (error == std::errc() && end == text.data() + text.size())
+    *value = exact;
+  else if (!parseReal(text, &real) || real != std::floor(real))
+    return false;
+  else if (real >= -0x1p63 && real < 0x1p63)
+    *value = static_cast<int64_t>(real);
+  return true;
+}
+
 // Integers hold a whole number of their range, and floating-point types the nearest one that is finite.
 bool isHeld(ElementType type, double value) {
   std::byte stored[sizeof(double)];
-  if (type == ElementType::boolean)
-    return value == 0 || value == 1;
-  if (!isFloating(type) && !(value >= -0x1p63 && value < 0x1p63))
-    return false;
   storeElement(type, value, stored);
-  double held = loadElement(type, stored);
-  return isFloating(type) ? std::isfinite(held) : held == value;
+  return std::isfinite(loadElement(type, stored));
+}
+bool isHeld(ElementType type, std::optional<int64_t> whole) {
+  std::byte stored[sizeof(double)];
+  if (!whole || type == ElementType::boolean)
+    return whole == 0 || whole == 1;
+  storeInteger(type, *whole, stored);
+  // Only 64 bits hold more than a double does; of these, u64 alone holds no negative numbers.
+  return loadElement(type, stored) == static_cast<double>(*whole);
 }
 
 // Elements of the batch's first dimension come first, so the place in a row is what is left of it.
@@ -68,10 +87,12 @@ void fillPositions(const fb::Port &port, Bytes bytes) {
     storeElement(type, static_cast<double>(i % row), bytes.data + i * elementSize(type));
 }
 
-void fillNumber(const fb::Port &port, Bytes bytes, double value) {
+void fillNumber(const fb::Port &port, Bytes bytes, double value, int64_t whole) {
   ElementType type = elementType(port.dtype());
-  for (size_t i = 0; i < bytes.size / elementSize(type); ++i)
-    storeElement(type, value, bytes.data + i * elementSize(type));
+  for (size_t i = 0; i < bytes.size / elementSize(type); ++i) {
+    std::byte *target = bytes.data + i * elementSize(type);
+    isFloating(type) ? storeElement(type, value, target) : storeInteger(type, whole, target);
+  }
 }
 
 } // namespace
@@ -128,6 +149,7 @@ Status TokenPorts::addFill(const fb::Program &program, const std::string &text, 
     return invalidArgument("--fill: expected INPUT=NUMBER or INPUT=positions; got: " + text);
   std::string name = text.substr(0, equals), value = text.substr(equals + 1);
   Fill fill{nullptr, value == "positions", 0};
+  std::optional<int64_t> whole;
   std::vector<std::string> names;
   for (size_t i = 0; i < lengthOf(program.inputs()); ++i) {
     names.emplace_back(textOf(program.inputs()->Get(i)->name()));
@@ -140,14 +162,20 @@ Status TokenPorts::addFill(const fb::Program &program, const std::string &text, 
     return invalidArgument("--fill: input '" + name + "' holds the tokens; --input names another one");
   if (isFilled(*fill.input))
     return invalidArgument("--fill: input '" + name + "' is filled twice");
-  bool isGood = fill.isPositions ? lengthOf(fill.input->shape()) > 0 : parseReal(value, &fill.value);
-  if (!isGood || (!isReal(*fill.input) && fill.value != std::floor(fill.value)))
+  bool isGood = fill.isPositions      ? lengthOf(fill.input->shape()) > 0
+                : isReal(*fill.input) ? parseReal(value, &fill.value)
+                                      : parseWhole(value, &whole);
+  if (!isGood)
     return invalidArgument("--fill: '" + value + "' is no value for input '" + name +
                            "'; expected a number of its type, or positions");
-  if (!isHeld(elementType(fill.input->dtype()), fill.isPositions ? lastPosition(*fill.input) : fill.value))
+  ElementType type = elementType(fill.input->dtype());
+  if (fill.isPositions)
+    whole = static_cast<int64_t>(fill.value = lastPosition(*fill.input));
+  fill.whole = whole.value_or(0);
+  if (!(isReal(*fill.input) ? isHeld(type, fill.value) : isHeld(type, whole)))
     return invalidArgument(
         "--fill: " + (fill.isPositions ? "position " + realText(lastPosition(*fill.input)) : "'" + value + "'") +
-        " does not fit into input '" + name + "', which is " + elementName(elementType(fill.input->dtype())));
+        " does not fit into input '" + name + "', which is " + elementName(type));
   fills_.push_back(fill);
   return Status::ok();
 }
@@ -159,7 +187,7 @@ Status TokenPorts::checkRanges(const fb::Plan &plan) const {
     size_t count = fill.isPositions ? rowOf(*fill.input) : 1;
     std::vector<std::byte> row(count * elementSize(type));
     Bytes bytes{row.data(), row.size()};
-    fill.isPositions ? fillPositions(*fill.input, bytes) : fillNumber(*fill.input, bytes, fill.value);
+    fill.isPositions ? fillPositions(*fill.input, bytes) : fillNumber(*fill.input, bytes, fill.value, fill.whole);
     for (const IndexRange &range : IndexRange::ofInput(plan, *fill.input))
       CLEAVE_TRY(range.check(*fill.input, bytes, &element).in("--fill"));
   }
@@ -180,7 +208,7 @@ Status TokenPorts::checkFills(const fb::Plan &plan, const fb::Program &program) 
 Status TokenPorts::fill(Rank &rank, const uint64_t *tokens, size_t count, uint64_t filler) const {
   for (const Fill &fill : fills_)
     if (Bytes bytes = rank.portBytes(*fill.input, 0); bytes.data) // else another kind of ranks reads it
-      fill.isPositions ? fillPositions(*fill.input, bytes) : fillNumber(*fill.input, bytes, fill.value);
+      fill.isPositions ? fillPositions(*fill.input, bytes) : fillNumber(*fill.input, bytes, fill.value, fill.whole);
   Bytes bytes = rank.portBytes(*tokens_, 0);
   if (!bytes.data)
     return Status::ok();

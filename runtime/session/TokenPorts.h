@@ -28,6 +28,7 @@ private:
     const fb::Port *input;
     bool isPositions;
     double value;
+    int64_t whole = 0; // of an integer input: exact beyond 2^53, too
   };
   Status chooseTokens(const fb::Plan &plan, const fb::Program &program, const std::string &name);
   // `input` is the one that holds the tokens; empty: not told.

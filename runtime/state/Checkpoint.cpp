@@ -42,7 +42,7 @@ bool isOptional(const CheckpointTensor &tensor) { return tensor.role == "scalar"
 
 Status Checkpoint::open(const std::string &path, Checkpoint *result) {
   Checkpoint checkpoint;
-  CLEAVE_TRY(resolveCheckpoint(path, &checkpoint.path_));
+  CLEAVE_TRY(resolveCheckpoint(path, &checkpoint.path_, &checkpoint.standIn_));
   CLEAVE_TRY(readCheckpointIndex(checkpoint.path_ + "/" + kCheckpointIndexFile, &checkpoint.index_));
   CLEAVE_TRY(checkpoint.openShards());
   *result = std::move(checkpoint);

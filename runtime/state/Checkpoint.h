@@ -35,6 +35,8 @@ public:
   const TensorView *contiguous(const CheckpointTensor &tensor) const;
   // A line for the user where the checkpoint carries no checksums; else empty.
   std::string note() const;
+  // Likewise where it stands in for the one that `latest` names.
+  const std::string &standIn() const { return standIn_; }
   // Compares all data with their checksums.
   Status verify() const;
   // Gives back the pages that were read so far.
@@ -47,7 +49,7 @@ private:
   Status openShards();
   Status openChecked(const std::string &file, SafeTensors *shard) const;
 
-  std::string path_;
+  std::string path_, standIn_;
   CheckpointIndex index_;
   std::map<std::string, SafeTensors> shards_;
 };

@@ -75,7 +75,7 @@ static Status followPointer(const std::string &path, std::string *result) {
                                  : "give " + directory + "/" + names.back() + ", the newest one there"));
 }
 
-Status resolveCheckpoint(const std::string &path, std::string *result) {
+Status resolveCheckpoint(const std::string &path, std::string *result, std::string *note) {
   if (path.empty()) // what is appended to it would begin at the root
     return notFound("no checkpoint: its path is empty");
   if (isCheckpoint(path)) {
@@ -95,6 +95,9 @@ Status resolveCheckpoint(const std::string &path, std::string *result) {
     if (names.empty())
       return notFound("no checkpoint in " + path + " (expected " + kCheckpointIndexFile +
                       ", latest or step-*/): give the directory that `train --save` was given, or one step-*/ of it");
+    if (!latest.empty() && note)
+      *note = path + "/latest names " + latest + ", which is not there or is not whole; " + names.back() +
+              ", the newest one there, is taken";
     latest = names.back();
   }
   *result = path + "/" + latest;

@@ -115,8 +115,8 @@ bool isCheckpointPointer(const std::string &path);
 // of theirs. Nothing but a save may write there.
 std::string checkpointAround(const std::string &path);
 // The checkpoint that the user means by a path: itself, what the pointer names, what its `latest` names, or the newest
-// one in it.
-Status resolveCheckpoint(const std::string &path, std::string *result);
+// one in it. `note` (or null) is a line for the user where the newest one stands in for what `latest` names.
+Status resolveCheckpoint(const std::string &path, std::string *result, std::string *note = nullptr);
 
 // Puts a directory right that a killed process has left: removes what was being written or removed. Nothing that is
 // not ours is touched; a directory that does not exist is right.

@@ -131,7 +131,7 @@ Status WeightStore::replace(const std::string &path) {
     replacements_.emplace_back();
     return openWeights(path, &replacements_.back());
   }
-  Status resolved = resolveCheckpoint(path, &checkpointPath_);
+  Status resolved = resolveCheckpoint(path, &checkpointPath_, &standIn_);
   if (resolved.isOk())
     return loadCheckpointTensors(checkpointPath_, &checkpoint_);
   if (isCheckpointPointer(path))

@@ -32,6 +32,8 @@ public:
   uint64_t identity(const fb::Plan &plan) const;
   // The checkpoint that the replacement is, or led to: DIR's latest, say; empty where it is none.
   const std::string &checkpoint() const { return checkpointPath_; }
+  // A line for the user where it stands in for the one that `latest` names; else empty.
+  const std::string &standIn() const { return standIn_; }
   // A line for the user about them; mostly empty.
   std::string note() const { return checkpoint_.checkpoint ? checkpoint_.checkpoint->note() : ""; }
   // Gives back the pages that were read so far.
@@ -41,7 +43,7 @@ private:
   Status replace(const std::string &path);
   const TensorView *findReplacement(std::string_view name) const;
 
-  std::string origin_, replacementOrigin_, checkpointPath_;
+  std::string origin_, replacementOrigin_, checkpointPath_, standIn_;
   std::string compiledProblem_; // why the file beside the executable is not used, where a replacement was given
   SafeTensors compiled_;
   std::vector<SafeTensors> replacements_;

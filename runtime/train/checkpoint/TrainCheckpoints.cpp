@@ -158,8 +158,9 @@ std::vector<RankStates> liveStates(const Session &session) {
 
 Status openCheckpoint(const Session &session, const std::string &path, Checkpoint *result) {
   CLEAVE_TRY(Checkpoint::open(path, result));
-  if (session.isLeader() && !result->note().empty())
-    log(LogLevel::Warning, -1, result->note());
+  for (const std::string &note : {result->standIn(), result->note()})
+    if (session.isLeader() && !note.empty())
+      log(LogLevel::Warning, -1, note);
   return Status::ok();
 }
 

@@ -61,6 +61,8 @@ bool parseTuple(std::string_view text, Shape *shape) {
     }
     if (digits == 0 || shape->size() == 64)
       return false;
+    if (i < text.size() && text[i] == 'L') // Python 2 writes its long integers so
+      ++i;
     shape->push_back(extent);
   }
   return false;

@@ -243,12 +243,14 @@ static std::string wholeBeside(const std::string &path) {
 
 // Fills the states from what --resume names; nothing is found where it is `auto` and there is no checkpoint yet.
 Status TrainLoop::loadLatest(bool *found) {
-  std::string path = options_.resume == "auto" ? options_.save : options_.resume, resolved;
-  Status status = resolveCheckpoint(path, &resolved);
+  std::string path = options_.resume == "auto" ? options_.save : options_.resume, resolved, standIn;
+  Status status = resolveCheckpoint(path, &resolved, &standIn);
   *found = status.isOk();
   if (options_.resume == "auto" && status.code() == Code::NotFound)
     return Status::ok();
   CLEAVE_TRY(std::move(status));
+  if (session_->isLeader() && !standIn.empty())
+    log(LogLevel::Warning, -1, "--resume: " + standIn);
   status = loadCheckpoint(*session_, resolved, &position_, &resumedRun_, &resumedIdentity_);
   if (!status.isOk())
     return {status.code(), status.message() + wholeBeside(resolved)};

@@ -149,7 +149,7 @@ class Checks:
         other[1, 2] = -100
         np.save(self.folder / "other.npy", other)
         self.compile("none", LAYOUTS["one"])
-        refused("holds the label -100; expected 0 to 4")
+        refused("holds the value -100; expected 0 to 4")
 
     def check_empty_step(self, optimizer, name):
         """A step without a label that counts: its loss is not a number, its gradients are 0, and training goes on, as PyTorch's does."""

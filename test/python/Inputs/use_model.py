@@ -2,11 +2,13 @@
 import os
 import signal
 import sys
+import unittest.mock
 
 import numpy as np
 import onnxruntime
 
 import cleave
+import cleave.library
 
 
 def refusal(kind, call):
@@ -59,6 +61,8 @@ def main():
     assert "no checkpoint" in refusal(cleave.CleaveError, lambda: trained.load("/absent"))
     assert "its path is empty" in refusal(cleave.CleaveError, lambda: trained.load(""))
     assert "is no model of Cleave" in refusal(ValueError, lambda: cleave.Model(_libc()))
+    with unittest.mock.patch.dict(cleave.library._CALLS, {"cleave_of_a_later_version": []}):
+        assert "its C API has no cleave_of_a_later_version(); compile" in refusal(ValueError, lambda: cleave.Model(infer))
     os.mkfifo(checkpoints + ".pipe")
     assert "is not a regular file" in refusal(ValueError, lambda: cleave.Model(checkpoints + ".pipe"))
     assert "a path has no NUL" in refusal(ValueError, lambda: trained.save(checkpoints + "\0x"))

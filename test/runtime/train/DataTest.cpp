@@ -119,6 +119,7 @@ TEST(Npy, TruncatedAndForeignFilesAreRefused) {
 // What NumPy reads otherwise, or not at all.
 TEST(Npy, HeadersThatAreNotOneDictionaryAreRefused) {
   const std::string right = "{'descr': '<i4', 'fortran_order': False, 'shape': (2,), }";
+  const std::string python2 = "{'descr': '<i4', 'fortran_order': False, 'shape': (2L,), }";
   auto isTaken = [](std::string header) {
     header.resize(118, ' ');
     std::string image = std::string("\x93NUMPY\1\0\x76\0", 10) + header + std::string(8, '\1');
@@ -126,6 +127,7 @@ TEST(Npy, HeadersThatAreNotOneDictionaryAreRefused) {
     return parseNpy(reinterpret_cast<const std::byte *>(image.data()), image.size(), "a", &view).isOk();
   };
   EXPECT_TRUE(isTaken(right));
+  EXPECT_TRUE(isTaken(python2));
   for (std::string wrong :
        {right.substr(0, right.size() - 1), right + "}", right + " x", "x " + right, "'descr': '<f4', " + right,
         "{'descr': '<f4', " + right.substr(1), "{'shape': (1,), " + right.substr(1)})
