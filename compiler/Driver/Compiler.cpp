@@ -195,6 +195,8 @@ llvm::Error Compilation::import() {
   if (!imported)
     return imported.takeError();
   model = std::move(*imported);
+  if (llvm::Error error = confirmBatchDims(model, import))
+    return error;
   if (llvm::Error error = checkTies(model.weights, options.tie))
     return error;
   if (options.train) {
@@ -203,7 +205,8 @@ llvm::Error Compilation::import() {
     if (llvm::Error error = checkBatchNormGroups(*model.module, import.batchNormGroups))
       return error;
   }
-  if (options.train && (options.microBatches > 1 || !hasPlainMeans(*model.module)))
+  bool isCut = options.microBatches > 1 || options.lossAverage == "rank"; // the loss is that of parts of a batch
+  if (options.train && (isCut || !hasPlainMeans(*model.module)))
     if (llvm::Error error = noteLossReductions(model, import))
       return error;
   for (const std::string &note : model.notes)

@@ -7,15 +7,71 @@
 
 using namespace cleave;
 
-std::map<std::string, std::string> cleave::mixedOutputs(mlir::ModuleOp module) {
+// Whether the samples of a value are known to lie in another dimension.
+static bool liesElsewhere(const SampleDependence &samples, mlir::Value value, int64_t dim) {
+  auto at = samples.position(value);
+  return at && at->dim != dim && mlir::cast<mlir::RankedTensorType>(value.getType()).getDimSize(dim) > 1;
+}
+
+static bool isOfWholeBatch(const SampleDependence &samples, mlir::Value value, int64_t dim) {
+  if (samples.get(value) == Dependence::None)
+    return samples.variesAlong(value, dim);
+  return samples.mixes(value) || liesElsewhere(samples, value, dim);
+}
+
+static mlir::func::FuncOp modelOf(mlir::ModuleOp module) {
   auto function = module.lookupSymbol<mlir::func::FuncOp>("model");
+  return function && function.getBody().hasOneBlock() ? function : mlir::func::FuncOp();
+}
+
+static mlir::Value outputOf(mlir::func::FuncOp function, llvm::StringRef name) {
+  for (mlir::OpOperand &output : function.getBody().front().getTerminator()->getOpOperands())
+    if (function.getResultAttr(output.getOperandNumber(), kNameAttr) ==
+        mlir::StringAttr::get(function.getContext(), name))
+      return output.get();
+  return {};
+}
+
+// With another batch the dimension has another size, or stays: where the model cannot be imported with another (shapes
+// that hold the batch as a number), what it is made of must leave no doubt.
+llvm::Error cleave::confirmBatchDims(ImportedModel &model, ImportOptions &options) {
+  auto function = modelOf(*model.module);
+  if (model.guessedBatch.empty() || !function)
+    return llvm::Error::success();
+  ImportOptions doubled = options;
+  doubled.dataRanks *= 2; // multiplies every batch dimension
+  auto other = importAgain(*(*model.module).getContext(), model, doubled);
+  bool isKnown = static_cast<bool>(other);
+  llvm::consumeError(isKnown ? llvm::Error::success() : other.takeError());
+  SampleDependence samples(function);
+  for (const std::string &name : model.guessedBatch) {
+    mlir::Value value = outputOf(function, name);
+    auto at = samples.position(value);
+    bool grows = isKnown ? llvm::is_contained(other->guessedBatch, name)
+                         : samples.get(value) == Dependence::Each && at &&
+                               at->count == mlir::cast<mlir::RankedTensorType>(value.getType()).getDimSize(0);
+    if (!grows || liesElsewhere(samples, value, 0))
+      options.wholeOutputs.push_back(name);
+  }
+  if (options.wholeOutputs.empty())
+    return llvm::Error::success();
+  auto corrected = importAgain(*(*model.module).getContext(), model, options);
+  if (!corrected)
+    return corrected.takeError();
+  model = std::move(*corrected);
+  return llvm::Error::success();
+}
+
+std::map<std::string, std::string> cleave::mixedOutputs(mlir::ModuleOp module) {
+  auto function = modelOf(module);
   std::map<std::string, std::string> mixed;
-  if (!function || !function.getBody().hasOneBlock())
+  if (!function)
     return mixed;
   SampleDependence samples(function, /*normalizationMixes=*/true);
   for (mlir::OpOperand &output : function.getBody().front().getTerminator()->getOpOperands()) {
     auto name = function.getResultAttrOfType<mlir::StringAttr>(output.getOperandNumber(), kNameAttr);
-    if (name && function.getResultAttr(output.getOperandNumber(), kBatchDimAttr) && samples.mixes(output.get()))
+    auto dim = function.getResultAttrOfType<mlir::IntegerAttr>(output.getOperandNumber(), kBatchDimAttr);
+    if (name && dim && isOfWholeBatch(samples, output.get(), dim.getInt()))
       mixed["mixes." + name.getValue().str()] = "samples";
   }
   return mixed;

@@ -228,8 +228,7 @@ private:
       if (isEmpty(value)) // known: what computes it is dead
         value = emit_.splat(0, typeOf(value));
       results.push_back(value);
-      attributes.push_back(
-          portAttributes(emit_.builder, output.name(), job_.signature.batchDimOf(output, typeOf(value))));
+      attributes.push_back(portAttributes(emit_.builder, output.name(), batchDimOf(output, typeOf(value))));
     }
     if (results.size() == size_t(job_.file.proto.graph().output_size()))
       addLoss(results, attributes);
@@ -240,6 +239,16 @@ private:
         llvm::map_to_vector(attributes, [&](const auto &list) { return emit_.builder.getDictionaryAttr(list); }));
     if (!mode_.training)
       noteDraws(replaceRandomMasks(function_));
+  }
+
+  std::optional<int64_t> batchDimOf(const onnx::ValueInfoProto &output, mlir::RankedTensorType type) {
+    std::optional<int64_t> declared = job_.signature.declaredBatchDim(output, type);
+    bool isWhole = llvm::is_contained(job_.options.wholeOutputs, output.name());
+    if (declared || isWhole || !job_.signature.mayHaveBatch(type))
+      return declared;
+    if (mode_.training == job_.options.train) // once, as in finish
+      job_.guessedBatch.push_back(output.name());
+    return 0;
   }
 
   void noteDraws(const std::vector<std::string> &places) {

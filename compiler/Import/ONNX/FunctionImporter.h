@@ -21,6 +21,7 @@ struct ImportJob {
   ConstantPool &constants;
   WeightMap &weights;
   std::vector<std::string> &notes;
+  std::vector<std::string> &guessedBatch;
   ErrorList &errors;
   TensorReader &tensorReader;
 };

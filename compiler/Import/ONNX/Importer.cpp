@@ -205,8 +205,8 @@ static llvm::Error importGraph(const ModelFile &file, const ImportOptions &optio
     return errors.take();
 
   ConstantPool constants(symbols, model.weights);
-  ImportJob job{file,      *graph,        signature,   tensors, options, symbols,
-                constants, model.weights, model.notes, errors,  reader};
+  ImportJob job{file,          *graph,      signature,          tensors, options, symbols, constants,
+                model.weights, model.notes, model.guessedBatch, errors,  reader};
   auto function = importFunction(job, "model", {options.train, options.batchNormGroups, options.train});
   if (options.train && errors.empty() && !budget.isExhausted())
     importFunction(job, "model.eval", {/*training=*/false, 1, /*inTrainedModule=*/true});
@@ -245,6 +245,8 @@ static llvm::Error importGraph(const ModelFile &file, const ImportOptions &optio
     noteExport(file, *graph, exported, options.batchNormGroups == 0, model.notes);
     noteDoubtfulParameters(module, model.weights, exported, uses, model.notes);
     noteDuplicates(model.weights, parameterNames(module), embeddingTables(*graph), model.notes);
+  } else {
+    noteTrainingForm(file, *graph, model.notes);
   }
   return llvm::Error::success();
 }

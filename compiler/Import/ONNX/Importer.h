@@ -54,6 +54,8 @@ struct ImportOptions {
   uint64_t budget = 1;
   // The symbol of the batch dimension; empty: that of dimension 0 of the first input which has one there.
   std::string batchDim;
+  // Outputs without a batch dimension, though dimension 0 has the size of the batch.
+  std::vector<std::string> wholeOutputs;
 };
 
 // A file as it was read (Importer.cpp).
@@ -67,6 +69,8 @@ struct ImportedModel {
   std::vector<std::string> externalFiles;
   // Whether the graph has BatchNormalization, in which form ever.
   bool hasBatchNorm = false;
+  // Outputs whose dimension 0 is taken for the batch because it has that size: the file does not declare it.
+  std::vector<std::string> guessedBatch;
   // For the user: duplicate parameters, dropout that the exporter removed, names taken as constants.
   std::vector<std::string> notes;
   // What importAgain needs.

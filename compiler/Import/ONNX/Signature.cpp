@@ -49,10 +49,6 @@ private:
     for (const auto *input : inputs)
       if (signature_.batchSymbol.empty() && input->type().tensor_type().shape().dim_size() > 0)
         signature_.batchSymbol = symbolOf(*input, 0);
-    // A product that does not fit is reported where the dimension is bound.
-    auto it = options_.dims.find(signature_.batchSymbol);
-    if (it != options_.dims.end() && llvm::MulOverflow(it->second, options_.dataRanks, signature_.globalBatch))
-      signature_.globalBatch = 0;
     if (signature_.batchSymbol.empty() && options_.dataRanks > 1)
       errors_.add("no input has a symbolic dimension 0, so the batch cannot be spread over " +
                   llvm::Twine(options_.dataRanks) + " data ranks; export the model with a dynamic batch dimension");
@@ -85,6 +81,8 @@ private:
     if (!countElements(shape))
       return errors_.add("input " + quote(input.name()) + " has the shape " + formatShape(shape) +
                          ", which is negative somewhere or has more than 2^46 elements");
+    if (port.batchDim)
+      signature_.globalBatch = shape[*port.batchDim];
     port.type = mlir::RankedTensorType::get(shape, element);
     signature_.inputs.push_back(std::move(port));
   }
@@ -162,17 +160,19 @@ private:
 
 } // namespace
 
-std::optional<int64_t> Signature::batchDimOf(const onnx::ValueInfoProto &output, mlir::RankedTensorType type) const {
-  if (batchSymbol.empty())
-    return std::nullopt;
+std::optional<int64_t> Signature::declaredBatchDim(const onnx::ValueInfoProto &output,
+                                                   mlir::RankedTensorType type) const {
   const auto &shape = output.type().tensor_type().shape();
-  if (shape.dim_size() == type.getRank())
-    for (int dim = 0; dim < shape.dim_size(); ++dim)
-      if (shape.dim(dim).dim_param() == batchSymbol)
-        return dim;
-  if (type.getRank() > 0 && type.getDimSize(0) == globalBatch)
-    return 0;
+  if (batchSymbol.empty() || shape.dim_size() != type.getRank())
+    return std::nullopt;
+  for (int dim = 0; dim < shape.dim_size(); ++dim)
+    if (shape.dim(dim).dim_param() == batchSymbol && type.getDimSize(dim) == globalBatch)
+      return dim;
   return std::nullopt;
+}
+
+bool Signature::mayHaveBatch(mlir::RankedTensorType type) const {
+  return !batchSymbol.empty() && type.getRank() > 0 && type.getDimSize(0) == globalBatch;
 }
 
 Signature cleave::onnx_import::bindSignature(mlir::MLIRContext *context, const ModelFile &file,

@@ -24,9 +24,10 @@ struct Signature {
   std::string batchSymbol; // empty when there is no batch
   int64_t globalBatch = 0; // bound size times data ranks
 
-  // Which dimension of an output is the batch: where its declared type has the symbol, else dimension 0 where it has
-  // that size.
-  std::optional<int64_t> batchDimOf(const onnx::ValueInfoProto &output, mlir::RankedTensorType type) const;
+  // The dimension of an output that the file declares to be the batch, where what is computed has that size.
+  std::optional<int64_t> declaredBatchDim(const onnx::ValueInfoProto &output, mlir::RankedTensorType type) const;
+  // Whether dimension 0 has the size of the batch. That may be a coincidence: a guess, which the caller has to confirm.
+  bool mayHaveBatch(mlir::RankedTensorType type) const;
 };
 
 // All errors are added to `errors`; the result then is incomplete.

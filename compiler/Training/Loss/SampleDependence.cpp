@@ -2,6 +2,7 @@
 
 #include "dialects/Cleave/IR/Algebra.h"
 #include "dialects/Cleave/IR/Attributes.h"
+#include "dialects/Cleave/IR/Scatter.h"
 
 using namespace mlir;
 
@@ -87,12 +88,62 @@ bool SampleDependence::combines(Operation *op, Value result) const {
     return types[cast<AffineDimExpr>(loop).getPosition()] == utils::IteratorType::parallel;
   };
   AffineExpr own = loopOf(dims.get(result), maps[op->getNumOperands() + cast<OpResult>(result).getResultNumber()]);
-  for (auto [operand, map] : llvm::zip(op->getOperands(), maps)) {
-    AffineExpr loop = get(operand) != Dependence::None ? loopOf(dims.get(operand), map) : AffineExpr();
-    if (loop && ((own && loop != own) || !isParallel(loop)))
+  for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
+    AffineExpr loop = get(operand) != Dependence::None ? loopOf(dims.get(operand), maps[index]) : AffineExpr();
+    if ((loop && ((own && loop != own) || !isParallel(loop))) || takesWhole(op, index, maps[index]))
       return true;
   }
-  return own && usesPlaces(op, maps, own);
+  return own && usesPlaces(op, maps, own) && !isRowOffset(op);
+}
+
+// Whether an operand's dimension of samples, and of nothing else, is no loop: each element of the result may be made of
+// any of them. Not so: whole batches laid end to end are cut apart again (guidance without a classifier), and a put
+// takes its updates in their order, wherever they go.
+bool SampleDependence::takesWhole(Operation *op, unsigned index, AffineMap map) const {
+  auto countOf = [&](Value value) -> int64_t {
+    std::optional<SamplePosition> at = get(value) != Dependence::None ? dims.get(value) : std::nullopt;
+    bool isAlone = at && at->count > 1 && cast<RankedTensorType>(value.getType()).getDimSize(at->dim) == at->count;
+    return isAlone ? at->count : 0;
+  };
+  Value operand = op->getOperand(index);
+  int64_t count = countOf(operand);
+  if (count == 0 || isa<ReshapeOp>(op) || (isa<PutOp>(op) && index != 0))
+    return false;
+  if (isa<AffineDimExpr>(map.getResult(dims.get(operand)->dim)))
+    return false;
+  return !isa<ConcatOp>(op) || llvm::any_of(op->getOperands(), [&](Value other) { return countOf(other) != count; });
+}
+
+// x[arange(batch), i]: the places of samples in a table whose rows are (sample, index), i apart. What is taken is then
+// each sample's own.
+//
+//   rows = add(i, [0, n, 2n, ...]);  take(reshape(x, [batch * n, ...]), rows, dim 0)
+bool SampleDependence::isRowOffset(Operation *op) const {
+  auto offsets = [&]() -> DenseIntElementsAttr {
+    for (Value operand : isa<AddOp>(op) ? op->getOperands() : OperandRange(nullptr, 0))
+      if (auto constant = operand.getDefiningOp<ConstantOp>())
+        return dyn_cast<DenseIntElementsAttr>(Attribute(constant.getValue()));
+    return {};
+  }();
+  std::optional<SamplePosition> own = op->getNumResults() == 1 ? dims.get(op->getResult(0)) : std::nullopt;
+  if (!offsets || !own || own->inner != 1 || offsets.getNumElements() > (1 << 16))
+    return false;
+  ArrayRef<int64_t> shape = offsets.getType().getShape();
+  int64_t inner = 1;
+  for (int64_t size : shape.drop_front(own->dim + 1))
+    inner *= size;
+  auto isTakenFromRows = [&](Operation *user) {
+    auto take = dyn_cast<TakeOp>(user);
+    std::optional<SamplePosition> rows = take ? dims.get(take.getOperand()) : std::nullopt;
+    if (!rows || rows->dim != static_cast<int64_t>(take.getDim()) || rows->count != own->count ||
+        take.getOperand().getType().getDimSize(rows->dim) != rows->count * rows->inner)
+      return false;
+    for (auto [i, offset] : llvm::enumerate(offsets.getValues<APInt>()))
+      if (offset.getSExtValue() != static_cast<int64_t>(i) / inner % shape[own->dim] * rows->inner)
+        return false;
+    return true;
+  };
+  return !op->use_empty() && llvm::all_of(op->getUsers(), isTakenFromRows);
 }
 
 // The groups of a batch normalization cut the sample dimension in two.
@@ -142,8 +193,7 @@ static bool slicesDiffer(DenseElementsAttr elements, int64_t dim) {
   return false;
 }
 
-// Whether a value that is made of no samples has other elements at other places of the dimension, for sure. Numbers
-// that are drawn belong to their sample (shift-random-origins).
+// Numbers that are drawn belong to their sample (shift-random-origins).
 bool SampleDependence::variesAlong(Value value, int64_t dim, unsigned depth) const {
   constexpr unsigned kMostDepth = 64;
   auto type = cast<RankedTensorType>(value.getType());

@@ -32,14 +32,17 @@ public:
   // Where the samples lie; the first dimension in a function of which no input has a batch dimension. Nothing where
   // that is not known.
   std::optional<SamplePosition> position(mlir::Value value) const;
+  // Whether a value that is made of no samples has other elements at other places of the dimension, for sure.
+  bool variesAlong(mlir::Value value, int64_t dim, unsigned depth = 0) const;
 
 private:
   Dependence visit(mlir::Operation *op, mlir::Value result) const;
   Dependence visitLoops(mlir::Operation *op, mlir::Value result) const;
   bool keepsSamples(ReshapeOp reshape) const;
   bool combines(mlir::Operation *op, mlir::Value result) const;
+  bool takesWhole(mlir::Operation *op, unsigned index, mlir::AffineMap map) const;
+  bool isRowOffset(mlir::Operation *op) const;
   bool usesPlaces(mlir::Operation *op, llvm::ArrayRef<mlir::AffineMap> maps, mlir::AffineExpr loop) const;
-  bool variesAlong(mlir::Value value, int64_t dim, unsigned depth = 0) const;
 
   SampleDims dims;
   bool hasDims = false, normalizationMixes = false;

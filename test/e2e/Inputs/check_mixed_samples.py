@@ -1,5 +1,6 @@
 """`infer` of outputs whose samples are made of other samples, too: they are computed from exactly one global batch, and refused for other numbers of
-samples, which would be cut into batches or filled up with copies. What each sample has alone is computed for any number.
+samples, which would be cut into batches or filled up with copies. What each sample has alone is computed for any number. A first dimension of
+the batch's size may have it by coincidence.
 
   check_mixed_samples.py FOLDER
 """
@@ -73,6 +74,72 @@ def check(checks, session, layout, batch):
             checks.note(f"{name} of {samples} samples, {layout}", "" if isinstance(refused, str) and text in refused else f"not refused: {refused}")
 
 
+# Outputs whose first dimension has the size of the batch, 4: rows of samples, rows that others have a part in, and a 4 that no batch makes.
+CONSTANTS = {"axis0": np.int64([0]), "axis1": np.int64([1]), "axis2": np.int64([2]), "zero": np.int64(0), "one": np.int64(1), "last": np.int64([-1]),
+             "beyond": np.int64([-1000]), "four": np.int64([4]), "above": np.int64([1, 0, 0, 0])}
+ROWS = {
+    "looked_up": lambda: [node("ArgMax", ["x"], ["best"], axis=1, keepdims=0), node("Gather", ["w", "best"], ["looked_up"])],
+    "guided": lambda: [node("Concat", ["x", "x"], ["both"], axis=0), node("Split", ["both"], ["upper", "lower"], axis=0, num_outputs=2),
+                       node("MatMul", ["lower", "w"], ["moved"]), node("Sub", ["upper", "moved"], ["guided"])],
+    "picked": lambda: [node("Shape", ["x"], ["sizes"]), node("Gather", ["sizes", "zero"], ["count"]), node("Range", ["zero", "count", "one"], ["places"]),
+                       node("ArgMax", ["x"], ["most"], axis=1, keepdims=0), node("Unsqueeze", ["places", "axis1"], ["p"]),
+                       node("Unsqueeze", ["most", "axis1"], ["m"]), node("Concat", ["p", "m"], ["pairs"], axis=1), node("GatherND", ["x", "pairs"], ["picked"])],
+}
+TOGETHER = {
+    "reversed": lambda: [node("Slice", ["x", "last", "beyond", "axis0", "last"], ["reversed"])],
+    "shifted": lambda: [node("Pad", ["x", "above"], ["padded"]), node("Slice", ["padded", "axis0", "last", "axis0"], ["shifted"])],
+    "winner": lambda: [node("Hardmax", ["x"], ["winner"], axis=0)],
+    "pooled": lambda: [node("Transpose", ["x"], ["t1"]), node("Unsqueeze", ["t1", "axis1"], ["t2"]),
+                       node("MaxPool", ["t2"], ["t3"], kernel_shape=[3], pads=[1, 1]), node("Squeeze", ["t3", "axis1"], ["t4"]),
+                       node("Transpose", ["t4"], ["pooled"])],
+    "numbers": lambda: [node("Shape", ["x"], ["s2"]), node("Gather", ["s2", "zero"], ["n2"]), node("Range", ["zero", "n2", "one"], ["i2"]),
+                        node("Cast", ["i2"], ["numbers"], to=TensorProto.FLOAT)],
+    "parameter": lambda: [node("Neg", ["w"], ["parameter"])],
+    "gram": lambda: [node("Transpose", ["x"], ["t5"]), node("MatMul", ["t5", "x"], ["gram"])],
+    "features": lambda: [node("Transpose", ["x"], ["features"])],
+    "largest": lambda: [node("TopK", ["x", "four"], ["largest", "at"], axis=0)],
+    "begin": lambda: [node("Slice", ["x", "axis0", "four", "axis0"], ["begin"])],
+    "sums": lambda: [node("ReduceSum", ["x", "axis0"], ["sums"], keepdims=0)],
+    "stacked": lambda: [node("Concat", ["x", "x"], ["stacked"], axis=0)],
+}
+
+
+def coincidences(first):
+    """The outputs' first dimension is declared as `first`: nothing, a number, the batch, or a name that no input has."""
+    groups = {**ROWS, **TOGETHER}
+    constants = {**CONSTANTS, "w": np.random.default_rng(1).standard_normal((WIDTH, WIDTH)).astype("f4")}
+    ranks = {"picked": 1, "numbers": 1, "sums": 1}
+    shapes = {name: [first, WIDTH][:ranks.get(name, 2)] if first else None for name in groups}
+    outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in shapes.items()]
+    nodes = [one for make in groups.values() for one in make()]
+    return helper.make_model(graph(nodes, [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", WIDTH])], outputs, constants),
+                             opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+
+
+def check_coincidences(checks):
+    """What an output is does not depend on what its file says of its size."""
+    settings = onnxruntime.SessionOptions()
+    settings.log_severity_level = 4  # of shapes that are not as declared
+    for first in (None, BATCH, "batch", "Addy_dim_0"):
+        model = coincidences(first)
+        onnx.save(model, checks.folder / "m.onnx")
+        done = command("cleave", "compile", checks.folder / "m.onnx", "-o", checks.folder / "program", "--dim", f"batch={BATCH}")
+        if done.returncode:
+            sys.exit(done.stderr)
+        session = onnxruntime.InferenceSession(model.SerializeToString(), settings, providers=["CPUExecutionProvider"])
+        for samples in (BATCH, BATCH + 2):
+            x = np.random.default_rng(3).standard_normal((samples, WIDTH)).astype("f4")
+            for name in [*ROWS, *TOGETHER]:
+                if name == "begin" and first == "batch":
+                    continue  # the first four of four samples are all: nothing contradicts the file
+                got = infer(checks, x, [name])
+                what = f"{name} of {samples} samples, declared {first}"
+                if name in TOGETHER and samples != BATCH:
+                    checks.note(what, "" if isinstance(got, str) and "exactly one global batch, 4 samples" in got else f"not refused: {got}")
+                else:
+                    checks.same(what, got if isinstance(got, str) else got[name], session.run([name], {"x": x})[0], 1e-5)
+
+
 def check_single(checks):
     """An input without a batch dimension takes one array, and not one for each sample."""
     inputs = {"x": ["batch", WIDTH], "c": [WIDTH]}
@@ -97,5 +164,6 @@ if __name__ == "__main__":
     onnx_session = onnxruntime.InferenceSession(str(all_checks.folder / "m.onnx"), providers=["CPUExecutionProvider"])
     check(all_checks, onnx_session, [], BATCH)
     check(all_checks, onnx_session, ["--mesh", "dp=2"], 2 * BATCH)
+    check_coincidences(all_checks)
     check_single(all_checks)
     all_checks.end()
