@@ -6,9 +6,9 @@ whose windows hold nothing but -infinity.
 import sys
 
 import numpy as np
-from onnx import helper
+from onnx import helper, numpy_helper
 
-from small_models import Checks
+from small_models import Checks, command
 
 node = helper.make_node
 
@@ -51,6 +51,73 @@ def integer_activations(checks):
         nodes += [cast, node("Relu", [f"whole.{kind}"], [f"relu.{kind}"])]
         outputs[f"relu.{kind}"] = np.maximum(whole.astype(kind), 0)
     checks.check("integers", nodes, {"whole": whole}, outputs, peer=False)  # onnxruntime has no Relu of most of them
+
+
+def integer_sums(checks):
+    """Sums are exact, and wrap around; roots, logarithms and broken factors are taken in f64, and truncated."""
+    whole = np.int32([[3, -4, 5], [2 ** 17, 7, 9], [0, 2, 3], [-2, 0, 6]])
+    nodes, outputs, wide = [node("Cast", ["whole"], ["long"], to=7)], {}, whole.astype("f8")
+    wants = {"ReduceL1": abs(wide).sum(1), "ReduceL2": np.sqrt((wide ** 2).sum(1)), "ReduceLogSum": np.log(wide.sum(1)),
+             "ReduceLogSumExp": np.log(np.exp(np.where(wide > 100, 0, wide)).sum(1)), "ReduceSumSquare": (whole.astype("i8") ** 2).sum(1)}
+    wants["ReduceLogSumExp"][1] = 2 ** 17
+    for operator, want in wants.items():
+        for source, kind in (("whole", "i4"), ("long", "i8")):
+            nodes.append(node(operator, [source, "axes"], [f"{operator}.{source}"], keepdims=0))
+            outputs[f"{operator}.{source}"] = want.astype(kind) if want.dtype.kind == "f" else want.astype("i8").astype(kind)
+    nodes += [node("Shrink", ["whole"], ["shrink"], lambd=2.5, bias=1.5), node("Einsum", ["long", "long"], ["einsum"], equation="ab,cb->ca")]
+    outputs["shrink"] = np.trunc(np.where(wide < -2.5, wide + 1.5, np.where(wide > 2.5, wide - 1.5, 0))).astype("i4")
+    outputs["einsum"] = whole.astype("i8") @ whole.T.astype("i8")
+    peer = {key: want for key, want in outputs.items() if key != "ReduceSumSquare.whole"}  # onnxruntime saturates it
+    checks.check("integer_sums", nodes, {"whole": whole}, peer, initializers={"axes": np.int64([1])}, opset=18)
+    nodes += [node("Gemm", ["whole", "whole", "row"], ["gemm"], transB=1), node("Gemm", ["long", "long"], ["gemm_scaled"], transA=1, alpha=0.5),
+              node("PRelu", ["whole", "row.short"], ["prelu"])]
+    outputs["gemm"] = whole @ whole.T + np.int32([[1, -2, 3, 4]])
+    outputs["gemm_scaled"] = np.trunc((whole.T.astype("i8") @ whole) * 0.5).astype("i8")
+    outputs["prelu"] = np.where(whole > 0, whole, whole * np.int32([1, -2, 3]))
+    for kind in ("u1", "i1", "i2"):
+        narrow = whole.astype(kind)
+        nodes += [node("Cast", ["whole"], [kind], to=helper.np_dtype_to_tensor_dtype(np.dtype(kind))),
+                  node("Einsum", [kind, kind], [f"einsum.{kind}"], equation="ab,cb->ac")]
+        outputs[f"einsum.{kind}"] = narrow @ narrow.T
+    known = {"axes": np.int64([1]), "row": np.int32([[1, -2, 3, 4]]), "row.short": np.int32([1, -2, 3])}
+    checks.check("integer_products", nodes, {"whole": whole}, outputs, initializers=known, opset=18, peer=False)  # onnxruntime has none of them
+
+
+def integer_images(checks):
+    """Picked pixels and sums of columns have any type; between pixels, programs round integers in different ways."""
+    image, grid = np.int32([[[[1, -2], [3, 400]]]]), np.float32([[[[-1, -1], [0.9, 0.8], [0.4, -0.6], [3, 0]]]])
+    columns = np.random.default_rng(5).integers(-100, 100, (1, 4, 4), "i4")
+    nodes, outputs = [], {}
+    sums = np.zeros((1, 1, 3, 3), "i4")
+    for place, (row, column) in enumerate(np.ndindex(2, 2)):
+        sums[0, 0, row:row + 2, column:column + 2] += columns[0, place].reshape(2, 2)
+    for kind in ("u1", "i1", "i8"):
+        to = helper.np_dtype_to_tensor_dtype(np.dtype(kind))
+        nodes += [node("Cast", ["image"], [f"image.{kind}"], to=to), node("Cast", ["columns"], [f"columns.{kind}"], to=to),
+                  node("GridSample", [f"image.{kind}", "grid"], [f"grid.{kind}"], mode="nearest", align_corners=1),
+                  node("Col2Im", [f"columns.{kind}", "whole", "block"], [f"sums.{kind}"])]
+        outputs |= {f"grid.{kind}": np.int32([[[[1, 400, -2, 0]]]]).astype(kind), f"sums.{kind}": sums.astype(kind)}
+    known = {"whole": np.int64([3, 3]), "block": np.int64([2, 2])}
+    given = {"image": image, "grid": grid, "columns": columns}
+    checks.check("integer_images", nodes, given, outputs, initializers=known, opset=20, peer=False)  # onnxruntime has none of them
+    advice = "put a Cast to float before it, and one back after it"
+    checks.refuse("resize", advice, [node("Resize", ["image", "", "scales"], ["y"], mode="linear")], {"image": image}, {"y": image},
+                  initializers={"scales": np.float32([1, 1, 2, 2])}, opset=20)
+    checks.refuse("grid", advice, [node("GridSample", ["image", "grid"], ["y"])], {"image": image, "grid": grid}, {"y": image}, opset=20)
+
+
+def unlike_sizes(checks):
+    """A letter of size 1 broadcasts, whether an ellipsis or the equation has it; no size but 1 does."""
+    draw = np.random.default_rng(6).standard_normal
+    x, y, none = draw((3, 1)).astype("f4"), draw((4, 5)).astype("f4"), np.zeros((0, 2), "f4")
+    nodes = [node("Einsum", ["x", "y"], ["product"], equation="ab,bc->ac"), node("Einsum", ["row", "none"], ["empty"], equation="...a,...a->...")]
+    given = {"x": x, "y": y, "row": draw((1, 2)).astype("f4"), "none": none}
+    checks.check("letters", nodes, given, {"product": np.einsum("ab,bc->ac", x, y), "empty": np.zeros(0, "f4")}, 1e-5, peer=False)
+    for name, equation in (("letters_2", "ab,ab->a"), ("diagonal", "ab,cc->a")):
+        checks.refuse(name, "stands for sizes", [node("Einsum", ["x", "y"], ["z"], equation=equation)], given, {"z": x})
+    # A C that beta leaves away has a shape, too.
+    checks.refuse("gemm", "does not broadcast to [3, 5]", [node("Gemm", ["x", "row.of.y", "c"], ["z"], beta=0.0)], {"x": x}, {"z": x},
+                  initializers={"row.of.y": y[:1], "c": np.zeros(7, "f4")})
 
 
 def pooled_indices(checks):
@@ -112,8 +179,79 @@ def unpooled_indices(checks):
         checks.note(f"unpool_{name}", "" if isinstance(got, str) and "out of range" in got else f"expected a refusal, got {got}")
 
 
+def wide_windows(checks):
+    """Of more channels than there are, and of many."""
+    x = np.random.default_rng(5).standard_normal((2, 150, 3)).astype("f4")
+    nodes, outputs = [], {}
+    for size in (1, 4, 64, 65, 100, 1001):
+        squares = np.pad(np.float64(x) ** 2, [(0, 0), ((size - 1) // 2, size // 2), (0, 0)])
+        sums = np.stack([squares[:, i:i + size].sum(1) for i in range(150)], 1)
+        nodes.append(node("LRN", ["x"], [f"y{size}"], size=size, alpha=0.5, beta=0.6, bias=1.5))
+        outputs[f"y{size}"] = (x / (1.5 + 0.5 / size * sums) ** 0.6).astype("f4")
+    checks.check("windows", nodes, {"x": x}, outputs, 1e-5, peer=False)  # onnxruntime has odd windows alone
+
+
+def channels(checks):
+    """One dimension is samples of one channel; statistics may have a type of their own."""
+    x, one = np.float32([1, -2, 4]), np.ones(1, "f4")
+    norm = node("BatchNormalization", ["x", "s", "b", "m", "v"], ["y"], epsilon=0.0)
+    checks.check("rank_1", [norm], {"x": x}, {"y": (x - 3) / 2 * 5 + 2}, initializers={"s": 5 * one, "b": 2 * one, "m": 3 * one, "v": 4 * one}, peer=False)
+    x, pair = np.float16([[[1, -2, 4], [3, 5, 7]]]), np.float32([3, 4])
+    want = (x - pair[:, None]) / np.sqrt(pair[:, None]) * pair[:, None] + pair[:, None]
+    checks.check("mixed", [norm], {"x": x}, {"y": want.astype("f2")}, 2e-3, initializers={name: pair for name in "sbmv"})
+
+
+def nothing_padded(checks):
+    """A dimension of no elements that gets none."""
+    x, y = np.zeros((2, 0), "f4"), np.float32([1, 2])
+    nodes = [node("Pad", ["x", "pads"], [mode], mode=mode) for mode in ("edge", "reflect")] + [node("Neg", ["y"], ["z"])]
+    checks.check("nothing_padded", nodes, {"x": x, "y": y}, {"edge": np.zeros((4, 0), "f4"), "reflect": np.zeros((4, 0), "f4"), "z": -y}, peer=False,
+                 initializers={"pads": np.int64([1, 0, 1, 0])})
+
+
+def dropout_ratios(checks):
+    """Inference does not use the ratio."""
+    x = np.float32([1, 2])
+    checks.check("ratio", [node("Dropout", ["x", "r"], ["y"])], {"x": x, "r": np.array(0.5, "f4")}, {"y": x})
+
+
+def long_transforms(checks):
+    """Of lengths whose matrices are too many in two rounds; and of no signals."""
+    random = np.random.default_rng(6)
+    power, odd = random.standard_normal((2, 65536, 2)).astype("f4"), random.standard_normal((1, 997 * 33, 1)).astype("f4")
+    parts = lambda z: np.stack([z.real, z.imag], -1).astype("f4")
+    z = np.float64(power[..., 0]) + 1j * np.float64(power[..., 1])
+    for inverse, want in ((0, np.fft.fft(z) / 256), (1, np.fft.ifft(z) * 256)):
+        factor = np.float32(1 / 256 if not inverse else 256)
+        checks.check(f"power_{inverse}", [node("DFT", ["x", "", "one"], ["f"], inverse=inverse), node("Mul", ["f", "c"], ["y"])], {"x": power},
+                     {"y": parts(want)}, 2e-5, opset=20, initializers={"one": np.int64(1), "c": factor}, peer=False)
+    checks.check("odd", [node("DFT", ["x", "", "one"], ["y"], onesided=1)], {"x": odd}, {"y": parts(np.fft.rfft(np.float64(odd[..., 0])))}, 2e-3, opset=20,
+                 initializers={"one": np.int64(1)}, peer=False)
+    nothing, y = np.zeros((0, 20, 1), "f4"), np.float32([1, 2])
+    checks.check("no_signals", [node("STFT", ["x", "step", "", "length"], ["f"]), node("Neg", ["y"], ["z"])], {"x": nothing, "y": y},
+                 {"f": np.zeros((0, 4, 5, 2), "f4"), "z": -y}, initializers={"step": np.int64(4), "length": np.int64(8)}, peer=False)
+
+
+def wrong_biases(checks):
+    """Zeros of a wrong shape are as wrong as other numbers."""
+    x, w = np.ones((1, 2, 4), "f4"), np.ones((3, 2, 2), "f4")
+    zeros = node("Constant", [], ["b"], value=numpy_helper.from_array(np.zeros(7, "f4")))
+    checks.refuse("bias", "the bias must have shape [3]; got [7]", [zeros, node("Conv", ["x", "w", "b"], ["y"])], {"x": x}, {"y": x}, initializers={"w": w})
+
+
+def training_forms(checks):
+    """A note says that inference takes the running statistics of a file that is in training form."""
+    x, one = np.ones((2, 1, 3), "f4"), np.ones(1, "f4")
+    for mode in (0, 1):
+        nodes = [node("BatchNormalization", ["x", "s", "b", "m", "v"], ["y", "m1", "v1"][:1 + 2 * mode], training_mode=mode)]
+        path = checks.model(f"form_{mode}", nodes, {"x": x}, {"y": x}, initializers={"s": one, "b": one, "m": one, "v": one})
+        said = "is in training form" in command("cleave", "compile", path, "-o", path.with_suffix("")).stderr
+        checks.note(f"form_{mode}", "" if said == bool(mode) else f"note: {said}, training_mode: {mode}")
+
+
 if __name__ == "__main__":
     all_checks = Checks(sys.argv[1])
-    for part in (pads, activations, integer_activations, pooled_indices, pooled_bytes, large_scales, sequence_lengths, unpooled_indices):
+    for part in (pads, activations, integer_activations, integer_sums, integer_images, unlike_sizes, pooled_indices, pooled_bytes, large_scales, sequence_lengths, unpooled_indices,
+                 wide_windows, channels, nothing_padded, dropout_ratios, long_transforms, wrong_biases, training_forms):
         part(all_checks)
     all_checks.end()

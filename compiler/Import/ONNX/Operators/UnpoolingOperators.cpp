@@ -15,11 +15,16 @@ namespace {
 //
 // The element of window w at place k of the block belongs to w * stride + k * dilation of the padded image. So the
 // columns are added along one linear dimension of it, at indices [block..., windows...]; and the padding is cut off.
+// Narrow integers are added in 32 bits; their sums have the same lower bits.
 LogicalResult importCol2Im(OpContext &op) {
-  Value x = op.value(0);
+  Value given = op.value(0), x = given;
+  if (!isFloat(x) && elementOf(x).getIntOrFloatBitWidth() < 32)
+    x = op.emit.cast(x, op.emit.builder.getI32Type());
   auto image = op.ints("image_shape", 1), block = op.ints("block_shape", 2);
-  if (failed(image) || failed(block) || failed(op.expectFloat(x)) || failed(op.expectRank(x, 3, 3)))
+  if (failed(image) || failed(block) || failed(op.expectRank(x, 3, 3)))
     return failure();
+  if (elementOf(given).isInteger(1))
+    return op.expectFloat(given);
   size_t dims = (*image)->size();
   if (dims < 1 || dims > 3 || !countElements(**image))
     return op.fail("`image_shape` must have one to three sizes; got " + formatShape(**image));
@@ -57,7 +62,8 @@ LogicalResult importCol2Im(OpContext &op) {
   Shape linear{samples, channels, *countElements(llvm::ArrayRef<int64_t>(padded).drop_front(2))};
   Value sums = emit.splat(0, typeOf(x).clone(linear));
   sums = emit.make<PutAddOp>(sums.getType(), sums, index, emit.reshape(x, columns), emit.builder.getI64IntegerAttr(2));
-  return op.result(emit.slice(emit.reshape(sums, padded), start, kept, Shape(kept.size(), 1)));
+  Value inImage = emit.slice(emit.reshape(sums, padded), start, kept, Shape(kept.size(), 1));
+  return op.result(emit.cast(inImage, elementOf(given)));
 }
 
 // Each element goes to the place that its index names, and zeros to the others. Indices count through all of the tensor
