@@ -62,6 +62,22 @@ def powers(checks):
                  {"p": np.int64([1, -1, 0, 1]), "y": -X}, peer=False)
 
 
+def odd_exponents(checks):
+    """Integers that the base's type does not hold: an odd one stays odd."""
+    base, exponent = np.float32([-1, -1, 2, -3, 1.0000001]), np.int64([2 ** 24 + 1, 2 ** 24, -2, 3, 2 ** 24 + 1])
+    want = np.array([np.float64(b) ** float(e) for b, e in zip(base, exponent.tolist())]).astype("f4")
+    nodes = [node("Pow", ["b", "e"], ["given"]), node("Pow", ["b", "known"], ["p"])]
+    checks.check("odd_exponents", nodes, {"b": base, "e": exponent}, {"given": want, "p": want}, 1e-5, initializers={"known": exponent})
+    base, exponent = np.float16([-1, 2]), np.int32([2 ** 24 + 1, 3])
+    checks.check("odd_exponents_f16", nodes[:1], {"b": base, "e": exponent}, {"given": np.float16([-1, 8])})
+
+
+def nonzeros(checks):
+    x, mask = np.float32([[0, 1.5], [-2, 0]]), np.array([True, False, True])
+    checks.check("nonzeros", [node("NonZero", ["w"], ["i"]), node("NonZero", ["m"], ["j"]), node("Neg", ["x"], ["y"])], {"x": X},
+                 {"i": np.array(np.nonzero(x)), "j": np.array(np.nonzero(mask)), "y": -X}, initializers={"w": x, "m": mask})
+
+
 def written_zeros(checks):
     """Writers of proto3 leave the field of a zero out, and say the attribute's type."""
     for name, kind, use, want in (("value_float", AttributeProto.FLOAT, "Add", X), ("value_int", AttributeProto.INT, "Gather", X[0])):
@@ -88,6 +104,6 @@ def opsets(checks):
 
 if __name__ == "__main__":
     all_checks = Checks(sys.argv[1])
-    for part in (ranges, long_ranges, casts, powers, written_zeros, eyes, opsets):
+    for part in (ranges, long_ranges, casts, powers, odd_exponents, nonzeros, written_zeros, eyes, opsets):
         part(all_checks)
     all_checks.end()

@@ -179,3 +179,34 @@ void cleave::onnx_import::noteExport(const ModelFile &file, const FlatGraph &gra
                     " that the exporter has transposed or folded (" + listNames(made) +
                     "); do_constant_folding=False keeps the module's own");
 }
+
+static bool isTrue(const onnx::TensorProto &tensor) {
+  return tensor.data_type() == onnx::TensorProto::BOOL &&
+         (tensor.has_raw_data() ? !tensor.raw_data().empty() && tensor.raw_data()[0] != 0
+                                : tensor.int32_data_size() > 0 && tensor.int32_data(0) != 0);
+}
+
+void cleave::onnx_import::noteTrainingForm(const ModelFile &file, const FlatGraph &graph,
+                                           std::vector<std::string> &notes) {
+  llvm::StringSet<> truths; // what Dropout's `training_mode` is, an input
+  for (const onnx::TensorProto &tensor : file.proto.graph().initializer())
+    if (isTrue(tensor))
+      truths.insert(tensor.name());
+  std::vector<std::string> names;
+  for (const FlatNode &flat : graph.nodes) {
+    const onnx::NodeProto &node = *flat.proto;
+    bool isTraining = node.op_type() == "Dropout" && node.input_size() > 2 && truths.contains(node.input(2));
+    for (const onnx::AttributeProto &attribute : node.attribute()) {
+      isTraining |= node.op_type() == "BatchNormalization" && attribute.name() == "training_mode" && attribute.i() != 0;
+      if (node.op_type() == "Constant" && attribute.name() == "value" && isTrue(attribute.t()) &&
+          node.output_size() == 1)
+        truths.insert(node.output(0));
+    }
+    if (isTraining)
+      names.push_back(flat.describe());
+  }
+  if (!names.empty())
+    notes.push_back(listNames(names) + (names.size() == 1 ? " is" : " are") +
+                    " in training form, and the program computes inference: BatchNormalization takes its running "
+                    "statistics, and Dropout drops nothing");
+}

@@ -21,6 +21,9 @@ namespace cleave::onnx_import {
 void noteExport(const ModelFile &file, const FlatGraph &graph, const ExportSignature &signature, bool isFrozen,
                 std::vector<std::string> &notes);
 
+// At most one note, for a file that is compiled without --train: its nodes of training_mode 1.
+void noteTrainingForm(const ModelFile &file, const FlatGraph &graph, std::vector<std::string> &notes);
+
 // A name that an exporter made up, for a constant of the code or for a tensor that it computed: val_3, onnx::Conv_39.
 // A parameter is named after an attribute of a module.
 bool isExporterName(llvm::StringRef name);

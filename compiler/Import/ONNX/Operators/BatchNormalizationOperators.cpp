@@ -16,22 +16,26 @@ struct Inputs {
 
 llvm::FailureOr<Inputs> readInputs(OpContext &op) {
   Inputs in{op.value(0), op.value(1), op.value(2), op.value(3), op.value(4)};
-  if (failed(op.expectFloat(in.x)) || failed(op.expectRank(in.x, 2, 8)))
+  if (failed(op.expectFloat(in.x)) || failed(op.expectRank(in.x, 1, 8)))
     return failure();
-  for (Value v : {in.scale, in.bias, in.mean, in.variance})
-    if (shapeOf(v) != llvm::ArrayRef<int64_t>{shapeOf(in.x)[1]} || elementOf(v) != elementOf(in.x))
+  if (rankOf(in.x) == 1) // samples of one channel
+    in.x = op.emit.reshape(in.x, {shapeOf(in.x)[0], 1});
+  for (Value *v : {&in.scale, &in.bias, &in.mean, &in.variance}) {
+    if (shapeOf(*v) != llvm::ArrayRef<int64_t>{shapeOf(in.x)[1]} || !isFloat(*v))
       return op.fail("scale, bias, mean and variance must have shape [" + llvm::Twine(shapeOf(in.x)[1]) +
-                     "] and the input's element type; got " + formatShape(shapeOf(v)));
+                     "] and floating-point elements; got " + formatShape(shapeOf(*v)));
+    *v = op.emit.cast(*v, elementOf(in.x));
+  }
   return in;
 }
 
 // (x - mean) * (scale / sqrt(variance + epsilon)) + bias, the factor computed once a channel.
-LogicalResult emitInference(OpContext &op, const Inputs &in, double epsilon) {
+Value emitInference(OpContext &op, const Inputs &in, double epsilon) {
   Emitter &emit = op.emit;
   auto spread = [&](Value v) { return emit.broadcastDims(v, shapeOf(in.x), {1}); };
   Value factor = emit.mul(in.scale, emit.unary<RsqrtOp>(emit.add(in.variance, epsilon)));
   Value y = emit.mul(emit.sub(in.x, spread(in.mean)), spread(factor));
-  return op.result(emit.add(y, spread(in.bias)));
+  return emit.add(y, spread(in.bias));
 }
 
 // The first group's statistic, as a sum over all: a slice of a split dimension would gather, and a sum is an
@@ -60,9 +64,16 @@ void markStatistics(OpContext &op, mlir::Operation *normalize, double momentum, 
                           builder.getNamedAttr("count", builder.getI64IntegerAttr(static_cast<int64_t>(count)))}));
 }
 
+// As outputs, which have the type of the running ones.
+void giveStatistics(OpContext &op, Value mean, Value variance) {
+  for (auto [i, statistic] : {std::pair<size_t, Value>{1, mean}, {2, variance}})
+    if (op.wants(i))
+      (void)op.result(i, op.emit.cast(statistic, elementOf(op.value(i + 2))));
+}
+
 // Groups of samples are normalized apart: [n, c, s...] is viewed as [g, n/g, c, s] and normalized over dimensions 1
 // and 3.
-LogicalResult emitTraining(OpContext &op, const Inputs &in, double epsilon) {
+llvm::FailureOr<Value> emitTraining(OpContext &op, const Inputs &in, double epsilon) {
   Emitter &emit = op.emit;
   Shape shape(shapeOf(in.x));
   int64_t groups = op.mode.batchNormGroups;
@@ -93,9 +104,8 @@ LogicalResult emitTraining(OpContext &op, const Inputs &in, double epsilon) {
   } else {
     op.note(op.describe() + ": running mean and variance are no initializers and are not updated");
   }
-  (void)op.result(1, mean);
-  (void)op.result(2, variance);
-  return op.result(emit.reshape(y, shape));
+  giveStatistics(op, mean, variance);
+  return emit.reshape(y, shape);
 }
 
 // Whether the graph reduces something to this statistic: then it is no running one, and the node is the formula that it
@@ -119,12 +129,14 @@ LogicalResult importBatchNormalization(OpContext &op) {
   double epsilon = op.floatAttr("epsilon", 1e-5);
   bool isGiven = op.intAttr("training_mode", 0) == 0 && isReduced(inputs->mean) && isReduced(inputs->variance);
   // Frozen statistics are those of inference, in training too.
-  if (op.mode.training && op.mode.batchNormGroups > 0 && !isGiven)
-    return emitTraining(op, *inputs, epsilon);
+  Shape shape(shapeOf(op.value(0)));
+  if (op.mode.training && op.mode.batchNormGroups > 0 && !isGiven) {
+    auto y = emitTraining(op, *inputs, epsilon);
+    return failed(y) ? failure() : op.result(op.emit.reshape(*y, shape));
+  }
   // A file in training form declares the new statistics as outputs; in inference they are the old ones.
-  (void)op.result(1, inputs->mean);
-  (void)op.result(2, inputs->variance);
-  return emitInference(op, *inputs, epsilon);
+  giveStatistics(op, inputs->mean, inputs->variance);
+  return op.result(op.emit.reshape(emitInference(op, *inputs, epsilon), shape));
 }
 
 } // namespace

@@ -116,7 +116,8 @@ LogicalResult importRange(OpContext &op) {
 
 // How many elements are not zero decides the result's shape, so they must be known.
 LogicalResult importNonZero(OpContext &op) {
-  const Literal *x = op.literal(0);
+  // Also what a small initializer is at first: a number that decides on a shape is not trained.
+  const Literal *x = op.environment().slot(op.inputName(0)).known.get();
   if (!x || !mayEvaluate(op.emit.context(), x->shape()))
     return op.fail("its result's shape depends on the model's inputs, and every shape must be known at compile time");
   std::vector<Shape> found;

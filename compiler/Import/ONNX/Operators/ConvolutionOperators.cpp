@@ -49,12 +49,15 @@ LogicalResult importConv(OpContext &op) {
       op.emit.make<ConvolutionOp>(typeOf(x).clone(shape), x, w, b.getDenseI64ArrayAttr(windows->strides),
                                   b.getDenseI64ArrayAttr(windows->dilations), b.getDenseI64ArrayAttr(windows->padLow),
                                   b.getDenseI64ArrayAttr(windows->padHigh), b.getI64IntegerAttr(groups));
-  if (!op.has(2) || isZero(op.emit, op.literal(2)))
+  if (!op.has(2))
     return op.result(y);
-  Value bias = op.value(2);
-  if (shapeOf(bias) != llvm::ArrayRef<int64_t>{shape[1]})
-    return op.fail("the bias must have shape [" + llvm::Twine(shape[1]) + "]; got " + formatShape(shapeOf(bias)));
-  return op.result(op.emit.add(y, op.emit.broadcastDims(bias, shape, {1})));
+  const Literal *known = op.literal(2);
+  llvm::ArrayRef<int64_t> given = known ? known->shape() : shapeOf(op.value(2));
+  if (given != llvm::ArrayRef<int64_t>{shape[1]})
+    return op.fail("the bias must have shape [" + llvm::Twine(shape[1]) + "]; got " + formatShape(given));
+  if (isZero(op.emit, known))
+    return op.result(y);
+  return op.result(op.emit.add(y, op.emit.broadcastDims(op.value(2), shape, {1})));
 }
 
 } // namespace

@@ -9,20 +9,27 @@ using llvm::failure;
 
 namespace {
 
+LogicalResult identity(OpContext &op) {
+  Value x = op.value(0);
+  if (op.wants(1))
+    (void)op.result(1, op.emit.splat(1, typeOf(x).clone(op.emit.builder.getI1Type())));
+  return op.result(x);
+}
+
 LogicalResult importDropout(OpContext &op) {
   Value x = op.value(0);
+  if (failed(op.expectFloat(x)))
+    return failure();
+  if (!op.mode.training) // the ratio may be a value that the model computes
+    return identity(op);
   auto given = op.number("ratio", 1);
-  if (failed(given) || failed(op.expectFloat(x)))
+  if (failed(given))
     return failure();
   double ratio = given->value_or(0.5);
   if (!(ratio >= 0 && ratio < 1))
     return op.fail("the ratio must be at least 0 and below 1; got: " + std::to_string(ratio));
-  auto maskType = typeOf(x).clone(op.emit.builder.getI1Type());
-  if (!op.mode.training || ratio == 0) {
-    if (op.wants(1))
-      (void)op.result(1, op.emit.splat(1, maskType));
-    return op.result(x);
-  }
+  if (ratio == 0)
+    return identity(op);
   mlir::OpBuilder &b = op.emit.builder;
   Value seed = op.environment().readScalar("scalar.seed"), step = op.environment().readScalar("scalar.step");
   Value uniform = op.emit.make<RandomUniformOp>(typeOf(x).clone(b.getF32Type()), seed, step, Value(),

@@ -157,6 +157,17 @@ int64_t integerPower(int64_t base, int64_t exponent) {
   return wrap(result);
 }
 
+// Whether the exponents may be integers that this type does not hold.
+bool isRounded(OpContext &op, mlir::Type element) {
+  unsigned digits = llvm::cast<mlir::FloatType>(element).getFPMantissaWidth();
+  const Literal *known = op.literal(1);
+  if (known ? known->isFloat() : isFloat(op.value(1)))
+    return false;
+  if (!known || !mayEvaluate(op.emit.context(), known->shape()))
+    return elementOf(op.value(1)).getIntOrFloatBitWidth() > digits;
+  return llvm::any_of(known->ints(), [&](int64_t i) { return std::fabs(double(i)) > std::ldexp(1.0, int(digits)); });
+}
+
 LogicalResult importPow(OpContext &op) {
   const Literal *a = op.literal(0), *b = op.literal(1);
   bool isExact = a && b && !a->isFloat() && !b->isFloat();
@@ -174,10 +185,13 @@ LogicalResult importPow(OpContext &op) {
       return op.result(result);
   if (!isFloat(base))
     return importIntegerPow(op, base);
-  Value exponent = op.emit.cast(op.value(1), elementOf(base));
-  if (failed(op.expectFloat(base)) || failed(op.expectBroadcast({base, exponent})))
+  // An odd number must stay odd: in the base's type it may be rounded to an even one.
+  mlir::Type element = isRounded(op, elementOf(base)) ? op.emit.builder.getF64Type() : elementOf(base);
+  Value wide = op.emit.cast(base, element), exponent = op.emit.cast(op.value(1), element);
+  if (failed(op.expectBroadcast({wide, exponent})))
     return failure();
-  return op.result(op.emit.binary<PowOp>(base, exponent));
+  Value power = op.emit.binary<PowOp>(wide, exponent);
+  return op.result(op.emit.cast(power, elementOf(base)));
 }
 
 // A unary operator: its op, and its value on a known operand.

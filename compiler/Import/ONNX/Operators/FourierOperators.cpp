@@ -8,8 +8,10 @@
 //   X[k] = sum over j2 of w^(j2 k) * sum over j1 of w1^(j1 k1) x[j]       w = exp(-2 pi i / n), w1 = exp(-2 pi i / n1)
 //
 // The inner sum is one product for all j2, the outer one a product for each k1: 8 n (n1 + n2) operations, and constants
-// of 4 n1^2 + 4 n n2 numbers. The gradient is that of the products. Chosen over an op of its own, which would need a
-// kernel for each device and rules of sharding that those of products give already.
+// of 4 n1^2 + 4 n n2 numbers. Where those are too many, w^(j2 k) = w^(j2 k1) w2^(j2 k2) is multiplied in two parts:
+// each inner result by w^(j2 k1), 2 n numbers, and then a transform of length n2 is left. It and the inner one may be
+// rounds again. The gradient is that of the products. Chosen over an op of its own, which would need a kernel for each
+// device and rules of sharding that those of products give already.
 #include "compiler/Import/ONNX/Operators/FourierOperators.h"
 #include "compiler/Import/ONNX/Operators/IndexedAccess.h"
 
@@ -28,9 +30,10 @@ constexpr int64_t kMaxElements = int64_t(1) << 22; // of a constant matrix
 struct Transform {
   int64_t length; // n
   bool inverse;
+  bool isScaled = true; // an inverse, by 1/n
 
   double sign() const { return inverse ? 1 : -1; }
-  double scale() const { return inverse ? 1 / double(length) : 1; }
+  double scale() const { return inverse && isScaled ? 1 / double(length) : 1; }
 };
 
 // cos and sin of 2 pi i / n for all i: angles of a whole turn at most, so that none loses digits.
@@ -62,6 +65,10 @@ public:
     double rounds = 4 * double(t.length) * double(first + t.length / first) + 64 * double(t.length);
     if (first > 1 && (direct > double(kMaxElements) || direct > 4 * rounds))
       return emit.sliceDim(inRounds(first), rankOf(x) - 2, 0, count);
+    if (direct > double(kMaxElements) && 2 * t.length <= kMaxElements && middleFactor() > 1) {
+      Value all = inSeparateRounds(middleFactor());
+      return all ? emit.sliceDim(all, rankOf(x) - 2, 0, count) : all;
+    }
     if (direct > double(kMaxElements)) {
       (void)op.fail("a transform of " + llvm::Twine(t.length) +
                     " numbers needs too large a matrix; expected a length that is a product of smaller numbers");
@@ -121,6 +128,59 @@ private:
         best = first;
     }
     return best;
+  }
+
+  // n1 of n = n1 n2, as near to n2 as can be; 1 where a prime factor of n is too long for a matrix.
+  int64_t middleFactor() const {
+    int64_t rest = t.length, middle = 1;
+    for (int64_t prime = 2; 4 * prime * prime <= kMaxElements; ++prime)
+      while (rest % prime == 0)
+        rest /= prime;
+    for (int64_t factor = 2; rest == 1 && factor * factor <= t.length; ++factor)
+      if (t.length % factor == 0)
+        middle = factor;
+    return middle;
+  }
+
+  // All n results, by transforms of length n1 and of length n2. [r, n, parts] is the shape with r rows.
+  Value inSeparateRounds(int64_t first) {
+    int64_t second = t.length / first, parts = shapeOf(x).back();
+    Shape shape(shapeOf(x).drop_back(2));
+    int64_t rows = rowsOf(shape);
+    shape.append({t.length, 2});
+    if (!emit.budget.draw(Budget::Kind::Steps, uint64_t(2 * t.length)))
+      return {};
+    // [r, j1, j2, parts] -> [r, j2, k1, 2]
+    Value y = emit.transpose(emit.reshape(filled(), {rows, first, second, parts}), {0, 2, 1, 3});
+    Fourier inner(op, emit.reshape(y, {rows * second, first, parts}), {first, t.inverse, /*isScaled=*/false});
+    y = inner.complex(first);
+    if (!y)
+      return y;
+    y = turned(emit.reshape(y, {rows, second, first, 2}));
+    // [r, j2, k1, 2] -> [r, k1, k2, 2]
+    y = emit.transpose(y, {0, 2, 1, 3});
+    Fourier last(op, emit.reshape(y, {rows * first, second, 2}), {second, t.inverse, /*isScaled=*/false});
+    y = last.complex(second);
+    return y ? emit.reshape(emit.transpose(emit.reshape(y, {rows, first, second, 2}), {0, 2, 1, 3}), shape) : y;
+  }
+
+  // y[r, j2, k1] times w^(j2 k1), and times the scale.
+  Value turned(Value y) {
+    Shape shape(shapeOf(y));
+    Turn turn(t.length);
+    Literal cos(elementOf(y), {shape[1], shape[2]}), sin = cos;
+    for (int64_t j = 0; j < shape[1]; ++j)
+      for (int64_t k = 0; k < shape[2]; ++k) {
+        cos.push(t.scale() * turn.cos(j, k));
+        sin.push(t.scale() * t.sign() * turn.sin(j, k));
+      }
+    Value real = emit.sliceDim(y, 3, 0, 1), imaginary = emit.sliceDim(y, 3, 1, 1);
+    auto spread = [&](const Literal &factors) {
+      return emit.broadcastDims(emit.literal(factors), shapeOf(real), {1, 2});
+    };
+    Value c = spread(cos), s = spread(sin);
+    return emit.concat(
+        {emit.sub(emit.mul(real, c), emit.mul(imaginary, s)), emit.add(emit.mul(real, s), emit.mul(imaginary, c))}, 3);
   }
 
   // All n results.
@@ -305,16 +365,21 @@ LogicalResult importSTFT(OpContext &op) {
     signal = op.emit.reshape(signal, {shape[0], shape[1], 1});
   int64_t parts = shapeOf(signal)[2];
   bool isOneSided = op.intAttr("onesided", 1) != 0;
-  if (isEmpty(signal) || parts > 2 || (parts == 2 && isOneSided))
+  if (parts < 1 || parts > 2 || (parts == 2 && isOneSided))
     return op.fail("the signal must have shape [batch, length, 1], or [batch, length, 2] and `onesided` 0 for complex "
                    "numbers; got " +
                    formatShape(shape));
+  bool isNone = shape[0] == 0;
+  if (isNone) // a batch of no signals has a result of no spectra: one of zeros is transformed, and left out
+    signal = op.emit.splat(0, typeOf(signal).clone({1, shape[1], parts}));
   Value frames = framesOf(op, signal);
   if (!frames)
     return failure();
   int64_t length = shapeOf(frames)[2];
   Value result = Fourier(op, frames, {length, /*inverse=*/false}).complex(isOneSided ? length / 2 + 1 : length);
-  return result ? op.result(result) : failure();
+  if (!result)
+    return failure();
+  return op.result(isNone ? op.emit.sliceDim(result, 0, 0, 0) : result);
 }
 
 } // namespace

@@ -227,7 +227,7 @@ LogicalResult importPad(OpContext &op) {
     constexpr int64_t limit = int64_t(1) << 30;
     auto isFar = [](int64_t pad) { return pad < -limit || pad > limit; }; // std::abs has no answer for the least one
     if (isFar(low[dim]) || isFar(high[dim]) || size[dim] + low[dim] + high[dim] < 0 || low[dim] < -size[dim] ||
-        high[dim] < -size[dim] || (mode != "constant" && size[dim] == 0))
+        high[dim] < -size[dim])
       return op.fail("pads " + formatShape(**pads) + " do not fit shape " + formatShape(shapeOf(x)));
   }
   // Negative pads cut.

@@ -15,8 +15,8 @@ LogicalResult expectParts(OpContext &op, Value x) {
   auto shape = op.commonShape(op.values());
   if (failed(shape) || llvm::ArrayRef<int64_t>(*shape) == shapeOf(x))
     return shape;
-  return op.fail("scale and bias must broadcast to the input " + formatShape(shapeOf(x)) + "; with it they have the shape " +
-                 formatShape(*shape));
+  return op.fail("scale and bias must broadcast to the input " + formatShape(shapeOf(x)) +
+                 "; with it they have the shape " + formatShape(*shape));
 }
 
 LogicalResult importLayerNormalization(OpContext &op) {
@@ -120,21 +120,43 @@ LogicalResult importMeanVarianceNormalization(OpContext &op) {
   return op.result(op.emit.div(centered, op.emit.add(deviation, 1e-9)));
 }
 
+// Sums of a channel, of `low` before it and `high` behind it.
+Value sumOfSlices(Emitter &emit, Value x, int64_t low, int64_t high) {
+  Shape before(rankOf(x), 0), behind(rankOf(x), 0);
+  before[1] = low, behind[1] = high;
+  Value padded = emit.pad(x, before, behind, 0), sum;
+  for (int64_t i = 0; i <= low + high; ++i) {
+    Value part = emit.sliceDim(padded, 1, i, shapeOf(x)[1]);
+    sum = sum ? emit.add(sum, part) : part;
+  }
+  return sum;
+}
+
+// The same for wide windows: the code does not grow with the window.
+Value sumOfSelected(Emitter &emit, Value x, int64_t low, int64_t high) {
+  Shape all(shapeOf(x)), dims;
+  all.insert(all.begin() + 1, all[1]); // the channel, and behind it those that it sums
+  for (int64_t i = 0; i < rankOf(x); ++i)
+    dims.push_back(i < 1 ? i : i + 1);
+  auto indices = RankedTensorType::get(all, emit.i64());
+  Value distance = emit.sub(emit.iota(2, indices), emit.iota(1, indices));
+  Value inside = emit.binary<AndOp>(emit.compare(Predicate::Ge, distance, -double(low)),
+                                    emit.compare(Predicate::Le, distance, double(high)));
+  Value spread = emit.broadcastDims(x, all, dims);
+  return emit.reduce(ReduceKind::Sum, emit.select(inside, spread, emit.splat(0, typeOf(spread))), {2});
+}
+
 // x / (bias + alpha / size * sum of squares of the channels around)^beta
 LogicalResult importLRN(OpContext &op) {
   Value x = op.value(0);
   int64_t size = op.intAttr("size", 0);
   if (failed(op.expectFloat(x)) || failed(op.expectRank(x, 3, 8)))
     return failure();
-  if (size < 1 || size > 64)
-    return op.fail("`size` must lie between 1 and 64; got " + llvm::Twine(size));
-  Shape low(rankOf(x), 0), high(rankOf(x), 0);
-  low[1] = (size - 1) / 2, high[1] = size / 2;
-  Value squares = op.emit.pad(op.emit.mul(x, x), low, high, 0), sum;
-  for (int64_t i = 0; i < size; ++i) {
-    Value part = op.emit.sliceDim(squares, 1, i, shapeOf(x)[1]);
-    sum = sum ? op.emit.add(sum, part) : part;
-  }
+  if (size < 1)
+    return op.fail("`size` must be at least 1; got " + llvm::Twine(size));
+  int64_t low = std::min((size - 1) / 2, shapeOf(x)[1]), high = std::min(size / 2, shapeOf(x)[1]);
+  Value squares = op.emit.mul(x, x);
+  Value sum = size <= 64 ? sumOfSlices(op.emit, squares, low, high) : sumOfSelected(op.emit, squares, low, high);
   Value base = op.emit.add(op.emit.mul(sum, op.floatAttr("alpha", 1e-4) / double(size)), op.floatAttr("bias", 1));
   return op.result(op.emit.div(x, op.emit.binary<PowOp>(base, op.floatAttr("beta", 0.75))));
 }
