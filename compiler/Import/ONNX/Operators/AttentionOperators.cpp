@@ -56,39 +56,114 @@ FailureOr<Value> appendPast(OpContext &op, Value x, size_t input, size_t output)
   return x;
 }
 
-// Query i sees keys up to past + i.
-Value causalMask(Emitter &emit, Value scores, int64_t past) {
-  auto square = RankedTensorType::get(shapeOf(scores).take_back(2), emit.i64());
-  Value last = emit.iota(0, square);
-  last = past == 0 ? last : emit.add(last, double(past));
-  return emit.compare(Predicate::Le, emit.iota(1, square), last);
+// Which keys a query sees for its place in the sequence, p = offset + its index: from p - left to p + right. A causal
+// mask is right = 0. The offset is the number of keys in the cache, `past`; where the keys are a buffer of which a
+// sample fills the first `lengths` [batch, 1, 1, 1], its queries are the last of these.
+struct Window {
+  int64_t queries, keys, past = 0;
+  std::optional<int64_t> left, right;
+  Value lengths;
+
+  bool isWhole() const { return !left && !right && !lengths; }
+};
+
+FailureOr<Window> readWindow(OpContext &op, Value scores, int64_t past) {
+  Window window{shapeOf(scores)[2], shapeOf(scores)[3], past, {}, {}, {}};
+  for (auto [name, bound] : {std::pair("left_window_size", &window.left), {"right_window_size", &window.right}}) {
+    int64_t size = op.intAttr(name, -1);
+    if (size < -1)
+      return op.fail(llvm::Twine("`") + name + "` must be -1, for none, or a number from 0; got " + llvm::Twine(size));
+    if (size >= 0 && size < window.queries + window.keys) // a larger one hides nothing
+      *bound = size;
+  }
+  if (op.intAttr("is_causal", 0) != 0)
+    window.right = 0;
+  if (!op.has(6))
+    return window;
+  int64_t batch = shapeOf(scores)[0];
+  if (shapeOf(op.value(6)) != llvm::ArrayRef<int64_t>(batch))
+    return op.fail("`nonpad_kv_seqlen` must have the shape " + formatShape({batch}) + "; got " +
+                   formatShape(shapeOf(op.value(6))));
+  if (const Literal *known = op.literal(6))
+    for (int64_t i = 0; i < known->numElements(); ++i)
+      if (known->asInt(i) < 0 || known->asInt(i) > window.keys)
+        return op.fail("`nonpad_kv_seqlen` holds " + llvm::Twine(known->asInt(i)) + "; expected 0 to " +
+                       llvm::Twine(window.keys));
+  Value lengths = checkLabels(op.emit, op.value(6), window.keys + 1, std::nullopt);
+  window.lengths = op.emit.reshape(lengths, {batch, 1, 1, 1});
+  return window;
 }
 
-// Whether a known mask leaves each query a key.
-bool leavesKeys(const Literal &mask, std::optional<int64_t> past) {
-  int64_t keys = mask.rank() > 0 ? mask.shape().back() : 1, queries = mask.rank() > 1 ? mask.shape().end()[-2] : 1;
-  auto isHidden = [&](int64_t i) { return mask.isFloat() ? mask.asReal(i) == -INFINITY : mask.asInt(i) == 0; };
-  for (int64_t row = 0; keys > 0 && row < mask.numElements() / keys; ++row) {
-    int64_t key = 0;
-    while (key < keys && isHidden(row * keys + key))
-      ++key;
-    if (key == keys || (past && keys > 1 && key > *past + row % queries))
-      return false;
+// Compares each key with p + shift: [queries, keys], or [batch, 1, queries, keys].
+Value compareKeys(Emitter &emit, const Window &window, Predicate predicate, int64_t shift) {
+  auto square = RankedTensorType::get({window.queries, window.keys}, emit.i64());
+  shift += window.lengths ? -window.queries : window.past;
+  Value bound = emit.iota(0, square);
+  bound = shift == 0 ? bound : emit.add(bound, double(shift));
+  bound = window.lengths ? emit.add(window.lengths, bound) : bound;
+  return emit.compare(predicate, emit.iota(1, square), bound);
+}
+
+// What the window's parts let through.
+struct Bounds {
+  Value right, left, filled; // null: everything
+};
+
+Bounds boundsOf(Emitter &emit, const Window &window) {
+  Bounds bounds;
+  if (window.right)
+    bounds.right = compareKeys(emit, window, Predicate::Le, *window.right);
+  if (window.left)
+    bounds.left = compareKeys(emit, window, Predicate::Ge, -*window.left);
+  if (window.lengths) {
+    auto square = RankedTensorType::get({window.queries, window.keys}, emit.i64());
+    bounds.filled = emit.compare(Predicate::Lt, emit.iota(1, square), window.lengths);
+  }
+  return bounds;
+}
+
+// Whether the window and a known mask leave each query a key. `next` has, for each row of the mask, the first key from
+// each one on that the mask does not hide.
+bool leavesKeys(const Literal *mask, const Window &window) {
+  int64_t columns = mask && mask->rank() > 0 ? mask->shape().back() : 1,
+          queries = mask && mask->rank() > 1 ? mask->shape().end()[-2] : 1;
+  auto isHidden = [&](int64_t i) {
+    return mask && (mask->isFloat() ? mask->asReal(i) == -INFINITY : mask->asInt(i) == 0);
+  };
+  auto low = [&](int64_t query) { return window.left ? std::max<int64_t>(0, window.past + query - *window.left) : 0; };
+  auto high = [&](int64_t query) {
+    return window.right ? std::min(window.keys - 1, window.past + query + *window.right) : window.keys - 1;
+  };
+  std::vector<int64_t> next(size_t(columns) + 1, window.keys);
+  for (int64_t row = 0; row < (mask && columns > 0 ? mask->numElements() / columns : 1); ++row) {
+    for (int64_t key = columns; key-- > 0;)
+      next[key] = isHidden(row * columns + key) ? next[key + 1] : key;
+    auto seesKey = [&](int64_t query) {
+      int64_t from = low(query);
+      if (columns == 1 && columns != window.keys) // of all keys
+        return next[0] == 0 && from <= high(query);
+      return from < columns && next[from] <= high(query);
+    };
+    int64_t first = queries > 1 ? row % queries : 0, count = queries > 1 ? 1 : window.queries;
+    for (int64_t query = first; query < first + count; ++query)
+      if (!seesKey(query))
+        return false;
   }
   return true;
 }
 
-// The scores under the mask, and which queries it hides all keys from, [..., queries or 1, 1]; null where none can be.
-// Those see all keys instead, since softmax has NaN for a row without one and so have its gradients: the standard wants
-// zeros for them, which importAttention puts in their place.
+// The scores under the mask and the window, and which queries these hide all keys from, [..., queries or 1, 1]; null
+// where none can be. Those see some keys instead, since softmax has NaN for a row without one and so have its
+// gradients: the standard wants zeros for them, which importAttention puts in their place.
 struct Masked {
   Value scores, hidden;
 };
 
-Value findHidden(Emitter &emit, Value mask, Value scores, std::optional<int64_t> past) {
-  Value visible = isFloat(mask) ? emit.compare(Predicate::Ne, mask, -INFINITY) : mask;
-  if (past)
-    visible = emit.binary<AndOp>(visible, causalMask(emit, scores, *past));
+Value findHidden(Emitter &emit, Value mask, const Bounds &bounds) {
+  Value visible = mask && isFloat(mask) ? emit.compare(Predicate::Ne, mask, -INFINITY) : mask;
+  for (Value bound : {bounds.right, bounds.left, bounds.filled})
+    if (bound)
+      visible = visible ? emit.binary<AndOp>(visible, bound) : bound;
   if (rankOf(visible) == 0)
     visible = emit.reshape(visible, {1});
   Value count = emit.reduce(ReduceKind::Max, emit.cast(visible, emit.builder.getI32Type()), {rankOf(visible) - 1},
@@ -96,11 +171,10 @@ Value findHidden(Emitter &emit, Value mask, Value scores, std::optional<int64_t>
   return emit.compare(Predicate::Eq, count, 0.0);
 }
 
-// `past` is there where the mask is causal, too.
-FailureOr<Masked> applyMask(OpContext &op, Value scores, std::optional<int64_t> past) {
+// The mask of input 3, of the scores' last dimension; null where there is none.
+FailureOr<Value> readMask(OpContext &op, Value scores) {
   if (!op.has(3))
-    return Masked{scores, {}};
-  bool isSafe = op.literal(3) && leavesKeys(*op.literal(3), past);
+    return Value();
   Value mask = op.value(3);
   // Since opset 24 a mask may end before the last keys, which are hidden then; before, one column stood for all.
   int64_t missing = shapeOf(scores)[3] - (rankOf(mask) > 0 ? shapeOf(mask).back() : shapeOf(scores)[3]);
@@ -112,17 +186,40 @@ FailureOr<Masked> applyMask(OpContext &op, Value scores, std::optional<int64_t> 
   if (broadcastShapes(shapeOf(scores), shapeOf(mask)) != Shape(shapeOf(scores)))
     return op.fail("the mask of shape " + formatShape(shapeOf(mask)) + " does not broadcast to the scores " +
                    formatShape(shapeOf(scores)));
-  bool isBoolean = elementOf(mask).isInteger(1);
-  if (!isBoolean && elementOf(mask) != elementOf(scores))
+  if (!elementOf(mask).isInteger(1) && elementOf(mask) != elementOf(scores))
     return op.fail("the mask must be boolean or of the queries' type");
-  Value hidden = isSafe ? Value() : findHidden(op.emit, mask, scores, past);
-  if (isBoolean) {
-    Value keep = hidden ? op.emit.binary<OrOp>(mask, hidden) : mask;
-    return Masked{op.emit.select(keep, scores, op.emit.splat(-INFINITY, typeOf(scores))), hidden};
+  return mask;
+}
+
+FailureOr<Masked> applyMasks(OpContext &op, Value scores, const Window &window) {
+  auto mask = readMask(op, scores);
+  if (failed(mask))
+    return failure();
+  if (!*mask && window.isWhole())
+    return Masked{scores, {}};
+  Emitter &emit = op.emit;
+  // A mask that was made longer has the columns of before in the literal: the others are hidden.
+  bool isSafe = !window.lengths && (!op.has(3) || op.literal(3)) && leavesKeys(op.literal(3), window);
+  Bounds bounds = boundsOf(emit, window);
+  Value hidden = isSafe ? Value() : findHidden(emit, *mask, bounds);
+  auto keep = [&](Value condition, bool mayHideAll) {
+    if (hidden && mayHideAll)
+      condition = emit.binary<OrOp>(condition, hidden);
+    scores = emit.select(condition, scores, emit.splat(-INFINITY, typeOf(scores)));
+  };
+  if (*mask && !isFloat(*mask)) {
+    keep(*mask, true);
+  } else if (*mask) {
+    auto scalar = RankedTensorType::get({}, elementOf(*mask));
+    scores = emit.add(scores, hidden ? emit.select(hidden, emit.splat(0, scalar), *mask) : *mask);
   }
-  Value added =
-      hidden ? op.emit.select(hidden, op.emit.splat(0, RankedTensorType::get({}, elementOf(mask))), mask) : mask;
-  return Masked{op.emit.add(scores, added), hidden};
+  if (bounds.filled)
+    keep(bounds.filled, true);
+  if (bounds.left)
+    keep(bounds.left, true);
+  if (bounds.right) // alone it leaves the first key, but where a sample has less keys than queries
+    keep(bounds.right, bool(window.lengths));
+  return Masked{scores, hidden};
 }
 
 LogicalResult checkOperands(OpContext &op, Value q, Value k, Value v) {
@@ -144,8 +241,11 @@ LogicalResult importAttention(OpContext &op) {
   if (rankOf(k) != rankOf(q) || rankOf(v) != rankOf(q))
     return op.fail("queries, keys and values must have the same rank; got shapes " + formatShape(shapeOf(q)) + ", " +
                    formatShape(shapeOf(k)) + " and " + formatShape(shapeOf(v)));
-  if (op.has(6) || op.wants(3))
-    return op.fail("nonpad_kv_seqlen and the output of the query-key product are not supported");
+  if (op.wants(3))
+    return op.fail("the output of the query-key product (`qk_matmul_output`) is not supported; leave it out");
+  if (op.has(6) && (op.has(4) || op.has(5)))
+    return op.fail("`nonpad_kv_seqlen` is for keys that are a cache themselves; it does not go with `past_key` and "
+                   "`past_value`");
   if (merged) {
     int64_t kvHeads = op.intAttr("kv_num_heads", 0);
     auto a = splitHeads(op, q, op.intAttr("q_num_heads", 0)), b = splitHeads(op, k, kvHeads),
@@ -166,14 +266,11 @@ LogicalResult importAttention(OpContext &op) {
   Value scores = emit.matmul(emit.mul(q, scale), k, false, /*transposeB=*/true);
   if (softcap > 0)
     scores = emit.mul(emit.unary<TanhOp>(emit.div(scores, softcap)), softcap);
-  bool isCausal = op.intAttr("is_causal", 0) != 0;
-  auto masked = applyMask(op, scores, isCausal ? std::optional(past) : std::nullopt);
+  auto window = readWindow(op, scores, past);
+  auto masked = failed(window) ? FailureOr<Masked>(failure()) : applyMasks(op, scores, *window);
   if (failed(masked))
     return failure();
-  scores = masked->scores;
-  if (isCausal)
-    scores = emit.select(causalMask(emit, scores, past), scores, emit.splat(-INFINITY, typeOf(scores)));
-  Value y = emit.matmul(emit.softmax(scores, 3), v);
+  Value y = emit.matmul(emit.softmax(masked->scores, 3), v);
   if (masked->hidden)
     y = emit.select(masked->hidden, emit.splat(0, typeOf(y)), y);
   return op.result(merged ? mergeHeads(emit, y) : y);
