@@ -8,6 +8,8 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 
+#include <cmath>
+
 using namespace cleave;
 
 static std::optional<unsigned> lossOf(mlir::func::FuncOp function) {
@@ -35,6 +37,22 @@ static void setReductions(mlir::func::FuncOp function, unsigned index, llvm::Arr
   function.setResultAttr(index, kLossReductionsAttr, builder.getArrayAttr(names));
 }
 
+// What is divided by a small multiple of the batch may as well have that weight: 0.5 * sum(x) with a batch of 2.
+static bool mayBeWeight(double factor, int64_t batch) {
+  constexpr double kLargestDivisor = 1000;
+  double divisor = std::fabs(1 / factor), multiple = std::round(divisor / static_cast<double>(batch));
+  return batch > 1 && multiple >= 1 && divisor <= kLargestDivisor &&
+         std::fabs(divisor - multiple * static_cast<double>(batch)) <= 1e-5 * divisor;
+}
+
+// Larger numbers may be the batch, or a part of it.
+static bool mayDependOnBatch(const LossTerm &term, int64_t batch) {
+  auto isWeight = [&](double factor) { return mayBeWeight(factor, batch); };
+  return isWeight(term.factor) || llvm::any_of(term.constants, isWeight) ||
+         llvm::any_of(term.guards, [](const CountGuard &guard) { return guard.number > 1 || guard.other > 1; }) ||
+         (term.count && !term.ofSamples);
+}
+
 bool cleave::hasPlainMeans(mlir::ModuleOp module) {
   for (auto function : module.getOps<mlir::func::FuncOp>()) {
     std::optional<unsigned> index = lossOf(function);
@@ -42,15 +60,13 @@ bool cleave::hasPlainMeans(mlir::ModuleOp module) {
       continue;
     SampleDependence samples(function);
     LossTerms terms(valueOf(function, *index), samples);
+    int64_t batch = batchOf(function);
     auto isPlain = [](TermReduction reduction) {
       return reduction.term == LossReduction::Mean &&
              reduction.count.value_or(LossReduction::Sum) == LossReduction::Sum;
     };
-    // A larger one may be the batch, or a part of it.
-    auto hasLargeGuard = [](const LossTerm &term) {
-      return llvm::any_of(term.guards, [](const CountGuard &guard) { return guard.number > 1 || guard.other > 1; });
-    };
-    if (!llvm::all_of(guessReductions(terms, batchOf(function)), isPlain) || llvm::any_of(terms.get(), hasLargeGuard))
+    if (!llvm::all_of(guessReductions(terms, batch), isPlain) ||
+        llvm::any_of(terms.get(), [&](const LossTerm &term) { return mayDependOnBatch(term, batch); }))
       return false;
   }
   return true;

@@ -8,8 +8,9 @@
 
 namespace cleave {
 
-// Whether the constants of the graph leave no doubt: each term of the loss is divided by a multiple of the batch, or no
-// samples reach it. With one micro-batch nothing but messages and the end of an evaluation depend on the answer.
+// Whether the constants of the graph leave no doubt: each term of the loss is divided by a large multiple of the batch,
+// or by a count, or no samples reach it. With one micro-batch nothing but messages and the end of an evaluation depend
+// on the answer.
 bool hasPlainMeans(mlir::ModuleOp module);
 
 // `model` was imported with `options`. Cleans it up as the phase Import does, so that terms are those that

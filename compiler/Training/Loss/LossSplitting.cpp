@@ -231,6 +231,25 @@ static Value weightOfUncounted(Arithmetic &a, const LossSplit &split, const Loss
   return a.shift(split.count, added);
 }
 
+// Whether a guard acts where labels count, too, and not only where none does.
+static bool actsOnCounts(const CountGuard &guard, LossReduction count) {
+  constexpr double kRounding = 1e-6;
+  if (guard.kind == NumberBound::Plus)
+    return std::fabs(guard.number) > kRounding;
+  return guard.number > (count == LossReduction::Mean ? kRounding : 1);
+}
+
+// Terms that every batch adds whole, be its samples many or few, would be added so many times, and guarded once.
+bool averagesBatches(const LossTerms &terms, ArrayRef<CountGuard> guards, const LossLayout &layout) {
+  auto isOfBatch = [](const auto &pair) {
+    const auto &[term, reduction] = pair;
+    return term.factor != 0 && (!term.ofSamples || reduction == LossReduction::Share);
+  };
+  auto acts = [&](const CountGuard &guard) { return actsOnCounts(guard, layout.count); };
+  return layout.isEvaluation && llvm::any_of(guards, acts) &&
+         llvm::any_of(llvm::zip_equal(terms.get(), layout.reductions), isOfBatch);
+}
+
 LossSplit splitTerms(OpBuilder &builder, Value loss, const LossTerms &terms, const SampleDependence &samples,
                      const LossLayout &layout, std::string &reason) {
   Arithmetic a(builder, loss.getLoc());
@@ -251,17 +270,19 @@ LossSplit splitTerms(OpBuilder &builder, Value loss, const LossTerms &terms, con
     reason = "its terms are divided by different counts";
   Type type = accumulationType(tensorType(loss).getElementType());
   bool isCounted = counts.size() == 1 && !isUncounted && reason.empty();
+  LossCount count = isCounted ? countOf(counts.front(), samples) : LossCount();
   LossSplit split;
-  split.addsUp = isCounted || (counts.empty() && reason.empty());
-  if (isCounted) {
-    LossCount count = countOf(counts.front(), samples);
-    setCount(a, split, a.cast(a.reshape(count.sum, {}), type), count, layout);
+  split.averagesBatches = isCounted && averagesBatches(terms, count.guards, layout);
+  if (split.averagesBatches) { // each batch has its own loss, divided by its own count
+    isCounted = false;
+    for (auto [term, weight] : llvm::zip_equal(terms.get(), weights))
+      weight = term.count ? 1 : weight;
   }
+  split.addsUp = isCounted || (counts.empty() && reason.empty());
+  if (isCounted)
+    setCount(a, split, a.cast(a.reshape(count.sum, {}), type), count, layout);
   Value weight = isCounted ? weightOfUncounted(a, split, layout) : Value();
   split.sum = a.cast(a.reshape(terms.build(builder, weights, weight), {}), type);
-  // What a batch adds to the sum beside its samples is added once a batch, and guards act once on the whole count.
-  auto isConstant = [](const LossTerm &term) { return term.count && !term.ofSamples && term.factor != 0; };
-  split.addsUp &= !(isCounted && !split.guards.empty() && llvm::any_of(terms.get(), isConstant));
   if (isCounted)
     return split;
   auto batch = static_cast<double>(layout.batch);

@@ -56,15 +56,21 @@ struct LossSplit {
   mlir::Value sum, count;                  // of one float type; with `ranks` > 1 vectors of that length
   llvm::SmallVector<CountGuard, 1> guards; // of the count of all batches together, as the model has them
   LossReduction countReduction = LossReduction::Sum;
-  bool addsUp = true; // sums and counts of batches are those of all their samples
+  bool addsUp = true;           // sums and counts of batches are those of all their samples
+  bool averagesBatches = false; // an evaluation of which guards and terms without samples do not (averagesBatches)
 };
 
 struct LossLayout {
   llvm::SmallVector<LossReduction> reductions; // of the loss's terms
   LossReduction count = LossReduction::Sum;    // of what they are divided by
   int64_t ranks = 1, microBatches = 1, batch = 1;
-  bool guardsEach = false; // each batch has its own mean, so that guards act on each count
+  bool guardsEach = false;   // each batch has its own mean, so that guards act on each count
+  bool isEvaluation = false; // of any number of batches
 };
+
+// Whether an evaluation averages the losses of its batches, since guards of the count act on terms that every batch
+// adds: (sum(l) + 1) / (sum(m) + 1), or a penalty on weights beside sum(l) / (sum(m) + 1).
+bool averagesBatches(const LossTerms &terms, llvm::ArrayRef<CountGuard> guards, const LossLayout &layout);
 
 // Builds (sum, count) of a loss whose terms have one reduction, `reduction`. `ranks` > 1 gives each rank's own: the
 // reduced tensors' samples are cut into that many parts. Nothing, with `reason` set, where a tensor cannot be cut.

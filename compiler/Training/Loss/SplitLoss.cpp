@@ -134,6 +134,7 @@ private:
     layout.microBatches = microBatches;
     layout.batch = batchOf(function);
     layout.guardsEach = ofRanks;
+    layout.isEvaluation = isEvaluation;
     isKnown = function.getResultAttr(*index, kLossReductionsAttr) != nullptr;
     FailureOr<LossSplit> split = splitValue(builder, loss, terms, samples, layout);
     if (failed(split))
@@ -148,10 +149,18 @@ private:
 
   FailureOr<LossSplit> splitValue(OpBuilder &builder, Value loss, const LossTerms &terms,
                                   const SampleDependence &samples, const LossLayout &layout) {
-    if (microBatches > 1 && llvm::is_contained(layout.reductions, LossReduction::Unknown))
-      return emitError(loss.getLoc(), "a term of the loss is neither a sum over samples nor a mean: with twice the "
-                                      "batch it is not the same, twice or half of it, so that the loss of ")
-             << int64_t(microBatches) << " micro-batches is unknown; use --micro-batches 1";
+    bool isUnknown = llvm::is_contained(layout.reductions, LossReduction::Unknown);
+    if (isUnknown && (microBatches > 1 || layout.ranks > 1)) {
+      auto error = emitError(loss.getLoc(), "a term of the loss is neither a sum over samples nor a mean: with twice "
+                                            "the batch it is not the same, twice or half of it, so that the loss of ");
+      if (microBatches > 1)
+        return error << int64_t(microBatches) << " micro-batches is unknown; use --micro-batches 1";
+      return error << "a rank's samples is unknown; use --loss-average global";
+    }
+    bool isCut = layout.guardsEach && (microBatches > 1 || layout.ranks > 1);
+    if (isCut && llvm::is_contained(layout.reductions, LossReduction::Share))
+      return emitError(loss.getLoc(), "the loss cannot be averaged per rank: a term counts less in a larger batch, and "
+                                      "how much it would in a rank's is not known; use --loss-average global");
     LossReduction reduction = layout.reductions.front();
     bool isOne = llvm::all_equal(layout.reductions) && (microBatches == 1 || reduction != LossReduction::Whole);
     auto isInexact = [](const LossTerm &term) { return !term.addsUp; };
@@ -163,10 +172,10 @@ private:
     bool isCounted = llvm::any_of(terms.get(), [](const LossTerm &term) { return term.count && term.factor != 0; });
     std::optional<LossParts> parts = recognizeLoss(loss, samples);
     bool hasCount = parts && (parts->count.sum || (reduction != LossReduction::Share && !isCounted));
-    if (hasCount && isOne && !(isOfRanks && !inexact.empty()))
+    bool isAveraged = parts && averagesBatches(terms, parts->count.guards, layout);
+    if (hasCount && isOne && !isAveraged && !(isOfRanks && !inexact.empty()))
       if (std::optional<LossSplit> split = splitLoss(builder, *parts, reduction, samples, layout, reason)) {
-        split->addsUp =
-            inexact.empty() && reduction != LossReduction::Whole && reduction != LossReduction::Unknown;
+        split->addsUp = inexact.empty() && reduction != LossReduction::Whole && !isUnknown;
         noteDependence(loss, layout, inexact);
         return *split;
       }
@@ -175,8 +184,11 @@ private:
              << reason << "; use --loss-average global";
     reason.clear();
     LossSplit split = splitTerms(builder, loss, terms, samples, layout, reason);
-    split.addsUp &= inexact.empty() && !llvm::is_contained(layout.reductions, LossReduction::Unknown);
+    split.addsUp &= inexact.empty() && !isUnknown;
     noteScaledPenalty(loss, terms, split);
+    if (split.averagesBatches && !(isKnown && llvm::is_contained(layout.reductions, LossReduction::Share)))
+      emitRemark(loss.getLoc(), "an evaluation averages the loss over batches of ")
+          << layout.batch << " samples, and depends on that number: beside the guarded count is what every batch adds";
     noteDependence(loss, layout, inexact.empty() ? StringRef(reason) : inexact);
     return split;
   }
@@ -200,6 +212,12 @@ private:
           << layout.batch * microBatches
           << " samples, a global batch, and depends on that number: it is a sum over samples and not a mean; an "
              "evaluation gives the average over such batches";
+    else if (isKnown && llvm::is_contained(layout.reductions, LossReduction::Share))
+      emitRemark(loss.getLoc(), "the loss is that of ")
+          << layout.batch * microBatches
+          << " samples, a global batch, and depends on that number: a term counts less in a larger batch; an "
+             "evaluation gives the average over batches of "
+          << layout.batch << " samples";
   }
 
   bool isKnown = false; // the reductions of the loss's terms; otherwise they are guessed

@@ -56,3 +56,28 @@ func.func @model.eval(%q: tensor<8xf32> {cleave.batch_dim = 0 : i64}) -> (tensor
   %l = cleave.reduce max %q, [0] : tensor<8xf32> -> tensor<f32>
   return %l : tensor<f32>
 }
+
+// -----
+
+// What is added to the sum is added by each batch, and the guard acts once: each batch is divided by its own count.
+// CHECK: module attributes {cleave.evaluation = {batches = "whole"}
+// CHECK: func.func @model.eval
+// CHECK: cleave.div
+func.func @model(%q: tensor<8xf32> {cleave.batch_dim = 0 : i64}, %m: tensor<8xf32> {cleave.batch_dim = 0 : i64}) -> (tensor<f32> {cleave.loss}) {
+  %s = cleave.reduce sum %q, [0] : tensor<8xf32> -> tensor<f32>
+  %a = cleave.reduce sum %m, [0] : tensor<8xf32> -> tensor<f32>
+  %one = cleave.constant dense<1.0> : tensor<f32>
+  %n = cleave.add %a, %one : tensor<f32>
+  %t = cleave.add %s, %one : tensor<f32>
+  %l = cleave.div %t, %n : tensor<f32>
+  return %l : tensor<f32>
+}
+func.func @model.eval(%q: tensor<8xf32> {cleave.batch_dim = 0 : i64}, %m: tensor<8xf32> {cleave.batch_dim = 0 : i64}) -> (tensor<f32> {cleave.loss}) {
+  %s = cleave.reduce sum %q, [0] : tensor<8xf32> -> tensor<f32>
+  %a = cleave.reduce sum %m, [0] : tensor<8xf32> -> tensor<f32>
+  %one = cleave.constant dense<1.0> : tensor<f32>
+  %n = cleave.add %a, %one : tensor<f32>
+  %t = cleave.add %s, %one : tensor<f32>
+  %l = cleave.div %t, %n : tensor<f32>
+  return %l : tensor<f32>
+}

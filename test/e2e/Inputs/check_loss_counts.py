@@ -23,7 +23,8 @@ ONE, MICRO, MORE, RANKS, BOTH, STAGES = (
     ["--dim", "batch=8"], ["--dim", "batch=4", "--micro-batches", "2"], ["--dim", "batch=2", "--micro-batches", "4"], ["--dim", "batch=4", "--mesh", "dp=2"],
     ["--dim", "batch=2", "--mesh", "dp=2", "--micro-batches", "2"], ["--dim", "batch=4", "--mesh", "pp=2", "--micro-batches", "2"])
 RANK = ["--loss-average", "rank"]
-AVERAGED = "the loss is averaged over batches of"
+AVERAGED, EVALUATED = "the loss is averaged over batches of", "an evaluation averages the loss over batches of"
+SHARE = "a term counts less in a larger batch"
 
 
 class Nodes(list):
@@ -134,6 +135,26 @@ def penalty_of_mean(nodes):
     penalized(nodes, nodes.add("Div", nodes.add("ReduceMean", "kept", keepdims=0), count, to="base"))
 
 
+# What every batch adds to the sum, beside a count that is guarded once. The number in the loss, and none of samples.
+def sum_plus(nodes):
+    nodes.add("Div", nodes.add("Add", nodes.sum("kept"), 1.0), nodes.add("Add", nodes.sum("m"), 1.0), to="loss")
+
+
+def share_plus(nodes):
+    nodes.add("Div", nodes.add("ReduceMean", "kept", keepdims=0), nodes.add("Add", nodes.sum("m"), 1.0), to="loss")
+
+
+# A count and a sum in which the batch's size is a number.
+def plus_batch(nodes):
+    size = nodes.add("Cast", nodes.add("Gather", nodes.add("Shape", "m"), nodes.add("Constant", value_int=0)), element=TensorProto.FLOAT)
+    kept_by(nodes, nodes.add("Add", nodes.sum("m"), size))
+
+
+# With a batch of two this is their mean, too.
+def half_sum(nodes):
+    nodes.add("Mul", nodes.sum("kept"), 0.5, to="loss")
+
+
 # The samples in the second dimension, and inside of the only one.
 def features_first(nodes):
     turned = nodes.add("Mul", nodes.add("Transpose", "squares", perm=[1, 0]), "m")
@@ -169,6 +190,8 @@ LOSSES = {
     penalty_at_least: (kept(lambda n: max(n, 10)), 0.1),
     penalty_plus: (kept(lambda n: n + 3), 0.1),
     penalty_of_mean: (lambda m: m[:, None] / len(m) / max(m.mean(), 0.9), 0.1),
+    sum_plus: (kept(lambda n: n + 1), 0),
+    share_plus: (lambda m: m[:, None] / len(m) / (m.sum() + 1), 0),
     features_first: (kept(lambda n: n), 0),
     features_first_flat: (kept(lambda n: 3 * n), 0),
 }
@@ -185,10 +208,10 @@ def build(path, make):
     onnx.save(model, path)
 
 
-def expected(factor, penalty, parts):
+def expected(factor, penalty, parts, samples=(X, M)):
     """The loss, and the weights after a step: the mean of the losses of `parts` equal parts of the samples."""
     w, loss, slope = W.astype("f8"), 0.0, 0.0
-    for x, m in zip(np.split(X.astype("f8"), parts), np.split(M.astype("f8"), parts)):
+    for x, m in zip(*(np.split(one.astype("f8"), parts) for one in samples)):
         h = x @ w
         each = factor(m) * np.ones_like(h)
         loss += ((each * h * h).sum() + penalty * (w * w).sum()) / parts
@@ -232,6 +255,18 @@ def check(checks, make, layout, parts=1, note="", evaluated=False):
         checks.same(f"{name}, evaluate", np.float64(got) if isinstance(got, float) else got, np.float64(loss), 1e-5)
 
 
+def check_batches(checks, make, constant, note):
+    """An evaluation of two batches of four: the mean of their losses, and a note that says so."""
+    told = compiled(checks.folder, make, ["--dim", "batch=4"])
+    text = told.stdout + told.stderr
+    checks.note(f"{make.__name__} in batches, note", "" if note in text else text)
+    done = command(checks.folder / "program", "evaluate", f"--data=x={checks.folder}/x.npy", f"--data=m={checks.folder}/m.npy")
+    words = done.stdout.split()
+    got = float(words[words.index("loss") + 1]) if "loss" in words else done.stdout + done.stderr
+    means = [expected(*LOSSES[make], 1, one)[0] + constant(one[1]) for one in zip(np.split(X, 2), np.split(M, 2))]
+    checks.same(f"{make.__name__} in batches", np.float64(got) if isinstance(got, float) else got, np.float64(np.mean(means)), 1e-5)
+
+
 def refuse(checks, make, layout, text):
     done = compiled(checks.folder, make, layout)
     is_refused = done.returncode and text in done.stderr
@@ -253,11 +288,17 @@ def main():
         for layout in (MICRO, MORE, BOTH):
             check(checks, make, layout, evaluated=layout is MICRO)
     for make in (penalty_at_least, penalty_plus, penalty_of_mean):
-        check(checks, make, ONE)
+        check(checks, make, ONE, note=EVALUATED)
+    check_batches(checks, penalty_plus, lambda m: 0, note=EVALUATED)
+    check_batches(checks, sum_plus, lambda m: 1 / (m.sum() + 1), note=SHARE)
+    check_batches(checks, share_plus, lambda m: 0, note=SHARE)
+    told = compiled(checks.folder, half_sum, ["--dim", "batch=2"]).stderr
+    checks.note("half_sum, note", "" if "it is a sum over samples and not a mean" in told else told)
     for make in (features_first, features_first_flat):
         for layout in (MICRO, RANKS):
             check(checks, make, [*layout, *RANK], parts=2)
-    refuse(checks, spread_kept, [*RANKS, *RANK], "the loss cannot be averaged per rank")
+    for make, reason in ((spread_kept, "it is not a sum divided"), (share_plus, SHARE), (plus_batch, "a rank's samples is unknown")):
+        refuse(checks, make, [*RANKS, *RANK], reason)
     checks.end()
 
 
