@@ -232,6 +232,13 @@ def long_transforms(checks):
                  {"f": np.zeros((0, 4, 5, 2), "f4"), "z": -y}, initializers={"step": np.int64(4), "length": np.int64(8)}, peer=False)
 
 
+def windows_on_nothing(checks):
+    """A convolution whose windows lie in the padding."""
+    x, y, bias = np.zeros((1, 2, 0), "f4"), np.float32([1, 2]), np.float32([1, 2, 3])
+    checks.check("nothing", [node("Conv", ["x", "w", "b"], ["c"], pads=[2, 2]), node("Neg", ["y"], ["z"])], {"x": x, "y": y},
+                 {"c": np.tile(bias[:, None], (1, 1, 3)), "z": -y}, initializers={"w": np.ones((3, 2, 2), "f4"), "b": bias}, peer=False)
+
+
 def wrong_biases(checks):
     """Zeros of a wrong shape are as wrong as other numbers."""
     x, w = np.ones((1, 2, 4), "f4"), np.ones((3, 2, 2), "f4")
@@ -252,6 +259,6 @@ def training_forms(checks):
 if __name__ == "__main__":
     all_checks = Checks(sys.argv[1])
     for part in (pads, activations, integer_activations, integer_sums, integer_images, unlike_sizes, pooled_indices, pooled_bytes, large_scales, sequence_lengths, unpooled_indices,
-                 wide_windows, channels, nothing_padded, dropout_ratios, long_transforms, wrong_biases, training_forms):
+                 wide_windows, channels, nothing_padded, dropout_ratios, long_transforms, windows_on_nothing, wrong_biases, training_forms):
         part(all_checks)
     all_checks.end()

@@ -45,10 +45,14 @@ LogicalResult importConv(OpContext &op) {
   Shape shape{shapeOf(x)[0], shapeOf(w)[0]};
   shape.append(windows->output);
   mlir::OpBuilder &b = op.emit.builder;
-  Value y =
-      op.emit.make<ConvolutionOp>(typeOf(x).clone(shape), x, w, b.getDenseI64ArrayAttr(windows->strides),
-                                  b.getDenseI64ArrayAttr(windows->dilations), b.getDenseI64ArrayAttr(windows->padLow),
-                                  b.getDenseI64ArrayAttr(windows->padHigh), b.getI64IntegerAttr(groups));
+  auto type = typeOf(x).clone(shape);
+  // Windows in the padding of an input without elements: sums of nothing.
+  Value y = isEmpty(x) || isEmpty(w)
+                ? op.emit.splat(0, type)
+                : op.emit.make<ConvolutionOp>(type, x, w, b.getDenseI64ArrayAttr(windows->strides),
+                                              b.getDenseI64ArrayAttr(windows->dilations),
+                                              b.getDenseI64ArrayAttr(windows->padLow),
+                                              b.getDenseI64ArrayAttr(windows->padHigh), b.getI64IntegerAttr(groups));
   if (!op.has(2))
     return op.result(y);
   const Literal *known = op.literal(2);
