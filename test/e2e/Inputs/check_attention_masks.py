@@ -122,6 +122,15 @@ def windows(checks):
     checks.refuse("window_-2", "`left_window_size` must be -1, for none, or a number from 0; got -2", [node], full, {"y": q}, opset=25)
 
 
+def precision(checks):
+    """The softmax of f32 scores in f64, and of f16 scores in f32, as Cleave computes them anyhow; integers are none."""
+    for kind, wide, bound in (("f4", 11, 1e-6), ("f2", 1, 2e-3)):
+        q, k, v = (numbers(1, 1, n, SIZE).astype(kind) for n in (QUERIES, KEYS, KEYS))
+        check(checks, f"softmax_{kind}", {"q": q, "k": k, "v": v}, attention(q, k, v, True), bound, peer=False, softmax_precision=wide)
+    node = helper.make_node("Attention", ["q", "k", "v"], ["y"], softmax_precision=7)
+    checks.refuse("softmax_7", "`softmax_precision` 7 is not a floating-point type", [node], {"q": q, "k": k, "v": v}, {"y": q}, opset=23)
+
+
 def lengths(checks):
     """Keys that are a buffer, of which each sample fills a part (opset 24): its queries are the last ones of this part."""
     q, k, v = numbers(4, 2, QUERIES, SIZE), numbers(4, 2, 6, SIZE), numbers(4, 2, 6, SIZE)

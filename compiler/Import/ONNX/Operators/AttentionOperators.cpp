@@ -232,6 +232,17 @@ LogicalResult checkOperands(OpContext &op, Value q, Value k, Value v) {
                  " (batch, heads, length, size) do not fit together");
 }
 
+// In `softmax_precision`, where it is wider than the one that Cleave computes in: narrow types are computed in f32
+// anyhow. Fused attention computes f32.
+FailureOr<Value> emitProbabilities(OpContext &op, Value scores) {
+  int64_t precision = op.intAttr("softmax_precision", 0);
+  mlir::Type type = precision ? elementTypeOf(op.emit.context(), int(precision)) : elementOf(scores);
+  if (!type || !llvm::isa<mlir::FloatType>(type))
+    return op.fail("`softmax_precision` " + llvm::Twine(precision) + " is not a floating-point type");
+  Value wide = type.isF64() ? op.emit.cast(scores, type) : scores;
+  return op.emit.cast(op.emit.softmax(wide, 3), elementOf(scores));
+}
+
 LogicalResult importAttention(OpContext &op) {
   Emitter &emit = op.emit;
   Value q = op.value(0), k = op.value(1), v = op.value(2);
@@ -270,7 +281,10 @@ LogicalResult importAttention(OpContext &op) {
   auto masked = failed(window) ? FailureOr<Masked>(failure()) : applyMasks(op, scores, *window);
   if (failed(masked))
     return failure();
-  Value y = emit.matmul(emit.softmax(masked->scores, 3), v);
+  auto probabilities = emitProbabilities(op, masked->scores);
+  if (failed(probabilities))
+    return failure();
+  Value y = emit.matmul(*probabilities, v);
   if (masked->hidden)
     y = emit.select(masked->hidden, emit.splat(0, typeOf(y)), y);
   return op.result(merged ? mergeHeads(emit, y) : y);
