@@ -1,5 +1,6 @@
 #include "runtime/api/Inference.h"
 
+#include "runtime/base/AtomicFile.h"
 #include "runtime/base/Log.h"
 #include "runtime/session/IndexRange.h"
 #include "runtime/session/NearestName.h"
@@ -178,6 +179,15 @@ private:
   unsigned frames_;
 };
 
+// A mistake in a name shows now, not after the run.
+Status checkPaths(const std::vector<Output> &outputs) {
+  for (const Output &output : outputs) {
+    AtomicFile probe;
+    CLEAVE_TRY(AtomicFile::create(output.path, &probe).in("--output"));
+  }
+  return Status::ok();
+}
+
 // NumPy has no bf16: f32 holds its numbers exactly.
 Status write(const Output &output) {
   ElementType type = elementType(output.port->dtype());
@@ -219,6 +229,7 @@ Status inferFiles(Session &session, const std::vector<std::string> &inputs, cons
   uint64_t globalBatch = batched ? batch * inputFrames(session.plan(), *program) * session.dataRanks() : 0;
   for (Output &output : wanted)
     CLEAVE_TRY(sizeOutput(session.plan(), data.samples, globalBatch, &output).in("--output"));
+  CLEAVE_TRY(session.agree(session.isLeader() ? checkPaths(wanted) : Status::ok(), "write the outputs"));
   FileInference inference(session, *program, data, wanted);
   CLEAVE_TRY(inference.run());
   for (Output &output : wanted)

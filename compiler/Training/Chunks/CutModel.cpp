@@ -78,8 +78,12 @@ private:
       if (std::all_of(graph.nodes.begin() + stage.begin, graph.nodes.begin() + stage.end,
                       [](const pipeline::CutNode &node) { return node.states.empty(); }))
         idle.push_back(std::to_string(number));
+    constexpr size_t kShown = 8;
+    std::string names = llvm::join(llvm::ArrayRef(idle).take_front(kShown), ", ");
+    if (idle.size() > kShown)
+      names += " and " + std::to_string(idle.size() - kShown) + " more";
     if (!idle.empty())
-      getOperation()->emitRemark((idle.size() == 1 ? "stage " : "stages ") + llvm::join(idle, ", ") + " of " +
+      getOperation()->emitRemark((idle.size() == 1 ? "stage " : "stages ") + names + " of " +
                                  std::to_string(cut.stages.size()) + " of the pipeline (counted from 0) " +
                                  (idle.size() == 1 ? "has" : "have") +
                                  " no parameters and little to compute: fewer stages may be faster");

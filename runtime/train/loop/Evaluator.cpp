@@ -2,6 +2,8 @@
 
 #include "runtime/base/Log.h"
 
+#include <cmath>
+
 namespace cleave::rt {
 
 void EvaluationSums::add(const EvaluationSums &other, double times) {
@@ -73,11 +75,24 @@ Status Evaluator::runBatch(EvaluationSums *sums) {
   return scalars_.read(*session_, sums);
 }
 
+// Says which value of the batch's data makes its loss infinite or not a number; false where all are finite.
+bool Evaluator::noteNonFinite() {
+  for (unsigned local = 0; local < session_->localRanks(); ++local)
+    if (std::string found = feed_->findNonFinite(local, session_->rank(local)); !found.empty()) {
+      log(LogLevel::Warning, -1, found + ": so the loss of all samples is not finite either");
+      return true;
+    }
+  return false;
+}
+
 Status Evaluator::run(Evaluation *result) {
   EvaluationSums total, batch;
   uint64_t tail = rule_.hasWholeBatches() ? 0 : feed_->tail(), batches = feed_->batchesPerEpoch();
+  bool isTold = false;
   for (uint64_t i = 0; i < batches; ++i) {
     CLEAVE_TRY(runBatch(&batch));
+    if (!isTold && !std::isfinite(batch.loss))
+      isTold = noteNonFinite();
     bool isFilling = tail != 0 && i + 1 == batches;
     double filled = static_cast<double>(feed_->globalBatch() - tail) / static_cast<double>(feed_->globalBatch());
     total.add(batch, isFilling ? -filled : 1);

@@ -54,6 +54,7 @@ public:
 private:
   void noteTail(const char *option) const;
   Status runBatch(EvaluationSums *sums);
+  bool noteNonFinite();
 
   Session *session_ = nullptr;
   const fb::Program *program_ = nullptr;

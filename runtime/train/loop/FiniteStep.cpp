@@ -14,19 +14,20 @@ Status checkFinite(double loss, std::optional<double> gradNorm, std::optional<do
                    const std::function<std::string()> &badInput) {
   if (lossScale || nothingCounted(loss, gradNorm))
     return Status::ok();
-  if (!std::isfinite(loss)) {
-    std::string input = badInput ? badInput() : "";
+  if (std::isfinite(loss) && (!gradNorm || std::isfinite(*gradNorm)))
+    return Status::ok();
+  std::string input = badInput ? badInput() : "";
+  if (!std::isfinite(loss))
     return dataLoss("the loss is " + whatItIs(loss) + "; " +
                     (input.empty() ? "" : input + ": take such samples out of the data. Where this is meant so, ") +
                     "give a smaller learning rate (--lr) or limit of the gradients' norm (--clip-grad-norm)" +
                     (input.empty() ? ", and look for such values in the data" : ""));
-  }
-  if (gradNorm && !std::isfinite(*gradNorm))
-    return dataLoss("the loss is finite, but the norm of its gradients is " + whatItIs(*gradNorm) +
-                    ", so the updated parameters are lost; look for a sample at which the model has no derivative "
-                    "(the square root or a norm of zeros, a division by zero, the logarithm of zero), and add a small "
-                    "epsilon there");
-  return Status::ok();
+  std::string lost = "the loss is finite, but the norm of its gradients is " + whatItIs(*gradNorm) +
+                     ", so the updated parameters are lost; ";
+  if (!input.empty())
+    return dataLoss(lost + input + ": take such samples out of the data");
+  return dataLoss(lost + "look for a sample at which the model has no derivative (the square root or a norm of zeros, a "
+                         "division by zero, the logarithm of zero), and add a small epsilon there");
 }
 
 } // namespace cleave::rt

@@ -17,7 +17,7 @@ bool nothingCounted(double loss, std::optional<double> gradNorm);
 // gradient has updated is lost, so nothing may be saved after it. None where nothing counted. With a loss scale there
 // is no such step: it is skipped, and the scale falls. The norm's sum of squares is in f64 (float gradients cannot
 // overflow it), so it is finite unless some gradient is not. `badInput` says which value of the step's data is not
-// finite itself, and is asked where the loss is not; empty: none.
+// finite itself, and is asked where one of the two is not; empty: none.
 Status checkFinite(double loss, std::optional<double> gradNorm, std::optional<double> lossScale,
                    const std::function<std::string()> &badInput = {});
 
