@@ -40,6 +40,7 @@ private:
   LogicalResult writeHeader(HeaderOp header);
   void writeOptions(HeaderOp header);
   LogicalResult writeTable(Operation *op);
+  LogicalResult checkTableSizes();
   LogicalResult writeState(StateOp state);
   LogicalResult writeProgram(ProgramOp program, fb::ProgramT &result);
   LogicalResult writeInstruction(InstructionOpInterface op, fb::InstructionT &result);
@@ -253,6 +254,18 @@ LogicalResult PlanWriter::writePort(Port port, std::vector<std::unique_ptr<fb::P
   return encodeType(port, type.getElementType(), entry.dtype);
 }
 
+// Buffers name regions and groups by 16 bits, 0 being no group; instructions name streams by 8.
+LogicalResult PlanWriter::checkTableSizes() {
+  auto check = [&](size_t size, size_t most, const char *what) -> LogicalResult {
+    if (size <= most)
+      return success();
+    return module.emitError("expected at most ") << most << " " << what << "; got: " << size;
+  };
+  return success(succeeded(check(plan.regions.size(), std::numeric_limits<uint16_t>::max() + 1, "regions")) &&
+                 succeeded(check(plan.groups.size(), std::numeric_limits<uint16_t>::max(), "groups")) &&
+                 succeeded(check(plan.streams.size(), std::numeric_limits<uint8_t>::max() + 1, "streams")));
+}
+
 // Ports and instructions in the order of the body. What ends and begins around them (events, frames) is in the
 // instructions: the file has no nesting.
 LogicalResult PlanWriter::writeProgram(ProgramOp program, fb::ProgramT &result) {
@@ -365,6 +378,8 @@ FailureOr<std::unique_ptr<fb::PlanT>> PlanWriter::write() {
   for (Operation &op : *module.getBody())
     if (failed(writeTable(&op)))
       return failure();
+  if (failed(checkTableSizes()))
+    return failure();
   for (StateOp state : module.getOps<StateOp>())
     if (failed(writeState(state)))
       return failure();

@@ -103,9 +103,8 @@ LogicalResult BroadcastOp::verify() {
 }
 
 template <typename Op> static LogicalResult verifyTransfer(Op op, StringRef name, BufferAttr buffer, Access expected) {
-  if (HeaderOp header = findHeader(op)) {
-    auto axis = llvm::find(header.getAxes(), Attribute(op.getAxisAttr()));
-    int64_t size = axis == header.getAxes().end() ? 0 : header.getSizes()[axis - header.getAxes().begin()];
+  if (findHeader(op)) {
+    int64_t size = sizeOfAxis(op, op.getAxis()).value_or(0);
     int64_t offset = op.getOffset();
     if (offset == 0 || offset <= -size || offset >= size)
       return op.emitOpError("expected another rank on an axis of the header; got: ")

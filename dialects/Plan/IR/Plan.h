@@ -30,7 +30,9 @@ namespace cleave::plan {
 int64_t elementBytes(mlir::Type type);
 // The header of the module around an op; null where there is none.
 HeaderOp findHeader(mlir::Operation *from);
-// Product of the sizes of the header's axes of these names; nullopt when one is not an axis.
+// Size of the header's axis of this name; nullopt where there is no such axis, or its size is not positive.
+std::optional<int64_t> sizeOfAxis(mlir::Operation *from, llvm::StringRef name);
+// Product of the sizes of the header's axes of these names; nullopt where one is not an axis, or it exceeds 2^63 - 1.
 std::optional<int64_t> ranksOnAxes(mlir::Operation *from, mlir::ArrayAttr axes);
 
 } // namespace cleave::plan

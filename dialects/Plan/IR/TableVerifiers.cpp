@@ -17,23 +17,44 @@ HeaderOp findHeader(Operation *from) {
   return headers.empty() ? nullptr : *headers.begin();
 }
 
+// Ops are verified in the order of the text, so the header may stand behind them and be wrong.
+std::optional<int64_t> sizeOfAxis(Operation *from, StringRef name) {
+  HeaderOp header = findHeader(from);
+  if (!header)
+    return std::nullopt;
+  for (auto [axis, size] : llvm::zip(header.getAxes().getAsRange<StringAttr>(), header.getSizes()))
+    if (axis.getValue() == name)
+      return size > 0 ? std::optional<int64_t>(size) : std::nullopt;
+  return std::nullopt;
+}
+
 std::optional<int64_t> ranksOnAxes(Operation *from, ArrayAttr axes) {
   int64_t ranks = 1;
-  HeaderOp header = findHeader(from);
-  for (auto axis :
-       axes ? axes.getAsRange<StringAttr>() : ArrayAttr::get(from->getContext(), {}).getAsRange<StringAttr>()) {
-    if (!header)
+  for (Attribute axis : axes ? axes.getValue() : ArrayRef<Attribute>()) {
+    std::optional<int64_t> size = sizeOfAxis(from, cast<StringAttr>(axis).getValue());
+    if (!size || llvm::MulOverflow(ranks, *size, ranks))
       return std::nullopt;
-    auto *found = llvm::find(header.getAxes(), Attribute(axis));
-    if (found == header.getAxes().end())
-      return std::nullopt;
-    ranks *= header.getSizes()[found - header.getAxes().begin()];
   }
   return ranks;
 }
 
-// Checks that [offset, offset + bytes) lies in a frame of the region.
-static LogicalResult verifyPlace(Operation *op, llvm::StringRef region, int64_t offset, int64_t bytes) {
+// Elements of a static type; nullopt where they exceed 2^63 - 1.
+static std::optional<int64_t> elementsOf(RankedTensorType type) {
+  int64_t elements = 1;
+  for (int64_t size : type.getShape())
+    if (llvm::MulOverflow(elements, size, elements))
+      return std::nullopt;
+  return elements;
+}
+
+// The plan's file has 32 bits for counts and places in tables.
+static bool fits32Bits(int64_t number) { return number >= 0 && number <= std::numeric_limits<uint32_t>::max(); }
+
+// Checks that `elements` of the type from `offset` on lie in a frame of the region. Offsets are in bytes.
+static LogicalResult verifyPlace(Operation *op, llvm::StringRef region, int64_t offset, Type type, int64_t elements) {
+  int64_t bytes = 0;
+  if (llvm::MulOverflow(elements, elementBytes(type), bytes))
+    return op->emitOpError("expected at most 2^63 - 1 bytes; got: ") << elements << " elements of " << type;
   auto found = SymbolTable::lookupNearestSymbolFrom<RegionOp>(op, StringAttr::get(op->getContext(), region));
   if (!found)
     return op->emitOpError("expected a region; got: \"") << region << "\"";
@@ -47,12 +68,14 @@ LogicalResult HeaderOp::verify() {
   if (getAxes().size() != getSizes().size())
     return emitOpError("expected as many sizes as axes; got: ") << getSizes().size() << " for " << getAxes().size();
   for (int64_t size : getSizes())
-    if (size <= 0)
-      return emitOpError("expected positive sizes; got: ") << size;
+    if (size <= 0 || !fits32Bits(size))
+      return emitOpError("expected positive sizes below 2^32; got: ") << size;
+  if (!fits32Bits(getThreads()))
+    return emitOpError("expected a number of threads below 2^32; got: ") << getThreads();
   if (getStreams().empty())
     return emitOpError("expected at least one stream; got: none");
-  if (getMicroBatches() <= 0)
-    return emitOpError("expected a positive number of micro-batches; got: ") << getMicroBatches();
+  if (getMicroBatches() <= 0 || !fits32Bits(getMicroBatches()))
+    return emitOpError("expected a positive number of micro-batches below 2^32; got: ") << getMicroBatches();
   if (ArrayAttr dataAxes = getDataAxesAttr())
     for (Attribute axis : dataAxes)
       if (!llvm::is_contained(getAxes(), axis))
@@ -69,15 +92,15 @@ LogicalResult HeaderOp::verify() {
 }
 
 LogicalResult RegionOp::verify() {
-  if (getBytes() < 0 || getFrames() <= 0)
-    return emitOpError("expected bytes that are not negative and at least one frame; got: ")
+  if (getBytes() < 0 || getFrames() <= 0 || !fits32Bits(getFrames()))
+    return emitOpError("expected bytes that are not negative, and frames from 1 to 2^32 - 1; got: ")
            << getBytes() << " bytes, " << getFrames() << " frames";
   return success();
 }
 
 LogicalResult EventOp::verify() {
-  if (getFrames() <= 0)
-    return emitOpError("expected at least one frame; got: ") << getFrames();
+  if (getFrames() <= 0 || !fits32Bits(getFrames()))
+    return emitOpError("expected frames from 1 to 2^32 - 1; got: ") << getFrames();
   return success();
 }
 
@@ -87,7 +110,7 @@ LogicalResult GroupOp::verify() {
   for (NamedAttribute places : getOnlyAttr() ? getOnlyAttr().getValue() : ArrayRef<NamedAttribute>()) {
     auto coordinates = dyn_cast<DenseI64ArrayAttr>(places.getValue());
     bool areRight = llvm::is_contained(getAxes(), Attribute(places.getName())) && coordinates && !coordinates.empty();
-    int64_t next = 0, size = areRight ? *ranksOnAxes(*this, ArrayAttr::get(getContext(), places.getName())) : 0;
+    int64_t next = 0, size = sizeOfAxis(*this, places.getName()).value_or(0);
     for (int64_t coordinate : areRight ? coordinates.asArrayRef() : ArrayRef<int64_t>()) {
       areRight = areRight && coordinate >= next && coordinate < size;
       next = coordinate + 1;
@@ -101,9 +124,13 @@ LogicalResult GroupOp::verify() {
 
 std::optional<int64_t> GroupOp::getRanks() {
   std::optional<int64_t> ranks = ranksOnAxes(*this, getAxes());
-  for (NamedAttribute places : getOnlyAttr() ? getOnlyAttr().getValue() : ArrayRef<NamedAttribute>())
-    if (auto coordinates = dyn_cast<DenseI64ArrayAttr>(places.getValue()); ranks && coordinates)
-      ranks = *ranks / *ranksOnAxes(*this, ArrayAttr::get(getContext(), places.getName())) * coordinates.size();
+  for (NamedAttribute places : getOnlyAttr() ? getOnlyAttr().getValue() : ArrayRef<NamedAttribute>()) {
+    std::optional<int64_t> size = sizeOfAxis(*this, places.getName());
+    auto coordinates = dyn_cast<DenseI64ArrayAttr>(places.getValue());
+    if (!ranks || !size || !coordinates)
+      return std::nullopt;
+    ranks = *ranks / *size * coordinates.size();
+  }
   return ranks;
 }
 
@@ -111,14 +138,21 @@ LogicalResult StateOp::verify() {
   auto type = cast<RankedTensorType>(getType());
   if (type.getRank() != 1)
     return emitOpError("expected a flat type; got: ") << type;
-  std::optional<int64_t> ranks = ranksOnAxes(*this, getSplitAxesAttr());
-  if (!ranks || type.getNumElements() % *ranks != 0)
+  std::optional<int64_t> elements = elementsOf(type), ranks = ranksOnAxes(*this, getSplitAxesAttr());
+  if (!ranks || *elements % *ranks != 0)
     return emitOpError("expected axes of the header that cut the state evenly; got: ") << getSplitAxesAttr();
-  for (auto segment : getSegments().getAsRange<SegmentAttr>())
-    if (segment.getOffset() < 0 || segment.getOffset() + segment.getType().getNumElements() > type.getNumElements())
+  if (!ranksOnAxes(*this, getPartialAxesAttr()))
+    return emitOpError("expected partial_axes to be axes of the header; got: ") << getPartialAxesAttr();
+  for (auto segment : getSegments().getAsRange<SegmentAttr>()) {
+    std::optional<int64_t> own = elementsOf(segment.getType());
+    if (segment.getOffset() < 0 || !own || *own > *elements || segment.getOffset() > *elements - *own)
       return emitOpError("expected segments inside of the state; got: ") << segment;
-  return verifyPlace(*this, getRegion(), getOffset(),
-                     type.getNumElements() / *ranks * elementBytes(type.getElementType()));
+    if (!fits32Bits(segment.getGroup()))
+      return emitOpError("expected a parameter group from 0 to 2^32 - 1; got: ") << segment;
+    if (segment.getAxis() && !sizeOfAxis(*this, segment.getAxis()))
+      return emitOpError("expected a coordinate's axis to be one of the header; got: ") << segment;
+  }
+  return verifyPlace(*this, getRegion(), getOffset(), type.getElementType(), *elements / *ranks);
 }
 
 LogicalResult OperandAttr::verify(function_ref<InFlightDiagnostic()> emitError, Type element, int64_t bytes,
@@ -180,8 +214,8 @@ static LogicalResult verifyEvents(ProgramOp program) {
 }
 
 LogicalResult ProgramOp::verify() {
-  if (getEvents() < 0)
-    return emitOpError("expected a number of events that is not negative; got: ") << getEvents();
+  if (!fits32Bits(getEvents()))
+    return emitOpError("expected a number of events from 0 to 2^32 - 1; got: ") << getEvents();
   HeaderOp header = findHeader(*this);
   bool portsOver = false;
   for (Operation &op : getBody().front()) {
@@ -201,20 +235,23 @@ LogicalResult ProgramOp::verify() {
   return verifyEvents(*this);
 }
 
-static LogicalResult verifyPort(Operation *op, RankedTensorType type, std::optional<llvm::StringRef> region,
-                                int64_t offset, int64_t batchDim) {
+template <typename Port> static LogicalResult verifyPort(Port port) {
+  auto type = cast<RankedTensorType>(port.getType());
+  int64_t batchDim = port.getBatchDim();
   if (batchDim < -1 || batchDim >= type.getRank())
-    return op->emitOpError("expected a dimension or -1 as batch_dim; got: ") << batchDim;
+    return port.emitOpError("expected a dimension or -1 as batch_dim; got: ") << batchDim;
+  if (!ranksOnAxes(port, port.getSplitAxesAttr()))
+    return port.emitOpError("expected split_axes to be axes of the header; got: ") << port.getSplitAxesAttr();
+  std::optional<StringRef> region = port.getRegion();
   if (!region) // another kind of ranks has it
     return success();
-  return verifyPlace(op, *region, offset, type.getNumElements() * elementBytes(type.getElementType()));
+  std::optional<int64_t> elements = elementsOf(type);
+  if (!elements)
+    return port.emitOpError("expected at most 2^63 - 1 elements; got: ") << type;
+  return verifyPlace(port, *region, port.getOffset(), type.getElementType(), *elements);
 }
 
-LogicalResult InputOp::verify() {
-  return verifyPort(*this, cast<RankedTensorType>(getType()), getRegion(), getOffset(), getBatchDim());
-}
-LogicalResult OutputOp::verify() {
-  return verifyPort(*this, cast<RankedTensorType>(getType()), getRegion(), getOffset(), getBatchDim());
-}
+LogicalResult InputOp::verify() { return verifyPort(*this); }
+LogicalResult OutputOp::verify() { return verifyPort(*this); }
 
 } // namespace cleave::plan

@@ -5,7 +5,7 @@ plan.header target = "host" threads = 1 axes = ["dp"] sizes = [2, 2] streams = [
 
 // -----
 
-// expected-error @+1 {{expected positive sizes; got: 0}}
+// expected-error @+1 {{expected positive sizes below 2^32; got: 0}}
 plan.header target = "host" threads = 1 axes = ["dp"] sizes = [0] streams = ["compute"]
 
 // -----
@@ -15,7 +15,7 @@ plan.header target = "host" threads = 1 axes = ["dp"] sizes = [2] streams = []
 
 // -----
 
-// expected-error @+1 {{expected a positive number of micro-batches; got: 0}}
+// expected-error @+1 {{expected a positive number of micro-batches below 2^32; got: 0}}
 plan.header target = "host" threads = 1 axes = ["dp"] sizes = [2] streams = ["compute"] {micro_batches = 0 : i64}
 
 // -----
@@ -25,7 +25,7 @@ plan.header target = "host" threads = 1 axes = ["dp"] sizes = [2] streams = ["co
 
 // -----
 
-// expected-error @+1 {{at least one frame; got: 8 bytes, 0 frames}}
+// expected-error @+1 {{frames from 1 to 2^32 - 1; got: 8 bytes, 0 frames}}
 plan.region @r transient bytes = 8 frames = 0
 
 // -----
@@ -171,7 +171,7 @@ plan.group @g axes = ["pp"] only = {dp = array<i64: 1>}
 
 // -----
 
-// expected-error @+1 {{expected at least one frame; got: 0}}
+// expected-error @+1 {{expected frames from 1 to 2^32 - 1; got: 0}}
 plan.event @e frames = 0
 
 // -----
@@ -386,7 +386,7 @@ plan.program @p events = 0 {
 
 // -----
 
-// expected-error @below {{expected at least one frame; got: -3}}
+// expected-error @below {{expected frames from 1 to 2^32 - 1; got: -3}}
 plan.event @e frames = -3
 
 // -----
@@ -408,7 +408,7 @@ plan.event @e frames = 2
 
 // -----
 
-// expected-error @below {{expected bytes that are not negative and at least one frame; got: -8 bytes, 1 frames}}
+// expected-error @below {{expected bytes that are not negative, and frames from 1 to 2^32 - 1; got: -8 bytes, 1 frames}}
 plan.region @r transient bytes = -8 frames = 1
 
 // -----
@@ -449,7 +449,7 @@ plan.group @g axes = ["pp", "dp"]
 
 // -----
 
-// expected-error @below {{expected a number of events that is not negative; got: -1}}
+// expected-error @below {{expected a number of events from 0 to 2^32 - 1; got: -1}}
 plan.program @p events = -1 {
 }
 
@@ -866,3 +866,75 @@ plan.program @p events = 0 {
   "plan.fill"() : () -> ()
 }, {
 }) {sym_name = "p", events = 0 : i64} : () -> ()
+
+// -----
+
+// The header stands after what names its axes, and is wrong itself.
+plan.region @persistent persistent bytes = 64 frames = 1
+// expected-error @below {{expected axes of the header that cut the state evenly; got: ["fsdp"]}}
+plan.state @w : tensor<16xf32> parameter in "persistent" at 0 segments = [] {split_axes = ["fsdp"]}
+plan.header target = "host" threads = 1 axes = ["fsdp"] sizes = [0] streams = ["compute"]
+
+// -----
+
+// expected-error @below {{expected axes of the header; got: ["dp", "fsdp"]}}
+plan.group @both axes = ["dp", "fsdp"]
+plan.header target = "host" threads = 1 axes = ["dp", "fsdp"] sizes = [2] streams = ["compute"]
+
+// -----
+
+// 2^64 ranks.
+plan.region @persistent persistent bytes = 64 frames = 1
+// expected-error @below {{expected axes of the header that cut the state evenly}}
+plan.state @w : tensor<16xf32> parameter in "persistent" at 0 segments = [] {split_axes = ["a", "b", "c"]}
+plan.header target = "host" threads = 1 axes = ["a", "b", "c"] sizes = [4294967295, 4294967295, 16] streams = ["compute"]
+
+// -----
+
+// The plan's file would have 1 micro-batch.
+// expected-error @below {{expected a positive number of micro-batches below 2^32; got: 4294967297}}
+plan.header target = "host" threads = 1 axes = ["dp"] sizes = [2] streams = ["compute"] {micro_batches = 4294967297 : i64}
+
+// -----
+
+// expected-error @below {{expected frames from 1 to 2^32 - 1; got: 4294967297}}
+plan.event @sent frames = 4294967297
+
+// -----
+
+plan.header target = "host" threads = 1 axes = ["dp"] sizes = [2] streams = ["compute"]
+plan.region @persistent persistent bytes = 64 frames = 1
+// expected-error @below {{expected partial_axes to be axes of the header; got: ["fsdp"]}}
+plan.state @w : tensor<16xf32> parameter in "persistent" at 0 segments = [] {partial_axes = ["fsdp"]}
+
+// -----
+
+plan.header target = "host" threads = 1 axes = ["dp"] sizes = [2] streams = ["compute"]
+plan.region @persistent persistent bytes = 64 frames = 1
+// expected-error @below {{expected a parameter group from 0 to 2^32 - 1}}
+plan.state @w : tensor<16xf32> parameter in "persistent" at 0 segments = [#plan.segment<"w", tensor<16xf32>, offset = 0, group = 4294967296, init = zeros>]
+
+// -----
+
+plan.header target = "host" threads = 1 axes = ["dp"] sizes = [2] streams = ["compute"]
+plan.region @persistent persistent bytes = 64 frames = 1
+// expected-error @below {{expected a coordinate's axis to be one of the header}}
+plan.state @w : tensor<1xi64> coordinate in "persistent" at 0 segments = [#plan.segment<"w", tensor<1xi64>, offset = 0, group = 0, init = coordinate, axis = "fsdp">]
+
+// -----
+
+plan.header target = "host" threads = 1 axes = ["dp"] sizes = [2] streams = ["compute"]
+plan.region @input input bytes = 64 frames = 1
+plan.program @p events = 0 {
+  // expected-error @below {{expected split_axes to be axes of the header; got: ["fsdp"]}}
+  plan.input "x" : tensor<16xf32> in "input" at 0 {split_axes = ["fsdp"]}
+}
+
+// -----
+
+plan.header target = "host" threads = 1 axes = ["dp"] sizes = [2] streams = ["compute"]
+plan.region @input input bytes = 64 frames = 1
+plan.program @p events = 0 {
+  // expected-error @below {{expected at most 2^63 - 1 elements; got: 'tensor<4294967296x4294967296xf32>'}}
+  plan.input "x" : tensor<4294967296x4294967296xf32> in "input" at 0
+}
