@@ -41,6 +41,21 @@ static std::optional<Problem> checkChunks(const ScheduleKind &kind, int chunksPe
                       : ": ask for fewer, or use interleaved-1f1b, which takes any number from 2 on")};
 }
 
+// A forward and a backward pass of each chunk and micro-batch. What is larger would take the machine's memory before
+// anybody asks whether the model has as many chunks.
+static std::optional<Problem> checkSize(const std::string &name, const ScheduleRequest &request) {
+  constexpr int64_t kMostTasks = 1 << 22;
+  int64_t left = kMostTasks / 2;
+  for (int number : {request.ranks, request.chunksPerRank, request.microBatches})
+    left /= number;
+  if (left > 0)
+    return std::nullopt;
+  return Problem{"schedule " + name + " has more than " + std::to_string(kMostTasks) + " tasks with " +
+                 std::to_string(request.ranks) + " ranks, " + std::to_string(request.chunksPerRank) +
+                 " chunks a rank and " + std::to_string(request.microBatches) +
+                 " micro-batches: use fewer chunks or micro-batches"};
+}
+
 Result<Schedule> makeSchedule(const std::string &name, ScheduleRequest request) {
   for (const ScheduleKind &kind : scheduleKinds()) {
     if (name != kind.name)
@@ -52,6 +67,8 @@ Result<Schedule> makeSchedule(const std::string &name, ScheduleRequest request) 
     if (request.chunksPerRank == 0)
       request.chunksPerRank = kind.leastChunks;
     if (std::optional<Problem> problem = checkChunks(kind, request.chunksPerRank))
+      return *problem;
+    if (std::optional<Problem> problem = checkSize(name, request))
       return *problem;
     Result<Schedule> schedule = kind.make(request);
     if (!schedule)

@@ -36,6 +36,7 @@ mlir::LogicalResult MeshAttr::verify(llvm::function_ref<mlir::InFlightDiagnostic
     return emitError() << "a mesh has one size for every axis; got: " << names.size() << " names and " << sizes.size()
                        << " sizes";
   llvm::StringSet<> seen;
+  int64_t ranks = 1;
   for (auto [name, size] : llvm::zip_equal(names, sizes)) {
     if (name.getValue().empty())
       return emitError() << "a mesh axis must have a name; got: \"\"";
@@ -43,6 +44,8 @@ mlir::LogicalResult MeshAttr::verify(llvm::function_ref<mlir::InFlightDiagnostic
       return emitError() << "mesh axes have different names; got: " << name << " twice";
     if (size < 1)
       return emitError() << "a mesh axis has at least one rank; got: " << size << " for " << name;
+    if (llvm::MulOverflow(ranks, size, ranks) || ranks > std::numeric_limits<int32_t>::max())
+      return emitError() << "a mesh has at most 2^31 - 1 ranks; got: more with " << size << " for " << name;
   }
   return mlir::success();
 }

@@ -80,10 +80,18 @@ static LogicalResult checkInstances(mlir::ModuleOp module) {
   return mlir::failure(failed);
 }
 
+static LogicalResult checkAllPorts(mlir::ModuleOp module) {
+  bool failed = false;
+  for (auto function : module.getOps<mlir::func::FuncOp>())
+    failed |= mlir::failed(checkPorts(function));
+  return mlir::failure(failed);
+}
+
 namespace {
 struct VerifyKernels : impl::VerifyKernelsBase<VerifyKernels> {
   void runOnOperation() override {
-    LogicalResult (*rules[])(mlir::ModuleOp) = {checkFunctions, checkOps, checkInstances, checkStateAccess};
+    LogicalResult (*rules[])(mlir::ModuleOp) = {checkFunctions, checkAllPorts, checkOps, checkInstances,
+                                                checkStateAccess};
     bool failed = mlir::failed(checkAttributes(getOperation(), Level::Kernels));
     for (auto rule : rules)
       failed |= mlir::failed(rule(getOperation()));

@@ -58,3 +58,11 @@ module attributes {s = #cleave.sharding<[[]], owner = []>} {}
 // -----
 // expected-error @+1 {{a mesh axis is a string; got: ["dp"]}}
 module attributes {s = #cleave.sharding<[[]], partial = [["dp"]]>} {}
+
+// -----
+// expected-error @+1 {{a mesh has at most 2^31 - 1 ranks; got: more with 4294967296 for "pp"}}
+module attributes {cleave.mesh = #cleave.mesh<["dp", "pp"], [2, 4294967296]>} {}
+
+// -----
+// expected-error @+1 {{a mesh has at most 2^31 - 1 ranks; got: more with 65536 for "pp"}}
+module attributes {cleave.mesh = #cleave.mesh<["dp", "pp"], [65536, 65536]>} {}

@@ -35,3 +35,10 @@ func.func @bad(%x: tensor<2x3xf32>) {
   }
   return
 }
+
+// -----
+
+// expected-error @below {{as cleave.batch_dim of argument 0; got: -1}}
+func.func @main(%x: tensor<4xf32> {cleave.name = "x", cleave.batch_dim = -1 : i64}) {
+  return
+}
