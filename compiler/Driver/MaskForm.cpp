@@ -121,21 +121,48 @@ private:
     return type ? type->i() == onnx::TensorProto::FLOAT : is(draw, {"RandomUniform"});
   }
 
-  // Whether all that is made of the value is a product of it with something else.
-  bool isFactor(const std::string &value) const {
+  // What hands its first operand on, in another shape or type.
+  static bool handsOn(const onnx::NodeProto &node) {
+    const onnx::AttributeProto *to = attributeOf(node, "to");
+    return is(node, {"Reshape", "Expand", "Unsqueeze", "Identity", "CastLike"}) ||
+           (is(node, {"Cast"}) && to && isFloat(to->i()));
+  }
+
+  // Whether the value is a product that has the mask as a factor.
+  bool hasFactor(const std::string &value, const std::string &mask) const {
+    llvm::SmallVector<std::string> stack = {value};
+    llvm::StringSet<> seen;
+    while (!stack.empty()) {
+      std::string next = stack.pop_back_val();
+      if (next == mask)
+        return true;
+      auto found = producers.find(next);
+      if (found == producers.end() || !seen.insert(next).second)
+        continue;
+      const onnx::NodeProto &node = graph.node(found->second);
+      if (handsOn(node) && node.input_size() > 0)
+        stack.push_back(node.input(0));
+      else if (is(node, {"Mul", "Div"}))
+        stack.append(node.input().begin(), node.input().end());
+    }
+    return false;
+  }
+
+  // Whether all that is made of `value`, which is the mask or made of it, is a product of it with something else. A mask
+  // m of 0 and 1 times itself is m, so the expectation of that product is not the product of the expectations.
+  bool isFactor(const std::string &value, const std::string &mask) const {
     auto found = readers.find(value);
     return found != readers.end() && llvm::all_of(found->second, [&](int reader) {
              if (reader < 0)
                return false;
              const onnx::NodeProto &node = graph.node(reader);
-             const onnx::AttributeProto *to = attributeOf(node, "to");
-             if (is(node, {"Reshape", "Expand", "Unsqueeze", "Identity", "CastLike"}) ||
-                 (is(node, {"Cast"}) && to && isFloat(to->i())))
-               return node.input(0) == value && isFactor(node.output(0));
+             if (handsOn(node))
+               return node.input(0) == value && isFactor(node.output(0), mask);
              bool scales = is(node, {"Mul"}) || (is(node, {"Div"}) && node.input(0) == value);
-             if (scales && numberOf(node.input(node.input(0) == value ? 1 : 0)))
-               return isFactor(node.output(0));
-             return is(node, {"Mul"});
+             const std::string &other = scales ? node.input(node.input(0) == value ? 1 : 0) : value;
+             if (scales && numberOf(other))
+               return isFactor(node.output(0), mask);
+             return is(node, {"Mul"}) && !hasFactor(other, mask);
            });
   }
 
@@ -170,7 +197,7 @@ private:
       bool isFloatMask = is(node, {"Cast"})       ? to && isFloat(to->i())
                          : is(node, {"CastLike"}) ? isFloat(types.lookup(node.output(0)))
                                                   : drawsFloats(graph.node(draw));
-      if (isFloatMask && isFactor(node.output(0)))
+      if (isFloatMask && isFactor(node.output(0), node.output(0)))
         replacements[reader] = {draw, expectation};
     }
   }

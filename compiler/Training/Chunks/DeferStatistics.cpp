@@ -6,6 +6,9 @@
 //
 //   sum = sum of (m - r)          squares = sum of (v + (m - r)^2)
 //
+// A layer that normalizes several values in a micro-batch has an m and a v of each: they enter by their parts of the n
+// values.
+//
 // and the update takes of all N = k * n values together
 //
 //   mean = r + sum/k              variance = (squares/k - (sum/k)^2) * N/(N-1)
@@ -73,22 +76,34 @@ private:
     Location loc = ops.front()->getLoc();
     Value old = Arithmetic(begin, loc).cast(readState(begin, loc, mean), type);
     Value sumNow = readState(begin, loc, sum), squaresNow = readState(begin, loc, squares);
+    int64_t count = 0;
+    for (NormalizeOp op : ops)
+      count += countOf(op);
     for (NormalizeOp op : ops) {
       OpBuilder builder(op->getContext());
       builder.setInsertionPointAfter(op);
       Arithmetic a(builder, op.getLoc());
+      double part = static_cast<double>(countOf(op)) / static_cast<double>(count);
+      auto addPart = [&](Value total, Value value) { return a.add(total, part == 1 ? value : a.scale(value, part)); };
       Value moved = a.sub(a.cast(ofFirstGroup(builder, op.getMean()), type), old);
-      sumNow = a.add(sumNow, moved);
-      squaresNow = a.add(squaresNow, a.add(a.cast(ofFirstGroup(builder, op.getVariance()), type), a.mul(moved, moved)));
+      sumNow = addPart(sumNow, moved);
+      Value variance = a.cast(ofFirstGroup(builder, op.getVariance()), type);
+      squaresNow = addPart(squaresNow, a.add(variance, a.mul(moved, moved)));
     }
     OpBuilder end(model.getBody().front().getTerminator());
     WriteOp::create(end, loc, sumNow, sum.getSymName());
     WriteOp::create(end, loc, squaresNow, squares.getSymName());
     NamedAttrList note(marks);
-    note.set("terms", begin.getI64IntegerAttr(microBatches * static_cast<int64_t>(ops.size())));
+    note.set("terms", begin.getI64IntegerAttr(microBatches));
+    note.set("count", begin.getI64IntegerAttr(count));
     note.set("sum", sum.getSymNameAttr());
     note.set("squares", squares.getSymNameAttr());
     mean->setAttr(kDeferredAttr, note.getDictionary(&getContext()));
+  }
+
+  // How many values of a channel the op normalizes together.
+  static int64_t countOf(NormalizeOp op) {
+    return op->getAttrOfType<DictionaryAttr>(kStatisticsAttr).getAs<IntegerAttr>("count").getInt();
   }
 
   // Of statistics [groups, channels] those of the first group, whose running statistics count: as a sum over all

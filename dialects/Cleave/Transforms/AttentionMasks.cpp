@@ -150,28 +150,35 @@ std::optional<AttentionMask> AttentionMasks::classify(llvm::ArrayRef<int64_t> sc
   size_t others = added.size() + kept.size() - 1;
   // A row has its own column at least: what the mask gives the others is nothing beside it, but where another mask
   // takes that one away, and all scores are alike.
-  auto isWithout = [&](double fill) { return (std::isinf(fill) && fill < 0) || (leavesNothing(fill) && others == 0); };
+  auto isInfinite = [](double fill) { return std::isinf(fill) && fill < 0; };
+  auto isWithout = [&](double fill) { return isInfinite(fill) || (leavesNothing(fill) && others == 0); };
+  int causal = -1, finite = -1; // places of the outermost causal mask and select of a finite number
   for (const Kept &each : kept) {
     auto triangle = llvm::dyn_cast_if_present<mlir::BoolAttr>(triangleUnder(each.condition));
     if (isWithout(each.fill) && triangle && triangle.getValue() == each.keeps) {
-      mask.isCausal = true;
+      causal = std::max(causal, each.place);
       continue;
     }
     if (mask.fill && *mask.fill != each.fill)
       return std::nullopt;
+    if (!isInfinite(each.fill))
+      finite = std::max(finite, each.place);
     mask.fill = each.fill;
     mask.parts.push_back({each.condition, each.keeps});
   }
-  for (Value each : added) {
-    auto fill = llvm::dyn_cast_if_present<mlir::FloatAttr>(triangleUnder(each));
+  for (const Added &each : added) {
+    auto fill = llvm::dyn_cast_if_present<mlir::FloatAttr>(triangleUnder(each.value));
     if (fill && isWithout(fill.getValueAsDouble())) {
-      mask.isCausal = true;
+      causal = std::max(causal, each.place);
       continue;
     }
     if (mask.fill)
       return std::nullopt;
-    mask.parts.push_back({each, true});
+    mask.parts.push_back({each.value, true});
   }
+  mask.isCausal = causal >= 0;
+  if (mask.isCausal && finite > causal)
+    return std::nullopt;
   for (const AttentionMask::Part &part : mask.parts)
     if (shapeOf(part.value) != scores || dependsOnParameter(part.value))
       return std::nullopt;

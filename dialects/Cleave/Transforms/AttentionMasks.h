@@ -34,12 +34,14 @@ struct AttentionMask {
   mlir::Value build(mlir::ImplicitLocOpBuilder &builder, mlir::Type computed) const;
 };
 
+// They are told from the innermost to the outermost, that is from the product to softmax.
 class AttentionMasks {
 public:
-  void add(mlir::Value mask) { added.push_back(mask); }
-  void keep(mlir::Value condition, bool keeps, double fill) { kept.push_back({condition, keeps, fill}); }
+  void add(mlir::Value mask) { added.push_back({mask, numMasks++}); }
+  void keep(mlir::Value condition, bool keeps, double fill) { kept.push_back({condition, keeps, fill, numMasks++}); }
 
-  // Nothing where masks of both kinds or with different fills meet, or one is computed of a parameter.
+  // Nothing where masks of both kinds or with different fills meet, one is computed of a parameter, or a select of a
+  // finite number stands outside of the causal mask, which attention applies last.
   std::optional<AttentionMask> classify(llvm::ArrayRef<int64_t> scores) const;
 
 private:
@@ -47,8 +49,14 @@ private:
     mlir::Value condition;
     bool keeps;
     double fill;
+    int place; // 0: the innermost
   };
-  llvm::SmallVector<mlir::Value> added;
+  struct Added {
+    mlir::Value value;
+    int place;
+  };
+  int numMasks = 0;
+  llvm::SmallVector<Added> added;
   llvm::SmallVector<Kept> kept;
 };
 

@@ -75,6 +75,39 @@ def check(folder, layout, how, x, statistics):
     print(f"{name}: running statistics as in numpy")
 
 
+def check_two_values(folder, random):
+    """One layer normalizes two values of different sizes in a micro-batch: all their numbers count alike."""
+    image = [BATCH, 2, 4, 4]
+    tensors = {"scale": np.ones(2), "bias": np.zeros(2), "mean": np.array([0.5, -1]), "variance": np.array([1.0, 2.0]), "w": random.normal(size=2).reshape(1, 2, 1, 1)}
+    norm = lambda value, result: helper.make_node("BatchNormalization", [value, "scale", "bias", "mean", "variance"], [result, f"{result}.mean", f"{result}.variance"],
+                                                  epsilon=EPSILON, momentum=MOMENTUM, training_mode=1)
+    nodes = [norm("x", "a"), helper.make_node("AveragePool", ["x"], ["small"], kernel_shape=[2, 2], strides=[2, 2]), norm("small", "b")]
+    for value in "ab":
+        nodes += [helper.make_node("Mul", [value, "w"], [f"{value}w"]), helper.make_node("Abs", [f"{value}w"], [f"{value}s"]),
+                  helper.make_node("ReduceMean", [f"{value}s"], [f"{value}l"], keepdims=0)]
+    nodes.append(helper.make_node("Add", ["al", "bl"], ["loss"]))
+    graph = helper.make_graph(nodes, "twice", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", *image[1:]])],
+                              [helper.make_tensor_value_info("loss", TensorProto.FLOAT, [])],
+                              [numpy_helper.from_array(array.astype(np.float32), name) for name, array in tensors.items()])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), folder / "twice.onnx")
+    x = random.normal(size=image).astype(np.float32) * np.arange(1, BATCH + 1, dtype=np.float32).reshape(-1, 1, 1, 1)
+    np.save(folder / "images.npy", x)
+    run("cleave", "compile", folder / "twice.onnx", "-o", folder / "twice", "--train", "--loss-output", "loss", "--batch-norm", "local-deferred",
+        "--optimizer", "sgd", "--global-batch", BATCH, "--micro-batches", MICRO)
+    run(folder / "twice", "train", "--data", f"x={folder}/images.npy", "--no-shuffle", "--steps", 1, "--lr", RATE, "--save", folder / "twice.ckpt")
+    small = np.float64(x).reshape(BATCH, 2, 2, 2, 2, 2).mean((3, 5))
+    values = [np.concatenate([np.float64(x)[:, c].ravel(), small[:, c].ravel()]) for c in range(2)]
+    expected = {"mean": [each.mean() for each in values], "variance": [each.var(ddof=1) for each in values]}
+    arrays = {}
+    for path in (folder / "twice.ckpt").glob("*/*.safetensors"):
+        arrays.update(running_statistics.read_safetensors(path))
+    for what, of_step in expected.items():
+        want = MOMENTUM * tensors[what] + (1 - MOMENTUM) * np.array(of_step)
+        if not np.allclose(arrays[what], want, rtol=1e-5):
+            sys.exit(f"twice: running {what} {arrays[what]}, expected {want}")
+    print("twice: running statistics as in numpy")
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
@@ -89,6 +122,7 @@ def main():
     for layout in LAYOUTS:
         for how in ("local", "local-deferred"):
             check(folder, layout, how, x, statistics)
+    check_two_values(folder, random)
 
 
 if __name__ == "__main__":

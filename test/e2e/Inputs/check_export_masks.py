@@ -85,6 +85,14 @@ def cases():
     case.add("Add", ["logits", case.add("Mul", ["logits", mask], "product")], "sum")
     case.add("Add", [f"{case.name}.sum", mask], "out")
     yield case
+    for name in ("squared", "twice"):                          # m * m is m, whose expectation is not that of m times itself
+        case = Case(name, None)
+        mask = case.add("Cast", [case.add("Less", [case.uniform(dtype=FLOAT), case.number(0.75, "c")], "less")], "mask", to=FLOAT)
+        if name == "squared":
+            case.add("Mul", ["logits", case.add("Mul", [mask, mask], "square")], "out")
+        else:
+            case.add("Mul", [case.add("Mul", ["logits", mask], "once"), mask], "out")
+        yield case
     case = Case("range", None)                                 # not between 0 and 1
     u = case.uniform(dtype=FLOAT, low=-1.0, high=1.0)
     yield case.apply(case.add("Cast", [case.add("Less", [u, case.number(0.75, "c")], "less")], "mask", to=FLOAT))
