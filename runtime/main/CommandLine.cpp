@@ -94,8 +94,8 @@ void addTrain(CLI::App &command, Command &result) {
   command
       .add_option("--lr-schedule", train.lrSchedule,
                   "How the learning rate changes over the steps. step: multiplied by G after every N steps or epochs. "
-                  "cosine, linear: "
-                  "it rises during the warm-up steps, then falls to min at the last step (default: constant):\n"
+                  "cosine, linear: it rises during the warm-up steps, then falls; a step after the last would have min "
+                  "(default: constant):\n"
                   "constant | step,size=N|Nepoch,gamma=G | cosine[,warmup=N][,min=LR] | linear[,warmup=N][,min=LR]")
       ->type_name("SCHEDULE");
   addOptional(command, "--clip-grad-norm", train.clipGradNorm,
