@@ -98,6 +98,41 @@ def _lstm(original):
     return forward
 
 
+def _normalized(factors):
+    """Factors between 1 and 2 in size (0, infinities and NaN stay as they are), and the exponents of the powers of 2 that make up the rest."""
+    size = factors.abs()
+    exponents = torch.where((size > 0) & (size < float("inf")), size, torch.ones_like(size)).log2().floor().clamp(min=-1000)
+    return factors * _power(-exponents), exponents
+
+
+def _power(exponents):
+    return torch.full_like(exponents, 2.0) ** exponents
+
+
+def _doubling(x, combine, neutral, reach):
+    return combine(x, F.pad(x[..., :-reach], (reach, 0), value=neutral))
+
+
+def _running_product(x):
+    """Along the last dimension. Products of parts must not overflow where the running ones do not: factors are normalized, before and after every
+    8 rounds, in which they grow to 2^256 at most."""
+    if not x.is_floating_point():
+        reach = 1
+        while reach < x.shape[-1]:
+            x, reach = _doubling(x, torch.mul, 1, reach), 2 * reach
+        return x
+    (factors, exponents), reach, rounds = _normalized(x.double()), 1, 0
+    while reach < x.shape[-1]:
+        factors, exponents = _doubling(factors, torch.mul, 1, reach), _doubling(exponents, torch.add, 0, reach)
+        reach, rounds = 2 * reach, rounds + 1
+        if rounds % 8 == 0:
+            factors, more = _normalized(factors)
+            exponents = exponents + more
+    exponents = exponents.clamp(-2040, 2046)
+    half = (exponents / 2).floor()  # 2^exponents alone may be infinite
+    return (factors * _power(half) * _power(exponents - half)).to(x.dtype)
+
+
 def _cumprod(original):
     """Products of 2, then of 4, of 8 factors and so on: no division, so that a factor of 0 has the gradient that it should have."""
     def cumprod(input, dim, *, dtype=None, out=None):
@@ -108,11 +143,7 @@ def _cumprod(original):
         if dtype is None and not (input.is_floating_point() or input.is_complex()):
             dtype = torch.int64  # as PyTorch has it
         x = (input if dtype is None else input.to(dtype)).transpose(dim, -1)
-        reach = 1
-        while reach < x.shape[-1]:
-            x = x * F.pad(x[..., :-reach], (reach, 0), value=1)
-            reach *= 2
-        return x.transpose(dim, -1)
+        return _running_product(x).transpose(dim, -1)
     return cumprod
 
 

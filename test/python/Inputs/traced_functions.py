@@ -2,6 +2,7 @@
 float64, and files without loops that are the module: traced_functions.py DIRECTORY. Needs torch."""
 import sys
 
+import numpy as np
 import onnx
 import torch
 from torch import nn
@@ -104,6 +105,10 @@ def check_products(path):
         compare(Products(), (x.requires_grad_(),), [x], sizes)
     with traceable():
         assert torch.full((40,), 2, dtype=torch.int32).cumprod(0)[-1] == 2 ** 40 and torch.tensor(3.0).cumprod(0) == 3
+        # Products of parts are beyond float32 here, the running ones are not.
+        far = torch.tensor([1e-3] * 12 + [1e5] * 14 + [1e-5] * 12 + [-1.0] * 300)
+        torch.testing.assert_close(far.cumprod(0).double(), torch.tensor(np.cumprod(far.double().numpy())), rtol=1e-6, atol=0)
+        assert torch.tensor([1.0, 0.0] + [1e6] * 98).cumprod(0)[1:].eq(0).all()
     for exporter in ("dynamo", "torchscript"):
         export(Products(), torch.randn(3, 4, 5), path, exporter)
 
