@@ -335,8 +335,8 @@ cleave_code cleave_describe_output(cleave_session *session, const char *program,
 cleave_code cleave_set_input(cleave_session *session, const char *program, const char *name, const void *data,
                              size_t bytes) {
   return guardTogether(session, [&]() -> Status {
-    CLEAVE_TRY(checkArguments(
-        "cleave_set_input", {{"session", session}, {"program", program}, {"name", name}, {"data", data}}));
+    CLEAVE_TRY(checkArguments("cleave_set_input",
+                              {{"session", session}, {"program", program}, {"name", name}, {"data", data}}));
     GlobalTensor tensor;
     CLEAVE_TRY(findTensor(session, program, name, /*output=*/false, bytes, &tensor));
     CLEAVE_TRY(checkIndices(session, tensor.port(), data, bytes));
@@ -348,8 +348,8 @@ cleave_code cleave_set_input(cleave_session *session, const char *program, const
 cleave_code cleave_get_output(cleave_session *session, const char *program, const char *name, void *data,
                               size_t bytes) {
   return guardTogether(session, [&]() -> Status {
-    CLEAVE_TRY(checkArguments(
-        "cleave_get_output", {{"session", session}, {"program", program}, {"name", name}, {"data", data}}));
+    CLEAVE_TRY(checkArguments("cleave_get_output",
+                              {{"session", session}, {"program", program}, {"name", name}, {"data", data}}));
     GlobalTensor tensor;
     CLEAVE_TRY(findTensor(session, program, name, /*output=*/true, bytes, &tensor));
     return tensor.gather(session->session, static_cast<std::byte *>(data));

@@ -196,8 +196,9 @@ Status write(const Output &output) {
   std::vector<float> wide(output.bytes.size() / elementSize(type));
   for (size_t i = 0; i < wide.size(); ++i)
     wide[i] = static_cast<float>(loadElement(type, output.bytes.data() + i * elementSize(type)));
-  log(LogLevel::Info, -1, "output '" + output.port->name()->str() + "' is bf16, which NumPy has not: " + output.path +
-                              " holds its numbers as f32");
+  log(LogLevel::Info, -1,
+      "output '" + output.port->name()->str() + "' is bf16, which NumPy has not: " + output.path +
+          " holds its numbers as f32");
   return writeNpy(output.path, {output.path, ElementType::f32, output.shape,
                                 reinterpret_cast<const std::byte *>(wide.data()), wide.size() * sizeof(float)});
 }

@@ -1,4 +1,5 @@
-// SIGTERM, SIGINT, SIGHUP and SIGPIPE as something to be looked at, by programs for which an end in good order takes a moment:
+// SIGTERM, SIGINT, SIGHUP and SIGPIPE as something to be looked at, by programs for which an end in good order takes a
+// moment:
 //
 //   * under a launcher: mpirun sends SIGTERM to all others when one process has died, and what they know of that is
 //     worth a line before they end;

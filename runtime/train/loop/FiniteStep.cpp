@@ -26,8 +26,9 @@ Status checkFinite(double loss, std::optional<double> gradNorm, std::optional<do
                      ", so the updated parameters are lost; ";
   if (!input.empty())
     return dataLoss(lost + input + ": take such samples out of the data");
-  return dataLoss(lost + "look for a sample at which the model has no derivative (the square root or a norm of zeros, a "
-                         "division by zero, the logarithm of zero), and add a small epsilon there");
+  return dataLoss(lost +
+                  "look for a sample at which the model has no derivative (the square root or a norm of zeros, a "
+                  "division by zero, the logarithm of zero), and add a small epsilon there");
 }
 
 } // namespace cleave::rt

@@ -23,10 +23,7 @@ std::string formatLoss(double loss) {
 }
 
 std::string signalName(int signal) {
-  return signal == SIGINT    ? "SIGINT"
-         : signal == SIGHUP  ? "SIGHUP"
-         : signal == SIGPIPE ? "SIGPIPE"
-                             : "SIGTERM";
+  return signal == SIGINT ? "SIGINT" : signal == SIGHUP ? "SIGHUP" : signal == SIGPIPE ? "SIGPIPE" : "SIGTERM";
 }
 
 std::string stoppedEarly(const TrainingPosition &position) {
