@@ -211,7 +211,7 @@ def command_cells():
     changed = ROOT / "test" / "compiler" / "Import" / "Inputs" / "mutated_node_tests.py"
     for seed in axes.CHANGED_NODE_TESTS:
         yield command_cell(f"import/changed-node-tests-{seed}", [["{python}", changed, "{folder}", "--seed", seed, "--seconds", axes.CHANGED_SECONDS]],
-                           axes.CHANGED_SECONDS + 600, axes.CHANGED_SECONDS, ["test/compiler/Import/", linker, packages])
+                           axes.CHANGED_SECONDS + 600, axes.CHANGED_SECONDS, ["test/compiler/Import/", "test/e2e/Inputs/graphs/containers.py", linker, packages])
     small = [MODELS / name / f"{name}.{exporter}.onnx" for name, exporter in axes.CHANGED_MODELS.items()]
     weights = ["{python}", MODELS / "make_weights.py", "{folder}/models", *small]
     models = ["{python}", INPUTS / "mutated_models.py", "{folder}/models", "--seed", 1, "--models", 100000, "--seconds", axes.CHANGED_SECONDS]

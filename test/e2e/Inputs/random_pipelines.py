@@ -125,18 +125,32 @@ def transformer(g):
     return past, g.linear(x, width, CLASSES)
 
 
+def masked_loss(g, logits, labels, least):
+    """The mean over some of the samples, or their sum divided by `least` where they are fewer."""
+    each = g.add("SoftmaxCrossEntropyLoss", [logits, labels], reduction="none")
+    mask = g.add("Cast", [g.add("Less", [labels, g.constant(np.int64(CLASSES // 2))])], to=TensorProto.FLOAT)
+    count = g.add("Max", [g.add("ReduceSum", [mask], keepdims=0), g.constant(np.float32(least))])
+    return g.add("Div", [g.add("ReduceSum", [g.add("Mul", [each, mask])], keepdims=0), count])
+
+
 def model(seed, path):
-    rng = np.random.default_rng(seed)
+    rng, late = np.random.default_rng(seed), np.random.default_rng([seed, 14])  # late: added last; the test's own seeds draw none of it
     g = Graph(rng)
     kind = [mlp, cnn, transformer][seed % 3]
     past, logits = kind(g)
     labels = g.input("labels", ["batch"], TensorProto.INT64)
     loss = g.add("SoftmaxCrossEntropyLoss", [logits, labels], reduction=str(rng.choice(["mean", "sum"])))
+    if late.random() < 0.3:
+        loss = masked_loss(g, logits, labels, late.choice([1, 20]))
     has_terms = rng.random() < 0.4
     if has_terms:  # a second term, of the middle of the model
         middle = past[len(past) // 2]
         term = g.add("ReduceMean", [g.add("Mul", [middle, middle])], keepdims=0)
         loss = g.add("Add", [loss, g.add("Mul", [term, g.constant(np.float32(0.1))])])
+    if late.random() < 0.3:  # a penalty on a weight of some stage
+        weight = str(late.choice([tensor.name for tensor in g.weights if len(tensor.dims) > 1]))
+        penalty = g.add("ReduceSumSquare", [weight], keepdims=0)
+        loss, has_terms = g.add("Add", [loss, g.add("Mul", [penalty, g.constant(np.float32(0.01))])]), True
     g.nodes.append(helper.make_node("Identity", [loss], ["loss"]))
     graph = helper.make_graph(g.nodes, "random", g.inputs, [helper.make_tensor_value_info("loss", TensorProto.FLOAT, [])], g.weights)
     proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)

@@ -2,10 +2,10 @@
 """ONNX's own node tests, changed: mutated_node_tests.py SCRATCH [--seed N] [--models N] [--seconds N].
 
 A test's operand gets another shape, type or special values, an attribute another value, an input or output more or less; inputs become
-known at compile time, or dimensions symbols. `cleave compile` must refuse the model with one line that begins with `cleave: ` and leave
-nothing, or make a program that gives what onnxruntime gives (where that runs the model), or the standard's own reference implementation: on
-NaN and infinities the two differ from each other. One program in twelve at least must be compared. More of them: another
-seed."""
+known at compile time, or dimensions symbols; the nodes go into a function of their opset, in a file of another one. `cleave compile` must
+refuse the model with one line that begins with `cleave: ` and leave nothing, or make a program that gives what onnxruntime gives (where
+that runs the model), or the standard's own reference implementation: on NaN and infinities the two differ from each other. One program in
+twelve at least must be compared. More of them: another seed."""
 import argparse
 import collections
 import multiprocessing
@@ -24,7 +24,9 @@ import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "e2e" / "Inputs"))
+INPUTS = pathlib.Path(__file__).resolve().parents[3] / "e2e" / "Inputs"
+sys.path[:0] = [str(INPUTS), str(INPUTS / "graphs")]
+import containers  # noqa: E402
 import fast_linker  # noqa: E402
 
 CPU_SECONDS, ADDRESS_SPACE = 30, 8 << 30
@@ -149,7 +151,22 @@ class Mutator:
         graph.input.extend(inputs)
         graph.output.extend(outputs)
         options = ["--dim=" + ",".join(f"{name}={size}" for name, size in dims.items())] if dims else []
-        return folder.name, model, {info.name: arrays[info.name] for info in inputs}, options
+        enclosed = in_function(self.rng, model) if self.rng.random() < .2 else model
+        return folder.name, model, enclosed, {info.name: arrays[info.name] for info in inputs}, options
+
+
+def in_function(rng, model):
+    """The nodes in a function of the file's opset, with attributes of its own; the file itself has another opset."""
+    model = onnx.ModelProto.FromString(model.SerializeToString())
+    enclosing = containers.Enclosing(model, {}, np.random.default_rng(rng.randrange(1 << 30)), fixed=False)
+    call = enclosing.function(containers.Part(model.graph, 0, len(model.graph.node)))
+    del model.graph.node[:]
+    model.graph.node.extend(call)
+    model.ir_version = max(model.ir_version, 10)
+    for entry in model.opset_import:
+        if entry.domain == "" and rng.random() < .7:
+            entry.version = rng.choice([13, 17, 20, 22])
+    return model
 
 
 def limited():
@@ -241,11 +258,12 @@ def refused(result, output):
     return "left a file" if output.exists() else ""
 
 
-def check(name, model, arrays, options, scratch, counts):
+def check(name, model, enclosed, arrays, options, scratch, counts):
+    """`enclosed`: what Cleave compiles; what it computes is the model's."""
     path, output = scratch / "m.onnx", scratch / "m"
     for old in scratch.iterdir():
         old.unlink()
-    path.write_bytes(model.SerializeToString())
+    path.write_bytes(enclosed.SerializeToString())
     result = run(["cleave", "compile", str(path), "-o", str(output), *options])
     if result.returncode != 0:
         counts["refused"] += 1
@@ -299,8 +317,8 @@ def main():
         if wrong:
             failures += 1
             kept = options.scratch / f"{options.seed}-{failures}-{made[0]}.onnx"
-            kept.write_bytes(made[1].SerializeToString())
-            print(f"FAILED {kept} {' '.join(made[3])}: {wrong}", flush=True)
+            kept.write_bytes(made[2].SerializeToString())
+            print(f"FAILED {kept} {' '.join(made[4])}: {wrong}", flush=True)
     total, compared = sum(counts.values()), counts["equal"]
     # Of many models about one in six is compared; a compiler that refuses nearly all of them shows nothing.
     if total >= 20 and compared * 12 < total:

@@ -5,7 +5,10 @@ import onnxruntime
 from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
+import own_reference
+
 OPSET = 21
+NEWER = {"RMSNormalization": 23, "Attention": 24, "CumProd": 26}  # than OPSET
 LARGEST = 1e4       # of a float that other operators may read
 ELEMENTS = 6000     # of one tensor
 SIZES = [1, 1, 1, 2, 2, 3, 4, 5, 7, 8, 9, 16, 17, 31, 33, 64, 65, 130]
@@ -24,10 +27,15 @@ def onnx_type(dtype):
     return helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
 
 
+def opset(nodes):
+    return max([OPSET, *(NEWER.get(node.op_type, 0) for node in nodes)])
+
+
 def port(name, array):
     return helper.make_tensor_value_info(name, onnx_type(array.dtype), array.shape)
 
 
+SUMS = "ReduceSum", "ReduceL1", "ReduceSumSquare", "CumSum", "Einsum"
 # Which the reference evaluator pads wrongly; of which it takes no absolute values.
 BY_ONNXRUNTIME = "MaxPool", "LpNormalization"
 
@@ -36,9 +44,10 @@ def evaluate_node(node, arrays):
     """The node's results by the reference evaluator, in the types of `arrays`."""
     names = list(dict.fromkeys(name for name in node.input if name))
     dtype = arrays[names[0]].dtype
-    if node.op_type == "GlobalMaxPool":  # of which the reference evaluator drops dimensions
-        x = arrays[names[0]]
-        return [x.max(tuple(range(2, x.ndim)), keepdims=True)]
+    if node.op_type in own_reference.OWN:
+        return [own_reference.OWN[node.op_type](node, *(arrays[name] for name in names))]
+    if node.op_type == "Cast" and is_float(dtype) and np.dtype(helper.tensor_dtype_to_np_dtype(node.attribute[0].i)).kind in "iu":
+        return [own_reference.saturated(node, arrays[names[0]])]
     halves = [array.dtype for name in names if is_float((array := arrays[name]).dtype) and array.dtype.itemsize < 4]
     if halves and node.op_type != "Cast":  # computed in f32, then rounded
         widened = {name: arrays[name].astype("f4") if is_float(arrays[name].dtype) else arrays[name] for name in names}
@@ -47,12 +56,15 @@ def evaluate_node(node, arrays):
     outputs = [helper.make_empty_tensor_value_info(name) if ours else helper.make_tensor_value_info(name, onnx_type(dtype), None)
                for name in node.output]
     graph = helper.make_graph([node], "g", [port(name, arrays[name]) for name in names], outputs)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=10)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset([node]))], ir_version=10)
     if not ours:
         session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
         return session.run(None, {name: arrays[name] for name in names})
     with np.errstate(all="ignore"):
-        return [np.asarray(value) for value in ReferenceEvaluator(model).run(None, {name: arrays[name] for name in names})]
+        results = [np.asarray(value) for value in ReferenceEvaluator(model).run(None, {name: arrays[name] for name in names})]
+    if node.op_type in SUMS and dtype.kind == "i":  # numpy's sums of integers are of 64 bits
+        return [results[0].astype(dtype)]
+    return results
 
 
 class Graph:
@@ -66,6 +78,7 @@ class Graph:
         self.nodes, self.arrays, self.pool = [], {}, []
         self.inputs, self.constants, self.outputs = [], [], []
         self.rejected = 0
+        self.ours = False  # has casts that onnxruntime does otherwise
 
     # Random choices
 
@@ -134,8 +147,8 @@ class Graph:
         """A constant of int64, which many operators take as an input."""
         return self.constant(np.array(values, np.int64))
 
-    def emit(self, operator, inputs, count=1, attributes=None, pooled=True, empty=False):
-        """Adds a node; its outputs' names, or None where its values would not do."""
+    def emit(self, operator, inputs, count=1, attributes=None, pooled=True, empty=False, largest=LARGEST):
+        """Adds a node; its outputs' names, or None where its values would not do. A `largest` of None takes what is not finite, too."""
         outputs = [f"v{len(self.arrays) + i}" for i in range(count)]
         node = helper.make_node(operator, inputs, outputs, **(attributes or {}))
         try:
@@ -148,9 +161,9 @@ class Graph:
                 return None
             if is_float(result.dtype):
                 wide = result.astype("f8")
-                if not np.isfinite(wide).all() or np.abs(wide).max(initial=0) > LARGEST:
+                if largest is not None and (not np.isfinite(wide).all() or np.abs(wide).max(initial=0) > largest):
                     return None
-            elif result.dtype != BOOL and np.abs(result.astype("i8")).max(initial=0) > 2**30:
+            elif result.dtype != BOOL and np.abs(result.astype("f8")).max(initial=0) > max(2**30, largest):
                 return None
         self.nodes.append(node)
         for name, result in zip(outputs, results):
@@ -189,4 +202,4 @@ class Graph:
         graph = helper.make_graph(self.nodes, "random", [port(name, self.arrays[name]) for name in self.inputs],
                                   [port(name, self.arrays[name]) for name in self.outputs],
                                   [numpy_helper.from_array(self.arrays[name], name) for name in self.constants])
-        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=10)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset(self.nodes))], ir_version=10)

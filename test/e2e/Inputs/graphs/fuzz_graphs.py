@@ -4,7 +4,8 @@
 
 Every number is a seed; a graph that fails stays in FOLDER, with the command that repeats it. Kinds: `infer` in f32 with integers and
 booleans; `types` in f64, f16 and bf16, too; `train` compares directional derivatives of a mean loss with differences in f64;
-`scatters` is `infer` with the operators of scatters.py; `layouts` trains on ranks and micro-batches (layouts.py).
+`scatters` is `infer` with the operators of scatters.py; `layouts` trains on ranks and micro-batches (layouts.py). Half of the graphs have
+parts in functions, branches and loops (containers.py).
 """
 import argparse
 import os
@@ -18,9 +19,11 @@ import numpy as np
 import onnx
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import containers
 import fast_linker
 import operators
 import shapes  # noqa: F401  (registers)
+import unusual  # noqa: F401  (registers)
 from building import BOOL, FLOATS, Graph
 from reference import Expected
 
@@ -59,15 +62,17 @@ def run(command, limit=120):
 
 
 def compile_model(model, program, *options):
+    """What the compiler says."""
     code, said = run(["cleave", "compile", model, "-o", program, *options])
     if code:
         lines = [line for line in said.splitlines() if "rror" in line] or said.splitlines()[-3:] or ["nothing said"]
         raise Wrong(f"does not compile (status {code}): " + " | ".join(lines))
+    return said
 
 
 def check_inference(graph, folder, seed):
     model, program = folder / "graph.onnx", folder / "program"
-    onnx.save(graph.model(), model)
+    onnx.save(containers.enclose(graph.model(), graph.arrays, seed), model)
     compile_model(model, program)
     arguments = []
     for name in graph.inputs:

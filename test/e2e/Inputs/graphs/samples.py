@@ -1,5 +1,5 @@
-"""Random training jobs whose samples do not meet before the loss, so that they may be dealt out to ranks and micro-batches: dimension 0 of
-every value is the batch.
+"""Random training jobs whose samples seldom meet before the loss (Job.meets), so that they may be dealt out to ranks and micro-batches:
+dimension 0 of every value that steps read is the batch.
 
 A job is a Graph that was evaluated at BATCH samples, with the data of STEPS such batches, and a loss: a mean, a sum, a cross-entropy with
 ignored labels, a sum over what a mask counts divided by that count, with or without a penalty on weights.
@@ -8,6 +8,8 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+import containers
+import sample_forms
 from building import OPSET, Graph, onnx_type
 
 BATCH, STEPS = 8, 3
@@ -23,7 +25,8 @@ class Job:
     def __init__(self, seed):
         self.g = Graph(seed, [F4], trains=True)
         self.values, self.data, self.parameters, self.draws = [], {}, [], False
-        self.blocks = 0
+        self.tables = set()  # whose first dimension is not the batch
+        self.blocks, self.meets, self.counts, self.seed = 0, False, False, seed
 
     # Data and parameters
 
@@ -36,6 +39,8 @@ class Job:
             array = (rng.random(full) < 0.5).astype(F4)
             array[:2] = 0  # a micro-batch in which nothing counts
             array[2::BATCH] = 1
+        elif kind == "share":
+            array = rng.uniform(0.1, 2, full).astype(F4)
         else:
             array = rng.integers(0, bound, full).astype(np.int64)
             if kind == "labels":
@@ -56,9 +61,14 @@ class Job:
 
     def emit(self, operator, inputs, count=1, **attributes):
         """The results, as values that later operators may read; None where they would not do."""
-        made = self.g.emit(operator, inputs, count, attributes, pooled=False)
+        made = self.g.emit(operator, inputs, count, attributes, pooled=False) if None not in inputs else None
         if made and self.g.arrays[made[0]].dtype == F4 and self.shape(made[0])[:1] == [BATCH]:
             self.values += [name for name in made if self.g.arrays[name].dtype == F4]
+        return made and made[0]
+
+    def hidden(self, operator, inputs, **attributes):
+        """A result that other steps do not read: its dimension 0 need not be the batch."""
+        made = self.g.emit(operator, inputs, attributes=attributes, pooled=False) if None not in inputs else None
         return made and made[0]
 
     def pick(self, low=2, high=4):
@@ -200,7 +210,9 @@ class Job:
     def loss(self):
         leaves = self.leaves()
         y = leaves[0] if len(leaves) == 1 else self.joined(leaves) or leaves[-1]
-        kind = self.g.choose(["mean", "sum", "labels", "masked", "mean"])
+        kind = self.g.choose(["mean", "sum", "labels", "masked", "mean", "counted", "counted", "counted"])
+        self.counts = kind in ("labels", "masked", "counted")
+        self.averages = kind != "sum"
         total = getattr(self, f"{kind}_loss")(y)
         if self.g.chance(0.25) and self.parameters:
             squares = self.scalar("ReduceSumSquare", [self.g.choose(self.parameters)], keepdims=0)
@@ -235,8 +247,9 @@ class Job:
         scores = flat and self.linear(flat, 5)
         if not scores:
             raise Rejected
-        return self.scalar("SoftmaxCrossEntropyLoss", [scores, self.input([], "labels", 5)], ignore_index=-100,
-                           reduction=self.g.choose(["mean", "mean", "sum"]))
+        reduction = self.g.choose(["mean", "mean", "sum"])
+        self.averages = reduction == "mean"
+        return self.scalar("SoftmaxCrossEntropyLoss", [scores, self.input([], "labels", 5)], ignore_index=-100, reduction=reduction)
 
     def masked_loss(self, y):
         mask = self.input([], "mask")
@@ -245,21 +258,40 @@ class Job:
         count = self.scalar("Max", [self.scalar("ReduceSum", [mask], keepdims=0), self.g.constant(np.float32(1))])
         return self.scalar("Div", [total, count])
 
+    def counted_loss(self, y):
+        return sample_forms.counted_loss(self, y)
+
     # The file
 
-    def save(self, path):
+    def needed(self, outputs):
+        """The nodes that these outputs need, and the names that these read."""
+        names, nodes = set(outputs), []
+        for node in reversed(self.g.nodes):
+            if names.intersection(node.output):
+                nodes.append(node)
+                names.update(node.input)
+        return nodes[::-1], names
+
+    def model(self, outputs, parameters):
         def port(name):
-            return helper.make_tensor_value_info(name, onnx_type(self.g.arrays[name].dtype), ["batch", *self.shape(name)[1:]])
-        weights = [numpy_helper.from_array(self.g.arrays[name], name) for name in self.parameters]
+            shape = self.shape(name)
+            sizes = shape if name in self.tables else shape and ["batch", *shape[1:]]
+            return helper.make_tensor_value_info(name, onnx_type(self.g.arrays[name].dtype), sizes)
+        nodes, names = self.needed(outputs)
+        weights = [numpy_helper.from_array(self.g.arrays[name], name) for name in parameters if name in names]
         fixed = [helper.make_node("Constant", [], [name], value=numpy_helper.from_array(self.g.arrays[name]))
-                 for name in self.g.constants if name not in self.parameters]
-        graph = helper.make_graph(fixed + self.g.nodes, "samples", [port(name) for name in self.g.inputs],
-                                  [helper.make_tensor_value_info(self.g.outputs[0], onnx.TensorProto.FLOAT, [])], weights)
-        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=10), path)
+                 for name in self.g.constants if name in names and name not in parameters]
+        inputs = [port(name) for name in self.g.inputs if name in names]
+        graph = helper.make_graph(fixed + nodes, "samples", inputs, [port(name) for name in outputs], weights)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=10)
+
+    def save(self, path):
+        model = self.model(self.g.outputs, self.parameters)
+        onnx.save(containers.enclose(model, self.g.arrays, self.seed, fixed=False), path)
 
 
 STEPS_OF_A_JOB = [(5, Job.linear), (4, Job.wave), (3, Job.normalize), (2, Job.scale), (3, Job.combine), (1, Job.shrink), (3, Job.move),
-                  (1, Job.attend), (1.5, Job.convolve), (1, Job.look_up), (1, Job.choose), (1, Job.drop), (1.5, Job.block)]
+                  (1, Job.attend), (1.5, Job.convolve), (1, Job.look_up), (1, Job.choose), (1, Job.drop), (1.5, Job.block), *sample_forms.STEPS]
 
 
 def grow(seed):

@@ -1,0 +1,39 @@
+"""Operators that the reference evaluator computes wrongly, or not everywhere, in f64."""
+import numpy as np
+from onnx import helper
+
+
+def global_max_pool(node, x):
+    """Of which the reference evaluator drops dimensions."""
+    del node
+    return x.max(tuple(range(2, x.ndim)), keepdims=True)
+
+
+def attention(node, q, k, v, mask=None):
+    """Of 4-D values. A query whose keys are all masked has a row of zeros (so the standard's text, but not each version's evaluator)."""
+    causal = any(attribute.name == "is_causal" and attribute.i for attribute in node.attribute)
+    queries, keys = (array.astype("f8") for array in (q, np.repeat(k, q.shape[1] // k.shape[1], 1)))
+    scores = queries @ keys.swapaxes(-1, -2) / np.sqrt(q.shape[-1])
+    allowed = np.ones(scores.shape[-2:], bool)
+    if causal:
+        allowed = np.tril(allowed)
+    if mask is not None and mask.dtype == bool:
+        allowed = allowed & mask
+    elif mask is not None:
+        scores = scores + mask.astype("f8")
+    scores = np.where(allowed, scores, -np.inf)
+    most = scores.max(-1, keepdims=True)
+    weights = np.exp(scores - np.where(np.isinf(most), 0, most))
+    weights = weights / np.maximum(weights.sum(-1, keepdims=True), np.finfo("f8").tiny)
+    return (weights @ np.repeat(v, q.shape[1] // v.shape[1], 1).astype("f8")).astype(q.dtype)
+
+
+OWN = {"GlobalMaxPool": global_max_pool, "Attention": attention}
+
+
+def saturated(node, array):
+    """As Cleave casts floats to integers; the standard leaves it open what becomes of those beyond the range."""
+    target = np.dtype(helper.tensor_dtype_to_np_dtype(node.attribute[0].i))
+    ends, wide = np.iinfo(target), np.nan_to_num(np.asarray(array, "f8"), nan=0.0, posinf=np.inf, neginf=-np.inf)
+    inside = np.trunc(np.where((wide > ends.min) & (wide < ends.max), wide, 0)).astype(target)
+    return np.where(wide >= float(ends.max), target.type(ends.max), np.where(wide <= float(ends.min), target.type(ends.min), inside))
