@@ -34,7 +34,7 @@ from . import detached
 from .exported_file import batch_norms, check_calls, check_names, compare, mend, note_losses
 from .export_failure import ExportFailed, WrongUse, check_path, exporter_failed, first_line, is_of_machine, module_failed
 from .own_gradients import own_gradients
-from .unwritten import unwritten
+from .unwritten import differs, unwritten
 from .traceable import traceable
 
 NO_TENSOR = "forward() returns no tensor, but {}; expected a tensor, or a tuple, dict or dataclass of them"
@@ -240,6 +240,7 @@ class _Job:
         Names stay, because the module itself is traced and no wrapper around it."""
         was_training = {m: m.training for m in self.module.modules()}
         buffers = {name: value.detach().clone() for name, value in self.module.named_buffers()}
+        objects = [(m, leaf, value, None if value is None else value.detach().clone()) for m in self.module.modules() for leaf, value in m._buffers.items()]
         config = getattr(self.module, "config", None)  # of Hugging Face: a cache of keys is no output of training
         cache = getattr(config, "use_cache", None)
         rng = torch.get_rng_state()
@@ -263,10 +264,11 @@ class _Job:
             for m, training in was_training.items():
                 m.training = training
             torch.set_rng_state(rng)
-            with torch.no_grad():
-                for name, value in self.module.named_buffers():
-                    if name in buffers:  # not one that the trace has made
-                        value.copy_(buffers[name])
+            with torch.no_grad():  # the tensors themselves, which forward() may have replaced; several places may show one
+                for owner, leaf, value, before in objects:
+                    owner._buffers[leaf] = value
+                    if value is not None and differs(value, before):
+                        value.copy_(before)
 
     def _tracing_forward(self, forward):
         def traced(*values):

@@ -2,11 +2,14 @@
 import torch
 
 
+def differs(value, before):
+    return value.shape != before.shape or not torch.equal(torch.nan_to_num(value), torch.nan_to_num(before))
+
+
 def changed_buffers(module, before):
     """The buffers that forward() has changed since `before` (name -> value), but for those that BatchNormalization of the file updates."""
     updated = {id(value) for m in module.modules() if isinstance(m, torch.nn.modules.batchnorm._BatchNorm) for value in m.buffers(recurse=False)}
-    return [name for name, value in module.named_buffers() if name in before and id(value) not in updated
-            and (value.shape != before[name].shape or not torch.equal(torch.nan_to_num(value), torch.nan_to_num(before[name])))]
+    return [name for name, value in module.named_buffers() if name in before and id(value) not in updated and differs(value, before[name])]
 
 
 def _named(names):

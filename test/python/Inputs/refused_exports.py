@@ -75,6 +75,29 @@ class Counting(nn.Module):
         return x - self.mean.detach() * 0
 
 
+class Moving(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 5)
+        self.register_buffer("spread", torch.full([1], float("nan")).expand(5))  # one number in memory
+        self.register_buffer("cache", torch.zeros(1, 3))
+        self.register_buffer("late", None)
+
+    def forward(self, x):
+        y = self.fc(x)
+        self.cache = y.detach()
+        self.late = y.detach() if self.late is None else self.late
+        return torch.where(torch.isnan(self.spread), y, 0)
+
+
+def check_buffers(path):
+    """The module has the buffers that it had, whatever forward() does with them."""
+    module = Moving()
+    before = dict(module._buffers)
+    cleave.export_torch(module, torch.randn(2, 4), path, exporter="torchscript", quiet=True)
+    assert all(module._buffers[name] is value for name, value in before.items()) and not module.cache.any()
+
+
 def check_unwritten(path):
     """What no file has is told, and nothing is told of modules that have none of it."""
     x, indices = torch.randn(2, 4), torch.tensor([[0, 1], [2, 2]])
@@ -243,6 +266,7 @@ def main():
     read = [node.input[1] for node in onnx.load(path).graph.node if node.op_type == "Gather" and node.input[0] == "0.weight"]
     assert read == ["input"], read
     check_bags(path)
+    check_buffers(path)
     check_crash(path)
     check_files(path)
     check_losses(path)
