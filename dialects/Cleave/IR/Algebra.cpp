@@ -26,6 +26,18 @@ static bool isNumber(mlir::Type type) {
   return llvm::isa<mlir::FloatType>(type) || (llvm::isa<mlir::IntegerType>(type) && !type.isInteger(1));
 }
 
+// Whether a cast leaves every number the number that it is, rounding aside. Cast to integers, fractions are cut; cast
+// to truth values, all but 0 and 1 are. An integer must fit: 32 bits hold what is counted in a batch.
+static bool castKeepsNumbers(mlir::Type from, mlir::Type to) {
+  constexpr unsigned kCountBits = 32;
+  auto given = llvm::dyn_cast<mlir::IntegerType>(from), wanted = llvm::dyn_cast<mlir::IntegerType>(to);
+  if (!wanted || from == to)
+    return true;
+  if (!given || wanted.getWidth() == 1)
+    return false;
+  return wanted.getWidth() >= kCountBits || wanted.getWidth() > given.getWidth();
+}
+
 Value cleave::pullBackInShape(Operation *op, mlir::OpBuilder &builder, mlir::Location loc, Value onResult,
                               unsigned number) {
   RankedTensorType type = typeOf(onResult).clone(typeOf(op->getOperand(number)).getShape());
@@ -52,13 +64,11 @@ struct Negates : AlgebraOpInterface::ExternalModel<Negates, NegOp> {
   }
 };
 
-// Whole numbers may become floating-point ones, not the other way; a truth value is no number.
+// A truth value has no sum.
 struct Casts : AlgebraOpInterface::ExternalModel<Casts, CastOp> {
   LinearOperands getLinearOperands(Operation *op) const {
     mlir::Type from = typeOf(op->getOperand(0)).getElementType(), to = typeOf(op->getResult(0)).getElementType();
-    bool isLinear =
-        isNumber(from) && isNumber(to) && (llvm::isa<mlir::FloatType>(to) || !llvm::isa<mlir::FloatType>(from));
-    return isLinear ? LinearOperands{LinearOperand()} : LinearOperands();
+    return isNumber(from) && castKeepsNumbers(from, to) ? LinearOperands{LinearOperand()} : LinearOperands();
   }
   Value getCarriedOperand(Operation *op) const { return op->getOperand(0); }
 };
@@ -255,15 +265,11 @@ bool cleave::statesItsGroup(Operation *op, unsigned number) {
   return algebra && algebra.statesItsGroup(number);
 }
 
-// Whether every number stays the number that it is, rounding aside: float to integer cuts, and a truth value is none.
-static bool keepsNumbers(mlir::Type from, mlir::Type to) {
-  return llvm::isa<mlir::FloatType>(to) || (!llvm::isa<mlir::FloatType>(from) && (from == to || !to.isInteger(1)));
-}
-
 // The carried operand, where its elements are the same numbers.
 static Value sameNumbers(Operation *op) {
   Value carried = carriedOperand(op);
-  bool isSame = carried && keepsNumbers(typeOf(carried).getElementType(), typeOf(op->getResult(0)).getElementType());
+  bool isSame =
+      carried && castKeepsNumbers(typeOf(carried).getElementType(), typeOf(op->getResult(0)).getElementType());
   return isSame ? carried : Value();
 }
 
@@ -288,13 +294,10 @@ Value cleave::getSpreadNumber(Value value) {
   return value;
 }
 
-// A cast that cuts: the constant before it is another number.
-static bool changesNumbers(mlir::Type from, mlir::Type to) { return from != to && !llvm::isa<mlir::FloatType>(to); }
-
 std::optional<double> cleave::getConstantNumber(Value value) {
   while (Operation *op = value.getDefiningOp()) {
-    Value carried = carriedOperand(op);
-    if (!carried || changesNumbers(typeOf(carried).getElementType(), typeOf(value).getElementType()))
+    Value carried = sameNumbers(op);
+    if (!carried)
       break;
     value = carried;
   }
