@@ -118,6 +118,9 @@ llvm::Error Compilation::checkOutput() const {
       return trial.takeError();
   if (llvm::Error error = checkOverwritten(readFiles()))
     return error;
+  if (options.emit == Emit::Object || options.emit == Emit::Shared)
+    if (llvm::Error error = checkModelHeader(output()))
+      return error;
   return checkKernelDump(options, output());
 }
 
@@ -350,6 +353,8 @@ llvm::Error Compilation::compile() {
     return lowered.takeError();
   if (stopped(*lowered))
     return emitMlir();
+  if (std::optional<std::string> warning = idleAttention(options, *model.module))
+    log << "warning: " << rt::printable(*warning) << "\n";
   // The plan level knows kernels by name only: their bodies stay behind for code generation.
   kernels = mlir::cast<mlir::ModuleOp>((*model.module)->clone());
   CompileOptions chosen = options;

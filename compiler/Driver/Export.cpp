@@ -9,6 +9,7 @@
 #include "compiler/Driver/InputGuard.h"
 #include "compiler/Driver/KeptOutputs.h"
 #include "compiler/Driver/OutputPath.h"
+#include "compiler/Import/ONNX/File/ExportNotes.h"
 #include "compiler/Import/ONNX/File/TensorReader.h"
 #include "compiler/Support/InputFile.h"
 #include "compiler/Support/StatusError.h"
@@ -18,9 +19,11 @@
 #include "runtime/base/Printable.h"
 #include "runtime/state/Checkpoint.h"
 #include "runtime/state/FloatConversion.h"
+#include "runtime/state/Problems.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
@@ -137,18 +140,93 @@ struct Change {
   llvm::ArrayRef<char> kept;
 };
 
+bool isTransposedIn(const onnx::TensorProto &tensor, const rt::TensorView &value) {
+  return tensor.dims_size() == 2 && value.shape.size() == 2 && tensor.dims(0) != tensor.dims(1) &&
+         tensor.dims(0) == value.shape[1] && tensor.dims(1) == value.shape[0];
+}
+
+bool fits(const onnx::TensorProto &tensor, const rt::TensorView &value, bool mayTranspose) {
+  auto type = elementType(tensor.data_type());
+  bool sameShape = tensor.dims_size() == static_cast<int>(value.shape.size()) &&
+                   std::equal(value.shape.begin(), value.shape.end(), tensor.dims().begin());
+  return type && rt::isConvertible(value.type, *type) && (sameShape || (mayTranspose && isTransposedIn(tensor, value)));
+}
+
+std::string describe(const onnx::TensorProto &tensor) {
+  auto type = elementType(tensor.data_type());
+  return type ? rt::toString(*type, rt::Shape(tensor.dims().begin(), tensor.dims().end()))
+              : "a type that is not trained";
+}
+
+llvm::StringMap<const onnx::TensorProto *> initializersOf(const onnx::ModelProto &model) {
+  llvm::StringMap<const onnx::TensorProto *> initializers;
+  for (const onnx::TensorProto &tensor : model.graph().initializer())
+    initializers[tensor.name()] = &tensor;
+  return initializers;
+}
+
+// A checkpoint of another model, of which some tensors fit, would give a file with weights of both.
+llvm::Error checkFits(const onnx::ModelProto &model, const rt::CheckpointTensors &tensors, llvm::StringRef path) {
+  llvm::StringMap<const onnx::TensorProto *> initializers = initializersOf(model);
+  rt::Problems problems(/*isStateDict=*/false);
+  bool anyFits = false;
+  for (const rt::CheckpointTensor &saved : tensors.checkpoint->index().tensors) {
+    if (!saved.slot.empty() || saved.role == "scalar" || saved.role == "optimizer")
+      continue;
+    std::vector<std::string> names = saved.aliases;
+    names.insert(names.begin(), saved.name);
+    bool isKnown = false;
+    for (const std::string &name : names) {
+      auto found = initializers.find(name);
+      if (found == initializers.end())
+        continue;
+      isKnown = true;
+      const rt::TensorView &value = tensors.byName.find(name)->second;
+      if (fits(*found->second, value, isAlias(tensors, name)))
+        problems.fits("'" + name + "'");
+      else
+        problems.mismatch("'" + name + "'", describe(*found->second), rt::toString(value.type, value.shape));
+    }
+    anyFits |= isKnown;
+    if (!isKnown)
+      problems.superfluous("'" + saved.name + "'");
+  }
+  if (!anyFits)
+    return makeError("no initializer of " + path + " is in checkpoint " + tensors.path +
+                     "; was the checkpoint made from this model?");
+  rt::Status status = problems.status(tensors.path + " does not fit " + path.str(), /*superfluousFails=*/true);
+  return status.isOk() ? llvm::Error::success()
+                       : makeError(status.message() + "; was the checkpoint made from this model?");
+}
+
+// What the checkpoint says nothing of: another name of the model, and tensors that are not trained, or of another
+// model.
+std::vector<std::string> notesOf(const onnx::ModelProto &model, const rt::CheckpointTensors &tensors,
+                                 llvm::StringRef path) {
+  std::vector<std::string> notes;
+  const rt::RunFacts &run = tensors.checkpoint->index().run;
+  llvm::StringRef name = llvm::sys::path::filename(path);
+  if (auto saved = run.find("model"); saved != run.end() && !saved->second.empty() && saved->second != name)
+    notes.push_back("the checkpoint is of model '" + saved->second + "', and not of '" + name.str() + "'");
+  std::vector<std::string> kept;
+  for (const onnx::TensorProto &tensor : model.graph().initializer()) {
+    int64_t elements = 1;
+    for (int64_t size : tensor.dims())
+      elements *= size;
+    if (elementType(tensor.data_type()) && elements > 1 && !tensors.byName.count(tensor.name()))
+      kept.push_back(tensor.name());
+  }
+  if (!kept.empty())
+    notes.push_back("the checkpoint does not have these initializers, which keep their values: " +
+                    onnx_import::listNames(kept, 8));
+  return notes;
+}
+
 llvm::Error replace(const Change &change, bool mayTranspose, TensorStore &store) {
   onnx::TensorProto &tensor = *change.tensor;
   const rt::TensorView &value = *change.value;
   auto type = elementType(tensor.data_type());
-  bool isTransposed = mayTranspose && tensor.dims_size() == 2 && value.shape.size() == 2 &&
-                      tensor.dims(0) != tensor.dims(1) && tensor.dims(0) == value.shape[1] &&
-                      tensor.dims(1) == value.shape[0];
-  bool sameShape = tensor.dims_size() == static_cast<int>(value.shape.size()) &&
-                   std::equal(value.shape.begin(), value.shape.end(), tensor.dims().begin());
-  if (!(sameShape || isTransposed) || !type || !rt::isConvertible(value.type, *type))
-    return makeError("initializer '" + tensor.name() +
-                     "' has another type or shape in the checkpoint; was the checkpoint made from this model?");
+  bool isTransposed = mayTranspose && isTransposedIn(tensor, value);
   // The file keeps its types, whatever precision the model was trained in.
   size_t elements = value.bytes / rt::elementSize(value.type);
   std::string bytes(elements * rt::elementSize(*type), '\0');
@@ -254,10 +332,9 @@ llvm::Error cleave::exportCheckpoint(const ExportRequest &request, llvm::raw_ost
     return model.takeError();
   if (llvm::Error error = checkOutput(output, request.model, *model))
     return error;
-  if (llvm::none_of(model->graph().initializer(),
-                    [&](const onnx::TensorProto &tensor) { return tensors.byName.count(tensor.name()) != 0; }))
-    return makeError("no initializer of " + request.model + " is in checkpoint " + request.checkpoint +
-                     "; was the checkpoint made from this model?");
+  if (llvm::Error error = checkFits(*model, tensors, request.model))
+    return error;
+  std::vector<std::string> notes = notesOf(*model, tensors, request.model);
   auto left = prepare(*model, request);
   if (!left)
     return left.takeError();
@@ -284,6 +361,8 @@ llvm::Error cleave::exportCheckpoint(const ExportRequest &request, llvm::raw_ost
   if (llvm::Error error = write(*model, output, store))
     return error;
   out << "wrote " << output << ": " << replaced << " initializers from " << tensors.path << "\n";
+  for (const std::string &note : notes)
+    out << "note: " << rt::printable(note) << "\n";
   if (!left->empty())
     out << *left << "\n";
   return llvm::Error::success();

@@ -1,5 +1,7 @@
 #include "compiler/Driver/IdleOptions.h"
 
+#include "dialects/Cleave/IR/Attention.h"
+
 using namespace cleave;
 
 namespace {
@@ -71,6 +73,14 @@ private:
 };
 
 } // namespace
+
+std::optional<std::string> cleave::idleAttention(const CompileOptions &options, mlir::ModuleOp kernels) {
+  bool isFound = options.attention != "fused";
+  kernels.walk([&](AttentionOp) { isFound = true; });
+  if (isFound)
+    return std::nullopt;
+  return "--attention fused has no effect: the model has no attention that is one op (softmax(q k^T) v); leave it out";
+}
 
 std::vector<std::string> cleave::idleOptions(const CompileOptions &options, bool hasBatchNorm) {
   return options.train ? Search(options, hasBatchNorm).run() : std::vector<std::string>();

@@ -10,6 +10,9 @@
 
 #include "compiler/Driver/Options.h"
 
+#include "mlir/IR/BuiltinOps.h"
+
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +20,8 @@ namespace cleave {
 
 // One line an option: the option as it was given, why it has no effect, and what to do. `hasBatchNorm` is the model's.
 std::vector<std::string> idleOptions(const CompileOptions &options, bool hasBatchNorm);
+// What is known once the model is lowered to kernels: whether --attention fused has found attention.
+std::optional<std::string> idleAttention(const CompileOptions &options, mlir::ModuleOp kernels);
 
 } // namespace cleave
 

@@ -13,6 +13,8 @@ namespace cleave {
 std::string modelIdentifier(llvm::StringRef output);
 std::string modelHeaderPath(llvm::StringRef output);
 llvm::Error writeModelHeader(llvm::StringRef output);
+// An error where a file of another's is in its place.
+llvm::Error checkModelHeader(llvm::StringRef output);
 
 } // namespace cleave
 
