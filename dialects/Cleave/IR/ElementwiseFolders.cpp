@@ -104,9 +104,12 @@ struct ElementKind {
 };
 } // namespace
 
+// Through f32 to the types of 16 bits, as the op does: both roundings.
 static APFloat toFloat(const APInt &x, ElementKind from, ElementKind to) {
-  APFloat converted(to.semantics());
+  APFloat converted(to.width() < 32 ? APFloat::IEEEsingle() : to.semantics());
   converted.convertFromAPInt(x, !from.isUnsigned(), APFloat::rmNearestTiesToEven);
+  bool losesInfo;
+  converted.convert(to.semantics(), APFloat::rmNearestTiesToEven, &losesInfo);
   return converted;
 }
 // convertToInteger saturates and makes 0 of NaN, as the op does.

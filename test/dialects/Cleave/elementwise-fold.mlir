@@ -45,6 +45,15 @@ func.func @constants() -> (tensor<2xf32>, tensor<3xi8>, tensor<2xi64>) {
   return %0, %1, %2 : tensor<2xf32>, tensor<3xi8>, tensor<2xi64>
 }
 
+// 2^30 + 2^22 + 1 is rounded to f32 first, as by the code: to 2^30 + 2^22, which lies between two numbers of bf16.
+// CHECK-LABEL: func @rounded_twice
+// CHECK: cleave.constant dense<1.073740e+09> : tensor<2xbf16>
+func.func @rounded_twice() -> tensor<2xbf16> {
+  %a = cleave.constant dense<[1077936129, 1077936129]> : tensor<2xi64>
+  %0 = cleave.cast %a : tensor<2xi64> -> tensor<2xbf16>
+  return %0 : tensor<2xbf16>
+}
+
 // CHECK-LABEL: func @integer_splats
 // CHECK-DAG: cleave.constant dense<42> : tensor<4xi64>
 // CHECK-DAG: cleave.constant dense<-6> : tensor<4xi64>
