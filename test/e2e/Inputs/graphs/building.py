@@ -186,7 +186,7 @@ class Graph:
     def _widened(self, name):
         if self.arrays[name].dtype != BF16:
             return name
-        return self.emit("Cast", [name], attributes={"to": onnx.TensorProto.FLOAT}, pooled=False)[0]
+        return self.emit("Cast", [name], attributes={"to": onnx.TensorProto.FLOAT}, pooled=False, largest=None)[0]
 
     def _drop_unused(self):
         needed, kept = set(self.outputs), []
