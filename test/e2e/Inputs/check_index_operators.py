@@ -187,15 +187,17 @@ def port(name, array, batched):
     return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), shape)
 
 
-def model_of(cases, kinds, batched):
-    """The model of these cases, by name; the arrays of its inputs."""
+def model_of(cases, kinds, batched, results=None):
+    """The model of these cases, by name; the arrays of its inputs. With `results`, by name, the file says that their first dimension is the batch:
+    indices that are constants hold the batch as a number, so that nothing else does."""
     nodes, inputs, constants, outputs = [], {}, {}, []
     for name, case in cases.items():
         nodes.append(case.node(name))
         for i, array in enumerate(case.inputs):
             if array is not None:
                 (constants if i in case.constants else inputs)[f"{name}.{i}"] = array
-        outputs += [helper.make_tensor_value_info(f"{name}.out{i}", kind, None) for i, kind in enumerate(kinds(case))]
+        shapes = [["batch", *array.shape[1:]] for array in results[name]] if results else [None] * case.outputs
+        outputs += [helper.make_tensor_value_info(f"{name}.out{i}", kind, shapes[i]) for i, kind in enumerate(kinds(case))]
     graph = helper.make_graph(nodes, "g", [port(*item, batched) for item in inputs.items()], outputs,
                               [numpy_helper.from_array(array, name) for name, array in constants.items()])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=9)
@@ -228,7 +230,7 @@ def main():
         expected = expected_of(case)
         if expected is not None:
             cases[name], wanted[name] = case, expected
-    model, inputs = model_of(cases, kinds_of, bool(ranks))
+    model, inputs = model_of(cases, kinds_of, bool(ranks), wanted if ranks else None)
     onnx.save(model, folder / "model.onnx")
     options = ["--mesh", f"dp={ranks}", "--dim", f"batch={BATCH // ranks}"] if ranks else []
     log = subprocess.run(["cleave", "compile", folder / "model.onnx", "-o", folder / "model", *options], capture_output=True, text=True, timeout=900)
