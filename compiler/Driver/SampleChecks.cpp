@@ -86,8 +86,8 @@ static ReshapeOp groupedView(NormalizeOp normalize, int64_t groups) {
 }
 
 llvm::Error cleave::checkBatchNormGroups(mlir::ModuleOp module, int64_t groups) {
-  auto function = module.lookupSymbol<mlir::func::FuncOp>("model");
-  if (groups <= 1 || !function || !function.getBody().hasOneBlock())
+  auto function = modelOf(module);
+  if (groups <= 1 || !function)
     return llvm::Error::success();
   SampleDims dims(function);
   for (auto normalize : function.getBody().front().getOps<NormalizeOp>()) {

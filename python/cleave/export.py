@@ -239,8 +239,9 @@ class _Job:
         """The module in training mode, with a forward() that takes the inputs by position and gives a tuple of tensors; its buffers as they were.
         Names stay, because the module itself is traced and no wrapper around it."""
         was_training = {m: m.training for m in self.module.modules()}
-        buffers = {name: value.detach().clone() for name, value in self.module.named_buffers()}
-        objects = [(m, leaf, value, None if value is None else value.detach().clone()) for m in self.module.modules() for leaf, value in m._buffers.items()]
+        places = [(m._buffers, leaf, value) for m in self.module.modules() for leaf, value in m._buffers.items()]
+        copies = {id(value): value.detach().clone() for _, _, value in places if value is not None}
+        buffers = {name: copies[id(value)] for name, value in self.module.named_buffers()}
         config = getattr(self.module, "config", None)  # of Hugging Face: a cache of keys is no output of training
         cache = getattr(config, "use_cache", None)
         rng = torch.get_rng_state()
@@ -265,10 +266,10 @@ class _Job:
                 m.training = training
             torch.set_rng_state(rng)
             with torch.no_grad():  # the tensors themselves, which forward() may have replaced; several places may show one
-                for owner, leaf, value, before in objects:
-                    owner._buffers[leaf] = value
-                    if value is not None and differs(value, before):
-                        value.copy_(before)
+                for owner, leaf, value in places:
+                    owner[leaf] = value
+                    if value is not None and differs(value, copies[id(value)]):
+                        value.copy_(copies[id(value)])
 
     def _tracing_forward(self, forward):
         def traced(*values):

@@ -6,9 +6,6 @@
 //
 //   sum = sum of (m - r)          squares = sum of (v + (m - r)^2)
 //
-// A layer that normalizes several values in a micro-batch has an m and a v of each: they enter by their parts of the n
-// values.
-//
 // and the update takes of all N = k * n values together
 //
 //   mean = r + sum/k              variance = (squares/k - (sum/k)^2) * N/(N-1)
@@ -17,6 +14,9 @@
 // one (DeferredBatchNorm takes the biased one). Sums of differences from r lose no digits where means are large.
 //
 //   running mean' = momentum * r + (1 - momentum) * mean         and so the variance
+//
+// A layer that normalizes several values in a micro-batch has an m and a v of each: they enter by their parts of the n
+// values.
 //
 // The importer marks what has running statistics; `defer-statistics` makes the sums, or takes the marks away;
 // build-update updates.

@@ -38,8 +38,10 @@ std::optional<int64_t> ranksOnAxes(Operation *from, ArrayAttr axes) {
   return ranks;
 }
 
-// Elements of a static type; nullopt where they exceed 2^63 - 1.
+// Elements of a type; nullopt where a size is not static, or they exceed 2^63 - 1.
 static std::optional<int64_t> elementsOf(RankedTensorType type) {
+  if (!type.hasStaticShape())
+    return std::nullopt;
   int64_t elements = 1;
   for (int64_t size : type.getShape())
     if (llvm::MulOverflow(elements, size, elements))

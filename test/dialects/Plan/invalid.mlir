@@ -938,3 +938,9 @@ plan.program @p events = 0 {
   // expected-error @below {{expected at most 2^63 - 1 elements; got: 'tensor<4294967296x4294967296xf32>'}}
   plan.input "x" : tensor<4294967296x4294967296xf32> in "input" at 0
 }
+
+// -----
+
+plan.region @persistent persistent bytes = 64 frames = 1
+// expected-error @below {{expected segments inside of the state}}
+plan.state @w : tensor<16xf32> parameter in "persistent" at 0 segments = [#plan.segment<"w", tensor<?xf32>, offset = 0, group = 0, init = zeros>]
