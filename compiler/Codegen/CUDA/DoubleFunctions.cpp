@@ -38,7 +38,7 @@ public:
   Value ofBits(Value value) { return arith::BitcastOp::create(builder, location, builder.getF64Type(), value); }
 
   Value exp(Value x);
-  Value log(Value x);
+  Value log(Value x) { return logOf(x, logarithm(x)); }
   Value pow(Value x, Value y);
   Value expm1(Value x);
   Value log1p(Value x);
@@ -56,6 +56,27 @@ private:
   Value isNaN(Value x) { return arith::CmpFOp::create(builder, location, arith::CmpFPredicate::UNO, x, x); }
   Value size(Value x) { return math::AbsFOp::create(builder, location, x); }
   Value withSignOf(Value size, Value x) { return math::CopySignOp::create(builder, location, size, x); }
+
+  // A number as the unrounded sum of two, the second at most half a unit in the last place of the first.
+  struct Sum {
+    Value high, low;
+  };
+  // Knuth, The Art of Computer Programming 2, 4.2.2, theorem B.
+  Sum sum(Value a, Value b) {
+    Value high = add(a, b), ofB = sub(high, a);
+    return {high, add(sub(a, sub(high, ofB)), sub(b, ofB))};
+  }
+  // To about 2^-104 of itself.
+  Sum product(Sum a, Sum b) {
+    Value high = mul(a.high, b.high), lost = fma(a.high, b.high, sub(number(0), high));
+    return {high, fma(a.high, b.low, fma(a.low, b.high, lost))};
+  }
+  Sum quotient(Value a, Sum b) {
+    Value high = div(a, b.high), minus = sub(number(0), high);
+    return {high, div(fma(minus, b.low, fma(minus, b.high, a)), b.high)};
+  }
+  Sum logarithm(Value x); // of a finite positive number
+  Value logOf(Value x, Sum parts);
   // sum of coefficients[i] x^i
   Value polynomial(Value x, llvm::ArrayRef<double> coefficients) {
     Value sum = number(coefficients.back());
@@ -96,7 +117,8 @@ Value Formula::exp(Value x) {
 }
 
 // log(x) = e ln 2 + log(m), m in [sqrt(1/2), sqrt(2)), log(m) = 2 s (1 + s^2/3 + s^4/5 + ...) with s = (m-1)/(m+1).
-Value Formula::log(Value x) {
+// The quotient and the first two terms are kept as sums of two numbers, the rest is small enough for one.
+Formula::Sum Formula::logarithm(Value x) {
   Value isSmall = is(arith::CmpFPredicate::OLT, x, 2.2250738585072014e-308);
   Value scaled = select(isSmall, mul(x, number(0x1p54)), x);
   Value word = toBits(scaled);
@@ -108,33 +130,50 @@ Value Formula::log(Value x) {
       arith::SubIOp::create(builder, location, word, arith::ShLIOp::create(builder, location, exponent, bits(52))));
   Value e = arith::SIToFPOp::create(builder, location, builder.getF64Type(), exponent);
   e = add(e, select(isSmall, number(-54), number(0)));
-  Value f = sub(m, number(1));
-  Value s = div(f, add(m, number(1))), square = mul(s, s);
-  Value sum = number(1.0 / 23);
-  for (int degree = 21; degree > 1; degree -= 2)
-    sum = fma(sum, square, number(1.0 / degree));
-  // log(m) = 2 s + 2 s^3 (...); 2 s = f - f s.
-  Value tail = mul(mul(mul(number(2), s), square), sum);
-  Value result = add(mul(e, number(kLn2High)), add(f, fma(e, number(kLn2Low), sub(tail, mul(f, s)))));
-  result = select(is(arith::CmpFPredicate::OEQ, x, kInfinity), x, result);
-  result = select(is(arith::CmpFPredicate::OEQ, x, 0), number(-kInfinity), result);
-  result = select(is(arith::CmpFPredicate::OLT, x, 0), number(kNaN), result);
-  return select(arith::CmpFOp::create(builder, location, arith::CmpFPredicate::UNO, x, x), x, result);
+  Value f = sub(m, number(1)); // exact
+  Sum s = quotient(f, sum(m, number(1)));
+  Sum square = product(s, s);
+  Sum third = product(product(square, s), {number(1.0 / 3), number(0x1.5555555555555p-56)});
+  Value series = number(1.0 / 23);
+  for (int degree = 21; degree > 3; degree -= 2)
+    series = fma(series, square.high, number(1.0 / degree));
+  Value rest = mul(mul(mul(square.high, square.high), s.high), series);
+  Sum half = sum(s.high, third.high); // |s| > |third|
+  half.low = add(half.low, add(s.low, add(third.low, rest)));
+  Sum result = sum(mul(e, number(kLn2High)), mul(number(2), half.high));
+  result.low = add(result.low, fma(e, number(kLn2Low), mul(number(2), half.low)));
+  return sum(result.high, result.low);
 }
 
-// exp(y log |x|), with the sign of an odd power of a negative number; no number for another power of one.
+// Of any number whose logarithm has these parts if it is finite and positive.
+Value Formula::logOf(Value x, Sum parts) {
+  Value result = select(is(arith::CmpFPredicate::OEQ, x, kInfinity), x, parts.high);
+  result = select(is(arith::CmpFPredicate::OEQ, x, 0), number(-kInfinity), result);
+  result = select(is(arith::CmpFPredicate::OLT, x, 0), number(kNaN), result);
+  return select(isNaN(x), x, result);
+}
+
+// |x|^y = exp(y log |x|), where the product is a sum of two numbers: the second is a factor of 1 + itself. The special
+// cases are those of C (C11, F.10.4.4).
 Value Formula::pow(Value x, Value y) {
-  Value size = math::AbsFOp::create(builder, location, x);
-  Value result = exp(mul(y, log(size)));
-  Value floor = math::FloorOp::create(builder, location, y);
+  Value a = size(x);
+  Sum parts = logarithm(a);
+  Value exponent = mul(y, logOf(a, parts)), raised = exp(exponent);
+  Value corrected = fma(raised, product({y, number(0)}, parts).low, raised);
+  // 0 and infinity are right as they are, and so is what the product of an infinity or of a 0 gives.
+  Value isFinite = is(arith::CmpFPredicate::OLT, size(exponent), 746);
+  isFinite = arith::AndIOp::create(builder, location, isFinite, is(arith::CmpFPredicate::OLT, raised, kInfinity));
+  Value result = select(isFinite, corrected, raised);
+  result = select(is(arith::CmpFPredicate::OEQ, a, 1), select(isNaN(y), y, number(1)), result);
+  Value floor = math::FloorOp::create(builder, location, y), half = mul(y, number(0.5));
   Value isWhole = arith::CmpFOp::create(builder, location, arith::CmpFPredicate::OEQ, y, floor);
-  Value half = mul(y, number(0.5));
-  Value isEven = arith::CmpFOp::create(builder, location, arith::CmpFPredicate::OEQ, half,
-                                       math::FloorOp::create(builder, location, half));
-  Value isNegative = is(arith::CmpFPredicate::OLT, x, 0);
-  Value minus = arith::NegFOp::create(builder, location, result);
-  Value ofNegative = select(isWhole, select(isEven, result, minus), number(kNaN));
-  result = select(isNegative, ofNegative, result);
+  Value isSplit = arith::CmpFOp::create(builder, location, arith::CmpFPredicate::ONE, half,
+                                        math::FloorOp::create(builder, location, half));
+  Value isOdd = arith::AndIOp::create(builder, location, isWhole, isSplit);
+  result = select(isOdd, withSignOf(result, x), result);
+  Value hasNoPower = arith::AndIOp::create(builder, location, is(arith::CmpFPredicate::OLT, x, 0),
+                                           is(arith::CmpFPredicate::OGT, x, -kInfinity));
+  result = select(hasNoPower, select(isWhole, result, select(isNaN(y), y, number(kNaN))), result);
   result = select(is(arith::CmpFPredicate::OEQ, x, 1), number(1), result);
   return select(is(arith::CmpFPredicate::OEQ, y, 0), number(1), result);
 }

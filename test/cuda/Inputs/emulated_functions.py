@@ -43,16 +43,29 @@ arguments = np.concatenate([wide, special])[None]
 finite = np.concatenate([wide, special[:-4], rng.uniform(-1e9, 1e9, 300), np.arange(1, 60) * (np.pi / 4)])[None]
 functions = {"Tanh": (np.tanh, arguments), "Erf": (each(math.erf), arguments), "Exp": (np.exp, arguments), "Log": (np.log, np.abs(arguments)),
              "Sin": (np.sin, finite), "Cos": (np.cos, finite)}
+# Pow: pairs of bases and exponents, the special cases of C11 F.10.4.4 among them.
+specials = np.array([0.0, -0.0, 1, -1, 0.5, -0.5, 2, -2, 3, -3, 1e300, -1e300, np.inf, -np.inf, np.nan])
+integers = np.array([[3, 5], [10, 15], [10, 300], [2, 1023], [2, -1074], [-7, 31], [1 + 2**-52, 2.0**52], [1 - 2**-53, -(2.0**60)], [1.7, 1337.5]])
+bases = np.concatenate([rng.uniform(0, 3, 500), 10.0 ** rng.uniform(-300, 300, 500), 1 + rng.uniform(-1e-6, 1e-6, 500)])
+reached = rng.uniform(-708, 708, 1500) / np.log(bases)  # results over the whole range
+pairs = np.concatenate([np.stack(np.meshgrid(specials, specials), -1).reshape(-1, 2), integers, np.stack([bases, reached], 1)])
+functions["Pow"] = (lambda x: np.array([[np.power(a, b)] for a, b in x]), pairs)
+halves = [numpy_helper.from_array(np.array([i]), f"c{i}") for i in range(2)]
+pow_nodes = [helper.make_node("Gather", ["x", "c0"], ["a"], axis=1), helper.make_node("Gather", ["x", "c1"], ["b"], axis=1), helper.make_node("Pow", ["a", "b"], ["y"])]
 np.seterr(all="ignore")
 for name, (function, x) in functions.items():
-    found, = infer(name.lower(), [helper.make_node(name, ["x"], ["y"])], x, {"y": TensorProto.DOUBLE})
+    nodes, constants = (pow_nodes, halves) if name == "Pow" else ([helper.make_node(name, ["x"], ["y"])], ())
+    found, = infer(name.lower(), nodes, x, {"y": TensorProto.DOUBLE}, constants)
     expected = function(x)
+    x = x.reshape(*expected.shape, -1) if name == "Pow" else x
+    if wrong := np.argwhere((found == 0) & (expected == 0) & (np.signbit(found) != np.signbit(expected))).tolist():
+        sys.exit(f"{name}({x[tuple(wrong[0])]!r}): the sign of 0 is wrong")
     same = (found == expected) | (np.isnan(found) & np.isnan(expected))
     ulps = np.abs(found - expected) / np.spacing(np.maximum(np.abs(expected), 1e-300))
     ulps[same] = 0
     at = int(np.argmax(np.where(np.isnan(ulps), np.inf, ulps)))
     if not ulps.ravel()[at] <= 8:
-        sys.exit(f"{name}({x.ravel()[at]!r}) = {found.ravel()[at]!r}; expected {expected.ravel()[at]!r}: {ulps.ravel()[at]} units in the last place")
+        sys.exit(f"{name}({x[np.unravel_index(at, found.shape)]!r}) = {found.ravel()[at]!r}; expected {expected.ravel()[at]!r}: {ulps.ravel()[at]} units in the last place")
     print(f"{name} of f64: at most {ulps.max():.1f} units in the last place")
 
 for dtype in (np.float32, np.float64, np.float16, np.int32, np.int64):
