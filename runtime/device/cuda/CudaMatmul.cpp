@@ -2,11 +2,13 @@
 //
 // A row-major matrix is the transpose of a column-major one, so c = op(a) op(b) is computed as c' = op(b)' op(a)': the
 // library's first operand is our b. The algorithm is chosen when the plan is bound for the first time, by the library's
-// own estimate, among those that need no more than the planned workspace, and kept in a file (Algorithms.h): runs on
-// one device and library version give the same bits. A bias, one number for each of our columns, is one for each row of
-// c': the library's epilogue adds it before it rounds. The gradient of a bias, the sums of the columns of our b or a, is
-// the library's of its A or B, over k. The library has it for some products alone: where it proposes no algorithm, the
-// product is a plain one, and a kernel of ours adds the columns (columnSums).
+// own estimate, among those that need no more than the planned workspace and add the parts of a sum that they split in
+// the compute type, and kept in a file (Algorithms.h): runs on one device and library version give the same bits. Other
+// algorithms round each part to the result's type, in which a part may overflow though the sum does not. A bias, one
+// number for each of our columns, is one for each row of c': the library's epilogue adds it before it rounds. The
+// gradient of a bias, the sums of the columns of our b or a, is the library's of its A or B, over k. The library has it
+// for some products alone: where it proposes no algorithm, the product is a plain one, and a kernel of ours adds the
+// columns (columnSums).
 #include "runtime/device/cuda/CudaDevice.h"
 #include "runtime/device/cuda/Workspace.h"
 
@@ -30,7 +32,8 @@ constexpr int kTransposeA = 3, kTransposeB = 4, kEpilogue = 7, kBiasPointer = 8;
 // Of kEpilogue. Gradients are of the library's operands, which are ours in reverse.
 constexpr uint32_t kPlain = 1, kAddBias = 4, kGradientOfA = 256, kGradientOfB = 512;
 constexpr int kBatchCount = 5, kBatchStride = 6;
-constexpr int kWorkspaceBytes = 1, kAlignmentA = 5;
+constexpr int kWorkspaceBytes = 1, kReductionSchemes = 3, kAlignmentA = 5;
+constexpr uint32_t kInComputeType = 2; // of the parts of a long sum; the others round them to the result's type
 constexpr int kNotSupported = 15;
 
 // cublasLtMatmulHeuristicResult_t.
@@ -227,7 +230,8 @@ uint32_t alignmentOf(const Address &address) {
   return static_cast<uint32_t>(bits & -bits);
 }
 
-// What an algorithm is chosen for: the product's parameters, and what is promised of its memory.
+// What an algorithm is chosen for: the product's parameters, what is promised of its memory, and how it may add (older
+// versions of Cleave stored algorithms that round the parts of a sum: they have keys without it).
 std::string MatmulAction::describe(const KernelArgs &args) const {
   std::string text(args.def().name);
   for (const KernelDef::ParamDef &param : args.def().params)
@@ -236,7 +240,7 @@ std::string MatmulAction::describe(const KernelArgs &args) const {
     text += " aligned=" + std::to_string(alignmentOf(*address));
   if (isGradient(epilogue_))
     text += " aligned=" + std::to_string(alignmentOf(*bias_));
-  return text + " workspace=" + std::to_string(workspace_.bytes());
+  return text + " parts=compute workspace=" + std::to_string(workspace_.bytes());
 }
 
 // An algorithm that was stored: the library is asked whether it computes this product.
@@ -259,6 +263,8 @@ Status MatmulAction::choose(bool *found) {
   CLEAVE_TRY(checkBlas(blas_.preferenceCreate(&preference), "cublasLtMatmulPreferenceCreate"));
   uint64_t workspace = workspace_.bytes();
   cuda::Result result = blas_.preferenceSet(preference, kWorkspaceBytes, &workspace, sizeof workspace);
+  if (result == 0)
+    result = blas_.preferenceSet(preference, kReductionSchemes, &kInComputeType, sizeof kInComputeType);
   const Address *aligned[] = {&b_, &a_, &c_, &c_};
   for (int i = 0; i < 4 && result == 0; ++i) {
     uint32_t alignment = alignmentOf(*aligned[i]);
@@ -269,7 +275,7 @@ Status MatmulAction::choose(bool *found) {
     result = blas_.heuristic(handle_, desc_, layouts_[0], layouts_[1], layouts_[2], layouts_[2], preference, 1,
                              &choice_, &count);
   blas_.preferenceDestroy(preference);
-  *found = result == 0 && count > 0;
+  *found = result == 0 && count > 0 && choice_.state == 0;
   return result == kNotSupported ? Status::ok() : checkBlas(result, "cublasLtMatmulAlgoGetHeuristic");
 }
 

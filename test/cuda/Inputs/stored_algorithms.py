@@ -93,16 +93,33 @@ lost, notes = losses(program, 1, CLEAVE_CUDA_ALGORITHMS=str(folder / "none/of/th
 assert lost == other and "does not store which of cuBLASLt's algorithms were chosen (cannot write" in notes, notes
 
 # A program without generated kernels, and a shared library: the file lies beside the library, not beside Python.
-shapes = {key: onnx.helper.make_tensor_value_info(key, onnx.TensorProto.FLOAT, [64, 64]) for key in "xwy"}
-onnx.save(onnx.helper.make_model(onnx.helper.make_graph([onnx.helper.make_node("MatMul", ["x", "w"], ["y"])], "product", [shapes["x"], shapes["w"]],
-                                                        [shapes["y"]]), ir_version=9, opset_imports=[onnx.helper.make_opsetid("", 20)]), folder / "product.onnx")
-subprocess.run(["cleave", "compile", folder / "product.onnx", "-o", folder / "libproduct.so", "--emit", "shared", "--target", "cuda:sm_90"],
-               check=True, capture_output=True)
-one = "numpy.ones((64, 64), numpy.float32)"
-printed = subprocess.run([sys.executable, "-c", f"import cleave, numpy; print(cleave.Model('{folder}/libproduct.so').infer(x={one}, w={one})['y'][0, 0])"],
-                         check=True, env=emulated.environment(build, PYTHONPATH=str(source / "python")), capture_output=True, text=True).stdout
-assert printed.strip() == "64.0", printed
-assert (folder / "libproduct.so.algorithms").read_text().count("matmul") == 1
+def product(name, depth, type_, numpy_type, x):
+    """The first element of the product of x and eights, of 64 rows and columns, by a shared library."""
+    shapes = {key: onnx.helper.make_tensor_value_info(key, type_, shape) for key, shape in (("x", [64, depth]), ("w", [depth, 64]), ("y", [64, 64]))}
+    onnx.save(onnx.helper.make_model(onnx.helper.make_graph([onnx.helper.make_node("MatMul", ["x", "w"], ["y"])], "product", [shapes["x"], shapes["w"]],
+                                                            [shapes["y"]]), ir_version=9, opset_imports=[onnx.helper.make_opsetid("", 20)]),
+              folder / f"{name}.onnx")
+    library = folder / f"lib{name}.so"
+    subprocess.run(["cleave", "compile", folder / f"{name}.onnx", "-o", library, "--emit", "shared", "--target", "cuda:sm_90"],
+                   check=True, capture_output=True)
+    np.save(folder / "product_x.npy", x.astype(numpy_type))
+    np.save(folder / "product_w.npy", np.full((depth, 64), 8, numpy_type))
+    arrays = ", ".join(f"{key}=numpy.load('{folder}/product_{key}.npy')" for key in "xw")
+    printed = subprocess.run([sys.executable, "-c", f"import cleave, numpy; print(cleave.Model('{library}').infer({arrays})['y'][0, 0])"],
+                             check=True, env=emulated.environment(build, PYTHONPATH=str(source / "python")), capture_output=True, text=True).stdout
+    stored = (folder / f"lib{name}.so.algorithms").read_text()
+    assert stored.count("matmul") == stored.count(" parts=compute ") == 1, stored
+    return printed.strip(), stored
+
+
+assert product("product", 64, onnx.TensorProto.FLOAT, np.float32, np.ones((64, 64)))[0] == "512.0"
+# The library may split a sum, but must add its parts in f32: here each half overflows in f16, and the sum is 8.
+DEPTH = 4096
+x = np.where(np.arange(DEPTH) < DEPTH // 2, 8, -8)
+x[-1] = -7
+printed, stored_product = product("halves", DEPTH, onnx.TensorProto.FLOAT16, np.float16, np.broadcast_to(x, (64, DEPTH)))
+assert printed == "8.0", printed
+assert stored_product.splitlines()[2][8:16] != "00000000", f"the sum is not split: the test shows nothing\n{stored_product}"
 
 # Files of other formats stay; damaged ones are refused, and stay too.
 for text in ("cleave-algorithms 2\nwhatever\n",):

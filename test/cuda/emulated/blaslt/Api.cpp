@@ -1,7 +1,8 @@
 // The entry points of cuBLASLt.
 //
 // A heuristics list has the algorithms whose workspace fits, the one with the most first: so a caller that gives less
-// workspace to the product than it asked about is found at once. Each algorithm adds in an order of its own, and a
+// workspace to the product than it asked about is found at once. Parts of sums are rounded to the type of the result
+// where the preference allows it, as it does by default: so a caller that forgets to say no is found, too. Each algorithm adds in an order of its own, and a
 // product without an algorithm takes any: who needs the same bits again has to keep the algorithm.
 #include "test/cuda/emulated/blaslt/Problem.h"
 #include <algorithm>
@@ -30,13 +31,22 @@ template <class T> bool take(T &to, const void *value, size_t size) {
   return true;
 }
 
-Algorithm makeAlgorithm(uint32_t id, uint64_t workspace, const uint32_t *alignment, const Problem &p) {
+// The scheme that rounds most, of those that are allowed.
+uint32_t reductionOf(uint32_t allowed) {
+  for (uint32_t scheme : {ReductionOutputType, ReductionInPlace, ReductionComputeType})
+    if (allowed & scheme)
+      return scheme;
+  return ReductionNone;
+}
+
+Algorithm makeAlgorithm(uint32_t id, uint64_t workspace, const Preference &preference, const Problem &p) {
   Algorithm a{};
   a.magic = kAlgorithmMagic;
   a.id = id;
   a.workspace = workspace;
   for (int i = 0; i < 4; i++)
-    a.alignment[i] = alignment[i];
+    a.alignment[i] = preference.alignment[i];
+  a.reduction = id ? reductionOf(preference.reductions) : ReductionNone;
   const int32_t types[] = {p.desc.computeType, p.a.type, p.b.type, p.d.type};
   memcpy(a.types, types, sizeof types);
   return a;
@@ -67,6 +77,8 @@ int checkAlgorithm(const Algorithm &a, const Problem &p, const Operands &o) {
   const int32_t types[] = {p.desc.computeType, p.a.type, p.b.type, p.d.type};
   if (a.magic != kAlgorithmMagic || memcmp(a.types, types, sizeof types) != 0)
     return refuse(NotSupported, "the algorithm was not made for this problem");
+  if (a.id ? reductionOf(a.reduction) != a.reduction || !a.reduction : a.reduction != ReductionNone)
+    return refuse(InvalidValue, "the algorithm has no scheme by which parts of a sum are added");
   if (a.workspace > o.workspaceBytes || (a.workspace && !o.workspace))
     return refuse(InvalidValue, "the algorithm needs a workspace of " + std::to_string(a.workspace) +
                                     " bytes, and gets " + std::to_string(o.workspaceBytes));
@@ -212,7 +224,9 @@ CLEAVE_EMULATED_API int cublasLtMatmulPreferenceSetAttribute(Preference *prefere
     return set(preference->workspace);
   if (attribute >= PreferenceAlignmentA && attribute <= PreferenceAlignmentD)
     return set(preference->alignment[attribute - PreferenceAlignmentA]);
-  if (attribute == PreferenceSearchMode || attribute == PreferenceReduction || attribute == PreferenceWaves)
+  if (attribute == PreferenceReduction)
+    return set(preference->reductions) == Success && preference->reductions <= ReductionAll ? Success : InvalidValue;
+  if (attribute == PreferenceSearchMode || attribute == PreferenceWaves)
     return size == 4 ? Success : InvalidValue; // no effect on what is emulated
   return refuse(NotSupported, "attribute " + std::to_string(attribute) + " of a preference is not emulated");
 }
@@ -232,7 +246,7 @@ CLEAVE_EMULATED_API int cublasLtMatmulAlgoGetHeuristic(Library *library, const D
     return NotSupported;
   std::vector<uint32_t> fitting;
   for (uint32_t i = 0; i < 4; i++)
-    if (kWorkspaces[i] <= preference->workspace)
+    if (kWorkspaces[i] <= preference->workspace && (i == 3 || preference->reductions != ReductionNone))
       fitting.push_back(i);
   auto first = fitting.begin() + long(numberOf("CLEAVE_EMULATED_BLASLT_FIRST", 0) % fitting.size());
   std::rotate(fitting.begin(), first, first + 1); // that one, and then the others as they were
@@ -241,7 +255,7 @@ CLEAVE_EMULATED_API int cublasLtMatmulAlgoGetHeuristic(Library *library, const D
       break;
     HeuristicResult &r = results[(*count)++];
     r = {};
-    r.algorithm = makeAlgorithm(3 - i, kWorkspaces[i], preference->alignment, p);
+    r.algorithm = makeAlgorithm(3 - i, kWorkspaces[i], *preference, p);
     r.workspace = kWorkspaces[i];
     r.state = Success;
     r.waves = 1;
@@ -298,8 +312,9 @@ CLEAVE_EMULATED_API int cublasLtMatmul(Library *library, const Desc *desc, const
     o.alphaPointer = address(alpha);
     o.betaPointer = address(beta);
   }
-  static const uint32_t none[4] = {0, 0, 0, 0};
-  work->algorithm = algorithm ? *algorithm : makeAlgorithm(calls++ % 4, 0, none, work->problem);
+  Preference any;
+  std::fill(std::begin(any.alignment), std::end(any.alignment), 0);
+  work->algorithm = algorithm ? *algorithm : makeAlgorithm(calls++ % 4, 0, any, work->problem);
   if (int status = checkAlgorithm(work->algorithm, work->problem, o))
     return status;
   int result = cleave_emulated_enqueue(

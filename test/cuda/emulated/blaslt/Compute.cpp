@@ -73,9 +73,17 @@ bool gather(const cleave_emulated_memory &memory, uint64_t address, const Layout
   return true;
 }
 
-// sum = A * B, the inner dimension in `parts`, each summed on its own: an algorithm's own order of addition.
+double roundTo(int type, double value) {
+  uint64_t bits = 0;
+  store(&bits, type, 0, value);
+  return load(&bits, type, 0);
+}
+
+// sum = A * B, the inner dimension in `parts`, each summed on its own: an algorithm's own order of addition. Where parts
+// are not added in the compute type, each of them, and each sum of them, is rounded to the result's.
 template <class T>
-void multiply(const Problem &p, const std::vector<T> &a, const std::vector<T> &b, uint64_t parts, std::vector<T> &sum) {
+void multiply(const Problem &p, const std::vector<T> &a, const std::vector<T> &b, uint64_t parts, bool roundsParts,
+              std::vector<T> &sum) {
   sum.assign(p.m * p.n, T(0));
   std::vector<T> part(p.m);
   for (uint64_t j = 0; j < p.n; j++)
@@ -88,7 +96,10 @@ void multiply(const Problem &p, const std::vector<T> &a, const std::vector<T> &b
           part[i] += column[i] * factor;
       }
       for (uint64_t i = 0; i < p.m; i++)
-        sum[j * p.m + i] += part[i];
+        if (T &total = sum[j * p.m + i]; roundsParts)
+          total = T(roundTo(p.d.type, double(total) + roundTo(p.d.type, double(part[i]))));
+        else
+          total += part[i];
     }
 }
 
@@ -204,14 +215,16 @@ bool operandGradients(const Problem &p, uint64_t batch, const std::vector<T> &a,
 }
 
 template <class T>
-bool computeBatch(const Problem &p, const Operands &o, double alpha, double beta, uint64_t parts, uint64_t batch,
-                  const cleave_emulated_memory &memory) {
+bool computeBatch(const Problem &p, const Operands &o, double alpha, double beta, const Algorithm &algorithm,
+                  uint64_t batch, const cleave_emulated_memory &memory) {
+  uint64_t parts = std::min<uint64_t>(algorithm.id + 1, std::max<uint64_t>(p.k, 1));
+  bool roundsParts = parts > 1 && algorithm.reduction != ReductionComputeType;
   auto step = [&](const Layout &l) { return batch * uint64_t(l.batchStride) * bytesOf(l.type); };
   bool tf32 = p.desc.computeType == Compute32FastTF32;
   std::vector<T> a, b, sum;
   return gather(memory, o.a + step(p.a), p.a, p.desc.transA != OpN, tf32, a) &&
          gather(memory, o.b + step(p.b), p.b, p.desc.transB != OpN, tf32, b) &&
-         (multiply(p, a, b, parts, sum), finish(p, o, alpha, beta, batch, sum, memory)) &&
+         (multiply(p, a, b, parts, roundsParts, sum), finish(p, o, alpha, beta, batch, sum, memory)) &&
          operandGradients(p, batch, a, b, memory);
 }
 
@@ -234,10 +247,9 @@ void compute(const Problem &p, const Operands &o, const Algorithm &algorithm, co
       return;
     std::fill(scratch, scratch + algorithm.workspace, 0xff);
   }
-  uint64_t parts = std::min<uint64_t>(algorithm.id + 1, std::max<uint64_t>(p.k, 1));
   for (uint64_t batch = 0; batch < uint64_t(p.d.batchCount); batch++) {
-    bool good = p.desc.computeType == Compute64F ? computeBatch<double>(p, o, alpha, beta, parts, batch, memory)
-                                                 : computeBatch<float>(p, o, alpha, beta, parts, batch, memory);
+    bool good = p.desc.computeType == Compute64F ? computeBatch<double>(p, o, alpha, beta, algorithm, batch, memory)
+                                                 : computeBatch<float>(p, o, alpha, beta, algorithm, batch, memory);
     if (!good)
       return;
   }

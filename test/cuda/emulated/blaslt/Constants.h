@@ -62,6 +62,15 @@ enum LayoutAttribute : int {
   LayoutBatchStride = 6
 };
 
+// How the parts of a split sum are added; a preference has a set of those that it allows.
+enum ReductionScheme : uint32_t {
+  ReductionNone = 0,
+  ReductionInPlace = 1, // in the result
+  ReductionComputeType = 2,
+  ReductionOutputType = 4,
+  ReductionAll = 7
+};
+
 enum PreferenceAttribute : int {
   PreferenceSearchMode = 0,
   PreferenceWorkspace = 1,

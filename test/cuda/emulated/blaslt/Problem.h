@@ -33,6 +33,7 @@ struct Layout {
 
 struct Preference {
   uint64_t workspace = 0;
+  uint32_t reductions = ReductionAll;
   uint32_t alignment[4] = {256, 256, 256, 256};
 };
 
@@ -43,7 +44,8 @@ struct Algorithm {
   uint64_t workspace;
   uint32_t alignment[4];
   int32_t types[4]; // compute, A, B, D: of the problem that it was made for
-  uint32_t unused[4];
+  uint32_t reduction; // of the parts
+  uint32_t unused[3];
 };
 static_assert(sizeof(Algorithm) == 64, "cublasLtMatmulAlgo_t has 64 bytes");
 constexpr uint32_t kAlgorithmMagic = 0x6c74616c;

@@ -97,7 +97,8 @@ public:
               Success);
   }
 
-  int heuristic(uint64_t workspace, std::vector<Result> &results, uint32_t alignment = 0) {
+  int heuristic(uint64_t workspace, std::vector<Result> &results, uint32_t alignment = 0,
+                uint32_t reductions = ReductionAll) {
     Handle preference;
     call("cublasLtMatmulPreferenceCreate", &preference);
     call("cublasLtMatmulPreferenceSetAttribute", preference, int(PreferenceWorkspace),
@@ -105,6 +106,9 @@ public:
     for (int i = 0; alignment && i < 4; i++)
       call("cublasLtMatmulPreferenceSetAttribute", preference, PreferenceAlignmentA + i,
            static_cast<const void *>(&alignment), sizeof alignment);
+    if (reductions != ReductionAll)
+      call("cublasLtMatmulPreferenceSetAttribute", preference, int(PreferenceReduction),
+           static_cast<const void *>(&reductions), sizeof reductions);
     results.resize(8);
     int count = 0;
     int status = call("cublasLtMatmulAlgoGetHeuristic", handle, desc, layoutA, layoutB, layoutD, layoutD, preference, 8,
@@ -384,6 +388,38 @@ TEST_F(BlasLtTest, AlgorithmsAndBits) {
   EXPECT_EQ(kept[0], kept[1]);
   EXPECT_EQ(kept[0], kept[2]);
   EXPECT_TRUE(any[0] != any[1] || any[1] != any[2] || any[2] != any[3]);
+}
+
+// Where a preference does not forbid it, parts of a sum are rounded to the type of the result, in which they may overflow.
+TEST_F(BlasLtTest, PartsOfSums) {
+  if (!d.isEmulated)
+    GTEST_SKIP();
+  constexpr uint64_t kParts = 4, kDepth = 4096;
+  auto errorWith = [&](uint32_t reductions, size_t *count) {
+    PRODUCT(p, Size{8, 8, kDepth}, R_16F, R_16F, true, false, Compute32F);
+    std::vector<Result> found;
+    EXPECT_EQ(p.heuristic(4 << 20, found, 0, reductions), Success);
+    *count = found.size();
+    Buffer<char> workspace(4 << 20);
+    EXPECT_EQ(p.run(&found[0], workspace.address, 4 << 20, 1000, 0), Success);
+    std::vector<double> got = p.download(p.d);
+    double error = 0;
+    for (uint64_t j = 0; j < 8; ++j)
+      for (uint64_t i = 0; i < 8; ++i) {
+        double expected = double(rounded(1000 * p.exact(0, i, j), R_16F));
+        error = std::max(error, std::fabs(got[j * 8 + i] - expected) / std::max(1000.0, std::fabs(expected)));
+      }
+    return error;
+  };
+  size_t count = 0;
+  EXPECT_LT(errorWith(ReductionComputeType, &count), 1.0 / 512);
+  EXPECT_EQ(count, kParts);
+  EXPECT_LT(errorWith(ReductionNone, &count), 1.0 / 512);
+  EXPECT_EQ(count, 1u);
+  for (uint32_t reductions : {ReductionAll, ReductionInPlace, ReductionOutputType}) {
+    EXPECT_GT(errorWith(reductions, &count), 1.0 / 512) << reductions;
+    EXPECT_EQ(count, kParts);
+  }
 }
 
 TEST_F(BlasLtTest, WhatIsRefused) {
