@@ -232,6 +232,7 @@ Value Formula::wave(Value x, int quarters) {
   Value r = fma(minus, number(1.57079632679489655800e+00), x);
   r = fma(minus, number(6.12323399573676603587e-17), r);
   r = fma(minus, number(-1.49738490485916983e-33), r);
+  r = select(is(arith::CmpFPredicate::OEQ, x, 0), x, r); // keeps the sign of 0
   Value square = mul(r, r);
   llvm::SmallVector<double> odd{1}, even{1};
   for (int degree = 2; degree <= 18; degree += 2) {
