@@ -17,7 +17,7 @@ constexpr const char *kVariable = "NCCL_COMM_ID", *kAddress = "127.0.0.1:4321";
 constexpr int kSystemError = 2, kInvalidUsage = 5, kRemoteError = 6; // ncclResult_t
 
 std::vector<int> results; // of ncclCommInitRank: the next ones, and then success
-int joins = 0;
+int joins = 0, aborts = 0;
 
 int makeId(cuda::NcclId *id) {
   id->bytes[0] = 'i';
@@ -32,8 +32,12 @@ int init(cuda::Handle *comm, int size, cuda::NcclId id, int rank) {
   int result = results.empty() ? 0 : results.front();
   if (!results.empty())
     results.erase(results.begin());
-  *comm = result ? nullptr : &made;
+  *comm = &made; // NCCL leaves it behind where it fails, too
   return result;
+}
+int abortComm(cuda::Handle) {
+  ++aborts;
+  return 0;
 }
 
 bool has(const std::string &text, const std::string &part) { return text.find(part) != std::string::npos; }
@@ -44,8 +48,9 @@ protected:
     ::unsetenv(kVariable);
     nccl.uniqueId = makeId;
     nccl.init = init;
+    nccl.abort = abortComm;
     results.clear();
-    joins = 0;
+    joins = aborts = 0;
   }
   ~NcclMeetingTest() override { ::unsetenv(kVariable); }
   std::string variable() const { return std::getenv(kVariable) ? std::getenv(kVariable) : ""; }
@@ -104,6 +109,7 @@ TEST_F(NcclMeetingTest, RankZeroMayComeLate) {
   EXPECT_TRUE(join(1).isOk());
   EXPECT_NE(comm, nullptr);
   EXPECT_EQ(joins, 3);
+  EXPECT_EQ(aborts, 2);
   ASSERT_EQ(said.size(), 2u);
   EXPECT_TRUE(has(said[0], "the other ranks at 127.0.0.1:4321 (a test): all 3 processes must be started") &&
               has(said[0], "ncclCommInitRank failed with result 6"))
@@ -115,6 +121,8 @@ TEST_F(NcclMeetingTest, OnlySoLongAsItIsNotOver) {
   isOver = true;
   EXPECT_TRUE(has(join(2).message(), "ncclCommInitRank failed with result 6"));
   EXPECT_EQ(joins, 1);
+  EXPECT_EQ(aborts, 1);
+  EXPECT_EQ(comm, nullptr);
 }
 
 TEST_F(NcclMeetingTest, OtherErrorsAreNotRepeated) {

@@ -23,7 +23,9 @@ using namespace cleave::rt;
 namespace {
 
 constexpr const char *kRole = "CLEAVE_TEST_WORLD_ROLE";
-constexpr int kRanks = 2;
+int ranks = 2;
+GroupShape shape{{0}, {}}; // of each rank's group, in a mesh of all ranks
+std::vector<uint32_t> mesh{2};
 
 #define CLEAVE_TRY_TEXT(expression)                                                                                    \
   if (Status status = (expression); !status.isOk())                                                                    \
@@ -84,7 +86,7 @@ public:
                   driver_.copy(*memory, reinterpret_cast<cuda::Pointer>(numbers.data()), bytes, streams_.main()) == 0,
               "memory");
     require(streams_.synchronize().isOk(), "copies");
-    group_ = meshGroup({kRanks}, {0}, host.rank());
+    group_ = meshGroup(mesh, shape.axes, host.rank(), shape.only);
   }
   ~RankOnGpu() {
     if (world)
@@ -103,7 +105,7 @@ public:
   Status join() {
     NcclWorld::Setup setup{&driver_, host_.rank(), context_, &streams_, static_cast<volatile uint32_t *>(done_),
                            marks_};
-    CLEAVE_TRY(NcclWorld::join(setup, {host_, {kRanks}, {GroupShape{{0}, {}}}}, &world));
+    CLEAVE_TRY(NcclWorld::join(setup, {host_, mesh, {shape}}, &world));
     world->startRun(nullptr);
     return streams_.fork();
   }
@@ -170,16 +172,16 @@ int playWith(const Body &body, int aborts = 0) {
   const cuda::Nccl *nccl = nullptr;
   RankOnGpu::require(cuda::openNccl(&nccl).isOk(), "NCCL");
   ncclAbort = std::exchange(const_cast<cuda::Nccl *>(nccl)->abort, countAbort);
-  std::string said[kRanks];
+  std::vector<std::string> said(static_cast<size_t>(ranks));
   {
-    LocalWorld hosts(kRanks);
+    LocalWorld hosts(ranks);
     std::vector<std::thread> threads;
     std::atomic<int> gone{0};
-    for (int rank = 0; rank < kRanks; ++rank)
+    for (int rank = 0; rank < ranks; ++rank)
       threads.emplace_back([&, rank] {
         {
           RankOnGpu gpu(driver, hosts.communicator(rank));
-          said[rank] = body(gpu, hosts.communicator(rank));
+          said[static_cast<size_t>(rank)] = body(gpu, hosts.communicator(rank));
           while (gone < rank)
             pause(1);
         }
@@ -302,9 +304,56 @@ std::string left(RankOnGpu &gpu, Communicator &host) {
   Status status = gpu.join();
   if (status.isOk() || gpu.world)
     return "there is a world";
-  while (retained < 2 * kRanks && host.rank() == 0)
+  while (retained < 2 * ranks && host.rank() == 0)
     pause(10);
   return "";
+}
+
+// Rank 0 waits inside its second call (CLEAVE_EMULATED_NCCL_STALL_CALL), of a rank that never makes it.
+std::string connecting(RankOnGpu &gpu, Communicator &host) {
+  CLEAVE_TRY_TEXT(gpu.join());
+  CLEAVE_TRY_TEXT(gpu.allReduce());
+  CLEAVE_TRY_TEXT(gpu.synchronize());
+  if (host.rank() == 0) {
+    Status status = gpu.allReduce();
+    if (status.code() != Code::PeerLost ||
+        status.message().find("this rank was in an instruction") == std::string::npos)
+      return "the error is " + status.message();
+  }
+  gpu.awaitTrouble();
+  return gpu.world->health().isOk() ? "no trouble was found" : "";
+}
+
+// Rank 1 makes `operations` operations, and rank 0 one more. With a trace, a run ends after each.
+std::string silent(RankOnGpu &gpu, Communicator &host, int operations, bool isTraced) {
+  CLEAVE_TRY_TEXT(gpu.join());
+  for (int i = 0; i < operations + (host.rank() == 0); ++i) {
+    CLEAVE_TRY_TEXT(gpu.allReduce());
+    if (!isTraced || i == operations)
+      continue;
+    CLEAVE_TRY_TEXT(gpu.synchronize());
+    gpu.world->finishRun();
+  }
+  gpu.awaitTrouble();
+  if (gpu.world->health().isOk()) {
+    std::printf("no trouble was found\n");
+    std::fflush(stdout);
+    std::_Exit(3);
+  }
+  return "";
+}
+
+// Rank 2 is in no part of the split, in which rank 0 never comes (CLEAVE_EMULATED_NCCL_STALL_SETUP).
+std::string apart(RankOnGpu &gpu, Communicator &) {
+  Status status = gpu.join();
+  return status.code() == Code::PeerLost ? "" : "not lost: " + status.message();
+}
+
+// A group of all ranks that has them in an order of its own.
+std::string turned(RankOnGpu &gpu, Communicator &) {
+  CLEAVE_TRY_TEXT(gpu.join());
+  CLEAVE_TRY_TEXT(gpu.allReduce());
+  return gpu.synchronize().message();
 }
 
 // A process that is stopped (Ctrl-Z) for longer than the limit has not waited for anybody.
@@ -329,15 +378,32 @@ std::string stopped(RankOnGpu &gpu, Communicator &host) {
 }
 
 int play(const std::string &role) {
-  return playWith(role == "between"     ? between
-                  : role == "within"    ? within
-                  : role == "destroyed" ? destroyed
-                  : role == "stopped"   ? stopped
-                  : role == "captured"  ? captured
-                  : role == "refused"   ? refused
-                  : role == "launching" ? launching
-                                        : left,
-                  role == "captured" ? kRanks : 0);
+  if (role == "apart") {
+    ranks = 3;
+    mesh = {3};
+    shape = {{0}, {{0, 1}}};
+    return playWith(apart);
+  }
+  if (role == "turned") {
+    ranks = 4;
+    mesh = {2, 2};
+    shape = {{1, 0}, {}};
+    return playWith(turned);
+  }
+  if (role == "many" || role == "traced") // more than 4096
+    return playWith([&](RankOnGpu &gpu, Communicator &host) {
+      return role == "many" ? silent(gpu, host, 4200, false) : silent(gpu, host, 2, true);
+    });
+  return playWith(role == "between"      ? between
+                  : role == "within"     ? within
+                  : role == "destroyed"  ? destroyed
+                  : role == "stopped"    ? stopped
+                  : role == "captured"   ? captured
+                  : role == "refused"    ? refused
+                  : role == "launching"  ? launching
+                  : role == "connecting" ? connecting
+                                         : left,
+                  role == "captured" ? ranks : 0);
 }
 
 // What the program says in that role, all of it.
@@ -345,7 +411,7 @@ std::string run(const std::string &role, const std::string &environment = "") {
   char self[4096] = "";
   EXPECT_GT(::readlink("/proc/self/exe", self, sizeof self - 1), 0);
   std::string command = std::string(kRole) + "=" + role + " CLEAVE_LIBCUDA=" CLEAVE_EMULATED_LIBRARY +
-                        " CLEAVE_LIBNCCL=" CLEAVE_EMULATED_NCCL " CLEAVE_EMULATED_DEVICES=2 " + environment +
+                        " CLEAVE_LIBNCCL=" CLEAVE_EMULATED_NCCL " CLEAVE_EMULATED_DEVICES=4 " + environment +
                         " timeout 60 " + self + " 2>&1; echo \"code $?\"";
   FILE *pipe = ::popen(command.c_str(), "r");
   std::string text;
@@ -378,6 +444,24 @@ TEST(NcclWorld, AProcessThatIsStoppedHasNotWaited) { EXPECT_EQ(run("stopped", "C
 
 TEST(NcclWorld, AThreadThatIsLeftBehindKeepsItsContext) {
   EXPECT_EQ(run("left", "CLEAVE_EMULATED_NCCL_STALL_SETUP=1,1 CLEAVE_COMM_TIMEOUT_S=1"), kWell);
+}
+
+TEST(NcclWorld, AWaitInsideACallEndsAtTheLimit) {
+  std::string said = run("connecting", "CLEAVE_EMULATED_NCCL_STALL_CALL=0,2 CLEAVE_COMM_TIMEOUT_S=2");
+  EXPECT_EQ(said.substr(said.find('\n') + 1), kWell) << said; // what NCCL says of it stands before
+}
+
+TEST(NcclWorld, ALongRunHasALimit) { EXPECT_EQ(run("many", "CLEAVE_COMM_TIMEOUT_S=3"), kWell); }
+
+TEST(NcclWorld, ATraceHasALimit) { EXPECT_EQ(run("traced", "CLEAVE_COMM_TIMEOUT_S=2"), kWell); }
+
+TEST(NcclWorld, ARankInNoPartSaysThatAnotherIsLost) {
+  std::string said = run("apart", "CLEAVE_EMULATED_NCCL_STALL_SETUP=0,2 CLEAVE_COMM_TIMEOUT_S=1");
+  EXPECT_NE(said.find("all is well\nall is well\nall is well\ncode 0\n"), std::string::npos) << said;
+}
+
+TEST(NcclWorld, AGroupOfAllMayHaveAnOrder) {
+  EXPECT_EQ(run("turned"), "all is well\nall is well\nall is well\nall is well\ncode 0\n");
 }
 
 int main(int argc, char **argv) {

@@ -56,6 +56,10 @@ Status NcclMeeting::join(const cuda::Nccl &nccl, const std::function<bool()> &is
   for (;;) {
     cuda::Result result = nccl.init(comm, size_, id, rank_);
     Status status = checkNccl(result, "ncclCommInitRank");
+    if (result != 0 && *comm) { // NCCL leaves what it has made of it
+      nccl.abort(*comm);
+      *comm = nullptr;
+    }
     bool mayComeLater = rank_ != 0 && result == kRemoteError;
     if (!mayComeLater || isOver())
       return explain(result, std::move(status));

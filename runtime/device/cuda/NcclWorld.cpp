@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdio>
 #include <numeric>
+#include <optional>
 
 namespace cleave::rt {
 
@@ -21,8 +22,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kPeriod{50};
 constexpr double kNamedSeconds = 2;
-constexpr int kBytes = 1;    // ncclUint8
-constexpr int kNoColor = -1; // NCCL_SPLIT_NOCOLOR: in no part
+constexpr int kBytes = 1;                                                      // ncclUint8
+constexpr cuda::Result kSystemError = 2, kInternalError = 3, kRemoteError = 6; // ncclResult_t
 
 // A type of ncclDataType_t in which elements are reduced; -1: there is none.
 int reducedType(fb::DType type) {
@@ -99,16 +100,19 @@ Status NcclWorld::join(const Setup &setup, const ConnectRequest &request, std::u
   return Status::ok();
 }
 
-// Every rank splits by the same groups in the same order; the color of a part is its first member.
+// Every rank splits by the same groups in the same order; the color of a part is its first member. A rank that is in no
+// part is alone in one: in a split that fails, NCCL writes through a null pointer where there is no color (read in 2.18
+// to 2.30, src/init.cc, ncclCommInitRankFunc).
 std::vector<NcclWorld::Part> NcclWorld::partsOf(const ConnectRequest &request) const {
   std::vector<Part> parts;
   for (const GroupShape &shape : request.groups) {
     Group group = meshGroup(request.mesh, shape.axes, rank_, shape.only);
-    if (group.size() == 1 || group.size() == request.comm.size()) // of any rank's
+    bool isAll = group.size() == request.comm.size() && std::is_sorted(group.members.begin(), group.members.end());
+    if (group.size() == 1 || isAll) // of any rank's
       continue;
     auto place = std::find(group.members.begin(), group.members.end(), rank_);
     bool isMember = place != group.members.end();
-    parts.push_back({group.members, isMember ? group.members.front() : kNoColor,
+    parts.push_back({group.members, isMember ? group.members.front() : request.comm.size() + rank_,
                      static_cast<int>(place - group.members.begin()), isMember});
   }
   return parts;
@@ -126,11 +130,11 @@ struct Making {
   std::vector<std::pair<int, int>> splits; // color and index in each
   cuda::NcclId id;
   int size, rank;
-  std::vector<Handle> made = {}; // of all ranks, then of the splits; null where this rank is no member
+  std::vector<Handle> made = {}; // of all ranks, then of the splits
 
   Status keep(Handle comm) {
     made.push_back(comm);
-    return !comm || comms->keep(comm) ? Status::ok() : peerLost("another rank is lost");
+    return comms->keep(comm) ? Status::ok() : peerLost("another rank is lost");
   }
   Status split(NcclComms &from, int color, int index) {
     NcclComms::Use use(from);
@@ -138,7 +142,7 @@ struct Making {
     if (!use)
       return peerLost("another rank is lost");
     CLEAVE_TRY(checkNccl(from.nccl().split(from.first(), color, index, &comm, nullptr), "ncclCommSplit"));
-    return keep(color == kNoColor ? nullptr : comm);
+    return keep(comm);
   }
   Status init() {
     Handle comm = nullptr;
@@ -234,16 +238,21 @@ Status NcclWorld::findGroup(const Group &group, Handle *comm) const {
   return Status::ok();
 }
 
-Status NcclWorld::begin(Handle stream) {
+// The place stands in the script before NCCL is called.
+Status NcclWorld::begin(Handle stream, const std::string &place) {
   CLEAVE_TRY(health());
-  return setup_.streams->wait(order_, stream);
-}
-
-Status NcclWorld::finish(Handle stream, const std::string &place, uint64_t bytes) {
-  uint32_t mark = 0;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     script_.places.push_back(&place);
+    isIdle_ = false; // a trace waits for each instruction: the one before has ended the run
+  }
+  return setup_.streams->wait(order_, stream);
+}
+
+Status NcclWorld::finish(Handle stream, uint64_t bytes) {
+  uint32_t mark = 0;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
     script_.bytes += bytes;
     mark = lastMark();
   }
@@ -252,6 +261,17 @@ Status NcclWorld::finish(Handle stream, const std::string &place, uint64_t bytes
                                        setup_.marks + mark * sizeof(uint32_t), sizeof(uint32_t), stream),
                    "cuMemcpyAsync"));
   return setup_.streams->record(order_, stream);
+}
+
+// An error of NCCL is often how a lost rank shows. Who it is, the watch of the hosts knows, perhaps a little later.
+Status NcclWorld::explain(cuda::Result result, const char *what) const {
+  Status status = checkNccl(result, what);
+  if (result != kSystemError && result != kInternalError && result != kRemoteError)
+    return status;
+  std::string words = nameLost(status.message());
+  if (failed_)
+    return lost();
+  return result == kRemoteError || !host_.health().isOk() ? peerLost(words) : status;
 }
 
 Status NcclWorld::collective(const CollectiveRequest &request, std::byte *data, Handle stream,
@@ -265,9 +285,9 @@ Status NcclWorld::collective(const CollectiveRequest &request, std::byte *data, 
   if (reduces && type < 0)
     return invalidArgument(std::string("NCCL has no reduction of ") + fb::EnumNameDType(request.dtype) +
                            "; use CLEAVE_CUDA_COMM=host");
-  CLEAVE_TRY(begin(stream));
-  NcclComms::Use use(*comms_);
-  if (!use)
+  CLEAVE_TRY(begin(stream, place));
+  std::optional<NcclComms::Use> use(std::in_place, *comms_);
+  if (!*use)
     return lost();
   cuda::Result result = 0;
   switch (request.opcode) {
@@ -286,20 +306,25 @@ Status NcclWorld::collective(const CollectiveRequest &request, std::byte *data, 
   default:
     result = nccl_.broadcast(data, data, request.count * size, kBytes, request.root, comm, stream);
   }
-  CLEAVE_TRY(checkNccl(result, "a collective"));
-  return finish(stream, place, bytesSent(request));
+  use.reset();
+  if (result != 0)
+    return explain(result, "a collective");
+  return finish(stream, bytesSent(request));
 }
 
 Status NcclWorld::transfer(const TransferRequest &request, std::byte *data, Handle stream, const std::string &place) {
-  CLEAVE_TRY(begin(stream));
-  NcclComms::Use use(*comms_);
-  if (!use)
+  CLEAVE_TRY(begin(stream, place));
+  std::optional<NcclComms::Use> use(std::in_place, *comms_);
+  if (!*use)
     return lost();
   bool sends = request.opcode == Opcode::Send;
   size_t bytes = request.data.bytes;
-  CLEAVE_TRY(sends ? checkNccl(nccl_.send(data, bytes, kBytes, request.peer, all_, stream), "ncclSend")
-                   : checkNccl(nccl_.receive(data, bytes, kBytes, request.peer, all_, stream), "ncclRecv"));
-  return finish(stream, place, sends ? bytes : 0);
+  cuda::Result result = sends ? nccl_.send(data, bytes, kBytes, request.peer, all_, stream)
+                              : nccl_.receive(data, bytes, kBytes, request.peer, all_, stream);
+  use.reset();
+  if (result != 0)
+    return explain(result, sends ? "ncclSend" : "ncclRecv");
+  return finish(stream, sends ? bytes : 0);
 }
 
 Status NcclWorld::launch(Handle graph, Handle stream) {

@@ -11,7 +11,8 @@
 // A *watchdog* thread looks for what nobody else would see while the host waits for the GPU: an error of NCCL, a rank
 // that has failed or is lost (the communicator of the hosts knows), or no progress for CLEAVE_COMM_TIMEOUT_S. Then it
 // begins to abort all communicators, the waiting host returns, and health() says what happened and which instruction
-// was waited in. Progress is a number in pinned memory, which the GPU writes after each operation. No graph is launched
+// was waited in. Progress is a number in pinned memory, which the GPU writes after each operation. An operation counts
+// from before NCCL is called: a first call connects the ranks, and waits for them inside of NCCL. No graph is launched
 // from then on.
 //
 // Communicators are made under the same rules, by a thread of its own (WatchedCall.h), and the host looks after it.
@@ -65,7 +66,7 @@ public:
     volatile uint32_t *done = nullptr;
     cuda::Pointer marks = 0;
   };
-  static constexpr uint32_t kMarks = 4096;
+  static constexpr uint32_t kMarks = 1 << 18; // 1 MiB; what a run does beyond them has no time limit
 
   // Called by all ranks at the same time.
   static Status join(const Setup &setup, const ConnectRequest &request, std::unique_ptr<NcclWorld> *result);
@@ -98,8 +99,9 @@ private:
   std::vector<Part> partsOf(const ConnectRequest &request) const;
   // By a thread of its own.
   Status makeCommunicators(const std::vector<Part> &parts, const cuda::NcclId &id, int size);
-  Status begin(cuda::Handle stream);
-  Status finish(cuda::Handle stream, const std::string &place, uint64_t bytes);
+  Status begin(cuda::Handle stream, const std::string &place);
+  Status finish(cuda::Handle stream, uint64_t bytes);
+  Status explain(cuda::Result result, const char *what) const;
   Status findGroup(const Group &group, cuda::Handle *comm) const;
   Status lost() const;
   uint32_t lastMark() const;

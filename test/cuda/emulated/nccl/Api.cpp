@@ -51,6 +51,19 @@ void pauseIn(const Communicator *comm, const char *call) {
   expectLiving(comm, call);
 }
 
+// CLEAVE_EMULATED_NCCL_STALL_CALL=R,N: the Nth call that the process makes as rank R of a communicator waits inside of
+// NCCL, as a first call does until all ranks are connected; it returns false when the communicator is aborted.
+bool connect(const Communicator *comm) {
+  static const char *text = getenv("CLEAVE_EMULATED_NCCL_STALL_CALL");
+  static std::atomic<int> calls{0};
+  int rank = -1, number = 0;
+  if (!text || sscanf(text, "%d,%d", &rank, &number) != 2 || comm->rank != rank || ++calls != number)
+    return true;
+  while (!comm->stop)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return false;
+}
+
 // One operation of a communicator on a stream: the calls of a group, or one call.
 struct Work {
   Work(Communicator *comm, bool isCaptured) : comm(comm), isCaptured(isCaptured) { comm->work.begin(isCaptured); }
@@ -186,6 +199,8 @@ int call(Communicator *comm, void *stream, const Call &c) {
     return refuse(InvalidArgument, "no communicator");
   expectLiving(comm, nameOf(c.kind));
   pauseIn(comm, nameOf(c.kind));
+  if (!connect(comm))
+    return refuse(InternalError, "a call was interrupted");
   bool peer = c.kind == Kind::Send || c.kind == Kind::Recv || c.kind == Kind::Broadcast || c.kind == Kind::Reduce;
   if (!bytesOf(c.type) || c.op < 0 || c.op > Avg || (peer && (c.root < 0 || c.root >= comm->clique->size)))
     return refuse(InvalidArgument, std::string(nameOf(c.kind)) + ": this type, operation or peer does not exist");
@@ -307,6 +322,10 @@ CLEAVE_EMULATED_API int ncclCommSplit(Communicator *comm, int color, int key, Co
   mine.send = uint64_t(uint32_t(color)) << 32 | uint32_t(key);
   std::string why;
   std::vector<Call> all = comm->clique->meet({~uint64_t(0), uint64_t(number)}, comm->rank, mine, comm->stop, why);
+  if (all.empty() && color < 0) {
+    fprintf(stderr, "emulated NCCL: a split without a color fails: NCCL writes through a null pointer\n");
+    abort();
+  }
   if (all.empty())
     return refuse(SystemError, why);
   if (color < 0) // NCCL_SPLIT_NOCOLOR
@@ -356,7 +375,8 @@ CLEAVE_EMULATED_API int ncclCommAbort(Communicator *comm) {
   expectLiving(comm, "ncclCommAbort");
   comm->life = Life::Aborted;
   comm->stop = true;
-  comm->clique->abort(comm->rank);
+  if (comm->clique) // it has not failed to join
+    comm->clique->abort(comm->rank);
   reclaim(*comm, "ncclCommAbort");
   return Success;
 }
