@@ -10,6 +10,7 @@
 #include "compiler/Support/Error.h"
 #include "compiler/Support/InputFile.h"
 #include "compiler/Support/StatusError.h"
+#include "compiler/Support/TemporaryFile.h"
 #include "compiler/Support/Usage.h"
 #include "compiler/Target/Target.h"
 #include "runtime/state/WeightStore.h"
@@ -223,7 +224,7 @@ private:
 class PartialFolder {
 public:
   explicit PartialFolder(llvm::StringRef name) {
-    fs::createUniquePath(name + ".partial-%%%%%%%%", place, /*MakeAbsolute=*/false);
+    place = uniquePath(name + ".partial-");
   }
   ~PartialFolder() {
     if (!place.empty())

@@ -17,21 +17,51 @@ TemporaryFile::TemporaryFile(std::string path) : path_(std::move(path)) { llvm::
 
 TemporaryFile::TemporaryFile(TemporaryFile &&other) : path_(std::exchange(other.path_, {})) {}
 
+std::string cleave::uniquePath(const llvm::Twine &prefix) {
+  llvm::SmallString<16> random;
+  fs::createUniquePath("%%%%%%%%", random, /*MakeAbsolute=*/false);
+  return (prefix + random).str();
+}
+
+// An empty file PREFIXxxxxxxxxSUFFIX of its owner.
+static std::error_code createUnique(const llvm::Twine &prefix, const llvm::Twine &suffix, std::string &path) {
+  constexpr int kAttempts = 128;
+  std::error_code code;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    path = uniquePath(prefix) + suffix.str();
+    int file;
+    code = fs::openFileForWrite(path, file, fs::CD_CreateNew, fs::OF_None, fs::owner_read | fs::owner_write);
+    if (!code) {
+      fs::file_t handle = fs::convertFDToNativeFile(file);
+      return fs::closeFile(handle);
+    }
+    if (code != std::errc::file_exists)
+      return code;
+  }
+  return code;
+}
+
 llvm::Expected<TemporaryFile> TemporaryFile::create(llvm::StringRef prefix, llvm::StringRef suffix) {
-  llvm::SmallString<128> path;
-  if (std::error_code code = fs::createTemporaryFile(prefix, suffix, path)) {
-    llvm::SmallString<128> folder;
-    llvm::sys::path::system_temp_directory(/*erasedOnReboot=*/true, folder);
+  llvm::SmallString<128> folder;
+  llvm::sys::path::system_temp_directory(/*erasedOnReboot=*/true, folder);
+  std::string path;
+  llvm::SmallString<128> begin = folder;
+  llvm::sys::path::append(begin, prefix);
+  if (std::error_code code = createUnique(begin + "-", "." + suffix, path))
     return makeError("cannot make a temporary file in '" + folder + "': " + code.message() +
                      "; name a folder that exists and can be written to, as in TMPDIR=/var/tmp cleave compile ...");
-  }
-  return TemporaryFile(path.str().str());
+  return TemporaryFile(path);
 }
 
 TemporaryFile TemporaryFile::beside(llvm::StringRef name) {
-  llvm::SmallString<256> unique;
-  fs::createUniquePath(name + ".partial-%%%%%%%%", unique, /*MakeAbsolute=*/false);
-  return TemporaryFile(unique.str().str());
+  return TemporaryFile(uniquePath(name + ".partial-"));
+}
+
+llvm::Expected<TemporaryFile> TemporaryFile::createBeside(llvm::StringRef name) {
+  std::string path;
+  if (std::error_code code = createUnique(name + ".partial-", "", path))
+    return makeError(name + ": cannot write: " + code.message());
+  return TemporaryFile(path);
 }
 
 llvm::Error TemporaryFile::write(llvm::StringRef bytes) const {

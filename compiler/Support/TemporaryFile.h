@@ -3,11 +3,15 @@
 #define CLEAVE_COMPILER_SUPPORT_TEMPORARYFILE_H
 
 #include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/Twine.h"
 #include "llvm/Support/Error.h"
 
 #include <string>
 
 namespace cleave {
+
+// PREFIX and eight random hexadecimal digits. LLVM's createUniquePath() would replace a `%` of the prefix, too.
+std::string uniquePath(const llvm::Twine &prefix);
 
 class TemporaryFile {
 public:
@@ -15,6 +19,8 @@ public:
   static llvm::Expected<TemporaryFile> create(llvm::StringRef prefix, llvm::StringRef suffix);
   // NAME.partial-xxxxxxxx, for another program to write; keepAs(NAME) gives it its name.
   static TemporaryFile beside(llvm::StringRef name);
+  // The same as an empty file, which its owner alone can read and write.
+  static llvm::Expected<TemporaryFile> createBeside(llvm::StringRef name);
 
   TemporaryFile(TemporaryFile &&other);
   TemporaryFile &operator=(TemporaryFile &&other) = delete;

@@ -1,5 +1,7 @@
 #include "compiler/Codegen/Host/KernelCache.h"
 
+#include "compiler/Support/TemporaryFile.h"
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CachePruning.h"
 #include "llvm/Support/FileSystem.h"
@@ -114,15 +116,11 @@ std::optional<std::string> KernelCache::find(llvm::StringRef key) const {
 }
 
 void KernelCache::add(llvm::StringRef key, llvm::StringRef object) const {
-  auto file = fs::TempFile::create(path(key) + ".%%%%%%%%", fs::owner_read | fs::owner_write);
+  auto file = TemporaryFile::createBeside(path(key));
   if (!file)
     return llvm::consumeError(file.takeError());
-  llvm::raw_fd_ostream stream(file->FD, /*shouldClose=*/false);
-  stream << entryChecksum(key, object) << object;
-  stream.flush();
-  bool isWritten = !stream.has_error();
-  stream.clear_error();
-  llvm::consumeError(isWritten ? file->keep(path(key)) : file->discard());
+  llvm::Error error = file->write(entryChecksum(key, object) + object.str());
+  llvm::consumeError(error ? std::move(error) : file->keepAs(path(key)));
 }
 
 void KernelCache::prune() const {
