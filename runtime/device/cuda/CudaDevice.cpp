@@ -85,6 +85,8 @@ CudaDevice::~CudaDevice() {
     driver_->memoryFree(memory);
   for (void *memory : pinned_)
     driver_->hostFree(memory);
+  for (auto &[stream, pinned] : exchanged_)
+    driver_->hostFree(pinned.data);
   driver_->contextRelease(device_);
 }
 

@@ -60,6 +60,12 @@ public:
   Status move(std::byte *target, const std::byte *source, size_t bytes, cuda::Handle stream);
   Status waitFor(cuda::Handle stream);
 
+  // Pinned memory of the host through which a stream's exchanges go, one after the other: as much as the largest needs.
+  struct Pinned {
+    std::byte *data = nullptr;
+    size_t bytes = 0;
+  };
+
 private:
   explicit CudaDevice(const DeviceOptions &options) : options_(options) {}
   Status open(const std::string &target);
@@ -75,6 +81,7 @@ private:
   // No action where cuDNN does not compute it.
   Status bindConvolution(const LaunchRequest &request, const KernelArgs &args, ActionPtr *action);
   unsigned gridOf(uint64_t blocks) const;
+  Status reservePinned(cuda::Handle stream, size_t bytes, const Pinned **pinned);
   Status exchangeCollective(const CollectiveRequest &request, cuda::Handle stream, ActionPtr *action);
   Status exchangeTransfer(const TransferRequest &request, cuda::Handle stream, ActionPtr *action);
 
@@ -110,6 +117,7 @@ private:
   std::vector<IndexedLaunch> indexed_; // what a launch number of CudaCall::launch stands for
   std::vector<cuda::Pointer> memory_;
   std::vector<void *> pinned_;
+  std::map<cuda::Handle, Pinned> exchanged_; // by stream
 };
 
 } // namespace cleave::rt

@@ -1,7 +1,10 @@
 // CudaDevice: collectives, sends and receives through the host's memory.
 //
-// The pinned memory is one action's own. Its stream orders what one run leaves there and the next one writes.
+// The pinned memory is a stream's. Each action begins there in line with what the one before has left: a copy from the
+// device is in line on the stream, and a receive waits for it.
 #include "runtime/device/cuda/CudaDevice.h"
+
+#include <algorithm>
 
 namespace cleave::rt {
 
@@ -9,65 +12,85 @@ using cuda::Handle;
 
 namespace {
 
+using Pinned = CudaDevice::Pinned;
+
 class CollectiveAction : public Action {
 public:
-  CollectiveAction(CudaDevice &device, Handle stream, const CollectiveRequest &request, std::byte *pinned)
+  CollectiveAction(CudaDevice &device, Handle stream, const CollectiveRequest &request, const Pinned *pinned)
       : device_(device), stream_(stream), request_(request), pinned_(pinned) {}
   Status run(const Frames &frames, uint32_t) override {
     if (request_.group.size() == 1)
       return Status::ok();
     size_t bytes = request_.data.bytes;
-    CLEAVE_TRY(device_.move(pinned_, request_.data.at(frames), bytes, stream_));
+    std::byte *pinned = pinned_->data;
+    CLEAVE_TRY(device_.move(pinned, request_.data.at(frames), bytes, stream_));
     CLEAVE_TRY(device_.waitFor(stream_));
-    RingData ring{pinned_, pinned_ + bytes, request_.count, request_.dtype, request_.reduction};
+    RingData ring{pinned, pinned + bytes, request_.count, request_.dtype, request_.reduction};
     CLEAVE_TRY(runRing(request_, ring));
-    return device_.move(request_.data.at(frames), pinned_, bytes, stream_);
+    return device_.move(request_.data.at(frames), pinned, bytes, stream_);
   }
 
 private:
   CudaDevice &device_;
   Handle stream_;
   CollectiveRequest request_;
-  std::byte *pinned_; // of the data, then of the staging
+  const Pinned *pinned_; // of the data, then of the staging
 };
 
 class TransferAction : public Action {
 public:
-  TransferAction(CudaDevice &device, Handle stream, const TransferRequest &request, std::byte *pinned)
+  TransferAction(CudaDevice &device, Handle stream, const TransferRequest &request, const Pinned *pinned)
       : device_(device), stream_(stream), request_(request), pinned_(pinned) {}
   Status run(const Frames &frames, uint32_t) override {
+    std::byte *pinned = pinned_->data;
     if (request_.opcode == Opcode::Recv) {
       CLEAVE_TRY(device_.waitFor(stream_)); // what came last time has left the pinned memory
-      CLEAVE_TRY(runTransfer(request_, pinned_));
-      return device_.move(request_.data.at(frames), pinned_, request_.data.bytes, stream_);
+      CLEAVE_TRY(runTransfer(request_, pinned));
+      return device_.move(request_.data.at(frames), pinned, request_.data.bytes, stream_);
     }
-    CLEAVE_TRY(device_.move(pinned_, request_.data.at(frames), request_.data.bytes, stream_));
+    CLEAVE_TRY(device_.move(pinned, request_.data.at(frames), request_.data.bytes, stream_));
     CLEAVE_TRY(device_.waitFor(stream_));
-    return runTransfer(request_, pinned_);
+    return runTransfer(request_, pinned);
   }
 
 private:
   CudaDevice &device_;
   Handle stream_;
   TransferRequest request_;
-  std::byte *pinned_;
+  const Pinned *pinned_;
 };
 
 } // namespace
 
+// What is too small goes: actions look it up when they run.
+Status CudaDevice::reservePinned(Handle stream, size_t bytes, const Pinned **result) {
+  Pinned &pinned = exchanged_[stream];
+  *result = &pinned;
+  if (pinned.data && pinned.bytes >= bytes)
+    return Status::ok();
+  CLEAVE_TRY(waitFor(stream));
+  if (pinned.data)
+    CLEAVE_TRY(cuda::check(driver_->hostFree(pinned.data), "cuMemFreeHost"));
+  pinned = {};
+  void *memory = nullptr;
+  CLEAVE_TRY(cuda::check(driver_->hostAllocate(&memory, std::max<size_t>(bytes, 1), 0), "cuMemHostAlloc"));
+  pinned = {static_cast<std::byte *>(memory), bytes};
+  return Status::ok();
+}
+
 Status CudaDevice::exchangeCollective(const CollectiveRequest &request, Handle stream, ActionPtr *action) {
-  std::byte *pinned = nullptr;
+  const Pinned *pinned = nullptr;
   canCapture_ = canCapture_ && request.group.size() == 1; // a graph runs without the host
   if (request.group.size() > 1)
-    CLEAVE_TRY(allocate(fb::Space::host, request.data.bytes + request.staging.bytes, &pinned));
+    CLEAVE_TRY(reservePinned(stream, request.data.bytes + request.staging.bytes, &pinned));
   *action = std::make_unique<CollectiveAction>(*this, stream, request, pinned);
   return Status::ok();
 }
 
 Status CudaDevice::exchangeTransfer(const TransferRequest &request, Handle stream, ActionPtr *action) {
   canCapture_ = false;
-  std::byte *pinned = nullptr;
-  CLEAVE_TRY(allocate(fb::Space::host, request.data.bytes, &pinned));
+  const Pinned *pinned = nullptr;
+  CLEAVE_TRY(reservePinned(stream, request.data.bytes, &pinned));
   *action = std::make_unique<TransferAction>(*this, stream, request, pinned);
   return Status::ok();
 }

@@ -13,6 +13,19 @@ namespace {
 constexpr int kOldestNccl = 21800;
 constexpr size_t kOldestDnn = 90000;
 
+// A library is never closed, and its table never destroyed: its threads, and those that were left behind in its calls,
+// may outlive main.
+template <typename Table> struct Opened {
+  std::once_flag once;
+  Table table;
+  std::string error;
+};
+
+auto &openedDriver = *new Opened<Driver>;
+auto &openedBlas = *new Opened<BlasLt>;
+auto &openedDnn = *new Opened<Dnn>;
+auto &openedNccl = *new Opened<Nccl>;
+
 // The library that an environment variable names, or the first of `names` that there is.
 Status openLibrary(const char *variable, std::initializer_list<const char *> names, const char *hint, void **library) {
   const char *chosen = std::getenv(variable);
@@ -51,7 +64,13 @@ Status load(Driver *driver) {
 
 Status load(BlasLt *blas) {
   void *library = nullptr;
-  CLEAVE_TRY(openLibrary("CLEAVE_LIBCUBLASLT", {"libcublasLt.so.13", "libcublasLt.so.12"},
+  // That of a later major version than the driver's loads, and does not work.
+  const Driver &driver = openedDriver.table;
+  int version = 0;
+  bool isOld = driver.driverVersion && driver.driverVersion(&version) == 0 && version < 13000;
+  const char *own = isOld ? "libcublasLt.so.12" : "libcublasLt.so.13";
+  const char *other = isOld ? "libcublasLt.so.13" : "libcublasLt.so.12";
+  CLEAVE_TRY(openLibrary("CLEAVE_LIBCUBLASLT", {own, other},
                          "its matrix products need cuBLASLt 12 or 13, which is not on the library path; install the "
                          "CUDA libraries, or name the file in CLEAVE_LIBCUBLASLT",
                          &library));
@@ -102,19 +121,6 @@ Status load(Nccl *nccl) {
 #include "runtime/device/cuda/Nccl.def"
   return Status::ok();
 }
-
-// A library is never closed, and its table never destroyed: its threads, and those that were left behind in its calls,
-// may outlive main.
-template <typename Table> struct Opened {
-  std::once_flag once;
-  Table table;
-  std::string error;
-};
-
-auto &openedDriver = *new Opened<Driver>;
-auto &openedBlas = *new Opened<BlasLt>;
-auto &openedDnn = *new Opened<Dnn>;
-auto &openedNccl = *new Opened<Nccl>;
 
 template <typename Table> Status openOnce(Opened<Table> &opened, const Table **table) {
   std::call_once(opened.once, [&] {

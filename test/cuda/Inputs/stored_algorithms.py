@@ -93,7 +93,7 @@ lost, notes = losses(program, 1, CLEAVE_CUDA_ALGORITHMS=str(folder / "none/of/th
 assert lost == other and "does not store which of cuBLASLt's algorithms were chosen (cannot write" in notes, notes
 
 # A program without generated kernels, and a shared library: the file lies beside the library, not beside Python.
-def product(name, depth, type_, numpy_type, x):
+def product(name, depth, type_, numpy_type, x, **environment):
     """The first element of the product of x and eights, of 64 rows and columns, by a shared library."""
     shapes = {key: onnx.helper.make_tensor_value_info(key, type_, shape) for key, shape in (("x", [64, depth]), ("w", [depth, 64]), ("y", [64, 64]))}
     onnx.save(onnx.helper.make_model(onnx.helper.make_graph([onnx.helper.make_node("MatMul", ["x", "w"], ["y"])], "product", [shapes["x"], shapes["w"]],
@@ -106,7 +106,7 @@ def product(name, depth, type_, numpy_type, x):
     np.save(folder / "product_w.npy", np.full((depth, 64), 8, numpy_type))
     arrays = ", ".join(f"{key}=numpy.load('{folder}/product_{key}.npy')" for key in "xw")
     printed = subprocess.run([sys.executable, "-c", f"import cleave, numpy; print(cleave.Model('{library}').infer({arrays})['y'][0, 0])"],
-                             check=True, env=emulated.environment(build, PYTHONPATH=str(source / "python")), capture_output=True, text=True).stdout
+                             check=True, env=emulated.environment(build, PYTHONPATH=str(source / "python"), **environment), capture_output=True, text=True).stdout
     stored = (folder / f"lib{name}.so.algorithms").read_text()
     assert stored.count("matmul") == stored.count(" parts=compute ") == 1, stored
     return printed.strip(), stored
@@ -120,6 +120,15 @@ x[-1] = -7
 printed, stored_product = product("halves", DEPTH, onnx.TensorProto.FLOAT16, np.float16, np.broadcast_to(x, (64, DEPTH)))
 assert printed == "8.0", printed
 assert stored_product.splitlines()[2][8:16] != "00000000", f"the sum is not split: the test shows nothing\n{stored_product}"
+
+# Of two versions of the library, the driver's own is taken; the later one could be loaded, too, and here lacks all functions.
+for driver, mine, later in (("12080", 12, 13), ("13000", 13, 12)):
+    libraries = folder / f"driver{driver}"
+    libraries.mkdir()
+    (libraries / f"libcublasLt.so.{mine}").symlink_to(build / "test-lib/libcleave_emulated_cublaslt.so")
+    (libraries / f"libcublasLt.so.{later}").symlink_to(build / "test-lib/libcleave_emulated_nccl.so")
+    assert product(f"product{driver}", 64, onnx.TensorProto.FLOAT, np.float32, np.ones((64, 64)), CLEAVE_EMULATED_DRIVER=driver, CLEAVE_LIBCUBLASLT="",
+                   LD_LIBRARY_PATH=str(libraries))[0] == "512.0"
 
 # Files of other formats stay; damaged ones are refused, and stay too.
 for text in ("cleave-algorithms 2\nwhatever\n",):

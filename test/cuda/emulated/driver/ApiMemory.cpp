@@ -4,6 +4,7 @@
 // read when the call is made, and a copy into it is finished when the call returns. Pinned memory is copied when the
 // stream gets there, and holds a NaN pattern from the start of the copy to its end.
 #include "test/cuda/emulated/driver/Api.h"
+#include <atomic>
 #include <cstring>
 
 using namespace cleave::emulated;
@@ -143,14 +144,22 @@ CLEAVE_EMULATED_API int cuMemFree_v2(DevicePointer memory) {
   return m.stickyError();
 }
 
+static std::atomic<uint64_t> pinnedBytes{0};
+
 CLEAVE_EMULATED_API int cuMemHostAlloc(void **memory, size_t bytes, unsigned flags) {
   if (int error = needContextOutsideCapture())
     return error;
   if (!memory || !bytes || flags > 7)
     return code::InvalidValue;
-  std::shared_ptr<Allocation> a = Machine::get().memory.allocate(Allocation::Kind::Pinned, bytes, currentDevice());
-  if (!a)
+  if (pinnedBytes.fetch_add(bytes) + bytes > Machine::get().options.pinnedBytes) {
+    pinnedBytes -= bytes;
     return code::OutOfMemory;
+  }
+  std::shared_ptr<Allocation> a = Machine::get().memory.allocate(Allocation::Kind::Pinned, bytes, currentDevice());
+  if (!a) {
+    pinnedBytes -= bytes;
+    return code::OutOfMemory;
+  }
   Machine::get().races.forget(a->address, bytes);
   *memory = reinterpret_cast<void *>(a->address);
   return code::Success;
@@ -166,6 +175,7 @@ CLEAVE_EMULATED_API int cuMemFreeHost(void *memory) {
       Machine::get().memory.release(reinterpret_cast<uint64_t>(memory), Allocation::Kind::Pinned);
   if (!a)
     return code::InvalidValue;
+  pinnedBytes -= a->bytes;
   Machine::get().races.forget(a->address, a->bytes);
   return code::Success;
 }

@@ -15,6 +15,7 @@ Options readOptions() {
   number("IGNORE_WAIT", o.ignoredWait);
   number("DEVICES", o.devices);
   number("MEMORY", o.memoryBytes);
+  number("PINNED", o.pinnedBytes);
   number("DRIVER", o.driverVersion);
   number("RACES", o.races);
   number("BLOCKS", o.blocks);

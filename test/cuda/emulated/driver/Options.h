@@ -6,6 +6,7 @@
 //   CLEAVE_EMULATED_CAPABILITY=9.0    compute capability
 //   CLEAVE_EMULATED_MEMORY=4294967296 bytes of memory of each device
 //   CLEAVE_EMULATED_DRIVER=13000      version of the driver
+//   CLEAVE_EMULATED_PINNED=BYTES     how much pinned memory the program gets (default: any)
 //   CLEAVE_EMULATED_RACES=1           find races between streams
 //   CLEAVE_EMULATED_BLOCKS=1          find blocks of one launch that touch the same bytes
 //   CLEAVE_EMULATED_UNINITIALIZED=1   find reads of device memory that nothing wrote
@@ -27,6 +28,7 @@ struct Options {
   int devices = 1;
   int capabilityMajor = 9, capabilityMinor = 0;
   uint64_t memoryBytes = uint64_t(4) << 30;
+  uint64_t pinnedBytes = UINT64_MAX;
   int driverVersion = 13000;
   bool races = true, blocks = true, uninitialized = true, sharedUninitialized = false, lookups = false;
   bool leaksFail = false;
