@@ -9,6 +9,7 @@
 #include "compiler/Import/ONNX/Operators/KnownOperators.h"
 #include "compiler/Import/ONNX/Operators/OperatorSchemas.h"
 #include "compiler/Import/ONNX/StateRoles.h"
+#include "compiler/Import/ONNX/StaticOperands.h"
 #include "compiler/Support/InputFile.h"
 #include "compiler/Support/Usage.h"
 #include "dialects/Cleave/IR/Attributes.h"
@@ -61,12 +62,18 @@ static llvm::Error verifyModule(mlir::ModuleOp module) {
   return errors.take();
 }
 
-static void removeUnused(llvm::ArrayRef<std::string> names, WeightMap &weights, std::vector<std::string> &notes) {
+static void removeUnused(llvm::ArrayRef<std::string> names, const StaticUses &staticUses, WeightMap &weights,
+                         std::vector<std::string> &notes) {
   llvm::StringSet<> unused;
   unused.insert_range(names);
   weights.filter([&](llvm::StringRef name) { return !unused.contains(name); });
-  if (!names.empty())
-    notes.push_back("initializers that nothing uses are left out: " + llvm::join(names, ", "));
+  std::vector<std::string> fixed, rest;
+  for (const std::string &name : names)
+    (staticUses.contains(name) ? fixed : rest).push_back(name);
+  if (!fixed.empty())
+    notes.push_back("initializers that decide shapes have the file's values for good: " + listNames(fixed, 8));
+  if (!rest.empty())
+    notes.push_back("initializers that nothing uses are left out: " + llvm::join(rest, ", "));
 }
 
 static std::vector<std::string> parameterNames(mlir::ModuleOp module) {
@@ -229,12 +236,15 @@ static llvm::Error importGraph(const ModelFile &file, const ImportOptions &optio
     return exported.kindOf(name) == ExportSignature::Kind::Parameter ||
            (!isExporterName(name) && !(tensor && !reasonForBuffer(name.str(), *tensor, uses).empty()));
   };
+  StaticUses staticUses = takeStaticUses(module);
   RefinedStateRoles roles = refineStateRoles(module, function, isOfAuthor);
-  if (options.train)
+  if (options.train) {
     reportMissingGradients(module, roles.missing, errors);
+    reportTrainedSizes(module, staticUses, errors);
+  }
   if (!errors.empty())
     return errors.take();
-  removeUnused(roles.unused, model.weights, model.notes);
+  removeUnused(roles.unused, staticUses, model.weights, model.notes);
   noteNewerOpset(file, model.notes);
   noteStandardFunctions(file, model.notes);
   if (options.train) {
@@ -323,5 +333,8 @@ llvm::Expected<ImportedModel> cleave::importONNX(mlir::MLIRContext &context, llv
 
 llvm::Expected<ImportedModel> cleave::importAgain(mlir::MLIRContext &context, const ImportedModel &model,
                                                   const ImportOptions &options) {
-  return importSource(context, model.source, options);
+  auto again = importSource(context, model.source, options);
+  // What comes after has a budget of its own, whatever this import has taken of it.
+  Budget::of(&context).begin(model.source->bytes, options.budget);
+  return again;
 }

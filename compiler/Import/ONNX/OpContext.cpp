@@ -1,5 +1,6 @@
 #include "compiler/Import/ONNX/OpContext.h"
 #include "compiler/Import/ONNX/Operators/OperatorSchemas.h"
+#include "compiler/Import/ONNX/StaticOperands.h"
 
 #include "llvm/ADT/SmallSet.h"
 
@@ -102,10 +103,10 @@ FailureOr<std::optional<Shape>> OpContext::ints(llvm::StringRef name, size_t i) 
     return attribute;
   if (!has(i))
     return std::optional<Shape>();
-  const Literal *known = literal(i);
+  StaticOperand known = staticOperand(*this, i);
   if (!known || known->isFloat() || known->rank() > 1 || known->numElements() > 1024)
-    return fail("`" + name + "` (input " + llvm::Twine(i) +
-                ") must be an integer vector known at compile time; got a value computed from the model's inputs");
+    return fail("`" + name + "` (input " + llvm::Twine(i) + ") must be an integer vector known at compile time; got " +
+                (known ? "a tensor of shape " + formatShape(known->shape()) : known.reason));
   return std::optional<Shape>(Shape(llvm::ArrayRef<int64_t>(known->ints())));
 }
 
@@ -116,10 +117,10 @@ FailureOr<std::optional<double>> OpContext::number(llvm::StringRef name, size_t 
     return std::optional<double>(double(*integer));
   if (!has(i))
     return std::optional<double>();
-  // Also what a parameter of one element is at first: a number that must be constant is not trained.
-  const Literal *known = environment_.slot(node_.proto->input(int(i))).known.get();
+  StaticOperand known = staticOperand(*this, i);
   if (!known || known->numElements() != 1)
-    return fail("`" + name + "` (input " + llvm::Twine(i) + ") must be one number known at compile time");
+    return fail("`" + name + "` (input " + llvm::Twine(i) + ") must be one number known at compile time; got " +
+                (known ? "a tensor of shape " + formatShape(known->shape()) : known.reason));
   return std::optional<double>(known->asReal(0));
 }
 

@@ -3,6 +3,7 @@
 #include "compiler/Import/ONNX/Evaluate.h"
 #include "compiler/Import/ONNX/File/TensorReader.h"
 #include "compiler/Import/ONNX/Operators/OperatorTable.h"
+#include "compiler/Import/ONNX/StaticOperands.h"
 
 #include <cmath>
 
@@ -88,12 +89,10 @@ std::optional<int64_t> rangeLength(const Literal &start, const Literal &limit, c
 }
 
 LogicalResult importRange(OpContext &op) {
-  // Also what a parameter of one element is at first, as in OpContext::number.
-  auto known = [&](size_t i) { return op.environment().slot(op.inputName(i)).known; };
-  std::shared_ptr<const Literal> start = known(0), limit = known(1), delta = known(2);
+  StaticOperand start = staticOperand(op, 0), limit = staticOperand(op, 1), delta = staticOperand(op, 2);
   if (!start || !limit || !delta || start->numElements() != 1 || limit->numElements() != 1 || delta->numElements() != 1)
     return op.fail("start, limit and delta must be numbers known at compile time");
-  std::optional<int64_t> count = rangeLength(*start, *limit, *delta);
+  std::optional<int64_t> count = rangeLength(*start.value, *limit.value, *delta.value);
   if (!count)
     return op.fail("the range has delta 0 or more than 2^40 elements");
   if (*count > Literal::kMaxElements) { // computed by the program, as large constants are not kept
@@ -116,8 +115,7 @@ LogicalResult importRange(OpContext &op) {
 
 // How many elements are not zero decides the result's shape, so they must be known.
 LogicalResult importNonZero(OpContext &op) {
-  // Also what a small initializer is at first: a number that decides on a shape is not trained.
-  const Literal *x = op.environment().slot(op.inputName(0)).known.get();
+  StaticOperand x = staticOperand(op, 0);
   if (!x || !mayEvaluate(op.emit.context(), x->shape()))
     return op.fail("its result's shape depends on the model's inputs, and every shape must be known at compile time");
   std::vector<Shape> found;

@@ -4,6 +4,7 @@
 #include "compiler/Import/ONNX/FunctionImporter.h"
 #include "compiler/Import/ONNX/Operators/KnownOperators.h"
 #include "compiler/Import/ONNX/Operators/Stacking.h"
+#include "compiler/Import/ONNX/StaticOperands.h"
 
 #include "llvm/ADT/StringSwitch.h"
 
@@ -28,7 +29,7 @@ static constexpr const char kRemedy[] = "; a static plan takes no branches that 
 
 // One number or truth value that must be known.
 static FailureOr<int64_t> knownNumber(OpContext &op, size_t input, llvm::StringRef what) {
-  const Literal *known = op.literal(input);
+  StaticOperand known = staticOperand(op, input);
   if (known && known->numElements() == 1)
     return known->asInt(0);
   if (known)
@@ -257,13 +258,15 @@ FailureOr<ControlFlow::Conditions> ControlFlow::readConditions(OpContext &op) {
 
 LogicalResult ControlFlow::decide(OpContext &op, const Body &body, const Slot &next, int64_t turn,
                                   Conditions &conditions) {
-  if (!next.isKnown() || !next.known || next.known->numElements() != 1) {
+  bool isAsked = conditions.asks || next.isKnown();
+  StaticOperand known = isAsked ? staticOperand(op, next) : StaticOperand();
+  if (!known || known->numElements() != 1) {
     if (!conditions.asks)
       return success();
     return op.fail("its condition " + quote(body.proto->output(0).name()) + " after turn " + llvm::Twine(turn + 1) +
                    " depends on the model's inputs" + kRemedy);
   }
-  conditions.goesOn = next.known->asInt(0) != 0;
+  conditions.goesOn = known->asInt(0) != 0;
   if (conditions.asks || conditions.goesOn)
     return success();
   return op.fail("its graph ends it after " + llvm::Twine(turn + 1) +

@@ -3,6 +3,7 @@
 #include "compiler/Import/ONNX/Operators/OperatorTable.h"
 #include "compiler/Import/ONNX/Operators/ResizeWeights.h"
 #include "compiler/Import/ONNX/Operators/ScatterOperators.h"
+#include "compiler/Import/ONNX/StaticOperands.h"
 
 #include <cmath>
 
@@ -61,12 +62,12 @@ FailureOr<ResizeMode> readMode(OpContext &op) {
 FailureOr<std::optional<std::vector<float>>> readFloats(OpContext &op, llvm::StringRef name, size_t i) {
   if (!op.has(i))
     return std::optional<std::vector<float>>();
-  // Also what a parameter is at first: numbers that must be constant are not trained.
-  const Literal *known = op.environment().slot(op.inputName(i)).known.get();
+  StaticOperand known = staticOperand(op, i);
   if (!known && isEmpty(op.value(i)))
     return std::optional<std::vector<float>>();
   if (!known || known->rank() != 1 || known->numElements() > 64)
-    return op.fail("`" + name + "` (input " + llvm::Twine(i) + ") must be a vector known at compile time");
+    return op.fail("`" + name + "` (input " + llvm::Twine(i) + ") must be a vector known at compile time; got " +
+                   (known ? "a tensor of shape " + formatShape(known->shape()) : known.reason));
   std::vector<float> values;
   for (int64_t k = 0; k < known->numElements(); ++k)
     values.push_back(float(known->asReal(k)));

@@ -2,6 +2,7 @@
 #include "compiler/Import/ONNX/Operators/SelectionOperators.h"
 #include "compiler/Import/ONNX/Operators/IndexRange.h"
 #include "compiler/Import/ONNX/Operators/IndexedAccess.h"
+#include "compiler/Import/ONNX/StaticOperands.h"
 
 #include <cstdint>
 
@@ -92,7 +93,7 @@ LogicalResult importCenterCropPad(OpContext &op) {
 // How many elements are taken decides the result's shape, so the condition must be known.
 LogicalResult importCompress(OpContext &op) {
   Value x = op.value(0);
-  const Literal *condition = op.literal(1);
+  StaticOperand condition = staticOperand(op, 1);
   if (!condition)
     return op.fail(
         "its result's shape depends on `condition` (input 1), and every shape must be known at compile time");

@@ -1,6 +1,7 @@
 // Sequences exist only inside the importer: PyTorch's exporter splits a tensor into one and takes the parts out again.
 #include "compiler/Import/ONNX/Operators/OperatorTable.h"
 #include "compiler/Import/ONNX/Operators/Stacking.h"
+#include "compiler/Import/ONNX/StaticOperands.h"
 
 using namespace cleave;
 using namespace cleave::onnx_import;
@@ -14,7 +15,7 @@ namespace {
 FailureOr<Shape> partSizes(OpContext &op, int64_t size) {
   if (!op.has(1))
     return Shape(size, 1);
-  const Literal *split = op.literal(1);
+  StaticOperand split = staticOperand(op, 1);
   if (!split || split->isFloat() || split->rank() > 1 || split->numElements() > 4096)
     return op.fail("`split` must be known at compile time");
   Shape sizes;
@@ -78,7 +79,7 @@ LogicalResult importSequenceEmpty(OpContext &op) {
 // Input `i`, a place in a sequence: -1 is its last one; `otherwise` where the input is left out. `end` is a place, too,
 // when `inclusive`.
 FailureOr<size_t> position(OpContext &op, size_t i, int64_t size, int64_t otherwise, bool inclusive = false) {
-  const Literal *given = op.literal(i);
+  StaticOperand given = staticOperand(op, i);
   if (op.has(i) && (!given || given->numElements() != 1))
     return op.fail("expected a position known at compile time");
   int64_t at = given ? given->asInt(0) : otherwise;

@@ -1,0 +1,155 @@
+#include "compiler/Import/ONNX/StaticOperands.h"
+#include "compiler/Import/ONNX/Interpreter.h"
+#include "dialects/Cleave/IR/Attributes.h"
+#include "dialects/Cleave/IR/Cleave.h"
+
+#include "llvm/ADT/SetVector.h"
+
+using namespace cleave;
+using namespace cleave::onnx_import;
+using mlir::Operation;
+
+static constexpr const char kMark[] = "import.static"; // on a state: the node that asked
+static constexpr size_t kMaxOps = 1024;                // between initializers and an operand
+static constexpr const char kOfInputs[] = "a value computed from the model's inputs";
+
+static std::string initializerOf(StateOp state) {
+  return llvm::cast<SegmentAttr>(state.getSegments()[0]).getName().str();
+}
+
+static StateOp lookUp(Emitter &emit, llvm::StringRef symbol) {
+  Operation *function = emit.builder.getInsertionBlock()->getParentOp();
+  return mlir::SymbolTable::lookupNearestSymbolFrom<StateOp>(function, emit.builder.getStringAttr(symbol));
+}
+
+namespace {
+
+// What computes one value, operands first, down to constants and to states whose elements are known.
+class Slice {
+public:
+  explicit Slice(OpContext &op) : op_(op) {}
+
+  // Empty, or why the value is not known.
+  std::string collect(Value root) {
+    llvm::SmallVector<std::pair<Operation *, unsigned>> open; // each with the number of operands that were visited
+    auto enter = [&](Value value) -> std::string {
+      Operation *made = value.getDefiningOp();
+      if (!made)
+        return kOfInputs;
+      if (seen_.size() >= kMaxOps)
+        return "a value computed by more than " + std::to_string(kMaxOps) + " operations";
+      if (auto type = llvm::dyn_cast<mlir::RankedTensorType>(value.getType());
+          type && type.getNumElements() > Interpreter::kMaxElements)
+        return "a value computed from a tensor of shape " + formatShape(type.getShape());
+      if (seen_.insert(made))
+        open.push_back({made, 0});
+      return "";
+    };
+    std::string reason = enter(root);
+    while (reason.empty() && !open.empty()) {
+      auto &[made, next] = open.back();
+      if (next < made->getNumOperands()) {
+        reason = enter(made->getOperand(next++));
+        continue;
+      }
+      reason = llvm::isa<ReadOp>(made) ? addRead(llvm::cast<ReadOp>(made)) : "";
+      ops_.push_back(made);
+      open.pop_back();
+    }
+    return reason;
+  }
+
+  // Attributes are slower than the elements that the budget counts.
+  std::shared_ptr<const Literal> evaluate(Value root) {
+    constexpr uint64_t kCost = 16;
+    Interpreter interpreter;
+    for (Operation *made : ops_) {
+      uint64_t elements = 1;
+      for (mlir::Type type : made->getResultTypes())
+        if (auto tensor = llvm::dyn_cast<mlir::RankedTensorType>(type))
+          elements += uint64_t(tensor.getNumElements());
+      if (!op_.emit.budget.draw(Budget::Kind::Elements, kCost * elements))
+        return nullptr;
+      if (auto read = llvm::dyn_cast<ReadOp>(made))
+        interpreter.define(read.getResult(), *known_.at(made));
+      else
+        interpreter.visit(made);
+    }
+    auto value = interpreter.find(root);
+    return value ? std::make_shared<const Literal>(std::move(*value)) : nullptr;
+  }
+
+  llvm::ArrayRef<StateOp> states() const { return states_; }
+
+private:
+  std::string addRead(ReadOp read) {
+    StateOp state = lookUp(op_.emit, read.getState());
+    if (!state || state.getRole() == Role::Scalar)
+      return "a value computed from what the host sets";
+    std::string name = initializerOf(state);
+    const Slot &slot = op_.environment().slot(name);
+    if (slot.kind != Slot::Kind::State || slot.symbol != read.getState() || !slot.known)
+      return "a value computed from initializer " + quote(name) +
+             ", which has more than 64 elements, or whose elements --init sets";
+    known_[read] = slot.known;
+    states_.push_back(state);
+    return "";
+  }
+
+  OpContext &op_;
+  llvm::SetVector<Operation *> seen_;
+  std::vector<Operation *> ops_;
+  llvm::DenseMap<Operation *, std::shared_ptr<const Literal>> known_;
+  std::vector<StateOp> states_;
+};
+
+} // namespace
+
+StaticOperand cleave::onnx_import::staticOperand(OpContext &op, const Slot &slot) {
+  auto mark = [&](StateOp state) {
+    if (state && !state->hasAttr(kMark))
+      state->setAttr(kMark, op.emit.builder.getStringAttr(op.describe()));
+  };
+  if (slot.kind == Slot::Kind::State && slot.known)
+    mark(lookUp(op.emit, slot.symbol));
+  if (slot.known)
+    return {slot.known, ""};
+  Value value = op.environment().materialize(const_cast<Slot &>(slot));
+  if (!value)
+    return {nullptr, "a sequence"};
+  Slice slice(op);
+  if (std::string reason = slice.collect(value); !reason.empty())
+    return {nullptr, reason};
+  std::shared_ptr<const Literal> known = slice.evaluate(value);
+  if (!known)
+    return {nullptr, "a value that is not computed at compile time"};
+  for (StateOp state : slice.states())
+    mark(state);
+  return {known, ""};
+}
+
+StaticOperand cleave::onnx_import::staticOperand(OpContext &op, size_t input) {
+  if (!op.has(input))
+    return {};
+  return staticOperand(op, op.environment().slot(op.inputName(input)));
+}
+
+StaticUses cleave::onnx_import::takeStaticUses(mlir::ModuleOp module) {
+  StaticUses uses;
+  for (StateOp state : module.getOps<StateOp>())
+    if (auto mark = llvm::dyn_cast_or_null<mlir::StringAttr>(state->removeAttr(kMark)))
+      uses[initializerOf(state)] = mark.str();
+  return uses;
+}
+
+void cleave::onnx_import::reportTrainedSizes(mlir::ModuleOp module, const StaticUses &uses, ErrorList &errors) {
+  for (StateOp state : module.getOps<StateOp>()) {
+    std::string name = initializerOf(state);
+    auto use = uses.find(name);
+    if (use != uses.end() && state.getRole() == Role::Parameter && !state.getFrozen())
+      errors.add(use->second + ": initializer " + quote(name) +
+                 " decides a number that must be known at compile time, and another use trains it; keep it as it is "
+                 "with --freeze " +
+                 quote(name));
+  }
+}
