@@ -26,8 +26,11 @@ struct Split {
 };
 } // namespace
 
-// A copy of `operation` with another operand at `position`.
+// A copy of `operation` with a smaller operand at `position`. An `or` of numbers that share no bit becomes a sum: the
+// smaller operand may share some.
 static Value *withOperand(BinaryOperator *operation, unsigned position, Value *operand, IRBuilder<> &builder) {
+  if (operation->getOpcode() == Instruction::Or)
+    return builder.CreateAdd(operation->getOperand(1 - position), operand, "", /*HasNUW=*/true);
   auto *copy = cast<BinaryOperator>(operation->clone());
   copy->setOperand(position, operand);
   return builder.Insert(copy);

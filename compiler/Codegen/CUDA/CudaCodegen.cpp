@@ -102,6 +102,9 @@ static bool fitsShortIndices(const KernelGraph &graph, const ThreadForm &form) {
   return fits;
 }
 
+// The buffers of a kernel, whose addresses are its parameters: PTX has 4096 bytes for these (PTX ISA, ".param").
+static constexpr size_t kMostBuffers = 512;
+
 LogicalResult ImageBuilder::add(const IsolatedKernel &isolated, ModuleOp module, ArrayRef<uint32_t> alignments) {
   ParsedKernel parsed = parseKernel(isolated.text, *module.getContext());
   if (!parsed.kernel)
@@ -109,6 +112,9 @@ LogicalResult ImageBuilder::add(const IsolatedKernel &isolated, ModuleOp module,
   FailureOr<KernelGraph> graph = KernelGraph::build(parsed.kernel);
   if (failed(graph))
     return failure();
+  if (size_t buffers = graph->getInputs().size() + graph->getResults().size(); buffers > kMostBuffers)
+    return parsed.kernel.emitError("a kernel of ") << buffers << " tensors; a CUDA kernel takes at most " << kMostBuffers
+                                                   << ": concatenate fewer tensors at a time";
   ThreadForm form = ThreadForm::choose(*graph);
   shortIndices &= fitsShortIndices(*graph, form);
   alignments = alignments.take_front(16);

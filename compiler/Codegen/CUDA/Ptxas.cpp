@@ -62,7 +62,8 @@ llvm::Expected<std::optional<Ptxas>> Ptxas::find() {
   if (isOff())
     return std::nullopt;
   if (std::string chosen = chosenPtxas(); !chosen.empty()) {
-    found.program = std::move(chosen);
+    auto onPath = llvm::sys::findProgramByName(chosen);
+    found.program = onPath ? *onPath : chosen;
   } else if (auto installed = findInstalled()) {
     found.program = *installed;
   } else {

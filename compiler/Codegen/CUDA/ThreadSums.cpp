@@ -123,8 +123,12 @@ Element ThreadEmitter::isLastBlock() {
   Element isFirst = less(thread, number(1)), zero = number(0);
   fenceDevice(here(), location);
   syncBlock(here(), location);
+  // The counter passes on what the barriers pass on within the blocks (PTX ISA, "Memory Consistency Model"): between a
+  // barrier and the counter the thread that counts needs fences of its own.
   guarded(isFirst, [&] {
+    fenceDevice(here(), location);
     Value before = counters.increment(here(), location, tile.value);
+    fenceDevice(here(), location);
     flag.store(here(), location, zero.value, before);
   });
   syncBlock(here(), location);

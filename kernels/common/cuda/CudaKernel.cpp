@@ -125,6 +125,9 @@ Status describeConvolution(const KernelArgs &args, CudaKernelCall *call) {
   CLEAVE_TRY(describeWindowed(args, &window, call));
   std::string_view name = args.def().name;
   int64_t n = args["n"], ic = args["ic"], oc = args["oc"], groups = args["groups"];
+  if (groups < 1 || ic % groups != 0 || oc % groups != 0)
+    return invalidArgument("expected groups that divide the channels; got: " + std::to_string(groups) + " groups of " + std::to_string(ic) +
+                           " and " + std::to_string(oc) + " channels");
   call->params[0] = n, call->params[1] = ic, call->params[2] = oc, call->params[3] = groups;
   setWindow(window, call->params + 4);
   if (name == "convolution_weight_grad")

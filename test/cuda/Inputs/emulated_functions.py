@@ -92,3 +92,14 @@ for labels, message in (([1, 3, 5], ""), ([1, 6, 2], "index 5 is out of range; e
         if not message or message not in str(error) or "judge" not in str(error):
             raise
 print("labels: checked")
+
+# A kernel of more tensors than PTX has parameters for is refused before any is compiled.
+parts = [f"p{i}" for i in range(600)]
+try:
+    infer("parts", [helper.make_node("Split", ["x"], parts, axis=0), helper.make_node("Concat", parts, ["wide"], axis=1), helper.make_node("Softmax", ["wide"], ["y"])],
+          np.zeros((600 * 2, 4), np.float32), {"y": TensorProto.FLOAT})
+    sys.exit("a kernel of 600 tensors is compiled")
+except SystemExit as error:
+    if "tensors; a CUDA kernel takes at most 512" not in str(error):
+        raise
+print("a kernel of 600 tensors: refused")
