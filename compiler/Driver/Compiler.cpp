@@ -198,7 +198,8 @@ llvm::Error Compilation::import() {
   if (!imported)
     return imported.takeError();
   model = std::move(*imported);
-  if (llvm::Error error = confirmBatchDims(model, import))
+  std::optional<ImportedModel> doubled = importLarger(model, import, 2);
+  if (llvm::Error error = confirmBatchDims(model, doubled, import))
     return error;
   if (llvm::Error error = checkTies(model.weights, options.tie))
     return error;
@@ -219,7 +220,7 @@ llvm::Error Compilation::import() {
 
   noteRanges();
   if (!options.train) {
-    for (const auto &facts : {inputNeeds(*model.module), mixedOutputs(*model.module)})
+    for (const auto &facts : {inputNeeds(*model.module), mixedOutputs(model, doubled, import)})
       properties.insert(facts.begin(), facts.end());
     dropOptionalChecks(*model.module);
   }

@@ -1,5 +1,6 @@
 #include "compiler/Driver/SampleChecks.h"
 
+#include "compiler/Driver/BatchSizeUse.h"
 #include "compiler/Training/Loss/SampleDependence.h"
 #include "dialects/Cleave/IR/Attributes.h"
 
@@ -32,22 +33,39 @@ static mlir::Value outputOf(mlir::func::FuncOp function, llvm::StringRef name) {
   return {};
 }
 
+static bool hasBatch(mlir::func::FuncOp function) {
+  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    if (function.getArgAttr(i, kBatchDimAttr))
+      return true;
+  return false;
+}
+
+std::optional<ImportedModel> cleave::importLarger(const ImportedModel &model, const ImportOptions &options,
+                                                  int64_t factor) {
+  auto function = modelOf(*model.module);
+  if (!function || !hasBatch(function) || (options.train && model.guessedBatch.empty()))
+    return std::nullopt;
+  ImportOptions larger = options;
+  larger.dataRanks *= factor; // multiplies every batch dimension
+  auto other = importAgain(*(*model.module).getContext(), model, larger);
+  if (other)
+    return std::move(*other);
+  llvm::consumeError(other.takeError());
+  return std::nullopt;
+}
+
 // With another batch the dimension has another size, or stays: where the model cannot be imported with another (shapes
 // that hold the batch as a number), what it is made of must leave no doubt.
-llvm::Error cleave::confirmBatchDims(ImportedModel &model, ImportOptions &options) {
+llvm::Error cleave::confirmBatchDims(ImportedModel &model, const std::optional<ImportedModel> &doubled,
+                                     ImportOptions &options) {
   auto function = modelOf(*model.module);
   if (model.guessedBatch.empty() || !function)
     return llvm::Error::success();
-  ImportOptions doubled = options;
-  doubled.dataRanks *= 2; // multiplies every batch dimension
-  auto other = importAgain(*(*model.module).getContext(), model, doubled);
-  bool isKnown = static_cast<bool>(other);
-  llvm::consumeError(isKnown ? llvm::Error::success() : other.takeError());
   SampleDependence samples(function);
   for (const std::string &name : model.guessedBatch) {
     mlir::Value value = outputOf(function, name);
     auto at = samples.position(value);
-    bool grows = isKnown ? llvm::is_contained(other->guessedBatch, name)
+    bool grows = doubled ? llvm::is_contained(doubled->guessedBatch, name)
                          : samples.get(value) == Dependence::Each && at &&
                                at->count == mlir::cast<mlir::RankedTensorType>(value.getType()).getDimSize(0);
     if (!grows || liesElsewhere(samples, value, 0))
@@ -62,8 +80,22 @@ llvm::Error cleave::confirmBatchDims(ImportedModel &model, ImportOptions &option
   return llvm::Error::success();
 }
 
-std::map<std::string, std::string> cleave::mixedOutputs(mlir::ModuleOp module) {
-  auto function = modelOf(module);
+// A factor that is 1 for this batch leaves no op: two larger batches are compared then.
+static std::set<std::string> sizedOutputs(const ImportedModel &model, const ImportedModel &doubled,
+                                          const ImportOptions &options) {
+  BatchSizeUse use = findBatchSizeUse(model, doubled);
+  if (use.isComplete)
+    return use.outputs;
+  std::optional<ImportedModel> tripled = importLarger(model, options, 3);
+  if (tripled)
+    use.outputs.merge(findBatchSizeUse(doubled, *tripled).outputs);
+  return use.outputs;
+}
+
+std::map<std::string, std::string> cleave::mixedOutputs(const ImportedModel &model,
+                                                        const std::optional<ImportedModel> &doubled,
+                                                        const ImportOptions &options) {
+  auto function = modelOf(*model.module);
   std::map<std::string, std::string> mixed;
   if (!function)
     return mixed;
@@ -74,6 +106,9 @@ std::map<std::string, std::string> cleave::mixedOutputs(mlir::ModuleOp module) {
     if (name && dim && isOfWholeBatch(samples, output.get(), dim.getInt()))
       mixed["mixes." + name.getValue().str()] = "samples";
   }
+  if (doubled)
+    for (const std::string &name : sizedOutputs(model, *doubled, options))
+      mixed.try_emplace("mixes." + name, "size");
   return mixed;
 }
 

@@ -37,13 +37,12 @@ const fb::Port *findPort(const fb::Program &program, const std::string &name, st
 
 // Some outputs are computed from all samples of a global batch together: runs over parts, or over a batch filled up
 // with copies, would give something else.
-Status checkWhole(const std::string &name, bool isBatched, uint64_t samples, uint64_t globalBatch) {
+Status checkWhole(const std::string &name, const char *reason, uint64_t samples, uint64_t globalBatch) {
   if (samples == globalBatch)
     return Status::ok();
   return invalidArgument(
-      "output '" + name + "' " + (isBatched ? "is made of all samples of a batch together" : "has no batch dimension") +
-      ": it is computed from exactly one global batch, " + std::to_string(globalBatch) +
-      " samples, and --input holds " + std::to_string(samples) + "; give " + std::to_string(globalBatch) +
+      "output '" + name + "' " + reason + ": it is computed from exactly one global batch, " +
+      std::to_string(globalBatch) + " samples, and --input holds " + std::to_string(samples) + "; give " + std::to_string(globalBatch) +
       " samples, leave this output away, or compile the " + "model for another batch");
 }
 
@@ -73,8 +72,9 @@ Status sizeOutput(const fb::Plan &plan, uint64_t samples, uint64_t globalBatch, 
     return invalidArgument("output '" + name + "' has its batch dimension at " +
                            std::to_string(output->port->batch_dim()) + "; only 0 can be written");
   bool isBatched = output->port->batch_dim() == 0;
-  if (globalBatch != 0 && (!isBatched || mixesSamples(plan, *output->port)))
-    CLEAVE_TRY(checkWhole(name, isBatched, samples, globalBatch));
+  const char *reason = isBatched ? wholeBatchReason(plan, *output->port) : "has no batch dimension";
+  if (globalBatch != 0 && reason)
+    CLEAVE_TRY(checkWhole(name, reason, samples, globalBatch));
   if (const auto *shape = output->port->shape())
     output->shape.assign(shape->begin(), shape->end());
   uint64_t elements = 0;

@@ -15,8 +15,12 @@ bool dependsOn(const fb::Plan &plan, const fb::Port &output, const fb::Port &inp
          ("," + needs->value()->str() + ",").find("," + input.name()->str() + ",") != std::string::npos;
 }
 
-bool mixesSamples(const fb::Plan &plan, const fb::Port &output) {
-  return findProperty(plan, "mixes." + output.name()->str()) != nullptr;
+const char *wholeBatchReason(const fb::Plan &plan, const fb::Port &output) {
+  const fb::Property *mixes = findProperty(plan, "mixes." + output.name()->str());
+  if (!mixes)
+    return nullptr;
+  return mixes->value()->str() == "size" ? "depends on how many samples a batch has"
+                                         : "is made of all samples of a batch together";
 }
 
 } // namespace cleave::rt

@@ -8,8 +8,9 @@ namespace cleave::rt {
 
 // Whatever an input holds that an output does not depend on, the output is the same.
 bool dependsOn(const fb::Plan &plan, const fb::Port &output, const fb::Port &input);
-// Each of its samples is made of others, too, so that only a whole global batch gives it.
-bool mixesSamples(const fb::Plan &plan, const fb::Port &output);
+// Why only a whole global batch gives the output: each of its samples is made of others, too, or of how many there are.
+// Null where samples may be computed apart.
+const char *wholeBatchReason(const fb::Plan &plan, const fb::Port &output);
 
 } // namespace cleave::rt
 

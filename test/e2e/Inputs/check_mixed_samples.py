@@ -1,6 +1,6 @@
 """`infer` of outputs whose samples are made of other samples, too: they are computed from exactly one global batch, and refused for other numbers of
-samples, which would be cut into batches or filled up with copies. What each sample has alone is computed for any number. A first dimension of
-the batch's size may have it by coincidence.
+samples, which would be cut into batches or filled up with copies. So are outputs that depend on the number of samples. What each sample has
+alone is computed for any number. A first dimension of the batch's size may have it by coincidence.
 
   check_mixed_samples.py FOLDER
 """
@@ -140,6 +140,83 @@ def check_coincidences(checks):
                     checks.same(what, got if isinstance(got, str) else got[name], session.run([name], {"x": x})[0], 1e-5)
 
 
+def batch_size(name):
+    """Nodes that make `name`, a number: how many samples there are."""
+    return [node("Shape", ["x"], [f"{name}_shape"]), node("Gather", [f"{name}_shape", "zero"], [f"{name}_int"]),
+            node("Cast", [f"{name}_int"], [name], to=TensorProto.FLOAT)]
+
+
+def repeated(name, value, where):
+    """Nodes that make `name`: as many of `value` as there are samples, before or behind the four features."""
+    sizes = [f"{name}_1", "four"] if where == 0 else ["four", f"{name}_1"]
+    return [*batch_size(f"{name}_n"), node("Unsqueeze", [f"{name}_n_int", "axis0"], [f"{name}_1"]),
+            node("Concat", sizes, [f"{name}_sizes"], axis=0), node("Expand", [value, f"{name}_sizes"], [name])]
+
+
+# Outputs that are made of how many samples there are, and of one sample each besides.
+SIZED = {
+    "times": lambda: [*batch_size("n1"), node("Mul", ["x", "n1"], ["times"])],
+    "share": lambda: [node("Size", ["x"], ["size"]), node("Cast", ["size"], ["n2"], to=TensorProto.FLOAT), node("Div", ["x", "n2"], ["share"])],
+    "places": lambda: [*batch_size("n3"), node("Div", ["steps", "n3"], ["parts"]), node("Add", ["x", "parts"], ["places"])],
+    "quarters": lambda: [*batch_size("n4"), node("Mul", ["n4", "quarter"], ["q4"]), node("Mul", ["x", "q4"], ["quarters"])],  # 1 with four samples
+    "logarithm": lambda: [*batch_size("n5"), node("Log", ["n5"], ["log"]), node("Mul", ["x", "log"], ["scaled"]), node("Tanh", ["scaled"], ["logarithm"])],
+    "entry": lambda: [*batch_size("n6"), node("Gather", ["table", "n6_int"], ["found"]), node("Add", ["x", "found"], ["entry"])],
+    "entries": lambda: [*batch_size("n7"), node("Unsqueeze", ["n7_int", "axis0"], ["end"]), node("Slice", ["table", "axis0", "end", "axis0"], ["begun"]),
+                        node("ReduceSum", ["begun", "axis0"], ["begun_sum"], keepdims=0), node("Add", ["x", "begun_sum"], ["entries"])],
+    "framed": lambda: [*batch_size("n8"), node("Pad", ["x", "frame", "n8"], ["wide"]), node("MatMul", ["wide", "w6"], ["framed"])],
+    "capped": lambda: [*batch_size("n9"), node("Mul", ["x", "n_eight"], ["large"]), node("Clip", ["large", "", "n9"], ["capped"])],
+}
+# Outputs with constants of the batch's size that each sample has a part of, and with indices that are counted by it.
+UNSIZED = {
+    "filled": lambda: [*repeated("fill", "quarter", 0), node("Add", ["x", "fill"], ["filled"])],
+    "positions": lambda: [*repeated("position", "columns", 0), node("Gather", ["table", "position"], ["embedded"]), node("Add", ["x", "embedded"], ["positions"])],
+    "turned": lambda: [*repeated("row", "steps_down", 1), node("Transpose", ["x"], ["xt"]), node("Add", ["xt", "row"], ["moved_t"]),
+                       node("Transpose", ["moved_t"], ["turned"])],
+    "flat": lambda: [*repeated("step", "steps_down", 1), node("Transpose", ["x"], ["xt2"]), node("Reshape", ["xt2", "last"], ["flat_x"]),
+                     node("Reshape", ["step", "last"], ["flat_step"]), node("Add", ["flat_x", "flat_step"], ["flat_sum"]),
+                     node("Reshape", ["flat_sum", "step_sizes"], ["square"]), node("Transpose", ["square"], ["flat"])],
+    "taken": lambda: [*batch_size("n10"), node("Range", ["zero", "n10_int", "one"], ["samples"]), node("Mul", ["samples", "width"], ["starts"]),
+                      node("ArgMax", ["x"], ["highest"], axis=1, keepdims=0), node("Add", ["starts", "highest"], ["at_flat"]),
+                      node("Reshape", ["x", "last"], ["long_x"]), node("Gather", ["long_x", "at_flat"], ["taken"])],
+    "chosen": lambda: [node("ArgMax", ["x"], ["top"], axis=1, keepdims=0), *batch_size("n11"), node("Range", ["zero", "n11_int", "one"], ["all"]),
+                       node("Unsqueeze", ["all", "axis1"], ["a"]), node("Unsqueeze", ["top", "axis1"], ["t"]), node("Concat", ["a", "t"], ["both_at"], axis=1),
+                       node("GatherND", ["x", "both_at"], ["chosen"])],
+}
+
+
+def sized():
+    draw = np.random.default_rng(4)
+    constants = {**CONSTANTS, "quarter": np.float32(0.25), "n_eight": np.float32(8), "steps": np.arange(WIDTH, dtype="f4"), "width": np.int64(WIDTH),
+                 "steps_down": np.arange(WIDTH, dtype="f4")[:, None], "columns": np.arange(WIDTH)[None], "frame": np.int64([0, 1, 0, 1]),
+                 "table": draw.standard_normal(40).astype("f4"), "w6": draw.standard_normal((WIDTH + 2, WIDTH)).astype("f4")}
+    groups = {**SIZED, **UNSIZED}
+    outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch"] if name in ("taken", "chosen") else ["batch", WIDTH]) for name in groups]
+    return helper.make_model(graph([one for make in groups.values() for one in make()],
+                                   [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", WIDTH])], outputs, constants),
+                             opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+
+
+def check_sized(checks):
+    """What depends on the number of samples is not made of a batch that has another."""
+    model = sized()
+    onnx.save(model, checks.folder / "m.onnx")
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    for batch in (BATCH, 1):  # a factor of 1 leaves no trace in the compiled model
+        done = command("cleave", "compile", checks.folder / "m.onnx", "-o", checks.folder / "program", "--dim", f"batch={batch}")
+        if done.returncode:
+            sys.exit(done.stderr)
+        for samples in (batch, 3):
+            x = np.random.default_rng(5).standard_normal((samples, WIDTH)).astype("f4")
+            together = [*(UNSIZED if batch > 1 else []), *(SIZED if samples == batch else [])]
+            got = infer(checks, x, together) if together else {}
+            for name, want in zip(together, session.run(together, {"x": x})):
+                checks.same(f"{name} of {samples} samples, batch {batch}", got if isinstance(got, str) else got[name], want, 1e-5)
+            for name in SIZED if samples != batch else []:
+                refused = infer(checks, x, [name])
+                text = f"output '{name}' depends on how many samples a batch has: it is computed from exactly one global batch, {batch} samples"
+                checks.note(f"{name} of {samples} samples, batch {batch}", "" if isinstance(refused, str) and text in refused else f"not refused: {refused}")
+
+
 def check_single(checks):
     """An input without a batch dimension takes one array, and not one for each sample."""
     inputs = {"x": ["batch", WIDTH], "c": [WIDTH]}
@@ -165,5 +242,6 @@ if __name__ == "__main__":
     check(all_checks, onnx_session, [], BATCH)
     check(all_checks, onnx_session, ["--mesh", "dp=2"], 2 * BATCH)
     check_coincidences(all_checks)
+    check_sized(all_checks)
     check_single(all_checks)
     all_checks.end()

@@ -1,0 +1,278 @@
+#include "compiler/Driver/BatchSizeUse.h"
+
+#include "compiler/Training/Loss/SampleDependence.h"
+#include "dialects/Cleave/IR/Attributes.h"
+#include "dialects/Cleave/IR/Scatter.h"
+
+using namespace cleave;
+
+namespace {
+
+using Shape = llvm::ArrayRef<int64_t>;
+using Twins = std::pair<mlir::Value, mlir::Value>; // of one module, and of the other
+
+Shape shapeOf(mlir::Value value) { return mlir::cast<mlir::RankedTensorType>(value.getType()).getShape(); }
+
+mlir::func::FuncOp modelOf(const ImportedModel &model) {
+  mlir::ModuleOp module = *model.module;
+  auto function = module.lookupSymbol<mlir::func::FuncOp>("model");
+  return function && function.getBody().hasOneBlock() ? function : mlir::func::FuncOp();
+}
+
+// The elements of a constant. Two of them are equal, or not.
+class Elements {
+public:
+  Elements(mlir::Value value, const ImportedModel &model) {
+    if (auto constant = value.getDefiningOp<ConstantOp>())
+      dense = mlir::dyn_cast<mlir::DenseElementsAttr>(mlir::Attribute(constant.getValue()));
+    auto read = value.getDefiningOp<ReadOp>();
+    mlir::ModuleOp module = *model.module;
+    auto state = read ? module.lookupSymbol<StateOp>(read.getState()) : StateOp();
+    if (state && state.getRole() == Role::Constant)
+      if (const WeightTensor *tensor =
+              model.weights.find(mlir::cast<SegmentAttr>(state.getSegments()[0]).getName().strref()))
+        bytes = tensor->bytes;
+  }
+
+  bool isKnown() const { return dense || !bytes.empty(); }
+  bool isSame(const Elements &other) const {
+    return dense ? dense == other.dense : bytes.data() == other.bytes.data() && bytes.size() == other.bytes.size();
+  }
+  bool isComparable(const Elements &other) const { return !dense == !other.dense; }
+  // What `get` needs.
+  void unpack(int64_t count) {
+    elementBytes = bytes.size() / static_cast<size_t>(std::max<int64_t>(1, count));
+    if (dense && !dense.isSplat())
+      attributes = llvm::to_vector(dense.getValues<mlir::Attribute>());
+    else if (dense)
+      attributes = {dense.getSplatValue<mlir::Attribute>()};
+  }
+  bool equals(int64_t i, const Elements &other, int64_t j) const {
+    return dense ? attribute(i) == other.attribute(j) : slice(i) == other.slice(j);
+  }
+
+private:
+  mlir::Attribute attribute(int64_t i) const { return attributes.size() == 1 ? attributes[0] : attributes[i]; }
+  llvm::ArrayRef<char> slice(int64_t i) const { return bytes.slice(i * elementBytes, elementBytes); }
+
+  mlir::DenseElementsAttr dense;
+  llvm::ArrayRef<char> bytes;
+  llvm::SmallVector<mlir::Attribute> attributes;
+  size_t elementBytes = 0;
+};
+
+// The place in the other shape of an element of the one, where dimensions that differ count (outer, samples): `outer`
+// is the same in both. Nothing where that is not whole.
+std::optional<int64_t> placeIn(Shape other, Shape one, int64_t outer, int64_t index) {
+  int64_t place = 0, stride = 1;
+  for (size_t dim = one.size(); dim-- > 0;) {
+    int64_t at = index % one[dim];
+    index /= one[dim];
+    if (one[dim] != other[dim]) {
+      if (one[dim] % outer != 0 || other[dim] % outer != 0 || other[dim] < one[dim])
+        return std::nullopt;
+      int64_t inner = one[dim] / outer;
+      at = at / inner * (other[dim] / outer) + at % inner;
+    }
+    place += at * stride;
+    stride *= other[dim];
+  }
+  return place;
+}
+
+bool agree(const Elements &one, Shape shape, const Elements &other, Shape otherShape, int64_t outer) {
+  for (int64_t i = 0, count = mlir::ShapedType::getNumElements(shape); i < count; ++i) {
+    std::optional<int64_t> place = placeIn(otherShape, shape, outer, i);
+    if (!place || !one.equals(i, other, *place))
+      return false;
+  }
+  return true;
+}
+
+// Whether a constant differs by more than its size.
+bool differs(Twins twins, const ImportedModel &oneModel, const ImportedModel &otherModel) {
+  Elements one(twins.first, oneModel), other(twins.second, otherModel);
+  Shape shape = shapeOf(twins.first), otherShape = shapeOf(twins.second);
+  if (!one.isKnown() || !other.isKnown() || !one.isComparable(other) || shape.size() != otherShape.size() ||
+      (shape == otherShape && one.isSame(other)))
+    return false;
+  one.unpack(mlir::ShapedType::getNumElements(shape));
+  other.unpack(mlir::ShapedType::getNumElements(otherShape));
+  int64_t largest = 1;
+  for (auto [size, otherSize] : llvm::zip(shape, otherShape))
+    largest = std::max(largest, size != otherSize ? size : 1);
+  constexpr int64_t kMostOuter = 1 << 12;
+  for (int64_t outer = 1; outer <= std::min(largest, kMostOuter); ++outer)
+    if (largest % outer == 0 && agree(one, shape, other, otherShape, outer))
+      return false;
+  return true;
+}
+
+class Comparison {
+public:
+  Comparison(const ImportedModel &one, const ImportedModel &other, mlir::func::FuncOp function)
+      : one(one), other(other), samples(function), dims(function) {}
+
+  // Whether the value is made of the batch's size. Depth first, without recursion: graphs are deep.
+  bool usesSize(Twins twins) {
+    llvm::SmallVector<Twins> open = {twins};
+    while (!open.empty()) {
+      Twins next = open.back();
+      size_t before = open.size();
+      if (!known.contains(next))
+        for (Twins operand : operandsOf(next))
+          if (!known.contains(operand))
+            open.push_back(operand);
+      if (open.size() > before)
+        continue;
+      if (!known.contains(next))
+        known[next] = decide(next);
+      open.pop_back();
+    }
+    return known.lookup(twins);
+  }
+
+  bool isComplete = true;
+
+private:
+  static bool isLeaf(mlir::Value value) {
+    return mlir::isa<mlir::BlockArgument>(value) || mlir::isa<ConstantOp, ReadOp>(value.getDefiningOp());
+  }
+  static bool areAlike(Twins twins) {
+    mlir::Operation *op = twins.first.getDefiningOp(), *twin = twins.second.getDefiningOp();
+    if (!op || !twin)
+      return !op && !twin &&
+             mlir::cast<mlir::BlockArgument>(twins.first).getArgNumber() ==
+                 mlir::cast<mlir::BlockArgument>(twins.second).getArgNumber();
+    return (isLeaf(twins.first) && isLeaf(twins.second)) ||
+           (op->getName() == twin->getName() && op->getNumOperands() == twin->getNumOperands() &&
+            mlir::cast<mlir::OpResult>(twins.first).getResultNumber() ==
+                mlir::cast<mlir::OpResult>(twins.second).getResultNumber());
+  }
+  static llvm::SmallVector<Twins> operandsOf(Twins twins) {
+    llvm::SmallVector<Twins> operands;
+    if (areAlike(twins) && !isLeaf(twins.first))
+      for (auto [operand, twin] :
+           llvm::zip(twins.first.getDefiningOp()->getOperands(), twins.second.getDefiningOp()->getOperands()))
+        operands.emplace_back(operand, twin);
+    return operands;
+  }
+
+  bool decide(Twins twins) {
+    if (!areAlike(twins)) {
+      isComplete = false;
+      return false;
+    }
+    if (isLeaf(twins.first))
+      return differs(twins, one, other);
+    mlir::Operation *op = twins.first.getDefiningOp(), *twin = twins.second.getDefiningOp();
+    for (auto [index, operand] : llvm::enumerate(operandsOf(twins)))
+      if (known.lookup(operand) && !arePlaces(op, index))
+        return true;
+    return numbersDiffer(op, twin) || reducesBatch(op, twin);
+  }
+
+  // Indices of samples are counted with the batch's size (b * n + i, or i + size for a negative i). Whether samples are
+  // mixed by them is SampleDependence's question.
+  bool arePlaces(mlir::Operation *op, size_t index) const {
+    if (index != 1 || !mlir::isa<TakeOp, PickOp, PutOp, PutAddOp>(op))
+      return false;
+    auto dim = op->getAttrOfType<mlir::IntegerAttr>("dim");
+    auto at = dims.get(op->getOperand(0));
+    if (mlir::isa<PutOp, PutAddOp>(op) || (dims.reaches(op->getOperand(0)) && !at))
+      return true;
+    return at && dim && at->dim == dim.getInt();
+  }
+
+  static bool numbersDiffer(mlir::Operation *op, mlir::Operation *twin) {
+    for (mlir::NamedAttribute attribute : op->getAttrs())
+      if (mlir::isa<mlir::FloatAttr>(attribute.getValue()) &&
+          twin->getAttr(attribute.getName()) != attribute.getValue())
+        return true;
+    // Only in dimensions of the operand that the batch does not change.
+    auto startsDiffer = [&](Shape starts, Shape twins) {
+      for (size_t dim = 0; dim < starts.size(); ++dim)
+        if (starts[dim] != twins[dim] && shapeOf(op->getOperand(0))[dim] == shapeOf(twin->getOperand(0))[dim])
+          return true;
+      return false;
+    };
+    if (auto slice = mlir::dyn_cast<SliceOp>(op))
+      return startsDiffer(slice.getStarts(), mlir::cast<SliceOp>(twin).getStarts()) ||
+             startsDiffer(slice.getSteps(), mlir::cast<SliceOp>(twin).getSteps());
+    if (auto pad = mlir::dyn_cast<PadOp>(op))
+      return startsDiffer(pad.getLow(), mlir::cast<PadOp>(twin).getLow());
+    return false;
+  }
+
+  // A sum over a dimension that grows with the batch, but does not hold the samples: those are mixed by it, of which
+  // SampleDependence knows.
+  bool reducesBatch(mlir::Operation *op, mlir::Operation *twin) const {
+    auto loops = mlir::dyn_cast<mlir::shard::ShardingInterface>(op);
+    llvm::SmallVector<mlir::AffineMap> maps =
+        loops && !mlir::isa<ReshapeOp>(op) ? loops.getIndexingMaps() : llvm::SmallVector<mlir::AffineMap>();
+    if (maps.size() != op->getNumOperands() + op->getNumResults())
+      return false;
+    auto types = loops.getLoopIteratorTypes();
+    for (auto [index, operand] : llvm::enumerate(op->getOperands()))
+      for (auto [dim, expression] : llvm::enumerate(maps[index].getResults())) {
+        auto loop = mlir::dyn_cast<mlir::AffineDimExpr>(expression);
+        if (loop && types[loop.getPosition()] != mlir::utils::IteratorType::parallel &&
+            shapeOf(operand)[dim] != shapeOf(twin->getOperand(index))[dim] && !mayHoldSamples(operand, dim))
+          return true;
+      }
+    return false;
+  }
+  bool mayHoldSamples(mlir::Value value, size_t dim) const {
+    auto at = dims.get(value);
+    return samples.get(value) != Dependence::None && (!at || at->dim == static_cast<int64_t>(dim));
+  }
+
+  const ImportedModel &one, &other;
+  SampleDependence samples;
+  SampleDims dims;
+  llvm::DenseMap<Twins, bool> known;
+};
+
+// The batch of the first input that has one.
+int64_t batchOf(mlir::func::FuncOp function) {
+  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    if (auto dim = function.getArgAttrOfType<mlir::IntegerAttr>(i, kBatchDimAttr))
+      return shapeOf(function.getArgument(i))[dim.getInt()];
+  return 0;
+}
+
+// The size of a sample, too, may follow from how many there are: x @ x^T has one column for each.
+bool shapesFollow(Shape one, Shape other, int64_t batchDim, int64_t batch, int64_t otherBatch) {
+  if (one.size() != other.size())
+    return false;
+  for (auto [dim, sizes] : llvm::enumerate(llvm::zip(one, other))) {
+    auto [size, otherSize] = sizes;
+    bool isBatch = static_cast<int64_t>(dim) == batchDim;
+    if (isBatch ? size * otherBatch != otherSize * batch : size != otherSize)
+      return false;
+  }
+  return true;
+}
+
+} // namespace
+
+BatchSizeUse cleave::findBatchSizeUse(const ImportedModel &one, const ImportedModel &other) {
+  BatchSizeUse use;
+  mlir::func::FuncOp function = modelOf(one), twin = modelOf(other);
+  if (!function || !twin || function.getNumArguments() != twin.getNumArguments() ||
+      function.getNumResults() != twin.getNumResults())
+    return use;
+  Comparison comparison(one, other, function);
+  auto outputs = function.getBody().front().getTerminator()->getOperands();
+  auto twins = twin.getBody().front().getTerminator()->getOperands();
+  for (auto [index, output, otherOutput] : llvm::enumerate(outputs, twins)) {
+    auto name = function.getResultAttrOfType<mlir::StringAttr>(index, kNameAttr);
+    auto dim = function.getResultAttrOfType<mlir::IntegerAttr>(index, kBatchDimAttr);
+    if (name && dim &&
+        (comparison.usesSize({output, otherOutput}) ||
+         !shapesFollow(shapeOf(output), shapeOf(otherOutput), dim.getInt(), batchOf(function), batchOf(twin))))
+      use.outputs.insert(name.getValue().str());
+  }
+  use.isComplete = comparison.isComplete;
+  return use;
+}
