@@ -65,14 +65,13 @@ Element ElementEmitter::convertFloat(Operation *op, Element operand) {
 // this kernel and in any other, in a vector and in what is left over after the last whole one (Rationale.md, "An
 // element's bits"). Only a chain through an accumulator, which one kernel computes once, may be reassociated (that
 // vectorizes a sum) and take a product in unrounded; products say that they agree to that, and no other addition asks.
-// `nsz` is not set: with it, LLVM takes a common factor out of a sum, and the sum overflows where its terms do not.
 static void relax(Operation *op, bool accumulated) {
   auto flagged = dyn_cast<arith::ArithFastMathInterface>(op);
   if (!flagged)
     return;
   arith::FastMathFlags flags = arith::FastMathFlags::none;
   if (accumulated)
-    flags = arith::FastMathFlags::contract | arith::FastMathFlags::reassoc;
+    flags = arith::FastMathFlags::contract | arith::FastMathFlags::reassoc | arith::FastMathFlags::nsz;
   else if (isa<arith::MulFOp>(op))
     flags = arith::FastMathFlags::contract;
   op->setAttr(flagged.getFastMathAttrName(), arith::FastMathFlagsAttr::get(op->getContext(), flags));

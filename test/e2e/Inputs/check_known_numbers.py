@@ -33,15 +33,6 @@ def long_ranges(checks):
                  initializers={f"{name}.{i}": arrays[name].dtype.type(number) for name, three in bounds.items() for i, number in enumerate(three)})
 
 
-def scaled_sums(checks):
-    """Sums of scaled numbers: the terms are far below the end of f32, the sum of the numbers themselves is beyond it. Rows, columns and all."""
-    x = np.linspace(1e38, 3e38, 8 * 64).reshape(8, 64).astype("f4")
-    scale, scaled = node("Constant", [], ["c"], value=numpy_helper.from_array(np.float32(1e-30))), np.float64(x) * np.float64(np.float32(1e-30))
-    for name, dims in {"rows": [1], "columns": [0], "all": [0, 1]}.items():  # each product has one reader
-        nodes = [scale, node("Mul", ["x", "c"], ["h"]), node("ReduceSum", ["h", "axes"], ["y"], keepdims=0)]
-        checks.check(f"scaled_{name}", nodes, {"x": x}, {"y": scaled.sum(tuple(dims)).astype("f4")}, initializers={"axes": np.array(dims)})
-
-
 def casts(checks):
     """Of floats to narrow integers: saturating at the type's ends, as at run time; of integers wrapping, as numpy."""
     numbers = np.float32([np.inf, -np.inf, 3e9, -3e9, 1e20, 300, -300, 127.9, -1.5, 70000, 0])
@@ -113,6 +104,6 @@ def opsets(checks):
 
 if __name__ == "__main__":
     all_checks = Checks(sys.argv[1])
-    for part in (ranges, long_ranges, scaled_sums, casts, powers, odd_exponents, nonzeros, written_zeros, eyes, opsets):
+    for part in (ranges, long_ranges, casts, powers, odd_exponents, nonzeros, written_zeros, eyes, opsets):
         part(all_checks)
     all_checks.end()
