@@ -138,7 +138,7 @@ Formula::Sum Formula::logarithm(Value x) {
   for (int degree = 21; degree > 3; degree -= 2)
     series = fma(series, square.high, number(1.0 / degree));
   Value rest = mul(mul(mul(square.high, square.high), s.high), series);
-  Sum half = sum(s.high, third.high); // |s| > |third|
+  Sum half = sum(s.high, third.high);
   half.low = add(half.low, add(s.low, add(third.low, rest)));
   Sum result = sum(mul(e, number(kLn2High)), mul(number(2), half.high));
   result.low = add(result.low, fma(e, number(kLn2Low), mul(number(2), half.low)));

@@ -50,11 +50,11 @@ bases = np.concatenate([rng.uniform(0, 3, 500), 10.0 ** rng.uniform(-300, 300, 5
 reached = rng.uniform(-708, 708, 1500) / np.log(bases)  # results over the whole range
 pairs = np.concatenate([np.stack(np.meshgrid(specials, specials), -1).reshape(-1, 2), integers, np.stack([bases, reached], 1)])
 functions["Pow"] = (lambda x: np.power(x[:, :1], x[:, 1:]), pairs)
-halves = [numpy_helper.from_array(np.array([i]), f"c{i}") for i in range(2)]
+columns = [numpy_helper.from_array(np.array([i]), f"c{i}") for i in range(2)]
 pow_nodes = [helper.make_node("Gather", ["x", "c0"], ["a"], axis=1), helper.make_node("Gather", ["x", "c1"], ["b"], axis=1), helper.make_node("Pow", ["a", "b"], ["y"])]
 np.seterr(all="ignore")
 for name, (function, x) in functions.items():
-    nodes, constants = (pow_nodes, halves) if name == "Pow" else ([helper.make_node(name, ["x"], ["y"])], ())
+    nodes, constants = (pow_nodes, columns) if name == "Pow" else ([helper.make_node(name, ["x"], ["y"])], ())
     found, = infer(name.lower(), nodes, x, {"y": TensorProto.DOUBLE}, constants)
     expected = function(x)
     x = x.reshape(*expected.shape, -1) if name == "Pow" else x

@@ -11,8 +11,6 @@ under AdamW has such a pair in step 7: from there two of PyTorch's first six run
 and Cleave on one rank all leave the exact curve by the same 5e-5, while the other runs, and Cleave on two ranks, stay within 3e-6. In T5
 under AdamW it is a ReLU in step 14 whose input is -4.4e-5: Adam's first step makes 2e-5 of gradients that are all rounding, which moves
 that input across zero in 5 of PyTorch's 16 runs, and in Cleave's on two ranks; all of them are 1.9e-4 off in step 18.
-In ResNet-18 under SGD it is a ReLU in step 1 whose input is 2.7e-6, 3.4e-6 of its layer's mean: it is negative in 4 of PyTorch's 48 runs,
-and the losses of the next three steps are then off by 6.7e-6, 2.6e-5 and 4.3e-5, as float64's are where this one input is negated.
 
 Where the recording has batch norm's running statistics, those at the end are compared too.
 """

@@ -2,8 +2,9 @@
 //
 // A heuristics list has the algorithms whose workspace fits, the one with the most first: so a caller that gives less
 // workspace to the product than it asked about is found at once. Parts of sums are rounded to the type of the result
-// where the preference allows it, as it does by default: so a caller that forgets to say no is found, too. Each algorithm adds in an order of its own, and a
-// product without an algorithm takes any: who needs the same bits again has to keep the algorithm.
+// where the preference allows it, as it does by default: so a caller that forgets to say no is found, too. Each
+// algorithm adds in an order of its own, and a product without an algorithm takes any: who needs the same bits again has
+// to keep the algorithm.
 #include "test/cuda/emulated/blaslt/Problem.h"
 #include <algorithm>
 #include <atomic>
