@@ -163,7 +163,7 @@ llvm::Error ImageBuilder::checkCalls(const llvm::Module &code) const {
       if (call && call->getCalledFunction() && !hasInstruction(*call->getCalledFunction()))
         what = "function '" + call->getCalledFunction()->getName().str() + "'";
       else if (instruction.getOpcode() == llvm::Instruction::FRem)
-        what = "remainder of floating-point numbers";
+        what = "remainder of f64 numbers";
       if (!what.empty())
         return llvm::createStringError("kernel '%s' needs the %s, which the cuda target does not have yet; compile the "
                                        "model in f32 where it is of f64, or for the host",

@@ -37,9 +37,17 @@ public:
   Value toBits(Value value) { return arith::BitcastOp::create(builder, location, builder.getI64Type(), value); }
   Value ofBits(Value value) { return arith::BitcastOp::create(builder, location, builder.getF64Type(), value); }
 
+  Value widened(Value x) {
+    return x.getType().isF64() ? x : arith::ExtFOp::create(builder, location, builder.getF64Type(), x).getResult();
+  }
+  Value narrowed(Value x, Type type) {
+    return type.isF64() ? x : arith::TruncFOp::create(builder, location, type, x).getResult();
+  }
+
   Value exp(Value x);
   Value log(Value x) { return logOf(x, logarithm(x)); }
   Value pow(Value x, Value y);
+  Value remainder(Value x, Value y); // of numbers that f32 holds
   Value expm1(Value x);
   Value log1p(Value x);
   Value tanh(Value x);
@@ -178,6 +186,40 @@ Value Formula::pow(Value x, Value y) {
   return select(is(arith::CmpFPredicate::OEQ, y, 0), number(1), result);
 }
 
+// x - trunc(x / y) y, exactly, with the sign of x (C11, 7.12.10.1). |x| = a 2^d and |y| = b 2^e with integers a and b
+// below 2^24. Where d > e, (a 2^(d-e)) mod b comes by steps of up to 40 bits, which 64 bits hold; d - e is at most 277.
+Value Formula::remainder(Value x, Value y) {
+  constexpr int kStep = 40, kSteps = 7;
+  auto integerOf = [&](Value number) { // an integer of 24 bits (of normal numbers) and its exponent, from 53 bits
+    Value word = toBits(number);
+    Value exponent = arith::ShRUIOp::create(builder, location, word, bits(52));
+    Value fraction = arith::AndIOp::create(builder, location, word, bits((int64_t(1) << 52) - 1));
+    Value whole = arith::OrIOp::create(builder, location, fraction, bits(int64_t(1) << 52));
+    return std::pair(Value(arith::ShRUIOp::create(builder, location, whole, bits(29))), exponent);
+  };
+  Value large = size(x), small = size(y);
+  Value hasRemainder = arith::CmpFOp::create(builder, location, arith::CmpFPredicate::OGE, large, small);
+  hasRemainder = arith::AndIOp::create(builder, location, hasRemainder, is(arith::CmpFPredicate::OGT, small, 0));
+  hasRemainder = arith::AndIOp::create(builder, location, hasRemainder, is(arith::CmpFPredicate::OLT, large, kInfinity));
+  auto [a, d] = integerOf(select(hasRemainder, large, number(1)));
+  auto [b, e] = integerOf(select(hasRemainder, small, number(1)));
+  Value left = arith::SubIOp::create(builder, location, d, e);
+  Value rest = arith::RemUIOp::create(builder, location, a, b);
+  for (int step = 0; step < kSteps; ++step) {
+    Value shift = arith::MinUIOp::create(builder, location, left, bits(kStep));
+    rest = arith::RemUIOp::create(builder, location, arith::ShLIOp::create(builder, location, rest, shift), b);
+    left = arith::SubIOp::create(builder, location, left, shift);
+  }
+  // An integer of y's unit is rest 2^(e - 23): at most 24 bits, so that no step rounds.
+  Value scale = powerOfTwo(arith::SubIOp::create(builder, location, e, bits(1023 + 23)));
+  Value result = mul(arith::UIToFPOp::create(builder, location, builder.getF64Type(), rest), scale);
+  result = select(hasRemainder, result, large); // |x| < |y|, or y is infinite
+  Value exists = arith::CmpFOp::create(builder, location, arith::CmpFPredicate::ORD, x, y);
+  exists = arith::AndIOp::create(builder, location, exists, is(arith::CmpFPredicate::OLT, large, kInfinity));
+  exists = arith::AndIOp::create(builder, location, exists, is(arith::CmpFPredicate::OGT, small, 0));
+  return select(exists, withSignOf(result, x), number(kNaN));
+}
+
 // Near zero, where exp(x) - 1 cancels, x times Taylor's polynomial of degree 15.
 Value Formula::expm1(Value x) {
   llvm::SmallVector<double> coefficients;
@@ -265,12 +307,26 @@ template <typename Op, Value (Formula::*formula)(Value)> struct Expand : OpRewri
   }
 };
 
+// Of any floating-point type: narrower numbers are widened, and the result is rounded once more.
 struct ExpandPow : OpRewritePattern<math::PowFOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(math::PowFOp op, PatternRewriter &rewriter) const override {
-    if (!op.getType().isF64())
-      return rewriter.notifyMatchFailure(op, "not f64");
-    rewriter.replaceOp(op, Formula(rewriter, op.getLoc()).pow(op.getLhs(), op.getRhs()));
+    Formula writer(rewriter, op.getLoc());
+    Value power = writer.pow(writer.widened(op.getLhs()), writer.widened(op.getRhs()));
+    rewriter.replaceOp(op, writer.narrowed(power, op.getType()));
+    return success();
+  }
+};
+
+// Of f32 and narrower types, which f64 holds with all their exponents.
+struct ExpandRemainder : OpRewritePattern<arith::RemFOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(arith::RemFOp op, PatternRewriter &rewriter) const override {
+    if (op.getType().getIntOrFloatBitWidth() > 32)
+      return rewriter.notifyMatchFailure(op, "f64");
+    Formula writer(rewriter, op.getLoc());
+    Value rest = writer.remainder(writer.widened(op.getLhs()), writer.widened(op.getRhs()));
+    rewriter.replaceOp(op, writer.narrowed(rest, op.getType()));
     return success();
   }
 };
@@ -281,5 +337,6 @@ void cleave::populateDoubleFunctions(RewritePatternSet &patterns) {
   patterns.add<Expand<math::ExpOp, &Formula::exp>, Expand<math::ExpM1Op, &Formula::expm1>,
                Expand<math::LogOp, &Formula::log>, Expand<math::Log1pOp, &Formula::log1p>,
                Expand<math::TanhOp, &Formula::tanh>, Expand<math::ErfOp, &Formula::erf>,
-               Expand<math::SinOp, &Formula::sin>, Expand<math::CosOp, &Formula::cos>, ExpandPow>(patterns.getContext());
+               Expand<math::SinOp, &Formula::sin>, Expand<math::CosOp, &Formula::cos>, ExpandPow,
+               ExpandRemainder>(patterns.getContext());
 }

@@ -1,10 +1,12 @@
 """Every elementwise function of the importer in f32, against float64: all exponents, both signs, subnormal and special numbers.
 
-  check_elementwise_numbers.py FOLDER [MANTISSAS]
+  check_elementwise_numbers.py FOLDER [--mantissas N] [--target TARGET] [--only compile|run]
 
+--only: compile on one machine, run on another one, which has a GPU.
 The error is at most 4 ulp of the result, where nothing else is said below. Infinities, NaN and overflow agree. Derivatives are compared
 where float64 has them, with an absolute bound where the formula cancels.
 """
+import argparse
 import math
 import pathlib
 import subprocess
@@ -152,8 +154,15 @@ def cases(x):
     return found
 
 
-def check_results(folder, mantissas):
-    x = numbers(mantissas)
+def compiled(options, name, *arguments):
+    """The program of NAME.onnx."""
+    if options.only != "run":
+        run("cleave", "compile", options.folder / f"{name}.onnx", "-o", options.folder / name, "--target", options.target, *arguments)
+    return options.folder / name
+
+
+def check_results(options):
+    folder, x = options.folder, numbers(options.mantissas)
     all_cases, nodes, constants = cases(x), [], {}
     for name, (operator, inputs, attributes, _, _) in all_cases.items():
         ports = []
@@ -166,9 +175,11 @@ def check_results(folder, mantissas):
                 constants[ports[-1]] = np.float32([value])
         nodes.append(helper.make_node(operator, ports, [name], **attributes))
     save(folder / "all.onnx", nodes, {"x": x}, all_cases, constants)
-    run("cleave", "compile", folder / "all.onnx", "-o", folder / "all")
+    program = compiled(options, "all")
+    if options.only == "compile":
+        return 0, 0
     np.save(folder / "x.npy", x)
-    run(folder / "all", "infer", "--input", f"x={folder}/x.npy", *[part for name in all_cases for part in ("--output", f"{name}={folder}/{name}.npy")])
+    run(program, "infer", "--input", f"x={folder}/x.npy", *[part for name in all_cases for part in ("--output", f"{name}={folder}/{name}.npy")])
     failures = 0
     for name, (_, _, _, want, bound) in all_cases.items():
         got = np.load(folder / f"{name}.npy")
@@ -190,8 +201,9 @@ POINTS = {"Acosh": lambda x: np.float32(1) + np.abs(x), **dict.fromkeys(("Atanh"
 SLOPES = {"Acosh": lambda x: 1 / np.sqrt((x - 1) * (x + 1)), "Asin": lambda x: 1 / np.sqrt((1 - x) * (1 + x)), "Acos": lambda x: -1 / np.sqrt((1 - x) * (1 + x))}
 
 
-def check_gradients(folder):
+def check_gradients(options):
     """The parameter is 0 and added to a constant, so that after one step it is the gradient, unrounded."""
+    folder = options.folder
     size = np.float32(2.0 ** np.arange(-20, 4, 0.37))
     x = np.concatenate([size, -size])
     points = {name: POINTS.get(name, np.positive)(x) for name in SMOOTH}
@@ -219,9 +231,11 @@ def check_gradients(folder):
     one = {"x": np.zeros((1, 1), "f4")}
     nodes += [helper.make_node("ReduceMean", ["x"], ["zero"], keepdims=0), helper.make_node("Add", [total, "zero"], ["loss"])]
     save(folder / "gradients.onnx", nodes, one, ["loss"], constants)
-    run("cleave", "compile", folder / "gradients.onnx", "-o", folder / "gradients", "--train", "--loss-output", "loss", "--optimizer", "sgd", "--freeze", "*.at")
+    program = compiled(options, "gradients", "--train", "--loss-output", "loss", "--optimizer", "sgd", "--freeze", "*.at")
+    if options.only == "compile":
+        return 0
     np.save(folder / "x.npy", one["x"])
-    run(folder / "gradients", "train", "--no-shuffle", "--steps", "1", "--lr", "1", "--data", f"x={folder}/x.npy", "--save", folder / "saved")
+    run(program, "train", "--no-shuffle", "--steps", "1", "--lr", "1", "--data", f"x={folder}/x.npy", "--save", folder / "saved")
     states, failures = read_states(folder / "saved"), 0
     for name in SMOOTH:
         function = (lambda x, f=FUNCTIONS[name][2]: f(np.abs(x))) if name in ("Log", "Sqrt") else FUNCTIONS[name][2]
@@ -244,10 +258,20 @@ def check_gradients(folder):
     return failures
 
 
-if __name__ == "__main__":
-    target = pathlib.Path(sys.argv[1])
-    wrong, count = check_results(target, int(sys.argv[2]) if len(sys.argv) > 2 else 40)
-    wrong += check_gradients(target)
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=lambda text: pathlib.Path(text).resolve())
+    parser.add_argument("--mantissas", type=int, default=40, help="random ones of each exponent")
+    parser.add_argument("--target", default="host")
+    parser.add_argument("--only", choices=["compile", "run"])
+    options = parser.parse_args()
+    wrong, count = check_results(options)
+    wrong += check_gradients(options)
     if wrong:
         sys.exit(f"{wrong} failures")
-    print(f"{count} functions, {len(SMOOTH) + 2} derivatives")
+    if options.only != "compile":
+        print(f"{count} functions, {len(SMOOTH) + 2} derivatives")
+
+
+if __name__ == "__main__":
+    main()
