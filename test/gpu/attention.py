@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""attention.py PTX... [--cases WORD,...] [--time]    Attention's forward kernels of 16 bits, launched by themselves over CUDA's driver.
+"""attention.py MODULE... [--cases WORD,...] [--time]    Attention's kernels of 16 bits, launched by themselves over CUDA's driver.
 
-Each text is a module with the entries attention_TYPE_SIZE (what a program has for attention: by mma.sync, and by wgmma for sm_90a). Its
-results, largest scores and sums are compared with float64. A text for sm_90a is left out on other GPUs. --time prints what a launch takes at training sizes, and its TFLOP/s: of a
-GPU alone. Needs no package; $CLEAVE_LIBCUDA names another driver."""
+Each module, PTX or a file NAME.cubin, has entries attention_TYPE_SIZE, attention_grad_TYPE_SIZE or both (what a program has for attention:
+by mma.sync, and by wgmma for sm_90a). Results, largest scores and sums, and gradients, are compared with float64; two launches of a gradient with
+other numbers of blocks have the same bits. A text for sm_90a is left out on other GPUs. --time prints what a launch takes at training sizes, and
+its TFLOP/s: of a GPU alone. Needs no package; $CLEAVE_LIBCUDA names another driver."""
 import argparse
 import ctypes
+import functools
 import math
 import operator
 import os
@@ -16,6 +18,8 @@ import struct
 import sys
 
 BOUNDS = {"f16": 2e-3, "bf16": 1.6e-2}  # of results below 4 in magnitude: half a unit in the last place is 1e-3 and 8e-3
+GRAD_BOUNDS = {"f16": 1e-3, "bf16": 8e-3}  # of gradients, relative to the largest one, or to 1 where that is more
+NOT_FOUND = 500  # no such entry in the module
 KINDS = {"none": 0, "added": 1, "kept": 2}
 
 
@@ -50,10 +54,16 @@ class Driver:
         self("cuMemcpyDtoH_v2", data, at, ctypes.c_size_t(len(data)))
         return struct.unpack(f"<{count}{code}", data.raw)
 
-    def module(self, text):
+    def module(self, data):
         module = ctypes.c_void_p()
-        self("cuModuleLoadData", ctypes.byref(module), text.encode() + b"\0")
+        self("cuModuleLoadData", ctypes.byref(module), data + b"\0")
         return module
+
+    def has(self, module, entry):
+        code = self.library.cuModuleGetFunction(ctypes.byref(ctypes.c_void_p()), module, entry.encode())
+        if code not in (0, NOT_FOUND):
+            raise RuntimeError(f"cuModuleGetFunction {entry}: error {code}")
+        return code == 0
 
     def free(self, buffers):
         for each in buffers:
@@ -103,23 +113,50 @@ class Case:
                   KINDS[self.mask], *self.sizes, 0]
         return struct.pack("<16Q32qQq", *[b.value for b in buffers], *[0] * (16 - len(buffers)), *params, *[0] * (32 - len(params)), 0, 1)
 
-    def expected(self, tensors, mask, item):
-        """Of each row: its result, largest score, and sum of powers."""
-        queries, keys, values = ([t[(item * n + i) * s:(item * n + i + 1) * s] for i in range(n)] for t, n, s in
-                                 zip(tensors, (self.rows, self.columns, self.columns), (self.depth, self.depth, self.width)))
-        across = list(zip(*values))
+    def lines(self, tensor, item, count, size):
+        return [tensor[(item * count + i) * size:(item * count + i + 1) * size] for i in range(count)]
+
+    def scores(self, tensors, mask, item):
+        """Of each row: its scores, and which of them the mask has replaced."""
+        queries, keys = self.lines(tensors[0], item, self.rows, self.depth), self.lines(tensors[1], item, self.columns, self.depth)
         sample, head = item // self.heads, item % self.heads
         b, h, r, c = self.sizes
         for row in range(self.rows):
             at = (((sample if b > 1 else 0) * h + (head if h > 1 else 0)) * r + (row if r > 1 else 0)) * c
-            scores = []
+            scores, replaced = [], []
             for column in range(min(row + 1, self.columns) if self.causal else self.columns):
                 score, m = sum(map(operator.mul, queries[row], keys[column])) * self.scale, mask[at + (column if c > 1 else 0)]
-                scores.append(score + m if self.mask == "added" else score if self.mask == "none" or m else self.fill)
+                replaced.append(self.mask == "kept" and not m)
+                scores.append(self.fill if replaced[-1] else score + m if self.mask == "added" else score)
+            yield scores, replaced
+
+    def expected(self, tensors, mask, item):
+        """Of each row: its result, largest score, and sum of powers."""
+        across = list(zip(*self.lines(tensors[2], item, self.columns, self.width)))
+        for scores, _ in self.scores(tensors, mask, item):
             largest = max(scores)
             powers = [math.exp(score - largest) for score in scores]
             total = sum(powers)
             yield [sum(map(operator.mul, powers, line)) / total for line in across], largest, total
+
+    def expected_grads(self, tensors, mask, item):
+        """The rows' largest scores, sums of powers and deltas, and the gradients of queries, keys and values, each number after number."""
+        queries, keys, values, dys = (self.lines(t, item, n, s) for t, n, s in zip(
+            tensors, (self.rows, self.columns, self.columns, self.rows), (self.depth, self.depth, self.width, self.width)))
+        statistics, probabilities, slopes = [[], [], []], [], []
+        for (scores, replaced), dy in zip(self.scores(tensors, mask, item), dys):
+            largest = max(scores)
+            powers = [math.exp(score - largest) for score in scores]
+            total = sum(powers)
+            probabilities.append([power / total for power in powers] + [0.0] * (self.columns - len(scores)))
+            products = [sum(map(operator.mul, dy, value)) for value in values]
+            delta = sum(map(operator.mul, probabilities[-1], products))
+            slopes.append([0.0 if no else p * (product - delta) * self.scale for p, product, no in
+                           zip(probabilities[-1], products, replaced + [True] * self.columns)])
+            for each, number in zip(statistics, (largest, total, delta)):
+                each.append(number)
+        times = lambda lines, others: [sum(map(operator.mul, line, other)) for line in lines for other in zip(*others)]
+        return *statistics, times(slopes, keys), times(zip(*slopes), queries), times(zip(*probabilities), dys)
 
 
 def launch(driver, module, entry, case, buffers, grid=None):
@@ -127,39 +164,83 @@ def launch(driver, module, entry, case, buffers, grid=None):
     driver("cuModuleGetFunction", ctypes.byref(function), module, entry.encode())
     call = ctypes.create_string_buffer(case.call(buffers), 400)
     arguments = (ctypes.c_void_p * 1)(ctypes.addressof(call))
-    blocks = grid or case.batch * case.heads * -(-case.rows // 128)
-    driver("cuLaunchKernel", function, blocks, 1, 1, 256, 1, 1, 0, None, arguments, None)
+    tiles = -(-case.rows // 128) + (-(-case.columns // 128) if "_grad_" in entry else 0)
+    driver("cuLaunchKernel", function, grid or case.batch * case.heads * tiles, 1, 1, 256, 1, 1, 0, None, arguments, None)
 
 
-def uploaded(driver, case, kind, seed):
-    tensors, mask = case.numbers(kind, seed)
-    lines = case.batch * case.heads * case.rows
-    buffers = [driver.upload(struct.pack(f"<{len(t)}H", *t)) for t in tensors]
+def packed(numbers, code):
+    return struct.pack(f"<{len(numbers)}{code}", *numbers)
+
+
+def uploaded(driver, case, tensors, mask, more):
+    """Buffers of queries, keys, values and the mask, and `more`: bytes, or sizes of results."""
+    buffers = [driver.upload(packed(t, "H")) for t in tensors[:3]]
     if case.mask != "none":
-        buffers.append(driver.upload(struct.pack(f"<{len(mask)}f", *mask) if case.mask == "added" else bytes(mask)))
-    buffers += [driver.upload(bytes(n)) for n in (lines * case.width * 2, lines * 4, lines * 4)]
-    return tensors, mask, buffers
+        buffers.append(driver.upload(packed(mask, "f") if case.mask == "added" else bytes(mask)))
+    return buffers + [driver.upload(bytes(each)) for each in more]
 
 
-def check(driver, module, kind, case, seed):
+@functools.cache
+def expectation(name, kind, seed):
+    """Inputs of a case, as bits, and for each head what float64 has for its rows."""
+    case = CASES[name]
+    tensors, mask = case.numbers(kind, seed)
+    numbers = [[value_of(word, kind) for word in t] for t in tensors]
+    return tensors, mask, [line for item in range(case.batch * case.heads) for line in case.expected(numbers, mask, item)]
+
+
+@functools.cache
+def expectation_of_grads(name, kind, seed):
+    """Inputs of a case, as bits, with the results' gradient, and largest scores, sums, deltas and gradients in float64."""
+    case = CASES[name]
+    tensors, mask = case.numbers(kind, seed)
+    pick = random.Random(seed + 1000)
+    tensors.append([bits(pick.gauss(0, 1), kind) for _ in range(case.batch * case.heads * case.rows * case.width)])
+    numbers = [[value_of(word, kind) for word in t] for t in tensors]
+    heads = [case.expected_grads(numbers, mask, item) for item in range(case.batch * case.heads)]
+    return tensors, mask, [[number for head in heads for number in head[i]] for i in range(6)]
+
+
+def check(driver, module, kind, name, seed):
     """The largest errors: of results, of largest scores, and of sums relative to the sum."""
-    tensors, mask, buffers = uploaded(driver, case, kind, seed)
+    case = CASES[name]
+    tensors, mask, expected = expectation(name, kind, seed)
+    lines = case.batch * case.heads * case.rows
+    buffers = uploaded(driver, case, tensors, mask, (lines * case.width * 2, lines * 4, lines * 4))
     launch(driver, module, f"attention_{kind}_{case.size()}", case, buffers, grid=2 if seed % 2 else None)
     driver("cuCtxSynchronize")
-    lines = case.batch * case.heads * case.rows
     result = [value_of(word, kind) for word in driver.download(buffers[-3], lines * case.width, "H")]
     largest, total = driver.download(buffers[-2], lines, "f"), driver.download(buffers[-1], lines, "f")
     driver.free(buffers)
-    numbers = [[value_of(word, kind) for word in t] for t in tensors]
-    worst, line = [0.0, 0.0, 0.0], 0
-    for item in range(case.batch * case.heads):
-        for values, most, powers in case.expected(numbers, mask, item):
-            errors = [max(abs(a - b) for a, b in zip(values, result[line * case.width:])), abs(largest[line] - most), abs(total[line] - powers) / powers]
-            if any(map(math.isnan, errors)):
-                errors = [math.inf] * 3
-            worst = list(map(max, worst, errors))
-            line += 1
+    worst = [0.0, 0.0, 0.0]
+    for line, (values, most, powers) in enumerate(expected):
+        errors = [max(abs(a - b) for a, b in zip(values, result[line * case.width:])), abs(largest[line] - most), abs(total[line] - powers) / powers]
+        if any(map(math.isnan, errors)):
+            errors = [math.inf] * 3
+        worst = list(map(max, worst, errors))
     return worst
+
+
+def check_grads(driver, module, kind, name, seed):
+    """The largest errors of the gradients of queries, keys and values, relative to the largest of them (or to 1, where that is more), and
+    whether another number of blocks has the same bits."""
+    case = CASES[name]
+    tensors, mask, expected = expectation_of_grads(name, kind, seed)
+    counts = [len(t) for t in tensors[:3]]
+    # Whatever is not written is a NaN.
+    more = [packed(tensors[3], "H"), *[packed(each, "f") for each in expected[:3]], *[b"\xff\xff" * count for count in counts]]
+    found = []
+    for grid in (None, 3):
+        buffers = uploaded(driver, case, tensors, mask, more)
+        launch(driver, module, f"attention_grad_{kind}_{case.size()}", case, buffers, grid)
+        driver("cuCtxSynchronize")
+        found.append([driver.download(at, count, "H") for at, count in zip(buffers[-3:], counts)])
+        driver.free(buffers)
+    errors = []
+    for words, numbers in zip(found[0], expected[3:]):
+        each = [abs(value_of(word, kind) - number) for word, number in zip(words, numbers)]
+        errors.append(math.inf if any(map(math.isnan, each)) else max(each) / max(1, *map(abs, numbers)))
+    return errors, found[0] == found[1]
 
 
 CASES = {
@@ -179,54 +260,77 @@ CASES = {
 }
 
 
-def timed(driver, module, kind, size, causal):
-    """Milliseconds of a launch, and TFLOP/s of its two products (of half of them where it is causal)."""
-    case = Case(4096, 4096, size, size, causal=causal, batch=4, heads=2048 // size)
-    lines = case.batch * case.heads * case.rows
+@functools.cache
+def piece(kind):
     pick = random.Random(1)
-    piece = struct.pack("<65536H", *[bits(pick.gauss(0, 1), kind) for _ in range(65536)])
-    buffers = [driver.upload(piece * (lines * size // 65536)) for _ in range(3)] + [driver.upload(bytes(n)) for n in (lines * size * 2, lines * 4, lines * 4)]
+    return packed([bits(pick.gauss(0, 1), kind) for _ in range(65536)], "H")
+
+
+TIMED = {"GPT-2": Case(1024, 1024, 64, 64, causal=True, batch=8, heads=12)} | {
+    f"4 x 4096, heads of {size}{' causal' if causal else ''}": Case(4096, 4096, size, size, causal=causal, batch=4, heads=2048 // size)
+    for size in (64, 128) for causal in (False, True)}
+
+
+def timed(driver, module, entry, kind, case):
+    """Milliseconds of a launch, and TFLOP/s of its two products, or the five of a gradient (of half of them where it is causal)."""
+    lines, isGradient = case.batch * case.heads * case.rows, "_grad_" in entry
+    size = lines * case.depth * 2
+    buffers = [driver.upload(piece(kind) * (size // len(piece(kind)))) for _ in range(4 if isGradient else 3)]
+    if isGradient:  # of a row: its largest score, sum of powers, and delta
+        buffers += [driver.upload(struct.pack("<f", number) * lines) for number in (4.0, 100.0, 0.5)]
+    buffers += [driver.upload(bytes(n)) for n in ((size, size, size) if isGradient else (size, lines * 4, lines * 4))]
     begin, end, took = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_float()
     for event in (begin, end):
         driver("cuEventCreate", ctypes.byref(event), 0)
     best = math.inf
     for _ in range(10):
         driver("cuEventRecord", begin, None)
-        launch(driver, module, f"attention_{kind}_{size}", case, buffers)
+        launch(driver, module, entry, case, buffers)
         driver("cuEventRecord", end, None)
         driver("cuEventSynchronize", end)
         driver("cuEventElapsedTime_v2" if hasattr(driver.library, "cuEventElapsedTime_v2") else "cuEventElapsedTime", ctypes.byref(took), begin, end)
         best = min(best, took.value)
     driver.free(buffers)
-    return best, 4 * lines * case.columns * size / (2 if causal else 1) / best / 1e9
+    return best, (10 if isGradient else 4) * lines * case.columns * case.depth / (2 if case.causal else 1) / best / 1e9
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("texts", nargs="+", type=pathlib.Path)
+    parser.add_argument("modules", nargs="+", type=pathlib.Path)
     parser.add_argument("--cases", default=",".join(CASES))
     parser.add_argument("--types", default="f16,bf16")
     parser.add_argument("--time", action="store_true")
     options = parser.parse_args()
     driver, wrong = Driver(), 0
-    for path in options.texts:
-        text = path.read_text()
-        if re.search(r"(?m)^\.target sm_90a", text) and driver.capability != "9.0":
+    kinds, names = options.types.split(","), options.cases.split(",") if options.cases else []
+    for path in options.modules:
+        data = path.read_bytes()
+        if re.search(rb"(?m)^\.target sm_90a", data) and driver.capability != "9.0":
             print(f"{'':6}{path.stem}: not for compute capability {driver.capability}")
             continue
-        module = driver.module(text)
-        for seed, name in enumerate(options.cases.split(",")):
-            for kind in options.types.split(","):
-                case = CASES[name]
-                errors = check(driver, module, kind, case, seed)
+        module, done = driver.module(data), 0
+        for name, kind, seed in [(name, kind, seed) for seed, name in enumerate(names) for kind in kinds]:
+            about = f"{path.stem:20} {kind:5} {name:14} {CASES[name]}"
+            if driver.has(module, f"attention_{kind}_{CASES[name].size()}"):
+                errors = check(driver, module, kind, name, seed)
                 good = errors[0] <= BOUNDS[kind] and errors[1] <= 1e-4 and errors[2] <= 1e-4
-                wrong += not good
-                print(f"{'ok' if good else 'WRONG':6}{path.stem:20} {kind:5} {name:14} {case}: result {errors[0]:.1e}, largest {errors[1]:.1e}, "
-                      f"sum {errors[2]:.1e}", flush=True)
-        for kind, size, causal in [(k, s, c) for k in options.types.split(",") for s in (64, 128) for c in (False, True)] if options.time else []:
-            took, speed = timed(driver, module, kind, size, causal)
-            print(f"{'':6}{path.stem:20} {kind:5} 4 x 4096, heads of {size}{' causal' if causal else ''}: {took:.3f} ms, {speed:.0f} TFLOP/s", flush=True)
+                wrong, done = wrong + (not good), done + 1
+                print(f"{'ok' if good else 'WRONG':6}{about}: result {errors[0]:.1e}, largest {errors[1]:.1e}, sum {errors[2]:.1e}", flush=True)
+            if driver.has(module, f"attention_grad_{kind}_{CASES[name].size()}"):
+                errors, same = check_grads(driver, module, kind, name, seed)
+                good = max(errors) <= GRAD_BOUNDS[kind] and same
+                wrong, done = wrong + (not good), done + 1
+                print(f"{'ok' if good else 'WRONG':6}{about}: gradients {', '.join(f'{each:.1e}' for each in errors)}"
+                      f"{'' if same else ', other bits of other blocks'}", flush=True)
+        for kind, (name, case) in [(kind, each) for kind in kinds for each in TIMED.items()] if options.time else []:
+            for entry in (f"attention_{kind}_{case.size()}", f"attention_grad_{kind}_{case.size()}"):
+                if driver.has(module, entry):
+                    took, speed = timed(driver, module, entry, kind, case)
+                    done += 1
+                    print(f"{'':6}{path.stem:20} {entry:24} {name}: {took:.3f} ms, {speed:.0f} TFLOP/s", flush=True)
         driver("cuModuleUnload", module)
+        if not done:
+            raise SystemExit(f"{path}: none of its entries was launched")
     return 1 if wrong else 0
 
 
