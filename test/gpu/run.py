@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""Runs what pack.py packed on this machine's GPU: run.py [FOLDER] [--sanitize PROGRAM]. Needs no package and no compiler.
+"""Runs what pack.py packed on this machine's GPU: run.py [FOLDER] [--sanitize PROGRAM] [--jobs N]. Needs no package and no compiler.
+
+With several jobs programs share the GPU: the times are then not those of a program alone.
 
 Each program trains twice. Its losses are compared with the host's (f32: 1e-5 relative; bf16: 1e-2, its rounding in 20 steps), and with
 each other, bit by bit. Programs whose convolutions cuDNN has computed train once more by Cleave's own kernels: the times stand side by side.
 Attention's kernels by mma.sync and by wgmma are checked and timed by themselves (attention.py), the latter on compute capability 9.0.
 Prints a table with device, driver and commit; fails where a row does."""
 import argparse
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -73,6 +76,13 @@ def check(folder, key):
     return f"{'ok' if good else 'WRONG':6}{key:36}{error:10.1e}  {'bitwise' if same else 'DIFFERS':9}{step_of(second):9.2f} ms{own}", good
 
 
+def checked(folder, key):
+    try:
+        return check(folder, key)
+    except (RuntimeError, subprocess.TimeoutExpired) as error:
+        return f"{'FAILED':6}{key}: {error}", False
+
+
 def attention(folder):
     """Lines of attention.py of both versions, and whether all is right."""
     texts = [path for path in ("mma.ptx", "wgmma.ptx") if (folder / path).exists()]
@@ -87,17 +97,15 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", nargs="?", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent)
     parser.add_argument("--sanitize", help="a program to run under compute-sanitizer, too")
+    parser.add_argument("--jobs", type=int, default=1, help="programs at a time")
     options = parser.parse_args()
     folder = options.folder.resolve()
     print(f"{device()}; commit {(folder / 'commit').read_text()}\n{'':6}{'program':36}{'of host':>10}  {'twice':9}{'step':>9}")
     wrong = 0
-    for program in sorted(folder.glob("*.cuda")):
-        try:
-            line, good = check(folder, program.stem)
-        except (RuntimeError, subprocess.TimeoutExpired) as error:
-            line, good = f"{'FAILED':6}{program.stem}: {error}", False
-        wrong += not good
-        print(line, flush=True)
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for line, good in pool.map(lambda program: checked(folder, program.stem), sorted(folder.glob("*.cuda"))):
+            wrong += not good
+            print(line, flush=True)
     lines, good = attention(folder)
     wrong += not good
     print(lines, end="", flush=True)

@@ -36,9 +36,10 @@ static Value *withOperand(BinaryOperator *operation, unsigned position, Value *o
   return builder.Insert(copy);
 }
 
-// `value` with the constant that is a term of it taken out, where there is one and extending both parts is extending
-// the whole. Of unsigned numbers without overflow, a sum that lacks a term does not overflow, either, and the constant
-// may be deep inside. Of signed numbers that is not so: it must be a term of the whole.
+// `value` with the constants that are terms of it taken out, where there are some and extending both parts is extending
+// the whole. Of unsigned numbers without overflow, a sum that lacks a term does not overflow, either, and constants may
+// be deep inside: that of a vector's position, and that of a copy of a loop's body. Of signed numbers that is not so: it
+// must be a term of the whole.
 static std::optional<Split> takeConstant(Value *value, bool isSigned, IRBuilder<> &builder, unsigned depth = 0) {
   auto *operation = dyn_cast<BinaryOperator>(value);
   if (!operation)
@@ -54,14 +55,22 @@ static std::optional<Split> takeConstant(Value *value, bool isSigned, IRBuilder<
   }
   if (!isExact(operation, isSigned))
     return std::nullopt;
-  if (number && (isSigned || !number->isNegative()))
-    return Split{operation->getOperand(0), number->getSExtValue()};
+  if (number && (isSigned || !number->isNegative())) {
+    Split whole{operation->getOperand(0), number->getSExtValue()};
+    if (isSigned || depth == kDepth)
+      return whole;
+    std::optional<Split> inner = takeConstant(whole.rest, isSigned, builder, depth + 1);
+    return inner ? Split{inner->rest, whole.constant + inner->constant} : whole;
+  }
   if (number || isSigned || depth == kDepth)
     return std::nullopt;
+  int64_t constant = 0;
   for (unsigned position : {0, 1})
-    if (std::optional<Split> inner = takeConstant(operation->getOperand(position), isSigned, builder, depth + 1))
-      return Split{withOperand(operation, position, inner->rest, builder), inner->constant};
-  return std::nullopt;
+    if (std::optional<Split> inner = takeConstant(operation->getOperand(position), isSigned, builder, depth + 1)) {
+      operation = cast<BinaryOperator>(withOperand(operation, position, inner->rest, builder));
+      constant += inner->constant;
+    }
+  return constant == 0 ? std::nullopt : std::optional(Split{operation, constant});
 }
 
 // Extends the index of an address as an unsigned number where it is none below 0, so that neighbours do it alike.

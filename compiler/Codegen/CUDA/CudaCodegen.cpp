@@ -2,6 +2,7 @@
 
 #include "compiler/Codegen/CUDA/ConstantOffsets.h"
 #include "compiler/Codegen/CUDA/DoubleFunctions.h"
+#include "compiler/Codegen/CUDA/FloatFunctions.h"
 #include "compiler/Codegen/CUDA/ThreadEmitter.h"
 #include "compiler/Codegen/Loops/GraphFacts.h"
 #include "compiler/Codegen/Loops/IsolatedKernels.h"
@@ -185,10 +186,20 @@ llvm::Error ImageBuilder::checkShared(const llvm::Module &code) const {
   return llvm::Error::success();
 }
 
+// What loops say of their unrolling (ThreadEmitter::forLoop) comes through the conversions as an attribute that is not
+// translated.
+static void annotateLoops(ModuleOp module) {
+  module.walk([](LLVM::BrOp branch) {
+    if (auto annotation = branch->getAttrOfType<LLVM::LoopAnnotationAttr>(LLVM::LoopAnnotationAttr::name))
+      branch.setLoopAnnotationAttr(annotation);
+  });
+}
+
 llvm::Expected<CudaImage> ImageBuilder::finish(ModuleOp module) {
   auto machine = makeMachine(architecture);
   if (!machine)
     return machine.takeError();
+  annotateLoops(module);
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> code = translateModuleToLLVMIR(module, context);
   if (!code)
@@ -245,6 +256,7 @@ llvm::Expected<CudaImage> cleave::compileForCuda(ModuleOp module, const CudaArch
     }
   RewritePatternSet patterns(&context);
   populateDoubleFunctions(patterns);
+  populateFloatFunctions(patterns);
   if (failed(status) || failed(applyPatternsGreedily(*code, std::move(patterns))) ||
       failed(lowerToLLVMDialect(*code, /*hasBFloat16=*/true, builder.hasShortIndices() ? 32 : 64)))
     return llvm::createStringError("kernel code generation: %s",

@@ -6,6 +6,9 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+#include <utility>
 
 using namespace mlir;
 using namespace cleave;
@@ -46,11 +49,22 @@ void ThreadEmitter::placeThread() {
   row = whole(form.lanes * form.sharers, form.rows);
 }
 
+// How many copies of its body LLVM is to make of a loop.
+static LLVM::LoopAnnotationAttr unrolled(MLIRContext *context, int copies) {
+  auto count = IntegerAttr::get(IntegerType::get(context, 32), copies);
+  auto unroll = copies == 1 ? LLVM::LoopUnrollAttr::get(context, BoolAttr::get(context, true), {}, {}, {}, {}, {}, {})
+                            : LLVM::LoopUnrollAttr::get(context, {}, count, {}, {}, {}, {}, {});
+  return LLVM::LoopAnnotationAttr::get(context, {}, {}, {}, unroll, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {});
+}
+
 ThreadEmitter::Elements ThreadEmitter::forLoop(Element begin, Element end, Element step, ArrayRef<Element> inits,
-                                               llvm::function_ref<Elements(Element, ArrayRef<Element>)> body) {
+                                               llvm::function_ref<Elements(Element, ArrayRef<Element>)> body,
+                                               int copies) {
   unsigned depth = scopes.getDepth();
   SmallVector<Value> initValues = llvm::map_to_vector(inits, [](Element init) { return init.value; });
   auto loop = scf::ForOp::create(scopes.at(depth), location, begin.value, end.value, step.value, initValues);
+  if (copies > 0)
+    loop->setAttr(LLVM::LoopAnnotationAttr::name, unrolled(loop.getContext(), copies));
   scopes.open(loop, loop.getBody());
   Elements carried;
   for (Value argument : loop.getRegionIterArgs())
@@ -173,6 +187,102 @@ Element ThreadEmitter::converted(Element element, bool widen) {
   return {arith::TruncFOp::create(builder, location, builder.getF32Type(), element.value), element.depth};
 }
 
+// A part that `insert` makes of rows whose columns are the innermost loop; of no size where it does something else.
+static std::pair<int64_t, int64_t> columnsOf(tensor::InsertSliceOp insert) {
+  ArrayRef<int64_t> whole = insert.getType().getShape(), part = insert.getSourceType().getShape();
+  if (whole.size() != part.size() || whole.empty() || whole.drop_back() != part.drop_back() ||
+      llvm::any_of(insert.getStaticStrides(), [](int64_t stride) { return stride != 1; }))
+    return {0, 0};
+  return {insert.getStaticOffsets().back(), insert.getStaticOffsets().back() + part.back()};
+}
+
+// Looks for a value that a pad or a concatenation makes of rows: insertions into each other, and into what is around.
+void ThreadEmitter::findParts() {
+  constexpr size_t kMost = 8;
+  if (form.width == 1 || form.kept > 0)
+    return;
+  for (const LoopNest &nest : graph.getNests()) {
+    auto insert = dyn_cast<tensor::InsertSliceOp>(nest.op);
+    if (!insert || !llvm::equal(graph.dimsOf(insert.getResult()), llvm::seq<int>(0, insert.getType().getRank())))
+      continue;
+    SmallVector<RowPart> found;
+    for (; insert; insert = insert.getDest().getDefiningOp<tensor::InsertSliceOp>())
+      if (auto [begin, end] = columnsOf(insert); end - begin >= form.width)
+        found.push_back({insert.getSource(), begin, end});
+      else
+        break;
+    if (!insert && !found.empty() && found.size() <= kMost) {
+      parts = std::move(found);
+      rowOfParts = nest.op->getResult(0);
+    }
+  }
+  llvm::sort(parts, [](const RowPart &a, const RowPart &b) { return a.begin < b.begin; });
+  int64_t end = 0;
+  hasOnlyParts = llvm::all_of(parts, [&](const RowPart &part) {
+    return part.begin == std::exchange(end, part.end) && part.begin % form.width == 0;
+  });
+  hasOnlyParts &= end == graph.getDims().back().size;
+}
+
+// Whether the thread's vector is in the part.
+Element ThreadEmitter::isInPart(const RowPart &part) {
+  Element first = vector.front(), isInside = less(first, number(part.end - form.width + 1));
+  if (part.begin > 0)
+    isInside = elements.binary<arith::AndIOp>(isInside, less(number(part.begin - 1), first));
+  return isInside;
+}
+
+// Reads a vector of a row that has parts. Within a part it is read like memory; elsewhere each element selects between
+// clamped reads. The elements are those that are found when the row is read at these places.
+void ThreadEmitter::readParts() {
+  if (vector.empty() || parts.empty())
+    return;
+  Elements found = readPart(0);
+  forEachElement([&](unsigned position) {
+    Scopes::Key key{rowOfParts.getAsOpaquePointer()};
+    for (Element index : elements.currentIndices(rowOfParts))
+      key.push_back(index.value.getAsOpaquePointer());
+    scopes.remember(std::move(key), found[position]);
+  });
+}
+
+// The elements of the vector if it is in part `number` or in a later one.
+ThreadEmitter::Elements ThreadEmitter::readPart(size_t number) {
+  // At places that are known in this branch only.
+  auto read = [&](Value source, int64_t begin) {
+    Elements found;
+    forEachElement([&](unsigned) {
+      ElementEmitter::Indices at = elements.currentIndices(rowOfParts);
+      at.back().depth = scopes.getDepth();
+      if (begin > 0)
+        at.back() = elements.addIndices(at.back(), elements.constantIndex(-begin));
+      found.push_back(elements.pull(source, at));
+    });
+    return found;
+  };
+  if (number == parts.size())
+    return read(rowOfParts, 0);
+  const RowPart &part = parts[number];
+  if (hasOnlyParts && number + 1 == parts.size())
+    return read(part.source, part.begin);
+  SmallVector<Type> types(vector.size(), computeType(elementTypeOf(rowOfParts)));
+  return either(
+      isInPart(part), types, [&] { return read(part.source, part.begin); }, [&] { return readPart(number + 1); });
+}
+
+ThreadEmitter::Elements ThreadEmitter::either(Element condition, TypeRange types, llvm::function_ref<Elements()> first,
+                                              llvm::function_ref<Elements()> second) {
+  auto branch = scf::IfOp::create(here(), location, types, condition.value, /*withElseRegion=*/true);
+  for (bool isFirst : {true, false}) {
+    scopes.open(branch, isFirst ? branch.thenBlock() : branch.elseBlock());
+    Elements found = isFirst ? first() : second();
+    if (!types.empty())
+      scf::YieldOp::create(here(), location, llvm::map_to_vector(found, [](Element element) { return element.value; }));
+    scopes.close();
+  }
+  return llvm::map_to_vector(branch.getResults(), [&](Value value) { return Element{value, scopes.getDepth()}; });
+}
+
 // The sums with the terms at the current place added. Sums are those of the vector's first column, then its second, ...
 ThreadEmitter::Elements ThreadEmitter::addTerm(const Stage &stage, ArrayRef<Element> sums) {
   Elements next(sums);
@@ -188,10 +298,35 @@ ThreadEmitter::Elements ThreadEmitter::addTerm(const Stage &stage, ArrayRef<Elem
   return next;
 }
 
+// Sums of columns are to have several loads under way in each thread: those of a few terms, unless a term has as many.
+int ThreadEmitter::copiesOfTerm() const {
+  constexpr int kAccesses = 8, kMost = 4;
+  if (form.columns() == 1)
+    return 0;
+  auto isWalked = [&](Value value) {
+    return llvm::any_of(graph.dimsOf(value), [&](int dim) { return llvm::is_contained(form.reduced, dim); });
+  };
+  int accesses = llvm::count_if(graph.getInputs(), isWalked) + llvm::count_if(graph.getResults(), isWalked);
+  return std::clamp(kAccesses / std::max(1, accesses), 1, kMost);
+}
+
 ThreadEmitter::Elements ThreadEmitter::overTerms(const Stage &stage, Element begin, Element end,
                                                  ArrayRef<Element> inits) {
-  return forLoop(begin, end, number(form.sharers * form.splits), inits, [&](Element term, ArrayRef<Element> carried) {
+  auto add = [&](Element term, ArrayRef<Element> carried) {
     goTo(takeApart(term, form.terms, form.reduced), form.reduced);
+    return addTerm(stage, carried);
+  };
+  return forLoop(begin, end, number(form.sharers * form.splits), inits, add, copiesOfTerm());
+}
+
+// The sums with the elements behind the last vector of the row added, one to a thread.
+ThreadEmitter::Elements ThreadEmitter::overTail(const Stage &stage, Element mine, ArrayRef<Element> inits) {
+  if (form.tail == 0)
+    return Elements(inits);
+  Element step = number(form.sharers * form.splits), end = number(form.tail);
+  return forLoop(mine, end, step, inits, [&](Element element, ArrayRef<Element> carried) {
+    elements.setIndex(form.reduced.front(), plus(number(form.terms * form.width), element));
+    vector.clear();
     return addTerm(stage, carried);
   });
 }
@@ -213,24 +348,30 @@ ThreadEmitter::Elements ThreadEmitter::reduceTerms(const Stage &stage, ArrayRef<
   // Neighbouring sharers have neighbouring terms, and so have blocks.
   Element terms = number(form.terms), mine = plus(times(split, number(form.sharers)), sharer);
   if (llvm::none_of(accumulators, [](const Accumulator &accumulator) { return accumulator.chained; }))
-    return overTerms(stage, mine, terms, inits);
+    return overTail(stage, mine, overTerms(stage, mine, terms, inits));
   for (auto [sum, init] : llvm::enumerate(inits))
     if (isChained(sum))
       init = converted(init, /*widen=*/true);
-  int64_t length = kChain / (form.columns() > 1 ? 1 : form.width) * form.sharers * form.splits;
-  return forLoop(number(0), terms, number(length), inits, [&](Element base, ArrayRef<Element> totals) {
-    Element begin = plus(base, mine);
-    Element end = elements.binary<arith::MinUIOp>(plus(base, number(length)), terms);
+  auto inChain = [&](ArrayRef<Element> totals, llvm::function_ref<Elements(ArrayRef<Element>)> add) {
     Elements chains(totals);
     for (auto [sum, chain] : llvm::enumerate(chains))
       if (isChained(sum))
         chain = elements.constant(scopes.at(0).getF32FloatAttr(0.0f));
-    Elements sums = overTerms(stage, begin, end, chains);
+    Elements sums = add(chains);
     for (auto [number, sum] : llvm::enumerate(sums))
       if (isChained(number))
         sum = elements.binary<arith::AddFOp>(totals[number], converted(sum, /*widen=*/true));
     return sums;
+  };
+  int64_t length = kChain / (form.columns() > 1 ? 1 : form.width) * form.sharers * form.splits;
+  Elements totals = forLoop(number(0), terms, number(length), inits, [&](Element base, ArrayRef<Element> carried) {
+    Element begin = plus(base, mine);
+    Element end = elements.binary<arith::MinUIOp>(plus(base, number(length)), terms);
+    return inChain(carried, [&](ArrayRef<Element> chains) { return overTerms(stage, begin, end, chains); });
   });
+  if (form.tail == 0)
+    return totals;
+  return inChain(totals, [&](ArrayRef<Element> chains) { return overTail(stage, mine, chains); });
 }
 
 // All is computed before anything is stored: a tied result overwrites what others still read.
@@ -245,10 +386,41 @@ void ThreadEmitter::storeResults(ArrayRef<unsigned> numbers, Element condition) 
     });
 }
 
+// The results of a kernel without sums. Vectors that are in no part of a row are computed one element after the other: if
+// both ways stored vectors, LLVM would merge their last stores, and leave single ones before.
+void ThreadEmitter::storeElements(ArrayRef<unsigned> numbers) {
+  if (vector.empty() || parts.empty() || hasOnlyParts)
+    return storeVectors(numbers, valid);
+  Element isInside = isInPart(parts.front());
+  for (const RowPart &part : ArrayRef(parts).drop_front())
+    isInside = elements.binary<arith::OrIOp>(isInside, isInPart(part));
+  Elements whole = vector;
+  auto inParts = [&] {
+    hasOnlyParts = true;
+    storeVectors(numbers, valid);
+    hasOnlyParts = false;
+    return Elements();
+  };
+  auto oneByOne = [&] {
+    vector.clear();
+    Element end = elements.binary<arith::MinUIOp>(plus(whole.front(), number(form.width)),
+                                                  number(graph.getDims().back().size));
+    forLoop(whole.front(), end, number(1), {}, [&](Element index, ArrayRef<Element>) {
+      elements.setIndex(innermost, index);
+      storeResults(numbers, valid);
+      return Elements();
+    }, /*copies=*/1);
+    return Elements();
+  };
+  either(isInside, {}, inParts, oneByOne);
+  vector = whole;
+}
+
 // The same for each element of the thread's vector; `onElement` is called at each before its results are computed.
 void ThreadEmitter::storeVectors(ArrayRef<unsigned> numbers, Element condition,
                                  llvm::function_ref<void(unsigned)> onElement) {
   SmallVector<Elements> pulled;
+  readParts();
   forEachElement([&](unsigned position) {
     onElement(position);
     pulled.emplace_back();
@@ -296,7 +468,7 @@ void ThreadEmitter::setSums(const Stage &stage, ArrayRef<Accumulator> accumulato
 
 void ThreadEmitter::emitStage(const Stage &stage) {
   if (form.reduced.empty())
-    return storeVectors(stage.fullResults, valid);
+    return storeElements(stage.fullResults);
   SmallVector<Accumulator> accumulators;
   for (Operation *op : stage.reductions)
     for (unsigned i = 0; i < op->getNumResults(); ++i) {
@@ -331,6 +503,7 @@ LogicalResult ThreadEmitter::run(const StagePlan &plan) {
     resultBuffers.push_back({memref, elementTypeOf(value), graph.dimsOf(value), {}});
   }
   placeThread();
+  findParts();
   overTiles(plan);
   func::ReturnOp::create(scopes.at(0), location);
   return failure(elements.hasFailed());

@@ -4,6 +4,7 @@
 #include "compiler/Codegen/Loops/StagePlan.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
@@ -48,15 +49,19 @@ static bool canShare(const KernelGraph &graph) {
   return true;
 }
 
-// How many elements of the narrowest type make 16 bytes, of the values that have the innermost loop.
+// How many elements of `value` make 16 bytes.
+static int64_t elementsOfVector(Value value) {
+  unsigned bits = std::max(8u, cast<RankedTensorType>(value.getType()).getElementTypeBitWidth());
+  return std::min<int64_t>(ThreadForm::kMostColumns, 128 / bits);
+}
+
+// The most of these, of the values that have the innermost loop.
 static int64_t chooseWidth(const KernelGraph &graph) {
-  constexpr unsigned kMost = ThreadForm::kMostColumns, kBytes = 16;
   int last = static_cast<int>(graph.getDims().size()) - 1;
   int64_t width = 1;
   auto consider = [&](Value value) {
-    unsigned bits = std::max(8u, cast<RankedTensorType>(value.getType()).getElementTypeBitWidth());
     if (llvm::is_contained(graph.dimsOf(value), last))
-      width = std::max<int64_t>(width, std::min(kMost, kBytes * 8 / bits));
+      width = std::max(width, elementsOfVector(value));
   };
   llvm::for_each(graph.getInputs(), consider);
   llvm::for_each(graph.getResults(), consider);
@@ -65,9 +70,30 @@ static int64_t chooseWidth(const KernelGraph &graph) {
   return width;
 }
 
+// The same for rows that no vector divides, but that begin at a multiple of one in memory: all that is read of them is
+// cut out of longer rows, and nothing is written. 1 where this is not so.
+static int64_t chooseRaggedWidth(const KernelGraph &graph) {
+  int last = static_cast<int>(graph.getDims().size()) - 1;
+  auto isRow = [&](Value value) { return llvm::is_contained(graph.dimsOf(value), last); };
+  if (llvm::any_of(graph.getInputs(), isRow) || llvm::any_of(graph.getResults(), isRow))
+    return 1;
+  int64_t width = 1;
+  SmallVector<tensor::ExtractSliceOp> slices;
+  for (const LoopNest &nest : graph.getNests())
+    if (auto slice = dyn_cast<tensor::ExtractSliceOp>(nest.op); slice && isRow(slice.getResult()))
+      slices.push_back(slice);
+  for (tensor::ExtractSliceOp slice : slices)
+    width = std::max(width, elementsOfVector(slice.getResult()));
+  for (tensor::ExtractSliceOp slice : slices)
+    if (!isa<BlockArgument>(slice.getSource()) || slice.getStaticStrides().back() != 1 ||
+        slice.getStaticOffsets().back() % width != 0 || slice.getSourceType().getShape().back() % width != 0)
+      return 1;
+  return width;
+}
+
 // The terms that each thread keeps; none where threads have different numbers of them, or too many.
 static int64_t chooseKept(const ThreadForm &form, const KernelGraph &graph) {
-  if (form.lanes != 1 || form.splits != 1 || form.terms % form.sharers != 0)
+  if (form.lanes != 1 || form.splits != 1 || form.tail != 0 || form.terms % form.sharers != 0)
     return 0;
   int64_t room = kKept * kBlock / std::max(kBlock, form.blockSize());
   bool fits = form.depth() <= room && graph.getNests().size() <= kWrittenOps;
@@ -88,6 +114,11 @@ ThreadForm ThreadForm::choose(const KernelGraph &graph) {
   if (form.innermost >= 0 && (form.reduced.empty() || reducesInnermost || isOneStage)) {
     form.width = chooseWidth(graph);
     (reducesInnermost ? form.terms : form.parallel) /= form.width;
+  }
+  if (reducesInnermost && form.width == 1 && form.reduced.size() == 1 && form.terms > kWarpTerms) {
+    form.width = chooseRaggedWidth(graph);
+    form.tail = form.terms % form.width;
+    form.terms /= form.width;
   }
   if (!isShared) {
     form.lanes = form.reduced.empty() ? kBlock : 2 * kWarp;

@@ -12,11 +12,13 @@
 // the others left in the device's memory, in their order. So only kernels whose other results wait for no sum are split.
 //
 // `width` neighbouring indices of the innermost loop are one: a thread takes them together, which makes one access of 16
-// bytes out of them where memory is aligned. p or r counts these vectors then.
+// bytes out of them where memory is aligned. p or r counts these vectors then. `tail` elements may be left behind the last
+// vector of a row whose terms are reduced: rows of 50257 that are cut out of rows of 50264.
 //
 //   gelu(x + b)    [8192, 3072]  width 4, lanes 256                         24576 tiles
 //   softmax        [8192, 768*]  width 4, sharers 32 rows 8 (a warp a row)  1024 tiles
 //   softmax        [64, 50257*]  sharers 1024                               64 tiles
+//     of [64, 50264] width 8, tail 1, sharers 1024                          64 tiles
 //   bias gradient  [8192*, 768]  width 8, lanes 8 sharers 64 splits 22      12 tiles
 //   sum of all     [4000000*]    width 4, sharers 1024 splits 122           1 tile
 //
@@ -36,7 +38,7 @@ struct ThreadForm {
   static constexpr int64_t kMostColumns = 8; // of a vector
   llvm::SmallVector<int> outer, reduced; // loops, outermost first
   int64_t parallel = 1, terms = 1; // in vectors, where the innermost loop is theirs
-  int64_t width = 1;
+  int64_t width = 1, tail = 0;
   int64_t lanes = 1, sharers = 1, rows = 1, splits = 1;
   int64_t kept = 0; // 0: a loop over terms in each stage
 

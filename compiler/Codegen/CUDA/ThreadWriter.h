@@ -39,6 +39,16 @@ private:
     Elements vector; // indices of the innermost loop that the thread takes together, where it is wide
   };
 
+  // Columns of a row that are those of `source`.
+  struct RowPart {
+    mlir::Value source;
+    int64_t begin, end;
+  };
+
+  void findParts();
+  void readParts();
+  Elements readPart(size_t number);
+  Element isInPart(const RowPart &part);
   Element asIndex(Element i32);
   Element asI32(Element index);
   Element less(Element a, Element b);
@@ -58,12 +68,18 @@ private:
   void goToTerm(int64_t number);
   void forEachElement(llvm::function_ref<void(unsigned)> body);
   void guarded(Element condition, llvm::function_ref<void()> body);
+  // What one of two branches gives, of these types.
+  Elements either(Element condition, mlir::TypeRange types, llvm::function_ref<Elements()> first,
+                  llvm::function_ref<Elements()> second);
+  // `copies`: of the body in the code, or 0 where LLVM may choose.
   Elements forLoop(Element begin, Element end, Element step, llvm::ArrayRef<Element> inits,
-                   llvm::function_ref<Elements(Element, llvm::ArrayRef<Element>)> body);
+                   llvm::function_ref<Elements(Element, llvm::ArrayRef<Element>)> body, int copies = 0);
   void emitStage(const Stage &stage);
   Elements reduceTerms(const Stage &stage, llvm::ArrayRef<Accumulator> accumulators);
   Elements addTerm(const Stage &stage, llvm::ArrayRef<Element> sums);
+  int copiesOfTerm() const;
   Elements overTerms(const Stage &stage, Element begin, Element end, llvm::ArrayRef<Element> inits);
+  Elements overTail(const Stage &stage, Element mine, llvm::ArrayRef<Element> inits);
   Element first(const Accumulator &accumulator);
   Element finish(const Accumulator &accumulator, Element sum);
   void finishSplit(const Stage &stage, llvm::ArrayRef<Accumulator> accumulators, Elements sums);
@@ -77,6 +93,7 @@ private:
   Element neutral(const Accumulator &accumulator);
   Element converted(Element element, bool widen);
   void storeResults(llvm::ArrayRef<unsigned> numbers, Element condition);
+  void storeElements(llvm::ArrayRef<unsigned> numbers);
   void storeVectors(llvm::ArrayRef<unsigned> numbers, Element condition, llvm::function_ref<void(unsigned)> onElement = [](unsigned) {});
   void storeOuter(const Stage &stage);
   void sync() { form.meetsInBlock() ? syncBlock(here(), location) : syncWarp(here(), location); }
@@ -93,6 +110,9 @@ private:
   Element thread, lane, sharer, row, block, blocks, tile, split;
   Elements vector; // of the place where the thread is
   int innermost = -1;
+  mlir::Value rowOfParts; // where there are parts
+  llvm::SmallVector<RowPart> parts;
+  bool hasOnlyParts = false; // whether each vector is in one of them
   std::vector<LoopIndices> keptTerms; // of a tile, where each stage meets the same terms (ThreadForm::kept)
   Element valid; // whether the thread has a p of its own; no value where all have
 };

@@ -48,7 +48,7 @@ class Graph:
         self.axes = WIDE[seed][3] if seed < len(WIDE) else sorted(r.sample(range(rank), r.randint(1, rank)))
         self.nodes, self.outputs = [], []
         self.weights = [numpy_helper.from_array(np.array(self.axes), "axes")]
-        self.kind = "reduce" if is_int else r.choice(["reduce", "softmax", "norm", "twice", "share"])
+        self.kind = "reduce" if is_int else r.choice(["reduce", "softmax", "norm", "twice", "share", "joined", "padded"])
         floats = ["ReduceMean", "ReduceMin", "ReduceL2", "ReduceSumSquare"]
         self.reduction = r.choice(["ReduceSum", "ReduceMax"] + (["ReduceMin"] if is_int else floats))
         if seed < len(WIDE):
@@ -85,6 +85,25 @@ class Graph:
         self.node("Div", "s sum", "y", True)
         self.node("ReduceMax", "x axes", "most", keepdims=1)
         self.node("Sub", "x most", "d", True)
+
+    def joined(self, r, _):
+        """Rows of a concatenation, and sums of their columns or along them."""
+        self.node("Tanh", "x", "bent")
+        self.node("Concat", r.choice(["x bent", "x bent x", "bent x"]), "y", r.random() < 0.7, axis=-1)
+        self.node(self.reduction, "y axes", "z", True, keepdims=0)
+
+    def padded(self, r, _):
+        """Rows that a pad makes longer, and rows that were cut out of longer ones."""
+        last = self.shape[-1]
+        sizes = [0] * (2 * len(self.shape))
+        sizes[len(self.shape) - 1], sizes[-1] = r.choice([(0, 1), (0, 7), (8, 0), (3, 5), (16, 24)])
+        self.weights += [numpy_helper.from_array(np.array(value), name) for name, value in
+                         (("pads", sizes), ("first", [0]), ("end", [max(1, last - r.choice([1, 2, 7]))]), ("last", [-1]))]
+        self.node("Slice", "x first end last", "cut")
+        self.node("Softmax", "cut", "y", True, axis=-1)
+        self.node("Tanh", "x", "bent")
+        self.node("Pad", "bent pads", "z", True)
+        self.node(self.reduction, "z axes", "w", r.random() < 0.5, keepdims=0)
 
     def model(self, dtype):
         kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))

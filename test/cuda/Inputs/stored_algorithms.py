@@ -36,9 +36,10 @@ def started(program, first, **environment):
 
 
 def losses(program, first, **environment):
+    """The loss and the norm of the gradients of each step, and the notes."""
     result = started(program, first, **environment)
     assert result.returncode == 0, result.stderr
-    return re.findall(r'"loss": ([^,}]+)', pathlib.Path(f"{program}.json").read_text()), result.stderr
+    return re.findall(r'"loss": ([^,}]+).*"grad_norm": ([^,}]+)', pathlib.Path(f"{program}.json").read_text()), result.stderr
 
 
 def refused(program, *parts, **environment):
