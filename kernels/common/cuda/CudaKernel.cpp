@@ -35,6 +35,22 @@ void setWindow(const Window &window, long long *params) {
     params = std::copy(dims->begin(), dims->end(), params);
 }
 
+// put_add: classes of rows and slices of a row for about three blocks on each multiprocessor of a large GPU. A class is
+// to have indices enough for its blocks, and rows that 32 bits number.
+void shareAdditions(const KernelArgs &args, CudaKernelCall *call) {
+  constexpr int64_t kBlocks = 400, kSliceBytes = 64, kLeast = 32; // Additions of PutAdd.cuh
+  int64_t rowBytes = args["inner"] * static_cast<int64_t>(dtypeSize(args.dtype()));
+  int64_t slices = args["outer"] * ((rowBytes + kSliceBytes - 1) / kSliceBytes);
+  int64_t each = (slices + kBlocks - 1) / kBlocks; // of a block
+  int64_t groups = each == 0 ? 0 : (slices + each - 1) / each, shift = 0;
+  while (shift < 16 && ((groups << (shift + 1) <= kBlocks && args["indices"] >> (shift + 1) >= kLeast) ||
+                        (args["rows"] - 1) >> shift > UINT32_MAX))
+    ++shift;
+  call->params[5] = shift, call->params[6] = groups;
+  call->params[7] = static_cast<long long>(dtypeSize(args.dtype("index_dtype")));
+  call->blocks = static_cast<uint64_t>(groups << shift);
+}
+
 Status describeIndexing(const KernelArgs &args, CudaKernelCall *call) {
   std::string_view name = args.def().name;
   bool isPut = name == "put" || name == "put_add", isAdd = name == "put_add";
@@ -45,16 +61,20 @@ Status describeIndexing(const KernelArgs &args, CudaKernelCall *call) {
   if (!moves && !isFloat(type))
     return wrongType(args, type);
   std::string function = isAdd ? "put_add" : !isPut ? "take" : moves ? "put_set" : "put";
-  call->function = function + "_" + (moves ? std::to_string(dtypeSize(type)) : nameOf(type)) + "_" + nameOf(index);
+  call->function = function + "_" + (moves ? std::to_string(dtypeSize(type)) : nameOf(type));
+  call->function += isAdd ? "" : "_" + nameOf(index);
   int64_t batch = name == "pick" || name == "put" ? args["batch"] : 1;
   int64_t params[] = {batch, args["outer"], args["rows"], args["inner"], args["indices"]};
   std::copy(std::begin(params), std::end(params), call->params);
   if (isPut && !isAdd)
     call->params[5] = args["combine"];
+  int64_t rowBytes = args["inner"] * static_cast<int64_t>(dtypeSize(type));
   if (isAdd)
-    call->blocks = static_cast<uint64_t>(args["outer"] * args["indices"]);
-  else
-    setItems(call, batch * args["outer"] * args["inner"] * (isPut ? 1 : args["indices"]));
+    shareAdditions(args, call);
+  else if (isPut)
+    setItems(call, batch * args["outer"] * args["inner"]);
+  else // a thread 16 bytes where it can
+    setItems(call, batch * args["outer"] * args["indices"] * (rowBytes % 16 == 0 ? rowBytes / 16 : args["inner"]));
   if (isPut)
     call->source = 0, call->target = 3;
   call->expected = NumberRange::of(args).describe();

@@ -2,6 +2,7 @@
 // parameter. The names are made again in kernels/common/cuda/CudaKernel.cpp.
 #include "kernels/convolution/cuda/Convolution.cuh"
 #include "kernels/indexing/cuda/Indexing.cuh"
+#include "kernels/indexing/cuda/PutAdd.cuh"
 #include "kernels/pooling/cuda/Pooling.cuh"
 #include "kernels/reduction/cuda/Argmax.cuh"
 #include "kernels/reduction/cuda/ColumnSums.cuh"
@@ -16,11 +17,15 @@ using namespace cleave::rt;
   extern "C" __global__ void __launch_bounds__(256, 1) name(const __grid_constant__ CudaCall call) {                   \
     __VA_ARGS__(call);                                                                                                 \
   }
+// For those that wait for memory, and whose blocks in CudaKernel.cpp are as many: three on a multiprocessor.
+#define THREEFOLD(name, ...)                                                                                           \
+  extern "C" __global__ void __launch_bounds__(256, 3) name(const __grid_constant__ CudaCall call) {                   \
+    __VA_ARGS__(call);                                                                                                 \
+  }
 
-#define INDEXED_AS(kind, name, type, ...)                                                                              \
-  kind(name##_i32, __VA_ARGS__<type, int>)                                                                             \
-  kind(name##_i64, __VA_ARGS__<type, long long>)
-#define INDEXED(name, type, ...) INDEXED_AS(ENTRY, name, type, __VA_ARGS__)
+#define INDEXED(name, type, ...)                                                                                       \
+  ENTRY(name##_i32, __VA_ARGS__<type, int>)                                                                            \
+  ENTRY(name##_i64, __VA_ARGS__<type, long long>)
 // Moves elements of so many bytes.
 #define MOVED(name, function) INDEXED(name##_1, unsigned char, function) INDEXED(name##_2, unsigned short, function) \
   INDEXED(name##_4, unsigned, function) INDEXED(name##_8, unsigned long long, function)
@@ -30,7 +35,7 @@ MOVED(put_set, putSet)
 
 #define FLOATING(name, type)                                                                                           \
   INDEXED(put_##name, type, put)                                                                                       \
-  INDEXED_AS(ROOMY, put_add_##name, type, putAdd)                                                                      \
+  THREEFOLD(put_add_##name, putAdd<type>)                                                                              \
   ENTRY(argmax_##name, argmax<type>)                                                                                   \
   ENTRY(top_k_##name, topK<type>)                                                                                      \
   ENTRY(max_pool_##name, maxPool<type>)                                                                                \

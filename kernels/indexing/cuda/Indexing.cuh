@@ -1,4 +1,4 @@
-// take, pick, put_add and put: params batch outer rows inner indices. check_index: params count first end other.
+// take, pick and put: params batch outer rows inner indices. check_index: params count first end other.
 #pragma once
 
 #include "kernels/common/cuda/Device.cuh"
@@ -12,17 +12,33 @@ struct IndexParams {
         indices(call.params[4]) {}
 };
 
-// A thread an element of y.
+// Rows of `inner` elements of type T; Count holds the number of elements of y and of threads.
+template <typename T, typename Count, typename Index> __device__ void takeRows(const CudaCall &call, Int inner) {
+  IndexParams s(call);
+  const T *__restrict__ x = buffer<const T>(call, 0);
+  const Index *__restrict__ index = buffer<const Index>(call, 1);
+  T *__restrict__ y = buffer<T>(call, 2);
+  Count row = Count(inner), indices = Count(s.indices), outer = Count(s.outer), threads = Count(gridDim.x) * blockDim.x;
+  Count items = Count(s.batch) * outer * indices * row;
+  for (Count item = Count(blockIdx.x) * blockDim.x + threadIdx.x; item < items; item += threads) {
+    Count to = item / row, o = s.batch * s.outer == 1 ? 0 : to / indices, sample = s.batch == 1 ? 0 : o / outer;
+    Int from = rowOf(call, index[sample * indices + (to - o * indices)], s.rows);
+    y[item] = from < 0 ? T() : x[(Int(o) * s.rows + from) * inner + Int(item - to * row)];
+  }
+}
+
+// A thread 16 bytes of y where rows allow it, or an element. Items are divided in 32 bits where they fit.
 template <typename T, typename Index> __device__ void take(const CudaCall &call) {
   IndexParams s(call);
-  const T *x = buffer<T>(call, 0);
-  const Index *index = buffer<Index>(call, 1);
-  T *y = buffer<T>(call, 2);
-  CLEAVE_FOR_EACH(item, s.batch * s.outer * s.indices * s.inner) {
-    Int r = item % s.inner, i = item / s.inner % s.indices, o = item / (s.inner * s.indices);
-    Int row = rowOf(call, index[o / s.outer * s.indices + i], s.rows);
-    y[item] = row < 0 ? T() : x[(o * s.rows + row) * s.inner + r];
-  }
+  constexpr Int kFew = 1ll << 31;
+  Int elements = s.batch * s.outer * s.indices * s.inner, inWide = s.inner * Int(sizeof(T)) / 16;
+  size_t addresses = reinterpret_cast<size_t>(call.buffers[0]) | reinterpret_cast<size_t>(call.buffers[2]);
+  if ((s.inner * sizeof(T) | addresses) % 16 == 0 && elements / (16 / Int(sizeof(T))) < kFew)
+    takeRows<uint4, unsigned, Index>(call, inWide);
+  else if (elements < kFew)
+    takeRows<T, unsigned, Index>(call, s.inner);
+  else
+    takeRows<T, Int, Index>(call, s.inner);
 }
 
 template <typename Index> __device__ void checkIndex(const CudaCall &call) {
@@ -57,64 +73,37 @@ template <typename T> __device__ void combineInto(Int combine, T &element, T upd
   element = rounded<T>(combined(combine, widened<C>(element), widened<C>(update)));
 }
 
-// y holds x. A thread a column of a sample, all indices in ascending order: of few indices, or many samples. param 5 says
-// how; kMoves where the update replaces the element, so that T is any type of its size.
+// y holds x. A thread a column of a sample, all indices in ascending order: of few indices, or many samples. param 5
+// says how; kMoves where the update replaces the element, so that T is any type of its size.
 template <typename T, typename Index, bool kMoves> __device__ void putEach(const CudaCall &call) {
   IndexParams s(call);
-  const Index *index = buffer<Index>(call, 1);
-  const T *update = buffer<T>(call, 2);
-  T *y = buffer<T>(call, 3);
+  const Index *__restrict__ index = buffer<const Index>(call, 1);
+  const T *__restrict__ update = buffer<const T>(call, 2);
+  T *__restrict__ y = buffer<T>(call, 3);
   CLEAVE_FOR_EACH(item, s.batch * s.outer * s.inner) {
     Int r = item % s.inner, o = item / s.inner;
-#pragma unroll 1
+    const Index *numbers = index + o / s.outer * s.indices;
+    Index wrong = 0; // which is in range
+#pragma unroll 4
     for (Int i = 0; i < s.indices; ++i) {
-      Int row = rowOf(call, index[o / s.outer * s.indices + i], s.rows);
-      if (row < 0)
+      Index number = numbers[i];
+      Int row = number < 0 ? Int(number) + s.rows : Int(number);
+      T source = update[(o * s.indices + i) * s.inner + r];
+      if (row < 0 || row >= s.rows) {
+        wrong = wrong != 0 ? wrong : number;
         continue;
-      T &target = y[(o * s.rows + row) * s.inner + r], source = update[(o * s.indices + i) * s.inner + r];
+      }
+      T &target = y[(o * s.rows + row) * s.inner + r];
       if constexpr (kMoves)
         target = source;
       else
         combineInto(call.params[5], target, source);
     }
+    if (wrong != 0)
+      reportIndex(call, wrong);
   }
 }
 template <typename T, typename Index> __device__ void put(const CudaCall &call) { putEach<T, Index, false>(call); }
 template <typename T, typename Index> __device__ void putSet(const CudaCall &call) { putEach<T, Index, true>(call); }
-
-// y holds x. A block an index; that of a row's first index adds the updates of all that name the row, in ascending
-// order. So each row is written by one block, and the order of addition is fixed.
-template <typename T, typename Index> __device__ void putAdd(const CudaCall &call) {
-  IndexParams s(call);
-  const Index *index = buffer<Index>(call, 1);
-  const T *update = buffer<T>(call, 2);
-  T *y = buffer<T>(call, 3);
-  __shared__ unsigned matches[32];
-  for (Int item = blockIdx.x; item < s.outer * s.indices; item += gridDim.x) {
-    Int o = item / s.indices, i = item % s.indices, row = rowOf(call, index[i], s.rows);
-    bool found = row < 0;
-#pragma unroll 1
-    for (Int j = threadIdx.x; j < i && !found; j += blockDim.x)
-      found = rowOf(call, index[j], s.rows) == row;
-    if (__syncthreads_or(found))
-      continue;
-    T *target = y + (o * s.rows + row) * s.inner;
-    for (Int base = i; base < s.indices; base += blockDim.x) {
-      Int j = base + threadIdx.x;
-      unsigned mask = __ballot_sync(~0u, j < s.indices && rowOf(call, index[j], s.rows) == row);
-      __syncthreads();
-      if (threadIdx.x % 32 == 0)
-        matches[threadIdx.x / 32] = mask;
-      __syncthreads();
-      for (unsigned warp = 0; warp < blockDim.x / 32; ++warp)
-        for (unsigned left = matches[warp]; left != 0; left &= left - 1) {
-          const T *source = update + (o * s.indices + base + warp * 32 + __ffs(left) - 1) * s.inner;
-#pragma unroll 1
-          for (Int r = threadIdx.x; r < s.inner; r += blockDim.x)
-            combineInto(0, target[r], source[r]);
-        }
-    }
-  }
-}
 
 } // namespace cleave::rt
