@@ -43,9 +43,13 @@ class Driver:
             self.library.cuGetErrorString(code, ctypes.byref(words))
             raise RuntimeError(f"{name}: error {code}, {(words.value or b'').decode()}")
 
-    def upload(self, data):
+    def room(self, size):
         at = ctypes.c_uint64()
-        self("cuMemAlloc_v2", ctypes.byref(at), ctypes.c_size_t(max(len(data), 1)))
+        self("cuMemAlloc_v2", ctypes.byref(at), ctypes.c_size_t(max(size, 1)))
+        return at
+
+    def upload(self, data):
+        at = self.room(len(data))
         self("cuMemcpyHtoD_v2", at, data, ctypes.c_size_t(len(data)))
         return at
 
@@ -278,7 +282,7 @@ def timed(driver, module, entry, kind, case):
     buffers = [driver.upload(piece(kind) * (size // len(piece(kind)))) for _ in range(4 if isGradient else 3)]
     if isGradient:  # of a row: its largest score, sum of powers, and delta
         buffers += [driver.upload(struct.pack("<f", number) * lines) for number in (4.0, 100.0, 0.5)]
-    buffers += [driver.upload(bytes(n)) for n in ((size, size, size) if isGradient else (size, lines * 4, lines * 4))]
+    buffers += [driver.room(n) for n in ((size, size, size) if isGradient else (size, lines * 4, lines * 4))]
     begin, end, took = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_float()
     for event in (begin, end):
         driver("cuEventCreate", ctypes.byref(event), 0)
