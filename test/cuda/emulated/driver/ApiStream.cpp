@@ -43,8 +43,8 @@ int waitCaptured(Stream &s, const Event &e) {
     return code::CaptureMerge;
   if (e.capture->invalid)
     return code::CaptureInvalidated;
-  if (!e.capture->graph) // it has ended
-    return code::CapturedEvent;
+  if (!e.capture->graph) // it has ended: what driver 580.159 returns
+    return code::InvalidValue;
   if (!s.capture) {
     s.capture = e.capture;
     s.captureLast.clear();
