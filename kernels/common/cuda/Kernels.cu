@@ -40,8 +40,8 @@ MOVED(put_set, putSet)
   ENTRY(top_k_##name, topK<type>)                                                                                      \
   ENTRY(max_pool_##name, maxPool<type>)                                                                                \
   ROOMY(max_pool_grad_##name, maxPoolGrad<type>)                                                                       \
-  ENTRY(avg_pool_##name, averagePool<type>)                                                                            \
-  ENTRY(avg_pool_grad_##name, averagePoolGrad<type>)                                                                   \
+  ROOMY(avg_pool_##name, averagePool<type>)                                                                            \
+  ROOMY(avg_pool_grad_##name, averagePoolGrad<type>)                                                                   \
   ENTRY(convolution_##name, convolution<type>)                                                                         \
   ROOMY(convolution_input_grad_##name, convolutionInputGrad<type>)                                                     \
   ENTRY(convolution_weight_grad_##name, convolutionWeightGrad<type>)
