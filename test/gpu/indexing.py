@@ -226,7 +226,7 @@ def time_all(launch, count):
         driver("cuCtxSynchronize")
         data = ctypes.create_string_buffer(len(table) * 4)
         driver("cuMemcpyDtoH_v2", data, buffers[0], ctypes.c_size_t(len(data)))
-        found, before, row_bytes = memoryview(data).cast("B"), memoryview(table).cast("B"), inner * 4
+        found, before, row_bytes = data.raw, table.tobytes(), inner * 4
         named, columns = set(indices), [*range(0, inner, 61), inner - 1]
         expected = added(case, "f32", table, update, indices, columns)
         good = all(struct.unpack_from("<f", found, (row * inner + column) * 4)[0] == expected[row * inner + column]
