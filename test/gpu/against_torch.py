@@ -3,8 +3,8 @@
 SCRIPT run FOLDER [--rounds N] [--steps N] [--modes eager,compile]. FOLDER holds what `SCRIPT pack FOLDER --model MODEL.onnx` compiled on a
 machine without a GPU (`SCRIPT export MODEL.onnx` writes the model, where the script says so). Where the GPU is, run needs torch and
 safetensors. It prints the median step of each program of FOLDER and of each mode of PyTorch, what they take in a second, the share of a
-measured product of 8192^3, the ratio, the peak of memory (of Cleave the plan's, of PyTorch its allocator's), and how far the losses are from
-those of PyTorch's first mode.
+measured product of 8192^3, the ratio, the peak of memory (of Cleave the plan's, of PyTorch its allocator's), and how far the losses are
+from those of PyTorch's first mode.
 
 A step lasts until its loss is on the host. Batches are taken again from the first where there are fewer of them than steps. A program of
 Cleave copies each batch to the GPU in its step. PyTorch has all of them there before the first step, or, where they are `pinned`, copies
@@ -57,8 +57,9 @@ def prepare(case, folder, steps):
     from safetensors.torch import save_file
     model = case.module()
     kept = model.state_dict()
-    state = [*model.named_parameters(), *((name, tensor) for name, tensor in model.named_buffers() if name in kept and tensor.is_floating_point())]
-    save_file({name: tensor.detach().contiguous() for name, tensor in state}, folder / "weights.safetensors")
+    buffers = [(name, tensor) for name, tensor in model.named_buffers() if name in kept and tensor.is_floating_point()]
+    state = {name: tensor.detach().contiguous() for name, tensor in [*model.named_parameters(), *buffers]}
+    save_file(state, folder / "weights.safetensors")
     for name, array in case.data(steps).items():
         np.save(folder / f"{name}.npy", array)
 
@@ -108,7 +109,8 @@ def torch_run(case, folder, mode, steps):
 
 def theirs(case, folder, mode, steps):
     """One PyTorch run in a process of its own: [median step in seconds, losses, peak bytes]."""
-    result = subprocess.run([sys.executable, case.script, "torch", folder, "--modes", mode, "--steps", str(steps)], capture_output=True, text=True)
+    result = subprocess.run([sys.executable, case.script, "torch", folder, "--modes", mode, "--steps", str(steps)], capture_output=True,
+                            text=True)
     if result.returncode:
         sys.exit(result.stderr[-3000:])
     return json.loads(result.stdout.splitlines()[-1])
@@ -119,7 +121,8 @@ def ours(case, folder, program, steps):
                                                                     os.environ.get("LD_LIBRARY_PATH", "")])}
     data = [word for name in case.data(0) for word in ("--data", f"{name}={folder / name}.npy")]
     result = subprocess.run([folder / program, "train", *data, "--no-shuffle", "--steps", str(steps), "--lr", str(case.rate), "--weights",
-                             folder / "weights.safetensors", "--metrics", folder / "ours.jsonl"], env=environment, capture_output=True, text=True)
+                             folder / "weights.safetensors", "--metrics", folder / "ours.jsonl"], env=environment, capture_output=True,
+                            text=True)
     if result.returncode:
         sys.exit(f"{program}: {result.stdout[-500:]}{result.stderr[-1500:]}")
     rows = [row for row in map(json.loads, (folder / "ours.jsonl").read_text().splitlines()) if "loss" in row]
@@ -144,7 +147,8 @@ def run(case, options):
             line += f"  {step / statistics.median(r[0] for r in runs[mode]):.2f} of {mode}"
         line += f"  peak {found[0][2] / 2**30:.2f} GiB"
         if name != modes[0]:
-            line += f"  losses apart {max(abs(a - b) / b for a, b in zip(found[0][1], runs[modes[0]][0][1])):.1e}, last {found[0][1][-1]:.4f}"
+            against = runs[modes[0]][0][1]
+            line += f"  losses apart {max(abs(a - b) / b for a, b in zip(found[0][1], against)):.1e}, last {found[0][1][-1]:.4f}"
         print(line, flush=True)
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""ResNet-50, 64 images of 224 x 224, on a GPU against PyTorch (autocast, channels last, cudnn.benchmark, SGD with momentum), by random images;
-see against_torch.py. Needs torchvision. Model FLOPs: those of convolutions and of the last layer, 2 per multiplication, 3 times for training.
+"""ResNet-50, 64 images of 224 x 224, on a GPU against PyTorch (autocast, channels last, cudnn.benchmark, SGD with momentum), by random
+images; see against_torch.py. Needs torchvision. Model FLOPs: those of convolutions and of the last layer, 2 per multiplication, 3 times for
+training.
 
 Statistics are those of one rank. The losses of random images fall fast, as four batches are taken again and again."""
 import against_torch
@@ -37,5 +38,6 @@ def export(path):
 
 if __name__ == "__main__":
     against_torch.main(against_torch.Case(
-        name="resnet50", script=__file__, compile=["--optimizer", f"sgd,momentum={MOMENTUM}"], module=module, optimizer=optimizer, rate=RATE,
-        data=data, batch=BATCH, unit="images", units=BATCH, flops=6 * MULTIPLICATIONS * BATCH, pinned=True, channels_last=True, export=export))
+        name="resnet50", script=__file__, compile=["--optimizer", f"sgd,momentum={MOMENTUM}"], module=module, optimizer=optimizer,
+        rate=RATE, data=data, batch=BATCH, unit="images", units=BATCH, flops=6 * MULTIPLICATIONS * BATCH, pinned=True, channels_last=True,
+        export=export))

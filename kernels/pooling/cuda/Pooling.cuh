@@ -109,8 +109,8 @@ template <typename Work> __device__ void forEachOfPlanes(Int planes, int ofPlane
   }
 }
 
-// The input that is the maximum of an output's window, the first of equal ones; a NaN is larger than any number. -1 where
-// all is padding.
+// The input that is the maximum of an output's window, the first of equal ones; a NaN is larger than any number. -1
+// where all is padding.
 template <typename T> __device__ int maximumOf(const T *plane, const PoolWindow &window, int output) {
   using C = typename ComputeOf<T>::type;
   int best = -1;
@@ -137,7 +137,7 @@ template <typename T> __device__ void maxPool(const CudaCall &call) {
   });
 }
 
-// Neighbours in a row whose gradients a thread computes together, as most outputs that read one of them read the others.
+// Neighbours in a row whose gradients a thread computes together: most outputs that read one of them read the others.
 struct PoolGroups {
   static constexpr int kInputs = 4;
   int ofRow, ofPlane;
@@ -146,8 +146,8 @@ struct PoolGroups {
       : ofRow((window.w.in + kInputs - 1) / kInputs), ofPlane(window.d.in * window.h.in * ofRow), byRow(ofRow) {}
 };
 
-// The gradients of a group: those of the outputs that have their maximum there, which maximum(output) tells, in ascending
-// order.
+// The gradients of a group: those of the outputs that have their maximum there, which maximum(output) tells, in
+// ascending order.
 template <typename T, typename Maximum>
 __device__ void gatherMaxima(const PoolWindow &window, const PoolGroups &groups, int group, const T *dy, T *dx,
                              Maximum maximum) {
@@ -226,7 +226,8 @@ template <typename T> __device__ void maxPoolGrad(const CudaCall &call) {
     for (int item = threadIdx.x; item < count * groups.ofPlane; item += blockDim.x) {
       int plane = byPlane.quotient(item);
       gatherMaxima(window, groups, item - plane * groups.ofPlane, dy + (first + plane) * window.out,
-                   dx + (first + plane) * window.in, [&](int output) { return int(places[plane * window.out + output]); });
+                   dx + (first + plane) * window.in,
+                   [&](int output) { return int(places[plane * window.out + output]); });
     }
     __syncthreads();
   }
