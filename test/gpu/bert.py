@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """BERT-base, 32 texts of 128 tokens, on a GPU against PyTorch (autocast, fused AdamW), by random tokens; see against_torch.py. Nothing is
-dropped, so that losses can be compared, and no token is 0, whose embedding PyTorch alone would keep. Model FLOPs: 6 per weight of the layers and
-token, and 12 L T d for the attention."""
+dropped, so that losses can be compared, and no token is 0, whose embedding PyTorch alone would keep. Model FLOPs: 6 per weight
+of the layers and token, and 12 L T d for the attention."""
 import against_torch
 
 BATCH, CONTEXT, VOCABULARY, LAYERS, WIDTH, HEADS = 32, 128, 30522, 12, 768, 12

@@ -1,7 +1,7 @@
 """emulated_pools.py BUILD FOLDER [SEED...]    Pools and their gradients on the emulated CUDA device.
 
-Each case trains the model y = pool(x + p) for two steps of SGD, on the host and on the device. The parameter p, of the size of a sample, gets
-the gradient of the pool's input, and is compared element by element. The host's kernels are checked against float64 elsewhere. The elements
+Each case trains the model y = pool(x + p) for two steps of SGD, on the host and on the device. The parameter p, of the size of a sample,
+gets the gradient of the pool's input, and is compared element by element. The host's kernels are checked against float64 elsewhere. The elements
 of x + p are small integers at first, so that windows have several maxima. Besides the named cases there is a random one for each SEED."""
 import json
 import pathlib
@@ -19,7 +19,7 @@ import emulated
 build, folder = (pathlib.Path(a) for a in sys.argv[1:3])
 # Of p, whose largest element is about 3. In f32 a mean of terms that cancel may be off by a few units in the last place.
 TOLERANCE = {"f32": 2e-6, "bf16": 2e-2, "fp16": 2e-3}
-# Op, samples, channels, size, kernel, stride, dilation, pads of ONNX; attributes. From 128 planes on, a block of threads takes whole planes.
+# Op, samples, channels, size, kernel, stride, dilation, pads of ONNX; attributes. From 128 planes on, a block takes whole planes.
 CASES = {
     "many planes": ("MaxPool", 2, 70, [9, 8], [3, 3], [2, 2], [1, 1], [1, 1, 1, 1], {}),
     "many planes, odd rows": ("MaxPool", 3, 50, [7, 7], [3, 2], [2, 1], [1, 1], [1, 0, 1, 1], {}),
@@ -49,7 +49,7 @@ def drawn(seed):
     r = random.Random(seed)
     while True:
         rank, op = r.choice([1, 2, 2, 3]), r.choice(["MaxPool", "MaxPool", "AveragePool"])
-        size, kernel, stride = [r.randint(1, 9) for _ in range(rank)], [r.randint(1, 4) for _ in range(rank)], [r.randint(1, 4) for _ in range(rank)]
+        size, kernel, stride = ([r.randint(1, most) for _ in range(rank)] for most in (9, 4, 4))
         dilation = [r.randint(1, 2) if op == "MaxPool" else 1 for _ in range(rank)]
         pads = [r.randint(0, k - 1) for k in kernel * 2]
         spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilation)]
@@ -90,8 +90,8 @@ def check(name, case, precision="f32"):
         run(["cleave", "compile", here / "m.onnx", "-o", program, "--train", "--loss", "mse", "--optimizer", "sgd", "--dim",
              f"batch={samples}", "--precision", precision, "--target", target])
         # The mean of the squares divides each gradient by the number of outputs.
-        run([program, "train", "--data", f"x={here / 'x.npy'}", "--data", f"labels={here / 'labels.npy'}", "--no-shuffle", "--steps", 2, "--lr",
-             samples * np.prod(out) / 8, "--save", here / "saved", "--checkpoint", "full"])
+        run([program, "train", "--data", f"x={here / 'x.npy'}", "--data", f"labels={here / 'labels.npy'}", "--no-shuffle", "--steps", 2,
+             "--lr", samples * np.prod(out) / 8, "--save", here / "saved", "--checkpoint", "full"])
         saved = next((here / "saved").rglob("*.safetensors"))
         found[program.name] = tensor(saved, "p")
         subprocess.run(["rm", "-r", here / "saved"], check=True)
