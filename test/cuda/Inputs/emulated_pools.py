@@ -2,7 +2,8 @@
 
 Each case trains the model y = pool(x + p) for two steps of SGD, on the host and on the device. The parameter p, of the size of a sample,
 gets the gradient of the pool's input, and is compared element by element. The host's kernels are checked against float64 elsewhere. The
-elements of x + p are small integers at first, so that windows have several maxima. Besides the named cases there is a random one for each SEED."""
+elements of x + p are small integers at first, so that windows have several maxima. Besides the named cases there is a random one
+for each SEED."""
 import json
 import pathlib
 import random
