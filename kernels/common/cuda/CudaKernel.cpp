@@ -128,9 +128,23 @@ Status describeWindowed(const KernelArgs &args, Window *window, CudaKernelCall *
   return Window::read(args, window);
 }
 
+// Positions of a pool's planes have 32 bits, which hold sums of a few (Pooling.cuh).
+Status checkPool(const Window &window) {
+  constexpr int64_t kMost = int64_t(1) << 29;
+  bool fits = window.inSize() <= kMost && window.outSize() <= kMost;
+  for (int dim = 0; dim < 3; ++dim)
+    fits &= window.in[dim] + window.padLow[dim] + window.padHigh[dim] <= kMost && window.stride[dim] <= kMost &&
+            window.kernel[dim] <= kMost && window.dilation[dim] <= kMost &&
+            window.kernel[dim] * window.dilation[dim] <= kMost;
+  return fits ? Status::ok()
+              : invalidArgument("a pool of the cuda target takes planes, pads, strides and windows of at most " +
+                                std::to_string(kMost) + " positions; compile the model for the host");
+}
+
 Status describePool(const KernelArgs &args, CudaKernelCall *call) {
   Window window;
   CLEAVE_TRY(describeWindowed(args, &window, call));
+  CLEAVE_TRY(checkPool(window));
   std::string_view name = args.def().name;
   call->params[0] = args["n"] * args["c"];
   call->params[1] = name.rfind("avg", 0) == 0 ? args["count_pad"] : 0;
