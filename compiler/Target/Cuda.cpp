@@ -223,8 +223,8 @@ static constexpr std::pair<llvm::StringLiteral, llvm::StringLiteral> kChips[] = 
     {"sm_80", "+ptx80"}, {"sm_90", "+ptx80"}, {"sm_100", "+ptx86"}};
 
 // Whether attention is computed by wgmma on compute capability 9.0 where no option says so (kernels/attention/Rationale.md
-// says why it is not).
-static constexpr bool kWgmma = false;
+// says why it is).
+static constexpr bool kWgmma = true;
 
 llvm::Expected<std::unique_ptr<Target>> cleave::makeCudaTarget(llvm::StringRef name, llvm::StringRef options) {
   llvm::StringRef chosen = name.split(':').second;

@@ -4,11 +4,9 @@
 // memory:
 //
 //   forward           lines are rows:     S = Q K^T    O += P V
-//   row gradients     lines are rows:     S = Q K^T    dP = dY V^T    dQ += dS K
-//   column gradients  lines are columns:  S^T = K Q^T  dP^T = V dY^T  dK += dS^T Q   dV += P^T dY
 //
-// The two gradients are one function: `own` lines against tiles of the `other` side. Size is the padded size of a head,
-// 64 or 128; numbers beyond depth and width are zeros.
+// Its gradient is in AttentionGradMma.cuh. Size is the padded size of a head, 64 or 128; numbers beyond depth and width
+// are zeros.
 //
 // A thread of a warp is (g, t) = (lane / 4, lane % 4). It has these elements of a tile of sums, 16 lines by 8:
 //   [0] (g, 2 t)   [1] (g, 2 t + 1)   [2] (g + 8, 2 t)   [3] (g + 8, 2 t + 1)
@@ -55,24 +53,31 @@ __device__ inline void waitForTiles() {
 // Zeros where there is nothing.
 template <int Rows, int Size, typename Tile, typename T>
 __device__ void loadTile(Tile &tile, const T *from, int first, int rows, int size) {
-  constexpr int kChunks = Size / 8;
-  bool isAligned = size % 8 == 0 && reinterpret_cast<unsigned long long>(from) % 16 == 0;
-#pragma unroll 2
-  for (int e = threadIdx.x; e < Rows * kChunks; e += blockDim.x) {
-    int r = e / kChunks, i = e % kChunks * 8;
-    bool isRow = first + r < rows;
-    const T *source = from + Int(isRow ? first + r : 0) * size + i;
-    T *target = tile.at(r, i);
-    if (isAligned) {
-      auto at = static_cast<unsigned>(__cvta_generic_to_shared(target));
-      int bytes = isRow && i + 8 <= size ? 16 : 0;
-      asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(bytes ? source : from), "r"(bytes)
+  constexpr int kThreads = 256, kChunks = Size / 8, kStep = kThreads / kChunks; // rows that the block has at a time
+  static_assert(Rows % kStep == 0);
+  const int r = threadIdx.x / kChunks, i = threadIdx.x % kChunks * 8;
+  if (size % 8 == 0 && reinterpret_cast<unsigned long long>(from) % 16 == 0) {
+    const T *source = from + Int(first + r) * size + i;
+    const int left = i < size ? rows - first - r : 0; // rows from here to the end
+#pragma unroll
+    for (int k = 0; k < Rows; k += kStep) {
+      auto at = static_cast<unsigned>(__cvta_generic_to_shared(tile.at(r + k, i)));
+      bool isHere = k < left;
+      asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(isHere ? source : from),
+                   "r"(isHere ? 16 : 0)
                    : "memory");
-      continue;
+      source += kStep * size;
     }
+    return;
+  }
 #pragma unroll 1
-    for (int k = 0; k < 8; ++k)
-      target[k] = isRow && i + k < size ? source[k] : rounded<T>(0.0f);
+  for (int k = 0; k < Rows; k += kStep) {
+    const bool isRow = first + r + k < rows;
+    const T *source = from + Int(isRow ? first + r + k : 0) * size + i;
+    T *target = tile.at(r + k, i);
+#pragma unroll 1
+    for (int c = 0; c < 8; ++c)
+      target[c] = isRow && i + c < size ? source[c] : rounded<T>(0.0f);
   }
 }
 
@@ -92,6 +97,19 @@ template <typename T, int Rows, int Size> struct MmaTile {
                  : "=r"(b[0]), "=r"(b[1]), "=r"(b[2]), "=r"(b[3])
                  : "r"(at));
   }
+  // 16 lines as left operands.
+  __device__ void lines(int row, unsigned (&operands)[Size / 16][4]) const {
+    int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int step = 0; step < Size / 16; ++step) {
+      const T *place = &values[row + lane % 16][step * 16 + lane / 16 * 8];
+      auto at = static_cast<unsigned>(__cvta_generic_to_shared(place));
+      asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                   : "=r"(operands[step][0]), "=r"(operands[step][1]), "=r"(operands[step][2]), "=r"(operands[step][3])
+                   : "r"(at)
+                   : "memory");
+    }
+  }
   // The right operands of products with this tile as it is, for columns [column, column + 16) in two tiles.
   __device__ void along(int row, int column, unsigned (&b)[4]) const {
     int lane = threadIdx.x % 32;
@@ -108,31 +126,23 @@ template <typename T, int Size> struct MmaLines {
 
   // All warps call it: the lines of a block come by way of a tile.
   template <int Rows> __device__ void load(MmaTile<T, Rows, Size> &tile, const T *from, int first, int rows, int size) {
-    const int own = threadIdx.x / 32 * 16, lane = threadIdx.x % 32;
+    const int own = threadIdx.x / 32 * 16;
 #pragma unroll 1
     for (int begin = 0; begin < kMmaLines; begin += Rows) {
       __syncthreads();
       tile.load(from, first + begin, rows, size);
       waitForTiles();
       __syncthreads();
-      if (own < begin || own >= begin + Rows)
-        continue;
-#pragma unroll
-      for (int step = 0; step < Size / 16; ++step) {
-        const T *place = &tile.values[own - begin + lane % 16][step * 16 + lane / 16 * 8];
-        auto at = static_cast<unsigned>(__cvta_generic_to_shared(place));
-        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-                     : "=r"(values[step][0]), "=r"(values[step][1]), "=r"(values[step][2]), "=r"(values[step][3])
-                     : "r"(at));
-      }
+      if (own >= begin && own < begin + Rows)
+        tile.lines(own - begin, values);
     }
   }
 };
 
-// sums[j] = lines * (rows first + [8 j, 8 j + 8) of the tile)^T. Neighbouring products are of different sums: none waits for
-// the one before it.
+// sums[j] = lines * (rows first + [8 j, 8 j + 8) of the tile)^T. Neighbouring products are of different sums: none waits
+// for the one before it.
 template <typename T, int Rows, int TileRows, int Size>
-__device__ void multiplyAcross(float (&sums)[Rows / 8][4], const MmaLines<T, Size> &lines,
+__device__ void multiplyAcross(float (&sums)[Rows / 8][4], const unsigned (&lines)[Size / 16][4],
                                const MmaTile<T, TileRows, Size> &tile, int first) {
 #pragma unroll
   for (int j = 0; j < Rows / 8; ++j)
@@ -147,7 +157,7 @@ __device__ void multiplyAcross(float (&sums)[Rows / 8][4], const MmaLines<T, Siz
     for (int half = 0; half < 2; ++half)
 #pragma unroll
       for (int j = 0; j < Rows / 8; ++j)
-        Mma<T>::multiply(sums[j], lines.values[step + half], b[j][2 * half], b[j][2 * half + 1]);
+        Mma<T>::multiply(sums[j], lines[step + half], b[j][2 * half], b[j][2 * half + 1]);
   }
 }
 
@@ -185,6 +195,7 @@ template <typename T, int Size>
 __device__ void storeLines(T *to, const float (&sums)[Size / 8][4], int first, int rows, int size, float upper,
                            float lower) {
   const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+  const bool isPaired = size % 2 == 0 && reinterpret_cast<unsigned long long>(to) % 4 == 0;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int row = first + g + half * 8, left = row < rows ? size - t * 2 : 0; // elements from here to the line's end
@@ -192,10 +203,16 @@ __device__ void storeLines(T *to, const float (&sums)[Size / 8][4], int first, i
     T *at = to + Int(row) * size + t * 2;
 #pragma unroll
     for (int n = 0; n < Size / 8; ++n) {
+      const unsigned pair = Mma<T>::pack(sums[n][half * 2] * factor, sums[n][half * 2 + 1] * factor);
+      if (isPaired) {
+        if (n * 8 < left)
+          *reinterpret_cast<unsigned *>(at + n * 8) = pair;
+        continue;
+      }
       if (n * 8 < left)
-        at[n * 8] = rounded<T>(sums[n][half * 2] * factor);
+        at[n * 8] = reinterpret_cast<const T *>(&pair)[0];
       if (n * 8 + 1 < left)
-        at[n * 8 + 1] = rounded<T>(sums[n][half * 2 + 1] * factor);
+        at[n * 8 + 1] = reinterpret_cast<const T *>(&pair)[1];
     }
   }
 }
@@ -293,7 +310,7 @@ template <typename T, int Size, bool Drops> __device__ void attentionMma(const C
       if (line >= a.rows || (a.causal && begin > line + 15)) // of the whole warp
         continue;
       float scores[kRows / 8][4];
-      multiplyAcross<T, kRows, kTile, Size>(scores, queries, keys[place], begin % kTile);
+      multiplyAcross<T, kRows, kTile, Size>(scores, queries.values, keys[place], begin % kTile);
       maskScores<kRows>(a, scores, line, begin);
       float factors[2];
       powersOfScores<kRows>(scores, maximum, sum, factors);
@@ -311,151 +328,6 @@ template <typename T, int Size, bool Drops> __device__ void attentionMma(const C
     storeLines<T, Size>(buffer<T>(call, a.after) + item * a.rows * a.width, result, line, a.rows, a.width,
                         factor / sum[0], factor / sum[1]);
     storeStatistics(call, a, item * a.rows, line, maximum, sum);
-  }
-}
-
-// What a row brings to the gradient: its largest score, delta, and the sum of its powers as -log2 and as a divisor. The
-// largest score is taken off before anything is multiplied: of large scores the difference is what counts.
-struct alignas(16) RowStatistics {
-  float less, delta, maximum, inverse;
-  __device__ static RowStatistics of(const CudaCall &call, const AttentionCall &a, Int item, int row) {
-    if (row >= a.rows)
-      return {0, 0, 0, 0};
-    Int at = item * a.rows + row;
-    float maximum = buffer<float>(call, a.after + 1)[at], sum = buffer<float>(call, a.after + 2)[at];
-    return {-log2f(sum), buffer<float>(call, a.after + 3)[at], maximum, 1 / sum};
-  }
-};
-
-template <typename T, int Size, bool Drops> struct AttentionGradMma {
-  // Rows of a tile, and those that a warp takes at a time.
-  static constexpr int kTile = Size == 64 ? 64 : 32, kRows = kTile / 2;
-  // Queries and gradients of results, or keys and values: those at hand, and those that are under way.
-  MmaTile<T, kTile, Size> first[2], second[2];
-  RowStatistics statistics[2][kTile];
-
-  // From scores and gradients of probabilities to probabilities and gradients of scores, of lines `line` and line + 8.
-  // IsWhole: nothing is masked or beyond an end.
-  template <bool OfColumns, bool IsWhole>
-  static __device__ void differentiate(const AttentionCall &a, float (&scores)[kRows / 8][4], float (&grads)[kRows / 8][4],
-                                       const RowStatistics *ofOthers, const RowStatistics (&ofLines)[2], int line,
-                                       int at, int t) {
-#pragma unroll
-    for (int j = 0; j < kRows / 8; ++j)
-#pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        const int number = j * 8 + t * 2 + e % 2, mine = line + e / 2 * 8, theirs = at + number;
-        const RowStatistics &s = OfColumns ? ofOthers[number] : ofLines[e / 2];
-        if (IsWhole) {
-          const float below = __fmul_rn(scores[j][e], a.scale) - s.maximum; // rounded as in the forward pass
-          float power;
-          asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(fmaf(below, 1.44269504f, s.less)));
-          scores[j][e] = power;
-          grads[j][e] = power * (grads[j][e] - s.delta);
-          continue;
-        }
-        const int row = OfColumns ? theirs : mine, column = OfColumns ? mine : theirs;
-        bool isScore = a.isScore(row, column), isReplaced = true;
-        float score = isScore ? a.masked(scores[j][e], a.maskOf(row), column, &isReplaced) : 0;
-        float probability = isScore ? powerOfE(score - s.maximum) * s.inverse : 0;
-        scores[j][e] = probability;
-        grads[j][e] = isReplaced ? 0 : probability * (grads[j][e] - s.delta);
-      }
-  }
-
-  // Lines [begin, begin + 128) of a head: its columns, or its rows.
-  template <bool OfColumns> __device__ void run(const CudaCall &call, const AttentionCall &a, Int item, int begin) {
-    const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-    const int line = begin + threadIdx.x / 32 * 16, lines = OfColumns ? a.columns : a.rows,
-              others = OfColumns ? a.rows : a.columns;
-    const T *rows[2] = {buffer<T>(call, 0) + item * a.rows * a.depth,
-                        buffer<T>(call, a.after) + item * a.rows * a.width};
-    const T *columns[2] = {buffer<T>(call, 1) + item * a.columns * a.depth,
-                           buffer<T>(call, 2) + item * a.columns * a.width};
-    const T *const *own = OfColumns ? columns : rows, *const *other = OfColumns ? rows : columns;
-    MmaLines<T, Size> ofDepth, ofWidth;
-    ofDepth.load(first[1], own[0], begin, lines, a.depth);
-    ofWidth.load(second[1], own[1], begin, lines, a.width);
-    RowStatistics ofLines[2];
-    if (!OfColumns)
-      for (int half = 0; half < 2; ++half)
-        ofLines[half] = RowStatistics::of(call, a, item, line + g + half * 8);
-    float depthGrads[Size / 8][4] = {}, widthGrads[Size / 8][4] = {};
-    // Of a causal mask, columns meet the rows from theirs on, and rows the columns up to theirs.
-    const int from = a.causal && OfColumns ? begin / kTile * kTile : 0;
-    const int end = a.causal && !OfColumns && begin + kMmaLines < others ? begin + kMmaLines : others;
-    auto ask = [&](int at) {
-      int place = at / kTile % 2;
-      first[place].load(other[0], at, others, a.depth);
-      second[place].load(other[1], at, others, a.width);
-      if (OfColumns && threadIdx.x < kTile)
-        statistics[place][threadIdx.x] = RowStatistics::of(call, a, item, at + threadIdx.x);
-    };
-    __syncthreads();
-    ask(from);
-#pragma unroll 1
-    for (int at = from; at < end; at += kRows) {
-      const int place = at / kTile % 2, part = at % kTile;
-      if (part == 0) {
-        waitForTiles();
-        __syncthreads(); // all have their parts of these tiles here, and are done with the other ones
-        if (at + kTile < end)
-          ask(at + kTile);
-      }
-      if (line >= lines || (a.causal && (OfColumns ? at + kRows <= line : at > line + 15))) // of the whole warp
-        continue;
-      unsigned keep = 0; // made before there are scores: fewer registers are in use
-      if constexpr (Drops)
-        keep = Dropout<Drops>::template keepOfLines<OfColumns, kRows / 8>(line + g, at);
-      float scores[kRows / 8][4], grads[kRows / 8][4];
-      multiplyAcross<T, kRows, kTile, Size>(scores, ofDepth, first[place], part);
-      multiplyAcross<T, kRows, kTile, Size>(grads, ofWidth, second[place], part);
-      if constexpr (Drops) {
-        Dropout<Drops>::drop(grads, keep);
-        const float factor = Dropout<Drops>::factor();
-#pragma unroll
-        for (int j = 0; j < kRows / 8; ++j)
-#pragma unroll
-          for (int e = 0; e < 4; ++e)
-            grads[j][e] *= factor;
-      }
-      // Nothing of the tile is masked or beyond an end.
-      bool isWhole = a.maskKind == AttentionCall::kNone && line + 16 <= lines && at + kRows <= others &&
-                     (!a.causal || (OfColumns ? at >= line + 15 : at + kRows - 1 <= line));
-      if (isWhole)
-        differentiate<OfColumns, true>(a, scores, grads, statistics[place] + part, ofLines, line + g, at, t);
-      else
-        differentiate<OfColumns, false>(a, scores, grads, statistics[place] + part, ofLines, line + g, at, t);
-      if (OfColumns) {
-        if constexpr (Drops)
-          Dropout<Drops>::drop(scores, keep);
-        multiplyAlong<T, kRows, kTile, Size>(widthGrads, scores, second[place], part);
-      }
-      multiplyAlong<T, kRows, kTile, Size>(depthGrads, grads, first[place], part);
-    }
-    T *target = buffer<T>(call, a.after + (OfColumns ? 5 : 4)) + item * lines * a.depth;
-    storeLines<T, Size>(target, depthGrads, line, lines, a.depth, a.scale, a.scale);
-    const float factor = Dropout<Drops>::factor();
-    if (OfColumns)
-      storeLines<T, Size>(buffer<T>(call, a.after + 6) + item * lines * a.width, widthGrads, line, lines, a.width,
-                          factor, factor);
-  }
-};
-
-template <typename T, int Size, bool Drops> __device__ void attentionGradMma(const CudaCall &call) {
-  __shared__ AttentionGradMma<T, Size, Drops> tiles;
-  AttentionCall a(call, Drops);
-  const int ofColumns = (a.columns + kMmaLines - 1) / kMmaLines, ofRows = (a.rows + kMmaLines - 1) / kMmaLines;
-#pragma unroll 1
-  for (Int work = blockIdx.x; work < a.items * (ofColumns + ofRows); work += gridDim.x) {
-    Int item = work / (ofColumns + ofRows);
-    int tile = int(work % (ofColumns + ofRows));
-    a.setItem(item);
-    Dropout<Drops>::setItem(call, a, item);
-    if (tile < ofColumns)
-      tiles.template run<true>(call, a, item, tile * kMmaLines);
-    else
-      tiles.template run<false>(call, a, item, (tile - ofColumns) * kMmaLines);
   }
 }
 

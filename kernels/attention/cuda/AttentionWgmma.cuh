@@ -1,152 +1,500 @@
 // Attention of f16 and bf16 by wgmma: the forward kernel of AttentionMma.cuh for sm_90a, without dropout. A block has
 // two warp groups of 64 lines (rows of the scores); a warp of a group has 16 of them, as there. Keys and values are
-// tiles in shared memory, loaded one tile ahead:
+// tiles in shared memory, loaded one or two tiles ahead:
 //
 //   S = Q K^T   both read along their lines
 //   O += P V    P is what S left in registers; V is read across its lines
 //
-// A block takes 48 KiB, which no launch has to ask for. Queries of up to 64 elements are in shared memory, those of up
-// to 128 in registers.
+// A block takes 48 KiB, which no launch has to ask for. Whole heads (of Size elements, aligned, without a mask) have a
+// form of their own, in which offsets are constants.
 #pragma once
 
 #include "kernels/attention/cuda/Wgmma.cuh"
 
-#include <type_traits>
+#include <climits>
 
 namespace cleave::rt {
 
-template <typename T, int Size> struct AttentionWgmma {
+constexpr int kCachedBytes = 24 << 20; // of keys and values that are read at a time: less than the L2 cache has
+constexpr float kLog2e = 1.44269504f;
+
+__device__ inline float powerOfTwo(float x) {
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
+  return power;
+}
+__device__ inline float inverseOf(float x) {
+  float inverse;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(x));
+  return inverse;
+}
+
+__device__ inline void closeCopies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+// Of this thread, but for the latest `Left` groups.
+template <int Left> __device__ void waitForCopies() { asm volatile("cp.async.wait_group %0;" ::"n"(Left) : "memory"); }
+
+// This thread's number. What is made of it takes no registers before.
+__device__ inline int threadHere() {
+  int thread = threadIdx.x;
+  asm volatile("" : "+r"(thread));
+  return thread;
+}
+
+// Rows of a head's tensor on their way to swizzled tiles (SwizzledTile): of each tile this thread copies the same 16
+// bytes of every kStep-th row. Zeros where there is nothing. Whole rows have Size elements and are aligned.
+template <typename T, int Size, bool IsWhole> struct TileCopies {
+  static constexpr int kChunks = Size / 8, kStep = 256 / kChunks;
+  const T *from; // this thread's chunk of the next tile's first rows
+  int thread;
+
+  __device__ int row() const { return thread / kChunks; }
+  __device__ int chunk() const { return thread % kChunks; }
+  __device__ void begin(int number, const T *tensor, int first, int size) {
+    thread = number;
+    from = tensor + Int(first + row()) * (IsWhole ? Size : size) + chunk() * 8;
+  }
+  // rows: that there are, from the tile's first row on.
+  template <int Rows> __device__ void next(unsigned tile, int rows, int size, bool isAligned) {
+    const int left = size - chunk() * 8; // of a row
+    const unsigned at = tile + chunk() / 8 * (Rows * 128) + row() * 128 + ((chunk() % 8) ^ (row() % 8)) * 16;
+    const Int step = IsWhole ? Size : size;
+    rows -= row();
+    if (IsWhole || isAligned) {
+#pragma unroll
+      for (int r = 0; r < Rows; r += kStep) {
+        const int bytes = r < rows && (IsWhole || left > 0) ? 16 : 0;
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at + r * 128), "l"(from + r * step),
+                     "r"(bytes)
+                     : "memory");
+      }
+    } else {
+#pragma unroll 1
+      for (int r = 0; r < Rows; r += kStep)
+#pragma unroll 1
+        for (int k = 0; k < 8; ++k) {
+          const T value = r < rows && k < left ? from[r * step + k] : rounded<T>(0.0f);
+          asm volatile("st.shared.b16 [%0], %1;" ::"r"(at + r * 128 + k * 2),
+                       "h"(reinterpret_cast<const unsigned short &>(value))
+                       : "memory");
+        }
+    }
+    from += Rows * step;
+  }
+};
+
+template <typename T, int Size, bool IsWhole> struct AttentionWgmma {
   static constexpr int kTile = Size == 64 ? 64 : 48, kGroup = 64; // columns of a tile, lines of a warp group
-  static constexpr bool kSharedQueries = Size == 64;
+  static constexpr bool kIsAhead = Size == 128;                    // the next scores are made beside O += P V
+  static constexpr bool kQueriesInRegisters = Size == 128 || IsWhole;
+  static constexpr int kPlaces = Size == 64 && IsWhole ? 3 : 2;
+  static constexpr unsigned kTileBytes = kTile * Size * 2, kBytes = 48 << 10;
+  // Keys are first, then values. Queries come last, where tiles are later if they go on to registers.
+  static constexpr unsigned kValues = kPlaces * kTileBytes, kQueries = kBytes - kMmaLines * Size * 2;
+  // Largest scores may grow by so much before what was added up is scaled: powers stay below e^5.
+  static constexpr float kSlack = 0;
   using Scores = Wgmma<T, kTile>;
   using Result = Wgmma<T, Size>;
-  using Queries = SwizzledTile<T, kMmaLines, Size>;
+  static_assert(kValues + kPlaces * kTileBytes + (kQueriesInRegisters ? 0 : kMmaLines * Size * 2) <= kBytes);
 
-  struct Tiles {
-    SwizzledTile<T, kTile, Size> keys[2], values[2]; // at hand, and under way
-  };
-  struct Both {
-    Tiles tiles;
-    Queries queries;
-  };
-  union Either { // queries are on their way to registers
-    Tiles tiles;
-    Queries queries;
-  };
-  std::conditional_t<kSharedQueries, Both, Either> memory;
+  const CudaCall &call;
+  const AttentionCall &a;
+  const unsigned memory;
+  const bool isAligned;
+  TileCopies<T, Size, IsWhole> keys, values;
+  int line; // the warp's first one
+  float result[Size / 8][4], maximum[2], sum[2], base[2], factors[2]; // powers are of scores less the base
+  unsigned powers[kTile / 16][4], queries[kQueriesInRegisters ? Size / 16 : 1][4];
 
-  // Everything that this thread asked for is here, and then what all threads asked for.
-  static __device__ void waitForAll() {
-    waitForTiles();
-    showToProducts();
-    __syncthreads();
+  __device__ unsigned keysAt(int place) const { return memory + place * kTileBytes; }
+  __device__ unsigned valuesAt(int place) const { return memory + kValues + place * kTileBytes; }
+  __device__ void askForKeys(int begin, int place) {
+    keys.template next<kTile>(keysAt(place), a.columns - begin, a.depth, isAligned);
+  }
+  __device__ void askForValues(int begin, int place) {
+    values.template next<kTile>(valuesAt(place), a.columns - begin, a.width, isAligned);
   }
 
   // Left operands of a warp's 16 lines.
-  __device__ void readQueries(unsigned (&lines)[Size / 16][4]) {
-    const int own = threadIdx.x / 32 * 16, lane = threadIdx.x % 32;
+  __device__ void readQueries() {
+    const int thread = threadHere(), row = thread / 32 * 16 + thread % 16, second = thread % 32 / 16;
 #pragma unroll
     for (int step = 0; step < Size / 16; ++step) {
-      const T *place = memory.queries.at(own + lane % 16, step * 16 + lane / 16 * 8);
-      auto at = static_cast<unsigned>(__cvta_generic_to_shared(place));
+      const int chunk = step * 2 + second;
+      const unsigned part = memory + kQueries + chunk / 8 * (kMmaLines * 128);
+      const unsigned at = part + row * 128 + ((chunk % 8) ^ (row % 8)) * 16;
       asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-                   : "=r"(lines[step][0]), "=r"(lines[step][1]), "=r"(lines[step][2]), "=r"(lines[step][3])
+                   : "=r"(queries[step][0]), "=r"(queries[step][1]), "=r"(queries[step][2]), "=r"(queries[step][3])
                    : "r"(at)
                    : "memory");
     }
   }
 
-  __device__ void multiplyAcross(float (&scores)[kTile / 8][4], unsigned (&queries)[Size / 16][4], int place) {
-    Scores::open(scores);
+  __device__ void multiplyAcross(float (&scores)[kTile / 8][4], int place) {
+    using Keys = SwizzledPlace<kTile>;
 #pragma unroll
     for (int step = 0; step < Size / 16; ++step) {
-      const auto keys = memory.tiles.keys[place].lines(0, step * 16);
-      if constexpr (kSharedQueries) {
-        const auto own = memory.queries.lines(threadIdx.x / 128 * kGroup, step * 16);
-        step == 0 ? Scores::template across<false>(scores, own, keys)
-                  : Scores::template across<true>(scores, own, keys);
+      const auto other = Keys::lines(keysAt(place), step * 16);
+      if constexpr (kQueriesInRegisters) {
+        step == 0 ? Scores::template across<false>(scores, queries[step], other)
+                  : Scores::template across<true>(scores, queries[step], other);
       } else {
-        step == 0 ? Scores::template across<false>(scores, queries[step], keys)
-                  : Scores::template across<true>(scores, queries[step], keys);
+        const unsigned group = memory + kQueries + threadIdx.x / 128 * (kGroup * 128);
+        const auto own = SwizzledPlace<kMmaLines>::lines(group, step * 16);
+        step == 0 ? Scores::template across<false>(scores, own, other)
+                  : Scores::template across<true>(scores, own, other);
       }
     }
     closeGroup();
   }
 
-  __device__ void multiplyAlong(float (&result)[Size / 8][4], unsigned (&powers)[kTile / 16][4], int place) {
-    Result::open(result);
+  __device__ void multiplyAlong(int place) {
 #pragma unroll
     for (int step = 0; step < kTile / 16; ++step)
-      Result::along(result, powers[step], memory.tiles.values[place].columns(step * 16));
+      Result::along(result, powers[step], SwizzledPlace<kTile>::columns(valuesAt(place), step * 16));
     closeGroup();
   }
 
-  // Lines [first, first + 128) of a head.
-  __device__ void run(const CudaCall &call, const AttentionCall &a, Int item, int first) {
-    const int line = first + threadIdx.x / 32 * 16, group = first + threadIdx.x / 128 * kGroup;
-    auto ask = [&](int begin, int place) {
-      loadTile<kTile, Size>(memory.tiles.keys[place], buffer<T>(call, 1) + item * a.columns * a.depth, begin, a.columns,
-                            a.depth);
-      loadTile<kTile, Size>(memory.tiles.values[place], buffer<T>(call, 2) + item * a.columns * a.width, begin,
-                            a.columns, a.width);
-    };
-    __syncthreads();
-    loadTile<kMmaLines, Size>(memory.queries, buffer<T>(call, 0) + item * a.rows * a.depth, first, a.rows, a.depth);
-    unsigned queries[Size / 16][4];
-    if constexpr (!kSharedQueries) {
-      waitForTiles();
-      __syncthreads();
-      readQueries(queries);
-      __syncthreads();
-    }
-    ask(0, 0);
-    float result[Size / 8][4] = {}, maximum[2] = {-INFINITY, -INFINITY}, sum[2] = {};
-    const int end = a.causal && first + kMmaLines < a.columns ? first + kMmaLines : a.columns;
-#pragma unroll 1
-    for (int begin = 0, place = 0; begin < end; begin += kTile, place ^= 1) {
-      waitForAll(); // and all are done with the other tiles
-      if (begin + kTile < end)
-        ask(begin + kTile, place ^ 1);
-      if (group >= a.rows || (a.causal && begin >= group + kGroup)) // of the whole group
-        continue;
-      float scores[kTile / 8][4];
-      multiplyAcross(scores, queries, place);
-      Scores::template wait<0>(scores);
-      maskScores<kTile>(a, scores, line, begin);
-      float factors[2];
-      powersOfScores<kTile>(scores, maximum, sum, factors);
+  // From products to scores: masked, and -inf where there is none. Those of whole heads are yet to be scaled.
+  __device__ void maskProducts(float (&scores)[kTile / 8][4], int begin) {
+    const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    if (!IsWhole && a.maskKind != AttentionCall::kNone) {
 #pragma unroll
-      for (int n = 0; n < Size / 8; ++n)
+      for (int half = 0; half < 2; ++half) {
+        int row = line + g + half * 8;
+        asm volatile("" : "+r"(row)); // where its mask is takes no registers elsewhere
+        const Int rowMask = a.maskOf(row);
+#pragma unroll
+        for (int j = 0; j < kTile / 8; ++j)
+#pragma unroll
+          for (int e = half * 2; e < half * 2 + 2; ++e)
+            scores[j][e] = a.score(scores[j][e], row, rowMask, begin + j * 8 + t * 2 + e % 2);
+      }
+      return;
+    }
+    if constexpr (!IsWhole)
+#pragma unroll
+      for (int j = 0; j < kTile / 8; ++j)
 #pragma unroll
         for (int e = 0; e < 4; ++e)
-          result[n][e] *= factors[e / 2];
-      unsigned powers[kTile / 16][4];
+          scores[j][e] = __fmul_rn(scores[j][e], a.scale);
+    if (begin + kTile <= a.columns && (!a.causal || begin + kTile - 1 <= line))
+      return;
 #pragma unroll
-      for (int k = 0; k < kTile / 16; ++k)
+    for (int half = 0; half < 2; ++half) {
+      const int last = a.causal ? min(line + g + half * 8, a.columns - 1) : a.columns - 1, left = last - begin - t * 2;
 #pragma unroll
-        for (int r = 0; r < 4; ++r)
-          powers[k][r] = Mma<T>::pack(scores[2 * k + r / 2][r % 2 * 2], scores[2 * k + r / 2][r % 2 * 2 + 1]);
-      holdOperands(powers);
-      multiplyAlong(result, powers, place);
-      Result::template wait<0>(result);
+      for (int j = 0; j < kTile / 8; ++j)
+#pragma unroll
+        for (int e = half * 2; e < half * 2 + 2; ++e)
+          scores[j][e] = j * 8 + e % 2 <= left ? scores[j][e] : -INFINITY;
     }
-    storeLines<T, Size>(buffer<T>(call, a.after) + item * a.rows * a.width, result, line, a.rows, a.width, 1 / sum[0],
-                        1 / sum[1]);
+  }
+
+  // From products to powers; whether what was added up is to be multiplied by the factors. Of whole heads the scale and
+  // the base are one multiply-add with the power's; elsewhere the base is taken off first, since masks may be large.
+  __device__ bool powersOf(float (&scores)[kTile / 8][4], int begin) {
+    maskProducts(scores, begin);
+    bool grows = false;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      float largest[2] = {-INFINITY, -INFINITY};
+#pragma unroll
+      for (int j = 0; j < kTile / 8; ++j)
+        largest[j % 2] = fmaxf(largest[j % 2], fmaxf(scores[j][half * 2], scores[j][half * 2 + 1]));
+      const float scaled = maximumOfFour(fmaxf(largest[0], largest[1])) * (IsWhole ? a.scale : 1);
+      if constexpr (!IsWhole)
+        base[half] = maximum[half];
+      maximum[half] = fmaxf(maximum[half], scaled);
+      grows |= maximum[half] > base[half] + kSlack;
+    }
+    grows = __any_sync(0xffffffffu, grows);
+    if (grows) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        factors[half] = maximum[half] == -INFINITY ? 1 : powerOfTwo((base[half] - maximum[half]) * kLog2e);
+        base[half] = maximum[half];
+        sum[half] *= factors[half];
+      }
+      if constexpr (!kIsAhead)
+        scaleResult();
+    }
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const float scale = (IsWhole ? a.scale : 1) * kLog2e, less = IsWhole ? -base[half] * kLog2e : 0;
+      const float off = IsWhole || base[half] == -INFINITY ? 0 : base[half];
+      float total[2] = {0, 0};
+#pragma unroll
+      for (int j = 0; j < kTile / 8; ++j)
+#pragma unroll
+        for (int e = 0; e < 2; ++e) {
+          float &score = scores[j][half * 2 + e];
+          total[e] += score = powerOfTwo(IsWhole ? __fmaf_rn(score, scale, less) : (score - off) * kLog2e);
+        }
+      sum[half] += total[0] + total[1];
+    }
+    return grows;
+  }
+
+  __device__ void scaleResult() {
+#pragma unroll
+    for (int n = 0; n < Size / 8; ++n)
+#pragma unroll
+      for (int e = 0; e < 4; ++e)
+        result[n][e] *= factors[e / 2];
+  }
+
+  __device__ void pack(const float (&scores)[kTile / 8][4]) {
+#pragma unroll
+    for (int k = 0; k < kTile / 16; ++k)
+#pragma unroll
+      for (int r = 0; r < 4; ++r)
+        powers[k][r] = Mma<T>::pack(scores[2 * k + r / 2][r % 2 * 2], scores[2 * k + r / 2][r % 2 * 2 + 1]);
+    holdOperands(powers);
+  }
+
+  // Lines go to their tensor by way of shared memory, 16 bytes at a time.
+  __device__ void store(Int item) {
+    float inverse[2];
+    T *to = buffer<T>(call, a.after) + item * a.rows * a.width;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      sum[half] = sumOfFour(sum[half]);
+      inverse[half] = inverseOf(sum[half]);
+      if (IsWhole && base[half] != maximum[half])
+        sum[half] *= powerOfTwo((base[half] - maximum[half]) * kLog2e);
+    }
     storeStatistics(call, a, item * a.rows, line, maximum, sum);
+    if (!IsWhole && (a.width % 8 != 0 || reinterpret_cast<unsigned long long>(to) % 16 != 0))
+      return storeLines<T, Size>(to, result, line, a.rows, a.width, inverse[0], inverse[1]);
+    __syncthreads(); // all are done with the tiles
+    constexpr int kChunks = Size / 8, kRows = 32 / kChunks; // of a row; that a warp writes at a time
+    const int thread = threadHere(), lane = thread % 32;
+    const unsigned own = memory + thread / 32 * (16 * Size * 2);
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+#pragma unroll
+      for (int n = 0; n < Size / 8; ++n) {
+        const int row = lane / 4 + half * 8;
+        const unsigned two = Mma<T>::pack(result[n][half * 2] * inverse[half], result[n][half * 2 + 1] * inverse[half]);
+        asm volatile("st.shared.b32 [%0], %1;" ::"r"(own + row * (Size * 2) + (n ^ row % 8) * 16 + lane % 4 * 4),
+                     "r"(two)
+                     : "memory");
+      }
+    __syncwarp();
+    const int chunk = lane % kChunks;
+#pragma unroll
+    for (int first = 0; first < 16; first += kRows) {
+      const int row = first + lane / kChunks;
+      uint4 v;
+      asm volatile("ld.shared.v4.b32 {%0,%1,%2,%3}, [%4];"
+                   : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                   : "r"(own + row * (Size * 2) + (chunk ^ row % 8) * 16)
+                   : "memory");
+      if (line + row < a.rows && (IsWhole || chunk * 8 < a.width))
+        *reinterpret_cast<uint4 *>(to + Int(line + row) * a.width + chunk * 8) = v;
+    }
+  }
+
+  // Lines [first, first + 128) of a head.
+  __device__ void run(Int item, int first) {
+    const int thread = threadHere(), group = first + __shfl_sync(0xffffffffu, thread / 128, 0) * kGroup;
+    line = first + thread / 32 * 16;
+    const int end = a.causal && first + kMmaLines < a.columns ? first + kMmaLines : a.columns;
+    const int own = group >= a.rows ? 0 : a.causal && group + kGroup < end ? group + kGroup : end; // of the group
+    __syncthreads();
+    TileCopies<T, Size, IsWhole> lines;
+    lines.begin(threadHere(), buffer<T>(call, 0) + item * a.rows * a.depth, first, a.depth);
+    lines.template next<kMmaLines>(memory + kQueries, a.rows - first, a.depth, isAligned);
+    keys.begin(thread, buffer<T>(call, 1) + item * a.columns * a.depth, 0, a.depth);
+    values.begin(thread, buffer<T>(call, 2) + item * a.columns * a.width, 0, a.width);
+    askForKeys(0, 0);
+#pragma unroll
+    for (int n = 0; n < Size / 8; ++n)
+      result[n][0] = result[n][1] = result[n][2] = result[n][3] = 0;
+    maximum[0] = maximum[1] = base[0] = base[1] = -INFINITY, sum[0] = sum[1] = 0;
+    if constexpr (kIsAhead)
+      runAhead(own, end);
+    else
+      runInTurn(own, end);
+    store(item);
+  }
+
+  // The products and powers of a tile in turn: what they leave idle the other blocks use.
+  __device__ void runInTurn(int own, int end) {
+    askForValues(0, 0);
+    closeCopies();
+    if constexpr (kQueriesInRegisters) {
+      if (kTile < end)
+        askForKeys(kTile, 1);
+      closeCopies();
+      waitForCopies<1>();
+      __syncthreads();
+      readQueries();
+      __syncthreads();
+      if (kTile < end)
+        askForValues(kTile, 1);
+      closeCopies();
+    }
+    int begin = 0;
+    auto turn = [&](int place) {
+      waitForCopies<kPlaces - 2>();
+      showToProducts();
+      __syncthreads(); // this tile is here, and all are done with the one before
+      const int ahead = begin + (kPlaces - 1) * kTile, free = place == 0 ? kPlaces - 1 : place - 1;
+      auto ask = [&] {
+        if (ahead < end)
+          askForKeys(ahead, free), askForValues(ahead, free);
+        closeCopies();
+      };
+      if (begin < own) {
+        float scores[kTile / 8][4];
+        if constexpr (kQueriesInRegisters) // as if touched: ptxas wants a fence before the products of each turn
+          asm volatile("mov.b32 %0, %0;" : "+r"(queries[0][0]));
+        Scores::open(scores);
+        multiplyAcross(scores, place);
+        ask();
+        Scores::template wait<0>(scores);
+        powersOf(scores, begin);
+        pack(scores);
+        Result::open(result);
+        multiplyAlong(place);
+        Result::template wait<0>(result);
+      } else {
+        ask();
+      }
+      begin += kTile;
+    };
+    if constexpr (kPlaces == 3) {
+#pragma unroll 1
+      while (true) { // places are constants, and so are descriptors
+        turn(0);
+        if (begin >= end)
+          return;
+        turn(1);
+        if (begin >= end)
+          return;
+        turn(2);
+        if (begin >= end)
+          return;
+      }
+    } else {
+#pragma unroll 1
+      for (int place = 0; begin < end; place ^= 1)
+        turn(place);
+    }
+  }
+
+  // The scores of the next tile are made beside the products with the values of this one.
+  __device__ void runAhead(int own, int end) {
+    closeCopies();
+    waitForCopies<0>();
+    showToProducts();
+    __syncthreads();
+    readQueries();
+    __syncthreads();
+    askForValues(0, 0);
+    if (kTile < end)
+      askForKeys(kTile, 1);
+    closeCopies();
+    float scores[kTile / 8][4];
+    if (own > 0) {
+      Scores::open(scores);
+      multiplyAcross(scores, 0);
+      Scores::template wait<0>(scores);
+      powersOf(scores, 0);
+      pack(scores);
+    }
+    int begin = 0;
+    auto turn = [&](int place) {
+      waitForCopies<0>();
+      showToProducts();
+      __syncthreads(); // these values and the next keys are here, and all are done with those before
+      const int next = begin + kTile, ahead = next + kTile;
+      auto ask = [&] {
+        if (next < end)
+          askForValues(next, place ^ 1);
+        if (ahead < end)
+          askForKeys(ahead, place);
+        closeCopies();
+      };
+      if (next < own) {
+        Result::open(result);
+        multiplyAcross(scores, place ^ 1);
+        multiplyAlong(place);
+        ask();
+        Scores::template wait<1>(scores);
+        const bool grows = powersOf(scores, next);
+        Result::template wait<0>(result);
+        if (grows)
+          scaleResult();
+        pack(scores);
+      } else if (begin < own) {
+        Result::open(result);
+        multiplyAlong(place);
+        ask();
+        Result::template wait<0>(result);
+      } else {
+        ask();
+      }
+      begin = next;
+    };
+    if constexpr (IsWhole) {
+#pragma unroll 1
+      while (true) { // places are constants, and so are descriptors
+        turn(0);
+        if (begin >= end)
+          return;
+        turn(1);
+        if (begin >= end)
+          return;
+      }
+    } else {
+#pragma unroll 1
+      for (int place = 0; begin < end; place ^= 1)
+        turn(place);
+    }
   }
 };
 
-template <typename T, int Size> __device__ void attentionWgmma(const CudaCall &call) {
-  needsWgmma();
-  __shared__ AttentionWgmma<T, Size> tiles;
-  AttentionCall a(call, /*drops=*/false);
+template <typename T, int Size, bool IsWhole>
+__device__ void attentionWgmma(const CudaCall &call, AttentionCall &a, unsigned memory, bool isAligned) {
+  AttentionWgmma<T, Size, IsWhole> attention{call, a, memory, isAligned};
   const int blocks = (a.rows + kMmaLines - 1) / kMmaLines;
 #pragma unroll 1
-  for (Int work = blockIdx.x; work < a.items * blocks; work += gridDim.x) {
-    const Int item = work / blocks;
-    a.setItem(item);
-    tiles.run(call, a, item, int(work % blocks) * kMmaLines);
+  for (unsigned turn = 0;; ++turn) {
+    const Int work = blockIdx.x + Int(turn) * gridDim.x;
+    if (work >= a.items * blocks)
+      return;
+    Int item;
+    int block;
+    if (a.causal && a.items * blocks < INT_MAX) { // long blocks first, of as many heads as the cache has place for
+      const Int bytes = Int(a.columns) * (a.depth + a.width) * 2;
+      const unsigned items = unsigned(a.items), most = bytes < kCachedBytes ? kCachedBytes / unsigned(bytes) : 1;
+      const unsigned heads = min(most, items);
+      const unsigned before = unsigned(work) / (heads * blocks) * heads, rest = unsigned(work) - before * blocks;
+      const unsigned here = min(items - before, heads);
+      item = before + rest % here, block = blocks - 1 - int(rest / here);
+    } else {
+      item = work / blocks, block = int(work - item * blocks);
+    }
+    if constexpr (!IsWhole)
+      a.setItem(item);
+    attention.run(item, block * kMmaLines);
   }
+}
+
+template <typename T, int Size> __device__ void attentionWgmma(const CudaCall &call) {
+  needsWgmma();
+  __shared__ __align__(1024) unsigned char tiles[AttentionWgmma<T, Size, true>::kBytes];
+  const auto memory = static_cast<unsigned>(__cvta_generic_to_shared(tiles));
+  AttentionCall a(call, /*drops=*/false);
+  auto place = [&](int number) { return reinterpret_cast<unsigned long long>(call.buffers[number]); };
+  const bool isAligned = a.depth % 8 == 0 && a.width % 8 == 0 && (place(0) | place(1) | place(2)) % 16 == 0;
+  if (isAligned && place(3) % 16 == 0 && a.depth == Size && a.width == Size && a.maskKind == AttentionCall::kNone &&
+      a.scale > 0)
+    attentionWgmma<T, Size, true>(call, a, memory, true);
+  else
+    attentionWgmma<T, Size, false>(call, a, memory, isAligned);
 }
 
 } // namespace cleave::rt

@@ -3,10 +3,11 @@
 // own (DropoutKernels.cu): a driver compiles a module whole.
 #pragma once
 
-#include "kernels/attention/cuda/AttentionMma.cuh"
+#include "kernels/attention/cuda/Attention.cuh"
+#include "kernels/attention/cuda/AttentionGradMma.cuh"
 
 // `blocks` at a time on a multiprocessor: what registers allow without spilling. The gradient of heads of 65 to 128 elements
-// spills some 750 bytes all the same: two sums of 16 lines by 128 and the left operands of both products take 192 registers.
+// spills some all the same: two sums of 16 lines by 128 and the left operands of both products take 192 registers.
 #define ENTRY(name, blocks, ...)                                                                                       \
   extern "C" __global__ void __launch_bounds__(256, blocks) name(const __grid_constant__ CudaCall call) {              \
     __VA_ARGS__(call);                                                                                                 \

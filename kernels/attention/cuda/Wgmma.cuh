@@ -13,26 +13,26 @@ namespace cleave::rt {
 // Ends a kernel whose instructions are comments. Of the text for sm_90a this line is no part.
 __device__ inline void needsWgmma() { asm volatile("trap; exit; //not sm_90a" ::: "memory"); }
 
-// A tile in shared memory as wgmma reads it with a swizzle of 128 bytes: parts of 64 elements, of each part a line of
-// 128 bytes for each row, and in each line the 16-byte chunk c lies at place c ^ (row % 8).
-template <typename T, int Rows, int Size> struct alignas(1024) SwizzledTile {
-  T values[Size / 64][Rows][64];
-
-  __device__ T *at(int row, int column) {
-    return &values[column / 64][row][((column % 64 / 8) ^ (row % 8)) * 8 + column % 8];
+// A tile in shared memory as wgmma reads it with a swizzle of 128 bytes: parts of 64 columns, of each part a line of
+// 128 bytes for each row, and in each line the 16-byte chunk c lies at place c ^ (row % 8). It begins at a multiple of
+// 1024 bytes.
+template <int Rows> struct SwizzledPlace {
+  // "Matrix Descriptor Format". What begins at this column, a multiple of 16. Along k, which are columns, groups of 8
+  // rows are 1024 bytes apart; the other offset is not used with a swizzle.
+  __device__ static unsigned long long lines(unsigned tile, int column) {
+    return descriptor(tile, 1, column / 64 * (Rows * 8) + column % 64 / 8);
   }
-  // "Matrix Descriptor Format". What begins at this row (a multiple of 8) and column (a multiple of 16). Along k, which
-  // are columns, groups of 8 rows are 1024 bytes apart; the other offset is not used with a swizzle.
-  __device__ unsigned long long lines(int row, int column) const {
-    return descriptor(&values[column / 64][row][column % 64], 1);
-  }
-  // With rows as k ("MN-major"): groups of 8 rows are 1024 bytes apart, parts of 64 columns as far as the parts are.
-  __device__ unsigned long long columns(int row) const { return descriptor(&values[0][row][0], Rows * 128 / 16); }
+  // What begins at this row, a multiple of 8, with rows as k ("MN-major"): groups of 8 rows are 1024 bytes apart, parts
+  // of 64 columns as far as the parts are.
+  __device__ static unsigned long long columns(unsigned tile, int row) { return descriptor(tile, Rows * 8, row * 8); }
 
 private:
-  __device__ static unsigned long long descriptor(const T *from, unsigned long long leading) {
-    const auto at = static_cast<unsigned>(__cvta_generic_to_shared(from));
-    return ((at & 0x3ffff) >> 4) | leading << 16 | (1024ull >> 4) << 32 | 1ull << 62;
+  // In units of 16 bytes.
+  __device__ static unsigned long long descriptor(unsigned tile, unsigned leading, unsigned offset) {
+    constexpr unsigned kHigh = 1024 >> 4 | 1u << 30;
+    unsigned long long all;
+    asm("mov.b64 %0, {%1, %2};" : "=l"(all) : "r"(((tile & 0x3ffff) >> 4 | leading << 16) + offset), "r"(kHigh));
+    return all;
   }
 };
 

@@ -86,7 +86,7 @@ def wgmma():
     """For compute capability 9.0 alone: machine code, or text where there is no ptxas, in place of the text for all GPUs."""
     names = ["attention_bf16_64", "attention_grad_bf16_64"]
     options = ("--attention", "fused", "--precision", "bf16")
-    program, _ = made("wgmma", *options, of=GPT, target="cuda:sm_90,wgmma=on")
+    program, _ = made("wgmma", *options, of=GPT, target="cuda:sm_90")  # it is the default
     assert [(chip, entries(code)) for chip, code in image(program)[2] if chip != "sm_90"] == [("sm_90a", set(names))]
     program, said = made("wgmma-text", *options, of=GPT, target="cuda:sm_90,wgmma=on", CLEAVE_PTXAS="off")
     (chip, text), = image(program)[2]
