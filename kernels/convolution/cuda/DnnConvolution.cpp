@@ -67,7 +67,7 @@ std::optional<DnnConvolution> DnnConvolution::of(const KernelArgs &args) {
 }
 
 uint64_t DnnConvolution::workspaceBytes(uint64_t elementBytes) const {
-  constexpr uint64_t kMost = 256 << 20, kIndices = 1 << 20;
+  constexpr uint64_t kMost = 1024 << 20, kRoom = 16 << 20;
   auto elements = [&](const Sizes &sizes, bool areChannelsWhole) {
     uint64_t count = static_cast<uint64_t>(sizes[0]);
     for (int i = 1; i < dims; ++i) {
@@ -77,7 +77,7 @@ uint64_t DnnConvolution::workspaceBytes(uint64_t elementBytes) const {
     return count;
   };
   uint64_t bytes = (elements(x, true) + elements(y, true) + elements(w, true)) * elementBytes + elements(w, false) * 4;
-  return std::min(kMost, bytes + kIndices);
+  return std::min(kMost, bytes + kRoom);
 }
 
 } // namespace cleave::rt

@@ -30,7 +30,8 @@ struct DnnConvolution {
   static std::optional<DnnConvolution> of(const KernelArgs &args);
 
   // What the library may take: room for the tensors with channels innermost, which is how tensor cores read them, for
-  // the gradient of the weights in f32, and for its indices; at most 256 MiB.
+  // the gradient of the weights in f32, and for 16 MiB more; at most 1 GiB. Without a few MiB beyond the tensors,
+  // half of ResNet-50's weight gradients were computed without tensor cores, ten times as slowly (Rationale.md).
   uint64_t workspaceBytes(uint64_t elementBytes) const;
 };
 
