@@ -16,7 +16,7 @@ import sources
 from sources import ROOT
 
 PRODUCT = ("compiler/", "dialects/", "kernels/", "runtime/", "tools/cleave/", "tools/cleave-opt/")
-BUILD = ("CMakeLists.txt", "CMakePresets.json", "cmake/")  # and every CMakeLists.txt of the product
+BUILD = ("CMakeLists.txt", "CMakePresets.json", "cmake/")  # and each CMakeLists.txt of what the program runs
 LEFT_OUT = (".md", "test/full/results.csv")  # documents, and what the cells write themselves
 
 
@@ -71,9 +71,9 @@ class Keys:
         """The files of the folders that it reaches, and how all is built."""
         program = PROGRAMS[name]
         folders = {sources.folder_of(path) for path in self.includes.reached(program.roots, program.cut, program.doors)}
-        return [path for path in self.files
-                if path.startswith(BUILD) or (path.startswith(PRODUCT) and path.endswith("CMakeLists.txt"))
-                or (sources.folder_of(path) in folders and not path.startswith(program.cut))]
+        return [path for path in self.files if not path.startswith(program.cut)
+                and (path.startswith(BUILD) or (path.startswith(PRODUCT) and path.endswith("CMakeLists.txt"))
+                     or sources.folder_of(path) in folders)]
 
     def once(self, what, paths):
         if what not in self.known:
