@@ -112,7 +112,7 @@ def theirs(case, folder, mode, steps):
     result = subprocess.run([sys.executable, case.script, "torch", folder, "--modes", mode, "--steps", str(steps)], capture_output=True,
                             text=True)
     if result.returncode:
-        sys.exit(result.stderr[-3000:])
+        raise RuntimeError(result.stderr[-3000:])
     return json.loads(result.stdout.splitlines()[-1])
 
 
@@ -124,7 +124,7 @@ def ours(case, folder, program, steps):
                              folder / "weights.safetensors", "--metrics", folder / "ours.jsonl"], env=environment, capture_output=True,
                             text=True)
     if result.returncode:
-        sys.exit(f"{program}: {result.stdout[-500:]}{result.stderr[-1500:]}")
+        raise RuntimeError(f"{program}: {result.stdout[-500:]}{result.stderr[-1500:]}")
     rows = [row for row in map(json.loads, (folder / "ours.jsonl").read_text().splitlines()) if "loss" in row]
     plan = subprocess.run([folder / program, "inspect", "--json"], env=environment, capture_output=True, text=True, check=True).stdout
     return [statistics.median(row["step_s"] for row in rows[5:]), [row["loss"] for row in rows], json.loads(plan)["memory"]["total"]]
@@ -136,8 +136,15 @@ def run(case, options):
     programs, modes = sorted(path.name for path in options.folder.glob("*.cuda")), options.modes.split(",")
     runs = {name: [] for name in [*programs, *modes]}
     for _ in range(options.rounds):
-        for name in runs:
-            runs[name].append((ours if name in programs else theirs)(case, options.folder, name, options.steps))
+        for name in list(runs):  # what ran is told at once, and what fails does not take the others with it
+            try:
+                runs[name].append((ours if name in programs else theirs)(case, options.folder, name, options.steps))
+                print(f"{name}: {runs[name][-1][0] * 1e3:.2f} ms", flush=True)
+            except RuntimeError as error:
+                print(f"{name} failed: {error}", flush=True)
+                del runs[name]
+    failed = len(runs) < len(programs) + len(modes)
+    modes = [mode for mode in modes if mode in runs]
     print(f"a product of 8192^3 in bf16: {peak:.0f} TFLOP/s")
     for name, found in runs.items():
         step = statistics.median(r[0] for r in found)
@@ -146,10 +153,11 @@ def run(case, options):
         for mode in modes:
             line += f"  {step / statistics.median(r[0] for r in runs[mode]):.2f} of {mode}"
         line += f"  peak {found[0][2] / 2**30:.2f} GiB"
-        if name != modes[0]:
+        if modes and name != modes[0]:
             against = runs[modes[0]][0][1]
             line += f"  losses apart {max(abs(a - b) / b for a, b in zip(found[0][1], against)):.1e}, last {found[0][1][-1]:.4f}"
         print(line, flush=True)
+    return 1 if failed else 0
 
 
 def main(case):
@@ -168,4 +176,4 @@ def main(case):
         return case.export(options.folder)
     if options.command == "torch":
         return torch_run(case, options.folder, options.modes, options.steps)
-    return pack(case, options) if options.command == "pack" else run(case, options)
+    sys.exit(pack(case, options) if options.command == "pack" else run(case, options))
