@@ -6,9 +6,6 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
-
-#include <utility>
 
 using namespace mlir;
 using namespace cleave;
@@ -87,6 +84,19 @@ void ThreadEmitter::guarded(Element condition, llvm::function_ref<void()> body) 
   scopes.open(branch, branch.thenBlock());
   body();
   scopes.close();
+}
+
+ThreadEmitter::Elements ThreadEmitter::either(Element condition, TypeRange types, llvm::function_ref<Elements()> first,
+                                              llvm::function_ref<Elements()> second) {
+  auto branch = scf::IfOp::create(here(), location, types, condition.value, /*withElseRegion=*/true);
+  for (bool isFirst : {true, false}) {
+    scopes.open(branch, isFirst ? branch.thenBlock() : branch.elseBlock());
+    Elements found = isFirst ? first() : second();
+    if (!types.empty())
+      scf::YieldOp::create(here(), location, llvm::map_to_vector(found, [](Element element) { return element.value; }));
+    scopes.close();
+  }
+  return llvm::map_to_vector(branch.getResults(), [&](Value value) { return Element{value, scopes.getDepth()}; });
 }
 
 // The indices of loops that were joined to one of `size` iterations, the last being its fastest part; of a wide loop,
@@ -185,102 +195,6 @@ Element ThreadEmitter::converted(Element element, bool widen) {
   if (widen)
     return {arith::ExtFOp::create(builder, location, builder.getF64Type(), element.value), element.depth};
   return {arith::TruncFOp::create(builder, location, builder.getF32Type(), element.value), element.depth};
-}
-
-// A part that `insert` makes of rows whose columns are the innermost loop; of no size where it does something else.
-static std::pair<int64_t, int64_t> columnsOf(tensor::InsertSliceOp insert) {
-  ArrayRef<int64_t> whole = insert.getType().getShape(), part = insert.getSourceType().getShape();
-  if (whole.size() != part.size() || whole.empty() || whole.drop_back() != part.drop_back() ||
-      llvm::any_of(insert.getStaticStrides(), [](int64_t stride) { return stride != 1; }))
-    return {0, 0};
-  return {insert.getStaticOffsets().back(), insert.getStaticOffsets().back() + part.back()};
-}
-
-// Looks for a value that a pad or a concatenation makes of rows: insertions into each other, and into what is around.
-void ThreadEmitter::findParts() {
-  constexpr size_t kMost = 8;
-  if (form.width == 1 || form.kept > 0)
-    return;
-  for (const LoopNest &nest : graph.getNests()) {
-    auto insert = dyn_cast<tensor::InsertSliceOp>(nest.op);
-    if (!insert || !llvm::equal(graph.dimsOf(insert.getResult()), llvm::seq<int>(0, insert.getType().getRank())))
-      continue;
-    SmallVector<RowPart> found;
-    for (; insert; insert = insert.getDest().getDefiningOp<tensor::InsertSliceOp>())
-      if (auto [begin, end] = columnsOf(insert); end - begin >= form.width)
-        found.push_back({insert.getSource(), begin, end});
-      else
-        break;
-    if (!insert && !found.empty() && found.size() <= kMost) {
-      parts = std::move(found);
-      rowOfParts = nest.op->getResult(0);
-    }
-  }
-  llvm::sort(parts, [](const RowPart &a, const RowPart &b) { return a.begin < b.begin; });
-  int64_t end = 0;
-  hasOnlyParts = llvm::all_of(parts, [&](const RowPart &part) {
-    return part.begin == std::exchange(end, part.end) && part.begin % form.width == 0;
-  });
-  hasOnlyParts &= end == graph.getDims().back().size;
-}
-
-// Whether the thread's vector is in the part.
-Element ThreadEmitter::isInPart(const RowPart &part) {
-  Element first = vector.front(), isInside = less(first, number(part.end - form.width + 1));
-  if (part.begin > 0)
-    isInside = elements.binary<arith::AndIOp>(isInside, less(number(part.begin - 1), first));
-  return isInside;
-}
-
-// Reads a vector of a row that has parts. Within a part it is read like memory; elsewhere each element selects between
-// clamped reads. The elements are those that are found when the row is read at these places.
-void ThreadEmitter::readParts() {
-  if (vector.empty() || parts.empty())
-    return;
-  Elements found = readPart(0);
-  forEachElement([&](unsigned position) {
-    Scopes::Key key{rowOfParts.getAsOpaquePointer()};
-    for (Element index : elements.currentIndices(rowOfParts))
-      key.push_back(index.value.getAsOpaquePointer());
-    scopes.remember(std::move(key), found[position]);
-  });
-}
-
-// The elements of the vector if it is in part `number` or in a later one.
-ThreadEmitter::Elements ThreadEmitter::readPart(size_t number) {
-  // At places that are known in this branch only.
-  auto read = [&](Value source, int64_t begin) {
-    Elements found;
-    forEachElement([&](unsigned) {
-      ElementEmitter::Indices at = elements.currentIndices(rowOfParts);
-      at.back().depth = scopes.getDepth();
-      if (begin > 0)
-        at.back() = elements.addIndices(at.back(), elements.constantIndex(-begin));
-      found.push_back(elements.pull(source, at));
-    });
-    return found;
-  };
-  if (number == parts.size())
-    return read(rowOfParts, 0);
-  const RowPart &part = parts[number];
-  if (hasOnlyParts && number + 1 == parts.size())
-    return read(part.source, part.begin);
-  SmallVector<Type> types(vector.size(), computeType(elementTypeOf(rowOfParts)));
-  return either(
-      isInPart(part), types, [&] { return read(part.source, part.begin); }, [&] { return readPart(number + 1); });
-}
-
-ThreadEmitter::Elements ThreadEmitter::either(Element condition, TypeRange types, llvm::function_ref<Elements()> first,
-                                              llvm::function_ref<Elements()> second) {
-  auto branch = scf::IfOp::create(here(), location, types, condition.value, /*withElseRegion=*/true);
-  for (bool isFirst : {true, false}) {
-    scopes.open(branch, isFirst ? branch.thenBlock() : branch.elseBlock());
-    Elements found = isFirst ? first() : second();
-    if (!types.empty())
-      scf::YieldOp::create(here(), location, llvm::map_to_vector(found, [](Element element) { return element.value; }));
-    scopes.close();
-  }
-  return llvm::map_to_vector(branch.getResults(), [&](Value value) { return Element{value, scopes.getDepth()}; });
 }
 
 // The sums with the terms at the current place added. Sums are those of the vector's first column, then its second, ...
@@ -384,36 +298,6 @@ void ThreadEmitter::storeResults(ArrayRef<unsigned> numbers, Element condition) 
       for (auto [number, element] : llvm::zip(numbers, pulled))
         elements.store(resultBuffers[number], element);
     });
-}
-
-// The results of a kernel without sums. Vectors that are in no part of a row are computed one element after the other: if
-// both ways stored vectors, LLVM would merge their last stores, and leave single ones before.
-void ThreadEmitter::storeElements(ArrayRef<unsigned> numbers) {
-  if (vector.empty() || parts.empty() || hasOnlyParts)
-    return storeVectors(numbers, valid);
-  Element isInside = isInPart(parts.front());
-  for (const RowPart &part : ArrayRef(parts).drop_front())
-    isInside = elements.binary<arith::OrIOp>(isInside, isInPart(part));
-  Elements whole = vector;
-  auto inParts = [&] {
-    hasOnlyParts = true;
-    storeVectors(numbers, valid);
-    hasOnlyParts = false;
-    return Elements();
-  };
-  auto oneByOne = [&] {
-    vector.clear();
-    Element end = elements.binary<arith::MinUIOp>(plus(whole.front(), number(form.width)),
-                                                  number(graph.getDims().back().size));
-    forLoop(whole.front(), end, number(1), {}, [&](Element index, ArrayRef<Element>) {
-      elements.setIndex(innermost, index);
-      storeResults(numbers, valid);
-      return Elements();
-    }, /*copies=*/1);
-    return Elements();
-  };
-  either(isInside, {}, inParts, oneByOne);
-  vector = whole;
 }
 
 // The same for each element of the thread's vector; `onElement` is called at each before its results are computed.

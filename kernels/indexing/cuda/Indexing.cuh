@@ -83,14 +83,16 @@ template <typename T, typename Index, bool kMoves> __device__ void putEach(const
   CLEAVE_FOR_EACH(item, s.batch * s.outer * s.inner) {
     Int r = item % s.inner, o = item / s.inner;
     const Index *numbers = index + o / s.outer * s.indices;
-    Index wrong = 0; // which is in range
+    Index wrong = 0; // the first one out of range
+    bool isWrong = false;
 #pragma unroll 4
     for (Int i = 0; i < s.indices; ++i) {
       Index number = numbers[i];
       Int row = number < 0 ? Int(number) + s.rows : Int(number);
       T source = update[(o * s.indices + i) * s.inner + r];
       if (row < 0 || row >= s.rows) {
-        wrong = wrong != 0 ? wrong : number;
+        wrong = isWrong ? wrong : number;
+        isWrong = true;
         continue;
       }
       T &target = y[(o * s.rows + row) * s.inner + r];
@@ -99,7 +101,7 @@ template <typename T, typename Index, bool kMoves> __device__ void putEach(const
       else
         combineInto(call.params[5], target, source);
     }
-    if (wrong != 0)
+    if (isWrong)
       reportIndex(call, wrong);
   }
 }
