@@ -163,6 +163,9 @@ static bool formAttention(MatmulOp last) {
   if (!softmax || last.getBias() || last.getTransposeLhs() || !hasOwnBatches(last) ||
       static_cast<int64_t>(softmax.getDim()) != softmax.getType().getRank() - 1)
     return false;
+  mlir::Type computed = computeElementType(last.getType().getElementType());
+  if (softmax.getType().getElementTypeBitWidth() > computed.getIntOrFloatBitWidth())
+    return false; // the model asks for more than the kernel computes in
   llvm::ArrayRef<int64_t> shape = softmax.getType().getShape();
   if (dropout && !dropout->hasRowsInOrder(shape[shape.size() - 2], shape.back()))
     return false;
@@ -181,7 +184,7 @@ static bool formAttention(MatmulOp last) {
   query = first.getTransposeLhs() ? withLastSwapped(builder, query) : query;
   key = first.getTransposeRhs() ? key : withLastSwapped(builder, key);
   Value value = last.getTransposeRhs() ? withLastSwapped(builder, last.getRhs()) : last.getRhs();
-  Value masks = mask->build(builder, computeElementType(last.getType().getElementType()));
+  Value masks = mask->build(builder, computed);
   mlir::FloatAttr fill = masks && mask->fill ? builder.getF64FloatAttr(*mask->fill) : mlir::FloatAttr();
   query = withFourDims(builder, query), key = withFourDims(builder, key), value = withFourDims(builder, value);
   AttentionDropout::Operands drops;

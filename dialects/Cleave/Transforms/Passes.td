@@ -41,7 +41,8 @@ def FormAttention : Pass<"form-attention", "::mlir::ModuleOp"> {
     - Effect: `softmax(scores) value` becomes `cleave.attention`, where the scores are a product of queries and keys, scaled by a number, with masks added
       to them or chosen instead of them, cast between floating-point types, and each of these values has one use. A mask by which row i has columns 0 to i
       becomes `causal`. Dropout of the probabilities (`select(uniform >= rate, p / (1 - rate), 0)`) becomes the op's own, by the same numbers, with an index for each head that says which they are
-      (AttentionDropout.h); it comes after `shift-random-origins`. Left alone are products of other ranks than 2 to 4, softmax over another dimension, masks under the scale, masks of both
+      (AttentionDropout.h); it comes after `shift-random-origins`. Left alone are products of other ranks than 2 to 4, softmax over another dimension or in f64 of
+      narrower products (ONNX `softmax_precision`: the op computes f32), masks under the scale, masks of both
       kinds at once, and masks that are computed of a parameter (relative positions that are learned: their gradient needs all scores in any case), and
       whatever else is between softmax and the second product.
     - Postcondition: none of the scores of what was found is a value of a function, and constants that no function reads any more (causal masks) are gone.

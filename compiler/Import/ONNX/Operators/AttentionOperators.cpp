@@ -233,7 +233,7 @@ LogicalResult checkOperands(OpContext &op, Value q, Value k, Value v) {
 }
 
 // In `softmax_precision`, where it is wider than the one that Cleave computes in: narrow types are computed in f32
-// anyhow. Fused attention computes f32.
+// anyhow. Fused attention computes f32, so a softmax in f64 is not fused.
 FailureOr<Value> emitProbabilities(OpContext &op, Value scores) {
   int64_t precision = op.intAttr("softmax_precision", 0);
   mlir::Type type = precision ? elementTypeOf(op.emit.context(), int(precision)) : elementOf(scores);

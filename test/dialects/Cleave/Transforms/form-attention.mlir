@@ -155,6 +155,18 @@ func.func @other_dimension(%q: tensor<1x1x3x8xf32>) -> tensor<1x1x3x8xf32> {
   return %y : tensor<1x1x3x8xf32>
 }
 
+// A softmax in f64 is more exact than the op; one in f32 of narrower products is what the op computes.
+// CHECK-LABEL: func @precise
+// CHECK-NOT: cleave.attention
+func.func @precise(%q: tensor<1x1x3x8xf32>) -> tensor<1x1x3x8xf32> {
+  %s = cleave.matmul %q, %q {transpose_rhs} : tensor<1x1x3x8xf32>, tensor<1x1x3x8xf32> -> tensor<1x1x3x3xf32>
+  %w = cleave.cast %s : tensor<1x1x3x3xf32> -> tensor<1x1x3x3xf64>
+  %p = cleave.softmax %w, dim = 3 : tensor<1x1x3x3xf64>
+  %n = cleave.cast %p : tensor<1x1x3x3xf64> -> tensor<1x1x3x3xf32>
+  %y = cleave.matmul %n, %q : tensor<1x1x3x3xf32>, tensor<1x1x3x8xf32> -> tensor<1x1x3x8xf32>
+  return %y : tensor<1x1x3x8xf32>
+}
+
 // -----
 
 // A mask that is learned needs the gradient of all scores.
