@@ -2,6 +2,7 @@
 #include "compiler/Codegen/Loops/ElementEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace cleave;
@@ -50,30 +51,73 @@ Element ElementEmitter::evaluateOp(Operation *op, unsigned result, Body &body) {
 
 // A cast between float types that are computed as one type does nothing but round.
 Element ElementEmitter::convertFloat(Operation *op, Element operand) {
-  Type narrow = op->getResult(0).getType(), wide = computeType(narrow);
+  Type type = op->getResult(0).getType();
+  if (!isa<arith::ExtFOp>(op))
+    return rounded(operand, type);
+  Type wide = computeType(type);
+  if (operand.value.getType() == wide)
+    return operand;
+  return {arith::ExtFOp::create(scopes.at(operand.depth), location, wide, operand.value), operand.depth};
+}
+
+// To the nearest number of `type`, in the type in which such numbers are computed.
+Element ElementEmitter::rounded(Element operand, Type type) {
   OpBuilder &builder = scopes.at(operand.depth);
-  Value value = operand.value;
-  if (isa<arith::ExtFOp>(op))
-    return {value.getType() == wide ? value : arith::ExtFOp::create(builder, location, wide, value), operand.depth};
-  value = arith::TruncFOp::create(builder, location, narrow, value);
-  if (narrow != wide)
+  Value value = arith::TruncFOp::create(builder, location, type, operand.value);
+  if (Type wide = computeType(type); wide != type)
     value = arith::ExtFOp::create(builder, location, wide, value);
   return {value, operand.depth};
+}
+
+// Whether the value is the same in all iterations of the reduced loops. Whatever depends on one of their indices is
+// made from that index.
+bool ElementEmitter::isSameForAllTerms(Value value) const {
+  SmallVector<Value> stack = {value};
+  llvm::DenseSet<Value> seen;
+  while (!stack.empty()) {
+    Value each = stack.pop_back_val();
+    if (!seen.insert(each).second || matchPattern(each, m_Constant()))
+      continue;
+    for (auto [dim, index] : llvm::zip_equal(graph.getDims(), loopIndices))
+      if (dim.reduced && index.value == each)
+        return false;
+    if (Operation *maker = each.getDefiningOp())
+      llvm::append_range(stack, maker->getOperands());
+  }
+  return true;
+}
+
+// Whether LLVM could take a factor out of the sum of this term and others.
+bool ElementEmitter::hasCommonFactor(Value term) const {
+  Operation *maker = term.getDefiningOp();
+  if (!isa_and_nonnull<arith::MulFOp, arith::DivFOp>(maker))
+    return false;
+  bool isProduct = isa<arith::MulFOp>(maker);
+  return isSameForAllTerms(maker->getOperand(1)) || (isProduct && isSameForAllTerms(maker->getOperand(0)));
 }
 
 // What is computed elementwise has no fast-math flag that changes a value: its bits are those of its operands' bits, in
 // this kernel and in any other, in a vector and in what is left over after the last whole one (Rationale.md, "An
 // element's bits"). Only a chain through an accumulator, which one kernel computes once, may be reassociated (that
 // vectorizes a sum) and take a product in unrounded; products say that they agree to that, and no other addition asks.
-static void relax(Operation *op, bool accumulated) {
+//
+// Two chains may not be reassociated as freely, because they would overflow where their terms, in order, do not:
+// - x1 c + x2 c + ... With `reassoc` and `nsz`, LLVM makes (x1 + x2 + ...) c of it, and the same of quotients. Without
+//   `nsz` it does not.
+// - x1 x2 ..., whose lanes are products of other terms than the whole.
+void ElementEmitter::relax(Operation *op, bool accumulated) const {
   auto flagged = dyn_cast<arith::ArithFastMathInterface>(op);
   if (!flagged)
     return;
   arith::FastMathFlags flags = arith::FastMathFlags::none;
-  if (accumulated)
-    flags = arith::FastMathFlags::contract | arith::FastMathFlags::reassoc | arith::FastMathFlags::nsz;
-  else if (isa<arith::MulFOp>(op))
+  if (accumulated || isa<arith::MulFOp>(op))
     flags = arith::FastMathFlags::contract;
+  if (accumulated && !isa<arith::MulFOp>(op)) {
+    flags = flags | arith::FastMathFlags::reassoc;
+    bool isSum = isa<arith::AddFOp, arith::SubFOp>(op);
+    if (!isSum || llvm::none_of(op->getOperands(), [&](Value operand) { return hasCommonFactor(operand); }))
+      flags = flags | arith::FastMathFlags::nsz;
+  }
   op->setAttr(flagged.getFastMathAttrName(), arith::FastMathFlagsAttr::get(op->getContext(), flags));
 }
 
@@ -93,5 +137,9 @@ Element ElementEmitter::cloneOp(Operation *op, unsigned result, ArrayRef<Element
   state.attributes.append(op->getAttrs().begin(), op->getAttrs().end());
   Operation *clone = scopes.at(depth).create(state);
   relax(clone, accumulated);
-  return {clone->getResult(result), depth};
+  Element element{clone->getResult(result), depth};
+  // Bodies round what they compute, but for an integer that becomes a number of a narrow type.
+  Type type = op->getResult(result).getType();
+  bool isWider = isa<arith::SIToFPOp, arith::UIToFPOp>(op) && type != element.value.getType();
+  return isWider ? rounded(element, type) : element;
 }

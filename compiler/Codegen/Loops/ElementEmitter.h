@@ -80,8 +80,12 @@ private:
   };
   Element evaluate(mlir::Value value, Body &body);
   Element evaluateOp(mlir::Operation *op, unsigned result, Body &body);
-  Element cloneOp(mlir::Operation *op, unsigned result, llvm::ArrayRef<Element> operands, bool reassociate);
+  Element cloneOp(mlir::Operation *op, unsigned result, llvm::ArrayRef<Element> operands, bool accumulated);
   Element convertFloat(mlir::Operation *op, Element operand);
+  Element rounded(Element operand, mlir::Type type);
+  void relax(mlir::Operation *op, bool accumulated) const;
+  bool hasCommonFactor(mlir::Value term) const;
+  bool isSameForAllTerms(mlir::Value value) const;
   Element pullGeneric(mlir::linalg::GenericOp op, unsigned result, llvm::ArrayRef<Element> indices);
   Element pullConstant(mlir::Value tensor, mlir::DenseElementsAttr table, llvm::ArrayRef<Element> indices);
   Element pullInput(mlir::Value memref, mlir::Type elementType, llvm::ArrayRef<Element> indices);

@@ -506,6 +506,66 @@ TEST(HostKernels, NarrowTypesAreComputedInF32) {
   }
 }
 
+// Sums of small products of large numbers, and products of which every second factor alone would overflow: of rows, of
+// columns and of all.
+TEST(HostKernels, ChainsOverflowOnlyWhereTheirTermsDo) {
+  struct Case {
+    std::string dims, result;
+    std::function<size_t(size_t)> resultOf;
+  };
+  constexpr size_t kColumns = 64, kCount = 8 * kColumns;
+  const Case cases[] = {{"1", "tensor<8xf32>", [](size_t i) { return i / kColumns; }},
+                        {"0", "tensor<64xf32>", [](size_t i) { return i % kColumns; }},
+                        {"0, 1", "tensor<f32>", [](size_t) { return 0; }}};
+  auto reduced = [](const std::string &terms, const char *kind, const Case &c) {
+    return "func.func @f(%x: tensor<8x64xf32>) -> " + c.result + " { " + terms + " %1 = cleave.reduce " + kind +
+           " %0, [" + c.dims + "] : tensor<8x64xf32> -> " + c.result + " return %1 : " + c.result + " }";
+  };
+  for (const Case &c : cases) {
+    size_t results = c.resultOf(kCount - 1) + 1;
+    for (bool isProduct : {true, false}) {
+      std::string number = isProduct ? "1.0e-30" : "1.0e+30", op = isProduct ? "mul" : "div";
+      FunctionRunner runner(reduced("%c = cleave.constant dense<" + number + "> : tensor<8x64xf32> %0 = cleave." + op +
+                                        " %x, %c : tensor<8x64xf32>",
+                                    "sum", c));
+      ASSERT_EQ(runner.getError(), "");
+      Floats x = randomFloats(kCount, 40, 1e38f, 3e38f);
+      Doubles sums(results, 0);
+      for (size_t i = 0; i < kCount; ++i)
+        sums[c.resultOf(i)] += isProduct ? double(x[i]) * 1e-30f : double(x[i]) / 1e30f;
+      expectNear(fromBytes<float>(runWholeAndSplit(runner, {toBytes(x)})[0]), sums, 1e-6);
+    }
+    FunctionRunner runner(reduced("%0 = cleave.neg %x : tensor<8x64xf32>", "product", c));
+    ASSERT_EQ(runner.getError(), "");
+    Floats x(kCount);
+    Doubles products(results, 1);
+    for (size_t i = 0; i < kCount; ++i) {
+      x[i] = (i / kColumns + i) % 2 == 0 ? -1e30f : -1e-30f; // neighbours in rows and in columns are inverse
+      products[c.resultOf(i)] *= -double(x[i]);
+    }
+    expectNear(fromBytes<float>(runWholeAndSplit(runner, {toBytes(x)})[0]), products, 1e-4);
+  }
+}
+
+// An index becomes a number of the iota's type where it is made, whether it is stored or used.
+TEST(HostKernels, IndicesAreRoundedToNarrowTypes) {
+  for (const auto &[type, bits] : {std::pair("bf16", 8), std::pair("f16", 11)}) {
+    std::string tensor = std::string("tensor<5001x") + type + ">";
+    FunctionRunner runner("func.func @f(%x: tensor<5001xf32>) -> tensor<5001xf32> { %i = cleave.iota dim = 0 : " +
+                          tensor + " %w = cleave.cast %i : " + tensor + " -> tensor<5001xf32> " +
+                          "%0 = cleave.add %x, %w : tensor<5001xf32> return %0 : tensor<5001xf32> }");
+    ASSERT_EQ(runner.getError(), "");
+    EXPECT_EQ(runner.getNumKernels(), 1u);
+    Floats y = fromBytes<float>(runWholeAndSplit(runner, {toBytes(Floats(5001, 0))})[0]);
+    for (int i = 0; i < 5001; ++i) {
+      int exponent = 0;
+      std::frexp(i, &exponent);
+      int unit = exponent > bits ? exponent - bits : 0; // the last place's weight, as a power of two
+      ASSERT_EQ(y[i], std::ldexp(std::nearbyint(std::ldexp(i, -unit)), unit)) << type << ' ' << i;
+    }
+  }
+}
+
 // A slice and a concatenation along the last dimension are read through.
 TEST(HostKernels, StridedSliceAndConcat) {
   FunctionRunner runner(R"(
