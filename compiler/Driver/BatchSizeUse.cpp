@@ -114,7 +114,7 @@ public:
       : one(one), other(other), samples(function), dims(function) {}
 
   // Whether the value is made of the batch's size. Depth first, without recursion: graphs are deep.
-  bool usesSize(Twins twins) {
+  SizeUse usesSize(Twins twins) {
     llvm::SmallVector<Twins> open = {twins};
     while (!open.empty()) {
       Twins next = open.back();
@@ -132,8 +132,6 @@ public:
     return known.lookup(twins);
   }
 
-  bool isComplete = true;
-
 private:
   static bool isLeaf(mlir::Value value) {
     return mlir::isa<mlir::BlockArgument>(value) || mlir::isa<ConstantOp, ReadOp>(value.getDefiningOp());
@@ -145,10 +143,19 @@ private:
              mlir::cast<mlir::BlockArgument>(twins.first).getArgNumber() ==
                  mlir::cast<mlir::BlockArgument>(twins.second).getArgNumber();
     return (isLeaf(twins.first) && isLeaf(twins.second)) ||
-           (op->getName() == twin->getName() && op->getNumOperands() == twin->getNumOperands() &&
+           (op->getName() == twin->getName() &&
+            (op->getNumOperands() == twin->getNumOperands() || arePieces(op, twin)) &&
             mlir::cast<mlir::OpResult>(twins.first).getResultNumber() ==
                 mlir::cast<mlir::OpResult>(twins.second).getResultNumber());
   }
+  // Concatenations along a dimension that grows with the batch: of a piece for each sample, there are more.
+  static bool arePieces(mlir::Operation *op, mlir::Operation *twin) {
+    auto concat = mlir::dyn_cast<ConcatOp>(op);
+    return concat && op->getNumOperands() <= twin->getNumOperands() &&
+           shapeOf(op->getResult(0)).size() == shapeOf(twin->getResult(0)).size() &&
+           shapeOf(op->getResult(0))[concat.getDim()] != shapeOf(twin->getResult(0))[concat.getDim()];
+  }
+  // Those that both have.
   static llvm::SmallVector<Twins> operandsOf(Twins twins) {
     llvm::SmallVector<Twins> operands;
     if (areAlike(twins) && !isLeaf(twins.first))
@@ -158,18 +165,17 @@ private:
     return operands;
   }
 
-  bool decide(Twins twins) {
-    if (!areAlike(twins)) {
-      isComplete = false;
-      return false;
-    }
+  SizeUse decide(Twins twins) {
+    if (!areAlike(twins))
+      return SizeUse::Unknown;
     if (isLeaf(twins.first))
-      return differs(twins, one, other);
+      return differs(twins, one, other) ? SizeUse::Yes : SizeUse::No;
     mlir::Operation *op = twins.first.getDefiningOp(), *twin = twins.second.getDefiningOp();
+    SizeUse use = numbersDiffer(op, twin) || reducesBatch(op, twin) ? SizeUse::Yes : SizeUse::No;
     for (auto [index, operand] : llvm::enumerate(operandsOf(twins)))
-      if (known.lookup(operand) && !arePlaces(op, index))
-        return true;
-    return numbersDiffer(op, twin) || reducesBatch(op, twin);
+      if (!arePlaces(op, index))
+        use = std::max(use, known.lookup(operand));
+    return use;
   }
 
   // Indices of samples are counted with the batch's size (b * n + i, or i + size for a negative i). Whether samples are
@@ -230,7 +236,7 @@ private:
   const ImportedModel &one, &other;
   SampleDependence samples;
   SampleDims dims;
-  llvm::DenseMap<Twins, bool> known;
+  llvm::DenseMap<Twins, SizeUse> known;
 };
 
 // The batch of the first input that has one.
@@ -256,23 +262,22 @@ bool shapesFollow(Shape one, Shape other, int64_t batchDim, int64_t batch, int64
 
 } // namespace
 
-BatchSizeUse cleave::findBatchSizeUse(const ImportedModel &one, const ImportedModel &other) {
-  BatchSizeUse use;
+std::map<std::string, SizeUse> cleave::findBatchSizeUse(const ImportedModel &one, const ImportedModel &other) {
+  std::map<std::string, SizeUse> uses;
   mlir::func::FuncOp function = modelOf(one), twin = modelOf(other);
   if (!function || !twin || function.getNumArguments() != twin.getNumArguments() ||
       function.getNumResults() != twin.getNumResults())
-    return use;
+    return uses;
   Comparison comparison(one, other, function);
   auto outputs = function.getBody().front().getTerminator()->getOperands();
   auto twins = twin.getBody().front().getTerminator()->getOperands();
   for (auto [index, output, otherOutput] : llvm::enumerate(outputs, twins)) {
     auto name = function.getResultAttrOfType<mlir::StringAttr>(index, kNameAttr);
     auto dim = function.getResultAttrOfType<mlir::IntegerAttr>(index, kBatchDimAttr);
-    if (name && dim &&
-        (comparison.usesSize({output, otherOutput}) ||
-         !shapesFollow(shapeOf(output), shapeOf(otherOutput), dim.getInt(), batchOf(function), batchOf(twin))))
-      use.outputs.insert(name.getValue().str());
+    if (!name || !dim)
+      continue;
+    bool follows = shapesFollow(shapeOf(output), shapeOf(otherOutput), dim.getInt(), batchOf(function), batchOf(twin));
+    uses[name.getValue().str()] = follows ? comparison.usesSize({output, otherOutput}) : SizeUse::Yes;
   }
-  use.isComplete = comparison.isComplete;
-  return use;
+  return uses;
 }

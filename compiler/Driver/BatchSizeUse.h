@@ -5,24 +5,24 @@
 //
 // So the same graph is imported with another batch, and the two modules are compared from their outputs on. A constant
 // that only has the batch as a dimension has the same elements for the samples that both batches have.
+//
+// Where the two modules have unlike ops, nothing is known: the import has another form for some numbers (x ** 1 is x,
+// x ** 2 is a product), and it unrolls loops over the batch.
 #ifndef CLEAVE_COMPILER_DRIVER_BATCHSIZEUSE_H
 #define CLEAVE_COMPILER_DRIVER_BATCHSIZEUSE_H
 
 #include "compiler/Import/ONNX/Importer.h"
 
-#include <set>
+#include <map>
 #include <string>
 
 namespace cleave {
 
-struct BatchSizeUse {
-  std::set<std::string> outputs;
-  // Whether all ops of one module have a counterpart in the other. What lies below an op without one is not known.
-  bool isComplete = true;
-};
+// Whether a value is made of the batch's size; the larger one holds for what is made of two values.
+enum class SizeUse { No, Unknown, Yes };
 
-// Of two imports of one file that differ in the batch alone.
-BatchSizeUse findBatchSizeUse(const ImportedModel &one, const ImportedModel &other);
+// Of each output with a batch dimension, by name. The two are imports of one file that differ in the batch alone.
+std::map<std::string, SizeUse> findBatchSizeUse(const ImportedModel &one, const ImportedModel &other);
 
 } // namespace cleave
 

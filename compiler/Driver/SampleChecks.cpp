@@ -6,6 +6,8 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
+#include <set>
+
 using namespace cleave;
 
 // Whether the samples of a value are known to lie in another dimension.
@@ -80,35 +82,66 @@ llvm::Error cleave::confirmBatchDims(ImportedModel &model, const std::optional<I
   return llvm::Error::success();
 }
 
-// A factor that is 1 for this batch leaves no op: two larger batches are compared then.
+// A number may have a form of its own for this batch (x * 1 is x, and what has one element is no longer broadcast): two
+// larger batches are compared then. An output of which neither pair tells is made of the batch's size: the ops that
+// compute it change with each batch.
 static std::set<std::string> sizedOutputs(const ImportedModel &model, const ImportedModel &doubled,
                                           const ImportOptions &options) {
-  BatchSizeUse use = findBatchSizeUse(model, doubled);
-  if (use.isComplete)
-    return use.outputs;
-  std::optional<ImportedModel> tripled = importLarger(model, options, 3);
+  std::map<std::string, SizeUse> uses = findBatchSizeUse(model, doubled);
+  std::optional<ImportedModel> tripled;
+  if (llvm::any_of(uses, [](const auto &use) { return use.second == SizeUse::Unknown; }))
+    tripled = importLarger(model, options, 3);
   if (tripled)
-    use.outputs.merge(findBatchSizeUse(doubled, *tripled).outputs);
-  return use.outputs;
+    for (const auto &[name, use] : findBatchSizeUse(doubled, *tripled))
+      if (auto found = uses.find(name);
+          found != uses.end() && (found->second == SizeUse::Unknown || use == SizeUse::Yes))
+        found->second = use;
+  std::set<std::string> sized;
+  for (const auto &[name, use] : uses)
+    if (use != SizeUse::No)
+      sized.insert(name);
+  return sized;
 }
 
+// Outputs with a batch dimension whose samples are made of other samples.
+static std::set<std::string> outputsOfWholeBatch(const ImportedModel &model) {
+  std::set<std::string> names;
+  auto function = modelOf(*model.module);
+  if (!function)
+    return names;
+  SampleDependence samples(function, /*normalizationMixes=*/true);
+  for (mlir::OpOperand &output : function.getBody().front().getTerminator()->getOpOperands()) {
+    auto dim = function.getResultAttrOfType<mlir::IntegerAttr>(output.getOperandNumber(), kBatchDimAttr);
+    if (auto name = function.getResultAttrOfType<mlir::StringAttr>(output.getOperandNumber(), kNameAttr))
+      if (dim && isOfWholeBatch(samples, output.get(), dim.getInt()))
+        names.insert(name.getValue().str());
+  }
+  return names;
+}
+
+static bool hasBatchDim(const ImportedModel &model, const std::string &output) {
+  auto function = modelOf(*model.module);
+  for (unsigned i = 0; function && i < function.getNumResults(); ++i)
+    if (auto name = function.getResultAttrOfType<mlir::StringAttr>(i, kNameAttr); name && name.getValue() == output)
+      return function.getResultAttr(i, kBatchDimAttr) != nullptr;
+  return false;
+}
+
+// The doubled model is asked, too: an op that mixes samples may be nothing for this batch. A mean over one sample is
+// that sample, and a view [n, 4] as [4, n] of four samples is no view.
 std::map<std::string, std::string> cleave::mixedOutputs(const ImportedModel &model,
                                                         const std::optional<ImportedModel> &doubled,
                                                         const ImportOptions &options) {
-  auto function = modelOf(*model.module);
   std::map<std::string, std::string> mixed;
-  if (!function)
+  for (const std::string &name : outputsOfWholeBatch(model))
+    mixed["mixes." + name] = "samples";
+  if (!doubled)
     return mixed;
-  SampleDependence samples(function, /*normalizationMixes=*/true);
-  for (mlir::OpOperand &output : function.getBody().front().getTerminator()->getOpOperands()) {
-    auto name = function.getResultAttrOfType<mlir::StringAttr>(output.getOperandNumber(), kNameAttr);
-    auto dim = function.getResultAttrOfType<mlir::IntegerAttr>(output.getOperandNumber(), kBatchDimAttr);
-    if (name && dim && isOfWholeBatch(samples, output.get(), dim.getInt()))
-      mixed["mixes." + name.getValue().str()] = "samples";
-  }
-  if (doubled)
-    for (const std::string &name : sizedOutputs(model, *doubled, options))
-      mixed.try_emplace("mixes." + name, "size");
+  for (const std::string &name : outputsOfWholeBatch(*doubled))
+    if (hasBatchDim(model, name))
+      mixed["mixes." + name] = "samples";
+  for (const std::string &name : sizedOutputs(model, *doubled, options))
+    mixed.try_emplace("mixes." + name, "size");
   return mixed;
 }
 
@@ -134,11 +167,11 @@ llvm::Error cleave::checkBatchNormGroups(mlir::ModuleOp module, int64_t groups) 
     if (at && at->dim == 0 && at->count * at->inner == size)
       continue;
     auto node = mlir::dyn_cast<mlir::NameLoc>(normalize.getLoc());
-    return makeError((node ? node.getName().str() : "a BatchNormalization") +
-                     ": with --batch-norm local each rank takes the statistics of its own samples, and " +
-                     (at ? "they do not lie outermost in dimension 0 of the input"
-                         : "where they lie in the input is not known") +
-                     "; use --batch-norm sync, or put the batch first");
+    return makeError(
+        (node ? node.getName().str() : "a BatchNormalization") +
+        ": with --batch-norm local each rank takes the statistics of its own samples, and " +
+        (at ? "they do not lie outermost in dimension 0 of the input" : "where they lie in the input is not known") +
+        "; use --batch-norm sync, or put the batch first");
   }
   return llvm::Error::success();
 }
