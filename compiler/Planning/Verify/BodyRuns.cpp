@@ -32,8 +32,8 @@ BodyRuns::BodyRuns(const std::vector<const fb::Plan *> &kinds)
     boxes_.push_back(boxOf(*kinds[kind]));
     addBodies(kind);
   }
-  if (!meetings_.isWhole)
-    expectAnything();
+  if (!meetings_.tooLong.empty())
+    return;
   auto isLeft = [](const OfKind &kind) { return kind.next < kind.runs.size(); };
   for (bool isForced = false; std::any_of(ofKinds_.begin(), ofKinds_.end(), isLeft);) {
     bool moved = false;
@@ -52,16 +52,6 @@ BodyRuns::BodyRuns(const std::vector<const fb::Plan *> &kinds)
         }
   }
   findAlike();
-}
-
-// Whatever is received may differ along all axes.
-void BodyRuns::expectAnything() {
-  for (size_t kind = 0; kind < kinds_.size(); ++kind)
-    for (const auto &[program, run] : ofKinds_[kind].runs)
-      for (uint32_t i = 0; i < lengthOf(kinds_[kind]->programs()->Get(program)->instructions()); ++i)
-        if (viewOf(*kinds_[kind], {program, i}).opcode() == Opcode::Recv)
-          for (uint32_t axis = 0; axis < lengthOf(kinds_[kind]->axes()); ++axis)
-            ofKinds_[kind].facts.arriving[{program, i}] |= AxisMask{1} << axis;
 }
 
 void BodyRuns::addBodies(size_t kind) {

@@ -16,8 +16,11 @@ bool hasBodies(const std::vector<const rt::fb::Plan *> &kinds);
 
 class BodyRuns {
 public:
-  // Runs each body that an entry calls until what is known of axes stays.
+  // Runs each body that an entry calls until what is known of axes stays; none where an entry is too long.
   explicit BodyRuns(const std::vector<const rt::fb::Plan *> &kinds);
+
+  // That entry's name, or an empty text.
+  const std::string &tooLong() const { return meetings_.tooLong; }
 
   const BodyFacts &factsOf(size_t kind) const { return ofKinds_[kind].facts; }
   // By program, in the order in which they are first called.
@@ -34,7 +37,6 @@ private:
     size_t next = 0;               // of the runs: the first that has not run
   };
 
-  void expectAnything();
   void addBodies(size_t kind);
   bool isWaiting(size_t kind) const;
   void run(size_t kind, size_t body);

@@ -89,9 +89,7 @@ void Execution::runProgram(uint32_t program, const Frames &frames) {
   const auto *instructions = plan_.programs()->Get(program)->instructions();
   for (uint32_t i = 0; i < lengthOf(instructions); ++i) {
     if (++steps_ > kMaxInstructions)
-      return find("too long", plan_.programs()->Get(entry_)->name()->str() + " runs more than " +
-                                  std::to_string(kMaxInstructions) +
-                                  " instructions, calls expanded; it is not checked");
+      return find("too long", textOfTooLong(textOf(plan_.programs()->Get(entry_)->name())));
     InstructionView view(*instructions->Get(i));
     if (view.opcode() == Opcode::Call) {
       runCall(view, plan_.programs()->Get(program)->entry(), frames);

@@ -237,8 +237,7 @@ static std::vector<Finding> verifyEntry(const std::vector<const fb::Plan *> &kin
   if (isWhole)
     WaitGraph(graph, &findings).check();
   else
-    findings.push_back({"too long", "the programs run more than " + std::to_string(kMaxInstructions) +
-                                        " instructions, calls expanded; the order of collectives is not checked"});
+    findings.push_back({"too long", textOfTooLong(entry)});
   return findings;
 }
 

@@ -20,6 +20,12 @@ std::string textOfCall(std::string_view program, int64_t times, int64_t firstFra
          std::to_string(skip) + ";";
 }
 
+std::string textOfTooLong(std::string_view program) {
+  return std::string(program) + " runs more than " + std::to_string(kMaxInstructions) +
+         " instructions, those of all micro-batches counted; what is longer is not checked: use fewer micro-batches "
+         "or chunks";
+}
+
 void AxesFacts::add(uint64_t axis, std::string_view name, uint64_t size) {
   text += (text.empty() ? "" : ",") + std::string(name) + ":" + std::to_string(size);
   names += (names.empty() ? "" : ",") + std::string(name);

@@ -28,8 +28,9 @@ inline Meaning meaningOfNothing() { return {{"calls", meaningOfCalls("")}}; }
 inline constexpr int64_t kMaxInterpretedTimes = 3;
 // Where values cross bodies or ranks no run of them is (Bodies.h), but the graph of who waits for whom has every one.
 inline constexpr int64_t kAllTimes = std::numeric_limits<int64_t>::max();
-// No program is looked at that runs more instructions than these, calls counted.
+// No program is looked at that runs more instructions than these, calls counted. Of one that does nothing else is told.
 inline constexpr size_t kMaxInstructions = size_t{1} << 22;
+std::string textOfTooLong(std::string_view program);
 
 // Axes of a group, or those that something is cut along.
 struct AxesFacts {

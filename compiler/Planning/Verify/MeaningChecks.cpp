@@ -7,6 +7,7 @@
 #include "runtime/plan/SavedState.h"
 #include "runtime/plan/Snapshot.h"
 
+#include <algorithm>
 #include <memory>
 
 namespace cleave::plan {
@@ -50,9 +51,6 @@ public:
       find("declared", "its mesh, batch, options, regions, groups, states or ports are not those that the compiler "
                        "declared; compile the model again");
     for (auto &[program, run] : runs_) {
-      if (run->isTooLong())
-        find("too long", nameOf(program) + " runs more than is looked at, calls expanded; what it computes is not "
-                                           "checked");
       checkPartReads(*run);
       checkSnapshot(program, *run);
       if (hasBodies_)
@@ -299,6 +297,8 @@ MeaningResult checkMeaning(const std::vector<const fb::Plan *> &kinds, Check che
   std::unique_ptr<BodyRuns> bodies;
   if (hasBodies(kinds)) {
     bodies = std::make_unique<BodyRuns>(kinds);
+    if (result.tooLong = bodies->tooLong(); !result.tooLong.empty())
+      return result;
     findSharedLanes(kinds, findings);
     if (const auto &unlike = bodies->unlike())
       findings->push_back({"meaning", "kinds " + quoted(kinds[unlike->first]->kind()) + " and " +
@@ -307,7 +307,7 @@ MeaningResult checkMeaning(const std::vector<const fb::Plan *> &kinds, Check che
   }
   // Runs the programs of that name on all kinds, together.
   auto runOnAll = [&](const fb::Program &entry) {
-    std::vector<MeaningRun *> runs;
+    std::vector<PlanMeaning *> runs;
     std::vector<uint32_t> indices;
     for (KindCheck &kind : checks)
       for (uint32_t other = 0; other < lengthOf(kind.plan().programs()); ++other)
@@ -318,7 +318,11 @@ MeaningResult checkMeaning(const std::vector<const fb::Plan *> &kinds, Check che
         }
     if (runs.size() != kinds.size())
       return; // told by verifyKinds(); states are not as stated then
-    if (!runTogether(runs, boxes)) {
+    if (std::any_of(runs.begin(), runs.end(), [](const PlanMeaning *run) { return run->isTooLong(); })) {
+      result.tooLong = entry.name()->str();
+      return;
+    }
+    if (!runTogether({runs.begin(), runs.end()}, boxes)) {
       result.stuck = result.stuck.empty() ? entry.name()->str() : result.stuck;
       return;
     }
@@ -343,6 +347,8 @@ MeaningResult checkMeaning(const std::vector<const fb::Plan *> &kinds, Check che
     }
   for (uint32_t body : repeated)
     runOnAll(*kinds[0]->programs()->Get(body));
+  if (!result.tooLong.empty())
+    return result;
   for (size_t kind = 0; kind < kinds.size(); ++kind) {
     if (bodies)
       checks[kind].add(bodies->runsOf(kind));

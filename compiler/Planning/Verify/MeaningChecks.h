@@ -10,6 +10,7 @@ namespace cleave::plan {
 struct MeaningResult {
   std::vector<std::map<uint32_t, Received>> received; // by kind, by entry program
   std::string stuck;                                  // an entry program whose kinds do not meet in issue order
+  std::string tooLong;                                // one that runs more than is looked at: nothing else is known
 };
 
 // Findings of the rules "part", "replica", "snapshot" and, where `check` says so, "declared" and "meaning".

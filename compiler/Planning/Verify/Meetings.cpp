@@ -23,6 +23,8 @@ static void addMeetings(const EntryGraph &graph, Meetings &meetings) {
 
 Meetings meetingsOf(const std::vector<const fb::Plan *> &kinds) {
   Meetings meetings;
+  if (std::none_of(kinds.begin(), kinds.end(), [](const fb::Plan *kind) { return hasTransfers(*kind); }))
+    return meetings;
   for (uint32_t i = 0; i < lengthOf(kinds[0]->programs()); ++i) {
     const fb::Program &program = *kinds[0]->programs()->Get(i);
     if (!program.entry())
@@ -30,7 +32,8 @@ Meetings meetingsOf(const std::vector<const fb::Plan *> &kinds) {
     EntryGraph graph(kinds, isTransfer);
     for (size_t kind = 0; kind < kinds.size(); ++kind)
       if (std::optional<uint32_t> same = programOf(*kinds[kind], textOf(program.name())))
-        meetings.isWhole = graph.add(kind, *same) && meetings.isWhole;
+        if (!graph.add(kind, *same))
+          meetings.tooLong = textOf(program.name());
     addMeetings(graph, meetings);
   }
   return meetings;

@@ -12,6 +12,7 @@
 
 #include <map>
 #include <set>
+#include <string>
 #include <vector>
 
 namespace cleave::plan {
@@ -24,7 +25,7 @@ struct KindRef {
 };
 
 struct Meetings {
-  bool isWhole = true;                              // else more runs than are looked at, and some meetings are missing
+  std::string tooLong; // an entry program that runs more than is looked at: some meetings are missing then
   std::map<KindRef, std::set<KindRef>> receiversOf; // by send
   std::map<KindRef, std::set<KindRef>> sendersOf;   // by receive
 };

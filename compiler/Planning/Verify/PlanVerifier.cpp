@@ -103,6 +103,8 @@ std::vector<Finding> verifyPlan(const fb::Plan &plan, Check check, Steps steps) 
   std::vector<Finding> findings, ofMeaning;
   std::vector<const fb::Plan *> kinds = kindsOf(plan);
   MeaningResult result = checkMeaning(kinds, check, &ofMeaning); // first: it knows what receives bring
+  if (!result.tooLong.empty())
+    return {{"too long", textOfTooLong(result.tooLong)}};
   for (size_t k = 0; k < kinds.size(); ++k) {
     size_t before = findings.size();
     verifyKind(*kinds[k], kinds, result.received[k], steps, &findings);

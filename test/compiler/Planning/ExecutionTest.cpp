@@ -2,9 +2,12 @@
 #include "compiler/Planning/Verify/CollectiveMeaning.h"
 #include "compiler/Planning/Verify/PlanVerifier.h"
 
+#include "test/runtime/device/PipelinePlan.h"
 #include "test/runtime/device/PlanBuilder.h"
 
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 namespace cleave::plan {
 namespace {
@@ -29,6 +32,13 @@ std::string findings(PlanBuilder &builder) {
   return text.find(part) != std::string::npos ? ::testing::AssertionSuccess()
                                               : ::testing::AssertionFailure() << "no '" << part << "' in:\n"
                                                                               << text;
+}
+
+// A program that is refused for its length, and for nothing else.
+void expectTooLong(const std::string &text, const std::string &program) {
+  EXPECT_TRUE(contains(text, "too long: " + program + " runs more than 4194304 instructions"));
+  EXPECT_TRUE(contains(text, "use fewer micro-batches or chunks\n"));
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;
 }
 
 void addPort(std::vector<std::unique_ptr<fb::PortT>> &ports, const char *name, unsigned region, uint64_t offset,
@@ -71,7 +81,13 @@ TEST(Execution, EndsWhereCallsMultiply) {
     if (i > 0)
       PlanBuilder::add(program, Opcode::Call, 0, {}, {i - 1, 3, 0, 0});
   }
-  EXPECT_TRUE(contains(findings(builder), "too long"));
+  expectTooLong(findings(builder), "p24");
+}
+
+// What stages send each other is known of the beginning alone, so nothing is known of what they compute from it.
+TEST(Execution, EndsWhereAPipelineIsTooLong) {
+  PlanBuilder builder = rt::test::makePipeline(2, (1 << 20) + 2); // the output's frame has 16 bits: 1
+  expectTooLong(findings(builder), "train_step");
 }
 
 // Bodies that do nothing, called a million times by each other: each is looked at once.
