@@ -179,6 +179,9 @@ private:
   LogicalResult checkCount(const Recompute &choice, int64_t blocks) {
     if (choice.kind == RecomputeKind::Auto)
       return getOperation().emitError("recompute-blocks: auto is a search over the other values; the driver does it");
+    if (blocks == 0 && chunksOf(getOperation()).size() > 1)
+      return refuse(choice, "no chunk of the pipeline has two layers, so there are no blocks to compute again; use "
+                            "fewer stages or chunks, or leave the option away");
     if (blocks == 0)
       return refuse(choice, "the model has fewer than two layers, so there are no blocks to compute again; leave the "
                             "option away");

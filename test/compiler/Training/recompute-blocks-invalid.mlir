@@ -14,6 +14,14 @@ module {}
 
 // -----
 
+// expected-error @+1 {{no chunk of the pipeline has two layers, so there are no blocks to compute again; use fewer stages or chunks}}
+module {
+func.func @c0.fwd() { return }
+func.func @c1.fwd() { return }
+}
+
+// -----
+
 // expected-error @+1 {{--recompute every=3: the model has 1 blocks; N may be from 1 to 1}}
 module attributes {cleave.blocks = 1 : i64} {}
 
