@@ -14,8 +14,8 @@
 #include "compiler/Support/InputFile.h"
 #include "compiler/Support/StatusError.h"
 #include "compiler/Support/Usage.h"
-#include "runtime/base/ForeignFile.h"
 #include "runtime/base/AtomicFile.h"
+#include "runtime/base/ForeignFile.h"
 #include "runtime/base/Printable.h"
 #include "runtime/state/Checkpoint.h"
 #include "runtime/state/FloatConversion.h"
@@ -199,16 +199,22 @@ llvm::Error checkFits(const onnx::ModelProto &model, const rt::CheckpointTensors
                        : makeError(status.message() + "; was the checkpoint made from this model?");
 }
 
-// What the checkpoint says nothing of: another name of the model, and tensors that are not trained, or of another
-// model.
-std::vector<std::string> notesOf(const onnx::ModelProto &model, const rt::CheckpointTensors &tensors,
-                                 llvm::StringRef path) {
-  std::vector<std::string> notes;
+// Another model, whose tensors happen to fit, has another name. `--resume` asks for the same name.
+llvm::Error checkName(const rt::CheckpointTensors &tensors, llvm::StringRef path) {
   const rt::RunFacts &run = tensors.checkpoint->index().run;
   llvm::StringRef name = llvm::sys::path::filename(path);
-  if (auto saved = run.find("model"); saved != run.end() && !saved->second.empty() && saved->second != name)
-    notes.push_back("the checkpoint is of model '" + saved->second + "', and not of '" + name.str() + "'");
-  std::vector<std::string> kept;
+  auto saved = run.find("model");
+  if (saved == run.end() || saved->second.empty() || saved->second == name)
+    return llvm::Error::success();
+  return makeError("--model " + path + ": checkpoint " + tensors.path + " is of model '" +
+                   rt::printable(saved->second) +
+                   "'; give the ONNX file that was compiled (a renamed file of the same model needs the name that it "
+                   "had)");
+}
+
+// Tensors that are not trained: the checkpoint does not have them.
+std::vector<std::string> notesOf(const onnx::ModelProto &model, const rt::CheckpointTensors &tensors) {
+  std::vector<std::string> notes, kept;
   for (const onnx::TensorProto &tensor : model.graph().initializer()) {
     int64_t elements = 1;
     for (int64_t size : tensor.dims())
@@ -334,7 +340,9 @@ llvm::Error cleave::exportCheckpoint(const ExportRequest &request, llvm::raw_ost
     return error;
   if (llvm::Error error = checkFits(*model, tensors, request.model))
     return error;
-  std::vector<std::string> notes = notesOf(*model, tensors, request.model);
+  if (llvm::Error error = checkName(tensors, request.model))
+    return error;
+  std::vector<std::string> notes = notesOf(*model, tensors);
   auto left = prepare(*model, request);
   if (!left)
     return left.takeError();

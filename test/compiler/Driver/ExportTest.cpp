@@ -23,13 +23,15 @@ std::string bytesOf(const std::vector<float> &values) {
 
 const std::vector<float> trained = {5, 6, 7}, kept = {1, 2, 3, 4};
 
-// A checkpoint of `w`, of three elements.
-std::string writeCheckpoint(const TempDir &dir) {
+// A checkpoint of `w`, of three elements. `model` is the file that it was trained from; empty: none is known.
+std::string writeCheckpoint(const TempDir &dir, const std::string &model = "") {
   std::string path = dir / "checkpoint";
   std::filesystem::create_directory(path);
   rt::TensorView w{"w", rt::ElementType::f32, {3}, reinterpret_cast<const std::byte *>(trained.data()), 12};
   EXPECT_TRUE(rt::writeSafeTensors(path + "/" + rt::kFullCheckpointFile, {w}).isOk());
   rt::CheckpointIndex index;
+  if (!model.empty())
+    index.run["model"] = model;
   index.tensors.push_back(
       {"w", "", "parameter", rt::ElementType::f32, {3}, {}, {{rt::kFullCheckpointFile, "w", 0, 3}}});
   EXPECT_TRUE(rt::listParts(path, &index).isOk());
@@ -86,6 +88,26 @@ TEST(Export, KeepsExternalData) {
     EXPECT_EQ(written.graph().initializer(1).raw_data(), bytesOf(kept));
     EXPECT_EQ(written.graph().initializer(1).external_data_size(), 0);
     EXPECT_FALSE(std::filesystem::exists(dir / "out.onnx.data"));
+  }
+}
+
+// All tensors fit, and the name tells that it is another model.
+TEST(Export, RefusesAModelOfAnotherName) {
+  TempDir dir;
+  std::string model = writeModel(dir, {{"location", "d.bin"}, {"offset", "8"}});
+  dir.write("model/d.bin", shifted);
+  for (const char *name : {"m.onnx", "other.onnx"}) {
+    std::string said;
+    llvm::raw_string_ostream out(said);
+    std::string error =
+        llvm::toString(exportCheckpoint({writeCheckpoint(dir, name), model, dir / "out.onnx", {}}, out, UINT64_MAX));
+    bool isSame = name == std::string("m.onnx");
+    EXPECT_EQ(error.empty(), isSame) << error;
+    EXPECT_EQ(error.find("is of model 'other.onnx'; give the ONNX file that was compiled") != std::string::npos,
+              !isSame)
+        << error;
+    EXPECT_EQ(std::filesystem::exists(dir / "out.onnx"), isSame);
+    std::filesystem::remove(dir / "out.onnx");
   }
 }
 

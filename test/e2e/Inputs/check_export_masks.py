@@ -120,9 +120,10 @@ def run(*command):
 
 
 def check(checkpoint, model, folder, chosen):
-    made = make(model, chosen)
-    onnx.save(made, folder / "made.onnx")
-    said = run("cleave", "export", checkpoint, "--model", folder / "made.onnx", "-o", folder / "out.onnx")
+    made, path = make(model, chosen), folder / "changed" / sys.argv[2].split("/")[-1]  # the checkpoint is of a model of this name
+    path.parent.mkdir(exist_ok=True)
+    onnx.save(made, path)
+    said = run("cleave", "export", checkpoint, "--model", path, "-o", folder / "out.onnx")
     result = onnx.load(folder / "out.onnx")
     onnx.checker.check_model(result, full_check=True)
     read = {name for node in result.graph.node for name in node.input}
@@ -139,7 +140,7 @@ def check(checkpoint, model, folder, chosen):
     feeds = {"x": x, "labels": np.zeros(4, np.int64)}
     session = onnxruntime.InferenceSession(str(folder / "out.onnx"), providers=["CPUExecutionProvider"])
     results = dict(zip(names, session.run(names, {value.name: feeds[value.name] for value in session.get_inputs()})))
-    run("cleave", "compile", folder / "made.onnx", "-o", folder / "made", "--dim", "batch=4")
+    run("cleave", "compile", path, "-o", folder / "made", "--dim", "batch=4")
     run(folder / "made", "infer", "--input", f"x={folder}/x.npy", "--weights", checkpoint,
         *[word for name in names for word in ("--output", f"{name}={folder}/{name}.npy")])
     for case in chosen:

@@ -94,10 +94,12 @@ def run(path, output, batch):
 
 def check(checkpoint, model, folder, case):
     def export(name, *options):
-        subprocess.run(["cleave", "export", checkpoint, "--model", folder / "made.onnx", "-o", folder / name, *options], check=True,
+        subprocess.run(["cleave", "export", checkpoint, "--model", path, "-o", folder / name, *options], check=True,
                        stdout=subprocess.DEVNULL)
 
-    onnx.save(model, folder / "made.onnx")
+    path = folder / "changed" / sys.argv[2].split("/")[-1]  # the checkpoint is of a model of this name
+    path.parent.mkdir(exist_ok=True)
+    onnx.save(model, path)
     export("whole.onnx")
     output = f"{case.name}.out"
     export("part.onnx", "--outputs", output)
