@@ -7,8 +7,12 @@
 #include "compiler/Planning/Passes.h"
 #include "compiler/Planning/Verify/ValueMeaning.h"
 #include "dialects/Cleave/IR/Attributes.h"
+#include "runtime/base/HumanUnits.h"
 
 #include "llvm/Support/MathExtras.h"
+
+#include <map>
+#include <set>
 
 using namespace mlir;
 
@@ -75,8 +79,69 @@ uint64_t assignAddresses(ProgramDraft &draft, const std::vector<unsigned> &alloc
   return layout.peak;
 }
 
+// What offload saves: the bytes that programs store in host memory of their own (activations), what they need of the
+// device, and what they would need if each of these values stayed there from where it is made to its last use.
+struct Savings {
+  uint64_t stored = 0, needed = 0, neededIfKept = 0;
+  bool hasFrames = false; // host memory has several micro-batches' values: that is always less on the device
+
+  bool saveNothing() const { return stored != 0 && !hasFrames && neededIfKept <= needed; }
+};
+
+// Adds those of one program. `free` and `spans` are of its allocations, `ofDevice` those that get an address now.
+void addSavings(const ProgramDraft &draft, const std::vector<char> &free, const std::vector<std::optional<Span>> &spans,
+                const std::vector<unsigned> &ofDevice, uint64_t needed, Savings &savings) {
+  struct Value {
+    Span kept;                  // from where it is stored to where its last copy is used last
+    bool isOverwritten = false; // what was stored: these bytes become something else later
+  };
+  std::map<unsigned, Value> values;                // by the host's allocation
+  std::map<unsigned, std::vector<unsigned>> hosts; // of what is stored, by the device's allocation
+  std::set<unsigned> copies, reduced;              // allocations of the device: copies of values; results of reductions
+  for (size_t at = 0; at < draft.instructions.size(); ++at) {
+    const DraftInstruction &instruction = draft.instructions[at];
+    for (const MemoryAccess &touched : instruction.uses) {
+      if (!touched.writes)
+        continue;
+      if (instruction.purpose == Purpose::Reduce)
+        reduced.insert(touched.allocation);
+      if (auto stored = hosts.find(touched.allocation); stored != hosts.end())
+        for (unsigned host : stored->second)
+          values[host].isOverwritten = true;
+    }
+    if (instruction.purpose != Purpose::CopyIn && instruction.purpose != Purpose::CopyOut)
+      continue;
+    unsigned target = instruction.uses.front().allocation, source = instruction.uses.back().allocation;
+    savings.hasFrames |= draft.allocations[target].isHost && draft.allocations[target].frames != 0;
+    if (instruction.purpose == Purpose::CopyOut && free[target] && !reduced.count(source)) {
+      values[target].kept = {at, at};
+      hosts[source].push_back(target);
+    }
+    if (auto value = values.find(source); value != values.end() && spans[target]) {
+      value->second.kept.last = std::max(value->second.kept.last, spans[target]->last);
+      copies.insert(target);
+    }
+  }
+  std::vector<AllocationRequest> requests;
+  for (unsigned allocation : ofDevice) {
+    Span span = *spans[allocation];
+    for (unsigned host : hosts[allocation])
+      if (const Value &value = values[host]; !value.isOverwritten && value.kept.last > span.last)
+        span = {span.first, value.kept.last};
+    if (!copies.count(allocation))
+      requests.push_back({draft.allocations[allocation].bytes, kBufferAlignment, span});
+  }
+  for (const auto &[host, value] : values) {
+    savings.stored += draft.allocations[host].bytes;
+    if (value.isOverwritten)
+      requests.push_back({draft.allocations[host].bytes, kBufferAlignment, value.kept});
+  }
+  savings.needed = std::max(savings.needed, needed);
+  savings.neededIfKept = std::max(savings.neededIfKept, values.empty() ? needed : allocate(requests).peak);
+}
+
 // Decides order and addresses.
-void schedule(ProgramDraft &draft, ModulePlan &plan) {
+void schedule(ProgramDraft &draft, ModulePlan &plan, Savings &savings) {
   std::vector<char> free = isFree(draft.allocations);
   hoistEarly(draft.instructions);
   prefetchGathers(draft.instructions, draft.gathers, plan.getOptions().prefetch);
@@ -90,7 +155,9 @@ void schedule(ProgramDraft &draft, ModulePlan &plan) {
   for (unsigned allocation = 0; allocation < draft.allocations.size(); ++allocation)
     if (free[allocation] && spans[allocation])
       (draft.allocations[allocation].isHost ? ofHost : ofDevice).push_back(allocation);
-  plan.needRegion(RegionKind::Transient, assignAddresses(draft, ofDevice, spans));
+  uint64_t needed = assignAddresses(draft, ofDevice, spans);
+  addSavings(draft, free, spans, ofDevice, needed, savings);
+  plan.needRegion(RegionKind::Transient, needed);
   plan.needRegion(RegionKind::Residual, assignAddresses(draft, ofHost, spans), /*isHost=*/true);
 }
 
@@ -202,6 +269,7 @@ struct BuildPlan : impl::BuildPlanBase<BuildPlan> {
         return signalPassFailure();
     if (failed(draftInits(kinds)) || failed(state(kinds)))
       return signalPassFailure();
+    explainSavings(kinds);
     for (unsigned stream = 0; stream < kStreams; ++stream) // of the same numbers on all kinds
       if (llvm::any_of(kinds, [&](const Kind &kind) { return kind.plan->hasStream(stream); }))
         for (Kind &kind : kinds)
@@ -221,7 +289,22 @@ struct BuildPlan : impl::BuildPlanBase<BuildPlan> {
     std::unique_ptr<ModulePlan> plan;
     std::vector<std::pair<Location, ProgramDraft>> drafts;
     std::map<std::string, EntryMeaning> meanings; // by program
+    Savings savings;
   };
+
+  // Who asked for it should not have to compare memory reports.
+  void explainSavings(const std::vector<Kind> &kinds) {
+    uint64_t stored = 0;
+    for (const Kind &kind : kinds)
+      stored = std::max(stored, kind.savings.stored);
+    bool saveNothing = llvm::all_of(kinds, [](const Kind &kind) {
+      return kind.savings.stored == 0 || kind.savings.saveNothing();
+    });
+    if (stored != 0 && saveNothing)
+      getOperation().emitRemark("--offload activations stores ")
+          << rt::exactBytesText(stored) << " in host memory and saves none on the device: where a step needs the most, "
+          << "these values are in use or not made yet; leave activations out";
+  }
 
   // Decides order and addresses; functions stay as they are.
   LogicalResult draft(Kind &kind) {
@@ -236,7 +319,7 @@ struct BuildPlan : impl::BuildPlanBase<BuildPlan> {
   static LogicalResult keep(Kind &kind, Location loc, FailureOr<ProgramDraft> draft) {
     if (failed(draft))
       return failure();
-    schedule(*draft, *kind.plan);
+    schedule(*draft, *kind.plan, kind.savings);
     kind.drafts.emplace_back(loc, std::move(*draft));
     return success();
   }
