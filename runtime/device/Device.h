@@ -155,6 +155,28 @@ struct DeviceOptions {
 // Makes the device of Plan.target ("host:avx512" -> host).
 Status createDevice(const std::string &target, const DeviceOptions &options, std::unique_ptr<Device> *result);
 
+// The calling thread as thread 0 of a device whose memory the host cannot touch, while this lives: for calls outside of
+// a run. Runs, which enter by themselves, do not lie within.
+class OnDevice {
+public:
+  explicit OnDevice(Device &device) : device_(device.sharesMemory() ? nullptr : &device) {
+    if (device_)
+      status_ = device_->enterThread(0);
+  }
+  ~OnDevice() {
+    if (device_)
+      device_->leaveThread(0);
+  }
+  OnDevice(const OnDevice &) = delete;
+  OnDevice &operator=(const OnDevice &) = delete;
+
+  const Status &status() const { return status_; }
+
+private:
+  Device *device_;
+  Status status_;
+};
+
 } // namespace cleave::rt
 
 #endif

@@ -113,6 +113,8 @@ Status Rank::create(const fb::Plan &all, const cleave_kernel_fn *kernels, const 
     if (const fb::Region &region = *plan.regions()->Get(i); region.space() == fb::Space::device)
       deviceOptions.deviceBytes += region.bytes() * region.frames();
   CLEAVE_TRY(createDevice(std::string(textOf(plan.target())), deviceOptions, &impl->device));
+  OnDevice thread(*impl->device); // left before the device is destroyed
+  CLEAVE_TRY(Status(thread.status()));
   CLEAVE_TRY(impl->device->connect(connectRequest(all, comm)));
   size_t first = firstKernel(all, plan);
   BindRequest request{plan,

@@ -55,7 +55,6 @@ Status RankImages::make(const fb::Plan &plan, const BoundPlan &bound, Device &de
 Status RankImages::move(Bytes image, bool toDevice) {
   if (isShared_ || image.size == 0)
     return Status::ok();
-  CLEAVE_TRY(device_->enterThread(0));
   for (size_t i = 0; i < images_.size(); ++i) {
     const Address &mine = images_[i];
     if (!mine.base || image.data < mine.base || image.data + image.size > mine.base + mine.bytes * mine.frames)
@@ -68,15 +67,17 @@ Status RankImages::move(Bytes image, bool toDevice) {
   return internal("bytes that are no image of a region");
 }
 
-Status RankImages::push(Bytes image) {
-  CLEAVE_TRY(move(image, /*toDevice=*/true));
-  return isShared_ ? Status::ok() : device_->synchronize();
+Status RankImages::moveOne(Bytes image, bool toDevice) {
+  if (isShared_)
+    return Status::ok();
+  OnDevice thread(*device_);
+  CLEAVE_TRY(Status(thread.status()));
+  CLEAVE_TRY(move(image, toDevice));
+  return device_->synchronize();
 }
 
-Status RankImages::pull(Bytes image) {
-  CLEAVE_TRY(move(image, /*toDevice=*/false));
-  return isShared_ ? Status::ok() : device_->synchronize();
-}
+Status RankImages::push(Bytes image) { return moveOne(image, /*toDevice=*/true); }
+Status RankImages::pull(Bytes image) { return moveOne(image, /*toDevice=*/false); }
 
 Status RankImages::movePorts(const flatbuffers::Vector<flatbuffers::Offset<fb::Port>> *ports, bool toDevice) {
   for (size_t i = 0; i < lengthOf(ports); ++i) {
@@ -106,6 +107,8 @@ Status RankImages::moveScalars(bool toDevice) {
 Status RankImages::beforeRun(const fb::Program &program) {
   if (isShared_)
     return Status::ok();
+  OnDevice thread(*device_);
+  CLEAVE_TRY(Status(thread.status()));
   CLEAVE_TRY(moveScalars(/*toDevice=*/true));
   return movePorts(program.inputs(), /*toDevice=*/true);
 }
@@ -113,6 +116,8 @@ Status RankImages::beforeRun(const fb::Program &program) {
 Status RankImages::afterRun(const fb::Program &program) {
   if (isShared_)
     return Status::ok();
+  OnDevice thread(*device_);
+  CLEAVE_TRY(Status(thread.status()));
   CLEAVE_TRY(moveScalars(/*toDevice=*/false));
   CLEAVE_TRY(movePorts(program.outputs(), /*toDevice=*/false));
   return device_->synchronize();

@@ -27,7 +27,9 @@ public:
   Status afterRun(const fb::Program &program);
 
 private:
+  // On the device's thread; in order with a run's actions.
   Status move(Bytes image, bool toDevice);
+  Status moveOne(Bytes image, bool toDevice);
   Status movePorts(const flatbuffers::Vector<flatbuffers::Offset<fb::Port>> *ports, bool toDevice);
   Status moveScalars(bool toDevice);
 

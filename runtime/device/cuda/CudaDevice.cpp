@@ -43,7 +43,8 @@ Status CudaDevice::open(const std::string &target) {
   CLEAVE_TRY(cuda::openDriver(&driver_));
   CLEAVE_TRY(checkDevice(target));
   CLEAVE_TRY(check(driver_->contextRetain(&context_, device_), "cuDevicePrimaryCtxRetain"));
-  CLEAVE_TRY(enterThread(0));
+  cuda::ContextScope scope(*driver_, context_);
+  CLEAVE_TRY(Status(scope.status()));
   size_t total = 0, &free = freeBytes_;
   CLEAVE_TRY(check(driver_->memoryInfo(&free, &total), "cuMemGetInfo"));
   if (options_.deviceBytes > free)
@@ -60,7 +61,10 @@ Status CudaDevice::open(const std::string &target) {
 
 // An abort that has begun lets kernels end, but is over only after the graphs are destroyed (NcclComms.h).
 CudaDevice::~CudaDevice() {
-  if (!context_ || driver_->contextSetCurrent(context_) != 0)
+  if (!context_)
+    return;
+  cuda::ContextScope scope(*driver_, context_);
+  if (!scope.status().isOk())
     return;
   if (world_)
     world_->abortIfBroken();
@@ -107,7 +111,12 @@ Status CudaDevice::allocate(fb::Space space, size_t bytes, std::byte **data) {
   return check(driver_->fill8(memory, 0, size, streams_.main()), "cuMemsetD8Async");
 }
 
-Status CudaDevice::enterThread(unsigned) { return check(driver_->contextSetCurrent(context_), "cuCtxSetCurrent"); }
+Status CudaDevice::enterThread(unsigned) {
+  CLEAVE_TRY(check(driver_->contextCurrent(&callersContext_), "cuCtxGetCurrent"));
+  return check(driver_->contextSetCurrent(context_), "cuCtxSetCurrent");
+}
+
+void CudaDevice::leaveThread(unsigned) { driver_->contextSetCurrent(callersContext_); }
 
 Status CudaDevice::beginProgram(unsigned program, bool *isDone) {
   algorithms_.save(); // all is bound; the first run's

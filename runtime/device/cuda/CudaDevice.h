@@ -37,7 +37,7 @@ public:
   Status allocate(fb::Space space, size_t bytes, std::byte **data) override;
   unsigned threadOf(unsigned) const override { return 0; }
   Status enterThread(unsigned thread) override;
-  void leaveThread(unsigned) override {}
+  void leaveThread(unsigned thread) override;
 
   Status beginProgram(unsigned program, bool *isDone) override;
   Status endProgram(unsigned program) override;
@@ -102,6 +102,7 @@ private:
   CudaStreams streams_;
   std::unique_ptr<NcclWorld> world_; // null: ranks talk through the host
   cuda::Handle context_ = nullptr, blasHandle_ = nullptr;
+  cuda::Handle callersContext_ = nullptr; // of the thread that has entered
   Algorithms algorithms_;            // of blasHandle_
   std::map<cuda::Handle, cuda::Handle> dnnHandles_; // of cuDNN, by stream
   Algorithms dnnAlgorithms_;

@@ -69,6 +69,26 @@ Status checkDnn(Result result, const char *what);
 // And of NCCL.
 Status checkNccl(Result result, const char *what);
 
+// A context as the thread's current one, while this lives. A program that embeds the runtime may have one of its own.
+class ContextScope {
+public:
+  ContextScope(const Driver &driver, Handle context) : driver_(driver) {
+    status_ = check(driver.contextCurrent(&before_), "cuCtxGetCurrent");
+    if (status_.isOk())
+      status_ = check(driver.contextSetCurrent(context), "cuCtxSetCurrent");
+  }
+  ~ContextScope() { driver_.contextSetCurrent(before_); }
+  ContextScope(const ContextScope &) = delete;
+  ContextScope &operator=(const ContextScope &) = delete;
+
+  const Status &status() const { return status_; }
+
+private:
+  const Driver &driver_;
+  Handle before_ = nullptr;
+  Status status_;
+};
+
 // Numbers of cuda.h and cublasLt.h that are in use.
 constexpr int kMultiprocessors = 16, kCapabilityMajor = 75, kCapabilityMinor = 76; // device attributes
 constexpr int kErrorLogBuffer = 5, kErrorLogBytes = 6;                             // options of a module

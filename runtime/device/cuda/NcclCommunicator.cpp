@@ -210,7 +210,8 @@ Status NcclCommunicator::doExchange(const Exchange &step) {
 }
 
 Status NcclCommunicator::exchangeAll(const Exchange &step) {
-  CLEAVE_TRY(exchange_.enter());
+  cuda::ContextScope scope(exchange_.driver(), exchange_.context());
+  CLEAVE_TRY(Status(scope.status()));
   size_t toSend = step.to >= 0 ? step.sendBytes : 0, toReceive = step.from >= 0 ? step.receiveBytes : 0;
   auto *source = static_cast<const std::byte *>(step.sendData);
   auto *target = static_cast<std::byte *>(step.receiveData);

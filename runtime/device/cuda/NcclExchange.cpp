@@ -21,14 +21,18 @@ Status NcclExchange::open(const std::string &target, int rank) {
   CLEAVE_TRY(cuda::openDriver(&driver_));
   CLEAVE_TRY(cuda::chooseDevice(*driver_, target, rank, &device_));
   CLEAVE_TRY(check(driver_->contextRetain(&context_, device_), "cuDevicePrimaryCtxRetain"));
-  CLEAVE_TRY(enter());
+  cuda::ContextScope scope(*driver_, context_);
+  CLEAVE_TRY(Status(scope.status()));
   CLEAVE_TRY(check(driver_->streamCreate(&stream_, cuda::kNonBlockingStream), "cuStreamCreate"));
   CLEAVE_TRY(check(driver_->hostAllocate(&pinned_, 2 * kPieceBytes, 0), "cuMemHostAlloc"));
   return check(driver_->memoryAllocate(&memory_, 2 * kPieceBytes), "cuMemAlloc");
 }
 
 NcclExchange::~NcclExchange() {
-  if (!context_ || driver_->contextSetCurrent(context_) != 0)
+  if (!context_)
+    return;
+  cuda::ContextScope scope(*driver_, context_);
+  if (!scope.status().isOk())
     return;
   if (stream_) {
     driver_->streamSynchronize(stream_);

@@ -24,7 +24,8 @@ public:
   // Once it is open.
   const cuda::Driver &driver() const { return *driver_; }
   int device() const { return device_; }
-  // Makes the GPU this thread's.
+  cuda::Handle context() const { return context_; }
+  // Makes the GPU this thread's, which is one of our own.
   Status enter() const;
 
   // What goes and what has come: kPieceBytes each, of the caller between two pieces.
