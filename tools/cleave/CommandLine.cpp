@@ -69,6 +69,30 @@ void checkSwitch(const std::string &path, const std::string &key, const CLI::Opt
                "; got: " + value.dump());
 }
 
+// The object in `text`. What the JSON library says of a mistake begins with its own number for it, in brackets.
+nlohmann::json configObject(const std::string &path, llvm::StringRef text) {
+  nlohmann::json json;
+  rt::RepeatedKeys keys;
+  try {
+    json = nlohmann::json::parse(text.begin(), text.end(), std::ref(keys));
+  } catch (const nlohmann::json::exception &e) {
+    llvm::StringRef what = e.what();
+    failConfig(path + " is not a JSON object of options: " + what.substr(what.find("] ") + 2).str());
+  }
+  if (!json.is_object())
+    failConfig(path + R"( is not a JSON object of options; expected one, as in {"dim": "batch=8", "train": true})");
+  if (!keys.twice().empty())
+    failConfig(path + ": " + keys.twice() + " is there twice; write a list of its values");
+  return json;
+}
+
+std::string unknownKey(const CLI::App &compile, const std::string &key) {
+  std::string name = key.substr(std::min(key.find_first_not_of('-'), key.size()));
+  if (name != key && compile.get_option_no_throw("--" + name))
+    return "the key '" + key + "' has an option's dashes; write '" + name + "'";
+  return rt::describeUnknownOption(compile, rt::KnownProgram::Cleave, "--" + key, "; see cleave compile --help");
+}
+
 // --config FILE: the same keys as the long options, values as texts, numbers, booleans or lists of them.
 std::vector<std::string> configArguments(const std::string &path, const CLI::App &compile) {
   auto file = readInputFile(path, "a JSON object of options");
@@ -81,20 +105,13 @@ std::vector<std::string> configArguments(const std::string &path, const CLI::App
                ": expected a JSON object of options, each a text, a number, a boolean or a list of them; got: "
                "brackets that nest deeper than " +
                std::to_string(kLevels) + " levels");
-  rt::RepeatedKeys keys;
-  auto json = nlohmann::json::parse(bytes.begin(), bytes.end(), std::ref(keys), /*allow_exceptions=*/false);
-  if (!json.is_object())
-    failConfig(path + " is not a JSON object of options");
-  if (!keys.twice().empty())
-    failConfig(path + ": " + keys.twice() + " is there twice; write a list of its values");
+  nlohmann::json json = configObject(path, bytes);
   std::vector<std::string> arguments;
   auto text = [](const nlohmann::json &v) { return v.is_string() ? v.get<std::string>() : v.dump(); };
   for (const auto &[key, value] : json.items()) {
     const CLI::Option *option = compile.get_option_no_throw("--" + key);
     if (!option)
-      failConfig(
-          path + ": " +
-          rt::describeUnknownOption(compile, rt::KnownProgram::Cleave, "--" + key, "; see cleave compile --help"));
+      failConfig(path + ": " + unknownKey(compile, key));
     if (key == "config")
       failConfig(path + ": a file of options cannot name another one; leave 'config' out");
     if (value.is_object() || value.is_null())
@@ -341,7 +358,10 @@ Request parse(int argc, const char *const *argv) {
     std::vector<CLI::App *> chosen = app.get_subcommands();
     return refuse(chosen.empty() ? noCommand(app) : rt::describeValue(rt::describeMissing(*chosen[0], e.what())));
   } catch (const CLI::ArgumentMismatch &e) {
-    return refuse(rt::describeMismatch(e.what()));
+    std::string text = rt::describeMismatch(e.what());
+    bool isTwice = llvm::StringRef(text).ends_with("more than once");
+    bool isCompleted = isTwice && !compile.configs.empty();
+    return refuse(text + (isCompleted ? "; the options in " + compile.configs[0] + " count, too" : ""));
   } catch (const CLI::Error &e) {
     return refuse(rt::describeValue(e.what()));
   } catch (const std::exception &e) { // what streams and allocations throw

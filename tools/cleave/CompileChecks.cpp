@@ -161,7 +161,7 @@ void parseShapes(CompileOptions &o, const CompileTexts &t) {
   for (const std::string &text : t.dims) {
     auto [name, value] = parseBinding("--dim", text, "NAME=N with N a positive integer, as in batch=8");
     if (!o.dims.emplace(name, value).second)
-      fail("--dim", "dimension '" + name + "' is bound twice");
+      fail("--dim", "dimension '" + name + "' is given twice; give it one size");
   }
   static const std::vector<std::string> axes = {"dp", "fsdp", "pp"};
   for (const std::string &text : t.mesh) {
