@@ -97,7 +97,9 @@ llvm::Error PhaseRunner::dump(Phase phase) {
     return llvm::Error::success();
   if (std::error_code code = makeDirectories(options.dumpPhases))
     return makeError(options.dumpPhases + ": cannot make the directory of --dump-phases: " + code.message());
-  return writeModule(module, dumpPath(options, phase));
+  if (llvm::Error error = writeModule(module, dumpPath(options, phase)))
+    return makeError("--dump-phases: " + llvm::toString(std::move(error)));
+  return llvm::Error::success();
 }
 
 llvm::Error PhaseRunner::run(Phase phase, const AddPasses &build, const AddPasses &check) {

@@ -41,7 +41,7 @@ static llvm::Expected<ChosenMachine> namedMachine(llvm::StringRef name) {
                                                       llvm::join(knownMachines(), ", ") + ", calibrated and none");
   auto machine = readMachineFile(name);
   if (!machine)
-    return machine.takeError();
+    return makeError("--target-machine " + llvm::toString(machine.takeError()));
   return ChosenMachine{std::move(*machine), name.str()};
 }
 
