@@ -59,6 +59,9 @@ Status nameOutput(const fb::Program &program, const std::string &text, Output *o
                            (near.empty() ? "; its outputs are " + joinNames(names) : near));
   }
   output->path = text.substr(equals + 1);
+  if (output->path == "-")
+    return invalidArgument("'" + text + "': arrays are not written to standard output; name a file, as " + name +
+                           "=FILE.npy");
   std::string extension = std::filesystem::path(output->path).extension().string();
   if (!extension.empty() && extension != ".npy")
     return invalidArgument("'" + text + "': only .npy files are written; name it FILE.npy");

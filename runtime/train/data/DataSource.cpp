@@ -1,5 +1,6 @@
 #include "runtime/train/data/DataSource.h"
 
+#include "runtime/base/Counted.h"
 #include "runtime/base/OptionText.h"
 #include "runtime/train/data/ArrayAdvice.h"
 
@@ -25,6 +26,17 @@ size_t streamHeader(const FileMapping &file, ElementType type) {
   std::memcpy(head, file.data(), sizeof head);
   bool known = std::find(std::begin(kMagics), std::end(kMagics), head[0]) != std::end(kMagics) && head[2] >= 0;
   return known && kHeaderBytes + uint64_t(head[2]) * elementSize(type) == file.size() ? kHeaderBytes : 0;
+}
+
+// "; it has: a, b (choose one with key=NAME)"; a file of weights may have thousands.
+std::string listOf(const SafeTensors &file) {
+  constexpr size_t kNamed = 8;
+  std::string names;
+  for (size_t i = 0; i < std::min(kNamed, file.tensors().size()); ++i)
+    names += (i ? ", " : "") + file.tensors()[i].name;
+  if (names.empty())
+    return "; it has none";
+  return "; it has: " + names + (file.tensors().size() > kNamed ? ", ..." : "") + " (choose one with key=NAME)";
 }
 
 } // namespace
@@ -53,7 +65,11 @@ Status DataSource::open(const DataSpec &spec, const InputType &input, DataSource
   CLEAVE_TRY((spec.stream ? source.openStream(spec) : source.openArrays(spec)).in(where));
   CLEAVE_TRY(source.chooseConversion(spec).in(where));
   if (source.samples_ == 0)
-    return invalidArgument(where + ": " + spec.files[0] + " holds no whole sample");
+    return invalidArgument(where + ": " + spec.files[0] + " holds no whole sample" +
+                           (spec.stream ? ": it has " + counted(source.elements_, "element") +
+                                              ", and shift and window take " +
+                                              std::to_string(source.shift_ + source.length_)
+                                        : std::string()));
   if (!input.batched && source.samples_ != 1)
     return invalidArgument(
         where + " has no batch dimension and takes one " + toString(input.type, input.sample) +
@@ -113,7 +129,7 @@ Status DataSource::openArray(const std::string &file, const std::string &key, Te
     CLEAVE_TRY(SafeTensors::open(file, &safetensors_.back()));
     const TensorView *found = safetensors_.back().find(key);
     if (!found)
-      return notFound(file + " has no tensor '" + key + "' (choose one with key=NAME)");
+      return notFound(file + " has no tensor '" + key + "'" + listOf(safetensors_.back()));
     *view = *found;
     return verifyBytes(*view, 0, view->bytes); // samples are taken one by one, in any order
   }
@@ -141,7 +157,8 @@ Status DataSource::addArray(const TensorView &view) {
                            toString(view.type, view.shape) + shapeAdvice(view.shape, input_));
   }
   if (!pieces_.empty() && view.type != type_)
-    return invalidArgument(view.name + " is " + elementName(view.type) + ", the file before it " + elementName(type_));
+    return invalidArgument(view.name + " is " + elementName(view.type) + ", the file before it " + elementName(type_) +
+                           "; save all files of one input with one type");
   type_ = view.type;
   uint64_t count = view.bytes / elementSize(type_);
   if (count != 0)

@@ -97,6 +97,11 @@ Status addFile(std::string item, DataSpec *spec) {
 Status checkSpec(const DataSpec &spec) {
   if (spec.files.empty())
     return invalidArgument("no file is named; write INPUT=FILE, as in x=images.npy");
+  for (const std::string &file : spec.files)
+    for (const char *ending : {".npy", ".npz", ".safetensors"})
+      if (spec.stream && endsWith(file, ending))
+        return invalidArgument("'" + file +
+                               "' is a file of arrays by its name, and no flat stream; leave :u8, :u16 or :u32 away");
   if (spec.stream && spec.window == 0)
     return invalidArgument("a flat stream needs window=N, the number of elements of a sample");
   if (!spec.stream && (spec.window || spec.shift || spec.stride))
@@ -119,6 +124,8 @@ Status parse(const std::string &text, size_t equals, DataSpec *spec) {
   for (size_t begin = equals + 1, end = 0; end != text.size(); begin = end + 1) {
     end = std::min(findPlain(text, ',', begin), text.size());
     std::string item = text.substr(begin, end - begin);
+    if (item.empty() && begin == equals + 1 && end == text.size())
+      break; // checkSpec() says that no file is named
     if (item.empty())
       return invalidArgument("there is nothing between two commas, or after the last one; remove the comma");
     size_t at = findPlain(item, '=');

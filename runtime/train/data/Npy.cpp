@@ -42,6 +42,14 @@ bool isOneDictionary(std::string_view header) {
   return true;
 }
 
+// What a message quotes of a header's value.
+std::string beginning(std::string_view value) {
+  size_t end = value.find(')');
+  value = value.substr(0, end == std::string_view::npos ? end : end + 1);
+  constexpr size_t kQuoted = 60;
+  return value.size() > kQuoted ? std::string(value.substr(0, kQuoted)) + "..." : std::string(value);
+}
+
 bool parseTuple(std::string_view text, Shape *shape) {
   if (text.empty() || text[0] != '(')
     return false;
@@ -115,17 +123,19 @@ Status parseNpy(const std::byte *image, size_t size, const std::string &origin, 
   if (major > 1)
     length |= static_cast<size_t>(bytes[10]) << 16 | static_cast<size_t>(bytes[11]) << 24;
   if (length > size - prefix)
-    return dataLoss(origin + ": the header ends beyond the file");
+    return dataLoss(origin + ": the header ends beyond the file; the file is truncated or damaged");
   std::string_view text(reinterpret_cast<const char *>(image) + prefix, length);
   if (!isOneDictionary(text))
-    return dataLoss(origin + ": the header is not one dictionary with descr, fortran_order and shape, each once");
+    return dataLoss(origin + ": the header is not one dictionary with descr, fortran_order and shape, each once; save "
+                             "the array again with numpy.save");
   CLEAVE_TRY(parseType(valueOf(text, "descr"), origin, &view->type));
   if (valueOf(text, "fortran_order").substr(0, 5) != "False")
     return invalidArgument(origin + " is in Fortran order; save numpy.ascontiguousarray(x)");
   uint64_t elements = 0;
   view->shape.clear();
   if (!parseTuple(valueOf(text, "shape"), &view->shape) || !countElements(view->shape, &elements))
-    return dataLoss(origin + ": bad shape in the header");
+    return dataLoss(origin + ": the header has no valid shape; expected sizes from 0, as in (64, 8); got: " +
+                    beginning(valueOf(text, "shape")));
   uint64_t available = size - prefix - length;
   if (elements > available / elementSize(view->type))
     return dataLoss(origin + ": " + toString(view->type, view->shape) + " does not fit in the file's " +

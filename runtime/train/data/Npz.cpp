@@ -179,7 +179,8 @@ Status Npz::array(const std::string &name, TensorView *view) {
     std::string have;
     for (const Member &member : members_)
       have += (have.empty() ? "" : ", ") + member.name;
-    return notFound(path_ + " has no array '" + name + "'; it has: " + have + " (choose one with key=NAME)");
+    return notFound(path_ + " has no array '" + name + "'; it has" +
+                    (have.empty() ? " none" : ": " + have + " (choose one with key=NAME)"));
   }
   const std::byte *data = nullptr;
   CLEAVE_TRY(memberBytes(*found, &data).in(path_ + ": array '" + name + "'"));
