@@ -10,14 +10,16 @@ namespace cleave::rt {
 namespace {
 
 // CLI11 converts by strtoull, which makes 2^64 - 1 of "-1" and 8 of "010".
-void takeWholeNumber(CLI::Option *option, uint64_t most) {
+void takeWholeNumber(CLI::Option *option, uint64_t most, uint64_t least = 0) {
   option->transform(CLI::Validator(
-      [most](std::string &text) -> std::string {
+      [most, least](std::string &text) -> std::string {
         uint64_t value = 0;
         if (!parseUnsigned(text, &value))
           return text.empty() || text.find_first_not_of("0123456789") != std::string::npos
-                     ? "expected a whole number from 0; got: " + text
+                     ? "expected a whole number from " + std::to_string(least) + "; got: " + text
                      : "the number is too large: " + text;
+        if (value < least)
+          return "expected a whole number from " + std::to_string(least) + "; got: " + text;
         if (value > most)
           return "expected a whole number of at most " + std::to_string(most) + "; got: " + text;
         text = std::to_string(value);
@@ -26,14 +28,11 @@ void takeWholeNumber(CLI::Option *option, uint64_t most) {
       ""));
 }
 
-template <typename T> void addCount(CLI::App &command, const char *name, T &target, const char *help) {
-  takeWholeNumber(command.add_option(name, target, help), std::numeric_limits<T>::max());
-}
-
-// For numbers whose default is not 0, though 0 stands for it within.
-void rejectZero(CLI::Option *option) {
-  option->check(
-      [](const std::string &text) { return text == "0" ? "expected a whole number from 1; got: 0" : std::string(); });
+// `least` is 1 for numbers whose default is not 0, though 0 stands for it within.
+template <typename T>
+void addCount(CLI::App &command, const char *name, T &target, const char *help, uint64_t least = 0,
+              uint64_t most = std::numeric_limits<T>::max()) {
+  takeWholeNumber(command.add_option(name, target, help), most, least);
 }
 
 void addSessionOptions(CLI::App &command, SessionOptions &session) {
@@ -44,10 +43,10 @@ void addSessionOptions(CLI::App &command, SessionOptions &session) {
                   "A directory DIR of checkpoints stands for its latest one, DIR/best for its best one")
       ->type_name("PATH");
   addCount(command, "--ranks", session.ranks,
-           "Number of ranks. It must be the number that the model was compiled for, which is the default");
-  addCount(command, "--threads", session.threads, "Compute threads of each rank (default: as compiled)");
-  for (const char *name : {"--ranks", "--threads"})
-    rejectZero(command.get_option(name));
+           "Number of ranks. It must be the number that the model was compiled for, which is the default", 1);
+  constexpr unsigned kMostThreads = 4096; // as of Rank::create()
+  addCount(command, "--threads", session.threads, "Compute threads of each rank (default: as compiled)", 1,
+           kMostThreads);
   command
       .add_option("--trace", session.trace,
                   "Write a trace of the run to this file, for Perfetto (ui.perfetto.dev) and cleave inspect --trace")
@@ -181,8 +180,7 @@ void addGenerate(CLI::App &command, Command &result) {
                   "likely tokens "
                   "are drawn more often than predicted (default: 0.8)")
       ->type_name("NUMBER");
-  addCount(command, "--top-k", generate.sampling.topK, "Draw from the N likeliest tokens only (default: all)");
-  rejectZero(command.get_option("--top-k"));
+  addCount(command, "--top-k", generate.sampling.topK, "Draw from the N likeliest tokens only (default: all)", 1);
   command
       .add_option("--top-p", generate.sampling.topP,
                   "Draw from the fewest tokens whose probabilities add up to this number, after --temperature and "

@@ -60,7 +60,8 @@ Status CheckpointSaver::open(Session &session, bool async, CheckpointSaver *resu
     return Status::ok();
   result->snapshot_ = findProgram(session.plan(), "snapshot");
   if (!result->snapshot_)
-    return invalidArgument("--save-async: this model has no memory for a snapshot; compile it with --save-async");
+    return invalidArgument(
+        "--save-async: this model has no memory for a copy of its state; compile it with --save-async");
   for (unsigned local = 0; local < session.localRanks(); ++local)
     CLEAVE_TRY(snapshotStates(session.states(local), session.rank(local),
                               *findProgram(session.rank(local).plan(), "snapshot"), &result->states_[local]));

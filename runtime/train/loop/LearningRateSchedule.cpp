@@ -40,7 +40,12 @@ Status parseKey(const std::string &key, const std::string &value, LearningRateSc
                            (isStep   ? ", size or gamma"
                             : decays ? " or min"
                                      : ""));
-  return good ? Status::ok() : invalidArgument("'" + value + "' is not a value for " + key);
+  return good ? Status::ok()
+              : invalidArgument("'" + value + "' is not a value for " + key + "; expected " +
+                                (key == "warmup"  ? "a whole number of steps from 0"
+                                 : key == "gamma" ? "a positive number (in f32)"
+                                 : key == "min"   ? "a number from 0 (in f32)"
+                                                  : "a whole number of steps from 1, or of epochs as in 2epoch"));
 }
 
 } // namespace

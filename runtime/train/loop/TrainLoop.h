@@ -38,6 +38,7 @@ private:
   Status agreeOnOptions();
   Status checkShared(const std::string &directory);
   Status openSave();
+  Status openSaver();
   Status checkSaveSpace();
   Status resume();
   Status loadLatest(bool *found);

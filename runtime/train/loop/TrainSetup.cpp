@@ -104,6 +104,7 @@ Status TrainLoop::open(Session &session, const TrainOptions &options, TrainLoop 
   CLEAVE_TRY(loop.agreeOnOptions());
   CLEAVE_TRY(loop.checkScalars());
   CLEAVE_TRY(loop.openSave().in("--save"));
+  CLEAVE_TRY(loop.openSaver());
   CLEAVE_TRY(loop.resume());
   CLEAVE_TRY(session.agree(checkKeepBest(loop.options_), "go on"));
   CLEAVE_TRY(loop.openData());
@@ -194,6 +195,12 @@ Status TrainLoop::openSave() {
         "--save: " + options_.save + " holds checkpoints of another run (" + other +
             "), which this one's stand beside, and replace where their steps are equal; --resume auto goes on with "
             "them");
+  return Status::ok();
+}
+
+Status TrainLoop::openSaver() {
+  if (options_.save.empty())
+    return Status::ok();
   saver_ = std::make_unique<CheckpointSaver>();
   bool async = options_.saveAsync.value_or(findProgram(session_->plan(), "snapshot") != nullptr);
   return CheckpointSaver::open(*session_, async, saver_.get());

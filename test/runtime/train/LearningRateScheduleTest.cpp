@@ -62,8 +62,14 @@ TEST(LearningRateSchedule, MistakesAreNamed) {
   EXPECT_EQ(message("cosin"), "'cosin' is not a schedule; expected constant, step, cosine or linear");
   EXPECT_EQ(message("cosine,warmap=3"), "'cosine,warmap=3': unknown key 'warmap'; expected warmup or min");
   EXPECT_EQ(message("step,gamma=0.5"), "'step,gamma=0.5': step needs size=N or size=Nepoch");
-  EXPECT_EQ(message("step,size=0"), "'step,size=0': '0' is not a value for size");
-  EXPECT_EQ(message("cosine,warmup=-1"), "'cosine,warmup=-1': '-1' is not a value for warmup");
+  EXPECT_EQ(message("step,size=0"), "'step,size=0': '0' is not a value for size; expected a whole number of steps from "
+                                    "1, or of epochs as in 2epoch");
+  EXPECT_EQ(message("cosine,warmup=-1"),
+            "'cosine,warmup=-1': '-1' is not a value for warmup; expected a whole number of steps from 0");
+  EXPECT_EQ(message("cosine,min=-1"),
+            "'cosine,min=-1': '-1' is not a value for min; expected a number from 0 (in f32)");
+  EXPECT_EQ(message("step,size=1,gamma=0"),
+            "'step,size=1,gamma=0': '0' is not a value for gamma; expected a positive number (in f32)");
   EXPECT_EQ(message("cosine,warmup"), "'warmup': expected key=value");
 }
 
