@@ -9,13 +9,30 @@
 
 namespace cleave::rt {
 
-enum class FileFormat { Unknown, TorchSave, NumpyArchive, Numpy, Safetensors, Hdf5, Gguf, Program, Plan, Json, Html, LfsPointer };
+enum class FileFormat {
+  Unknown,
+  TorchSave,
+  NumpyArchive,
+  Archive,
+  Numpy,
+  Safetensors,
+  Hdf5,
+  Gguf,
+  Program,
+  Plan,
+  Json,
+  Html,
+  LfsPointer
+};
 
 // Decides by the first bytes, and by names of members for zip archives, which torch.save and numpy.savez both write.
 inline FileFormat formatOf(std::string_view bytes) {
   auto begins = [&](std::string_view magic) { return bytes.substr(0, magic.size()) == magic; };
+  auto names = [&](std::string_view text) { return bytes.substr(0, 512).find(text) != std::string_view::npos; };
   if (begins("PK\x03\x04"))
-    return bytes.substr(0, 512).find(".npy") != std::string_view::npos ? FileFormat::NumpyArchive : FileFormat::TorchSave;
+    return names(".npy")                             ? FileFormat::NumpyArchive
+           : names(".onnx") || names(".safetensors") ? FileFormat::Archive
+                                                     : FileFormat::TorchSave;
   if (bytes.size() > 2 && bytes[0] == '\x80' && bytes[1] >= 2 && bytes[1] <= 5) // pickle, as torch.save wrote before 1.6
     return FileFormat::TorchSave;
   if (begins("\x93NUMPY"))
@@ -31,6 +48,9 @@ inline FileFormat formatOf(std::string_view bytes) {
   // Eight bytes of a header's size, of which the upper ones are 0, then JSON.
   if (bytes.size() > 9 && bytes[8] == '{' && bytes.substr(5, 3) == std::string_view("\0\0\0", 3))
     return FileFormat::Safetensors;
+  // After safetensors, whose header's size may have the same bytes.
+  if (begins("\x1f\x8b") || begins("BZh") || begins("\xfd" "7zXZ") || begins("\x28\xb5\x2f\xfd"))
+    return FileFormat::Archive;
   if (begins("version https://git-lfs"))
     return FileFormat::LfsPointer;
   if (begins("<!DOCTYPE html") || begins("<!doctype html") || begins("<html"))
@@ -46,6 +66,7 @@ inline const char *describeFormat(FileFormat format) {
   switch (format) {
   case FileFormat::TorchSave: return "a file of torch.save (PyTorch)";
   case FileFormat::NumpyArchive: return "an archive of NumPy arrays (.npz)";
+  case FileFormat::Archive: return "a compressed file or an archive (zip, gzip, bzip2, xz or zstd); unpack it first";
   case FileFormat::Numpy: return "a NumPy array (.npy)";
   case FileFormat::Safetensors: return "a safetensors file";
   case FileFormat::Hdf5: return "an HDF5 file, as Keras writes";

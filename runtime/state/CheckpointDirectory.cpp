@@ -75,6 +75,22 @@ static Status followPointer(const std::string &path, std::string *result) {
                                  : "give " + directory + "/" + names.back() + ", the newest one there"));
 }
 
+// Why nothing is at `path`, or in it, and what to give.
+static Status noCheckpoint(const std::string &path) {
+  std::error_code error;
+  fs::directory_iterator entries(path, error);
+  if (error && error != std::errc::no_such_file_or_directory && error != std::errc::not_a_directory)
+    return fileError("read", path, error.value());
+  std::string directory = parentDirectory(path);
+  std::vector<std::string> beside = listCheckpoints(directory);
+  bool isBest = fs::path(path).filename() == "best";
+  return notFound("no checkpoint in " + path + (error ? ": it does not exist" : " (expected ") +
+                  (error ? "" : std::string(kCheckpointIndexFile) + ", latest or step-*/)") +
+                  (isBest && error ? ", and train --save-best writes it" : "") +
+                  (beside.empty() ? "; give the directory that `train --save` was given, or one step-*/ of it"
+                                  : "; the newest one beside it is " + directory + "/" + beside.back()));
+}
+
 Status resolveCheckpoint(const std::string &path, std::string *result, std::string *note) {
   if (path.empty()) // what is appended to it would begin at the root
     return notFound("no checkpoint: its path is empty");
@@ -93,8 +109,7 @@ Status resolveCheckpoint(const std::string &path, std::string *result, std::stri
     // A crash between the two renames of publish(): the newest complete one counts.
     std::vector<std::string> names = listCheckpoints(path);
     if (names.empty())
-      return notFound("no checkpoint in " + path + " (expected " + kCheckpointIndexFile +
-                      ", latest or step-*/): give the directory that `train --save` was given, or one step-*/ of it");
+      return noCheckpoint(path);
     if (!latest.empty() && note)
       *note = path + "/latest names " + latest + ", which is not there or is not whole; " + names.back() +
               ", the newest one there, is taken";

@@ -75,7 +75,7 @@ Status readEntry(const json &entry, const std::byte *data, uint64_t dataBytes, T
   uint64_t size = elementSize(tensor->type);
   if (elements > UINT64_MAX / size || elements * size != end - begin)
     return dataLoss(where + toString(tensor->type, tensor->shape) + " does not take the " +
-                    std::to_string(end - begin) + " bytes it has");
+                    std::to_string(end - begin) + " bytes that its data_offsets give it; the file is damaged");
   tensor->data = data + begin;
   tensor->bytes = end - begin;
   return Status::ok();
@@ -152,6 +152,8 @@ Status attachChecksums(const json &metadata, const std::string &origin, std::vec
 Status parseImage(const std::byte *image, size_t size, const std::string &origin, std::vector<TensorView> *tensors,
                   std::optional<uint32_t> *headerSum) {
   uint64_t headerBytes = 0;
+  if (size == 0)
+    return dataLoss("the file is empty; expected a safetensors file");
   if (size < sizeof headerBytes)
     return dataLoss("not a safetensors file: shorter than its 8-byte header size");
   std::memcpy(&headerBytes, image, sizeof headerBytes);

@@ -3,6 +3,7 @@
 #include "runtime/base/FileMapping.h"
 #include "runtime/base/ForeignFile.h"
 #include "runtime/base/Hash.h"
+#include "runtime/base/OptionText.h"
 #include "runtime/plan/DrawnWeights.h"
 #include "runtime/plan/RankKinds.h"
 #include "runtime/state/CheckpointSave.h"
@@ -81,6 +82,29 @@ Status openWeights(const std::string &path, SafeTensors *result) {
   return SafeTensors::open(path, result);
 }
 
+// The file that is missing of "model-00001-of-00003.safetensors" and its like; empty where none is. The first of
+// `files` that has such a name stands for its set.
+std::string missingPart(const std::vector<std::string> &files) {
+  constexpr size_t kDigits = 5;
+  std::set<std::string> known(files.begin(), files.end());
+  for (const std::string &file : files) {
+    std::string stem = fs::path(file).stem().string();
+    size_t of = stem.rfind("-of-");
+    uint64_t count = 0;
+    if (of == std::string::npos || of < kDigits || stem.size() != of + 4 + kDigits ||
+        !parseUnsigned(stem.substr(of + 4), &count))
+      continue;
+    for (uint64_t i = 1; i <= count; ++i) {
+      std::string number = std::to_string(i), name = stem;
+      name.replace(of - kDigits, kDigits, std::string(kDigits - number.size(), '0') + number);
+      if (!known.count((fs::path(file).parent_path() / (name + ".safetensors")).string()))
+        return name + ".safetensors";
+    }
+    break;
+  }
+  return "";
+}
+
 } // namespace
 
 Status openWeightsBeside(const std::string &path, const char *checksum, SafeTensors *result) {
@@ -144,6 +168,9 @@ Status WeightStore::replace(const std::string &path) {
     return notFound(path + " holds neither a checkpoint nor a .safetensors file (files of torch.save are not read: write "
                            "one with safetensors.torch.save_file(module.state_dict(), ...))");
   std::sort(files.begin(), files.end());
+  if (std::string missing = missingPart(files); !missing.empty())
+    return notFound(path + ": the file " + missing +
+                    " is missing; the names of the others say that it belongs to them");
   for (const std::string &file : files) {
     SafeTensors opened;
     CLEAVE_TRY(SafeTensors::open(file, &opened));
@@ -238,6 +265,8 @@ Status WeightStore::check(const fb::Plan &plan) const {
   // A file of which nothing fits is a mistake; a few tensors more than the model has are not.
   bool nothingFits = !replacementOrigin_.empty() && !replaced;
   Status status = problems.status(origin + " does not fit this model", nothingFits);
+  if (!replacementOrigin_.empty())
+    status = std::move(status).in("--weights");
   if (status.isOk() || compiledProblem_.empty())
     return status;
   return invalidArgument(status.message() + ". " + compiledProblem_);

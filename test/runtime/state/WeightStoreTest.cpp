@@ -98,9 +98,10 @@ TEST(WeightStore, NamesOfAWrappedModuleAreTold) {
   PlanFixture fixture(1, 1, false);
   WeightStore store;
   EXPECT_EQ(openAndCheck(dir, wrapped, fixture.plan(), &store).message(),
-            wrapped + " does not fit this model (fitting: 1 of 2 tensors): missing (1): 'b'; not of this model (1): "
-                      "'module.b'; names in the file begin with 'module.', those of the model do not: save the "
-                      "state_dict() of the inner module");
+            "--weights: " + wrapped +
+                " does not fit this model (fitting: 1 of 2 tensors): missing (1): 'b'; not of this model (1): "
+                "'module.b'; names in the file begin with 'module.', those of the model do not: save the "
+                "state_dict() of the inner module");
   Problems problems(/*isStateDict=*/true);
   problems.missing("'net.0.weight'");
   problems.missing("'net.0.bias'");
