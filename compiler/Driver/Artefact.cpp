@@ -3,6 +3,7 @@
 #include "compiler/Codegen/Host/ModelObject.h"
 #include "compiler/Support/InputFile.h"
 #include "compiler/Support/Error.h"
+#include "runtime/base/ForeignFile.h"
 #include "runtime/plan/KernelFacts.h"
 #include "runtime/plan/MeaningSeal.h"
 #include "runtime/plan/PlanReader.h"
@@ -44,6 +45,17 @@ std::vector<uint64_t> factsOf(llvm::StringRef bytes) {
   return facts;
 }
 
+// What is wrong with a file that is neither a plan nor an object file of the system.
+std::string describeOther(llvm::StringRef path, llvm::StringRef bytes) {
+  if (bytes.empty())
+    return "the file is empty; expected a plan or a program that `cleave compile` wrote";
+  if (path.ends_with(".onnx"))
+    return "an ONNX model is not compiled yet: expected what `cleave compile` makes of it";
+  llvm::StringRef format = rt::describeFormat(rt::formatOf({bytes.data(), bytes.size()}));
+  return (format.empty() ? "" : "this is " + format.str() + ", and ") +
+         "neither a plan nor a program that `cleave compile` wrote";
+}
+
 } // namespace
 
 llvm::Error Artefact::read(llvm::StringRef plan, llvm::StringRef path) {
@@ -67,15 +79,13 @@ llvm::Expected<Artefact> Artefact::open(llvm::StringRef path) {
   auto object = ObjectFile::createObjectFile(**file);
   if (!object) {
     llvm::consumeError(object.takeError());
-    return makeError(path + (path.ends_with(".onnx")
-                                 ? ": an ONNX model is not compiled yet: expected what `cleave compile` makes of it"
-                                 : ": neither a plan nor a program that `cleave compile` wrote"));
+    return makeError(path + ": " + describeOther(path, (*file)->getBuffer()));
   }
   auto plan = findSection(**object, planSection);
   if (!plan)
     return plan.takeError();
   if (!*plan)
-    return makeError(path + ": has no section '" + planSection + "'; expected a program that `cleave compile` wrote");
+    return makeError(path + ": this program or library has no plan in it; expected one that `cleave compile` wrote");
   if (llvm::Error error = artefact.read(**plan, path))
     return error;
   auto facts = findSection(**object, factsSection);

@@ -107,10 +107,8 @@ std::string Compilation::output() const {
 
 // Whether the output can be written is asked before minutes of compilation, not after them.
 llvm::Error Compilation::checkOutput() const {
-  if (output() == "-" && options.emit != Emit::Mlir)
-    return usageError("-o -",
-                      "only MLIR (--emit mlir or --stop-after PHASE) is written to standard output; name a file");
-  if (llvm::Error error = checkOutputPath(output()))
+  bool isPrinted = output() == "-" && options.emit == Emit::Mlir;
+  if (llvm::Error error = isPrinted ? llvm::Error::success() : checkOutputPath(output()))
     return error;
   bool hasCode = options.emit != Emit::Plan && options.emit != Emit::Mlir && options.stopAfter >= Phase::Emit;
   if (hasCode) // objects lie in temporary files until they are linked

@@ -45,6 +45,9 @@ llvm::Error checkLength(llvm::StringRef output, llvm::StringRef directory) {
 } // namespace
 
 llvm::Error cleave::checkOutputPath(llvm::StringRef output) {
+  if (output == "-")
+    return usageError("-o -", "only MLIR (cleave compile --emit mlir or --stop-after PHASE) is written to standard output; "
+                              "name a file");
   llvm::StringRef directory = path::parent_path(output);
   if (directory.empty())
     directory = ".";

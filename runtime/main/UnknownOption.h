@@ -95,7 +95,9 @@ inline std::string describeMissing(const CLI::App &command, const std::string &t
   if (!option)
     return text;
   std::string footer = command.get_footer(), name = text.substr(0, end);
-  size_t begin = footer.find("\n  ");
+  size_t begin = footer.find("\n  cleave " + command.get_name() + " "); // another command may come first
+  if (begin == std::string::npos)
+    begin = footer.find("\n  ");
   std::string example =
       begin == std::string::npos ? "" : footer.substr(begin + 3, footer.find('\n', begin + 1) - begin - 3);
   return command.get_name() + ": " + name + " is missing (" + firstClause(*option) + ")" +
