@@ -19,6 +19,7 @@ where worker processes use models, start them by multiprocessing's "spawn", not 
 """
 import ctypes
 import functools
+import operator
 import os
 import threading
 
@@ -40,9 +41,20 @@ class CleaveError(Exception):
 
 def _unsigned(name, value, bits):
     """An integer for C, where others would lose bits without a word."""
+    try:
+        value = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}: expected a whole number; got {value!r}") from None
     if not 0 <= value < 2**bits:
         raise ValueError(f"{name}: expected 0 to 2^{bits} - 1; got {value}")
     return value
+
+
+def _number(name, value):
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}: expected a number; got {value!r}") from None
 
 
 def _text(what, text):
@@ -212,6 +224,7 @@ class Model:
         self._check(self._library.cleave_session_create(model, ctypes.byref(options), ctypes.byref(session)))
         self._session, self._ports = session, {}
         self._given = set()  # (program, input): those that have been given a value
+        self._ran = set()  # programs that have outputs
 
     @_in_turn
     def inputs(self, program="infer"):
@@ -227,6 +240,7 @@ class Model:
         """Runs the model; gives name -> array. Every input is given. None stands for the value of the last call."""
         self._set_inputs("infer", inputs)
         self._check(self._library.cleave_infer(self._open()))
+        self._ran.add("infer")
         return {name: self.output(name) for name in self.outputs("infer")}
 
     @_in_turn
@@ -234,7 +248,8 @@ class Model:
         """One step of the optimizer; gives the loss before the update."""
         self._set_inputs("train_step", inputs)
         loss = ctypes.c_double()
-        self._check(self._library.cleave_train_step(self._open(), lr, ctypes.byref(loss)))
+        self._check(self._library.cleave_train_step(self._open(), _number("lr", lr), ctypes.byref(loss)))
+        self._ran.add("train_step")
         return loss.value
 
     @_in_turn
@@ -243,6 +258,7 @@ class Model:
         self._set_inputs("evaluate", inputs)
         sums = _Evaluation(ctypes.sizeof(_Evaluation))
         self._check(self._library.cleave_evaluate(self._open(), ctypes.byref(sums)))
+        self._ran.add("evaluate")
         return Evaluation(self, 1, sums.loss_sum, sums.count, sums.correct, sums.predictions)
 
     @_in_turn
@@ -257,7 +273,9 @@ class Model:
         """An output of the last run of a program."""
         tensor = self.outputs(program).get(name)
         if tensor is None:
-            raise KeyError(f"'{name}' is no output of {program}; it has {', '.join(self.outputs(program))}")
+            raise KeyError(f"'{name}' is no output of {program}; it has {', '.join(self.outputs(program)) or 'none'}")
+        if program not in self._ran:
+            raise ValueError(f"{program} has not run yet, so '{name}' has no value; call {program}() first")
         array = tensor.empty()
         self._check(self._library.cleave_get_output(self._open(), _text("program", program), name.encode(), array.ctypes.data, array.nbytes))
         return tensor.decode(array)
@@ -265,7 +283,7 @@ class Model:
     @_in_turn
     def set_clip_norm(self, norm):
         """The largest norm of all gradients together, from the next step on; 0: off."""
-        self._check(self._library.cleave_set_clip_norm(self._open(), norm))
+        self._check(self._library.cleave_set_clip_norm(self._open(), _number("norm", norm)))
 
     @_in_turn
     def set_seed(self, seed):

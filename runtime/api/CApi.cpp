@@ -408,6 +408,8 @@ uint64_t cleave_step_count(const cleave_session *session) { return session ? ses
 cleave_code cleave_save_checkpoint(cleave_session *session, const char *directory) {
   return guardTogether(session, [&]() -> Status {
     CLEAVE_TRY(checkArguments("cleave_save_checkpoint", {{"session", session}, {"directory", directory}}));
+    if (*directory == '\0')
+      return invalidArgument("cleave_save_checkpoint: no directory: its path is empty");
     return saveCheckpoint(session, directory);
   });
 }

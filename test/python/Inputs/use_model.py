@@ -68,6 +68,11 @@ def main():
     assert "a path has no NUL" in refusal(ValueError, lambda: trained.save(checkpoints + "\0x"))
     assert "seed: expected 0 to" in refusal(ValueError, lambda: trained.set_seed(-1))
     assert "threads: expected 0 to" in refusal(ValueError, lambda: cleave.Model(train, threads=-1))
+    assert "threads: expected a whole number; got '2'" in refusal(TypeError, lambda: cleave.Model(train, threads="2"))
+    assert "lr: expected a number; got 'fast'" in refusal(TypeError, lambda: trained.train_step(lr="fast", **batch))
+    assert "norm: expected a number; got None" in refusal(TypeError, lambda: trained.set_clip_norm(None))
+    assert "infer has not run yet" in refusal(ValueError, lambda: (model := cleave.Model(infer)).output(next(iter(model.outputs()))))
+    assert "its path is empty" in refusal(cleave.CleaveError, lambda: trained.save(""))
 
     # A process that is forked off has the session, but none of its threads: nothing waits for them.
     in_fork(lambda: "forked off" in refusal(cleave.CleaveError, lambda: trained.evaluate(**batch)))
