@@ -19,13 +19,14 @@ std::string shortened(const std::string &word) {
 }
 
 // Whole numbers between commas and white space.
-Status parseTokens(std::string text, const std::string &option, std::vector<uint64_t> *tokens) {
+Status parseTokens(std::string text, const std::string &option, std::vector<uint64_t> *tokens,
+                   const std::string &expected = "token ids, as in 1,2,3") {
   std::replace(text.begin(), text.end(), ',', ' ');
   std::istringstream words(text);
   for (std::string word; words >> word;) {
     uint64_t token = 0;
     if (!parseUnsigned(word, &token))
-      return invalidArgument(option + ": expected token ids, as in 1,2,3; got: " + shortened(word));
+      return invalidArgument(option + ": expected " + expected + "; got: " + shortened(word));
     tokens->push_back(token);
   }
   return Status::ok();
@@ -35,18 +36,18 @@ Status parseTokens(std::string text, const std::string &option, std::vector<uint
 Status parseEnds(const std::string &text, const Tokenizer *tokenizer, std::vector<uint64_t> *tokens) {
   if (text.empty())
     return Status::ok();
+  std::string expected = tokenizer ? "token ids, or names of the tokenizer's added tokens, as in 2,</s>"
+                                   : "token ids, as in 1,2,3 (names of tokens need --tokenizer)";
   std::istringstream words(text);
   for (std::string word; std::getline(words, word, ',');) {
     auto named = tokenizer ? tokenizer->tokenOf(word) : std::nullopt;
     if (named)
       tokens->push_back(*named);
     else
-      CLEAVE_TRY(parseTokens(word, "--end-token", tokens));
+      CLEAVE_TRY(parseTokens(word, "--end-token", tokens, expected));
   }
   if (tokens->empty())
-    return invalidArgument("--end-token: expected token ids" +
-                           std::string(tokenizer ? " or names of the tokenizer, as in 2,</s>" : ", as in 1,2,3") +
-                           "; got: " + shortened(text));
+    return invalidArgument("--end-token: expected " + expected + "; got: " + shortened(text));
   return Status::ok();
 }
 
@@ -167,8 +168,11 @@ Status readPrompt(const GenerateOptions &options, Prompt *prompt) {
   else
     for (char byte : text)
       prompt->tokens.push_back(static_cast<unsigned char>(byte));
-  return prompt->tokens.empty() ? invalidArgument("--prompt is empty; give at least one byte to begin with")
-                                : Status::ok();
+  if (!prompt->tokens.empty())
+    return Status::ok();
+  return invalidArgument(text.empty() ? "--prompt is empty; give at least one byte to begin with"
+                                      : "--prompt: the tokenizer makes no tokens of this text; give another text, or "
+                                        "--prompt-ids");
 }
 
 Status generate(Session &session, const GenerateOptions &options, const Prompt &prompt,

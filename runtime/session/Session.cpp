@@ -93,7 +93,7 @@ static Status checkProcesses(int processes, const fb::Plan &plan, const std::str
   if (static_cast<uint64_t>(processes) == ranks)
     return Status::ok();
   return invalidArgument("started as " + counted(static_cast<uint64_t>(processes), "process") + ", but compiled for " +
-                         counted(ranks, "rank") + " (" + meshText(plan) + "); " + how);
+                         counted(ranks, "rank") + (ranks == 1 ? "; " : " (" + meshText(plan) + "); ") + how);
 }
 
 // By MPI, or by what the devices have themselves. A model of one rank may run beside others of its kind that a launcher
@@ -102,7 +102,8 @@ Status Session::Impl::joinProcesses() {
   uint64_t wanted = meshSize(*plan);
   if (launcher() == Launcher::Mpi) {
     CLEAVE_TRY(createMpiCommunicator(&processes));
-    return checkProcesses(processes->size(), *plan, "use mpirun -n " + std::to_string(wanted));
+    return checkProcesses(processes->size(), *plan,
+                          wanted == 1 ? "start it once, without mpirun" : "use mpirun -n " + std::to_string(wanted));
   }
   if (launcher() == Launcher::None || wanted == 1)
     return Status::ok();
@@ -124,7 +125,8 @@ Status Session::Impl::connect(unsigned requested) {
   CLEAVE_TRY(joinProcesses());
   if (requested && requested != wanted)
     return invalidArgument("--ranks " + std::to_string(requested) + ", but compiled for " + counted(wanted, "rank") +
-                           " (" + meshText(*plan) + "); leave --ranks out, or compile for another --mesh");
+                           (wanted == 1 ? "" : " (" + meshText(*plan) + ")") +
+                           "; leave --ranks out, or compile for another --mesh");
   if (!processes)
     local = std::make_unique<LocalWorld>(static_cast<int>(wanted));
   return Status::ok();

@@ -100,6 +100,9 @@ Status Tokenizer::open(const std::string &path, Tokenizer *result) {
     return invalidArgument(path + ": brackets nest too deep for a tokenizer.json");
   RepeatedKeys keys;
   json file = json::parse(text, std::ref(keys), /*allow_exceptions=*/false);
+  if (file.is_discarded())
+    return invalidArgument(path + ": this is not JSON; expected a tokenizer.json of Hugging Face, with a 'model' that has "
+                                  "a 'vocab'");
   if (!file.is_object() || !file.contains("model") || !file["model"].is_object() || !file["model"].contains("vocab"))
     return invalidArgument(path + ": expected a tokenizer.json of Hugging Face, with a 'model' that has a 'vocab'");
   if (!keys.twice().empty())
@@ -108,7 +111,10 @@ Status Tokenizer::open(const std::string &path, Tokenizer *result) {
   try {
     return TokenizerFile(file, result).read().in(path);
   } catch (const json::exception &error) {
-    return dataLoss(path + ": not a tokenizer.json of Hugging Face: " + error.what());
+    std::string what = error.what(); // "[json.exception...] type must be string, but is number"
+    size_t end = what.find("] ");
+    return dataLoss(path + ": not a tokenizer.json of Hugging Face: " +
+                    (end == std::string::npos ? what : what.substr(end + 2)));
   }
 }
 
