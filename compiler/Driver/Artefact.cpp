@@ -51,9 +51,11 @@ std::string describeOther(llvm::StringRef path, llvm::StringRef bytes) {
     return "the file is empty; expected a plan or a program that `cleave compile` wrote";
   if (path.ends_with(".onnx"))
     return "an ONNX model is not compiled yet: expected what `cleave compile` makes of it";
-  llvm::StringRef format = rt::describeFormat(rt::formatOf({bytes.data(), bytes.size()}));
-  return (format.empty() ? "" : "this is " + format.str() + ", and ") +
-         "neither a plan nor a program that `cleave compile` wrote";
+  rt::FileFormat format = rt::formatOf({bytes.data(), bytes.size()});
+  if (format == rt::FileFormat::Program)
+    return "this program, library or object file is truncated or damaged; expected what `cleave compile` wrote";
+  std::string name = rt::describeFormat(format);
+  return (name.empty() ? "" : "this is " + name + ", and ") + "neither a plan nor a program that `cleave compile` wrote";
 }
 
 } // namespace

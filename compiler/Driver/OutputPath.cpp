@@ -46,8 +46,8 @@ llvm::Error checkLength(llvm::StringRef output, llvm::StringRef directory) {
 
 llvm::Error cleave::checkOutputPath(llvm::StringRef output) {
   if (output == "-")
-    return usageError("-o -", "only MLIR (cleave compile --emit mlir or --stop-after PHASE) is written to standard output; "
-                              "name a file");
+    return usageError("-o -", "only MLIR (cleave compile --emit mlir or --stop-after PHASE) is written to standard "
+                              "output; name a file");
   llvm::StringRef directory = path::parent_path(output);
   if (directory.empty())
     directory = ".";
