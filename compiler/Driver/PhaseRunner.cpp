@@ -128,10 +128,14 @@ llvm::Error cleave::loadPlugins(const CompileOptions &options, mlir::DialectRegi
                                                            ? "is not a regular file; expected a shared library"
                                                            : "no such file");
     auto passes = mlir::PassPlugin::load(path.str().str());
-    if (!passes)
+    if (!passes) {
+      std::string why = llvm::toString(passes.takeError());
+      if (llvm::StringRef known = "Plugin entry point not found"; llvm::StringRef(why).starts_with(known))
+        why = known.str(); // MLIR names the file once more, with one quotation mark
       return usageError("--load-pass-plugin " + given,
-                        "not a library of passes: " + llvm::toString(passes.takeError()) +
+                        "not a library of passes: " + why +
                             "; expected a shared library that defines mlirGetPassPluginInfo()");
+    }
     passes->registerPassRegistryCallbacks();
     // A library may carry a dialect too; one that does not is no error.
     if (auto dialect = mlir::DialectPlugin::load(path.str().str()))

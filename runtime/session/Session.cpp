@@ -189,9 +189,10 @@ Session &Session::operator=(Session &&) noexcept = default;
 static std::string describeNeed(const fb::Plan &plan) {
   PlanSummary summary = summarize(plan);
   PlannedMemory memory = plannedMemory(summary);
-  std::string all = formatBytes(memory.ofAllRanks) + " for all " + std::to_string(summary.ranks);
+  std::string all = ", and " + formatBytes(memory.ofAllRanks) + " for all " + std::to_string(summary.ranks) + " (" +
+                    meshText(plan) + ")";
   return "; the plan takes " + std::string(summary.others.empty() ? "" : "up to ") + formatBytes(memory.mostOfRank) +
-         " a rank" + (summary.ranks == 1 ? "" : ", and " + all) + " (" + meshText(plan) + ")";
+         " a rank" + (summary.ranks == 1 ? "" : all);
 }
 
 Status Session::open(const cleave_model &model, const SessionOptions &options, Session *result) {
