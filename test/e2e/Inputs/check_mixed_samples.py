@@ -166,6 +166,20 @@ SIZED = {
     "framed": lambda: [*batch_size("n8"), node("Pad", ["x", "frame", "n8"], ["wide"]), node("MatMul", ["wide", "w6"], ["framed"])],
     "capped": lambda: [*batch_size("n9"), node("Mul", ["x", "n_eight"], ["large"]), node("Clip", ["large", "", "n9"], ["capped"])],
 }
+# Those that the import computes in a form that depends on the number: x ** 1 is x, x ** 2 is a product, and a loop is its turns one by one.
+FORMS = {
+    "power": lambda: [*batch_size("n12"), node("Abs", ["x"], ["size_of_x"]), node("Pow", ["size_of_x", "n12"], ["power"])],
+    "turns": lambda: [*batch_size("n13"), node("Loop", ["n13_int", "", "x"], ["turns"], body=halving())],
+}
+
+
+def halving():
+    ports = [helper.make_tensor_value_info(name, kind, shape) for name, kind, shape in
+             (("turn", TensorProto.INT64, []), ("go", TensorProto.BOOL, []), ("v", TensorProto.FLOAT, None))]
+    results = [helper.make_tensor_value_info("go_on", TensorProto.BOOL, []), helper.make_tensor_value_info("half_v", TensorProto.FLOAT, None)]
+    return helper.make_graph([node("Identity", ["go"], ["go_on"]), node("Mul", ["v", "half"], ["half_v"])], "body", ports, results)
+
+
 # Outputs with constants of the batch's size that each sample has a part of, and with indices that are counted by it.
 UNSIZED = {
     "filled": lambda: [*repeated("fill", "quarter", 0), node("Add", ["x", "fill"], ["filled"])],
@@ -187,9 +201,9 @@ UNSIZED = {
 def sized():
     draw = np.random.default_rng(4)
     constants = {**CONSTANTS, "quarter": np.float32(0.25), "n_eight": np.float32(8), "steps": np.arange(WIDTH, dtype="f4"), "width": np.int64(WIDTH),
-                 "steps_down": np.arange(WIDTH, dtype="f4")[:, None], "columns": np.arange(WIDTH)[None], "frame": np.int64([0, 1, 0, 1]),
+                 "half": np.float32(0.5), "steps_down": np.arange(WIDTH, dtype="f4")[:, None], "columns": np.arange(WIDTH)[None], "frame": np.int64([0, 1, 0, 1]),
                  "table": draw.standard_normal(40).astype("f4"), "w6": draw.standard_normal((WIDTH + 2, WIDTH)).astype("f4")}
-    groups = {**SIZED, **UNSIZED}
+    groups = {**SIZED, **FORMS, **UNSIZED}
     outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch"] if name in ("taken", "chosen") else ["batch", WIDTH]) for name in groups]
     return helper.make_model(graph([one for make in groups.values() for one in make()],
                                    [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", WIDTH])], outputs, constants),
@@ -201,17 +215,18 @@ def check_sized(checks):
     model = sized()
     onnx.save(model, checks.folder / "m.onnx")
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    for batch in (BATCH, 1):  # a factor of 1 leaves no trace in the compiled model
+    depends = {**SIZED, **FORMS}
+    for batch in (BATCH, 2, 1):  # a factor of 1 leaves no trace in the compiled model, and a power of 2 another one than those of 4 and 6
         done = command("cleave", "compile", checks.folder / "m.onnx", "-o", checks.folder / "program", "--dim", f"batch={batch}")
         if done.returncode:
             sys.exit(done.stderr)
         for samples in (batch, 3):
             x = np.random.default_rng(5).standard_normal((samples, WIDTH)).astype("f4")
-            together = [*(UNSIZED if batch > 1 else []), *(SIZED if samples == batch else [])]
+            together = [*(UNSIZED if batch > 1 else []), *(depends if samples == batch else [])]
             got = infer(checks, x, together) if together else {}
             for name, want in zip(together, session.run(together, {"x": x})):
                 checks.same(f"{name} of {samples} samples, batch {batch}", got if isinstance(got, str) else got[name], want, 1e-5)
-            for name in SIZED if samples != batch else []:
+            for name in depends if samples != batch else []:
                 refused = infer(checks, x, [name])
                 text = f"output '{name}' depends on how many samples a batch has: it is computed from exactly one global batch, {batch} samples"
                 checks.note(f"{name} of {samples} samples, batch {batch}", "" if isinstance(refused, str) and text in refused else f"not refused: {refused}")
