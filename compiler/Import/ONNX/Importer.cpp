@@ -138,13 +138,6 @@ static void noteEnded(llvm::ArrayRef<EndedGradient> ended, llvm::StringRef what,
     notes.push_back((what + listNames(names, 4)).str());
 }
 
-static void noteNewerOpset(const ModelFile &file, std::vector<std::string> &notes) {
-  int64_t opset = file.opsets.lookup("");
-  if (opset > kMaxOpset)
-    notes.push_back("the file uses opset " + std::to_string(opset) + "; the newest known is " +
-                    std::to_string(kMaxOpset) + ", whose definitions are applied");
-}
-
 // The operators of the default domain that the graph has, in bodies of nodes and of the functions that it calls, too.
 static llvm::StringSet<> usedOperators(const onnx::ModelProto &model) {
   llvm::StringSet<> used;
@@ -245,7 +238,6 @@ static llvm::Error importGraph(const ModelFile &file, const ImportOptions &optio
   if (!errors.empty())
     return errors.take();
   removeUnused(roles.unused, staticUses, model.weights, model.notes);
-  noteNewerOpset(file, model.notes);
   noteStandardFunctions(file, model.notes);
   if (options.train) {
     noteEnded(roles.decided, "not trained, because the gradient ends at a decision: ", isOfAuthor, model.notes);

@@ -33,6 +33,23 @@ def long_ranges(checks):
                  initializers={f"{name}.{i}": arrays[name].dtype.type(number) for name, three in bounds.items() for i, number in enumerate(three)})
 
 
+def narrow_ranges(checks):
+    """In f16 they are computed wider, as `stash_type` says: the type does not hold their indices, and 0.02 is added often."""
+    kept, computed = (np.float16(0), np.float16(20), np.float16(0.02)), (np.float16(0), np.float16(2000), np.float16(0.02))
+    nodes, outputs, constants = [node("Neg", ["x"], ["y"])], {"y": -X}, {}
+    for name, (start, limit, delta) in (("kept", kept), ("computed", computed)):
+        count = int(np.ceil((np.float64(limit) - np.float64(start)) / np.float64(delta)))
+        constants |= {f"{name}.start": start, f"{name}.limit": limit, f"{name}.delta": delta}
+        for stash in (1, 11):
+            nodes.append(node("Range", [f"{name}.start", f"{name}.limit", f"{name}.delta"], [f"{name}.{stash}"], stash_type=stash))
+            outputs[f"{name}.{stash}"] = (np.float64(start) + np.arange(count) * np.float64(delta)).astype("f2")
+    assert len(outputs["computed.1"]) > 2 ** 16
+    checks.check("narrow_ranges", nodes, {"x": X}, outputs, 1e-3, initializers=constants, opset=27, peer=False)
+    checks.refuse("stash", "`stash_type` 7 is not known; expected 1 (float) or 11 (double)",
+                  [node("Range", ["kept.start", "kept.limit", "kept.delta"], ["y"], stash_type=7)], {"x": X}, {"y": outputs["kept.1"]},
+                  initializers=constants, opset=27)
+
+
 def casts(checks):
     """Of floats to narrow integers: saturating at the type's ends, as at run time; of integers wrapping, as numpy."""
     numbers = np.float32([np.inf, -np.inf, 3e9, -3e9, 1e20, 300, -300, 127.9, -1.5, 70000, 0])
@@ -99,11 +116,14 @@ def eyes(checks):
 
 def opsets(checks):
     checks.refuse("opset", "the model uses opset 28; operators are known up to opset 27", [node("Relu", ["x"], ["y"])], {"x": X}, {"y": X}, opset=28)
+    newer = helper.make_function("own", "F", ["a"], ["b"], [node("Relu", ["a"], ["b"])], [helper.make_opsetid("", 28)])
+    checks.refuse("opset_of_function", "function 'F' uses opset 28; operators are known up to opset 27", [node("F", ["x"], ["y"], domain="own")], {"x": X},
+                  {"y": X}, functions=[newer], domains=["own"])
     checks.check("running_sum", [node("CumSum", ["x", "axis"], ["y"])], {"x": X}, {"y": np.cumsum(X)}, initializers={"axis": np.int64(0)}, opset=13)
 
 
 if __name__ == "__main__":
     all_checks = Checks(sys.argv[1])
-    for part in (ranges, long_ranges, casts, powers, odd_exponents, nonzeros, written_zeros, eyes, opsets):
+    for part in (ranges, long_ranges, narrow_ranges, casts, powers, odd_exponents, nonzeros, written_zeros, eyes, opsets):
         part(all_checks)
     all_checks.end()

@@ -246,6 +246,27 @@ def wrong_biases(checks):
     checks.refuse("bias", "the bias must have shape [3]; got [7]", [zeros, node("Conv", ["x", "w", "b"], ["y"])], {"x": x}, {"y": x}, initializers={"w": w})
 
 
+def quotients(checks):
+    """QuantizeLinear divides in the type that `precision` names: some quotients of f16 are rounded to another integer than those of f32."""
+    x, scale, zero = np.random.default_rng(7).uniform(0, 1, 4000).astype("f2"), np.float16(0.00453), np.uint8(3)
+    nodes, outputs = [], {}
+    for precision in (0, 1, 10, 11):
+        kind = {10: "f2", 11: "f8"}.get(precision, "f4")
+        nodes.append(node("QuantizeLinear", ["x", "scale", "zero"], [f"y{precision}"], precision=precision))
+        outputs[f"y{precision}"] = np.clip(np.rint(np.float64(x.astype(kind) / scale.astype(kind))) + 3, 0, 255).astype("u1")
+    assert (outputs["y1"] != outputs["y10"]).any()
+    known = {"scale": scale, "zero": zero}
+    checks.check("quotients", nodes, {"x": x}, outputs, initializers=known, opset=23, peer=False)  # onnxruntime always divides in f32
+    checks.refuse("quotient_type", "`precision` INT64 (7) is not supported", [node("QuantizeLinear", ["x", "scale", "zero"], ["y"], precision=7)], {"x": x},
+                  {"y": outputs["y1"]}, initializers=known, opset=23)
+    checks.refuse("two_types", "`output_dtype` INT8 (3) is not the type of the zero point",
+                  [node("QuantizeLinear", ["x", "scale", "zero"], ["y"], output_dtype=3)], {"x": x}, {"y": outputs["y1"]}, initializers=known, opset=23)
+    # A block larger than the axis: one scale for all of it.
+    row, scales = np.float32([[1, -2, 3], [4, 5, -60]]), np.float32([[0.5], [0.25]])
+    checks.check("large_block", [node("QuantizeLinear", ["row", "scales"], ["y"], block_size=5, output_dtype=3)], {"row": row},
+                 {"y": np.clip(row / scales, -128, 127).astype("i1")}, initializers={"scales": scales}, opset=21, peer=False)
+
+
 def training_forms(checks):
     """A note says that inference takes the running statistics of a file that is in training form."""
     x, one = np.ones((2, 1, 3), "f4"), np.ones(1, "f4")
@@ -259,6 +280,7 @@ def training_forms(checks):
 if __name__ == "__main__":
     all_checks = Checks(sys.argv[1])
     for part in (pads, activations, integer_activations, integer_sums, integer_images, unlike_sizes, pooled_indices, pooled_bytes, large_scales, sequence_lengths, unpooled_indices,
-                 wide_windows, channels, nothing_padded, dropout_ratios, long_transforms, windows_on_nothing, wrong_biases, training_forms):
+                 wide_windows, channels, nothing_padded, dropout_ratios, long_transforms, windows_on_nothing, wrong_biases, quotients,
+                 training_forms):
         part(all_checks)
     all_checks.end()

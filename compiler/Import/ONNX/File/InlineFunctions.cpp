@@ -97,8 +97,10 @@ private:
         bytesOf(function.input()) + bytesOf(function.output()) + bytesOf(call.input()) + bytesOf(call.output());
     if (llvm::Error error = draw(Kind::Steps, 1 + names / 8, call))
       return error;
-    stack_.push_back(&function);
     const Opsets &opsets = opsetsOf(function);
+    if (llvm::Error error = checkNewestOpset("function " + quote(function.name()), opsets.lookup("")))
+      return error;
+    stack_.push_back(&function);
     // The number makes it unique, the rest is for the reader.
     llvm::StringRef name = call.name().empty() ? call.op_type() : call.name();
     std::string prefix = "call" + std::to_string(graph_.numCalls++) + "." + name.take_back(64).str() + "/";

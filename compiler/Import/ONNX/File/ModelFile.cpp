@@ -61,11 +61,15 @@ static llvm::Error readOpsets(ModelFile &file) {
   if (it->second < kMinOpset)
     return makeError("the model uses opset " + llvm::Twine(it->second) + "; " + llvm::Twine(kMinOpset) +
                      " or newer is needed; convert it with onnx.version_converter.convert_version");
-  if (it->second > kMaxOpset)
-    return makeError("the model uses opset " + llvm::Twine(it->second) + "; operators are known up to opset " +
-                     llvm::Twine(kMaxOpset) + ". Export it with opset_version=" + llvm::Twine(kMaxOpset) +
-                     " or an older one");
-  return llvm::Error::success();
+  return checkNewestOpset("the model", it->second);
+}
+
+llvm::Error cleave::onnx_import::checkNewestOpset(const llvm::Twine &what, int64_t opset) {
+  if (opset <= kMaxOpset)
+    return llvm::Error::success();
+  return makeError(what + " uses opset " + llvm::Twine(opset) + "; operators are known up to opset " +
+                   llvm::Twine(kMaxOpset) + ". Export it with opset_version=" + llvm::Twine(kMaxOpset) +
+                   " or an older one");
 }
 
 llvm::Expected<std::unique_ptr<ModelFile>> cleave::onnx_import::parseModel(llvm::StringRef bytes,

@@ -26,6 +26,9 @@ struct ModelFile {
 // Fails on bytes that are no ONNX model, on a model without a graph, and on operator sets that are too old.
 llvm::Expected<std::unique_ptr<ModelFile>> parseModel(llvm::StringRef bytes, llvm::StringRef directory);
 
+// An error where `what` uses a newer operator set of the default domain than those that are known.
+llvm::Error checkNewestOpset(const llvm::Twine &what, int64_t opset);
+
 // The default domain goes by two names.
 inline llvm::StringRef canonicalDomain(llvm::StringRef domain) { return domain == "ai.onnx" ? "" : domain; }
 

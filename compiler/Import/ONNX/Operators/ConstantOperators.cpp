@@ -88,6 +88,15 @@ std::optional<int64_t> rangeLength(const Literal &start, const Literal &limit, c
   return count <= kMostElements ? std::optional(int64_t(count)) : std::nullopt;
 }
 
+// start + index * delta. Floating-point numbers are computed in f64, as known ranges are, and rounded once: a narrow
+// type does not hold all indices (f16 ends at 65504, and is even from 2048 on).
+Value computedRange(Emitter &emit, const Literal &start, const Literal &delta, int64_t count) {
+  mlir::Type wide = start.isFloat() ? mlir::Type(emit.builder.getF64Type()) : start.element();
+  auto number = [&](const Literal &given) { return emit.literal(given.withShape({}).withElement(wide)); };
+  Value index = emit.cast(emit.iota(0, RankedTensorType::get({count}, emit.i64())), wide);
+  return emit.cast(emit.add(emit.mul(index, number(delta)), number(start)), start.element());
+}
+
 LogicalResult importRange(OpContext &op) {
   StaticOperand start = staticOperand(op, 0), limit = staticOperand(op, 1), delta = staticOperand(op, 2);
   if (!start || !limit || !delta || start->numElements() != 1 || limit->numElements() != 1 || delta->numElements() != 1)
@@ -95,12 +104,10 @@ LogicalResult importRange(OpContext &op) {
   std::optional<int64_t> count = rangeLength(*start.value, *limit.value, *delta.value);
   if (!count)
     return op.fail("the range has delta 0 or more than 2^40 elements");
-  if (*count > Literal::kMaxElements) { // computed by the program, as large constants are not kept
-    auto type = RankedTensorType::get({*count}, op.emit.i64());
-    Value index = op.emit.cast(op.emit.iota(0, type), start->element());
-    Value step = op.emit.literal(delta->withShape({})), first = op.emit.literal(start->withShape({}));
-    return op.result(op.emit.add(op.emit.mul(index, step), first));
-  }
+  if (int64_t stash = op.intAttr("stash_type", 1); stash != 1 && stash != 11)
+    return op.fail("`stash_type` " + llvm::Twine(stash) + " is not known; expected 1 (float) or 11 (double)");
+  if (*count > Literal::kMaxElements) // computed by the program, as large constants are not kept
+    return op.result(computedRange(op.emit, *start.value, *delta.value, *count));
   Literal result(start->element(), {*count});
   if (!mayEvaluate(op.emit.context(), result.shape()))
     return failure();

@@ -27,9 +27,10 @@ FailureOr<Value> spreadOver(OpContext &op, Value parameter, Value x) {
     return failure();
   if (given.size() == 1 && given[0] == shape[*dim])
     return emit.broadcastDims(parameter, shape, {*dim});
-  int64_t block = op.intAttr("block_size", 0);
+  // A block may be larger than the axis, which then is one block.
+  int64_t block = std::min(op.intAttr("block_size", 0), std::max<int64_t>(shape[*dim], 1));
   Shape expected = shape;
-  if (block > 0 && block <= shape[*dim])
+  if (block > 0)
     expected[*dim] = (shape[*dim] + block - 1) / block;
   else
     expected.clear(); // no shape
@@ -57,15 +58,15 @@ Range rangeOf(mlir::Type element) {
 // Integers with exact values in f32; those of 32 bits are rounded as a cast does.
 Value asF32(Emitter &emit, Value x) { return emit.cast(x, emit.builder.getF32Type()); }
 
-// `zero` is of the result's type, or null.
-FailureOr<Value> quantized(OpContext &op, Value x, Value scale, Value zero, mlir::Type element) {
+// `zero` is of the result's type, or null. `precision` is that of the quotient.
+FailureOr<Value> quantized(OpContext &op, Value x, Value scale, Value zero, mlir::Type element, mlir::Type precision) {
   Emitter &emit = op.emit;
   Range range = rangeOf(element);
-  x = asF32(emit, x);
-  auto scales = spreadOver(op, asF32(emit, scale), x);
+  x = emit.cast(x, precision);
+  auto scales = spreadOver(op, emit.cast(scale, precision), x);
   if (failed(scales))
     return failure();
-  Value y = emit.unary<RoundOp>(emit.div(x, *scales));
+  Value y = asF32(emit, emit.unary<RoundOp>(emit.div(x, *scales)));
   if (zero) {
     auto zeros = spreadOver(op, asF32(emit, zero), x);
     if (failed(zeros))
@@ -78,11 +79,18 @@ FailureOr<Value> quantized(OpContext &op, Value x, Value scale, Value zero, mlir
 LogicalResult importQuantizeLinear(OpContext &op) {
   Value zero = op.value(2);
   mlir::Type element = zero ? elementOf(zero) : op.emit.builder.getIntegerType(8, /*isSigned=*/false);
-  if (int64_t dtype = op.intAttr("output_dtype", 0); dtype && !zero)
+  int64_t dtype = op.intAttr("output_dtype", 0), precision = op.intAttr("precision", 0);
+  if (dtype && zero && elementTypeOf(op.emit.context(), int(dtype)) != element)
+    return op.fail("`output_dtype` " + dataTypeName(int(dtype)) + " is not the type of the zero point");
+  if (dtype)
     element = elementTypeOf(op.emit.context(), int(dtype));
+  // Without the attribute f32, as in onnxruntime, which is at least as precise as the scale's type.
+  mlir::Type quotient = elementTypeOf(op.emit.context(), precision ? int(precision) : int(onnx::TensorProto::FLOAT));
+  if (!quotient || !llvm::isa<mlir::FloatType>(quotient))
+    return op.fail("`precision` " + dataTypeName(int(precision)) + " is not supported; expected a floating-point type");
   if (!element || llvm::isa<mlir::FloatType>(element) || element.getIntOrFloatBitWidth() > 16 || element.isInteger(1))
     return op.fail("the result's type is not supported; expected uint8, int8 or int16");
-  auto y = quantized(op, op.value(0), op.value(1), zero, element);
+  auto y = quantized(op, op.value(0), op.value(1), zero, element, quotient);
   return failed(y) ? failure() : op.result(*y);
 }
 
@@ -124,7 +132,7 @@ LogicalResult importDynamicQuantizeLinear(OpContext &op) {
   mlir::Type byte = emit.builder.getIntegerType(8, /*isSigned=*/false);
   Value zero = emit.unary<RoundOp>(emit.atMost(emit.atLeast(emit.div(emit.neg(low), scale), 0.0), 255.0));
   zero = emit.cast(zero, byte);
-  auto y = quantized(op, x, scale, zero, byte);
+  auto y = quantized(op, x, scale, zero, byte, emit.builder.getF32Type());
   if (failed(y))
     return failure();
   (void)op.result(1, scale);
