@@ -55,6 +55,8 @@ std::string unknownArgument(const CLI::App &command, const std::vector<std::stri
         name.rfind("--", 0) == 0 && std::find(names.begin(), names.end(), name) == names.end())
       return rt::describeUnknownOption(command, rt::KnownProgram::Cleave, name, help);
   std::vector<std::string> rest = command.remaining();
+  if (!rest.empty() && rest[0].size() > 1 && rest[0][0] == '-')
+    return command.get_name() + ": unknown option '" + rest[0] + "'" + help;
   return command.get_name() + ": " + (rest.empty() ? "unexpected argument" : "unexpected argument '" + rest[0] + "'") +
          help;
 }
