@@ -1,5 +1,6 @@
 #include "compiler/Planning/Build/BuildPlan.h"
 #include "compiler/Planning/Build/InitProgram.h"
+#include "compiler/Planning/Build/OffloadSavings.h"
 #include "compiler/Planning/Build/Snapshot.h"
 #include "compiler/Planning/Draft/Allocator.h"
 #include "compiler/Planning/Draft/DraftBuilder.h"
@@ -10,9 +11,6 @@
 #include "runtime/base/HumanUnits.h"
 
 #include "llvm/Support/MathExtras.h"
-
-#include <map>
-#include <set>
 
 using namespace mlir;
 
@@ -79,69 +77,8 @@ uint64_t assignAddresses(ProgramDraft &draft, const std::vector<unsigned> &alloc
   return layout.peak;
 }
 
-// What offload saves: the bytes that programs store in host memory of their own (activations), what they need of the
-// device, and what they would need if each of these values stayed there from where it is made to its last use.
-struct Savings {
-  uint64_t stored = 0, needed = 0, neededIfKept = 0;
-  bool hasFrames = false; // host memory has several micro-batches' values: that is always less on the device
-
-  bool saveNothing() const { return stored != 0 && !hasFrames && neededIfKept <= needed; }
-};
-
-// Adds those of one program. `free` and `spans` are of its allocations, `ofDevice` those that get an address now.
-void addSavings(const ProgramDraft &draft, const std::vector<char> &free, const std::vector<std::optional<Span>> &spans,
-                const std::vector<unsigned> &ofDevice, uint64_t needed, Savings &savings) {
-  struct Value {
-    Span kept;                  // from where it is stored to where its last copy is used last
-    bool isOverwritten = false; // what was stored: these bytes become something else later
-  };
-  std::map<unsigned, Value> values;                // by the host's allocation
-  std::map<unsigned, std::vector<unsigned>> hosts; // of what is stored, by the device's allocation
-  std::set<unsigned> copies, reduced;              // allocations of the device: copies of values; results of reductions
-  for (size_t at = 0; at < draft.instructions.size(); ++at) {
-    const DraftInstruction &instruction = draft.instructions[at];
-    for (const MemoryAccess &touched : instruction.uses) {
-      if (!touched.writes)
-        continue;
-      if (instruction.purpose == Purpose::Reduce)
-        reduced.insert(touched.allocation);
-      if (auto stored = hosts.find(touched.allocation); stored != hosts.end())
-        for (unsigned host : stored->second)
-          values[host].isOverwritten = true;
-    }
-    if (instruction.purpose != Purpose::CopyIn && instruction.purpose != Purpose::CopyOut)
-      continue;
-    unsigned target = instruction.uses.front().allocation, source = instruction.uses.back().allocation;
-    savings.hasFrames |= draft.allocations[target].isHost && draft.allocations[target].frames != 0;
-    if (instruction.purpose == Purpose::CopyOut && free[target] && !reduced.count(source)) {
-      values[target].kept = {at, at};
-      hosts[source].push_back(target);
-    }
-    if (auto value = values.find(source); value != values.end() && spans[target]) {
-      value->second.kept.last = std::max(value->second.kept.last, spans[target]->last);
-      copies.insert(target);
-    }
-  }
-  std::vector<AllocationRequest> requests;
-  for (unsigned allocation : ofDevice) {
-    Span span = *spans[allocation];
-    for (unsigned host : hosts[allocation])
-      if (const Value &value = values[host]; !value.isOverwritten && value.kept.last > span.last)
-        span = {span.first, value.kept.last};
-    if (!copies.count(allocation))
-      requests.push_back({draft.allocations[allocation].bytes, kBufferAlignment, span});
-  }
-  for (const auto &[host, value] : values) {
-    savings.stored += draft.allocations[host].bytes;
-    if (value.isOverwritten)
-      requests.push_back({draft.allocations[host].bytes, kBufferAlignment, value.kept});
-  }
-  savings.needed = std::max(savings.needed, needed);
-  savings.neededIfKept = std::max(savings.neededIfKept, values.empty() ? needed : allocate(requests).peak);
-}
-
 // Decides order and addresses.
-void schedule(ProgramDraft &draft, ModulePlan &plan, Savings &savings) {
+void schedule(ProgramDraft &draft, ModulePlan &plan, OffloadSavings &savings) {
   std::vector<char> free = isFree(draft.allocations);
   hoistEarly(draft.instructions);
   prefetchGathers(draft.instructions, draft.gathers, plan.getOptions().prefetch);
@@ -156,7 +93,7 @@ void schedule(ProgramDraft &draft, ModulePlan &plan, Savings &savings) {
     if (free[allocation] && spans[allocation])
       (draft.allocations[allocation].isHost ? ofHost : ofDevice).push_back(allocation);
   uint64_t needed = assignAddresses(draft, ofDevice, spans);
-  addSavings(draft, free, spans, ofDevice, needed, savings);
+  savings.add(draft, spans, ofDevice, ofHost, needed);
   plan.needRegion(RegionKind::Transient, needed);
   plan.needRegion(RegionKind::Residual, assignAddresses(draft, ofHost, spans), /*isHost=*/true);
 }
@@ -289,16 +226,16 @@ struct BuildPlan : impl::BuildPlanBase<BuildPlan> {
     std::unique_ptr<ModulePlan> plan;
     std::vector<std::pair<Location, ProgramDraft>> drafts;
     std::map<std::string, EntryMeaning> meanings; // by program
-    Savings savings;
+    OffloadSavings savings;
   };
 
   // Who asked for it should not have to compare memory reports.
   void explainSavings(const std::vector<Kind> &kinds) {
     uint64_t stored = 0;
     for (const Kind &kind : kinds)
-      stored = std::max(stored, kind.savings.stored);
+      stored = std::max(stored, kind.savings.getStored());
     bool saveNothing = llvm::all_of(kinds, [](const Kind &kind) {
-      return kind.savings.stored == 0 || kind.savings.saveNothing();
+      return kind.savings.getStored() == 0 || kind.savings.saveNothing();
     });
     if (stored != 0 && saveNothing)
       getOperation().emitRemark("--offload activations stores ")
