@@ -123,9 +123,11 @@ def main():
     model = onnx.load(path)
     print("plain:", check_all(checkpoint, path, folder, feeds(model)))
     made = hard(model)
-    onnx.save(made, folder / "hard.onnx")
+    changed = folder / "hard" / path.name  # the checkpoint is of a model of this name
+    changed.parent.mkdir(exist_ok=True)
+    onnx.save(made, changed)
     onnx.checker.check_model(made)
-    print("hard:", check_all(checkpoint, folder / "hard.onnx", folder, feeds(made)))
+    print("hard:", check_all(checkpoint, changed, folder, feeds(made)))
 
 
 main()
