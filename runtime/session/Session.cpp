@@ -172,12 +172,13 @@ static PlannedMemory plannedMemory(const PlanSummary &summary) {
   return memory;
 }
 
-// What the ranks of this process take; where it holds one of several kinds, that of the largest. Only threads that the
-// user has asked for are told: those that were compiled in are the target's.
+// What the ranks of this process take; where it holds one of several kinds, that of the largest. Where ranks are
+// threads, only compute threads that the user has asked for are told: those that were compiled in are the target's.
 Demand Session::Impl::demand(unsigned threads) const {
   PlannedMemory memory = plannedMemory(summarize(*plan));
   unsigned ranksHere = processes ? 1u : static_cast<unsigned>(local->size());
-  return {ranksHere, std::max(1u, threads), processes ? memory.mostOfRank : memory.ofAllRanks};
+  return {ranksHere, std::max(1u, threads), processes ? memory.mostOfRank : memory.ofAllRanks,
+          processes && threads == 0 ? threadsOf(0) : 0};
 }
 
 Session::Session() = default;
@@ -453,7 +454,9 @@ std::string Session::memoryReport() {
   return "memory: planned " + formatBytes(planned) + " (" + text + ")" +
          (onHost == 0 ? "" : " and " + formatBytes(onHost) + " of host memory") + ", measured peak " +
          formatBytes(measured) + " above the start" +
-         (base == 0 ? "" : "; code and libraries take at most " + formatBytes(base + outside) + " of it");
+         (base == 0 ? ""
+                    : " (expected: at most " + formatBytes(planned + onHost + base + outside) + ", of which " +
+                          formatBytes(base + outside) + " is for code and libraries)");
 }
 
 Status programBatch(const fb::Program &program, uint64_t *batch) {

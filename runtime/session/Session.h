@@ -100,7 +100,7 @@ public:
   // For --trace: a step of training that began then (TraceSink::now()) and has just ended.
   void traceStep(uint64_t step, uint64_t beginNs, uint64_t endNs);
   Status writeTrace();
-  // "memory: planned 12 MiB (2 ranks x 6 MiB), measured peak 14 MiB above the start"
+  // "memory: planned 12 MiB (2 ranks x 6 MiB), measured peak 14 MiB above the start (expected: at most ...)"
   std::string memoryReport();
 
 private:

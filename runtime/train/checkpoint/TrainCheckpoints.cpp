@@ -2,6 +2,7 @@
 
 #include "runtime/base/Log.h"
 #include "runtime/comm/Communicator.h"
+#include "runtime/train/checkpoint/RunFacts.h"
 
 #include <algorithm>
 
@@ -181,11 +182,21 @@ Status fillStates(Session &session, const Checkpoint &checkpoint) {
   return session.finishLoading();
 }
 
+// Of a checkpoint that does not fit: another optimizer is the reason that explains the list of tensors.
+static std::string otherOptimizer(const fb::Plan &plan, const RunFacts &saved) {
+  const RunFacts now = planFacts(plan, "");
+  auto before = saved.find("optimizer"), after = now.find("optimizer");
+  if (before == saved.end() || after == now.end() || before->second == after->second)
+    return "";
+  return "the checkpoint is of " + before->second + ", this program trains by " + after->second + "; ";
+}
+
 Status loadCheckpoint(Session &session, const std::string &path, TrainingPosition *position, RunFacts *run,
                       uint64_t *identity) {
   Checkpoint checkpoint;
   CLEAVE_TRY(openCheckpoint(session, path, &checkpoint));
-  CLEAVE_TRY(fillStates(session, checkpoint));
+  if (Status filled = fillStates(session, checkpoint); !filled.isOk())
+    return {filled.code(), otherOptimizer(session.plan(), checkpoint.index().run) + filled.message()};
   *position = checkpoint.index().position;
   *run = checkpoint.index().run;
   *identity = checkpoint.index().identity;

@@ -55,8 +55,8 @@ std::string stepTimeReport(const fb::Plan &plan, const StepTimes &times, unsigne
   std::string text = "measured " + secondsText(measured) + " (" + steps + ")";
   if (predicted <= 0)
     return "step time: " + text +
-           "; not predicted, since the program was compiled for no machine (cleave calibrate measures one, and cleave "
-           "compile --target-machine names one)";
+           "; no prediction: the machine was not calibrated when the program was compiled (run cleave calibrate, or name "
+           "a machine by cleave compile --target-machine)";
   std::string machine = property(plan, "predicted.machine");
   if (unsigned planned = std::max(1u, plan.threads()); threads != planned)
     machine += "; this run has " + counted(threads, "thread") + " a rank and the prediction " + std::to_string(planned);

@@ -75,7 +75,7 @@ def main():
     # The report is in tenths of its unit, and the kernel's two counts of resident pages differ.
     if abs(said_planned - planned) > 0.06 * UNITS[found[2]] or abs(said_taken - taken) > 4.06 * MIB:
         sys.exit(f"the program's own report is wrong: {report.strip()}")
-    bound = re.search(r"code and libraries take at most ([\d.]+) (\w+) of it", report)
+    bound = re.search(r"of which ([\d.]+) (\w+) is for code and libraries", report)
     if not bound or abs(float(bound[1]) * UNITS[bound[2]] - outside) > 0.06 * UNITS[bound[2]]:
         sys.exit(f"the program says another bound than inspect, {outside} bytes: {report.strip()}")
     if taken > planned + allowed:

@@ -51,7 +51,8 @@ TEST(StepTimes, TheReportSetsPredictedAndMeasuredSideBySide) {
   size_t at = report.find(" steps), ") + 9;
   EXPECT_NEAR(std::stod(report.substr(at)), 2, 0.02) << report;
   EXPECT_NE(reportOf(predicted, 2).find("a box; this run has 2 threads a rank and the prediction 1"), std::string::npos);
-  EXPECT_NE(reportOf({}, 1).find("(median of 3 steps); not predicted, since the program was compiled for no machine"),
+  EXPECT_NE(reportOf({}, 1).find("(median of 3 steps); no prediction: the machine was not calibrated when the "
+                                   "program was compiled"),
             std::string::npos);
   EXPECT_NE(reportOf({}, 1, 1).find("(the first step)"), std::string::npos);
   EXPECT_EQ(reportOf(predicted, 1, 0), "");
