@@ -88,7 +88,7 @@ static void drawPipeline(const rt::fb::Plan &plan, const view::Measured *measure
     return;
   out << llvm::formatv(
              "stages of a step, {0:f3} ms by the cost model, {1:f1} % of it idle (chunk, F forward, B backward, "
-             "I of inputs, W of weights, micro-batch; U update)\n",
+             "I of inputs, W of weights, G gathers, micro-batch; U update)\n",
              timeline->duration * 1e3, timeline->idleShare() * 100)
       << plan::drawTimeline(*timeline, kColumns);
   if (measured)

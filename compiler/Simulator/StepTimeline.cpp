@@ -192,7 +192,7 @@ std::string drawTimeline(const StepTimeline &timeline, size_t columns) {
         line[at] = at - from < label.size() && label.size() < to - from ? label[at - from]
                    : at + 1 == to                                       ? '|'
                    : label.size() < to - from                           ? '-'
-                                                                        : label[label.find_first_of("FBIWU")];
+                                                                        : label[label.find_first_not_of("0123456789")];
     }
     text += "  " + kind.kind + std::string(width - kind.kind.size(), ' ') + " " + line + "\n";
   }
