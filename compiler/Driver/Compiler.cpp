@@ -176,6 +176,7 @@ llvm::Error Compilation::import() {
   import.lossOutput = options.lossOutput;
   import.loss = options.loss;
   import.ignoredLabel = options.ignoredLabel;
+  import.lossClassDim = options.lossClassDim;
   import.dataRanks = options.dataRanks();
   import.batchNormGroups = parseBatchNorm(options.batchNorm).groups(options.dataRanks());
   import.buffers = options.buffers;

@@ -49,6 +49,7 @@ struct CompileOptions {
   std::string lossOutput;
   std::string loss;                           // cross-entropy | nll | mse, for a graph without a loss
   std::optional<int64_t> ignoredLabel = -100; // --loss-ignore-index: a label that `loss` does not count, as in PyTorch
+  std::optional<int64_t> lossClassDim;        // of the first output; none: the last of rank 2 and 3, 1 of higher ranks
   std::string optimizer = "adamw";            // KIND[,key=value...]
   std::vector<std::string> paramGroups;       // PATTERN:key=value[,...]
   std::vector<std::string> freeze, buffers;

@@ -18,10 +18,12 @@ using namespace cleave;
 static std::string describeLoss(const CompileOptions &options) {
   if (options.loss.empty())
     return options.lossOutput;
-  if (options.loss == "mse" || options.ignoredLabel == CompileOptions().ignoredLabel)
-    return options.loss;
-  return options.loss + " --loss-ignore-index " +
-         (options.ignoredLabel ? std::to_string(*options.ignoredLabel) : std::string("none"));
+  std::string text = options.loss;
+  if (options.loss != "mse" && options.ignoredLabel != CompileOptions().ignoredLabel)
+    text += " --loss-ignore-index " + (options.ignoredLabel ? std::to_string(*options.ignoredLabel) : "none");
+  if (options.lossClassDim)
+    text += " --loss-class-dim " + std::to_string(*options.lossClassDim);
+  return text;
 }
 
 // What inspect says of kernels in narrow types.

@@ -81,6 +81,12 @@ void addTrainingOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
                           ->group(kTraining)
                           ->type_name("N|none")
                           ->capture_default_str();
+  t.lossClassDim = app.add_option("--loss-class-dim", o.lossClassDim,
+                                  "Dimension of the first output that has the classes of --loss cross-entropy and nll; "
+                                  "-1 is the last one. Default: the last one of 2 or 3 dimensions (samples, positions, "
+                                  "classes), and 1 of more. PyTorch takes 1 of 3 dimensions, too")
+                       ->group(kTraining)
+                       ->type_name("N");
   app.add_option("--optimizer", o.optimizer,
                  "How parameters are updated. The learning rate is an option of the program: train --lr. One of\n" +
                      optimizerHelp())

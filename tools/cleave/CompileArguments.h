@@ -21,7 +21,7 @@ struct CompileTexts {
   std::string forwardPrefetch = "on", ignoredLabel = "-100";
   std::vector<CLI::Option *> prefetch; // options about gathers
   CLI::Option *schedule = nullptr, *stageSplit = nullptr; // whether they were given
-  CLI::Option *lossIgnoreIndex = nullptr;
+  CLI::Option *lossIgnoreIndex = nullptr, *lossClassDim = nullptr;
   CLI::Option *fsdpStrategy = nullptr, *fsdpUnits = nullptr; // whether they were given
 };
 

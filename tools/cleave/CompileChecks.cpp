@@ -47,9 +47,13 @@ std::optional<int64_t> parseIgnoredLabel(const std::string &text) {
   return label;
 }
 
-// A loss of the graph says itself which labels it ignores.
-void checkIgnoredLabel(const CompileOptions &o, const CompileTexts &t) {
-  if (t.lossIgnoreIndex->count() == 0 || !o.train || o.loss == "cross-entropy" || o.loss == "nll")
+// A loss of the graph says itself where its classes are and which labels it ignores.
+void checkClassOptions(const CompileOptions &o, const CompileTexts &t) {
+  if (!o.train || o.loss == "cross-entropy" || o.loss == "nll")
+    return;
+  if (t.lossClassDim->count())
+    fail("--loss-class-dim", "it is about the classes of --loss cross-entropy and nll; leave the option away");
+  if (t.lossIgnoreIndex->count() == 0)
     return;
   fail(
       "--loss-ignore-index",
@@ -261,7 +265,7 @@ void finishCompileOptions(const CLI::App &app, CompileOptions &o, const CompileT
   parseInserts(o, t);
   o.ignoredLabel = parseIgnoredLabel(t.ignoredLabel);
   checkTraining(o);
-  checkIgnoredLabel(o, t);
+  checkClassOptions(o, t);
   checkTrainingOptions(app, o);
 }
 

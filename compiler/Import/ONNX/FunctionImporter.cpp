@@ -272,7 +272,7 @@ private:
           return job_.errors.add(usageError(
               "--loss", "it adds an input 'labels', and the model has one already; if it computes its loss, give "
                         "--loss-output NAME instead"));
-      mlir::Type labels = labelsTypeFor(job_.options.loss, typeOf(results[0]), job_.errors);
+      mlir::Type labels = labelsTypeFor(job_.options.loss, typeOf(results[0]), job_.options.lossClassDim, job_.errors);
       if (!labels)
         return;
       bool batched = llvm::any_of(attributes[0], [](auto &a) { return a.getName() == kBatchDimAttr; });
@@ -281,10 +281,10 @@ private:
       if (failed(function_.insertArgument(function_.getNumArguments(), labels, list, emit_.loc)))
         return job_.errors.add("the labels input cannot be added");
       if (mode_.training)
-        noteLabels(llvm::cast<mlir::RankedTensorType>(labels), batched);
+        noteLabels(llvm::cast<mlir::RankedTensorType>(labels), typeOf(results[0]), batched);
       name = "loss";
-      results.push_back(
-          emitLoss(emit_, job_.options.loss, results[0], function_.getArguments().back(), job_.options.ignoredLabel));
+      results.push_back(emitLoss(emit_, job_.options.loss, results[0], function_.getArguments().back(),
+                                 job_.options.ignoredLabel, job_.options.lossClassDim));
       attributes.push_back(portAttributes(builder, name, std::nullopt));
     }
     auto index = findLoss(job_.file.proto.graph(), results, name, job_.errors);
@@ -292,8 +292,9 @@ private:
       attributes[*index].push_back(builder.getNamedAttr(kLossAttr, builder.getUnitAttr()));
   }
 
-  // What --data must bring besides the graph's own inputs.
-  void noteLabels(mlir::RankedTensorType type, bool batched) {
+  // What --data must bring besides the graph's own inputs. Which dimension has the classes is told where there is a
+  // choice: if two have the same size, labels of the other one fit as well.
+  void noteLabels(mlir::RankedTensorType type, mlir::RankedTensorType predictions, bool batched) {
     std::string text;
     llvm::raw_string_ostream out(text);
     out << type.getElementType() << "[";
@@ -304,10 +305,15 @@ private:
       else
         out << type.getDimSize(i);
     }
-    std::string ignored;
-    if (job_.options.ignoredLabel && job_.options.loss != "mse")
-      ignored = "; labels of " + std::to_string(*job_.options.ignoredLabel) + " do not count (--loss-ignore-index)";
-    job_.notes.push_back("--loss " + job_.options.loss + " adds the input 'labels', " + text + "]" + ignored);
+    out << "]";
+    bool isOfClasses = job_.options.loss != "mse";
+    if (isOfClasses && predictions.getRank() > 2)
+      out << "; the classes are dimension " << classDimOf(predictions, job_.options.lossClassDim) << " of "
+          << quote(job_.file.proto.graph().output(0).name()) << " " << formatShape(predictions.getShape())
+          << " (--loss-class-dim)";
+    if (isOfClasses && job_.options.ignoredLabel)
+      out << "; labels of " << *job_.options.ignoredLabel << " do not count (--loss-ignore-index)";
+    job_.notes.push_back("--loss " + job_.options.loss + " adds the input 'labels', " + text);
   }
 
   const ImportJob &job_;

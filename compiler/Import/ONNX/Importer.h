@@ -36,9 +36,10 @@ struct ImportOptions {
   // The output to be minimized. Empty: the output called `loss`, or the only scalar floating-point one.
   std::string lossOutput;
   // `cross-entropy`, `nll` or `mse`: adds an input `labels`, and a result `loss` computed from the first output and
-  // them. The first two do not count labels that are `ignoredLabel` (none: every label is a class).
+  // them. The first two do not count labels that are `ignoredLabel` (none: every label is a class); their classes lie
+  // in `lossClassDim` of the output (none: in that of classDimOf, Operators/Loss.h).
   std::string loss;
-  std::optional<int64_t> ignoredLabel = -100;
+  std::optional<int64_t> ignoredLabel = -100, lossClassDim;
   // Every batch dimension is multiplied by it: types are those of the global micro-batch.
   int64_t dataRanks = 1;
   // Groups of samples over each of which batch norm normalizes: 1 (`sync`), dataRanks (`local`), 0: none (`frozen`).

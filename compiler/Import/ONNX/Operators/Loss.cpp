@@ -12,9 +12,15 @@ static std::string formatType(RankedTensorType type) {
   return text + formatShape(type.getShape());
 }
 
-static int64_t classDim(int64_t rank) { return rank <= 3 ? rank - 1 : 1; }
+int64_t cleave::onnx_import::classDimOf(RankedTensorType predictions, std::optional<int64_t> chosen) {
+  int64_t rank = predictions.getRank();
+  if (!chosen)
+    return rank <= 3 ? rank - 1 : 1;
+  return *chosen < 0 ? *chosen + rank : *chosen;
+}
 
-mlir::Type cleave::onnx_import::labelsTypeFor(llvm::StringRef kind, RankedTensorType predictions, ErrorList &errors) {
+mlir::Type cleave::onnx_import::labelsTypeFor(llvm::StringRef kind, RankedTensorType predictions,
+                                              std::optional<int64_t> classDim, ErrorList &errors) {
   if (!llvm::isa<mlir::FloatType>(predictions.getElementType())) {
     errors.add(usageError("--loss", kind + " needs a floating-point first output; got " + formatType(predictions) +
                                         ". Put the predictions first, or give --loss-output NAME where the model "
@@ -33,7 +39,15 @@ mlir::Type cleave::onnx_import::labelsTypeFor(llvm::StringRef kind, RankedTensor
                                         ". Put the class scores first, or give --loss mse"));
     return nullptr;
   }
-  return RankedTensorType::get(reducedShape(predictions.getShape(), {classDim(predictions.getRank())}, false),
+  int64_t dim = classDimOf(predictions, classDim);
+  if (dim < 1 || dim >= predictions.getRank()) {
+    errors.add(usageError("--loss-class-dim",
+                          "expected a dimension of the first output that has the classes, 1 to " +
+                              std::to_string(predictions.getRank() - 1) + " of shape " +
+                              formatShape(predictions.getShape()) + "; got " + std::to_string(*classDim)));
+    return nullptr;
+  }
+  return RankedTensorType::get(reducedShape(predictions.getShape(), {dim}, false),
                                mlir::IntegerType::get(predictions.getContext(), 64));
 }
 
@@ -78,14 +92,14 @@ Value cleave::onnx_import::emitPickedLoss(Emitter &emit, Value logProbabilities,
 }
 
 Value cleave::onnx_import::emitLoss(Emitter &emit, llvm::StringRef kind, Value predictions, Value labels,
-                                    std::optional<int64_t> ignored) {
+                                    std::optional<int64_t> ignored, std::optional<int64_t> classDim) {
   if (elementOf(predictions).getIntOrFloatBitWidth() < 32) // a count of labels needs more digits than f16 has
     predictions = emit.cast(predictions, emit.builder.getF32Type());
   if (kind == "mse") {
     Value difference = emit.sub(predictions, emit.cast(labels, elementOf(predictions)));
     return emit.mean(emit.mul(difference, difference), allDims(difference));
   }
-  int64_t dim = classDim(rankOf(predictions));
+  int64_t dim = classDimOf(typeOf(predictions), classDim);
   Value logs = kind == "cross-entropy" ? emit.logSoftmax(predictions, dim) : predictions;
   labels = checkLabels(emit, labels, shapeOf(predictions)[dim], ignored);
   Value counted = emitCounted(emit, labels, ignored);

@@ -9,11 +9,16 @@
 namespace cleave::onnx_import {
 
 // The type of the labels that `--loss KIND` adds for predictions of this type; null, with an error added, when it does
-// not fit. `mse` takes the predictions' own type. Class losses take i64 of the predictions' shape without the class
-// dimension, which is the last one of rank 2 and 3 (samples or tokens) and dimension 1 of higher ranks (images).
-mlir::Type labelsTypeFor(llvm::StringRef kind, RankedTensorType predictions, ErrorList &errors);
+// not fit. `mse` takes the predictions' own type. Class losses take i64 of the predictions' shape without `classDim`.
+mlir::Type labelsTypeFor(llvm::StringRef kind, RankedTensorType predictions, std::optional<int64_t> classDim,
+                         ErrorList &errors);
+// The dimension of the classes: the `chosen` one, counted from the end if it is negative. Without a choice it is the
+// last one of rank 2 and 3 (samples, or positions of a language model), and dimension 1 of higher ranks (images).
+// PyTorch's cross_entropy takes dimension 1 of rank 3, too.
+int64_t classDimOf(RankedTensorType predictions, std::optional<int64_t> chosen);
 // The mean loss of all labels but those that are `ignored`, which `mse` does not read. 0 / 0 where no label counts.
-Value emitLoss(Emitter &emit, llvm::StringRef kind, Value predictions, Value labels, std::optional<int64_t> ignored);
+Value emitLoss(Emitter &emit, llvm::StringRef kind, Value predictions, Value labels, std::optional<int64_t> ignored,
+               std::optional<int64_t> classDim);
 
 // The parts of a loss of class labels. A label that is ignored picks no class, weighs nothing and does not count:
 //   labels           2, -100, 1       of which -100 is ignored
