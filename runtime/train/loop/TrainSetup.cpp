@@ -192,9 +192,8 @@ Status TrainLoop::openSave() {
   std::string other;
   if (session_->isLeader() && options_.resume.empty() && resolveCheckpoint(options_.save, &other).isOk())
     log(LogLevel::Warning, -1,
-        "--save: " + options_.save + " holds checkpoints of another run (" + other +
-            "), which this one's stand beside, and replace where their steps are equal; --resume auto goes on with "
-            "them");
+        "--save: " + options_.save + " has checkpoints of another run (" + other +
+            "). This run replaces those that have the same step numbers; --resume auto would continue that run");
   return Status::ok();
 }
 
