@@ -25,6 +25,11 @@ TEST(Machine, NotesSayWhatIsTooMuch) {
   ASSERT_EQ(large.size(), 1u);
   EXPECT_EQ(large[0].find("the plan takes 8192.0 MiB and this machine has 8192.0 MiB of memory"), 0u) << large[0];
   EXPECT_TRUE(machineNotes({1, 1, kGiB}, {4, 0}).empty()); // of which nothing is known
+  auto bound = machineNotes({1, 1, 0, 2}, {1, 0, 4}); // a process that a launcher binds to a core
+  ASSERT_EQ(bound.size(), 1u);
+  EXPECT_EQ(bound[0].find("this process may use 1 of 4 cores, and its rank computes on 2 threads"), 0u) << bound[0];
+  EXPECT_TRUE(machineNotes({1, 1, 0, 2}, {2, 0, 4}).empty());
+  EXPECT_TRUE(machineNotes({1, 1, 0, 8}, {4, 0, 4}).empty()); // compiled for a larger machine
 }
 
 TEST(MemoryUsage, SizesHaveTheUnitThatTheyRoundTo) {
@@ -39,6 +44,7 @@ TEST(MemoryUsage, SizesHaveTheUnitThatTheyRoundTo) {
 TEST(Machine, Here) {
   EXPECT_GE(Machine::here().cores, 1u);
   EXPECT_GT(Machine::here().memoryBytes, uint64_t{1} << 26);
+  EXPECT_GE(Machine::here().coresOfAll, Machine::here().cores);
 }
 
 } // namespace
