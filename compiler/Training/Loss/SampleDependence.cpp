@@ -4,6 +4,8 @@
 #include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/Scatter.h"
 
+#include <numeric>
+
 using namespace mlir;
 
 namespace cleave {
@@ -87,13 +89,14 @@ bool SampleDependence::combines(Operation *op, Value result) const {
   auto isParallel = [&](AffineExpr loop) {
     return types[cast<AffineDimExpr>(loop).getPosition()] == utils::IteratorType::parallel;
   };
-  AffineExpr own = loopOf(dims.get(result), maps[op->getNumOperands() + cast<OpResult>(result).getResultNumber()]);
+  std::optional<SamplePosition> samples = dims.get(result);
+  AffineExpr own = loopOf(samples, maps[op->getNumOperands() + cast<OpResult>(result).getResultNumber()]);
   for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
     AffineExpr loop = get(operand) != Dependence::None ? loopOf(dims.get(operand), maps[index]) : AffineExpr();
     if ((loop && ((own && loop != own) || !isParallel(loop))) || takesWhole(op, index, maps[index]))
       return true;
   }
-  return own && usesPlaces(op, maps, own) && !isRowOffset(op);
+  return own && usesPlaces(op, maps, own, *samples) && !isRowOffset(op);
 }
 
 // Whether an operand's dimension of samples, and of nothing else, is no loop: each element of the result may be made of
@@ -158,67 +161,132 @@ Dependence SampleDependence::visitLoops(Operation *op, Value result) const {
   if (maps.size() != op->getNumOperands() + op->getNumResults())
     return Dependence::Mixed;
   AffineMap resultMap = maps[op->getNumOperands() + cast<OpResult>(result).getResultNumber()];
-  AffineExpr loop = loopOf(dims.get(result), resultMap);
+  std::optional<SamplePosition> samples = dims.get(result);
+  AffineExpr loop = loopOf(samples, resultMap);
   auto types = loops.getLoopIteratorTypes();
   if (!loop || types[cast<AffineDimExpr>(loop).getPosition()] != utils::IteratorType::parallel)
     return Dependence::Mixed;
   for (auto [operand, map] : llvm::zip(op->getOperands(), maps))
     if (get(operand) == Dependence::Each && loopOf(dims.get(operand), map) != loop)
       return Dependence::Mixed;
-  return usesPlaces(op, maps, loop) ? Dependence::Mixed : Dependence::Each;
+  return usesPlaces(op, maps, loop, *samples) ? Dependence::Mixed : Dependence::Each;
 }
 
-// Whether an operand that is made of no samples has other elements at other places of the sample loop.
-bool SampleDependence::usesPlaces(Operation *op, ArrayRef<AffineMap> maps, AffineExpr loop) const {
+// Whether an operand that is made of no samples has other elements at other places of the sample loop, where `samples` says
+// how the samples lie in the result.
+bool SampleDependence::usesPlaces(Operation *op, ArrayRef<AffineMap> maps, AffineExpr loop,
+                                  SamplePosition samples) const {
   for (auto [operand, map] : llvm::zip(op->getOperands(), maps))
     for (auto [dim, index] : llvm::enumerate(map.getResults()))
-      if (get(operand) == Dependence::None && index == loop && variesAlong(operand, static_cast<int64_t>(dim)))
-        return true;
+      if (get(operand) == Dependence::None && index == loop) {
+        samples.dim = static_cast<int64_t>(dim);
+        Asked asked;
+        if (variesAt(operand, samples, asked))
+          return true;
+      }
   return false;
 }
 
-// Whether slices of a constant along the dimension differ.
-static bool slicesDiffer(DenseElementsAttr elements, int64_t dim) {
-  constexpr int64_t kMost = 1 << 16;
-  ArrayRef<int64_t> shape = elements.getType().getShape();
-  if (elements.isSplat() || elements.getNumElements() > kMost)
+// Whether a constant has other elements at other places.
+static bool differs(DenseElementsAttr elements, const SamplePosition &places) {
+  constexpr int64_t kMost = 1 << 22;
+  int64_t count = elements.getNumElements(), stride = 1;
+  if (elements.isSplat() || count > kMost)
     return false;
-  auto values = llvm::to_vector(elements.getValues<Attribute>());
-  int64_t inner = 1, size = shape[dim];
-  for (int64_t other : shape.drop_front(dim + 1))
-    inner *= other;
-  for (int64_t i = 0; i < static_cast<int64_t>(values.size()); ++i)
-    if (i / inner % size != 0 && values[i] != values[i - inner])
-      return true;
-  return false;
+  ArrayRef<int64_t> shape = elements.getType().getShape();
+  for (int64_t size : shape.drop_front(static_cast<size_t>(places.dim) + 1))
+    stride *= size;
+  auto anyDiffers = [&](auto isEqual) {
+    for (int64_t i = 0; i < count; ++i)
+      if (i / stride % shape[places.dim] / places.inner % places.count != 0 && !isEqual(i, i - places.inner * stride))
+        return true;
+    return false;
+  };
+  if (elements.getElementType().isInteger(1)) {
+    auto bits = llvm::to_vector(elements.getValues<bool>());
+    return anyDiffers([&](int64_t i, int64_t j) { return bits[i] == bits[j]; });
+  }
+  ArrayRef<char> bytes = elements.getRawData();
+  size_t width = bytes.size() / static_cast<size_t>(count);
+  return anyDiffers([&](int64_t i, int64_t j) {
+    return bytes.slice(static_cast<size_t>(i) * width, width) == bytes.slice(static_cast<size_t>(j) * width, width);
+  });
 }
 
+// The loops of an index like d0 * 20 + d1, and by how many places each moves it. False for other indices.
+using LoopSteps = SmallVector<std::pair<AffineExpr, int64_t>>;
+static bool collectLoops(AffineExpr index, int64_t step, LoopSteps &loops) {
+  if (auto number = dyn_cast<AffineConstantExpr>(index))
+    return number.getValue() == 0;
+  if (isa<AffineDimExpr>(index)) {
+    loops.push_back({index, step});
+    return true;
+  }
+  auto pair = dyn_cast<AffineBinaryOpExpr>(index);
+  if (!pair)
+    return false;
+  if (pair.getKind() == AffineExprKind::Add)
+    return collectLoops(pair.getLHS(), step, loops) && collectLoops(pair.getRHS(), step, loops);
+  auto factor = dyn_cast<AffineConstantExpr>(pair.getRHS());
+  return pair.getKind() == AffineExprKind::Mul && factor &&
+         collectLoops(pair.getLHS(), step * factor.getValue(), loops);
+}
+
+bool SampleDependence::variesAlong(Value value, int64_t dim) const {
+  Asked asked;
+  return variesAt(value, {dim, 1, cast<RankedTensorType>(value.getType()).getDimSize(dim)}, asked);
+}
+
+// A loop of the op moves the value's index along the dimension, and the indices of operands with it:
+//
+//   p = reshape(r) : [4, 20]     index d0, samples 1 apart      r : [80]     index d0 * 20 + d1, samples 20 apart
+//
 // Numbers that are drawn belong to their sample (shift-random-origins).
-bool SampleDependence::variesAlong(Value value, int64_t dim, unsigned depth) const {
-  constexpr unsigned kMostDepth = 64;
-  auto type = cast<RankedTensorType>(value.getType());
+bool SampleDependence::variesAt(Value value, SamplePosition places, Asked &asked) const {
   Operation *op = value.getDefiningOp();
-  if (type.getDimSize(dim) == 1 || depth > kMostDepth || (op && drawsNumbers(op)))
+  if (places.count <= 1 || (op && drawsNumbers(op)))
     return false;
   if (!op || isa<ReadOp>(op))
     return true;
   if (auto iota = dyn_cast<IotaOp>(op))
-    return static_cast<int64_t>(iota.getDim()) == dim;
+    return static_cast<int64_t>(iota.getDim()) == places.dim;
   if (auto constant = dyn_cast<ConstantOp>(op)) {
     auto elements = dyn_cast<DenseElementsAttr>(Attribute(constant.getValue()));
-    return elements && slicesDiffer(elements, dim);
+    return elements && differs(elements, places);
   }
+  if (!asked.insert({value.getAsOpaquePointer(), places.dim, places.inner, places.count}).second)
+    return false; // looked at before, and nothing was found
   auto loops = dyn_cast<shard::ShardingInterface>(op);
   SmallVector<AffineMap> maps = loops ? loops.getIndexingMaps() : SmallVector<AffineMap>();
   if (maps.size() != op->getNumOperands() + op->getNumResults())
     return false;
   AffineMap own = maps[op->getNumOperands() + cast<OpResult>(value).getResultNumber()];
-  if (dim >= own.getNumResults() || !isa<AffineDimExpr>(own.getResult(dim)))
+  LoopSteps ownLoops;
+  if (places.dim >= own.getNumResults() || !collectLoops(own.getResult(places.dim), 1, ownLoops))
     return false;
+  for (auto [loop, step] : ownLoops) {
+    int64_t end = places.inner * places.count; // places that the loop goes through, within one run of the samples
+    for (auto [other, further] : ownLoops)
+      end = further > step ? std::min(end, further) : end;
+    int64_t move = std::lcm(step, places.inner); // the least that is both the loop's and the samples'
+    if (end / move > 1 && isMovedBy(op, maps, loop, move / step, end / move, asked))
+      return true;
+  }
+  return false;
+}
+
+// Whether an operand has other elements where a loop is `turns` further on, `count` times.
+bool SampleDependence::isMovedBy(Operation *op, ArrayRef<AffineMap> maps, AffineExpr loop, int64_t turns, int64_t count,
+                                 Asked &asked) const {
   for (auto [operand, map] : llvm::zip(op->getOperands(), maps))
-    for (auto [operandDim, index] : llvm::enumerate(map.getResults()))
-      if (index == own.getResult(dim) && variesAlong(operand, static_cast<int64_t>(operandDim), depth + 1))
-        return true;
+    for (auto [dim, index] : llvm::enumerate(map.getResults())) {
+      LoopSteps theirs;
+      if (!collectLoops(index, 1, theirs))
+        continue;
+      for (auto [other, step] : theirs)
+        if (other == loop && variesAt(operand, {static_cast<int64_t>(dim), step * turns, count}, asked))
+          return true;
+    }
   return false;
 }
 

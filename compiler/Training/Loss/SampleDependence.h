@@ -17,6 +17,9 @@
 
 #include "llvm/ADT/DenseSet.h"
 
+#include <set>
+#include <tuple>
+
 namespace cleave {
 
 enum class Dependence { None, Each, Mixed };
@@ -33,7 +36,7 @@ public:
   // that is not known.
   std::optional<SamplePosition> position(mlir::Value value) const;
   // Whether a value that is made of no samples has other elements at other places of the dimension, for sure.
-  bool variesAlong(mlir::Value value, int64_t dim, unsigned depth = 0) const;
+  bool variesAlong(mlir::Value value, int64_t dim) const;
 
 private:
   Dependence visit(mlir::Operation *op, mlir::Value result) const;
@@ -42,7 +45,13 @@ private:
   bool combines(mlir::Operation *op, mlir::Value result) const;
   bool takesWhole(mlir::Operation *op, unsigned index, mlir::AffineMap map) const;
   bool isRowOffset(mlir::Operation *op) const;
-  bool usesPlaces(mlir::Operation *op, llvm::ArrayRef<mlir::AffineMap> maps, mlir::AffineExpr loop) const;
+  bool usesPlaces(mlir::Operation *op, llvm::ArrayRef<mlir::AffineMap> maps, mlir::AffineExpr loop,
+                  SamplePosition samples) const;
+  // Of values and places that one question has led to: what is asked again has had the answer no.
+  using Asked = std::set<std::tuple<const void *, int64_t, int64_t, int64_t>>;
+  bool variesAt(mlir::Value value, SamplePosition places, Asked &asked) const;
+  bool isMovedBy(mlir::Operation *op, llvm::ArrayRef<mlir::AffineMap> maps, mlir::AffineExpr loop, int64_t turns,
+                 int64_t count, Asked &asked) const;
 
   SampleDims dims;
   bool hasDims = false, normalizationMixes = false;

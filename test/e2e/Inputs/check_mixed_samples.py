@@ -189,6 +189,9 @@ UNSIZED = {
     "flat": lambda: [*repeated("step", "steps_down", 1), node("Transpose", ["x"], ["xt2"]), node("Reshape", ["xt2", "last"], ["flat_x"]),
                      node("Reshape", ["step", "last"], ["flat_step"]), node("Add", ["flat_x", "flat_step"], ["flat_sum"]),
                      node("Reshape", ["flat_sum", "step_sizes"], ["square"]), node("Transpose", ["square"], ["flat"])],
+    "tiled": lambda: [*repeated("pattern", "steps_across", 0), node("Reshape", ["x", "last"], ["flat_x2"]),
+                      node("Reshape", ["pattern", "last"], ["flat_pattern"]), node("Add", ["flat_x2", "flat_pattern"], ["tiled_sum"]),
+                      node("Reshape", ["tiled_sum", "pattern_sizes"], ["tiled"])],
     "taken": lambda: [*batch_size("n10"), node("Range", ["zero", "n10_int", "one"], ["samples"]), node("Mul", ["samples", "width"], ["starts"]),
                       node("ArgMax", ["x"], ["highest"], axis=1, keepdims=0), node("Add", ["starts", "highest"], ["at_flat"]),
                       node("Reshape", ["x", "last"], ["long_x"]), node("Gather", ["long_x", "at_flat"], ["taken"])],
@@ -202,7 +205,7 @@ def sized():
     draw = np.random.default_rng(4)
     constants = {**CONSTANTS, "quarter": np.float32(0.25), "n_eight": np.float32(8), "steps": np.arange(WIDTH, dtype="f4"), "width": np.int64(WIDTH),
                  "half": np.float32(0.5), "steps_down": np.arange(WIDTH, dtype="f4")[:, None], "columns": np.arange(WIDTH)[None], "frame": np.int64([0, 1, 0, 1]),
-                 "table": draw.standard_normal(40).astype("f4"), "w6": draw.standard_normal((WIDTH + 2, WIDTH)).astype("f4")}
+                 "steps_across": np.arange(WIDTH, dtype="f4")[None], "table": draw.standard_normal(40).astype("f4"), "w6": draw.standard_normal((WIDTH + 2, WIDTH)).astype("f4")}
     groups = {**SIZED, **FORMS, **UNSIZED}
     outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch"] if name in ("taken", "chosen") else ["batch", WIDTH]) for name in groups]
     return helper.make_model(graph([one for make in groups.values() for one in make()],
@@ -232,6 +235,23 @@ def check_sized(checks):
                 checks.note(f"{name} of {samples} samples, batch {batch}", "" if isinstance(refused, str) and text in refused else f"not refused: {refused}")
 
 
+def check_long_places(checks):
+    """Places in the batch that the program counts, since the importer keeps no constant of so many."""
+    width = 20000
+    nodes = [*batch_size("n14"), node("Mul", ["n14_int", "width"], ["end"]), node("Range", ["zero", "end", "one"], ["counted"]),
+             node("Reshape", ["counted", "rows"], ["numbered"]), node("Cast", ["numbered"], ["reals"], to=TensorProto.FLOAT), node("Add", ["x", "reals"], ["y"])]
+    constants = {"zero": np.int64(0), "one": np.int64(1), "width": np.int64(width), "rows": np.int64([-1, width])}
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", width]) for name in "xy")
+    onnx.save(helper.make_model(graph(nodes, [x], [y], constants), opset_imports=[helper.make_opsetid("", 18)], ir_version=9), checks.folder / "m.onnx")
+    done = command("cleave", "compile", checks.folder / "m.onnx", "-o", checks.folder / "program", "--dim", f"batch={BATCH}")
+    if done.returncode:
+        sys.exit(done.stderr)
+    got = infer(checks, np.zeros((BATCH, width), "f4"), ["y"])
+    checks.same("long places", got if isinstance(got, str) else got["y"], np.arange(BATCH * width, dtype="f4").reshape(BATCH, width))
+    refused = infer(checks, np.zeros((2 * BATCH, width), "f4"), ["y"])
+    checks.note("long places of two batches", "" if isinstance(refused, str) and "exactly one global batch, 4 samples" in refused else f"not refused: {refused}")
+
+
 def check_single(checks):
     """An input without a batch dimension takes one array, and not one for each sample."""
     inputs = {"x": ["batch", WIDTH], "c": [WIDTH]}
@@ -258,5 +278,6 @@ if __name__ == "__main__":
     check(all_checks, onnx_session, ["--mesh", "dp=2"], 2 * BATCH)
     check_coincidences(all_checks)
     check_sized(all_checks)
+    check_long_places(all_checks)
     check_single(all_checks)
     all_checks.end()
