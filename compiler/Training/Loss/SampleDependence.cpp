@@ -172,8 +172,8 @@ Dependence SampleDependence::visitLoops(Operation *op, Value result) const {
   return usesPlaces(op, maps, loop, *samples) ? Dependence::Mixed : Dependence::Each;
 }
 
-// Whether an operand that is made of no samples has other elements at other places of the sample loop, where `samples` says
-// how the samples lie in the result.
+// Whether an operand that is made of no samples has other elements at other places of the sample loop. `samples` says how
+// the samples lie in the result.
 bool SampleDependence::usesPlaces(Operation *op, ArrayRef<AffineMap> maps, AffineExpr loop,
                                   SamplePosition samples) const {
   for (auto [operand, map] : llvm::zip(op->getOperands(), maps))
