@@ -172,8 +172,8 @@ Dependence SampleDependence::visitLoops(Operation *op, Value result) const {
   return usesPlaces(op, maps, loop, *samples) ? Dependence::Mixed : Dependence::Each;
 }
 
-// Whether an operand that is made of no samples has other elements at other places of the sample loop. `samples` says how
-// the samples lie in the result.
+// Whether an operand that is made of no samples has other elements at other places of the sample loop. `samples` says
+// how the samples lie in the result.
 bool SampleDependence::usesPlaces(Operation *op, ArrayRef<AffineMap> maps, AffineExpr loop,
                                   SamplePosition samples) const {
   for (auto [operand, map] : llvm::zip(op->getOperands(), maps))
@@ -264,6 +264,8 @@ bool SampleDependence::variesAt(Value value, SamplePosition places, Asked &asked
   LoopSteps ownLoops;
   if (places.dim >= own.getNumResults() || !collectLoops(own.getResult(places.dim), 1, ownLoops))
     return false;
+  if (ownLoops.empty()) // a dimension that is cut, joined or padded
+    return op->getNumOperands() > 1 || llvm::any_of(op->getOperands(), [](Value one) { return !getSpreadNumber(one); });
   for (auto [loop, step] : ownLoops) {
     int64_t end = places.inner * places.count; // places that the loop goes through, within one run of the samples
     for (auto [other, further] : ownLoops)

@@ -35,7 +35,8 @@ public:
   // Where the samples lie; the first dimension in a function of which no input has a batch dimension. Nothing where
   // that is not known.
   std::optional<SamplePosition> position(mlir::Value value) const;
-  // Whether a value that is made of no samples has other elements at other places of the dimension, for sure.
+  // Whether a value that is made of no samples has other elements at other places of the dimension. True also where the
+  // dimension has been cut, joined or padded, and what that was done to is not one number everywhere.
   bool variesAlong(mlir::Value value, int64_t dim) const;
 
 private:

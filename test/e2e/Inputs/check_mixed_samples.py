@@ -76,7 +76,8 @@ def check(checks, session, layout, batch):
 
 # Outputs whose first dimension has the size of the batch, 4: rows of samples, rows that others have a part in, and a 4 that no batch makes.
 CONSTANTS = {"axis0": np.int64([0]), "axis1": np.int64([1]), "axis2": np.int64([2]), "zero": np.int64(0), "one": np.int64(1), "last": np.int64([-1]),
-             "beyond": np.int64([-1000]), "four": np.int64([4]), "above": np.int64([1, 0, 0, 0])}
+             "beyond": np.int64([-1000]), "four": np.int64([4]), "above": np.int64([1, 0, 0, 0]), "zeros2": np.int64([0, 0]),
+             "top_row": np.arange(WIDTH, dtype="f4")[None] + 1}
 ROWS = {
     "looked_up": lambda: [node("ArgMax", ["x"], ["best"], axis=1, keepdims=0), node("Gather", ["w", "best"], ["looked_up"])],
     "guided": lambda: [node("Concat", ["x", "x"], ["both"], axis=0), node("Split", ["both"], ["upper", "lower"], axis=0, num_outputs=2),
@@ -98,6 +99,9 @@ TOGETHER = {
     "gram": lambda: [node("Transpose", ["x"], ["t5"]), node("MatMul", ["t5", "x"], ["gram"])],
     "features": lambda: [node("Transpose", ["x"], ["features"])],
     "largest": lambda: [node("TopK", ["x", "four"], ["largest", "at"], axis=0)],
+    "above_rest": lambda: [node("Shape", ["x"], ["s3"]), node("Gather", ["s3", "zero"], ["n3"]), node("Sub", ["n3", "one"], ["rest"]),
+                           node("Unsqueeze", ["rest", "axis0"], ["rest1"]), node("Concat", ["zeros2", "rest1", "axis0"], ["pads"], axis=0),
+                           node("Pad", ["top_row", "pads"], ["padded_row"]), node("Add", ["x", "padded_row"], ["above_rest"])],
     "begin": lambda: [node("Slice", ["x", "axis0", "four", "axis0"], ["begin"])],
     "sums": lambda: [node("ReduceSum", ["x", "axis0"], ["sums"], keepdims=0)],
     "stacked": lambda: [node("Concat", ["x", "x"], ["stacked"], axis=0)],
