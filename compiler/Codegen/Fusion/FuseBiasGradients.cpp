@@ -179,9 +179,13 @@ static bool fuse(MatmulOp product, Value operand, bool isOfLhs, Reads &reads) {
     OpBuilder builder(product);
     auto both = MatmulBiasGradOp::create(builder, product.getLoc(), product.getLhs(), product.getRhs(), isOfLhs);
     both->setDiscardableAttrs(product->getDiscardableAttrDictionary());
-    if (read.kernel->isBeforeInBlock(product))
+    Operation *place = read.kernel->getNextNode();
+    bool isBefore = read.kernel->isBeforeInBlock(product);
+    if (isBefore)
       read.kernel->moveAfter(product);
     if (!rewriteKernel(read, sum, both.getBiasGrad(), reads)) {
+      if (isBefore)
+        read.kernel->moveBefore(place);
       both.erase();
       continue;
     }

@@ -155,3 +155,24 @@ func.func @blocks(%x: tensor<8x4xf32>, %dy: tensor<8x16xf32>) -> (tensor<4x16xf3
   %dw = cleave.matmul %x, %dy {transpose_lhs, cleave.block = 2 : i64} : tensor<8x4xf32>, tensor<8x16xf32> -> tensor<4x16xf32>
   return %dw, %db : tensor<4x16xf32>, tensor<16xf32>
 }
+
+// -----
+
+// The kernel stands before the product, and what would remain of it has two results without a loop in common: it stays where it is.
+// CHECK-LABEL: func.func @stays
+// CHECK:       cleave.kernel
+// CHECK:       cleave.matmul
+// CHECK:       cleave.matmul
+// CHECK-NOT:   cleave.kernel
+func.func @stays(%x: tensor<8x4xf32>, %dy: tensor<8x16xf32>, %z: tensor<8x16xf32>) -> (tensor<4x4xf32>, tensor<4x16xf32>, tensor<16xf32>, tensor<8x16xf32>) {
+  %db, %e = cleave.kernel ins(%dy, %z : tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<16xf32>, tensor<8x16xf32> {
+  ^bb0(%rows: tensor<8x16xf32>, %b: tensor<8x16xf32>):
+    %0 = cleave.reduce sum %rows, [0] : tensor<8x16xf32> -> tensor<16xf32>
+    %1 = cleave.neg %0 : tensor<16xf32>
+    %2 = cleave.exp %b : tensor<8x16xf32>
+    cleave.yield %1, %2 : tensor<16xf32>, tensor<8x16xf32>
+  }
+  %h = cleave.matmul %x, %x {transpose_lhs} : tensor<8x4xf32>, tensor<8x4xf32> -> tensor<4x4xf32>
+  %dw = cleave.matmul %x, %dy {transpose_lhs} : tensor<8x4xf32>, tensor<8x16xf32> -> tensor<4x16xf32>
+  return %h, %dw, %db, %e : tensor<4x4xf32>, tensor<4x16xf32>, tensor<16xf32>, tensor<8x16xf32>
+}
