@@ -153,11 +153,14 @@ llvm::Expected<CudaImage> Cuda::compileAll(mlir::ModuleOp kernels, llvm::StringR
   }
   if (failed)
     return failed;
-  // What the driver is to compile on 9.0 in place of the text for all GPUs: it takes text where it takes machine code.
+  // What the driver is to compile on 9.0 in place of the text for all GPUs, of modules that were not assembled. It
+  // takes text where it takes machine code.
   if (!code.lacking.empty() || !*ptxas)
-    for (const OwnModule &module : own)
-      if (std::string form = formForSm90a(module); !form.empty())
+    for (const OwnModule &module : own) {
+      bool isAssembled = llvm::any_of(code.own, [&](const MachineCode::Own &one) { return one.ptx == module.ptx(); });
+      if (std::string form = formForSm90a(module); !isAssembled && !form.empty())
         code.own.push_back({"sm_90a", module.ptx(), form + '\0'});
+    }
   if (!*ptxas)
     code.lacking = Ptxas::isOff() ? "CLEAVE_PTXAS=off"
                                   : "no ptxas was found on PATH, in $CUDA_PATH/bin, $CUDA_HOME/bin or /usr/local/cuda/bin";

@@ -143,6 +143,13 @@ def without():
     old = assembler("older", VERSION + 'echo "ptxas x.ptx, line 9; fatal   : Unsupported .version 8.0; current version is \'7.8\'" >&2; exit 1\n')
     program, said = made("old-version", CLEAVE_PTXAS=str(old))
     assert image(program)[2] == [] and said.count("note: the driver compiles") == 1 and "current version is '7.8'" in said, said
+    # One that takes Cleave's own kernels, and not the program's: those of the first have machine code, and no text besides.
+    partly = 'for last; do :; done\ngrep -q "entry cleave_" "$last" && echo "ptxas x.ptx, line 9; fatal   : Unsupported .version 8.0" >&2 && exit 1\n'
+    partly = assembler("partly", VERSION + partly + f'exec {ptxas.tool("ptxas")} "$@"\n')
+    program, said = made("partly-code", "--attention", "fused", "--precision", "bf16", of=GPT, CLEAVE_PTXAS=str(partly))
+    codes = image(program)[2]
+    assert [chip for chip, _ in codes].count("sm_90a") == 1 and all(code.startswith(b"\x7fELF") for _, code in codes), [chip for chip, _ in codes]
+    assert said.count("note: the driver compiles") == 1, said
     print("PTX alone: off, and two that are too old")
 
 
