@@ -1,4 +1,4 @@
-// A user's own schedule, from a text file. ScheduleFiles.md, beside this file, is the text for users.
+// A user's own schedule, from a text file. docs/schedules.md is the text for users.
 //
 //   # two ranks, two micro-batches         a comment goes to the end of its line
 //   rank 0: 0F0 0F1 0B0 0B1                tasks, separated by blanks or commas: <chunk><F|B|I|W><micro-batch>
