@@ -21,6 +21,7 @@ import ctypes
 import functools
 import operator
 import os
+import re
 import threading
 
 import numpy as np
@@ -37,6 +38,15 @@ class CleaveError(Exception):
     def __init__(self, code, message):
         super().__init__(message)
         self.code = code
+
+
+def _in_python(message, program=None):
+    """A message of the runtime in the words of this module: options are arguments here, and functions of C are methods of Model."""
+    names = {"session_create": "Model", "save_checkpoint": "save", "load_checkpoint": "load", "get_output": "output",
+             "set_input": program or "input"}
+    message = re.sub(r"\bcleave_(\w+)(?=[:,])", lambda match: names.get(match[1], match[1]), message)
+    message = re.sub(r", element (\d+): input ('[^']*') holds", r": element \1 of the flattened \2 is", message)
+    return re.sub(r"^--(weights|threads|seed): ", r"\1: ", message)
 
 
 def _unsigned(name, value, bits):
@@ -328,9 +338,9 @@ class Model:
             raise ValueError(f"{self.path}: the model is closed")
         return self._session
 
-    def _check(self, code):
+    def _check(self, code, program=None):
         if code:
-            raise CleaveError(code, self._library.cleave_last_error().decode(errors="replace"))
+            raise CleaveError(code, _in_python(self._library.cleave_last_error().decode(errors="replace"), program))
 
     def _describe(self, program, kind):
         ports = self._ports.get((program, kind))
@@ -362,5 +372,6 @@ class Model:
                 continue
             tensor = ports[name]
             array = tensor.encode(value)
-            self._check(self._library.cleave_set_input(self._open(), _text("program", program), name.encode(), array.ctypes.data, array.nbytes))
+            code = self._library.cleave_set_input(self._open(), _text("program", program), name.encode(), array.ctypes.data, array.nbytes)
+            self._check(code, program)
             self._given.add((program, name))

@@ -58,6 +58,12 @@ def main():
     assert "expected floating-point values" in refusal(TypeError, lambda: trained.train_step(lr=1, **{**batch, name: np.zeros(tensor.shape, int)}))
     assert "learning rate of 0 or more; got -1" in refusal(cleave.CleaveError, lambda: trained.train_step(lr=-1, **batch))
     assert "this model was compiled for training" in refusal(cleave.CleaveError, trained.infer)
+    # The runtime's messages are in the words of Python.
+    wrong = {**batch, "labels": batch["labels"].copy()}
+    wrong["labels"][1] = 1000
+    said = refusal(cleave.CleaveError, lambda: trained.evaluate(**wrong))
+    assert said.startswith("evaluate: element 1 of the flattened 'labels' is the label 1000; expected"), said
+    assert refusal(cleave.CleaveError, lambda: cleave.Model(train, weights="/absent")).startswith("weights: "), "an option's name"
     assert "no checkpoint" in refusal(cleave.CleaveError, lambda: trained.load("/absent"))
     assert "its path is empty" in refusal(cleave.CleaveError, lambda: trained.load(""))
     assert "is no model of Cleave" in refusal(ValueError, lambda: cleave.Model(_libc()))
