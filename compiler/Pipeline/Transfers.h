@@ -9,11 +9,9 @@
 // task takes one unit of time. Each stream of each rank issues its transfers in that order. Take then the first
 // transfer of the list that has not happened: all before it in both streams have, and what its producer waits for comes
 // from transfers that are before it in the list too. So it can happen, however many streams there are.
-// `checkRendezvous` runs the streams and finds the same, or who waits for whom when frames are too few.
 #ifndef CLEAVE_COMPILER_PIPELINE_TRANSFERS_H
 #define CLEAVE_COMPILER_PIPELINE_TRANSFERS_H
 
-#include "compiler/Pipeline/Result.h"
 #include "compiler/Pipeline/Schedule.h"
 
 namespace cleave::pipeline {
@@ -31,23 +29,6 @@ std::string toString(const Transfer &transfer);
 
 // All transfers of a step in their one order; edges within a rank have none.
 std::vector<Transfer> transfersOf(const Schedule &schedule, const ChunkGraph &graph);
-
-// Streams of a rank that transfers run on.
-enum class PeerStreams {
-  One,          // sends and receives in turn
-  SendReceive,  // one for sends, one for receives
-  PerDirection, // four: activations and gradients, out and in; plans have these
-};
-
-// How many micro-batches of a transferred value there is room for, on each side; 0: for all. The producer waits until
-// the frame that it overwrites is sent, a receive until the frame is consumed.
-struct TransferFrames {
-  int sent = 0, received = 0;
-};
-
-// The error names who waits for whom.
-[[nodiscard]] std::optional<Problem> checkRendezvous(const Schedule &schedule, const ChunkGraph &graph,
-                                                     PeerStreams streams, TransferFrames frames = {});
 
 } // namespace cleave::pipeline
 

@@ -1,6 +1,6 @@
-#include "compiler/Pipeline/Frames.h"
+#include "test/compiler/Pipeline/Frames.h"
 #include "compiler/Pipeline/Schedules.h"
-#include "compiler/Pipeline/Transfers.h"
+#include "test/compiler/Pipeline/Rendezvous.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>

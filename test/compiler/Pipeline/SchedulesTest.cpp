@@ -1,7 +1,7 @@
 // What holds of all schedules, over many numbers of ranks, micro-batches and chunks.
 #include "compiler/Pipeline/Schedules.h"
 #include "compiler/Pipeline/Check.h"
-#include "compiler/Pipeline/Formulas.h"
+#include "test/compiler/Pipeline/Formulas.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>

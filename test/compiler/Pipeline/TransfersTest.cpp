@@ -1,5 +1,6 @@
 #include "compiler/Pipeline/Transfers.h"
 #include "compiler/Pipeline/Schedules.h"
+#include "test/compiler/Pipeline/Rendezvous.h"
 
 #include <gtest/gtest.h>
 #include <random>

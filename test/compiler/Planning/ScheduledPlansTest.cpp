@@ -1,7 +1,6 @@
 // Plans of pipelines, made of small chunks by the planning pipeline for every schedule: they prove themselves, and on
 // unit costs their own instructions, events and transfers idle as the papers say. So the time that a schedule promises
 // is not lost between its list and the plan.
-#include "compiler/Pipeline/Formulas.h"
 #include "compiler/Planning/Build/PlanWriter.h"
 #include "compiler/Planning/Passes.h"
 #include "compiler/Planning/Verify/PlanVerifier.h"
@@ -9,6 +8,7 @@
 #include "compiler/Simulator/StepTimeline.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/RankKinds.h"
+#include "test/compiler/Pipeline/Formulas.h"
 #include "test/compiler/Planning/LeastDuration.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -3,15 +3,16 @@
 //
 //   activation, sender     from its making until it has arrived
 //   activation, receiver   from its arrival until the weights' gradients of the chunk are made: the backward pass may
-//   read it gradient, sender       from its making until it has arrived gradient, receiver     from its arrival until
-//   the weights' gradients of the chunk are made between I and W        what a split backward pass keeps for its second
-//   half
+//                          read it
+//   gradient, sender       from its making until it has arrived
+//   gradient, receiver     from its arrival until the weights' gradients of the chunk are made
+//   between I and W        what a split backward pass keeps for its second half
 //
 // A chunk takes micro-batches in ascending order, so values come and go in that order, and micro-batch i can have frame
 // i mod n of n. With these many frames no task and no transfer waits for a frame at the given costs; with fewer they
-// may wait, and checkRendezvous (Transfers.h) says whether they deadlock.
-#ifndef CLEAVE_COMPILER_PIPELINE_FRAMES_H
-#define CLEAVE_COMPILER_PIPELINE_FRAMES_H
+// may wait, and checkRendezvous (Rendezvous.h) says whether they deadlock.
+#ifndef CLEAVE_TEST_COMPILER_PIPELINE_FRAMES_H
+#define CLEAVE_TEST_COMPILER_PIPELINE_FRAMES_H
 
 #include "compiler/Pipeline/Simulate.h"
 

@@ -1,4 +1,4 @@
-#include "compiler/Pipeline/Frames.h"
+#include "test/compiler/Pipeline/Frames.h"
 
 #include "compiler/Pipeline/Dependences.h"
 

@@ -1,4 +1,4 @@
-#include "compiler/Pipeline/Formulas.h"
+#include "test/compiler/Pipeline/Formulas.h"
 
 #include <algorithm>
 
