@@ -1,7 +1,7 @@
 // The whole compilation: ONNX file in, artefact out.
 //
-// The order of phases is the table in Phases.def; each phase is one function of Compiler.cpp that says which passes run
-// and why they stand in that order.
+// The order of phases is the table in Phases.def. Lowering.cpp says which passes run in each phase that lowers the
+// module, and why they stand in that order; Compiler.cpp runs the phases.
 #ifndef CLEAVE_COMPILER_DRIVER_COMPILER_H
 #define CLEAVE_COMPILER_DRIVER_COMPILER_H
 

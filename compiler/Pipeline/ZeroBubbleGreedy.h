@@ -3,7 +3,7 @@
 // next. Two choices have no one right answer, so each is tried in several ways:
 //
 //   - a W that takes longer than the wait for what is known to come: start it if the wait is at least a given part of
-//   it
+//     it
 //   - F or I first, when both have come
 //
 // The caller takes the best list. The paper's own heuristic tries such choices too.

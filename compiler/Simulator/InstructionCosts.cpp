@@ -56,7 +56,8 @@ WorkOf workOf(const fb::Plan &plan, const fb::Kernel &kernel) {
     return {Work::Product, productType(plan, args.dtype())};
   if (beginsWith(name, "attention"))
     return {Work::Attention, productType(plan, args.dtype())};
-  // On GPUs, those that cuDNN does not take are direct ones with sums in f32, without tensor cores (kernels/convolution).
+  // On GPUs, those that cuDNN does not take are direct ones with sums in f32, without tensor cores
+  // (kernels/convolution).
   bool isConvolution = beginsWith(name, "convolution") && name.find("_pack_") == name.npos;
   if (isConvolution && (!isForGpus(plan) || DnnConvolution::of(args)))
     return {Work::Product, productType(plan, args.dtype())};

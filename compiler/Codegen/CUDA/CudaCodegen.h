@@ -4,8 +4,9 @@
 //   // image->ptx: one module with an entry for each kernel; its parameters are the launch's buffers, one pointer each
 //   // image->kernels["k0"]: how it is launched, and what the plan may say of its code
 //
-// The PTX calls nothing: transcendental functions are the polynomials of the host (MathExpansion.h), so that both devices
-// compute an element with the same formula. What has none there (f64 functions) is an error that names the kernel.
+// The PTX calls nothing. Most f32 functions are the polynomials of the host (MathExpansion.h); exp and tanh are the
+// GPU's own instructions (FloatFunctions.h), and functions of f64 are formulas of their own (DoubleFunctions.h). What
+// has none of these is an error that names the kernel.
 #ifndef CLEAVE_COMPILER_CODEGEN_CUDA_CUDACODEGEN_H
 #define CLEAVE_COMPILER_CODEGEN_CUDA_CUDACODEGEN_H
 

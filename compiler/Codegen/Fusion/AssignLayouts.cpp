@@ -179,7 +179,7 @@ private:
   }
 
   // Where no byte moves it is a reshape, of which nothing is left in a plan. Of several ranks each has a part of the
-  // tensor, and a reshape would not tell which dimension is split (WholeType.h).
+  // tensor, and a reshape would not tell which dimension is split (kWholeAttr).
   Value transpose(OpBuilder &builder, Value from, ArrayRef<int64_t> order) const {
     RankedTensorType type = typeOf(from);
     if (!hasOneRank || !keepsBytes(type, order))

@@ -3,8 +3,7 @@
 // Bodies are proved kind by kind, for whatever they find (Bodies.h), so that numbers alone do not say whether two kinds
 // hold one value. Kinds are *alike* if
 //   - they have the same bodies, which leave the same in the states that both have, in rooms and in messages, as
-//   numbers
-//     over the same symbols;
+//     numbers over the same symbols;
 //   - their entries call these in the same order, and change nothing before the last call;
 //   - what they receive on a lane comes from kinds that are alike;
 //   - whom they meet in collectives of bodies they are alike, too, and all bring the same, in one order.

@@ -2,11 +2,9 @@
 //
 //   nodes      ops that compute with samples, and writes of what they change; in the order of the function
 //   sources    constants, reads, and what is computed of those alone (a cast weight, a dropout's numbers): each chunk
-//   that
-//              uses one computes it itself
+//              that uses one computes it itself
 //   followers  reads of states that the forward pass also writes (running statistics): in the chunk of the write, with
-//   all
-//              that uses them
+//              all that uses them
 //   counters   the counter of micro-batches: each chunk that uses it has its own (States.h, isMicroCounter)
 #ifndef CLEAVE_COMPILER_TRAINING_CHUNKS_MODELGRAPH_H
 #define CLEAVE_COMPILER_TRAINING_CHUNKS_MODELGRAPH_H

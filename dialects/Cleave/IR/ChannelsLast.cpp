@@ -160,7 +160,7 @@ static Form formOf(ConcatOp op) {
   });
 }
 
-// Dimensions behind the channels become others. What is known of the whole tensor (WholeType.h) is of the plain one.
+// Dimensions behind the channels become others. What is known of the whole tensor (kWholeAttr) is of the plain one.
 static Form formOf(ReshapeOp op) {
   ArrayRef<int64_t> from = op.getOperand().getType().getShape(), to = op.getResult().getType().getShape();
   if (op->hasAttr(kWholeAttr) || from.size() < 3 || to.size() < 3 || from.take_front(2) != to.take_front(2))
