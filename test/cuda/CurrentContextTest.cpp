@@ -86,4 +86,20 @@ TEST_P(CurrentContext, IsTheCallersAfterEachCall) {
 
 INSTANTIATE_TEST_SUITE_P(OfEachKind, CurrentContext, ::testing::Values(1, 0, -1));
 
+// With a table of its own, since no emulated driver fails to say which context is current.
+int contextsSet = 0;
+TEST(ContextScope, RestoresNothingThatItCouldNotRead) {
+  cuda::Driver driver;
+  driver.contextCurrent = [](cuda::Handle *) { return 3; };
+  driver.contextSetCurrent = [](cuda::Handle) {
+    ++contextsSet;
+    return 0;
+  };
+  { EXPECT_FALSE(cuda::ContextScope(driver, &driver).status().isOk()); }
+  EXPECT_EQ(contextsSet, 0);
+  driver.contextCurrent = [](cuda::Handle *) { return 0; };
+  { EXPECT_TRUE(cuda::ContextScope(driver, &driver).status().isOk()); }
+  EXPECT_EQ(contextsSet, 2);
+}
+
 } // namespace

@@ -112,11 +112,18 @@ Status CudaDevice::allocate(fb::Space space, size_t bytes, std::byte **data) {
 }
 
 Status CudaDevice::enterThread(unsigned) {
-  CLEAVE_TRY(check(driver_->contextCurrent(&callersContext_), "cuCtxGetCurrent"));
+  callersContext_.reset();
+  Handle current = nullptr;
+  CLEAVE_TRY(check(driver_->contextCurrent(&current), "cuCtxGetCurrent"));
+  callersContext_ = current;
   return check(driver_->contextSetCurrent(context_), "cuCtxSetCurrent");
 }
 
-void CudaDevice::leaveThread(unsigned) { driver_->contextSetCurrent(callersContext_); }
+void CudaDevice::leaveThread(unsigned) {
+  if (callersContext_)
+    driver_->contextSetCurrent(*callersContext_);
+  callersContext_.reset();
+}
 
 Status CudaDevice::beginProgram(unsigned program, bool *isDone) {
   algorithms_.save(); // all is bound; the first run's

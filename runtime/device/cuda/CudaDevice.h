@@ -20,6 +20,7 @@
 #include "runtime/device/cuda/NcclWorld.h"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,8 +57,9 @@ public:
   Status record(unsigned stream, unsigned event, ActionPtr *action) override;
   Status wait(unsigned stream, unsigned event, ActionPtr *action) override;
 
-  // In line on one stream; and waiting for it alone.
+  // Enqueues a copy on one stream.
   Status move(std::byte *target, const std::byte *source, size_t bytes, cuda::Handle stream);
+  // Waits until that stream alone has done its work.
   Status waitFor(cuda::Handle stream);
 
   // Pinned memory of the host through which a stream's exchanges go, one after the other: as much as the largest needs.
@@ -102,7 +104,7 @@ private:
   CudaStreams streams_;
   std::unique_ptr<NcclWorld> world_; // null: ranks talk through the host
   cuda::Handle context_ = nullptr, blasHandle_ = nullptr;
-  cuda::Handle callersContext_ = nullptr; // of the thread that has entered
+  std::optional<cuda::Handle> callersContext_; // of the thread that has entered; none where it could not be read
   Algorithms algorithms_;            // of blasHandle_
   std::map<cuda::Handle, cuda::Handle> dnnHandles_; // of cuDNN, by stream
   Algorithms dnnAlgorithms_;

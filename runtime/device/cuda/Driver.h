@@ -74,10 +74,14 @@ class ContextScope {
 public:
   ContextScope(const Driver &driver, Handle context) : driver_(driver) {
     status_ = check(driver.contextCurrent(&before_), "cuCtxGetCurrent");
-    if (status_.isOk())
+    isRead_ = status_.isOk();
+    if (isRead_)
       status_ = check(driver.contextSetCurrent(context), "cuCtxSetCurrent");
   }
-  ~ContextScope() { driver_.contextSetCurrent(before_); }
+  ~ContextScope() {
+    if (isRead_)
+      driver_.contextSetCurrent(before_);
+  }
   ContextScope(const ContextScope &) = delete;
   ContextScope &operator=(const ContextScope &) = delete;
 
@@ -86,6 +90,7 @@ public:
 private:
   const Driver &driver_;
   Handle before_ = nullptr;
+  bool isRead_ = false; // before_
   Status status_;
 };
 
