@@ -82,6 +82,7 @@ private:
   std::unique_ptr<mlir::MLIRContext> context;
   ImportedModel model;
   std::map<std::string, std::string> properties; // of the plan, about the model
+  mlir::OwningOpRef<mlir::ModuleOp> imported;    // kept where options are tried
   mlir::OwningOpRef<mlir::ModuleOp> kernels;     // kernels form
   WrittenFiles written;
 };
@@ -287,7 +288,10 @@ llvm::Error Compilation::emit() {
   if (llvm::Error error = openWritten(bytes, &plan))
     return error;
   rt::PlanSummary summary = rt::summarize(*plan);
-  if (llvm::Error error = checkMemoryLimit(summary, options))
+  auto withOptions = [this](const CompileOptions &changed) {
+    return tryOptions(*imported, changed, planningRequest(changed, *target, model.weights, properties));
+  };
+  if (llvm::Error error = checkMemoryLimit(summary, options, withOptions))
     return error;
   auto predicted = predictedFacts(*plan, options.targetMachine);
   if (!predicted)
@@ -345,8 +349,7 @@ llvm::Error Compilation::compile() {
   if (llvm::Error error = checkExternalData())
     return error;
   auto stopped = [&](Progress progress) { return progress == Progress::Stopped; };
-  mlir::OwningOpRef<mlir::ModuleOp> imported;
-  if (splitsStates(options))
+  if (splitsStates(options) || options.memoryLimit)
     imported = mlir::cast<mlir::ModuleOp>((*model.module)->clone());
   auto lowered = lowerToKernels(*model.module, options, log);
   if (!lowered)
@@ -371,7 +374,7 @@ llvm::Error Compilation::compile() {
     return planned.takeError();
   if (stopped(*planned))
     return emitMlir();
-  if (imported)
+  if (splitsStates(options))
     if (llvm::Error error = weighSharding(*imported, chosen, planning))
       return error;
   return emit();

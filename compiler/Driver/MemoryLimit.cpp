@@ -1,12 +1,17 @@
 #include "compiler/Driver/MemoryLimit.h"
 
+#include "compiler/Driver/Lowering.h"
 #include "compiler/Driver/PlanTrial.h"
 #include "compiler/Driver/StageFit.h"
+#include "compiler/Sharding/Offload.h"
 #include "compiler/Sharding/StateStorage.h"
 #include "compiler/Support/StatusError.h"
 #include "compiler/Training/Residuals/Recompute.h"
 #include "dialects/Cleave/IR/Attributes.h"
 #include "runtime/base/HumanUnits.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/bit.h"
 
 using namespace cleave;
 
@@ -51,32 +56,142 @@ uint64_t shardsThatFit(const rt::PlanSummary &summary, const CompileOptions &opt
   return 0;
 }
 
-std::string remedies(const rt::PlanSummary &summary, const CompileOptions &options, uint64_t limit) {
-  std::vector<std::string> ways;
-  if (options.train && options.recompute == "none")
-    ways.push_back("--recompute auto");
-  bool isSharded = options.train && options.axisSize("fsdp") > 1;
-  FsdpStrategy strategy = llvm::cantFail(parseFsdpStrategy(options.fsdpStrategy)); // read by lowerToKernels
-  if (isSharded && strategy != FsdpStrategy::FullShard)
-    ways.push_back("--fsdp-strategy full-shard");
-  if (isSharded && strategy != FsdpStrategy::NoShard)
-    ways.push_back("more ranks on the axis fsdp");
-  if (uint64_t ranks = isSharded ? 0 : shardsThatFit(summary, options, limit))
-    ways.push_back(
-        "--mesh fsdp=" + std::to_string(ranks) +
-        (llvm::cantFail(parseDpSync(options.dpSync)) == DpSync::AllReduce ? "" : " with --dp-sync all-reduce"));
-  if (options.train && options.offload.empty())
-    ways.push_back(options.recompute == "none" ? "--offload optimizer,grads,activations" : "--offload optimizer,grads");
-  auto batch = options.dims.find(options.batchDim.empty() ? "batch" : options.batchDim);
-  if (batch == options.dims.end() || batch->second > 1)
-    ways.push_back(options.train ? "a smaller batch with more --micro-batches" : "a smaller batch");
-  if (ways.empty())
-    return "";
-  std::string text = "; what makes it smaller: ";
-  for (size_t i = 0; i < ways.size(); ++i)
-    text += (i == 0 ? "" : i + 1 < ways.size() ? ", " : " or ") + ways[i];
-  return text;
+// The value of --offload with the kinds that it lacks; empty where it lacks none.
+std::string moreOffload(const CompileOptions &options) {
+  Offload now = llvm::cantFail(parseOffload(options.offload)); // read by lowerToKernels
+  std::string text = options.offload;
+  auto add = [&](bool isWanted, const char *kind) {
+    if (isWanted)
+      text += (text.empty() ? "" : ",") + std::string(kind);
+  };
+  add(!now.optimizer, "optimizer");
+  add(!now.grads, "grads");
+  add(!now.activations && options.recompute == "none", "activations");
+  return text == options.offload ? "" : text;
 }
+
+// The most bytes that values of a kind take at the same time in any program.
+uint64_t peakOf(const rt::PlanSummary &summary, const char *kind) {
+  uint64_t most = 0;
+  for (const rt::ProgramSummary &program : summary.programs)
+    most = std::max(most, bytesOf(program.peaks, kind));
+  return most;
+}
+
+// Options that make the plan smaller. What can be tried is tried: an option is named only where its plan needs at least
+// a hundredth less.
+class Remedies {
+public:
+  Remedies(const rt::PlanSummary &summary, const CompileOptions &options, uint64_t limit, TryOptions tryOptions)
+      : summary(summary), options(options), limit(limit), tryOptions(tryOptions) {}
+
+  std::string text() {
+    if (options.train)
+      findForTraining();
+    else if (options.offload.empty())
+      nameIfSmaller("--offload params", [](CompileOptions &changed) { changed.offload = "params"; });
+    findBatch();
+    std::string text = ways.empty() ? "" : "; what makes it smaller: ";
+    for (size_t i = 0; i < ways.size(); ++i)
+      text += (i == 0 ? "" : i + 1 < ways.size() ? ", " : " or ") + ways[i];
+    return text;
+  }
+
+private:
+  using Change = llvm::function_ref<void(CompileOptions &)>;
+
+  // None where the options do not go together with the others.
+  std::optional<rt::PlanSummary> planWith(Change change) {
+    CompileOptions changed = options;
+    change(changed);
+    llvm::Expected<rt::PlanSummary> tried = tryOptions(changed);
+    if (!tried) {
+      llvm::consumeError(tried.takeError());
+      return std::nullopt;
+    }
+    return rt::largestKind(*tried);
+  }
+
+  bool isSmaller(const std::optional<rt::PlanSummary> &tried) const {
+    return tried && 100 * tried->totalBytes <= 99 * summary.totalBytes;
+  }
+
+  void nameIfSmaller(const std::string &name, Change change) {
+    if (isSmaller(planWith(change)))
+      ways.push_back(name);
+  }
+
+  void findForTraining() {
+    if (options.recompute == "none")
+      nameIfSmaller("--recompute auto", [](CompileOptions &changed) { changed.recompute = "auto"; });
+    bool isSharded = options.axisSize("fsdp") > 1;
+    FsdpStrategy strategy = llvm::cantFail(parseFsdpStrategy(options.fsdpStrategy)); // read by lowerToKernels
+    if (isSharded && strategy != FsdpStrategy::FullShard)
+      nameIfSmaller("--fsdp-strategy full-shard", [](CompileOptions &changed) { changed.fsdpStrategy = "full-shard"; });
+    if (isSharded && strategy != FsdpStrategy::NoShard)
+      ways.push_back("more ranks on the axis fsdp");
+    if (uint64_t ranks = isSharded ? 0 : shardsThatFit(summary, options, limit))
+      ways.push_back(
+          "--mesh fsdp=" + std::to_string(ranks) +
+          (llvm::cantFail(parseDpSync(options.dpSync)) == DpSync::AllReduce ? "" : " with --dp-sync all-reduce"));
+    if (std::string kinds = moreOffload(options); !kinds.empty())
+      findOffload(kinds);
+    if (uint64_t fetched = peakOf(summary, kStaging))
+      nameBucket("", fetched, [](CompileOptions &) {});
+  }
+
+  // A bucket of what host memory stores comes to the device for its use: where one has the whole model, nothing is
+  // saved.
+  void findOffload(const std::string &kinds) {
+    auto offload = [&](CompileOptions &changed) { changed.offload = kinds; };
+    std::optional<rt::PlanSummary> tried = planWith(offload);
+    if (isSmaller(tried))
+      ways.push_back("--offload " + kinds);
+    else if (uint64_t fetched = tried ? peakOf(*tried, kStaging) : 0)
+      nameBucket("--offload " + kinds + " with ", fetched, offload);
+  }
+
+  // Smaller buckets, of which some are on the device at a time and need `fetched` bytes there.
+  void nameBucket(const std::string &before, uint64_t fetched, Change change) {
+    constexpr uint64_t kLeast = 64 << 10, kParts = 8;
+    uint64_t bytes = llvm::bit_floor(std::max(fetched / kParts, kLeast));
+    bool hasUnits = options.axisSize("fsdp") > 1 &&
+                    splitsParameters(llvm::cantFail(parseFsdpStrategy(options.fsdpStrategy)));
+    bool isWhole = bytes % (1 << 20) == 0;
+    std::string size = isWhole ? std::to_string(bytes >> 20) + "MiB" : std::to_string(bytes >> 10) + "KiB";
+    nameIfSmaller(before + (hasUnits ? "--fsdp-units size=" : "--bucket-size ") + size, [&](CompileOptions &changed) {
+      change(changed);
+      if (hasUnits)
+        changed.fsdpUnits = "size=" + size;
+      else
+        changed.bucketBytes = static_cast<int64_t>(bytes);
+    });
+  }
+
+  // The model would have to be imported again to try this one. It takes nothing off state, nor off what comes from host
+  // memory or from other ranks, and little off what libraries need; inputs of a step of training have all
+  // micro-batches.
+  void findBatch() {
+    auto batch = options.dims.find(options.batchDim.empty() ? "batch" : options.batchDim);
+    if (batch != options.dims.end() && batch->second <= 1)
+      return;
+    uint64_t transient = bytesOf(summary.bytesByKind, "transient");
+    uint64_t fixed = std::max(peakOf(summary, kStaging), peakOf(summary, "gathered"));
+    uint64_t bytes = transient - std::min(transient, fixed) + bytesOf(summary.bytesByKind, "residual");
+    for (const char *kind : {"input", "output"})
+      bytes += options.train ? 0 : bytesOf(summary.bytesByKind, kind);
+    if (100 * bytes >= summary.totalBytes)
+      ways.push_back(options.train ? "a smaller batch with more --micro-batches" : "a smaller batch");
+  }
+
+  static constexpr const char *kStaging = "staging"; // of ProgramSummary::peaks
+
+  const rt::PlanSummary &summary;
+  const CompileOptions &options;
+  uint64_t limit;
+  TryOptions tryOptions;
+  std::vector<std::string> ways;
+};
 
 // Plans with a value of --recompute, on a copy.
 class Trials {
@@ -162,7 +277,8 @@ static std::string othersTooLarge(const rt::PlanSummary &plan, const rt::PlanSum
   return text;
 }
 
-llvm::Error cleave::checkMemoryLimit(const rt::PlanSummary &plan, const CompileOptions &options) {
+llvm::Error cleave::checkMemoryLimit(const rt::PlanSummary &plan, const CompileOptions &options,
+                                     TryOptions tryOptions) {
   const rt::PlanSummary &summary = rt::largestKind(plan);
   if (!options.memoryLimit || summary.totalBytes <= static_cast<uint64_t>(*options.memoryLimit))
     return llvm::Error::success();
@@ -173,7 +289,23 @@ llvm::Error cleave::checkMemoryLimit(const rt::PlanSummary &plan, const CompileO
                             : " on each " + summary.kind + ", " + rt::bytesText(summary.totalBytes - limit) + " too much") +
       " (largest: " + largestParts(summary) + ")" + othersTooLarge(plan, summary, limit) +
       (searchesCut(options) ? "; no other cut into stages that was tried needs less on its largest stage" : "") +
-      remedies(summary, options, limit));
+      Remedies(summary, options, limit, tryOptions).text());
+}
+
+llvm::Expected<rt::PlanSummary> cleave::tryOptions(mlir::ModuleOp imported, CompileOptions options,
+                                                   plan::PlanningOptions planning) {
+  leaveNoTrace(options, planning);
+  // What a trial would say of its options is nothing that was asked for.
+  mlir::ScopedDiagnosticHandler silent(imported.getContext(), [](mlir::Diagnostic &) { return mlir::success(); });
+  mlir::OwningOpRef<mlir::ModuleOp> copy = imported.clone();
+  auto lowered = lowerToKernels(*copy, options, llvm::nulls());
+  if (!lowered)
+    return lowered.takeError();
+  auto recompute = chooseRecompute(*copy, options, planning, llvm::nulls());
+  if (!recompute)
+    return recompute.takeError();
+  options.recompute = *recompute;
+  return tryPlan(*copy, std::move(options), std::move(planning));
 }
 
 llvm::Expected<std::string> cleave::chooseRecompute(mlir::ModuleOp kernels, const CompileOptions &options,

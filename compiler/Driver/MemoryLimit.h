@@ -7,14 +7,22 @@
 #include "runtime/plan/PlanSummary.h"
 
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace cleave {
 
-// An error if some kind of ranks needs more than the limit: which and by how much, its largest parts, and what would
-// make it fit.
-llvm::Error checkMemoryLimit(const rt::PlanSummary &plan, const CompileOptions &options);
+// What the plan needs with other options.
+using TryOptions = llvm::function_ref<llvm::Expected<rt::PlanSummary>(const CompileOptions &)>;
+
+// An error if some kind of ranks needs more than the limit: which and by how much, its largest parts, and the options
+// that make it smaller, each of which was tried.
+llvm::Error checkMemoryLimit(const rt::PlanSummary &plan, const CompileOptions &options, TryOptions tryOptions);
+
+// The plan of an imported model, silently and without a trace; --recompute auto is chosen as in a compilation.
+llvm::Expected<rt::PlanSummary> tryOptions(mlir::ModuleOp imported, CompileOptions options,
+                                           plan::PlanningOptions planning);
 
 // The value of --recompute to plan with: as given, or for `auto` the cheapest whose plan fits the limit; where none
 // does, the one that needs least. `kernels` (in kernels form) is planned once for each value tried and left as it is:

@@ -20,6 +20,8 @@ const char *wordsFor(ValueUse use) {
     return "saved for the backward pass";
   case ValueUse::Gathered:
     return "gathered weights";
+  case ValueUse::Fetched:
+    return "copied from host memory";
   case ValueUse::Unreduced:
     return "not yet reduced";
   case ValueUse::Received:
@@ -28,6 +30,29 @@ const char *wordsFor(ValueUse use) {
     return "scratch";
   }
   return "";
+}
+
+const char *wordsFor(Pass pass) {
+  switch (pass) {
+  case Pass::Unknown:
+    return "";
+  case Pass::Forward:
+    return "forward pass";
+  case Pass::Backward:
+    return "backward pass";
+  case Pass::Update:
+    return "update";
+  }
+  return "";
+}
+
+Pass MemoryUse::passAt(size_t instruction) const {
+  if (instruction >= updateAt)
+    return Pass::Update;
+  const BodyRun *body = bodyAt(instruction);
+  if (!body || body->lossAt == kNever)
+    return Pass::Unknown;
+  return instruction <= body->lossAt ? Pass::Forward : Pass::Backward;
 }
 
 uint64_t MemoryUse::totalAt(size_t slice) const {
@@ -70,6 +95,8 @@ bool isAlwaysFull(fb::RegionKind kind) {
          kind == fb::RegionKind::snapshot;
 }
 
+constexpr std::string_view kNode = "node '"; // notes of what computes a node of the model, or its gradient
+
 class UseBuilder {
 public:
   UseBuilder(const fb::Plan &kind, uint32_t entry) : kind_(kind), addresses_(kind), regions_(lengthOf(kind.regions())) {
@@ -89,6 +116,7 @@ public:
     for (auto &region : regions_)
       for (auto &[begin, piece] : region)
         end(piece, piece.end - begin);
+    findSaved();
     std::stable_sort(use_.values.begin(), use_.values.end(),
                      [](const LiveValue &a, const LiveValue &b) { return a.born < b.born; });
   }
@@ -114,16 +142,46 @@ private:
     use_.instructions = instruction.number + 1;
     if (use_.bodies.size() <= instruction.body)
       use_.bodies.resize(instruction.body + 1, {instruction.program, instruction.frames.of(fb::Counter::micro_batch),
-                                                instruction.number, instruction.number});
+                                                instruction.number, instruction.number, kNever});
     BodyRun &body = use_.bodies[instruction.body];
     if (body.last < instruction.number && body.program == instruction.program)
       body.last = instruction.number;
+    newestRead_ = kNever;
     for (size_t i = 0; i < view.bufferCount(); ++i)
       if (view.buffer(i).access() != fb::Access::write && isCounted(view.buffer(i).region()))
         read(instruction, view, addresses_.of(view.buffer(i), instruction.frames));
     for (size_t i = 0; i < view.bufferCount(); ++i)
       if (view.buffer(i).access() != fb::Access::read && isCounted(view.buffer(i).region()))
         write(instruction, view, i);
+    findPasses(instruction, view, use_.bodies[instruction.body]);
+  }
+
+  void findPasses(const plan::WalkedInstruction &instruction, const InstructionView &view, BodyRun &body) {
+    bool updates = false;
+    for (size_t i = 0; i < view.bufferCount(); ++i) {
+      const fb::State *state = view.buffer(i).access() == fb::Access::read ? nullptr : stateAt(view.buffer(i));
+      if (!state)
+        continue;
+      updates |= state->role() == fb::Role::parameter || state->role() == fb::Role::optimizer;
+      if (textOf(state->name()) == "scalar.loss_sum" && newestRead_ != kNever)
+        body.lossAt = body.lossAt == kNever ? newestRead_ : std::max(body.lossAt, newestRead_);
+    }
+    if (view.note().substr(0, kNode.size()) == kNode)
+      use_.updateAt = kNever;
+    else if (updates && use_.updateAt == kNever)
+      use_.updateAt = instruction.number;
+  }
+
+  const fb::State *stateAt(const fb::Buffer &buffer) const {
+    if (kind_.regions()->Get(buffer.region())->kind() != fb::RegionKind::persistent)
+      return nullptr;
+    for (uint32_t i = 0; i < lengthOf(kind_.states()); ++i) {
+      const fb::State &state = *kind_.states()->Get(i);
+      if (state.region() == buffer.region() && buffer.offset() >= state.offset() &&
+          buffer.offset() < state.offset() + stateShardBytes(kind_, state))
+        return &state;
+    }
+    return nullptr;
   }
 
   void read(const plan::WalkedInstruction &instruction, const InstructionView &view,
@@ -133,6 +191,8 @@ private:
         view.opcode() == Opcode::ReduceScatter || view.opcode() == Opcode::AllReduce || view.opcode() == Opcode::Reduce;
     for (auto piece = firstMet(pieces, range); piece != pieces.end() && piece->first < range.end; ++piece) {
       piece->second.value.last = instruction.number;
+      size_t born = piece->second.value.born;
+      newestRead_ = newestRead_ == kNever ? born : std::max(newestRead_, born);
       if (reduces && piece->second.value.use == ValueUse::Value)
         piece->second.value.use = ValueUse::Unreduced;
     }
@@ -160,6 +220,7 @@ private:
     LiveValue value;
     value.program = instruction.program;
     value.instruction = instruction.index;
+    value.body = static_cast<uint32_t>(instruction.body);
     value.buffer = static_cast<uint32_t>(buffer);
     value.microBatch = instruction.frames.of(fb::Counter::micro_batch);
     value.born = value.last = instruction.number;
@@ -168,13 +229,17 @@ private:
     pieces.emplace(range.begin, Piece{range.end, value});
   }
 
-  static ValueUse useOf(const InstructionView &view, fb::RegionKind region) {
+  ValueUse useOf(const InstructionView &view, fb::RegionKind region) const {
     if (region == fb::RegionKind::residual)
       return view.opcode() == Opcode::Recv ? ValueUse::Received : ValueUse::Saved;
     if (region == fb::RegionKind::communication || region == fb::RegionKind::workspace)
       return ValueUse::Scratch;
     if (view.opcode() == Opcode::AllGather || view.opcode() == Opcode::Broadcast)
       return ValueUse::Gathered;
+    for (size_t i = 0; view.opcode() == Opcode::Copy && i < view.bufferCount(); ++i)
+      if (view.buffer(i).access() == fb::Access::read &&
+          kind_.regions()->Get(view.buffer(i).region())->space() == fb::Space::host)
+        return ValueUse::Fetched;
     return ValueUse::Value;
   }
 
@@ -188,6 +253,15 @@ private:
   void end(const Piece &piece, uint64_t bytes) {
     use_.values.push_back(piece.value);
     use_.values.back().bytes = bytes;
+  }
+
+  // What the forward pass makes and something after the loss reads; what makes the loss makes its gradient, too.
+  void findSaved() {
+    for (LiveValue &value : use_.values) {
+      size_t lossAt = use_.bodies[value.body].lossAt;
+      if (value.use == ValueUse::Value && lossAt != kNever && value.born < lossAt && value.last > lossAt)
+        value.use = ValueUse::Saved;
+    }
   }
 
   void slice(size_t count) {
@@ -224,6 +298,7 @@ private:
   const fb::Plan &kind_;
   plan::Addresses addresses_;
   std::vector<Pieces> regions_;
+  size_t newestRead_ = kNever; // when the newest of the values was made that the instruction reads
   MemoryUse use_;
 };
 

@@ -21,12 +21,20 @@ namespace cleave::view {
 inline constexpr size_t kRegionKinds = static_cast<size_t>(rt::fb::RegionKind::MAX) + 1;
 using BytesByKind = std::array<uint64_t, kRegionKinds>;
 
-enum class ValueUse : uint8_t { Value, Saved, Gathered, Unreduced, Received, Scratch };
+enum class ValueUse : uint8_t { Value, Saved, Gathered, Fetched, Unreduced, Received, Scratch };
 // "gathered weights", "saved for the backward pass"
 const char *wordsFor(ValueUse use);
 
+// Of a step of training, as far as the plan shows it: the forward pass of a body ends with the kernel whose result is
+// added to the loss, and the update begins with the first write of a parameter or its optimizer state after the last
+// node of the model.
+enum class Pass : uint8_t { Unknown, Forward, Backward, Update };
+// "forward pass"; "" for Unknown
+const char *wordsFor(Pass pass);
+
 struct LiveValue {
   uint32_t program = 0, instruction = 0, buffer = 0; // the maker
+  uint32_t body = 0;                                 // of `bodies`, in which it is made
   int64_t microBatch = 0;
   size_t born = 0, last = 0; // instructions of the walk; alive in both
   uint64_t bytes = 0;
@@ -34,11 +42,14 @@ struct LiveValue {
   ValueUse use = ValueUse::Value;
 };
 
+inline constexpr size_t kNever = SIZE_MAX;
+
 // A run of a program, without those that it calls.
 struct BodyRun {
   uint32_t program = 0;
   int64_t microBatch = 0;
   size_t first = 0, last = 0; // instructions
+  size_t lossAt = kNever;     // the instruction that makes the loss
 };
 
 struct MemoryUse {
@@ -53,7 +64,9 @@ struct MemoryUse {
   std::vector<BytesByKind> peaks;       // of equal slices of the run, each at its fullest instruction
   std::vector<size_t> peakInstructions; // those instructions
   size_t peakSlice = 0;
+  size_t updateAt = kNever; // the first instruction of the update
 
+  Pass passAt(size_t instruction) const;
   uint64_t totalAt(size_t slice) const;
   // The values alive at an instruction, the largest first; parts of one value that end at different times are one.
   std::vector<LiveValue> aliveAt(size_t instruction) const;

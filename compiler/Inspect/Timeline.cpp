@@ -19,6 +19,20 @@ static std::string bodyText(const fb::Plan &kind, uint32_t program, int64_t micr
   return body.entry() ? text : text + ", micro-batch " + std::to_string(microBatch);
 }
 
+// "train_step, micro-batch 1, backward pass"
+static std::string placeText(const fb::Plan &kind, const MemoryUse &use, const BodyRun &body, size_t instruction) {
+  std::string pass = wordsFor(use.passAt(instruction));
+  return bodyText(kind, body.program, body.microBatch) + (pass.empty() ? "" : ", " + pass);
+}
+
+// "workspace 112.0 KiB, transient 6.6 KiB": what regions have beyond what is in use at the peak.
+static BytesByKind beyondPeak(const MemoryUse &use) {
+  BytesByKind rest{};
+  for (size_t kind = 0; kind < rest.size(); ++kind)
+    rest[kind] = use.planned[kind] - std::min(use.planned[kind], use.peaks[use.peakSlice][kind]);
+  return rest;
+}
+
 static std::string kindsText(const BytesByKind &bytes) {
   std::vector<std::string> parts;
   for (fb::RegionKind kind : fb::EnumValuesRegionKind())
@@ -33,11 +47,17 @@ static std::string valuesText(const fb::Plan &kind, const MemoryUse &use) {
   std::vector<LiveValue> alive = use.aliveAt(use.peakInstructions[use.peakSlice]);
   std::string text =
       "  values that live then, the largest first: bytes, kind, made in, by the model's node or tensor\n";
-  for (size_t i = 0; i < std::min(kMost, alive.size()); ++i)
+  std::vector<std::string> places;
+  size_t width = 28;
+  for (size_t i = 0; i < std::min(kMost, alive.size()); ++i) {
+    places.push_back(placeText(kind, use, use.bodies[alive[i].body], alive[i].born));
+    width = std::max(width, places.back().size() + 2);
+  }
+  for (size_t i = 0; i < places.size(); ++i)
     text += padLeft(bytesText(alive[i].bytes), 12) + "  " +
             padRight(alive[i].use == ValueUse::Value ? fb::EnumNameRegionKind(alive[i].region) : wordsFor(alive[i].use),
                      29) +
-            padRight(bodyText(kind, alive[i].program, alive[i].microBatch), 28) +
+            padRight(places[i], width) +
             shortName(nameOf(kind, alive[i]), 60) + "\n";
   if (alive.size() <= kMost)
     return text;
@@ -60,7 +80,7 @@ static std::string barsText(const fb::Plan &kind, const MemoryUse &use) {
     const BodyRun *body = use.bodyAt(use.peakInstructions[slice]);
     text += padLeft(bytesText(total), 12) + " " +
             padRight(std::string(length, '#') + (slice == use.peakSlice ? "  peak" : ""), 52) +
-            (body ? bodyText(kind, body->program, body->microBatch) : "") + "\n";
+            (body ? placeText(kind, use, *body, use.peakInstructions[slice]) : "") + "\n";
   }
   return text;
 }
@@ -76,9 +96,11 @@ static std::string kindText(const fb::Plan &kind, uint32_t entry) {
   uint64_t planned = std::accumulate(use.planned.begin(), use.planned.end(), uint64_t{0});
   text += "PEAK" + (name.empty() ? "" : " ON " + shortName(name, 20)) + ": " + bytesText(use.totalAt(use.peakSlice)) +
           " in use of " + bytesText(planned) + " planned, at instruction " + countText(instruction + 1) + " of " +
-          countText(use.allInstructions) + (body ? ", in " + bodyText(kind, body->program, body->microBatch) : "") +
+          countText(use.allInstructions) + (body ? ", in " + placeText(kind, use, *body, instruction) : "") +
           "\n";
   text += "  " + kindsText(use.peaks[use.peakSlice]) + "\n";
+  if (std::string rest = kindsText(beyondPeak(use)); !rest.empty())
+    text += "  planned, but not in use at the peak: " + rest + "\n";
   if (!use.isWhole())
     text += "  only the first " + countText(use.instructions) + " instructions were looked at\n";
   return text + valuesText(kind, use) + barsText(kind, use);
@@ -91,8 +113,8 @@ std::string timelineText(const fb::Plan &plan) {
       text += kindText(*kind, *entry);
   return text + "\n\"In use\" is between the instruction that makes a value and the last that reads it; state counts "
                 "all the time.\n"
-                "What is planned is more where places of different sizes follow each other, and for other programs "
-                "than this one.\n";
+                "More is planned than the peak has in use: each region is as large as its own largest need, which may "
+                "come at another time\nor in another program, and values of different sizes leave gaps in a region.\n";
 }
 
 } // namespace cleave::view

@@ -5,6 +5,7 @@
 #include "runtime/plan/Mesh.h"
 #include "runtime/plan/PlanSummary.h"
 
+#include <set>
 #include <tuple>
 
 namespace cleave::view {
@@ -31,10 +32,14 @@ public:
     const fb::Buffer &data = view.buffer(0);
     const fb::State *from = stateBefore(index, data, kMostHops), *to = stateAfter(index, data);
     bool isGather = view.opcode() == Opcode::AllGather || view.opcode() == Opcode::Broadcast;
-    const fb::State *state = isGather ? from : to ? to : from;
+    const fb::State *state = isGather || holdsScalar(from) ? from : to ? to : from;
     exchange.tensor = state ? nameOf(*state) : valueName(index, view);
-    const fb::State *updated =
-        isGather || isTransfer(view.opcode()) || holdsGradient(state) ? nullptr : updatedBy(index, data);
+    if (state && state->role() == fb::Role::buffer && !isGather)
+      if (size_t count = buffersAfter(index, data).size(); count > 1)
+        exchange.tensor += " and " + std::to_string(count - 1) + " more";
+    const fb::State *updated = isGather || isTransfer(view.opcode()) || holdsGradient(state) || holdsScalar(state)
+                                   ? nullptr
+                                   : updatedBy(index, data);
     if (updated)
       exchange.tensor = "gradient of " + nameOf(*updated);
     if (isTransfer(view.opcode())) {
@@ -45,11 +50,9 @@ public:
     } else {
       exchange.made = "a partial sum on each rank of " + exchange.axes + producer(index, data);
       exchange.used =
-          view.opcode() == Opcode::AllReduce ? "the whole sum on each of them" : "split over " + exchange.axes;
+          view.opcode() == Opcode::AllReduce ? "the whole sum, on every rank" : "each rank keeps its part of the sum";
       if (updated)
-        exchange.used += ", by the update";
-      else if (to)
-        exchange.used += ", " + storage(*to);
+        exchange.used += ", for the update";
     }
   }
 
@@ -65,6 +68,12 @@ public:
 private:
   static std::string nameOf(const fb::State &state) {
     std::string name(textOf(state.name())), content = contentOf(state);
+    if (name == "scalar.loss_sum")
+      return "sum of the loss (" + name + ")";
+    if (name == "scalar.loss_count")
+      return "count by which the loss is divided (" + name + ")";
+    if (name == "scalar.grad_norm")
+      return "norm of the gradients (" + name + ")";
     return name == content ? name : name + " (" + content + ")";
   }
 
@@ -109,6 +118,8 @@ private:
         if (buffer.access() == fb::Access::read && ++reads)
           read = &buffer;
       }
+      if (view.opcode() == Opcode::Fill && view.buffer(0).bytes() < data.bytes())
+        continue; // what is left between values that travel together
       if (writes)
         return reads == 1 ? stateBefore(i, *read, hops - 1) : nullptr;
     }
@@ -135,6 +146,27 @@ private:
     return nullptr;
   }
 
+  // The buffers of the model that are written from parts of the bytes.
+  std::set<const fb::State *> buffersAfter(uint32_t index, const fb::Buffer &data) const {
+    std::set<const fb::State *> found;
+    for (uint32_t i = index + 1; i < lengthOf(program_.instructions()); ++i) {
+      InstructionView view = at(i);
+      bool reads = false, overwrites = false;
+      for (size_t b = 0; b < view.bufferCount(); ++b) {
+        reads |= view.buffer(b).access() != fb::Access::write && overlaps(view.buffer(b), data);
+        overwrites |= view.buffer(b).access() != fb::Access::read && overlaps(view.buffer(b), data);
+      }
+      for (size_t b = 0; reads && b < view.bufferCount(); ++b)
+        if (const fb::State *state = view.buffer(b).access() == fb::Access::read ? nullptr : stateAt(view.buffer(b));
+            state && state->role() == fb::Role::buffer)
+          found.insert(state);
+      if (overwrites)
+        break;
+    }
+    return found;
+  }
+
+  static bool holdsScalar(const fb::State *state) { return state && state->role() == fb::Role::scalar; }
   static bool holdsGradient(const fb::State *state) { return state && state->role() == fb::Role::gradient; }
 
   // The parameter that a fused update writes from these bytes: they are its gradient, which is stored nowhere else. The
@@ -235,7 +267,7 @@ static std::string axesOf(const fb::Plan &kind, const InstructionView &view) {
 
 std::vector<Exchange> exchangesOf(const fb::Plan &kind, uint32_t entry) {
   std::vector<Exchange> list;
-  std::map<std::tuple<std::string, std::string, std::string, uint32_t>, size_t> known;
+  std::map<std::tuple<std::string, std::string, std::string, uint32_t, uint64_t>, size_t> known;
   std::vector<uint64_t> runs = plan::runsOf(kind, entry);
   for (uint32_t p = 0; p < runs.size(); ++p) {
     const fb::Program &program = *kind.programs()->Get(p);
@@ -249,7 +281,8 @@ std::vector<Exchange> exchangesOf(const fb::Plan &kind, uint32_t entry) {
       exchange.program = textOf(program.name());
       exchange.bytes = view.buffer(0).bytes();
       Tracer(kind, program).describe(i, exchange);
-      auto [place, isNew] = known.try_emplace({exchange.mnemonic, exchange.axes, exchange.tensor, p}, list.size());
+      auto [place, isNew] =
+          known.try_emplace({exchange.mnemonic, exchange.axes, exchange.tensor, p, exchange.bytes}, list.size());
       if (isNew)
         list.push_back(std::move(exchange));
       list[place->second].times += runs[p];

@@ -83,6 +83,41 @@ TEST(MemoryUse, LongRunsAreCountedInFull) {
   EXPECT_FALSE(use.isWhole());
 }
 
+// b = f(a), loss = g(b), and the gradient reads a; then a parameter is written.
+TEST(MemoryUse, PassesOfAStepAreToldApart) {
+  PlanBuilder builder;
+  unsigned s = builder.region("persistent", fb::RegionKind::persistent, 1024);
+  unsigned t = builder.region("transient", fb::RegionKind::transient, 1024);
+  builder.state("scalar.loss_sum", fb::DType::f32, 1, s, 0).role = fb::Role::scalar;
+  builder.state("w", fb::DType::f32, 16, s, 128).role = fb::Role::parameter;
+  auto &step = builder.program("train_step");
+  auto copy = [&](uint64_t to, uint64_t from, const char *note) {
+    builder.add(step, Opcode::Copy, 0, {builder.buffer(t, to, 4, w), builder.buffer(t, from, 4, r)}, {}, note);
+  };
+  builder.add(step, Opcode::Fill, 0, {builder.buffer(t, 0, 64, w)}, {0, 4}, "node 'a' (Fill)");
+  copy(64, 0, "node 'b' (Copy)");
+  copy(128, 64, "node 'loss' (Loss)");
+  copy(192, 128, "node 'loss' (Loss)");
+  builder.add(step, Opcode::Copy, 0, {builder.buffer(s, 0, 4, w), builder.buffer(t, 128, 4, r)}, {});
+  copy(256, 0, "node 'a' (Fill)");
+  builder.add(step, Opcode::Copy, 0, {builder.buffer(s, 128, 4, w), builder.buffer(t, 256, 4, r)}, {});
+  const fb::Plan &plan = builder.open();
+  view::MemoryUse use = view::memoryUse(plan, 0, 100);
+  std::vector<view::Pass> passes;
+  for (size_t i = 0; i < use.instructions; ++i)
+    passes.push_back(use.passAt(i));
+  auto f = view::Pass::Forward, b = view::Pass::Backward;
+  EXPECT_EQ(passes, (std::vector<view::Pass>{f, f, f, b, b, b, view::Pass::Update}));
+  // Whatever of `a` the gradient reads; nothing else outlives the loss.
+  size_t saved = 0;
+  for (const view::LiveValue &value : use.values)
+    if (value.use == view::ValueUse::Saved) {
+      EXPECT_EQ(value.born, 0u);
+      saved += value.bytes;
+    }
+  EXPECT_EQ(saved, 64u);
+}
+
 // Two micro-batches forward, then both backward: what is saved of both lives at the same time, in a frame each.
 TEST(MemoryUse, FramesOfMicroBatchesLieBesideEachOther) {
   PlanBuilder builder;

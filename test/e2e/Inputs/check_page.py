@@ -105,6 +105,9 @@ def main():
     assert len(kinds) == len(shown["kinds"])
     for one, other in zip(shown["kinds"], kinds):
         check_kind(one, other, shown["entry"])
+    # Of two ranks, one sends in an all-reduce as many bytes as it works on: times and bytes of a row are what it sends.
+    for exchange in shown["kinds"][0]["exchanges"] if plan["ranks"] == 2 and len(kinds) == 1 else []:
+        assert exchange[0] != "all_reduce" or exchange[8] == exchange[6] * exchange[7], exchange
     assert sum(number for number, _ in shown["waySums"]) == len(shown["tensors"]) + shown["tensorsLeftOut"]
     predicted = shown["predicted"]
     assert len(predicted["kinds"]) == len(kinds) and 0 <= predicted["idle"] < 1 and predicted["duration"] <= predicted["end"]
