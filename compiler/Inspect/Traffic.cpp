@@ -37,10 +37,9 @@ public:
     if (state && state->role() == fb::Role::buffer && !isGather)
       if (size_t count = buffersAfter(index, data).size(); count > 1)
         exchange.tensor += " and " + std::to_string(count - 1) + " more";
-    const fb::State *updated = isGather || isTransfer(view.opcode()) || holdsGradient(state) || holdsScalar(state)
-                                   ? nullptr
-                                   : updatedBy(index, data);
-    if (updated)
+    const fb::State *updated =
+        isGather || isTransfer(view.opcode()) || holdsScalar(from) ? nullptr : updatedBy(index, data);
+    if (updated && !holdsGradient(state))
       exchange.tensor = "gradient of " + nameOf(*updated);
     if (isTransfer(view.opcode())) {
       describeTransfer(view, exchange);
