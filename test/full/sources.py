@@ -13,10 +13,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 CXX = (".cpp", ".h", ".c", ".cu", ".cuh", ".def")
 SOURCES = (*CXX, ".td", ".fbs")
 
-# What only --target cuda:... and programs for GPUs run; it is entered where a target or a device is chosen by its name.
+# What only --target cuda:... and programs for GPUs run; it is entered where a target or a device is chosen by its name, and
+# where the time of a plan for GPUs is predicted.
 CUDA = ("compiler/Codegen/CUDA/", "compiler/Target/Cuda.cpp", "runtime/device/cuda/", "kernels/attention/cuda/", "kernels/common/cuda/",
         "kernels/convolution/cuda/", "kernels/indexing/cuda/", "kernels/pooling/cuda/", "kernels/reduction/cuda/")
-DOORS = ("compiler/Target/Cuda.cpp", "runtime/device/Device.cpp", "runtime/device/DeviceMeeting.cpp")
+DOORS = ("compiler/Simulator/InstructionCosts.cpp", "compiler/Target/Cuda.cpp", "runtime/device/Device.cpp",
+         "runtime/device/DeviceMeeting.cpp")
 
 TOKEN = re.compile(r"""
     (?P<blank>    //(?:\\\n|[^\n])* | /\*.*?\*/ | \\\n | [^\S\n]+ )
