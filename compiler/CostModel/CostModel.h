@@ -1,5 +1,5 @@
-// How long things take, as plain formulas with their step and byte counts written down. No passes, no MLIR: `inspect`
-// and list scheduling use them alike.
+// How long things take, as plain formulas with their step and byte counts written down. No passes, no MLIR: the
+// simulator and the cut of a pipeline use them alike.
 //
 // Ring collectives over N ranks of B bytes (Patarasuk & Yuan 2009), each of latency a per step and b bytes per second:
 //   all-reduce      2(N-1) steps of B/N bytes     2(N-1)·a + 2(N-1)/N · B/b

@@ -54,7 +54,7 @@ struct TrainingPosition {
   std::optional<bool> shuffle; // whether samples are taken in a random order; nothing where nobody said
 };
 
-// What was being run, as texts under names (train/RunFacts.h).
+// What was being run, as texts under names (runtime/train/checkpoint/RunFacts.h).
 using RunFacts = std::map<std::string, std::string>;
 
 struct CheckpointIndex {
@@ -63,7 +63,7 @@ struct CheckpointIndex {
   uint64_t stateLayout = 0;
   TrainingPosition position;
   RunFacts run; // empty: of an earlier version
-  bool isOnlyBest = false; // saved for being the best so far alone; of former ones train/TrainLoop.h keeps few
+  bool isOnlyBest = false; // saved for being the best so far alone; of former ones few are kept (FormerBests)
   std::map<std::string, uint32_t> parts; // file -> checksum of its header
   std::vector<CheckpointTensor> tensors;
   uint64_t identity = 0; // of the text that was read; with checksums, of all that the checkpoint holds

@@ -5,9 +5,9 @@
 //   DIR/step-00000100/       rank-00000.safetensors ... (or model.safetensors), checkpoint.json; appears whole (rename)
 //   DIR/.step-00000200.tmp/  being written, or left by a crash; recoverCheckpoints() removes it
 //
-// Every process calls writeShard() for its ranks, or takes part in writing the full file (train/CheckpointSaver.h);
-// one, the leader, does the rest. Between prepare(), the parts and publish() all processes must agree that all is well
-// so far.
+// Every process calls writeShard() for its ranks, or takes part in writing the full file (CheckpointSaver.h of
+// runtime/train/checkpoint); one, the leader, does the rest. Between prepare(), the parts and publish() all processes
+// must agree that all is well so far.
 #ifndef CLEAVE_RUNTIME_STATE_CHECKPOINTSAVE_H
 #define CLEAVE_RUNTIME_STATE_CHECKPOINTSAVE_H
 

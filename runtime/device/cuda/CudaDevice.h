@@ -77,7 +77,7 @@ private:
   Status launchGraph(cuda::Handle graph);
   Status openBlas();
   Status bindMatmul(const LaunchRequest &request, const KernelArgs &args, ActionPtr *action);
-  // The bias_grad of a product, which the library computes alone.
+  // The bias_grad of a product for which the library has no sums of columns: by Cleave's own kernel.
   Status bindColumnSums(const LaunchRequest &request, const KernelArgs &args, ActionPtr *action);
   Status openDnn(cuda::Handle stream, cuda::Handle *handle);
   // No action where cuDNN does not compute it.
