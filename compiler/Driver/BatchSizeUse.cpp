@@ -39,6 +39,7 @@ public:
     return dense ? dense == other.dense : bytes.data() == other.bytes.data() && bytes.size() == other.bytes.size();
   }
   bool isComparable(const Elements &other) const { return !dense == !other.dense; }
+  bool isSplat() const { return dense && dense.isSplat(); }
   // What `get` needs.
   void unpack(int64_t count) {
     elementBytes = bytes.size() / static_cast<size_t>(std::max<int64_t>(1, count));
@@ -80,8 +81,12 @@ std::optional<int64_t> placeIn(Shape other, Shape one, int64_t outer, int64_t in
   return place;
 }
 
+// Of two splats, which may be large, one element tells about all.
 bool agree(const Elements &one, Shape shape, const Elements &other, Shape otherShape, int64_t outer) {
-  for (int64_t i = 0, count = mlir::ShapedType::getNumElements(shape); i < count; ++i) {
+  int64_t count = mlir::ShapedType::getNumElements(shape);
+  if (one.isSplat() && other.isSplat())
+    count = std::min<int64_t>(count, 1);
+  for (int64_t i = 0; i < count; ++i) {
     std::optional<int64_t> place = placeIn(otherShape, shape, outer, i);
     if (!place || !one.equals(i, other, *place))
       return false;

@@ -105,7 +105,7 @@ void addTrain(CLI::App &command, Command &result) {
                   "Write checkpoints to this directory. After Ctrl-C, SIGTERM, SIGHUP or SIGPIPE the program then "
                   "finishes the step, saves, and ends")
       ->type_name("DIR");
-  addCount(command, "--save-every", train.saveEvery, "Steps between checkpoints (default: one at the end)");
+  addCount(command, "--save-every", train.saveEvery, "Steps between checkpoints (default: one at the end)", 1);
   addCount(command, "--keep", train.keep, "Number of checkpoints to keep, the newest ones (default: all)");
   command.add_flag("--save-best", train.saveBest,
                    "Save after each evaluation whose loss is the lowest so far, as DIR/best");

@@ -110,8 +110,9 @@ Status resolveCheckpoint(const std::string &path, std::string *result, std::stri
     std::vector<std::string> names = listCheckpoints(path);
     if (names.empty())
       return noCheckpoint(path);
-    if (!latest.empty() && note)
-      *note = path + "/latest names " + latest + ", which is not there or is not whole; " + names.back() +
+    if (note && fs::exists(path + "/latest", none))
+      *note = path + "/latest names " +
+              (latest.empty() ? "no checkpoint" : latest + ", which is not there or is not whole") + "; " + names.back() +
               ", the newest one there, is taken";
     latest = names.back();
   }

@@ -86,7 +86,7 @@ TEST(Execution, EndsWhereCallsMultiply) {
 
 // What stages send each other is known of the beginning alone, so nothing is known of what they compute from it.
 TEST(Execution, EndsWhereAPipelineIsTooLong) {
-  PlanBuilder builder = rt::test::makePipeline(2, (1 << 20) + 2); // the output's frame has 16 bits: 1
+  PlanBuilder builder = rt::test::makePipeline(2, (1 << 21) + 2); // the output's frame has 16 bits: 2
   expectTooLong(findings(builder), "train_step");
 }
 

@@ -65,7 +65,7 @@ TEST_P(SafeTensorsHostile, IsRefused) {
 INSTANTIATE_TEST_SUITE_P(
     All, SafeTensorsHostile,
     testing::Values(
-        Hostile{"empty", "", "shorter"}, Hostile{"short", "1234", "shorter"},
+        Hostile{"empty", "", "the file is empty"}, Hostile{"short", "1234", "shorter"},
         Hostile{"hugeHeader", std::string(8, '\xff'), "its first 8 bytes are not the size of a header"},
         Hostile{"headerBeyond", image("{}", 0).substr(0, 9), "beyond the file"},
         Hostile{"notJson", image("{\"a\":", 0), "not valid JSON"},

@@ -55,6 +55,7 @@ TEST(DataSpec, NamesOfAnyCharacters) {
       result += std::string(c == ',' || c == '=' || c == ':' || c == '\\' ? "\\" : "") + c;
     return result;
   };
+  auto isArchive = [](const std::string &name) { return name.size() > 4 && name.substr(name.size() - 4) == ".npz"; };
   for (const std::string &first : names)
     for (const std::string &second : names) {
       DataSpec array, stream;
@@ -66,6 +67,10 @@ TEST(DataSpec, NamesOfAnyCharacters) {
       EXPECT_EQ(array.key, second);
       EXPECT_FALSE(array.stream) << text;
       status = parseDataSpec("x=" + escaped(first) + ":u16,window=4," + escaped(second) + ":u16", &stream);
+      if (isArchive(first) || isArchive(second)) {
+        EXPECT_NE(status.message().find("is a file of arrays by its name"), std::string::npos) << status.message();
+        continue;
+      }
       ASSERT_TRUE(status.isOk()) << status.message();
       EXPECT_EQ(stream.files, (std::vector<std::string>{first, second}));
       EXPECT_EQ(stream.stream, ElementType::u16);

@@ -39,11 +39,14 @@ public:
 
   void check(const onnx::ValueInfoProto &info, llvm::StringRef what) {
     auto type = importedType(environment.slot(info.name()));
-    if (!type || !info.type().has_tensor_type())
+    if (!type || info.type().value_case() == onnx::TypeProto::VALUE_NOT_SET)
       return;
+    if (!info.type().has_tensor_type())
+      return errors.add(what + " " + quote(info.name()) + " is declared as no tensor, and its node computes " +
+                        describeType(type) + "; correct the declaration");
     const auto &declared = info.type().tensor_type();
-    mlir::Type element = elementTypeOf(context, declared.elem_type());
-    if (element && element != type.getElementType())
+    bool isDeclared = declared.elem_type() != onnx::TensorProto::UNDEFINED;
+    if (isDeclared && elementTypeOf(context, declared.elem_type()) != type.getElementType())
       errors.add(what + " " + quote(info.name()) + " is declared with elements of type " +
                  dataTypeName(declared.elem_type()) + ", and its node computes " + describeType(type) +
                  "; correct the declaration (onnx.checker.check_model(..., full_check=True) finds such ones)");
