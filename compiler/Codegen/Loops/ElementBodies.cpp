@@ -87,9 +87,11 @@ bool ElementEmitter::isSameForAllTerms(Value value) const {
   return true;
 }
 
-// Whether LLVM could take a factor out of the sum of this term and others.
+// Whether LLVM could take a factor out of the sum of this term and others. It takes a sign out first.
 bool ElementEmitter::hasCommonFactor(Value term) const {
   Operation *maker = term.getDefiningOp();
+  while (isa_and_nonnull<arith::NegFOp>(maker))
+    maker = maker->getOperand(0).getDefiningOp();
   if (!isa_and_nonnull<arith::MulFOp, arith::DivFOp>(maker))
     return false;
   bool isProduct = isa<arith::MulFOp>(maker);

@@ -529,11 +529,18 @@ TEST(HostKernels, ChainsOverflowOnlyWhereTheirTermsDo) {
                                         " %x, %c : tensor<8x64xf32>",
                                     "sum", c));
       ASSERT_EQ(runner.getError(), "");
+      FunctionRunner negated(reduced("%c = cleave.constant dense<" + number + "> : tensor<8x64xf32> %s = cleave." + op +
+                                         " %x, %c : tensor<8x64xf32> %0 = cleave.neg %s : tensor<8x64xf32>",
+                                     "sum", c));
+      ASSERT_EQ(negated.getError(), "");
       Floats x = randomFloats(kCount, 40, 1e38f, 3e38f);
-      Doubles sums(results, 0);
+      Doubles sums(results, 0), opposites(results, 0);
       for (size_t i = 0; i < kCount; ++i)
         sums[c.resultOf(i)] += isProduct ? double(x[i]) * 1e-30f : double(x[i]) / 1e30f;
+      for (size_t i = 0; i < results; ++i)
+        opposites[i] = -sums[i];
       expectNear(fromBytes<float>(runWholeAndSplit(runner, {toBytes(x)})[0]), sums, 1e-6);
+      expectNear(fromBytes<float>(runWholeAndSplit(negated, {toBytes(x)})[0]), opposites, 1e-6);
     }
     FunctionRunner runner(reduced("%0 = cleave.neg %x : tensor<8x64xf32>", "product", c));
     ASSERT_EQ(runner.getError(), "");
