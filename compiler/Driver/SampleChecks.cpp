@@ -103,7 +103,7 @@ static std::set<std::string> sizedOutputs(const ImportedModel &model, const Impo
   return sized;
 }
 
-// Outputs with a batch dimension whose samples are made of other samples.
+// Outputs with a batch dimension whose samples are made of other samples, or may be.
 static std::set<std::string> outputsOfWholeBatch(const ImportedModel &model) {
   std::set<std::string> names;
   auto function = modelOf(*model.module);
@@ -113,7 +113,7 @@ static std::set<std::string> outputsOfWholeBatch(const ImportedModel &model) {
   for (mlir::OpOperand &output : function.getBody().front().getTerminator()->getOpOperands()) {
     auto dim = function.getResultAttrOfType<mlir::IntegerAttr>(output.getOperandNumber(), kBatchDimAttr);
     if (auto name = function.getResultAttrOfType<mlir::StringAttr>(output.getOperandNumber(), kNameAttr))
-      if (dim && isOfWholeBatch(samples, output.get(), dim.getInt()))
+      if (dim && (isOfWholeBatch(samples, output.get(), dim.getInt()) || samples.mayMix(output.get())))
         names.insert(name.getValue().str());
   }
   return names;

@@ -41,6 +41,9 @@ SampleDependence::SampleDependence(func::FuncOp function, bool normalizationMixe
         if (llvm::any_of(op.getOperands(), [&](Value operand) { return mixed.contains(operand); }) ||
             (dependence == Dependence::Mixed && combines(&op, result)))
           mixed.insert(result);
+        if (llvm::any_of(op.getOperands(), [&](Value operand) { return lost.contains(operand); }) ||
+            (isa<ReshapeOp>(op) && hasDims && !keepsSamples(cast<ReshapeOp>(op))))
+          lost.insert(result);
       }
 }
 

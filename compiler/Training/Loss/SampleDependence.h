@@ -32,6 +32,9 @@ public:
   // Whether each sample of the value is made of other samples for sure, too. `get` says Mixed also where that is not
   // known.
   bool mixes(mlir::Value value) const { return mixed.contains(value); }
+  // Whether a reshape has lost the place of the samples, as that of [batch, 3] turned to [3, batch] and then reshaped to
+  // [-1, 3]: a row may be made of several samples.
+  bool mayMix(mlir::Value value) const { return lost.contains(value); }
   // Where the samples lie; the first dimension in a function of which no input has a batch dimension. Nothing where
   // that is not known.
   std::optional<SamplePosition> position(mlir::Value value) const;
@@ -57,7 +60,7 @@ private:
   SampleDims dims;
   bool hasDims = false, normalizationMixes = false;
   llvm::DenseMap<mlir::Value, Dependence> known; // but None
-  llvm::DenseSet<mlir::Value> mixed;
+  llvm::DenseSet<mlir::Value> mixed, lost;
 };
 
 } // namespace cleave

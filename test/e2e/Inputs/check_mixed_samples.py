@@ -256,6 +256,37 @@ def check_long_places(checks):
     checks.note("long places of two batches", "" if isinstance(refused, str) and "exactly one global batch, 4 samples" in refused else f"not refused: {refused}")
 
 
+# A reshape after which nothing says which rows are whose: those of a turned matrix, and pairs across the copies of a batch.
+LOST = {
+    "turned": lambda: [node("Transpose", ["x"], ["t"]), node("Reshape", ["t", "rows"], ["turned"])],
+    "pairs": lambda: [node("Concat", ["x", "x"], ["both"], axis=0), node("Reshape", ["both", "twos"], ["two"]),
+                      node("ReduceSum", ["two", "second"], ["pairs"], keepdims=0)],
+    "tiled_pairs": lambda: [node("Tile", ["x", "twice"], ["tiles"]), node("Reshape", ["tiles", "twos"], ["tile_pairs"]),
+                            node("ReduceSum", ["tile_pairs", "second"], ["tiled_pairs"], keepdims=0)],
+}
+
+
+def check_lost_places(checks):
+    for batch, width in ((4, 3), (3, 2), (2, 3), (1, 3)):
+        constants = {"rows": np.int64([-1, width]), "twos": np.int64([-1, 2, width]), "twice": np.int64([2, 1]), "second": np.int64([1])}
+        x, *outputs = (helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", width]) for name in ["x", *LOST])
+        model = helper.make_model(graph([one for make in LOST.values() for one in make()], [x], outputs, constants),
+                                  opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+        onnx.save(model, checks.folder / "m.onnx")
+        done = command("cleave", "compile", checks.folder / "m.onnx", "-o", checks.folder / "program", "--dim", f"batch={batch}")
+        if done.returncode:
+            sys.exit(done.stderr)
+        session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+        for samples in (batch, 2 * batch, 5):
+            x = np.random.default_rng(5).standard_normal((samples, width)).astype("f4")
+            for name, want in zip(LOST, session.run(list(LOST), {"x": x})):
+                got, what = infer(checks, x, [name]), f"{name} of {samples} samples, batch {batch} x {width}"
+                if samples == batch:
+                    checks.same(what, got if isinstance(got, str) else got[name], want, 1e-5)
+                else:
+                    checks.note(what, "" if isinstance(got, str) and f"exactly one global batch, {batch} sample" in got else f"not refused: {got}")
+
+
 def check_single(checks):
     """An input without a batch dimension takes one array, and not one for each sample."""
     inputs = {"x": ["batch", WIDTH], "c": [WIDTH]}
@@ -283,5 +314,6 @@ if __name__ == "__main__":
     check_coincidences(all_checks)
     check_sized(all_checks)
     check_long_places(all_checks)
+    check_lost_places(all_checks)
     check_single(all_checks)
     all_checks.end()
