@@ -51,6 +51,9 @@ def summary(cells, rows, keys):
     passed = sum(value == "passed" for value in states.values())
     yield ""
     yield f"**{passed} of {len(cells)} cells passed**, {', '.join(f'{n} {what}' for what, n in sorted(others(states).items())) or 'none failed'}."
+    outdated = [rows[cell].result for cell, value in states.items() if value == "outdated"]
+    if outdated:
+        yield f"With earlier sources, {outdated.count('passed')} of the {len(outdated)} outdated cells had passed; they have to be run again."
     precisions = list(dict.fromkeys(cell.split("/")[4] for cell in cells if cell.startswith("train/")))
     for precision in precisions:
         chosen = {cell: states[cell] for cell in cells if cell.startswith("train/") and cell.split("/")[4] == precision}
