@@ -126,7 +126,7 @@ DAMAGES = {
     "file-nul": (set_slice("file", PART + "\0/../../x"), NO_NAME),
     "file-index": (set_slice("file", INDEX), "not a safetensors file"),
     "part-missing": (lambda step: (step / PART).unlink(), f"cannot open .*{PART}"),
-    "part-empty": (write(PART, b""), "not a safetensors file"),
+    "part-empty": (write(PART, b""), "the file is empty; expected a safetensors file"),
     "part-short": (write(PART, lambda image: image[:100]), "truncated or damaged"),
     "part-cut": (write(PART, lambda image: image[:-1]), "truncated or damaged"),
     "part-header-huge": (write(PART, lambda image: b"\xff" * 8 + image[8:]), "not a safetensors file: its first 8 bytes are not the size of a header"),
