@@ -159,7 +159,7 @@ private:
   void findPasses(const plan::WalkedInstruction &instruction, const InstructionView &view, BodyRun &body) {
     bool updates = false;
     for (size_t i = 0; i < view.bufferCount(); ++i) {
-      const fb::State *state = view.buffer(i).access() == fb::Access::read ? nullptr : stateAt(view.buffer(i));
+      const fb::State *state = view.buffer(i).access() == fb::Access::read ? nullptr : stateAt(kind_, view.buffer(i));
       if (!state)
         continue;
       updates |= state->role() == fb::Role::parameter || state->role() == fb::Role::optimizer;
@@ -170,18 +170,6 @@ private:
       use_.updateAt = kNever;
     else if (updates && use_.updateAt == kNever)
       use_.updateAt = instruction.number;
-  }
-
-  const fb::State *stateAt(const fb::Buffer &buffer) const {
-    if (kind_.regions()->Get(buffer.region())->kind() != fb::RegionKind::persistent)
-      return nullptr;
-    for (uint32_t i = 0; i < lengthOf(kind_.states()); ++i) {
-      const fb::State &state = *kind_.states()->Get(i);
-      if (state.region() == buffer.region() && buffer.offset() >= state.offset() &&
-          buffer.offset() < state.offset() + stateShardBytes(kind_, state))
-        return &state;
-    }
-    return nullptr;
   }
 
   void read(const plan::WalkedInstruction &instruction, const InstructionView &view,

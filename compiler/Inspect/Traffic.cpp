@@ -12,6 +12,18 @@ namespace cleave::view {
 
 using namespace rt;
 
+const fb::State *stateAt(const fb::Plan &kind, const fb::Buffer &buffer) {
+  if (kind.regions()->Get(buffer.region())->kind() != fb::RegionKind::persistent)
+    return nullptr;
+  for (uint32_t i = 0; i < lengthOf(kind.states()); ++i) {
+    const fb::State &state = *kind.states()->Get(i);
+    if (state.region() == buffer.region() && buffer.offset() >= state.offset() &&
+        buffer.offset() < state.offset() + stateShardBytes(kind, state))
+      return &state;
+  }
+  return nullptr;
+}
+
 std::string contentOf(const fb::State &state) {
   if (lengthOf(state.segments()) == 0)
     return std::string(textOf(state.name()));
@@ -92,15 +104,7 @@ private:
     return buffer.offset() + buffer.bytes() + (buffer.share_of() != 0 ? buffer.stride() : 0);
   }
 
-  const fb::State *stateAt(const fb::Buffer &buffer) const {
-    for (uint32_t i = 0; i < lengthOf(kind_.states()); ++i) {
-      const fb::State &state = *kind_.states()->Get(i);
-      if (state.region() == buffer.region() && buffer.offset() >= state.offset() &&
-          buffer.offset() < state.offset() + stateShardBytes(kind_, state))
-        return &state;
-    }
-    return nullptr;
-  }
+  const fb::State *stateAt(const fb::Buffer &buffer) const { return view::stateAt(kind_, buffer); }
 
   // The state that the bytes come from through instructions that read one thing alone.
   const fb::State *stateBefore(uint32_t index, const fb::Buffer &data, unsigned hops) const {

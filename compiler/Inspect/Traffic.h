@@ -43,6 +43,9 @@ std::map<std::string, AxisTraffic> trafficByAxes(const std::vector<Exchange> &ex
 // What an instruction makes that has no note of its own: the state that its bytes come from, or the program's name.
 std::string tensorOf(const rt::fb::Plan &kind, uint32_t program, uint32_t instruction);
 
+// The state that has the first of these bytes; null if none has.
+const rt::fb::State *stateAt(const rt::fb::Plan &kind, const rt::fb::Buffer &buffer);
+
 // The parameters in a state: "h.0.attn.weight" or "h.0.attn.weight and 18 more".
 std::string contentOf(const rt::fb::State &state);
 

@@ -5,6 +5,7 @@
 #include "runtime/session/IndexRange.h"
 #include "runtime/session/NearestName.h"
 #include "runtime/session/OutputNeeds.h"
+#include "runtime/session/ProgramBatch.h"
 #include "runtime/session/SameRun.h"
 #include "runtime/state/ElementValue.h"
 

@@ -2,6 +2,7 @@
 
 #include "runtime/comm/Communicator.h"
 #include "runtime/session/NearestName.h"
+#include "runtime/session/ProgramBatch.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,6 +1,7 @@
 #include "runtime/train/data/DataSet.h"
 
 #include "runtime/session/NearestName.h"
+#include "runtime/session/ProgramBatch.h"
 #include "runtime/state/ElementValue.h"
 #include "runtime/state/FloatConversion.h"
 

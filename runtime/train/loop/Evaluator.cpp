@@ -1,6 +1,7 @@
 #include "runtime/train/loop/Evaluator.h"
 
 #include "runtime/base/Log.h"
+#include "runtime/session/ProgramBatch.h"
 
 #include <cmath>
 
