@@ -190,12 +190,12 @@ bool SampleDependence::usesPlaces(Operation *op, ArrayRef<AffineMap> maps, Affin
   return false;
 }
 
-// Whether a constant has other elements at other places.
+// Whether a constant has other elements at other places; a very large one counts as if it had.
 static bool differs(DenseElementsAttr elements, const SamplePosition &places) {
   constexpr int64_t kMost = 1 << 22;
   int64_t count = elements.getNumElements(), stride = 1;
   if (elements.isSplat() || count > kMost)
-    return false;
+    return !elements.isSplat();
   ArrayRef<int64_t> shape = elements.getType().getShape();
   for (int64_t size : shape.drop_front(static_cast<size_t>(places.dim) + 1))
     stride *= size;
@@ -235,6 +235,12 @@ static bool collectLoops(AffineExpr index, int64_t step, LoopSteps &loops) {
          collectLoops(pair.getLHS(), step * factor.getValue(), loops);
 }
 
+// Whether an op can only make equal elements: all that it takes are single numbers.
+static bool takesOnlyNumbers(Operation *op) {
+  return op->getNumOperands() > 0 &&
+         llvm::all_of(op->getOperands(), [](Value operand) { return getSpreadNumber(operand) != nullptr; });
+}
+
 bool SampleDependence::variesAlong(Value value, int64_t dim) const {
   Asked asked;
   return variesAt(value, {dim, 1, cast<RankedTensorType>(value.getType()).getDimSize(dim)}, asked);
@@ -244,7 +250,8 @@ bool SampleDependence::variesAlong(Value value, int64_t dim) const {
 //
 //   p = reshape(r) : [4, 20]     index d0, samples 1 apart      r : [80]     index d0 * 20 + d1, samples 20 apart
 //
-// Numbers that are drawn belong to their sample (shift-random-origins).
+// Where no loop is known to move the index, all elements may differ, unless the op takes only numbers. Numbers that are
+// drawn belong to their sample (shift-random-origins).
 bool SampleDependence::variesAt(Value value, SamplePosition places, Asked &asked) const {
   Operation *op = value.getDefiningOp();
   if (places.count <= 1 || (op && drawsNumbers(op)))
@@ -262,13 +269,11 @@ bool SampleDependence::variesAt(Value value, SamplePosition places, Asked &asked
   auto loops = dyn_cast<shard::ShardingInterface>(op);
   SmallVector<AffineMap> maps = loops ? loops.getIndexingMaps() : SmallVector<AffineMap>();
   if (maps.size() != op->getNumOperands() + op->getNumResults())
-    return false;
+    return !takesOnlyNumbers(op);
   AffineMap own = maps[op->getNumOperands() + cast<OpResult>(value).getResultNumber()];
   LoopSteps ownLoops;
-  if (places.dim >= own.getNumResults() || !collectLoops(own.getResult(places.dim), 1, ownLoops))
-    return false;
-  if (ownLoops.empty()) // a dimension that is cut, joined or padded
-    return op->getNumOperands() > 1 || llvm::any_of(op->getOperands(), [](Value one) { return !getSpreadNumber(one); });
+  if (places.dim >= own.getNumResults() || !collectLoops(own.getResult(places.dim), 1, ownLoops) || ownLoops.empty())
+    return !takesOnlyNumbers(op); // such as a dimension that is cut, joined or padded
   for (auto [loop, step] : ownLoops) {
     int64_t end = places.inner * places.count; // places that the loop goes through, within one run of the samples
     for (auto [other, further] : ownLoops)
@@ -286,8 +291,8 @@ bool SampleDependence::isMovedBy(Operation *op, ArrayRef<AffineMap> maps, Affine
   for (auto [operand, map] : llvm::zip(op->getOperands(), maps))
     for (auto [dim, index] : llvm::enumerate(map.getResults())) {
       LoopSteps theirs;
-      if (!collectLoops(index, 1, theirs))
-        continue;
+      if (!collectLoops(index, 1, theirs) && !getSpreadNumber(operand))
+        return true;
       for (auto [other, step] : theirs)
         if (other == loop && variesAt(operand, {static_cast<int64_t>(dim), step * turns, count}, asked))
           return true;
