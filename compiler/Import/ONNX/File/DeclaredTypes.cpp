@@ -34,21 +34,21 @@ std::string declaredShape(const onnx::TypeProto::Tensor &declared) {
 
 class Checker {
 public:
-  Checker(Environment &environment, mlir::MLIRContext *context, ErrorList &errors)
-      : environment(environment), context(context), errors(errors) {}
+  Checker(Environment &environment, mlir::MLIRContext *context, ErrorList &errors, std::string where = "")
+      : environment(environment), context(context), errors(errors), where(std::move(where)) {}
 
   void check(const onnx::ValueInfoProto &info, llvm::StringRef what) {
     auto type = importedType(environment.slot(info.name()));
     if (!type || info.type().value_case() == onnx::TypeProto::VALUE_NOT_SET)
       return;
     if (!info.type().has_tensor_type())
-      return errors.add(what + " " + quote(info.name()) + " is declared as no tensor, and its node computes " +
+      return errors.add(where + what + " " + quote(info.name()) + " is declared as no tensor, and is " +
                         describeType(type) + "; correct the declaration");
     const auto &declared = info.type().tensor_type();
     bool isDeclared = declared.elem_type() != onnx::TensorProto::UNDEFINED;
     if (isDeclared && elementTypeOf(context, declared.elem_type()) != type.getElementType())
-      errors.add(what + " " + quote(info.name()) + " is declared with elements of type " +
-                 dataTypeName(declared.elem_type()) + ", and its node computes " + describeType(type) +
+      errors.add(where + what + " " + quote(info.name()) + " is declared with elements of type " +
+                 dataTypeName(declared.elem_type()) + ", and is " + describeType(type) +
                  "; correct the declaration (onnx.checker.check_model(..., full_check=True) finds such ones)");
     else if (!shapesAgree(declared, type.getShape()) && ++wrongShapes == 1)
       firstWrong = (what + " " + quote(info.name()) + " is declared with the shape " + quote(declaredShape(declared)) +
@@ -68,6 +68,7 @@ private:
   Environment &environment;
   mlir::MLIRContext *context;
   ErrorList &errors;
+  std::string where; // before each error
   std::string firstWrong;
   size_t wrongShapes = 0;
 };
@@ -83,6 +84,17 @@ void checkDeclaredTypes(const onnx::GraphProto &graph, Environment &environment,
     checker.check(info, "value");
   if (auto note = checker.note())
     notes.push_back(*note);
+}
+
+void checkDeclaredElements(const onnx::GraphProto &graph, const std::string &where, Environment &environment,
+                           mlir::MLIRContext *context, ErrorList &errors) {
+  Checker checker(environment, context, errors, where);
+  for (const auto &input : graph.input())
+    checker.check(input, "input");
+  for (const auto &output : graph.output())
+    checker.check(output, "output");
+  for (const auto &info : graph.value_info())
+    checker.check(info, "value");
 }
 
 } // namespace cleave::onnx_import

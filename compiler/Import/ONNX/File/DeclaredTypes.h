@@ -1,4 +1,5 @@
-// What a file declares of its values (outputs, value_info) against what its nodes compute.
+// What a file declares of its values (outputs, value_info) against what its nodes compute; in the graphs of If, Loop and
+// Scan, too.
 //
 // A declared element type that is another one is an error: the file says two things, and onnxruntime refuses it, too. A
 // declared size that is another one is noted: onnxruntime warns and computes, and exporters leave sizes behind that a
@@ -17,6 +18,9 @@ namespace cleave::onnx_import {
 
 void checkDeclaredTypes(const onnx::GraphProto &graph, Environment &environment, mlir::MLIRContext *context,
                         ErrorList &errors, std::vector<std::string> &notes);
+// Of a graph of a node, which `where` names: element types alone. Sizes may change from turn to turn.
+void checkDeclaredElements(const onnx::GraphProto &graph, const std::string &where, Environment &environment,
+                           mlir::MLIRContext *context, ErrorList &errors);
 
 } // namespace cleave::onnx_import
 

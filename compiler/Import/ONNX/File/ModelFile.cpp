@@ -48,6 +48,13 @@ static llvm::Error parseBytes(onnx::ModelProto &proto, llvm::StringRef bytes) {
   return llvm::Error::success();
 }
 
+static llvm::Error checkFormat(const ModelFile &file) {
+  if (file.proto.ir_version() <= kMaxIrVersion)
+    return llvm::Error::success();
+  return makeError("the file has version " + llvm::Twine(file.proto.ir_version()) + " of the ONNX format (ir_version); " +
+                   llvm::Twine(kMaxIrVersion) + " is the newest that is known. Save it with an older version of onnx");
+}
+
 static llvm::Error readOpsets(ModelFile &file) {
   for (const auto &import : file.proto.opset_import()) {
     llvm::StringRef domain = canonicalDomain(import.domain());
@@ -83,6 +90,8 @@ llvm::Expected<std::unique_ptr<ModelFile>> cleave::onnx_import::parseModel(llvm:
   if (file->proto.graph().output_size() == 0)
     return makeError("the graph has no outputs; expected at least one");
   if (llvm::Error error = checkNames(file->proto))
+    return error;
+  if (llvm::Error error = checkFormat(*file))
     return error;
   if (llvm::Error error = readOpsets(*file))
     return error;

@@ -14,6 +14,8 @@ namespace cleave::onnx_import {
 // Operator set versions of the default domain that are read.
 constexpr int64_t kMinOpset = 13;
 constexpr int64_t kMaxOpset = 27;
+// The newest version of the file format (onnx.proto's IR_VERSION) that is read. A newer one may say what is not looked at.
+constexpr int64_t kMaxIrVersion = 13;
 
 using Opsets = llvm::StringMap<int64_t>; // version by domain
 

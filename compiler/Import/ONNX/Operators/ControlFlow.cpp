@@ -1,5 +1,6 @@
 #include "compiler/Import/ONNX/Operators/ControlFlow.h"
 #include "compiler/Import/ONNX/Evaluate.h"
+#include "compiler/Import/ONNX/File/DeclaredTypes.h"
 #include "compiler/Import/ONNX/File/TensorReader.h"
 #include "compiler/Import/ONNX/FunctionImporter.h"
 #include "compiler/Import/ONNX/Operators/KnownOperators.h"
@@ -101,6 +102,8 @@ FailureOr<ControlFlow::Slots> ControlFlow::run(OpContext &op, const Body &body, 
   importNodes_(*body.graph);
   --depth_;
   op.emit.loc = location;
+  checkDeclaredElements(*body.proto, op.describe() + ": in its graph, ", environment_, op.emit.builder.getContext(),
+                        errors_);
   Slots outputs;
   for (const auto &output : body.proto->output())
     outputs.push_back(environment_.slot(output.name()));

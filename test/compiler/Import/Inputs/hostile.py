@@ -506,9 +506,34 @@ def shadowed_by_a_branch():
     return model([node("If", ("c",), then_branch=inner, else_branch=inner)], initializers=[on])
 
 
-@case("and its node computes f32[2, 2]; correct the declaration")
+@case("and is f32[2, 2]; correct the declaration")
 def output_of_another_type():
     return model([node()], outputs=[value("y", [2, 2], TensorProto.INT64)])
+
+
+def turns(kind_in, kind_out):
+    """Two turns of v' = relu(v), with the value declared as these types."""
+    body = helper.make_graph([helper.make_node("Relu", ["v"], ["w"]), helper.make_node("Identity", ["on"], ["next"])], "turn",
+                             [value("i", [], TensorProto.INT64), value("on", [], TensorProto.BOOL), value("v", [2, 2], kind_in)],
+                             [value("next", [], TensorProto.BOOL), value("w", [2, 2], kind_out)])
+    return model([node("Loop", ("n", "", "x"), body=body)], initializers=[onnx.numpy_helper.from_array(np.array(2), "n")])
+
+
+@case("in its graph, output 'w' is declared with elements of type INT64 (7), and is f32[2, 2]")
+def output_of_a_turn_of_another_type():
+    return turns(TensorProto.FLOAT, TensorProto.INT64)
+
+
+@case("in its graph, input 'v' is declared with elements of type DOUBLE (11), and is f32[2, 2]")
+def input_of_a_turn_of_another_type():
+    return turns(TensorProto.DOUBLE, TensorProto.FLOAT)
+
+
+@case("the file has version 99 of the ONNX format (ir_version); 13 is the newest that is known")
+def format_of_the_future():
+    proto = model([node()])
+    proto.ir_version = 99
+    return proto
 
 
 @case("delta 0 or more than 2^40 elements")
