@@ -16,6 +16,11 @@ def Cleave_MatmulOp : Cleave_ComputeOp<"matmul", [Cleave_Infer, Cleave_Different
     ```
     `form-epilogues` gives products their bias, at the model level; sharding takes it away again (`decompose`) where the contracted dimension is split: every
     rank would add it.
+
+    Constraints:
+    - The operands, the bias and the result have one floating-point element type, and the operands have rank 2 or more.
+    - Both contract k, and their batch dimensions are equal, unless one of them has rank 2.
+    - `bias` is [n].
   }];
   let arguments = (ins Cleave_FloatTensor:$lhs, Cleave_FloatTensor:$rhs, Optional<Cleave_FloatTensor>:$bias, UnitAttr:$transpose_lhs,
                        UnitAttr:$transpose_rhs);
@@ -36,6 +41,11 @@ def Cleave_ConvolutionOp : Cleave_WindowOp<"convolution", [Cleave_Infer, Cleave_
     %0 = cleave.convolution %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pad_low = array<i64: 1, 1>,
       pad_high = array<i64: 1, 1>, groups = 1 : i64} : tensor<8x3x32x32xf32>, tensor<16x3x3x3xf32> -> tensor<8x16x32x32xf32>
     ```
+
+    Constraints:
+    - Input and filter have one element type and one rank, 3 or more.
+    - `groups` divides ic and oc; the filter has ic/groups channels.
+    - Strides, dilations and kernel sizes are 1 or more, paddings 0 or more; the dilated kernel fits into the padded input.
   }];
   let arguments = !con((ins Cleave_FloatTensor:$input, Cleave_FloatTensor:$filter), Cleave_ConvAttrs);
   let results = (outs Cleave_FloatTensor:$result);
@@ -87,6 +97,11 @@ def Cleave_MaxPoolOp : Cleave_WindowOp<"max_pool", [Cleave_Infer, Cleave_Differe
     %0 = cleave.max_pool %x {window = array<i64: 2, 2>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
       pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>} : tensor<8x3x32x32xf32> -> tensor<8x3x16x16xf32>
     ```
+
+    Constraints:
+    - The operand has rank 3 or more.
+    - Windows, strides and dilations are 1 or more, paddings 0 or more; the dilated window fits into the padded input.
+    - Each padding is smaller than the dilated window: a window that lies in the padding alone has no maximum.
   }];
   let arguments = !con((ins Cleave_FloatTensor:$input), Cleave_PoolAttrs);
   let results = (outs Cleave_FloatTensor:$result);
@@ -118,6 +133,9 @@ def Cleave_AvgPoolOp : Cleave_WindowOp<"avg_pool", [Cleave_Infer, Cleave_Differe
     %0 = cleave.avg_pool %x {window = array<i64: 2, 2>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
       pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>} : tensor<8x3x32x32xf32> -> tensor<8x3x16x16xf32>
     ```
+
+    Constraints:
+    - Those of max_pool: a window that lies in the padding alone has no mean.
   }];
   let arguments = !con((ins Cleave_FloatTensor:$input, UnitAttr:$count_pad), Cleave_PoolAttrs);
   let results = (outs Cleave_FloatTensor:$result);

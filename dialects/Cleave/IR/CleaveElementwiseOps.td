@@ -46,7 +46,15 @@ def Cleave_XorOp : Cleave_BinaryOp<"xor", "logical or bitwise exclusive or", Cle
 
 def Cleave_CompareOp : Cleave_ElementwiseOp<"compare", [SameTypeOperands, SameOperandsAndResultShape, Cleave_Infer]> {
   let summary = "element-wise comparison";
-  let description = "The operands have the same type. The result has their shape, and elements of type i1.\n```mlir\n%0 = cleave.compare lt %a, %b : tensor<4xf32>\n```";
+  let description = [{
+    The operands have the same type. The result has their shape, and elements of type i1.
+    ```mlir
+    %0 = cleave.compare lt %a, %b : tensor<4xf32>
+    ```
+
+    Constraints:
+    - The operands have the same shape and element type; the result has their shape and i1 elements.
+  }];
   let arguments = (ins Cleave_PredicateAttr:$predicate, Cleave_Tensor:$lhs, Cleave_Tensor:$rhs);
   let results = (outs Cleave_BoolTensor:$result);
   let assemblyFormat = "$predicate $lhs `,` $rhs attr-dict `:` type($lhs)";
@@ -55,7 +63,16 @@ def Cleave_CompareOp : Cleave_ElementwiseOp<"compare", [SameTypeOperands, SameOp
 def Cleave_SelectOp : Cleave_ElementwiseOp<"select", [AllTypesMatch<["on_true", "on_false", "result"]>,
     AllShapesMatch<["condition", "result"]>, Cleave_Infer, Cleave_Differentiable]> {
   let summary = "element-wise choice between two values";
-  let description = "An element is that of `on_true` where `condition` is true, and that of `on_false` elsewhere. All have one shape.\n```mlir\n%0 = cleave.select %c, %a, %b : tensor<4xi1>, tensor<4xf32>\n```";
+  let description = [{
+    An element is that of `on_true` where `condition` is true, and that of `on_false` elsewhere. All have one shape.
+    ```mlir
+    %0 = cleave.select %c, %a, %b : tensor<4xi1>, tensor<4xf32>
+    ```
+
+    Constraints:
+    - The operands and the result have the same shape.
+    - `on_true`, `on_false` and the result have the same element type; `condition` is i1.
+  }];
   let arguments = (ins Cleave_BoolTensor:$condition, Cleave_Tensor:$on_true, Cleave_Tensor:$on_false);
   let results = (outs Cleave_Tensor:$result);
   let assemblyFormat = "$condition `,` $on_true `,` $on_false attr-dict `:` type($condition) `,` type($result)";
@@ -68,6 +85,9 @@ def Cleave_CastOp : Cleave_ElementwiseOp<"cast", [SameOperandsAndResultShape, Cl
     ```mlir
     %0 = cleave.cast %a : tensor<4xi64> -> tensor<4xf32>
     ```
+
+    Constraints:
+    - The operand and the result have the same shape.
   }];
   let arguments = (ins Cleave_Tensor:$operand);
   let results = (outs Cleave_Tensor:$result);
@@ -84,6 +104,12 @@ def Cleave_RandomUniformOp : Cleave_ComputeOp<"random_uniform", [Cleave_DefaultC
     ```mlir
     %u = cleave.random_uniform %seed, %step {site = 3 : i64, global_shape = array<i64: 8, 4>} : tensor<i64>, tensor<i64> -> tensor<8x4xf32>
     ```
+
+    Constraints:
+    - `seed` and `step` are scalars of type i64.
+    - `global_shape` has one size for each dimension of the result.
+    - Without `origin` the result has the shape `global_shape`; with it, the result is no larger in any dimension.
+    - `origin` is a vector of i64 with one number for each dimension of the result.
   }];
   let arguments = (ins Cleave_ScalarI64:$seed, Cleave_ScalarI64:$step, Optional<Cleave_IntTensor>:$origin, I64Attr:$site,
                        DenseI64ArrayAttr:$global_shape);

@@ -10,6 +10,10 @@ def Cleave_TakeOp : Cleave_ComputeOp<"take", [Cleave_Infer, Cleave_Differentiabl
     ```mlir
     %0 = cleave.take %table, %tokens, dim = 0 : tensor<256x8xf32>, tensor<2x4xi64> -> tensor<2x4x8xf32>
     ```
+
+    Constraints:
+    - `dim` is a dimension of the operand.
+    - The indices are i32 or i64.
   }];
   let arguments = (ins Cleave_Tensor:$operand, Cleave_IntTensor:$indices, I64Attr:$dim);
   let results = (outs Cleave_Tensor:$result);
@@ -23,6 +27,11 @@ def Cleave_PutAddOp : Cleave_ComputeOp<"put_add", [Cleave_Infer, Cleave_Cost], [
     ```mlir
     %0 = cleave.put_add %table, %tokens, %rows, dim = 0 : tensor<256x8xf32>, tensor<2x4xi64>, tensor<2x4x8xf32>
     ```
+
+    Constraints:
+    - Those of `take`, of the operand and the indices.
+    - `updates` has the type of what `take` would take.
+    - The elements are numbers, not i1.
   }];
   let arguments = (ins Cleave_Tensor:$operand, Cleave_IntTensor:$indices, Cleave_Tensor:$updates, I64Attr:$dim);
   let results = (outs Cleave_Tensor:$result);

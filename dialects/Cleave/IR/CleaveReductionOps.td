@@ -11,6 +11,10 @@ def Cleave_ReduceOp : Cleave_ComputeOp<"reduce", [Cleave_Infer, Cleave_Different
     ```mlir
     %0 = cleave.reduce sum %a, [1] : tensor<8x4xf32> -> tensor<8xf32>
     ```
+
+    Constraints:
+    - `dims` increases strictly, and names dimensions of the operand.
+    - The elements are floating-point numbers or integers other than i1.
   }];
   let arguments = (ins Cleave_ReduceKindAttr:$kind, Cleave_Tensor:$operand, DenseI64ArrayAttr:$dims);
   let results = (outs Cleave_Tensor:$result);
@@ -21,7 +25,16 @@ def Cleave_ReduceOp : Cleave_ComputeOp<"reduce", [Cleave_Infer, Cleave_Different
 
 def Cleave_ArgMaxOp : Cleave_ComputeOp<"argmax", [Cleave_Infer, Cleave_Cost], ["getComputeKind", "getKernelSpec"]> {
   let summary = "index of the first maximum along `dim`, which disappears";
-  let description = "The result has the operand's shape without `dim`.\n```mlir\n%0 = cleave.argmax %a, dim = 1 : tensor<8x4xf32> -> tensor<8xi64>\n```";
+  let description = [{
+    The result has the operand's shape without `dim`.
+    ```mlir
+    %0 = cleave.argmax %a, dim = 1 : tensor<8x4xf32> -> tensor<8xi64>
+    ```
+
+    Constraints:
+    - `dim` is a dimension of the operand, and has at least one element.
+    - The elements are floating-point numbers or integers other than i1.
+  }];
   let arguments = (ins Cleave_Tensor:$operand, I64Attr:$dim);
   let results = (outs Cleave_IntTensor:$result);
   let assemblyFormat = "$operand `,` `dim` `=` $dim attr-dict `:` type($operand) `->` type($result)";
@@ -50,6 +63,10 @@ def Cleave_NormalizeOp : Cleave_ComputeOp<"normalize", [Cleave_Infer, Cleave_Dif
     ```mlir
     %y, %mean, %variance = cleave.normalize %x, [1], epsilon = 1.0e-5 : tensor<8x4xf32> -> tensor<8x4xf32>, tensor<8xf32>, tensor<8xf32>
     ```
+
+    Constraints:
+    - `dims` names at least one dimension of the operand, and increases strictly.
+    - `epsilon` is 0 or more.
   }];
   let arguments = (ins Cleave_FloatTensor:$operand, DenseI64ArrayAttr:$dims, F64Attr:$epsilon);
   let results = (outs Cleave_FloatTensor:$result, Cleave_FloatTensor:$mean, Cleave_FloatTensor:$variance);

@@ -5,7 +5,15 @@ include "dialects/Cleave/IR/CleaveOpBase.td"
 
 def Cleave_ReshapeOp : Cleave_ComputeOp<"reshape", [Cleave_Differentiable, Cleave_DefaultCost], Cleave_View> {
   let summary = "the same elements in row-major order under another shape";
-  let description = "The result has as many elements as the operand.\n```mlir\n%0 = cleave.reshape %a : tensor<8x4xf32> -> tensor<32xf32>\n```";
+  let description = [{
+    A view: the elements stay where they are in memory.
+    ```mlir
+    %0 = cleave.reshape %a : tensor<8x4xf32> -> tensor<32xf32>
+    ```
+
+    Constraints:
+    - The operand and the result have the same number of elements and the same element type.
+  }];
   let arguments = (ins Cleave_Tensor:$operand);
   let results = (outs Cleave_Tensor:$result);
   let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
@@ -15,7 +23,15 @@ def Cleave_ReshapeOp : Cleave_ComputeOp<"reshape", [Cleave_Differentiable, Cleav
 
 def Cleave_TransposeOp : Cleave_ComputeOp<"transpose", [Cleave_Infer, Cleave_Differentiable, Cleave_DefaultCost]> {
   let summary = "permutes dimensions: result dimension i is operand dimension permutation[i]";
-  let description = "The operand may have any shape, and `permutation` has each of its dimensions once.\n```mlir\n%0 = cleave.transpose %a, [1, 0] : tensor<8x4xf32> -> tensor<4x8xf32>\n```";
+  let description = [{
+    The result at (i, j) is the operand at (j, i) for [1, 0]. Dimension i of the result has the size of dimension permutation[i].
+    ```mlir
+    %0 = cleave.transpose %a, [1, 0] : tensor<8x4xf32> -> tensor<4x8xf32>
+    ```
+
+    Constraints:
+    - `permutation` has each dimension of the operand once.
+  }];
   let arguments = (ins Cleave_Tensor:$operand, DenseI64ArrayAttr:$permutation);
   let results = (outs Cleave_Tensor:$result);
   let assemblyFormat = "$operand `,` $permutation attr-dict `:` type($operand) `->` type($result)";
@@ -25,10 +41,15 @@ def Cleave_TransposeOp : Cleave_ComputeOp<"transpose", [Cleave_Infer, Cleave_Dif
 def Cleave_BroadcastOp : Cleave_ComputeOp<"broadcast", [Cleave_Differentiable, Cleave_DefaultCost]> {
   let summary = "repeats a tensor along new dimensions: operand dimension i becomes result dimension dims[i]";
   let description = [{
-    `dims` increases strictly. Every operand dimension equals the result's; a dimension of size 1 is dropped by a reshape first.
+    A reshape drops an operand dimension of size 1 first.
     ```mlir
     %0 = cleave.broadcast %bias, [1] : tensor<4xf32> -> tensor<8x4xf32>
     ```
+
+    Constraints:
+    - `dims` has one dimension of the result for each dimension of the operand, and increases strictly.
+    - Each dimension of the operand has the size of its dimension of the result.
+    - The operand and the result have the same element type.
   }];
   let arguments = (ins Cleave_Tensor:$operand, DenseI64ArrayAttr:$dims);
   let results = (outs Cleave_Tensor:$result);
@@ -40,7 +61,17 @@ def Cleave_BroadcastOp : Cleave_ComputeOp<"broadcast", [Cleave_Differentiable, C
 def Cleave_SliceOp : Cleave_ComputeOp<"slice", [Cleave_Infer, Cleave_Differentiable, Cleave_DefaultCost,
                                                DeclareOpInterfaceMethods<PositionalOpInterface, ["dependsOnOrigin"]>], Cleave_View> {
   let summary = "elements start, start + step, ... of every dimension, `size` of them";
-  let description = "Steps are positive, and every element lies in the operand.\n```mlir\n%0 = cleave.slice %a, [2, 0], [4, 4], [1, 1] : tensor<8x4xf32> -> tensor<4x4xf32>\n```";
+  let description = [{
+    The result at (i, ...) is the operand at (starts[0] + i * steps[0], ...).
+    ```mlir
+    %0 = cleave.slice %a, [2, 0], [4, 4], [1, 1] : tensor<8x4xf32> -> tensor<4x4xf32>
+    ```
+
+    Constraints:
+    - `starts`, `sizes` and `steps` have one number for each dimension of the operand.
+    - Starts and sizes are 0 or more, steps 1 or more.
+    - Each element that is read lies in the operand.
+  }];
   let arguments = (ins Cleave_Tensor:$operand, DenseI64ArrayAttr:$starts, DenseI64ArrayAttr:$sizes, DenseI64ArrayAttr:$steps);
   let results = (outs Cleave_Tensor:$result);
   let assemblyFormat = "$operand `,` $starts `,` $sizes `,` $steps attr-dict `:` type($operand) `->` type($result)";
@@ -51,7 +82,16 @@ def Cleave_SliceOp : Cleave_ComputeOp<"slice", [Cleave_Infer, Cleave_Differentia
 def Cleave_ConcatOp :
     Cleave_ComputeOp<"concat", [Cleave_Infer, Cleave_Differentiable, Cleave_DefaultCost], Cleave_View> {
   let summary = "tensors laid end to end along one dimension";
-  let description = "The operands agree in all dimensions but `dim`. The result's `dim` is the sum of theirs.\n```mlir\n%0 = cleave.concat %a, %b dim = 0 : tensor<2x4xf32>, tensor<6x4xf32> -> tensor<8x4xf32>\n```";
+  let description = [{
+    The operands agree in all dimensions but `dim`. The result's `dim` is the sum of theirs.
+    ```mlir
+    %0 = cleave.concat %a, %b dim = 0 : tensor<2x4xf32>, tensor<6x4xf32> -> tensor<8x4xf32>
+    ```
+
+    Constraints:
+    - There is at least one operand, and `dim` is one of its dimensions.
+    - The operands have one rank and one element type, and differ in dimension `dim` alone.
+  }];
   let arguments = (ins Variadic<Cleave_Tensor>:$operands, I64Attr:$dim);
   let results = (outs Cleave_Tensor:$result);
   let assemblyFormat = "$operands `dim` `=` $dim attr-dict `:` type($operands) `->` type($result)";
@@ -84,6 +124,10 @@ def Cleave_PadOp : Cleave_ComputeOp<"pad", [Cleave_Infer, Cleave_Differentiable,
     ```mlir
     %0 = cleave.pad %a, [1, 0], [1, 0], [0, 0], value = 0.0 : tensor<8x4xf32> -> tensor<10x4xf32>
     ```
+
+    Constraints:
+    - `low`, `high` and `interior` have one number, 0 or more, for each dimension of the operand.
+    - Each dimension of the result is smaller than 2^63.
   }];
   let arguments = (ins Cleave_Tensor:$operand, DenseI64ArrayAttr:$low, DenseI64ArrayAttr:$high, DenseI64ArrayAttr:$interior, F64Attr:$value);
   let results = (outs Cleave_Tensor:$result);
@@ -92,7 +136,16 @@ def Cleave_PadOp : Cleave_ComputeOp<"pad", [Cleave_Infer, Cleave_Differentiable,
 
 def Cleave_IotaOp : Cleave_ComputeOp<"iota", [Cleave_DefaultCost, Cleave_Positional]> {
   let summary = "every element is its index along `dim` (plus origin[dim])";
-  let description = "The result may have any shape. `origin` has one number for each dimension: the global index of the first element that this rank makes.\n```mlir\n%0 = cleave.iota dim = 1 : tensor<8x4xi64>\n```";
+  let description = [{
+    The result may have any shape. `origin` has one number for each dimension: the global index of the first element that this rank makes.
+    ```mlir
+    %0 = cleave.iota dim = 1 : tensor<8x4xi64>
+    ```
+
+    Constraints:
+    - `dim` is a dimension of the result.
+    - `origin` is a vector of i64 with one number for each dimension of the result.
+  }];
   let arguments = (ins I64Attr:$dim, Optional<Cleave_IntTensor>:$origin);
   let results = (outs Cleave_Tensor:$result);
   let assemblyFormat = "`dim` `=` $dim (`origin` $origin^ `:` type($origin))? attr-dict `:` type($result)";

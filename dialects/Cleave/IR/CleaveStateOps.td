@@ -16,6 +16,12 @@ def Cleave_StateOp : Cleave_Op<"state", [Symbol]> {
     cleave.state @w : tensor<128x64xf32> {role = #cleave.role<parameter>,
       segments = [#cleave.segment<"fc.weight", tensor<128x64xf32>, offset = 0, group = 0, init = #cleave.init<weights>>]}
     ```
+
+    Constraints:
+    - There is at least one segment. Segments have the element type of `type`.
+    - A state holds one segment of its own type at offset 0, or has rank 1 and is a bucket.
+    - The segments of a bucket ascend, do not overlap, lie in the state, and begin on multiples of 128 bytes.
+    - `storage` lists axes for each dimension of `type`.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<Cleave_Tensor>:$type, Cleave_RoleAttr:$role,
                        TypedArrayAttrBase<Cleave_SegmentAttr, "segments">:$segments,
@@ -37,6 +43,10 @@ def Cleave_ReadOp : Cleave_Op<"read", [DeclareOpInterfaceMethods<SymbolUserOpInt
     ```mlir
     %w = cleave.read @w : tensor<128x64xf32>
     ```
+
+    Constraints:
+    - `state` names a `cleave.state` of the module.
+    - The result has the type of the state, or the type that one rank stores.
   }];
   let arguments = (ins FlatSymbolRefAttr:$state);
   let results = (outs Cleave_Tensor:$result);
@@ -51,6 +61,10 @@ def Cleave_WriteOp : Cleave_Op<"write", [DeclareOpInterfaceMethods<SymbolUserOpI
     ```mlir
     cleave.write %new, @w : tensor<128x64xf32>
     ```
+
+    Constraints:
+    - `state` names a `cleave.state` of the module.
+    - The value has the type of the state, or the type that one rank stores.
   }];
   let arguments = (ins Cleave_Tensor:$value, FlatSymbolRefAttr:$state);
   let assemblyFormat = "$value `,` $state attr-dict `:` type($value)";
@@ -65,6 +79,9 @@ def Cleave_ConstantOp : Cleave_Op<"constant", [ConstantLike, Pure, Cleave_Infer,
     ```mlir
     %0 = cleave.constant dense<1.0> : tensor<8x4xf32>
     ```
+
+    Constraints:
+    - `value` is a ranked tensor, and the result has its type.
   }];
   let arguments = (ins ElementsAttr:$value);
   let results = (outs Cleave_Tensor:$result);
@@ -85,6 +102,10 @@ def Cleave_KernelOp : Cleave_Op<"kernel", [IsolatedFromAbove, RecursiveMemoryEff
       cleave.yield %0 : tensor<4xf32>
     }
     ```
+
+    Constraints:
+    - The body's arguments have the types of the inputs, and it yields values of the types of the results.
+    - `tied` has one entry for each result: the index of an input, or -1.
   }];
   let arguments = (ins Variadic<Cleave_Tensor>:$inputs, OptionalAttr<StrAttr>:$label,
                        OptionalAttr<DenseI64ArrayAttr>:$tied);
@@ -105,6 +126,10 @@ def Cleave_YieldOp : Cleave_Op<"yield", [Pure, Terminator, ReturnLike, HasParent
       cleave.yield %0 : tensor<4xf32>
     }
     ```
+
+    Constraints:
+    - Its parent is a `cleave.kernel`.
+    - The values have the types of the results of that kernel.
   }];
   let arguments = (ins Variadic<Cleave_Tensor>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";

@@ -18,6 +18,7 @@ def Plan_LaunchOp : Plan_Instruction<"launch",
     (ins TypedArrayAttrBase<Plan_BufferAttr, "buffers">:$operands, FlatSymbolRefAttr:$kernel), [Plan_UsesSymbols]> {
   let summary = "runs a kernel";
   let description = [{
+    The kernel reads and writes these buffers, in the order of its operands.
     ```mlir
     plan.launch @relu [#plan.buffer<"transient", 0, 64, read>, #plan.buffer<"transient", 0, 64, write>] on "compute" {note = "fc1"}
     ```
@@ -33,6 +34,7 @@ def Plan_LaunchOp : Plan_Instruction<"launch",
 def Plan_CopyOp : Plan_Instruction<"copy", (ins Plan_BufferAttr:$target, Plan_BufferAttr:$source)> {
   let summary = "copies bytes";
   let description = [{
+    Between any two regions: device memory, host memory, or one of each.
     ```mlir
     plan.copy #plan.buffer<"transient", 64, 64, write>, #plan.buffer<"transient", 0, 64, read> on "compute"
     ```
@@ -48,6 +50,7 @@ def Plan_CopyOp : Plan_Instruction<"copy", (ins Plan_BufferAttr:$target, Plan_Bu
 def Plan_FillOp : Plan_Instruction<"fill", (ins Plan_BufferAttr:$target, Plan_I64:$pattern, Plan_I64:$width)> {
   let summary = "fills bytes with a pattern";
   let description = [{
+    The lowest `width` bytes of `pattern`, over and over.
     ```mlir
     plan.fill #plan.buffer<"transient", 0, 64, write> pattern = 0 width = 4 on "compute"
     ```
@@ -81,22 +84,23 @@ defvar Plan_EventDoc = [{
 }];
 def Plan_RecordOp : Plan_EventInstruction<"record"> {
   let summary = "marks a point of this stream";
-  let description = [{
+  let description = !strconcat([{
     Of the program's own event 0, or of the plan's event `@sent` in the running program's frame:
     ```mlir
     plan.record 0 on "compute"
     plan.record @sent on "send"
     ```
-  }] # Plan_EventDoc;
+  }], Plan_EventDoc);
 }
 def Plan_WaitOp : Plan_EventInstruction<"wait"> {
   let summary = "holds this stream until an event is recorded";
-  let description = [{
+  let description = !strconcat([{
+    What comes later on this stream begins after the event: one of the program's own, or of the plan's, of an earlier frame here.
     ```mlir
     plan.wait 0 on "reduce"
     plan.wait @sent[-2] on "compute"
     ```
-  }] # Plan_EventDoc;
+  }], Plan_EventDoc);
 }
 
 def Plan_CallOp : Plan_Instruction<"call", (ins FlatSymbolRefAttr:$program, Plan_I64:$times, Plan_I64:$first_frame,
@@ -136,31 +140,34 @@ class Plan_ReducingCollective<string mnemonic> : Plan_Instruction<mnemonic,
 }
 def Plan_AllReduceOp : Plan_ReducingCollective<"all_reduce"> {
   let summary = "every rank of the group ends with the element-wise reduction";
-  let description = [{
+  let description = !strconcat([{
+    `data` holds the terms before and their reduction after; `staging` is scratch for the shares of others.
     ```mlir
     plan.all_reduce sum #plan.buffer<"persistent", 0, 64, read_write> staging #plan.buffer<"communication", 0, 32, write>
       group @dp dtype f32 ring count = 16 on "reduce" {note = "bucket 0"}
     ```
-  }] # Plan_CollectiveDoc;
+  }], Plan_CollectiveDoc);
 }
 def Plan_ReduceScatterOp : Plan_ReducingCollective<"reduce_scatter"> {
   let summary = "every rank of the group ends with its share of the reduction, at its place";
-  let description = [{
+  let description = !strconcat([{
+    Rank i of the group finds the i-th share of `data` reduced; what the other shares hold afterwards means nothing.
     ```mlir
     plan.reduce_scatter sum #plan.buffer<"persistent", 0, 64, read_write> staging #plan.buffer<"communication", 0, 32, write>
       group @dp dtype f32 ring count = 16 on "reduce" {note = "bucket 0"}
     ```
-  }] # Plan_CollectiveDoc;
+  }], Plan_CollectiveDoc);
 }
 def Plan_AllGatherOp : Plan_Instruction<"all_gather",
     (ins Plan_BufferAttr:$data, FlatSymbolRefAttr:$group, TypeAttr:$dtype, Plan_AlgorithmAttr:$algorithm, Plan_I64:$count),
     [Plan_UsesSymbols]> {
   let summary = "every rank of the group ends with everybody's share";
-  let description = [{
+  let description = !strconcat([{
+    Rank i of the group brings the i-th share of `data`.
     ```mlir
     plan.all_gather #plan.buffer<"persistent", 0, 64, read_write> group @dp dtype f32 ring count = 16 on "gather"
     ```
-  }] # Plan_CollectiveDoc;
+  }], Plan_CollectiveDoc);
   let assemblyFormat = "$data `group` $group `dtype` $dtype $algorithm `count` `=` custom<I64>($count) `on` $stream attr-dict";
 }
 
@@ -168,14 +175,14 @@ def Plan_ReduceOp : Plan_Instruction<"reduce",
     (ins Plan_BufferAttr:$data, Plan_BufferAttr:$staging, FlatSymbolRefAttr:$group, TypeAttr:$dtype,
          Plan_ReductionAttr:$reduction, Plan_AlgorithmAttr:$algorithm, Plan_I64:$count, Plan_I64:$root), [Plan_UsesSymbols]> {
   let summary = "one rank of the group ends with the element-wise reduction";
-  let description = [{
+  let description = !strconcat([{
     What the others have in `data` afterwards means nothing.
 
     ```mlir
     plan.reduce sum #plan.buffer<"transient", 0, 64, read_write> staging #plan.buffer<"communication", 0, 32, write>
       group @dp dtype f32 ring count = 16 root = 0 on "reduce" {note = "bucket 0"}
     ```
-  }] # Plan_CollectiveDoc # "- the root is an index in the group.";
+  }], Plan_CollectiveDoc, "    - the root is an index in the group.\n");
   let assemblyFormat = [{$reduction $data `staging` $staging `group` $group `dtype` $dtype $algorithm
                          `count` `=` custom<I64>($count) `root` `=` custom<I64>($root) `on` $stream attr-dict}];
 }
@@ -211,21 +218,23 @@ def Plan_SendOp : Plan_TransferInstruction<"send", (ins Plan_BufferAttr:$source)
   let assemblyFormat = [{$source `peer` $axis custom<I64>($offset) `channel` custom<I64>($channel) `dtype` $dtype
                          `count` `=` custom<I64>($count) `on` $stream attr-dict}];
   let summary = "gives bytes to the rank that lies `offset` further on along an axis";
-  let description = [{
+  let description = !strconcat([{
+    A send and the receive that it meets have one channel, type and count. It may wait for the receive.
     ```mlir
     plan.send #plan.buffer<"residual", 0, 64, read> peer "pp" 1 channel 0 dtype f32 count = 16 on "send"
     ```
-  }] # Plan_TransferDoc;
+  }], Plan_TransferDoc);
 }
 def Plan_RecvOp : Plan_TransferInstruction<"recv", (ins Plan_BufferAttr:$target)> {
   let assemblyFormat = [{$target `peer` $axis custom<I64>($offset) `channel` custom<I64>($channel) `dtype` $dtype
                          `count` `=` custom<I64>($count) `on` $stream attr-dict}];
   let summary = "writes what the rank `offset` further on along an axis sends";
-  let description = [{
+  let description = !strconcat([{
+    It waits for the send that it meets.
     ```mlir
     plan.recv #plan.buffer<"residual", 64, 64, write> peer "pp" -1 channel 0 dtype f32 count = 16 on "recv"
     ```
-  }] # Plan_TransferDoc;
+  }], Plan_TransferDoc);
 }
 
 #endif

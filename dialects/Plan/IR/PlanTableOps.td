@@ -209,6 +209,10 @@ def Plan_OutputOp : Plan_PortOp<"output"> {
     ```mlir
     plan.output "logits" : tensor<8x256xf32> in "output" at 0
     ```
+
+    **Constraints**
+    - the region exists and holds the port;
+    - `batch_dim` is a dimension, or -1.
   }];
 }
 

@@ -1,4 +1,4 @@
-"""Every op of a dialect has a summary, prose and an example, and the example is IR that parses and verifies.
+"""Every op of a dialect has a summary, prose, constraints and an example, and the example is IR that parses and verifies.
 
     check_examples.py SOURCE TABLEGEN LLVM_INCLUDE OPS PRELUDE.mlir...
 
@@ -14,6 +14,7 @@ import subprocess
 import sys
 
 EXAMPLE = re.compile(r"```(?:mlir)?\n(.*?)```", re.S)
+CONSTRAINTS = re.compile(r"^\s*(?:Constraints:|\*\*Constraints\*\*)(.*)", re.S | re.M)
 ASKS = re.compile(r"value '(%\w+)' expects different type than prior uses: '(.*?)' vs")
 
 
@@ -80,8 +81,11 @@ def main():
             if wanted != ["all"] and name not in wanted:
                 continue
             count += 1
-            prose = EXAMPLE.sub("", description).strip()
-            wrong += [f"{name}: no {what}" for what, text in (("summary", record["summary"]), ("prose", prose), ("example", EXAMPLE.search(description))) if not text]
+            prose = CONSTRAINTS.sub("", EXAMPLE.sub("", description)).strip()
+            constraints = CONSTRAINTS.search(description)
+            parts = {"summary": record["summary"], "prose": prose, "example": EXAMPLE.search(description),
+                     "constraints": constraints and constraints[1].strip()}
+            wrong += [f"{name}: no {what}" for what, text in parts.items() if not text]
             for example in EXAMPLE.findall(description):
                 examples += 1
                 if name not in example:
