@@ -3,6 +3,8 @@
 #include "compiler/Import/ONNX/Operators/OperatorTable.h"
 #include "dialects/Cleave/IR/Attributes.h"
 
+#include "llvm/ADT/SetVector.h"
+
 using namespace cleave;
 using namespace cleave::onnx_import;
 using llvm::failed;
@@ -112,14 +114,25 @@ llvm::FailureOr<Value> emitTraining(OpContext &op, const Inputs &in, double epsi
 // says. So torch.export writes a normalization by the values' own statistics (weights that are standardized, as
 // NFNets have them).
 bool isReduced(Value statistic) {
-  llvm::SmallVector<Value> open = {statistic};
-  for (size_t i = 0; i < open.size() && i < 32; ++i)
-    if (auto *op = open[i].getDefiningOp()) {
-      if (llvm::isa<ReduceOp>(op))
-        return true;
-      open.append(op->operand_begin(), op->operand_end());
-    }
+  llvm::SetVector<mlir::Operation *> open;
+  auto add = [&](Value value) {
+    if (mlir::Operation *op = value.getDefiningOp())
+      open.insert(op);
+  };
+  add(statistic);
+  for (size_t i = 0; i < open.size(); ++i) {
+    mlir::Operation *op = open[i];
+    if (llvm::isa<ReduceOp>(op))
+      return true;
+    llvm::for_each(op->getOperands(), add);
+  }
   return false;
+}
+
+// An initializer is a running statistic, though an earlier use of the layer has updated it by what it reduced.
+bool isGiven(OpContext &op, const Inputs &in) {
+  return op.intAttr("training_mode", 0) == 0 && op.state(3).empty() && op.state(4).empty() && isReduced(in.mean) &&
+         isReduced(in.variance);
 }
 
 LogicalResult importBatchNormalization(OpContext &op) {
@@ -127,10 +140,9 @@ LogicalResult importBatchNormalization(OpContext &op) {
   if (failed(inputs))
     return failure();
   double epsilon = op.floatAttr("epsilon", 1e-5);
-  bool isGiven = op.intAttr("training_mode", 0) == 0 && isReduced(inputs->mean) && isReduced(inputs->variance);
   // Frozen statistics are those of inference, in training too.
   Shape shape(shapeOf(op.value(0)));
-  if (op.mode.training && op.mode.batchNormGroups > 0 && !isGiven) {
+  if (op.mode.training && op.mode.batchNormGroups > 0 && !isGiven(op, *inputs)) {
     auto y = emitTraining(op, *inputs, epsilon);
     return failed(y) ? failure() : op.result(op.emit.reshape(*y, shape));
   }
