@@ -60,7 +60,10 @@ void Rank::Impl::translate(const fb::Plan &kind) {
     others[state] = same;
   }
   for (size_t i = 0; i < lengthOf(kind.programs()); ++i) {
-    const fb::Program *program = kind.programs()->Get(i), *same = findProgram(plan, textOf(program->name()));
+    const fb::Program *program = kind.programs()->Get(i);
+    if (!program->entry()) // the host asks for entries alone
+      continue;
+    const fb::Program *same = findProgram(plan, textOf(program->name()));
     others[program] = same;
     for (size_t p = 0; same && p < lengthOf(program->inputs()); ++p)
       others[program->inputs()->Get(p)] = same->inputs()->Get(p);
@@ -205,8 +208,8 @@ RankCounters Rank::counters() const {
 
 const fb::Program *findProgram(const fb::Plan &plan, std::string_view name) {
   for (size_t i = 0; i < lengthOf(plan.programs()); ++i)
-    if (textOf(plan.programs()->Get(i)->name()) == name)
-      return plan.programs()->Get(i);
+    if (const fb::Program *program = plan.programs()->Get(i); program->entry() && textOf(program->name()) == name)
+      return program;
   return nullptr;
 }
 

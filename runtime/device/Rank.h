@@ -96,7 +96,7 @@ private:
   std::unique_ptr<Impl> impl_;
 };
 
-// The program of that name; null when the plan has none.
+// The entry program of that name; null when the plan has none. Only entries are proved as the host runs them.
 const fb::Program *findProgram(const fb::Plan &plan, std::string_view name);
 // The state of that name, of the first kind that has it; null when none has.
 const fb::State *findState(const fb::Plan &plan, std::string_view name);

@@ -9,6 +9,7 @@
 namespace cleave::rt {
 
 Status checkVectors(const fb::Plan &plan);  // what of alignment FlatBuffers leaves open
+Status checkNames(const fb::Plan &plan);    // each is there once in its table
 Status checkMesh(const fb::Plan &plan);     // axes, groups, streams, regions, events
 Status checkStates(const fb::Plan &plan);   // states and their segments
 Status checkKernels(const fb::Plan &plan);  // kernel names, parameters, operands

@@ -71,11 +71,18 @@ private:
     return Status::ok();
   }
 
-  // What all kinds of ranks say alike of a port.
+  // What all kinds of ranks say alike of a port. The host deals samples over the data axes (GlobalTensor).
   Status checkDeclared(const fb::Port &port) {
     if (port.batch_dim() < -1 || port.batch_dim() >= static_cast<int64_t>(lengthOf(port.shape())))
       return bad("has batch dimension " + std::to_string(port.batch_dim()));
-    return checkAxes(plan_, port.split_axes(), where_);
+    bool hasBatch = port.batch_dim() >= 0;
+    if (hasBatch && port.shape()->Get(static_cast<unsigned>(port.batch_dim())) == 0)
+      return bad("has a batch of no samples");
+    CLEAVE_TRY(checkAxes(plan_, port.split_axes(), where_));
+    bool isSplitAsSamples = lengthOf(port.split_axes()) == (hasBatch ? lengthOf(plan_.data_axes()) : 0);
+    for (uint32_t i = 0; isSplitAsSamples && i < lengthOf(port.split_axes()); ++i)
+      isSplitAsSamples = port.split_axes()->Get(i) == plan_.data_axes()->Get(i);
+    return isSplitAsSamples ? Status::ok() : bad("is split over other axes than the samples are");
   }
 
   Status checkInstruction(const fb::Instruction &instruction) {
@@ -291,11 +298,8 @@ Status checkPrograms(const fb::Plan &plan) {
   size_t count = lengthOf(plan.programs());
   if (count > 4096)
     return badPlan("it has " + std::to_string(count) + " programs"); // bounds the recursion below
-  std::set<std::string_view> names;
   for (size_t i = 0; i < count; ++i) {
     const fb::Program &program = *plan.programs()->Get(i);
-    if (!names.insert(textOf(program.name())).second)
-      return badPlan("there are two programs '" + program.name()->str() + "'");
     if (program.events() > 1u << 24)
       return badPlan("program '" + program.name()->str() + "' has " + std::to_string(program.events()) + " events");
     CLEAVE_TRY(ProgramChecker(plan, program).check());

@@ -159,6 +159,10 @@ static Status checkState(const fb::Plan &plan, const fb::State &state) {
     return badPlan(where + " has no known role or type");
   CLEAVE_TRY(checkAxes(plan, state.split_axes(), where));
   CLEAVE_TRY(checkAxes(plan, state.partial_axes(), where));
+  for (size_t i = 0; i < lengthOf(state.partial_axes()); ++i)
+    for (size_t s = 0; s < lengthOf(state.split_axes()); ++s)
+      if (state.partial_axes()->Get(i) == state.split_axes()->Get(s))
+        return badPlan(where + " is split over an axis and an unreduced sum over it");
   uint64_t ranks = axesSize(plan, state.split_axes());
   if (state.elements() % ranks != 0)
     return badPlan(where + " has " + std::to_string(state.elements()) + " elements, which " + std::to_string(ranks) +
@@ -177,13 +181,8 @@ static Status checkState(const fb::Plan &plan, const fb::State &state) {
 }
 
 Status checkStates(const fb::Plan &plan) {
-  std::set<std::string_view> names;
-  for (size_t i = 0; i < lengthOf(plan.states()); ++i) {
-    const fb::State &state = *plan.states()->Get(i);
-    if (!names.insert(textOf(state.name())).second)
-      return badPlan("there are two states '" + state.name()->str() + "'");
-    CLEAVE_TRY(checkState(plan, state));
-  }
+  for (size_t i = 0; i < lengthOf(plan.states()); ++i)
+    CLEAVE_TRY(checkState(plan, *plan.states()->Get(i)));
   return Status::ok();
 }
 

@@ -1,0 +1,50 @@
+// What has one name is one thing: the verifier takes equal names for equal values, the runtime finds tables by them.
+#include "runtime/plan/Checks.h"
+
+#include <set>
+#include <tuple>
+
+namespace cleave::rt {
+
+namespace {
+
+template <typename Entries> Status checkUnique(const Entries *entries, const std::string &what) {
+  std::set<std::string_view> names;
+  for (uint32_t i = 0; i < lengthOf(entries); ++i)
+    if (!names.insert(textOf(entries->Get(i)->name())).second)
+      return badPlan("two " + what + " have the name '" + entries->Get(i)->name()->str() + "'");
+  return Status::ok();
+}
+
+// A state of a role and slot has a logical tensor once: "exp_avg" of "fc.weight".
+Status checkSegmentNames(const fb::Plan &plan) {
+  std::set<std::tuple<fb::Role, std::string_view, std::string_view>> names;
+  for (uint32_t i = 0; i < lengthOf(plan.states()); ++i) {
+    const fb::State &state = *plan.states()->Get(i);
+    for (uint32_t s = 0; s < lengthOf(state.segments()); ++s) {
+      std::string_view name = textOf(state.segments()->Get(s)->name());
+      if (!names.insert({state.role(), textOf(state.slot()), name}).second)
+        return badPlan("state '" + state.name()->str() + "' holds '" + std::string(name) +
+                       "', which another state of its role holds, too");
+    }
+  }
+  return Status::ok();
+}
+
+} // namespace
+
+Status checkNames(const fb::Plan &plan) {
+  CLEAVE_TRY(checkUnique(plan.axes(), "mesh axes"));
+  CLEAVE_TRY(checkUnique(plan.regions(), "regions"));
+  CLEAVE_TRY(checkUnique(plan.states(), "states"));
+  CLEAVE_TRY(checkUnique(plan.programs(), "programs"));
+  for (uint32_t i = 0; i < lengthOf(plan.programs()); ++i) {
+    const fb::Program &program = *plan.programs()->Get(i);
+    std::string of = " of program '" + program.name()->str() + "'";
+    CLEAVE_TRY(checkUnique(program.inputs(), "inputs" + of));
+    CLEAVE_TRY(checkUnique(program.outputs(), "outputs" + of));
+  }
+  return checkSegmentNames(plan);
+}
+
+} // namespace cleave::rt
