@@ -39,6 +39,13 @@ public:
       runs_.push_back(std::move(run));
   }
   const fb::Plan &plan() const { return plan_; }
+  // Bodies of which the runs have not looked at all calls.
+  std::set<uint32_t> repeated() const {
+    std::set<uint32_t> programs;
+    for (const auto &[index, run] : runs_)
+      programs.insert(run->getRepeated().begin(), run->getRepeated().end());
+    return programs;
+  }
   PlanMeaning *runOf(uint32_t program) {
     for (auto &[index, run] : runs_)
       if (index == program)
@@ -317,7 +324,9 @@ MeaningResult checkMeaning(const std::vector<const fb::Plan *> &kinds, Check che
           indices.push_back(other);
         }
     if (runs.size() != kinds.size())
-      return; // told by verifyKinds(); states are not as stated then
+      return findings->push_back({"meaning", "program " + quoted(entry.name()) +
+                                                 " is not one of each kind of ranks; expected it on all, so that they "
+                                                 "are run together"});
     if (std::any_of(runs.begin(), runs.end(), [](const PlanMeaning *run) { return run->isTooLong(); })) {
       result.tooLong = entry.name()->str();
       return;
@@ -337,16 +346,19 @@ MeaningResult checkMeaning(const std::vector<const fb::Plan *> &kinds, Check che
       for (size_t a = 0; a < b; ++a)
         compareKinds(checks[a], indices[a], checks[b], indices[b], findings);
   };
-  // Entries first; then the bodies of which these have not run all calls.
-  std::set<uint32_t> repeated;
-  for (uint32_t i = 0; i < lengthOf(kinds[0]->programs()); ++i)
-    if (const fb::Program &entry = *kinds[0]->programs()->Get(i); entry.entry()) {
-      runOnAll(entry);
-      if (PlanMeaning *run = checks[0].runOf(i))
-        repeated.insert(run->getRepeated().begin(), run->getRepeated().end());
-    }
-  for (uint32_t body : repeated)
-    runOnAll(*kinds[0]->programs()->Get(body));
+  // Entries first; then the bodies of which these have not run all calls, on whichever kind. The first program of a name
+  // stands for those of all kinds.
+  std::set<std::string_view> seen;
+  for (const fb::Plan *kind : kinds)
+    for (uint32_t i = 0; i < lengthOf(kind->programs()); ++i)
+      if (const fb::Program &entry = *kind->programs()->Get(i); entry.entry() && seen.insert(textOf(entry.name())).second)
+        runOnAll(entry);
+  std::map<std::string_view, const fb::Program *> repeated;
+  for (KindCheck &kind : checks)
+    for (uint32_t body : kind.repeated())
+      repeated.emplace(textOf(kind.plan().programs()->Get(body)->name()), kind.plan().programs()->Get(body));
+  for (auto &[name, body] : repeated)
+    runOnAll(*body);
   if (!result.tooLong.empty())
     return result;
   for (size_t kind = 0; kind < kinds.size(); ++kind) {

@@ -6,20 +6,25 @@
 #include "runtime/plan/RankKinds.h"
 
 #include <algorithm>
+#include <set>
 
 namespace cleave::plan {
 
 using namespace rt;
 
+// Looks at each program once.
 static bool calls(const fb::Plan &plan, uint32_t program, uint32_t callee) {
-  const auto *instructions = plan.programs()->Get(program)->instructions();
-  for (uint32_t i = 0; i < lengthOf(instructions); ++i)
-    if (InstructionView view(*instructions->Get(i)); view.opcode() == Opcode::Call) {
-      auto called = static_cast<uint32_t>(view["program"]);
-      if (called == callee || calls(plan, called, callee)) // a program calls later ones only
-        return true;
-    }
-  return false;
+  std::set<uint32_t> seen;
+  std::vector<uint32_t> open = {program};
+  while (!open.empty()) {
+    const auto *instructions = plan.programs()->Get(open.back())->instructions();
+    open.pop_back();
+    for (uint32_t i = 0; i < lengthOf(instructions); ++i)
+      if (InstructionView view(*instructions->Get(i)); view.opcode() == Opcode::Call)
+        if (auto called = static_cast<uint32_t>(view["program"]); seen.insert(called).second)
+          open.push_back(called);
+  }
+  return seen.count(callee) != 0;
 }
 
 static uint32_t portsOf(const fb::Plan &plan, uint32_t program) {

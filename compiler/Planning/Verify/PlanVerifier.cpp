@@ -3,6 +3,7 @@
 #include "compiler/Planning/Verify/Execution.h"
 #include "compiler/Planning/Verify/HostBytes.h"
 #include "compiler/Planning/Verify/MeaningChecks.h"
+#include "compiler/Planning/Verify/PackedBytes.h"
 #include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/RankKinds.h"
@@ -83,6 +84,7 @@ static std::vector<Finding> runEntry(const fb::Plan &plan, const std::vector<con
 static void verifyKind(const fb::Plan &plan, const std::vector<const fb::Plan *> &kinds,
                        const std::map<uint32_t, Received> &received, Steps steps, std::vector<Finding> *findings) {
   checkStateRanges(plan, findings);
+  checkPackedBytes(plan, findings);
   for (uint32_t i = 0; i < lengthOf(plan.programs()); ++i) {
     const fb::Program &program = *plan.programs()->Get(i);
     if (!program.entry())

@@ -107,10 +107,17 @@ meaningOfValues(ArrayRef<std::pair<ModuleOp, ModulePlan *>> kinds) {
   FailureOr<std::vector<KindBox>> alike = findAlike(kinds, result);
   if (failed(alike))
     return failure();
-  llvm::StringSet<> repeated;
-  if (!areAlone)
-    repeated = repeatedPrograms(kinds.front().first);
-  for (auto function : ModuleOp(kinds.front().first).getOps<func::FuncOp>()) {
+  llvm::StringSet<> repeated, seen;
+  SmallVector<func::FuncOp> programs; // the first of each name, on whichever kind
+  for (auto [module, plan] : kinds) {
+    if (!areAlone)
+      for (const auto &name : repeatedPrograms(module))
+        repeated.insert(name.getKey());
+    for (auto function : ModuleOp(module).getOps<func::FuncOp>())
+      if (seen.insert(function.getSymName()).second)
+        programs.push_back(function);
+  }
+  for (func::FuncOp function : programs) {
     bool isRepeated = repeated.contains(function.getSymName());
     if (!function->hasAttr(kEntryAttr) && !isRepeated)
       continue;

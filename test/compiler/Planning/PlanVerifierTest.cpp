@@ -383,7 +383,8 @@ TEST(PlanVerifier, LeavesTheHostsBytesToIt) {
   std::vector<Finding> findings = writing(fb::RegionKind::input, "train_step");
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].rule, "port");
-  EXPECT_NE(findings[0].text.find("train_step[13] fill on compute writes hosts[0, 64): only the host writes inputs"), std::string::npos)
+  EXPECT_NE(findings[0].text.find("train_step[13] fill on compute writes hosts[0, 64): only the host writes inputs"),
+            std::string::npos)
       << findings[0].text;
   for (fb::RegionKind kind : {fb::RegionKind::output, fb::RegionKind::snapshot}) {
     findings = writing(kind, "train_step");
@@ -431,6 +432,66 @@ TEST(PlanVerifier, FollowsStreamsThroughCalls) {
   // The second run makes the gradient while the first one's may still be reduced.
   for (int64_t times : {2, 9})
     expectFinding(verifyCalled(true, times), "race", {"micro[9] all_reduce on reduce", "micro[6] launch on compute"});
+}
+
+// init packs state0 for a product, which infer computes: 4 x 4 floats each.
+std::vector<Finding>
+verifyPacked(const std::function<void(fb::PlanT &, fb::ProgramT &init, fb::ProgramT &infer)> &mutate) {
+  fb::PlanT plan = goodPlan();
+  auto read = fb::Access::read, write = fb::Access::write, both = fb::Access::read_write;
+  auto kernel = [&](const char *name) {
+    const rt::KernelDef &def = *rt::findKernelDef(name);
+    rt::KernelParams params(def);
+    auto f32 = static_cast<int64_t>(fb::DType::f32);
+    params.set("dtype", f32).set("out_dtype", f32).set("batch", 1).set("batch_a", 1).set("batch_b", 1).set("m", 4);
+    params.set("n", 4).set("k", 4).set("transpose_a", 0).set("transpose_b", 0).set("packed_b", 1);
+    plan.kernels.push_back(std::make_unique<fb::KernelT>());
+    plan.kernels.back()->name = name;
+    plan.kernels.back()->kind = def.kind;
+    EXPECT_TRUE(params.finish(&plan.kernels.back()->params).isOk());
+    return static_cast<int64_t>(plan.kernels.size()) - 1;
+  };
+  int64_t pack = kernel("matmul_pack_b"), product = kernel("matmul");
+  fb::Buffer scratch = buffer(kTransient, 0, 0, write);
+  plan.programs.clear();
+  for (const char *name : {"init", "infer"}) {
+    plan.programs.push_back(std::make_unique<fb::ProgramT>());
+    plan.programs.back()->name = name;
+    plan.programs.back()->entry = true;
+  }
+  fb::ProgramT &init = *plan.programs[0], &infer = *plan.programs[1];
+  init.instructions.push_back(make(Opcode::Launch, kCompute, {buffer(kState, 0, 64, both), scratch}, {pack}));
+  infer.instructions.push_back(
+      make(Opcode::Launch, kCompute,
+           {buffer(kState, 128, 64, read), buffer(kState, 0, 64, read), buffer(kTransient, 64, 64, write), scratch},
+           {product}));
+  mutate(plan, init, infer);
+  return verifyPlan(Packed(plan).get(), Check::ButStated);
+}
+
+TEST(PlanVerifier, FindsBytesThatAreNotPackedAsTheirKernelWants) {
+  auto none = [](auto &, auto &, auto &) {};
+  EXPECT_TRUE(verifyPacked(none).empty());
+  expectFinding(verifyPacked([](auto &, auto &init, auto &) { init.instructions.clear(); }), "packed",
+                {"infer[0] launch", "expected init to pack them"});
+  expectFinding(verifyPacked([](auto &plan, auto &, auto &) { plan.kernels.back()->params[5] = 7; }), "packed",
+                {"infer[0] launch", "init[0] launch", "as matmul_pack_b leaves them"});
+  expectFinding(verifyPacked([](auto &plan, auto &, auto &) { plan.kernels.back()->params.back() = 0; }), "packed",
+                {"infer[0] launch", "init[0] launch"});
+  expectFinding(verifyPacked([](auto &, auto &init, auto &infer) {
+                  infer.instructions.insert(infer.instructions.begin(), std::move(init.instructions[0]));
+                  init.instructions.clear();
+                }),
+                "packed", {"infer[0] launch", "only the program init does"});
+  expectFinding(
+      verifyPacked([](auto &, auto &init, auto &) {
+        init.instructions.push_back(make(Opcode::Fill, kCompute, {buffer(kState, 0, 64, fb::Access::write)}, {0, 4}));
+      }),
+      "packed", {"init[1] fill", "init[0] launch"});
+  expectFinding(verifyPacked([](auto &, auto &init, auto &) {
+                  init.instructions.push_back(std::make_unique<fb::InstructionT>(*init.instructions[0]));
+                }),
+                "packed", {"init[1] launch", "packed already"});
 }
 
 std::vector<Finding> verifyTwoKinds(const std::function<void(fb::ProgramT &)> &mutate) {

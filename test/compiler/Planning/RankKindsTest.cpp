@@ -221,6 +221,31 @@ TEST(Kinds, CallTheSameCollectivesAsOften) {
   EXPECT_TRUE(contains(calls(2, 1), "collective-match"));
 }
 
+// What one kind alone runs more often than its runs are looked at one by one is proved by itself.
+TEST(Kinds, ProveTheBodiesOfEachKind) {
+  auto addCounts = [](fb::PlanT &plan, int64_t times) {
+    plan.programs.push_back(std::make_unique<fb::ProgramT>());
+    plan.programs.back()->name = "count_on";
+    fb::Buffer norm = PlanBuilder::buffer(0, kNorm, 64, fb::Access::read_write);
+    PlanBuilder::add(*plan.programs.back(), Opcode::Launch, kCompute, {norm}, {2});
+    PlanBuilder::add(*plan.programs[0], Opcode::Call, kCompute, {}, {1, times, 0});
+  };
+  auto repeated = [&](int64_t server, int64_t worker, bool workerHasIt) {
+    Kinds kinds;
+    addCounts(*kinds.server, server);
+    if (workerHasIt)
+      addCounts(*kinds.worker, worker);
+    std::string all;
+    for (const Finding &finding : verifyPlan(kinds.pack(), Check::All))
+      all += finding.text + "\n";
+    return all;
+  };
+  EXPECT_TRUE(contains(repeated(0, 9, true), "count_on does not state what it leaves"));
+  EXPECT_TRUE(contains(repeated(9, 0, true), "count_on does not state what it leaves"));
+  EXPECT_FALSE(contains(repeated(2, 2, true), "count_on does not state what it leaves"));
+  EXPECT_TRUE(contains(repeated(9, 0, false), "program 'count_on' is not one of each kind of ranks"));
+}
+
 TEST(Kinds, BeginAStateAlike) {
   auto begin = [](fb::PlanT &plan, fb::InitKind init, const char *name) {
     plan.states[0]->segments.push_back(std::make_unique<fb::SegmentT>());
