@@ -16,10 +16,11 @@ static bool liesElsewhere(const SampleDependence &samples, mlir::Value value, in
   return at && at->dim != dim && mlir::cast<mlir::RankedTensorType>(value.getType()).getDimSize(dim) > 1;
 }
 
+// What is not known to be each sample's own counts as made of the whole batch.
 static bool isOfWholeBatch(const SampleDependence &samples, mlir::Value value, int64_t dim) {
   if (samples.get(value) == Dependence::None)
     return samples.variesAlong(value, dim);
-  return samples.mixes(value) || liesElsewhere(samples, value, dim);
+  return samples.get(value) != Dependence::Each || liesElsewhere(samples, value, dim);
 }
 
 static mlir::func::FuncOp modelOf(mlir::ModuleOp module) {
@@ -119,29 +120,33 @@ static std::set<std::string> outputsOfWholeBatch(const ImportedModel &model) {
   return names;
 }
 
-static bool hasBatchDim(const ImportedModel &model, const std::string &output) {
+static std::vector<std::string> batchedOutputs(const ImportedModel &model) {
+  std::vector<std::string> names;
   auto function = modelOf(*model.module);
   for (unsigned i = 0; function && i < function.getNumResults(); ++i)
-    if (auto name = function.getResultAttrOfType<mlir::StringAttr>(i, kNameAttr); name && name.getValue() == output)
-      return function.getResultAttr(i, kBatchDimAttr) != nullptr;
-  return false;
+    if (auto name = function.getResultAttrOfType<mlir::StringAttr>(i, kNameAttr);
+        name && function.getResultAttr(i, kBatchDimAttr))
+      names.push_back(name.getValue().str());
+  return names;
 }
 
 // The doubled model is asked, too: an op that mixes samples may be nothing for this batch. A mean over one sample is
-// that sample, and a view [n, 4] as [4, n] of four samples is no view.
+// that sample, and a view [n, 4] as [4, n] of four samples is no view. Where the model cannot be imported with twice the
+// batch, nothing tells which of its numbers are made of the batch's size.
 std::map<std::string, std::string> cleave::mixedOutputs(const ImportedModel &model,
                                                         const std::optional<ImportedModel> &doubled,
                                                         const ImportOptions &options) {
   std::map<std::string, std::string> mixed;
-  for (const std::string &name : outputsOfWholeBatch(model))
-    mixed["mixes." + name] = "samples";
-  if (!doubled)
-    return mixed;
-  for (const std::string &name : outputsOfWholeBatch(*doubled))
-    if (hasBatchDim(model, name))
+  std::set<std::string> ofSamples = outputsOfWholeBatch(model), ofSize;
+  if (doubled) {
+    ofSamples.merge(outputsOfWholeBatch(*doubled));
+    ofSize = sizedOutputs(model, *doubled, options);
+  }
+  for (const std::string &name : batchedOutputs(model))
+    if (ofSamples.count(name))
       mixed["mixes." + name] = "samples";
-  for (const std::string &name : sizedOutputs(model, *doubled, options))
-    mixed.try_emplace("mixes." + name, "size");
+    else if (!doubled || ofSize.count(name))
+      mixed["mixes." + name] = "size";
   return mixed;
 }
 

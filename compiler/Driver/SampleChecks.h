@@ -21,7 +21,7 @@ std::optional<ImportedModel> importLarger(const ImportedModel &model, const Impo
 // `doubled` has twice the batch.
 llvm::Error confirmBatchDims(ImportedModel &model, const std::optional<ImportedModel> &doubled, ImportOptions &options);
 
-// Properties of the plan: `mixes.OUTPUT` of an output with a batch dimension whose samples are made of other samples,
+// Properties of the plan: `mixes.OUTPUT` of an output with a batch dimension whose samples may be made of other samples,
 // too (x - mean(x) over the batch), or of the batch's size (x / n). It is computed from whole global batches alone.
 // `model` is at the model level, `doubled` has twice the batch.
 std::map<std::string, std::string> mixedOutputs(const ImportedModel &model, const std::optional<ImportedModel> &doubled,

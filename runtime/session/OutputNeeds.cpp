@@ -19,8 +19,8 @@ const char *wholeBatchReason(const fb::Plan &plan, const fb::Port &output) {
   const fb::Property *mixes = findProperty(plan, "mixes." + output.name()->str());
   if (!mixes)
     return nullptr;
-  return mixes->value()->str() == "size" ? "depends on how many samples a batch has"
-                                         : "is made of all samples of a batch together";
+  return mixes->value()->str() == "size" ? "may depend on how many samples a batch has"
+                                         : "may be made of all samples of a batch together";
 }
 
 } // namespace cleave::rt
