@@ -156,7 +156,8 @@ void addGenerate(CLI::App &command, Command &result) {
       "(default: one line break)");
   command
       .add_option("--prompt-ids", generate.promptIds,
-                  "Tokens to continue, as 1,2,3 or @FILE, for models with any vocabulary. The program prints numbers")
+                  "Tokens to continue, such as 1,2,3 or @FILE, for models with any vocabulary. The program prints "
+                  "numbers")
       ->type_name("IDS|@FILE");
   command
       .add_option("--tokenizer", generate.tokenizer,
@@ -171,8 +172,8 @@ void addGenerate(CLI::App &command, Command &result) {
   command.get_option("--tokens")->excludes("--bytes");
   command
       .add_option("--end-token", generate.endTokens,
-                  "Stop after one of these tokens, as 2 or 2,7; with --tokenizer also by name, as '<|endoftext|>' "
-                  "(default: none)")
+                  "Stop after one of these tokens, such as 2 or 2,7; with --tokenizer also by name, such as "
+                  "'<|endoftext|>' (default: none)")
       ->type_name("IDS");
   command
       .add_option("--temperature", generate.sampling.temperature,
@@ -186,7 +187,7 @@ void addGenerate(CLI::App &command, Command &result) {
                   "Draw from the fewest tokens whose probabilities add up to this number, after --temperature and "
                   "--top-k (default: 1, all)")
       ->type_name("NUMBER");
-  addCount(command, "--seed", generate.seed, "Seed of what is drawn (default: 0)");
+  addCount(command, "--seed", generate.seed, "Seed of the random numbers (default: 0)");
   addSessionOptions(command, result.session);
 }
 

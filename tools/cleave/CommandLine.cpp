@@ -246,13 +246,13 @@ Request parse(int argc, const char *const *argv) {
   inspectApp
       ->add_option(
           "--trace", inspect.options.trace,
-          "Draw the measured step of a pipeline beside the predicted one. FILE is what `train --trace FILE` wrote")
+          "Draw the measured step of a pipeline next to the predicted one. FILE was written by `train --trace FILE`")
       ->type_name("FILE");
   inspectApp
       ->add_option("--profile", inspect.options.profile,
                    "Print the time of a measured step by kernel and by node of the model, with shares of the machine's "
-                   "peaks and the predicted times; with --html as part of the page. FILE is what `train --trace FILE` "
-                   "wrote")
+                   "peaks and the predicted times; with --html as part of the page. FILE was written by `train "
+                   "--trace FILE`")
       ->type_name("FILE");
   inspectApp
       ->add_option("--target-machine", inspect.options.machine,

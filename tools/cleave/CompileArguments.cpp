@@ -23,8 +23,8 @@ void addModelOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
       ->type_name("executable|object|shared|plan|mlir")
       ->capture_default_str();
   app.add_option("--dim", t.dims,
-                 "Sizes of symbolic dimensions, as batch=8,sequence=128. The batch is the number of samples of one "
-                 "rank in one micro-batch")
+                 "Sizes of symbolic dimensions, such as batch=8,sequence=128. The batch is the number of samples of "
+                 "one rank in one micro-batch")
       ->delimiter(',')
       ->type_name("NAME=N");
   app.add_option("--global-batch", o.globalBatch,
@@ -48,9 +48,9 @@ void addModelOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
       ->capture_default_str();
 
   app.add_option("--precision", o.precision,
-                 "Type to store values in: f32, bf16 or fp16. Or one type for each part, as param=bf16,reduce=f32: "
-                 "param is parameters and activations, reduce is gradients, buffer is running statistics (default: "
-                 "the types of the file)")
+                 "Type to store values in: f32, bf16 or fp16. Or one type for each part, such as "
+                 "param=bf16,reduce=f32: param is parameters and activations, reduce is gradients, buffer is running "
+                 "statistics (default: the types of the file)")
       ->type_name("TYPE|PART=TYPE");
 
   app.add_option("--init", o.init,
@@ -94,7 +94,7 @@ void addTrainingOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
       ->type_name("NAME[,KEY=VALUE]")
       ->capture_default_str();
   app.add_option("--param-group", o.paramGroups,
-                 "Weight decay and learning rate of some parameters, as '*.bias:weight_decay=0,lr_scale=0.1'. "
+                 "Weight decay and learning rate of some parameters, such as '*.bias:weight_decay=0,lr_scale=0.1'. "
                  "PATTERN is a glob over names, or several separated by |. The first group that matches counts")
       ->group(kTraining)
       ->type_name("PATTERN:KEY=VALUE");
@@ -142,8 +142,8 @@ void addTrainingOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
       ->group(kTraining)
       ->capture_default_str();
   app.add_option("--bucket-size", t.bucketSize,
-                 "Largest size of a bucket: gradients that are reduced together, as 25MiB (default: 25MiB; with "
-                 "zero-2 at most an eighth of the parameters)")
+                 "Largest size of a bucket, such as 25MiB. The gradients of a bucket are reduced together (default: "
+                 "25MiB; with zero-2 at most an eighth of the parameters)")
       ->group(kTraining)
       ->type_name("BYTES");
 }
@@ -260,13 +260,13 @@ void addTargetOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
       ->type_name("DEVICE")
       ->capture_default_str();
   app.add_option("--target-machine", o.targetMachine,
-                 "Machine whose step time is predicted; the program sets it beside the measured time. calibrated: "
-                 "this one, as cleave calibrate has measured it (default where it has, for hosts). none. a100 | "
-                 "h100 | h200, or a JSON file. It changes nothing else of the plan")
+                 "Machine whose step time is predicted; the program prints it next to the measured time. "
+                 "calibrated: this one, as cleave calibrate has measured it (default where it has, for hosts). none. "
+                 "a100 | h100 | h200, or a JSON file. It changes nothing else of the plan")
       ->group(target)
       ->type_name("MACHINE");
   app.add_option("--memory-limit", t.memoryLimit,
-                 "Device memory that one rank may need, as 16GiB. No plan is written that needs more")
+                 "Device memory that one rank may need, such as 16GiB. No plan is written that needs more")
       ->group(target)
       ->type_name("BYTES");
 
@@ -297,7 +297,7 @@ void addInsideOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
                  "Load a shared library with passes, operators or optimizers of your own")
       ->group(inside)
       ->type_name("FILE");
-  app.add_option("--insert", t.inserts, "Run an MLIR pass pipeline after a phase, as import=my-pass")
+  app.add_option("--insert", t.inserts, "Run an MLIR pass pipeline after a phase, such as import=my-pass")
       ->group(inside)
       ->type_name("PHASE=PIPELINE");
 }
