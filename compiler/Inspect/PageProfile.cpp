@@ -42,7 +42,8 @@ json profileJson(const fb::Plan &plan, const PageParts &parts) {
                  {"kernels", json::array()},
                  {"nodes", json::array()}};
   std::vector<const fb::Plan *> kinds = kindsOf(plan);
-  size_t kernels = std::min(kDearest, profile.kernels.size()), nodes = std::min(kDearest, profile.nodes.size());
+  size_t kernels = std::min(kMostExpensive, profile.kernels.size()),
+         nodes = std::min(kMostExpensive, profile.nodes.size());
   for (size_t i = 0; i < kernels; ++i) {
     const ProfileRow &row = profile.kernels[i];
     json shown = rowJson(row);

@@ -1,4 +1,4 @@
-// Where the time of a measured step goes, as numbers of a page (Page.h): the dearest kernels and nodes.
+// Where the time of a measured step goes, as numbers of a page (Page.h): the most expensive kernels and nodes.
 #ifndef CLEAVE_COMPILER_INSPECT_PAGEPROFILE_H
 #define CLEAVE_COMPILER_INSPECT_PAGEPROFILE_H
 

@@ -37,7 +37,7 @@ struct Prediction {
   double seconds = 0;               // of the slowest kind
   uint64_t samples = 0, tokens = 0; // of a run on all ranks; 0: not known
   std::vector<PredictedKind> kinds;
-  std::vector<PredictedKernel> kernels; // the dearest first
+  std::vector<PredictedKernel> kernels; // the most expensive first
   plan::StepTimeline timeline;
 };
 

@@ -17,7 +17,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr size_t kDearest = 20; // kernels in the table
+constexpr size_t kMostExpensive = 20; // kernels in the table
 
 std::string format(const char *pattern, double value) {
   char text[64];
@@ -79,11 +79,11 @@ std::string kernelTable(const std::vector<const fb::Plan *> &kinds, const Predic
   double all = 0;
   for (const PredictedKernel &row : prediction.kernels)
     all += row.seconds;
-  std::string text = "THE DEAREST KERNELS, of " + countText(prediction.kernels.size()) + "; of one rank" +
+  std::string text = "THE MOST EXPENSIVE KERNELS, of " + countText(prediction.kernels.size()) + "; of one rank" +
                      (kinds.size() > 1 ? " of each kind" : "") + "\n" + padRight("", 11) + padLeft("time", 10) +
                      padLeft("share", 9) + padLeft("launches", 10) + padLeft("each", 10) + "  " + padRight("bound", 9) +
                      padRight("of peak", 18) + "kernel, node\n";
-  for (size_t i = 0; i < std::min(kDearest, prediction.kernels.size()); ++i) {
+  for (size_t i = 0; i < std::min(kMostExpensive, prediction.kernels.size()); ++i) {
     const PredictedKernel &row = prediction.kernels[i];
     const fb::Kernel &kernel = *kinds[row.kind]->kernels()->Get(static_cast<uint32_t>(row.kernel));
     const plan::KernelCost &cost = costs.kernel(*kinds[row.kind], row.kernel);

@@ -123,12 +123,13 @@ std::string ratio(double measured, double predicted) {
 
 std::string kernelTable(const fb::Plan &plan, const Profile &profile, const MachineCosts *machine) {
   std::vector<const fb::Plan *> kinds = kindsOf(plan);
-  std::string text = "THE DEAREST KERNELS, of " + countText(profile.kernels.size()) + "\n" + padLeft("measured", 10) +
-                     padLeft("share", 9) + padLeft("launches", 10) + padLeft("arithmetic", 16) + padLeft("traffic", 13);
+  std::string text = "THE MOST EXPENSIVE KERNELS, of " + countText(profile.kernels.size()) + "\n" +
+                     padLeft("measured", 10) + padLeft("share", 9) + padLeft("launches", 10) +
+                     padLeft("arithmetic", 16) + padLeft("traffic", 13);
   if (machine)
     text += padLeft("of peak", 17) + padLeft("of memory", 11) + padLeft("predicted", 11) + padLeft("meas/pred", 11);
   text += "  kernel, node\n";
-  for (size_t i = 0; i < std::min(kDearest, profile.kernels.size()); ++i) {
+  for (size_t i = 0; i < std::min(kMostExpensive, profile.kernels.size()); ++i) {
     const ProfileRow &row = profile.kernels[i];
     double flops = row.seconds > 0 ? row.flops / row.seconds : 0, bytes = row.seconds > 0 ? row.bytes / row.seconds : 0;
     text += padLeft(secondsText(row.seconds), 10) + padLeft(share(row.seconds, profile.kernelSeconds), 9) +
@@ -148,13 +149,13 @@ std::string kernelTable(const fb::Plan &plan, const Profile &profile, const Mach
 }
 
 std::string nodeTable(const Profile &profile, const MachineCosts *machine) {
-  std::string text = "THE DEAREST NODES OF THE MODEL, of " + countText(profile.nodes.size()) +
+  std::string text = "THE MOST EXPENSIVE NODES OF THE MODEL, of " + countText(profile.nodes.size()) +
                      ", with their gradients; a kernel of several nodes counts for the one that it is named after\n" +
                      padLeft("measured", 10) + padLeft("share", 9) + padLeft("launches", 10);
   if (machine)
     text += padLeft("predicted", 11) + padLeft("meas/pred", 11);
   text += "  node\n";
-  for (size_t i = 0; i < std::min(kDearest, profile.nodes.size()); ++i) {
+  for (size_t i = 0; i < std::min(kMostExpensive, profile.nodes.size()); ++i) {
     const ProfileRow &row = profile.nodes[i];
     text += padLeft(secondsText(row.seconds), 10) + padLeft(share(row.seconds, profile.kernelSeconds), 9) +
             padLeft(countText(row.launches), 10);

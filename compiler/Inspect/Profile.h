@@ -26,13 +26,13 @@ struct ProfileRow {
 };
 
 // So many kernels and nodes are shown.
-inline constexpr size_t kDearest = 20;
+inline constexpr size_t kMostExpensive = 20;
 
 struct Profile {
   double seconds = 0;                     // from the step's begin to its last instruction's end
   double kernelSeconds = 0;               // of all launches, one rank of each kind
   double otherSeconds = 0;                // of copies, fills, collectives and messages
-  std::vector<ProfileRow> kernels, nodes; // the dearest first
+  std::vector<ProfileRow> kernels, nodes; // the most expensive first
 };
 
 // `costs` may be null. An error where the trace is not of this plan.

@@ -248,7 +248,7 @@ void Propagation::forwardOp(mlir::Operation *op) {
   setLoops(op, operands);
 }
 
-// Operands that are dearest to move propose first; who comes too late is resharded.
+// Operands that are most expensive to move propose first. An operand that comes too late is resharded.
 void Propagation::setLoops(mlir::Operation *op, llvm::ArrayRef<ShardingAttr> operands) {
   LoopSharding loops(op, mesh);
   auto order = llvm::to_vector(llvm::seq<unsigned>(0, operands.size()));
