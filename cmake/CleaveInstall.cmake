@@ -22,8 +22,7 @@ endif()
 
 if(CLEAVE_BUILD_COMPILER)
   set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME compiler)
-  install(TARGETS cleave RUNTIME DESTINATION bin)
-  install(TARGETS cleave-opt RUNTIME DESTINATION bin OPTIONAL) # the quickstart does not build it
+  install(TARGETS cleave cleave-opt RUNTIME DESTINATION bin)
   set_target_properties(cleave cleave-opt PROPERTIES INSTALL_RPATH "$ORIGIN/../lib" INSTALL_RPATH_USE_LINK_PATH ON)
 
   # What a plug-in shares with the tools that load it.
@@ -35,7 +34,7 @@ if(CLEAVE_BUILD_COMPILER)
                                $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}> $<INSTALL_INTERFACE:include>)
   endforeach()
   foreach(folder dialects/Cleave/IR dialects/Plan/IR compiler/Import/Registry compiler/Training/Optimizers)
-    install(DIRECTORY ${folder}/ DESTINATION include/${folder} FILES_MATCHING PATTERN "*.h" PATTERN "*.td")
+    install(DIRECTORY ${folder}/ DESTINATION include/${folder} FILES_MATCHING PATTERN "*.h" PATTERN "*.td" PATTERN "*.md")
   endforeach()
   install(FILES compiler/Training/Arithmetic.h DESTINATION include/compiler/Training)
   install(DIRECTORY runtime/plan/ DESTINATION include/runtime/plan FILES_MATCHING PATTERN "*.def")
@@ -87,7 +86,13 @@ if(CLEAVE_BUILD_COMPILER)
   install(FILES ${written}/cleave.bash DESTINATION share/bash-completion/completions RENAME cleave)
   install(FILES ${written}/_cleave DESTINATION share/zsh/vendor-completions)
   install(FILES ${written}/cleave.fish DESTINATION share/fish/vendor_completions.d)
-  install(DIRECTORY docs/ DESTINATION share/doc/cleave FILES_MATCHING PATTERN "*.md")
+  # The guides, and below share/cleave the files that their commands use: CLEAVE_SOURCE=DIR/share/cleave. The paths there are
+  # those of the source tree (test/project/Inputs/check_installation.py).
+  install(DIRECTORY docs/ DESTINATION share/doc/cleave FILES_MATCHING PATTERN "*.md" PATTERN "*.png"
+          PATTERN Rationale.md EXCLUDE PATTERN recorded EXCLUDE PATTERN stylesheets EXCLUDE)
+  install(DIRECTORY docs/recorded DESTINATION share/cleave/docs PATTERN __pycache__ EXCLUDE)
+  install(DIRECTORY examples DESTINATION share/cleave PATTERN __pycache__ EXCLUDE PATTERN Rationale.md EXCLUDE)
+  install(FILES LICENSE DESTINATION share/cleave)
   include(CleaveBundle)
 endif()
 install(FILES LICENSE DESTINATION share/doc/cleave-runtime RENAME copyright COMPONENT runtime)

@@ -2,7 +2,7 @@
 # tools/dev/try_packages.sh BUILD WORK: makes the packages of a build tree, and tries them in a bare Debian 12 below WORK, as a newcomer would:
 #
 #   1. cleave-runtime alone runs a program that this machine's compiler has linked, also under mpirun
-#   2. cleave-compiler compiles, verifies, trains, exports, and links programs (docs/linking.md as it stands)
+#   2. cleave-compiler compiles, verifies, trains, exports, and links programs (docs/linking.md as it stands, with the files of the package)
 #   3. the tarball does the same from another place, after the packages are gone
 #
 # Part of the full run (test/full); needs root and debootstrap. DEBIAN_MIRROR is the mirror that debootstrap takes, where not its usual one.
@@ -38,9 +38,8 @@ make_system() {
   cp -r /etc/apt/sources.list* "$root/etc/apt/"
 }
 copy_files() {
-  rm -rf "$root/try" && mkdir -p "$root/try/source/docs/recorded"
+  rm -rf "$root/try" && mkdir -p "$root/try"
   cp "$build"/packages/*.deb "$build"/packages/*.tar.gz "$source_dir"/test/docs/Inputs/run_guide.py "$root/try/"
-  cp "$source_dir"/docs/linking.md "$root/try/source/docs/" && cp "$source_dir"/docs/recorded/mlp.onnx "$root/try/source/docs/recorded/"
   "$build/bin/cleave" compile "$source_dir/docs/recorded/mlp.onnx" -o "$root/try/linked" --train --loss cross-entropy --dim batch=32 --mesh dp=2
   cat >"$root/try/data.py" <<'PYTHON'
 import numpy
@@ -51,16 +50,18 @@ PYTHON
   cat >"$root/try/compile.sh" <<'TRY'
 set -eux
 cleave --version
-cleave compile source/docs/recorded/mlp.onnx -o mlp --train --loss cross-entropy --optimizer adamw --dim batch=32 --mesh dp=2
+prefix=$(dirname "$(dirname "$(readlink -f "$(command -v cleave)")")")
+export CLEAVE_SOURCE=$prefix/share/cleave
+cleave compile $CLEAVE_SOURCE/docs/recorded/mlp.onnx -o mlp --train --loss cross-entropy --optimizer adamw --dim batch=32 --mesh dp=2
 cleave verify mlp
 rm -rf ckpt
 ./mlp train --data input=x.npy --data labels=y.npy --epochs 20 --lr 1e-2 --save ckpt
 mpirun --allow-run-as-root --oversubscribe -n 2 ./mlp evaluate --data input=x.npy --data labels=y.npy --weights ckpt
-cleave export ckpt --model source/docs/recorded/mlp.onnx -o trained.onnx --outputs logits
+cleave export ckpt --model $CLEAVE_SOURCE/docs/recorded/mlp.onnx -o trained.onnx --outputs logits
 cleave compile trained.onnx -o infer --dim batch=32
 ./infer infer --input input=x.npy --output logits=logits.npy
 python3 -c "import numpy as n; hits = (n.load('logits.npy').argmax(1) == n.load('y.npy')).mean(); print(hits); assert hits > 0.5"
-python3 run_guide.py source/docs/linking.md /try/linking /try/source
+python3 run_guide.py $prefix/share/doc/cleave/linking.md /try/linking $CLEAVE_SOURCE $prefix/lib/python3/dist-packages
 TRY
 }
 
@@ -80,7 +81,6 @@ step compiler-install run "$install pkg-config cmake make ./cleave-compiler*.deb
 step compiler run "bash compile.sh; zcat -f /usr/share/man/man1/cleave.1* | grep -q CLEAVE"
 # What the packages depend on stays.
 step unpack run "apt-get purge -y cleave-runtime cleave-compiler; test ! -e /usr/bin/cleave
-                 rm -rf /opt/moved && mkdir /opt/moved && tar xzf cleave-*.tar.gz -C /opt/moved --strip-components=1
-                 ln -sfn /opt/moved/lib/python3/dist-packages source/python"
+                 rm -rf /opt/moved && mkdir /opt/moved && tar xzf cleave-*.tar.gz -C /opt/moved --strip-components=1"
 step tarball run "export PATH=/opt/moved/bin:\$PATH CMAKE_PREFIX_PATH=/opt/moved PKG_CONFIG_PATH=/opt/moved/lib/pkgconfig; bash compile.sh"
 echo "installed and tried: $(cd "$build/packages" && ls *.deb *.tar.gz | xargs)"

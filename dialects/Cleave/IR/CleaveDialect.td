@@ -13,7 +13,8 @@ def Cleave_Dialect : Dialect {
     i8, u8, i16, i32, i64 and i1; ops are pure but for `cleave.read` and `cleave.write`, the only doors to state.
 
     Nothing broadcasts silently: `cleave.broadcast` is explicit, elementwise operands have equal shapes. What holds at each level
-    is told in Rationale.md and checked by `verify-model`, `verify-step`, `verify-sharded`.
+    is told in Rationale.md and checked by `verify-model`, `verify-step`, `verify-sharded` and `verify-kernels`. Attributes.md lists the
+    attributes that one pass writes for another.
   }];
   let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::shard::ShardDialect"];
   let useDefaultAttributePrinterParser = 1;

@@ -1,4 +1,4 @@
-"""Types a guide as it stands: run_guide.py PAGE.md WORK SOURCE [PYTHON]. What a page's blocks mean:
+"""Types a guide as it stands: run_guide.py PAGE.md WORK SOURCE [PACKAGES]. What a page's blocks mean:
 
     ```python title="net.py"     the block is the file net.py (of any language)
     ```console                   lines that begin with `$ ` are typed, one after the other, in one folder; a line that ends in a backslash
@@ -8,8 +8,8 @@
     <!-- recorded: FILE... -->   before a console block: it needs torch. Without it, FILEs are taken from docs/recorded instead.
     <!-- not run: WHY -->        before a block: it is left out
 
-Commands that the page's reader has, and the test does not, are not hidden: `python3` is the interpreter of the tests, with this source
-tree's python folder on its path."""
+SOURCE is the value of $CLEAVE_SOURCE: the source tree, or share/cleave of an installation. Commands that the page's reader has, and the
+test does not, are not hidden: `python3` is the interpreter of the tests, with PACKAGES (SOURCE/python if not given) on its path."""
 import importlib.util
 import os
 import pathlib
@@ -91,12 +91,13 @@ def run_block(page, block, work, environment, source):
 
 def main():
     page, work, source = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
+    packages = pathlib.Path(sys.argv[4]) if len(sys.argv) > 4 else source / "python"
     shutil.rmtree(work, ignore_errors=True)
     (work / ".bin").mkdir(parents=True)
     python = work / ".bin" / "python3"
     python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
     python.chmod(0o755)
-    environment = {**os.environ, "PATH": f"{work}/.bin{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(source / "python"),
+    environment = {**os.environ, "PATH": f"{work}/.bin{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(packages),
                    "CLEAVE_SOURCE": str(source)}
     count = 0
     for block in read_blocks(page):
