@@ -237,7 +237,7 @@ def command_cells():
         yield command_cell(f"fuzz/pipelines-{i + 1}", [pipelines], axes.PIPELINE_SECONDS + 600, axes.PIPELINE_SECONDS,
                            ["test/e2e/Inputs/random_pipelines.py", "test/e2e/Inputs/seed_runs.py", linker, packages])
     yield command_cell("packages/debian-12", [["bash", ROOT / "tools" / "dev" / "try_packages.sh", "{build}", "{folder}"]], 3600, 400,
-                       ["tools/dev/try_packages.sh", "docs/linking.md", "docs/recorded/", "test/docs/Inputs/run_guide.py", "python/", "LICENSE"], "all", "packages")
+                       ["tools/dev/try_packages.sh", "docs/linking.md", "docs/recorded/", "examples/", "test/docs/Inputs/run_guide.py", "python/", "LICENSE"], "all", "packages")
     kill = [*LIT, "--param", f"moments={axes.KILLS}", "--filter", "kill-while-saving", "{build}/test"]
     yield command_cell("checkpoint/kill-9", [kill], 3600, 150, ["test/e2e/"], place="lit")
     yield from tutorial_cells()
