@@ -16,29 +16,47 @@ def Cleave_Role : Cleave_Enum<"Role", "what a state is for", [
   I32EnumAttrCase<"Gradient", 2, "gradient">, I32EnumAttrCase<"Optimizer", 3, "optimizer">,
   I32EnumAttrCase<"Scalar", 4, "scalar">, I32EnumAttrCase<"Constant", 5, "constant">,
   I32EnumAttrCase<"Coordinate", 6, "coordinate">]>;
-def Cleave_RoleAttr : Cleave_EnumAttr<Cleave_Role, "role"> { let assemblyFormat = "`<` $value `>`"; }
+def Cleave_RoleAttr : Cleave_EnumAttr<Cleave_Role, "role"> {
+  let description = [{
+    The purpose of a `cleave.state`. It decides how the state is stored, and what a checkpoint has. Example:
+    `cleave.state @w : tensor<4xf32> {role = #cleave.role<parameter>, ...}`.
+  }];
+  let assemblyFormat = "`<` $value `>`";
+}
 
 def Cleave_InitKind : Cleave_Enum<"InitKind", "how a state begins", [
   I32EnumAttrCase<"Zeros", 0, "zeros">, I32EnumAttrCase<"Constant", 1, "constant">,
   I32EnumAttrCase<"Weights", 2, "weights">, I32EnumAttrCase<"Coordinate", 3, "coordinate">]>;
-def Cleave_InitKindAttr : Cleave_EnumAttr<Cleave_InitKind, "init_kind">;
+def Cleave_InitKindAttr : Cleave_EnumAttr<Cleave_InitKind, "init_kind"> {
+  let description = [{
+    The first word of `#cleave.init`. Example: `zeros` in `#cleave.init<zeros>`.
+  }];
+}
 
 def Cleave_ReduceKind : Cleave_Enum<"ReduceKind", "the combining function of a reduction", [
   I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Max", 1, "max">, I32EnumAttrCase<"Min", 2, "min">,
   I32EnumAttrCase<"Product", 3, "product">]>;
-def Cleave_ReduceKindAttr : Cleave_EnumAttr<Cleave_ReduceKind, "reduce_kind">;
+def Cleave_ReduceKindAttr : Cleave_EnumAttr<Cleave_ReduceKind, "reduce_kind"> {
+  let description = [{
+    Example: `sum` in `cleave.reduce sum %x, [1] : tensor<8x4xf32> -> tensor<8xf32>`.
+  }];
+}
 
 def Cleave_Predicate : Cleave_Enum<"Predicate", "a comparison; on floating point all but `ne` are false for NaN", [
   I32EnumAttrCase<"Eq", 0, "eq">, I32EnumAttrCase<"Ne", 1, "ne">, I32EnumAttrCase<"Lt", 2, "lt">,
   I32EnumAttrCase<"Le", 3, "le">, I32EnumAttrCase<"Gt", 4, "gt">, I32EnumAttrCase<"Ge", 5, "ge">]>;
-def Cleave_PredicateAttr : Cleave_EnumAttr<Cleave_Predicate, "predicate">;
+def Cleave_PredicateAttr : Cleave_EnumAttr<Cleave_Predicate, "predicate"> {
+  let description = [{
+    Example: `lt` in `cleave.compare lt %a, %b : tensor<4xf32>`, which is true where the element of `%a` is less than that of `%b`.
+  }];
+}
 
 class Cleave_Attr<string name, string attrMnemonic> : AttrDef<Cleave_Dialect, name> { let mnemonic = attrMnemonic; }
 
 def Cleave_MeshAttr : Cleave_Attr<"Mesh", "mesh"> {
   let summary = "the named axes of the device mesh, slowest first";
   let description = [{
-    Hangs on the module as `cleave.mesh`. Ranks are numbered row-major: the last axis is the fastest.
+    The module has it as its attribute `cleave.mesh`. Ranks are numbered row-major: the last axis is the fastest.
     Example: `#cleave.mesh<["dp", "tp"], [2, 4]>` is 8 ranks.
   }];
   let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$names, ArrayRefParameter<"int64_t">:$sizes);
@@ -109,7 +127,7 @@ def Cleave_ShardingAttr : Cleave_Attr<"Sharding", "sharding"> {
 def Cleave_InitAttr : Cleave_Attr<"Init", "init"> {
   let summary = "how a tensor begins";
   let description = [{
-    `#cleave.init<zeros>`, `#cleave.init<constant, value = 1.0>`, `#cleave.init<weights, source = "h.0.weight">` (a tensor of the
+    Examples: `#cleave.init<zeros>`, `#cleave.init<constant, value = 1.0>`, `#cleave.init<weights, source = "h.0.weight">` (a tensor of the
     weights file), `#cleave.init<coordinate, source = "dp">` (the rank's coordinate on that axis).
   }];
   let parameters = (ins "InitKind":$kind, OptionalParameter<"::mlir::StringAttr">:$source,

@@ -27,18 +27,31 @@ def Plan_RegionKind : Plan_Enum<"RegionKind", "what a region's bytes live for", 
   I32EnumAttrCase<"Residual", 3, "residual">, I32EnumAttrCase<"Transient", 4, "transient">,
   I32EnumAttrCase<"Communication", 5, "communication">, I32EnumAttrCase<"Workspace", 6, "workspace">,
   I32EnumAttrCase<"Snapshot", 7, "snapshot">]>;
-def Plan_RegionKindAttr : Plan_EnumAttr<Plan_RegionKind, "region_kind">;
+def Plan_RegionKindAttr : Plan_EnumAttr<Plan_RegionKind, "region_kind"> {
+  let description = [{
+    Example: the second `persistent` in `plan.region @persistent persistent bytes = 32768 frames = 1`.
+  }];
+}
 
 def Plan_Counter : Plan_Enum<"Counter", "what a running program counts by", [
   I32EnumAttrCase<"MicroBatch", 0, "micro_batch">, I32EnumAttrCase<"Block", 1, "block">, I32EnumAttrCase<"Time", 2, "time">]>;
-def Plan_CounterAttr : Plan_EnumAttr<Plan_Counter, "counter">;
+def Plan_CounterAttr : Plan_EnumAttr<Plan_Counter, "counter"> {
+  let description = [{
+    The counter that the frames of a region or of an event follow. Example: `block` in
+    `plan.region @residual residual bytes = 128 frames = 12 counter block`.
+  }];
+}
 
 def Plan_Role : Plan_Enum<"Role", "what a state is for", [
   I32EnumAttrCase<"Parameter", 0, "parameter">, I32EnumAttrCase<"Buffer", 1, "buffer">,
   I32EnumAttrCase<"Gradient", 2, "gradient">, I32EnumAttrCase<"Optimizer", 3, "optimizer">,
   I32EnumAttrCase<"Scalar", 4, "scalar">, I32EnumAttrCase<"Constant", 5, "constant">,
   I32EnumAttrCase<"Coordinate", 6, "coordinate">]>;
-def Plan_RoleAttr : Plan_EnumAttr<Plan_Role, "role">;
+def Plan_RoleAttr : Plan_EnumAttr<Plan_Role, "role"> {
+  let description = [{
+    The purpose of a `plan.state`. Example: `parameter` in `plan.state @w : tensor<8192xf32> parameter in "persistent" at 0 ...`.
+  }];
+}
 
 def Plan_InitKind : Plan_Enum<"InitKind", "how a tensor begins", [
   I32EnumAttrCase<"Zeros", 0, "zeros">, I32EnumAttrCase<"Constant", 1, "constant">,
@@ -47,14 +60,26 @@ def Plan_InitKind : Plan_Enum<"InitKind", "how a tensor begins", [
 def Plan_KernelKind : Plan_Enum<"KernelKind", "who implements a kernel", [
   I32EnumAttrCase<"Generated", 0, "generated">, I32EnumAttrCase<"Library", 1, "library">,
   I32EnumAttrCase<"Builtin", 2, "builtin">]>;
-def Plan_KernelKindAttr : Plan_EnumAttr<Plan_KernelKind, "kernel_kind">;
+def Plan_KernelKindAttr : Plan_EnumAttr<Plan_KernelKind, "kernel_kind"> {
+  let description = [{
+    Example: `library` in `plan.kernel @matmul_0 library "matmul" params = [...]`.
+  }];
+}
 
 def Plan_Reduction : Plan_Enum<"Reduction", "the combining function of a collective", [
   I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Max", 1, "max">, I32EnumAttrCase<"Min", 2, "min">]>;
-def Plan_ReductionAttr : Plan_EnumAttr<Plan_Reduction, "reduction">;
+def Plan_ReductionAttr : Plan_EnumAttr<Plan_Reduction, "reduction"> {
+  let description = [{
+    How a collective combines the elements of its ranks. Example: `sum` in an all-reduce of gradients.
+  }];
+}
 
 def Plan_Algorithm : Plan_Enum<"Algorithm", "how a collective moves its bytes", [I32EnumAttrCase<"Ring", 0, "ring">]>;
-def Plan_AlgorithmAttr : Plan_EnumAttr<Plan_Algorithm, "algorithm">;
+def Plan_AlgorithmAttr : Plan_EnumAttr<Plan_Algorithm, "algorithm"> {
+  let description = [{
+    It fixes the order of summation and the bytes that move. Example: `ring` in `group @dp dtype f32 ring count = 16`.
+  }];
+}
 
 def Plan_BufferAttr : AttrDef<Plan_Dialect, "Buffer"> {
   let mnemonic = "buffer";
