@@ -9,8 +9,8 @@ import subprocess
 import sys
 
 INTRODUCTIONS = {
-    "cleave": "# Options of `cleave`\n\nWhat `cleave --help`, `cleave compile --help` and so on print.\n",
-    "program": "# Options of a compiled program\n\nWhat the `--help` of an executable prints that `cleave compile` has written, here under the name `model`.\n",
+    "cleave": "# Options of `cleave`\n\nThe output of `cleave --help`, `cleave compile --help` and so on.\n",
+    "program": "# Options of a compiled program\n\nThe output of `--help` of an executable that `cleave compile` has written, here under the name `model`.\n",
 }
 COMMANDS = {"cleave": ["", "compile", "inspect", "diff", "verify", "calibrate", "bundle", "export", "completion", "manual"],
             "program": ["", "train", "evaluate", "infer", "generate", "inspect"]}
