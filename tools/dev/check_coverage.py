@@ -1,5 +1,5 @@
-"""Checks that every pass stands in a RUN line, that every op stands in a parse-print test, and that at least four different errors are
-expected of every op in the invalid tests; prints what is missing."""
+"""Checks that every pass stands in a RUN line, that every op stands in a CHECK line of a parse-print test, and that at least four different
+errors are expected of every op in the invalid tests; prints what is missing."""
 import collections
 import pathlib
 import re
@@ -50,8 +50,8 @@ def missing_ops(dialect, folder):
     ops = definitions(r'^def \w+Op\s*:\s*\w+<"([a-z_0-9]+)"', f"dialects/{folder}/IR/*.td")
     if not ops:
         return {f"dialect {dialect}: no ops found"}
-    printed = text_of(f"test/dialects/{folder}/**/*parse-print.mlir")
-    result = {f"op {dialect}.{op}: not in a parse-print test" for op in ops if not re.search(rf"{dialect}\.{op}(?![a-z_])", printed)}
+    printed = "\n".join(re.findall(r"^\s*// CHECK(?:-(?:NEXT|SAME|DAG|LABEL))?:.*", text_of(f"test/dialects/{folder}/**/*parse-print.mlir"), re.M))
+    result = {f"op {dialect}.{op}: no CHECK line of a parse-print test has it" for op in ops if not re.search(rf"{dialect}\.{op}(?![a-z_])", printed)}
     errors = expected_errors(folder)
     return result | {f"op {dialect}.{op}: {len(errors[f'{dialect}.{op}'])} errors in invalid tests; expected {LEAST_ERRORS} or more"
                      for op in ops if len(errors[f"{dialect}.{op}"]) < LEAST_ERRORS}
