@@ -1200,3 +1200,29 @@ func.func @atan_number(%a: f32) {
   %0 = "cleave.atan"(%a) : (f32) -> f32
   return
 }
+
+// -----
+
+// The class refuses unequal shapes: of the result, of its rank alone, and of a result whose operands agree.
+
+func.func @abs_shape(%a: tensor<4xf32>) {
+  // expected-error @below {{requires the same type for all operands and results}}
+  %0 = "cleave.abs"(%a) : (tensor<4xf32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @log_rank(%a: tensor<4xf32>) {
+  // expected-error @below {{requires the same type for all operands and results}}
+  %0 = "cleave.log"(%a) : (tensor<4xf32>) -> tensor<4x1xf32>
+  return
+}
+
+// -----
+
+func.func @mul_result_shape(%a: tensor<4xf32>) {
+  // expected-error @below {{requires the same type for all operands and results}}
+  %0 = "cleave.mul"(%a, %a) : (tensor<4xf32>, tensor<4xf32>) -> tensor<2x2xf32>
+  return
+}

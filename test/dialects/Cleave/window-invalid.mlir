@@ -300,3 +300,21 @@ func.func @max_pool_grad_negative(%x: tensor<1x3x8xf32>, %dy: tensor<1x3x7xf32>)
   %0 = cleave.max_pool_grad %x, %dy {window = array<i64: 2>, strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: -1>} : tensor<1x3x8xf32>, tensor<1x3x7xf32>
   return
 }
+
+// -----
+
+func.func @max_pool_rank(%x: tensor<1x3xf32>) {
+  // expected-error @below {{expects an input [n, c, in...] of rank 3 or more; got: 'tensor<1x3xf32>'}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = cleave.max_pool %x {window = array<i64>, strides = array<i64>, dilations = array<i64>, pad_low = array<i64>, pad_high = array<i64>} : tensor<1x3xf32> -> tensor<1x3xf32>
+  return
+}
+
+// -----
+
+func.func @avg_pool_rank(%x: tensor<1x3xf32>) {
+  // expected-error @below {{expects an input [n, c, in...] of rank 3 or more; got: 'tensor<1x3xf32>'}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = cleave.avg_pool %x {window = array<i64>, strides = array<i64>, dilations = array<i64>, pad_low = array<i64>, pad_high = array<i64>} : tensor<1x3xf32> -> tensor<1x3xf32>
+  return
+}

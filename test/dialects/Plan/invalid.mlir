@@ -10,6 +10,11 @@ plan.header target = "host" threads = 1 axes = ["dp"] sizes = [0] streams = ["co
 
 // -----
 
+// expected-error @+1 {{expected a number of threads below 2^32; got: -1}}
+plan.header target = "host" threads = -1 axes = ["dp"] sizes = [2] streams = ["compute"]
+
+// -----
+
 // expected-error @+1 {{expected at least one stream}}
 plan.header target = "host" threads = 1 axes = ["dp"] sizes = [2] streams = []
 

@@ -33,6 +33,9 @@ func.func @bad(%x: tensor<2x3xf32>) {
     %6 = cleave.argmax %a, dim = 0 : tensor<2x3xf32> -> tensor<3xi64>
     cleave.yield %6 : tensor<3xi64>
   }
+  // expected-error @below {{has no way to be computed; expects kernels, views, state and collectives only}}
+  // expected-error @below {{is not an op of the cleave or shard dialect and must not be here}}
+  %7 = arith.constant 0 : i64
   return
 }
 
