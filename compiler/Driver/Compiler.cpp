@@ -257,14 +257,15 @@ llvm::Error Compilation::checkFixedBatch() {
 void Compilation::noteRanges() {
   for (auto function : (*model.module).getOps<mlir::func::FuncOp>())
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
-      for (llvm::StringRef kind : {"labels", "indices"}) {
-        auto range = function.getArgAttrOfType<mlir::ArrayAttr>(i, ("cleave." + kind).str());
+      for (llvm::StringRef kind : {kLabelsAttr, kIndicesAttr}) {
+        auto range = function.getArgAttrOfType<mlir::ArrayAttr>(i, kind);
         auto name = function.getArgAttrOfType<mlir::StringAttr>(i, kNameAttr);
         if (!range || !name)
           continue;
         std::string text;
         for (auto number : range.getAsRange<mlir::IntegerAttr>())
           text += (text.empty() ? "" : ",") + std::to_string(number.getInt());
+        kind.consume_front("cleave.");
         properties[(kind + "." + name.getValue()).str()] = text;
       }
 }

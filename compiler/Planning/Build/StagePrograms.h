@@ -10,8 +10,10 @@
 // and in what it reads of it. Bodies say what they wait for before they begin to use a slot, and what they record when
 // they have used it:
 //
-//   cleave.waits   = [{event = "arrived c0:0", frames = 2, frame = 0}]     frame: relative to the running program's
-//   cleave.records = [{event = "used c0:0", frames = 2, slot = "c0:0"}]    after the last use of that slot
+//   cleave.waits   = [{event = "arrived c0:0", frames = 2, frame = 0, slot = "c0:0"}]   before its first use of the slot
+//   cleave.records = [{event = "used c0:0", frames = 2, frame = 0, slot = "c0:0"}]      after its last use of the slot
+//
+// where `frame` is relative to that of the running program.
 //
 // Entries declare all inputs of the model; those of which a stage needs no bytes are `cleave.absent`.
 //

@@ -3,7 +3,9 @@
 #include "dialects/Cleave/IR/Cleave.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSwitch.h"
 
 using namespace cleave;
 
@@ -31,61 +33,147 @@ enum Levels : unsigned {
   FromModel = AtModel | FromStep,
   Always = FromModel
 };
-enum class AttributeType { Any, Unit, I64, String, Symbol, Type, Array, Dictionary, I64List, F64List, Mesh, Sharding };
-
 struct Declaration {
   unsigned carriers;
-  AttributeType type;
+  llvm::StringRef form;
   unsigned levels;
 };
 
 const llvm::StringMap<Declaration> &declarations() {
   static const llvm::StringMap<Declaration> table = {
-#define CLEAVE_ATTRIBUTE(constant, name, carriers, type, levels, writer, readers, meaning)                             \
-  {name, {carriers, AttributeType::type, levels}},
+#define CLEAVE_ATTRIBUTE(constant, name, carriers, form, levels, writer, readers, meaning)                             \
+  {name, {carriers, form, levels}},
 #include "dialects/Cleave/IR/Attributes.def"
   };
   return table;
 }
 
-bool hasType(mlir::Attribute attribute, AttributeType type) {
-  switch (type) {
-  case AttributeType::Any:
-    return true;
-  case AttributeType::Unit:
-    return llvm::isa<mlir::UnitAttr>(attribute);
-  case AttributeType::I64: {
-    auto number = llvm::dyn_cast<mlir::IntegerAttr>(attribute);
-    return number && number.getType().isInteger(64);
-  }
-  case AttributeType::String:
-    return llvm::isa<mlir::StringAttr>(attribute);
-  case AttributeType::Symbol:
-    return llvm::isa<mlir::FlatSymbolRefAttr>(attribute);
-  case AttributeType::Type:
-    return llvm::isa<mlir::TypeAttr>(attribute);
-  case AttributeType::Array:
-    return llvm::isa<mlir::ArrayAttr>(attribute);
-  case AttributeType::Dictionary:
-    return llvm::isa<mlir::DictionaryAttr>(attribute);
-  case AttributeType::I64List:
-    return llvm::isa<mlir::DenseI64ArrayAttr>(attribute);
-  case AttributeType::F64List:
-    return llvm::isa<mlir::DenseF64ArrayAttr>(attribute);
-  case AttributeType::Mesh:
-    return llvm::isa<MeshAttr>(attribute);
-  case AttributeType::Sharding:
-    return llvm::isa<ShardingAttr>(attribute);
-  }
-  llvm_unreachable("all types are above");
+//===----------------------------------------------------------------------===//
+// Forms
+//===----------------------------------------------------------------------===//
+
+template <typename Kind> bool is(mlir::Attribute attribute) { return llvm::isa<Kind>(attribute); }
+template <typename Kind> bool isPair(mlir::Attribute attribute) {
+  auto list = llvm::dyn_cast<Kind>(attribute);
+  return list && list.size() == 2;
+}
+bool isI64(mlir::Attribute attribute) {
+  auto number = llvm::dyn_cast<mlir::IntegerAttr>(attribute);
+  return number && number.getType().isInteger(64);
+}
+bool isF64(mlir::Attribute attribute) {
+  auto number = llvm::dyn_cast<mlir::FloatAttr>(attribute);
+  return number && number.getType().isF64();
 }
 
-llvm::StringRef nameOf(AttributeType type) {
-  constexpr llvm::StringLiteral names[] = {"an attribute",  "a unit",        "an i64",   "a string",
-                                           "a symbol",      "a type",        "an array", "a dictionary",
-                                           "an array<i64>", "an array<f64>", "a mesh",   "a sharding"};
-  return names[static_cast<unsigned>(type)];
+using Test = bool (*)(mlir::Attribute);
+Test testOf(llvm::StringRef word) {
+  return llvm::StringSwitch<Test>(word)
+      .Case("unit", is<mlir::UnitAttr>)
+      .Case("bool", is<mlir::BoolAttr>)
+      .Case("i64", isI64)
+      .Case("f64", isF64)
+      .Case("string", is<mlir::StringAttr>)
+      .Case("symbol", is<mlir::FlatSymbolRefAttr>)
+      .Case("type", is<mlir::TypeAttr>)
+      .Case("array<i64>", is<mlir::DenseI64ArrayAttr>)
+      .Case("array<f64>", is<mlir::DenseF64ArrayAttr>)
+      .Case("array<2xi64>", isPair<mlir::DenseI64ArrayAttr>)
+      .Case("array<2xf64>", isPair<mlir::DenseF64ArrayAttr>)
+      .Case("mesh", is<MeshAttr>)
+      .Case("predicate", is<PredicateAttr>)
+      .Case("sharding", is<ShardingAttr>)
+      .Default(nullptr);
 }
+
+// Each `take` removes a form from the front of `text`, and says whether the attribute has this form. A null attribute
+// has none: with it, a form is skipped.
+bool takeForm(llvm::StringRef &text, mlir::Attribute attribute);
+
+llvm::StringRef takeWord(llvm::StringRef &text) {
+  llvm::StringRef word =
+      text.take_while([](char c) { return llvm::isAlnum(c) || llvm::StringRef("_<>*").contains(c); });
+  text = text.drop_front(word.size());
+  return word;
+}
+
+// "[form]", after its first character. Every element is compared with the same text.
+bool takeList(llvm::StringRef &text, mlir::ArrayAttr list) {
+  llvm::StringRef form = text;
+  (void)takeForm(text, {});
+  bool fits = list && !(text.consume_front("+") && list.empty());
+  text.consume_front("]");
+  return fits && llvm::all_of(list, [&](mlir::Attribute element) {
+           llvm::StringRef each = form;
+           return takeForm(each, element);
+         });
+}
+
+// "{key: form, optional?: form}" or "{*: form}", after its first character. No other keys than these are allowed.
+bool takeDictionary(llvm::StringRef &text, mlir::DictionaryAttr entries) {
+  bool fits = entries != nullptr;
+  size_t known = 0;
+  do {
+    llvm::StringRef key = takeWord(text);
+    bool isOptional = text.consume_front("?");
+    text.consume_front(": ");
+    llvm::StringRef form = text;
+    mlir::Attribute entry = entries && key != "*" ? entries.get(key) : mlir::Attribute();
+    bool entryFits = takeForm(text, entry);
+    if (key == "*") {
+      known = entries ? entries.size() : 0;
+      entryFits = entries && llvm::all_of(entries, [&](mlir::NamedAttribute each) {
+                    llvm::StringRef copy = form;
+                    return takeForm(copy, each.getValue());
+                  });
+    }
+    known += entry != nullptr;
+    fits &= entryFits || (isOptional && !entry);
+  } while (text.consume_front(", "));
+  text.consume_front("}");
+  return fits && known == entries.size();
+}
+
+bool takeAlternative(llvm::StringRef &text, mlir::Attribute attribute) {
+  if (text.consume_front("["))
+    return takeList(text, llvm::dyn_cast_if_present<mlir::ArrayAttr>(attribute));
+  if (text.consume_front("{"))
+    return takeDictionary(text, llvm::dyn_cast_if_present<mlir::DictionaryAttr>(attribute));
+  Test test = testOf(takeWord(text));
+  return attribute && test && test(attribute);
+}
+
+bool takeForm(llvm::StringRef &text, mlir::Attribute attribute) {
+  bool fits = takeAlternative(text, attribute);
+  while (text.consume_front(" or "))
+    fits |= takeAlternative(text, attribute);
+  return fits;
+}
+
+// What a function's argument or result carries is named by the function: `where` says which of its ports.
+llvm::LogicalResult checkForm(mlir::Operation *op, mlir::NamedAttribute attribute, unsigned carrier,
+                              const llvm::Twine &where) {
+  auto known = declarations().find(attribute.getName().getValue());
+  // A level's verify pass knows what may be there; and between passes, ops carry lists of `cleave.sharding`.
+  if (known == declarations().end() || !(known->second.carriers & carrier))
+    return llvm::success();
+  llvm::StringRef text = known->second.form;
+  if (takeForm(text, attribute.getValue()))
+    return llvm::success();
+  return op->emitOpError() << attribute.getName().getValue() << where << " expects the form " << known->second.form
+                           << "; got: " << attribute.getValue();
+}
+
+unsigned carrierOf(mlir::Operation *op) {
+  return llvm::isa<mlir::ModuleOp>(op)       ? Module
+         : llvm::isa<mlir::func::FuncOp>(op) ? Function
+         : llvm::isa<StateOp>(op)            ? State
+                                             : Op;
+}
+
+//===----------------------------------------------------------------------===//
+// Levels
+//===----------------------------------------------------------------------===//
 
 class AttributeCheck {
 public:
@@ -93,14 +181,9 @@ public:
 
   llvm::LogicalResult run(mlir::ModuleOp module) {
     module.walk([&](mlir::Operation *op) {
-      auto function = llvm::dyn_cast<mlir::func::FuncOp>(op);
-      unsigned carrier = llvm::isa<mlir::ModuleOp>(op) ? Module
-                         : function                    ? Function
-                         : llvm::isa<StateOp>(op)      ? State
-                                                       : Op;
       for (mlir::NamedAttribute attribute : op->getDiscardableAttrs())
-        check(op, attribute, carrier, "");
-      if (function)
+        check(op, attribute, carrierOf(op), "");
+      if (auto function = llvm::dyn_cast<mlir::func::FuncOp>(op))
         checkPorts(function);
     });
     return llvm::failure(isWrong);
@@ -133,8 +216,6 @@ private:
       error(op, name, where) << "must not stand on " << carrierName(carrier);
     else if (!(declared.levels & bitOf(level)))
       error(op, name, where) << "must not be here at this level";
-    else if (!hasType(attribute.getValue(), declared.type))
-      error(op, name, where) << "expects " << nameOf(declared.type) << "; got: " << attribute.getValue();
   }
 
   static llvm::StringRef carrierName(unsigned carrier) {
@@ -167,4 +248,18 @@ private:
 
 llvm::LogicalResult cleave::checkAttributes(mlir::ModuleOp module, Level level) {
   return AttributeCheck(level).run(module);
+}
+
+llvm::LogicalResult CleaveDialect::verifyOperationAttribute(mlir::Operation *op, mlir::NamedAttribute attribute) {
+  return checkForm(op, attribute, carrierOf(op), "");
+}
+
+llvm::LogicalResult CleaveDialect::verifyRegionArgAttribute(mlir::Operation *op, unsigned /*region*/, unsigned argument,
+                                                            mlir::NamedAttribute attribute) {
+  return checkForm(op, attribute, Argument, " of argument " + llvm::Twine(argument));
+}
+
+llvm::LogicalResult CleaveDialect::verifyRegionResultAttribute(mlir::Operation *op, unsigned /*region*/,
+                                                               unsigned result, mlir::NamedAttribute attribute) {
+  return checkForm(op, attribute, Result, " of result " + llvm::Twine(result));
 }

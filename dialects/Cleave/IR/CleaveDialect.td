@@ -19,6 +19,10 @@ def Cleave_Dialect : Dialect {
   let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::shard::ShardDialect"];
   let useDefaultAttributePrinterParser = 1;
   let hasConstantMaterializer = 1;
+  // The forms of the attributes in Attributes.def.
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
 }
 
 #endif

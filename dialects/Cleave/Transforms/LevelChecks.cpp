@@ -32,21 +32,6 @@ LogicalResult cleave::checkUnsharded(mlir::ModuleOp module) {
       state.emitOpError("has a storage, which is decided by sharding and must not be here yet");
       failed = true;
     }
-    if (auto function = mlir::dyn_cast<FuncOp>(op)) {
-      auto isSharded = [](mlir::Attribute attributes) {
-        auto dict = llvm::dyn_cast_if_present<mlir::DictionaryAttr>(attributes);
-        return dict && dict.get(kShardingAttr);
-      };
-      if (llvm::any_of(function.getArgAttrsAttr() ? function.getArgAttrsAttr().getValue()
-                                                  : llvm::ArrayRef<mlir::Attribute>(),
-                       isSharded) ||
-          llvm::any_of(function.getResAttrsAttr() ? function.getResAttrsAttr().getValue()
-                                                  : llvm::ArrayRef<mlir::Attribute>(),
-                       isSharded)) {
-        function.emitOpError("has arguments or results with cleave.sharding, which must not be here yet");
-        failed = true;
-      }
-    }
   });
   return mlir::failure(failed);
 }
@@ -102,16 +87,11 @@ static LogicalResult checkPort(FuncOp function, mlir::DictionaryAttr attributes,
                                unsigned index) {
   if (!attributes)
     return mlir::success();
-  mlir::Attribute name = attributes.get(kNameAttr), batch = attributes.get(kBatchDimAttr);
-  if (name && !mlir::isa<mlir::StringAttr>(name))
-    return function.emitOpError("expects a string as cleave.name of ") << what << " " << index << "; got: " << name;
   auto tensor = mlir::dyn_cast<mlir::RankedTensorType>(type);
   if (!tensor || !tensor.hasStaticShape())
     return function.emitOpError("expects a statically shaped tensor as ") << what << " " << index << "; got: " << type;
-  if (!batch)
-    return mlir::success();
-  auto dim = mlir::dyn_cast<mlir::IntegerAttr>(batch);
-  if (!dim || dim.getInt() < 0 || dim.getInt() >= tensor.getRank())
+  auto batch = attributes.getAs<mlir::IntegerAttr>(kBatchDimAttr);
+  if (batch && (batch.getInt() < 0 || batch.getInt() >= tensor.getRank()))
     return function.emitOpError("expects a dimension of ")
            << tensor << " as cleave.batch_dim of " << what << " " << index << "; got: " << batch;
   return mlir::success();

@@ -12,13 +12,14 @@ namespace cleave {
 
 // The module says `cleave.level = "<level>"` and has a mesh.
 llvm::LogicalResult checkLevel(mlir::ModuleOp module, llvm::StringRef level);
-// No `cleave.kernel`, no collective, no sharding, no storage: where and how are still open.
+// No `cleave.kernel`, no collective, no storage: where and how are still open. `checkAttributes` refuses
+// `cleave.sharding`.
 llvm::LogicalResult checkUnsharded(mlir::ModuleOp module);
 // In every function, reads of a state stand before its write, and there is one write.
 llvm::LogicalResult checkStateAccess(mlir::ModuleOp module);
 // Functions have one block that ends in func.return, and call nobody.
 llvm::LogicalResult checkFunctions(mlir::ModuleOp module);
-// `cleave.name` is a string, `cleave.batch_dim` a dimension of the value, on every argument and result that has them.
+// Arguments and results with attributes are tensors of static shapes, and `cleave.batch_dim` is a dimension of them.
 llvm::LogicalResult checkPorts(mlir::func::FuncOp function);
 // Every argument and result has a `cleave.name`.
 llvm::LogicalResult checkAllNamed(mlir::func::FuncOp function);

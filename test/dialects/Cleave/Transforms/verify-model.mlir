@@ -54,3 +54,37 @@ module attributes {cleave.level = "model", cleave.mesh = #cleave.mesh<["dp"], [2
     return
   }
 }
+
+// -----
+
+// Where things are is decided by sharding, and buckets are formed before it: none of it is in a model.
+module attributes {cleave.level = "model", cleave.mesh = #cleave.mesh<["dp"], [2]>} {
+  // expected-error @below {{crosses ranks, which is decided by sharding and must not be here yet}}
+  shard.grid @mesh(shape = 2)
+  // expected-error @below {{has a storage, which is decided by sharding and must not be here yet}}
+  cleave.state @w : tensor<4xf32> {role = #cleave.role<parameter>, storage = #cleave.sharding<[["dp"]]>,
+    segments = [#cleave.segment<"w", tensor<4xf32>, offset = 0, group = 0, init = #cleave.init<weights>>]}
+  // expected-error @below {{expects one segment at the model level; buckets are formed later; got: 2}}
+  cleave.state @bucket : tensor<64xf32> {role = #cleave.role<parameter>,
+    segments = [#cleave.segment<"a", tensor<32xf32>, offset = 0, group = 0, init = #cleave.init<weights>>,
+                #cleave.segment<"b", tensor<32xf32>, offset = 32, group = 0, init = #cleave.init<weights>>]}
+  // expected-error @below {{cleave.sharding of argument 0 must not be here at this level}}
+  func.func @model(%x: tensor<4xf32> {cleave.name = "x", cleave.sharding = #cleave.sharding<[["dp"]]>}) {
+    // expected-error @below {{crosses ranks, which is decided by sharding and must not be here yet}}
+    %0 = shard.all_reduce %x on @mesh grid_axes = [0] : tensor<4xf32> -> tensor<4xf32>
+    return
+  }
+}
+
+// -----
+
+module attributes {cleave.level = "model", cleave.mesh = #cleave.mesh<["dp"], [2]>} {
+  // expected-error @below {{expects a statically shaped tensor as argument 0; got: 'tensor<?xf32>'}}
+  // expected-error @below {{expects a statically shaped tensor as argument 1; got: 'f32'}}
+  // expected-error @below {{expects a statically shaped tensor as result 0; got: 'f32'}}
+  func.func @model(%x: tensor<?xf32> {cleave.name = "x"}, %y: f32 {cleave.name = "y"}) -> (f32 {cleave.name = "z"}) {
+    return %y : f32
+  }
+  // expected-error @below {{must have a body of one block}}
+  func.func private @model.eval(tensor<4xf32> {cleave.name = "x"})
+}
