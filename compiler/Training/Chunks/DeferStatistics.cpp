@@ -51,7 +51,8 @@ private:
     if (deferred) {
       SymbolTable symbols(getOperation());
       for (auto &[mean, ops] : layers)
-        defer(model, symbols, ops);
+        if (failed(defer(model, symbols, ops)))
+          return signalPassFailure();
     }
     for (auto &[mean, ops] : layers)
       for (NormalizeOp op : ops)
@@ -59,10 +60,13 @@ private:
   }
 
   // The sums of one layer, which may normalize several values in a micro-batch.
-  void defer(func::FuncOp model, SymbolTable &symbols, ArrayRef<NormalizeOp> ops) {
+  LogicalResult defer(func::FuncOp model, SymbolTable &symbols, ArrayRef<NormalizeOp> ops) {
     auto marks = NormalizeOp(ops.front())->getAttrOfType<DictionaryAttr>(kStatisticsAttr);
     auto mean = symbols.lookup<StateOp>(marks.getAs<StringAttr>("mean")),
          variance = symbols.lookup<StateOp>(marks.getAs<StringAttr>("variance"));
+    if (!mean || !variance)
+      return NormalizeOp(ops.front()).emitOpError("expects states in ")
+             << kStatisticsAttr << "; got: " << marks.get(mean ? "variance" : "mean");
     for (WriteOp write : llvm::make_early_inc_range(model.getOps<WriteOp>()))
       if (write.getState() == mean.getSymName() || write.getState() == variance.getSymName())
         write.erase();
@@ -99,6 +103,7 @@ private:
     note.set("sum", sum.getSymNameAttr());
     note.set("squares", squares.getSymNameAttr());
     mean->setAttr(kDeferredAttr, note.getDictionary(&getContext()));
+    return success();
   }
 
   // How many values of a channel the op normalizes together.

@@ -147,7 +147,8 @@ private:
       write(slot, ifFinite(update.state(name), oldValue));
   }
 
-  // Running statistics of all values of the step (DeferStatistics.cpp).
+  // Running statistics of all values of the step (DeferStatistics.cpp). The states that they name are there
+  // (checkDeferred).
   void updateStatistics() {
     for (StateOp mean : llvm::to_vector(module.getOps<StateOp>())) {
       auto note = mean->getAttrOfType<DictionaryAttr>(kDeferredAttr);
@@ -260,6 +261,16 @@ private:
   Value finite;                                // with a loss scale: whether the gradients are
 };
 
+// What `cleave.deferred` names must be states.
+LogicalResult checkDeferred(const SymbolTable &symbols) {
+  for (StateOp mean : cast<ModuleOp>(symbols.getOp()).getOps<StateOp>())
+    if (auto note = mean->getAttrOfType<DictionaryAttr>(kDeferredAttr))
+      for (StringRef key : {"variance", "sum", "squares"})
+        if (auto name = note.getAs<StringAttr>(key); !symbols.lookup<StateOp>(name))
+          return mean.emitOpError("expects states in ") << kDeferredAttr << "; got: " << key << " = " << name;
+  return success();
+}
+
 class BuildUpdatePass : public impl::BuildUpdateBase<BuildUpdatePass> {
 public:
   using BuildUpdateBase::BuildUpdateBase;
@@ -286,7 +297,7 @@ private:
       return signalPassFailure();
     }
     auto groups = resolveGroups(module, *options);
-    if (failed(groups))
+    if (failed(groups) || failed(checkDeferred(symbols)))
       return signalPassFailure();
     OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
     auto update = func::FuncOp::create(builder, module.getLoc(), "update", builder.getFunctionType({}, {}));
