@@ -29,7 +29,7 @@ FailureOr<ProgramDraft> DraftBuilder::build() {
   draft.name = function.getSymName().str();
   draft.entry = function->hasAttr(kEntryAttr);
   draft.isTransfer = function->hasAttr(kTransferAttr);
-  if (failed(readTransferStream()))
+  if (failed(readTransferStream()) || failed(checkSlots()))
     return failure();
   addInputs();
   if (auto calls = function->getAttrOfType<ArrayAttr>(kCallsAttr))

@@ -73,6 +73,7 @@ private:
   mlir::FailureOr<mlir::NamedAttrList> transferFields(mlir::Operation *op, llvm::ArrayRef<int16_t> gridAxes,
                                                       std::optional<llvm::ArrayRef<int64_t>> peer, mlir::Type type);
   mlir::LogicalResult readTransferStream();
+  mlir::LogicalResult checkSlots();
   void addTransfer(mlir::Operation *op, llvm::StringRef mnemonic, MemoryAccess use, mlir::NamedAttrList fields,
                    unsigned stream);
   void addSharedEvents();

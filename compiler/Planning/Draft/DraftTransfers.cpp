@@ -3,9 +3,33 @@
 #include "compiler/Planning/Build/StagePrograms.h"
 #include "compiler/Planning/Draft/DraftBuilder.h"
 
+#include "llvm/ADT/StringSet.h"
+
 using namespace mlir;
 
 namespace cleave::plan {
+
+// What slotAddress and addSharedEvents rely on, of modules written by hand.
+LogicalResult DraftBuilder::checkSlots() {
+  llvm::StringSet<> slots;
+  for (bool isResult : {false, true})
+    for (unsigned i = 0; i < (isResult ? function.getNumResults() : function.getNumArguments()); ++i) {
+      DictionaryAttr port = isResult ? function.getResultAttrDict(i) : function.getArgAttrDict(i);
+      auto slot = port ? port.getAs<StringAttr>(kSlotAttr) : StringAttr();
+      if (!slot)
+        continue;
+      if (!port.contains(kFramesAttr))
+        return function->emitOpError("expected ")
+               << kFramesAttr << " with " << kSlotAttr << "; got: none with " << slot;
+      slots.insert(slot.getValue());
+    }
+  for (StringRef name : {kWaitsAttr, kRecordsAttr})
+    if (auto list = function->getAttrOfType<ArrayAttr>(name))
+      for (auto entry : list.getAsRange<DictionaryAttr>())
+        if (auto slot = entry.getAs<StringAttr>("slot"); !slots.contains(slot.getValue()))
+          return function->emitOpError("expected slots of its arguments and results in ") << name << "; got: " << slot;
+  return success();
+}
 
 Address DraftBuilder::slotAddress(DictionaryAttr port, Type type) {
   StringRef slot = port.getAs<StringAttr>(kSlotAttr).getValue();
