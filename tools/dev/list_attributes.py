@@ -13,8 +13,8 @@ The columns of writers and readers are compared with the files that use the cons
   a file        `Triangle.h`, alone or in parentheses after a pass or a room; `.h` stands for the source of this name, too
   people        who look at dumps
 
-A file that uses the constant must belong to an item, a file that sets it to a writer; and each item must have a file
-that uses it. Files of dialects/Cleave/IR belong to many passes, and so only to items that name them.
+A file that uses the constant must belong to an item, a file that sets it to a writer. Each item must have a file that
+uses it, and a pass must include the file in its parentheses. Files of dialects/Cleave/IR belong to many passes, and so only to items that name them.
 """
 import pathlib
 import re
@@ -29,9 +29,9 @@ ROOMS = {"the importer": "compiler/Import", "the driver": "compiler/Driver", "sh
          "training": "compiler/Training"}
 VERIFY_PASSES = ("verify-model", "verify-step", "verify-sharded", "verify-kernels")
 # What stands before the constant of an attribute where it is read or removed, or set. Other uses may be both.
-CALL = r"\w*(?:<[\w:]+>)?\((?:[^();]|\([^()]*\))*$"
-READS = re.compile(rf"\b(?:get|has|remove|erase|contains|\w+At|\w+Of){CALL}|(?:==|!=|<<) $")
-SETS = re.compile(rf"\b(?:set|note|addArgument|getNamedAttr){CALL}")
+CALL = r"(?:<[\w:]+>)?\((?:[^();]|\([^()]*\))*$"
+READS = re.compile(rf"\b(?:(?:get(?!NamedAttr)|has|remove|erase|contains)\w*|\w+(?:At|Of)){CALL}|(?:==|!=|<<) $")
+SETS = re.compile(rf"\b(?:set\w*|note|addArgument|getNamedAttr){CALL}")
 LITERAL = re.compile(r'"(cleave\.[a-z_0-9.]+)"')
 CARRIERS = {"Module": "module", "Function": "function", "Argument": "argument", "Result": "result", "ArgumentOrResult": "argument, result",
             "State": "state", "StateOrOp": "state, op", "Op": "op"}
@@ -119,20 +119,22 @@ class Sources:
         camel = "".join(word.capitalize() for word in name.split("-"))
         return set().union(*(self.closure(file) for file in self.text if file.endswith(f"/{camel}.cpp")))
 
+    def includes_any(self, files, others):
+        """Whether one of `files` is, or includes, one of `others`."""
+        headers = {header for file in files for header in self.includes[file]}
+        return bool(others & (files | headers))
+
     def uses(self, constant):
-        """The files that read or remove the attribute, and those that set it."""
-        reading, setting = set(), set()
+        """The files that read or remove the attribute, those that set it, and those that do what nobody can tell from the line."""
+        reading, setting, unclear = set(), set(), set()
         for name, text in self.text.items():
             if name.endswith("IR/Attributes.h") or constant not in text:
                 continue
             for use in re.finditer(rf"\b{constant}\b", text):
                 before = text[max(0, use.start() - 160):use.start()]
                 reads, sets = READS.search(before), SETS.search(before)
-                if reads or not sets:
-                    reading.add(name)
-                if sets or not reads:
-                    setting.add(name)
-        return reading, setting
+                (unclear if bool(reads) == bool(sets) else reading if reads else setting).add(name)
+        return reading, setting, unclear
 
 
 def items(column):
@@ -148,23 +150,24 @@ def items(column):
 
 def untrue(sources, constant, writers, readers):
     """What a row says that the sources do not, and what they do that it does not say."""
-    reading, setting = sources.uses(constant)
+    reading, setting, unclear = sources.uses(constant)
     told = {}
-    for column, files in (("writer", setting), ("reader", reading)):
+    for column, verb, text, files in (("writer", "sets", writers, setting | unclear), ("reader", "reads", readers, reading | unclear)):
         told[column] = set()
-        for names in items({"writer": writers, "reader": readers}[column]):
-            own = set()
-            for name in names:
-                meant = sources.named(name)
-                if not meant:
+        for names in items(text):
+            meant = [sources.named(name) for name in names]
+            for name, own in zip(names, meant):
+                if not own:
                     yield f"names the {column} {name}, which is no pass, room or file"
-                own |= meant
+                elif not sources.includes_any(meant[0], own):
+                    yield f"names the {column} {names[0]}, which does not include {name}"
+            own = set().union(*meant)
             if own and not own & files:
-                yield f"names the {column} {names[0]}, of which no file {'sets' if column == 'writer' else 'reads'} it"
+                yield f"names the {column} {names[0]}, of which no file {verb} it"
             told[column] |= own
-    for file in sorted(setting - told["writer"] - (told["reader"] & reading)):
+    for file in sorted(setting - told["writer"]):
         yield f"does not name the writer {file}"
-    for file in sorted(reading - told["writer"] - told["reader"]):
+    for file in sorted((reading | unclear) - told["writer"] - told["reader"]):
         yield f"does not name the reader {file}"
 
 
