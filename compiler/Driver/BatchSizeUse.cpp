@@ -1,6 +1,7 @@
 #include "compiler/Driver/BatchSizeUse.h"
 
 #include "compiler/Training/Loss/SampleDependence.h"
+#include "dialects/Cleave/IR/Algebra.h"
 #include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/Scatter.h"
 
@@ -220,7 +221,7 @@ private:
   bool reducesBatch(mlir::Operation *op, mlir::Operation *twin) const {
     auto loops = mlir::dyn_cast<mlir::shard::ShardingInterface>(op);
     llvm::SmallVector<mlir::AffineMap> maps =
-        loops && !mlir::isa<ReshapeOp>(op) ? loops.getIndexingMaps() : llvm::SmallVector<mlir::AffineMap>();
+        loops && !reshapedOperand(op) ? loops.getIndexingMaps() : llvm::SmallVector<mlir::AffineMap>();
     if (maps.size() != op->getNumOperands() + op->getNumResults())
       return false;
     auto types = loops.getLoopIteratorTypes();

@@ -1,5 +1,6 @@
 #include "compiler/Training/Chunks/SampleDims.h"
 
+#include "dialects/Cleave/IR/Algebra.h"
 #include "dialects/Cleave/IR/Attributes.h"
 
 using namespace mlir;
@@ -77,8 +78,8 @@ bool SampleDims::note(Value value, std::optional<SamplePosition> position) {
 }
 
 bool SampleDims::visit(Operation *op) {
-  if (auto reshape = dyn_cast<ReshapeOp>(op))
-    return visitReshape(reshape);
+  if (Value from = reshapedOperand(op))
+    return visitReshape(from, op->getResult(0));
   auto loops = dyn_cast<shard::ShardingInterface>(op);
   if (!loops)
     return false;
@@ -87,8 +88,7 @@ bool SampleDims::visit(Operation *op) {
 }
 
 // By strides and not by its loops, in which dimensions of size 1 have none.
-bool SampleDims::visitReshape(ReshapeOp reshape) {
-  Value from = reshape.getOperand(), to = reshape.getResult();
+bool SampleDims::visitReshape(Value from, Value to) {
   if (!get(from))
     std::swap(from, to);
   std::optional<SamplePosition> known = get(from);

@@ -33,7 +33,7 @@ public:
 
 private:
   bool visit(mlir::Operation *op);
-  bool visitReshape(ReshapeOp reshape);
+  bool visitReshape(mlir::Value from, mlir::Value to);
   bool visitLoops(mlir::Operation *op, llvm::ArrayRef<mlir::AffineMap> maps);
   bool note(mlir::Value value, std::optional<SamplePosition> position);
   bool noteLost(mlir::Operation *op);

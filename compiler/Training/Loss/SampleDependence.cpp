@@ -42,7 +42,7 @@ SampleDependence::SampleDependence(func::FuncOp function, bool normalizationMixe
             (dependence == Dependence::Mixed && combines(&op, result)))
           mixed.insert(result);
         if (llvm::any_of(op.getOperands(), [&](Value operand) { return lost.contains(operand); }) ||
-            (isa<ReshapeOp>(op) && hasDims && !keepsSamples(cast<ReshapeOp>(op))))
+            (hasDims && reshapedOperand(&op) && !keepsSamples(reshapedOperand(&op), result)))
           lost.insert(result);
       }
 }
@@ -69,8 +69,8 @@ Dependence SampleDependence::visit(Operation *op, Value result) const {
     return most;
   if (!hasDims) // all that can be said: a number is of all samples
     return cast<RankedTensorType>(result.getType()).getNumElements() > 1 ? Dependence::Each : Dependence::Mixed;
-  if (auto reshape = dyn_cast<ReshapeOp>(op))
-    return keepsSamples(reshape) ? Dependence::Each : Dependence::Mixed;
+  if (Value from = reshapedOperand(op))
+    return keepsSamples(from, result) ? Dependence::Each : Dependence::Mixed;
   if (statesItsGroup(op, cast<OpResult>(result).getResultNumber()) && !normalizationMixes)
     return Dependence::Each;
   return visitLoops(op, result);
@@ -113,7 +113,7 @@ bool SampleDependence::takesWhole(Operation *op, unsigned index, AffineMap map) 
   };
   Value operand = op->getOperand(index);
   int64_t count = countOf(operand);
-  if (count == 0 || isa<ReshapeOp>(op) || (isa<PutOp>(op) && index != 0))
+  if (count == 0 || reshapedOperand(op) || (isa<PutOp>(op) && index != 0))
     return false;
   if (isa<AffineDimExpr>(map.getResult(dims.get(operand)->dim)))
     return false;
@@ -153,9 +153,9 @@ bool SampleDependence::isRowOffset(Operation *op) const {
 }
 
 // The groups of a batch normalization cut the sample dimension in two.
-bool SampleDependence::keepsSamples(ReshapeOp reshape) const {
-  std::optional<SamplePosition> from = dims.get(reshape.getOperand()), to = dims.get(reshape.getResult());
-  return from && to && (from->count == to->count || isOnlyNormalized(reshape.getResult()));
+bool SampleDependence::keepsSamples(Value from, Value to) const {
+  std::optional<SamplePosition> before = dims.get(from), after = dims.get(to);
+  return before && after && (before->count == after->count || isOnlyNormalized(to));
 }
 
 Dependence SampleDependence::visitLoops(Operation *op, Value result) const {

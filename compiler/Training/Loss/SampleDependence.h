@@ -45,7 +45,7 @@ public:
 private:
   Dependence visit(mlir::Operation *op, mlir::Value result) const;
   Dependence visitLoops(mlir::Operation *op, mlir::Value result) const;
-  bool keepsSamples(ReshapeOp reshape) const;
+  bool keepsSamples(mlir::Value from, mlir::Value to) const;
   bool combines(mlir::Operation *op, mlir::Value result) const;
   bool takesWhole(mlir::Operation *op, unsigned index, mlir::AffineMap map) const;
   bool isRowOffset(mlir::Operation *op) const;

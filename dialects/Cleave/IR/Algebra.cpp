@@ -250,6 +250,12 @@ Value cleave::carriedOperand(Operation *op) {
   return algebra ? algebra.getCarriedOperand() : Value();
 }
 
+Value cleave::reshapedOperand(Operation *op) {
+  auto compute = llvm::dyn_cast<ComputeOpInterface>(op);
+  bool isView = compute && compute.getComputeKind() == ComputeKind::View;
+  return isView ? carriedOperand(op) : Value();
+}
+
 NumberBounds cleave::numberBounds(Operation *op) {
   auto algebra = llvm::dyn_cast<AlgebraOpInterface>(op);
   return algebra ? algebra.getNumberBounds() : NumberBounds();

@@ -64,6 +64,9 @@ bool addsTwoPlainly(mlir::Operation *op);
 // Adds up the elements of the operand, without a factor, a condition or one left out.
 bool isPlainSum(const LinearOperand &linear);
 mlir::Value carriedOperand(mlir::Operation *op);
+// The carried operand, where its bytes are the result's: the same elements under another shape (reshape). Loops leave
+// dimensions of size 1 out, and so do not tell which dimension has become which; strides do.
+mlir::Value reshapedOperand(mlir::Operation *op);
 llvm::SmallVector<NumberBound, 2> numberBounds(mlir::Operation *op);
 bool drawsNumbers(mlir::Operation *op);
 bool statesItsGroup(mlir::Operation *op, unsigned number);

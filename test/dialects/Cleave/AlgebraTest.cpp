@@ -189,6 +189,22 @@ TEST(Algebra, QuotientsOfWholeNumbersAndTruthValuesAreNotLinear) {
   EXPECT_TRUE(linearOperands(lastOp(*maximum)).empty());
 }
 
+// Only a reshape has its operand's bytes under another shape: strides say where samples go, and loops do not.
+TEST(Algebra, AReshapedOperandHasTheBytesOfTheResult) {
+  auto reshape = parseBody("%x: tensor<2x6xf32>", "%0 = cleave.reshape %x : tensor<2x6xf32> -> tensor<3x4xf32>");
+  EXPECT_EQ(reshapedOperand(lastOp(*reshape)), lastOp(*reshape)->getOperand(0));
+  for (const char *other :
+       {"%0 = cleave.broadcast %x, [1] : tensor<4xf32> -> tensor<1x4xf32>",
+        "%0 = cleave.cast %x : tensor<4xf32> -> tensor<4xf64>",
+        "%0 = cleave.transpose %x, [0] : tensor<4xf32> -> tensor<4xf32>",
+        "%0 = cleave.slice %x, [0], [2], [1] : tensor<4xf32> -> tensor<2xf32>",
+        "%0 = cleave.concat %x dim = 0 : tensor<4xf32> -> tensor<4xf32>", "%0 = cleave.neg %x : tensor<4xf32>"}) {
+    auto module = parseBody("%x: tensor<4xf32>", other);
+    ASSERT_TRUE(module) << other;
+    EXPECT_FALSE(reshapedOperand(lastOp(*module))) << other;
+  }
+}
+
 // What loops do not say of samples: numbers that are drawn, and groups that an op states itself.
 TEST(Algebra, OpsSayWhatTheyHaveToDoWithSamples) {
   auto drawn = parseBody("%s: tensor<i64>", "%0 = cleave.random_uniform %s, %s {site = 3 : i64, global_shape = "
