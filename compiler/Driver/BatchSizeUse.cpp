@@ -3,7 +3,6 @@
 #include "compiler/Training/Loss/SampleDependence.h"
 #include "dialects/Cleave/IR/Algebra.h"
 #include "dialects/Cleave/IR/Attributes.h"
-#include "dialects/Cleave/IR/Scatter.h"
 
 using namespace cleave;
 
@@ -156,10 +155,10 @@ private:
   }
   // Concatenations along a dimension that grows with the batch: of a piece for each sample, there are more.
   static bool arePieces(mlir::Operation *op, mlir::Operation *twin) {
-    auto concat = mlir::dyn_cast<ConcatOp>(op);
-    return concat && op->getNumOperands() <= twin->getNumOperands() &&
+    std::optional<int64_t> joined = joinedDim(op);
+    return joined && op->getNumOperands() <= twin->getNumOperands() &&
            shapeOf(op->getResult(0)).size() == shapeOf(twin->getResult(0)).size() &&
-           shapeOf(op->getResult(0))[concat.getDim()] != shapeOf(twin->getResult(0))[concat.getDim()];
+           shapeOf(op->getResult(0))[*joined] != shapeOf(twin->getResult(0))[*joined];
   }
   // Those that both have.
   static llvm::SmallVector<Twins> operandsOf(Twins twins) {
@@ -187,13 +186,14 @@ private:
   // Indices of samples are counted with the batch's size (b * n + i, or i + size for a negative i). Whether samples are
   // mixed by them is SampleDependence's question.
   bool arePlaces(mlir::Operation *op, size_t index) const {
-    if (index != 1 || !mlir::isa<TakeOp, PickOp, PutOp, PutAddOp>(op))
+    std::optional<IndexedDim> indexed = indexedDim(op);
+    if (!indexed || index != indexed->indices)
       return false;
-    auto dim = op->getAttrOfType<mlir::IntegerAttr>("dim");
-    auto at = dims.get(op->getOperand(0));
-    if (mlir::isa<PutOp, PutAddOp>(op) || (dims.reaches(op->getOperand(0)) && !at))
+    mlir::Value table = op->getOperand(indexed->table);
+    auto at = dims.get(table);
+    if (indexed->writes || (dims.reaches(table) && !at))
       return true;
-    return at && dim && at->dim == dim.getInt();
+    return at && at->dim == indexed->dim;
   }
 
   static bool numbersDiffer(mlir::Operation *op, mlir::Operation *twin) {
@@ -208,11 +208,9 @@ private:
           return true;
       return false;
     };
-    if (auto slice = mlir::dyn_cast<SliceOp>(op))
-      return startsDiffer(slice.getStarts(), mlir::cast<SliceOp>(twin).getStarts()) ||
-             startsDiffer(slice.getSteps(), mlir::cast<SliceOp>(twin).getSteps());
-    if (auto pad = mlir::dyn_cast<PadOp>(op))
-      return startsDiffer(pad.getLow(), mlir::cast<PadOp>(twin).getLow());
+    for (auto [starts, twins] : llvm::zip(startsOf(op), startsOf(twin)))
+      if (startsDiffer(starts, twins))
+        return true;
     return false;
   }
 

@@ -2,7 +2,8 @@
 
 #include "dialects/Cleave/IR/Algebra.h"
 #include "dialects/Cleave/IR/Attributes.h"
-#include "dialects/Cleave/IR/Scatter.h"
+
+#include "mlir/IR/Matchers.h"
 
 #include <numeric>
 
@@ -79,11 +80,6 @@ Dependence SampleDependence::visit(Operation *op, Value result) const {
 // A loop over samples is reduced, or is not the one that the result's samples are; or some samples are picked, or their
 // place in the batch counts.
 bool SampleDependence::combines(Operation *op, Value result) const {
-  if (auto slice = dyn_cast<SliceOp>(op)) {
-    std::optional<SamplePosition> at = dims.get(slice.getOperand());
-    int64_t size = at ? cast<RankedTensorType>(slice.getOperand().getType()).getDimSize(at->dim) : 0;
-    return at && at->count == size && slice.getSizes()[static_cast<size_t>(at->dim)] != size;
-  }
   auto loops = dyn_cast<shard::ShardingInterface>(op);
   SmallVector<AffineMap> maps = loops ? loops.getIndexingMaps() : SmallVector<AffineMap>();
   if (maps.size() != op->getNumOperands() + op->getNumResults())
@@ -103,8 +99,8 @@ bool SampleDependence::combines(Operation *op, Value result) const {
 }
 
 // Whether an operand's dimension of samples, and of nothing else, is no loop: each element of the result may be made of
-// any of them. Not so: whole batches laid end to end are cut apart again (guidance without a classifier), and a put
-// takes its updates in their order, wherever they go.
+// any of them, as where some are cut off. Not so: whole batches laid end to end are cut apart again (guidance without a
+// classifier), and what writes at indices takes its updates in their order, wherever they go.
 bool SampleDependence::takesWhole(Operation *op, unsigned index, AffineMap map) const {
   auto countOf = [&](Value value) -> int64_t {
     std::optional<SamplePosition> at = get(value) != Dependence::None ? dims.get(value) : std::nullopt;
@@ -113,11 +109,12 @@ bool SampleDependence::takesWhole(Operation *op, unsigned index, AffineMap map) 
   };
   Value operand = op->getOperand(index);
   int64_t count = countOf(operand);
-  if (count == 0 || reshapedOperand(op) || (isa<PutOp>(op) && index != 0))
+  std::optional<IndexedDim> indexed = indexedDim(op);
+  if (count == 0 || reshapedOperand(op) || (indexed && indexed->writes && index != indexed->table))
     return false;
   if (isa<AffineDimExpr>(map.getResult(dims.get(operand)->dim)))
     return false;
-  return !isa<ConcatOp>(op) || llvm::any_of(op->getOperands(), [&](Value other) { return countOf(other) != count; });
+  return !joinedDim(op) || llvm::any_of(op->getOperands(), [&](Value other) { return countOf(other) != count; });
 }
 
 // x[arange(batch), i]: the places of samples in a table whose rows are (sample, index), i apart. What is taken is then
@@ -125,12 +122,10 @@ bool SampleDependence::takesWhole(Operation *op, unsigned index, AffineMap map) 
 //
 //   rows = add(i, [0, n, 2n, ...]);  take(reshape(x, [batch * n, ...]), rows, dim 0)
 bool SampleDependence::isRowOffset(Operation *op) const {
-  auto offsets = [&]() -> DenseIntElementsAttr {
-    for (Value operand : isa<AddOp>(op) ? op->getOperands() : OperandRange(nullptr, 0))
-      if (auto constant = operand.getDefiningOp<ConstantOp>())
-        return dyn_cast<DenseIntElementsAttr>(Attribute(constant.getValue()));
-    return {};
-  }();
+  DenseIntElementsAttr offsets;
+  for (const NumberBound &sum : numberBounds(op))
+    if (!offsets && sum.kind == NumberBound::Plus)
+      matchPattern(sum.number, m_Constant(&offsets));
   std::optional<SamplePosition> own = op->getNumResults() == 1 ? dims.get(op->getResult(0)) : std::nullopt;
   if (!offsets || !own || own->inner != 1 || offsets.getNumElements() > (1 << 16))
     return false;
@@ -139,10 +134,13 @@ bool SampleDependence::isRowOffset(Operation *op) const {
   for (int64_t size : shape.drop_front(own->dim + 1))
     inner *= size;
   auto isTakenFromRows = [&](Operation *user) {
-    auto take = dyn_cast<TakeOp>(user);
-    std::optional<SamplePosition> rows = take ? dims.get(take.getOperand()) : std::nullopt;
-    if (!rows || rows->dim != static_cast<int64_t>(take.getDim()) || rows->count != own->count ||
-        take.getOperand().getType().getDimSize(rows->dim) != rows->count * rows->inner)
+    std::optional<IndexedDim> indexed = indexedDim(user);
+    if (!indexed || indexed->writes || indexed->shared > 0)
+      return false;
+    Value table = user->getOperand(indexed->table);
+    std::optional<SamplePosition> rows = dims.get(table);
+    if (!rows || rows->dim != indexed->dim || rows->count != own->count ||
+        cast<RankedTensorType>(table.getType()).getDimSize(rows->dim) != rows->count * rows->inner)
       return false;
     for (auto [i, offset] : llvm::enumerate(offsets.getValues<APInt>()))
       if (offset.getSExtValue() != static_cast<int64_t>(i) / inner % shape[own->dim] * rows->inner)

@@ -8,8 +8,9 @@
 //   m = reduce_sum(d, [0])     mixed   all samples: the sum itself adds up, its square does not (LossTerms.h follows
 //   sums)
 //
-// Asked are the ops' loops (ShardingInterface), and whether an op draws numbers or states itself over which samples it
-// goes (AlgebraOpInterface). The latter, batch normalization, does not count as mixing, unless `normalizationMixes`.
+// Asked are the ops' loops (ShardingInterface), which elements they read where loops do not say it
+// (IndexingOpInterface), and whether an op draws numbers or states itself over which samples it goes
+// (AlgebraOpInterface). The latter, batch normalization, does not count as mixing, unless `normalizationMixes`.
 #ifndef CLEAVE_COMPILER_TRAINING_LOSS_SAMPLEDEPENDENCE_H
 #define CLEAVE_COMPILER_TRAINING_LOSS_SAMPLEDEPENDENCE_H
 

@@ -1,4 +1,5 @@
-// What an op is in a formula (AlgebraOpInterface), for passes that read one, as those of the loss do.
+// What an op is in a formula (AlgebraOpInterface), for passes that read one, as those of the loss do. And which elements
+// of its operands an op reads, where its loops do not say it (IndexingOpInterface).
 //
 //   loss = div(reduce_sum(mul(q, m)), max(reduce_sum(m), 1))
 //
@@ -46,6 +47,15 @@ struct NumberBound {
   mlir::Value other = {};
 };
 
+// Operand `indices` has indices into dimension `dim` of operand `table`. The op reads the elements there, or writes the
+// updates that further operands are.
+struct IndexedDim {
+  unsigned table = 0, indices = 1;
+  int64_t dim = 0;
+  int64_t shared = 0; // leading dimensions that table and indices have in common: each sample has indices of its own
+  bool writes = false;
+};
+
 // `onResult` in the operand's shape: the answer of ops that keep elements in their order.
 mlir::Value pullBackInShape(mlir::Operation *op, mlir::OpBuilder &builder, mlir::Location loc, mlir::Value onResult,
                             unsigned number);
@@ -70,6 +80,9 @@ mlir::Value reshapedOperand(mlir::Operation *op);
 llvm::SmallVector<NumberBound, 2> numberBounds(mlir::Operation *op);
 bool drawsNumbers(mlir::Operation *op);
 bool statesItsGroup(mlir::Operation *op, unsigned number);
+std::optional<IndexedDim> indexedDim(mlir::Operation *op);
+std::optional<int64_t> joinedDim(mlir::Operation *op);
+llvm::SmallVector<llvm::ArrayRef<int64_t>, 2> startsOf(mlir::Operation *op);
 
 // The value whose elements this one has in their number and order: through reshapes, and casts that keep numbers.
 mlir::Value throughViews(mlir::Value value);

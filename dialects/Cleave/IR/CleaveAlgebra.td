@@ -1,4 +1,4 @@
-// What an op is in a formula. Included by Algebra.h, which few passes do.
+// What an op is in a formula, and which elements it reads. Included by Algebra.h, which few passes do.
 #ifndef CLEAVE_ALGEBRA_TD
 #define CLEAVE_ALGEBRA_TD
 
@@ -46,6 +46,30 @@ def AlgebraOpInterface : OpInterface<"AlgebraOpInterface"> {
       %y, %mean, %variance = cleave.normalize ...   // 0: yes    1, 2: no, they are of the whole group
       ```}],
       "bool", "statesItsGroup", (ins "unsigned":$number), "", "return false;">
+  ];
+}
+
+def IndexingOpInterface : OpInterface<"IndexingOpInterface"> {
+  let cppNamespace = "::cleave";
+  let description = [{
+    Which elements of its operands an op reads, or where it writes them, as far as its loops do not say it: a dimension that is indexed, joined or cut has no loop.
+    The check that samples do not mix asks it, and the comparison of a model with the same of twice the batch.
+
+    An op without the interface moves no elements, or moves them only as its loops say.
+  }];
+  let methods = [
+    InterfaceMethod<[{The dimension of an operand into which another operand has indices. Nothing where no operand has indices.
+
+      ```mlir
+      %0 = cleave.take %x, %i, dim = 1 : ...              // operand 1 has indices into dimension 1 of operand 0, and the op reads there
+      %1 = cleave.put %x, %i, %u, dim = 1, batch = 1 : ...   // ... and it writes there; dimension 0 of both goes together
+      ```}],
+      "::std::optional<::cleave::IndexedDim>", "getIndexedDim", (ins), "", "return {};">,
+    InterfaceMethod<"The dimension of the result along which the operands lie end to end, in their order. Nothing where they do not.",
+      "::std::optional<int64_t>", "getJoinedDim", (ins), "", "return {};">,
+    InterfaceMethod<[{Lists with one number for each dimension of operand 0, which say where in the operand the result begins and in which steps it goes on, or
+      where in the result the operand begins: `starts` and `steps` of a slice, `low` of a pad. Sizes, which types have too, are no such numbers.}],
+      "::llvm::SmallVector<::llvm::ArrayRef<int64_t>, 2>", "getStarts", (ins), "", "return {};">
   ];
 }
 
