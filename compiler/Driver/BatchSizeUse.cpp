@@ -4,6 +4,8 @@
 #include "dialects/Cleave/IR/Algebra.h"
 #include "dialects/Cleave/IR/Attributes.h"
 
+#include "mlir/IR/Matchers.h"
+
 using namespace cleave;
 
 namespace {
@@ -23,8 +25,7 @@ mlir::func::FuncOp modelOf(const ImportedModel &model) {
 class Elements {
 public:
   Elements(mlir::Value value, const ImportedModel &model) {
-    if (auto constant = value.getDefiningOp<ConstantOp>())
-      dense = mlir::dyn_cast<mlir::DenseElementsAttr>(mlir::Attribute(constant.getValue()));
+    mlir::matchPattern(value, mlir::m_Constant(&dense));
     auto read = value.getDefiningOp<ReadOp>();
     mlir::ModuleOp module = *model.module;
     auto state = read ? module.lookupSymbol<StateOp>(read.getState()) : StateOp();
@@ -139,7 +140,8 @@ public:
 
 private:
   static bool isLeaf(mlir::Value value) {
-    return mlir::isa<mlir::BlockArgument>(value) || mlir::isa<ConstantOp, ReadOp>(value.getDefiningOp());
+    mlir::Operation *op = value.getDefiningOp();
+    return !op || mlir::isa<ReadOp>(op) || op->hasTrait<mlir::OpTrait::ConstantLike>();
   }
   static bool areAlike(Twins twins) {
     mlir::Operation *op = twins.first.getDefiningOp(), *twin = twins.second.getDefiningOp();

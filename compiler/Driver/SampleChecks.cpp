@@ -2,6 +2,7 @@
 
 #include "compiler/Driver/BatchSizeUse.h"
 #include "compiler/Training/Loss/SampleDependence.h"
+#include "dialects/Cleave/IR/Algebra.h"
 #include "dialects/Cleave/IR/Attributes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -150,12 +151,20 @@ std::map<std::string, std::string> cleave::mixedOutputs(const ImportedModel &mod
   return mixed;
 }
 
-// The view [groups, n / groups, c, area] that is normalized over dimensions 1 and 3, or null.
-static ReshapeOp groupedView(NormalizeOp normalize, int64_t groups) {
-  auto view = normalize.getOperand().getDefiningOp<ReshapeOp>();
-  llvm::ArrayRef<int64_t> shape = mlir::cast<mlir::RankedTensorType>(normalize.getOperand().getType()).getShape();
-  bool isGrouped = shape.size() == 4 && shape[0] == groups && normalize.getDims() == llvm::ArrayRef<int64_t>{1, 3};
-  return isGrouped ? view : ReshapeOp();
+// What an op normalizes as a view [groups, n / groups, c, area], over dimensions 1 and 3: the value before that reshape.
+// Null where the op is another.
+static mlir::Value normalizedInGroups(mlir::Operation *op, int64_t groups) {
+  auto loops = mlir::dyn_cast<mlir::shard::ShardingInterface>(op);
+  mlir::Operation *view = statesItsGroup(op, 0) && loops ? op->getOperand(0).getDefiningOp() : nullptr;
+  if (!view)
+    return nullptr;
+  using mlir::utils::IteratorType;
+  const IteratorType parallel = IteratorType::parallel, reduction = IteratorType::reduction;
+  llvm::ArrayRef<int64_t> shape = mlir::cast<mlir::RankedTensorType>(op->getOperand(0).getType()).getShape();
+  bool isGrouped =
+      shape.size() == 4 && shape[0] == groups &&
+      loops.getLoopIteratorTypes() == llvm::SmallVector<IteratorType>{parallel, reduction, parallel, reduction};
+  return isGrouped ? reshapedOperand(view) : mlir::Value();
 }
 
 llvm::Error cleave::checkBatchNormGroups(mlir::ModuleOp module, int64_t groups) {
@@ -163,15 +172,15 @@ llvm::Error cleave::checkBatchNormGroups(mlir::ModuleOp module, int64_t groups) 
   if (groups <= 1 || !function)
     return llvm::Error::success();
   SampleDims dims(function);
-  for (auto normalize : function.getBody().front().getOps<NormalizeOp>()) {
-    ReshapeOp view = groupedView(normalize, groups);
-    if (!view)
+  for (mlir::Operation &op : function.getBody().front()) {
+    mlir::Value samples = normalizedInGroups(&op, groups);
+    if (!samples)
       continue;
-    auto at = dims.get(view.getOperand());
-    int64_t size = mlir::cast<mlir::RankedTensorType>(view.getOperand().getType()).getDimSize(0);
+    auto at = dims.get(samples);
+    int64_t size = mlir::cast<mlir::RankedTensorType>(samples.getType()).getDimSize(0);
     if (at && at->dim == 0 && at->count * at->inner == size)
       continue;
-    auto node = mlir::dyn_cast<mlir::NameLoc>(normalize.getLoc());
+    auto node = mlir::dyn_cast<mlir::NameLoc>(op.getLoc());
     return makeError(
         (node ? node.getName().str() : "a BatchNormalization") +
         ": with --batch-norm local each rank takes the statistics of its own samples, and " +

@@ -256,11 +256,11 @@ bool SampleDependence::variesAt(Value value, SamplePosition places, Asked &asked
     return false;
   if (!op || isa<ReadOp>(op))
     return true;
-  if (auto iota = dyn_cast<IotaOp>(op))
-    return static_cast<int64_t>(iota.getDim()) == places.dim;
-  if (auto constant = dyn_cast<ConstantOp>(op)) {
-    auto elements = dyn_cast<DenseElementsAttr>(Attribute(constant.getValue()));
-    return elements && differs(elements, places);
+  if (auto positional = dyn_cast<PositionalOpInterface>(op); positional && positional.dependsOnOrigin())
+    return positional.countsAlong(places.dim);
+  if (op->hasTrait<OpTrait::ConstantLike>()) {
+    DenseElementsAttr elements;
+    return matchPattern(op, m_Constant(&elements)) && differs(elements, places);
   }
   if (!asked.insert({value.getAsOpaquePointer(), places.dim, places.inner, places.count}).second)
     return false; // looked at before, and nothing was found

@@ -2,6 +2,7 @@
 #include "compiler/Training/Residuals/Blocks.h"
 #include "compiler/Training/Residuals/JointFunction.h"
 #include "compiler/Training/States.h"
+#include "dialects/Cleave/IR/Algebra.h"
 #include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/BlockMarks.h"
 #include "dialects/Cleave/IR/StepFunctions.h"
@@ -92,6 +93,15 @@ private:
   llvm::DenseSet<Operation *> contributors;
 };
 
+// The operand of which the result is the elements in another type: what a cast has. Null for other ops.
+Value castOperand(Operation *op) {
+  auto shaped = [](Value value) { return cast<RankedTensorType>(value.getType()); };
+  Value carried = carriedOperand(op);
+  if (!carried || shaped(carried).getShape() != shaped(op->getResult(0)).getShape())
+    return nullptr;
+  return carried.getType() != op->getResult(0).getType() ? carried : Value();
+}
+
 // What an op does, as a number: equal for equal ops on equal types. Of operands outside the spine, how they are made
 // counts, but neither which parameter nor which random numbers they are.
 class Labels {
@@ -99,7 +109,7 @@ public:
   explicit Labels(const Spine &spine) : spine(spine) {
     for (Operation *op : spine.forwardOps())
       if (!spine.contains(op) && op->getNumResults() > 0)
-        outside[op] = isOpaque(op) ? 0 : isa<CastOp>(op) ? outside.lookup(op->getOperand(0).getDefiningOp()) : of(op);
+        outside[op] = isOpaque(op) ? 0 : castOperand(op) ? outside.lookup(castOperand(op).getDefiningOp()) : of(op);
   }
 
   uint64_t of(Operation *op) const {

@@ -23,7 +23,7 @@ bool isShrinking(Operation *op) {
     read = std::max(read, tensorType(operand).getNumElements());
   for (Value result : op->getResults())
     written = std::max(written, tensorType(result).getNumElements());
-  return op->getNumOperands() > 0 && !isa<SliceOp>(op) && 4 * written <= read;
+  return op->getNumOperands() > 0 && 4 * written <= read;
 }
 
 // The second half has other kernels than the first: what it computes again must have the same bits there.
@@ -34,13 +34,22 @@ bool isRecomputable(Operation *op) {
   return compute.getComputeKind() == ComputeKind::View || !isShrinking(op);
 }
 
-// A slice with nearly all of its operand (a padded product's columns) is a copy that keeping the operand does not make.
+// The operand of a view of which the value is a part (a slice), or null.
+Value wholeOf(Value value) {
+  auto view = value.getDefiningOp<ComputeOpInterface>();
+  if (!view || view.getComputeKind() != ComputeKind::View || view->getNumOperands() != 1)
+    return nullptr;
+  Value operand = view->getOperand(0);
+  return byteSize(operand.getType()) > byteSize(value.getType()) ? operand : Value();
+}
+
+// A part with nearly all of its operand (a padded product's columns) is a copy that keeping the operand does not make.
 int64_t bytesToKeep(Value value) {
   int64_t bytes = byteSize(value.getType());
-  auto slice = value.getDefiningOp<SliceOp>();
-  if (!slice)
+  Value operand = wholeOf(value);
+  if (!operand)
     return bytes;
-  int64_t whole = byteSize(slice.getOperand().getType());
+  int64_t whole = byteSize(operand.getType());
   return whole - bytes < whole / 16 ? whole + whole / 16 : bytes;
 }
 

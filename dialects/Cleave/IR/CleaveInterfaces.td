@@ -86,7 +86,9 @@ def PositionalOpInterface : OpInterface<"PositionalOpInterface"> {
                                         "::mlir::Value":$origin)>,
     InterfaceMethod<[{Does the part depend on where it begins? Then it must be one piece of the whole; a slice's part may be taken out of several
       blocks (ShardingAttr).}],
-      "bool", "dependsOnOrigin", (ins), "", "return true;">];
+      "bool", "dependsOnOrigin", (ins), "", "return true;">,
+    InterfaceMethod<"Does an element depend on its index in dimension `dim` of the result? An iota's does in one dimension.",
+      "bool", "countsAlong", (ins "int64_t":$dim), "", "return $_op.dependsOnOrigin();">];
 }
 
 #endif

@@ -134,7 +134,7 @@ def Cleave_PadOp : Cleave_ComputeOp<"pad", [Cleave_Infer, Cleave_Differentiable,
   let assemblyFormat = "$operand `,` $low `,` $high `,` $interior `,` `value` `=` $value attr-dict `:` type($operand) `->` type($result)";
 }
 
-def Cleave_IotaOp : Cleave_ComputeOp<"iota", [Cleave_DefaultCost, Cleave_Positional]> {
+def Cleave_IotaOp : Cleave_ComputeOp<"iota", [Cleave_DefaultCost, DeclareOpInterfaceMethods<PositionalOpInterface, ["countsAlong"]>]> {
   let summary = "every element is its index along `dim` (plus origin[dim])";
   let description = [{
     The result may have any shape. `origin` has one number for each dimension: the global index of the first element that this rank makes.

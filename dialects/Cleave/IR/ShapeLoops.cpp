@@ -180,6 +180,8 @@ mlir::Value IotaOp::localize(mlir::OpBuilder &builder, mlir::RankedTensorType lo
   return IotaOp::create(builder, getLoc(), local, getDimAttr(), origin);
 }
 
+bool IotaOp::countsAlong(int64_t dim) { return dim == static_cast<int64_t>(getDim()); }
+
 // Only dimensions taken whole are split; their sizes become the part's.
 mlir::Value SliceOp::localize(mlir::OpBuilder &builder, mlir::RankedTensorType local, mlir::Value) {
   return SliceOp::create(builder, getLoc(), local, getOperand(), getStarts(), local.getShape(), getSteps());
