@@ -1,6 +1,8 @@
 // The key `measured` of a machine's file: what `cleave calibrate` adds to the rates of a data sheet.
 #include "compiler/CostModel/MachineReader.h"
 
+#include "runtime/plan/KernelWork.h"
+
 #include <algorithm>
 
 namespace cleave::machine {
@@ -60,15 +62,42 @@ Status readTable(const Reader &object, RateTable *table) {
   return Status::ok();
 }
 
+// The kernels of which rates are measured: those by whose rates a kernel computes.
+struct RatedKernel {
+  std::string_view kernel, rates;
+  rt::KernelWork work;
+  bool isRated() const { return kernel == rates; }
+};
+constexpr RatedKernel kKernels[] = {
+#define CLEAVE_KERNEL(Kind, name, work, rates, buffers, params) {#name, #rates, rt::KernelWork::work},
+#include "runtime/plan/Kernels.def"
+};
+
 // Of what the cost model asks for, by name; nothing where it asks for no table of that kernel.
 std::vector<std::string> axesOf(const std::string &kernel) {
-  if (kernel == "matmul")
-    return {"batch", "m", "n", "k"};
-  if (kernel == "convolution" || kernel == "convolution_input_grad" || kernel == "convolution_weight_grad")
-    return {"in", "out", "pixels", "window"};
-  if (kernel == "max_pool" || kernel == "max_pool_grad" || kernel == "avg_pool" || kernel == "avg_pool_grad")
-    return {"pixels", "window"};
+  for (const RatedKernel &one : kKernels)
+    if (one.isRated() && one.kernel == kernel)
+      switch (one.work) {
+      case rt::KernelWork::Product:
+        return {"batch", "m", "n", "k"};
+      case rt::KernelWork::Convolution:
+        return {"in", "out", "pixels", "window"};
+      case rt::KernelWork::Window:
+        return {"pixels", "window"};
+      case rt::KernelWork::Vector:
+      case rt::KernelWork::Attention:
+        break;
+      }
   return {};
+}
+
+// "matmul, convolution, ..."
+std::string ratedKernels() {
+  std::string names;
+  for (const RatedKernel &one : kKernels)
+    if (one.isRated())
+      names += (names.empty() ? "" : ", ") + std::string(one.kernel);
+  return names;
 }
 
 Status checkAxes(const RateTable &table) {
@@ -79,8 +108,7 @@ Status checkAxes(const RateTable &table) {
     return Status::ok();
   if (expected.empty())
     return rt::invalidArgument("measured.kernels: there is no kernel " + shown(json(table.kernel)) +
-                               " of which rates are read; kernels are matmul, convolution, convolution_input_grad, "
-                               "convolution_weight_grad, max_pool, max_pool_grad, avg_pool, avg_pool_grad");
+                               " of which rates are read; kernels are " + ratedKernels());
   return rt::invalidArgument("measured.kernels: " + table.kernel + " " + table.variant + ": expected the axes " +
                              json(expected).dump() + "; got: " + shown(json(found)));
 }

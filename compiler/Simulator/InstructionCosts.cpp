@@ -45,21 +45,19 @@ WorkOf generatedWork(const fb::Kernel &kernel) {
 WorkOf workOf(const fb::Plan &plan, const fb::Kernel &kernel) {
   if (kernel.kind() == fb::KernelKind::generated)
     return generatedWork(kernel);
-  std::string_view name = kernel.name()->string_view();
-  const KernelDef *def = findKernelDef(name);
+  const KernelDef *def = findKernelDef(kernel.name()->string_view());
   KernelArgs args;
   if (!def ||
       !KernelArgs::read(*def, kernel.params() ? kernel.params()->data() : nullptr, lengthOf(kernel.params()), &args)
            .isOk())
     return {Work::Vector, "f32"};
-  if (beginsWith(name, "matmul") && name.find("_pack_") == name.npos)
+  if (def->work == KernelWork::Product)
     return {Work::Product, productType(plan, args.dtype())};
-  if (beginsWith(name, "attention"))
+  if (def->work == KernelWork::Attention)
     return {Work::Attention, productType(plan, args.dtype())};
   // On GPUs, those that cuDNN does not take are direct ones with sums in f32, without tensor cores
   // (kernels/convolution).
-  bool isConvolution = beginsWith(name, "convolution") && name.find("_pack_") == name.npos;
-  if (isConvolution && (!isForGpus(plan) || DnnConvolution::of(args)))
+  if (def->work == KernelWork::Convolution && (!isForGpus(plan) || DnnConvolution::of(args)))
     return {Work::Product, productType(plan, args.dtype())};
   return {Work::Vector, vectorType(args.dtype())};
 }
@@ -79,28 +77,29 @@ std::optional<double> measuredRate(const fb::Kernel &kernel, const std::string &
       all *= static_cast<double>(one);
     return all;
   };
-  if (beginsWith(def->name, "convolution")) {
+  auto rateOf = [&](const char *variant, const std::vector<double> &sizes) -> std::optional<double> {
+    const RateTable *table = machine.measured->table(def->rates, type, variant);
+    return table ? std::optional(table->rateAt(sizes)) : std::nullopt;
+  };
+  switch (def->work) {
+  case KernelWork::Convolution: {
     bool isDeep = args["groups"] > 1 && args["groups"] == args["ic"];
-    // A bias is added to sums that the kernel holds.
-    std::string_view name = def->name == "convolution_bias" ? "convolution" : def->name;
-    const RateTable *table = machine.measured->table(name, type, isDeep ? "depthwise" : "plain");
     double groups = std::max(number("groups"), 1.0);
-    return table ? std::optional(table->rateAt({number("ic") / groups, isDeep ? number("oc") : number("oc") / groups,
-                                                product("out"), product("kernel")}))
-                 : std::nullopt;
+    return rateOf(isDeep ? "depthwise" : "plain", {number("ic") / groups, isDeep ? number("oc") : number("oc") / groups,
+                                                   product("out"), product("kernel")});
   }
-  if (beginsWith(def->name, "max_pool") || beginsWith(def->name, "avg_pool")) {
-    const RateTable *table = machine.measured->table(def->name, type, "plain");
-    return table ? std::optional(table->rateAt({product("out"), product("kernel")})) : std::nullopt;
+  case KernelWork::Window:
+    return rateOf("plain", {product("out"), product("kernel")});
+  case KernelWork::Product: {
+    bool isTransposedA = !def->hasParam("transpose_a") || args["transpose_a"];
+    const char *variant = args["packed_b"] ? "packed" : isTransposedA ? "tn" : args["transpose_b"] ? "nt" : "nn";
+    return rateOf(variant, {def->hasParam("batch") ? number("batch") : 1, number("m"), number("n"), number("k")});
   }
-  if (!beginsWith(def->name, "matmul"))
-    return std::nullopt;
-  bool isGradient = beginsWith(def->name, "matmul_bias_grad"); // one product, a transposed
-  bool isTransposedA = isGradient || args["transpose_a"];
-  const char *variant = args["packed_b"] ? "packed" : isTransposedA ? "tn" : args["transpose_b"] ? "nt" : "nn";
-  const RateTable *table = machine.measured->table("matmul", type, variant);
-  double batch = isGradient ? 1 : number("batch");
-  return table ? std::optional(table->rateAt({batch, number("m"), number("n"), number("k")})) : std::nullopt;
+  case KernelWork::Vector:
+  case KernelWork::Attention:
+    break;
+  }
+  return std::nullopt;
 }
 
 KernelCost costOf(const fb::Plan &plan, const fb::Kernel &kernel, const TargetMachine &machine) {

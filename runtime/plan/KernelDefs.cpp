@@ -31,9 +31,9 @@ static std::vector<KernelDef::FactorDef> makeFactors(std::string_view product) {
   return factors;
 }
 
-static KernelDef makeDef(fb::KernelKind kind, std::string_view name, std::string_view buffers,
-                         std::string_view params) {
-  KernelDef def{name, kind, {}, {}};
+static KernelDef makeDef(fb::KernelKind kind, std::string_view name, KernelWork work, std::string_view rates,
+                         std::string_view buffers, std::string_view params) {
+  KernelDef def{name, kind, work, rates, {}, {}};
   for (std::string_view buffer : splitNames(buffers)) {
     std::string_view bufferName = takeUntil(buffer, ':'), over = takeUntil(buffer, ':'), access = takeUntil(over, '=');
     def.buffers.push_back({bufferName,
@@ -51,7 +51,8 @@ static KernelDef makeDef(fb::KernelKind kind, std::string_view name, std::string
 
 const std::vector<KernelDef> &kernelDefs() {
   static const std::vector<KernelDef> table = {
-#define CLEAVE_KERNEL(Kind, name, buffers, params) makeDef(fb::KernelKind::Kind, #name, buffers, params),
+#define CLEAVE_KERNEL(Kind, name, work, rates, buffers, params)                                                        \
+  makeDef(fb::KernelKind::Kind, #name, KernelWork::work, #rates, buffers, params),
 #include "runtime/plan/Kernels.def"
   };
   return table;
@@ -64,15 +65,20 @@ std::optional<size_t> KernelDef::findBuffer(std::string_view wanted) const {
   return std::nullopt;
 }
 
+bool KernelDef::hasParam(std::string_view wanted) const {
+  return std::any_of(params.begin(), params.end(), [&](const ParamDef &param) { return param.name == wanted; });
+}
+
 const KernelDef *findKernelDef(std::string_view name) {
   auto found =
       std::find_if(kernelDefs().begin(), kernelDefs().end(), [&](const KernelDef &def) { return def.name == name; });
   return found == kernelDefs().end() ? nullptr : &*found;
 }
 
+// Of what a launch depends on: plans stay valid where only costs change.
 uint64_t kernelSetHash() {
   constexpr std::string_view definition =
-#define CLEAVE_KERNEL(Kind, name, buffers, params) #Kind "|" #name "|" buffers "|" params "\n"
+#define CLEAVE_KERNEL(Kind, name, work, rates, buffers, params) #Kind "|" #name "|" buffers "|" params "\n"
 #include "runtime/plan/Kernels.def"
       ;
   return fnv1a(definition);
@@ -184,7 +190,7 @@ Status KernelParams::finish(std::vector<int64_t> *result) const {
   if (used == values_.size())
     return Status::ok();
   for (const auto &[name, values] : values_)
-    if (std::none_of(def_.params.begin(), def_.params.end(), [&, &key = name](const auto &p) { return p.name == key; }))
+    if (!def_.hasParam(name))
       return badParams(def_, "there is no parameter " + name);
   return Status::ok();
 }

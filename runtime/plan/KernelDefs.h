@@ -15,6 +15,7 @@
 #define CLEAVE_RUNTIME_PLAN_KERNELDEFS_H
 
 #include "runtime/base/Status.h"
+#include "runtime/plan/KernelWork.h"
 #include "runtime/plan/Plan_generated.h"
 
 #include <cstdint>
@@ -44,10 +45,13 @@ struct KernelDef {
   };
   std::string_view name;
   fb::KernelKind kind;
+  KernelWork work;
+  std::string_view rates; // the kernel by whose measured rates it computes; "none" where none are measured
   std::vector<BufferDef> buffers;
   std::vector<ParamDef> params;
 
   bool hasScratch() const { return !buffers.empty() && buffers.back().name == "scratch"; }
+  bool hasParam(std::string_view name) const;
   // The number of the buffer of that name.
   std::optional<size_t> findBuffer(std::string_view name) const;
 };
