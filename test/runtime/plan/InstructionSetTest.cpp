@@ -33,6 +33,20 @@ TEST(KernelSet, EveryKernelHasAHostImplementation) {
     EXPECT_NE(findHostKernel(def.name), nullptr) << def.name;
 }
 
+// A kernel with a bias has the rates of that without; the sizes that a rate depends on follow from the kind of work.
+TEST(KernelSet, RatesAreThoseOfAKernelWithTheSameWork) {
+  for (const KernelDef &def : kernelDefs()) {
+    if (def.rates == "none")
+      continue;
+    const KernelDef *rated = findKernelDef(def.rates);
+    ASSERT_NE(rated, nullptr) << def.name;
+    EXPECT_EQ(rated->rates, rated->name) << def.name;
+    EXPECT_EQ(rated->work, def.work) << def.name;
+  }
+  EXPECT_EQ(findKernelDef("matmul_bias")->rates, "matmul");
+  EXPECT_EQ(findKernelDef("matmul_pack_b")->work, KernelWork::Vector);
+}
+
 TEST(KernelSet, ParametersGoThereAndBack) {
   for (const KernelDef &def : kernelDefs()) {
     KernelParams params(def);
