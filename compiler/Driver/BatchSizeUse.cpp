@@ -6,6 +6,8 @@
 
 #include "mlir/IR/Matchers.h"
 
+#include "llvm/ADT/StringMap.h"
+
 using namespace cleave;
 
 namespace {
@@ -21,21 +23,38 @@ mlir::func::FuncOp modelOf(const ImportedModel &model) {
   return function && function.getBody().hasOneBlock() ? function : mlir::func::FuncOp();
 }
 
+// One of the two imports, with its states by name.
+struct Import {
+  explicit Import(const ImportedModel &model) : model(model) {
+    for (auto state : mlir::ModuleOp(*model.module).getOps<StateOp>())
+      states[state.getSymName()] = state;
+  }
+  // The bytes of a large constant; nothing for other states.
+  llvm::ArrayRef<char> bytesOf(StateOp state) const {
+    if (!state || state.getRole() != Role::Constant)
+      return {};
+    const WeightTensor *tensor = model.weights.find(mlir::cast<SegmentAttr>(state.getSegments()[0]).getName().strref());
+    return tensor ? tensor->bytes : llvm::ArrayRef<char>();
+  }
+
+  const ImportedModel &model;
+  llvm::StringMap<StateOp> states;
+};
+
 // The elements of a constant. Two of them are equal, or not.
 class Elements {
 public:
-  Elements(mlir::Value value, const ImportedModel &model) {
+  Elements(mlir::Value value, const Import &import) {
     mlir::matchPattern(value, mlir::m_Constant(&dense));
-    auto read = value.getDefiningOp<ReadOp>();
-    mlir::ModuleOp module = *model.module;
-    auto state = read ? module.lookupSymbol<StateOp>(read.getState()) : StateOp();
-    if (state && state.getRole() == Role::Constant)
-      if (const WeightTensor *tensor =
-              model.weights.find(mlir::cast<SegmentAttr>(state.getSegments()[0]).getName().strref()))
-        bytes = tensor->bytes;
+    if (auto read = value.getDefiningOp<ReadOp>()) {
+      state = read.getState();
+      bytes = import.bytesOf(import.states.lookup(state));
+    }
   }
 
   bool isKnown() const { return dense || !bytes.empty(); }
+  // Of what is not known: parameters, which are one in both imports.
+  bool isSameState(const Elements &other) const { return state == other.state; }
   bool isSame(const Elements &other) const {
     return dense ? dense == other.dense : bytes.data() == other.bytes.data() && bytes.size() == other.bytes.size();
   }
@@ -58,6 +77,7 @@ private:
   llvm::ArrayRef<char> slice(int64_t i) const { return bytes.slice(i * elementBytes, elementBytes); }
 
   mlir::DenseElementsAttr dense;
+  llvm::StringRef state;
   llvm::ArrayRef<char> bytes;
   llvm::SmallVector<mlir::Attribute> attributes;
   size_t elementBytes = 0;
@@ -96,11 +116,14 @@ bool agree(const Elements &one, Shape shape, const Elements &other, Shape otherS
 }
 
 // Whether a constant differs by more than its size.
-bool differs(Twins twins, const ImportedModel &oneModel, const ImportedModel &otherModel) {
-  Elements one(twins.first, oneModel), other(twins.second, otherModel);
+bool differs(Twins twins, const Import &oneImport, const Import &otherImport) {
+  Elements one(twins.first, oneImport), other(twins.second, otherImport);
   Shape shape = shapeOf(twins.first), otherShape = shapeOf(twins.second);
-  if (!one.isKnown() || !other.isKnown() || !one.isComparable(other) || shape.size() != otherShape.size() ||
-      (shape == otherShape && one.isSame(other)))
+  if (!one.isKnown() && !other.isKnown())
+    return !one.isSameState(other) || shape != otherShape;
+  if (!one.isKnown() || !other.isKnown() || !one.isComparable(other) || shape.size() != otherShape.size())
+    return true;
+  if (shape == otherShape && one.isSame(other))
     return false;
   one.unpack(mlir::ShapedType::getNumElements(shape));
   other.unpack(mlir::ShapedType::getNumElements(otherShape));
@@ -176,70 +199,89 @@ private:
     if (!areAlike(twins))
       return SizeUse::Unknown;
     if (isLeaf(twins.first))
-      return differs(twins, one, other) ? SizeUse::Yes : SizeUse::No;
+      return twins.first.getDefiningOp() && differs(twins, one, other) ? SizeUse::Yes : SizeUse::No;
     mlir::Operation *op = twins.first.getDefiningOp(), *twin = twins.second.getDefiningOp();
-    SizeUse use = numbersDiffer(op, twin) || reducesBatch(op, twin) ? SizeUse::Yes : SizeUse::No;
-    for (auto [index, operand] : llvm::enumerate(operandsOf(twins)))
-      if (!arePlaces(op, index))
-        use = std::max(use, known.lookup(operand));
+    SizeUse use = attributesDiffer(op, twin) || losesGrowth(op, twin) ? SizeUse::Yes : SizeUse::No;
+    for (Twins operand : operandsOf(twins))
+      use = std::max(use, known.lookup(operand));
     return use;
   }
 
-  // Indices of samples are counted with the batch's size (b * n + i, or i + size for a negative i). Whether samples are
-  // mixed by them is SampleDependence's question.
-  bool arePlaces(mlir::Operation *op, size_t index) const {
-    std::optional<IndexedDim> indexed = indexedDim(op);
-    if (!indexed || index != indexed->indices)
-      return false;
-    mlir::Value table = op->getOperand(indexed->table);
-    auto at = dims.get(table);
-    if (indexed->writes || (dims.reaches(table) && !at))
-      return true;
-    return at && at->dim == indexed->dim;
-  }
-
-  static bool numbersDiffer(mlir::Operation *op, mlir::Operation *twin) {
-    for (mlir::NamedAttribute attribute : op->getAttrs())
-      if (mlir::isa<mlir::FloatAttr>(attribute.getValue()) &&
-          twin->getAttr(attribute.getName()) != attribute.getValue())
-        return true;
-    // Only in dimensions of the operand that the batch does not change.
-    auto startsDiffer = [&](Shape starts, Shape twins) {
-      for (size_t dim = 0; dim < starts.size(); ++dim)
-        if (starts[dim] != twins[dim] && shapeOf(op->getOperand(0))[dim] == shapeOf(twin->getOperand(0))[dim])
-          return true;
-      return false;
-    };
+  // Whether the ops say different things, besides the sizes of dimensions that grow with the batch.
+  static bool attributesDiffer(mlir::Operation *op, mlir::Operation *twin) {
     for (auto [starts, twins] : llvm::zip(startsOf(op), startsOf(twin)))
-      if (startsDiffer(starts, twins))
+      if (differsWhereAlike(starts, twins, operandTypes(op), operandTypes(twin)))
+        return true;
+    for (mlir::StringAttr name : op->getName().getAttributeNames()) {
+      mlir::Attribute one = op->getAttr(name), other = twin->getAttr(name);
+      auto array = mlir::dyn_cast_or_null<mlir::DenseI64ArrayAttr>(one),
+           others = mlir::dyn_cast_or_null<mlir::DenseI64ArrayAttr>(other);
+      if (one != other &&
+          (!array || !others || differsWhereAlike(array, others, op->getResultTypes(), twin->getResultTypes())))
+        return true;
+    }
+    return false;
+  }
+  static llvm::SmallVector<mlir::Type> operandTypes(mlir::Operation *op) {
+    return llvm::to_vector(op->getOperandTypes());
+  }
+  // Numbers of dimensions, in one that has the same size in both. The types are those that the numbers are of.
+  static bool differsWhereAlike(Shape one, Shape other, mlir::TypeRange types, mlir::TypeRange twins) {
+    if (one.size() != other.size() || types.empty() || twins.empty())
+      return true;
+    Shape shape = mlir::cast<mlir::RankedTensorType>(types[0]).getShape(),
+          twin = mlir::cast<mlir::RankedTensorType>(twins[0]).getShape();
+    for (size_t dim = 0; dim < one.size(); ++dim)
+      if (one[dim] != other[dim] &&
+          (shape.size() != one.size() || twin.size() != one.size() || shape[dim] == twin[dim]))
         return true;
     return false;
   }
 
-  // A sum over a dimension that grows with the batch, but does not hold the samples: those are mixed by it, of which
-  // SampleDependence knows.
-  bool reducesBatch(mlir::Operation *op, mlir::Operation *twin) const {
+  // Whether a dimension of an operand grows with the batch, holds no samples, and does not go on as one of the result
+  // that grows: how many there are then makes the result. Whether samples are mixed is SampleDependence's question.
+  //
+  //   w[0:batch] -> tanh -> the last row of it       the row is another one in another batch
+  bool losesGrowth(mlir::Operation *op, mlir::Operation *twin) const {
+    if (reshapedOperand(op))
+      return false; // all elements are there
+    for (auto [index, operands] : llvm::enumerate(llvm::zip(op->getOperands(), twin->getOperands()))) {
+      auto [operand, other] = operands;
+      Shape shape = shapeOf(operand), otherShape = shapeOf(other);
+      if (shape.size() != otherShape.size())
+        return true;
+      for (size_t dim = 0; dim < shape.size(); ++dim)
+        if (shape[dim] != otherShape[dim] && !mayHoldSamples(operand, dim) && !growsOn(op, twin, index, dim))
+          return true;
+    }
+    return false;
+  }
+  // As the loop along which the result grows, or, where it is no loop (cut, joined, padded), in its place.
+  static bool growsOn(mlir::Operation *op, mlir::Operation *twin, size_t index, size_t dim) {
     auto loops = mlir::dyn_cast<mlir::shard::ShardingInterface>(op);
-    llvm::SmallVector<mlir::AffineMap> maps =
-        loops && !reshapedOperand(op) ? loops.getIndexingMaps() : llvm::SmallVector<mlir::AffineMap>();
+    llvm::SmallVector<mlir::AffineMap> maps = loops ? loops.getIndexingMaps() : llvm::SmallVector<mlir::AffineMap>();
     if (maps.size() != op->getNumOperands() + op->getNumResults())
       return false;
-    auto types = loops.getLoopIteratorTypes();
-    for (auto [index, operand] : llvm::enumerate(op->getOperands()))
-      for (auto [dim, expression] : llvm::enumerate(maps[index].getResults())) {
-        auto loop = mlir::dyn_cast<mlir::AffineDimExpr>(expression);
-        if (loop && types[loop.getPosition()] != mlir::utils::IteratorType::parallel &&
-            shapeOf(operand)[dim] != shapeOf(twin->getOperand(index))[dim] && !mayHoldSamples(operand, dim))
-          return true;
-      }
-    return false;
+    mlir::AffineExpr place = maps[index].getResult(dim);
+    for (auto [number, result] : llvm::enumerate(op->getResults())) {
+      Shape shape = shapeOf(result), twinShape = shapeOf(twin->getResult(number));
+      mlir::AffineMap map = maps[op->getNumOperands() + number];
+      bool goesOn = false;
+      for (size_t to = 0; to < shape.size() && twinShape.size() == shape.size(); ++to)
+        goesOn |= shape[to] != twinShape[to] &&
+                  (mlir::isa<mlir::AffineDimExpr>(place) ? map.getResult(to) == place
+                                                         : to == dim && shape.size() == maps[index].getNumResults());
+      if (!goesOn)
+        return false;
+    }
+    return true;
   }
   bool mayHoldSamples(mlir::Value value, size_t dim) const {
     auto at = dims.get(value);
     return samples.get(value) != Dependence::None && (!at || at->dim == static_cast<int64_t>(dim));
   }
 
-  const ImportedModel &one, &other;
+  Import one, other;
   SampleDependence samples;
   SampleDims dims;
   llvm::DenseMap<Twins, SizeUse> known;

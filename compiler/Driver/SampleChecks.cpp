@@ -84,14 +84,24 @@ llvm::Error cleave::confirmBatchDims(ImportedModel &model, const std::optional<I
   return llvm::Error::success();
 }
 
-// A number may have a form of its own for this batch (x * 1 is x, and what has one element is no longer broadcast): two
-// larger batches are compared then. An output of which neither pair tells is made of the batch's size: the ops that
-// compute it change with each batch.
+// Whether some input has one sample.
+static bool hasOneSample(mlir::func::FuncOp function) {
+  for (mlir::BlockArgument argument : function.getArguments())
+    if (auto dim = function.getArgAttrOfType<mlir::IntegerAttr>(argument.getArgNumber(), kBatchDimAttr))
+      if (mlir::cast<mlir::RankedTensorType>(argument.getType()).getDimSize(dim.getInt()) == 1)
+        return true;
+  return false;
+}
+
+// One sample has forms of its own (x * 1 is x, and what has one element is no longer broadcast): two larger batches are
+// compared then. Otherwise an output of which a pair does not tell is made of the batch's size: the ops that compute it
+// change with the batch.
 static std::set<std::string> sizedOutputs(const ImportedModel &model, const ImportedModel &doubled,
                                           const ImportOptions &options) {
   std::map<std::string, SizeUse> uses = findBatchSizeUse(model, doubled);
+  bool isUnknown = llvm::any_of(uses, [](const auto &use) { return use.second == SizeUse::Unknown; });
   std::optional<ImportedModel> tripled;
-  if (llvm::any_of(uses, [](const auto &use) { return use.second == SizeUse::Unknown; }))
+  if (isUnknown && hasOneSample(modelOf(*model.module)))
     tripled = importLarger(model, options, 3);
   if (tripled)
     for (const auto &[name, use] : findBatchSizeUse(doubled, *tripled))
@@ -115,7 +125,7 @@ static std::set<std::string> outputsOfWholeBatch(const ImportedModel &model) {
   for (mlir::OpOperand &output : function.getBody().front().getTerminator()->getOpOperands()) {
     auto dim = function.getResultAttrOfType<mlir::IntegerAttr>(output.getOperandNumber(), kBatchDimAttr);
     if (auto name = function.getResultAttrOfType<mlir::StringAttr>(output.getOperandNumber(), kNameAttr))
-      if (dim && (isOfWholeBatch(samples, output.get(), dim.getInt()) || samples.mayMix(output.get())))
+      if (dim && isOfWholeBatch(samples, output.get(), dim.getInt()))
         names.insert(name.getValue().str());
   }
   return names;

@@ -37,15 +37,8 @@ SampleDependence::SampleDependence(func::FuncOp function, bool normalizationMixe
       known[argument] = Dependence::Each;
   for (Operation &op : block.without_terminator())
     for (Value result : op.getResults())
-      if (Dependence dependence = visit(&op, result); dependence != Dependence::None) {
+      if (Dependence dependence = visit(&op, result); dependence != Dependence::None)
         known[result] = dependence;
-        if (llvm::any_of(op.getOperands(), [&](Value operand) { return mixed.contains(operand); }) ||
-            (dependence == Dependence::Mixed && combines(&op, result)))
-          mixed.insert(result);
-        if (llvm::any_of(op.getOperands(), [&](Value operand) { return lost.contains(operand); }) ||
-            (hasDims && reshapedOperand(&op) && !keepsSamples(reshapedOperand(&op), result)))
-          lost.insert(result);
-      }
 }
 
 std::optional<SamplePosition> SampleDependence::position(Value value) const {
@@ -75,79 +68,6 @@ Dependence SampleDependence::visit(Operation *op, Value result) const {
   if (statesItsGroup(op, cast<OpResult>(result).getResultNumber()) && !normalizationMixes)
     return Dependence::Each;
   return visitLoops(op, result);
-}
-
-// A loop over samples is reduced, or is not the one that the result's samples are; or some samples are picked, or their
-// place in the batch counts.
-bool SampleDependence::combines(Operation *op, Value result) const {
-  auto loops = dyn_cast<shard::ShardingInterface>(op);
-  SmallVector<AffineMap> maps = loops ? loops.getIndexingMaps() : SmallVector<AffineMap>();
-  if (maps.size() != op->getNumOperands() + op->getNumResults())
-    return false;
-  auto types = loops.getLoopIteratorTypes();
-  auto isParallel = [&](AffineExpr loop) {
-    return types[cast<AffineDimExpr>(loop).getPosition()] == utils::IteratorType::parallel;
-  };
-  std::optional<SamplePosition> samples = dims.get(result);
-  AffineExpr own = loopOf(samples, maps[op->getNumOperands() + cast<OpResult>(result).getResultNumber()]);
-  for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
-    AffineExpr loop = get(operand) != Dependence::None ? loopOf(dims.get(operand), maps[index]) : AffineExpr();
-    if ((loop && ((own && loop != own) || !isParallel(loop))) || takesWhole(op, index, maps[index]))
-      return true;
-  }
-  return own && usesPlaces(op, maps, own, *samples) && !isRowOffset(op);
-}
-
-// Whether an operand's dimension of samples, and of nothing else, is no loop: each element of the result may be made of
-// any of them, as where some are cut off. Not so: whole batches laid end to end are cut apart again (guidance without a
-// classifier), and what writes at indices takes its updates in their order, wherever they go.
-bool SampleDependence::takesWhole(Operation *op, unsigned index, AffineMap map) const {
-  auto countOf = [&](Value value) -> int64_t {
-    std::optional<SamplePosition> at = get(value) != Dependence::None ? dims.get(value) : std::nullopt;
-    bool isAlone = at && at->count > 1 && cast<RankedTensorType>(value.getType()).getDimSize(at->dim) == at->count;
-    return isAlone ? at->count : 0;
-  };
-  Value operand = op->getOperand(index);
-  int64_t count = countOf(operand);
-  std::optional<IndexedDim> indexed = indexedDim(op);
-  if (count == 0 || reshapedOperand(op) || (indexed && indexed->writes && index != indexed->table))
-    return false;
-  if (isa<AffineDimExpr>(map.getResult(dims.get(operand)->dim)))
-    return false;
-  return !joinedDim(op) || llvm::any_of(op->getOperands(), [&](Value other) { return countOf(other) != count; });
-}
-
-// x[arange(batch), i]: the places of samples in a table whose rows are (sample, index), i apart. What is taken is then
-// each sample's own.
-//
-//   rows = add(i, [0, n, 2n, ...]);  take(reshape(x, [batch * n, ...]), rows, dim 0)
-bool SampleDependence::isRowOffset(Operation *op) const {
-  DenseIntElementsAttr offsets;
-  for (const NumberBound &sum : numberBounds(op))
-    if (!offsets && sum.kind == NumberBound::Plus)
-      matchPattern(sum.number, m_Constant(&offsets));
-  std::optional<SamplePosition> own = op->getNumResults() == 1 ? dims.get(op->getResult(0)) : std::nullopt;
-  if (!offsets || !own || own->inner != 1 || offsets.getNumElements() > (1 << 16))
-    return false;
-  ArrayRef<int64_t> shape = offsets.getType().getShape();
-  int64_t inner = 1;
-  for (int64_t size : shape.drop_front(own->dim + 1))
-    inner *= size;
-  auto isTakenFromRows = [&](Operation *user) {
-    std::optional<IndexedDim> indexed = indexedDim(user);
-    if (!indexed || indexed->writes || indexed->shared > 0)
-      return false;
-    Value table = user->getOperand(indexed->table);
-    std::optional<SamplePosition> rows = dims.get(table);
-    if (!rows || rows->dim != indexed->dim || rows->count != own->count ||
-        cast<RankedTensorType>(table.getType()).getDimSize(rows->dim) != rows->count * rows->inner)
-      return false;
-    for (auto [i, offset] : llvm::enumerate(offsets.getValues<APInt>()))
-      if (offset.getSExtValue() != static_cast<int64_t>(i) / inner % shape[own->dim] * rows->inner)
-        return false;
-    return true;
-  };
-  return !op->use_empty() && llvm::all_of(op->getUsers(), isTakenFromRows);
 }
 
 // The groups of a batch normalization cut the sample dimension in two.

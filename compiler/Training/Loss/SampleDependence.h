@@ -16,7 +16,7 @@
 
 #include "compiler/Training/Chunks/SampleDims.h"
 
-#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/DenseMap.h"
 
 #include <set>
 #include <tuple>
@@ -29,13 +29,8 @@ class SampleDependence {
 public:
   explicit SampleDependence(mlir::func::FuncOp function, bool normalizationMixes = false);
 
+  // Mixed also where nothing says that samples do not know of one another.
   Dependence get(mlir::Value value) const;
-  // Whether each sample of the value is made of other samples for sure, too. `get` says Mixed also where that is not
-  // known.
-  bool mixes(mlir::Value value) const { return mixed.contains(value); }
-  // Whether a reshape has lost the place of the samples, as that of [batch, 3] turned to [3, batch] and then reshaped to
-  // [-1, 3]: a row may be made of several samples.
-  bool mayMix(mlir::Value value) const { return lost.contains(value); }
   // Where the samples lie; the first dimension in a function of which no input has a batch dimension. Nothing where
   // that is not known.
   std::optional<SamplePosition> position(mlir::Value value) const;
@@ -47,9 +42,6 @@ private:
   Dependence visit(mlir::Operation *op, mlir::Value result) const;
   Dependence visitLoops(mlir::Operation *op, mlir::Value result) const;
   bool keepsSamples(mlir::Value from, mlir::Value to) const;
-  bool combines(mlir::Operation *op, mlir::Value result) const;
-  bool takesWhole(mlir::Operation *op, unsigned index, mlir::AffineMap map) const;
-  bool isRowOffset(mlir::Operation *op) const;
   bool usesPlaces(mlir::Operation *op, llvm::ArrayRef<mlir::AffineMap> maps, mlir::AffineExpr loop,
                   SamplePosition samples) const;
   // Of values and places that one question has led to: what is asked again has had the answer no.
@@ -61,7 +53,6 @@ private:
   SampleDims dims;
   bool hasDims = false, normalizationMixes = false;
   llvm::DenseMap<mlir::Value, Dependence> known; // but None
-  llvm::DenseSet<mlir::Value> mixed, lost;
 };
 
 } // namespace cleave

@@ -199,18 +199,6 @@ struct Normalizes : AlgebraOpInterface::ExternalModel<Normalizes, NormalizeOp> {
   bool statesItsGroup(Operation *, unsigned number) const { return number == 0; }
 };
 
-// The table is operand 0, and its indices are operand 1.
-template <typename Op, bool writes> struct Indexes : IndexingOpInterface::ExternalModel<Indexes<Op, writes>, Op> {
-  std::optional<IndexedDim> getIndexedDim(Operation *op) const {
-    IndexedDim indexed;
-    indexed.dim = static_cast<int64_t>(llvm::cast<Op>(op).getDim());
-    if constexpr (std::is_same_v<Op, PickOp> || std::is_same_v<Op, PutOp>)
-      indexed.shared = static_cast<int64_t>(llvm::cast<Op>(op).getBatch());
-    indexed.writes = writes;
-    return indexed;
-  }
-};
-
 struct Joins : IndexingOpInterface::ExternalModel<Joins, ConcatOp> {
   std::optional<int64_t> getJoinedDim(Operation *op) const {
     return static_cast<int64_t>(llvm::cast<ConcatOp>(op).getDim());
@@ -250,10 +238,6 @@ void cleave::attachAlgebra(mlir::MLIRContext &context) {
   AttentionOp::attachInterface<MayDraw<AttentionOp>>(context);
   AttentionGradOp::attachInterface<MayDraw<AttentionGradOp>>(context);
   NormalizeOp::attachInterface<Normalizes>(context);
-  TakeOp::attachInterface<Indexes<TakeOp, false>>(context);
-  PickOp::attachInterface<Indexes<PickOp, false>>(context);
-  PutOp::attachInterface<Indexes<PutOp, true>>(context);
-  PutAddOp::attachInterface<Indexes<PutAddOp, true>>(context);
   ConcatOp::attachInterface<Joins>(context);
   SliceOp::attachInterface<Cuts>(context);
   PadOp::attachInterface<Pads>(context);
@@ -305,11 +289,6 @@ bool cleave::drawsNumbers(Operation *op) {
 bool cleave::statesItsGroup(Operation *op, unsigned number) {
   auto algebra = llvm::dyn_cast<AlgebraOpInterface>(op);
   return algebra && algebra.statesItsGroup(number);
-}
-
-std::optional<IndexedDim> cleave::indexedDim(Operation *op) {
-  auto indexing = llvm::dyn_cast<IndexingOpInterface>(op);
-  return indexing ? indexing.getIndexedDim() : std::nullopt;
 }
 
 std::optional<int64_t> cleave::joinedDim(Operation *op) {

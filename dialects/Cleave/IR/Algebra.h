@@ -47,15 +47,6 @@ struct NumberBound {
   mlir::Value other = {};
 };
 
-// Operand `indices` has indices into dimension `dim` of operand `table`. The op reads the elements there, or writes the
-// updates that further operands are.
-struct IndexedDim {
-  unsigned table = 0, indices = 1;
-  int64_t dim = 0;
-  int64_t shared = 0; // leading dimensions that table and indices have in common: each sample has indices of its own
-  bool writes = false;
-};
-
 // `onResult` in the operand's shape: the answer of ops that keep elements in their order.
 mlir::Value pullBackInShape(mlir::Operation *op, mlir::OpBuilder &builder, mlir::Location loc, mlir::Value onResult,
                             unsigned number);
@@ -80,7 +71,6 @@ mlir::Value reshapedOperand(mlir::Operation *op);
 llvm::SmallVector<NumberBound, 2> numberBounds(mlir::Operation *op);
 bool drawsNumbers(mlir::Operation *op);
 bool statesItsGroup(mlir::Operation *op, unsigned number);
-std::optional<IndexedDim> indexedDim(mlir::Operation *op);
 std::optional<int64_t> joinedDim(mlir::Operation *op);
 llvm::SmallVector<llvm::ArrayRef<int64_t>, 2> startsOf(mlir::Operation *op);
 

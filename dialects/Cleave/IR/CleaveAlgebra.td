@@ -52,19 +52,12 @@ def AlgebraOpInterface : OpInterface<"AlgebraOpInterface"> {
 def IndexingOpInterface : OpInterface<"IndexingOpInterface"> {
   let cppNamespace = "::cleave";
   let description = [{
-    Which elements of its operands an op reads, or where it writes them, as far as its loops do not say it: a dimension that is indexed, joined or cut has no loop.
-    The check that samples do not mix asks it, and the comparison of a model with the same of twice the batch.
+    Which elements of its operands an op reads, as far as its loops do not say it: a dimension that is joined or cut has no loop. The comparison
+    of a model with the same of twice the batch asks it.
 
     An op without the interface moves no elements, or moves them only as its loops say.
   }];
   let methods = [
-    InterfaceMethod<[{The dimension of an operand into which another operand has indices. Nothing where no operand has indices.
-
-      ```mlir
-      %0 = cleave.take %x, %i, dim = 1 : ...              // operand 1 has indices into dimension 1 of operand 0, and the op reads there
-      %1 = cleave.put %x, %i, %u, dim = 1, batch = 1 : ...   // ... and it writes there; dimension 0 of both goes together
-      ```}],
-      "::std::optional<::cleave::IndexedDim>", "getIndexedDim", (ins), "", "return {};">,
     InterfaceMethod<"The dimension of the result along which the operands lie end to end, in their order. Nothing where they do not.",
       "::std::optional<int64_t>", "getJoinedDim", (ins), "", "return {};">,
     InterfaceMethod<[{Lists with one number for each dimension of operand 0, which say where in the operand the result begins and in which steps it goes on, or

@@ -207,29 +207,6 @@ TEST(Algebra, AReshapedOperandHasTheBytesOfTheResult) {
 
 // Which elements ops read or write, where a dimension has no loop.
 TEST(Algebra, OpsSayWhichElementsTheyRead) {
-  auto take = parseBody("%x: tensor<2x6xf32>, %i: tensor<3xi64>",
-                        "%0 = cleave.take %x, %i, dim = 1 : tensor<2x6xf32>, tensor<3xi64> -> tensor<2x3xf32>");
-  auto pick =
-      parseBody("%x: tensor<2x6xf32>, %i: tensor<2xi64>",
-                "%0 = cleave.pick %x, %i, dim = 1, batch = 1 : tensor<2x6xf32>, tensor<2xi64> -> tensor<2xf32>");
-  auto put =
-      parseBody("%x: tensor<2x6xf32>, %i: tensor<2xi64>, %u: tensor<2xf32>",
-                "%0 = cleave.put %x, %i, %u, dim = 1, batch = 1 : tensor<2x6xf32>, tensor<2xi64>, tensor<2xf32>");
-  auto putAdd = parseBody("%x: tensor<2x6xf32>, %i: tensor<3xi64>, %u: tensor<3x6xf32>",
-                          "%0 = cleave.put_add %x, %i, %u, dim = 0 : tensor<2x6xf32>, tensor<3xi64>, tensor<3x6xf32>");
-  struct Case {
-    mlir::ModuleOp module;
-    IndexedDim expected;
-  };
-  for (const Case &test : {Case{*take, {0, 1, 1, 0, false}}, Case{*pick, {0, 1, 1, 1, false}},
-                           Case{*put, {0, 1, 1, 1, true}}, Case{*putAdd, {0, 1, 0, 0, true}}}) {
-    ASSERT_TRUE(test.module);
-    auto indexed = indexedDim(lastOp(test.module));
-    ASSERT_TRUE(indexed);
-    EXPECT_EQ(std::tie(indexed->table, indexed->indices, indexed->dim, indexed->shared, indexed->writes),
-              std::tie(test.expected.table, test.expected.indices, test.expected.dim, test.expected.shared,
-                       test.expected.writes));
-  }
   auto concat = parseBody("%x: tensor<2x6xf32>",
                           "%0 = cleave.concat %x, %x dim = 1 : tensor<2x6xf32>, tensor<2x6xf32> -> tensor<2x12xf32>");
   EXPECT_EQ(joinedDim(lastOp(*concat)), 1);
@@ -243,7 +220,7 @@ TEST(Algebra, OpsSayWhichElementsTheyRead) {
                                               "tensor<8x4xf32> -> tensor<11x4xf32>");
   ASSERT_EQ(startsOf(lastOp(*pad)).size(), 1u);
   EXPECT_EQ(startsOf(lastOp(*pad))[0], (llvm::ArrayRef<int64_t>{1, 0}));
-  EXPECT_FALSE(indexedDim(lastOp(*pad)) || joinedDim(lastOp(*pad)) || joinedDim(lastOp(*take)));
+  EXPECT_FALSE(joinedDim(lastOp(*pad)) || joinedDim(lastOp(*slice)));
 }
 
 // What loops do not say of samples: numbers that are drawn, and groups that an op states itself.

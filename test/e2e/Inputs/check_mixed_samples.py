@@ -69,7 +69,7 @@ def check(checks, session, layout, batch):
             checks.same(f"{name} of {samples} samples, {layout}", got[name], want, 1e-5)
         for name in MIXED if samples != batch else []:
             refused = infer(checks, x, [name])
-            text = (f"output '{name}' is made of all samples of a batch together: it is computed from exactly one global batch, {batch} samples, "
+            text = (f"output '{name}' may be made of all samples of a batch together: it is computed from exactly one global batch, {batch} samples, "
                     f"and --input holds {samples}")
             checks.note(f"{name} of {samples} samples, {layout}", "" if isinstance(refused, str) and text in refused else f"not refused: {refused}")
 
@@ -157,6 +157,16 @@ def repeated(name, value, where):
             node("Concat", sizes, [f"{name}_sizes"], axis=0), node("Expand", [value, f"{name}_sizes"], [name])]
 
 
+def size_list(name):
+    """Nodes that make `name`, a list of one number: how many samples there are."""
+    return [*batch_size(f"{name}_n"), node("Unsqueeze", [f"{name}_n_int", "axis0"], [name])]
+
+
+def begun_rows(name):
+    """Nodes that make `name`: as many rows of a matrix as there are samples."""
+    return [*size_list(f"{name}_b"), node("Slice", ["matrix", "axis0", f"{name}_b", "axis0"], [name])]
+
+
 # Outputs that are made of how many samples there are, and of one sample each besides.
 SIZED = {
     "times": lambda: [*batch_size("n1"), node("Mul", ["x", "n1"], ["times"])],
@@ -168,6 +178,18 @@ SIZED = {
     "entries": lambda: [*batch_size("n7"), node("Unsqueeze", ["n7_int", "axis0"], ["end"]), node("Slice", ["table", "axis0", "end", "axis0"], ["begun"]),
                         node("ReduceSum", ["begun", "axis0"], ["begun_sum"], keepdims=0), node("Add", ["x", "begun_sum"], ["entries"])],
     "framed": lambda: [*batch_size("n8"), node("Pad", ["x", "frame", "n8"], ["wide"]), node("MatMul", ["wide", "w6"], ["framed"])],
+    "last_row": lambda: [*begun_rows("r1"), node("Tanh", ["r1"], ["r1_t"]), node("Slice", ["r1_t", "last", "far", "axis0"], ["r1_l"]),
+                         node("Add", ["x", "r1_l"], ["last_row"])],
+    "best_row": lambda: [*begun_rows("r2"), node("TopK", ["r2", "axis1"], ["r2_b", "r2_i"], axis=0), node("Add", ["x", "r2_b"], ["best_row"])],
+    "last_column": lambda: [*size_list("r3"), node("Slice", ["x", "axis0", "r3", "axis1"], ["r3_s"]), node("Tanh", ["r3_s"], ["r3_t"]),
+                            node("Slice", ["r3_t", "last", "far", "axis1"], ["last_column"])],
+    "end_column": lambda: [*size_list("r4"), node("Neg", ["r4"], ["r4_n"]), node("Slice", ["x", "r4_n", "far", "axis1"], ["r4_s"]),
+                           node("Slice", ["r4_s", "axis0", "axis1", "axis1"], ["end_column"])],
+    "padded_end": lambda: [*size_list("r5"), node("Concat", ["axis0", "axis0", "axis0", "r5"], ["r5_p"], axis=0), node("Pad", ["x", "r5_p"], ["r5_x"]),
+                           node("Slice", ["r5_x", "minus_four", "far", "axis1"], ["padded_end"])],
+    "tiled_best": lambda: [*size_list("r6"), node("Concat", ["axis1", "r6"], ["r6_t"], axis=0), node("Tile", ["x", "r6_t"], ["r6_x"]),
+                           node("TopK", ["r6_x", "four"], ["tiled_best", "r6_i"])],
+    "nth": lambda: [*size_list("r7"), node("TopK", ["x", "r7"], ["r7_v", "r7_i"]), node("Slice", ["r7_v", "last", "far", "axis1"], ["nth"])],
     "capped": lambda: [*batch_size("n9"), node("Mul", ["x", "n_eight"], ["large"]), node("Clip", ["large", "", "n9"], ["capped"])],
 }
 # Those that the import computes in a form that depends on the number: x ** 1 is x, x ** 2 is a product, and a loop is its turns one by one.
@@ -196,12 +218,17 @@ UNSIZED = {
     "tiled": lambda: [*repeated("pattern", "steps_across", 0), node("Reshape", ["x", "last"], ["flat_x2"]),
                       node("Reshape", ["pattern", "last"], ["flat_pattern"]), node("Add", ["flat_x2", "flat_pattern"], ["tiled_sum"]),
                       node("Reshape", ["tiled_sum", "pattern_sizes"], ["tiled"])],
-    "taken": lambda: [*batch_size("n10"), node("Range", ["zero", "n10_int", "one"], ["samples"]), node("Mul", ["samples", "width"], ["starts"]),
-                      node("ArgMax", ["x"], ["highest"], axis=1, keepdims=0), node("Add", ["starts", "highest"], ["at_flat"]),
-                      node("Reshape", ["x", "last"], ["long_x"]), node("Gather", ["long_x", "at_flat"], ["taken"])],
     "chosen": lambda: [node("ArgMax", ["x"], ["top"], axis=1, keepdims=0), *batch_size("n11"), node("Range", ["zero", "n11_int", "one"], ["all"]),
                        node("Unsqueeze", ["all", "axis1"], ["a"]), node("Unsqueeze", ["top", "axis1"], ["t"]), node("Concat", ["a", "t"], ["both_at"], axis=1),
                        node("GatherND", ["x", "both_at"], ["chosen"])],
+}
+
+
+# The places of samples in a list of all, counted by the model itself: an index below zero would be another sample's.
+COUNTED = {
+    "taken": lambda: [*batch_size("n10"), node("Range", ["zero", "n10_int", "one"], ["samples"]), node("Mul", ["samples", "width"], ["starts"]),
+                      node("ArgMax", ["x"], ["highest"], axis=1, keepdims=0), node("Add", ["starts", "highest"], ["at_flat"]),
+                      node("Reshape", ["x", "last"], ["long_x"]), node("Gather", ["long_x", "at_flat"], ["taken"])],
 }
 
 
@@ -210,8 +237,10 @@ def sized():
     constants = {**CONSTANTS, "quarter": np.float32(0.25), "n_eight": np.float32(8), "steps": np.arange(WIDTH, dtype="f4"), "width": np.int64(WIDTH),
                  "half": np.float32(0.5), "steps_down": np.arange(WIDTH, dtype="f4")[:, None], "columns": np.arange(WIDTH)[None], "frame": np.int64([0, 1, 0, 1]),
                  "steps_across": np.arange(WIDTH, dtype="f4")[None], "table": draw.standard_normal(40).astype("f4"), "w6": draw.standard_normal((WIDTH + 2, WIDTH)).astype("f4")}
-    groups = {**SIZED, **FORMS, **UNSIZED}
-    outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch"] if name in ("taken", "chosen") else ["batch", WIDTH]) for name in groups]
+    constants |= {"matrix": draw.standard_normal((16, WIDTH)).astype("f4"), "far": np.int64([1 << 60]), "minus_four": np.int64([-4])}
+    groups = {**SIZED, **FORMS, **UNSIZED, **COUNTED}
+    shapes = {"taken": ["batch"], "chosen": ["batch"], **dict.fromkeys(("last_column", "end_column", "nth"), ["batch", 1])}
+    outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shapes.get(name, ["batch", WIDTH])) for name in groups]
     return helper.make_model(graph([one for make in groups.values() for one in make()],
                                    [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", WIDTH])], outputs, constants),
                              opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
@@ -222,7 +251,7 @@ def check_sized(checks):
     model = sized()
     onnx.save(model, checks.folder / "m.onnx")
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    depends = {**SIZED, **FORMS}
+    depends = {**SIZED, **FORMS, **COUNTED}
     for batch in (BATCH, 2, 1):  # a factor of 1 leaves no trace in the compiled model, and a power of 2 another one than those of 4 and 6
         done = command("cleave", "compile", checks.folder / "m.onnx", "-o", checks.folder / "program", "--dim", f"batch={batch}")
         if done.returncode:
@@ -235,7 +264,7 @@ def check_sized(checks):
                 checks.same(f"{name} of {samples} samples, batch {batch}", got if isinstance(got, str) else got[name], want, 1e-5)
             for name in depends if samples != batch else []:
                 refused = infer(checks, x, [name])
-                text = f"output '{name}' depends on how many samples a batch has: it is computed from exactly one global batch, {batch} samples"
+                text = f"exactly one global batch, {batch} sample"
                 checks.note(f"{name} of {samples} samples, batch {batch}", "" if isinstance(refused, str) and text in refused else f"not refused: {refused}")
 
 
@@ -256,8 +285,27 @@ def check_long_places(checks):
     checks.note("long places of two batches", "" if isinstance(refused, str) and "exactly one global batch, 4 samples" in refused else f"not refused: {refused}")
 
 
-# A reshape after which nothing says which rows are whose: those of a turned matrix, and pairs across the copies of a batch.
+def check_single_import(checks):
+    """A model that cannot be imported with twice the batch: nothing tells what its numbers are made of."""
+    nodes = [*batch_size("n"), node("Unsqueeze", ["n_int", "axis0"], ["end"]), node("Slice", ["table", "axis0", "end", "axis0"], ["begun"]),
+             node("Add", ["x", "begun"], ["moved"]), node("Div", ["x", "n"], ["share"])]
+    constants = {"zero": np.int64(0), "axis0": np.int64([0]), "table": np.random.default_rng(6).standard_normal((6, WIDTH)).astype("f4")}
+    x, *outputs = (helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", WIDTH]) for name in ("x", "moved", "share"))
+    onnx.save(helper.make_model(graph(nodes, [x], outputs, constants), opset_imports=[helper.make_opsetid("", 18)], ir_version=9), checks.folder / "m.onnx")
+    done = command("cleave", "compile", checks.folder / "m.onnx", "-o", checks.folder / "program", "--dim", f"batch={BATCH}")
+    if done.returncode:
+        sys.exit(done.stderr)
+    for name in ("moved", "share"):
+        refused = infer(checks, np.ones((3, WIDTH), "f4"), [name])
+        checks.note(f"{name}, imported once", "" if isinstance(refused, str) and "exactly one global batch, 4 samples" in refused else f"not refused: {refused}")
+
+
+# A reshape after which nothing says which rows are whose: those of a turned matrix, pairs across the copies of a batch, and parts of a list.
 LOST = {
+    "minus_last": lambda: [node("Reshape", ["x", "all"], ["flat1"]), node("Slice", ["flat1", "minus", "far"], ["part1"]), node("Sub", ["x", "part1"], ["minus_last"])],
+    "minus_begin": lambda: [node("Reshape", ["x", "all"], ["flat2"]), node("Slice", ["flat2", "none", "plus"], ["part2"]), node("Sub", ["x", "part2"], ["minus_begin"])],
+    "minus_most": lambda: [node("Reshape", ["x", "all"], ["flat3"]), node("TopK", ["flat3", "plus"], ["part3", "at3"]), node("Sub", ["x", "part3"], ["minus_most"])],
+    "minus_some": lambda: [node("Reshape", ["x", "all"], ["flat4"]), node("Gather", ["flat4", "some"], ["part4"]), node("Sub", ["x", "part4"], ["minus_some"])],
     "turned": lambda: [node("Transpose", ["x"], ["t"]), node("Reshape", ["t", "rows"], ["turned"])],
     "pairs": lambda: [node("Concat", ["x", "x"], ["both"], axis=0), node("Reshape", ["both", "twos"], ["two"]),
                       node("ReduceSum", ["two", "second"], ["pairs"], keepdims=0)],
@@ -268,7 +316,9 @@ LOST = {
 
 def check_lost_places(checks):
     for batch, width in ((4, 3), (3, 2), (2, 3), (1, 3)):
-        constants = {"rows": np.int64([-1, width]), "twos": np.int64([-1, 2, width]), "twice": np.int64([2, 1]), "second": np.int64([1])}
+        constants = {"rows": np.int64([-1, width]), "twos": np.int64([-1, 2, width]), "twice": np.int64([2, 1]), "second": np.int64([1]),
+                     "all": np.int64([-1]), "minus": np.int64([-width]), "plus": np.int64([width]), "none": np.int64([0]), "far": np.int64([1 << 60]),
+                     "some": np.arange(width)[::-1].copy()}
         x, *outputs = (helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", width]) for name in ["x", *LOST])
         model = helper.make_model(graph([one for make in LOST.values() for one in make()], [x], outputs, constants),
                                   opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
@@ -315,5 +365,6 @@ if __name__ == "__main__":
     check_sized(all_checks)
     check_long_places(all_checks)
     check_lost_places(all_checks)
+    check_single_import(all_checks)
     check_single(all_checks)
     all_checks.end()
