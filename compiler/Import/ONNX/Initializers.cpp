@@ -137,6 +137,10 @@ NamedSlots cleave::onnx_import::importInitializers(const ModelFile &file, const 
     }
     bool isLiteral = roles.isLiteral(tensor.name(), *type);
     Role role = isLiteral ? Role::Constant : roles.of(tensor.name(), *type);
+    if (options.train && uses.isSharedStatistic(tensor.name()))
+      errors.add("initializer " + quote(tensor.name()) +
+                 " is a running statistic of a BatchNormalization and is used elsewhere, too, and cannot be both: "
+                 "exporters merge tensors of equal values; export the model in training mode, so that they stay apart");
     bool isFrozen = role == Role::Parameter && matchesAny(options.freeze, tensor.name());
     (role == Role::Parameter ? parameters : others).push_back(tensor.name());
     if (!isLiteral)

@@ -25,6 +25,7 @@
 #include "compiler/Training/States.h"
 #include "dialects/Cleave/IR/Attributes.h"
 
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
@@ -40,16 +41,20 @@ public:
   using DeferStatisticsBase::DeferStatisticsBase;
 
 private:
+  using Layers = llvm::MapVector<StringAttr, llvm::SmallVector<NormalizeOp>>; // by the running mean's name
+
   void runOnOperation() override {
     func::FuncOp model = lookupFunction(getOperation(), "model");
     if (!model)
       return;
-    llvm::MapVector<StringAttr, llvm::SmallVector<NormalizeOp>> layers; // by the running mean's name
+    Layers layers;
     for (NormalizeOp op : llvm::to_vector(model.getOps<NormalizeOp>()))
       if (auto marks = op->getAttrOfType<DictionaryAttr>(kStatisticsAttr))
         layers[marks.getAs<StringAttr>("mean")].push_back(op);
     if (deferred) {
       SymbolTable symbols(getOperation());
+      if (failed(checkApart(layers)))
+        return signalPassFailure();
       for (auto &[mean, ops] : layers)
         if (failed(defer(model, symbols, ops)))
           return signalPassFailure();
@@ -57,6 +62,24 @@ private:
     for (auto &[mean, ops] : layers)
       for (NormalizeOp op : ops)
         op->removeAttr(kStatisticsAttr);
+  }
+
+  // A layer's uses have both statistics and the momentum in common, and no other layer has one of these states.
+  LogicalResult checkApart(const Layers &layers) {
+    llvm::DenseSet<Attribute> states;
+    for (auto &[mean, ops] : layers) {
+      auto marksOf = [](NormalizeOp op) { return op->getAttrOfType<DictionaryAttr>(kStatisticsAttr); };
+      auto isOfLayer = [&, first = marksOf(ops.front())](NormalizeOp op) {
+        return llvm::all_of(ArrayRef<StringRef>{"variance", "momentum"},
+                            [&](StringRef key) { return marksOf(op).get(key) == first.get(key); });
+      };
+      if (!llvm::all_of(ops, isOfLayer) || !states.insert(mean).second ||
+          !states.insert(marksOf(ops.front()).get("variance")).second)
+        return NormalizeOp(ops.front()).emitError(
+            "batch normalizations have a running mean or variance in common, and not both with one momentum; "
+            "expected each layer to have its own two with --batch-norm local-deferred or sync-deferred");
+    }
+    return success();
   }
 
   // The sums of one layer, which may normalize several values in a micro-batch.

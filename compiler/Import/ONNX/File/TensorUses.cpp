@@ -32,6 +32,14 @@ bool TensorUses::isInitialState(llvm::StringRef name) const {
   });
 }
 
+bool TensorUses::isSharedStatistic(llvm::StringRef name) const {
+  auto isStatistic = [](const Use &use) {
+    return use.operation == "BatchNormalization" && (use.input == 3 || use.input == 4);
+  };
+  llvm::ArrayRef<Use> uses = of(name);
+  return llvm::any_of(uses, isStatistic) && !llvm::all_of(uses, isStatistic);
+}
+
 bool TensorUses::isArithmetic(llvm::StringRef name) const {
   static const llvm::StringSet<> arithmetic = {"Add", "Sub", "Mul", "Div", "Log", "Exp", "Sqrt"};
   llvm::ArrayRef<Use> uses = of(name);

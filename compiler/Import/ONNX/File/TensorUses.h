@@ -16,6 +16,8 @@ public:
   bool isClassWeight(llvm::StringRef name) const;
   // Nothing but the state in which a recurrent layer starts: zeros, unless the user has made it.
   bool isInitialState(llvm::StringRef name) const;
+  // A running mean or variance of a BatchNormalization, and something else besides.
+  bool isSharedStatistic(llvm::StringRef name) const;
   // Nothing but an operand of arithmetic, element by element, or a list from which integers choose numbers: never a
   // factor of a product of matrices, a kernel of a convolution, the scale of a normalization.
   bool isArithmetic(llvm::StringRef name) const;
