@@ -288,8 +288,8 @@ Status checkPresence(const fb::Plan &plan) {
       for (uint32_t i = 0; program.entry() && i < lengthOf(ports); ++i) {
         bool isThere = false;
         for (size_t k = 0; k < kinds.size() && !isThere; ++k) {
-          const fb::Program &same = *sameEntry(*kinds[k], program);
-          isThere = hasSamePort(ports, isInput ? same.inputs() : same.outputs(), *ports->Get(i));
+          const fb::Program &same = *sameEntry(*kinds[k], program); // its ports are these, in this order
+          isThere = !(isInput ? same.inputs() : same.outputs())->Get(i)->absent();
         }
         if (!isThere)
           return badPlan("no kind of ranks has port '" + ports->Get(i)->name()->str() + "' of program '" +

@@ -6,6 +6,8 @@
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/RankKinds.h"
 
+#include <map>
+
 namespace cleave::plan {
 
 using namespace rt;
@@ -14,7 +16,12 @@ namespace {
 
 class HostBytes {
 public:
-  HostBytes(const fb::Plan &plan, const fb::Program &entry) : plan_(plan), entry_(entry) {}
+  HostBytes(const fb::Plan &plan, const fb::Program &entry) : plan_(plan), entry_(entry) {
+    for (uint32_t i = 0; i < lengthOf(entry.outputs()); ++i)
+      if (const fb::Port &port = *entry.outputs()->Get(i); !port.absent())
+        if (uint64_t &end = outputs_[{port.region(), port.offset()}]; end <= port.offset())
+          end = port.offset() + portBytes(port);
+  }
 
   // Why the entry must not write there; empty: it may.
   std::string why(const fb::Buffer &buffer) const {
@@ -29,17 +36,18 @@ public:
   }
 
 private:
+  // Outputs do not share bytes (checkPortRanges).
   bool isWithinOutput(const fb::Buffer &buffer) const {
-    for (uint32_t i = 0; i < lengthOf(entry_.outputs()); ++i)
-      if (const fb::Port &port = *entry_.outputs()->Get(i);
-          !port.absent() && port.region() == buffer.region() && port.offset() <= buffer.offset() &&
-          bufferEnd(plan_, buffer) <= port.offset() + portBytes(port))
-        return true;
-    return false;
+    auto next = outputs_.upper_bound({buffer.region(), buffer.offset()});
+    if (next == outputs_.begin())
+      return false;
+    auto [place, end] = *std::prev(next);
+    return place.first == buffer.region() && bufferEnd(plan_, buffer) <= end;
   }
 
   const fb::Plan &plan_;
   const fb::Program &entry_;
+  std::map<std::pair<uint32_t, uint64_t>, uint64_t> outputs_; // region and first byte -> end
 };
 
 } // namespace
@@ -56,9 +64,10 @@ void checkHostBytes(const fb::Plan &plan, uint32_t entry, std::vector<Finding> *
         if (!writes(buffer.access()) || buffer.bytes() == 0)
           continue;
         if (std::string why = bytes.why(buffer); !why.empty())
-          findings->push_back({"port", describe(plan, {program, i}) + " writes " +
-                                           describeBytes(plan, buffer.region(), buffer.offset(), bufferEnd(plan, buffer)) +
-                                           ": " + why});
+          findings->push_back(
+              {"port", describe(plan, {program, i}) + " writes " +
+                           describeBytes(plan, buffer.region(), buffer.offset(), bufferEnd(plan, buffer)) + ": " +
+                           why});
       }
     }
 }
