@@ -205,7 +205,7 @@ def _in_turn(call):
     """A session is used by one thread at a time: the call holds the model's lock from its first use of the session to its last."""
 
     @functools.wraps(call)
-    def held(self, *arguments, **named):
+    def held(self, /, *arguments, **named):
         if self._process != os.getpid():  # forked: a thread that held the lock is not here; the runtime refuses the call
             return call(self, *arguments, **named)
         with self._lock:
@@ -246,26 +246,27 @@ class Model:
         return self._describe(program, "output")
 
     @_in_turn
-    def infer(self, **inputs):
-        """Runs the model; gives name -> array. Every input is given. None stands for the value of the last call."""
-        self._set_inputs("infer", inputs)
+    def infer(self, inputs=None, /, **named):
+        """Runs the model; gives name -> array. Every input is given, by name or in a dictionary: model.infer({"self": x}).
+        None stands for the value of the last call."""
+        self._set_inputs("infer", {**(inputs or {}), **named})
         self._check(self._library.cleave_infer(self._open()))
         self._ran.add("infer")
         return {name: self.output(name) for name in self.outputs("infer")}
 
     @_in_turn
-    def train_step(self, *, lr, **inputs):
+    def train_step(self, inputs=None, /, *, lr, **named):
         """One step of the optimizer; gives the loss before the update."""
-        self._set_inputs("train_step", inputs)
+        self._set_inputs("train_step", {**(inputs or {}), **named})
         loss = ctypes.c_double()
         self._check(self._library.cleave_train_step(self._open(), _number("lr", lr), ctypes.byref(loss)))
         self._ran.add("train_step")
         return loss.value
 
     @_in_turn
-    def evaluate(self, **inputs):
+    def evaluate(self, inputs=None, /, **named):
         """Loss and accuracy of one global batch, with dropout off."""
-        self._set_inputs("evaluate", inputs)
+        self._set_inputs("evaluate", {**(inputs or {}), **named})
         sums = _Evaluation(ctypes.sizeof(_Evaluation))
         self._check(self._library.cleave_evaluate(self._open(), ctypes.byref(sums)))
         self._ran.add("evaluate")
@@ -328,6 +329,10 @@ class Model:
 
     def __exit__(self, *_):
         self.close()
+
+    def __reduce__(self):
+        raise TypeError("a cleave.Model cannot be copied or pickled: it owns a session of the library; make another from its path, and "
+                        "take the weights over by save() and load()")
 
     def __del__(self):
         if getattr(self, "_session", None) is not None:

@@ -1,6 +1,8 @@
 """edge_models.py FOLDER: a model without inputs runs, inputs of rank 0 of each type arrive, and a program that a model lacks is an error. An evaluation's
 loss is divided as the model divides it, and a checkpoint that is refused changes nothing."""
+import copy
 import pathlib
+import pickle
 import subprocess
 import sys
 
@@ -40,6 +42,22 @@ def check_rank_0(folder):
         assert all(value.shape == () for value in left.values()), left
         assert left["i_out"] == left["u_out"] == 6 and not left["b_out"] and all(left[f"{name}_out"] == 7 for name in "fdht"), left
     assert "does not fit into uint8" in refused(lambda: model.infer(**{**dict.fromkeys(kinds), "u": 256}))
+
+
+def check_names(folder):
+    """Names that the model chooses are not those of the API; a model owns its session, and has no copy."""
+    ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", 2]) for name in ("self", "lr")]
+    model = compile_graph(folder, "names", [helper.make_node("Sub", ["self", "lr"], ["y"])], ports, [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", 2])],
+                          options=["--dim", "batch=3"])
+    ones = np.ones((3, 2), np.float32)
+    assert (model.infer({"self": 3 * ones, "lr": ones})["y"] == 2).all() and (model.infer({"self": 3 * ones}, lr=2 * ones)["y"] == 1).all()
+    for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+        try:
+            copied(model)
+            sys.exit("a model was copied")
+        except TypeError as error:
+            assert "cannot be copied or pickled" in str(error), error
+    assert list(model.inputs()) == ["self", "lr"]
 
 
 def masked_loss(folder):
@@ -95,6 +113,7 @@ def main():
         assert "has a NUL" in refused(lambda: call("infer\0x"))
     assert "has a NUL" in refused(lambda: model.output("y", "infer\0x"))
     check_rank_0(folder)
+    check_names(folder)
     trained = masked_loss(folder)
     check_divisor(trained)
     check_refused_checkpoint(trained, folder)
