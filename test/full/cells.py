@@ -1,5 +1,4 @@
 """The cells of check-cleave-full: what each is called, and what decides it."""
-import functools
 import itertools
 
 import axes
@@ -11,7 +10,7 @@ import pairwise
 import training_cases
 from axes import INPUTS, ROOT
 from cell import Cell, command_cell
-from outcomes import MODELS, Configuration, Failed
+from outcomes import MODELS, Configuration, Failed, recording
 
 TRAINING_FILES = ("test/full/outcomes.py", "test/models/", "examples/gpt-nano/", "test/e2e/Inputs/training_cases.py",
                   "test/e2e/Inputs/compare_losses.py", "test/e2e/Inputs/compare_checkpoints.py", "test/e2e/Inputs/mutual_losses.py", "test/e2e/Inputs/running_statistics.py",
@@ -20,11 +19,6 @@ LIT = ["/usr/lib/llvm-22/bin/lit", "-v", "--timeout=3000"]
 
 
 # Training
-
-@functools.cache
-def recording(model, optimizer, precision):
-    return compare_losses.recorded(INPUTS / axes.PRECISIONS[precision].recording, model, optimizer)
-
 
 def within_the_bound(configuration):
     def decide(workshop, worker):
@@ -68,7 +62,7 @@ def equal_to_the_last_bit(configuration):
 
 def training_cell(model, layout, optimizer, precision, variant="plain"):
     configuration = Configuration(model, layout, optimizer, precision, variant)
-    detail = f"{configuration.options()} {recording(model, optimizer, precision)}"
+    detail = configuration.detail()
     if variant == "plain":
         return Cell("train/" + configuration.name, within_the_bound(configuration), files=TRAINING_FILES, detail=detail)
     return Cell("same/" + configuration.name, equal_to_the_last_bit(configuration), files=TRAINING_FILES, detail=detail)
@@ -103,11 +97,14 @@ def pairwise_cells():
     return [cell for cell in training_cells() if cell.name in names]
 
 
+def mutual_configurations(model, optimizer):
+    return [Configuration(model, layout, optimizer, "f32") for layout in axes.MUTUAL_LAYOUTS]
+
+
 def mutually_equal(model, optimizer):
     def decide(workshop, worker):
         record = recording(model, optimizer, "f32")
-        runs = {layout: workshop.outcome(Configuration(model, layout, optimizer, "f32"), worker)["losses"]
-                for layout in axes.MUTUAL_LAYOUTS}
+        runs = {each.layout: workshop.outcome(each, worker)["losses"] for each in mutual_configurations(model, optimizer)}
         worst, reason = mutual_losses.judge(runs, record)
         if reason:
             raise Failed(reason)
@@ -120,8 +117,8 @@ def mutual_cells(models):
     for model in models:
         if all(axes.trains(model, layout, "f32") for layout in axes.MUTUAL_LAYOUTS):
             for optimizer in training_cases.OPTIMIZERS:
-                yield Cell(f"mutual/{model}/{optimizer}", mutually_equal(model, optimizer), 1800, usual=10, files=TRAINING_FILES,
-                           detail=f"{axes.MUTUAL_LAYOUTS} {recording(model, optimizer, 'f32')}")
+                detail = str([configuration.detail() for configuration in mutual_configurations(model, optimizer)])
+                yield Cell(f"mutual/{model}/{optimizer}", mutually_equal(model, optimizer), 1800, usual=10, files=TRAINING_FILES, detail=detail)
 
 
 # Schedules
@@ -145,7 +142,7 @@ def scheduled_as_on_one_stage(case, mesh, schedule, precision):
         return (f"{len(ours['losses'])} losses and {ours['bytes']} bytes of state equal to one stage's; largest error {worst:.2f} of what "
                 f"is allowed; a rank's plan {expected['planned']} -> {ours['planned']} bytes")
 
-    detail = f"{pipeline.options()} {one_stage.options()} {recording(case, axes.VARIANT_OPTIMIZER, precision)}"
+    detail = f"{pipeline.detail()} {one_stage.detail()}"
     return Cell(f"schedules/{case}/{mesh}/{schedule}/{precision}", decide, files=TRAINING_FILES, detail=detail)
 
 

@@ -1,8 +1,9 @@
 """What a training configuration computes: compiled, verified and run once, however many cells ask for it.
 
 An outcome is the losses of the case's 20 steps and a digest of every tensor of the checkpoint at the end. It is kept beside the build
-for the sources by which it was made (freshness.py), so that a stopped run does not repeat it.
+for the sources (freshness.py), the options and the recording by which it was made, so that a stopped run does not repeat it.
 """
+import functools
 import hashlib
 import json
 import os
@@ -33,6 +34,12 @@ class Failed(Exception):
     """A cell's reason."""
 
 
+@functools.cache
+def recording(model, optimizer, precision):
+    """What PyTorch recorded of a case; nothing where it was not recorded."""
+    return compare_losses.recorded(INPUTS / axes.PRECISIONS[precision].recording, model, optimizer)
+
+
 @dataclass(frozen=True)
 class Configuration:
     model: str
@@ -50,6 +57,11 @@ class Configuration:
         return ["--train", "--loss-output", "loss", "--optimizer", axes.OPTIMIZERS[self.optimizer],
                 "--global-batch", str(training_cases.CASES[self.model][1]), *axes.options_of(self.model, self.layout),
                 *axes.PRECISIONS[self.precision].options, *variant]
+
+    def detail(self):
+        """All that axes.py and the recordings say of it: a row's key and a kept outcome hold for this alone."""
+        plain = ["without Dropout"] * (training_cases.model_of(self.model) in axes.WITHOUT_DROPOUT)
+        return f"{[*plain, *self.options()]} {recording(self.model, self.optimizer, self.precision)}"
 
 
 def said(output):
@@ -162,7 +174,8 @@ class Workshop:
         return plain
 
     def outcome(self, configuration, worker):
-        path = self.folder / "outcomes" / (configuration.name.replace("/", "+") + ".json")
+        asked = hashlib.sha256(configuration.detail().encode()).hexdigest()[:12]
+        path = self.folder / "outcomes" / f"{configuration.name.replace('/', '+')}.{asked}.json"
 
         def make():
             if self.keep and path.exists():
@@ -182,8 +195,7 @@ class Workshop:
             worker.run(["cleave", "verify", folder / "program"], folder, limited=True)
             losses = compare_losses.losses_of(folder / "program", case, training_cases.rate(case, configuration.optimizer),
                                               ["--threads", "1"], folder, run=lambda command: worker.run(command, folder))
-            record = compare_losses.recorded(INPUTS / axes.PRECISIONS[configuration.precision].recording, case,
-                                             configuration.optimizer) or {}
+            record = recording(case, configuration.optimizer, configuration.precision) or {}
             wrong = running_statistics.differences(record.get("running_statistics", {}), record.get("running_statistics_error", 0),
                                                    folder / "checkpoints")
             tensors, position = compare_checkpoints.read(folder / "checkpoints")
