@@ -4,8 +4,9 @@
 //   PlanMutants --write MUTANT --seed S PLAN       writes one mutant, to be looked at by `cleave inspect --text`
 //
 // Each mutant i of a run has seed S + i and is one of plan i mod the number of plans. Ends with 0 when every plan is
-// accepted by the reader, the verifier and the oracle, and every harmful mutant is rejected by the reader or the
-// verifier, those of known gaps aside (KnownGaps.h). --accepted lists all harmful mutants that were accepted.
+// accepted by the reader, the verifier and the oracle, there was a mutant, and every harmful one is rejected by the
+// reader or the verifier, those of known gaps aside (KnownGaps.h). --accepted lists all harmful mutants that were
+// accepted.
 //
 // The verifier is that of an artefact, which has the facts of the code and the seal of the meaning beside the plan
 // (KernelFacts.h, MeaningSeal.h). What only the seal finds is counted apart: of a plan that is a file of its own such
@@ -128,6 +129,8 @@ public:
     for (uint64_t i = 0; i < options_.mutants; ++i)
       judge(originals_[i % originals_.size()], options_.seed + i);
     report();
+    if (made_ == 0)
+      error("there was no mutant: no mutation of the kind '" + options_.only + "' fits a plan; nothing was tried");
   }
   bool passed() const { return passed_; }
 
@@ -143,6 +146,7 @@ private:
     std::optional<Mutant> mutant = mutate(*original.plan, seed, options_.only);
     if (!mutant)
       return;
+    ++made_;
     Tally &tally = tallies_[mutant->kind()];
     const rt::fb::Plan *opened = nullptr;
     if (!rt::openPlan(mutant->data(), mutant->size, &opened).isOk()) {
@@ -215,7 +219,7 @@ private:
     for (const KnownGap &gap : knownGaps())
       reportGap(gap);
     std::printf("%lu mutants of %zu plans, %zu kinds of mutation: %lu harmful ones, of which %lu are accepted\n",
-                options_.mutants, originals_.size(), tallies_.size(), all.rejectedHarmful + all.acceptedHarmful,
+                made_, originals_.size(), tallies_.size(), all.rejectedHarmful + all.acceptedHarmful,
                 all.acceptedHarmful);
   }
 
@@ -230,6 +234,7 @@ private:
   std::vector<Original> originals_;
   std::map<std::string, Tally> tallies_;
   std::map<std::string, uint64_t> rules_; // the first finding's
+  uint64_t made_ = 0;
   bool passed_ = true;
 };
 

@@ -5,7 +5,7 @@
 // After an edit that is refused come others that suit it; one that leaves fewer findings is kept, and the next is looked for. So what is
 // accepted in the end has passed checks that a single edit does not. Every accepted mutant is judged by the oracle (mutation/Oracle.h), and some
 // of each kind are written to FOLDER for a judge that runs them (Inputs/run_mutants.py). What is for readers of plans alone (notes, expected
-// traffic) may change. Exit code 1 where a harmful one is accepted.
+// traffic) may change. Exit code 1 where a harmful one is accepted, and where there was no mutant.
 #include "test/compiler/Planning/mutation/AsArtefact.h"
 #include "test/compiler/Planning/mutation/Oracle.h"
 #include "test/compiler/Planning/structural/Edits.h"
@@ -91,7 +91,9 @@ public:
     for (uint64_t i = 0; i < options_.mutants; ++i)
       search(originals_[i % originals_.size()], options_.seed + i);
     report();
-    return passed_;
+    if (looked_ == 0)
+      std::printf("there was no mutant: no edit fits a plan; nothing was tried\n");
+    return passed_ && looked_ != 0;
   }
 
 private:

@@ -1,6 +1,6 @@
 // ShardedMutants [--mutants N] FILE...: changes sharded programs (ShardedMutations.h), and asks verify-sharded and an
-// independent oracle (RankOracle.h) of each mutant. Fails where a program is refused as it is, and where a mutant that
-// changes a state or an output on some rank is accepted.
+// independent oracle (RankOracle.h) of each mutant. Fails where a program is refused as it is, where a mutant that
+// changes a state or an output on some rank is accepted, and where there was no mutant.
 //
 // One change is none of the sharding: a slice along another dimension, where both slices cut equal parts of what all ranks
 // have alike, and a reshape makes the shape right again. It is as if the graph had another op there: all ranks run one
@@ -19,6 +19,8 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/raw_ostream.h"
+
+#include <algorithm>
 
 using namespace cleave;
 using namespace cleave::test;
@@ -58,7 +60,10 @@ public:
     bool isRight = true;
     for (size_t i = 0; i < all.size(); i += step)
       isRight &= judge(originals[all[i].first], all[i].second);
-    return isRight;
+    bool isTried = std::any_of(counts.begin(), counts.end(), [](const auto &of) { return of.second.mutants != 0; });
+    if (!isTried)
+      llvm::errs() << "there was no mutant: no mutation fits a program; nothing was tried\n";
+    return isRight && isTried;
   }
 
   void print() const {
