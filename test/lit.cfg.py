@@ -23,6 +23,8 @@ config.environment["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
 # What a developer has calibrated is no part of a test.
 config.environment["XDG_CACHE_HOME"] = os.path.join(config.test_exec_root, "cache")
 
+# Another interpreter than that of the build: --param python=PYTHON (test/full/lit_suite.py takes one that has PyTorch).
+config.cleave_python = lit_config.params.get("python", config.cleave_python)
 if config.cleave_python:
     config.available_features.add("python")
     # test/requirements.txt has no torch; a developer's own environment may.
