@@ -1,17 +1,22 @@
 """A cell, and one that is decided by commands."""
+import re
 import sys
 from dataclasses import dataclass
 from typing import Callable
 
 from axes import ROOT
-from outcomes import said
+from outcomes import Failed, said
+
+
+TREE = ("",)  # the files of a cell that depends on everything, documents too: commands in them are tests
 
 
 @dataclass
 class Cell:
     """decide(workshop, worker) gives the figure for the table, or raises Failed with the reason. What takes longer than `seconds` has
     failed; `usual` is what a cell takes of which nothing is known yet. What it depends on (freshness.py): the sources of its `program`,
-    `files` (paths, or folders with a / at their end) and `detail` (options, recorded numbers)."""
+    its code and its scripts (reach.py), `files` that these do not name (paths, or folders with a / at their end, or TREE), and `detail`
+    (options, recorded numbers)."""
     name: str
     decide: Callable
     seconds: int = 600
@@ -20,6 +25,10 @@ class Cell:
     detail: str = ""
     program: str = "host"  # of freshness.PROGRAMS
     place: str = ""  # what only one cell at a time may use: a build folder, the folders of lit's tests
+
+    def code(self):
+        """The module and the name of the definition that decides it."""
+        return self.decide.__module__, self.decide.__qualname__.partition(".")[0]
 
 
 def command_cell(name, lines, seconds, usual, files, program="host", place=""):
@@ -33,7 +42,7 @@ def relative(part):
 
 
 def commands(*lines):
-    """Decided by commands, which must all end with 0; the last line that the last one prints is the figure. {build}, {python},
+    """Decided by commands, which must all end with 0; the last line that the last one prints is the figure, and what it counts first is not 0. {build}, {python},
     {folder} and {model:PATH}, a model of test/models with its weights, are filled in."""
 
     def fill(part, workshop, worker, folder):
@@ -49,6 +58,15 @@ def commands(*lines):
         with workshop.scratch() as folder:
             for line in lines:
                 output = worker.run([fill(part, workshop, worker, folder) for part in line], folder)
-        return said(output)
+        figure = said(output)
+        if nothing_tried(figure):
+            raise Failed(f"there was no case: {figure}")
+        return figure
 
     return decide
+
+
+def nothing_tried(figure):
+    """Whether the count that a figure begins with is 0 ("0 graphs of 0 nodes, 0 failed"); other numbers may be (an error of 0.0e+00)."""
+    number = re.search(r"(?<![\w.])\d[\w.+-]*", figure)
+    return bool(number) and number[0] == "0"

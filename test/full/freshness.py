@@ -1,29 +1,33 @@
 """Which rows of the table hold for the sources at hand: each has a key, a hash of what its cell depends on.
 
 A cell depends on the product's sources that its PROGRAM is built of (sources.py: without what it does not include, and without their
-comments), on the files that it names besides, and on its own options. The key is taken over the files as they lie in the working tree,
-committed or not, so that a row written before a commit holds after it, and a commit that touches nothing of this (documents, other
-tests, benchmarks, the table itself) outdates no row. A changed key says which rows to run again:
+comments), on the code that decides it and the scripts that it runs (reach.py), on the files that it names besides, and on its own options.
+The key is taken over the files as they lie in the working tree, committed or not, so that a row written before a commit holds after it, and
+a commit that touches nothing of this (documents, other tests, benchmarks, other cells) outdates no row. A changed key says which rows to
+run again:
 
     python run.py --build build             runs just these
     python run.py --build build --fresh     counts them
 """
 import hashlib
+import re
 import subprocess
 from dataclasses import dataclass
 
+import reach
 import sources
 from sources import ROOT
 
 PRODUCT = ("compiler/", "dialects/", "kernels/", "runtime/", "tools/cleave/", "tools/cleave-opt/")
 BUILD = ("CMakeLists.txt", "CMakePresets.json", "cmake/")  # and each CMakeLists.txt of what the program runs
-LEFT_OUT = (".md", "test/full/results.csv")  # documents, and what the cells write themselves
+LEFT_OUT = ("test/full/results.csv", "test/full/results.md")  # what the cells write themselves
+DOCUMENT = ".md"  # counts where a cell names it, or depends on the whole tree
 
 
 @dataclass(frozen=True)
 class Program:
     """What a cell runs: the folders of its own sources (all that they reach by #include counts), the CMake targets that it is made of
-    (check_sources.py), and what of those it does not run."""
+    (check_sources.py), which must be built before a cell runs, and what of those it does not run."""
     roots: tuple
     targets: tuple = ()
     cut: tuple = ()
@@ -35,11 +39,14 @@ COMPILED = ("tools/cleave/", "compiler/Training/Update/", "runtime/main/", "runt
 TARGETS = ("cleave", "cleave_main", "cleave_comm_mpi")
 PROGRAMS = {
     "host": Program(COMPILED, (*TARGETS, "PlanMutants", "ShardedMutants"), sources.CUDA, sources.DOORS),
-    "gpu": Program(COMPILED, TARGETS),
+    "gpu": Program(COMPILED, (*TARGETS, *(f"cleave_emulated_{name}" for name in ("cuda", "cublaslt", "cudnn", "nccl")))),
     "importer": Program(("compiler/Import/",), ("cleave-import",)),
     "runtime": Program(("runtime/main/", "runtime/comm/mpi/", "test/runtime/"), ("runtime-tests", "cleave_main", "cleave_comm_mpi")),
     "all": Program(PRODUCT),
 }
+EVERYTHING = (*TARGETS, "cleave-opt", "cleave-tests", "cleave-lit-programs")  # targets of a program that lists none
+FUZZER = ("fuzz", "cleave-import-fuzz")
+BUILT = re.compile(r"\{build\}/(?:bin/|test-bin/|(fuzz)/)([\w-]+)")  # programs that the lines of a cell name
 
 
 def files_at_hand():
@@ -54,7 +61,7 @@ class Keys:
 
     def __init__(self):
         self.files, self.digests, self.known = files_at_hand(), {}, {}
-        self.includes = sources.Includes(self.files)
+        self.includes, self.reach = sources.Includes(self.files), reach.Reach(self.files)
 
     def digest(self, path):
         if path not in self.digests:
@@ -62,7 +69,21 @@ class Keys:
         return self.digests[path]
 
     def of_files(self, prefixes):
-        return self.once(prefixes, lambda: [path for path in self.files if path.startswith(prefixes)])
+        return self.once(prefixes, lambda: self.files_of(prefixes))
+
+    def files_of(self, prefixes):
+        return [path for path in self.files if path.startswith(prefixes) and (not path.endswith(DOCUMENT) or path in prefixes or "" in prefixes)]
+
+    def reached(self, cell):
+        """The text of the code that decides a cell, and the files of that code and of the cell's scripts."""
+        text, files = self.reach.of_code(*cell.code())
+        named = self.reach.closures(path for path in cell.files if not path.endswith("/"))
+        return text, tuple(sorted((files | named | self.reach.of_scripts(cell.detail)) & set(self.files)))
+
+    def of_outcomes(self, files):
+        """Of what makes the outcomes of training configurations: a kept one holds while this is the same."""
+        text, reached = self.reach.of_code("outcomes", "Workshop.outcome")
+        return self.of_program("host") + self.of_files(files) + self.once(tuple(sorted(reached)), lambda: sorted(reached)) + hashlib.sha256(text.encode()).hexdigest()
 
     def of_program(self, name):
         return self.once(name, lambda: self.files_of_program(name))
@@ -71,7 +92,7 @@ class Keys:
         """The files of the folders that it reaches, and how all is built."""
         program = PROGRAMS[name]
         folders = {sources.folder_of(path) for path in self.includes.reached(program.roots, program.cut, program.doors)}
-        return [path for path in self.files if not path.startswith(program.cut)
+        return [path for path in self.files if not path.startswith(program.cut) and not path.endswith(DOCUMENT)
                 and (path.startswith(BUILD) or (path.startswith(PRODUCT) and path.endswith("CMakeLists.txt"))
                      or sources.folder_of(path) in folders)]
 
@@ -82,5 +103,23 @@ class Keys:
         return self.known[what]
 
     def of(self, cell):
-        text = "\n".join([self.of_program(cell.program), self.of_files(tuple(cell.files)), cell.detail])
+        code, files = self.reached(cell)
+        reached = self.once(files, lambda: files)
+        text = "\n".join([self.of_program(cell.program), self.of_files(tuple(cell.files)), reached, code, cell.detail])
         return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    @staticmethod
+    def programs(cells):
+        """What must be built before these cells run: folders of builds below the build folder, each with its targets."""
+        wanted = {}
+        for cell in cells:
+            targets = PROGRAMS[cell.program].targets
+            wanted.setdefault("", set()).update(targets or EVERYTHING)
+            for folder, target in BUILT.findall(cell.detail) + [FUZZER] * (not targets):
+                wanted.setdefault(folder, set()).add(target)
+        return [(folder, sorted(targets)) for folder, targets in wanted.items()]
+
+    def lacks(self, cell, paths):
+        """Those of the tree's files that are no part of the cell's key."""
+        known = {*self.files_of_program(cell.program), *self.files_of(tuple(cell.files)), *self.reached(cell)[1]}
+        return sorted(set(paths) & set(self.files) - known)

@@ -27,6 +27,7 @@ import training_cases
 from axes import INPUTS, ROOT
 
 MODELS = ROOT / "test" / "models"
+HOOK = pathlib.Path(__file__).parent / "hook"  # sitecustomize.py
 ADDRESS_SPACE = 12 << 30  # a bad rewrite can eat all memory
 
 
@@ -75,9 +76,20 @@ class Worker:
 
     def __init__(self, build, seconds):
         self.build, self.seconds, self.end, self.log = build, seconds, time.monotonic() + seconds, []
+        self.log_of_opened = tempfile.NamedTemporaryFile("r")
         self.cpu = 0.0  # seconds that the commands took of a core: what is left of a time when others use the machine, too
         self.environment = {**os.environ, "PATH": f"{build / 'bin'}:{os.environ['PATH']}", "CLEAVE_KERNEL_CACHE": f"{build / 'kernel-cache'}",
-                            "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+                            "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+                            "PYTHONPATH": str(HOOK), "CLEAVE_TABLE_OPENED": self.log_of_opened.name}
+
+    def opened(self):
+        """Files of the tree that commands named, and that Python opened in them."""
+        paths = {match for line in self.log if line.startswith("$ ") for match in re.findall(re.escape(f"{ROOT}/") + r"[^\s:,;'\"}]+", line)}
+        paths |= set(self.log_of_opened.read().splitlines())
+        return {str(pathlib.Path(path).relative_to(ROOT)) for path in paths}
+
+    def close(self):
+        self.log_of_opened.close()
 
     def run(self, command, folder, limited=False):
         """What the command said; Failed where it ends badly or not in time, with all that it started."""

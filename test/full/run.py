@@ -42,11 +42,15 @@ def arguments():
     return parser.parse_args()
 
 
-def require_current_build(build):
+def require_current_build(build, programs):
     """A line of the table says what these sources do, not what some older build of them did."""
-    asked = subprocess.run(["ninja", "-C", str(build), "-n", "cleave", "cleave_main"], capture_output=True, text=True)
-    if "no work to do" not in asked.stdout:
-        sys.exit(f"{build} is not what these sources build to; run: ninja -C {build} all cleave-tests")
+    for folder, targets in programs:
+        asked = subprocess.run(["ninja", "-C", str(build / folder), "-n", *targets], capture_output=True, text=True)
+        # The fuzzer has a build of its own, which the step of cleave-tests always asks; it is one of the folders here.
+        steps = [line for line in asked.stdout.splitlines() if line.startswith("[") and f"--build {build / 'fuzz'}" not in line]
+        if steps or asked.returncode:
+            sys.exit(f"{build / folder} is not what these sources build to: {(steps or asked.stdout.splitlines() or [''])[-1]} {asked.stderr.strip()}\n"
+                     f"run: ninja -C {build} cleave cleave-opt cleave-tests cleave-lit-programs")
 
 
 def shorten(text, values):
@@ -104,8 +108,12 @@ class Run:
         start, worker = time.monotonic(), outcomes.Worker(self.build, cell.seconds)
         try:
             result, figure = "passed", cell.decide(workshop, worker)
+            if unknown := self.keys.lacks(cell, worker.opened()):
+                raise outcomes.Failed(f"it took files that its key lacks; name them in Cell.files: {' '.join(unknown)}")
         except outcomes.Failed as failure:
             result, figure = "failed", str(failure)
+        finally:
+            worker.close()
         row = table.Row(cell.name, result, self.keys.of(cell), round(time.monotonic() - start),
                         shorten(figure, [f"{workshop.folder}/", self.build, cells.ROOT, tempfile.gettempdir()]))
         with self.guard:
@@ -125,9 +133,9 @@ class Run:
 
     def run(self):
         if not self.options.pairwise:
-            require_current_build(self.build)
+            require_current_build(self.build, self.keys.programs(self.pending))
         folder = (self.options.folder or self.build / "full").resolve()
-        product = "" if self.options.pairwise else self.keys.of_program("host") + self.keys.of_files(cells.TRAINING_FILES)
+        product = "" if self.options.pairwise else self.keys.of_outcomes(cells.TRAINING_FILES)
         workshop = outcomes.Workshop(folder, self.build, product)
         print(f"{len(self.pending)} of {len(self.chosen)} cells to run, about {self.estimate(self.pending) / 60:.0f} minutes "
               "on an idle machine", flush=True)
