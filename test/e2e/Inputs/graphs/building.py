@@ -8,7 +8,7 @@ from onnx.reference import ReferenceEvaluator
 import own_reference
 
 OPSET = 21
-NEWER = {"RMSNormalization": 23, "Attention": 24, "CumProd": 26}  # than OPSET
+NEWER = {"RMSNormalization": 23, "RotaryEmbedding": 23, "Attention": 24, "Swish": 24, "CumProd": 26}  # than OPSET
 LARGEST = 1e4       # of a float that other operators may read
 ELEMENTS = 6000     # of one tensor
 SIZES = [1, 1, 1, 2, 2, 3, 4, 5, 7, 8, 9, 16, 17, 31, 33, 64, 65, 130]
@@ -53,8 +53,9 @@ def evaluate_node(node, arrays):
         widened = {name: arrays[name].astype("f4") if is_float(arrays[name].dtype) else arrays[name] for name in names}
         return [value.astype(halves[0]) if is_float(value.dtype) else value for value in evaluate_node(node, widened)]
     ours = node.op_type not in BY_ONNXRUNTIME
-    outputs = [helper.make_empty_tensor_value_info(name) if ours else helper.make_tensor_value_info(name, onnx_type(dtype), None)
-               for name in node.output]
+    types = [onnx_type(dtype), onnx.TensorProto.INT64]  # the second one is of MaxPool's places
+    outputs = [helper.make_empty_tensor_value_info(name) if ours else helper.make_tensor_value_info(name, types[i], None)
+               for i, name in enumerate(node.output)]
     graph = helper.make_graph([node], "g", [port(name, arrays[name]) for name in names], outputs)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset([node]))], ir_version=10)
     if not ours:

@@ -21,6 +21,7 @@ import onnx
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import containers
 import fast_linker
+import further  # noqa: F401  (registers)
 import operators
 import shapes  # noqa: F401  (registers)
 import unusual  # noqa: F401  (registers)

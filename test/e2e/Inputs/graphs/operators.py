@@ -291,5 +291,10 @@ def other_norm(g):
     kind = g.choose(["LpNormalization", "MeanVarianceNormalization", "LRN"])
     if kind == "LpNormalization":
         g.emit(kind, [x], attributes={"axis": g.integer(0, rank - 1), "p": g.integer(1, 2)})
-    elif kind == "LRN" and rank == 4:
+    elif kind == "MeanVarianceNormalization":
+        # Not over one element, whose deviation is zero.
+        axes = [axis for axis in range(rank) if g.chance(0.7)]
+        if np.prod([g.arrays[x].shape[axis] for axis in axes]) > 2 and (g.arrays[x].dtype == np.float32 or g.trains):
+            g.emit(kind, [x], attributes={"axes": axes})
+    elif rank == 4:
         g.emit(kind, [x], attributes={"size": 3})

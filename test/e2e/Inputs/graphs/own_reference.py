@@ -28,7 +28,21 @@ def attention(node, q, k, v, mask=None):
     return (weights @ np.repeat(v, q.shape[1] // v.shape[1], 1).astype("f8")).astype(q.dtype)
 
 
-OWN = {"GlobalMaxPool": global_max_pool, "Attention": attention}
+def global_lp_pool(node, x):
+    """Of which the reference evaluator has none."""
+    p = next((attribute.i for attribute in node.attribute if attribute.name == "p"), 2)
+    return (np.abs(x.astype("f8")) ** p).sum(tuple(range(2, x.ndim)), keepdims=True).astype(x.dtype) ** x.dtype.type(1 / p)
+
+
+def mean_variance(node, x):
+    """Whose evaluator has a constant in f32. The deviation is that of the standard's text, of centred values."""
+    axes = next((tuple(attribute.ints) for attribute in node.attribute if attribute.name == "axes"), (0, 2, 3))
+    centred = x.astype("f8") - x.astype("f8").mean(axes, keepdims=True)
+    return (centred / (np.sqrt((centred**2).mean(axes, keepdims=True)) + 1e-9)).astype(x.dtype)
+
+
+OWN = {"GlobalMaxPool": global_max_pool, "GlobalLpPool": global_lp_pool, "MeanVarianceNormalization": mean_variance,
+       "Attention": attention}
 
 
 def saturated(node, array):
