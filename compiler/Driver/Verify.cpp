@@ -36,15 +36,36 @@ static void findSmallScratch(const rt::fb::Plan &plan, std::vector<plan::Finding
     }
 }
 
-// One line for each theorem, and one for each thing that it rests on (compiler/Planning/Rationale.md).
+// The theorem of compiler/Planning/Rationale.md. What the model computes, and which bytes its kernels touch, is sealed next
+// to the machine code; a plan in a file of its own has nothing to be compared with but itself ("Forged plans" there).
 static constexpr llvm::StringLiteral kProved =
-    "  every state and output gets the value that the model computes, in each order in which streams can run\n"
+    "  every state and output gets the value that the model computes, in each order in which streams can run\n";
+static constexpr llvm::StringLiteral kProvedOfPlan =
+    "  every state and output gets the value that this file states for it, in each order in which streams can run\n";
+static constexpr llvm::StringLiteral kProvedOfAll =
     "  no deadlock, no race, nothing read before it is written, replicas equal\n"
-    "  every address inside its region, every kernel inside its buffers\n"
+    "  every address inside its region, every kernel inside its buffers\n";
+static constexpr llvm::StringLiteral kNotCompared =
+    "not compared:\n"
+    "  a .plan file has no machine code: nothing outside of it says which bytes kernels touch, or what the model\n"
+    "    computes; `cleave verify` of the program or library that was compiled compares both\n";
+
+// The assumptions of the theorem, in the order of compiler/Planning/Rationale.md (test/e2e/inspect/verify.test).
+static constexpr llvm::StringLiteral kAssumed =
     "assumed:\n"
-    "  sharding and differentiation gave the right values to plan\n"
-    "  generated code and libraries compute what the kernel table says\n"
-    "  transports deliver, and the host feeds what ports and states declare\n";
+    "  the values to plan are right: import, gradients and fusion are tested, not proved\n"
+    "  a kernel of one name and parameters computes one function of its operands, and touches only the bytes that the\n"
+    "    kernel table lists, in generated code and in libraries\n"
+    "  transports deliver the data that collectives describe\n"
+    "  the host feeds inputs, and does not touch states while a program runs\n"
+    "  two different expressions never have the same number of 128 bits\n";
+
+static void printProof(const Artefact &artefact, llvm::StringRef path, llvm::raw_ostream &out) {
+  rt::PlanSummary summary = rt::summarize(artefact.plan());
+  out << path << ": proved for " << rt::counted(summary.ranks, "rank") << ":\n";
+  out << (artefact.hasCode() ? kProved : kProvedOfPlan) << kProvedOfAll;
+  out << (artefact.hasCode() ? "" : kNotCompared) << kAssumed;
+}
 
 llvm::Error cleave::verify(llvm::StringRef path, llvm::raw_ostream &out) {
   llvm::Expected<Artefact> artefact = Artefact::open(path);
@@ -53,8 +74,7 @@ llvm::Error cleave::verify(llvm::StringRef path, llvm::raw_ostream &out) {
   std::vector<plan::Finding> findings = plan::verifyPlan(artefact->plan());
   findSmallScratch(artefact->plan(), findings);
   if (findings.empty()) {
-    rt::PlanSummary summary = rt::summarize(artefact->plan());
-    out << path << ": proved for " << summary.ranks << (summary.ranks == 1 ? " rank" : " ranks") << ":\n" << kProved;
+    printProof(*artefact, path, out);
     return llvm::Error::success();
   }
   std::string text;
