@@ -52,7 +52,7 @@ std::filesystem::path withoutLastSlashes(std::filesystem::path path) {
 bool isNameOfCheckpoint(const std::string &path, const std::string &directory) {
   std::filesystem::path whole = withoutLastSlashes(path);
   std::filesystem::path parent = whole.has_parent_path() ? whole.parent_path() : ".";
-  return whole.filename().string().rfind("step-", 0) == 0 &&
+  return isStepName(whole.filename().string()) &&
          isSameFile(parent.string(), withoutLastSlashes(directory).string());
 }
 

@@ -1,11 +1,13 @@
 // The directory of checkpoints: which one is meant, and which ones go.
 #include "runtime/base/AtomicFile.h"
 #include "runtime/base/FileMapping.h"
+#include "runtime/base/OptionText.h"
 #include "runtime/state/CheckpointSave.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <fcntl.h>
 #include <filesystem>
 #include <sys/file.h>
@@ -24,13 +26,26 @@ bool isCheckpoint(const std::string &path) {
 
 } // namespace
 
+std::string stepName(uint64_t step) {
+  char name[40];
+  std::snprintf(name, sizeof name, "step-%08llu", static_cast<unsigned long long>(step));
+  return name;
+}
+
+bool isStepName(std::string_view name) {
+  constexpr std::string_view kPrefix = "step-";
+  uint64_t step = 0;
+  return name.substr(0, kPrefix.size()) == kPrefix && parseUnsigned(name.substr(kPrefix.size()), &step) &&
+         name == stepName(step);
+}
+
 // Zero-padded numbers sort by step up to 10^8 steps, so length goes first.
 std::vector<std::string> listCheckpoints(const std::string &directory) {
   std::vector<std::string> names;
   std::error_code error;
   for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
     std::string name = it->path().filename().string();
-    if (name.rfind("step-", 0) == 0 && isCheckpoint(it->path().string()))
+    if (isStepName(name) && isCheckpoint(it->path().string()))
       names.push_back(std::move(name));
   }
   std::sort(names.begin(), names.end(), [](const std::string &a, const std::string &b) {
@@ -46,7 +61,7 @@ std::string readPointer(const std::string &directory, const std::string &pointer
   std::string name(reinterpret_cast<const char *>(file.data()), std::min<size_t>(file.size(), 256));
   while (!name.empty() && (name.back() == '\n' || name.back() == ' '))
     name.pop_back();
-  return name.rfind("step-", 0) == 0 && name.find('/') == std::string::npos ? name : "";
+  return isStepName(name) ? name : "";
 }
 
 bool isCheckpointPointer(const std::string &path) {
@@ -175,13 +190,10 @@ Status FormerBests::prune(const std::string &directory, unsigned keep) {
 
 // "step-00000100" of ".step-00000100.tmp"; empty when it is not such a name.
 static std::string hiddenCheckpoint(const std::string &name, std::string_view suffix) {
-  constexpr std::string_view kPrefix = ".step-";
-  if (name.size() <= kPrefix.size() + suffix.size() || name.compare(0, kPrefix.size(), kPrefix) != 0 ||
-      name.compare(name.size() - suffix.size(), suffix.size(), suffix) != 0)
+  if (name.size() <= suffix.size() || name[0] != '.' || !endsWith(name, suffix))
     return "";
   std::string step = name.substr(1, name.size() - 1 - suffix.size());
-  bool digits = step.find_first_not_of("0123456789", kPrefix.size() - 1) == std::string::npos;
-  return digits ? step : "";
+  return isStepName(step) ? step : "";
 }
 
 // "latest.tmp-4242": what AtomicFile leaves when it is killed.

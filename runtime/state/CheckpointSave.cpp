@@ -4,7 +4,6 @@
 #include "runtime/state/SafeTensors.h"
 
 #include <cerrno>
-#include <cstdio>
 #include <fcntl.h>
 #include <filesystem>
 #include <unistd.h>
@@ -22,12 +21,6 @@ Status failed(const std::string &action, const std::string &path, const std::err
 std::string hiddenName(const std::string &path, const char *suffix) {
   fs::path whole(path);
   return (whole.parent_path() / ("." + whole.filename().string() + suffix)).string();
-}
-
-std::string stepName(uint64_t step) {
-  char name[40];
-  std::snprintf(name, sizeof name, "step-%08llu", static_cast<unsigned long long>(step));
-  return name;
 }
 
 // Gives a directory its name. One that is there (of an earlier run) changes places with it in one step, so that no

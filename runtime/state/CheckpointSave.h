@@ -15,6 +15,7 @@
 
 #include <functional>
 #include <map>
+#include <string_view>
 
 namespace cleave::rt {
 
@@ -105,7 +106,12 @@ private:
   std::map<std::string, bool> isOnlyBest_; // by name
 };
 
-// The names of the checkpoints in DIR that have an index, the newest last.
+// "step-00000100": the name of the checkpoint that is saved after that step.
+std::string stepName(uint64_t step);
+// Whether stepName() gives this name. A directory of another name, such as a copy that a user has put aside, is
+// nobody's: it is neither counted nor removed, and taken only where the user gives that name.
+bool isStepName(std::string_view name);
+// The names of the checkpoints in DIR (isStepName()) that have an index, the newest last.
 std::vector<std::string> listCheckpoints(const std::string &directory);
 // The name in DIR/latest or DIR/best; empty when there is none, or it is not the plain name of a checkpoint.
 std::string readPointer(const std::string &directory, const std::string &pointer);

@@ -284,4 +284,48 @@ TEST(Checkpoint, PruningKeepsNewestLatestAndBest) {
   EXPECT_TRUE(exists("step-00000005"));
 }
 
+// A name is a checkpoint's only if the saver can give it: what a user has put beside them is neither counted nor taken,
+// and above all never removed.
+TEST(Checkpoint, OtherNamesAreNobodys) {
+  const char *const kOthers[] = {"step-00000002.bak", "step-good",       "step-2",
+                                 "step-000000002",    "step-",           "step-0000000x",
+                                 "step-00000009 ",    "step-+0000009",   "Step-00000009",
+                                 "step-00000001~",    "step-00000002-a", "step-99999999999999999999"};
+  for (const char *name : kOthers)
+    EXPECT_FALSE(isStepName(name)) << name;
+  for (uint64_t step : {uint64_t{0}, uint64_t{1}, uint64_t{99999999}, uint64_t{100000000}, uint64_t{1} << 40})
+    EXPECT_TRUE(isStepName(stepName(step))) << step;
+
+  TempDir dir;
+  PlanFixture fixture(1, 1, false);
+  World world(fixture);
+  ASSERT_TRUE(world.save(dir.path(), 1).isOk());
+  for (const char *name : kOthers)
+    std::filesystem::copy(dir / "step-00000001", dir / name, std::filesystem::copy_options::recursive);
+  std::filesystem::copy(dir / "step-00000001", dir / ".step-good.tmp", std::filesystem::copy_options::recursive);
+  FormerBests bests;
+  for (uint64_t step : {2, 3}) {
+    ASSERT_TRUE(world.save(dir.path(), step).isOk());
+    ASSERT_TRUE(CheckpointSave(dir.path(), step).point("best").isOk());
+    ASSERT_TRUE(bests.prune(dir.path(), 1).isOk());
+    ASSERT_TRUE(pruneCheckpoints(dir.path(), 1).isOk());
+    ASSERT_TRUE(recoverCheckpoints(dir.path()).isOk());
+  }
+  EXPECT_EQ(listCheckpoints(dir.path()), std::vector<std::string>{"step-00000003"});
+  for (const char *name : kOthers)
+    EXPECT_TRUE(std::filesystem::exists(dir / name)) << name;
+  EXPECT_TRUE(std::filesystem::exists(dir / ".step-good.tmp"));
+
+  // Without `latest`, or where it names one of them, the newest of the saver's own stands in; a user may name any.
+  std::string taken;
+  std::filesystem::remove(dir / "latest");
+  ASSERT_TRUE(resolveCheckpoint(dir.path(), &taken).isOk());
+  EXPECT_EQ(taken, dir / "step-00000003");
+  dir.write("latest", "step-good\n");
+  ASSERT_TRUE(resolveCheckpoint(dir.path(), &taken).isOk());
+  EXPECT_EQ(taken, dir / "step-00000003");
+  ASSERT_TRUE(resolveCheckpoint(dir / "step-good", &taken).isOk());
+  EXPECT_EQ(taken, dir / "step-good");
+}
+
 } // namespace
