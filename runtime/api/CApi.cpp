@@ -188,12 +188,14 @@ Status trainStep(cleave_session *session, double rate, double *loss) {
   const cleave::rt::fb::Program *program = nullptr;
   CLEAVE_TRY(session->session.entry("train_step", &program));
   CLEAVE_TRY(session->session.checkTrainsAlone());
+  CLEAVE_TRY(session->inputs.checkAll(*program).in("cleave_train_step"));
   session->lr.set(rate);
   session->step.setInteger(static_cast<int64_t>(session->position.step + 1));
   session->seed.setInteger(static_cast<int64_t>(session->position.seed));
   session->clip.set(session->clipNorm);
   session->inputs.restore(session->session, "train_step");
   CLEAVE_TRY(session->session.run(*program));
+  session->inputs.noteRun(*program);
   ++session->position.step;
   std::optional<double> read, norm, scale; // by all processes, whichever of them ask for the loss
   CLEAVE_TRY(readScalars(session->session,
@@ -245,11 +247,13 @@ Status evaluate(cleave_session *session, cleave_evaluation *sums) {
     return invalidArgument("cleave_evaluate: sums->struct_size is not sizeof(cleave_evaluation)");
   const cleave::rt::fb::Program *program = nullptr;
   CLEAVE_TRY(session->session.entry("evaluate", &program));
+  CLEAVE_TRY(session->inputs.checkAll(*program).in("cleave_evaluate"));
   EvaluationScalars scalars;
   CLEAVE_TRY(EvaluationScalars::open(session->session, &scalars));
   scalars.clear();
   session->inputs.restore(session->session, "evaluate");
   CLEAVE_TRY(session->session.run(*program));
+  session->inputs.noteRun(*program);
   EvaluationSums read;
   CLEAVE_TRY(scalars.read(session->session, &read));
   *sums = {sizeof *sums, read.loss, read.count, read.correct, read.predictions};
@@ -352,6 +356,9 @@ cleave_code cleave_get_output(cleave_session *session, const char *program, cons
                               {{"session", session}, {"program", program}, {"name", name}, {"data", data}}));
     GlobalTensor tensor;
     CLEAVE_TRY(findTensor(session, program, name, /*output=*/true, bytes, &tensor));
+    const cleave::rt::fb::Program *entry = nullptr;
+    CLEAVE_TRY(session->session.entry(program, &entry));
+    CLEAVE_TRY(session->inputs.checkOutput(session->session.plan(), *entry, tensor.port()).in("cleave_get_output"));
     return tensor.gather(session->session, static_cast<std::byte *>(data));
   });
 }
@@ -361,8 +368,11 @@ cleave_code cleave_infer(cleave_session *session) {
     CLEAVE_TRY(checkArguments("cleave_infer", {{"session", session}}));
     const fb::Program *program = nullptr;
     CLEAVE_TRY(session->session.entry("infer", &program));
+    CLEAVE_TRY(session->inputs.checkSome(session->session.plan(), *program).in("cleave_infer"));
     session->inputs.restore(session->session, "infer");
-    return session->session.run(*program);
+    CLEAVE_TRY(session->session.run(*program));
+    session->inputs.noteRun(*program);
+    return Status::ok();
   });
 }
 

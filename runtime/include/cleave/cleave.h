@@ -107,7 +107,12 @@ CLEAVE_MUST_USE cleave_code cleave_describe_output(cleave_session *session, cons
 
 /* Copies in and out; `bytes` must be the tensor's size. Inputs of each program stay until they are set again, and what
  * they were where a call is refused: with CLEAVE_INVALID_ARGUMENT for class labels and indices that the model does not
- * know. */
+ * know.
+ *
+ * An input has no value before it is set: the inputs of "train_step" are not those of "evaluate". A program that would
+ * run on such an input is refused with CLEAVE_INVALID_ARGUMENT. cleave_infer() runs where at least one output has all
+ * that it depends on (logits without labels, say). An output has no value before the program has run, and none where it
+ * depends on an input that was not set then: cleave_get_output() refuses it. */
 CLEAVE_MUST_USE cleave_code cleave_set_input(cleave_session *session, const char *program, const char *name,
                                              const void *data, size_t bytes);
 CLEAVE_MUST_USE cleave_code cleave_get_output(cleave_session *session, const char *program, const char *name,

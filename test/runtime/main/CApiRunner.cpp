@@ -56,11 +56,51 @@ TEST(CApi, DoesNotTrainAsOneOfSeveralProcessesOfTorchrun) {
   EXPECT_EQ(cleave_session_create(&two.model(), nullptr, &session), CLEAVE_INVALID_ARGUMENT);
   EXPECT_EQ(std::string(cleave_last_error()).find("started by torchrun"), 0u) << cleave_last_error();
   ASSERT_EQ(cleave_session_create(&one.model(), nullptr, &session), CLEAVE_OK) << cleave_last_error();
+  float x[8] = {};
+  ASSERT_EQ(cleave_set_input(session, "train_step", "x", x, sizeof x), CLEAVE_OK) << cleave_last_error();
   EXPECT_EQ(cleave_train_step(session, 0, nullptr), CLEAVE_INVALID_ARGUMENT);
   EXPECT_EQ(std::string(cleave_last_error()).find("started by torchrun"), 0u) << cleave_last_error();
   for (const char *name : {"TORCHELASTIC_RUN_ID", "RANK", "WORLD_SIZE"})
     ::unsetenv(name);
   EXPECT_EQ(cleave_train_step(session, 0, nullptr), CLEAVE_OK) << cleave_last_error();
+  cleave_session_destroy(session);
+}
+
+// What nobody has set is no value, though memory always holds something: zeros, or another program's input.
+TEST(CApi, RefusesInputsThatNobodyHasSet) {
+  cleave::rt::test::TinyModel model(1);
+  cleave_session *session = nullptr;
+  ASSERT_EQ(cleave_session_create(&model.model(), nullptr, &session), CLEAVE_OK);
+  float x[8] = {1, 2, 3, 4, 5, 6, 7, 8}, y[8] = {};
+  double loss = -1;
+  cleave_evaluation sums = {sizeof sums, -1, -1, -1, -1};
+  auto refused = [&](cleave_code code, const char *message) {
+    EXPECT_EQ(code, CLEAVE_INVALID_ARGUMENT);
+    EXPECT_STREQ(cleave_last_error(), message);
+  };
+  refused(cleave_train_step(session, 0.1, &loss), "cleave_train_step: input 'x' of train_step has no value: call "
+                                                  "cleave_set_input() with \"train_step\" and \"x\" first");
+  EXPECT_EQ(cleave_step_count(session), 0u);
+  ASSERT_EQ(cleave_set_input(session, "train_step", "x", x, sizeof x), CLEAVE_OK);
+  ASSERT_EQ(cleave_train_step(session, 0, &loss), CLEAVE_OK);
+  const char *const kNoEvaluation = "cleave_evaluate: input 'x' of evaluate has no value: call cleave_set_input() with "
+                                    "\"evaluate\" and \"x\" first";
+  refused(cleave_evaluate(session, &sums), kNoEvaluation);
+  EXPECT_EQ(sums.count, -1);
+  EXPECT_EQ(cleave_set_input(session, "evaluate", "x", x, 3), CLEAVE_INVALID_ARGUMENT); // a refused call sets nothing
+  refused(cleave_evaluate(session, &sums), kNoEvaluation);
+  refused(cleave_infer(session),
+          "cleave_infer: input 'x' of infer has no value: call cleave_set_input() with \"infer\" and \"x\" first");
+  refused(cleave_get_output(session, "infer", "y", y, sizeof y),
+          "cleave_get_output: output 'y' has no value: infer has not run yet");
+  ASSERT_EQ(cleave_set_input(session, "infer", "x", x, sizeof x), CLEAVE_OK);
+  refused(cleave_get_output(session, "infer", "y", y, sizeof y),
+          "cleave_get_output: output 'y' has no value: infer has not run yet");
+  ASSERT_EQ(cleave_infer(session), CLEAVE_OK);
+  EXPECT_EQ(cleave_get_output(session, "infer", "y", y, sizeof y), CLEAVE_OK);
+  ASSERT_EQ(cleave_set_input(session, "evaluate", "x", x, sizeof x), CLEAVE_OK);
+  EXPECT_EQ(cleave_evaluate(session, &sums), CLEAVE_OK);
+  EXPECT_EQ(cleave_train_step(session, 0, &loss), CLEAVE_OK); // its input is still there
   cleave_session_destroy(session);
 }
 
