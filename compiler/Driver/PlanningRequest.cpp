@@ -45,6 +45,10 @@ static void describeTraining(const CompileOptions &options, plan::PlanningOption
     properties["schedule"] = options.schedule;
   properties["precision"] = options.precision;
   properties["param-group"] = llvm::join(options.paramGroups, " ");
+  properties["freeze"] = llvm::join(options.freeze, " ");
+  properties["tie"] = llvm::join(options.tie, " ");
+  properties["buffers"] = llvm::join(options.buffers, " ");
+  properties["loss-scale"] = options.lossScale;
 }
 
 // Lowering has read the texts that are parsed here.

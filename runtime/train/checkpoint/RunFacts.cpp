@@ -12,12 +12,18 @@ struct FactKind {
 constexpr FactKind kFacts[] = {
     {"optimizer", "optimizer", true},
     {"param-group", "--param-group", true},
+    {"freeze", "--freeze", true},
+    {"tie", "--tie", true},
+    {"buffers", "--buffers", true},
     {"loss", "loss", true},
     {"loss-average", "--loss-average", true},
     {"batch-norm", "--batch-norm", true},
     {"precision", "--precision", true},
+    {"loss-scale", "--loss-scale", true},
     {"global-batch", "global batch", false},
     {"samples", "samples of --data", false},
+    {"data", "--data", false},
+    {"val-data", "--val-data", false},
     {"last-batch", "--last-batch", false},
     {"lr", "--lr", false},
     {"lr-schedule", "--lr-schedule", false},
@@ -47,22 +53,22 @@ RunFacts planFacts(const fb::Plan &plan, const std::string &name) {
   return facts;
 }
 
+bool differ(const RunFacts &saved, const RunFacts &now, const std::string &name) {
+  auto before = saved.find(name), after = now.find(name);
+  return before != saved.end() && after != now.end() && before->second != after->second;
+}
+
 Status compareFacts(const RunFacts &saved, const RunFacts &now, std::string *note) {
   note->clear();
-  auto before = saved.find(kModel), after = now.find(kModel);
-  if (before != saved.end() && after != now.end() && before->second != after->second)
+  if (differ(saved, now, kModel))
     return invalidArgument(
-        "the checkpoint is of model '" + before->second + "', this program was compiled from '" + after->second +
+        "the checkpoint is of model '" + saved.at(kModel) + "', this program was compiled from '" + now.at(kModel) +
         "'; --weights takes its weights alone (of a renamed file of the same model, compile one with "
         "the name that it had)");
-  for (const FactKind &kind : kFacts) {
-    before = saved.find(kind.name);
-    after = now.find(kind.name);
-    if (before == saved.end() || after == now.end() || before->second == after->second)
-      continue;
-    *note += (note->empty() ? "" : "; ") + std::string(kind.title) + " " + shown(before->second) + ", now " +
-             shown(after->second);
-  }
+  for (const FactKind &kind : kFacts)
+    if (differ(saved, now, kind.name))
+      *note += (note->empty() ? "" : "; ") + std::string(kind.title) + " " + shown(saved.at(kind.name)) + ", now " +
+               shown(now.at(kind.name));
   return Status::ok();
 }
 

@@ -24,6 +24,8 @@ namespace cleave::rt {
 
 // What was compiled in. `name` stands for the model where the plan does not say what file it was.
 RunFacts planFacts(const fb::Plan &plan, const std::string &name);
+// Whether both have a fact of this name, and it is another.
+bool differ(const RunFacts &saved, const RunFacts &now, const std::string &name);
 // Of names that both have; `note` is empty where none differs.
 Status compareFacts(const RunFacts &saved, const RunFacts &now, std::string *note);
 

@@ -185,10 +185,9 @@ Status fillStates(Session &session, const Checkpoint &checkpoint) {
 // Of a checkpoint that does not fit: another optimizer is the reason that explains the list of tensors.
 static std::string otherOptimizer(const fb::Plan &plan, const RunFacts &saved) {
   const RunFacts now = planFacts(plan, "");
-  auto before = saved.find("optimizer"), after = now.find("optimizer");
-  if (before == saved.end() || after == now.end() || before->second == after->second)
+  if (!differ(saved, now, "optimizer"))
     return "";
-  return "the checkpoint is of " + before->second + ", this program trains by " + after->second + "; ";
+  return "the checkpoint is of " + saved.at("optimizer") + ", this program trains by " + now.at("optimizer") + "; ";
 }
 
 Status loadCheckpoint(Session &session, const std::string &path, TrainingPosition *position, RunFacts *run,

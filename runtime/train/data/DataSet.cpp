@@ -1,5 +1,6 @@
 #include "runtime/train/data/DataSet.h"
 
+#include "runtime/base/Hash.h"
 #include "runtime/session/NearestName.h"
 #include "runtime/session/ProgramBatch.h"
 #include "runtime/state/ElementValue.h"
@@ -103,6 +104,26 @@ Status DataSet::open(const fb::Program &program, const std::vector<std::string> 
     data.samples = 1;
   *result = std::move(data);
   return Status::ok();
+}
+
+uint64_t DataSet::fingerprint() const {
+  constexpr uint64_t kSamples = 64;
+  constexpr size_t kMostBytes = 1u << 14; // of each
+  std::vector<std::pair<std::string, uint64_t>> inputs;
+  for (const DataSource &source : sources) {
+    uint64_t count = source.isOpen() ? std::min(source.samples(), kSamples) : 0, hash = fnv1a("");
+    uint64_t last = source.samples() - 1,
+             gaps = std::max<uint64_t>(count, 2) - 1; // the first and the last are among them
+    for (uint64_t i = 0; i < count; ++i)
+      hash = source.hashOf(i * (last / gaps) + i * (last % gaps) / gaps, kMostBytes, hash);
+    source.dropPages();
+    inputs.emplace_back(source.input().name, hash);
+  }
+  std::sort(inputs.begin(), inputs.end()); // programs may have their inputs in other orders
+  std::string all = std::to_string(samples);
+  for (const auto &[name, hash] : inputs)
+    all += "\n" + name + "\n" + std::to_string(hash);
+  return fnv1a(all);
 }
 
 Status InputFeed::open(Session &session, const fb::Program &program, unsigned frames, const DataSet &data,

@@ -17,6 +17,10 @@ struct DataSet {
   // `spared` (by their place; empty: none): their source is not open where they have none.
   static Status open(const fb::Program &program, const std::vector<std::string> &specs, const char *option,
                      DataSet *result, const std::vector<bool> &spared = {});
+
+  // What tells these data from others without reading all: a hash of samples that lie evenly over them, as the files
+  // hold them, and of how many there are. Data that differ elsewhere only are taken for the same.
+  uint64_t fingerprint() const;
 };
 
 // Copies global batches into the frames of a program's inputs, on all local ranks.

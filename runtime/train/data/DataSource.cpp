@@ -1,5 +1,6 @@
 #include "runtime/train/data/DataSource.h"
 
+#include "runtime/base/Hash.h"
 #include "runtime/base/Counted.h"
 #include "runtime/base/OptionText.h"
 #include "runtime/train/data/ArrayAdvice.h"
@@ -219,6 +220,20 @@ std::string DataSource::placeOf(uint64_t i, uint64_t element) const {
   if (isStream_)
     return piece.file + ", element " + std::to_string(at - piece.first);
   return piece.file + (input_.batched ? ", sample " + std::to_string((at - piece.first) / stride_) : "");
+}
+
+uint64_t DataSource::hashOf(uint64_t i, size_t most, uint64_t hash) const {
+  uint64_t at = shift_ + (input_.batched ? i * stride_ : 0), width = elementSize(type_);
+  uint64_t elements = std::min<uint64_t>(length_, most / width);
+  if (elements == 0)
+    return hash;
+  const Piece *piece = &pieceAt(at);
+  for (uint64_t done = 0; done < elements; ++piece) {
+    uint64_t inside = at + done - piece->first, count = std::min(elements - done, piece->count - inside);
+    hash = fnv1a({reinterpret_cast<const char *>(piece->data + inside * width), count * width}, hash);
+    done += count;
+  }
+  return hash;
 }
 
 void DataSource::read(uint64_t i, std::byte *target) const {

@@ -41,6 +41,8 @@ public:
   // Writes sample i (any i for an input without a batch dimension) as the port's type.
   void read(uint64_t i, std::byte *target) const;
   uint64_t sampleElements() const { return length_; }
+  // A hash of sample i as the file holds it, or of its first `most` bytes, joined to `hash`.
+  uint64_t hashOf(uint64_t i, size_t most, uint64_t hash) const;
   // Where an element of sample i comes from, for messages: "labels.npy, sample 3", "text.bin, element 4711".
   std::string placeOf(uint64_t i, uint64_t element) const;
   // Gives back the pages that were read so far; unpacked archives stay.

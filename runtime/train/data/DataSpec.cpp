@@ -159,15 +159,16 @@ std::string withoutFiles(const std::string &text) {
   DataSpec spec;
   if (!parseDataSpec(text, &spec).isOk())
     return text;
-  std::string rest = spec.input + "\n" + spec.key + "\n";
-  rest += spec.stream ? std::to_string(static_cast<int>(*spec.stream)) : "";
-  for (uint64_t number : {spec.window, spec.shift, spec.stride})
-    rest += "\n" + std::to_string(number);
-  for (const std::vector<double> *list : {&spec.mean, &spec.std}) {
-    rest += "\n";
-    for (double value : *list)
-      rest += realText(value) + " ";
-  }
+  std::string rest = spec.input + (spec.stream ? ":" + std::string(elementName(*spec.stream)) : "");
+  rest += spec.key.empty() ? "" : ",key=" + spec.key;
+  std::pair<const char *, uint64_t> numbers[] = {
+      {",window=", spec.window}, {",shift=", spec.shift}, {",stride=", spec.stride}};
+  for (const auto &[key, number] : numbers)
+    rest += number == 0 ? "" : key + std::to_string(number);
+  std::pair<const char *, const std::vector<double> *> lists[] = {{",mean", &spec.mean}, {",std", &spec.std}};
+  for (const auto &[key, list] : lists)
+    for (size_t i = 0; i < list->size(); ++i)
+      rest += (i == 0 ? std::string(key) + "=" : "/") + realText((*list)[i]);
   return rest;
 }
 
@@ -176,7 +177,7 @@ std::string withoutFiles(const std::string &text) {
 std::string textWithoutFiles(const std::vector<std::string> &specs) {
   std::string all;
   for (const std::string &spec : specs)
-    all += withoutFiles(spec) + "\n\n";
+    all += (all.empty() ? "" : " ") + withoutFiles(spec);
   return all;
 }
 

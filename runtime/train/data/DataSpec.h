@@ -32,7 +32,8 @@ struct DataSpec {
 
 Status parseDataSpec(const std::string &text, DataSpec *result);
 
-// All of them but the files, as a text to be compared: what processes of one run must be given alike. Paths may differ.
+// All of them but the files, as a text to be compared and shown: "tokens:u8,window=64 labels:u8,window=64,shift=1". It
+// is what processes of one run must be given alike, and what a resumed run is told of. Paths may differ.
 std::string textWithoutFiles(const std::vector<std::string> &specs);
 
 } // namespace cleave::rt

@@ -50,6 +50,7 @@ public:
   static Status open(Session &session, const std::vector<std::string> &specs, const char *option, Evaluator *result);
   Status run(Evaluation *result);
   uint64_t samples() const { return feed_->samples(); }
+  const DataSet &data() const { return *data_; }
 
 private:
   void noteTail(const char *option) const;

@@ -43,7 +43,9 @@ private:
   Status resume();
   Status loadLatest(bool *found);
   void resumeBest();
+  Status describeData();
   Status compareRuns();
+  void compareBest();
   Status openOutputs();
   Status checkScalars();
   void printStart() const;

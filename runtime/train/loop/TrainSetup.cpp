@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 
 namespace cleave::rt {
@@ -334,6 +335,38 @@ Status TrainLoop::openData() {
   return session_->agreeOn(evaluator_->samples(), "the samples of --val-data");
 }
 
+// The leader's data are those that are told: all processes must say the same of a checkpoint.
+Status TrainLoop::describeData() {
+  auto describe = [&](std::vector<std::string> specs, const DataSet &data, std::string *text) {
+    uint64_t hash = session_->isLeader() ? data.fingerprint() : 0;
+    CLEAVE_TRY(session_->share(reinterpret_cast<std::byte *>(&hash), sizeof hash, 0));
+    char contents[17];
+    std::snprintf(contents, sizeof contents, "%016llx", static_cast<unsigned long long>(hash));
+    std::sort(specs.begin(), specs.end());
+    *text = textWithoutFiles(specs) + " with contents " + contents;
+    return Status::ok();
+  };
+  CLEAVE_TRY(describe(options_.data, *data_, &run_["data"]));
+  if (evaluator_)
+    return describe(options_.valData, evaluator_->data(), &run_["val-data"]);
+  // The best loss of the checkpoint goes on being that of the data which it was computed from.
+  if (auto before = resumedRun_.find("val-data"); before != resumedRun_.end())
+    run_.insert(*before);
+  return Status::ok();
+}
+
+// Losses of other validation data cannot be compared.
+void TrainLoop::compareBest() {
+  if (!position_.hasBest || !differ(resumedRun_, run_, "val-data"))
+    return;
+  position_.hasBest = false;
+  position_.stale = 0;
+  if (session_->isLeader())
+    log(LogLevel::Warning, -1,
+        "--val-data: the best loss of " + resumedFrom_ + " is that of other data and counts no more; the best begins " +
+            "anew with the next evaluation");
+}
+
 // What the optimizer and the model are is compiled in; the rest is this run's options and data. The length of training
 // is a fact only where the rate depends on it.
 Status TrainLoop::compareRuns() {
@@ -346,6 +379,7 @@ Status TrainLoop::compareRuns() {
   run_["clip-grad-norm"] = asText(options_.clipGradNorm);
   if (schedule_.kind == LearningRateSchedule::Kind::Cosine || schedule_.kind == LearningRateSchedule::Kind::Linear)
     run_["steps"] = asText(total_);
+  CLEAVE_TRY(describeData());
   if (!resumed_)
     return Status::ok();
   std::string note;
@@ -356,6 +390,7 @@ Status TrainLoop::compareRuns() {
                            " samples: give the data that it was made with");
   if (!note.empty() && session_->isLeader())
     log(LogLevel::Warning, -1, "--resume: this run differs from that of " + resumedFrom_ + ": " + note);
+  compareBest();
   return Status::ok();
 }
 

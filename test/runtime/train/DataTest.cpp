@@ -92,6 +92,39 @@ TEST(DataSpec, TextWithoutFiles) {
   EXPECT_NE(text("x=a.npy,mean=0.5,std=0.25"), text("x=a.npy,mean=0.5,std=0.125"));
   EXPECT_NE(text("x=a.npz,key=images"), text("x=a.npz,key=labels"));
   EXPECT_NE(textWithoutFiles({"x=a.npy", "y=b.npy"}), textWithoutFiles({"y=b.npy", "x=a.npy"}));
+  // A user reads it.
+  EXPECT_EQ(textWithoutFiles({"x=a.npz,b.npz,key=images,mean=0.5/0.25,std=2/4", "tokens=t.bin:u8,window=64,stride=8"}),
+            "x,key=images,mean=0.5/0.25,std=2/4 tokens:u8,window=64,stride=8");
+}
+
+// Other numbers are other data, whatever the file's name; the same numbers in two files are the same.
+TEST(DataSet, FingerprintIsOfWhatFilesHold) {
+  TempDir dir;
+  std::vector<float> values(300);
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<float>(i);
+  auto save = [&](const char *name, size_t first, size_t count) {
+    std::vector<float> part(values.begin() + first, values.begin() + first + count);
+    EXPECT_TRUE(writeNpy(dir / name, viewOf(ElementType::f32, {static_cast<int64_t>(count / 2), 2}, part)).isOk());
+  };
+  auto fingerprint = [&](const std::string &files) {
+    DataSet data;
+    data.sources.push_back(openSource("x=" + files, {"x", ElementType::f32, {2}, true}));
+    data.samples = data.sources[0].samples();
+    return data.fingerprint();
+  };
+  save("all.npy", 0, 300), save("a.npy", 0, 100), save("b.npy", 100, 200), save("less.npy", 0, 298), save("one.npy", 0, 2);
+  uint64_t all = fingerprint(dir / "all.npy");
+  EXPECT_EQ(fingerprint(dir / "a.npy" + "," + (dir / "b.npy")), all);
+  EXPECT_NE(fingerprint(dir / "b.npy" + "," + (dir / "a.npy")), all);
+  EXPECT_NE(fingerprint(dir / "less.npy"), all);
+  EXPECT_NE(fingerprint(dir / "one.npy"), all);
+  for (size_t changed : {0, 299}) { // the first and the last are among those that are read
+    values[changed] += 1;
+    save("other.npy", 0, 300);
+    EXPECT_NE(fingerprint(dir / "other.npy"), all);
+    values[changed] -= 1;
+  }
 }
 
 TEST(Npy, RoundTrip) {

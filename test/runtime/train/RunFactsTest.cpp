@@ -26,4 +26,17 @@ TEST(RunFacts, DifferencesAreToldAndAnotherModelIsRefused) {
   EXPECT_EQ(note, "");
 }
 
+// Every option of the compiler that changes what a step computes, and the data, are told by the option's name.
+TEST(RunFacts, OptionsAndDataAreTold) {
+  for (const char *name : {"freeze", "tie", "buffers", "loss-scale", "data", "val-data"}) {
+    RunFacts saved = {{name, "a"}}, now = {{name, ""}};
+    std::string note;
+    EXPECT_TRUE(differ(saved, now, name));
+    EXPECT_FALSE(differ(saved, saved, name));
+    EXPECT_FALSE(differ(saved, {}, name)); // of another version
+    ASSERT_TRUE(compareFacts(saved, now, &note).isOk());
+    EXPECT_EQ(note, "--" + std::string(name) + " a, now none");
+  }
+}
+
 } // namespace
