@@ -3,11 +3,11 @@
 #include "compiler/Support/Error.h"
 #include "compiler/Training/Optimizers/Optimizer.h"
 #include "runtime/base/NumberRange.h"
+#include "runtime/base/OptionKeys.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -89,10 +89,10 @@ Expected<OptimizerOptions> parseOptimizer(StringRef text) {
     return makeError("unknown optimizer '" + parts[0] + "'; expected " + optimizerNames() +
                      "; a plug-in that has it is given by --load-pass-plugin");
   OptimizerOptions options{optimizer, OptimizerSettings(optimizer->settings)};
-  StringSet<> given;
+  rt::OptionKeys given;
   for (StringRef part : drop_begin(parts)) {
     auto [key, value] = part.split('=');
-    if (!given.insert(key.trim()).second)
+    if (!given.add(key.trim()))
       return makeError("option '" + key.trim() + "' is given twice");
     if (Error error = setOptimizerKey(options, key.trim(), value.trim()))
       return error;
@@ -128,11 +128,14 @@ Expected<ParamGroupOptions> parseParamGroup(StringRef text) {
   ParamGroupOptions group;
   for (StringRef pattern : split(patterns, '|'))
     group.patterns.push_back(pattern.str());
+  rt::OptionKeys given;
   for (StringRef part : split(settings, ',')) {
     auto [key, value] = part.split('=');
     if (key != "lr_scale" && key != "weight_decay")
       return makeError("parameter group '" + patterns + "' has no option '" + key +
                        "'; expected lr_scale or weight_decay");
+    if (!given.add(key))
+      return makeError("option '" + key + "' of parameter group '" + patterns + "' is given twice");
     Expected<double> number = parseNumber(key, value, 0, INFINITY);
     if (!number)
       return number.takeError();

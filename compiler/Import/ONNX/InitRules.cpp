@@ -80,15 +80,16 @@ llvm::Expected<InitSpec> InitSpec::parse(llvm::StringRef text) {
   llvm::SmallVector<llvm::StringRef> parts;
   if (!arguments.trim().empty())
     arguments.split(parts, ',');
+  rt::OptionKeys given;
   for (auto [place, part] : llvm::enumerate(parts))
-    if (llvm::Error error = spec.addArgument(part.trim(), place))
+    if (llvm::Error error = spec.addArgument(part.trim(), place, given))
       return error;
   if (llvm::Error error = spec.check())
     return error;
   return spec;
 }
 
-llvm::Error InitSpec::addArgument(llvm::StringRef text, size_t place) {
+llvm::Error InitSpec::addArgument(llvm::StringRef text, size_t place, rt::OptionKeys &given) {
   const std::vector<Argument> &arguments = findFunction(kind_)->arguments;
   llvm::StringRef name, value;
   std::tie(name, value) = text.split('=');
@@ -101,6 +102,8 @@ llvm::Error InitSpec::addArgument(llvm::StringRef text, size_t place) {
   }
   name = name.trim();
   value = value.trim();
+  if (!given.add(name))
+    return wrong(kind_ + ": " + name + " is given twice");
   if (isKaiming(kind_) && (name == "mode" || name == "nonlinearity")) {
     value = value.trim("'\"");
     (name == "mode" ? mode_ : nonlinearity_) = value.str();

@@ -11,6 +11,7 @@
 #include "compiler/Import/ONNX/Fans.h"
 #include "compiler/Support/NamePatterns.h"
 #include "dialects/Cleave/IR/Cleave.h"
+#include "runtime/base/OptionKeys.h"
 
 #include <map>
 
@@ -29,7 +30,7 @@ public:
                                    const FanTable &fans) const;
 
 private:
-  llvm::Error addArgument(llvm::StringRef text, size_t place);
+  llvm::Error addArgument(llvm::StringRef text, size_t place, rt::OptionKeys &given);
   llvm::Error check() const;
   double gain() const;
 

@@ -2,6 +2,7 @@
 
 #include "compiler/Support/Error.h"
 #include "runtime/base/NumberRange.h"
+#include "runtime/base/OptionKeys.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringExtras.h"
@@ -141,12 +142,15 @@ Expected<LossScaleOptions> parseLossScale(StringRef text) {
     return options;
   }
   options.mode = Mode::Dynamic;
+  rt::OptionKeys given;
   for (StringRef part : split(settings, ',')) {
     if (settings.empty())
       break;
     auto [key, value] = part.split('=');
     if (Error error = setScaleKey(options, key, value))
       return error;
+    if (!given.add(key))
+      return makeError("'" + key + "' is given twice");
   }
   return options;
 }

@@ -1,12 +1,12 @@
 #include "runtime/train/data/DataSpec.h"
 
 #include "runtime/base/NumberRange.h"
+#include "runtime/base/OptionKeys.h"
 #include "runtime/base/OptionText.h"
 
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
-#include <set>
 
 namespace cleave::rt {
 namespace {
@@ -120,7 +120,7 @@ Status checkSpec(const DataSpec &spec) {
 }
 
 Status parse(const std::string &text, size_t equals, DataSpec *spec) {
-  std::set<std::string> keys;
+  OptionKeys keys;
   for (size_t begin = equals + 1, end = 0; end != text.size(); begin = end + 1) {
     end = std::min(findPlain(text, ',', begin), text.size());
     std::string item = text.substr(begin, end - begin);
@@ -131,7 +131,7 @@ Status parse(const std::string &text, size_t equals, DataSpec *spec) {
     size_t at = findPlain(item, '=');
     if (at == std::string::npos)
       CLEAVE_TRY(addFile(item, spec));
-    else if (!keys.insert(item.substr(0, at)).second)
+    else if (!keys.add(item.substr(0, at)))
       return invalidArgument(item.substr(0, at) + " is given twice");
     else
       CLEAVE_TRY(parseOption(item.substr(0, at), withoutEscapes(item.substr(at + 1)), spec));

@@ -1,11 +1,11 @@
 #include "runtime/train/loop/LearningRateSchedule.h"
 
 #include "runtime/base/NumberRange.h"
+#include "runtime/base/OptionKeys.h"
 #include "runtime/base/OptionText.h"
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 namespace cleave::rt {
 namespace {
@@ -61,14 +61,15 @@ Status parseLearningRateSchedule(const std::string &text, LearningRateSchedule *
     schedule.kind = LearningRateSchedule::Kind::Linear;
   else if (items[0] != "constant")
     return invalidArgument("'" + items[0] + "' is not a schedule; expected constant, step, cosine or linear");
-  std::set<std::string> keys;
+  OptionKeys keys;
   for (size_t i = 1; i < items.size(); ++i) {
     size_t equals = items[i].find('=');
     if (equals == std::string::npos)
       return invalidArgument("'" + items[i] + "': expected key=value");
     std::string key = items[i].substr(0, equals);
-    if (!keys.insert(key).second)
-      return invalidArgument("'" + text + "': " + key + " is given twice");
+    if (!keys.add(key == "every" ? "size" : key))
+      return invalidArgument("'" + text + "': " + key + " is given twice" +
+                             (key == "size" || key == "every" ? " (size and every are the same)" : ""));
     CLEAVE_TRY(parseKey(key, items[i].substr(equals + 1), &schedule).in("'" + text + "'"));
   }
   if (schedule.kind == LearningRateSchedule::Kind::Step && schedule.size == 0)

@@ -50,6 +50,7 @@ TEST(TrainingOptions, LossScale) {
   EXPECT_EQ(errorOf(parseLossScale("dynamic,backoff=1")),
             "'backoff' must be a number above 0 and below 1 (in f32); got: '1'");
   EXPECT_EQ(errorOf(parseLossScale("dynamic,interval=0")), "'interval' must be a positive number of steps; got: '0'");
+  EXPECT_EQ(errorOf(parseLossScale("dynamic,init=8,init=16")), "'init' is given twice");
   EXPECT_EQ(errorOf(parseLossScale("dynamic,start=3")),
             "there is no 'start'; expected init, growth, backoff or interval");
 }
@@ -61,5 +62,7 @@ TEST(TrainingOptions, MistakesAreNamed) {
   EXPECT_NE(errorOf(parseOptimizer("adam,eps=nan")).find("got: 'nan'"), std::string::npos);
   EXPECT_NE(errorOf(parseOptimizer("sgd,nesterov=true")).find("needs momentum"), std::string::npos);
   EXPECT_NE(errorOf(parseParamGroup("*.bias")).find("PATTERN:key=value"), std::string::npos);
+  EXPECT_EQ(errorOf(parseParamGroup("*.bias:weight_decay=0,lr_scale=2,weight_decay=1")),
+            "option 'weight_decay' of parameter group '*.bias' is given twice");
   EXPECT_NE(errorOf(parseLossAverage("mean")).find("'global' or 'rank'"), std::string::npos);
 }

@@ -70,6 +70,9 @@ TEST(LearningRateSchedule, MistakesAreNamed) {
             "'cosine,min=-1': '-1' is not a value for min; expected a number from 0 (in f32)");
   EXPECT_EQ(message("step,size=1,gamma=0"),
             "'step,size=1,gamma=0': '0' is not a value for gamma; expected a positive number (in f32)");
+  for (const char *text : {"step,size=2epoch,every=3", "step,every=3,size=2epoch", "step,size=2,size=2"})
+    EXPECT_NE(message(text).find(" is given twice (size and every are the same)"), std::string::npos) << text;
+  EXPECT_EQ(message("cosine,warmup=3,min=0,warmup=3"), "'cosine,warmup=3,min=0,warmup=3': warmup is given twice");
   EXPECT_EQ(message("cosine,warmup"), "'warmup': expected key=value");
 }
 
