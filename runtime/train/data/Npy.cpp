@@ -1,9 +1,11 @@
 #include "runtime/train/data/Npy.h"
 
 #include "runtime/base/AtomicFile.h"
+#include "runtime/base/OptionText.h"
 
-#include <cctype>
+#include <algorithm>
 #include <cstring>
+#include <map>
 
 namespace cleave::rt {
 namespace {
@@ -11,35 +13,67 @@ namespace {
 constexpr char kMagic[] = "\x93NUMPY";
 constexpr size_t kMagicSize = 6;
 
-// The value after 'key': in a header such as {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
-std::string_view valueOf(std::string_view header, std::string_view key) {
-  for (char quote : {'\'', '"'}) {
-    std::string quoted = quote + std::string(key) + quote;
-    size_t at = header.find(quoted);
-    if (at == std::string_view::npos)
-      continue;
-    std::string_view rest = header.substr(at + quoted.size());
-    size_t begin = rest.find_first_not_of(" :");
-    return begin == std::string_view::npos ? std::string_view() : rest.substr(begin);
-  }
-  return {};
+// The values of a header such as {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }, as they are written.
+using Header = std::map<std::string_view, std::string_view>;
+
+constexpr char kBlanks[] = " \t\r\n";
+
+std::string_view trimmed(std::string_view text) {
+  size_t first = text.find_first_not_of(kBlanks);
+  return first == std::string_view::npos ? std::string_view()
+                                         : text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
 }
 
-// NumPy takes the last of two values of a key, and nothing that is not one dictionary: what another reader would read
-// otherwise is refused.
-bool isOneDictionary(std::string_view header) {
-  constexpr char kBlanks[] = " \t\r\n";
-  size_t first = header.find_first_not_of(kBlanks), last = header.find_last_not_of(kBlanks);
-  if (first == std::string_view::npos || header[first] != '{' || header[last] != '}' || header.find('}') != last)
+// 'text' or "text" as a whole, without the quotes; a backslash would give it another meaning.
+bool unquote(std::string_view text, std::string_view *result) {
+  if (text.size() < 2 || (text[0] != '\'' && text[0] != '"') || text.back() != text[0])
     return false;
-  for (std::string_view key : {"descr", "fortran_order", "shape"}) {
-    size_t count = 0;
-    for (size_t at = header.find(key); at != std::string_view::npos; at = header.find(key, at + key.size()))
-      ++count;
-    if (count != 1)
-      return false;
+  *result = text.substr(1, text.size() - 2);
+  return result->find(text[0]) == std::string_view::npos && result->find('\\') == std::string_view::npos;
+}
+
+// Where the item that begins at `begin` ends: at one of `ends` that stands in no quotes and no brackets.
+size_t endOfItem(std::string_view text, size_t begin, std::string_view ends) {
+  char quote = 0;
+  int depth = 0;
+  for (size_t i = begin; i < text.size(); ++i) {
+    char c = text[i];
+    if (quote != 0)
+      quote = c == quote ? 0 : quote;
+    else if (c == '\'' || c == '"')
+      quote = c;
+    else if (depth == 0 && ends.find(c) != std::string_view::npos)
+      return i;
+    else
+      depth += (c == '(' || c == '[') - (c == ')' || c == ']');
   }
-  return true;
+  return std::string_view::npos;
+}
+
+// One dictionary with these three keys, each once, and nothing else: what NumPy refuses, or another reader would read
+// otherwise, is no header.
+bool readHeader(std::string_view text, Header *header) {
+  text = trimmed(text);
+  if (text.empty() || text[0] != '{')
+    return false;
+  for (size_t at = 1; header->size() <= 3;) {
+    size_t end = endOfItem(text, at, ",}");
+    if (end == std::string_view::npos)
+      return false;
+    std::string_view item = text.substr(at, end - at), key;
+    bool isLast = text[end] == '}';
+    if (!isLast || !trimmed(item).empty()) { // a comma may stand after the last item
+      size_t colon = endOfItem(item, 0, ":");
+      if (colon == std::string_view::npos || !unquote(trimmed(item.substr(0, colon)), &key) ||
+          (key != "descr" && key != "fortran_order" && key != "shape") ||
+          !header->emplace(key, trimmed(item.substr(colon + 1))).second)
+        return false;
+    }
+    if (isLast)
+      return end + 1 == text.size() && header->size() == 3;
+    at = end + 1;
+  }
+  return false;
 }
 
 // What a message quotes of a header's value.
@@ -50,37 +84,34 @@ std::string beginning(std::string_view value) {
   return value.size() > kQuoted ? std::string(value.substr(0, kQuoted)) + "..." : std::string(value);
 }
 
-bool parseTuple(std::string_view text, Shape *shape) {
-  if (text.empty() || text[0] != '(')
+// (), (2,), (2, 3) or (2, 3, ): a tuple of whole numbers, as Python reads it.
+bool parseTuple(std::string_view text, bool hasLongs, Shape *shape) {
+  if (text.size() < 2 || text[0] != '(' || text.back() != ')')
     return false;
-  for (size_t i = 1; i < text.size();) {
-    if (text[i] == ')')
-      return true;
-    if (text[i] == ',' || text[i] == ' ') {
-      ++i;
-      continue;
-    }
-    int64_t extent = 0;
-    size_t digits = 0;
-    for (; i < text.size() && std::isdigit(static_cast<unsigned char>(text[i])); ++i, ++digits) {
-      if (digits == 18)
-        return false;
-      extent = extent * 10 + (text[i] - '0');
-    }
-    if (digits == 0 || shape->size() == 64)
+  text = trimmed(text.substr(1, text.size() - 2));
+  size_t commas = 0;
+  for (; !text.empty(); ++commas) {
+    size_t comma = std::min(text.find(','), text.size());
+    std::string_view number = trimmed(text.substr(0, comma));
+    if (hasLongs && !number.empty() && number.back() == 'L') // Python 2 writes its long integers so
+      number.remove_suffix(1);
+    uint64_t extent = 0;
+    bool isPlain = number.find_first_not_of("0123456789") == std::string_view::npos && number.size() <= 18;
+    if (!isPlain || (number.size() > 1 && number[0] == '0') || !parseUnsigned(number, &extent) || shape->size() == 64)
       return false;
-    if (i < text.size() && text[i] == 'L') // Python 2 writes its long integers so
-      ++i;
-    shape->push_back(extent);
+    shape->push_back(static_cast<int64_t>(extent));
+    if (comma == text.size())
+      return commas != 0; // (6) is a number
+    text = trimmed(text.substr(comma + 1));
   }
-  return false;
+  return true;
 }
 
 Status parseType(std::string_view descr, const std::string &origin, ElementType *type) {
-  size_t end = descr.size() > 1 ? descr.find(descr[0], 1) : std::string_view::npos;
-  if (descr.empty() || (descr[0] != '\'' && descr[0] != '"') || end == std::string_view::npos)
+  std::string_view text;
+  if (!unquote(descr, &text))
     return invalidArgument(origin + ": structured arrays cannot be read; save a plain one");
-  std::string name(descr.substr(1, end - 1));
+  std::string name(text);
   if (name == "|O")
     return invalidArgument(origin + ": the array holds Python objects; save it as numbers, in Python by "
                                     "numpy.save(name, array.astype(numpy.float32))");
@@ -91,7 +122,7 @@ Status parseType(std::string_view descr, const std::string &origin, ElementType 
   return Status::ok();
 }
 
-std::string header(const TensorView &array) {
+std::string headerOf(const TensorView &array) {
   std::string dict = "{'descr': '" + std::string(numpyName(array.type)) + "', 'fortran_order': False, 'shape': (";
   for (int64_t extent : array.shape)
     dict += std::to_string(extent) + ", ";
@@ -125,17 +156,22 @@ Status parseNpy(const std::byte *image, size_t size, const std::string &origin, 
   if (length > size - prefix)
     return dataLoss(origin + ": the header ends beyond the file; the file is truncated or damaged");
   std::string_view text(reinterpret_cast<const char *>(image) + prefix, length);
-  if (!isOneDictionary(text))
+  Header header;
+  if (!readHeader(text, &header))
     return dataLoss(origin + ": the header is not one dictionary with descr, fortran_order and shape, each once; save "
                              "the array again with numpy.save");
-  CLEAVE_TRY(parseType(valueOf(text, "descr"), origin, &view->type));
-  if (valueOf(text, "fortran_order").substr(0, 5) != "False")
+  CLEAVE_TRY(parseType(header["descr"], origin, &view->type));
+  if (header["fortran_order"] == "True")
     return invalidArgument(origin + " is in Fortran order; save numpy.ascontiguousarray(x)");
+  if (header["fortran_order"] != "False")
+    return dataLoss(origin + ": the header's fortran_order is neither True nor False; save the array again with "
+                             "numpy.save");
   uint64_t elements = 0;
   view->shape.clear();
-  if (!parseTuple(valueOf(text, "shape"), &view->shape) || !countElements(view->shape, &elements))
+  bool hasLongs = major < 3;
+  if (!parseTuple(header["shape"], hasLongs, &view->shape) || !countElements(view->shape, &elements))
     return dataLoss(origin + ": the header has no valid shape; expected sizes from 0, as in (64, 8); got: " +
-                    beginning(valueOf(text, "shape")));
+                    beginning(header["shape"]));
   uint64_t available = size - prefix - length;
   if (elements > available / elementSize(view->type))
     return dataLoss(origin + ": " + toString(view->type, view->shape) + " does not fit in the file's " +
@@ -155,7 +191,7 @@ Status writeNpy(const std::string &path, const TensorView &array) {
     return invalidArgument(path + ": NumPy has no element type " + elementName(array.type));
   AtomicFile file;
   CLEAVE_TRY(AtomicFile::create(path, &file));
-  std::string head = header(array);
+  std::string head = headerOf(array);
   CLEAVE_TRY(file.write(head.data(), head.size()));
   CLEAVE_TRY(file.write(array.data, array.bytes));
   return file.commit();

@@ -170,6 +170,26 @@ TEST(Npy, HeadersThatAreNotOneDictionaryAreRefused) {
        {right.substr(0, right.size() - 1), right + "}", right + " x", "x " + right, "'descr': '<f4', " + right,
         "{'descr': '<f4', " + right.substr(1), "{'shape': (1,), " + right.substr(1)})
     EXPECT_FALSE(isTaken(wrong)) << wrong;
+
+  // Each value, too, is one. (NumPy reads three of these, (+2,), (0x2,) and (2L L,), which nothing writes.)
+  auto withShape = [](const char *shape) {
+    return "{'descr': '<i4', 'fortran_order': False, 'shape': " + std::string(shape) + "}";
+  };
+  for (const char *shape : {"(2,)", "( 2 , )", "(1,2)", "(2, 1,)", "(1, 2, 1)", "(2,1 ,)"})
+    EXPECT_TRUE(isTaken(withShape(shape))) << shape;
+  for (const char *shape :
+       {"(2)", "(1 2)", "(1,,2)", "(,2)", "(,)", "(2,)x", "(2,), 3", "2", "[2]", "(2,", "(+2,)", "(02,)", "(0x2,)",
+        "(2.0,)", "((2,),)", "('2',)", "(2L L,)", "(-2,)", ""})
+    EXPECT_FALSE(isTaken(withShape(shape))) << shape;
+  EXPECT_TRUE(isTaken("{\"shape\":(2,),\"fortran_order\":False,\"descr\":\"<i4\"}"));
+  for (const char *header :
+       {"{'descr': '<i4', 'fortran_order': Falsehood, 'shape': (2,)}", "{'descr': '<i4', 'fortran_order': 0, 'shape': (2,)}",
+        "{'descr': '<i4', 'fortran_order': False, 'shape': (2,), 'more': 1}", "{'descr': '<i4', 'shape': (2,)}",
+        "{'descr': '<i4', 'fortran_order': False, 'shape': (2,),,}", "{'descr': '<i4' '', 'fortran_order': False, 'shape': (2,)}",
+        "{'descr': '<i4' 'fortran_order': False, 'shape': (2,)}", "{'descr': '<i4', 'fortran_order': False, 'shape' (2,)}",
+        "{'descr': '<i4, 'fortran_order': False, 'shape': (2,)}", "{descr: '<i4', 'fortran_order': False, 'shape': (2,)}",
+        "{}", "{", "{'descr': '<i4', 'fortran_order': False, 'shape': (2,)} # a comment"})
+    EXPECT_FALSE(isTaken(header)) << header;
 }
 
 // Archives made by numpy.savez and numpy.savez_compressed; see Inputs/make_npz.py.
