@@ -16,12 +16,16 @@ namespace {
 bool isInteger(const fb::Port &port) { return port.dtype() == fb::DType::i64 || port.dtype() == fb::DType::i32; }
 bool isReal(const fb::Port &port) { return isFloating(elementType(port.dtype())); }
 
-bool isTokens(const fb::Port &port) {
-  return isInteger(port) && lengthOf(port.shape()) == 2 && port.shape()->Get(1) > 0;
+// Whether a port has that many dimensions and elements in each: none of them is 0, the batch included.
+bool hasElements(const fb::Port &port, size_t dimensions) {
+  for (size_t i = 0; i < lengthOf(port.shape()); ++i)
+    if (port.shape()->Get(i) <= 0)
+      return false;
+  return lengthOf(port.shape()) == dimensions;
 }
-bool isLogits(const fb::Port &port) {
-  return isReal(port) && lengthOf(port.shape()) == 3 && port.shape()->Get(1) > 0 && port.shape()->Get(2) > 0;
-}
+
+bool isTokens(const fb::Port &port) { return isInteger(port) && hasElements(port, 2); }
+bool isLogits(const fb::Port &port) { return isReal(port) && hasElements(port, 3); }
 
 std::string namesOf(const std::vector<const fb::Port *> &ports) {
   std::string names;

@@ -369,6 +369,19 @@ TEST(Train, StaysStoppedEarlyWhenStartedAgain) {
   EXPECT_NE(more.find("stopped early: no better loss in 5 evaluations"), std::string::npos) << more;
 }
 
+// A plan may say anything, and none makes the program write or read outside of what it describes.
+TEST(Infer, PortsWithoutSamplesAreRefused) {
+  TempDir dir;
+  Result run =
+      runCommandLine(TinyModel(1, TinyKind::EmptyInference),
+                     {"infer", "--input", "x=" + writeData(dir, "x.npy", 5000), "--output", "y=" + (dir / "y.npy")});
+  EXPECT_EQ(run.code, 1);
+  EXPECT_NE(run.err.find("input 'x' has no place for a batch of 1"), std::string::npos) << run.err;
+  Result text = runCommandLine(TinyModel(1, TinyKind::EmptyText), {"generate", "--prompt", "ab"});
+  EXPECT_EQ(text.code, 1);
+  EXPECT_NE(text.err.find("the model has no integer input [batch, context]"), std::string::npos) << text.err;
+}
+
 TEST(Infer, TailIsPaddedAndCut) {
   TempDir dir;
   TinyModel model(2, TinyKind::Inference);

@@ -95,10 +95,10 @@ TinyModel::TinyModel(unsigned dataRanks, TinyKind kind) : builder_({{"dp", dataR
   addStates();
   if (kind == TinyKind::Training)
     addTraining(dataRanks);
-  if (kind == TinyKind::Training || kind == TinyKind::Inference)
-    addInference();
+  if (kind == TinyKind::Training || kind == TinyKind::Inference || kind == TinyKind::EmptyInference)
+    addInference(kind == TinyKind::EmptyInference ? 0 : kBatch);
   else
-    addText(kind == TinyKind::LookingAhead);
+    addText(kind == TinyKind::EmptyText ? 0 : kBatch, kind == TinyKind::LookingAhead);
   plan_ = builder_.pack();
   model_.abi = CLEAVE_MODEL_ABI;
   model_.name = "tiny";
@@ -179,19 +179,19 @@ void TinyModel::addTraining(unsigned dataRanks) {
   launch(evaluate, "accumulate", accumulate, {values, scalar(EvalSum), scalar(EvalCount)});
 }
 
-void TinyModel::addInference() {
+void TinyModel::addInference(unsigned batch) {
   fb::ProgramT &infer = builder_.program("infer");
-  addPort(infer.inputs, "x", fb::DType::f32, {kBatch, kWidth}, input_);
-  addPort(infer.outputs, "y", fb::DType::f32, {kBatch, kWidth}, output_);
+  addPort(infer.inputs, "x", fb::DType::f32, {batch, kWidth}, input_);
+  addPort(infer.outputs, "y", fb::DType::f32, {batch, kWidth}, output_);
   launch(infer, "scale", scale,
          {builder_.buffer(input_, 0, 4 * kBatch * kWidth, Access::read), builder_.buffer(states_, kW, 16, Access::read),
           builder_.buffer(output_, 0, 4 * kBatch * kWidth)});
 }
 
-void TinyModel::addText(bool looksAhead) {
+void TinyModel::addText(unsigned batch, bool looksAhead) {
   fb::ProgramT &infer = builder_.program("infer");
-  addPort(infer.inputs, "tokens", fb::DType::i64, {kBatch, kContext}, input_);
-  addPort(infer.outputs, "logits", fb::DType::f32, {kBatch, kContext, 256}, output_);
+  addPort(infer.inputs, "tokens", fb::DType::i64, {batch, kContext}, input_);
+  addPort(infer.outputs, "logits", fb::DType::f32, {batch, kContext, 256}, output_);
   launch(infer, "predict", looksAhead ? predict<true> : predict<false>,
          {builder_.buffer(input_, 0, 8 * kBatch * kContext, Access::read),
           builder_.buffer(output_, 0, 4 * kBatch * kContext * 256)});

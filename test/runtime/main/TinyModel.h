@@ -14,7 +14,8 @@ namespace cleave::rt::test {
 
 constexpr unsigned kWidth = 4, kBatch = 2, kContext = 8;
 
-enum class TinyKind { Training, Inference, Text, LookingAhead };
+// The last two have ports without samples, which no compiler writes.
+enum class TinyKind { Training, Inference, Text, LookingAhead, EmptyInference, EmptyText };
 
 // What every rank does in each training step, within the kernel of the gradient: a test stops a step here. Set while no
 // step runs; empty by default.
@@ -28,8 +29,8 @@ public:
 private:
   void addStates();
   void addTraining(unsigned dataRanks);
-  void addInference();
-  void addText(bool looksAhead);
+  void addInference(unsigned batch);
+  void addText(unsigned batch, bool looksAhead);
   void addPort(std::vector<std::unique_ptr<fb::PortT>> &ports, const char *name, fb::DType type,
                std::vector<int64_t> shape, unsigned region, uint64_t offset = 0);
   void launch(fb::ProgramT &program, const char *name, cleave_kernel_fn function, std::vector<fb::Buffer> buffers);
