@@ -7,11 +7,19 @@
 
 namespace cleave::rt {
 
-void EvaluationSums::add(const EvaluationSums &other, double times) {
-  loss += times * other.loss;
-  count += times * other.count;
-  correct += times * other.correct;
-  predictions += times * other.predictions;
+void EvaluationSums::add(const EvaluationSums &other) {
+  loss += other.loss;
+  count += other.count;
+  correct += other.correct;
+  predictions += other.predictions;
+}
+
+void EvaluationSums::takeBack(const EvaluationSums &other, double part) {
+  auto take = [part](double &sum, double added) { sum -= std::isfinite(added) ? part * added : 0; };
+  take(loss, other.loss);
+  take(count, other.count);
+  take(correct, other.correct);
+  take(predictions, other.predictions);
 }
 
 Status EvaluationScalars::open(Session &session, EvaluationScalars *result) {
@@ -94,9 +102,11 @@ Status Evaluator::run(Evaluation *result) {
     CLEAVE_TRY(runBatch(&batch));
     if (!isTold && !std::isfinite(batch.loss))
       isTold = noteNonFinite();
-    bool isFilling = tail != 0 && i + 1 == batches;
     double filled = static_cast<double>(feed_->globalBatch() - tail) / static_cast<double>(feed_->globalBatch());
-    total.add(batch, isFilling ? -filled : 1);
+    if (tail != 0 && i + 1 == batches)
+      total.takeBack(batch, filled);
+    else
+      total.add(batch);
   }
   result->samples = rule_.hasWholeBatches() ? batches * feed_->globalBatch() : feed_->samples();
   double divisor =

@@ -6,6 +6,8 @@
 //
 //   sum of the T = sum of the first - (G - T) / G * sum of the second
 //
+// Where the last sample's loss is infinite, so is the sum of the T.
+//
 // That holds where the loss is a sum over samples, divided by a count that is one too. For any other loss (the plan
 // says so: EvaluationRule.h) the T samples are left out, and a line of the log says it. Where the model keeps the count
 // from zero, it does so once, with the count of the whole pass. Rejected: a mask over samples inside the program, which
@@ -29,7 +31,10 @@ struct Evaluation {
 struct EvaluationSums {
   double loss = 0, count = 0, correct = 0, predictions = 0;
 
-  void add(const EvaluationSums &other, double times = 1);
+  void add(const EvaluationSums &other);
+  // Takes a part of sums away whose samples were added before. What is not finite has made a sum so for good: it stays
+  // infinite, and inf - inf would be no number.
+  void takeBack(const EvaluationSums &other, double part);
 };
 
 // The program's scalars.

@@ -1,3 +1,4 @@
+#include "runtime/train/loop/Evaluator.h"
 #include "runtime/train/loop/Progress.h"
 #include "runtime/train/loop/StepMetrics.h"
 #include "runtime/train/loop/TensorBoard.h"
@@ -7,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
+#include <limits>
 
 using namespace cleave::rt;
 
@@ -124,6 +126,25 @@ TEST(Progress, Formats) {
   EXPECT_EQ(formatDuration(3723), "1:02:03");
   EXPECT_EQ(formatCount(18234), "18.2k");
   EXPECT_EQ(formatCount(1.25e6), "1.25M");
+}
+
+// What fills the last batch is taken away again; a loss that is infinite stays so, and the numbers beside it are exact.
+TEST(EvaluationSums, TakingBackKeepsInfinities) {
+  const double infinite = std::numeric_limits<double>::infinity();
+  for (double loss : {6.0, infinite, -infinite}) {
+    EvaluationSums sums;
+    sums.add({3, 4, 2, 4});
+    sums.add({std::isfinite(loss) ? 1 + loss : loss, 4, 1, 4}); // a sample, and three copies of another
+    sums.takeBack({4 * loss / 3, 4, 0, 4}, 0.75);
+    EXPECT_EQ(sums.loss, std::isfinite(loss) ? 4 : loss);
+    EXPECT_EQ(sums.count, 5);
+    EXPECT_EQ(sums.correct, 3);
+    EXPECT_EQ(sums.predictions, 5);
+  }
+  EvaluationSums sums;
+  sums.add({std::nan(""), 1, 0, 0});
+  sums.takeBack({std::nan(""), 1, 0, 0}, 0.5);
+  EXPECT_TRUE(std::isnan(sums.loss));
 }
 
 } // namespace
