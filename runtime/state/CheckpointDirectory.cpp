@@ -1,6 +1,7 @@
 // The directory of checkpoints: which one is meant, and which ones go.
 #include "runtime/base/AtomicFile.h"
 #include "runtime/base/FileMapping.h"
+#include "runtime/base/Log.h"
 #include "runtime/base/OptionText.h"
 #include "runtime/state/CheckpointSave.h"
 
@@ -8,6 +9,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <fcntl.h>
 #include <filesystem>
 #include <sys/file.h>
@@ -260,13 +262,30 @@ CheckpointLock::~CheckpointLock() {
     ::close(fd_);
 }
 
+Status lockOutcome(int error, const std::string &directory, std::string *warning) {
+  warning->clear();
+  if (error == EWOULDBLOCK)
+    return invalidArgument("another process is saving into " + directory + "; give another directory, or end it first");
+  if (error != 0)
+    *warning = directory + " cannot be locked (" + std::string(std::strerror(error)) +
+               "), so nothing keeps another run from saving into it at the same time; give each run a directory of its "
+               "own";
+  return Status::ok();
+}
+
 Status CheckpointLock::take(const std::string &directory, CheckpointLock *result) {
   CheckpointLock lock;
   lock.fd_ = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (lock.fd_ < 0)
     return fileError("open", directory, errno);
-  if (::flock(lock.fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-    return invalidArgument("another process is saving into " + directory + "; give another directory, or end it first");
+  int error = 0;
+  do
+    error = ::flock(lock.fd_, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
+  while (error == EINTR);
+  std::string warning;
+  CLEAVE_TRY(lockOutcome(error, directory, &warning));
+  if (!warning.empty())
+    log(LogLevel::Warning, -1, warning);
   *result = std::move(lock);
   return Status::ok();
 }

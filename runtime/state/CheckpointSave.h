@@ -129,7 +129,7 @@ Status resolveCheckpoint(const std::string &path, std::string *result, std::stri
 Status recoverCheckpoints(const std::string &directory);
 
 // Keeps other processes from saving into the same directory, until it goes or the process dies. Nothing is written for
-// it. File systems without locks are let pass.
+// it. A file system without locks is let pass with a warning.
 class CheckpointLock {
 public:
   CheckpointLock() = default;
@@ -145,6 +145,10 @@ public:
 private:
   int fd_ = -1;
 };
+
+// What an error of flock() means for a directory: another process has the lock, or there is none to be had, of which
+// `warning` tells.
+Status lockOutcome(int error, const std::string &directory, std::string *warning);
 
 } // namespace cleave::rt
 

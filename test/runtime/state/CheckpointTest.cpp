@@ -218,6 +218,19 @@ TEST(Checkpoint, OneProcessSavesIntoADirectory) {
   EXPECT_TRUE(CheckpointLock::take(dir.path(), &second).isOk());
 }
 
+// Only another process's lock is an error. File systems without locks are many, and a run there is told of it.
+TEST(Checkpoint, LocksThatCannotBeHadAreTold) {
+  std::string warning = "old";
+  EXPECT_TRUE(lockOutcome(0, "ckpt", &warning).isOk());
+  EXPECT_EQ(warning, "");
+  EXPECT_EQ(lockOutcome(EWOULDBLOCK, "ckpt", &warning).code(), Code::InvalidArgument);
+  EXPECT_EQ(warning, "");
+  for (int error : {ENOLCK, ENOTSUP, ENOSYS, EINVAL, EIO}) {
+    EXPECT_TRUE(lockOutcome(error, "ckpt", &warning).isOk());
+    EXPECT_EQ(warning.find("ckpt cannot be locked ("), 0u) << warning;
+  }
+}
+
 TEST(Checkpoint, AllMisfitsAreReportedAtOnce) {
   TempDir dir;
   PlanFixture fixture(1, 1, false);
