@@ -118,6 +118,8 @@ Status generateTokens(Session &session, const GenerateOptions &options) {
   CLEAVE_TRY(readPrompt(options, &prompt));
   CLEAVE_TRY(checkSameGeneration(session, options, prompt));
   bool leader = session.isLeader();
+  if (leader && prompt.isText && prompt.tokenizer && !prompt.tokenizer->note().empty())
+    log(LogLevel::Warning, -1, "--tokenizer: " + options.tokenizer + ": " + prompt.tokenizer->note());
   bool begun = false;
   auto show = [&](uint64_t token) {
     if (!leader)

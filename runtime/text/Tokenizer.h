@@ -37,6 +37,8 @@ class Tokenizer {
 public:
   // Errors name the file, and what in it is not supported.
   static Status open(const std::string &path, Tokenizer *result);
+  // For the user, of settings in the file that are for training and not applied to a prompt; empty where there are none.
+  const std::string &note() const { return note_; }
 
   // The tokens of the text, with those that the model wants around it (as "<|begin_of_text|>").
   Status encode(const std::string &text, std::vector<uint64_t> *tokens) const;
@@ -64,6 +66,7 @@ private:
   std::vector<uint64_t> before_, after_;
   std::map<uint64_t, std::string> texts_;
   size_t spacesOfFirst_ = 0;
+  std::string note_;
 };
 
 } // namespace cleave::rt

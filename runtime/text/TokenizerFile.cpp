@@ -25,10 +25,21 @@ public:
       result_.spacesOfFirst_ = decoding_->spacesOfFirst();
     }
     CLEAVE_TRY(readAddedTokens());
+    noteIgnored();
     return readSurroundings(partOf(file_, "post_processor"));
   }
 
 private:
+  // They are for batches of training: a prompt is neither cut nor filled up by them.
+  void noteIgnored() {
+    for (const char *name : {"truncation", "padding"})
+      if (!partOf(file_, name).is_null())
+        result_.note_ += (result_.note_.empty() ? "" : " and ") + std::string(name);
+    if (!result_.note_.empty())
+      result_.note_ =
+          "the file's settings of " + result_.note_ + " do not apply to a prompt, whose tokens are taken as they are";
+  }
+
   Status readAddedTokens() {
     for (const json &each : partOf(file_, "added_tokens")) {
       AddedToken token;

@@ -112,6 +112,29 @@ TEST(Tokenizer, RefusesWhatItDoesNotKnow) {
   }
 }
 
+// Settings for batches of training neither cut nor fill up a prompt, and the user is told so.
+TEST(Tokenizer, TruncationAndPaddingAreTold) {
+  TempDir dir;
+  auto noteOf = [&](const char *key, const json &value, const char *other) {
+    json file = read(recorded + "gpt2.json");
+    file[other] = nullptr;
+    file[key] = value;
+    Tokenizer tokenizer;
+    EXPECT_TRUE(Tokenizer::open(dir.write("tokenizer.json", file.dump()), &tokenizer).isOk());
+    std::vector<uint64_t> tokens;
+    EXPECT_TRUE(tokenizer.encode("one two three four five", &tokens).isOk());
+    EXPECT_GT(tokens.size(), 2u);
+    EXPECT_LT(tokens.size(), 40u);
+    return tokenizer.note();
+  };
+  json cut = {{"direction", "Right"}, {"max_length", 2}, {"strategy", "LongestFirst"}, {"stride", 0}};
+  json fill = {{"strategy", {{"Fixed", 40}}}, {"direction", "Right"}, {"pad_id", 0}, {"pad_token", "x"}};
+  const std::string rest = " do not apply to a prompt, whose tokens are taken as they are";
+  EXPECT_EQ(noteOf("truncation", cut, "padding"), "the file's settings of truncation" + rest);
+  EXPECT_EQ(noteOf("padding", fill, "truncation"), "the file's settings of padding" + rest);
+  EXPECT_EQ(noteOf("padding", nullptr, "truncation"), "");
+}
+
 TEST(Tokenizer, RefusesModelsThatNameWhatIsNotThere) {
   TempDir dir;
   struct Change {
