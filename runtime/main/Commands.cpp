@@ -50,17 +50,32 @@ Status inspect(const cleave_model &model, bool json) {
 constexpr EndHints kEndHints{"\nfinishing the step, then saving; once more to end at once\n",
                              "nobody reads the output any more: finishing the step, then saving\n"};
 
-Status train(Session &session, const TrainOptions &options, unsigned threads, int *stoppedBy) {
+void tellWeights(const Session &session) {
+  if (session.isLeader() && !session.weightsCheckpoint().empty())
+    std::fprintf(stderr, "weights of %s\n", printable(session.weightsCheckpoint()).c_str());
+}
+
+// With --resume auto, --weights is of the first start alone: what is told is what counts.
+void tellWeights(const Session &session, const std::string &weights, const TrainLoop &loop) {
+  if (loop.resumedFrom().empty())
+    return tellWeights(session);
+  if (session.isLeader() && !weights.empty())
+    std::fprintf(stderr, "--weights has no effect: --resume auto goes on from %s, with the weights of that\n",
+                 printable(loop.resumedFrom()).c_str());
+}
+
+Status train(Session &session, const TrainOptions &options, const SessionOptions &opened, int *stoppedBy) {
   TrainLoop loop;
   CLEAVE_TRY(TrainLoop::open(session, options, &loop));
+  tellWeights(session, opened.weights, loop);
   // Where nothing would be saved, there is nothing to wait for. A launcher shows the words of all its processes.
   bool launched = startedAsOneOfSeveral();
   if (!options.save.empty())
     endInOrder(launched ? EndHints{} : kEndHints, launched);
   CLEAVE_TRY(loop.run());
   *stoppedBy = loop.stoppedBy();
-  std::string times =
-      stepTimeReport(session.plan(), loop.stepTimes(), threads ? threads : std::max(1u, session.plan().threads()));
+  unsigned threads = opened.threads ? opened.threads : std::max(1u, session.plan().threads());
+  std::string times = stepTimeReport(session.plan(), loop.stepTimes(), threads);
   if (session.isLeader() && !times.empty()) {
     std::fflush(stdout); // the steps stand before it
     std::fprintf(stderr, "%s\n", times.c_str());
@@ -141,7 +156,7 @@ Status runOn(Session &session, const Command &command, int *stoppedBy) {
   case CommandKind::Infer:
     return inferFiles(session, command.inputs, command.outputs);
   case CommandKind::Train:
-    return train(session, command.train, command.session.threads, stoppedBy);
+    return train(session, command.train, command.session, stoppedBy);
   case CommandKind::Evaluate:
     return evaluate(session, command.train);
   case CommandKind::Generate:
@@ -207,8 +222,8 @@ Status runCommand(const cleave_model &model, const Command &command, int *stoppe
   options.command = std::to_string(static_cast<int>(command.kind));
   Session session;
   CLEAVE_TRY(Session::open(model, options, &session));
-  if (session.isLeader() && !session.weightsCheckpoint().empty())
-    std::fprintf(stderr, "weights of %s\n", printable(session.weightsCheckpoint()).c_str());
+  if (command.kind != CommandKind::Train)
+    tellWeights(session);
   if (session.isLeader() && session.hasDrawnWeights() && command.kind != CommandKind::Train)
     std::fprintf(stderr, "the weights are drawn by --seed %llu, not trained; --weights gives others\n",
                  static_cast<unsigned long long>(options.seed));

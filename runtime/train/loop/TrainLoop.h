@@ -28,6 +28,8 @@ public:
   Status run();
 
   const TrainingPosition &position() const { return position_; }
+  // The checkpoint from which the run goes on; empty: none.
+  const std::string &resumedFrom() const { return resumedFrom_; }
   const StepTimes &stepTimes() const { return times_; }
   // The signal that has ended run() before its last step (Termination.h), with all saved; 0: none.
   int stoppedBy() const { return stoppedBy_; }

@@ -369,6 +369,29 @@ TEST(Train, StaysStoppedEarlyWhenStartedAgain) {
   EXPECT_NE(more.find("stopped early: no better loss in 5 evaluations"), std::string::npos) << more;
 }
 
+// With --resume auto, --weights is of the first start; each start tells what counts.
+TEST(Train, WeightsOfTheFirstStartAreToldThen) {
+  TempDir dir;
+  std::string data = "x=" + writeData(dir, "x.npy", 8);
+  TinyModel model(1);
+  ASSERT_EQ(runCommandLine(model, {"train", "--data", data, "--steps", "1", "--save", dir / "w"}).code, 0);
+  auto train = [&](const char *steps) {
+    Result run = runCommandLine(model, {"train", "--data", data, "--steps", steps, "--save", dir / "c", "--resume",
+                                        "auto", "--weights", dir / "w"});
+    EXPECT_EQ(run.code, 0) << run.err;
+    return run.err;
+  };
+  const std::string taken = "weights of " + (dir / "w/step-00000001"), idle = "--weights has no effect";
+  std::string first = train("1"), second = train("2");
+  EXPECT_NE(first.find(taken), std::string::npos) << first;
+  EXPECT_EQ(first.find(idle), std::string::npos) << first;
+  EXPECT_EQ(second.find(taken), std::string::npos) << second;
+  EXPECT_NE(
+      second.find(idle + ": --resume auto goes on from " + (dir / "c/step-00000001") + ", with the weights of that"),
+      std::string::npos)
+      << second;
+}
+
 // A plan may say anything, and none makes the program write or read outside of what it describes.
 TEST(Infer, PortsWithoutSamplesAreRefused) {
   TempDir dir;
