@@ -325,6 +325,8 @@ Status parseCommandLine(int argc, const char *const *argv, const std::string &pr
     if (std::string wrong = findEmptyValue(*parser.chosen(), "--prompt"); !wrong.empty())
       return invalidArgument(wrong);
     command.kind = parser.kind();
+    const CLI::Option *seed = parser.chosen()->get_option_no_throw("--seed");
+    command.givesSeed = seed && seed->count() != 0;
     if (command.kind == CommandKind::Train)
       command.session.seed = command.train.seed.value_or(0);
     // With auto there may be nothing yet to go on from.

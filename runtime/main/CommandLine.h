@@ -24,6 +24,7 @@ struct Command {
   GenerateOptions generate;
   std::vector<std::string> inputs, outputs; // of Infer
   bool json = false;                        // of Inspect
+  bool givesSeed = false;                   // --seed is on the command line
 };
 
 // `program` is the executable's name in help and examples. A status of any kind means exit code 2.

@@ -151,6 +151,20 @@ Status generateTokens(Session &session, const GenerateOptions &options) {
   return Status::ok();
 }
 
+// Infer and evaluate draw nothing but weights, and generate samples where it is not greedy. Empty where --seed counts.
+std::string idleSeed(const Session &session, const Command &command) {
+  bool drawsWeights = command.kind == CommandKind::Infer || command.kind == CommandKind::Evaluate;
+  if (!command.givesSeed)
+    return "";
+  if (command.kind == CommandKind::Generate && command.generate.sampling.temperature == 0)
+    return "--seed has no effect: with --temperature 0 the most probable token is taken each time; leave it out";
+  if (!drawsWeights || session.hasDrawnWeights())
+    return "";
+  return std::string("--seed has no effect: ") +
+         (command.session.weights.empty() ? "the model has all its weights" : "--weights brings the weights") +
+         ", and none are drawn; leave it out";
+}
+
 Status runOn(Session &session, const Command &command, int *stoppedBy) {
   switch (command.kind) {
   case CommandKind::Infer:
@@ -224,6 +238,8 @@ Status runCommand(const cleave_model &model, const Command &command, int *stoppe
   CLEAVE_TRY(Session::open(model, options, &session));
   if (command.kind != CommandKind::Train)
     tellWeights(session);
+  if (std::string idle = idleSeed(session, command); session.isLeader() && !idle.empty())
+    std::fprintf(stderr, "%s\n", idle.c_str());
   if (session.isLeader() && session.hasDrawnWeights() && command.kind != CommandKind::Train)
     std::fprintf(stderr, "the weights are drawn by --seed %llu, not trained; --weights gives others\n",
                  static_cast<unsigned long long>(options.seed));

@@ -392,6 +392,41 @@ TEST(Train, WeightsOfTheFirstStartAreToldThen) {
       << second;
 }
 
+// A seed that nothing reads is told. The model has its weights in it, so none are drawn.
+TEST(CommandLine, ASeedWithoutEffectIsTold) {
+  TempDir dir;
+  std::string data = "x=" + writeData(dir, "x.npy", 8);
+  TinyModel model(1), text(1, TinyKind::Text);
+  ASSERT_EQ(runCommandLine(model, {"train", "--data", data, "--steps", "1", "--seed", "3", "--save", dir / "c"}).code,
+            0);
+  struct Case {
+    const TinyModel &model;
+    std::vector<std::string> arguments;
+    std::string reason; // empty: the seed counts, or none is given
+  };
+  const std::string compiled = "the model has all its weights", brings = "--weights brings the weights";
+  std::vector<std::string> infer = {"infer", "--input", data, "--output", "y=" + (dir / "y.npy")},
+                           evaluate = {"evaluate", "--data", data},
+                           generate = {"generate", "--prompt", "ab", "--tokens", "3"};
+  auto with = [](std::vector<std::string> arguments, std::vector<std::string> more) {
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  };
+  for (const Case &each :
+       {Case{model, infer, ""}, Case{model, with(infer, {"--seed", "3"}), compiled},
+        Case{model, with(infer, {"--seed", "0", "--weights", dir / "c"}), brings},
+        Case{model, with(evaluate, {"--seed=3"}), compiled}, Case{text, with(generate, {"--temperature", "0"}), ""},
+        Case{text, with(generate, {"--seed", "3"}), ""},
+        Case{text, with(generate, {"--seed", "3", "--temperature", "0"}), "with --temperature 0"},
+        Case{model, {"train", "--data", data, "--steps", "1", "--seed", "3"}, ""}}) {
+    Result run = runCommandLine(each.model, each.arguments);
+    EXPECT_EQ(run.code, 0) << run.err;
+    std::string told = "--seed has no effect: " + each.reason;
+    EXPECT_EQ(run.err.find(told) != std::string::npos, !each.reason.empty()) << each.arguments[0] << ": " << run.err;
+    EXPECT_EQ(run.err.find("--seed has no effect") != std::string::npos, !each.reason.empty()) << run.err;
+  }
+}
+
 // A plan may say anything, and none makes the program write or read outside of what it describes.
 TEST(Infer, PortsWithoutSamplesAreRefused) {
   TempDir dir;
