@@ -141,8 +141,6 @@ private:
         if (!port.data) // another kind of ranks uses it
           continue;
         uint64_t count = source.input().batched ? batch_ : 1, begin = first + frame * batch_, element = 0;
-        if (count > port.size / std::max<size_t>(1, source.sampleBytes()))
-          return internal("input '" + source.input().name + "' has no place for a batch of " + std::to_string(count));
         for (uint64_t i = 0; i < count; ++i)
           source.read((begin + i) % data_.samples, port.data + i * source.sampleBytes());
         for (const IndexRange &range : ranges_[input])

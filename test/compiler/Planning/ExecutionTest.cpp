@@ -108,7 +108,8 @@ std::string sharesOfTwoGroups(bool isFilledBefore) {
   };
   fb::ProgramT &program = builder.program("train_step");
   addPort(program.inputs, "x", input, 0, 8);
-  program.inputs[0]->split_axes = {0};
+  program.inputs[0]->batch_dim = 0;
+  program.inputs[0]->split_axes = builder.plan.data_axes = {0};
   PlanBuilder::add(program, Opcode::Fill, 0, {PlanBuilder::buffer(transient, 0, 64, kWrite)}, {0, 4});
   if (isFilledBefore)
     PlanBuilder::add(program, Opcode::Fill, 0, {share(tp, kWrite)}, {0, 4});

@@ -212,7 +212,7 @@ TEST(Pipelines, DifferencesTakeAsManyRunsAsThereAreRegisters) {
       step.inputs[0]->shape = {16};
       step.inputs[0]->region = static_cast<uint16_t>(input);
       step.inputs[0]->batch_dim = 0;
-      step.inputs[0]->split_axes = {0};
+      step.inputs[0]->split_axes = builder.plan.data_axes = {0};
       for (unsigned i = 0; i < registers; ++i)
         PlanBuilder::add(step, Opcode::Fill, 0, {PlanBuilder::buffer(persistent, 64 * i, 64, fb::Access::write)},
                          {0, 4});

@@ -52,7 +52,7 @@ std::unique_ptr<fb::PlanT> makeKind(bool isServer) {
   port->shape = {16};
   port->region = region.input;
   port->batch_dim = 0;
-  port->split_axes = {0};
+  port->split_axes = plan.data_axes = {0};
   program.inputs.push_back(std::move(port));
   auto buffer = [](uint16_t region, uint64_t offset, uint64_t bytes, fb::Access access) {
     return fb::Buffer(offset, bytes, region, access, 0, 0, 0);

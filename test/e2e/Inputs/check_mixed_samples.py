@@ -74,19 +74,20 @@ def check(checks, session, layout, batch):
             checks.note(f"{name} of {samples} samples, {layout}", "" if isinstance(refused, str) and text in refused else f"not refused: {refused}")
 
 
-# Outputs whose first dimension has the size of the batch, 4: rows of samples, rows that others have a part in, and a 4 that no batch makes.
+# Outputs whose first dimension has the size of the batch, 4: rows of samples, rows that others have or may have a part in (guidance without a
+# classifier is refused, too: two batches are laid end to end and cut apart), and a 4 that no batch makes.
 CONSTANTS = {"axis0": np.int64([0]), "axis1": np.int64([1]), "axis2": np.int64([2]), "zero": np.int64(0), "one": np.int64(1), "last": np.int64([-1]),
              "beyond": np.int64([-1000]), "four": np.int64([4]), "above": np.int64([1, 0, 0, 0]), "zeros2": np.int64([0, 0]),
              "top_row": np.arange(WIDTH, dtype="f4")[None] + 1}
 ROWS = {
     "looked_up": lambda: [node("ArgMax", ["x"], ["best"], axis=1, keepdims=0), node("Gather", ["w", "best"], ["looked_up"])],
-    "guided": lambda: [node("Concat", ["x", "x"], ["both"], axis=0), node("Split", ["both"], ["upper", "lower"], axis=0, num_outputs=2),
-                       node("MatMul", ["lower", "w"], ["moved"]), node("Sub", ["upper", "moved"], ["guided"])],
     "picked": lambda: [node("Shape", ["x"], ["sizes"]), node("Gather", ["sizes", "zero"], ["count"]), node("Range", ["zero", "count", "one"], ["places"]),
                        node("ArgMax", ["x"], ["most"], axis=1, keepdims=0), node("Unsqueeze", ["places", "axis1"], ["p"]),
                        node("Unsqueeze", ["most", "axis1"], ["m"]), node("Concat", ["p", "m"], ["pairs"], axis=1), node("GatherND", ["x", "pairs"], ["picked"])],
 }
 TOGETHER = {
+    "guided": lambda: [node("Concat", ["x", "x"], ["both"], axis=0), node("Split", ["both"], ["upper", "lower"], axis=0, num_outputs=2),
+                       node("MatMul", ["lower", "w"], ["moved"]), node("Sub", ["upper", "moved"], ["guided"])],
     "reversed": lambda: [node("Slice", ["x", "last", "beyond", "axis0", "last"], ["reversed"])],
     "shifted": lambda: [node("Pad", ["x", "above"], ["padded"]), node("Slice", ["padded", "axis0", "last", "axis0"], ["shifted"])],
     "winner": lambda: [node("Hardmax", ["x"], ["winner"], axis=0)],
@@ -180,16 +181,16 @@ SIZED = {
     "framed": lambda: [*batch_size("n8"), node("Pad", ["x", "frame", "n8"], ["wide"]), node("MatMul", ["wide", "w6"], ["framed"])],
     "last_row": lambda: [*begun_rows("r1"), node("Tanh", ["r1"], ["r1_t"]), node("Slice", ["r1_t", "last", "far", "axis0"], ["r1_l"]),
                          node("Add", ["x", "r1_l"], ["last_row"])],
-    "best_row": lambda: [*begun_rows("r2"), node("TopK", ["r2", "axis1"], ["r2_b", "r2_i"], axis=0), node("Add", ["x", "r2_b"], ["best_row"])],
-    "last_column": lambda: [*size_list("r3"), node("Slice", ["x", "axis0", "r3", "axis1"], ["r3_s"]), node("Tanh", ["r3_s"], ["r3_t"]),
+    "best_row": lambda: [*begun_rows("r2"), node("TopK", ["r2", "axis1"], ["r2_top", "r2_i"], axis=0), node("Add", ["x", "r2_top"], ["best_row"])],
+    "last_column": lambda: [*size_list("r3"), node("Concat", ["x", "x"], ["r3_w"], axis=1), node("Slice", ["r3_w", "axis0", "r3", "axis1"], ["r3_s"]), node("Tanh", ["r3_s"], ["r3_t"]),
                             node("Slice", ["r3_t", "last", "far", "axis1"], ["last_column"])],
-    "end_column": lambda: [*size_list("r4"), node("Neg", ["r4"], ["r4_n"]), node("Slice", ["x", "r4_n", "far", "axis1"], ["r4_s"]),
+    "end_column": lambda: [*size_list("r4"), node("Neg", ["r4"], ["r4_neg"]), node("Concat", ["x", "x"], ["r4_w"], axis=1),
+                           node("Slice", ["r4_w", "r4_neg", "far", "axis1"], ["r4_s"]),
                            node("Slice", ["r4_s", "axis0", "axis1", "axis1"], ["end_column"])],
     "padded_end": lambda: [*size_list("r5"), node("Concat", ["axis0", "axis0", "axis0", "r5"], ["r5_p"], axis=0), node("Pad", ["x", "r5_p"], ["r5_x"]),
                            node("Slice", ["r5_x", "minus_four", "far", "axis1"], ["padded_end"])],
     "tiled_best": lambda: [*size_list("r6"), node("Concat", ["axis1", "r6"], ["r6_t"], axis=0), node("Tile", ["x", "r6_t"], ["r6_x"]),
                            node("TopK", ["r6_x", "four"], ["tiled_best", "r6_i"])],
-    "nth": lambda: [*size_list("r7"), node("TopK", ["x", "r7"], ["r7_v", "r7_i"]), node("Slice", ["r7_v", "last", "far", "axis1"], ["nth"])],
     "capped": lambda: [*batch_size("n9"), node("Mul", ["x", "n_eight"], ["large"]), node("Clip", ["large", "", "n9"], ["capped"])],
 }
 # Those that the import computes in a form that depends on the number: x ** 1 is x, x ** 2 is a product, and a loop is its turns one by one.
@@ -239,7 +240,7 @@ def sized():
                  "steps_across": np.arange(WIDTH, dtype="f4")[None], "table": draw.standard_normal(40).astype("f4"), "w6": draw.standard_normal((WIDTH + 2, WIDTH)).astype("f4")}
     constants |= {"matrix": draw.standard_normal((16, WIDTH)).astype("f4"), "far": np.int64([1 << 60]), "minus_four": np.int64([-4])}
     groups = {**SIZED, **FORMS, **UNSIZED, **COUNTED}
-    shapes = {"taken": ["batch"], "chosen": ["batch"], **dict.fromkeys(("last_column", "end_column", "nth"), ["batch", 1])}
+    shapes = {"taken": ["batch"], "chosen": ["batch"], **dict.fromkeys(("last_column", "end_column"), ["batch", 1])}
     outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shapes.get(name, ["batch", WIDTH])) for name in groups]
     return helper.make_model(graph([one for make in groups.values() for one in make()],
                                    [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", WIDTH])], outputs, constants),
@@ -288,14 +289,16 @@ def check_long_places(checks):
 def check_single_import(checks):
     """A model that cannot be imported with twice the batch: nothing tells what its numbers are made of."""
     nodes = [*batch_size("n"), node("Unsqueeze", ["n_int", "axis0"], ["end"]), node("Slice", ["table", "axis0", "end", "axis0"], ["begun"]),
-             node("Add", ["x", "begun"], ["moved"]), node("Div", ["x", "n"], ["share"])]
-    constants = {"zero": np.int64(0), "axis0": np.int64([0]), "table": np.random.default_rng(6).standard_normal((6, WIDTH)).astype("f4")}
+             node("Add", ["x", "begun"], ["moved"]), node("Div", ["x", "n"], ["share"]),
+             node("TopK", ["x", "end"], ["largest", "at"]), node("Slice", ["largest", "last", "far", "axis1"], ["nth"])]
+    constants = {"zero": np.int64(0), "axis0": np.int64([0]), "axis1": np.int64([1]), "last": np.int64([-1]), "far": np.int64([1 << 60]), "table": np.random.default_rng(6).standard_normal((6, WIDTH)).astype("f4")}
     x, *outputs = (helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", WIDTH]) for name in ("x", "moved", "share"))
+    outputs.append(helper.make_tensor_value_info("nth", TensorProto.FLOAT, ["batch", 1]))
     onnx.save(helper.make_model(graph(nodes, [x], outputs, constants), opset_imports=[helper.make_opsetid("", 18)], ir_version=9), checks.folder / "m.onnx")
     done = command("cleave", "compile", checks.folder / "m.onnx", "-o", checks.folder / "program", "--dim", f"batch={BATCH}")
     if done.returncode:
         sys.exit(done.stderr)
-    for name in ("moved", "share"):
+    for name in ("moved", "share", "nth"):
         refused = infer(checks, np.ones((3, WIDTH), "f4"), [name])
         checks.note(f"{name}, imported once", "" if isinstance(refused, str) and "exactly one global batch, 4 samples" in refused else f"not refused: {refused}")
 

@@ -434,10 +434,10 @@ TEST(Infer, PortsWithoutSamplesAreRefused) {
       runCommandLine(TinyModel(1, TinyKind::EmptyInference),
                      {"infer", "--input", "x=" + writeData(dir, "x.npy", 5000), "--output", "y=" + (dir / "y.npy")});
   EXPECT_EQ(run.code, 1);
-  EXPECT_NE(run.err.find("input 'x' has no place for a batch of 1"), std::string::npos) << run.err;
+  EXPECT_NE(run.err.find("input 'x' has a batch of no samples"), std::string::npos) << run.err;
   Result text = runCommandLine(TinyModel(1, TinyKind::EmptyText), {"generate", "--prompt", "ab"});
   EXPECT_EQ(text.code, 1);
-  EXPECT_NE(text.err.find("the model has no integer input [batch, context]"), std::string::npos) << text.err;
+  EXPECT_NE(text.err.find("has a batch of no samples"), std::string::npos) << text.err;
 }
 
 TEST(Infer, TailIsPaddedAndCut) {
