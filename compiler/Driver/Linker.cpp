@@ -79,6 +79,10 @@ llvm::Error run(llvm::StringRef program, llvm::ArrayRef<llvm::StringRef> argumen
   int result = llvm::sys::ExecuteAndWait(program, arguments, std::nullopt, redirects, 0, 0, &message);
   if (auto words = llvm::MemoryBuffer::getFile(log->path()); words && result != 0)
     message += reasons((*words)->getBuffer());
+  if (message.empty())
+    message = (program + " ended with code " + llvm::Twine(result) +
+               " and said nothing; is there room in the folder of temporary files ($TMPDIR or /tmp)?")
+                  .str();
   return result == 0 ? llvm::Error::success() : makeError("linking failed: " + message);
 }
 

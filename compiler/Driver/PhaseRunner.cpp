@@ -1,5 +1,6 @@
 #include "compiler/Driver/PhaseRunner.h"
 
+#include "compiler/Driver/PluginFile.h"
 #include "compiler/Import/Registry/OperatorRegistry.h"
 #include "compiler/Support/Directories.h"
 #include "compiler/Support/InputFile.h"
@@ -127,6 +128,8 @@ llvm::Error cleave::loadPlugins(const CompileOptions &options, mlir::DialectRegi
       return usageError("--load-pass-plugin " + given, llvm::sys::fs::exists(path)
                                                            ? "is not a regular file; expected a shared library"
                                                            : "no such file");
+    if (llvm::Error error = checkWholeLibrary(path))
+      return usageError("--load-pass-plugin " + given, llvm::toString(std::move(error)));
     auto passes = mlir::PassPlugin::load(path.str().str());
     if (!passes) {
       std::string why = llvm::toString(passes.takeError());

@@ -103,8 +103,10 @@ class Tensor:
         if array.dtype.kind not in "fiub" or (array.dtype.kind == "f") != (self.dtype.kind == "f"):
             raise TypeError(f"'{self.name}': expected {'floating-point values' if self.dtype.kind == 'f' else 'integers'} "
                             f"({self.dtype}); got {array.dtype}")
-        converted = np.asarray(array, self.dtype, order="C")  # ascontiguousarray() would give a scalar a dimension
-        if self.dtype.kind in "iu" and not np.array_equal(converted, array):
+        with np.errstate(over="ignore"):  # told below
+            converted = np.asarray(array, self.dtype, order="C")  # ascontiguousarray() would give a scalar a dimension
+        fits = np.array_equal(np.isinf(converted), np.isinf(array)) if self.dtype.kind == "f" else np.array_equal(converted, array)
+        if not fits:
             raise ValueError(f"'{self.name}': a value does not fit into {self.dtype}")
         if not self.is_bf16:
             return converted
@@ -228,7 +230,7 @@ class Model:
         if os.path.exists(self.path) and not os.path.isfile(self.path):  # the loader would wait for a pipe's writer
             raise ValueError(f"{self.path} is not a regular file: expected what `cleave compile --emit shared` writes")
         self._library, model = _load(self.path)
-        options = _Options(ctypes.sizeof(_Options), 0, _unsigned("threads", threads or 0, 32), _path(weights) if weights else None, None,
+        options = _Options(ctypes.sizeof(_Options), 0, _unsigned("threads", threads or 0, 32), _path(weights) if weights is not None else None, None,
                            _unsigned("seed", seed, 64))
         session = _POINTER()
         self._check(self._library.cleave_session_create(model, ctypes.byref(options), ctypes.byref(session)))

@@ -1,5 +1,6 @@
 // What has one name is one thing: the verifier takes equal names for equal values, the runtime finds tables by them.
 #include "runtime/plan/Checks.h"
+#include "runtime/plan/SavedState.h"
 
 #include <set>
 #include <tuple>
@@ -16,11 +17,14 @@ template <typename Entries> Status checkUnique(const Entries *entries, const std
   return Status::ok();
 }
 
-// A state of a role and slot has a logical tensor once: "exp_avg" of "fc.weight".
+// Of what checkpoints hold, a role and slot has a logical tensor once: "exp_avg" of "fc.weight". (Chunks of a model have
+// gradients of one tensor each.)
 Status checkSegmentNames(const fb::Plan &plan) {
   std::set<std::tuple<fb::Role, std::string_view, std::string_view>> names;
   for (uint32_t i = 0; i < lengthOf(plan.states()); ++i) {
     const fb::State &state = *plan.states()->Get(i);
+    if (!isSaved(state.role(), lengthOf(state.partial_axes()) != 0, !textOf(state.slot()).empty()))
+      continue;
     for (uint32_t s = 0; s < lengthOf(state.segments()); ++s) {
       std::string_view name = textOf(state.segments()->Get(s)->name());
       if (!names.insert({state.role(), textOf(state.slot()), name}).second)

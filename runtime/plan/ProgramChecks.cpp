@@ -3,7 +3,7 @@
 #include "runtime/plan/KernelFacts.h"
 #include "runtime/plan/KernelOperands.h"
 
-#include <set>
+#include <algorithm>
 
 namespace cleave::rt {
 
@@ -39,7 +39,10 @@ public:
       where_ = "program '" + program_.name()->str() + "', instruction " + std::to_string(i);
       CLEAVE_TRY(checkInstruction(*program_.instructions()->Get(i)));
     }
-    return Status::ok();
+    auto unused = std::find(recorded_.begin(), recorded_.end(), false); // each takes memory
+    return unused == recorded_.end() ? Status::ok()
+                                     : badPlan("program '" + program_.name()->str() + "' has event " +
+                                               std::to_string(unused - recorded_.begin()) + ", which it never records");
   }
 
 private:

@@ -71,7 +71,7 @@ private:
     Budget &budget = Budget::of(function_.getContext());
     for (const FlatNode &node : graph.nodes) {
       mlir::StringAttr description = emit_.builder.getStringAttr(node.describe());
-      emit_.loc = mlir::NameLoc::get(description);
+      emit_.loc = locationOf(node, description);
       budget.setAsker(description);
       if (failed(ControlFlow::imports(node) ? importControlFlow(node) : importNode(node)))
         for (const std::string &output : node.proto->output())
@@ -79,6 +79,13 @@ private:
       if (budget.isExhausted())
         return;
     }
+  }
+
+  // The node in words, for messages; inside of it the name that the file gives it, by which users name it.
+  mlir::Location locationOf(const FlatNode &node, mlir::StringAttr description) {
+    if (node.proto->name().empty())
+      return mlir::NameLoc::get(description);
+    return mlir::NameLoc::get(description, mlir::NameLoc::get(emit_.builder.getStringAttr(node.proto->name())));
   }
 
   LogicalResult importControlFlow(const FlatNode &node) {

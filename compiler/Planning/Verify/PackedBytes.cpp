@@ -52,82 +52,111 @@ public:
   PackedCheck(const fb::Plan &plan, std::vector<Finding> *findings) : plan_(plan), findings_(findings) {}
 
   void run() {
-    forEachInstruction([&](InstructionRef ref) { collect(ref); });
-    forEachInstruction([&](InstructionRef ref) {
-      InstructionView view = viewOf(plan_, ref);
-      for (size_t b = 0; b < view.bufferCount(); ++b)
-        if (view.buffer(b).bytes() != 0)
-          check(ref, view, b);
-    });
+    for (bool isInit : {true, false})
+      for (uint32_t program = 0; program < lengthOf(plan_.programs()); ++program)
+        if (isInitProgram(program) == isInit)
+          runProgram(program, isInit);
   }
 
 private:
-  template <typename Use> void forEachInstruction(Use use) {
-    for (uint32_t program = 0; program < lengthOf(plan_.programs()); ++program)
-      for (uint32_t i = 0; i < lengthOf(plan_.programs()->Get(program)->instructions()); ++i)
-        use(InstructionRef{program, i});
+  bool isInitProgram(uint32_t program) const {
+    const fb::Program &entry = *plan_.programs()->Get(program);
+    return entry.entry() && textOf(entry.name()) == "init";
   }
-  const fb::Kernel *kernelOf(const InstructionView &view) const {
+  bool isKept(unsigned region) const { return plan_.regions()->Get(region)->kind() == fb::RegionKind::persistent; }
+
+  void runProgram(uint32_t program, bool isInit) {
+    now_ = atStart_;
+    for (uint32_t i = 0; i < lengthOf(plan_.programs()->Get(program)->instructions()); ++i)
+      runInstruction({program, i}, isInit);
+    for (auto &[place, range] : now_)
+      if (isInit && isKept(place.first))
+        atStart_.emplace(place, range);
+  }
+
+  void runInstruction(InstructionRef ref, bool isInit) {
+    InstructionView view = viewOf(plan_, ref);
+    const fb::Kernel *kernel = libraryKernelOf(view);
+    const KernelDef *def = kernel ? findKernelDef(textOf(kernel->name())) : nullptr;
+    bool packs = def && isPacker(def->name);
+    std::optional<PackedRange> moved; // by a copy
+    for (size_t b = 0; b < view.bufferCount() && !packs; ++b)
+      if (const fb::Buffer &buffer = view.buffer(b); buffer.bytes() != 0 && reads(buffer.access())) {
+        if (view.opcode() == Opcode::Copy)
+          moved = wholeRangeOf(buffer);
+        if (!moved)
+          checkRead(ref, buffer, def ? wantedForm(*kernel, *def, b) : std::nullopt);
+      }
+    for (size_t b = 0; b < view.bufferCount(); ++b)
+      if (const fb::Buffer &buffer = view.buffer(b); buffer.bytes() != 0 && writes(buffer.access()))
+        write(ref, buffer, packs && b == 0, isInit);
+    if (packs && view.bufferCount() != 0)
+      pack(ref, view.buffer(0), {std::string(def->name), paramsOf(*kernel)}, isInit);
+    if (moved)
+      put(view.buffer(0), {moved->by, moved->form, bufferEnd(plan_, view.buffer(0))});
+  }
+
+  const fb::Kernel *libraryKernelOf(const InstructionView &view) const {
     if (view.opcode() != Opcode::Launch)
       return nullptr;
     const fb::Kernel *kernel = plan_.kernels()->Get(static_cast<unsigned>(view["kernel"]));
     return kernel->kind() == fb::KernelKind::generated ? nullptr : kernel;
   }
-  bool isInit(uint32_t program) const {
-    const fb::Program &entry = *plan_.programs()->Get(program);
-    return entry.entry() && textOf(entry.name()) == "init";
-  }
 
-  void collect(InstructionRef ref) {
-    InstructionView view = viewOf(plan_, ref);
-    const fb::Kernel *kernel = kernelOf(view);
-    if (!kernel || !isPacker(textOf(kernel->name())) || view.bufferCount() == 0)
-      return;
-    const fb::Buffer &buffer = view.buffer(0);
-    if (!isInit(ref.program) || buffer.share_of() != 0)
-      return find(ref, buffer, "packs bytes; only the program init does, and each rank all of its bytes");
-    if (firstIn(buffer) != packed_.end())
-      return find(ref, buffer, "packs bytes that are packed already; expected each to be packed once");
-    packed_.insert({{buffer.region(), buffer.offset()},
-                    {ref, {kernel->name()->str(), paramsOf(*kernel)}, buffer.offset() + buffer.bytes()}});
-  }
-
-  // The first packed range that the buffer overlaps. Ranges do not overlap each other.
+  // By region and first byte. Ranges do not overlap each other.
   using Ranges = std::map<std::pair<unsigned, uint64_t>, PackedRange>;
-  Ranges::const_iterator firstIn(const fb::Buffer &buffer) const {
-    auto found = packed_.upper_bound({buffer.region(), buffer.offset()});
-    if (found != packed_.begin())
+  // The first packed range that the buffer overlaps.
+  Ranges::iterator firstIn(const fb::Buffer &buffer) {
+    auto found = now_.upper_bound({buffer.region(), buffer.offset()});
+    if (found != now_.begin())
       if (auto before = std::prev(found);
           before->first.first == buffer.region() && before->second.end > buffer.offset())
         return before;
-    bool overlaps = found != packed_.end() && found->first.first == buffer.region() &&
-                    found->first.second < bufferEnd(plan_, buffer);
-    return overlaps ? found : packed_.end();
+    bool overlaps =
+        found != now_.end() && found->first.first == buffer.region() && found->first.second < bufferEnd(plan_, buffer);
+    return overlaps ? found : now_.end();
+  }
+  // The range that the buffer is.
+  std::optional<PackedRange> wholeRangeOf(const fb::Buffer &buffer) {
+    auto found = firstIn(buffer);
+    bool isWhole = found != now_.end() && found->first.second == buffer.offset() &&
+                   found->second.end == bufferEnd(plan_, buffer) && buffer.share_of() == 0;
+    return isWhole ? std::optional<PackedRange>(found->second) : std::nullopt;
+  }
+  void put(const fb::Buffer &buffer, PackedRange range) {
+    now_.insert_or_assign({buffer.region(), buffer.offset()}, std::move(range));
   }
 
-  void check(InstructionRef ref, const InstructionView &view, size_t number) {
-    const fb::Buffer &buffer = view.buffer(number);
-    const fb::Kernel *kernel = kernelOf(view);
-    const KernelDef *def = kernel ? findKernelDef(textOf(kernel->name())) : nullptr;
-    std::optional<Form> wanted =
-        def && !isPacker(def->name) ? wantedForm(*kernel, *def, number) : std::optional<Form>();
+  void checkRead(InstructionRef ref, const fb::Buffer &buffer, const std::optional<Form> &wanted) {
     auto found = firstIn(buffer);
-    bool isPacked = found != packed_.end() && !isBefore(ref, found->second.by);
-    bool isAsWanted = isPacked && wanted && *wanted == found->second.form && buffer.share_of() == 0 &&
-                      buffer.offset() == found->first.second && bufferEnd(plan_, buffer) == found->second.end &&
-                      !writes(buffer.access());
-    if (isPacked && !isAsWanted)
+    std::optional<PackedRange> range = wholeRangeOf(buffer);
+    if (wanted ? range && range->form == *wanted : found == now_.end())
+      return;
+    if (found != now_.end())
       return find(ref, buffer,
                   "uses bytes that " + describe(plan_, found->second.by) +
                       " has packed; expected a kernel that reads them as " + found->second.form.packer +
                       " leaves them");
-    if (wanted && !isAsWanted)
-      find(ref, buffer,
-           "wants bytes as " + wanted->packer + " of its parameters leaves them; expected init to pack them");
+    find(ref, buffer,
+         "wants bytes as " + wanted->packer + " of its parameters leaves them; expected init to pack them");
   }
-  // The packing itself, and what init does before.
-  static bool isBefore(InstructionRef ref, InstructionRef packing) {
-    return ref.program == packing.program && ref.index <= packing.index;
+
+  // What was packed there is no more.
+  void write(InstructionRef ref, const fb::Buffer &buffer, bool packs, bool isInit) {
+    for (auto found = firstIn(buffer); found != now_.end(); found = firstIn(buffer)) {
+      if (packs)
+        find(ref, buffer, "packs bytes that are packed already; expected each to be packed once");
+      else if (isKept(buffer.region()) && !isInit)
+        find(ref, buffer,
+             "writes bytes that " + describe(plan_, found->second.by) + " has packed; expected them to stay");
+      now_.erase(found);
+    }
+  }
+
+  void pack(InstructionRef ref, const fb::Buffer &buffer, Form form, bool isInit) {
+    if (!isInit || buffer.share_of() != 0)
+      return find(ref, buffer, "packs bytes; only the program init does, and each rank all of its bytes");
+    put(buffer, {ref, std::move(form), bufferEnd(plan_, buffer)});
   }
 
   void find(InstructionRef ref, const fb::Buffer &buffer, const std::string &what) {
@@ -138,7 +167,7 @@ private:
 
   const fb::Plan &plan_;
   std::vector<Finding> *findings_;
-  Ranges packed_; // by region and first byte
+  Ranges atStart_, now_; // as init leaves them; at the instruction that is looked at
 };
 
 } // namespace

@@ -1,12 +1,13 @@
 // Part of verifyPlan(): bytes that `init` has packed are read by the kernels that want them so, and by nothing else.
 //
 // A library kernel with a parameter packed_B reads its buffer B as the kernel NAME_pack_B of the same parameters leaves
-// it (Kernels.def). `init` packs states in place when a program starts. What the numbers of other programs say of a state
-// is its declared value, which is that of the plain bytes, so they cannot tell. Rule "packed":
+// it (Kernels.def). `init` packs states when a program starts, in place, or in device memory if they are kept on the
+// host. The numbers of other programs speak of a state's declared value, plain or packed, so they cannot tell. Each
+// program is followed in issue order, from the forms in which init leaves the states. Rule "packed":
 //
-//   - only init packs; it packs each byte once, and nothing writes the byte afterwards, in no program;
-//   - a buffer that a kernel wants packed is one that init leaves, of this kernel and parameters;
-//   - a buffer with packed bytes is one that its kernel wants so.
+//   - only init packs, and packs no byte twice; other programs leave packed states as they are;
+//   - a buffer that a kernel wants packed is one that was packed by this kernel's packer and parameters, and copied since;
+//   - nothing else reads packed bytes.
 #ifndef CLEAVE_COMPILER_PLANNING_VERIFY_PACKEDBYTES_H
 #define CLEAVE_COMPILER_PLANNING_VERIFY_PACKEDBYTES_H
 

@@ -191,6 +191,16 @@ private:
     return patterns->checkUsed(names, "parameters and operations");
   }
 
+  static std::string examples(const ModelGraph &graph) {
+    constexpr size_t kShown = 3;
+    std::vector<std::string> names;
+    for (const auto &ofNode : graph.namesOf)
+      for (const std::string &name : ofNode)
+        if (names.size() < kShown && !llvm::is_contained(names, name))
+          names.push_back("'" + name + "'");
+    return names.empty() ? "" : "; it has " + llvm::join(names, ", ") + " and others";
+  }
+
   // The nodes that a name stands for: those that use the parameter of that name, or that the file calls so.
   llvm::Expected<llvm::SmallVector<int>> nodesOf(const ModelGraph &graph, StringRef name) {
     llvm::SmallVector<int> nodes;
@@ -198,7 +208,7 @@ private:
       if (llvm::is_contained(names, name))
         nodes.push_back(static_cast<int>(number));
     if (nodes.empty())
-      return usageError(kOption, "the model has no parameter or operation '" + name + "'");
+      return usageError(kOption, "the model has no parameter or operation '" + name + "'" + examples(graph));
     return nodes;
   }
 

@@ -47,9 +47,17 @@ int64_t keptBytes(Operation &op) {
   return bytes;
 }
 
+// For messages: "node 'fc1' (Gemm)".
 std::string nameOf(Operation &op) {
   auto name = dyn_cast<NameLoc>(op.getLoc());
   return name ? name.getName().str() : op.getName().getStringRef().str();
+}
+
+// As the file has it: "fc1". Importers put it inside of the location for messages.
+std::string fileNameOf(Operation &op) {
+  auto name = dyn_cast<NameLoc>(op.getLoc());
+  auto ofFile = name ? dyn_cast<NameLoc>(name.getChildLoc()) : NameLoc();
+  return ofFile ? ofFile.getName().str() : nameOf(op);
 }
 
 } // namespace
@@ -117,7 +125,7 @@ void ModelGraph::addNode(const SymbolTable &symbols, Operation &op) {
   node.activationBytes = keptBytes(op);
   namesOf.emplace_back();
   addStates(symbols, op, node);
-  namesOf.back().push_back(node.name);
+  namesOf.back().push_back(fileNameOf(op));
   nodeOf[&op] = static_cast<int>(ops.size());
   ops.push_back(&op);
   graph.nodes.push_back(std::move(node));

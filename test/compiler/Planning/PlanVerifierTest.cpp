@@ -487,11 +487,36 @@ TEST(PlanVerifier, FindsBytesThatAreNotPackedAsTheirKernelWants) {
       verifyPacked([](auto &, auto &init, auto &) {
         init.instructions.push_back(make(Opcode::Fill, kCompute, {buffer(kState, 0, 64, fb::Access::write)}, {0, 4}));
       }),
-      "packed", {"init[1] fill", "init[0] launch"});
+      "packed", {"infer[0] launch", "expected init to pack them"});
   expectFinding(verifyPacked([](auto &, auto &init, auto &) {
                   init.instructions.push_back(std::make_unique<fb::InstructionT>(*init.instructions[0]));
                 }),
                 "packed", {"init[1] launch", "packed already"});
+  // Kept on the host: packed in device memory, copied there, and back for each run.
+  auto throughHost = [](bool copiesBack) {
+    return [=](auto &plan, auto &init, auto &infer) {
+      plan.regions.push_back(std::make_unique<fb::RegionT>());
+      plan.regions.back()->name = "kept";
+      plan.regions.back()->kind = fb::RegionKind::persistent;
+      plan.regions.back()->space = fb::Space::host;
+      plan.regions.back()->bytes = 64;
+      plan.regions.back()->frames = 1;
+      constexpr uint16_t kHost = 4;
+      auto read = fb::Access::read, write = fb::Access::write, both = fb::Access::read_write;
+      auto copy = [&](uint16_t to, uint16_t from) {
+        return make(Opcode::Copy, kCompute, {buffer(to, 0, 64, write), buffer(from, 0, 64, read)}, {});
+      };
+      plan.states[0]->region = kHost;
+      init.instructions[0]->buffers[0] = buffer(kTransient, 0, 64, both);
+      init.instructions.insert(init.instructions.begin(), copy(kTransient, kHost));
+      if (copiesBack)
+        init.instructions.push_back(copy(kHost, kTransient));
+      infer.instructions[0]->buffers[1] = buffer(kTransient, 0, 64, read);
+      infer.instructions.insert(infer.instructions.begin(), copy(kTransient, kHost));
+    };
+  };
+  EXPECT_TRUE(verifyPacked(throughHost(true)).empty());
+  expectFinding(verifyPacked(throughHost(false)), "packed", {"infer[1] launch", "expected init to pack them"});
 }
 
 std::vector<Finding> verifyTwoKinds(const std::function<void(fb::ProgramT &)> &mutate) {

@@ -41,7 +41,9 @@ def check_rank_0(folder):
         left = model.infer(i=three, u=three, b=True, **{name: three_and_half for name in "fdht"})
         assert all(value.shape == () for value in left.values()), left
         assert left["i_out"] == left["u_out"] == 6 and not left["b_out"] and all(left[f"{name}_out"] == 7 for name in "fdht"), left
-    assert "does not fit into uint8" in refused(lambda: model.infer(**{**dict.fromkeys(kinds), "u": 256}))
+    for name, value, kind in (("u", 256, "uint8"), ("b", 2, "bool"), ("f", 1e300, "float32"), ("h", 1e6, "float16")):
+        assert f"does not fit into {kind}" in refused(lambda: model.infer(**{**dict.fromkeys(kinds), name: value}))
+    assert np.isinf(model.infer(**{**dict.fromkeys(kinds), "f": np.inf})["f_out"])
 
 
 def check_names(folder):
