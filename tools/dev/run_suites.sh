@@ -13,12 +13,13 @@ mkdir -p "$log"
 status=0
 SECONDS=0
 echo "== GoogleTest"
-(cd "$build" && ctest --no-tests=error --output-on-failure --timeout 600 --output-junit check/gtest.xml) 2>&1 | tee "$log/gtest.log" || status=1
+(cd "$build" && ctest -j "$(nproc)" --no-tests=error --output-on-failure --timeout 600 --output-junit check/gtest.xml) 2>&1 | tee "$log/gtest.log" || status=1
 results=("$log/gtest.xml")
 if [ -e "$build/test/lit.site.cfg.py" ]; then # a build of the runtime alone has none
   echo "== lit: passes, dialects, end to end"
   results+=("$log/lit.xml")
-  /usr/lib/llvm-22/bin/lit -v --timeout=900 --xunit-xml-output "$log/lit.xml" "$build/test" 2>&1 | tee "$log/lit.log" || status=1
+  # Some tests wait for others, or for a run that they have killed: one more at a time than there are cores.
+  /usr/lib/llvm-22/bin/lit -v -j "$(($(nproc) + 1))" --timeout=900 --xunit-xml-output "$log/lit.xml" "$build/test" 2>&1 | tee "$log/lit.log" || status=1
 fi
 printf 'time: %d min %d s; the budget is %d min\n' $((SECONDS / 60)) $((SECONDS % 60)) $budget_minutes
 python3 tools/dev/count_results.py "${results[@]}" -- "$@" || status=1

@@ -77,7 +77,7 @@ TEST(Rank, AllocatesNothingAfterTheSecondStep) {
   b.plan.threads = threads;
   unsigned data = b.region("data", fb::RegionKind::persistent, 1 << 20);
   auto dp = b.group({0});
-  auto &step = b.program("train_step", 2);
+  auto &step = b.program("train_step", 1);
   KernelParams matmul(*findKernelDef("matmul"));
   matmul.set("dtype", 0).set("out_dtype", 0).set("batch", 4).set("batch_a", 4).set("batch_b", 4).set("m", 100);
   matmul.set("n", 130).set("k", 70).set("transpose_a", 1).set("transpose_b", 1);
