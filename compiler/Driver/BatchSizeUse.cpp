@@ -210,7 +210,7 @@ private:
   // Whether the ops say different things, besides the sizes of dimensions that grow with the batch.
   static bool attributesDiffer(mlir::Operation *op, mlir::Operation *twin) {
     for (auto [starts, twins] : llvm::zip(startsOf(op), startsOf(twin)))
-      if (differsWhereAlike(starts, twins, operandTypes(op), operandTypes(twin)))
+      if (differsWhereAlike(starts, twins, op->getOperandTypes(), twin->getOperandTypes()))
         return true;
     for (mlir::StringAttr name : op->getName().getAttributeNames()) {
       mlir::Attribute one = op->getAttr(name), other = twin->getAttr(name);
@@ -221,9 +221,6 @@ private:
         return true;
     }
     return false;
-  }
-  static llvm::SmallVector<mlir::Type> operandTypes(mlir::Operation *op) {
-    return llvm::to_vector(op->getOperandTypes());
   }
   // Numbers of dimensions, in one that has the same size in both. The types are those that the numbers are of.
   static bool differsWhereAlike(Shape one, Shape other, mlir::TypeRange types, mlir::TypeRange twins) {

@@ -3,6 +3,7 @@
 #include "compiler/Support/Usage.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/GlobPattern.h"
 
 using namespace cleave;
@@ -54,21 +55,22 @@ const NamePatterns::Pattern *NamePatterns::firstOf(llvm::StringRef name) const {
   return first == patterns_.end() ? nullptr : &*first;
 }
 
-llvm::Error NamePatterns::checkUsed(llvm::ArrayRef<std::string> names, llvm::StringRef what) const {
+std::string cleave::firstNames(llvm::ArrayRef<std::string> names) {
   constexpr size_t kShown = 3;
+  return llvm::join(names.take_front(kShown), ", ") + (names.size() > kShown ? ", ..." : "");
+}
+
+llvm::Error NamePatterns::checkUsed(llvm::ArrayRef<std::string> names, llvm::StringRef what) const {
   for (const Pattern &pattern : patterns_) {
     if (pattern.used)
       continue;
     for (const std::string &name : names)
       if (const Pattern *first = firstOf(name); first && matchesNamePattern(pattern.text, name))
-        return usageError(option_, "pattern '" + pattern.text + "' has no effect: the first that matches counts, and '" +
-                                       first->text + "' before it matches " + name + "; give '" + pattern.text +
-                                       "' before it");
-    std::string text =
-        "pattern '" + pattern.text + "' matches none of " + std::to_string(names.size()) + " " + what.str();
-    for (size_t i = 0; i < names.size() && i < kShown; ++i)
-      text += (i ? ", " : ": ") + names[i];
-    return usageError(option_, text + (names.size() > kShown ? ", ..." : ""));
+        return usageError(option_, "pattern '" + pattern.text +
+                                       "' has no effect: the first that matches counts, and '" + first->text +
+                                       "' before it matches " + name + "; give '" + pattern.text + "' before it");
+    return usageError(option_, "pattern '" + pattern.text + "' matches none of " + std::to_string(names.size()) + " " +
+                                   what.str() + (names.empty() ? "" : ": ") + firstNames(names));
   }
   return llvm::Error::success();
 }

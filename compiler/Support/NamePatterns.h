@@ -45,6 +45,9 @@ private:
   std::vector<Pattern> patterns_;
 };
 
+// "a, b, c, ...": the first of some names, for messages.
+std::string firstNames(llvm::ArrayRef<std::string> names);
+
 } // namespace cleave
 
 #endif

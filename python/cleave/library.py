@@ -229,8 +229,10 @@ class Model:
         self._session, self._lock, self._process = None, threading.RLock(), os.getpid()
         if os.path.exists(self.path) and not os.path.isfile(self.path):  # the loader would wait for a pipe's writer
             raise ValueError(f"{self.path} is not a regular file: expected what `cleave compile --emit shared` writes")
+        if weights is not None and not os.fspath(weights):  # which C takes for no path
+            raise ValueError("weights: the path is empty; leave the argument out for the compiled weights")
         self._library, model = _load(self.path)
-        options = _Options(ctypes.sizeof(_Options), 0, _unsigned("threads", threads or 0, 32), _path(weights) if weights is not None else None, None,
+        options = _Options(ctypes.sizeof(_Options), 0, _unsigned("threads", threads or 0, 32), None if weights is None else _path(weights), None,
                            _unsigned("seed", seed, 64))
         session = _POINTER()
         self._check(self._library.cleave_session_create(model, ctypes.byref(options), ctypes.byref(session)))
@@ -251,7 +253,7 @@ class Model:
     def infer(self, inputs=None, /, **named):
         """Runs the model; gives name -> array. Every input is given, by name or in a dictionary: model.infer({"self": x}).
         None stands for the value of the last call."""
-        self._set_inputs("infer", {**(inputs or {}), **named})
+        self._set_inputs("infer", inputs, named)
         self._check(self._library.cleave_infer(self._open()))
         self._ran.add("infer")
         return {name: self.output(name) for name in self.outputs("infer")}
@@ -259,7 +261,7 @@ class Model:
     @_in_turn
     def train_step(self, inputs=None, /, *, lr, **named):
         """One step of the optimizer; gives the loss before the update."""
-        self._set_inputs("train_step", {**(inputs or {}), **named})
+        self._set_inputs("train_step", inputs, named)
         loss = ctypes.c_double()
         self._check(self._library.cleave_train_step(self._open(), _number("lr", lr), ctypes.byref(loss)))
         self._ran.add("train_step")
@@ -268,7 +270,7 @@ class Model:
     @_in_turn
     def evaluate(self, inputs=None, /, **named):
         """Loss and accuracy of one global batch, with dropout off."""
-        self._set_inputs("evaluate", {**(inputs or {}), **named})
+        self._set_inputs("evaluate", inputs, named)
         sums = _Evaluation(ctypes.sizeof(_Evaluation))
         self._check(self._library.cleave_evaluate(self._open(), ctypes.byref(sums)))
         self._ran.add("evaluate")
@@ -362,8 +364,11 @@ class Model:
             self._ports[program, kind] = ports
         return ports
 
-    def _set_inputs(self, program, inputs):
-        ports = self.inputs(program)
+    def _set_inputs(self, program, inputs, named):
+        inputs = inputs or {}
+        if twice := inputs.keys() & named.keys():
+            raise TypeError(f"{program}: the input '{min(twice)}' is given twice, in the dictionary and by name")
+        inputs, ports = {**inputs, **named}, self.inputs(program)
         for name in inputs:
             if name not in ports:
                 raise KeyError(f"'{name}' is no input of {program}; it has {', '.join(ports)}")

@@ -182,23 +182,17 @@ private:
     auto patterns = NamePatterns::parse(kOption, texts);
     if (!patterns)
       return patterns.takeError();
-    std::vector<std::string> names;
-    for (const auto &ofNode : graph.namesOf) {
+    for (const auto &ofNode : graph.namesOf)
       request.isMatched.push_back(llvm::any_of(ofNode, [&](const std::string &name) { return patterns->match(name); }));
-      llvm::append_range(names, ofNode);
-    }
     request.mode = pipeline::CutMode::Pattern;
-    return patterns->checkUsed(names, "parameters and operations");
+    return patterns->checkUsed(namesIn(graph), "parameters and operations");
   }
 
-  static std::string examples(const ModelGraph &graph) {
-    constexpr size_t kShown = 3;
+  static std::vector<std::string> namesIn(const ModelGraph &graph) {
     std::vector<std::string> names;
     for (const auto &ofNode : graph.namesOf)
-      for (const std::string &name : ofNode)
-        if (names.size() < kShown && !llvm::is_contained(names, name))
-          names.push_back("'" + name + "'");
-    return names.empty() ? "" : "; it has " + llvm::join(names, ", ") + " and others";
+      llvm::append_range(names, ofNode);
+    return names;
   }
 
   // The nodes that a name stands for: those that use the parameter of that name, or that the file calls so.
@@ -208,7 +202,8 @@ private:
       if (llvm::is_contained(names, name))
         nodes.push_back(static_cast<int>(number));
     if (nodes.empty())
-      return usageError(kOption, "the model has no parameter or operation '" + name + "'" + examples(graph));
+      return usageError(kOption,
+                        "the model has no parameter or operation '" + name + "'; it has " + firstNames(namesIn(graph)));
     return nodes;
   }
 

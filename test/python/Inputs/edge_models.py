@@ -53,6 +53,11 @@ def check_names(folder):
                           options=["--dim", "batch=3"])
     ones = np.ones((3, 2), np.float32)
     assert (model.infer({"self": 3 * ones, "lr": ones})["y"] == 2).all() and (model.infer({"self": 3 * ones}, lr=2 * ones)["y"] == 1).all()
+    try:
+        model.infer({"self": ones, "lr": ones}, lr=ones)
+        sys.exit("an input was given twice")
+    except TypeError as error:
+        assert "the input 'lr' is given twice" in str(error), error
     for copied in (copy.copy, copy.deepcopy, pickle.dumps):
         try:
             copied(model)

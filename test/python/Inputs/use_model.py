@@ -64,6 +64,7 @@ def main():
     said = refusal(cleave.CleaveError, lambda: trained.evaluate(**wrong))
     assert said.startswith("evaluate: element 1 of the flattened 'labels' is the label 1000; expected"), said
     assert refusal(cleave.CleaveError, lambda: cleave.Model(train, weights="/absent")).startswith("weights: "), "an option's name"
+    assert "weights: the path is empty" in refusal(ValueError, lambda: cleave.Model(train, weights=""))
     assert "no checkpoint" in refusal(cleave.CleaveError, lambda: trained.load("/absent"))
     assert "its path is empty" in refusal(cleave.CleaveError, lambda: trained.load(""))
     assert "is no model of Cleave" in refusal(ValueError, lambda: cleave.Model(_libc()))
