@@ -90,22 +90,10 @@ Dependence SampleDependence::visitLoops(Operation *op, Value result) const {
   for (auto [operand, map] : llvm::zip(op->getOperands(), maps))
     if (get(operand) == Dependence::Each && loopOf(dims.get(operand), map) != loop)
       return Dependence::Mixed;
-  return usesPlaces(op, maps, loop, *samples) ? Dependence::Mixed : Dependence::Each;
-}
-
-// Whether an operand that is made of no samples has other elements at other places of the sample loop. `samples` says
-// how the samples lie in the result.
-bool SampleDependence::usesPlaces(Operation *op, ArrayRef<AffineMap> maps, AffineExpr loop,
-                                  SamplePosition samples) const {
-  for (auto [operand, map] : llvm::zip(op->getOperands(), maps))
-    for (auto [dim, index] : llvm::enumerate(map.getResults()))
-      if (get(operand) == Dependence::None && index == loop) {
-        samples.dim = static_cast<int64_t>(dim);
-        Asked asked;
-        if (variesAt(operand, samples, asked))
-          return true;
-      }
-  return false;
+  Asked asked;
+  auto isOfNone = [this](Value operand) { return get(operand) == Dependence::None; };
+  bool usesPlaces = isMovedBy(op, maps, loop, samples->inner, samples->count, isOfNone, asked);
+  return usesPlaces ? Dependence::Mixed : Dependence::Each;
 }
 
 // Whether a constant has other elements at other places; a very large one counts as if it had.
@@ -153,10 +141,24 @@ static bool collectLoops(AffineExpr index, int64_t step, LoopSteps &loops) {
          collectLoops(pair.getLHS(), step * factor.getValue(), loops);
 }
 
-// Whether an op can only make equal elements: all that it takes are single numbers.
-static bool takesOnlyNumbers(Operation *op) {
-  return op->getNumOperands() > 0 &&
-         llvm::all_of(op->getOperands(), [](Value operand) { return getSpreadNumber(operand) != nullptr; });
+static bool isSameNumber(Value a, Value b) {
+  std::optional<double> number = getConstantNumber(a);
+  return a == b || (number && number == getConstantNumber(b));
+}
+
+// The one number that all elements are: of a value that is spread, and of such values that are joined; or null.
+static Value oneNumber(Value value) {
+  if (Value number = getSpreadNumber(value))
+    return number;
+  Operation *op = value.getDefiningOp();
+  if (!op || !joinedDim(op))
+    return nullptr;
+  Value first = getSpreadNumber(op->getOperand(0));
+  bool isSame = first && llvm::all_of(op->getOperands(), [&](Value operand) {
+                  Value number = getSpreadNumber(operand);
+                  return number && isSameNumber(number, first);
+                });
+  return isSame ? first : Value();
 }
 
 bool SampleDependence::variesAlong(Value value, int64_t dim) const {
@@ -168,11 +170,11 @@ bool SampleDependence::variesAlong(Value value, int64_t dim) const {
 //
 //   p = reshape(r) : [4, 20]     index d0, samples 1 apart      r : [80]     index d0 * 20 + d1, samples 20 apart
 //
-// Where no loop is known to move the index, all elements may differ, unless the op takes only numbers. Numbers that are
-// drawn belong to their sample (shift-random-origins).
+// Where no loop is known to move the index, as in a dimension that is cut, joined or padded, all elements may differ,
+// unless they are one number. Numbers that are drawn belong to their sample (shift-random-origins).
 bool SampleDependence::variesAt(Value value, SamplePosition places, Asked &asked) const {
   Operation *op = value.getDefiningOp();
-  if (places.count <= 1 || (op && drawsNumbers(op)))
+  if (places.count <= 1 || (op && drawsNumbers(op)) || oneNumber(value))
     return false;
   if (!op || isa<ReadOp>(op))
     return true;
@@ -187,31 +189,36 @@ bool SampleDependence::variesAt(Value value, SamplePosition places, Asked &asked
   auto loops = dyn_cast<shard::ShardingInterface>(op);
   SmallVector<AffineMap> maps = loops ? loops.getIndexingMaps() : SmallVector<AffineMap>();
   if (maps.size() != op->getNumOperands() + op->getNumResults())
-    return !takesOnlyNumbers(op);
+    return true;
   AffineMap own = maps[op->getNumOperands() + cast<OpResult>(value).getResultNumber()];
   LoopSteps ownLoops;
   if (places.dim >= own.getNumResults() || !collectLoops(own.getResult(places.dim), 1, ownLoops) || ownLoops.empty())
-    return !takesOnlyNumbers(op); // such as a dimension that is cut, joined or padded
+    return true;
   for (auto [loop, step] : ownLoops) {
     int64_t end = places.inner * places.count; // places that the loop goes through, within one run of the samples
     for (auto [other, further] : ownLoops)
       end = further > step ? std::min(end, further) : end;
     int64_t move = std::lcm(step, places.inner); // the least that is both the loop's and the samples'
-    if (end / move > 1 && isMovedBy(op, maps, loop, move / step, end / move, asked))
+    if (end / move > 1 && isMovedBy(op, maps, loop, move / step, end / move, /*counts=*/nullptr, asked))
       return true;
   }
   return false;
 }
 
-// Whether an operand has other elements where a loop is `turns` further on, `count` times.
+// Whether an operand has other elements where the loop has gone `turns` steps further, `count` times. An index that the
+// loop moves in another way than by a fixed number of places may also lie outside of the operand (windows with padding),
+// so one number everywhere in the operand says nothing there. `counts` says which operands are asked about; null: all.
 bool SampleDependence::isMovedBy(Operation *op, ArrayRef<AffineMap> maps, AffineExpr loop, int64_t turns, int64_t count,
-                                 Asked &asked) const {
+                                 llvm::function_ref<bool(Value)> counts, Asked &asked) const {
+  unsigned position = cast<AffineDimExpr>(loop).getPosition();
   for (auto [operand, map] : llvm::zip(op->getOperands(), maps))
     for (auto [dim, index] : llvm::enumerate(map.getResults())) {
-      LoopSteps theirs;
-      if (!collectLoops(index, 1, theirs) && !getSpreadNumber(operand))
+      if (!index.isFunctionOfDim(position) || (counts && !counts(operand)))
+        continue;
+      LoopSteps steps;
+      if (!collectLoops(index, 1, steps))
         return true;
-      for (auto [other, step] : theirs)
+      for (auto [other, step] : steps)
         if (other == loop && variesAt(operand, {static_cast<int64_t>(dim), step * turns, count}, asked))
           return true;
     }
