@@ -290,6 +290,11 @@ def cases():
     for n in (1, 2, 3, 5):
         yield Case(f"det-{n}", "Det", [normal(3, n, n)], reference=np.linalg.det)
     yield Case("det-swaps", "Det", [np.float32([[0, 2, 1], [3, 0, 1], [0, 0, 4]])], reference=np.linalg.det)
+    # Of rank 0 to 3, with columns and rows of zeros: the gradients are the cofactors.
+    low = [integers(-2, 3, 4, rank) @ integers(-2, 3, rank, 4) for rank in range(4)]
+    corner, rows = np.diag([0, 2, 3, 0]), np.diag([2, 3, 4, 0])
+    corner[0, 3] = 5
+    yield Case("det-singular", "Det", [np.float32([*low, corner, rows, rows[::-1], rows.T[:, ::-1]])], reference=np.linalg.det)
     yield Case("not", "BitwiseNot", [integers(-99, 99, 7)], ())
     yield Case("not-bytes", "BitwiseNot", [integers(0, 256, 7).astype(np.uint8)], ())
     for direction in ("LEFT", "RIGHT"):
