@@ -1,5 +1,6 @@
 #include "compiler/Driver/BatchSizeUse.h"
 
+#include "compiler/Import/ONNX/SizeDecisions.h"
 #include "compiler/Training/Loss/SampleDependence.h"
 #include "dialects/Cleave/IR/Algebra.h"
 #include "dialects/Cleave/IR/Attributes.h"
@@ -314,6 +315,7 @@ std::map<std::string, SizeUse> cleave::findBatchSizeUse(const ImportedModel &one
       function.getNumResults() != twin.getNumResults())
     return uses;
   Comparison comparison(one, other, function);
+  llvm::StringSet<> decided = outputsDecidedBySize(one, other);
   auto outputs = function.getBody().front().getTerminator()->getOperands();
   auto twins = twin.getBody().front().getTerminator()->getOperands();
   for (auto [index, output, otherOutput] : llvm::enumerate(outputs, twins)) {
@@ -322,6 +324,7 @@ std::map<std::string, SizeUse> cleave::findBatchSizeUse(const ImportedModel &one
     if (!name || !dim)
       continue;
     bool follows = shapesFollow(shapeOf(output), shapeOf(otherOutput), dim.getInt(), batchOf(function), batchOf(twin));
+    follows &= !decided.contains(name.getValue());
     uses[name.getValue().str()] = follows ? comparison.usesSize({output, otherOutput}) : SizeUse::Yes;
   }
   return uses;

@@ -13,6 +13,7 @@
 #include "dialects/Cleave/IR/Budget.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 using namespace cleave;
 using namespace cleave::onnx_import;
@@ -73,6 +74,7 @@ private:
       mlir::StringAttr description = emit_.builder.getStringAttr(node.describe());
       emit_.loc = locationOf(node, description);
       budget.setAsker(description);
+      llvm::SaveAndRestore outer(outer_, outer_ ? outer_ : node.proto);
       if (failed(ControlFlow::imports(node) ? importControlFlow(node) : importNode(node)))
         for (const std::string &output : node.proto->output())
           environment_.define(output, Slot::failed());
@@ -115,6 +117,8 @@ private:
     if (job_.options.marksInnerValues)
       markInnerValues(first, resultsOf(node));
     foldNode(node, first);
+    if (!job_.options.train)
+      job_.decisions.add(*node.proto, *outer_, environment_);
     return success();
   }
 
@@ -330,6 +334,7 @@ private:
   Environment environment_;
   Interpreter interpreter_;
   int64_t nextSite_ = 0;
+  const onnx::NodeProto *outer_ = nullptr; // the node of the model's graph that is imported
   ControlFlow controlFlow_;
 };
 

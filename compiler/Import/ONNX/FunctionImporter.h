@@ -5,6 +5,7 @@
 #include "compiler/Import/ONNX/Initializers.h"
 #include "compiler/Import/ONNX/Operators/OperatorTable.h"
 #include "compiler/Import/ONNX/Signature.h"
+#include "compiler/Import/ONNX/SizeDecisions.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -24,6 +25,7 @@ struct ImportJob {
   std::vector<std::string> &guessedBatch;
   ErrorList &errors;
   TensorReader &tensorReader;
+  Decisions &decisions;
 };
 
 // Errors are added to the job's; the function is then incomplete.

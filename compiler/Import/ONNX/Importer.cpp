@@ -205,8 +205,10 @@ static llvm::Error importGraph(const ModelFile &file, const ImportOptions &optio
     return errors.take();
 
   ConstantPool constants(symbols, model.weights);
-  ImportJob job{file,          *graph,      signature,          tensors, options, symbols, constants,
-                model.weights, model.notes, model.guessedBatch, errors,  reader};
+  auto decisions = std::make_shared<Decisions>(Decisions{graph, signature.globalBatch, {}});
+  model.decisions = decisions;
+  ImportJob job{file,          *graph,      signature,          tensors, options, symbols,   constants,
+                model.weights, model.notes, model.guessedBatch, errors,  reader,  *decisions};
   auto function = importFunction(job, "model", {options.train, options.batchNormGroups, options.train});
   if (options.train && errors.empty() && !budget.isExhausted())
     importFunction(job, "model.eval", {/*training=*/false, 1, /*inTrainedModule=*/true});

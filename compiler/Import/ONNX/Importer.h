@@ -28,6 +28,10 @@
 
 namespace cleave {
 
+namespace onnx_import {
+struct Decisions;
+}
+
 struct ImportOptions {
   // Symbolic dimension -> size (`batch` -> 8). An anonymous dimension is named by input and index: `x:0`.
   llvm::StringMap<int64_t> dims;
@@ -74,6 +78,8 @@ struct ImportedModel {
   std::vector<std::string> guessedBatch;
   // For the user: duplicate parameters, dropout that the exporter removed, names taken as constants.
   std::vector<std::string> notes;
+  // Numbers that were compared and rounded (SizeDecisions.h); none where the model is trained.
+  std::shared_ptr<const onnx_import::Decisions> decisions;
   // What importAgain needs.
   std::shared_ptr<const ModelSource> source;
 };

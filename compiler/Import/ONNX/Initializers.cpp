@@ -171,8 +171,8 @@ NamedSlots cleave::onnx_import::importInitializers(const ModelFile &file, const 
     weights.insert(tensor.name(), *weight);
     slots.emplace_back(tensor.name(), Slot::state(declareState(symbols, tensor.name(), weight->type, role,
                                                                InitKind::Weights, isFrozen)));
-    // Numbers that an operator wants to know (a bound, the scales of a resize) are not trained.
-    if (weight->type.getNumElements() <= 64)
+    // Numbers that an operator wants to know (a bound, the scales of a resize, indices) are not trained.
+    if (weight->type.getNumElements() <= 64 || !llvm::isa<mlir::FloatType>(type->getElementType()))
       slots.back().second.known = std::make_shared<const Literal>(Literal::fromBytes(weight->type, weight->bytes));
   }
   unread.report(errors);

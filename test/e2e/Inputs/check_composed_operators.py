@@ -290,11 +290,34 @@ def cases():
     for n in (1, 2, 3, 5):
         yield Case(f"det-{n}", "Det", [normal(3, n, n)], reference=np.linalg.det)
     yield Case("det-swaps", "Det", [np.float32([[0, 2, 1], [3, 0, 1], [0, 0, 4]])], reference=np.linalg.det)
+    # Of rank 0 to 3, with columns and rows of zeros: the gradients are the cofactors.
+    low = [integers(-2, 3, 4, rank) @ integers(-2, 3, rank, 4) for rank in range(4)]
+    corner, rows = np.diag([0, 2, 3, 0]), np.diag([2, 3, 4, 0])
+    corner[0, 3] = 5
+    yield Case("det-singular", "Det", [np.float32([*low, corner, rows, rows[::-1], rows.T[:, ::-1]])], reference=np.linalg.det)
+    yield from strided_cases()
     yield Case("not", "BitwiseNot", [integers(-99, 99, 7)], ())
     yield Case("not-bytes", "BitwiseNot", [integers(0, 256, 7).astype(np.uint8)], ())
     for direction in ("LEFT", "RIGHT"):
         yield Case(f"shift-{direction}", "BitShift", [integers(0, 256, 3, 8).astype(np.uint8), np.arange(8).astype(np.uint8)], (), direction=direction)
     yield from quantization_cases()
+
+
+def strided_cases():
+    """Known indices at regular distances, as PyTorch's exporter writes as_strided; the last ones are such only almost, or overlap."""
+    def places(start, *steps):
+        return start + sum(np.expand_dims(np.arange(count) * distance, [d for d in range(len(steps)) if d != i])
+                           for i, (count, distance) in enumerate(steps))
+    windows = places(0, (2, 64), (2, 4), (2, 32), (4, 8), (4, 1))
+    almost = windows.copy()
+    almost[0, 1, 1, 1, 1] += 1
+    for name, size, indices in [("windows", 128, windows), ("columns", 40, places(3, (2, 1), (1, 9), (3, 12))), ("odd", 47, places(7, (5, 9), (2, 3))),
+                                ("large", 1200, places(0, (6, 4), (50, 24), (4, 1))), ("run", 9, places(2, (2, 3), (3, 1))), ("one", 7, places(5, (1, 3), (1, 1))),
+                                ("almost", 129, almost), ("overlap", 12, places(0, (4, 2), (3, 1))), ("same", 5, places(1, (3, 0), (2, 2))),
+                                ("backwards", 9, places(8, (3, -3), (2, -1))), ("beyond", 10, places(2, (2, 4), (2, 3)))]:
+        yield Case(f"strided-{name}", "Gather", [normal(size), indices])
+        if size < 100:
+            yield Case(f"strided-rows-{name}", "Gather", [normal(2, size, 3), indices], axis=1)
 
 
 def run(*command):

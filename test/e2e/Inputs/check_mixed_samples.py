@@ -193,11 +193,39 @@ SIZED = {
                            node("TopK", ["r6_x", "four"], ["tiled_best", "r6_i"])],
     "capped": lambda: [*batch_size("n9"), node("Mul", ["x", "n_eight"], ["large"]), node("Clip", ["large", "", "n9"], ["capped"])],
 }
+# Those that change only where there are many samples, or a certain number: batches of 4 and of 8 are computed alike.
+DECIDED = {
+    "many": lambda: [*batch_size("d1"), node("Greater", ["d1_int", "hundred"], ["d1_is"]), node("Neg", ["x"], ["d1_neg"]),
+                      node("Where", ["d1_is", "d1_neg", "x"], ["many"])],
+    "exactly": lambda: [*batch_size("d2"), node("Equal", ["d2_int", "hundred"], ["d2_is"]), node("Cast", ["d2_is"], ["d2_real"], to=TensorProto.FLOAT),
+                        node("Add", ["x", "d2_real"], ["exactly"])],
+    "branch": lambda: [*batch_size("d3"), node("LessOrEqual", ["d3_int", "hundred"], ["d3_is"]),
+                       node("If", ["d3_is"], ["branch"], then_branch=branch("Tanh", "d3_t"), else_branch=branch("Neg", "d3_e"))],
+    "hundreds": lambda: [*batch_size("d4"), node("Div", ["d4_int", "hundred"], ["d4_q"]), node("Cast", ["d4_q"], ["d4_real"], to=TensorProto.FLOAT),
+                         node("Add", ["x", "d4_real"], ["hundreds"])],
+    "odd": lambda: [*batch_size("d5"), node("Mod", ["d5_int", "four_int"], ["d5_r"]), node("Cast", ["d5_r"], ["d5_real"], to=TensorProto.FLOAT),
+                    node("Add", ["x", "d5_real"], ["odd"])],
+    "at_least": lambda: [*batch_size("d6"), node("Max", ["d6", "d_hundred"], ["d6_m"]), node("Mul", ["x", "d6_m"], ["at_least"])],
+    "between": lambda: [*batch_size("d7"), node("Clip", ["d7", "d_hundred"], ["d7_c"]), node("Mul", ["x", "d7_c"], ["between"])],
+    "over": lambda: [*batch_size("d8"), node("Sub", ["d8", "d_hundred"], ["d8_s"]), node("Relu", ["d8_s"], ["d8_r"]), node("Add", ["x", "d8_r"], ["over"])],
+    "floored": lambda: [*batch_size("d9"), node("Div", ["d9", "d_hundred"], ["d9_q"]), node("Floor", ["d9_q"], ["d9_f"]), node("Add", ["x", "d9_f"], ["floored"])],
+    "longest": lambda: [node("Shape", ["x"], ["d10_s"]), node("Concat", ["d10_s", "d_hundreds"], ["d10_l"], axis=0),
+                        node("ReduceMax", ["d10_l"], ["d10_m"], keepdims=0), node("Cast", ["d10_m"], ["d10_real"], to=TensorProto.FLOAT),
+                        node("Mul", ["x", "d10_real"], ["longest"])],
+    "first_rows": lambda: [node("Slice", ["x", "axis0", "d_hundreds", "axis0"], ["first_rows"])],
+    "last_rows": lambda: [node("Slice", ["x", "d_minus_hundreds", "far", "axis0"], ["last_rows"])],
+    "early": lambda: [*batch_size("d11"), node("Range", ["zero", "d11_int", "one"], ["d11_i"]), node("Less", ["d11_i", "hundred"], ["d11_is"]),
+                      node("Unsqueeze", ["d11_is", "axis1"], ["d11_c"]), node("Neg", ["x"], ["d11_n"]), node("Where", ["d11_c", "d11_n", "x"], ["early"])],
+}
 # Those that the import computes in a form that depends on the number: x ** 1 is x, x ** 2 is a product, and a loop is its turns one by one.
 FORMS = {
     "power": lambda: [*batch_size("n12"), node("Abs", ["x"], ["size_of_x"]), node("Pow", ["size_of_x", "n12"], ["power"])],
     "turns": lambda: [*batch_size("n13"), node("Loop", ["n13_int", "", "x"], ["turns"], body=halving())],
 }
+
+
+def branch(operator, name):
+    return helper.make_graph([node(operator, ["x"], [name])], name, [], [helper.make_tensor_value_info(name, TensorProto.FLOAT, None)])
 
 
 def halving():
@@ -222,6 +250,19 @@ UNSIZED = {
     "chosen": lambda: [node("ArgMax", ["x"], ["top"], axis=1, keepdims=0), *batch_size("n11"), node("Range", ["zero", "n11_int", "one"], ["all"]),
                        node("Unsqueeze", ["all", "axis1"], ["a"]), node("Unsqueeze", ["top", "axis1"], ["t"]), node("Concat", ["a", "t"], ["both_at"], axis=1),
                        node("GatherND", ["x", "both_at"], ["chosen"])],
+    # Comparisons and quotients that have one result for every number of samples.
+    "expanded": lambda: [*size_list("u1"), node("Concat", ["u1", "last"], ["u1_s"], axis=0), node("Equal", ["u1_s", "last"], ["u1_is"]),
+                         node("Where", ["u1_is", "one", "u1_s"], ["u1_w"]), node("Expand", ["quarter", "u1_w"], ["u1_x"]), node("Add", ["x", "u1_x"], ["expanded"])],
+    "some": lambda: [*batch_size("u2"), node("Greater", ["u2_int", "zero"], ["u2_is"]), node("Neg", ["x"], ["u2_neg"]),
+                     node("Where", ["u2_is", "u2_neg", "x"], ["some"])],
+    "divided": lambda: [node("Size", ["x"], ["u3_s"]), node("Div", ["u3_s", "four_int"], ["u3_n"]), node("Mod", ["u3_s", "four_int"], ["u3_r"]),
+                        node("Cast", ["u3_r"], ["u3_real"], to=TensorProto.FLOAT), node("Unsqueeze", ["u3_n", "axis0"], ["u3_1"]),
+                        node("Concat", ["u3_1", "four"], ["u3_sizes"], axis=0), node("Reshape", ["x", "u3_sizes"], ["u3_x"]),
+                        node("Add", ["u3_x", "u3_real"], ["divided"])],
+    "from_end": lambda: [*batch_size("u4"), node("Range", ["zero", "u4_int", "one"], ["u4_i"]), node("Less", ["u4_i", "zero"], ["u4_is"]),
+                         node("Add", ["u4_i", "u4_int"], ["u4_up"]), node("Where", ["u4_is", "u4_up", "u4_i"], ["u4_w"]), node("Unsqueeze", ["u4_w", "axis1"], ["u4_u"]),
+                         node("GatherND", ["x", "u4_u"], ["from_end"])],
+    "every_row": lambda: [node("Slice", ["x", "axis0", "far", "axis0"], ["every_row"])],
 }
 
 
@@ -239,7 +280,8 @@ def sized():
                  "half": np.float32(0.5), "steps_down": np.arange(WIDTH, dtype="f4")[:, None], "columns": np.arange(WIDTH)[None], "frame": np.int64([0, 1, 0, 1]),
                  "steps_across": np.arange(WIDTH, dtype="f4")[None], "table": draw.standard_normal(40).astype("f4"), "w6": draw.standard_normal((WIDTH + 2, WIDTH)).astype("f4")}
     constants |= {"matrix": draw.standard_normal((16, WIDTH)).astype("f4"), "far": np.int64([1 << 60]), "minus_four": np.int64([-4])}
-    groups = {**SIZED, **FORMS, **UNSIZED, **COUNTED}
+    constants |= {"hundred": np.int64(100), "d_hundred": np.float32(100), "d_hundreds": np.int64([100]), "d_minus_hundreds": np.int64([-100]), "four_int": np.int64(4)}
+    groups = {**SIZED, **DECIDED, **FORMS, **UNSIZED, **COUNTED}
     shapes = {"taken": ["batch"], "chosen": ["batch"], **dict.fromkeys(("last_column", "end_column"), ["batch", 1])}
     outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shapes.get(name, ["batch", WIDTH])) for name in groups]
     return helper.make_model(graph([one for make in groups.values() for one in make()],
@@ -252,7 +294,7 @@ def check_sized(checks):
     model = sized()
     onnx.save(model, checks.folder / "m.onnx")
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    depends = {**SIZED, **FORMS, **COUNTED}
+    depends = {**SIZED, **DECIDED, **FORMS, **COUNTED}
     for batch in (BATCH, 2, 1):  # a factor of 1 leaves no trace in the compiled model, and a power of 2 another one than those of 4 and 6
         done = command("cleave", "compile", checks.folder / "m.onnx", "-o", checks.folder / "program", "--dim", f"batch={batch}")
         if done.returncode:

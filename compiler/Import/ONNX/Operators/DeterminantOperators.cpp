@@ -1,5 +1,11 @@
-// Det, by Gaussian elimination with the largest pivot of each column. The matrices are small: the rows are eliminated
+// Det, by Gaussian elimination with the largest element as the pivot. The matrices are small: the rows are eliminated
 // one after the other, each in a few ops.
+//
+// The pivot is the largest element of all rows and columns that are left, so it is zero only where they all are. The
+// gradient then needs no case of its own for singular matrices. With one row missing, all pivots but the last element
+// are nonzero, and the gradient of that element is their product. With two or more missing, two factors of the product
+// are zero, as every cofactor is. The largest element of the first column would not do: in [[0, 1], [0, 0]] it is zero,
+// and the factor of the row below it is 0 / 0.
 #include "compiler/Import/ONNX/Operators/DeterminantOperators.h"
 #include "compiler/Import/ONNX/Operators/IndexedAccess.h"
 
@@ -12,21 +18,26 @@ namespace {
 
 constexpr int64_t kMaxSize = 64;
 
-// One step: takes the first row and column away from `x` [batch, n, n], and gives the factor [batch] of the
-// determinant. A column of zeros gives the factor 0, and the rest is left as it is.
+// Places 0 and `at` [batch] of dimension `dim` of `x` [batch, n, n] change places.
+Value exchange(Emitter &emit, Value x, int64_t dim, Value at) {
+  auto indices = RankedTensorType::get({shapeOf(x)[0], shapeOf(x)[dim]}, emit.i64());
+  Value place = emit.iota(1, indices), spread = emit.broadcastDims(at, indices.getShape(), {0});
+  Value first = emit.splat(0, indices);
+  Value isFirst = emit.compare(Predicate::Eq, place, first), isAt = emit.compare(Predicate::Eq, place, spread);
+  return pick(emit, x, emit.select(isFirst, spread, emit.select(isAt, first, place)), dim, /*batch=*/1);
+}
+
+// One step: takes a row and a column away from `x` [batch, n, n], and gives their factor [batch] of the determinant.
+// With a pivot of zero the rest, of zeros too, is left as it is.
 Value eliminate(Emitter &emit, Value &x) {
   int64_t batch = shapeOf(x)[0], n = shapeOf(x)[1];
-  auto numbers = typeOf(x).clone({batch, n});
-  Value column = emit.reshape(emit.sliceDim(x, 2, 0, 1), {batch, n});
-  Value best = emit.make<ArgMaxOp>(RankedTensorType::get({batch}, emit.i64()), emit.unary<AbsOp>(column),
+  auto indices = RankedTensorType::get({batch}, emit.i64());
+  Value best = emit.make<ArgMaxOp>(indices, emit.unary<AbsOp>(emit.reshape(x, {batch, n * n})),
                                    emit.builder.getI64IntegerAttr(1));
-  // Rows 0 and `best` change places.
-  auto indices = numbers.clone(emit.i64());
-  Value row = emit.iota(1, indices), spread = emit.broadcastDims(best, {batch, n}, {0}), first = emit.splat(0, indices);
-  Value isBest = emit.compare(Predicate::Eq, row, spread), isFirst = emit.compare(Predicate::Eq, row, first);
-  Value order = emit.select(isFirst, spread, emit.select(isBest, first, row));
-  Value swapped = pick(emit, x, order, /*dim=*/1, /*batch=*/1);
-  Value head = emit.sliceDim(swapped, 1, 0, 1), rest = emit.sliceDim(swapped, 1, 1, n - 1);
+  Value size = emit.splat(n, indices), row = emit.div(best, size);
+  Value column = emit.sub(best, emit.mul(row, size));
+  Value ordered = exchange(emit, exchange(emit, x, 1, row), 2, column);
+  Value head = emit.sliceDim(ordered, 1, 0, 1), rest = emit.sliceDim(ordered, 1, 1, n - 1);
   Value pivot = emit.reshape(emit.sliceDim(head, 2, 0, 1), {batch});
   Value isZero = emit.compare(Predicate::Eq, pivot, 0.0), one = emit.splat(1, typeOf(pivot));
   Value divisor = emit.select(isZero, one, pivot);
@@ -36,8 +47,10 @@ Value eliminate(Emitter &emit, Value &x) {
   Value tail = emit.reshape(emit.sliceDim(head, 2, 1, n - 1), {batch, n - 1});
   x = emit.sub(emit.sliceDim(rest, 2, 1, n - 1),
                emit.mul(emit.broadcastDims(factors, inner, {0, 1}), emit.broadcastDims(tail, inner, {0, 2})));
-  Value stays = emit.compare(Predicate::Eq, best, 0.0);
-  return emit.select(stays, pivot, emit.neg(pivot));
+  // Each exchange of two places turns the sign.
+  Value rowStays = emit.compare(Predicate::Eq, row, 0.0), columnStays = emit.compare(Predicate::Eq, column, 0.0);
+  Value signs = emit.select(rowStays, pivot, emit.neg(pivot));
+  return emit.select(columnStays, signs, emit.neg(signs));
 }
 
 LogicalResult importDet(OpContext &op) {

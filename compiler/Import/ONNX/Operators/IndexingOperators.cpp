@@ -4,6 +4,8 @@
 #include "compiler/Import/ONNX/Operators/IndexedAccess.h"
 #include "compiler/Import/ONNX/Operators/OperatorTable.h"
 #include "compiler/Import/ONNX/Operators/Slicing.h"
+#include "compiler/Import/ONNX/Operators/StridedIndices.h"
+#include "compiler/Import/ONNX/StaticOperands.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -140,9 +142,12 @@ LogicalResult importGather(OpContext &op) {
     result.append(shape.begin() + *dim + 1, shape.end());
     return op.result(op.emit.reshape(op.emit.sliceDim(table, *dim, index < 0 ? index + size : index, 1), result));
   }
-  // So are known indices that count up by one: positions 0, 1, ... of an embedding.
-  if (auto first = indices && indices->rank() == 1 ? firstOfRun(op.emit, *indices, shape[*dim]) : std::nullopt)
-    return op.result(op.emit.sliceDim(table, *dim, *first, indices->numElements()));
+  // So are known indices at regular distances: positions 0, 1, ... of an embedding, windows of a view.
+  if (Slot &slot = op.environment().slot(op.inputName(1)); slot.known && !slot.known->isFloat())
+    if (Value taken = takeStrided(op.emit, table, *slot.known, *dim)) {
+      staticOperand(op, 1);
+      return op.result(taken);
+    }
   Value rows = op.value(1);
   if (isFloat(rows))
     return op.fail("indices must be integers");
