@@ -13,7 +13,9 @@ namespace {
 
 // How the result hangs on the operands.
 enum class Kind {
-  None,
+  Line,      // elements that are moved, and sums: lines stay lines
+  Product,   // a line where one factor is the same for every number of samples
+  Products,  // of one operand's elements
   Less,      // a < b, a >= b: whether the difference is below zero
   Greater,   // a > b, a <= b
   Equal,     // a == b
@@ -23,12 +25,22 @@ enum class Kind {
   Sign,      // a step at zero
   Quotient,  // rounded, with the rest
   Rounding,
-  Saturation, // constant outside of some range
-  Cut,        // where a slice ends (b) in a dimension (a)
+  Cut,   // where a slice ends (b) in a dimension (a)
+  Other, // not known, and so another line
 };
 
 Kind kindOf(llvm::StringRef op) {
   return llvm::StringSwitch<Kind>(op)
+      .Cases(
+          {"Shape", "Size", "Identity", "Concat", "Split", "Squeeze", "Unsqueeze", "Reshape", "Flatten", "Transpose"},
+          Kind::Line)
+      .Cases({"Expand", "Tile", "Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND"}, Kind::Line)
+      .Cases({"Range", "ConstantOfShape", "EyeLike", "Trilu", "OneHot", "Pad", "Compress", "NonZero"}, Kind::Line)
+      .Cases(
+          {"Add", "Sub", "Sum", "Mean", "Neg", "ReduceSum", "ReduceMean", "CumSum", "Where", "Not", "And", "Or", "Xor"},
+          Kind::Line)
+      .Case("Mul", Kind::Product)
+      .Case("ReduceProd", Kind::Products)
       .Cases({"Less", "GreaterOrEqual"}, Kind::Less)
       .Cases({"Greater", "LessOrEqual"}, Kind::Greater)
       .Case("Equal", Kind::Equal)
@@ -38,9 +50,8 @@ Kind kindOf(llvm::StringRef op) {
       .Case("Sign", Kind::Sign)
       .Cases({"Div", "Mod"}, Kind::Quotient)
       .Cases({"Floor", "Ceil", "Round", "Cast"}, Kind::Rounding)
-      .Cases({"HardSigmoid", "HardSwish", "Shrink", "ThresholdedRelu", "BitShift"}, Kind::Saturation)
       .Case("Slice", Kind::Cut)
-      .Default(Kind::None);
+      .Default(Kind::Other);
 }
 
 // The largest number of samples that is asked about; above it, the end of a slice stands for no end.
@@ -83,8 +94,12 @@ public:
     if (growing())
       return hidesElements();
     switch (kindOf(one.op)) {
-    case Kind::None:
+    case Kind::Line:
       return false;
+    case Kind::Product:
+      return anyPairOf(0, 1, [](const Line &a, const Line &b) { return !a.isConstant() && !b.isConstant(); });
+    case Kind::Products:
+      return numGrowing() > 1;
     case Kind::Less:
       return anyDifference([](const Line &d) { return !isBelow(d) && !isNotBelow(d); });
     case Kind::Greater:
@@ -100,17 +115,17 @@ public:
     case Kind::Sign:
       return anyElement(touchesZero);
     case Kind::Quotient:
-      return !(one.op == "Div" && one.operands[0]->isFloat()) && anyQuotient();
+      return anyQuotient(one.op == "Div" && one.operands[0]->isFloat());
     case Kind::Rounding:
       return anyElement(roundingTurns());
-    case Kind::Saturation:
-      return true;
     case Kind::Cut: // of a dimension that does not grow, a longer part is an error of the model
       return anyPairOf(0, 1, [&](const Line &size, const Line &end) {
         return !size.isConstant() && crossesZero(lineOf(size.one - end.one, size.other - end.other));
       });
+    case Kind::Other:
+      return true;
     }
-    return false;
+    return true;
   }
 
 private:
@@ -201,6 +216,12 @@ private:
     return {low - otherHigh, high - otherLow};
   }
 
+  size_t numGrowing() const {
+    size_t count = 0;
+    for (int64_t i = 0; i < one.operands[0]->numElements(); ++i)
+      count += !lineAt(0, i).isConstant();
+    return count;
+  }
   bool anyElement(Test test) const {
     const Literal &operand = *one.operands[0];
     for (int64_t i = 0, count = operand.isSplat() ? 1 : operand.numElements(); i < count; ++i)
@@ -242,12 +263,14 @@ private:
       }
     return false;
   }
-  // A quotient is a line where each sample adds a multiple of the divisor, or where both numbers grow alike.
-  bool anyQuotient() const {
-    return anyPairOf(0, 1, [](const Line &number, const Line &divisor) {
+  // A quotient is a line where both numbers grow alike, or where the divisor does not grow. One that is rounded is none
+  // where a sample adds something else than a multiple of the divisor.
+  bool anyQuotient(bool isExact) const {
+    return anyPairOf(0, 1, [isExact](const Line &number, const Line &divisor) {
       if (!divisor.isConstant())
-        return number.one * divisor.other != number.other * divisor.one || std::fmod(number.one, divisor.one) != 0;
-      return !number.isWhole() || std::fmod(number.slope, divisor.one) != 0 || crossesZero(number);
+        return number.one * divisor.other != number.other * divisor.one ||
+               (!isExact && std::fmod(number.one, divisor.one) != 0);
+      return !isExact && (!number.isWhole() || std::fmod(number.slope, divisor.one) != 0 || crossesZero(number));
     });
   }
 
@@ -305,8 +328,8 @@ bool readCut(const onnx::NodeProto &node, Environment &environment, Decision &de
 } // namespace
 
 void Decisions::add(const onnx::NodeProto &node, const onnx::NodeProto &outer, Environment &environment) {
-  Kind kind = canonicalDomain(node.domain()).empty() && node.output_size() > 0 ? kindOf(node.op_type()) : Kind::None;
-  if (kind == Kind::None)
+  Kind kind = canonicalDomain(node.domain()).empty() ? kindOf(node.op_type()) : Kind::Other;
+  if (kind == Kind::Line || node.output_size() == 0)
     return;
   Decision decision{node.op_type(), node.output(0), {outer.output().begin(), outer.output().end()}, {}, nullptr};
   if (kind == Kind::Cut && !readCut(node, environment, decision))

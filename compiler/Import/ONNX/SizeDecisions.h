@@ -5,8 +5,9 @@
 //   Floor(Shape(x)[0] / 100) * x       0 * x, with both
 //
 // So the two modules do not differ, and other batches would. The numbers that were computed do: the import keeps those
-// of all nodes that compare or round. A number with other values in the two imports is taken for a line over the
-// number of samples, and the node is asked whether its result is one line, too, for every number of samples.
+// of all nodes, but of nodes that only move and add them. A number with other values in the two imports is taken for a
+// line over the number of samples, and the node is asked whether its result is one line, too, for every number of
+// samples. So all numbers are lines, from shapes on, or an output is decided. A node that is not known is none.
 //
 //   Shape(x)[0] > 100    4 - 100, 8 - 100: the sign turns at 100
 //   Shape(x) == -1       4 + 1, 8 + 1: above zero from one sample on
@@ -23,7 +24,7 @@
 
 namespace cleave::onnx_import {
 
-// A node that compares or rounds numbers which are all known.
+// A node that takes numbers which are all known, and does more than moving and adding them.
 struct Decision {
   std::string op;
   std::string output;                                   // the node's first
