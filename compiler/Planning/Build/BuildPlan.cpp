@@ -2,6 +2,7 @@
 #include "compiler/Planning/Build/InitProgram.h"
 #include "compiler/Planning/Build/OffloadSavings.h"
 #include "compiler/Planning/Build/Snapshot.h"
+#include "compiler/Planning/Build/StagePrograms.h"
 #include "compiler/Planning/Draft/Allocator.h"
 #include "compiler/Planning/Draft/DraftBuilder.h"
 #include "compiler/Planning/Draft/StreamOrder.h"
@@ -202,7 +203,7 @@ struct BuildPlan : impl::BuildPlanBase<BuildPlan> {
       kinds.emplace_back(kind, planning);
     kinds.emplace_back(getOperation(), planning);
     for (Kind &kind : kinds)
-      if (failed(draft(kind)))
+      if (failed(checkCalls(kind.module)) || failed(draft(kind)))
         return signalPassFailure();
     if (failed(draftInits(kinds)) || failed(state(kinds)))
       return signalPassFailure();
