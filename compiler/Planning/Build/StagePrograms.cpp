@@ -32,6 +32,9 @@ public:
       return function.emitOpError("is ") << kMostNested << " calls below another function; expected fewer";
     if (!function.getBody().hasOneBlock())
       return function.emitOpError("must have a body of one block");
+    for (Type type : llvm::concat<const Type>(function.getArgumentTypes(), function.getResultTypes()))
+      if (auto tensor = dyn_cast<RankedTensorType>(type); !tensor || !tensor.hasStaticShape())
+        return function.emitOpError("expects statically shaped tensors as arguments and results; got: ") << type;
     uint64_t count = 1;
     if (auto calls = function->getAttrOfType<ArrayAttr>(kCallsAttr))
       for (auto call : calls.getAsRange<DictionaryAttr>())

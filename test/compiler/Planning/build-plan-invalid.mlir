@@ -150,3 +150,10 @@ module {
 
 // expected-error @+1 {{'func.func' op must have a body of one block}}
 func.func private @infer() attributes {cleave.entry}
+
+// -----
+
+// expected-error @+1 {{'func.func' op expects statically shaped tensors as arguments and results; got: 'f32'}}
+func.func @infer(%x: f32) attributes {cleave.entry} {
+  return
+}
