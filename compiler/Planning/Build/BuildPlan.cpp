@@ -94,6 +94,9 @@ void schedule(ProgramDraft &draft, ModulePlan &plan, OffloadSavings &savings) {
     if (free[allocation] && spans[allocation])
       (draft.allocations[allocation].isHost ? ofHost : ofDevice).push_back(allocation);
   uint64_t needed = assignAddresses(draft, ofDevice, spans);
+  // Counted in the order of the list, or laid out alone, values of one kind may take more than streams let all of them.
+  for (auto &[kind, bytes] : draft.peaks)
+    bytes = std::min(bytes, llvm::alignTo(needed, kBufferAlignment));
   savings.add(draft, spans, ofDevice, ofHost, needed);
   plan.needRegion(RegionKind::Transient, needed);
   plan.needRegion(RegionKind::Residual, assignAddresses(draft, ofHost, spans), /*isHost=*/true);
