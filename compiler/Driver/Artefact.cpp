@@ -3,6 +3,7 @@
 #include "compiler/Codegen/Host/ModelObject.h"
 #include "compiler/Support/InputFile.h"
 #include "compiler/Support/Error.h"
+#include "cleave/model.h"
 #include "runtime/base/ForeignFile.h"
 #include "runtime/plan/KernelFacts.h"
 #include "runtime/plan/MeaningSeal.h"
@@ -43,6 +44,16 @@ std::vector<uint64_t> factsOf(llvm::StringRef bytes) {
   for (size_t i = 0; i < facts.size(); ++i)
     facts[i] = llvm::support::endian::read64le(bytes.data() + i * sizeof(uint64_t));
   return facts;
+}
+
+// What code for a device counts on, of each kernel of the plan: from the table cleave_model.device_kernels, whose pointers
+// no linker has filled in yet.
+std::vector<uint64_t> alignmentsOf(llvm::StringRef table) {
+  std::vector<uint64_t> alignments(table.size() / sizeof(cleave_device_kernel));
+  for (size_t i = 0; i < alignments.size(); ++i)
+    alignments[i] = llvm::support::endian::read64le(table.data() + i * sizeof(cleave_device_kernel) +
+                                                    offsetof(cleave_device_kernel, alignments));
+  return alignments;
 }
 
 // What is wrong with a file that is neither a plan nor an object file of the system.
@@ -100,6 +111,12 @@ llvm::Expected<Artefact> Artefact::open(llvm::StringRef path) {
     return makeError(path + ": " + status.message());
   if (rt::Status status = rt::checkMeaningSeal(artefact.plan(), ofCode.back()); !status.isOk())
     return makeError(path + ": " + status.message());
+  auto device = findSection(**object, deviceSection);
+  if (!device)
+    return device.takeError();
+  if (*device)
+    if (rt::Status status = rt::checkAlignments(artefact.plan(), alignmentsOf(**device)); !status.isOk())
+      return makeError(path + ": " + status.message());
   artefact.hasCode_ = true;
   return artefact;
 }

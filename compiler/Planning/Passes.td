@@ -123,7 +123,7 @@ def SplitKinds : Pass<"split-kinds", "::mlir::ModuleOp"> {
 def BuildPlan : Pass<"build-plan", "::mlir::ModuleOp"> {
   let summary = "decides order, streams, events and addresses";
   let description = [{
-    Before: kernels form, flattened. After: plan form, nothing of the other dialects is left. The compute stream keeps program order;
+    Before: kernels form, flattened; no function calls itself (`cleave.calls`), directly or in a circle. After: plan form, nothing of the other dialects is left. The compute stream keeps program order;
     reductions go to stream `reduce`, right behind what they wait for; gathers go to stream `gather`, those of stored parts at a bounded
     distance before their use (Prefetch.h). What carries `cleave.offloaded` or is made by `cleave.offload` lies in regions of the host; copies of what is used
     of them go to stream `copy` by the same rules as gathers, and copies back right behind what they wait for (DraftOffload.cpp).

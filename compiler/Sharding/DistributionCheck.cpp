@@ -163,8 +163,11 @@ private:
       return visitParts(compute);
     Refusal refusal;
     if (llvm::isa<mlir::shard::ShardDialect>(op->getDialect())) {
+      // Coordinates, and roots that are chosen at run time, are other numbers on each rank: nothing here follows them.
       if (op->getNumOperands() == 1 && op->getNumResults() == 1)
         found[op->getResult(0)] = applyCollective(op, operands[0], mesh, refusal);
+      else
+        refusal.reason = "has no rule here; expected a collective that makes one tensor of one";
     } else {
       auto place = [&](Value origin, mlir::RankedTensorType part) { return origins.find(origin, part); };
       auto made = applyOp(op, operands, mesh, place, refusal);

@@ -54,7 +54,8 @@ def VerifySharded : Pass<"verify-sharded", "::mlir::ModuleOp"> {
   let summary = "checks the sharded level's normal form, and proves that no collective is missing";
   let description = [{
     The module says so and has a mesh, and with several ranks a grid of the mesh's shape; every state has storage, and is read and written in the type that one rank stores; every
-    argument and result has a sharding; every collective is on that grid and has a reason and an instance of its own; nothing of `assign-shardings` is left over.
+    argument and result has a sharding; every collective is on that grid and has a reason and an instance of its own; functions have one block, of ops of the cleave or shard dialect or of a plug-in
+    that says how they are split; nothing of `assign-shardings` is left over.
 
     Then it finds of every value what ranks have of it (Distribution.h), from the ops alone: whole, split, partial, on an owner only. It must be what each use
     expects: the op, the state, the port (DistributionCheck.h). It runs after every phase from here down to planning, so that it sees what inserted passes do, and holds for kernels form, too.

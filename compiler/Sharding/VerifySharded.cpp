@@ -4,6 +4,7 @@
 #include "compiler/Sharding/Passes.h"
 #include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/StepFunctions.h"
+#include "dialects/Cleave/Transforms/LevelChecks.h"
 
 #include "llvm/ADT/StringMap.h"
 
@@ -32,6 +33,7 @@ struct VerifySharded : cleave::impl::VerifyShardedBase<VerifySharded> {
       states[state.getSymName()] = state;
     module.walk([&](mlir::Operation *op) { check(op); });
     isWrong |= mlir::failed(checkAttributes(module, Level::Sharded));
+    isWrong |= mlir::failed(checkFunctions(module));
     if (isWrong || mlir::failed(checkDistributions(module, mesh)))
       signalPassFailure();
   }

@@ -1,23 +1,14 @@
 #include "compiler/Target/Alignments.h"
 
 #include "runtime/plan/InstructionView.h"
+#include "runtime/plan/PlanReader.h"
 #include "runtime/plan/RankKinds.h"
 
 using namespace cleave;
 
 namespace {
 
-constexpr uint64_t kMost = 16;
-
-uint32_t alignmentOf(const rt::fb::Plan &plan, const rt::fb::Buffer &buffer) {
-  const rt::fb::Region &region = *plan.regions()->Get(buffer.region());
-  uint64_t bits = buffer.offset() | kMost;
-  if (buffer.share_of() != 0)
-    bits |= buffer.stride();
-  if (region.frames() > 1)
-    bits |= region.bytes();
-  return static_cast<uint32_t>(bits & (~bits + 1));
-}
+constexpr uint32_t kMost = 16; // bytes that one instruction moves
 
 } // namespace
 
@@ -35,7 +26,7 @@ KernelAlignments cleave::alignmentsOf(const rt::fb::Plan &plan) {
         std::vector<uint32_t> &known = alignments[kernel.name()->str()];
         known.resize(std::max<size_t>(known.size(), view.bufferCount()), kMost);
         for (size_t b = 0; b < view.bufferCount(); ++b)
-          known[b] = std::min(known[b], alignmentOf(*kind, view.buffer(b)));
+          known[b] = std::min(known[b], static_cast<uint32_t>(rt::bufferAlignment(*kind, view.buffer(b))));
       }
   return alignments;
 }

@@ -2,7 +2,11 @@
 
 #include "runtime/base/Hash.h"
 #include "runtime/plan/Checks.h"
+#include "runtime/plan/InstructionView.h"
+#include "runtime/plan/PlanReader.h"
 #include "runtime/plan/RankKinds.h"
+
+#include <algorithm>
 
 namespace cleave::rt {
 
@@ -51,6 +55,37 @@ Status checkFacts(const fb::Plan &plan, const uint64_t *facts, size_t count) {
   if (index != count)
     return badPlan("it has " + std::to_string(index) + " kernels, and the program has code for " +
                    std::to_string(count) + "; compile the model again");
+  return Status::ok();
+}
+
+static Status checkLaunchAlignments(const fb::Plan &plan, const fb::Program &program, const uint64_t *alignments) {
+  constexpr size_t kMostBuffers = 16; // of which the code counts on more than their type
+  for (uint32_t i = 0; i < lengthOf(program.instructions()); ++i) {
+    InstructionView view(*program.instructions()->Get(i));
+    if (view.opcode() != Opcode::Launch)
+      continue;
+    for (size_t b = 0; b < std::min(kMostBuffers, view.bufferCount()); ++b) {
+      uint64_t needed = uint64_t{1} << (alignments[view["kernel"]] >> (4 * b) & 15);
+      if (uint64_t is = bufferAlignment(plan, view.buffer(b)); is < needed)
+        return badPlan("program '" + program.name()->str() + "', instruction " + std::to_string(i) +
+                       " (launch): the code of kernel " +
+                       plan.kernels()->Get(static_cast<uint32_t>(view["kernel"]))->name()->str() + " takes buffer " +
+                       std::to_string(b) + " at a multiple of " + std::to_string(needed) +
+                       " bytes; got a multiple of " + std::to_string(is));
+    }
+  }
+  return Status::ok();
+}
+
+Status checkAlignments(const fb::Plan &plan, const std::vector<uint64_t> &alignments) {
+  size_t first = 0; // of the kind's kernels
+  for (const fb::Plan *kind : kindsOf(plan)) {
+    if (alignments.size() - first < lengthOf(kind->kernels()))
+      return badPlan("it has more kernels than the program has alignments for; compile the model again");
+    for (uint32_t i = 0; i < lengthOf(kind->programs()); ++i)
+      CLEAVE_TRY(checkLaunchAlignments(*kind, *kind->programs()->Get(i), alignments.data() + first));
+    first += lengthOf(kind->kernels());
+  }
   return Status::ok();
 }
 

@@ -32,6 +32,10 @@ struct KernelFacts {
 // Compares each generated kernel of all kinds of the plan with what the artefact says of its code: `facts[i]` is that of
 // entry i of cleave_model.kernels. The plan must have passed openPlan().
 Status checkFacts(const fb::Plan &plan, const uint64_t *facts, size_t count);
+// Code for a device counts on more than its operands' types: on 16 bytes at a time where all launches of the plan that it
+// was generated for allow that. Compares each launch with it: `alignments[i]` is cleave_device_kernel.alignments of entry
+// i of the kernels, whose number checkFacts() has compared.
+Status checkAlignments(const fb::Plan &plan, const std::vector<uint64_t> &alignments);
 
 } // namespace cleave::rt
 

@@ -104,10 +104,9 @@ private:
       return dataLoss(kernelText() + " touches " + std::to_string(operands_[i].bytes) + " bytes of " + operandText(i) +
                       "; got: " + std::to_string(buffer.bytes()));
     uint64_t alignment = operands_[i].alignment;
-    if (buffer.bytes() != 0 && (buffer.offset() % alignment != 0 || buffer.stride() % alignment != 0))
+    if (buffer.bytes() != 0 && bufferAlignment(plan_, buffer) < alignment)
       return dataLoss(kernelText() + " takes " + operandText(i) + " at a multiple of " + std::to_string(alignment) +
-                      " bytes; got: " + std::to_string(buffer.offset()) +
-                      (buffer.share_of() ? " and a stride of " + std::to_string(buffer.stride()) : ""));
+                      " bytes; got: " + addressText(buffer));
     return Status::ok();
   }
 
@@ -121,6 +120,12 @@ private:
     return dataLoss(kernelText() + " cannot work in place: " + operandText(i) + " and " + operandText(j) + " overlap");
   }
 
+  std::string addressText(const fb::Buffer &buffer) const {
+    const fb::Region &region = *plan_.regions()->Get(buffer.region());
+    return std::to_string(buffer.offset()) +
+           (buffer.share_of() ? " and a stride of " + std::to_string(buffer.stride()) : "") +
+           (region.frames() > 1 ? " in frames of " + std::to_string(region.bytes()) : "");
+  }
   std::string kernelText() const { return "kernel " + kernel_.name()->str(); }
   std::string operandText(size_t i) const {
     std::string number = "buffer " + std::to_string(i);

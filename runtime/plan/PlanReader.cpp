@@ -88,6 +88,14 @@ uint64_t bufferEnd(const fb::Plan &plan, const fb::Buffer &buffer) {
   return end;
 }
 
+uint64_t bufferAlignment(const fb::Plan &plan, const fb::Buffer &buffer) {
+  const fb::Region &region = *plan.regions()->Get(buffer.region());
+  uint64_t bits = 64 | buffer.offset();
+  bits |= buffer.share_of() != 0 ? buffer.stride() : 0;
+  bits |= region.frames() > 1 ? region.bytes() : 0;
+  return bits & (~bits + 1);
+}
+
 // Two frames of one region lie apart.
 static bool mayShareFrame(const fb::Plan &plan, const fb::Buffer &a, const fb::Buffer &b) {
   return (a.frame() - b.frame()) % int64_t{plan.regions()->Get(a.region())->frames()} == 0;

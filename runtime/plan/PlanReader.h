@@ -33,6 +33,9 @@ uint64_t stateShardBytes(const fb::Plan &plan, const fb::State &state);
 
 // The first byte behind those that a buffer may be on any rank of its group; shares end where the last one does.
 uint64_t bufferEnd(const fb::Plan &plan, const fb::Buffer &buffer);
+// The largest power of two, up to 64, that divides the buffer's address on all ranks and in all frames: regions begin on
+// multiples of 64.
+uint64_t bufferAlignment(const fb::Plan &plan, const fb::Buffer &buffer);
 // Whether two buffers may share bytes. Shares of one group and stride lie apart alike on every rank.
 bool buffersOverlap(const fb::Plan &plan, const fb::Buffer &a, const fb::Buffer &b);
 

@@ -39,6 +39,7 @@ public:
       where_ = "program '" + program_.name()->str() + "', instruction " + std::to_string(i);
       CLEAVE_TRY(checkInstruction(*program_.instructions()->Get(i)));
     }
+    CLEAVE_TRY(checkPeaks());
     auto unused = std::find(recorded_.begin(), recorded_.end(), false); // each takes memory
     return unused == recorded_.end() ? Status::ok()
                                      : badPlan("program '" + program_.name()->str() + "' has event " +
@@ -71,6 +72,21 @@ private:
         return bad(std::string("lies in a region of kind ") + fb::EnumNameRegionKind(kind));
       CLEAVE_TRY(checkDeclared(port));
     }
+    return Status::ok();
+  }
+
+  // The values of each kind lie among the transient bytes.
+  Status checkPeaks() {
+    uint64_t most = 0;
+    for (size_t i = 0; i < lengthOf(plan_.regions()); ++i)
+      if (const fb::Region &region = *plan_.regions()->Get(i);
+          region.kind() == fb::RegionKind::transient && region.space() == fb::Space::device)
+        most = std::max(most, region.bytes());
+    for (size_t i = 0; i < lengthOf(program_.peaks()); ++i)
+      if (const fb::Peak &peak = *program_.peaks()->Get(i); peak.bytes() > most)
+        return badPlan("program '" + program_.name()->str() + "' states a peak of " + std::to_string(peak.bytes()) +
+                       " bytes of kind '" + peak.kind()->str() + "'; expected at most the " + std::to_string(most) +
+                       " bytes of its transient region");
     return Status::ok();
   }
 

@@ -233,6 +233,12 @@ Status Session::start(const cleave_model &model, const SessionOptions &options) 
   CLEAVE_TRY(openPlan(model.plan, model.plan_size, &impl.plan).in("the compiled plan"));
   CLEAVE_TRY(checkFacts(*impl.plan, model.kernel_facts, model.kernel_count).in("the compiled plan"));
   CLEAVE_TRY(checkMeaningSeal(*impl.plan, model.kernel_facts[model.kernel_count]).in("the compiled plan"));
+  if (model.device_kernels) {
+    std::vector<uint64_t> alignments;
+    for (size_t i = 0; i < model.kernel_count; ++i)
+      alignments.push_back(model.device_kernels[i].alignments);
+    CLEAVE_TRY(checkAlignments(*impl.plan, alignments).in("the compiled plan"));
+  }
   const fb::Program *wanted = nullptr;
   if (!options.program.empty())
     CLEAVE_TRY(entry(options.program.c_str(), &wanted));

@@ -87,7 +87,9 @@ Constant *ObjectBuilder::deviceTable(llvm::ArrayRef<ModelObject::Kernel> kernels
     entries.push_back(llvm::ConstantStruct::getAnon(fields));
   }
   auto *array = llvm::ConstantArray::get(llvm::ArrayType::get(entries.front()->getType(), entries.size()), entries);
-  return define(array, "device_kernels", GlobalVariable::PrivateLinkage);
+  GlobalVariable *table = define(array, "device_kernels", GlobalVariable::PrivateLinkage);
+  table->setSection(deviceSection);
+  return table;
 }
 
 // The file and its checksum: two texts of one constant, so that the section has them in this order.

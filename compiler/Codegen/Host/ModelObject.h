@@ -19,6 +19,8 @@ namespace cleave {
 inline constexpr const char *planSection = "cleave_plan";
 // The section of cleave_model.kernel_facts, by which `cleave verify` compares the plan with the code.
 inline constexpr const char *factsSection = "cleave_facts";
+// The section of cleave_model.device_kernels, by which `cleave verify` compares addresses with what the code counts on.
+inline constexpr const char *deviceSection = "cleave_device_kernels";
 
 // The section of cleave_model.weights_file, and after its NUL cleave_model.weights_checksum: by them `cleave bundle` finds
 // the weights beside an object.

@@ -2,6 +2,7 @@
 #include "compiler/Planning/Build/InitProgram.h"
 #include "compiler/Planning/Build/OffloadSavings.h"
 #include "compiler/Planning/Build/Snapshot.h"
+#include "compiler/Planning/Build/StagePrograms.h"
 #include "compiler/Planning/Draft/Allocator.h"
 #include "compiler/Planning/Draft/DraftBuilder.h"
 #include "compiler/Planning/Draft/StreamOrder.h"
@@ -93,6 +94,9 @@ void schedule(ProgramDraft &draft, ModulePlan &plan, OffloadSavings &savings) {
     if (free[allocation] && spans[allocation])
       (draft.allocations[allocation].isHost ? ofHost : ofDevice).push_back(allocation);
   uint64_t needed = assignAddresses(draft, ofDevice, spans);
+  // Counted in the order of the list, or laid out alone, values of one kind may take more than streams let all of them.
+  for (auto &[kind, bytes] : draft.peaks)
+    bytes = std::min(bytes, llvm::alignTo(needed, kBufferAlignment));
   savings.add(draft, spans, ofDevice, ofHost, needed);
   plan.needRegion(RegionKind::Transient, needed);
   plan.needRegion(RegionKind::Residual, assignAddresses(draft, ofHost, spans), /*isHost=*/true);
@@ -202,7 +206,7 @@ struct BuildPlan : impl::BuildPlanBase<BuildPlan> {
       kinds.emplace_back(kind, planning);
     kinds.emplace_back(getOperation(), planning);
     for (Kind &kind : kinds)
-      if (failed(draft(kind)))
+      if (failed(checkCalls(kind.module)) || failed(draft(kind)))
         return signalPassFailure();
     if (failed(draftInits(kinds)) || failed(state(kinds)))
       return signalPassFailure();

@@ -30,6 +30,11 @@ namespace cleave::plan {
 // Of a chunk's function that gathers what all micro-batches of a step use, "c0.gather" (keep-gathers).
 inline constexpr llvm::StringLiteral kGatherSuffix = ".gather";
 
+// Every function has one block, and tensors of static shapes as arguments and results; what it calls is there, a number
+// of times that a plan can say; and no function calls itself, directly or in a circle. `build-plan` begins with this
+// check: who follows calls after it comes to an end.
+mlir::LogicalResult checkCalls(mlir::ModuleOp module);
+
 } // namespace cleave::plan
 
 #endif

@@ -116,8 +116,7 @@ static void findFirstReads(ModuleOp module, func::FuncOp function, llvm::StringS
                            llvm::StringSet<> &read) {
   if (auto calls = function->getAttrOfType<ArrayAttr>(kCallsAttr))
     for (auto call : calls.getAsRange<DictionaryAttr>())
-      if (auto callee = findFunction(module, call.getAs<StringAttr>("program").getValue()))
-        findFirstReads(module, callee, accessed, read);
+      findFirstReads(module, findFunction(module, call.getAs<StringAttr>("program").getValue()), accessed, read);
   for (Operation &op : function.getBody().front()) {
     if (auto reading = dyn_cast<ReadOp>(op); reading && accessed.insert(reading.getState()).second)
       read.insert(reading.getState());

@@ -177,7 +177,7 @@ def Plan_ProgramOp : Plan_Symbol<"program", [IsolatedFromAbove, NoTerminator, Si
                        OptionalAttr<DictionaryAttr>:$meaning, OptionalAttr<DenseI32ArrayAttr>:$expressions);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{$sym_name (`entry` $entry^)? `events` `=` custom<I64>($events) attr-dict-with-keyword $body}];
-  let hasVerifier = 1;
+  let hasRegionVerifier = 1; // it asks instructions, which are verified first
 }
 
 class Plan_PortOp<string mnemonic> : Plan_Op<mnemonic, [HasParent<"ProgramOp">]> {

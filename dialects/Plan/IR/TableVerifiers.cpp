@@ -215,7 +215,7 @@ static LogicalResult verifyEvents(ProgramOp program) {
   return success();
 }
 
-LogicalResult ProgramOp::verify() {
+LogicalResult ProgramOp::verifyRegions() {
   if (!fits32Bits(getEvents()))
     return emitOpError("expected a number of events from 0 to 2^32 - 1; got: ") << getEvents();
   HeaderOp header = findHeader(*this);

@@ -71,3 +71,89 @@ func.func @body(%x: tensor<8xf32> {cleave.slot = "c0:0", cleave.frames = 1 : i64
     cleave.waits = [{event = "arrived c0:1", frames = 1, frame = 0, slot = "c0:1"}]} {
   return
 }
+
+// -----
+
+// expected-error @+1 {{'func.func' op calls itself: @train_step -> @train_step}}
+func.func @train_step() attributes {cleave.entry, cleave.calls = [{program = "train_step", times = 1, first_frame = 0}]} {
+  return
+}
+
+// -----
+
+func.func @train_step() attributes {cleave.entry, cleave.calls = [{program = "a", times = 1, first_frame = 0}]} {
+  return
+}
+// expected-error @+1 {{'func.func' op calls itself: @a -> @b -> @c -> @a}}
+func.func @a() attributes {cleave.calls = [{program = "leaf", times = 1, first_frame = 0}, {program = "b", times = 1, first_frame = 0}]} {
+  return
+}
+func.func @b() attributes {cleave.calls = [{program = "c", times = 1, first_frame = 0}]} {
+  return
+}
+func.func @c() attributes {cleave.calls = [{program = "a", times = 1, first_frame = 0}]} {
+  return
+}
+func.func @leaf() {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{'func.func' op calls @micro, which is not a function of the module}}
+func.func @train_step() attributes {cleave.entry, cleave.calls = [{program = "micro", times = 1, first_frame = 0}]} {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{'func.func' op calls @micro with times = 4611686018427387904; expected 0 to 1048576}}
+func.func @train_step() attributes {cleave.entry, cleave.calls = [{program = "micro", times = 4611686018427387904, first_frame = 0}]} {
+  return
+}
+func.func @micro() {
+  return
+}
+
+// -----
+
+// No circle, and yet each function runs the next one nine times.
+module {
+  // expected-error @+1 {{'func.func' op runs more than 1048576 programs; expected calls of fewer}}
+  func.func @train_step() attributes {cleave.entry, cleave.calls = [{program = "a", times = 3, first_frame = 0}, {program = "a", times = 3, first_frame = 0}, {program = "a", times = 3, first_frame = 0}]} {
+    return
+  }
+  func.func @a() attributes {cleave.calls = [{program = "b", times = 3, first_frame = 0}, {program = "b", times = 3, first_frame = 0}, {program = "b", times = 3, first_frame = 0}]} {
+    return
+  }
+  func.func @b() attributes {cleave.calls = [{program = "c", times = 3, first_frame = 0}, {program = "c", times = 3, first_frame = 0}, {program = "c", times = 3, first_frame = 0}]} {
+    return
+  }
+  func.func @c() attributes {cleave.calls = [{program = "d", times = 3, first_frame = 0}, {program = "d", times = 3, first_frame = 0}, {program = "d", times = 3, first_frame = 0}]} {
+    return
+  }
+  func.func @d() attributes {cleave.calls = [{program = "e", times = 3, first_frame = 0}, {program = "e", times = 3, first_frame = 0}, {program = "e", times = 3, first_frame = 0}]} {
+    return
+  }
+  func.func @e() attributes {cleave.calls = [{program = "f", times = 3, first_frame = 0}, {program = "f", times = 3, first_frame = 0}, {program = "f", times = 3, first_frame = 0}]} {
+    return
+  }
+  func.func @f() attributes {cleave.calls = [{program = "g", times = 3, first_frame = 0}, {program = "g", times = 3, first_frame = 0}, {program = "g", times = 3, first_frame = 0}]} {
+    return
+  }
+  func.func @g() {
+    return
+  }
+}
+
+// -----
+
+// expected-error @+1 {{'func.func' op must have a body of one block}}
+func.func private @infer() attributes {cleave.entry}
+
+// -----
+
+// expected-error @+1 {{'func.func' op expects statically shaped tensors as arguments and results; got: 'f32'}}
+func.func @infer(%x: f32) attributes {cleave.entry} {
+  return
+}

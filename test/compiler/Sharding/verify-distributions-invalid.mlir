@@ -197,3 +197,20 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], 
     return
   }
 }
+
+// -----
+// Of an op of the shard dialect that has no rule nothing is known: neither what it makes nor what is made of it.
+module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], [2]>} {
+  shard.grid @mesh(shape = 2)
+  func.func @infer(%x: tensor<4xf32> {cleave.name = "x", cleave.sharding = #cleave.sharding<[[]]>})
+      -> (tensor<4xf32> {cleave.name = "y", cleave.sharding = #cleave.sharding<[[]]>},
+          tensor<4xf32> {cleave.name = "z", cleave.sharding = #cleave.sharding<[[]]>}) {
+    // expected-error @+1 {{shard.process_linear_index has no rule here; expected a collective that makes one tensor of one}}
+    %rank = shard.process_linear_index on @mesh {cleave.instance = 0 : i64, cleave.reason = "r"} : index
+    // Its root is told to have no rule already.
+    %0 = shard.broadcast %x on @mesh grid_axes = [0] root = [%rank] {cleave.instance = 1 : i64, cleave.reason = "r"} : (tensor<4xf32>, index) -> tensor<4xf32>
+    // expected-error @+1 {{input 'x' is whole; shard.shift in @infer is a collective without a rule here}}
+    %1 = shard.shift %x on @mesh grid_axes = [0] shift_axis = 0 offset = 1 {cleave.instance = 2 : i64, cleave.reason = "r"} : tensor<4xf32> -> tensor<4xf32>
+    return %0, %1 : tensor<4xf32>, tensor<4xf32>
+  }
+}

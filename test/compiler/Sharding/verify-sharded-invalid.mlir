@@ -30,3 +30,10 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], 
     return %3 : tensor<4xf32>
   }
 }
+
+// -----
+module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], [2]>} {
+  shard.grid @mesh(shape = 2)
+  // expected-error @+1 {{'func.func' op must have a body of one block}}
+  func.func private @infer()
+}

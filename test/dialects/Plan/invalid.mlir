@@ -949,3 +949,12 @@ plan.program @p events = 0 {
 plan.region @persistent persistent bytes = 64 frames = 1
 // expected-error @below {{expected segments inside of the state}}
 plan.state @w : tensor<16xf32> parameter in "persistent" at 0 segments = [#plan.segment<"w", tensor<?xf32>, offset = 0, group = 0, init = zeros>]
+
+// -----
+
+// Instructions are verified before the program that asks them for their stream and event.
+plan.header target = "host" threads = 1 axes = [] sizes = [] streams = ["compute"]
+plan.program @p events = 1 {
+  // expected-error @below {{'plan.record' op requires attribute 'event'}}
+  "plan.record"() {} : () -> ()
+}

@@ -232,8 +232,49 @@ TEST(PlanReader, WantsBuffersOfALaunchAligned) {
                  "takes buffer 0 (a) at a multiple of 4 bytes; got: 1");
   expectContains(refusal([&](fb::PlanT &p) { launch(p).buffers[3] = PlanBuilder::buffer(1, 96, 64); }),
                  "takes buffer 3 (scratch) at a multiple of 64 bytes; got: 96");
+  // On all frames: the second begins where the first ends.
+  expectContains(refusal([&](fb::PlanT &p) { p.regions[1]->bytes = 8200; }),
+                 "takes buffer 3 (scratch) at a multiple of 64 bytes; got: 64 in frames of 8200");
   expectContains(refusal([&](fb::PlanT &p) { p.kernels[0]->scratch = 128; }),
                  "touches 128 bytes of buffer 3 (scratch); got: 64");
+}
+
+// Four bits for each buffer, the first one's lowest.
+TEST(PlanReader, WantsTheAlignmentThatDeviceCodeCountsOn) {
+  auto check = [](uint64_t ofCode, const std::function<void(fb::PlanT &)> &change) {
+    PlanBuilder b = makePlan();
+    change(b.plan);
+    return checkAlignments(b.open(), {0, ofCode});
+  };
+  auto buffer = [](fb::PlanT &p, size_t i) -> fb::Buffer & { return p.programs[1]->instructions[1]->buffers[i]; };
+  auto nothing = [](fb::PlanT &) {};
+  auto moved = [&](fb::PlanT &p) { buffer(p, 1) = at(2056, 256); };
+  const std::string place = "program 'micro', instruction 1 (launch): the code of kernel k0 takes buffer 1 at a multiple of ";
+  EXPECT_TRUE(check(0x444, nothing).isOk());
+  EXPECT_TRUE(check(0x434, moved).isOk());
+  expectContains(check(0x444, moved).message(), place + "16 bytes; got a multiple of 8");
+  expectContains(check(0x040, [](fb::PlanT &p) {
+                   p.regions[1]->bytes = 8192 + 8;
+                   p.programs[0]->instructions.clear(); // its scratch would be refused
+                   p.programs[0]->events = 0;
+                 }).message(),
+                 place + "16 bytes; got a multiple of 8");
+  expectContains(checkAlignments(makePlan().open(), {0}).message(), "more kernels than the program has alignments for");
+}
+
+// What values of one kind take is a part of what all transient values have.
+TEST(PlanReader, BoundsPeaksByTheirRegion) {
+  auto peak = [](uint64_t bytes) {
+    return [bytes](fb::PlanT &p) {
+      p.programs[1]->peaks.push_back(std::make_unique<fb::PeakT>());
+      p.programs[1]->peaks.back()->kind = "gathered";
+      p.programs[1]->peaks.back()->bytes = bytes;
+    };
+  };
+  PlanBuilder b = makePlan();
+  peak(8192)(b.plan);
+  b.open();
+  expectContains(refusal(peak(8193)), "program 'micro' states a peak of 8193 bytes of kind 'gathered'; expected at most the 8192");
 }
 
 TEST(PlanReader, WantsSegmentsApart) {
