@@ -38,10 +38,15 @@ bool cleave::isLinear(mlir::Operation *op) {
   Value seed = scratch.addArgument(op->getResult(0).getType(), op->getLoc());
   llvm::SmallVector<Value> gradients(op->getNumOperands());
   bool isBuilt = mlir::succeeded(rule.buildVJP(builder, {seed}, gradients));
+  // The numbers that a linear op's gradient does not read. A set, since a concat of thousands has as many parts.
+  llvm::SmallDenseSet<Value, 8> numbers;
+  numbers.insert(op->getResult(0));
+  for (Value operand : op->getOperands())
+    if (isFloat(operand))
+      numbers.insert(operand);
   bool usesValues = false;
   scratch.walk([&](mlir::Operation *part) {
-    for (Value used : part->getOperands())
-      usesValues |= used == op->getResult(0) || (isFloat(used) && llvm::is_contained(op->getOperands(), used));
+    usesValues |= llvm::any_of(part->getOperands(), [&](Value used) { return numbers.contains(used); });
   });
   bool hasAll = llvm::all_of(llvm::zip_equal(op->getOperands(), gradients),
                              [](auto pair) { return !isFloat(std::get<0>(pair)) || std::get<1>(pair); });
