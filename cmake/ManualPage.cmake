@@ -1,6 +1,6 @@
 # Writes a manual page from what a program says about itself: cmake -DPAGE=FILE.1 ... -P ManualPage.cmake
-#   cleave-program.1   compiled programs: -DREFERENCE=docs/reference/program.md, their --help, which test/docs/reference.test compares with a program
-#   cleave-opt.1       -DPROGRAM=cleave-opt -DSOURCE=DIR: its --help for the passes that Passes.td files in DIR declare; upstream's passes are left out
+#   cleave-program.1   compiled programs, -DREFERENCE=docs/reference/program.md: their --help (test/docs/reference.test compares the two)
+#   cleave-opt.1       -DPROGRAM=cleave-opt -DSOURCE=DIR: its --help for the passes that Passes.td files in DIR declare, without MLIR's
 # cleave.1 is written by `cleave manual`.
 cmake_minimum_required(VERSION 3.25)
 
