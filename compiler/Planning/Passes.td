@@ -27,8 +27,8 @@ def OffloadValues : Pass<"offload-values", "::mlir::ModuleOp"> {
       return %1                                       // was: %0
     ```
 
-    The forward function goes on with the value itself. Before `flatten-programs`, behind which nobody can tell what crosses to the backward pass;
-    behind `recompute-blocks`, so that what is computed again is not stored.
+    The forward function goes on with the value itself. Before `flatten-programs`, after which nobody can tell what crosses to the backward pass;
+    after `recompute-blocks`, so that what is computed again is not stored.
   }];
   let options = [Option<"residuals", "residuals", "bool", "false", "offload what the forward pass leaves for the backward pass">,
                  Option<"minBytes", "min-bytes", "uint64_t", "4096", "smaller values stay on the device: an event costs more than they">];
@@ -124,9 +124,9 @@ def BuildPlan : Pass<"build-plan", "::mlir::ModuleOp"> {
   let summary = "decides order, streams, events and addresses";
   let description = [{
     Before: kernels form, flattened; no function calls itself (`cleave.calls`), directly or in a circle. After: plan form, nothing of the other dialects is left. The compute stream keeps program order;
-    reductions go to stream `reduce`, right behind what they wait for; gathers go to stream `gather`, those of stored parts at a bounded
+    reductions go to stream `reduce`, right after what they wait for; gathers go to stream `gather`, those of stored parts at a bounded
     distance before their use (Prefetch.h). What carries `cleave.offloaded` or is made by `cleave.offload` lies in regions of the host; copies of what is used
-    of them go to stream `copy` by the same rules as gathers, and copies back right behind what they wait for (DraftOffload.cpp).
+    of them go to stream `copy` by the same rules as gathers, and copies back right after what they wait for (DraftOffload.cpp).
     With `snapshot` there is one more program of that name, which copies every saved state into the region `state_copy`. Modules of
     further kinds are planned likewise, each for itself.
   }];

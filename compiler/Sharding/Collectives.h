@@ -26,7 +26,7 @@ private:
                                              mlir::RankedTensorType type, ShardingAttr made, ShardingAttr used,
                                              const llvm::Twine &reason);
   // One collective, as what plans have: parts whose bytes lie together, along the outermost dimension. Along another
-  // one the value is transposed before and behind, a copy that can be seen; an all_to_all is a gather and a slice.
+  // one the value is transposed before and after, a copy that can be seen; an all_to_all is a gather and a slice.
   mlir::Value move(mlir::OpBuilder &builder, mlir::Location loc, ReshardCollective collective, mlir::Value value,
                    mlir::RankedTensorType result, const llvm::Twine &reason);
   mlir::Operation *build(mlir::OpBuilder &builder, mlir::Location loc, const ReshardCollective &collective,

@@ -3,7 +3,7 @@
 //   params       parameters           copied in where a program uses them, out where the update writes them
 //   grads        gradients            copied out when they are reduced or accumulated
 //   optimizer    optimizer state      (momentum, moments, fp32 masters) copied in and out by the update
-//   activations  residuals            copied out behind their last use in the forward pass
+//   activations  residuals            copied out after their last use in the forward pass
 //
 // The place is a part of how a value is *stored*, beside its sharding: a copy is the difference of where a value is
 // stored and where it is used, as a gather is the difference of stored split and used whole. What is both comes to the

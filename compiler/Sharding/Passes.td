@@ -36,7 +36,7 @@ def CombineReductions : Pass<"combine-reductions", "::mlir::func::FuncOp"> {
   let summary = "makes one of small all-reduces that wait for nothing of each other";
   let description = [{
     Before: sharded level. After: small all_reduces of one function over the same axes, by the same kind and of one element type, none of which needs another's result, are one all_reduce of
-    their operands laid end to end; it stands where the last one stood, and what needs an earlier one's result comes behind it. A collective of a few numbers costs its
+    their operands laid end to end; it stands where the last one stood, and what needs an earlier one's result comes after it. A collective of a few numbers costs its
     latency, so that forty running statistics are forty times as dear as one. Buckets and what is read from a state are left as they are: they have been laid out
     already. So are all_reduces of parts (`cleave.part`): parts of two values end to end are no part of one value. So is what much would have to wait for: members, their sum and what waits are bounded by `small-bytes`, and 16 times that.
 

@@ -13,7 +13,7 @@
 //
 // Between storage and use two rules stand:
 //   - in a function of samples (one with arguments) the data axes split samples: what is stored split over them is
-//     gathered where it is read, or behind ops that narrow it (a cast of a parameter: ranks cast their parts, and fewer
+//     gathered where it is read, or after ops that narrow it (a cast of a parameter: ranks cast their parts, and fewer
 //     bytes are gathered). In @update nothing else uses these axes, and the arithmetic stays split as its states;
 //   - a partial value that ends up in a split state is reduced to that split (a reduce_scatter), not to the whole.
 // With a parameter server what ends up in an owner's state, or in @update in a parameter, is computed by the owner of

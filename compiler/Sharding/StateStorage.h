@@ -9,7 +9,7 @@
 //   zero-1          whole       partial    split       none: the updated parameters are gathered once
 //   zero-2          whole       split      split       none, as zero-1
 //   shard-grad-op   split       split      split       kept from forward to backward
-//   full-shard      split       split      split       freed behind each use; zero-3 is another name
+//   full-shard      split       split      split       freed after each use; zero-3 is another name
 //
 // `partial` gradients are each rank's own sum, whole in size: they are reduced once, where the update reads them. With
 // `--grad-sync every` they are reduced in every micro-batch instead, and stored reduced. On `dp` x `fsdp` that is meant

@@ -181,7 +181,7 @@ def AssignUnits : Pass<"assign-units", "::mlir::ModuleOp"> {
   let summary = "numbers the parameters that are gathered together";
   let description = [{
     Sets `cleave.unit` on states of parameters; number 0 is the resident unit, which is needed all the time. `auto`: units follow blocks, uses and sizes (Units.h).
-    `pattern=P[|P...]`: a unit is what stands behind one name that begins as P does, component by component
+    `pattern=P[|P...]`: a unit is what stands after one name that begins as P does, component by component
     (`*` is one component): with `blocks.*`, blocks.0.fc.weight and blocks.0.fc.bias belong together. What no pattern names is resident. A pattern that no name begins with is an error.
     Without units, form-buckets closes buckets by size.
   }];

@@ -31,7 +31,7 @@ const fb::AxisPlaces *placesOn(const fb::Group &group, uint32_t axis);
 // The bytes that one rank holds of a state.
 uint64_t stateShardBytes(const fb::Plan &plan, const fb::State &state);
 
-// The first byte behind those that a buffer may be on any rank of its group; shares end where the last one does.
+// The first byte after those that a buffer may be on any rank of its group; shares end where the last one does.
 uint64_t bufferEnd(const fb::Plan &plan, const fb::Buffer &buffer);
 // The largest power of two, up to 64, that divides the buffer's address on all ranks and in all frames: regions begin on
 // multiples of 64.

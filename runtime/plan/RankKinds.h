@@ -38,7 +38,7 @@ std::vector<KindState> statesOf(const fb::Plan &plan);
 bool isEverywhere(const fb::Plan &plan, const fb::State &state);
 // The kind of the rank at these coordinates, one per axis.
 const fb::Plan &kindAt(const fb::Plan &plan, const std::vector<unsigned> &coordinates);
-// The position of the first of a kind's kernels among those of all kinds, which lie one behind the other in the
+// The position of the first of a kind's kernels among those of all kinds, which lie one after the other in the
 // artefact.
 size_t firstKernel(const fb::Plan &plan, const fb::Plan &kind);
 

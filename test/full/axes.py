@@ -22,7 +22,8 @@ import sys
 from dataclasses import dataclass
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-INPUTS = ROOT / "test" / "e2e" / "Inputs"
+E2E = ROOT / "test" / "e2e"
+INPUTS = E2E / "Inputs"
 sys.path[:0] = [str(INPUTS)]
 
 import training_cases  # noqa: E402

@@ -8,7 +8,7 @@ import cuda_cells
 import mutual_losses
 import pairwise
 import training_cases
-from axes import INPUTS, ROOT
+from axes import E2E, INPUTS, ROOT
 from cell import TREE, Cell, command_cell
 from outcomes import MODELS, Configuration, Failed, recording
 
@@ -179,19 +179,19 @@ def inference_cells():
 
 def memory_cells():
     path = f"{{model:{MODELS}/bert-base/bert-base.dynamo23.onnx}}"
-    watch = ["cc", "-shared", "-fPIC", "-O1", INPUTS / "watch_resident.c", "-o", "{folder}/watch.so"]
+    watch = ["cc", "-shared", "-fPIC", "-O1", E2E / "memory" / "Inputs" / "watch_resident.c", "-o", "{folder}/watch.so"]
     training = ["--train", "--loss-output", "loss"]
-    files = [*MODEL_FILES, "test/models/bert-base/", "test/e2e/Inputs/"]
+    files = [*MODEL_FILES, "test/models/bert-base/", "test/e2e/Inputs/", "test/e2e/memory/Inputs/"]
     forms = {"infer": ("infer", ["--dim", "batch=2"], ["--output", "logits={folder}/y.npy"]),
              "dp1": ("train", ["--dim", "batch=2", *training], []),
              "dp2": ("train", ["--dim", "batch=1", *training, "--mesh", "dp=2"], [])}
     for name, (command, options, arguments) in forms.items():
         compiled = ["cleave", "compile", path, "-o", "{folder}/program", *options]
-        check = ["{python}", INPUTS / "check_memory.py", "{folder}/watch.so", "bert-base", "{folder}/program", command, *arguments]
+        check = ["{python}", E2E / "memory" / "Inputs" / "check_memory.py", "{folder}/watch.so", "bert-base", "{folder}/program", command, *arguments]
         yield command_cell(f"memory/bert-base/{name}", [watch, compiled, check], 900, 60, files)
-    watch = ["cc", "-shared", "-fPIC", "-O1", INPUTS / "watch_malloc.c", "-o", "{folder}/watch.so", "-ldl"]
+    watch = ["cc", "-shared", "-fPIC", "-O1", E2E / "memory" / "Inputs" / "watch_malloc.c", "-o", "{folder}/watch.so", "-ldl"]
     compiled = ["cleave", "compile", path, "-o", "{folder}/program", *forms["dp2"][1]]
-    check = ["{python}", INPUTS / "check_allocations.py", "{folder}/watch.so", "bert-base", "{folder}/program"]
+    check = ["{python}", E2E / "memory" / "Inputs" / "check_allocations.py", "{folder}/watch.so", "bert-base", "{folder}/program"]
     yield command_cell("memory/bert-base/allocations", [watch, compiled, check], 900, 120, files)
 
 
@@ -204,14 +204,14 @@ def command_cells():
     changed = ROOT / "test" / "compiler" / "Import" / "Inputs" / "mutated_node_tests.py"
     for seed in axes.CHANGED_NODE_TESTS:
         yield command_cell(f"import/changed-node-tests-{seed}", [["{python}", changed, "{folder}", "--seed", seed, "--seconds", axes.CHANGED_SECONDS]],
-                           axes.CHANGED_SECONDS + 600, axes.CHANGED_SECONDS, ["test/compiler/Import/", "test/e2e/Inputs/graphs/containers.py", linker, packages])
+                           axes.CHANGED_SECONDS + 600, axes.CHANGED_SECONDS, ["test/compiler/Import/", "test/e2e/operators/Inputs/graphs/containers.py", linker, packages])
     small = [MODELS / name / f"{name}.{exporter}.onnx" for name, exporter in axes.CHANGED_MODELS.items()]
     weights = ["{python}", MODELS / "make_weights.py", "{folder}/models", *small]
-    models = ["{python}", INPUTS / "mutated_models.py", "{folder}/models", "--seed", 1, "--models", 100000, "--seconds", axes.CHANGED_SECONDS]
+    models = ["{python}", E2E / "operators" / "Inputs" / "mutated_models.py", "{folder}/models", "--seed", 1, "--models", 100000, "--seconds", axes.CHANGED_SECONDS]
     yield command_cell("import/changed-models", [weights, models], axes.CHANGED_SECONDS + 600, axes.CHANGED_SECONDS,
-                       ["test/models/", "test/e2e/Inputs/mutated_models.py"])
-    ranges = ["{python}", INPUTS / "check_index_ranges.py", "{folder}", "2"]
-    yield command_cell("import/index-ranges", [ranges], 1800, 120, ["test/e2e/Inputs/check_index_ranges.py", packages])
+                       ["test/models/", "test/e2e/operators/Inputs/mutated_models.py"])
+    ranges = ["{python}", E2E / "operators" / "Inputs" / "check_index_ranges.py", "{folder}", "2"]
+    yield command_cell("import/index-ranges", [ranges], 1800, 120, ["test/e2e/operators/Inputs/check_index_ranges.py", packages])
     seeds = [str(path) for path in sorted(MODELS.glob("*/*.onnx")) if not path.name.endswith(".inference.onnx") and
              path.stat().st_size < 80000]
     for seed in axes.FUZZ_SEEDS:
@@ -220,15 +220,16 @@ def command_cells():
         yield command_cell(f"fuzz/seed-{seed}", [fuzz], axes.FUZZ_SECONDS + 300, axes.FUZZ_SECONDS,
                            ["test/compiler/Import/fuzz/", "test/models/"], "importer")
     for kind, seconds in axes.GRAPHS.items():
-        graphs = ["{python}", INPUTS / "graphs" / "fuzz_graphs.py", "{folder}", "--kind", kind, "--seconds", seconds, "--first", 100000]
-        yield command_cell(f"fuzz/graphs-{kind}", [graphs], seconds + 600, seconds, ["test/e2e/Inputs/graphs/", linker, packages])
-    layouts = ["{python}", INPUTS / "random_layouts.py", "{folder}", "--first", 1000, "--count", 10000, "--seconds", axes.LAYOUT_SECONDS]
-    yield command_cell("fuzz/layouts", [layouts], axes.LAYOUT_SECONDS + 600, axes.LAYOUT_SECONDS, [*MODEL_FILES, "test/models/", "test/e2e/Inputs/"])
+        graphs = ["{python}", E2E / "operators" / "Inputs" / "graphs" / "fuzz_graphs.py", "{folder}", "--kind", kind, "--seconds", seconds, "--first", 100000]
+        yield command_cell(f"fuzz/graphs-{kind}", [graphs], seconds + 600, seconds, ["test/e2e/operators/Inputs/graphs/", linker, packages])
+    layouts = ["{python}", E2E / "layouts" / "Inputs" / "random_layouts.py", "{folder}", "--first", 1000, "--count", 10000, "--seconds", axes.LAYOUT_SECONDS]
+    yield command_cell("fuzz/layouts", [layouts], axes.LAYOUT_SECONDS + 600, axes.LAYOUT_SECONDS,
+                       [*MODEL_FILES, "test/models/", "test/e2e/Inputs/", "test/e2e/layouts/Inputs/"])
     for i in range(axes.PIPELINES_FUZZED):
-        pipelines = ["{python}", INPUTS / "random_pipelines.py", "{folder}", "--first", 100000 * (i + 1), "--count", 100000,
+        pipelines = ["{python}", E2E / "layouts" / "Inputs" / "random_pipelines.py", "{folder}", "--first", 100000 * (i + 1), "--count", 100000,
                      "--seconds", axes.PIPELINE_SECONDS]
         yield command_cell(f"fuzz/pipelines-{i + 1}", [pipelines], axes.PIPELINE_SECONDS + 600, axes.PIPELINE_SECONDS,
-                           ["test/e2e/Inputs/random_pipelines.py", "test/e2e/Inputs/seed_runs.py", linker, packages])
+                           ["test/e2e/layouts/Inputs/random_pipelines.py", "test/e2e/Inputs/seed_runs.py", linker, packages])
     yield command_cell("packages/debian-12", [["bash", ROOT / "tools" / "dev" / "try_packages.sh", "{build}", "{folder}"]], 3600, 400,
                        ["tools/dev/try_packages.sh", "docs/linking.md", "docs/recorded/", "examples/", "test/docs/Inputs/run_guide.py", "python/", "LICENSE"], "all", "packages")
     kill = [*LIT, "--param", f"moments={axes.KILLS}", "--filter", "kill-while-saving"]
@@ -297,7 +298,7 @@ def structural_mutant_cell():
              f"{ROOT}/runtime/plan/Plan.fbs {{folder}}/plans/*.plan")
     run = ["{python}", planning / "Inputs" / "run_mutants.py", "{folder}/plans", "{folder}/kept"]
     return command_cell("mutants/structural", [weights, plans, ["sh", "-c", judge], run], 3600, 400,
-                        ["test/compiler/Planning/", "test/models/", "test/e2e/Inputs/", "examples/gpt-nano/"])
+                        ["test/compiler/Planning/", "test/models/", "test/e2e/Inputs/", "test/e2e/layouts/Inputs/", "examples/gpt-nano/"])
 
 
 def sharded_mutant_cells(weights):

@@ -80,8 +80,8 @@ def from_a_bundle():
         ["cleave", "bundle", "{folder}/gpt.o", "-o", "{folder}/bundle"],
         ["{folder}/bundle/build.sh"],
         [*compile_, "-o", "{folder}/linked"],
-        ["{python}", SCRIPTS.parents[1] / "e2e" / "Inputs" / "bundle_runs.py", ROOT, "{build}", "{folder}/linked", "{folder}/bundle/bin/gpt",
-         "{folder}", "gpt-nano"]], 3600, 400, (*FILES, "test/e2e/Inputs/bundle_runs.py", "tools/bundle/", "cmake/CleaveBundle.cmake"), "all")
+        ["{python}", SCRIPTS.parents[1] / "e2e" / "programs" / "Inputs" / "bundle_runs.py", ROOT, "{build}", "{folder}/linked", "{folder}/bundle/bin/gpt",
+         "{folder}", "gpt-nano"]], 3600, 400, (*FILES, "test/e2e/programs/Inputs/bundle_runs.py", "tools/bundle/", "cmake/CleaveBundle.cmake"), "all")
 
 
 def every():

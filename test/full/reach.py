@@ -152,7 +152,8 @@ class Reach:
         """A path from the root or from the folder; else all files whose paths end so, where the name tells them."""
         found = set()
         for name in names:
-            name = name.rpartition("../")[2].removeprefix("source/").lstrip("/")  # %S/../Inputs/x.py, %source/test/x.py
+            # %S/../Inputs/x.py, %S/Inputs/x.py, %source/test/x.py
+            name = name.rpartition("../")[2].removeprefix("S/").removeprefix("source/").lstrip("/")
             base = name[name.rfind("/") + 1:]
             if name in self.files:
                 found.add(name)

@@ -12,7 +12,7 @@
 // the others left in the device's memory, in their order. So only kernels whose other results wait for no sum are split.
 //
 // `width` neighbouring indices of the innermost loop are one: a thread takes them together, which makes one access of 16
-// bytes out of them where memory is aligned. p or r counts these vectors then. `tail` elements may be left behind the last
+// bytes out of them where memory is aligned. p or r counts these vectors then. `tail` elements may be left after the last
 // vector of a row whose terms are reduced: rows of 50257 that are cut out of rows of 50264.
 //
 //   gelu(x + b)    [8192, 3072]  width 4, lanes 256                         24576 tiles

@@ -1,4 +1,4 @@
-// The class behind emitThread (ThreadEmitter.h): the loops of one thread are in ThreadEmitter.cpp, how threads put their
+// The class of emitThread (ThreadEmitter.h): the loops of one thread are in ThreadEmitter.cpp, how threads put their
 // sums together in ThreadSums.cpp, how they read rows that have parts in ThreadParts.cpp.
 #ifndef CLEAVE_COMPILER_CODEGEN_CUDA_THREADWRITER_H
 #define CLEAVE_COMPILER_CODEGEN_CUDA_THREADWRITER_H

@@ -2,7 +2,7 @@
 //
 // Groups are numbered by the position of the op at which the group will stand. The invariant, kept by every merge, is
 // that a group stands after all that it reads and before all that reads it: two groups merge at the later one's place
-// when everybody who reads the earlier one stands behind that, or at the earlier one's place when the later one reads
+// when everybody who reads the earlier one stands after that, or at the earlier one's place when the later one reads
 // nothing made in between. No cycle can arise, and a merge costs only a look at the direct neighbours.
 //
 // Order: each op, in program order, first tries the groups of its operands (producers), again whenever one was taken

@@ -24,7 +24,7 @@ def AssignLayouts : Pass<"assign-layouts", "::mlir::func::FuncOp"> {
 }
 
 def FinishKernels : Pass<"finish-kernels", "::mlir::func::FuncOp"> {
-  let summary = "let libraries' kernels add the bias that comes behind them";
+  let summary = "let libraries' kernels add the bias that comes after them";
   let description = [{
     Precondition: layouts are assigned; an inference function, since what is made has no gradient.
     Effect: an add of a vector, repeated along its last dimension, to a kernel's result that nobody else wants becomes the kernel's `withEpilogue`, where it

@@ -3,7 +3,7 @@
 // Callers have checked axes and shapes (OpContext says how); nothing here fails. Shapes are static throughout.
 //
 // Tensors without elements are computed here: what joins, pads, sums or multiplies them is a constant, or does without
-// them. So the ops that make them are dead, and nothing behind the importer meets a tensor without elements.
+// them. So the ops that make them are dead, and nothing after the importer meets a tensor without elements.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_EMITTER_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_EMITTER_H
 

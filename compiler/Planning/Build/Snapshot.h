@@ -7,7 +7,7 @@
 
 namespace cleave::plan {
 
-// Adds the program behind the others: one copy for each saved state (runtime/plan/SavedState.h), as the rank stores it.
+// Adds the program after the others: one copy for each saved state (runtime/plan/SavedState.h), as the rank stores it.
 // Every rank copies what it stores, also where another one writes it: programs do not depend on coordinates.
 void emitSnapshot(mlir::OpBuilder &builder, mlir::ModuleOp module, ModulePlan &plan);
 

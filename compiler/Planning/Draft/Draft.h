@@ -4,7 +4,7 @@
 // DraftBuilder makes it from a function, then plain algorithms refine it one after the other, each a function of its
 // own header:
 //   issue          (Issue.h)       on which stream each instruction is, and whether it may move up
-//   hoistEarly     (StreamOrder.h) reductions move up to right behind what they wait for
+//   hoistEarly     (StreamOrder.h) reductions move up to right after what they wait for
 //   prefetchGathers(Prefetch.h)   gathers, and copies from host memory, move up by a bounded distance
 //   boundReductions(Prefetch.h)   unreduced buffers are freed in time
 //   boundCopiesOut (Prefetch.h)   so are those that are copied to host memory

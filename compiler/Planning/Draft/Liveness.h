@@ -8,7 +8,7 @@
 //   wait 1 span of A: [0, 6]; instruction 5 must not reuse its bytes
 //
 // Two uses of one stream are ordered by it alone. So an allocation whose uses all end before its last one, on some
-// stream, may hand its bytes to an allocation that begins behind it on that stream (a buffer that is copied out, and
+// stream, may hand its bytes to an allocation that begins after it on that stream (a buffer that is copied out, and
 // the next one copied in), wherever the first stream is.
 //
 // Rejected: spans by list position alone (they are right only for one stream).

@@ -6,8 +6,8 @@
 
 namespace cleave::plan {
 
-// Moves every instruction marked `early` up to right behind the last instruction that it conflicts with or is `after`,
-// and behind the early instructions that already stand there.
+// Moves every instruction marked `early` up to right after the last instruction that it conflicts with or is `after`,
+// and after the early instructions that already stand there.
 //
 // So the all-reduce of a bucket is issued when the backward pass has written the bucket, and the rest of the backward
 // pass runs beside it. List scheduling over the cost model can replace this; the greedy rule is optimal while one
@@ -18,7 +18,7 @@ void hoistEarly(std::vector<DraftInstruction> &instructions);
 bool conflict(const DraftInstruction &a, const DraftInstruction &b, bool countScratch);
 
 // Adds records and waits so that instructions of different streams that conflict, or are named by `after`, are ordered
-// as listed, every stream starts behind the program's start and the first stream ends behind all others' ends. A wait
+// as listed, every stream starts after the program's start and the first stream ends after all others' ends. A wait
 // whose order is already known from other waits is not added (vector clocks, as in PlanVerifier.h). Returns the number
 // of events.
 unsigned synchronize(std::vector<DraftInstruction> &instructions, unsigned streams);

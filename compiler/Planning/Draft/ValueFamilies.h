@@ -32,7 +32,8 @@ public:
   bool related(mlir::Value a, mlir::Value b) const {
     return families.isEquivalent(a.getAsOpaquePointer(), b.getAsOpaquePointer());
   }
-  // Whether a member is used behind the first write to `state` behind `op`: then the value must not lie in the state.
+  // Whether a member is used after the first write to `state` that follows `op`: then the value must not lie in the
+  // state.
   bool outlives(mlir::Value value, llvm::StringRef state, mlir::Operation *op) const;
   // True when a member is read from a state or written to one.
   bool touchesState(mlir::Value value) const { return stateful.lookup(leader(value)); }

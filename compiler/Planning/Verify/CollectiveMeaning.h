@@ -1,8 +1,8 @@
 // What each collective takes and leaves on the ranks of its group, as data: all that the abstract runs of Execution
 // know of one opcode and not of another. It says of the first buffer, `data`; others are staging, and mean nothing
-// behind it.
+// afterwards.
 //
-//   opcode           needs             behind it, along the group     leaves
+//   opcode           needs             afterwards, along the group   leaves
 //   all_reduce       all               equal                          all
 //   reduce_scatter   all               different                      the rank's own share
 //   all_gather       its own share     equal                          all

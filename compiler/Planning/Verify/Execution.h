@@ -112,7 +112,7 @@ private:
   uint32_t entry_ = 0;
   uint64_t steps_ = 0;
   std::set<std::pair<uint32_t, uint32_t>> checkedAlone_;        // instructions
-  std::map<std::pair<unsigned, uint64_t>, uint64_t> stateEnds_; // (region, first byte) -> behind the last
+  std::map<std::pair<unsigned, uint64_t>, uint64_t> stateEnds_; // (region, first byte) -> one past the last
   std::vector<Clock> clocks_;                                   // [stream][stream]
   std::map<std::pair<unsigned, uint64_t>, MemoryHistory> histories_;
   std::map<std::pair<int64_t, uint64_t>, Recorded> recorded_; // (shared event, place)

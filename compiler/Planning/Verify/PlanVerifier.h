@@ -25,7 +25,7 @@
 // by side, so that a worker that misses a broadcast, or computes what the server does not, is found as well.
 //
 // A share (Plan.fbs) is all that any rank's coordinates may make of it where races are concerned, and exactly itself
-// where it is asked what has been written: behind a reduce-scatter only the rank's share may be read.
+// where it is asked what has been written: after a reduce-scatter only the rank's share may be read.
 //
 // That kernels stay within their buffers, and work in place only where they can, is not asked here: openPlan() has.
 //

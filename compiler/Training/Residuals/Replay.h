@@ -9,7 +9,7 @@
 // The very kernels of the forward pass run again, on the same bytes, so results are bitwise those without recomputation
 // whatever the code generator does inside a kernel, and the plan stores no more code. That is why this happens on
 // kernels form: sums repeated before fusion would be fused with other neighbours, and so be added in another order. No
-// pass behind this one merges equal ops.
+// pass after this one merges equal ops.
 //
 // A residual that is not kept is made right before its first use, with all that it needs and that is not there yet: the
 // values of one block come to life when its backward pass begins, and are dead before the next block's.

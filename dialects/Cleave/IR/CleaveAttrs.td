@@ -86,7 +86,7 @@ def Cleave_ShardingAttr : Cleave_Attr<"Sharding", "sharding"> {
 
     Constraints:
     - An axis splits one dimension, is partial or has an owner: a rank has one place in a value.
-    - Axes are strings, listed for every dimension, behind the number of its blocks, which is at least 2, where it has one.
+    - Axes are strings, listed for every dimension, after the number of its blocks, which is at least 2, where it has one.
     - `owner`, where it is given, names at least one axis.
   }];
   let parameters = (ins "::mlir::ArrayAttr":$dims, OptionalParameter<"::mlir::ArrayAttr">:$partial,

@@ -32,7 +32,7 @@ def Cleave_LastConvolutionOp : Cleave_LastWindowOp<"last_convolution", [DeclareO
   let summary = "convolution of tensors with channels last, with a bias for each channel or without";
   let description = [{
     `input` is [n, in..., ic], `filter` [oc, ic/groups, kernel...] as convolution has it, `bias` [oc] and the result [n, out..., oc]. The other attributes are those
-    of convolution. `assign-layouts` makes it and `finish-kernels` gives it a bias, behind everything that asks for gradients.
+    of convolution. `assign-layouts` makes it and `finish-kernels` gives it a bias, after everything that asks for gradients.
     ```mlir
     %0 = cleave.last_convolution %x, %w bias %b {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pad_low = array<i64: 1, 1>,
       pad_high = array<i64: 1, 1>, groups = 1 : i64} : tensor<8x32x32x3xf32>, tensor<16x3x3x3xf32>, tensor<16xf32> -> tensor<8x32x32x16xf32>

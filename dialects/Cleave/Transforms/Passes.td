@@ -22,7 +22,7 @@ def FormEpilogues : Pass<"form-epilogues", "::mlir::func::FuncOp"> {
       then the biased product, which one kernel computes.
     - Effect: an add of a vector, repeated along its last dimension, to a kernel's result of 16 bits that nobody else wants becomes the kernel's `withBias`,
       where it has one. Reshapes between the two that keep the last dimension come after. A wider result is left alone, but where `narrowed` says that it
-      will be rounded to 16 bits: of f32 both ways have the same numbers, and the add is cheaper in the kernel behind (Rationale.md, "A bias is part of its product").
+      will be rounded to 16 bits: of f32 both ways have the same numbers, and the add is cheaper in the kernel after it (Rationale.md, "A bias is part of its product").
     ```mlir
     %p = cleave.matmul %x, %w : tensor<8x4xf16>, tensor<4x16xf16> -> tensor<8x16xf16>
     %b = cleave.broadcast %bias, [1] : tensor<16xf16> -> tensor<8x16xf16>                 =>    %y = cleave.matmul %x, %w bias %bias : tensor<8x4xf16>, tensor<4x16xf16>,
@@ -78,7 +78,7 @@ def SinkCasts : Pass<"sink-casts", "::mlir::func::FuncOp"> {
   let description = [{
     - Precondition: any level; useful where it is known what is stored and what is gathered.
     - Effect: a cast of what is read to a narrower type, used by one kernel alone that moves some of its elements (a look-up in a frozen embedding),
-      is made behind the kernel. The values are the same.
+      is made after the kernel. The values are the same.
     ```mlir
     %t = cleave.read @table : tensor<1000x8xf32>
     %n = cleave.cast %t : tensor<1000x8xf32> -> tensor<1000x8xbf16>                =>    %r = cleave.take %t, %i, dim = 0 : ... -> tensor<6x8xf32>

@@ -86,7 +86,7 @@ def Plan_BufferAttr : AttrDef<Plan_Dialect, "Buffer"> {
   let summary = "a byte range of a region, and what is done with it";
   let description = [{
     Example: `#plan.buffer<"transient", 1024, 4096, read>` is bytes [1024, 5120) of region `@transient`, of the running program's frame
-    where the region has several; `#plan.buffer<"residual"[-1], 0, 4096, read>` lies in the frame before that one. A *share* lies where the rank's coordinates say, `stride` bytes behind that of the rank before it in the
+    where the region has several; `#plan.buffer<"residual"[-1], 0, 4096, read>` lies in the frame before that one. A *share* lies where the rank's coordinates say, `stride` bytes after that of the rank before it in the
     group: `#plan.buffer<"transient", 1024, 512, write, share of @group.fsdp by 512>`.
 
     **Constraints**

@@ -28,7 +28,7 @@ struct StepMetrics {
 // One JSON object per line and step, flushed line by line so that others can follow it.
 class MetricsFile {
 public:
-  // Goes on behind what a run that was resumed after `resumedStep` has written up to that step: later lines are of
+  // Goes on after what a run that was resumed after `resumedStep` has written up to that step: later lines are of
   // steps that come again. Without it a new file is started.
   Status open(const std::string &path, std::optional<uint64_t> resumedStep);
   Status write(const StepMetrics &metrics);

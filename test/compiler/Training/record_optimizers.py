@@ -1,6 +1,6 @@
 """Records what optimizers do to one small parameter: writes optimizers.json beside this script.
 
-PyTorch's optimizers where PyTorch has them; the papers' formulas in numpy in float64 (test/e2e/Inputs/check_optimizers.py) for Lion and LAMB.
+PyTorch's optimizers where PyTorch has them; the papers' formulas in numpy in float64 (test/e2e/training/Inputs/check_optimizers.py) for Lion and LAMB.
 Run with a Python that has torch:  python record_optimizers.py
 Gradients are given, not computed: the file is about the update rules and about clip_grad_norm_ alone.
 """
@@ -11,7 +11,7 @@ import sys
 import numpy as np
 import torch
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "e2e" / "Inputs"))
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "e2e" / "training" / "Inputs"))
 from check_optimizers import RULES  # noqa: E402
 
 STEPS, SIZE = 4, 6

@@ -6,6 +6,9 @@
     <!-- expect: TEXT -->        after a console block: its output has TEXT (`...` stands for anything)
     <!-- fails: TEXT -->         the same, and the last command of the block fails
     <!-- recorded: FILE... -->   before a console block: it needs torch. Without it, FILEs are taken from docs/recorded instead.
+    <!-- needs: PACKAGE... -->   before a block: it is left out if the Python of the tests has not all of these packages
+    <!-- after: FILE -->         before a block: FILE, of the guide itself or of test/docs/Inputs/before, runs first. A python block without a
+                                 title is a part of a script: it goes on where FILE ends
     <!-- not run: WHY -->        before a block: it is left out
 
 SOURCE is the value of $CLEAVE_SOURCE: the source tree, or share/cleave of an installation. Commands that the page's reader has, and the
@@ -18,14 +21,16 @@ import shutil
 import subprocess
 import sys
 
+BEFORE = pathlib.Path(__file__).resolve().parent / "before"
 FENCE = re.compile(r"^( *)```(\w*)(?: +title=\"([^\"]+)\")?\s*$")
-MARK = re.compile(r"^\s*<!-- (expect|fails|recorded|not run): (.*) -->\s*$")
+MARK = re.compile(r"^\s*<!-- (expect|fails|recorded|needs|after|not run): (.*) -->\s*$")
 
 
 class Block:
     def __init__(self, language, title, line):
         self.language, self.title, self.line = language, title, line
-        self.text, self.recorded, self.skipped, self.expected, self.fails = [], None, None, [], False
+        self.text, self.expected, self.fails = [], [], False
+        self.recorded, self.needs, self.after, self.skipped = None, "", None, None
 
     def commands(self):
         lines = iter(self.text)
@@ -35,6 +40,14 @@ class Block:
                 while command.endswith("\\"):
                     command += "\n" + next(lines)
                 yield command
+
+    def lacks(self):
+        return [package for package in self.needs.split() if not importlib.util.find_spec(package)]
+
+    def script(self, work):
+        """What runs before the block, and after it a python block itself."""
+        first = work / self.after if (work / self.after).exists() else BEFORE / self.after
+        return "\n".join([first.read_text(), *(self.text if self.language == "python" else [])])
 
 
 def read_blocks(page):
@@ -50,7 +63,8 @@ def read_blocks(page):
         elif fence:
             indent = len(fence[1])
             open_block = Block(fence[2], fence[3], number)
-            open_block.recorded, open_block.skipped, pending = pending.get("recorded"), pending.get("not run"), {}
+            open_block.recorded, open_block.needs, open_block.after = pending.get("recorded"), pending.get("needs", ""), pending.get("after")
+            open_block.skipped, pending = pending.get("not run"), {}
         elif mark and mark[1] in ("expect", "fails"):
             if not blocks or blocks[-1].language != "console":
                 sys.exit(f"{page}:{number}: nothing to expect of")
@@ -78,9 +92,12 @@ def run_block(page, block, work, environment, source):
             shutil.copy(source / "docs" / "recorded" / name, work / name)
         return "recorded"
     output, commands = "", list(block.commands())
+    if block.after:
+        (work / ".before.py").write_text(block.script(work))
+        commands.insert(0, "python3 .before.py")
     for i, command in enumerate(commands):
         result = subprocess.run(["bash", "-c", command], cwd=work, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                text=True, timeout=280)
+                                text=True, errors="replace", timeout=280)
         output += result.stdout
         must_fail = block.fails and i + 1 == len(commands)
         if (result.returncode != 0) != must_fail:
@@ -103,11 +120,13 @@ def main():
     for block in read_blocks(page):
         if block.skipped:
             print(f"{page.name}:{block.line}: not run: {block.skipped}")
+        elif block.lacks():
+            print(f"{page.name}:{block.line}: not run: there is no {' and no '.join(block.lacks())}")
         elif block.title:
             target = work / block.title
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text("\n".join(block.text) + "\n")
-        elif block.language == "console":
+        elif block.language == "console" or block.after:
             print(f"{page.name}:{block.line}: {run_block(page, block, work, environment, source)}", flush=True)
             count += 1
     if not count:

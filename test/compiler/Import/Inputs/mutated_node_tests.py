@@ -24,8 +24,8 @@ import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-INPUTS = pathlib.Path(__file__).resolve().parents[3] / "e2e" / "Inputs"
-sys.path[:0] = [str(INPUTS), str(INPUTS / "graphs")]
+E2E = pathlib.Path(__file__).resolve().parents[3] / "e2e"
+sys.path[:0] = [str(E2E / "Inputs"), str(E2E / "operators" / "Inputs" / "graphs")]
 import containers  # noqa: E402
 import fast_linker  # noqa: E402
 

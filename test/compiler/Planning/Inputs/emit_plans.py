@@ -3,7 +3,7 @@
 WEIGHTS holds the models with their weights (test/models/make_weights.py). Writes FOLDER/MODEL-LAYOUT.plan for each pair whose name
 matches a pattern (default: all), but none that is another one's bytes: a layout may mean nothing for a model. With --stop-after, the
 modules after that phase, FOLDER/MODEL-LAYOUT.mlir, for ShardedMutants; and those of graphs in which tables are repeated by the batch, along
-inner dimensions, too (test/e2e/Inputs/graphs/repeats.py), which are made in FOLDER."""
+inner dimensions, too (test/e2e/operators/Inputs/graphs/repeats.py), which are made in FOLDER."""
 import argparse
 import fnmatch
 import pathlib
@@ -77,7 +77,7 @@ def find_model(name, weights, folder):
         return weights / name
     path = folder / name
     if not path.exists():
-        sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "e2e/Inputs/graphs"))
+        sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "e2e/operators/Inputs/graphs"))
         import repeats
         repeats.Builder(int(path.stem[len("repeats"):])).job().save(path)
     return path

@@ -1,7 +1,7 @@
 """structural_plans.py WEIGHTS FOLDER [--pipelines N] [--first SEED] [PATTERN...]: programs that run, with their plans, for StructuralMutants and
 run_mutants.py.
 
-Random pipelines (test/e2e/Inputs/random_pipelines.py) and some layouts without stages: a parameter server, dropout, batch norm over all
+Random pipelines (test/e2e/layouts/Inputs/random_pipelines.py) and some layouts without stages: a parameter server, dropout, batch norm over all
 ranks and deferred, hybrid sharding, ZeRO-1, offloading, recomputation, dynamic loss scales, evaluation, snapshots, inference. Writes
 FOLDER/NAME.so and the plan that is in it, FOLDER/NAME.plan."""
 import argparse
@@ -11,7 +11,8 @@ import pathlib
 import subprocess
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "e2e" / "Inputs"))
+E2E = pathlib.Path(__file__).resolve().parents[3] / "e2e"
+sys.path[:0] = [str(E2E / "Inputs"), str(E2E / "layouts" / "Inputs")]
 import fast_linker  # noqa: E402
 import random_pipelines  # noqa: E402
 
