@@ -1,5 +1,6 @@
 #include "compiler/Driver/IdleOptions.h"
 
+#include "compiler/Sharding/Offload.h"
 #include "dialects/Cleave/IR/Attention.h"
 
 using namespace cleave;
@@ -53,7 +54,10 @@ private:
 
   // An axis of one rank splits nothing. With --offload params, gathers are copies from the host.
   void checkShards() {
-    if (options.axisSize("fsdp") > 1 || !options.offload.empty())
+    auto offload = parseOffload(options.offload);
+    if (!offload) // lowering says what is wrong with it
+      return llvm::consumeError(offload.takeError());
+    if (options.axisSize("fsdp") > 1 || offload->params)
       return;
     CompileOptions usual;
     std::vector<std::pair<std::string, bool>> given = {
