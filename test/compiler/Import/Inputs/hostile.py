@@ -727,7 +727,7 @@ SEVERAL_TYPES = {"p", "seed", "to", "value"}  # in one version of the standard o
 WRONG = {"INT": (1.5, "FLOAT"), "FLOAT": (1, "INT"), "INTS": (1, "INT"), "STRING": (1, "INT")}
 
 
-SOURCES = (pathlib.Path(__file__).resolve().parents[4] / "compiler" / "Import" / "ONNX").glob("*Operators.cpp")
+SOURCES = (pathlib.Path(__file__).resolve().parents[4] / "compiler" / "Import" / "ONNX" / "Operators").glob("*Operators.cpp")
 KNOWN = {name for path in SOURCES if path.name != "KnownOperators.cpp" for name in re.findall(r'"([A-Z]\w+)"', path.read_text())}
 
 
