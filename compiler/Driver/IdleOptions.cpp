@@ -60,6 +60,7 @@ private:
     if (options.axisSize("fsdp") > 1 || offload->params)
       return;
     CompileOptions usual;
+    bool isFetched = bool(*offload); // what is copied from the host has its order from the options of gathers
     std::vector<std::pair<std::string, bool>> given = {
         {"--fsdp-strategy " + options.fsdpStrategy, options.fsdpStrategy != usual.fsdpStrategy},
         {"--fsdp-units " + options.fsdpUnits, options.fsdpUnits != usual.fsdpUnits},
@@ -67,7 +68,7 @@ private:
         {"--backward-prefetch " + options.backwardPrefetch, options.backwardPrefetch != usual.backwardPrefetch},
         {"--gathers-in-flight " + std::to_string(options.gathersInFlight.value_or(0)), options.gathersInFlight.has_value()}};
     for (const auto &[option, isGiven] : given)
-      if (isGiven)
+      if (isGiven && (!isFetched || option.rfind("--fsdp-strategy", 0) == 0))
         add(option, "the axis fsdp has one rank, which has everything; give more, as in --mesh fsdp=2, or leave it out");
   }
 

@@ -14,8 +14,7 @@ import sys
 
 MODELS = ("mlp", "net")  # without and with BatchNormalization
 LAYOUTS = {"one": [], "micro": ["--micro-batches", "2"], "dp": ["--mesh", "dp=2"], "fsdp": ["--mesh", "fsdp=2"],
-           "fsdp-micro": ["--mesh", "fsdp=2", "--micro-batches", "2"], "stages": ["--mesh", "pp=2", "--micro-batches", "2"], "fsdp-of-one": ["--mesh", "fsdp=1"],
-           "offload": ["--offload", "optimizer"], "offload-params": ["--offload", "params"]}
+           "fsdp-micro": ["--mesh", "fsdp=2", "--micro-batches", "2"], "stages": ["--mesh", "pp=2", "--micro-batches", "2"], "fsdp-of-one": ["--mesh", "fsdp=1"]}
 OPTIONS = [["--grad-sync", "every"], ["--grad-sync", "last"], ["--recompute-when", "never"], ["--recompute", "blocks", "--recompute-when", "never"],
            ["--batch-norm", "sync"], ["--batch-norm", "frozen"], ["--batch-norm", "sync-deferred"], ["--fsdp-strategy", "zero-1"],
            ["--fsdp-strategy", "no-shard"], ["--gathers-in-flight", "1"], ["--forward-prefetch", "off"], ["--backward-prefetch", "none"],
