@@ -1,5 +1,6 @@
 #include "compiler/Driver/IdleOptions.h"
 
+#include "compiler/Sharding/Offload.h"
 #include "dialects/Cleave/IR/Attention.h"
 
 using namespace cleave;
@@ -53,9 +54,13 @@ private:
 
   // An axis of one rank splits nothing. With --offload params, gathers are copies from the host.
   void checkShards() {
-    if (options.axisSize("fsdp") > 1 || !options.offload.empty())
+    auto offload = parseOffload(options.offload);
+    if (!offload) // lowering says what is wrong with it
+      return llvm::consumeError(offload.takeError());
+    if (options.axisSize("fsdp") > 1 || offload->params)
       return;
     CompileOptions usual;
+    bool isFetched = bool(*offload); // what is copied from the host has its order from the options of gathers
     std::vector<std::pair<std::string, bool>> given = {
         {"--fsdp-strategy " + options.fsdpStrategy, options.fsdpStrategy != usual.fsdpStrategy},
         {"--fsdp-units " + options.fsdpUnits, options.fsdpUnits != usual.fsdpUnits},
@@ -63,7 +68,7 @@ private:
         {"--backward-prefetch " + options.backwardPrefetch, options.backwardPrefetch != usual.backwardPrefetch},
         {"--gathers-in-flight " + std::to_string(options.gathersInFlight.value_or(0)), options.gathersInFlight.has_value()}};
     for (const auto &[option, isGiven] : given)
-      if (isGiven)
+      if (isGiven && (!isFetched || option.rfind("--fsdp-strategy", 0) == 0))
         add(option, "the axis fsdp has one rank, which has everything; give more, as in --mesh fsdp=2, or leave it out");
   }
 

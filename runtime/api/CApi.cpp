@@ -184,7 +184,8 @@ Status checkIndices(cleave_session *session, const fb::Port &input, const void *
 
 Status trainStep(cleave_session *session, double rate, double *loss) {
   if (!isNumberFrom(rate, 0))
-    return invalidArgument("cleave_train_step: expected a learning rate of 0 or more; got " + realText(rate));
+    return invalidArgument("cleave_train_step: expected a learning rate of 0 or more (finite in f32); got " +
+                           realText(rate));
   const cleave::rt::fb::Program *program = nullptr;
   CLEAVE_TRY(session->session.entry("train_step", &program));
   CLEAVE_TRY(session->session.checkTrainsAlone());

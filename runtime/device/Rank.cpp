@@ -84,7 +84,8 @@ static Status checkRequest(const fb::Plan &plan, const RankOptions &options, con
     return invalidArgument("rank " + std::to_string(options.rank) + " was given the communicator of rank " +
                            std::to_string(comm.rank()));
   if (options.threads < 1 || options.threads > 4096)
-    return invalidArgument("expected 1 to 4096 threads per rank; got: " + std::to_string(options.threads));
+    return invalidArgument("expected 1 to 4096 threads per rank; got: " +
+                           std::to_string(static_cast<unsigned>(options.threads)));
   return Status::ok();
 }
 

@@ -46,7 +46,10 @@ inline std::string familiarOption(std::string option) {
        "the device is part of the plan: cleave compile --target, as in --target host or --target cuda:sm_90"},
       {" --dataset --data-dir --train-data --train-file ", "it is --data INPUT=FILE, of the program's train"},
       {" --validation-data --validation-file --val ", "it is --val-data INPUT=FILE, of the program's train"},
-      {" --checkpoint-dir --output-dir --save-dir ", "checkpoints go to the folder of --save, of the program's train"},
+      {" --checkpoint-dir --save-dir ", "checkpoints go to the folder of --save, of the program's train"},
+      {" --output-dir ",
+       "train writes checkpoints into the folder of --save, and infer one file for each output, given "
+       "as infer --output NAME=FILE.npy"},
       {" --load --pretrained --init-from --ckpt ",
        "weights alone come by --weights FILE, and a whole checkpoint by train --resume FOLDER, of the program"},
       {" --num-workers ", "data files are mapped, and no worker reads them: leave it out"},

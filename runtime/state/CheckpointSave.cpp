@@ -77,8 +77,11 @@ NewDirectories::~NewDirectories() {
 Status CheckpointSave::probe(const std::string &directory) {
   if (::access(directory.c_str(), W_OK | X_OK) != 0) // the file's own name would tell the user nothing
     return fileError("write in", directory, errno);
-  AtomicFile file; // never committed: its name goes with it
-  return AtomicFile::create(directory + "/.probe", &file);
+  for (const char *name : {".probe", "latest", "best"}) {
+    AtomicFile file; // never committed: its name goes with it
+    CLEAVE_TRY(AtomicFile::create(directory + "/" + name, &file));
+  }
+  return Status::ok();
 }
 
 Status CheckpointSave::prepare() const {

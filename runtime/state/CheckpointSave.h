@@ -59,7 +59,7 @@ class CheckpointSave {
 public:
   CheckpointSave(std::string directory, uint64_t step);
 
-  // Tries to write into DIR, so that a mistake in its name shows before training.
+  // Tries to write into DIR, and all files there that a save replaces: what cannot be written shows before training.
   static Status probe(const std::string &directory);
   // Leader: makes DIR and an empty directory aside.
   Status prepare() const;

@@ -80,7 +80,8 @@ private:
       return;
     if (!countElements(shape))
       return errors_.add("input " + quote(input.name()) + " has the shape " + formatShape(shape) +
-                         ", which is negative somewhere or has more than 2^46 elements");
+                         ", which is negative somewhere or has more than 2^46 elements; give its dimensions names in "
+                         "the file and their sizes by --dim NAME=SIZE, or correct them");
     if (port.batchDim)
       signature_.globalBatch = shape[*port.batchDim];
     port.type = mlir::RankedTensorType::get(shape, element);

@@ -57,10 +57,13 @@ bool Budget::refuse(Kind kind, uint64_t amount, uint64_t left, llvm::StringRef a
   if (exhausted_.exchange(true))
     return false;
   const char *unit = kLimits[size_t(kind)].unit;
+  // The factor that gives what is refused here. More may be asked for later, so it is at least four times the present one.
+  uint64_t limit = limits_[size_t(kind)], wanted = llvm::SaturatingAdd(limit - left, amount);
+  uint64_t enough = llvm::divideCeil(wanted, std::max<uint64_t>(limit / factor_, 1));
   refusal_ = (asker + (asker.empty() ? "" : ": ") + "asks for " + llvm::Twine(amount) + " " + unit +
-              "; of the " + llvm::Twine(limits_[size_t(kind)]) + " that a file of this size may use, " +
+              "; of the " + llvm::Twine(limit) + " that a file of this size may use, " +
               llvm::Twine(left) + " are left; if the model is meant to be like that, raise the limits with --budget " +
-              llvm::Twine(llvm::SaturatingMultiply(factor_, uint64_t(4))))
+              llvm::Twine(std::max(enough, llvm::SaturatingMultiply(factor_, uint64_t(4)))) + " or more")
                  .str();
   return false;
 }

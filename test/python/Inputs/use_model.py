@@ -56,7 +56,7 @@ def main():
     fresh.close()
     assert "is no input of train_step; it has" in refusal(KeyError, lambda: trained.train_step(lr=1, nothing=1))
     assert "expected floating-point values" in refusal(TypeError, lambda: trained.train_step(lr=1, **{**batch, name: np.zeros(tensor.shape, int)}))
-    assert "learning rate of 0 or more; got -1" in refusal(cleave.CleaveError, lambda: trained.train_step(lr=-1, **batch))
+    assert "learning rate of 0 or more (finite in f32); got -1" in refusal(cleave.CleaveError, lambda: trained.train_step(lr=-1, **batch))
     assert "this model was compiled for training" in refusal(cleave.CleaveError, trained.infer)
     # The runtime's messages are in the words of Python.
     wrong = {**batch, "labels": batch["labels"].copy()}
@@ -75,6 +75,7 @@ def main():
     assert "a path has no NUL" in refusal(ValueError, lambda: trained.save(checkpoints + "\0x"))
     assert "seed: expected 0 to" in refusal(ValueError, lambda: trained.set_seed(-1))
     assert "threads: expected 0 to" in refusal(ValueError, lambda: cleave.Model(train, threads=-1))
+    assert "expected 1 to 4096 threads per rank; got: 4294967295" in refusal(cleave.CleaveError, lambda: cleave.Model(train, threads=2**32 - 1))
     assert "threads: expected a whole number; got '2'" in refusal(TypeError, lambda: cleave.Model(train, threads="2"))
     assert "lr: expected a number; got 'fast'" in refusal(TypeError, lambda: trained.train_step(lr="fast", **batch))
     assert "norm: expected a number; got None" in refusal(TypeError, lambda: trained.set_clip_norm(None))

@@ -1,8 +1,8 @@
 // Model-local functions (FunctionProto) are expanded like macros: formal names become actual ones, inner names get the
 // call's name as a prefix, attribute references become the call's attributes.
 //
-// A few functions that call each other are exponentially many nodes: every call, name and copy is drawn from the
-// budget.
+// A few functions that call each other are exponentially many nodes. The nodes of a call are counted and drawn from the
+// budget before it is expanded; every call, name and copy is drawn, too.
 #include "compiler/Import/ONNX/File/FlatGraph.h"
 #include "compiler/Import/ONNX/File/Metadata.h"
 #include "compiler/Import/ONNX/Operators/KnownOperators.h"
@@ -10,6 +10,8 @@
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace cleave;
 using namespace cleave::onnx_import;
@@ -56,15 +58,39 @@ private:
   }
 
   llvm::Error add(const onnx::NodeProto &node, const Opsets &opsets) {
-    FlatNode flat{&node, &opsets};
+    const onnx::FunctionProto *function = calledBy(node, opsets);
+    if (stack_.empty()) // the nodes of a call in a body are among those of the outer call
+      if (llvm::Error error = draw(Kind::Nodes, function ? countNodes(*function, 0) : 1, node))
+        return error;
+    if (!function) {
+      graph_.nodes.push_back({&node, &opsets});
+      return llvm::Error::success();
+    }
+    if (opsets.count(canonicalDomain(node.domain())) == 0)
+      return makeError(FlatNode{&node, nullptr}.describe() + " calls a function of the domain " + quote(node.domain()) +
+                       ", which the " + (stack_.empty() ? "model" : "function " + quote(stack_.back()->name())) +
+                       " does not import; add the domain to its opset_import");
+    return expand(node, *function);
+  }
+
+  // Null where the node is an operator. The standard leaves open which of the two a call of the name of a standard
+  // operator means; onnxruntime takes the operator.
+  const onnx::FunctionProto *calledBy(const onnx::NodeProto &node, const Opsets &opsets) const {
     auto it = functions_.find(functionKey(node));
-    // The standard leaves open which of the two a call means; onnxruntime takes the operator.
-    if (it != functions_.end() && !isStandardOperator(flat))
-      return expand(node, *it->second);
-    if (llvm::Error error = draw(Kind::Nodes, 1, node))
-      return error;
-    graph_.nodes.push_back(flat);
-    return llvm::Error::success();
+    return it == functions_.end() || isStandardOperator({&node, &opsets}) ? nullptr : it->second;
+  }
+
+  // Of a call of it. What lies too deep, as in a function that calls itself, counts as nothing: expand() refuses it.
+  uint64_t countNodes(const onnx::FunctionProto &function, size_t depth) {
+    auto [it, isNew] = numNodes_.try_emplace(&function, 0);
+    if (!isNew || depth == kMaxDepth)
+      return it->second;
+    uint64_t count = 0;
+    for (const onnx::NodeProto &node : function.node()) {
+      const onnx::FunctionProto *called = calledBy(node, opsetsOf(function));
+      count = llvm::SaturatingAdd(count, called ? countNodes(*called, depth + 1) : uint64_t{1});
+    }
+    return numNodes_[&function] = count;
   }
 
   const Opsets &opsetsOf(const onnx::FunctionProto &function) {
@@ -79,6 +105,15 @@ private:
     auto [it, isNew] = defaults_.try_emplace(&function);
     if (isNew)
       it->second = defaultAttributes(function);
+    return it->second;
+  }
+
+  // The names that nodes of its body define.
+  const llvm::StringSet<> &madeBy(const onnx::FunctionProto &function) {
+    auto [it, isNew] = made_.try_emplace(&function);
+    if (isNew)
+      for (const onnx::NodeProto &node : function.node())
+        it->second.insert(node.output().begin(), node.output().end());
     return it->second;
   }
 
@@ -100,6 +135,11 @@ private:
     const Opsets &opsets = opsetsOf(function);
     if (llvm::Error error = checkNewestOpset("function " + quote(function.name()), opsets.lookup("")))
       return error;
+    const llvm::StringSet<> &made = madeBy(function);
+    for (int i = 0; i < call.output_size(); ++i)
+      if (!call.output(i).empty() && !made.contains(function.output(i)))
+        return makeError("function " + quote(function.name()) + " has the output " + quote(function.output(i)) +
+                         ", which none of its nodes defines");
     stack_.push_back(&function);
     // The number makes it unique, the rest is for the reader.
     llvm::StringRef name = call.name().empty() ? call.op_type() : call.name();
@@ -203,6 +243,8 @@ private:
   FlatGraph &graph_;
   Budget &budget_;
   std::map<const onnx::FunctionProto *, std::vector<onnx::AttributeProto>> defaults_;
+  std::map<const onnx::FunctionProto *, llvm::StringSet<>> made_;
+  std::map<const onnx::FunctionProto *, uint64_t> numNodes_; // of those that countNodes() has begun
   llvm::StringMap<const onnx::FunctionProto *> functions_;
   llvm::SmallVector<const onnx::FunctionProto *> stack_;
 };

@@ -55,7 +55,9 @@ llvm::Expected<mlir::RankedTensorType> TensorReader::typeOf(const onnx::TensorPr
   Shape shape(tensor.dims().begin(), tensor.dims().end());
   auto count = countElements(shape);
   if (!count)
-    return makeError("its shape " + formatShape(shape) + " is negative somewhere or has more than 2^46 elements");
+    return makeError(
+        "its shape " + formatShape(shape) +
+        " is negative somewhere or has more than 2^46 elements; save the model again, or correct the tensor's dims");
   if (tensor.has_segment())
     return makeError("it is stored in segments, which are not read; save it whole");
   return mlir::RankedTensorType::get(shape, element);

@@ -11,7 +11,7 @@ using onnx::AttributeProto;
 
 namespace {
 
-// Truth values, which the standard writes as the integers 0 and 1, whatever the operator.
+// Truth values, which the standard writes as the integers 0 and 1, whatever the operator; of some, one for each tensor.
 constexpr llvm::StringLiteral kFlags[] = {"allowzero",
                                           "antialias",
                                           "ceil_mode",
@@ -30,6 +30,8 @@ constexpr llvm::StringLiteral kFlags[] = {"allowzero",
                                           "new_axis",
                                           "noop_with_empty_axes",
                                           "reverse",
+                                          "scan_input_directions",
+                                          "scan_output_directions",
                                           "saturate",
                                           "select_last_index",
                                           "sorted",
@@ -56,8 +58,15 @@ AttributeProto::AttributeType givenType(const AttributeProto &attribute) {
 
 std::string checkValue(llvm::StringRef op, const AttributeProto &attribute) {
   llvm::StringRef name = attribute.name();
-  if (llvm::is_contained(kFlags, name) && attribute.i() != 0 && attribute.i() != 1)
-    return "its attribute " + quote(name) + " is " + std::to_string(attribute.i()) + "; expected 0 or 1";
+  if (llvm::is_contained(kFlags, name)) {
+    Shape values(attribute.ints().begin(), attribute.ints().end());
+    if (attribute.has_i())
+      values.push_back(attribute.i());
+    for (int64_t flag : values)
+      if (flag != 0 && flag != 1)
+        return "its attribute " + quote(name) + (attribute.has_i() ? " is " : " has ") + std::to_string(flag) +
+               "; expected 0 or 1";
+  }
   if (name == "epsilon" && !(attribute.f() >= 0 && std::isfinite(attribute.f())))
     return "its attribute " + quote(name) + " must be a number from 0";
   auto isOneOf = [&](llvm::StringRef first, llvm::StringRef second) {

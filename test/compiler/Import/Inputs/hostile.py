@@ -149,6 +149,21 @@ def duplicate_input():
     return model([node()], inputs=[value("x", [2, 2]), value("x", [2, 2])])
 
 
+def scan(**directions):
+    body = helper.make_graph([helper.make_node("Identity", ["p"], ["q"])], "body", [value("p", [2])], [value("q", [2])])
+    return model([node("Scan", ("x",), num_scan_inputs=1, body=body, **directions)])
+
+
+@case("its attribute 'scan_input_directions' has 7; expected 0 or 1")
+def scan_input_direction():
+    return scan(scan_input_directions=[7])
+
+
+@case("its attribute 'scan_output_directions' has -1; expected 0 or 1")
+def scan_output_direction():
+    return scan(scan_output_directions=[-1])
+
+
 @case("output 'z' is defined by no node")
 def missing_output():
     return model([node()], outputs=[value("z", [2, 2])])
@@ -161,7 +176,7 @@ def recursive_function():
     return model([helper.make_node("f", ["x"], ["y"], domain="local")], functions=[body])
 
 
-@case("asks for 1 nodes; of the 100")
+@case("asks for 16777216 nodes; of the 100")
 def exploding_functions():
     functions, domains = [], [helper.make_opsetid("local", 1), helper.make_opsetid("", 17)]
     for level in range(24):
@@ -169,6 +184,22 @@ def exploding_functions():
         nodes = [helper.make_node(inner[0], ["a"], ["t"], domain=inner[1]), helper.make_node(inner[0], ["t"], ["b"], domain=inner[1])]
         functions.append(helper.make_function("local", f"f{level}", ["a"], ["b"], nodes, domains))
     return model([helper.make_node("f23", ["x"], ["y"], domain="local")], functions=functions)
+
+
+@case("node 'call' (f) calls a function of the domain 'local', which the model does not import; add the domain to its opset_import")
+def domain_not_imported():
+    body = helper.make_function("local", "f", ["a"], ["b"], [node("Relu", ("a",), ("b",))], [helper.make_opsetid("", 17)])
+    result = model([helper.make_node("f", ["x"], ["y"], name="call", domain="local")], functions=[body])
+    kept = [opset for opset in result.opset_import if opset.domain == ""]
+    del result.opset_import[:]
+    result.opset_import.extend(kept)
+    return result
+
+
+@case("function 'f' has the output 'b', which none of its nodes defines")
+def function_without_output():
+    body = helper.make_function("local", "f", ["a"], ["b"], [node("Relu", ("a",), ("c",))], [helper.make_opsetid("", 17)])
+    return model([helper.make_node("f", ["x"], ["y"], domain="local")], functions=[body])
 
 
 @case("deeper than 32")
@@ -192,7 +223,7 @@ def huge_dimensions():
                  initializers=[TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[2**62, 2**62, 4])])
 
 
-@case("negative somewhere or has more than 2^46 elements")
+@case("negative somewhere or has more than 2^46 elements; give its dimensions names in the file and their sizes by --dim")
 def huge_input():
     return model([node()], inputs=[value("x", [2**62, 16])])
 
@@ -696,7 +727,7 @@ SEVERAL_TYPES = {"p", "seed", "to", "value"}  # in one version of the standard o
 WRONG = {"INT": (1.5, "FLOAT"), "FLOAT": (1, "INT"), "INTS": (1, "INT"), "STRING": (1, "INT")}
 
 
-SOURCES = (pathlib.Path(__file__).resolve().parents[4] / "compiler" / "Import" / "ONNX").glob("*Operators.cpp")
+SOURCES = (pathlib.Path(__file__).resolve().parents[4] / "compiler" / "Import" / "ONNX" / "Operators").glob("*Operators.cpp")
 KNOWN = {name for path in SOURCES if path.name != "KnownOperators.cpp" for name in re.findall(r'"([A-Z]\w+)"', path.read_text())}
 
 
