@@ -161,7 +161,7 @@ class Run:
         if not self.options.pairwise:
             require_current_build(self.build, self.keys.programs(self.pending))
         folder = (self.options.folder or self.build / "full").resolve()
-        product = "" if self.options.pairwise else f"{self.keys.of_outcomes(cells.TRAINING_FILES)} {machine.level(self.processor)}"
+        product = "" if self.options.pairwise else f"{self.keys.of_outcomes((*cells.TRAINING_FILES, 'test/full/hook/'))} {machine.level(self.processor)}"
         workshop = outcomes.Workshop(folder, self.build, product)
         print(f"{len(self.pending)} of {len(self.chosen)} cells to run, about {self.estimate(self.pending) / 60:.0f} minutes "
               "on an idle machine", flush=True)

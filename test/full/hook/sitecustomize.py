@@ -31,8 +31,8 @@ def opened(path, *_):
 
 
 def listed(path, *_):
-    """The folder, or the one that is above the first wildcard. Python's own search for modules lists folders, too."""
-    if isinstance(path, int) or sys._getframe(2).f_code.co_filename.startswith("<frozen importlib"):
+    """The folder, or the one that is above the first wildcard. Python's own search for modules and packages lists folders, too."""
+    if isinstance(path, int) or "importlib" in sys._getframe(2).f_code.co_filename:
         return
     path = os.path.abspath(os.fsdecode(path or ".").partition("*")[0])
     if f"{path}/".startswith(ROOT):
