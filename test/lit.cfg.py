@@ -20,6 +20,10 @@ config.environment["PATH"] = os.pathsep.join(
 config.environment["OMPI_ALLOW_RUN_AS_ROOT"] = "1"
 config.environment["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
 
+# The files that a test opens, where a cell of test/full asks for them (test/full/hook).
+if "CLEAVE_TABLE_OPENED" in os.environ:
+    config.environment.update({v: os.environ[v] for v in ("CLEAVE_TABLE_OPENED", "PYTHONPATH")})
+
 # What a developer has calibrated is no part of a test.
 config.environment["XDG_CACHE_HOME"] = os.path.join(config.test_exec_root, "cache")
 

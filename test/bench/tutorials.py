@@ -182,7 +182,7 @@ def main():
     for name in options.models:
         with tempfile.TemporaryDirectory() as folder:
             errors[name] = train(name, options, pathlib.Path(folder))
-    print("largest error of a loss, of what is allowed: " + ", ".join(f"{name} {error:.2f}" for name, error in errors.items()))
+    print(f"{len(errors)} models, largest error of a loss, of what is allowed: " + ", ".join(f"{name} {error:.2f}" for name, error in errors.items()))
     sys.exit(0 if all(error <= 1 for error in errors.values()) else 1)
 
 

@@ -31,19 +31,20 @@ class Cell:
         return self.decide.__module__, self.decide.__qualname__.partition(".")[0]
 
 
-def command_cell(name, lines, seconds, usual, files, program="host", place=""):
-    """A cell that is decided by commands."""
-    detail = str([[relative(part) for part in line] for line in lines])
-    return Cell(name, commands(*lines), seconds, usual, tuple(files), detail, program, place)
+def command_cell(name, lines, seconds, usual, files, program="host", place="", *, counts):
+    """A cell that is decided by commands, and by what they count (`commands`)."""
+    detail = f"{[[relative(part) for part in line] for line in lines]} {counts}"
+    return Cell(name, commands(*lines, counts=counts), seconds, usual, tuple(files), detail, program, place)
 
 
 def relative(part):
     return str(part).replace(str(ROOT), "").replace(sys.executable, "python")
 
 
-def commands(*lines):
-    """Decided by commands, which must all end with 0; the last line that the last one prints is the figure, and what it counts first is not 0. {build}, {python},
-    {folder} and {model:PATH}, a model of test/models with its weights, are filled in."""
+def commands(*lines, counts):
+    """Decided by commands, which must all end with 0. The last line that the last one prints is the figure: `counts` is found in it, and its group is
+    what was tried, a number that is not 0 or a word that only a complete run prints. {build}, {python}, {folder} and {model:PATH}, a model of
+    test/models with its weights, are filled in."""
 
     def fill(part, workshop, worker, folder):
         part = str(part)
@@ -59,14 +60,13 @@ def commands(*lines):
             for line in lines:
                 output = worker.run([fill(part, workshop, worker, folder) for part in line], folder)
         figure = said(output)
-        if nothing_tried(figure):
-            raise Failed(f"there was no case: {figure}")
+        if not tried(counts, figure):
+            raise Failed(f"it does not say what was tried ({counts}): {figure}")
         return figure
 
     return decide
 
 
-def nothing_tried(figure):
-    """Whether the count that a figure begins with is 0 ("0 graphs of 0 nodes, 0 failed"); other numbers may be (an error of 0.0e+00)."""
-    number = re.search(r"(?<![\w.])\d[\w.+-]*", figure)
-    return bool(number) and number[0] == "0"
+def tried(counts, figure):
+    found = re.search(counts, figure)
+    return bool(found) and not re.fullmatch(r"[0.]*", found[1])

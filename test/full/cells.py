@@ -14,6 +14,8 @@ from outcomes import MODELS, Configuration, Failed, recording
 
 TRAINING_FILES = ("test/models/", "examples/gpt-nano/")
 LIT = ["{python}", ROOT / "test" / "full" / "lit_suite.py", "{build}"]
+GTEST = ["{python}", ROOT / "test" / "full" / "gtest_suite.py", "{build}"]
+PASSED = r"^(\d+) passed"
 
 
 # Training
@@ -174,7 +176,7 @@ def inference_cells():
             yield command_cell(f"infer/{path.stem}/{layout}", [
                 ["cleave", "compile", model, "-o", "{folder}/program", "--dim", f"batch={batch}", *mesh],
                 ["{python}", INPUTS / "compare_onnxruntime.py", model, "{folder}/program", "--dim", "batch=4", *bounds]], 600, 20,
-                [*MODEL_FILES, f"{path.parent.relative_to(ROOT)}/", "test/e2e/Inputs/compare_onnxruntime.py"])
+                [*MODEL_FILES, f"{path.parent.relative_to(ROOT)}/", "test/e2e/Inputs/compare_onnxruntime.py"], counts=r"^(\d+) numbers equal within the bound")
 
 
 def memory_cells():
@@ -188,11 +190,11 @@ def memory_cells():
     for name, (command, options, arguments) in forms.items():
         compiled = ["cleave", "compile", path, "-o", "{folder}/program", *options]
         check = ["{python}", E2E / "memory" / "Inputs" / "check_memory.py", "{folder}/watch.so", "bert-base", "{folder}/program", command, *arguments]
-        yield command_cell(f"memory/bert-base/{name}", [watch, compiled, check], 900, 60, files)
+        yield command_cell(f"memory/bert-base/{name}", [watch, compiled, check], 900, 60, files, counts=r"taken ([\d.]+) MiB")
     watch = ["cc", "-shared", "-fPIC", "-O1", E2E / "memory" / "Inputs" / "watch_malloc.c", "-o", "{folder}/watch.so", "-ldl"]
     compiled = ["cleave", "compile", path, "-o", "{folder}/program", *forms["dp2"][1]]
     check = ["{python}", E2E / "memory" / "Inputs" / "check_allocations.py", "{folder}/watch.so", "bert-base", "{folder}/program"]
-    yield command_cell("memory/bert-base/allocations", [watch, compiled, check], 900, 120, files)
+    yield command_cell("memory/bert-base/allocations", [watch, compiled, check], 900, 120, files, counts=r"; (\d+) from the start")
 
 
 def command_cells():
@@ -200,52 +202,57 @@ def command_cells():
     linker, packages = "test/e2e/Inputs/fast_linker.py", "test/requirements.txt"
     node_tests = ROOT / "test" / "compiler" / "Import" / "Inputs" / "node_tests.py"
     yield command_cell("import/node-tests", [["{python}", node_tests, "{build}/bin/cleave-import", "*", axes.NODE_TESTS]], 3600, 120,
-                       ["test/compiler/Import/", "test/requirements.txt"], "importer")
+                       ["test/compiler/Import/", "test/requirements.txt"], "importer", counts=PASSED)
     changed = ROOT / "test" / "compiler" / "Import" / "Inputs" / "mutated_node_tests.py"
     for seed in axes.CHANGED_NODE_TESTS:
         yield command_cell(f"import/changed-node-tests-{seed}", [["{python}", changed, "{folder}", "--seed", seed, "--seconds", axes.CHANGED_SECONDS]],
-                           axes.CHANGED_SECONDS + 600, axes.CHANGED_SECONDS, ["test/compiler/Import/", "test/e2e/operators/Inputs/graphs/containers.py", linker, packages])
+                           axes.CHANGED_SECONDS + 600, axes.CHANGED_SECONDS, ["test/compiler/Import/", "test/e2e/operators/Inputs/graphs/containers.py", linker, packages],
+                           counts=r"^(\d+) changed node tests")
     small = [MODELS / name / f"{name}.{exporter}.onnx" for name, exporter in axes.CHANGED_MODELS.items()]
     weights = ["{python}", MODELS / "make_weights.py", "{folder}/models", *small]
     models = ["{python}", E2E / "operators" / "Inputs" / "mutated_models.py", "{folder}/models", "--seed", 1, "--models", 100000, "--seconds", axes.CHANGED_SECONDS]
     yield command_cell("import/changed-models", [weights, models], axes.CHANGED_SECONDS + 600, axes.CHANGED_SECONDS,
-                       ["test/models/", "test/e2e/operators/Inputs/mutated_models.py"])
+                       ["test/models/", "test/e2e/operators/Inputs/mutated_models.py"], counts=r"^(\d+) of \d+ changed models handled")
     ranges = ["{python}", E2E / "operators" / "Inputs" / "check_index_ranges.py", "{folder}", "2"]
-    yield command_cell("import/index-ranges", [ranges], 1800, 120, ["test/e2e/operators/Inputs/check_index_ranges.py", packages])
+    yield command_cell("import/index-ranges", [ranges], 1800, 120, ["test/e2e/operators/Inputs/check_index_ranges.py", packages],
+                       counts=r"(\d+) checks: 0 failures")
     seeds = [str(path) for path in sorted(MODELS.glob("*/*.onnx")) if not path.name.endswith(".inference.onnx") and
              path.stat().st_size < 80000]
     for seed in axes.FUZZ_SEEDS:
         fuzz = ["{build}/fuzz/cleave-import-fuzz", f"-max_total_time={axes.FUZZ_SECONDS}", f"-seed={seed}", "-timeout=20",
                 "-rss_limit_mb=4096", "-max_len=100000", "-seed_inputs=" + ",".join(seeds)]
         yield command_cell(f"fuzz/seed-{seed}", [fuzz], axes.FUZZ_SECONDS + 300, axes.FUZZ_SECONDS,
-                           ["test/compiler/Import/fuzz/", "test/models/"], "importer")
+                           ["test/compiler/Import/fuzz/", "test/models/"], "importer", counts=r"^Done (\d+) runs")
     for kind, seconds in axes.GRAPHS.items():
         graphs = ["{python}", E2E / "operators" / "Inputs" / "graphs" / "fuzz_graphs.py", "{folder}", "--kind", kind, "--seconds", seconds, "--first", 100000]
-        yield command_cell(f"fuzz/graphs-{kind}", [graphs], seconds + 600, seconds, ["test/e2e/operators/Inputs/graphs/", linker, packages])
+        yield command_cell(f"fuzz/graphs-{kind}", [graphs], seconds + 600, seconds, ["test/e2e/operators/Inputs/graphs/", linker, packages],
+                           counts=r"(\d+) of \d+ numbers compared")
     layouts = ["{python}", E2E / "layouts" / "Inputs" / "random_layouts.py", "{folder}", "--first", 1000, "--count", 10000, "--seconds", axes.LAYOUT_SECONDS]
     yield command_cell("fuzz/layouts", [layouts], axes.LAYOUT_SECONDS + 600, axes.LAYOUT_SECONDS,
-                       [*MODEL_FILES, "test/models/", "test/e2e/Inputs/", "test/e2e/layouts/Inputs/"])
+                       [*MODEL_FILES, "test/models/", "test/e2e/Inputs/", "test/e2e/layouts/Inputs/"], counts=r"(\d+) equal")
     for i in range(axes.PIPELINES_FUZZED):
         pipelines = ["{python}", E2E / "layouts" / "Inputs" / "random_pipelines.py", "{folder}", "--first", 100000 * (i + 1), "--count", 100000,
                      "--seconds", axes.PIPELINE_SECONDS]
         yield command_cell(f"fuzz/pipelines-{i + 1}", [pipelines], axes.PIPELINE_SECONDS + 600, axes.PIPELINE_SECONDS,
-                           ["test/e2e/layouts/Inputs/random_pipelines.py", "test/e2e/Inputs/seed_runs.py", linker, packages])
+                           ["test/e2e/layouts/Inputs/random_pipelines.py", "test/e2e/Inputs/seed_runs.py", linker, packages], counts=r"^(\d+) .*, 0 failed")
     yield command_cell("packages/debian-12", [["bash", ROOT / "tools" / "dev" / "try_packages.sh", "{build}", "{folder}"]], 3600, 400,
-                       ["tools/dev/try_packages.sh", "docs/linking.md", "docs/recorded/", "examples/", "test/docs/Inputs/run_guide.py", "python/", "LICENSE"], "all", "packages")
+                       ["tools/dev/try_packages.sh", "docs/linking.md", "docs/recorded/", "examples/", "test/docs/Inputs/run_guide.py", "python/", "LICENSE"], "all", "packages",
+                       counts=r"^installed and tried: (\S+\.deb)")
     kill = [*LIT, "--param", f"moments={axes.KILLS}", "--filter", "kill-while-saving"]
-    yield command_cell("checkpoint/kill-9", [kill], 3600, 150, ["test/e2e/checkpoints/kill-while-saving.test", "test/lit.cfg.py", "test/lit.site.cfg.py.in"], place="lit")
+    yield command_cell("checkpoint/kill-9", [kill], 3600, 150, ["test/e2e/checkpoints/kill-while-saving.test", "test/lit.cfg.py", "test/lit.site.cfg.py.in"], place="lit",
+                       counts=PASSED)
     yield from tutorial_cells()
     yield from sanitizer_cells()
 
 
 def suite_cells():
     """The gate's suites. Tests that need what its machine and its Python may lack are cells by themselves, so that no cell passes without them."""
-    yield command_cell("suite/gtest", [["ctest", "--test-dir", "{build}", "--timeout", "900", "--no-tests=error", "-Q"]], 3600, 60, TREE, "all")
-    yield command_cell("suite/lit", [LIT], 7200, 400, TREE, "all", "lit")
+    yield command_cell("suite/gtest", [GTEST], 3600, 60, TREE, "all", counts=PASSED)
+    yield command_cell("suite/lit", [LIT], 7200, 400, TREE, "all", "lit", counts=PASSED)
     line = " ".join(map(str, [*LIT, "--needs", "torch,tokenizers", "--python", "${CLEAVE_TORCH_PYTHON:-{python}}"]))
-    yield command_cell("suite/lit-torch", [["sh", "-c", f"exec {line}"]], 7200, 900, TREE, "all", "lit")
-    yield command_cell("suite/lit-ptxas", [[*LIT, "--needs", "ptxas,nvcc"]], 7200, 200, TREE, "all", "lit")
-    yield command_cell("suite/lit-pages", [[*LIT, "--needs", "mkdocs"]], 1800, 30, TREE, "all", "lit")
+    yield command_cell("suite/lit-torch", [["sh", "-c", f"exec {line}"]], 7200, 900, TREE, "all", "lit", counts=PASSED)
+    yield command_cell("suite/lit-ptxas", [[*LIT, "--needs", "ptxas,nvcc"]], 7200, 200, TREE, "all", "lit", counts=PASSED)
+    yield command_cell("suite/lit-pages", [[*LIT, "--needs", "mkdocs"]], 1800, 30, TREE, "all", "lit", counts=PASSED)
 
 
 def tutorial_cells():
@@ -256,7 +263,7 @@ def tutorial_cells():
         line = f"exec ${{CLEAVE_TORCH_PYTHON:-{{python}}}} {bench}/tutorials.py --required --steps 3 {model}"
         yield command_cell(f"tutorials/{model}", [["sh", "-c", line]], 3600, 200,
                            ["test/bench/tutorials.py", "test/bench/common.py", "test/bench/requirements-pipeline.txt", "examples/export/", "test/e2e/Inputs/record_mixed.py"],
-                           place="memory")
+                           place="memory", counts=rf"^(\d+) models.* {model} ")
 
 
 def sanitizer_cells():
@@ -267,7 +274,11 @@ def sanitizer_cells():
         for name in names:
             program, usual, files = parts[name]
             line = ["env", "CLEAVE_TEST_PYTHON={python}", ROOT / "tools" / "dev" / "sanitize.sh", kind, name]
-            yield command_cell(f"sanitizer/{kind}/{name}", [line], 14400, usual, [*own, *files], program, f"build-{kind}")
+            yield command_cell(f"sanitizer/{kind}/{name}", [line], 14400, usual, [*own, *files], program, f"build-{kind}",
+                               counts=rf"^== {kind}: nothing found in: ({name})$")
+
+
+HARMFUL, REFUSED = r": (\d+) harmful ones", r" mutants, (\d+) refused"
 
 
 def mutant_cells():
@@ -282,7 +293,7 @@ def mutant_cells():
         mutants = f"{{build}}/test-bin/PlanMutants --seed {first} --mutants {axes.MUTANTS}"
         judge = f"{mutants} --kind together: {{folder}}/plans/*.plan && {mutants} {{folder}}/plans/*.plan"
         yield command_cell(f"mutants/seed-{first}", [weights, emit, ["sh", "-c", judge]], 1800, 60,
-                           ["test/compiler/Planning/", "test/models/", "examples/gpt-nano/"])
+                           ["test/compiler/Planning/", "test/models/", "examples/gpt-nano/"], counts=HARMFUL)
     yield structural_mutant_cell()
     yield from sharded_mutant_cells(weights)
     yield from random_mutant_cells(weights)
@@ -298,7 +309,8 @@ def structural_mutant_cell():
              f"{ROOT}/runtime/plan/Plan.fbs {{folder}}/plans/*.plan")
     run = ["{python}", planning / "Inputs" / "run_mutants.py", "{folder}/plans", "{folder}/kept"]
     return command_cell("mutants/structural", [weights, plans, ["sh", "-c", judge], run], 3600, 400,
-                        ["test/compiler/Planning/", "test/models/", "test/e2e/Inputs/", "test/e2e/layouts/Inputs/", "examples/gpt-nano/"])
+                        ["test/compiler/Planning/", "test/models/", "test/e2e/Inputs/", "test/e2e/layouts/Inputs/", "examples/gpt-nano/"],
+                        counts=r"'the same': (\d+)")
 
 
 def sharded_mutant_cells(weights):
@@ -308,7 +320,7 @@ def sharded_mutant_cells(weights):
         modules = ["{python}", emit, "--stop-after", phase, "{folder}/weights", "{folder}/modules"]
         judge = "{build}/test-bin/ShardedMutants {folder}/modules/*.mlir"
         yield command_cell(f"mutants/{phase}", [weights, modules, ["sh", "-c", judge]], 1800, 120,
-                           ["test/compiler/Sharding/", "test/compiler/Planning/Inputs/", "test/models/", "examples/gpt-nano/"])
+                           ["test/compiler/Sharding/", "test/compiler/Planning/Inputs/", "test/models/", "examples/gpt-nano/"], counts=REFUSED)
 
 
 def random_mutant_cells(weights):
@@ -318,7 +330,7 @@ def random_mutant_cells(weights):
     draw = ["{python}", inputs / "random_plans.py", "{folder}/weights", "{folder}/drawn", "--plans", str(axes.RANDOM_PLANS)]
     for name, more, judge in [("plans", [], "PlanMutants --seed 2000000"), ("shard", ["--stop-after", "shard"], "ShardedMutants")]:
         judge = f"{{build}}/test-bin/{judge} --mutants {axes.MUTANTS} {{folder}}/drawn/*-*.{'mlir' if more else 'plan'}"
-        yield command_cell(f"mutants/random-{name}", [weights, [*draw, *more], ["sh", "-c", judge]], 1800, 120, files)
+        yield command_cell(f"mutants/random-{name}", [weights, [*draw, *more], ["sh", "-c", judge]], 1800, 120, files, counts=REFUSED if more else HARMFUL)
 
 
 def all_cells():

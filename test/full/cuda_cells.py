@@ -29,7 +29,7 @@ def in_one_way(case, ways, way):
     """The ways of a case share its programs: the first cell that asks runs them all."""
 
     def decide(workshop, worker):
-        said = workshop.once(("cuda", case), lambda: verdicts(workshop, worker, case, ways))
+        said = workshop.once(("cuda", case), lambda: verdicts(workshop, worker, case, ways), worker)
         verdict = said.get(way) or said.get("*", "failed, nothing was said of it")
         if not verdict.startswith("ok, "):
             raise Failed(verdict.removeprefix("failed, "))
@@ -55,10 +55,10 @@ def in_every_order():
             environment = ["CLEAVE_CUDA_COMM=nccl", *DEVICES] if layout != "one" else []
             case = compiled_case(model, "f32", 3, axes.CUDA_LAYOUTS[layout])
             line = ["env", *environment, "{python}", SCRIPTS / "emulated_training.py", ROOT, "{build}", "{folder}", f"--seeds={axes.CUDA_SEEDS}", case]
-            yield command_cell(f"cuda-order/seeds/{model}/{layout}", [line], 3600, 200, FILES, "gpu")
+            yield command_cell(f"cuda-order/seeds/{model}/{layout}", [line], 3600, 200, FILES, "gpu", counts=r"(\d+) seeds alike")
     for case in axes.CUDA_WAITS:
         line = ["env", *DEVICES, "{python}", SCRIPTS / "removed_waits.py", ROOT, "{build}", "{folder}", case]
-        yield command_cell(f"cuda-order/waits/{case}", [line], 3600, 200, FILES, "all")
+        yield command_cell(f"cuda-order/waits/{case}", [line], 3600, 200, FILES, "all", counts=r"the device finds (\d+) of them missing")
 
 
 def statically():
@@ -68,7 +68,8 @@ def statically():
             for architecture in ("sm_80", "sm_90"):
                 case = f"{model}:{precision}:{architecture}"
                 yield command_cell(f"cuda-static/{model}/{precision}/{architecture}",
-                                   [["{python}", SCRIPTS / "static_checks.py", ROOT, "{build}", "{folder}", case]], 600, 15, FILES, "gpu")
+                                   [["{python}", SCRIPTS / "static_checks.py", ROOT, "{build}", "{folder}", case]], 600, 15, FILES, "gpu",
+                                   counts=r": (\d+) kernels")
 
 
 def from_a_bundle():
@@ -81,7 +82,8 @@ def from_a_bundle():
         ["{folder}/bundle/build.sh"],
         [*compile_, "-o", "{folder}/linked"],
         ["{python}", SCRIPTS.parents[1] / "e2e" / "programs" / "Inputs" / "bundle_runs.py", ROOT, "{build}", "{folder}/linked", "{folder}/bundle/bin/gpt",
-         "{folder}", "gpt-nano"]], 3600, 400, (*FILES, "test/e2e/programs/Inputs/bundle_runs.py", "tools/bundle/", "cmake/CleaveBundle.cmake"), "all")
+         "{folder}", "gpt-nano"]], 3600, 400, (*FILES, "test/e2e/programs/Inputs/bundle_runs.py", "tools/bundle/", "cmake/CleaveBundle.cmake"), "all",
+        counts=r"^(\d+) losses of the program")
 
 
 def every():

@@ -1,7 +1,8 @@
 """Which rows of the table hold for the sources at hand: each has a key, a hash of what its cell depends on.
 
 A cell depends on the product's sources that its PROGRAM is built of (sources.py: without what it does not include, and without their
-comments), on the code that decides it and the scripts that it runs (reach.py), on the files that it names besides, and on its own options.
+comments), on the code that decides it and the scripts that it runs (reach.py), on the files that it names besides, on its own options, and on what the programs
+were made with (machine.py).
 The key is taken over the files as they lie in the working tree, committed or not, so that a row written before a commit holds after it, and
 a commit that touches nothing of this (documents, other tests, benchmarks, other cells) outdates no row. A changed key says which rows to
 run again:
@@ -11,6 +12,7 @@ run again:
 """
 import hashlib
 import re
+import stat
 import subprocess
 from dataclasses import dataclass
 
@@ -49,18 +51,31 @@ FUZZER = ("fuzz", "cleave-import-fuzz")
 BUILT = re.compile(r"\{build\}/(?:bin/|test-bin/|(fuzz)/)([\w-]+)")  # programs that the lines of a cell name
 
 
-def files_at_hand():
-    """Of the working tree, committed or not."""
+def stamp(path):
+    """What changes when a file is written; nothing where it is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns) if stat.S_ISREG(status.st_mode) else None
+
+
+def stamps():
+    """Of the files of the working tree, committed or not."""
     listed = subprocess.run(["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
                             capture_output=True, text=True, check=True).stdout.split("\0")
-    return sorted({path for path in listed if path and (ROOT / path).is_file() and not path.endswith(LEFT_OUT)})
+    found = {path: stamp(ROOT / path) for path in listed if path and not path.endswith(LEFT_OUT)}
+    return {path: found[path] for path in sorted(found) if found[path]}
 
 
 class Keys:
-    """The keys of cells, for the working tree as it was when this was made."""
+    """The keys of cells. A file is read when a key first needs it: who wants the keys of one moment asks for them at once (unchanged.py).
+    `toolchain` is what the programs were made with (machine.py). Files that `before` has read are read again only where they were written."""
 
-    def __init__(self):
-        self.files, self.digests, self.known = files_at_hand(), {}, {}
+    def __init__(self, toolchain="", before=None):
+        self.toolchain, self.stamps, self.known = toolchain, stamps(), {}
+        self.files = list(self.stamps)
+        self.digests = {path: digest for path, digest in before.digests.items() if self.stamps.get(path) == before.stamps[path]} if before else {}
         self.includes, self.reach = sources.Includes(self.files), reach.Reach(self.files)
 
     def digest(self, path):
@@ -83,7 +98,7 @@ class Keys:
     def of_outcomes(self, files):
         """Of what makes the outcomes of training configurations: a kept one holds while this is the same."""
         text, reached = self.reach.of_code("outcomes", "Workshop.outcome")
-        return self.of_program("host") + self.of_files(files) + self.once(tuple(sorted(reached)), lambda: sorted(reached)) + hashlib.sha256(text.encode()).hexdigest()
+        return self.toolchain + self.of_program("host") + self.of_files(files) + self.once(tuple(sorted(reached)), lambda: sorted(reached)) + hashlib.sha256(text.encode()).hexdigest()
 
     def of_program(self, name):
         return self.once(name, lambda: self.files_of_program(name))
@@ -105,7 +120,7 @@ class Keys:
     def of(self, cell):
         code, files = self.reached(cell)
         reached = self.once(files, lambda: files)
-        text = "\n".join([self.of_program(cell.program), self.of_files(tuple(cell.files)), reached, code, cell.detail])
+        text = "\n".join([self.toolchain, self.of_program(cell.program), self.of_files(tuple(cell.files)), reached, code, cell.detail])
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     @staticmethod
@@ -119,7 +134,15 @@ class Keys:
                 wanted.setdefault(folder, set()).add(target)
         return [(folder, sorted(targets)) for folder, targets in wanted.items()]
 
+    def files_of_cell(self, cell):
+        return {*self.files_of_program(cell.program), *self.files_of(tuple(cell.files)), *self.reached(cell)[1]}
+
     def lacks(self, cell, paths):
-        """Those of the tree's files that are no part of the cell's key."""
-        known = {*self.files_of_program(cell.program), *self.files_of(tuple(cell.files)), *self.reached(cell)[1]}
-        return sorted(set(paths) & set(self.files) - known)
+        """Those of the tree's files that are no part of the cell's key; and folders (with a / at their end) that were listed, where the key
+        has not all that may come to lie in them."""
+        folders = {path for path in paths if path.endswith("/") and not path.startswith(tuple(cell.files))}
+        return sorted(set(paths) & set(self.files) - self.files_of_cell(cell) | {path for path in folders if self.holds(path)})
+
+    def holds(self, folder):
+        """Whether files of the tree lie in it."""
+        return any(path.startswith(folder.removeprefix("./")) for path in self.files)

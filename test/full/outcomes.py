@@ -1,7 +1,8 @@
 """What a training configuration computes: compiled, verified and run once, however many cells ask for it.
 
 An outcome is the losses of the case's 20 steps and a digest of every tensor of the checkpoint at the end. It is kept beside the build
-for the sources (freshness.py), the options and the recording by which it was made, so that a stopped run does not repeat it.
+for the sources (freshness.py), the processor, the options and the recording by which it was made, so that a stopped run does not repeat it;
+and only once its cell was found to be of these sources (Worker.keep).
 """
 import functools
 import hashlib
@@ -22,6 +23,7 @@ from dataclasses import dataclass
 import axes
 import compare_checkpoints
 import compare_losses
+import machine
 import running_statistics
 import training_cases
 from axes import INPUTS, ROOT
@@ -76,17 +78,31 @@ class Worker:
 
     def __init__(self, build, seconds):
         self.build, self.seconds, self.end, self.log = build, seconds, time.monotonic() + seconds, []
-        self.log_of_opened = tempfile.NamedTemporaryFile("r")
+        self.log_of_opened, self.shared, self.kept = tempfile.NamedTemporaryFile("r"), set(), {}
         self.cpu = 0.0  # seconds that the commands took of a core: what is left of a time when others use the machine, too
-        self.environment = {**os.environ, "PATH": f"{build / 'bin'}:{os.environ['PATH']}", "CLEAVE_KERNEL_CACHE": f"{build / 'kernel-cache'}",
+        known = machine.environment()
+        # What a developer has calibrated (in XDG_CACHE_HOME) is no part of a cell; what ccache keeps for the sanitizers' builds is the same for all.
+        self.environment = {**known, "PATH": f"{build / 'bin'}:{known['PATH']}", "CLEAVE_KERNEL_CACHE": f"{build / 'kernel-cache'}",
+                            "XDG_CACHE_HOME": f"{build / 'full-cache'}", "CCACHE_DIR": os.environ.get("CCACHE_DIR", os.path.expanduser("~/.cache/ccache")),
                             "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                             "PYTHONPATH": str(HOOK), "CLEAVE_TABLE_OPENED": self.log_of_opened.name}
 
     def opened(self):
-        """Files of the tree that commands named, and that Python opened in them."""
+        """Files of the tree that commands named, and that Python opened in them, and folders that it listed (with a / at their end): of this cell,
+        and of the cells that made what it was given."""
         paths = {match for line in self.log if line.startswith("$ ") for match in re.findall(re.escape(f"{ROOT}/") + r"[^\s:,;'\"}]+", line)}
-        paths |= set(self.log_of_opened.read().splitlines())
-        return {str(pathlib.Path(path).relative_to(ROOT)) for path in paths}
+        watched = set(pathlib.Path(self.log_of_opened.name).read_text().splitlines())
+        missed = sorted(line for line in watched if line.startswith("!"))
+        if not watched and any(line.startswith(f"$ {sys.executable} ") for line in self.log):
+            missed = ["hook/sitecustomize.py did not run"]
+        if missed:
+            raise Failed(f"not all files that it opened are known: {missed[0]}")
+        return {path.removeprefix(f"{ROOT}/") for path in paths | watched - {"watched"}} | self.shared
+
+    def keep(self):
+        """Writes the outcomes that this cell made, for later runs."""
+        for path, text in self.kept.items():
+            path.write_text(text)
 
     def close(self):
         self.log_of_opened.close()
@@ -151,17 +167,19 @@ class Workshop:
         """Models are large and quickly made again."""
         shutil.rmtree(self.folder if everything else self.folder / "models", ignore_errors=True)
 
-    def once(self, key, make):
-        """make() at the first call for a key; later ones, and those of other threads meanwhile, get its result or its failure."""
+    def once(self, key, make, worker):
+        """make() at the first call for a key; later ones, and those of other threads meanwhile, get its result or its failure, and the files
+        that its worker had opened."""
         with self.guard:
             lock = self.locks.setdefault(key, threading.Lock())
         with lock:
             if key not in self.made:
                 try:
-                    self.made[key] = (make(), None)
+                    self.made[key] = (make(), None, worker.opened())
                 except Failed as failure:
-                    self.made[key] = (None, failure)
-            result, failure = self.made[key]
+                    self.made[key] = (None, failure, set())
+            result, failure, opened = self.made[key]
+            worker.shared |= opened
             if failure:
                 raise Failed(str(failure))
             return result
@@ -173,7 +191,7 @@ class Workshop:
             return path
         made = self.folder / "models" / path.parent.name / path.name
         self.once(("weights", path.parent.name), lambda: worker.run(
-            [sys.executable, MODELS / "make_weights.py", self.folder / "models", *sorted(path.parent.glob("*.onnx"))], self.folder))
+            [sys.executable, MODELS / "make_weights.py", self.folder / "models", *sorted(path.parent.glob("*.onnx"))], self.folder), worker)
         return made
 
     def trained_model(self, case, worker):
@@ -182,7 +200,7 @@ class Workshop:
         if training_cases.model_of(case) not in axes.WITHOUT_DROPOUT:
             return model
         plain = self.folder / "models" / f"{case}.onnx"
-        self.once(("plain", case), lambda: worker.run([sys.executable, INPUTS / "without_dropout.py", model, plain], self.folder))
+        self.once(("plain", case), lambda: worker.run([sys.executable, INPUTS / "without_dropout.py", model, plain], self.folder), worker)
         return plain
 
     def outcome(self, configuration, worker):
@@ -191,12 +209,14 @@ class Workshop:
 
         def make():
             if self.keep and path.exists():
-                return json.loads(path.read_text())
+                kept = json.loads(path.read_text())
+                worker.shared |= set(kept.pop("opened"))
+                return kept
             outcome = self.train(configuration, worker)
-            path.write_text(json.dumps(outcome))
+            worker.kept[path] = json.dumps({**outcome, "opened": sorted(worker.opened())})
             return outcome
 
-        return self.once(("outcome", configuration), make)
+        return self.once(("outcome", configuration), make, worker)
 
     def train(self, configuration, worker):
         case = configuration.model

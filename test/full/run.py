@@ -3,8 +3,8 @@
   run.py --build BUILD [--list | --fresh] [--jobs N] [--minutes N] [PATTERN...]
   run.py --build BUILD --pairwise [--folder FOLDER] [PATTERN...]
 
-Cells that passed by these sources (freshness.py) are not run again. Patterns (train/gpt-nano/*, sanitizer/*) choose cells; --minutes
-starts no cell once so much time has passed. --pairwise runs the gate's subset of the training cells and touches no file of the table.
+Cells that passed by these sources (freshness.py) are not run again; with --here, those are that passed on another kind of processor. Patterns
+(train/gpt-nano/*, sanitizer/*) choose cells; --minutes starts no cell once so much time has passed. --pairwise runs the gate's subset of the training cells and touches no file of the table.
 --fresh counts the rows that hold. The exit code is 0 only when every chosen cell has passed.
 """
 import argparse
@@ -19,9 +19,10 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import cells
-import freshness
+import machine
 import outcomes
 import table
+import unchanged
 
 
 LONG = 100  # seconds
@@ -36,6 +37,7 @@ def arguments():
     parser.add_argument("--jobs", type=int, default=1, help="cells at a time")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="start no cell after so long")
     parser.add_argument("--again", action="store_true", help="run the chosen cells also where they have passed")
+    parser.add_argument("--here", action="store_true", help="run the chosen cells also where they have passed on another kind of processor")
     parser.add_argument("--pairwise", action="store_true", help="the gate's subset; the table stays as it is")
     parser.add_argument("--folder", type=pathlib.Path, help="where programs run (default: full, in the build folder)")
     parser.add_argument("--table", type=pathlib.Path, default=table.FOLDER, help="where results.csv and .md lie (default: test/full)")
@@ -45,12 +47,18 @@ def arguments():
 def require_current_build(build, programs):
     """A line of the table says what these sources do, not what some older build of them did."""
     for folder, targets in programs:
-        asked = subprocess.run(["ninja", "-C", str(build / folder), "-n", *targets], capture_output=True, text=True)
-        # The fuzzer has a build of its own, which the step of cleave-tests always asks; it is one of the folders here.
-        steps = [line for line in asked.stdout.splitlines() if line.startswith("[") and f"--build {build / 'fuzz'}" not in line]
-        if steps or asked.returncode:
-            sys.exit(f"{build / folder} is not what these sources build to: {(steps or asked.stdout.splitlines() or [''])[-1]} {asked.stderr.strip()}\n"
+        if wrong := steps_left(build, build / folder, targets):
+            sys.exit(f"{build / folder} is not what these sources build to: {wrong}\n"
                      f"run: ninja -C {build} cleave cleave-opt cleave-tests cleave-lit-programs")
+
+
+def steps_left(build, folder, targets):
+    """What ninja says that is left to do, or nothing where it says that nothing is."""
+    asked = subprocess.run(["ninja", "-C", str(folder), "-n", *targets], capture_output=True, text=True, env=machine.environment())
+    lines = [line for line in asked.stdout.splitlines() if not line.startswith("ninja: Entering directory")]
+    # The fuzzer has a build of its own, which the step of cleave-tests always asks; it is one of the folders here.
+    left = [line for line in lines if line != "ninja: no work to do." and f"--build {build / 'fuzz'}" not in line]
+    return "" if lines and not left and not asked.returncode else f"{(left or ['ninja does not say so'])[-1]} {asked.stderr.strip()}"
 
 
 def shorten(text, values):
@@ -62,15 +70,18 @@ def shorten(text, values):
 class Run:
     def __init__(self, options, every, chosen):
         self.options, self.every, self.build = options, every, options.build.resolve()
-        self.keys = freshness.Keys()
+        self.processor = machine.processor()
+        self.start = unchanged.Beginning(chosen, self.build, machine.toolchain(self.build))
+        self.keys, self.void = self.start.keys, set()  # void: cells that ran while their sources changed
         self.rows = {} if options.pairwise else table.read(options.table)
         self.chosen = chosen
-        self.pending = [cell for cell in chosen if options.again or self.state(cell) != "passed"]
+        self.enough = ("passed",) if options.here else ("passed", "elsewhere")
+        self.pending = [cell for cell in chosen if options.again or self.state(cell) not in self.enough]
         self.guard, self.changed, self.begin = threading.Lock(), threading.Condition(), time.monotonic()
         self.queue, self.places = sorted(self.pending, key=lambda cell: self.seconds(cell) < LONG), set()
 
     def state(self, cell):
-        return table.state(cell, self.rows, self.keys)
+        return table.state(cell, self.rows, self.keys, self.processor)
 
     def seconds(self, cell):
         """What it took last."""
@@ -102,22 +113,37 @@ class Run:
         return None
 
     def decide(self, workshop, cell):
-        """Row and log of one cell, or nothing where the time is over."""
+        """Row and log of one cell; nothing where the time is over, or where the tree is no longer what this run is of."""
         if time.monotonic() - self.begin > 60 * self.options.minutes:
             return
         start, worker = time.monotonic(), outcomes.Worker(self.build, cell.seconds)
         try:
-            result, figure = "passed", cell.decide(workshop, worker)
-            if unknown := self.keys.lacks(cell, worker.opened()):
-                raise outcomes.Failed(f"it took files that its key lacks; name them in Cell.files: {' '.join(unknown)}")
-        except outcomes.Failed as failure:
-            result, figure = "failed", str(failure)
+            since = self.start.check(cell)
+            result, figure = self.judge(workshop, worker, cell)
+            self.start.check(cell, since)
+        except unchanged.Changed as change:
+            with self.guard:
+                self.void.add(cell.name)
+                print(f"no row: {cell.name}: {change}", flush=True)
+            return
         finally:
             worker.close()
-        row = table.Row(cell.name, result, self.keys.of(cell), round(time.monotonic() - start),
+        if workshop.keep:
+            worker.keep()
+        row = table.Row(cell.name, result, self.start.wanted[cell.name], self.processor, round(time.monotonic() - start),
                         shorten(figure, [f"{workshop.folder}/", self.build, cells.ROOT, tempfile.gettempdir()]))
         with self.guard:
             self.record(row, worker)
+
+    def judge(self, workshop, worker, cell):
+        """The result of a cell, and its figure or the reason."""
+        try:
+            figure = cell.decide(workshop, worker)
+            if unknown := self.keys.lacks(cell, worker.opened()):
+                raise outcomes.Failed(f"it took files that its key lacks; name them in Cell.files: {' '.join(unknown)}")
+            return "passed", figure
+        except outcomes.Failed as failure:
+            return "failed", str(failure)
 
     def record(self, row, worker):
         self.rows[row.cell] = row
@@ -135,7 +161,7 @@ class Run:
         if not self.options.pairwise:
             require_current_build(self.build, self.keys.programs(self.pending))
         folder = (self.options.folder or self.build / "full").resolve()
-        product = "" if self.options.pairwise else self.keys.of_outcomes(cells.TRAINING_FILES)
+        product = "" if self.options.pairwise else f"{self.keys.of_outcomes((*cells.TRAINING_FILES, 'test/full/hook/'))} {machine.level(self.processor)}"
         workshop = outcomes.Workshop(folder, self.build, product)
         print(f"{len(self.pending)} of {len(self.chosen)} cells to run, about {self.estimate(self.pending) / 60:.0f} minutes "
               "on an idle machine", flush=True)
@@ -143,7 +169,7 @@ class Run:
             for future in [pool.submit(self.work, workshop) for _ in range(self.options.jobs)]:
                 future.result()
         workshop.clear(everything=not product)
-        left = [cell.name for cell in self.chosen if self.state(cell) != "passed"]
+        left = [cell.name for cell in self.chosen if self.state(cell) not in self.enough or cell.name in self.void]
         seconds = time.monotonic() - self.begin
         print(f"{len(self.chosen) - len(left)} of {len(self.chosen)} cells passed in {seconds / 60:.1f} minutes; "
               f"the rest: {', '.join(left[:10]) or 'none'}{' ...' if len(left) > 10 else ''}")
@@ -153,9 +179,9 @@ class Run:
         """How many rows hold, and which do not."""
         states = {cell.name: self.state(cell) for cell in self.chosen}
         counts = Counter(states.values())
-        print(f"results.csv: {counts['passed']} of {len(states)} cells passed by these sources; "
-              + ", ".join(f"{counts[what]} {what}" for what in ("failed", "outdated", "missing")))
-        return 0 if counts["passed"] == len(states) else 1
+        print(f"results.csv: {counts['passed'] + counts['elsewhere']} of {len(states)} cells passed by these sources, {counts['elsewhere']} of them on "
+              f"another processor than {machine.level(self.processor)}; " + ", ".join(f"{counts[what]} {what}" for what in ("failed", "outdated", "missing")))
+        return 0 if sum(counts[state] for state in self.enough) == len(states) else 1
 
 
 def main():

@@ -4,12 +4,14 @@ import pathlib
 from collections import Counter, defaultdict
 from dataclasses import astuple, dataclass, fields
 
+import machine
+
 FOLDER = pathlib.Path(__file__).parent
 HEAD = """# Results of check-cleave-full
 
-Written by run.py from results.csv, which has every cell's result, key, time and figure. The key is a hash of the sources that the
-cell depends on (freshness.py): a cell counts as passed only by a line whose key is that of the sources at hand. A cell without such
-a line counts as failed. `python test/full/run.py --build build --fresh` says how many lines hold.
+Written by run.py from results.csv, which has every cell's result, key, processor, time and figure. The key is a hash of the sources that
+the cell depends on (freshness.py) and of what the programs were made with (machine.py): a cell counts as passed only by a line whose key
+is that of the sources at hand. A cell without such a line counts as failed. `python test/full/run.py --build build --fresh` says how many lines hold.
 """
 
 
@@ -18,6 +20,7 @@ class Row:
     cell: str
     result: str  # passed or failed
     key: str  # of the sources that it was decided by
+    processor: str  # where it was run (machine.py)
     seconds: int
     figure: str  # or the reason
 
@@ -27,7 +30,7 @@ def read(folder):
     if not path.exists():
         return {}
     with open(path, newline="") as file:
-        return {row["cell"]: Row(row["cell"], row["result"], row["key"], int(row["seconds"]), row["figure"])
+        return {row["cell"]: Row(row["cell"], row["result"], row["key"], row.get("processor", ""), int(row["seconds"]), row["figure"])
                 for row in csv.DictReader(file)}
 
 
@@ -40,9 +43,13 @@ def write(folder, cells, rows, keys):
     (folder / "results.md").write_text(HEAD + "\n".join(summary(cells, rows, keys)) + "\n")
 
 
-def state(cell, rows, keys):
+def state(cell, rows, keys, processor=None):
+    """Of a row of these sources that passed: passed, or elsewhere where that was on another kind of processor than a given one."""
     row = rows.get(cell.name)
-    return "missing" if not row else row.result if row.key == keys.of(cell) else "outdated"
+    if not row or row.key != keys.of(cell):
+        return "outdated" if row else "missing"
+    alike = not processor or machine.level(row.processor) == machine.level(processor)
+    return row.result if alike or row.result != "passed" else "elsewhere"
 
 
 def summary(cells, rows, keys):
@@ -51,6 +58,9 @@ def summary(cells, rows, keys):
     passed = sum(value == "passed" for value in states.values())
     yield ""
     yield f"**{passed} of {len(cells)} cells passed**, {', '.join(f'{n} {what}' for what, n in sorted(others(states).items())) or 'none failed'}."
+    processors = Counter(rows[cell].processor for cell, value in states.items() if value == "passed")
+    if processors:
+        yield f"They passed on: {', '.join(f'{name} ({n} cells)' for name, n in processors.most_common())}."
     outdated = [rows[cell].result for cell, value in states.items() if value == "outdated"]
     if outdated:
         yield f"With earlier sources, {outdated.count('passed')} of the {len(outdated)} outdated cells had passed; they have to be run again."
