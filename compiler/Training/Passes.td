@@ -114,7 +114,7 @@ def CutModel : Pass<"cut-model", "::mlir::ModuleOp"> {
   let description = [{
     Before: @model with results (sum, count). After: @c0 ... @cN-1, one function for each stage, and no @model. What a chunk computes and later chunks use is an edge
     (`cleave.edge`, StepFunctions.h): a result of the chunk and an argument of each user, over any distance. An input of the model is an argument of each chunk that
-    uses it. Constants, parameters, and what is computed of those alone are in each chunk that uses them; so a tied parameter is read in several
+    uses it, and of the last chunk if none does. Constants, parameters, and what is computed of those alone are in each chunk that uses them; so a tied parameter is read in several
     chunks. A state that the forward pass changes is in one chunk with all that reads it; the counter of micro-batches has a copy for each chunk
     that uses it. The last chunk returns the sum and the count.
 

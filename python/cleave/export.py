@@ -31,7 +31,7 @@ import onnx
 import torch
 
 from . import detached
-from .exported_file import batch_norms, check_calls, check_names, compare, mend, note_losses
+from .exported_file import batch_norms, check_calls, check_defined_once, check_names, compare, mend, name_apart, name_outputs, note_losses
 from .export_failure import ExportFailed, WrongUse, check_path, exporter_failed, first_line, is_of_machine, module_failed
 from .own_gradients import own_gradients
 from .unwritten import differs, unwritten
@@ -96,6 +96,7 @@ def export_torch(module, example_inputs, path, *, loss=None, output_names=None, 
             job.note(f"torch.export could not trace the module ({before}), so the TorchScript exporter wrote the file: it loses "
                      "branches that depend on values")
     mend(job)
+    check_defined_once(job)
     check_calls(job)
     check_names(job)
     note_losses(job)
@@ -212,6 +213,7 @@ class _Job:
             if name in self.inputs:
                 raise ValueError(f"example_inputs: '{name}' is also the name of a parameter or a buffer of the module, and a file has each "
                                  "name once; rename one of them")
+        self._check_output_names()
         with self.traced() as before, torch.enable_grad():  # the caller may have turned gradients off
             try:
                 outputs = self.module(*self.inputs.values())
@@ -222,6 +224,16 @@ class _Job:
             lost = unwritten(self.module, before)
         for text in own_gradients(outputs) + lost:
             self.note(text)
+
+    def _check_output_names(self):
+        """Names that the caller gives are the file's as they are."""
+        taken = {**dict.fromkeys(self.inputs, "an input"), **dict.fromkeys(self._states(), "a parameter or a buffer of the module")}
+        if self.loss is not None:
+            taken["loss"] = "the output that loss= makes"
+        for name in self.given_names or []:
+            if name in taken:
+                raise WrongUse(f"output_names: '{name}' is also the name of {taken[name]}, and a file has each name once; give another one")
+            taken[name] = "another output"
 
     def _check_batch(self):
         sizes = {name: self.inputs[name].shape[dim] for name, dim in self.batch_dims.items() if dim is not None}
@@ -336,7 +348,7 @@ class _Job:
 
     def _loss_output(self):
         if self.loss is not None:
-            return "loss"
+            return self.output_names[-1]
         for value in self.model.graph.output:
             kind = value.type.tensor_type
             if not kind.shape.dim and kind.elem_type in (onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE,
@@ -422,8 +434,8 @@ def _export_dynamo(job, opset):
     large = sum(p.numel() * p.element_size() for p in job.module.parameters()) > EXTERNAL_ABOVE
     program = torch.onnx.export(job.module, tuple(job.inputs.values()), None, dynamo=True, opset_version=opset or 18,
                                 input_names=list(job.inputs), dynamic_shapes=shapes, optimize=False, verbose=False)
-    for value, name in zip(program.model.graph.outputs, job.output_names):
-        value.name = name
+    name_outputs(program.model.graph, job.output_names)
+    name_apart(program.model.graph)
     program.save(job.path, external_data=large)
 
 

@@ -1,6 +1,7 @@
 """The file that PyTorch's exporter wrote, read back: mended where it can be, compared with the module, and what it does not say.
 
 Used by cleave.export alone. `job` is its _Job: the module, its inputs by name, and the report."""
+import collections
 import importlib.util
 import os
 import signal
@@ -43,6 +44,49 @@ def _families(named):
     for name, value in named:
         families.setdefault(id(value), (value, []))[1].append(name)
     return list(families.values())
+
+
+def name_outputs(graph, names):
+    """Gives the outputs of torch.export's graph their names. What is an input, a parameter or another output too keeps its own name, and the
+    output is a copy."""
+    named = [*graph.inputs, *graph.initializers.values()]
+    for i, name in enumerate(names):
+        value = graph.outputs[i]
+        if any(value is other for other in named):
+            from onnxscript import ir  # which torch.export's exporter has made the graph with
+            copy = ir.Node("", "Identity", [value])
+            graph.append(copy)
+            copy.outputs[0].type, copy.outputs[0].shape = value.type, value.shape
+            graph.outputs[i] = value = copy.outputs[0]
+        value.name = name
+        named.append(value)
+
+
+def name_apart(graph):
+    """Gives each value that a node makes a name of its own. torch.export calls it after the operation, `t` for x.t(), and a parameter or an output
+    can have that name, too: here they are two values, in the file they would be one."""
+    kept = [*graph.inputs, *graph.initializers.values(), *graph.outputs]
+    taken, outputs = {value.name for value in kept}, {id(value) for value in graph.outputs}
+    for value in _values_within(graph):
+        if not value.name or id(value) in outputs:
+            continue
+        name, count = value.name, 1
+        while name in taken:
+            count += 1
+            name = f"{value.name}_{count}"
+        value.name = name
+        taken.add(name)
+
+
+def _values_within(graph):
+    """What the nodes make, those in the bodies of If, Loop and Scan as well."""
+    for node in graph:
+        yield from node.outputs
+        for attribute in node.attributes.values():
+            body = getattr(attribute, "value", None)
+            if hasattr(body, "initializers"):
+                yield from body.inputs
+                yield from _values_within(body)
 
 
 def mend(job):
@@ -121,6 +165,18 @@ def check_calls(job):
         if "aten.embedding." in target and arguments[3:4] == ["True"]:
             os.remove(job.path)
             raise ExportFailed("an embedding has scale_grad_by_freq=True, which Cleave cannot train; set it to False")
+
+
+def check_defined_once(job):
+    """A name stands for one value: ONNX says so, and the compiler could not know which is meant."""
+    graph = job.model.graph
+    inputs, outputs = [value.name for value in graph.input], [value.name for value in graph.output]
+    defined = inputs + [tensor.name for tensor in graph.initializer] + [name for node in graph.node for name in node.output if name]
+    twice = [name for names in (defined, outputs) for name, count in collections.Counter(names).items() if count > 1]
+    if twice:
+        os.remove(job.path)
+        raise ExportFailed(f"the exporter's file has the name '{twice[0]}' for two values; give others in output_names, rename the parameter or the input "
+                           "that is called so, or try the other exporter= ('dynamo' or 'torchscript')")
 
 
 def check_names(job):
@@ -220,6 +276,7 @@ def compare(job):
                 for name, value in job.inputs.items()} for times in ((1, 2) if job.symbols else (1,))]
     results, reason = _run_file(job, copy, [{name: _array(value).numpy() for name, value in inputs.items()} for inputs in batches])
     try:
+        _check_valid(reason)
         if results and len(results) < len(batches):
             raise ExportFailed(f"the file runs with the example's batch of {job.example_batch} and with no other: {reason}{BATCH_ADVICE}")
         for times, (inputs, theirs) in enumerate(zip(batches, results), 1):
@@ -229,6 +286,13 @@ def compare(job):
         raise
     if not results:
         job.note(f"onnxruntime could not run the file, so its outputs were not compared ({reason})")
+
+
+def _check_valid(reason):
+    """What onnxruntime does not support is none of the file's faults; what it calls invalid is one."""
+    if "INVALID_GRAPH" in reason or "invalid model" in reason.lower():
+        raise ExportFailed(f"the exporter's file is not valid ONNX: {reason}; try a larger opset=, the other exporter= ('dynamo' or 'torchscript') or "
+                           "a newer torch (check=False writes the file all the same)")
 
 
 def _run_file(job, model, batches):
@@ -252,7 +316,7 @@ def _run_file(job, model, batches):
                 with np.load(path) as file:
                     results.append([file[f"output{i}"] for i in range(len(file.files))])
     lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-    reason = f"it crashed: {signal.strsignal(-done.returncode)}" if done.returncode < 0 else lines[-1][:200] if lines else "no message"
+    reason = f"it crashed: {signal.strsignal(-done.returncode)}" if done.returncode < 0 else lines[-1][:400] if lines else "no message"
     return results, reason
 
 

@@ -147,12 +147,17 @@ def _cumprod(original):
     return cumprod
 
 
+def _logsigmoid(original):
+    """As the exporters write it, the logarithm of a sigmoid, it is -inf where the sigmoid is 0: below about -88 in float32."""
+    return lambda input: -F.softplus(-input)
+
+
 @contextlib.contextmanager
 def traceable():
     """While this holds, these are operations on the batch: `nn.EmbeddingBag` of inputs [bags, entries] (inputs with `offsets` stay as they are),
-    `nn.CTCLoss` of targets [samples, symbols], `cumprod`, and `nn.LSTM` with `proj_size`, whose projection torch.export's exporter leaves out."""
+    `nn.CTCLoss` of targets [samples, symbols], `cumprod`, `nn.LSTM` with `proj_size`, whose projection torch.export's exporter leaves out, and `logsigmoid`, which is to be finite."""
     places = [(F, "embedding_bag", _embedding_bag), (F, "ctc_loss", _ctc_loss), (torch.nn.LSTM, "forward", _lstm), (torch, "cumprod", _cumprod),
-              (torch.Tensor, "cumprod", _cumprod)]
+              (torch.Tensor, "cumprod", _cumprod), (F, "logsigmoid", _logsigmoid)]
     own = [vars(owner).get(name) for owner, name, _ in places]  # None: it is inherited
     for owner, name, make in places:
         setattr(owner, name, make(getattr(owner, name)))

@@ -41,6 +41,18 @@ bool isOffloaded(Value value) {
   return value.getDefiningOp<OffloadOp>() != nullptr;
 }
 
+// A port that no stage reads is the last one's: some kind of ranks has each port of an entry (checkPresence in
+// RankKinds.cpp), as one rank has without stages.
+void keepUnreadPorts(ArrayRef<ModuleOp> kinds) {
+  ModuleOp last = kinds.back();
+  for (auto entry : last.getOps<func::FuncOp>())
+    for (unsigned i = 0; entry->hasAttr(kEntryAttr) && i < entry.getNumArguments(); ++i)
+      if (llvm::all_of(kinds, [&](ModuleOp kind) {
+            return kind.lookupSymbol<func::FuncOp>(entry.getName()).getArgAttr(i, kAbsentAttr) != nullptr;
+          }))
+        entry.removeArgAttr(i, kAbsentAttr);
+}
+
 void eraseOthersStates(ModuleOp module, const StateStages &states, unsigned stage) {
   for (auto state : llvm::make_early_inc_range(module.getOps<cleave::StateOp>()))
     if (auto known = states.find(state.getSymName()); known != states.end() && !known->second.test(stage))
@@ -313,6 +325,7 @@ struct BuildPrograms : impl::BuildProgramsBase<BuildPrograms> {
       kinds[stage]->setAttr(kKindAttr, RankKind::makeEntry(&getContext(), name, {{axisName, stage, stage + 1}}));
       specialize(kinds[stage], stage);
     }
+    keepUnreadPorts(kinds);
     for (unsigned stage = 1; stage < axis.stages; ++stage) {
       kinds[stage].setSymName("stage" + std::to_string(stage));
       module.push_back(kinds[stage]);

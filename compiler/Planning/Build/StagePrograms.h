@@ -15,7 +15,8 @@
 //
 // where `frame` is relative to that of the running program.
 //
-// Entries declare all inputs of the model; those of which a stage needs no bytes are `cleave.absent`.
+// Entries declare all inputs of the model; those of which a stage needs no bytes are `cleave.absent`. An input that no
+// stage needs is the last one's, so that a plan has the same inputs with and without stages.
 //
 // A body with `cleave.transfer` is one transfer, on the stream that it names: "send" or "recv" of an activation,
 // "send.gradient" or "recv.gradient". Where messages are slow, activations and gradients come in another order than on

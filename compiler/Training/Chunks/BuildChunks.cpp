@@ -6,6 +6,7 @@
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
@@ -16,11 +17,15 @@ namespace {
 // Values that later chunks use, with their edges' names.
 using Edges = llvm::MapVector<Value, std::string>;
 
+// The model's inputs that no chunk has an argument for yet.
+using Inputs = llvm::SetVector<Value>;
+
 class ChunkBuilder {
 public:
-  ChunkBuilder(func::FuncOp model, const ModelGraph &graph, const pipeline::Cut &cut, unsigned chunk, Edges &edges)
+  ChunkBuilder(func::FuncOp model, const ModelGraph &graph, const pipeline::Cut &cut, unsigned chunk, Edges &edges,
+               Inputs &untaken)
       : model(model), module(model->getParentOfType<ModuleOp>()), graph(graph), cut(cut), chunk(chunk), edges(edges),
-        builder(model) {}
+        untaken(untaken), builder(model) {}
 
   void build() {
     function = func::FuncOp::create(builder, model.getLoc(), chunkName(chunk), builder.getFunctionType({}, {}));
@@ -37,8 +42,11 @@ public:
       if (auto node = graph.nodeOf.find(&op); node != graph.nodeOf.end() && isHere(node->second))
         addOp(op);
     returnEdges();
-    if (chunk + 1 == cut.stages.size())
+    if (chunk + 1 == cut.stages.size()) {
       returnLoss();
+      while (!untaken.empty()) // so that a step takes all of the model's inputs, however it is cut
+        addFromOutside(untaken.front());
+    }
     for (WriteOp write : graph.counterWrites)
       count(write);
     ports->finish();
@@ -70,6 +78,7 @@ private:
   bool addFromOutside(Value value) {
     if (auto argument = dyn_cast<BlockArgument>(value)) {
       mapping.map(value, ports->addArgument(model.getArgAttrDict(argument.getArgNumber()), value));
+      untaken.remove(value);
       return true;
     }
     auto edge = edges.find(value);
@@ -135,6 +144,7 @@ private:
   const pipeline::Cut &cut;
   unsigned chunk;
   Edges &edges;
+  Inputs &untaken;
   OpBuilder builder;
   func::FuncOp function;
   std::optional<ChunkPorts> ports;
@@ -146,8 +156,9 @@ private:
 
 void buildChunks(func::FuncOp model, const ModelGraph &graph, const pipeline::Cut &cut) {
   Edges edges;
+  Inputs untaken(model.args_begin(), model.args_end());
   for (unsigned chunk = 0; chunk < cut.stages.size(); ++chunk)
-    ChunkBuilder(model, graph, cut, chunk, edges).build();
+    ChunkBuilder(model, graph, cut, chunk, edges, untaken).build();
   model.erase();
 }
 

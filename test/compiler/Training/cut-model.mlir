@@ -5,14 +5,15 @@
 // RUN:   -specialize-micro-batches -split-backward -canonicalize -cse -verify-step | FileCheck %s --check-prefix=STEP
 // RUN: cleave-opt %s -split-loss -cut-model="stages=1" | FileCheck %s --check-prefix=ONE
 
-// The first layer's result and the tied weight are used by both chunks, the labels by the last alone.
+// The first layer's result and the tied weight are used by both chunks, the labels by the last alone. The last chunk takes an input that the loss does
+// not need, too, as the whole model does.
 // CHECK-LABEL: func.func @c0
 // CHECK-SAME: (%[[X:.*]]: tensor<6x4xf32> {cleave.batch_dim = 0 : i64, cleave.name = "x"}) -> (tensor<6x4xf32> {cleave.edge = "c0:0"})
 // CHECK-DAG: cleave.read @w0
 // CHECK: %[[H:.*]] = cleave.tanh
 // CHECK-NEXT: return %[[H]]
 // CHECK-LABEL: func.func @c1
-// CHECK-SAME: (%[[H:.*]]: tensor<6x4xf32> {cleave.edge = "c0:0"}, %{{.*}}: tensor<6x4xf32> {cleave.batch_dim = 0 : i64, cleave.name = "y"})
+// CHECK-SAME: (%[[H:.*]]: tensor<6x4xf32> {cleave.edge = "c0:0"}, %{{.*}}: tensor<6x4xf32> {cleave.batch_dim = 0 : i64, cleave.name = "y"}, %{{.*}}: tensor<6x2xf32> {cleave.batch_dim = 0 : i64, cleave.name = "z"})
 // CHECK-SAME: -> (tensor<f32> {cleave.loss_sum}, tensor<f32> {cleave.loss_count})
 // CHECK-DAG: cleave.read @w1
 // CHECK-DAG: cleave.read @w0
@@ -43,7 +44,8 @@
 module attributes {cleave.level = "model", cleave.mesh = #cleave.mesh<["dp"], [1]>} {
   cleave.state @w0 : tensor<4x4xf32> {role = #cleave.role<parameter>, segments = [#cleave.segment<"w0", tensor<4x4xf32>, offset = 0, group = 0, init = #cleave.init<weights>>]}
   cleave.state @w1 : tensor<4x4xf32> {role = #cleave.role<parameter>, segments = [#cleave.segment<"w1", tensor<4x4xf32>, offset = 0, group = 0, init = #cleave.init<weights>>]}
-  func.func @model(%x: tensor<6x4xf32> {cleave.name = "x", cleave.batch_dim = 0 : i64}, %y: tensor<6x4xf32> {cleave.name = "y", cleave.batch_dim = 0 : i64})
+  func.func @model(%x: tensor<6x4xf32> {cleave.name = "x", cleave.batch_dim = 0 : i64}, %y: tensor<6x4xf32> {cleave.name = "y", cleave.batch_dim = 0 : i64},
+                   %z: tensor<6x2xf32> {cleave.name = "z", cleave.batch_dim = 0 : i64})
       -> (tensor<f32> {cleave.loss}) {
     %w0 = cleave.read @w0 : tensor<4x4xf32>
     %w1 = cleave.read @w1 : tensor<4x4xf32>

@@ -152,5 +152,35 @@ def main():
     assert not pathlib.Path(job.path).exists() and not list(folder.glob("other*"))
     print("another file is refused")
 
+    # torch.export's graph: what nodes make gives way to parameters, inputs and outputs of its name, in bodies as well.
+    def value(name):
+        return types.SimpleNamespace(name=name)
+
+    class Graph(list):
+        def __init__(self, inputs, initializers, outputs, nodes):
+            super().__init__(nodes)
+            self.inputs, self.initializers, self.outputs = inputs, {v.name: v for v in initializers}, outputs
+
+    def node(made, *bodies):
+        return types.SimpleNamespace(outputs=made, attributes={i: types.SimpleNamespace(value=body) for i, body in enumerate([7, *bodies])})
+
+    inner = [value(name) for name in ("t", "t_2", "x", "y", "", "add", "add")]
+    outputs = [value("y"), value("z")]
+    body = Graph([inner[5]], [], [inner[6]], [node([inner[6]])])
+    exported_file.name_apart(Graph([value("x")], [value("t")], outputs, [node(inner[:2]), node(inner[2:5], body), node(outputs)]))
+    assert [v.name for v in inner] == ["t_2", "t_2_2", "x_2", "y_2", "", "add", "add_2"] and [v.name for v in outputs] == ["y", "z"], inner
+    # A file that has a name for two values is refused, and so is one that onnxruntime calls invalid.
+    for change, text in ((lambda g: g.node[0].output.__setitem__(0, "b"), "the name 'b' for two values"), (lambda g: g.output.append(g.output[0]), "the name 'y' for two values")):
+        job = Job(folder / "twice.onnx")
+        exported_file.mend(job)
+        change(job.model.graph)
+        assert text in failure(lambda: exported_file.check_defined_once(job)) and not pathlib.Path(job.path).exists()
+    job = Job(folder / "invalid.onnx")
+    exported_file.mend(job)
+    exported_file.check_defined_once(job)
+    job.model.graph.node[0].input[0] = "nothing"
+    assert "is not valid ONNX" in failure(lambda: exported_file.compare(job)) and not pathlib.Path(job.path).exists()
+    print("each name is of one value")
+
 
 main()

@@ -62,6 +62,50 @@ class Named(nn.Module):
         return {"loss": (x * self.loss).sum()}
 
 
+class Homonyms(nn.Module):
+    """Parameters and a buffer of the names that torch.export gives to what operations make; results that are one value, an input and a parameter."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+        self.t, self.relu, self.mul = (nn.Parameter(torch.tensor(value)) for value in (0.5, 0.25, 2.0))
+        self.register_buffer("val_0", torch.tensor(3.0))
+
+    def forward(self, x):
+        y = torch.relu(self.fc(x).t().t()) * self.relu * self.mul * self.t * self.val_0
+        return y, y, x, self.t, y + 1
+
+
+class OwnLoss(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return {"logits": self.fc(x), "loss": self.fc(x).sum()}
+
+
+def check_output_names(path):
+    """A name of the file is of one value, whatever module, exporter and caller call theirs."""
+    x, module = torch.randn(2, 4), Homonyms()
+    for exporter in ("dynamo", "torchscript"):
+        for names in (None, ["linear", "add", "mul_1", "t_1", "val_1"]):
+            report = cleave.export_torch(module, {"x": x}, path, output_names=names, exporter=exporter, quiet=True)
+            graph = onnx.load(path).graph
+            assert report.compared < 1e-6 and not report.notes and [value.name for value in graph.input] == ["x"], report
+            assert {tensor.name for tensor in graph.initializer} >= {"fc.weight", "fc.bias", "t", "relu", "mul", "val_0"}, graph.initializer
+            assert names is None or [value.name for value in graph.output] == names, graph.output
+        for names, what in ((["a", "b", "a", "c", "d"], "'a' is also the name of another output"), (["a", "b", "x", "c", "d"], "'x' is also the name of an input"),
+                            (["a", "b", "t", "c", "d"], "'t' is also the name of a parameter or a buffer")):
+            said = refusal(lambda: cleave.export_torch(module, {"x": x}, path, output_names=names, exporter=exporter))
+            assert said.startswith("WrongUse: output_names: ") and what in said and "give another one" in said, said
+        labels = torch.randint(0, 2, (2,))
+        report = cleave.export_torch(OwnLoss(), (x, labels), path, loss=nn.CrossEntropyLoss(), exporter=exporter, quiet=True)
+        assert report.outputs == ["logits", "loss", "loss_2"] and report.loss == "loss_2" and "--loss-output loss_2" in report.command, report
+        said = refusal(lambda: cleave.export_torch(OwnLoss(), (x, labels), path, loss=nn.CrossEntropyLoss(), output_names=["logits", "loss"], exporter=exporter))
+        assert "'loss' is also the name of the output that loss= makes" in said, said
+
+
 class Counting(nn.Module):
     def __init__(self):
         super().__init__()
@@ -271,6 +315,7 @@ def main():
     check_crash(path)
     check_files(path)
     check_losses(path)
+    check_output_names(path)
     check_unwritten(path)
 
 

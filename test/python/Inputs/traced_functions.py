@@ -113,6 +113,21 @@ def check_products(path):
         export(Products(), torch.randn(3, 4, 5), path, exporter)
 
 
+class LogSigmoids(nn.Module):
+    def forward(self, x):
+        return nn.functional.logsigmoid(x) + nn.LogSigmoid()(2 * x)
+
+
+def check_logsigmoid(path):
+    """Finite where the sigmoid is 0 in float32, also with onnxruntime."""
+    x = torch.tensor([[-300.0, -95, -25, -1], [0, 1, 25, 300]])
+    deep = x.double().requires_grad_()
+    compare(LogSigmoids(), (deep,), [deep], "logsigmoid")
+    for exporter in ("dynamo", "torchscript"):
+        export(LogSigmoids(), x, path, exporter)
+        assert "Sigmoid" not in {node.op_type for node in onnx.load(path).graph.node}
+
+
 class Ends(nn.Module):
     def forward(self, x):
         return x + (x.round() - x).detach()
@@ -211,7 +226,7 @@ def check_own_gradients(path):
 
 def main():
     torch.manual_seed(0)
-    for check in (check_ctc, check_projections, check_products, check_detached, check_padding, check_own_gradients):
+    for check in (check_ctc, check_projections, check_products, check_logsigmoid, check_detached, check_padding, check_own_gradients):
         check(f"{sys.argv[1]}/{check.__name__}.onnx")
 
 
