@@ -4,6 +4,7 @@
 #include "compiler/Driver/BatchNorm.h"
 #include "compiler/Driver/PhaseRunner.h"
 #include "compiler/Planning/Passes.h"
+#include "compiler/Planning/Verify/StatedMeaning.h"
 #include "compiler/Sharding/Offload.h"
 #include "compiler/Sharding/Passes.h"
 #include "compiler/Sharding/Pipeline.h"
@@ -148,7 +149,8 @@ void addFusion(mlir::OpPassManager &manager, bool assignsLayouts, bool fusesBias
   manager.addPass(createNameKernels());
 }
 
-// What holds after a phase, whatever passes a user has inserted there.
+// What holds after a phase, whatever passes a user has inserted there. No phase is without a check: what it leaves is
+// what the next one, or the file, is made of.
 void addCheck(Phase phase, mlir::OpPassManager &manager) {
   switch (phase) {
   case Phase::Import:
@@ -164,8 +166,12 @@ void addCheck(Phase phase, mlir::OpPassManager &manager) {
     manager.addPass(createVerifyKernels());
     manager.addPass(createVerifySharded());
     break;
-  default:
+  case Phase::Plan:
+    manager.addPass(plan::createVerifyPlan()); // a plan that could hang or race never leaves the compiler
     break;
+  case Phase::Emit:
+  case Phase::Link:
+    llvm_unreachable("no passes run in these phases");
   }
 }
 
@@ -231,16 +237,22 @@ llvm::Expected<Progress> cleave::lowerToKernels(mlir::ModuleOp module, const Com
 
 llvm::Expected<Progress> cleave::lowerToPlan(mlir::ModuleOp module, const CompileOptions &options,
                                              const plan::PlanningOptions &planning, llvm::raw_ostream &log) {
-  return runPhases(module, options,
-                   {{Phase::Plan,
-                     [&](mlir::OpPassManager &manager) {
-                       // Before the programs are flattened, where forward and backward are apart;
-                       // behind everything that merges equal ops or forms kernels.
-                       manager.addPass(createRecomputeBlocks({options.recompute, options.recomputeWhen}));
-                       // The last form in which values say what ranks have: what the plan is to mean is taken from
-                       // here.
-                       manager.addPass(createVerifySharded());
-                       plan::buildPlanningPipeline(manager, planning);
-                     }}},
-                   log);
+  plan::StatedMeaning stated;
+  auto build = [&](mlir::OpPassManager &manager) {
+    // Before the programs are flattened, where forward and backward are apart; behind everything that merges equal ops
+    // or forms kernels.
+    manager.addPass(createRecomputeBlocks({options.recompute, options.recomputeWhen}));
+    // The last form in which values say what ranks have: what the plan is to mean is taken from here.
+    manager.addPass(createVerifySharded());
+    plan::addPlanning(manager, planning);
+    manager.addPass(plan::createNoteMeaning(stated));
+  };
+  auto check = [&](mlir::OpPassManager &manager) {
+    manager.addPass(plan::createCompareMeaning(stated));
+    addCheck(Phase::Plan, manager);
+  };
+  PhaseRunner runner(module, options, log);
+  if (llvm::Error error = runner.run(Phase::Plan, build, check))
+    return error;
+  return runner.done() ? Progress::Stopped : Progress::Complete;
 }

@@ -7,7 +7,7 @@ using namespace mlir;
 
 namespace cleave::plan {
 
-void buildPlanningPipeline(OpPassManager &manager, const PlanningOptions &options) {
+void addPlanning(OpPassManager &manager, const PlanningOptions &options) {
   // Where what crosses from forward to backward can be seen.
   OffloadValuesOptions offload;
   offload.residuals = options.offloadResiduals;
@@ -27,7 +27,10 @@ void buildPlanningPipeline(OpPassManager &manager, const PlanningOptions &option
   manager.addPass(createSplitKinds());
   // Order, events and addresses in one pass: each decides what the next can do, and none is a form worth printing.
   manager.addPass(createBuildPlanWith(options));
-  // Last: a plan that could hang or race never leaves the compiler.
+}
+
+void buildPlanningPipeline(OpPassManager &manager, const PlanningOptions &options) {
+  addPlanning(manager, options);
   manager.addPass(createVerifyPlan());
 }
 

@@ -44,8 +44,10 @@ struct PlanningOptions {
   std::map<std::string, std::string> properties;
 };
 
-// Kernels form to verified plan form. `plan-in-place` is not part of it: it stands before code generation names the
-// kernels.
+// Kernels form to plan form, which nobody has proved yet. `plan-in-place` is not part of it: it stands before code
+// generation names the kernels.
+void addPlanning(mlir::OpPassManager &manager, const PlanningOptions &options);
+// The same, and the proof.
 void buildPlanningPipeline(mlir::OpPassManager &manager, const PlanningOptions &options);
 
 // Registers `planning-pipeline`; the passes are registered by registerPlanningPasses() of Passes.h.

@@ -18,6 +18,7 @@ uint64_t meaningSeal(const fb::Plan &plan) {
         const fb::Meaning &meaning = *program.meaning()->Get(static_cast<unsigned>(entry));
         add(std::string(textOf(meaning.name())));
         add(std::to_string(meaning.number()));
+        add(std::to_string(meaning.high()));
       }
       add("end");
     }

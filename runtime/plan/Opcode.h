@@ -18,8 +18,8 @@ namespace cleave::rt {
 // What two ranks send each other in one direction has this many orders, the field `channel`.
 constexpr unsigned kTransferChannels = 8;
 
-// The version of Plan.fbs itself: raised when a reader of the old schema would misread the new one.
-constexpr uint32_t kPlanFormat = 7;
+// The version of Plan.fbs itself: raised when a reader of one schema would misread the other.
+constexpr uint32_t kPlanFormat = 8;
 
 enum class Opcode : uint16_t {
 #define CLEAVE_INSTRUCTION(Name, mnemonic, buffers, fields) Name,

@@ -112,14 +112,11 @@ public:
     llvm::SmallVector<NamedAttribute> peaks;
     for (const auto &[kind, bytes] : draft.peaks)
       peaks.push_back(builder.getNamedAttr(kind, builder.getI64IntegerAttr(bytes)));
-    llvm::SmallVector<NamedAttribute> numbers;
-    for (const auto &[name, number] : meaning.meaning)
-      numbers.push_back(builder.getNamedAttr(name, builder.getI64IntegerAttr(static_cast<int64_t>(number.low))));
     llvm::SmallVector<int32_t> expressions(meaning.expressions.begin(), meaning.expressions.end());
     auto program =
         ProgramOp::create(builder, loc, draft.name, draft.entry, draft.events,
                           peaks.empty() ? DictionaryAttr() : builder.getDictionaryAttr(peaks),
-                          numbers.empty() ? DictionaryAttr() : builder.getDictionaryAttr(numbers),
+                          meaningAttr(builder, meaning.meaning),
                           expressions.empty() ? DenseI32ArrayAttr() : builder.getDenseI32ArrayAttr(expressions));
     OpBuilder::InsertionGuard guard(builder);
     builder.createBlock(&program.getBody());

@@ -2,6 +2,7 @@
 
 #include "compiler/Planning/Build/StateHash.h"
 #include "compiler/Planning/Verify/Declarations.h"
+#include "compiler/Planning/Verify/ValueMeaning.h"
 #include "compiler/Support/WireType.h"
 #include "dialects/Cleave/IR/Messages.h"
 #include "dialects/Plan/IR/Plan.h"
@@ -284,7 +285,9 @@ LogicalResult PlanWriter::writeProgram(ProgramOp program, fb::ProgramT &result) 
       if (auto number = dyn_cast<IntegerAttr>(entry.getValue())) {
         result.meaning.push_back(std::make_unique<fb::MeaningT>());
         result.meaning.back()->name = entry.getName().str();
-        result.meaning.back()->number = static_cast<uint64_t>(number.getInt());
+        Number bits = numberOf(number);
+        result.meaning.back()->number = bits.low;
+        result.meaning.back()->high = bits.high;
       }
   if (std::optional<ArrayRef<int32_t>> expressions = program.getExpressions())
     result.expressions.assign(expressions->begin(), expressions->end());

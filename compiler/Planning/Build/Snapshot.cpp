@@ -1,6 +1,6 @@
 #include "compiler/Planning/Build/Snapshot.h"
 
-#include "compiler/Planning/Verify/Meaning.h"
+#include "compiler/Planning/Verify/ValueMeaning.h"
 #include "runtime/plan/SavedState.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -17,12 +17,9 @@ static bool isSaved(StateOp state) {
 
 void emitSnapshot(OpBuilder &builder, ModuleOp module, ModulePlan &plan) {
   Location loc = module.getLoc();
-  Meaning nothing = meaningOfNothing(); // it changes no state
-  llvm::SmallVector<NamedAttribute> meaning;
-  for (const auto &[name, number] : nothing)
-    meaning.push_back(builder.getNamedAttr(name, builder.getI64IntegerAttr(static_cast<int64_t>(number.low))));
+  DictionaryAttr meaning = meaningAttr(builder, meaningOfNothing()); // it changes no state
   auto program = ProgramOp::create(builder, loc, "snapshot", /*entry=*/true, /*events=*/0, /*peaks=*/DictionaryAttr(),
-                                   builder.getDictionaryAttr(meaning), /*expressions=*/DenseI32ArrayAttr());
+                                   meaning, /*expressions=*/DenseI32ArrayAttr());
   OpBuilder::InsertionGuard guard(builder);
   builder.createBlock(&program.getBody());
   MLIRContext *context = builder.getContext();

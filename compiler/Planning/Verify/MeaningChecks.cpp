@@ -191,10 +191,10 @@ void KindCheck::checkStated(uint32_t program, PlanMeaning &run) {
   if (!entries)
     return find("meaning", nameOf(program) + " does not state what it leaves in states and outputs; expected a plan of "
                                              "`cleave compile`");
-  std::map<std::string, uint64_t> stated; // the lower halves
+  Meaning stated;
   Meaning found = run.getMeaning();
   for (const fb::Meaning *entry : *entries)
-    stated[entry->name()->str()] = entry->number();
+    stated[entry->name()->str()] = {entry->number(), entry->high()};
   std::string where = cause(program, run);
   for (size_t i = 0; i < lengthOf(plan_.states()); ++i) {
     const fb::State &state = *plan_.states()->Get(i);
@@ -204,10 +204,9 @@ void KindCheck::checkStated(uint32_t program, PlanMeaning &run) {
     auto known = stated.find(key);
     bool isDead = known == stated.end() && !isSaved(state) && !isReadFirst(state.name()->str(), program);
     Number before = run.stateAtStart(state).number();
-    uint64_t expected = known == stated.end() ? before.low : known->second;
-    bool holds = known == stated.end() ? number == before : number.low == expected;
+    Number expected = known == stated.end() ? before : known->second;
     stated.erase(key);
-    if (isDead || holds)
+    if (isDead || number == expected)
       continue;
     std::optional<InstructionRef> writer = run.getLastWriter(state);
     std::string why = where.empty() ? run.whyNot(state, expected) : "";
@@ -218,7 +217,7 @@ void KindCheck::checkStated(uint32_t program, PlanMeaning &run) {
   }
   for (const auto &[key, number] : found) {
     auto known = stated.find(key);
-    if (known == stated.end() || known->second != number.low)
+    if (known == stated.end() || known->second != number)
       find("meaning", key == "calls" ? nameOf(program) + " calls other programs or frames than the model needs"
                                      : key + " of " + nameOf(program) + " is not what the model computes" + where);
     if (known != stated.end())

@@ -1,8 +1,7 @@
 // The number of an expression (Content.h).
 //
 // It has 128 bits: of two expressions that somebody makes up until they have one number there are some 2^64, and of 64 bits some 2^32, which
-// takes a minute. A plan states the lower half of a number alone. Who wants another expression of a number that is stated, and sealed, has to
-// find one for that number, which takes 2^64 tries of any number of bits that the file has.
+// takes a minute. A plan states all of them.
 #ifndef CLEAVE_COMPILER_PLANNING_VERIFY_NUMBER_H
 #define CLEAVE_COMPILER_PLANNING_VERIFY_NUMBER_H
 

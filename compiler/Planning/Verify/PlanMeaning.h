@@ -80,7 +80,7 @@ public:
   // What is wrong there, as far as that can be told (MeaningDiagnosis.h); empty where it cannot.
   const std::string &getWhy() const { return why_; }
   // The same of a state that is left as `expected` is not.
-  std::string whyNot(const rt::fb::State &state, uint64_t expected);
+  std::string whyNot(const rt::fb::State &state, const Number &expected);
   // "dp and fsdp".
   std::string axesText(AxisMask axes) const;
   // The last that wrote to a state.

@@ -55,7 +55,7 @@ void PlanMeaning::explain(const Step &step) {
                ", which it reads: " + text;
 }
 
-std::string PlanMeaning::whyNot(const fb::State &state, uint64_t expected) {
+std::string PlanMeaning::whyNot(const fb::State &state, const Number &expected) {
   uint64_t begin = state.offset(), end = begin + stateShardBytes(plan_, state);
   MemoryContents &from = memory(state.region(), 0);
   bool hasParts = false;
@@ -65,7 +65,7 @@ std::string PlanMeaning::whyNot(const fb::State &state, uint64_t expected) {
            "; expected the parts of all ranks: an all_gather over " + axesText(from.partAxes(begin, end)) +
            " is missing";
   MeaningDiagnosis diagnosis(groups_, collectives_, [&](const Number &expression) {
-    return isModels(expression) && Content::of(expression, content.bytes()).number().low == expected;
+    return isModels(expression) && Content::of(expression, content.bytes()).number() == expected;
   });
   if (std::string text = diagnosis.missing(content); !text.empty())
     return text + " is missing";

@@ -172,4 +172,17 @@ EntryMeaning meaningOfInit(ModuleOp module, const ModulePlan &plan) {
   return result;
 }
 
+DictionaryAttr meaningAttr(Builder builder, const Meaning &meaning) {
+  llvm::SmallVector<NamedAttribute> numbers;
+  for (const auto &[name, number] : meaning)
+    numbers.push_back(builder.getNamedAttr(
+        name, builder.getIntegerAttr(builder.getIntegerType(128), llvm::APInt(128, {number.low, number.high}))));
+  return numbers.empty() ? DictionaryAttr() : builder.getDictionaryAttr(numbers);
+}
+
+Number numberOf(IntegerAttr number) {
+  llvm::APInt bits = number.getValue().zextOrTrunc(128);
+  return {bits.extractBitsAsZExtValue(64, 0), bits.extractBitsAsZExtValue(64, 64)};
+}
+
 } // namespace cleave::plan

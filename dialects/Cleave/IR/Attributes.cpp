@@ -101,7 +101,8 @@ llvm::StringRef takeWord(llvm::StringRef &text) {
 bool takeList(llvm::StringRef &text, mlir::ArrayAttr list) {
   llvm::StringRef form = text;
   (void)takeForm(text, {});
-  bool fits = list && !(text.consume_front("+") && list.empty());
+  bool mayBeEmpty = !text.consume_front("+");
+  bool fits = list && (mayBeEmpty || !list.empty());
   text.consume_front("]");
   return fits && llvm::all_of(list, [&](mlir::Attribute element) {
            llvm::StringRef each = form;

@@ -335,4 +335,18 @@ TEST(ChangedPlans, WhatIsStatedCannotBeLeftOut) {
     }
 }
 
+// All 128 bits of a number are compared.
+TEST(ChangedPlans, BothHalvesOfWhatIsStatedCount) {
+  std::unique_ptr<fb::PlanT> plan = planOf("train-two-buckets.mlir");
+  ASSERT_TRUE(plan);
+  for (uint64_t fb::MeaningT::*half : {&fb::MeaningT::number, &fb::MeaningT::high})
+    for (size_t program = 0; program < plan->programs.size(); ++program)
+      for (size_t i = 0; i < plan->programs[program]->meaning.size(); ++i) {
+        fb::PlanT changed(*plan);
+        fb::MeaningT &stated = *changed.programs[program]->meaning[i];
+        stated.*half ^= 1;
+        EXPECT_NE(refusalOf(changed), "") << stated.name;
+      }
+}
+
 } // namespace

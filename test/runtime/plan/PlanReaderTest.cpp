@@ -219,6 +219,7 @@ TEST(PlanReader, HoldsStatementsToTheirSeal) {
   uint64_t seal = meaningSeal(original.open());
   EXPECT_TRUE(checkMeaningSeal(original.open(), seal).isOk());
   for (auto change : {+[](fb::PlanT &p) { ++p.programs[0]->meaning[0]->number; },
+                      +[](fb::PlanT &p) { ++p.programs[0]->meaning[0]->high; },
                       +[](fb::PlanT &p) { p.programs[0]->meaning[0]->name = "state v"; },
                       +[](fb::PlanT &p) { p.programs[0]->meaning.clear(); }, +[](fb::PlanT &p) { ++p.declared; }}) {
     PlanBuilder changed = stated(change);

@@ -28,8 +28,12 @@ static bool changeNumber(Subject &subject) {
     return false;
   auto at = subject.dice.of(found), other = subject.dice.of(found);
   subject.change = "statement of " + textOf(at) + ": another number";
-  uint64_t &number = at.first->meaning[at.second]->number;
-  number = subject.dice.coin() ? number ^ 1 : other.first->meaning[other.second]->number;
+  fb::MeaningT &stated = *at.first->meaning[at.second];
+  const fb::MeaningT &another = *other.first->meaning[other.second];
+  if (subject.dice.coin())
+    ++(subject.dice.coin() ? stated.number : stated.high);
+  else
+    stated.number = another.number, stated.high = another.high;
   return true;
 }
 
@@ -40,6 +44,7 @@ static bool swapStatements(Subject &subject) {
   auto a = subject.dice.of(found), b = subject.dice.of(found);
   subject.change = "statements of " + textOf(a) + " and " + textOf(b) + " exchanged";
   std::swap(a.first->meaning[a.second]->number, b.first->meaning[b.second]->number);
+  std::swap(a.first->meaning[a.second]->high, b.first->meaning[b.second]->high);
   return true;
 }
 

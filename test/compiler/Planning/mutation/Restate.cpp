@@ -29,6 +29,7 @@ void state(fb::ProgramT &program, const plan::Meaning &meaning) {
     program.meaning.push_back(std::make_unique<fb::MeaningT>());
     program.meaning.back()->name = name;
     program.meaning.back()->number = number.low;
+    program.meaning.back()->high = number.high;
   }
 }
 
