@@ -40,6 +40,15 @@ class CleaveError(Exception):
         self.code = code
 
 
+def _shown(text):
+    """A name of a model in a message, on one line: what a terminal obeys becomes "\\x1b", as in the runtime's messages."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in str(text))
+
+
+def _names(names):
+    return ", ".join(map(_shown, names))
+
+
 def _in_python(message, program=None):
     """A message of the runtime in the words of this module: options are arguments here, and functions of C are methods of Model."""
     names = {"session_create": "Model", "save_checkpoint": "save", "load_checkpoint": "load", "get_output": "output",
@@ -99,15 +108,15 @@ class Tensor:
         """`value` as the bytes that the runtime expects; integers and floats of other widths are converted."""
         array = np.asarray(value)
         if array.dtype.kind in "fiub" and array.shape != self.shape:
-            raise ValueError(f"'{self.name}': expected shape {list(self.shape)}, that of the global batch; got {list(array.shape)}")
+            raise ValueError(f"'{_shown(self.name)}': expected shape {list(self.shape)}, that of the global batch; got {list(array.shape)}")
         if array.dtype.kind not in "fiub" or (array.dtype.kind == "f") != (self.dtype.kind == "f"):
-            raise TypeError(f"'{self.name}': expected {'floating-point values' if self.dtype.kind == 'f' else 'integers'} "
+            raise TypeError(f"'{_shown(self.name)}': expected {'floating-point values' if self.dtype.kind == 'f' else 'integers'} "
                             f"({self.dtype}); got {array.dtype}")
         with np.errstate(over="ignore"):  # told below
             converted = np.asarray(array, self.dtype, order="C")  # ascontiguousarray() would give a scalar a dimension
         fits = np.array_equal(np.isinf(converted), np.isinf(array)) if self.dtype.kind == "f" else np.array_equal(converted, array)
         if not fits:
-            raise ValueError(f"'{self.name}': a value does not fit into {self.dtype}")
+            raise ValueError(f"'{_shown(self.name)}': a value does not fit into {self.dtype}")
         if not self.is_bf16:
             return converted
         bits = converted.view(np.uint32).astype(np.uint64)
@@ -288,9 +297,9 @@ class Model:
         """An output of the last run of a program."""
         tensor = self.outputs(program).get(name)
         if tensor is None:
-            raise KeyError(f"'{name}' is no output of {program}; it has {', '.join(self.outputs(program)) or 'none'}")
+            raise KeyError(f"'{_shown(name)}' is no output of {program}; it has {_names(self.outputs(program)) or 'none'}")
         if program not in self._ran:
-            raise ValueError(f"{program} has not run yet, so '{name}' has no value; call {program}() first")
+            raise ValueError(f"{program} has not run yet, so '{_shown(name)}' has no value; call {program}() first")
         array = tensor.empty()
         self._check(self._library.cleave_get_output(self._open(), _text("program", program), name.encode(), array.ctypes.data, array.nbytes))
         return tensor.decode(array)
@@ -349,7 +358,7 @@ class Model:
 
     def _check(self, code, program=None):
         if code:
-            raise CleaveError(code, _in_python(self._library.cleave_last_error().decode(errors="replace"), program))
+            raise CleaveError(code, _in_python(_shown(self._library.cleave_last_error().decode(errors="replace")), program))
 
     def _describe(self, program, kind):
         ports = self._ports.get((program, kind))
@@ -367,18 +376,18 @@ class Model:
     def _set_inputs(self, program, inputs, named):
         inputs = inputs or {}
         if twice := inputs.keys() & named.keys():
-            raise TypeError(f"{program}: the input '{min(twice)}' is given twice, in the dictionary and by name")
+            raise TypeError(f"{program}: the input '{_shown(min(twice))}' is given twice, in the dictionary and by name")
         inputs, ports = {**inputs, **named}, self.inputs(program)
         for name in inputs:
             if name not in ports:
-                raise KeyError(f"'{name}' is no input of {program}; it has {', '.join(ports)}")
+                raise KeyError(f"'{_shown(name)}' is no input of {program}; it has {_names(ports)}")
         for name in ports:
             if name not in inputs:
-                raise TypeError(f"{program}: the input '{name}' is missing; expected {', '.join(ports)}. Give it an array"
-                                + (f", or {name}=None for the value of the last call" if (program, name) in self._given else
+                raise TypeError(f"{program}: the input '{_shown(name)}' is missing; expected {_names(ports)}. Give it an array"
+                                + (f", or {_shown(name)}=None for the value of the last call" if (program, name) in self._given else
                                    ", of zeros where no output that you want depends on it"))
             if inputs[name] is None and (program, name) not in self._given:
-                raise TypeError(f"{program}: {name}=None stands for the value of the last call, and there was none; give an array")
+                raise TypeError(f"{program}: {_shown(name)}=None stands for the value of the last call, and there was none; give an array")
         for name, value in inputs.items():
             if value is None:
                 continue

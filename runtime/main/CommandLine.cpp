@@ -2,6 +2,7 @@
 
 #include "runtime/base/OptionText.h"
 #include "runtime/main/HelpFormatter.h"
+#include "runtime/main/ListOption.h"
 #include "runtime/main/UnknownOption.h"
 
 #include <CLI/CLI.hpp>
@@ -56,11 +57,6 @@ void addSessionOptions(CLI::App &command, SessionOptions &session) {
 // Of commands that draw nothing else.
 void addInitSeed(CLI::App &command, SessionOptions &session) {
   addCount(command, "--seed", session.seed, "Seed of the weights of cleave compile --init (default: 0)");
-}
-
-// Options that may be given several times, each with one value: --data a=... --data b=...
-void addList(CLI::App &command, const char *name, const char *form, std::vector<std::string> &list, const char *help) {
-  command.add_option(name, list, help)->allow_extra_args(false)->type_name(form);
 }
 
 template <typename T>

@@ -7,6 +7,7 @@
 #include "runtime/base/JsonKeys.h"
 #include "runtime/base/Printable.h"
 #include "runtime/main/HelpFormatter.h"
+#include "runtime/main/ListOption.h"
 #include "runtime/main/UnknownOption.h"
 #include "runtime/plan/Opcode.h"
 #include "runtime/state/CheckpointIndex.h"
@@ -21,7 +22,10 @@
 namespace cleave {
 namespace {
 
-[[noreturn]] void failConfig(const std::string &message) { throw CLI::ValidationError("--config", message); }
+// An exception's text ends at a NUL, which a key may have.
+[[noreturn]] void failConfig(const std::string &message) {
+  throw CLI::ValidationError("--config", rt::printable(message));
+}
 
 std::vector<std::string> commandNames(const CLI::App &app) {
   std::vector<std::string> names;
@@ -116,6 +120,8 @@ std::vector<std::string> configArguments(const std::string &path, const CLI::App
       failConfig(path + ": " + unknownKey(compile, key));
     if (key == "config")
       failConfig(path + ": a file of options cannot name another one; leave 'config' out");
+    if (option == compile.get_help_ptr())
+      failConfig(path + ": a file of options cannot ask for the help; leave '" + key + "' out");
     if (value.is_object() || value.is_null())
       failConfig(path + ": '" + key + "' must be a text, a number, a boolean or a list of them");
     checkSwitch(path, key, *option, value);
@@ -317,13 +323,10 @@ Request parse(int argc, const char *const *argv) {
       ->type_name("PATH");
   exportApp->add_option("--model", exporting.model, "The ONNX file that was compiled")->required()->type_name("FILE");
   exportApp->add_option("-o,--output", exporting.output, "The ONNX file to write")->required()->type_name("FILE");
-  exportApp
-      ->add_option("--outputs", exporting.outputs,
-                   "Outputs to keep, separated by commas (default: all). Inputs, nodes and weights that they do not "
-                   "need are removed")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("NAME");
+  rt::addList(*exportApp, "--outputs", "NAME", exporting.outputs,
+              "Outputs to keep, separated by commas (default: all). Inputs, nodes and weights that they do not "
+              "need are removed")
+      ->delimiter(',');
 
   std::string shell;
   CLI::App *completionApp = app.add_subcommand(

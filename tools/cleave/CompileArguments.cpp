@@ -2,6 +2,7 @@
 #include "tools/cleave/CompileArguments.h"
 
 #include "compiler/Training/TrainingOptions.h"
+#include "runtime/main/ListOption.h"
 
 #include <CLI/CLI.hpp>
 
@@ -22,11 +23,10 @@ void addModelOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
          "phase plan")
       ->type_name("executable|object|shared|plan|mlir")
       ->capture_default_str();
-  app.add_option("--dim", t.dims,
-                 "Sizes of symbolic dimensions, such as batch=8,sequence=128. The batch is the number of samples of "
-                 "one rank in one micro-batch")
-      ->delimiter(',')
-      ->type_name("NAME=N");
+  rt::addList(app, "--dim", "NAME=N", t.dims,
+              "Sizes of symbolic dimensions, such as batch=8,sequence=128. The batch is the number of samples of "
+              "one rank in one micro-batch")
+      ->delimiter(',');
   app.add_option("--global-batch", o.globalBatch,
                  "Number of samples of one step, over all ranks and micro-batches. It replaces --dim batch=N: the "
                  "compiler computes each rank's batch from it")
@@ -35,11 +35,10 @@ void addModelOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
   app.add_option("--batch-dim", o.batchDim,
                  "Name of the symbolic dimension that counts samples (default: dimension 0 of the inputs)")
       ->type_name("NAME");
-  app.add_option("--mesh", t.mesh,
-                 "Number of ranks along each axis: dp (data parallel), fsdp (sharded state), pp (stages of a "
-                 "pipeline). dp=2,fsdp=4 is 8 ranks, and ranks 0 to 3 differ in fsdp alone")
-      ->delimiter(',')
-      ->type_name("AXIS=N");
+  rt::addList(app, "--mesh", "AXIS=N", t.mesh,
+              "Number of ranks along each axis: dp (data parallel), fsdp (sharded state), pp (stages of a "
+              "pipeline). dp=2,fsdp=4 is 8 ranks, and ranks 0 to 3 differ in fsdp alone")
+      ->delimiter(',');
   app.add_option("--micro-batches", o.microBatches,
                  "Number of micro-batches of one step. A rank computes one after the other, adds their gradients, "
                  "and updates once")
@@ -53,16 +52,14 @@ void addModelOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
                  "statistics (default: the types of the file)")
       ->type_name("TYPE|PART=TYPE");
 
-  app.add_option("--init", o.init,
-                 "Rule for the first values of parameters. It replaces the values in the file, which need not be "
-                 "there. PATTERN is a glob: the first "
-                 "pattern that matches counts. One rule without a pattern is for all other parameters. The seed is the "
-                 "program's --seed. Rules:\n"
-                 "normal(mean=0,std=1) | uniform(a=0,b=1) |\n"
-                 "kaiming_normal, kaiming_uniform(a=0,mode=fan_in,nonlinearity=leaky_relu) |\n"
-                 "xavier_normal, xavier_uniform(gain=1) | zeros | ones | constant(val)")
-      ->allow_extra_args(false)
-      ->type_name("[PATTERN=]RULE(...)");
+  rt::addList(app, "--init", "[PATTERN=]RULE(...)", o.init,
+              "Rule for the first values of parameters. It replaces the values in the file, which need not be "
+              "there. PATTERN is a glob: the first "
+              "pattern that matches counts. One rule without a pattern is for all other parameters. The seed is the "
+              "program's --seed. Rules:\n"
+              "normal(mean=0,std=1) | uniform(a=0,b=1) |\n"
+              "kaiming_normal, kaiming_uniform(a=0,mode=fan_in,nonlinearity=leaky_relu) |\n"
+              "xavier_normal, xavier_uniform(gain=1) | zeros | ones | constant(val)");
 }
 
 // How it is trained.
@@ -93,26 +90,23 @@ void addTrainingOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
       ->group(kTraining)
       ->type_name("NAME[,KEY=VALUE]")
       ->capture_default_str();
-  app.add_option("--param-group", o.paramGroups,
-                 "Weight decay and learning rate of some parameters, such as '*.bias:weight_decay=0,lr_scale=0.1'. "
-                 "PATTERN is a glob over names, or several separated by |. The first group that matches counts")
-      ->group(kTraining)
-      ->type_name("PATTERN:KEY=VALUE");
-  app.add_option("--freeze", o.freeze, "Parameters that are not trained: names or globs, separated by commas")
+  rt::addList(app, "--param-group", "PATTERN:KEY=VALUE", o.paramGroups,
+              "Weight decay and learning rate of some parameters, such as '*.bias:weight_decay=0,lr_scale=0.1'. "
+              "PATTERN is a glob over names, or several separated by |. The first group that matches counts")
+      ->group(kTraining);
+  rt::addList(app, "--freeze", "PATTERN", o.freeze,
+              "Parameters that are not trained: names or globs, separated by commas")
       ->delimiter(',')
-      ->group(kTraining)
-      ->type_name("PATTERN");
-  app.add_option("--buffers", o.buffers,
-                 "Initializers that are buffers and not parameters: names or globs, separated by commas. Files of "
-                 "torch.onnx.export(dynamo=True) mark them already")
+      ->group(kTraining);
+  rt::addList(app, "--buffers", "PATTERN", o.buffers,
+              "Initializers that are buffers and not parameters: names or globs, separated by commas. Files of "
+              "torch.onnx.export(dynamo=True) mark them already")
       ->delimiter(',')
-      ->group(kTraining)
-      ->type_name("PATTERN");
-  app.add_option("--tie", o.tie,
-                 "Train two parameters as one, under the name KEPT. Their values must be equal, or transposed. "
-                 "cleave compile names such pairs")
-      ->group(kTraining)
-      ->type_name("KEPT=TIED");
+      ->group(kTraining);
+  rt::addList(app, "--tie", "KEPT=TIED", o.tie,
+              "Train two parameters as one, under the name KEPT. Their values must be equal, or transposed. "
+              "cleave compile names such pairs")
+      ->group(kTraining);
   app.add_option("--loss-average", o.lossAverage,
                  "global: the loss is the average over all labels of the global batch. rank: it is the mean of the "
                  "averages of ranks and micro-batches, as in PyTorch DDP")
@@ -293,13 +287,12 @@ void addInsideOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
                  "index.json, which says what the code takes")
       ->group(inside)
       ->type_name("DIR");
-  app.add_option("--load-pass-plugin", o.passPlugins,
-                 "Load a shared library with passes, operators or optimizers of your own")
-      ->group(inside)
-      ->type_name("FILE");
-  app.add_option("--insert", t.inserts, "Run an MLIR pass pipeline after a phase, such as import=my-pass")
-      ->group(inside)
-      ->type_name("PHASE=PIPELINE");
+  rt::addList(app, "--load-pass-plugin", "FILE", o.passPlugins,
+              "Load a shared library with passes, operators or optimizers of your own")
+      ->group(inside);
+  rt::addList(app, "--insert", "PHASE=PIPELINE", t.inserts,
+              "Run an MLIR pass pipeline after a phase, such as import=my-pass")
+      ->group(inside);
 }
 
 } // namespace

@@ -25,7 +25,7 @@ public:
       initializers.insert(tensor.name());
     std::vector<const onnx::ValueInfoProto *> inputs;
     for (const auto &input : graph_.input())
-      if (!initializers.contains(input.name())) // otherwise a default value, which we keep
+      if (!initializers.contains(input.name())) // otherwise a default value, which we keep (DeclaredTypes.h)
         inputs.push_back(&input);
     findBatch(inputs);
     for (const auto *input : inputs)

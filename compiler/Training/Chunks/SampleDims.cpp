@@ -3,6 +3,8 @@
 #include "dialects/Cleave/IR/Algebra.h"
 #include "dialects/Cleave/IR/Attributes.h"
 
+#include "llvm/ADT/DenseSet.h"
+
 using namespace mlir;
 
 namespace cleave {
@@ -113,16 +115,18 @@ bool SampleDims::visitLoops(Operation *op, ArrayRef<AffineMap> maps) {
 
 // What is made of samples has them somewhere, and so has what is of the same shape and used with it.
 bool SampleDims::noteLost(Operation *op) {
+  if (llvm::none_of(op->getOperands(), [&](Value operand) { return reaches(operand); }))
+    return false;
   bool changed = false;
-  for (Value operand : op->getOperands()) {
-    if (!reaches(operand))
-      continue;
-    for (Value result : op->getResults())
-      changed |= note(result, std::nullopt);
-    for (Value other : op->getOperands())
-      if (!get(operand) && shapeOf(other) == shapeOf(operand) && !shapeOf(other).empty())
-        changed |= note(other, std::nullopt);
-  }
+  for (Value result : op->getResults())
+    changed |= note(result, std::nullopt);
+  llvm::SmallDenseSet<ArrayRef<int64_t>, 4> lost; // shapes, but none of a single number
+  for (Value operand : op->getOperands())
+    if (reaches(operand) && !get(operand) && !shapeOf(operand).empty())
+      lost.insert(shapeOf(operand));
+  for (Value operand : op->getOperands())
+    if (lost.contains(shapeOf(operand)))
+      changed |= note(operand, std::nullopt);
   return changed;
 }
 

@@ -46,6 +46,19 @@ def check_rank_0(folder):
     assert np.isinf(model.infer(**{**dict.fromkeys(kinds), "f": np.inf})["f_out"])
 
 
+def check_shown_names(folder):
+    """Names of models come from files: in messages they are on one line, and a terminal obeys none of their characters."""
+    name = "x\x1b[31m\n\u202ey"
+    model = compile_graph(folder, "shown", [helper.make_node("Neg", [name], ["z"])], [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2])],
+                          [helper.make_tensor_value_info("z", TensorProto.FLOAT, [2])])
+    for inputs in ({}, {name: None}, {name: np.ones(3)}, {name: np.ones(2, int)}, {name: np.full(2, 1e300)}, {name: np.ones(2), "other\n": 1}):
+        try:
+            model.infer(inputs)
+            sys.exit(f"{inputs} was not refused")
+        except (KeyError, TypeError, ValueError) as error:
+            assert error.args[0].isprintable(), error.args
+
+
 def check_names(folder):
     """Names that the model chooses are not those of the API; a model owns its session, and has no copy."""
     ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", 2]) for name in ("self", "lr")]
@@ -121,6 +134,7 @@ def main():
     assert "has a NUL" in refused(lambda: model.output("y", "infer\0x"))
     check_rank_0(folder)
     check_names(folder)
+    check_shown_names(folder)
     trained = masked_loss(folder)
     check_divisor(trained)
     check_refused_checkpoint(trained, folder)

@@ -14,6 +14,17 @@ mlir::RankedTensorType importedType(const Slot &slot) {
   return slot.kind == Slot::Kind::Known ? slot.known->type() : mlir::RankedTensorType();
 }
 
+// The types of initializers, which are not read before they are used. Those that cannot be read are reported there.
+llvm::StringMap<mlir::RankedTensorType> initializerTypes(const onnx::GraphProto &graph, mlir::MLIRContext *context) {
+  llvm::StringMap<mlir::RankedTensorType> types;
+  for (const auto &tensor : graph.initializer()) {
+    Shape shape(tensor.dims().begin(), tensor.dims().end());
+    if (mlir::Type element = elementTypeOf(context, tensor.data_type()); element && countElements(shape))
+      types[tensor.name()] = mlir::RankedTensorType::get(shape, element);
+  }
+  return types;
+}
+
 bool shapesAgree(const onnx::TypeProto::Tensor &declared, llvm::ArrayRef<int64_t> shape) {
   if (!declared.has_shape())
     return true;
@@ -37,23 +48,22 @@ public:
   Checker(Environment &environment, mlir::MLIRContext *context, ErrorList &errors, std::string where = "")
       : environment(environment), context(context), errors(errors), where(std::move(where)) {}
 
+  // Of a value that was imported.
   void check(const onnx::ValueInfoProto &info, llvm::StringRef what) {
-    auto type = importedType(environment.slot(info.name()));
-    if (!type || info.type().value_case() == onnx::TypeProto::VALUE_NOT_SET)
-      return;
-    if (!info.type().has_tensor_type())
-      return errors.add(where + what + " " + quote(info.name()) + " is declared as no tensor, and is " +
-                        describeType(type) + "; correct the declaration");
-    const auto &declared = info.type().tensor_type();
-    bool isDeclared = declared.elem_type() != onnx::TensorProto::UNDEFINED;
-    if (isDeclared && elementTypeOf(context, declared.elem_type()) != type.getElementType())
-      errors.add(where + what + " " + quote(info.name()) + " is declared with elements of type " +
-                 dataTypeName(declared.elem_type()) + ", and is " + describeType(type) +
-                 "; correct the declaration (onnx.checker.check_model(..., full_check=True) finds such ones)");
-    else if (!shapesAgree(declared, type.getShape()) && ++wrongShapes == 1)
-      firstWrong = (what + " " + quote(info.name()) + " is declared with the shape " + quote(declaredShape(declared)) +
-                    ", and its node computes " + formatShape(type.getShape()))
-                       .str();
+    mlir::RankedTensorType type = importedType(environment.slot(info.name()));
+    std::string wrong = type ? wrongShape(info, what, type) : "";
+    if (!wrong.empty() && ++wrongShapes == 1)
+      firstWrong = wrong + ", and its node computes " + formatShape(type.getShape());
+  }
+
+  // Of an initializer. A graph input gives its type, and value_info tells of it.
+  void checkInitializer(const onnx::ValueInfoProto &info, mlir::RankedTensorType type, bool isInput) {
+    std::string wrong = wrongShape(info, isInput ? "input" : "value", type);
+    std::string is = ", and its initializer is " + formatShape(type.getShape());
+    if (!wrong.empty() && isInput)
+      errors.add(wrong + is + "; correct the declaration");
+    else if (!wrong.empty() && ++wrongShapes == 1)
+      firstWrong = wrong + is;
   }
 
   // One line for all shapes.
@@ -61,10 +71,30 @@ public:
     if (wrongShapes == 0)
       return std::nullopt;
     std::string more = wrongShapes > 1 ? " (and " + std::to_string(wrongShapes - 1) + " more)" : "";
-    return firstWrong + more + "; what is computed counts";
+    return firstWrong + more + "; the declaration does not count";
   }
 
 private:
+  // "output 'y' is declared with the shape '[4]'" where that is another one than the type's. Other elements are an error.
+  std::string wrongShape(const onnx::ValueInfoProto &info, llvm::StringRef what, mlir::RankedTensorType type) {
+    std::string name = (what + " " + quote(info.name()) + " is declared ").str();
+    if (info.type().value_case() == onnx::TypeProto::VALUE_NOT_SET)
+      return "";
+    if (!info.type().has_tensor_type()) {
+      errors.add(where + name + "as no tensor, and is " + describeType(type) + "; correct the declaration");
+      return "";
+    }
+    const auto &declared = info.type().tensor_type();
+    bool isDeclared = declared.elem_type() != onnx::TensorProto::UNDEFINED;
+    if (isDeclared && elementTypeOf(context, declared.elem_type()) != type.getElementType()) {
+      errors.add(where + name + "with elements of type " + dataTypeName(declared.elem_type()) + ", and is " +
+                 describeType(type) +
+                 "; correct the declaration (onnx.checker.check_model(..., full_check=True) finds such ones)");
+      return "";
+    }
+    return shapesAgree(declared, type.getShape()) ? "" : name + "with the shape " + quote(declaredShape(declared));
+  }
+
   Environment &environment;
   mlir::MLIRContext *context;
   ErrorList &errors;
@@ -78,10 +108,17 @@ private:
 void checkDeclaredTypes(const onnx::GraphProto &graph, Environment &environment, mlir::MLIRContext *context,
                         ErrorList &errors, std::vector<std::string> &notes) {
   Checker checker(environment, context, errors);
+  llvm::StringMap<mlir::RankedTensorType> initializers = initializerTypes(graph, context);
+  for (const auto &input : graph.input()) // others are bound as they are declared
+    if (auto type = initializers.lookup(input.name()))
+      checker.checkInitializer(input, type, /*isInput=*/true);
   for (const auto &output : graph.output())
     checker.check(output, "output");
   for (const auto &info : graph.value_info())
-    checker.check(info, "value");
+    if (auto type = initializers.lookup(info.name()))
+      checker.checkInitializer(info, type, /*isInput=*/false);
+    else
+      checker.check(info, "value");
   if (auto note = checker.note())
     notes.push_back(*note);
 }
