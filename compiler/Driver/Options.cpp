@@ -2,23 +2,16 @@
 
 namespace cleave {
 
-namespace {
-struct PhaseRow {
-  const char *name;
-  const char *description;
-};
-constexpr PhaseRow phases[] = {
-#define CLEAVE_PHASE(Name, name, description) {name, description},
+static constexpr const char *phaseNames[] = {
+#define CLEAVE_PHASE(Name, name, description) name,
 #include "compiler/Driver/Phases.def"
 };
-} // namespace
 
-const char *phaseName(Phase phase) { return phases[static_cast<int>(phase)].name; }
-const char *phaseDescription(Phase phase) { return phases[static_cast<int>(phase)].description; }
+const char *phaseName(Phase phase) { return phaseNames[static_cast<int>(phase)]; }
 
 std::optional<Phase> parsePhase(const std::string &name) {
-  for (size_t i = 0; i < std::size(phases); ++i)
-    if (name == phases[i].name)
+  for (size_t i = 0; i < std::size(phaseNames); ++i)
+    if (name == phaseNames[i])
       return static_cast<Phase>(i);
   return std::nullopt;
 }

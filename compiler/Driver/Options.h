@@ -21,7 +21,6 @@ enum class Phase {
 
 // The phase's command-line name.
 const char *phaseName(Phase phase);
-const char *phaseDescription(Phase phase);
 std::optional<Phase> parsePhase(const std::string &name);
 
 enum class Emit { Executable, Object, Shared, Plan, Mlir };

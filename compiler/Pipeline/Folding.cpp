@@ -51,22 +51,4 @@ std::vector<Run> fold(const std::vector<Task> &tasks, int longest) {
   return runs;
 }
 
-std::vector<Task> unfold(const std::vector<Run> &runs) {
-  std::vector<Task> tasks;
-  for (const Run &run : runs)
-    for (int time = 0; time < run.times; ++time)
-      for (Task task : run.tasks) {
-        task.microBatch += time * run.stride;
-        tasks.push_back(task);
-      }
-  return tasks;
-}
-
-int size(const std::vector<Run> &runs) {
-  int tasks = 0;
-  for (const Run &run : runs)
-    tasks += static_cast<int>(run.tasks.size());
-  return tasks;
-}
-
 } // namespace cleave::pipeline

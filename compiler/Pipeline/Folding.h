@@ -23,10 +23,6 @@ struct Run {
 
 // Repetitions of up to `longest` tasks are found, first come, the one that covers the most.
 std::vector<Run> fold(const std::vector<Task> &tasks, int longest = 512);
-std::vector<Task> unfold(const std::vector<Run> &runs);
-
-// Tasks that are written down.
-int size(const std::vector<Run> &runs);
 
 } // namespace cleave::pipeline
 

@@ -189,16 +189,4 @@ Result<Schedule> parseSchedule(const std::string &name, const std::string &text,
   return std::move(schedule);
 }
 
-std::string printScheduleFile(const Schedule &schedule) {
-  std::string text;
-  for (int rank = 0; rank < schedule.numRanks(); ++rank) {
-    text += "rank " + std::to_string(rank) + ":";
-    for (const Task &task : schedule.ranks[rank])
-      if (task.action != Action::Update)
-        text += " " + toString(task);
-    text += "\n";
-  }
-  return text;
-}
-
 } // namespace cleave::pipeline

@@ -27,9 +27,6 @@ struct ScheduleLimits {
 Result<Schedule> parseSchedule(const std::string &name, const std::string &text, ScheduleLimits limits = {},
                                const ChunkGraph *graph = nullptr);
 
-// The text that parseSchedule reads.
-std::string printScheduleFile(const Schedule &schedule);
-
 } // namespace cleave::pipeline
 
 #endif

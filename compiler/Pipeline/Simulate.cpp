@@ -116,22 +116,4 @@ double idleShareInARow(const Schedule &schedule, const ChunkGraph &graph, const 
   return 1 - busyTime(schedule, costs) / (period * ranks);
 }
 
-FramesAlive framesAlive(const Schedule &schedule) {
-  FramesAlive most{std::vector<int>(schedule.numChunks()), std::vector<int>(schedule.numRanks())};
-  for (int rank = 0; rank < schedule.numRanks(); ++rank) {
-    std::vector<int> ofChunk(schedule.numChunks());
-    int ofRank = 0;
-    for (const Task &task : schedule.ranks[rank]) {
-      if (task.action == Action::Forward) {
-        most.ofChunk[task.chunk] = std::max(most.ofChunk[task.chunk], ++ofChunk[task.chunk]);
-        most.ofRank[rank] = std::max(most.ofRank[rank], ++ofRank);
-      } else if (task.action == Action::Backward || task.action == Action::BackwardWeight) {
-        --ofChunk[task.chunk];
-        --ofRank;
-      }
-    }
-  }
-  return most;
-}
-
 } // namespace cleave::pipeline

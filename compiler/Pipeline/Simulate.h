@@ -48,13 +48,6 @@ double busyTime(const Schedule &schedule, const Costs &costs);
 double idleShare(const Timeline &timeline);
 double idleShareInARow(const Schedule &schedule, const ChunkGraph &graph, const Costs &costs);
 
-// How many micro-batches' residuals are alive at a time, at most: from F to B or W. For each chunk, and for each rank
-// the most of all its chunks together. This is of the lists alone; no cost changes it.
-struct FramesAlive {
-  std::vector<int> ofChunk, ofRank;
-};
-FramesAlive framesAlive(const Schedule &schedule);
-
 } // namespace cleave::pipeline
 
 #endif

@@ -36,12 +36,13 @@ public:
       nodes_[from].next.push_back(to);
       ++nodes_[to].waiting;
     }
-    graph.forEachMeeting([&](const Lane &, const std::vector<size_t> &sent, const std::vector<size_t> &taken) {
-      for (size_t i = 0; i < std::min(sent.size(), taken.size()); ++i) {
-        nodes_[sent[i]].partner = static_cast<int64_t>(taken[i]);
-        nodes_[taken[i]].partner = static_cast<int64_t>(sent[i]);
-      }
-    });
+    graph.forEachMeeting(
+        [&](const TransferChannel &, const std::vector<size_t> &sent, const std::vector<size_t> &taken) {
+          for (size_t i = 0; i < std::min(sent.size(), taken.size()); ++i) {
+            nodes_[sent[i]].partner = static_cast<int64_t>(taken[i]);
+            nodes_[taken[i]].partner = static_cast<int64_t>(sent[i]);
+          }
+        });
   }
 
   // None where nodes wait for each other.

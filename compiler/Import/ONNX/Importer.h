@@ -88,7 +88,8 @@ struct ImportedModel {
 llvm::Expected<ImportedModel> importONNX(mlir::MLIRContext &context, llvm::StringRef path,
                                          const ImportOptions &options);
 
-// The same for bytes in memory; external data are looked for in `directory` and refused when that is empty.
+// The same for bytes in memory, as tests and the fuzzer make them; external data are looked for in `directory` and
+// refused when that is empty.
 llvm::Expected<ImportedModel> importONNXFromMemory(mlir::MLIRContext &context, llvm::StringRef bytes,
                                                    llvm::StringRef directory, const ImportOptions &options);
 

@@ -55,7 +55,7 @@ private:
         if (isOfAll(key, classOf_[kind]))
           expression.add(key).add(number);
     }
-    for (const auto &[lane, facts] : own.taken)
+    for (const auto &[channel, facts] : own.taken)
       addOne(classesThat([&](const KindOfBodies &sender) {
         return sender.box.reaches(own.box, facts.axis.axes, static_cast<uint64_t>(facts.offset), facts.axis.ranks);
       }));

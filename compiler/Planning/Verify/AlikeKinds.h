@@ -5,7 +5,7 @@
 //   - they have the same bodies, which leave the same in the states that both have, in rooms and in messages, as
 //     numbers over the same symbols;
 //   - their entries call these in the same order, and change nothing before the last call;
-//   - what they receive on a lane comes from kinds that are alike;
+//   - what they receive on a channel comes from kinds that are alike;
 //   - whom they meet in collectives of bodies they are alike, too, and all bring the same, in one order.
 //
 // Then ranks of both are ranks of one program. By induction over what they run, a value that does not differ along an
@@ -34,10 +34,10 @@ struct KindOfBodies {
   KindBox box;
   std::string calls; // of its entries
   bool callsFirst = true;
-  std::set<std::string> states;          // those that it has
-  std::map<std::string, Meaning> bodies; // by program; of states what is changed and read by others
-  std::map<Lane, TransferFacts> taken;   // on what they receive
-  std::map<std::string, AxesFacts> met;  // over what they meet other kinds in collectives
+  std::set<std::string> states;                   // those that it has
+  std::map<std::string, Meaning> bodies;          // by program; of states what is changed and read by others
+  std::map<TransferChannel, TransferFacts> taken; // on what they receive
+  std::map<std::string, AxesFacts> met;           // over what they meet other kinds in collectives
   void add(const std::string &body, Meaning meaning, const Messages &messages);
 };
 

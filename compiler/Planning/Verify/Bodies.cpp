@@ -25,14 +25,14 @@ Number historyAfter(const Number &history, const std::map<std::string, Number> &
 }
 
 void Messages::send(const TransferFacts &facts, const Content &content) {
-  sent_[laneOf(facts)].push_back(content.number());
+  sent_[TransferChannel::of(facts)].push_back(content.number());
 }
 
 Content Messages::take(const TransferFacts &facts, uint64_t bytes, AxisMask varies) {
-  lanes_.emplace(laneOf(facts), facts);
+  channels_.emplace(TransferChannel::of(facts), facts);
   Expression expression("arrives");
   expression.add(facts.axis.text).add(static_cast<uint64_t>(facts.offset)).add(static_cast<uint64_t>(facts.channel));
-  return Content::of(expression.add(taken_[laneOf(facts)]++).number(), bytes, varies);
+  return Content::of(expression.add(taken_[TransferChannel::of(facts)]++).number(), bytes, varies);
 }
 
 void Messages::meet(const CollectiveFacts &facts, const Content &mine) {
@@ -45,17 +45,16 @@ void Messages::meet(const CollectiveFacts &facts, const Content &mine) {
 
 Number Messages::number() const {
   Expression expression("messages");
-  auto add = [&](const Lane &lane) {
-    expression.add(std::get<0>(lane)).add(static_cast<uint64_t>(std::get<1>(lane)));
-    expression.add(static_cast<uint64_t>(std::get<2>(lane)));
+  auto add = [&](const TransferChannel &channel) {
+    expression.add(channel.axis).add(channel.offset).add(static_cast<uint64_t>(channel.channel));
   };
-  for (const auto &[lane, numbers] : sent_) {
-    add(lane);
+  for (const auto &[channel, numbers] : sent_) {
+    add(channel);
     expression.addAll(numbers);
   }
   expression.add("taken");
-  for (const auto &[lane, count] : taken_) {
-    add(lane);
+  for (const auto &[channel, count] : taken_) {
+    add(channel);
     expression.add(count);
   }
   return expression.number();

@@ -2,16 +2,16 @@
 // micro-batch (Rationale.md, "Bodies by themselves").
 //
 // What a body finds has symbols: a state as it is declared, a room (a region whose frames cross bodies) in the frame
-// that runs, the n-th message of a lane. What it leaves are states, rooms and messages, as numbers over these symbols.
-// The entry that calls bodies finds states "after the calls so far". The model's side (ValueRun.h) and the plan's
-// (PlanMeaning.h) have the same symbols.
+// that runs, the n-th message of a channel. What it leaves are states, rooms and messages, as numbers over these
+// symbols. The entry that calls bodies finds states "after the calls so far". The model's side (ValueRun.h) and the
+// plan's (PlanMeaning.h) have the same symbols.
 #ifndef CLEAVE_COMPILER_PLANNING_VERIFY_BODIES_H
 #define CLEAVE_COMPILER_PLANNING_VERIFY_BODIES_H
 
 #include "compiler/Planning/Verify/Meaning.h"
+#include "compiler/Planning/Verify/TransferChannel.h"
 
 #include <set>
-#include <tuple>
 
 namespace cleave::plan {
 
@@ -25,22 +25,18 @@ Number lostSymbol(const Number &state);
 // before.
 Number historyAfter(const Number &history, const std::map<std::string, Number> &changed);
 
-// What goes one way between ranks, in order: along axes, by an offset, on a channel.
-using Lane = std::tuple<AxisMask, int64_t, int64_t>;
-inline Lane laneOf(const TransferFacts &facts) { return {facts.axis.axes, facts.offset, facts.channel}; }
-
 // What one run of a body sends and takes, and what it brings to collectives with other kinds. A body may meet kinds
 // alone that do the same in their bodies (AlikeKinds.h): then the collective is one of ranks of one program.
 class Messages {
 public:
   void send(const TransferFacts &facts, const Content &content);
-  // The next that comes on the lane.
+  // The next that comes on the channel.
   Content take(const TransferFacts &facts, uint64_t bytes, AxisMask varies);
   // Of a collective to which other kinds bring the same.
   void meet(const CollectiveFacts &facts, const Content &mine);
   bool empty() const { return sent_.empty() && taken_.empty(); }
   Number number() const;
-  const std::map<Lane, TransferFacts> &taken() const { return lanes_; } // on what it has taken
+  const std::map<TransferChannel, TransferFacts> &taken() const { return channels_; } // on what it has taken
   // Collectives over a group, in order: what the kind has brought, and along which axes that differs.
   struct Met {
     AxesFacts group;
@@ -49,9 +45,9 @@ public:
   const std::map<std::string, Met> &met() const { return met_; } // by group
 
 private:
-  std::map<Lane, std::vector<Number>> sent_;
-  std::map<Lane, uint64_t> taken_;
-  std::map<Lane, TransferFacts> lanes_;
+  std::map<TransferChannel, std::vector<Number>> sent_;
+  std::map<TransferChannel, uint64_t> taken_;
+  std::map<TransferChannel, TransferFacts> channels_;
   std::map<std::string, Met> met_;
 };
 

@@ -117,30 +117,31 @@ void EntryGraph::addTransfer(const InstructionView &view, size_t kind) {
   bool isSend = view.opcode() == Opcode::Send;
   auto axis = static_cast<uint32_t>(view["axis"]);
   int64_t size = kinds_[kind]->axes()->Get(axis)->size(), toReceiver = isSend ? view["offset"] : -view["offset"];
-  Lane lane{axis, static_cast<uint64_t>((toReceiver + size) % size), view["channel"]};
-  (isSend ? sent_ : taken_)[kind][lane].push_back(nodes_.size() - 1);
+  TransferChannel channel{AxisMask{1} << axis, static_cast<uint64_t>((toReceiver + size) % size), view["channel"]};
+  (isSend ? sent_ : taken_)[kind][channel].push_back(nodes_.size() - 1);
 }
 
 void EntryGraph::forEachMeeting(const Meeting &visit) const {
   static const std::vector<size_t> none;
-  auto stepsOn = [](const std::map<Lane, std::vector<size_t>> &lanes, const Lane &lane) -> const std::vector<size_t> & {
-    auto found = lanes.find(lane);
-    return found == lanes.end() ? none : found->second;
+  auto stepsOn = [](const std::map<TransferChannel, std::vector<size_t>> &nodes,
+                    const TransferChannel &channel) -> const std::vector<size_t> & {
+    auto found = nodes.find(channel);
+    return found == nodes.end() ? none : found->second;
   };
-  std::set<Lane> lanes;
+  std::set<TransferChannel> channels;
   std::vector<KindBox> boxes;
   for (size_t kind = 0; kind < kinds_.size(); ++kind) {
     boxes.push_back(boxOf(*kinds_[kind]));
     for (const auto *ofKind : {&sent_[kind], &taken_[kind]})
-      for (const auto &[lane, nodes] : *ofKind)
-        lanes.insert(lane);
+      for (const auto &[channel, nodes] : *ofKind)
+        channels.insert(channel);
   }
-  for (const Lane &lane : lanes)
+  for (const TransferChannel &channel : channels)
     for (size_t a = 0; a < kinds_.size(); ++a)
       for (size_t b = 0; b < kinds_.size(); ++b)
-        if (boxes[a].reaches(boxes[b], AxisMask{1} << lane.axis, lane.offset,
-                             kinds_[0]->axes()->Get(lane.axis)->size()))
-          visit(lane, stepsOn(sent_[a], lane), stepsOn(taken_[b], lane));
+        if (boxes[a].reaches(boxes[b], channel.axis, channel.offset,
+                             kinds_[0]->axes()->Get(channel.axisIndex())->size()))
+          visit(channel, stepsOn(sent_[a], channel), stepsOn(taken_[b], channel));
 }
 
 } // namespace cleave::plan

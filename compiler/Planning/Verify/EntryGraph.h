@@ -13,27 +13,17 @@
 
 #include "compiler/Planning/Verify/Meaning.h"
 #include "compiler/Planning/Verify/PlanText.h"
+#include "compiler/Planning/Verify/TransferChannel.h"
 #include "runtime/plan/Frames.h"
 
 #include <functional>
 #include <map>
 #include <optional>
 #include <string_view>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 namespace cleave::plan {
-
-// What is sent by one formula and in one order: from each rank to the one `offset` further on along an axis.
-struct Lane {
-  uint32_t axis;
-  uint64_t offset; // not negative
-  int64_t channel;
-  bool operator<(const Lane &other) const {
-    return std::tie(axis, offset, channel) < std::tie(other.axis, other.offset, other.channel);
-  }
-};
 
 // The program of that name.
 std::optional<uint32_t> programOf(const rt::fb::Plan &kind, std::string_view name);
@@ -56,7 +46,8 @@ public:
   // A wait for an event that its body never records.
   using LostWait = size_t;
   // Sends of a kind in order, and the receives of one that they reach; either may be none.
-  using Meeting = std::function<void(const Lane &, const std::vector<size_t> &sent, const std::vector<size_t> &taken)>;
+  using Meeting =
+      std::function<void(const TransferChannel &, const std::vector<size_t> &sent, const std::vector<size_t> &taken)>;
 
   // Nodes are of instructions that `takes` says; those that transfer, wait or record must be among them. Of a call that
   // runs its program more than `maxTimes` times, so many are in the graph.
@@ -73,9 +64,9 @@ public:
   size_t kindOf(size_t node) const { return calls_[nodes_[node].call].kind; }
   rt::InstructionView viewOf(size_t node) const { return plan::viewOf(*kinds_[kindOf(node)], nodes_[node].ref); }
 
-  // All sends and all receives of a kind, by lane.
-  const std::map<Lane, std::vector<size_t>> &sentBy(size_t kind) const { return sent_[kind]; }
-  const std::map<Lane, std::vector<size_t>> &takenBy(size_t kind) const { return taken_[kind]; }
+  // All sends and all receives of a kind, by channel.
+  const std::map<TransferChannel, std::vector<size_t>> &sentBy(size_t kind) const { return sent_[kind]; }
+  const std::map<TransferChannel, std::vector<size_t>> &takenBy(size_t kind) const { return taken_[kind]; }
   // What ranks of a kind send, ranks of every kind that lies there receive; a kind may send to itself.
   void forEachMeeting(const Meeting &visit) const;
 
@@ -109,7 +100,7 @@ private:
   std::vector<Call> calls_;
   std::vector<std::pair<size_t, size_t>> edges_;
   std::vector<LostWait> lostWaits_;
-  std::vector<std::map<Lane, std::vector<size_t>>> sent_, taken_;             // [kind]
+  std::vector<std::map<TransferChannel, std::vector<size_t>>> sent_, taken_;  // [kind]
   std::map<std::pair<size_t, uint32_t>, std::vector<uint32_t>> instructions_; // of a kind's program: calls and nodes
   size_t visited_ = 0;
 };

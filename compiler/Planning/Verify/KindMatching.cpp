@@ -41,10 +41,11 @@ public:
     merged_.resize(graph_.nodes().size());
     std::iota(merged_.begin(), merged_.end(), size_t{0});
     matchCollectives();
-    graph_.forEachMeeting([&](const Lane &lane, const std::vector<size_t> &sent, const std::vector<size_t> &taken) {
-      const fb::Axis &axis = *kinds_[0]->axes()->Get(lane.axis);
-      matchSequence(std::string(textOf(axis.name())) + " by " + std::to_string(lane.offset), sent, taken);
-    });
+    graph_.forEachMeeting(
+        [&](const TransferChannel &channel, const std::vector<size_t> &sent, const std::vector<size_t> &taken) {
+          const fb::Axis &axis = *kinds_[0]->axes()->Get(channel.axisIndex());
+          matchSequence(std::string(textOf(axis.name())) + " by " + std::to_string(channel.offset), sent, taken);
+        });
     findCycle();
   }
 

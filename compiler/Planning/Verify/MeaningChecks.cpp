@@ -270,19 +270,19 @@ void compareKinds(KindCheck &a, uint32_t ofA, KindCheck &b, uint32_t ofB, std::v
 }
 
 // What bodies send bodies take: an entry's own messages go other ways, so that each proof knows what comes.
-void findSharedLanes(const std::vector<const fb::Plan *> &kinds, std::vector<Finding> *findings) {
-  std::map<Lane, InstructionRef> ofEntries;
+void findSharedChannels(const std::vector<const fb::Plan *> &kinds, std::vector<Finding> *findings) {
+  std::map<TransferChannel, InstructionRef> ofEntries;
   auto forEach = [&](bool isEntry, auto use) {
     for (const fb::Plan *plan : kinds)
       for (uint32_t program = 0; program < lengthOf(plan->programs()); ++program)
         for (uint32_t i = 0; i < lengthOf(plan->programs()->Get(program)->instructions()); ++i)
           if (InstructionView view = viewOf(*plan, {program, i});
               plan->programs()->Get(program)->entry() == isEntry && isTransfer(view.opcode()))
-            use(*plan, laneOf(transferFacts(*plan, view)), InstructionRef{program, i});
+            use(*plan, TransferChannel::of(transferFacts(*plan, view)), InstructionRef{program, i});
   };
-  forEach(true, [&](const fb::Plan &, const Lane &lane, InstructionRef ref) { ofEntries.emplace(lane, ref); });
-  forEach(false, [&](const fb::Plan &plan, const Lane &lane, InstructionRef ref) {
-    if (ofEntries.count(lane))
+  forEach(true, [&](const fb::Plan &, const TransferChannel &channel, InstructionRef ref) { ofEntries.emplace(channel, ref); });
+  forEach(false, [&](const fb::Plan &plan, const TransferChannel &channel, InstructionRef ref) {
+    if (ofEntries.count(channel))
       findings->push_back({"transfer", describe(plan, ref) +
                                            " is on the channel of messages of an entry program; expected "
                                            "one of its own"});
@@ -305,7 +305,7 @@ MeaningResult checkMeaning(const std::vector<const fb::Plan *> &kinds, Check che
     bodies = std::make_unique<BodyRuns>(kinds);
     if (result.tooLong = bodies->tooLong(); !result.tooLong.empty())
       return result;
-    findSharedLanes(kinds, findings);
+    findSharedChannels(kinds, findings);
     if (const auto &unlike = bodies->unlike())
       findings->push_back({"meaning", "kinds " + quoted(kinds[unlike->first]->kind()) + " and " +
                                           quoted(kinds[unlike->second]->kind()) +

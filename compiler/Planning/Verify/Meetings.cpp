@@ -13,7 +13,7 @@ static void addMeetings(const EntryGraph &graph, Meetings &meetings) {
     InstructionRef ref = graph.nodes()[node].ref;
     return KindRef{graph.kindOf(node), {ref.program, ref.index}};
   };
-  graph.forEachMeeting([&](const Lane &, const std::vector<size_t> &sent, const std::vector<size_t> &taken) {
+  graph.forEachMeeting([&](const TransferChannel &, const std::vector<size_t> &sent, const std::vector<size_t> &taken) {
     for (size_t i = 0; i < std::min(sent.size(), taken.size()); ++i) {
       meetings.receiversOf[refOf(sent[i])].insert(refOf(taken[i]));
       meetings.sendersOf[refOf(taken[i])].insert(refOf(sent[i]));

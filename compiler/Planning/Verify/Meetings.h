@@ -1,7 +1,6 @@
 // Which sends meet which receives, over all runs of all entry programs.
 //
-// What crosses on one channel has one order: the n-th send of a lane meets its n-th receive, whichever values they are
-// of. An instruction of a body runs once for each micro-batch, so that it may meet several, and the same ones again.
+// What crosses on one channel has one order: the n-th send meets its n-th receive, whichever values they are of. An instruction of a body runs once for each micro-batch, so that it may meet several, and the same ones again.
 //
 //   stage0: send x, send y, send x, send y     the send of x meets the receive of x alone, that of y the one of y:
 //   stage1: recv x, recv y, recv x, recv y     what is known of y says nothing of x

@@ -1,5 +1,5 @@
 // How many frames the values that cross chunks need: for how many micro-batches each is there at a time, when the
-// schedule runs as simulated (Simulate.h). Residuals are framesAlive's.
+// schedule runs as simulated (Simulate.h). Residuals are `framesAlive`'s, which needs no simulation.
 //
 //   activation, sender     from its making until it has arrived
 //   activation, receiver   from its arrival until the weights' gradients of the chunk are made: the backward pass may
@@ -29,6 +29,13 @@ struct CrossingFrames {
 };
 
 CrossingFrames crossingFrames(const Schedule &schedule, const ChunkGraph &graph, const Costs &costs);
+
+// How many micro-batches' residuals are alive at a time, at most: from F to B or W. For each chunk, and for each rank
+// the most of all its chunks together. This is of the lists alone; no cost changes it.
+struct FramesAlive {
+  std::vector<int> ofChunk, ofRank;
+};
+FramesAlive framesAlive(const Schedule &schedule);
 
 } // namespace cleave::pipeline
 

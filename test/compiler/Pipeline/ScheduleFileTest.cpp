@@ -13,11 +13,24 @@ std::string problemOf(const std::string &text, ScheduleLimits limits = {}) {
   return schedule ? "" : schedule.message();
 }
 
-TEST(ScheduleFile, ReadsWhatItPrints) {
+// The text that parseSchedule reads.
+std::string textOf(const Schedule &schedule) {
+  std::string text;
+  for (int rank = 0; rank < schedule.numRanks(); ++rank) {
+    text += "rank " + std::to_string(rank) + ":";
+    for (const Task &task : schedule.ranks[rank])
+      if (task.action != Action::Update)
+        text += " " + toString(task);
+    text += "\n";
+  }
+  return text;
+}
+
+TEST(ScheduleFile, ReadsAllSchedules) {
   for (const ScheduleKind &kind : scheduleKinds()) {
     Result<Schedule> made = makeSchedule(kind.name, {4, 8, 0, {}});
     ASSERT_TRUE(made);
-    Result<Schedule> read = parseSchedule("s", printScheduleFile(*made), {4, 8});
+    Result<Schedule> read = parseSchedule("s", textOf(*made), {4, 8});
     ASSERT_TRUE(read) << read.message();
     EXPECT_EQ(read->ranks, made->ranks);
     EXPECT_EQ(read->rankOfChunk, made->rankOfChunk);

@@ -2,6 +2,7 @@
 #include "compiler/Pipeline/Schedules.h"
 #include "compiler/Pipeline/Check.h"
 #include "test/compiler/Pipeline/Formulas.h"
+#include "test/compiler/Pipeline/Frames.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>
