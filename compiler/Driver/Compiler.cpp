@@ -3,6 +3,7 @@
 #include "compiler/Driver/ArtefactWriter.h"
 #include "compiler/Driver/Batch.h"
 #include "compiler/Driver/BatchNorm.h"
+#include "compiler/Driver/BatchNormGroups.h"
 #include "compiler/Driver/IdleOptions.h"
 #include "compiler/Driver/InputGuard.h"
 #include "compiler/Driver/InputNeeds.h"
@@ -51,6 +52,36 @@ namespace {
 // llvm::writeToOutput would end the program where the disk is full.
 llvm::Error writeFile(llvm::StringRef path, llvm::StringRef bytes) {
   return toError(rt::writeFileAtomically(path.str(), {bytes.data(), bytes.size()}));
+}
+
+// What the importer is asked for. An error where the precision or the global batch is not one.
+llvm::Expected<ImportOptions> importOptionsOf(const CompileOptions &options) {
+  auto precision = parsePrecision(options.precision);
+  if (!precision)
+    return usageError("--precision", llvm::toString(precision.takeError()));
+  ImportOptions import;
+  for (const auto &[name, size] : options.dims)
+    import.dims[name] = size;
+  import.train = options.train;
+  import.budget = options.budget;
+  import.lossOutput = options.lossOutput;
+  import.loss = options.loss;
+  import.ignoredLabel = options.ignoredLabel;
+  import.lossClassDim = options.lossClassDim;
+  import.dataRanks = options.dataRanks();
+  import.batchNormGroups = parseBatchNorm(options.batchNorm).groups(options.dataRanks());
+  import.buffers = options.buffers;
+  import.freeze = options.freeze;
+  import.init = options.init;
+  import.batchDim = options.batchDim;
+  import.marksInnerValues = precision->narrowsParameters();
+  if (options.globalBatch) {
+    auto bound = deriveBoundBatch(options);
+    if (!bound)
+      return bound.takeError();
+    import.dims[options.batchDim.empty() ? "batch" : options.batchDim] = *bound;
+  }
+  return import;
 }
 
 class Compilation {
@@ -169,36 +200,15 @@ llvm::Error Compilation::import() {
   auto pipeline = readPipelineRequest(options);
   if (!pipeline)
     return pipeline.takeError();
-  ImportOptions import;
-  for (const auto &[name, size] : options.dims)
-    import.dims[name] = size;
-  import.train = options.train;
-  import.budget = options.budget;
-  import.lossOutput = options.lossOutput;
-  import.loss = options.loss;
-  import.ignoredLabel = options.ignoredLabel;
-  import.lossClassDim = options.lossClassDim;
-  import.dataRanks = options.dataRanks();
-  import.batchNormGroups = parseBatchNorm(options.batchNorm).groups(options.dataRanks());
-  import.buffers = options.buffers;
-  import.freeze = options.freeze;
-  import.init = options.init;
-  import.batchDim = options.batchDim;
-  auto precision = parsePrecision(options.precision);
-  if (!precision)
-    return usageError("--precision", llvm::toString(precision.takeError()));
-  import.marksInnerValues = precision->narrowsParameters();
-  if (options.globalBatch) {
-    auto bound = deriveBoundBatch(options);
-    if (!bound)
-      return bound.takeError();
-    import.dims[options.batchDim.empty() ? "batch" : options.batchDim] = *bound;
-  }
+  auto chosen = importOptionsOf(options);
+  if (!chosen)
+    return chosen.takeError();
+  ImportOptions import = std::move(*chosen);
   auto imported = importONNX(*context, options.model, import);
   if (!imported)
     return imported.takeError();
   model = std::move(*imported);
-  std::optional<ImportedModel> doubled = importLarger(model, import, 2);
+  std::optional<ImportedModel> doubled = importDoubled(model, import);
   if (llvm::Error error = confirmBatchDims(model, doubled, import))
     return error;
   if (llvm::Error error = checkTies(model.weights, options.tie))

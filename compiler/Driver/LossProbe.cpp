@@ -1,5 +1,6 @@
 #include "compiler/Driver/LossProbe.h"
 
+#include "compiler/Driver/BatchedModel.h"
 #include "compiler/Driver/Lowering.h"
 #include "compiler/Support/Error.h"
 #include "compiler/Training/Loss/LossReduction.h"
@@ -74,9 +75,7 @@ bool cleave::hasPlainMeans(mlir::ModuleOp module) {
 
 llvm::Error cleave::noteLossReductions(ImportedModel &model, const ImportOptions &options) {
   mlir::ModuleOp module = *model.module;
-  ImportOptions doubled = options;
-  doubled.dataRanks *= 2; // multiplies every batch dimension
-  auto doubledModel = importAgain(*module.getContext(), model, doubled);
+  auto doubledModel = importLarger(model, options, 2);
   if (!doubledModel) {
     model.notes.push_back("whether the loss is a sum over samples or a mean is guessed from its constants, since the "
                           "model cannot be read with twice the batch: " +

@@ -1,11 +1,10 @@
 #include "compiler/Driver/SampleChecks.h"
 
 #include "compiler/Driver/BatchSizeUse.h"
+#include "compiler/Driver/BatchedModel.h"
 #include "compiler/Training/Loss/SampleDependence.h"
 #include "dialects/Cleave/IR/Algebra.h"
 #include "dialects/Cleave/IR/Attributes.h"
-
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 #include <set>
 
@@ -24,11 +23,6 @@ static bool isOfWholeBatch(const SampleDependence &samples, mlir::Value value, i
   return samples.get(value) != Dependence::Each || liesElsewhere(samples, value, dim);
 }
 
-static mlir::func::FuncOp modelOf(mlir::ModuleOp module) {
-  auto function = module.lookupSymbol<mlir::func::FuncOp>("model");
-  return function && function.getBody().hasOneBlock() ? function : mlir::func::FuncOp();
-}
-
 static mlir::Value outputOf(mlir::func::FuncOp function, llvm::StringRef name) {
   for (mlir::OpOperand &output : function.getBody().front().getTerminator()->getOpOperands())
     if (function.getResultAttr(output.getOperandNumber(), kNameAttr) ==
@@ -44,25 +38,27 @@ static bool hasBatch(mlir::func::FuncOp function) {
   return false;
 }
 
-std::optional<ImportedModel> cleave::importLarger(const ImportedModel &model, const ImportOptions &options,
-                                                  int64_t factor) {
-  auto function = modelOf(*model.module);
+static std::optional<ImportedModel> tryLarger(const ImportedModel &model, const ImportOptions &options,
+                                              int64_t factor) {
+  auto larger = importLarger(model, options, factor);
+  if (larger)
+    return std::move(*larger);
+  llvm::consumeError(larger.takeError());
+  return std::nullopt;
+}
+
+std::optional<ImportedModel> cleave::importDoubled(const ImportedModel &model, const ImportOptions &options) {
+  auto function = modelFunction(*model.module);
   if (!function || !hasBatch(function) || (options.train && model.guessedBatch.empty()))
     return std::nullopt;
-  ImportOptions larger = options;
-  larger.dataRanks *= factor; // multiplies every batch dimension
-  auto other = importAgain(*(*model.module).getContext(), model, larger);
-  if (other)
-    return std::move(*other);
-  llvm::consumeError(other.takeError());
-  return std::nullopt;
+  return tryLarger(model, options, 2);
 }
 
 // With another batch the dimension has another size, or stays: where the model cannot be imported with another (shapes
 // that hold the batch as a number), what it is made of must leave no doubt.
 llvm::Error cleave::confirmBatchDims(ImportedModel &model, const std::optional<ImportedModel> &doubled,
                                      ImportOptions &options) {
-  auto function = modelOf(*model.module);
+  auto function = modelFunction(*model.module);
   if (model.guessedBatch.empty() || !function)
     return llvm::Error::success();
   SampleDependence samples(function);
@@ -101,8 +97,8 @@ static std::set<std::string> sizedOutputs(const ImportedModel &model, const Impo
   std::map<std::string, SizeUse> uses = findBatchSizeUse(model, doubled);
   bool isUnknown = llvm::any_of(uses, [](const auto &use) { return use.second == SizeUse::Unknown; });
   std::optional<ImportedModel> tripled;
-  if (isUnknown && hasOneSample(modelOf(*model.module)))
-    tripled = importLarger(model, options, 3);
+  if (isUnknown && hasOneSample(modelFunction(*model.module)))
+    tripled = tryLarger(model, options, 3);
   if (tripled)
     for (const auto &[name, use] : findBatchSizeUse(doubled, *tripled))
       if (auto found = uses.find(name);
@@ -118,7 +114,7 @@ static std::set<std::string> sizedOutputs(const ImportedModel &model, const Impo
 // Outputs with a batch dimension whose samples are made of other samples, or may be.
 static std::set<std::string> outputsOfWholeBatch(const ImportedModel &model) {
   std::set<std::string> names;
-  auto function = modelOf(*model.module);
+  auto function = modelFunction(*model.module);
   if (!function)
     return names;
   SampleDependence samples(function, /*normalizationMixes=*/true);
@@ -133,7 +129,7 @@ static std::set<std::string> outputsOfWholeBatch(const ImportedModel &model) {
 
 static std::vector<std::string> batchedOutputs(const ImportedModel &model) {
   std::vector<std::string> names;
-  auto function = modelOf(*model.module);
+  auto function = modelFunction(*model.module);
   for (unsigned i = 0; function && i < function.getNumResults(); ++i)
     if (auto name = function.getResultAttrOfType<mlir::StringAttr>(i, kNameAttr);
         name && function.getResultAttr(i, kBatchDimAttr))
@@ -159,43 +155,4 @@ std::map<std::string, std::string> cleave::mixedOutputs(const ImportedModel &mod
     else if (!doubled || ofSize.count(name))
       mixed["mixes." + name] = "size";
   return mixed;
-}
-
-// What an op normalizes as a view [groups, n / groups, c, area], over dimensions 1 and 3: the value before that reshape.
-// Null where the op is another.
-static mlir::Value normalizedInGroups(mlir::Operation *op, int64_t groups) {
-  auto loops = mlir::dyn_cast<mlir::shard::ShardingInterface>(op);
-  mlir::Operation *view = statesItsGroup(op, 0) && loops ? op->getOperand(0).getDefiningOp() : nullptr;
-  if (!view)
-    return nullptr;
-  using mlir::utils::IteratorType;
-  const IteratorType parallel = IteratorType::parallel, reduction = IteratorType::reduction;
-  llvm::ArrayRef<int64_t> shape = mlir::cast<mlir::RankedTensorType>(op->getOperand(0).getType()).getShape();
-  bool isGrouped =
-      shape.size() == 4 && shape[0] == groups &&
-      loops.getLoopIteratorTypes() == llvm::SmallVector<IteratorType>{parallel, reduction, parallel, reduction};
-  return isGrouped ? reshapedOperand(view) : mlir::Value();
-}
-
-llvm::Error cleave::checkBatchNormGroups(mlir::ModuleOp module, int64_t groups) {
-  auto function = modelOf(module);
-  if (groups <= 1 || !function)
-    return llvm::Error::success();
-  SampleDims dims(function);
-  for (mlir::Operation &op : function.getBody().front()) {
-    mlir::Value samples = normalizedInGroups(&op, groups);
-    if (!samples)
-      continue;
-    auto at = dims.get(samples);
-    int64_t size = mlir::cast<mlir::RankedTensorType>(samples.getType()).getDimSize(0);
-    if (at && at->dim == 0 && at->count * at->inner == size)
-      continue;
-    auto node = mlir::dyn_cast<mlir::NameLoc>(op.getLoc());
-    return makeError(
-        (node ? node.getName().str() : "a BatchNormalization") +
-        ": with --batch-norm local each rank takes the statistics of its own samples, and " +
-        (at ? "they do not lie outermost in dimension 0 of the input" : "where they lie in the input is not known") +
-        "; use --batch-norm sync, or put the batch first");
-  }
-  return llvm::Error::success();
 }

@@ -12,9 +12,9 @@
 
 namespace cleave {
 
-// The model with `factor` times the batch, for the checks below. Nothing where no check needs it, or where the model
+// The model with twice the batch, for the checks below. Nothing where no check needs it, or where the model
 // cannot be imported so (shapes that hold the batch as a number).
-std::optional<ImportedModel> importLarger(const ImportedModel &model, const ImportOptions &options, int64_t factor);
+std::optional<ImportedModel> importDoubled(const ImportedModel &model, const ImportOptions &options);
 
 // Which guesses of batch dimensions (ImportedModel) are right: a parameter, x^T x and the largest four of a batch may
 // have the batch's size by coincidence. Where one is wrong, the model is imported again, and `options` say so.
@@ -26,10 +26,6 @@ llvm::Error confirmBatchDims(ImportedModel &model, const std::optional<ImportedM
 // `model` is at the model level, `doubled` has twice the batch.
 std::map<std::string, std::string> mixedOutputs(const ImportedModel &model, const std::optional<ImportedModel> &doubled,
                                                 const ImportOptions &options);
-
-// With --batch-norm local, importing cuts dimension 0 into `groups` parts, one a rank. An error where the samples do
-// not lie outermost in that dimension, so that a part is not what a rank holds.
-llvm::Error checkBatchNormGroups(mlir::ModuleOp module, int64_t groups);
 
 } // namespace cleave
 

@@ -96,7 +96,10 @@ Dependence SampleDependence::visitLoops(Operation *op, Value result) const {
   return usesPlaces ? Dependence::Mixed : Dependence::Each;
 }
 
-// Whether a constant has other elements at other places; a very large one counts as if it had.
+// Whether a constant has other elements at other places; a very large one counts as if it had. Each element is compared
+// with the one at the place before it:
+//
+//   [1, 1, 2, 2] with 2 places, 2 apart: it differs (1 and 2); with 2 places, 1 apart: it does not (1 and 1, 2 and 2)
 static bool differs(DenseElementsAttr elements, const SamplePosition &places) {
   constexpr int64_t kMost = 1 << 22;
   int64_t count = elements.getNumElements(), stride = 1;
@@ -122,7 +125,8 @@ static bool differs(DenseElementsAttr elements, const SamplePosition &places) {
   });
 }
 
-// The loops of an index like d0 * 20 + d1, and by how many places each moves it. False for other indices.
+// The loops of an index, and by how many places one iteration of each moves it: d0 * 20 + d1 has (d0, 20) and (d1, 1).
+// False for other indices.
 using LoopSteps = SmallVector<std::pair<AffineExpr, int64_t>>;
 static bool collectLoops(AffineExpr index, int64_t step, LoopSteps &loops) {
   if (auto number = dyn_cast<AffineConstantExpr>(index))
@@ -170,6 +174,14 @@ bool SampleDependence::variesAlong(Value value, int64_t dim) const {
 //
 //   p = reshape(r) : [4, 20]     index d0, samples 1 apart      r : [80]     index d0 * 20 + d1, samples 20 apart
 //
+// Input: `places` are `count` indices of a dimension, `inner` apart (and so on again: the dimension counts (outer, count,
+// inner)). Invariant: elements differ at two of the places only if some loop that moves the index from place to place
+// moves an operand to other elements. A loop of step s meets places at multiples of lcm(s, inner), as long as the next
+// larger loop does not move on, and the run of places does not end:
+//
+//   index d0 * 20 + d1, places 1 apart, 80 of them    d1: end min(80, 20), moves of 1, 20 of them
+//                                                     d0: end 80, moves of 20, 4 of them
+//
 // Where no loop is known to move the index, as in a dimension that is cut, joined or padded, all elements may differ,
 // unless they are one number. Numbers that are drawn belong to their sample (shift-random-origins).
 bool SampleDependence::variesAt(Value value, SamplePosition places, Asked &asked) const {
@@ -205,9 +217,16 @@ bool SampleDependence::variesAt(Value value, SamplePosition places, Asked &asked
   return false;
 }
 
-// Whether an operand has other elements where the loop has gone `turns` steps further, `count` times. An index that the
-// loop moves in another way than by a fixed number of places may also lie outside of the operand (windows with padding),
-// so one number everywhere in the operand says nothing there. `counts` says which operands are asked about; null: all.
+// Input: a loop of the op, `turns` (how many iterations it goes on at a time) and `count` (the iterations that are
+// compared: 0, turns, ..., (count - 1) * turns). Whether an operand has other elements at one of them than at another.
+// One iteration moves the index of a dimension by the loop's step there, so that the dimension is asked about places
+// that lie step * turns apart:
+//
+//   r : [80] read at d0 * 20 + d1, loop d0, turns 1, count 4      elements of r that are 20 apart, 4 of them
+//
+// An index that the loop moves in another way than by a fixed step may also lie outside of the operand (windows with
+// padding), so one number everywhere in the operand says nothing there. `counts` says which operands are asked about;
+// null: all.
 bool SampleDependence::isMovedBy(Operation *op, ArrayRef<AffineMap> maps, AffineExpr loop, int64_t turns, int64_t count,
                                  llvm::function_ref<bool(Value)> counts, Asked &asked) const {
   unsigned position = cast<AffineDimExpr>(loop).getPosition();

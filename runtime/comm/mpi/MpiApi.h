@@ -14,8 +14,10 @@ extern "C" {
 #define CLEAVE_MPI_ABI 4
 #define CLEAVE_MPI_GAVE_UP 2
 
+/* A message to one rank and a message from another, under way at the same time: with to = rank + 1 and
+ * from = rank - 1, all ranks of a ring shift their data by one place, and none waits for another to receive first. */
 typedef struct cleave_mpi_exchange {
-  int to;
+  int to; /* a rank; below 0: this side is left out */
   const void *send_data;
   size_t send_bytes;
   int from;

@@ -1,0 +1,49 @@
+#include "compiler/Driver/LostGrowth.h"
+
+#include "dialects/Cleave/IR/Algebra.h"
+#include "dialects/Cleave/IR/OpSupport.h"
+
+using namespace cleave;
+
+using Shape = llvm::ArrayRef<int64_t>;
+
+// As the loop along which the result grows, or, where it is no loop (cut, joined, padded), in its place.
+static bool growsOn(mlir::Operation *op, mlir::Operation *twin, size_t index, size_t dim) {
+  auto loops = mlir::dyn_cast<mlir::shard::ShardingInterface>(op);
+  llvm::SmallVector<mlir::AffineMap> maps = loops ? loops.getIndexingMaps() : llvm::SmallVector<mlir::AffineMap>();
+  if (maps.size() != op->getNumOperands() + op->getNumResults())
+    return false;
+  mlir::AffineExpr place = maps[index].getResult(dim);
+  for (auto [number, result] : llvm::enumerate(op->getResults())) {
+    Shape shape = shapeOf(result), twinShape = shapeOf(twin->getResult(number));
+    mlir::AffineMap map = maps[op->getNumOperands() + number];
+    bool goesOn = false;
+    for (size_t to = 0; to < shape.size() && twinShape.size() == shape.size(); ++to)
+      goesOn |= shape[to] != twinShape[to] &&
+                (mlir::isa<mlir::AffineDimExpr>(place) ? map.getResult(to) == place
+                                                       : to == dim && shape.size() == maps[index].getNumResults());
+    if (!goesOn)
+      return false;
+  }
+  return true;
+}
+
+bool LostGrowth::mayHoldSamples(mlir::Value value, size_t dim) const {
+  auto at = dims.get(value);
+  return samples.get(value) != Dependence::None && (!at || at->dim == static_cast<int64_t>(dim));
+}
+
+bool LostGrowth::losesGrowth(mlir::Operation *op, mlir::Operation *twin) const {
+  if (reshapedOperand(op))
+    return false; // all elements are there
+  for (auto [index, operands] : llvm::enumerate(llvm::zip(op->getOperands(), twin->getOperands()))) {
+    auto [operand, other] = operands;
+    Shape shape = shapeOf(operand), otherShape = shapeOf(other);
+    if (shape.size() != otherShape.size())
+      return true;
+    for (size_t dim = 0; dim < shape.size(); ++dim)
+      if (shape[dim] != otherShape[dim] && !mayHoldSamples(operand, dim) && !growsOn(op, twin, index, dim))
+        return true;
+  }
+  return false;
+}
