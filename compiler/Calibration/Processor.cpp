@@ -1,5 +1,5 @@
 #include "compiler/Calibration/Calibrate.h"
-#include "runtime/session/Machine.h"
+#include "runtime/session/HostResources.h"
 
 #include <fstream>
 #include <map>
@@ -33,6 +33,6 @@ std::string processorName() {
   return name.empty() ? "an unknown processor" : name;
 }
 
-unsigned usableCores() { return std::max(rt::Machine::here().cores, 1u); }
+unsigned usableCores() { return std::max(rt::HostResources::here().cores, 1u); }
 
 } // namespace cleave::calibration

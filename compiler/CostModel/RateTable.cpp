@@ -8,33 +8,34 @@ namespace cleave {
 namespace {
 
 // Between which two values of an axis a size lies: so much of the way from the first to the second.
-struct Place {
+struct GridInterval {
   size_t first = 0;
   double part = 0;
   double below = 1; // the share of the least value that a smaller size is
 };
 
-Place placeOf(const std::vector<double> &values, double size) {
-  Place place;
+GridInterval intervalOf(const std::vector<double> &values, double size) {
+  GridInterval interval;
   if (size <= values.front()) {
-    place.below = std::max(size, 1e-9) / values.front();
-    return place;
+    interval.below = std::max(size, 1e-9) / values.front();
+    return interval;
   }
-  while (place.first + 1 < values.size() && values[place.first + 1] < size)
-    ++place.first;
-  if (place.first + 1 < values.size())
-    place.part = std::log(size / values[place.first]) / std::log(values[place.first + 1] / values[place.first]);
-  return place;
+  while (interval.first + 1 < values.size() && values[interval.first + 1] < size)
+    ++interval.first;
+  if (interval.first + 1 < values.size())
+    interval.part =
+        std::log(size / values[interval.first]) / std::log(values[interval.first + 1] / values[interval.first]);
+  return interval;
 }
 
 } // namespace
 
 double RateTable::rateAt(const std::vector<double> &sizes) const {
-  std::vector<Place> places;
+  std::vector<GridInterval> intervals;
   double below = 1;
   for (size_t i = 0; i < axes.size(); ++i) {
-    places.push_back(placeOf(axes[i].values, sizes[i]));
-    below *= places.back().below;
+    intervals.push_back(intervalOf(axes[i].values, sizes[i]));
+    below *= intervals.back().below;
   }
   double logarithm = 0;
   for (size_t corner = 0; corner < size_t{1} << axes.size(); ++corner) {
@@ -42,8 +43,8 @@ double RateTable::rateAt(const std::vector<double> &sizes) const {
     size_t at = 0;
     for (size_t i = 0; i < axes.size(); ++i) {
       bool isSecond = (corner >> i) & 1;
-      weight *= isSecond ? places[i].part : 1 - places[i].part;
-      at = at * axes[i].values.size() + std::min(places[i].first + isSecond, axes[i].values.size() - 1);
+      weight *= isSecond ? intervals[i].part : 1 - intervals[i].part;
+      at = at * axes[i].values.size() + std::min(intervals[i].first + isSecond, axes[i].values.size() - 1);
     }
     if (weight > 0)
       logarithm += weight * std::log(rates[at]);

@@ -44,7 +44,7 @@ def BuildPrograms : Pass<"build-programs", "::mlir::ModuleOp"> {
 
     Of @infer, which has no chunks, the stages do in turn what the cost of its ops gives each of them (InferenceStages.h).
 
-    Values that cross bodies have slots with frames (StagePrograms.h). States are on the stages that use them (StageSplit.h).
+    Values that cross bodies have stage buffers with frames (StagePrograms.h). States are on the stages that use them (StageSplit.h).
 
     ```mlir
     func.func @train_step(...) attributes {cleave.calls = [{program = "c0.fwd.first", times = 1, first_frame = 0}, {program = "send.c0:0.to.1", ...},

@@ -12,7 +12,7 @@ void addPlanning(OpPassManager &manager, const PlanningOptions &options) {
   OffloadValuesOptions offload;
   offload.residuals = options.offloadResiduals;
   manager.addPass(createOffloadValues(offload));
-  // Before bodies and what they leave in slots are decided; where there are no stages, share-gathers does it.
+  // Before bodies and what they leave in stage buffers are decided; where there are no stages, share-gathers does it.
   if (options.shareGathers)
     manager.addPass(createKeepGathers());
   // The stages of a pipeline, where there is one: then the next pass has nothing to do.

@@ -45,7 +45,7 @@ LogicalResult Propagation::run() {
   do {
     made.clear();
     used.clear();
-    wishes.clear();
+    preferred.clear();
     blocked.clear();
     if (mlir::failed(propagate()))
       return failure();
@@ -59,7 +59,7 @@ LogicalResult Propagation::propagate() {
   for (FuncOp function : inOrder()) {
     if (mlir::failed(setArguments(function)))
       return failure();
-    collectWishes(function);
+    collectPreferred(function);
     forward(function);
     if (mlir::failed(setReturn(function)))
       return failure();
@@ -160,38 +160,38 @@ static bool isSplit(ShardingAttr sharding) {
                       [&](int64_t dim) { return !sharding.getDimAxes(dim).empty(); });
 }
 
-// What is written to a split state wishes to be split so, and in @update also what it is computed of. The same for what
-// has an owner, and there parameters are such.
-void Propagation::collectWishes(FuncOp function) {
+// What is written to a split state prefers to be split so, and in @update also what it is computed of. The same for
+// what has an owner, and there parameters are such.
+void Propagation::collectPreferred(FuncOp function) {
   for (mlir::Operation &op : llvm::reverse(function.getBody().front().without_terminator())) {
     if (auto write = llvm::dyn_cast<WriteOp>(op)) {
       ShardingAttr stored = storage.lookup(symbols.lookup(write.getState()));
       auto state = llvm::cast<StateOp>(symbols.lookup(write.getState()));
       bool isUpdated = hasServer() && !runsPerMicroBatch(function) && state.getRole() == Role::Parameter;
       if (isSplit(stored) || stored.isOwned())
-        wishes.try_emplace(write.getValue(), stored);
+        preferred.try_emplace(write.getValue(), stored);
       else if (isUpdated)
-        wishes.try_emplace(write.getValue(), ownedStorage(state.getTensorType(), dataAxes));
+        preferred.try_emplace(write.getValue(), ownedStorage(state.getTensorType(), dataAxes));
     } else if (!runsPerMicroBatch(function)) {
-      wishOperands(&op);
+      preferForOperands(&op);
     }
   }
 }
 
-void Propagation::wishOperands(mlir::Operation *op) {
-  if (op->getNumResults() != 1 || !wishes.contains(op->getResult(0)))
+void Propagation::preferForOperands(mlir::Operation *op) {
+  if (op->getNumResults() != 1 || !preferred.contains(op->getResult(0)))
     return;
-  if (wishes.lookup(op->getResult(0)).isOwned()) {
+  if (preferred.lookup(op->getResult(0)).isOwned()) {
     for (Value operand : op->getOperands())
-      wishes.try_emplace(operand, ownedStorage(llvm::cast<mlir::RankedTensorType>(operand.getType()), dataAxes));
+      preferred.try_emplace(operand, ownedStorage(llvm::cast<mlir::RankedTensorType>(operand.getType()), dataAxes));
     return;
   }
   LoopSharding loops(op, mesh);
-  if (!loops.propose(op->getNumOperands(), resolved(wishes.lookup(op->getResult(0))), /*allowReduction=*/false))
+  if (!loops.propose(op->getNumOperands(), resolved(preferred.lookup(op->getResult(0))), /*allowReduction=*/false))
     return;
   for (mlir::OpOperand &operand : op->getOpOperands())
     if (ShardingAttr sharding = loops.getOperand(operand.getOperandNumber()); isSplit(sharding))
-      wishes.try_emplace(operand.get(), sharding);
+      preferred.try_emplace(operand.get(), sharding);
 }
 
 // What a rank stores, or the same in fewer bytes.
@@ -201,7 +201,7 @@ static bool isStoredPart(Value value) {
 }
 
 // The form in which a value comes to an op that takes no partial values: without the data axes of its storage in a
-// function of samples, unless the op narrows it; reduced, to the split that it wishes.
+// function of samples, unless the op narrows it; reduced, to the split that it prefers.
 ShardingAttr Propagation::offered(mlir::OpOperand &operand) {
   Value value = operand.get();
   ShardingAttr sharding = made.lookup(value);
@@ -214,9 +214,9 @@ ShardingAttr Propagation::offered(mlir::OpOperand &operand) {
           llvm::make_filter_range(axes, [&](mlir::Attribute axis) { return !llvm::is_contained(dataAxes, axis); }))));
     sharding = sharding.withDims(builder.getArrayAttr(dims));
   }
-  ShardingAttr wish = sharding.getPartialAxes().empty() ? ShardingAttr() : wishes.lookup(value);
-  if (wish && mlir::succeeded(planReshard(sharding, resolved(wish))))
-    return resolved(wish);
+  ShardingAttr preference = sharding.getPartialAxes().empty() ? ShardingAttr() : preferred.lookup(value);
+  if (preference && mlir::succeeded(planReshard(sharding, resolved(preference))))
+    return resolved(preference);
   return resolved(sharding);
 }
 
@@ -239,7 +239,7 @@ void Propagation::forwardOp(mlir::Operation *op) {
     return;
   }
   constexpr bool (Propagation::*kRules[])(mlir::Operation *) = {&Propagation::passPartial, &Propagation::passOwned,
-                                                                &Propagation::passWished};
+                                                                &Propagation::passPreferred};
   if (llvm::any_of(kRules, [&](auto rule) { return (this->*rule)(op); }))
     return;
   SmallVector<ShardingAttr> operands;

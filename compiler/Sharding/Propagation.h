@@ -25,7 +25,7 @@
 //   rule          answers for                                        uses operands as            makes the result
 //   passPartial   a linear op of terms of one sum                    terms                       a term of that sum
 //   passOwned     an op for an owner, of what not all ranks have     the owner has them          the owner's
-//   passWished    a linear op of other terms, for a split state      the state is split          split so
+//   passPreferred a linear op of other terms, for a split state      the state is split          split so
 //   setLoops      all others                                         reduced, in a split that    as the loops are split
 //                                                                    the loops take
 //
@@ -79,15 +79,15 @@ private:
   llvm::LogicalResult setArguments(mlir::func::FuncOp function);
   llvm::FailureOr<ShardingAttr> portSharding(mlir::func::FuncOp function, mlir::Type type, mlir::Attribute batchDim,
                                              const llvm::Twine &what);
-  void collectWishes(mlir::func::FuncOp function);
-  void wishOperands(mlir::Operation *op);
+  void collectPreferred(mlir::func::FuncOp function);
+  void preferForOperands(mlir::Operation *op);
   ShardingAttr offered(mlir::OpOperand &operand);
   void forward(mlir::func::FuncOp function);
   void forwardOp(mlir::Operation *op);
   // The rules before setLoops. Each is about one op, and false leaves it, unchanged, to the next.
   bool passPartial(mlir::Operation *op);
   bool passOwned(mlir::Operation *op);
-  bool passWished(mlir::Operation *op);
+  bool passPreferred(mlir::Operation *op);
   void shareReductions(mlir::func::FuncOp function);
   bool hasServer() const { return policy.dpSync == DpSync::ParameterServer && !dataAxes.empty(); }
   void setLoops(mlir::Operation *op, llvm::ArrayRef<ShardingAttr> operands);
@@ -106,7 +106,7 @@ private:
   llvm::SmallVector<mlir::Attribute> dataAxes;
   llvm::DenseMap<mlir::Value, ShardingAttr> made;
   llvm::DenseMap<mlir::OpOperand *, ShardingAttr> used;
-  llvm::DenseMap<mlir::Value, ShardingAttr> wishes; // the split or owner's state that a value ends up in
+  llvm::DenseMap<mlir::Value, ShardingAttr> preferred; // the split or owner's state that a value ends up in
   llvm::DenseMap<mlir::Operation *, ShardingAttr> storage;
   // How an accumulator is stored. Each guess needs more memory or traffic than the one before, and more can be written.
   enum class Guess {

@@ -95,12 +95,12 @@ bool Propagation::passPartial(mlir::Operation *op) {
 // An op whose result is its owner's takes what the owner has: its own values and those that all ranks have as they are,
 // sums reduced to it. What is computed of values that all ranks have stays so.
 bool Propagation::passOwned(mlir::Operation *op) {
-  ShardingAttr wish = op->getNumResults() == 1 ? wishes.lookup(op->getResult(0)) : ShardingAttr();
+  ShardingAttr preference = op->getNumResults() == 1 ? preferred.lookup(op->getResult(0)) : ShardingAttr();
   auto isEverywhere = [&](Value operand) {
     ShardingAttr sharding = made.lookup(operand);
     return sharding.getPartialAxes().empty() && !sharding.isOwned();
   };
-  if (!wish || !wish.isOwned() || llvm::all_of(op->getOperands(), isEverywhere))
+  if (!preference || !preference.isOwned() || llvm::all_of(op->getOperands(), isEverywhere))
     return false;
   SmallVector<ShardingAttr> forms;
   for (Value operand : op->getOperands()) {
@@ -136,25 +136,25 @@ void Propagation::shareReductions(FuncOp function) {
 // A linear op of values that are partial in different ways, on the way to a split state: each operand is brought to the
 // state's form, so that an accumulator adds reduced parts. Example: add(read @g, dw) where @g is [["fsdp"]] and dw
 // partial over "fsdp": dw is reduced and scattered, the sum is a rank's part.
-bool Propagation::passWished(mlir::Operation *op) {
-  ShardingAttr wish = op->getNumResults() == 1 ? wishes.lookup(op->getResult(0)) : ShardingAttr();
-  if (wish && wish.isOwned())
+bool Propagation::passPreferred(mlir::Operation *op) {
+  ShardingAttr preference = op->getNumResults() == 1 ? preferred.lookup(op->getResult(0)) : ShardingAttr();
+  if (preference && preference.isOwned())
     return false;
   auto isPartial = [&](Value operand) { return !made.lookup(operand).getPartialAxes().empty(); };
-  if (!wish || llvm::none_of(op->getOperands(), isPartial) || !isLinear(op))
+  if (!preference || llvm::none_of(op->getOperands(), isPartial) || !isLinear(op))
     return false;
   LoopSharding loops(op, mesh);
-  if (!loops.propose(op->getNumOperands(), resolved(wish), /*allowReduction=*/false))
+  if (!loops.propose(op->getNumOperands(), resolved(preference), /*allowReduction=*/false))
     return false;
   auto formOf = [&](unsigned index) {
     ShardingAttr dims = loops.getOperand(index);
-    return isFloat(op->getOperand(index)) ? wish.withDims(dims.getDims()) : dims;
+    return isFloat(op->getOperand(index)) ? preference.withDims(dims.getDims()) : dims;
   };
   for (mlir::OpOperand &operand : op->getOpOperands())
     if (mlir::failed(planReshard(made.lookup(operand.get()), formOf(operand.getOperandNumber()))))
       return false;
   for (mlir::OpOperand &operand : op->getOpOperands())
     used[&operand] = formOf(operand.getOperandNumber());
-  made[op->getResult(0)] = wish;
+  made[op->getResult(0)] = preference;
   return true;
 }

@@ -17,7 +17,7 @@
 #include "runtime/plan/OutsideMemory.h"
 #include "runtime/plan/PlanSummary.h"
 #include "runtime/plan/RankKinds.h"
-#include "runtime/session/Machine.h"
+#include "runtime/session/HostResources.h"
 #include "runtime/session/MemoryUsage.h"
 #include "runtime/session/NearestName.h"
 #include "runtime/session/RankThreads.h"
@@ -261,7 +261,7 @@ Status Session::start(const cleave_model &model, const SessionOptions &options) 
   if (impl.worldRank(0) == 0 && !weights.note().empty())
     log(LogLevel::Warning, -1, weights.note());
   if (impl.worldRank(0) == 0)
-    for (const std::string &note : machineNotes(impl.demand(options.threads), Machine::here()))
+    for (const std::string &note : resourceNotes(impl.demand(options.threads), HostResources::here()))
       log(LogLevel::Warning, -1, note);
   CLEAVE_TRY(impl.makeRanks(model, options.threads));
   CLEAVE_TRY(

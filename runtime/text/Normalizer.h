@@ -10,20 +10,20 @@
 
 namespace cleave::rt {
 
-// Steps, one after the other. Text stays UTF-8.
+// Rules, one after the other. Text stays UTF-8.
 class Normalizer {
 public:
-  using Step = std::function<Status(std::string *)>;
+  using Rule = std::function<Status(std::string *)>;
 
-  void add(Step step) { steps_.push_back(std::move(step)); }
+  void add(Rule rule) { rules_.push_back(std::move(rule)); }
   Status apply(std::string *text) const {
-    for (const Step &step : steps_)
-      CLEAVE_TRY(step(text));
+    for (const Rule &rule : rules_)
+      CLEAVE_TRY(rule(text));
     return Status::ok();
   }
 
 private:
-  std::vector<Step> steps_;
+  std::vector<Rule> rules_;
 };
 
 } // namespace cleave::rt

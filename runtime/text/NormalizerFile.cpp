@@ -37,7 +37,7 @@ constexpr const char *kOfOtherVersions =
 // Ideographs that the decomposition replaces by others; Characters.h has no table of them.
 constexpr const char *kCompatibilityIdeographs = R"([\x{F900}-\x{FAFF}\x{2F800}-\x{2FA1F}])";
 
-Normalizer::Step always(void (*change)(std::string *)) {
+Normalizer::Rule always(void (*change)(std::string *)) {
   return [=](std::string *text) {
     change(text);
     return Status::ok();

@@ -4,30 +4,30 @@
 using namespace cleave;
 using namespace cleave::onnx_import;
 
-Value Environment::materialize(Slot &slot) {
-  switch (slot.kind) {
-  case Slot::Kind::Known:
-    if (!slot.value)
-      slot.value =
-          ConstantPool::isLarge(*slot.known) ? readState(constants_.stateOf(*slot.known)) : emit_.literal(*slot.known);
-    return slot.value;
-  case Slot::Kind::State:
-    return readState(slot.symbol);
+Value Environment::materialize(Binding &binding) {
+  switch (binding.kind) {
+  case Binding::Kind::Known:
+    if (!binding.value)
+      binding.value = ConstantPool::isLarge(*binding.known) ? readState(constants_.stateOf(*binding.known))
+                                                            : emit_.literal(*binding.known);
+    return binding.value;
+  case Binding::Kind::State:
+    return readState(binding.symbol);
   default:
-    return slot.value;
+    return binding.value;
   }
 }
 
-TypeSet Environment::typesOf(const Slot &slot) const {
-  switch (slot.kind) {
-  case Slot::Kind::Known:
-    return tensorOf(slot.known->element());
-  case Slot::Kind::Computed:
-    return tensorOf(elementOf(slot.value));
-  case Slot::Kind::State:
-    return tensorOf(symbols_.lookup<StateOp>(slot.symbol).getTensorType().getElementType());
-  case Slot::Kind::Sequence:
-    return slot.elements->empty() ? sequenceOf(~TypeSet(0)) : sequenceOf(typesOf(slot.elements->front()));
+TypeSet Environment::typesOf(const Binding &binding) const {
+  switch (binding.kind) {
+  case Binding::Kind::Known:
+    return tensorOf(binding.known->element());
+  case Binding::Kind::Computed:
+    return tensorOf(elementOf(binding.value));
+  case Binding::Kind::State:
+    return tensorOf(symbols_.lookup<StateOp>(binding.symbol).getTensorType().getElementType());
+  case Binding::Kind::Sequence:
+    return binding.elements->empty() ? sequenceOf(~TypeSet(0)) : sequenceOf(typesOf(binding.elements->front()));
   default:
     return 0;
   }

@@ -13,51 +13,51 @@ namespace cleave::onnx_import {
 
 // A name stands for one of these. `Failed` is the result of a node that was reported already: what depends on it is
 // skipped silently.
-struct Slot {
+struct Binding {
   enum class Kind { Absent, Failed, Computed, Known, State, Sequence };
   Kind kind = Kind::Absent;
-  Value value;                                       // Computed; Known and State once they were used
-  std::shared_ptr<const Literal> known;              // Known; what a State of one element is at first
-  std::string symbol;                                // State
-  std::shared_ptr<const std::vector<Slot>> elements; // Sequence
+  Value value;                                          // Computed; Known and State once they were used
+  std::shared_ptr<const Literal> known;                 // Known; what a State of one element is at first
+  std::string symbol;                                   // State
+  std::shared_ptr<const std::vector<Binding>> elements; // Sequence
 
   // Also a sequence of known tensors.
   bool isKnown() const {
-    return kind == Kind::Known ||
-           (kind == Kind::Sequence && llvm::all_of(*elements, [](const Slot &slot) { return slot.isKnown(); }));
+    return kind == Kind::Known || (kind == Kind::Sequence &&
+                                   llvm::all_of(*elements, [](const Binding &binding) { return binding.isKnown(); }));
   }
   // Itself, or a sequence's elements.
-  llvm::ArrayRef<Slot> parts() const {
-    return kind == Kind::Sequence ? llvm::ArrayRef<Slot>(*elements) : llvm::ArrayRef<Slot>(*this);
+  llvm::ArrayRef<Binding> parts() const {
+    return kind == Kind::Sequence ? llvm::ArrayRef<Binding>(*elements) : llvm::ArrayRef<Binding>(*this);
   }
 
-  static Slot failed() { return of(Kind::Failed); }
-  static Slot computed(Value value) {
-    Slot slot = of(Kind::Computed);
-    slot.value = value;
-    return slot;
+  static Binding failed() { return of(Kind::Failed); }
+  static Binding computed(Value value) {
+    Binding binding = of(Kind::Computed);
+    binding.value = value;
+    return binding;
   }
-  static Slot literal(Literal literal) {
-    Slot slot = of(Kind::Known);
-    slot.known = std::make_shared<const Literal>(std::move(literal));
-    return slot;
+  static Binding literal(Literal literal) {
+    Binding binding = of(Kind::Known);
+    binding.known = std::make_shared<const Literal>(std::move(literal));
+    return binding;
   }
-  static Slot sequence(std::vector<Slot> elements) {
-    Slot slot = of(Kind::Sequence);
-    slot.elements = std::make_shared<const std::vector<Slot>>(std::move(elements));
-    return slot;
+  static Binding sequence(std::vector<Binding> elements) {
+    Binding binding = of(Kind::Sequence);
+    binding.elements = std::make_shared<const std::vector<Binding>>(std::move(elements));
+    return binding;
   }
-  static Slot state(llvm::StringRef symbol) {
-    Slot slot = of(Kind::State);
-    slot.symbol = symbol.str();
-    return slot;
+  static Binding state(llvm::StringRef symbol) {
+    Binding binding = of(Kind::State);
+    binding.symbol = symbol.str();
+    return binding;
   }
 
 private:
-  static Slot of(Kind kind) {
-    Slot slot;
-    slot.kind = kind;
-    return slot;
+  static Binding of(Kind kind) {
+    Binding binding;
+    binding.kind = kind;
+    return binding;
   }
 };
 
@@ -68,15 +68,15 @@ public:
   Environment(Emitter &emit, mlir::SymbolTable &symbols, ConstantPool &constants)
       : emit_(emit), symbols_(symbols), constants_(constants) {}
 
-  // The slot of a name; Absent for the empty name.
-  Slot &slot(llvm::StringRef name) { return slots_[name]; }
-  void define(llvm::StringRef name, Slot slot) { slots_[name] = std::move(slot); }
+  // The binding of a name; Absent for the empty name.
+  Binding &binding(llvm::StringRef name) { return bindings_[name]; }
+  void define(llvm::StringRef name, Binding binding) { bindings_[name] = std::move(binding); }
 
   // The tensor, made where it is used first; null for a sequence.
-  Value value(llvm::StringRef name) { return materialize(slots_[name]); }
-  Value materialize(Slot &slot);
+  Value value(llvm::StringRef name) { return materialize(bindings_[name]); }
+  Value materialize(Binding &binding);
   // The types that a value may have: one, or any sequence where a sequence is empty; none of what failed.
-  TypeSet typesOf(const Slot &slot) const;
+  TypeSet typesOf(const Binding &binding) const;
   Value readState(llvm::StringRef symbol);
   // A state of role scalar and type tensor<i64> that the host writes (`scalar.seed`, `scalar.step`); declared where it
   // is used first.
@@ -88,7 +88,7 @@ private:
   Emitter &emit_;
   mlir::SymbolTable &symbols_;
   ConstantPool &constants_;
-  llvm::StringMap<Slot> slots_;
+  llvm::StringMap<Binding> bindings_;
   llvm::StringMap<Value> reads_;
   std::map<std::string, Value> pending_;
 };

@@ -33,10 +33,10 @@ public:
             [this](std::shared_ptr<const void> owned) { job_.weights.own(std::move(owned)); }) {}
 
   mlir::func::FuncOp run() {
-    for (const auto &[name, slot] : job_.tensors)
-      environment_.define(name, slot);
+    for (const auto &[name, binding] : job_.tensors)
+      environment_.define(name, binding);
     for (auto [port, argument] : llvm::zip(job_.signature.inputs, function_.getArguments()))
-      environment_.define(port.name, Slot::computed(argument));
+      environment_.define(port.name, Binding::computed(argument));
     importNodes(job_.graph);
     if (Budget::of(function_.getContext()).isExhausted())
       return function_;
@@ -77,7 +77,7 @@ private:
       llvm::SaveAndRestore outer(outer_, outer_ ? outer_ : node.proto);
       if (failed(ControlFlow::imports(node) ? importControlFlow(node) : importNode(node)))
         for (const std::string &output : node.proto->output())
-          environment_.define(output, Slot::failed());
+          environment_.define(output, Binding::failed());
       if (budget.isExhausted())
         return;
     }
@@ -135,35 +135,35 @@ private:
   llvm::SmallVector<Value> resultsOf(const FlatNode &node) {
     llvm::SmallVector<Value> results;
     for (const std::string &output : node.proto->output())
-      for (const Slot &part : environment_.slot(output).parts())
+      for (const Binding &part : environment_.binding(output).parts())
         results.push_back(part.value);
     return results;
   }
 
   // A node whose inputs are known has known results: the ops from `first` on, which its handler made, are computed.
   void foldNode(const FlatNode &node, mlir::Operation *first) {
-    auto isKnown = [&](const std::string &name) { return name.empty() || environment_.slot(name).isKnown(); };
+    auto isKnown = [&](const std::string &name) { return name.empty() || environment_.binding(name).isKnown(); };
     if (!llvm::all_of(node.proto->input(), isKnown) || llvm::all_of(node.proto->output(), isKnown))
       return;
     for (const std::string &input : node.proto->input())
-      for (const Slot &part : environment_.slot(input).parts())
+      for (const Binding &part : environment_.binding(input).parts())
         if (part.value)
           interpreter_.define(part.value, *part.known);
     for (mlir::Operation *op = first; op; op = op->getNextNode())
       interpreter_.visit(op);
-    auto found = [&](const Slot &part) {
-      auto value = part.kind == Slot::Kind::Computed ? interpreter_.find(part.value) : std::nullopt;
-      return value ? Slot::literal(std::move(*value)) : part;
+    auto found = [&](const Binding &part) {
+      auto value = part.kind == Binding::Kind::Computed ? interpreter_.find(part.value) : std::nullopt;
+      return value ? Binding::literal(std::move(*value)) : part;
     };
     for (const std::string &output : node.proto->output()) {
-      Slot &slot = environment_.slot(output);
-      std::vector<Slot> parts;
-      for (const Slot &part : slot.parts())
+      Binding &binding = environment_.binding(output);
+      std::vector<Binding> parts;
+      for (const Binding &part : binding.parts())
         parts.push_back(found(part));
-      if (slot.kind == Slot::Kind::Sequence)
-        slot = Slot::sequence(std::move(parts));
+      if (binding.kind == Binding::Kind::Sequence)
+        binding = Binding::sequence(std::move(parts));
       else
-        slot = std::move(parts[0]);
+        binding = std::move(parts[0]);
     }
     interpreter_.clear();
   }
@@ -190,7 +190,7 @@ private:
     llvm::SmallVector<TypeSet> types;
     for (const auto *names : {&node.proto->input(), &node.proto->output()})
       for (const std::string &name : *names)
-        types.push_back(name.empty() ? 0 : environment_.typesOf(environment_.slot(name)));
+        types.push_back(name.empty() ? 0 : environment_.typesOf(environment_.binding(name)));
     std::string reason = cleave::onnx_import::checkTypes(*node.proto, *schema, types);
     return reason.empty() ? success() : op.fail(reason);
   }
@@ -205,12 +205,12 @@ private:
         continue;
       }
       const std::string &name = node.proto->input(int(i));
-      switch (environment_.slot(name).kind) {
-      case Slot::Kind::Failed:
+      switch (environment_.binding(name).kind) {
+      case Binding::Kind::Failed:
         return failure();
-      case Slot::Kind::Absent:
+      case Binding::Kind::Absent:
         return op.fail("reads " + quote(name) + ", an optional result that Cleave does not compute");
-      case Slot::Kind::Sequence:
+      case Binding::Kind::Sequence:
         if (!takesSequence)
           return op.fail("input " + llvm::Twine(i) + " is a sequence; expected a tensor");
         break;
@@ -228,10 +228,10 @@ private:
     llvm::SmallVector<Value> results;
     llvm::SmallVector<llvm::SmallVector<mlir::NamedAttribute>> attributes;
     for (const auto &output : job_.file.proto.graph().output()) {
-      Slot &slot = environment_.slot(output.name());
-      if (slot.kind == Slot::Kind::Absent)
+      Binding &binding = environment_.binding(output.name());
+      if (binding.kind == Binding::Kind::Absent)
         job_.errors.add("output " + quote(output.name()) + " is defined by no node");
-      if (slot.kind == Slot::Kind::Sequence)
+      if (binding.kind == Binding::Kind::Sequence)
         job_.errors.add("output " + quote(output.name()) + " is a sequence; expected a tensor");
       Value value = environment_.value(output.name());
       if (!value)

@@ -16,7 +16,7 @@ struct ImportJob {
   const ModelFile &file;
   const FlatGraph &graph;
   const Signature &signature;
-  const NamedSlots &tensors;
+  const NamedBindings &tensors;
   const ImportOptions &options;
   mlir::SymbolTable &symbols;
   ConstantPool &constants;

@@ -199,7 +199,7 @@ static llvm::Error importGraph(const ModelFile &file, const ImportOptions &optio
   Signature signature = bindSignature(module.getContext(), file, options, errors);
   mlir::SymbolTable symbols(module);
   ExportSignature exported = readExportSignature(file.proto);
-  NamedSlots tensors =
+  NamedBindings tensors =
       importInitializers(file, *graph, exported, options, reader, symbols, model.weights, model.notes, errors);
   if (!errors.empty())
     return errors.take();

@@ -91,11 +91,12 @@ private:
 
 } // namespace
 
-NamedSlots cleave::onnx_import::importInitializers(const ModelFile &file, const FlatGraph &graph,
-                                                   const ExportSignature &signature, const ImportOptions &options,
-                                                   TensorReader &reader, mlir::SymbolTable &symbols, WeightMap &weights,
-                                                   std::vector<std::string> &notes, ErrorList &errors) {
-  NamedSlots slots;
+NamedBindings cleave::onnx_import::importInitializers(const ModelFile &file, const FlatGraph &graph,
+                                                      const ExportSignature &signature, const ImportOptions &options,
+                                                      TensorReader &reader, mlir::SymbolTable &symbols,
+                                                      WeightMap &weights, std::vector<std::string> &notes,
+                                                      ErrorList &errors) {
+  NamedBindings bindings;
   TensorUses uses(graph);
   FanTable fans(graph);
   std::vector<std::string> taken, names, parameters, others, doubtful;
@@ -106,7 +107,7 @@ NamedSlots cleave::onnx_import::importInitializers(const ModelFile &file, const 
   if (!rules)
     errors.add(rules.takeError());
   if (!buffers || !rules)
-    return slots;
+    return bindings;
   InitializerRoles roles(file, graph, signature, uses, *buffers);
   UnreadTensors unread;
 
@@ -150,8 +151,8 @@ NamedSlots cleave::onnx_import::importInitializers(const ModelFile &file, const 
       if (!initial)
         errors.add(initial.takeError());
       else
-        slots.emplace_back(tensor.name(),
-                           Slot::state(declareState(symbols, tensor.name(), *type, role, *initial, isFrozen)));
+        bindings.emplace_back(tensor.name(),
+                              Binding::state(declareState(symbols, tensor.name(), *type, role, *initial, isFrozen)));
       continue;
     }
     auto weight = reader.read(tensor);
@@ -162,18 +163,18 @@ NamedSlots cleave::onnx_import::importInitializers(const ModelFile &file, const 
     if (isLiteral) {
       if (llvm::isa<mlir::FloatType>(type->getElementType()) && !signature.isPresent) // which says so itself
         taken.push_back(tensor.name());
-      slots.emplace_back(tensor.name(), Slot::literal(Literal::fromBytes(weight->type, weight->bytes)));
+      bindings.emplace_back(tensor.name(), Binding::literal(Literal::fromBytes(weight->type, weight->bytes)));
       continue;
     }
     if (rt::parseDraw(tensor.name()))
       errors.add("initializer " + quote(tensor.name()) +
                  " has a name by which plans know weights that are drawn; give it another one");
     weights.insert(tensor.name(), *weight);
-    slots.emplace_back(tensor.name(), Slot::state(declareState(symbols, tensor.name(), weight->type, role,
-                                                               InitKind::Weights, isFrozen)));
+    bindings.emplace_back(tensor.name(), Binding::state(declareState(symbols, tensor.name(), weight->type, role,
+                                                                     InitKind::Weights, isFrozen)));
     // Numbers that an operator wants to know (a bound, the scales of a resize, indices) are not trained.
     if (weight->type.getNumElements() <= 64 || !llvm::isa<mlir::FloatType>(type->getElementType()))
-      slots.back().second.known = std::make_shared<const Literal>(Literal::fromBytes(weight->type, weight->bytes));
+      bindings.back().second.known = std::make_shared<const Literal>(Literal::fromBytes(weight->type, weight->bytes));
   }
   unread.report(errors);
   if (llvm::Error error = buffers->checkUsed(names, "initializers"))
@@ -185,5 +186,5 @@ NamedSlots cleave::onnx_import::importInitializers(const ModelFile &file, const 
   if (!doubtful.empty())
     notes.push_back("--init leaves what are probably buffers as the file has them: " + listNames(doubtful, 8) +
                     "; a pattern that names them sets them too");
-  return slots;
+  return bindings;
 }

@@ -20,13 +20,13 @@
 namespace cleave::onnx_import {
 
 // What the graph's named tensors are, before any function is imported.
-using NamedSlots = std::vector<std::pair<std::string, Slot>>;
+using NamedBindings = std::vector<std::pair<std::string, Binding>>;
 
 // Declares states in `module` and enters their bytes into `weights`. Errors are collected. What the file's signature
 // calls a parameter is one; what it calls a buffer, or does not know of, is none.
-NamedSlots importInitializers(const ModelFile &file, const FlatGraph &graph, const ExportSignature &signature,
-                              const ImportOptions &options, TensorReader &reader, mlir::SymbolTable &symbols,
-                              WeightMap &weights, std::vector<std::string> &notes, ErrorList &errors);
+NamedBindings importInitializers(const ModelFile &file, const FlatGraph &graph, const ExportSignature &signature,
+                                 const ImportOptions &options, TensorReader &reader, mlir::SymbolTable &symbols,
+                                 WeightMap &weights, std::vector<std::string> &notes, ErrorList &errors);
 
 } // namespace cleave::onnx_import
 

@@ -45,19 +45,19 @@ llvm::SmallVector<Value> OpContext::values() {
 const Literal *OpContext::literal(size_t i) {
   if (!has(i))
     return nullptr;
-  const Slot &slot = environment_.slot(node_.proto->input(int(i)));
-  return slot.kind == Slot::Kind::Known ? slot.known.get() : nullptr;
+  const Binding &binding = environment_.binding(node_.proto->input(int(i)));
+  return binding.kind == Binding::Kind::Known ? binding.known.get() : nullptr;
 }
 
-const std::vector<Slot> *OpContext::sequence(size_t i) {
+const std::vector<Binding> *OpContext::sequence(size_t i) {
   if (!has(i))
     return nullptr;
-  Slot &slot = environment_.slot(node_.proto->input(int(i)));
-  return slot.kind == Slot::Kind::Sequence ? slot.elements.get() : nullptr;
+  Binding &binding = environment_.binding(node_.proto->input(int(i)));
+  return binding.kind == Binding::Kind::Sequence ? binding.elements.get() : nullptr;
 }
 
 llvm::StringRef OpContext::state(size_t i) {
-  return has(i) ? llvm::StringRef(environment_.slot(node_.proto->input(int(i))).symbol) : "";
+  return has(i) ? llvm::StringRef(environment_.binding(node_.proto->input(int(i))).symbol) : "";
 }
 
 const onnx::AttributeProto *OpContext::attribute(llvm::StringRef name) const {
@@ -136,20 +136,20 @@ LogicalResult OpContext::result(size_t i, Value value) {
     return failure();
   if (!countElements(shapeOf(value)))
     return fail("its result of shape " + formatShape(shapeOf(value)) + " has more than 2^46 elements");
-  define(i, Slot::computed(narrow_ && isFloat(value) ? emit.cast(value, narrow_) : value));
+  define(i, Binding::computed(narrow_ && isFloat(value) ? emit.cast(value, narrow_) : value));
   return success();
 }
 
 LogicalResult OpContext::result(Literal literal) {
   if (failed(checkRank(literal.shape())))
     return failure();
-  define(0, Slot::literal(std::move(literal)));
+  define(0, Binding::literal(std::move(literal)));
   return success();
 }
 
-void OpContext::define(size_t i, Slot slot) {
+void OpContext::define(size_t i, Binding binding) {
   if (wants(i))
-    environment_.define(node_.proto->output(int(i)), std::move(slot));
+    environment_.define(node_.proto->output(int(i)), std::move(binding));
 }
 
 LogicalResult OpContext::fail(const llvm::Twine &reason) {

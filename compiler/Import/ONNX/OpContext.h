@@ -54,7 +54,7 @@ public:
   // Null when the input's value is not known at import.
   const Literal *literal(size_t i);
   // The elements of a sequence input; null when it is a tensor. Valid until a result is defined.
-  const std::vector<Slot> *sequence(size_t i);
+  const std::vector<Binding> *sequence(size_t i);
   // The symbol of the state that the input is; empty when it is none.
   llvm::StringRef state(size_t i);
   Environment &environment() { return environment_; }
@@ -81,7 +81,7 @@ public:
   LogicalResult result(Value value) { return result(0, value); }
   LogicalResult result(size_t i, Value value);
   LogicalResult result(Literal literal);
-  void define(size_t i, Slot slot);
+  void define(size_t i, Binding binding);
 
   // Failure, with the reason: "node 'a' (Reshape): <reason>".
   LogicalResult fail(const llvm::Twine &reason);

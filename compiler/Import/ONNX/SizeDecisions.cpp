@@ -299,8 +299,8 @@ llvm::StringSet<> reachedFrom(const FlatGraph &graph, llvm::StringSet<> names) {
 std::shared_ptr<const Literal> knownAt(const onnx::NodeProto &node, int input, Environment &environment) {
   if (input >= node.input_size())
     return nullptr;
-  const Slot &slot = environment.slot(node.input(input));
-  return slot.kind == Slot::Kind::Known ? slot.known : nullptr;
+  const Binding &binding = environment.binding(node.input(input));
+  return binding.kind == Binding::Kind::Known ? binding.known : nullptr;
 }
 
 // Of a slice, for each of its starts and ends, the dimension's size, and how far from the beginning or the end it is.
@@ -308,7 +308,7 @@ bool readCut(const onnx::NodeProto &node, Environment &environment, Decision &de
   bool hasAxes = node.input_size() > 3 && !node.input(3).empty();
   auto starts = knownAt(node, 1, environment), ends = knownAt(node, 2, environment),
        axes = knownAt(node, 3, environment), known = knownAt(node, 0, environment);
-  Value data = known ? Value() : environment.slot(node.input(0)).value;
+  Value data = known ? Value() : environment.binding(node.input(0)).value;
   if (!starts || !ends || (hasAxes && !axes) || (!known && !data))
     return false;
   llvm::ArrayRef<int64_t> shape = known ? known->shape() : shapeOf(data);
@@ -339,8 +339,8 @@ void Decisions::add(const onnx::NodeProto &node, const onnx::NodeProto &outer, E
     if (!decision.operands.back() && !node.input(i).empty())
       return;
   }
-  const Slot &result = environment.slot(node.output(0));
-  decision.result = result.kind == Slot::Kind::Known ? result.known : nullptr;
+  const Binding &result = environment.binding(node.output(0));
+  decision.result = result.kind == Binding::Kind::Known ? result.known : nullptr;
   all.push_back(std::move(decision));
 }
 

@@ -87,11 +87,11 @@ private:
     if (!state || state.getRole() == Role::Scalar)
       return "a value computed from what the host sets";
     std::string name = initializerOf(state);
-    const Slot &slot = op_.environment().slot(name);
-    if (slot.kind != Slot::Kind::State || slot.symbol != read.getState() || !slot.known)
+    const Binding &binding = op_.environment().binding(name);
+    if (binding.kind != Binding::Kind::State || binding.symbol != read.getState() || !binding.known)
       return "a value computed from initializer " + quote(name) +
              ", which has more than 64 elements, or whose elements --init sets";
-    known_[read] = slot.known;
+    known_[read] = binding.known;
     states_.push_back(state);
     return "";
   }
@@ -105,16 +105,16 @@ private:
 
 } // namespace
 
-StaticOperand cleave::onnx_import::staticOperand(OpContext &op, const Slot &slot) {
+StaticOperand cleave::onnx_import::staticOperand(OpContext &op, const Binding &binding) {
   auto mark = [&](StateOp state) {
     if (state && !state->hasAttr(kMark))
       state->setAttr(kMark, op.emit.builder.getStringAttr(op.describe()));
   };
-  if (slot.kind == Slot::Kind::State && slot.known)
-    mark(lookUp(op.emit, slot.symbol));
-  if (slot.known)
-    return {slot.known, ""};
-  Value value = op.environment().materialize(const_cast<Slot &>(slot));
+  if (binding.kind == Binding::Kind::State && binding.known)
+    mark(lookUp(op.emit, binding.symbol));
+  if (binding.known)
+    return {binding.known, ""};
+  Value value = op.environment().materialize(const_cast<Binding &>(binding));
   if (!value)
     return {nullptr, "a sequence"};
   Slice slice(op);
@@ -131,7 +131,7 @@ StaticOperand cleave::onnx_import::staticOperand(OpContext &op, const Slot &slot
 StaticOperand cleave::onnx_import::staticOperand(OpContext &op, size_t input) {
   if (!op.has(input))
     return {};
-  return staticOperand(op, op.environment().slot(op.inputName(input)));
+  return staticOperand(op, op.environment().binding(op.inputName(input)));
 }
 
 StaticUses cleave::onnx_import::takeStaticUses(mlir::ModuleOp module) {

@@ -26,7 +26,7 @@ struct StaticOperand {
 };
 
 // Marks the initializers that the value depends on.
-StaticOperand staticOperand(OpContext &op, const Slot &slot);
+StaticOperand staticOperand(OpContext &op, const Binding &binding);
 StaticOperand staticOperand(OpContext &op, size_t input);
 
 // Initializers that are marked, each with the first node that asked for it. The marks go.

@@ -140,7 +140,7 @@ private:
   Attribute bufferOf(const MemoryAccess &touched) {
     const Allocation &allocation = draft.allocations[touched.allocation];
     Access access = !touched.writes ? Access::Read : touched.reads ? Access::ReadWrite : Access::Write;
-    std::string region = allocation.frames ? slotRegionName(allocation.frames, allocation.isHost)
+    std::string region = allocation.frames ? stageBufferRegionName(allocation.frames, allocation.isHost)
                                            : regionName(allocation.kind, allocation.isHost);
     return BufferAttr::get(
         builder.getContext(), builder.getStringAttr(region), *allocation.fixed + touched.offset, touched.bytes, access,

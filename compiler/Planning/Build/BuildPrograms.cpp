@@ -112,7 +112,7 @@ private:
     }));
   }
 
-  // Names slots and what is waited for; marks what belongs to a backward pass, which gathers are planned by.
+  // Names stage buffers and what is waited for; marks what belongs to a backward pass, which gathers are planned by.
   void finishBody(func::FuncOp function) {
     std::string name = function.getName().str();
     for (BlockArgument argument : function.getArguments())
@@ -122,15 +122,16 @@ private:
     llvm::SmallVector<DictionaryAttr> arguments, results;
     for (unsigned i = 0; i < function.getNumArguments(); ++i) {
       NamedAttrList port(function.getArgAttrDict(i));
-      if (std::string slot = slotOfArgument(function, i); !slot.empty()) {
+      if (std::string stageBuffer = stageBufferOfArgument(function, i); !stageBuffer.empty()) {
         OpOperand *source = sourceOf(function.getArgument(i));
-        nameSlot(port, slot, source && isOffloaded(source->get()));
+        nameStageBuffer(port, stageBuffer, source && isOffloaded(source->get()));
       }
       arguments.push_back(port.getDictionary(builder.getContext()));
     }
     for (unsigned i = 0; i < function.getNumResults(); ++i) {
       NamedAttrList port(function.getResultAttrDict(i));
-      nameSlot(port, slotOfResult(function, i), isOffloaded(function.getBody().front().getTerminator()->getOperand(i)));
+      nameStageBuffer(port, stageBufferOfResult(function, i),
+                      isOffloaded(function.getBody().front().getTerminator()->getOperand(i)));
       results.push_back(port.getDictionary(builder.getContext()));
     }
     function.setAllArgAttrs(arguments);
@@ -143,58 +144,64 @@ private:
     setEvents(function, list.uses.at(name), name);
   }
 
-  void nameSlot(NamedAttrList &port, const std::string &slot, bool isHost) {
+  void nameStageBuffer(NamedAttrList &port, const std::string &stageBuffer, bool isHost) {
     port.erase(kResidualAttr);
     port.erase(kEdgeAttr);
     if (isHost)
-      port.set(kSlotHostAttr, builder.getUnitAttr());
-    port.set(kSlotAttr, builder.getStringAttr(slot));
-    port.set(kFramesAttr, isHost ? hostFramesAttr(slot) : framesAttr(slot));
+      port.set(kStageBufferHostAttr, builder.getUnitAttr());
+    port.set(kStageBufferAttr, builder.getStringAttr(stageBuffer));
+    port.set(kFramesAttr, isHost ? hostFramesAttr(stageBuffer) : framesAttr(stageBuffer));
   }
 
-  IntegerAttr framesAttr(const std::string &slot) { return builder.getI64IntegerAttr(list.slots.at(slot).frames); }
+  IntegerAttr framesAttr(const std::string &stageBuffer) {
+    return builder.getI64IntegerAttr(list.stageBuffers.at(stageBuffer).frames);
+  }
 
   // A host region without frames is a program's own, and nothing crosses bodies in it (Bodies.h).
-  IntegerAttr hostFramesAttr(const std::string &slot) {
-    return builder.getI64IntegerAttr(std::max(2, list.slots.at(slot).frames));
+  IntegerAttr hostFramesAttr(const std::string &stageBuffer) {
+    return builder.getI64IntegerAttr(std::max(2, list.stageBuffers.at(stageBuffer).frames));
   }
 
   // With as many frames as there are micro-batches no frame is used twice in a step.
-  bool isReused(const std::string &slot) const { return list.slots.at(slot).frames < description.microBatches; }
-
-  Attribute eventEntry(const std::string &event, const std::string &slot, int64_t frame) {
-    return builder.getDictionaryAttr({builder.getNamedAttr("event", builder.getStringAttr(event)),
-                                      builder.getNamedAttr("frames", framesAttr(slot)),
-                                      builder.getNamedAttr("frame", builder.getI64IntegerAttr(frame)),
-                                      builder.getNamedAttr("slot", builder.getStringAttr(slot))});
+  bool isReused(const std::string &stageBuffer) const {
+    return list.stageBuffers.at(stageBuffer).frames < description.microBatches;
   }
 
-  void setEvents(func::FuncOp function, const SlotUses &uses, const std::string &name) {
+  Attribute eventEntry(const std::string &event, const std::string &stageBuffer, int64_t frame) {
+    return builder.getDictionaryAttr({builder.getNamedAttr("event", builder.getStringAttr(event)),
+                                      builder.getNamedAttr("frames", framesAttr(stageBuffer)),
+                                      builder.getNamedAttr("frame", builder.getI64IntegerAttr(frame)),
+                                      builder.getNamedAttr("stage_buffer", builder.getStringAttr(stageBuffer))});
+  }
+
+  void setEvents(func::FuncOp function, const StageBufferUses &uses, const std::string &name) {
     llvm::SmallVector<Attribute> waits, records;
-    for (const std::string &slot : uses.reads) {
-      const Slot &info = list.slots.at(slot);
-      if (list.received.count(slot) && info.firstReaders.count(name))
-        waits.push_back(eventEntry("arrived " + slot, slot, 0));
-      if (list.received.count(slot) && info.lastReaders.count(name) && isReused(slot))
-        records.push_back(eventEntry("used " + slot, slot, 0));
+    for (const std::string &stageBuffer : uses.reads) {
+      const StageBuffer &info = list.stageBuffers.at(stageBuffer);
+      if (list.received.count(stageBuffer) && info.firstReaders.count(name))
+        waits.push_back(eventEntry("arrived " + stageBuffer, stageBuffer, 0));
+      if (list.received.count(stageBuffer) && info.lastReaders.count(name) && isReused(stageBuffer))
+        records.push_back(eventEntry("used " + stageBuffer, stageBuffer, 0));
     }
-    for (const std::string &slot : uses.writes) {
-      if (!list.sent.count(slot))
+    for (const std::string &stageBuffer : uses.writes) {
+      if (!list.sent.count(stageBuffer))
         continue;
-      records.push_back(eventEntry("made " + slot, slot, 0));
+      records.push_back(eventEntry("made " + stageBuffer, stageBuffer, 0));
       for (const auto &[program, transfer] : list.transfers)
-        if (transfer.isSend && transfer.slot == slot && isReused(slot))
-          waits.push_back(eventEntry(StageCalls::sentEvent(transfer), slot, -list.slots.at(slot).frames));
+        if (transfer.isSend && transfer.stageBuffer == stageBuffer && isReused(stageBuffer))
+          waits.push_back(
+              eventEntry(StageCalls::sentEvent(transfer), stageBuffer, -list.stageBuffers.at(stageBuffer).frames));
     }
     function->setAttr(kWaitsAttr, builder.getArrayAttr(waits));
     function->setAttr(kRecordsAttr, builder.getArrayAttr(records));
   }
 
   void buildTransfer(StringRef name, const StageCalls::Transfer &transfer) {
-    Type type = description.typeOf.lookup(transfer.slot);
-    const std::string &slot = transfer.slot;
-    DictionaryAttr port = builder.getDictionaryAttr({builder.getNamedAttr(kSlotAttr, builder.getStringAttr(slot)),
-                                                     builder.getNamedAttr(kFramesAttr, framesAttr(slot))});
+    Type type = description.typeOf.lookup(transfer.stageBuffer);
+    const std::string &stageBuffer = transfer.stageBuffer;
+    DictionaryAttr port =
+        builder.getDictionaryAttr({builder.getNamedAttr(kStageBufferAttr, builder.getStringAttr(stageBuffer)),
+                                   builder.getNamedAttr(kFramesAttr, framesAttr(stageBuffer))});
     int64_t channel = transfer.isGradient ? kGradients : kActivations;
     func::FuncOp function = begin(name);
     std::string stream = transfer.isSend ? "send" : "recv";
@@ -204,17 +211,17 @@ private:
       (void)function.insertArgument(0, type, port, module.getLoc());
       createSend(builder, function.getArgument(0), description.axis, transfer.peer, channel);
       finish(function);
-      waits.push_back(eventEntry("made " + slot, slot, 0));
-      if (isReused(slot))
-        records.push_back(eventEntry(StageCalls::sentEvent(transfer), slot, 0));
+      waits.push_back(eventEntry("made " + stageBuffer, stageBuffer, 0));
+      if (isReused(stageBuffer))
+        records.push_back(eventEntry(StageCalls::sentEvent(transfer), stageBuffer, 0));
     } else {
       Value received = createReceive(builder, module.getLoc(), type, description.axis, transfer.peer, channel);
       func::ReturnOp::create(builder, module.getLoc(), received);
       function.setFunctionType(builder.getFunctionType({}, type));
       function.setResultAttrs(0, port);
-      if (isReused(slot))
-        waits.push_back(eventEntry("used " + slot, slot, -list.slots.at(slot).frames));
-      records.push_back(eventEntry("arrived " + slot, slot, 0));
+      if (isReused(stageBuffer))
+        waits.push_back(eventEntry("used " + stageBuffer, stageBuffer, -list.stageBuffers.at(stageBuffer).frames));
+      records.push_back(eventEntry("arrived " + stageBuffer, stageBuffer, 0));
     }
     function->setAttr(kWaitsAttr, builder.getArrayAttr(waits));
     function->setAttr(kRecordsAttr, builder.getArrayAttr(records));

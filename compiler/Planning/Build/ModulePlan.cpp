@@ -13,7 +13,7 @@ namespace cleave::plan {
 std::string regionName(RegionKind kind, bool isHost) {
   return (isHost ? "host." : "") + (kind == RegionKind::Snapshot ? "state_copy" : stringifyRegionKind(kind).str());
 }
-std::string slotRegionName(int64_t frames, bool isHost) {
+std::string stageBufferRegionName(int64_t frames, bool isHost) {
   return regionName(RegionKind::Residual, isHost) + "." + std::to_string(frames);
 }
 uint64_t bytesOf(Type tensor) {
@@ -53,9 +53,9 @@ uint64_t ModulePlan::inputOffset(StringRef name, Type type) {
   return known->second;
 }
 
-uint64_t ModulePlan::slotOffset(StringRef slot, int64_t frames, uint64_t bytes, bool isHost) {
-  uint64_t &end = slotBytes[isHost][frames];
-  auto [known, isNew] = slots.try_emplace(slotKey(slot, bytes, isHost), end);
+uint64_t ModulePlan::stageBufferOffset(StringRef stageBuffer, int64_t frames, uint64_t bytes, bool isHost) {
+  uint64_t &end = stageBufferBytes[isHost][frames];
+  auto [known, isNew] = stageBuffers.try_emplace(stageBufferKey(stageBuffer, bytes, isHost), end);
   if (isNew)
     end = llvm::alignTo(end + std::max<uint64_t>(bytes, 1), kBufferAlignment);
   return known->second;
@@ -112,9 +112,9 @@ void ModulePlan::emitTables() {
                          llvm::alignTo(bytes, kBufferAlignment), frames);
     }
   for (bool isHost : {false, true})
-    for (auto [frames, bytes] : slotBytes[isHost])
-      RegionOp::create(front, module.getLoc(), slotRegionName(frames, isHost), RegionKind::Residual, isHost, bytes,
-                       frames);
+    for (auto [frames, bytes] : stageBufferBytes[isHost])
+      RegionOp::create(front, module.getLoc(), stageBufferRegionName(frames, isHost), RegionKind::Residual, isHost,
+                       bytes, frames);
 }
 
 } // namespace cleave::plan

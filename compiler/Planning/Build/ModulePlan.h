@@ -25,8 +25,8 @@ inline constexpr std::array<llvm::StringLiteral, kStreams> kStreamNames{
 
 // The name of the one region of a kind in the device's memory, or the host's: "persistent", "host.persistent".
 std::string regionName(RegionKind kind, bool isHost = false);
-// That of slots with so many frames: "residual.2".
-std::string slotRegionName(int64_t frames, bool isHost = false);
+// That of stage buffers with so many frames: "residual.2".
+std::string stageBufferRegionName(int64_t frames, bool isHost = false);
 // Bytes of a tensor in memory.
 uint64_t bytesOf(mlir::Type tensor);
 
@@ -58,15 +58,16 @@ public:
 
   // The address of the input of that name and type in a frame; inputs of two programs share it.
   uint64_t inputOffset(llvm::StringRef name, mlir::Type type);
-  // The address of a value that crosses bodies (StagePrograms.h) in a frame; all programs that name the slot share it.
-  uint64_t slotOffset(llvm::StringRef slot, int64_t frames, uint64_t bytes, bool isHost = false);
+  // The address of a value that crosses bodies (StagePrograms.h) in a frame; all programs that name the stage buffer
+  // share it.
+  uint64_t stageBufferOffset(llvm::StringRef stageBuffer, int64_t frames, uint64_t bytes, bool isHost = false);
   // Once it has one.
-  uint64_t knownSlotOffset(llvm::StringRef slot, uint64_t bytes, bool isHost) const {
-    return slots.lookup(slotKey(slot, bytes, isHost));
+  uint64_t knownStageBufferOffset(llvm::StringRef stageBuffer, uint64_t bytes, bool isHost) const {
+    return stageBuffers.lookup(stageBufferKey(stageBuffer, bytes, isHost));
   }
-  uint64_t slotRegionBytes(int64_t frames, bool isHost) const {
-    auto known = slotBytes[isHost].find(frames);
-    return known == slotBytes[isHost].end() ? 0 : known->second;
+  uint64_t stageBufferRegionBytes(int64_t frames, bool isHost) const {
+    auto known = stageBufferBytes[isHost].find(frames);
+    return known == stageBufferBytes[isHost].end() ? 0 : known->second;
   }
   // An event of the plan's, with frames.
   mlir::FlatSymbolRefAttr event(llvm::StringRef name, int64_t frames);
@@ -108,8 +109,8 @@ public:
 private:
   mlir::LogicalResult addState(cleave::StateOp state);
   // The first micro-batch's bodies may keep other values under the name.
-  static std::string slotKey(llvm::StringRef slot, uint64_t bytes, bool isHost) {
-    return slot.str() + (isHost ? " host " : " ") + std::to_string(bytes);
+  static std::string stageBufferKey(llvm::StringRef stageBuffer, uint64_t bytes, bool isHost) {
+    return stageBuffer.str() + (isHost ? " host " : " ") + std::to_string(bytes);
   }
   // Whether something beside the tables' entries, which are numbered or labelled, has this name.
   bool isTaken(llvm::StringRef name);
@@ -141,8 +142,8 @@ private:
   llvm::StringMap<Role> roles;
   llvm::StringMap<PackedState> packed;
   std::optional<llvm::StringSet<>> surviving; // found when it is asked for
-  llvm::StringMap<uint64_t> inputs, slots;
-  std::array<std::map<int64_t, uint64_t>, 2> slotBytes; // of regions by frames; of the device, of the host
+  llvm::StringMap<uint64_t> inputs, stageBuffers;
+  std::array<std::map<int64_t, uint64_t>, 2> stageBufferBytes; // of regions by frames; of the device, of the host
   llvm::StringSet<> events;
   std::map<std::pair<std::string, std::vector<int64_t>>, std::string> kernels;
   std::map<std::vector<std::string>, std::string> groups;

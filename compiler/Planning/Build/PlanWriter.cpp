@@ -285,7 +285,7 @@ LogicalResult PlanWriter::writeProgram(ProgramOp program, fb::ProgramT &result) 
       if (auto number = dyn_cast<IntegerAttr>(entry.getValue())) {
         result.meaning.push_back(std::make_unique<fb::MeaningT>());
         result.meaning.back()->name = entry.getName().str();
-        Number bits = numberOf(number);
+        ValueNumber bits = numberOf(number);
         result.meaning.back()->number = bits.low;
         result.meaning.back()->high = bits.high;
       }

@@ -6,7 +6,7 @@ using namespace mlir;
 
 namespace cleave::plan {
 
-static std::string slotOf(func::FuncOp function, StringRef edge, std::optional<int64_t> residual) {
+static std::string stageBufferOf(func::FuncOp function, StringRef edge, std::optional<int64_t> residual) {
   if (!edge.empty())
     return edge.str();
   // The last micro-batch's own functions may keep other values, and have no frames to share with the rest.
@@ -15,25 +15,25 @@ static std::string slotOf(func::FuncOp function, StringRef edge, std::optional<i
 }
 
 // Empty for a model's input.
-std::string slotOfArgument(func::FuncOp function, unsigned index) {
+std::string stageBufferOfArgument(func::FuncOp function, unsigned index) {
   auto residual = function.getArgAttrOfType<IntegerAttr>(index, kResidualAttr);
   StringRef edge = edgeOfArgument(function, index);
   if (!residual && edge.empty())
     return "";
-  return slotOf(function, edge, residual ? std::optional<int64_t>(residual.getInt()) : std::nullopt);
+  return stageBufferOf(function, edge, residual ? std::optional<int64_t>(residual.getInt()) : std::nullopt);
 }
 
-std::string slotOfResult(func::FuncOp function, unsigned index) {
-  return slotOf(function, edgeOfResult(function, index), index);
+std::string stageBufferOfResult(func::FuncOp function, unsigned index) {
+  return stageBufferOf(function, edgeOfResult(function, index), index);
 }
 
-static SlotUses usesOf(func::FuncOp function) {
-  SlotUses uses;
+static StageBufferUses usesOf(func::FuncOp function) {
+  StageBufferUses uses;
   for (unsigned i = 0; i < function.getNumArguments(); ++i)
-    if (std::string slot = slotOfArgument(function, i); !slot.empty())
-      uses.reads.push_back(slot);
+    if (std::string stageBuffer = stageBufferOfArgument(function, i); !stageBuffer.empty())
+      uses.reads.push_back(stageBuffer);
   for (unsigned i = 0; i < function.getNumResults(); ++i)
-    uses.writes.push_back(slotOfResult(function, i));
+    uses.writes.push_back(stageBufferOfResult(function, i));
   return uses;
 }
 
@@ -46,7 +46,7 @@ LogicalResult StageCalls::build(const std::vector<pipeline::Item> &items) {
   Transferred transferred{sent, received, {}};
   for (const auto &[program, transfer] : transfers)
     transferred.programs.insert(program);
-  slots = slotsOf(calls, uses, transferred, description.microBatches);
+  stageBuffers = stageBuffersOf(calls, uses, transferred, description.microBatches);
   return success();
 }
 
@@ -102,19 +102,19 @@ void StageCalls::addTransfer(const pipeline::Item &item) {
   const EdgeNames &edge = description.edges[item.edge];
   Transfer transfer{item.gradient ? edge.gradient : edge.value, item.kind == pipeline::ItemKind::Send, item.gradient,
                     item.peer};
-  std::string name =
-      transfer.isSend ? "send." + transfer.slot + ".to." + std::to_string(item.peer) : "recv." + transfer.slot;
+  std::string name = transfer.isSend ? "send." + transfer.stageBuffer + ".to." + std::to_string(item.peer)
+                                     : "recv." + transfer.stageBuffer;
   if (!done.insert({name, item.microBatch()}).second)
     return;
   transfers.try_emplace(name, transfer);
-  (transfer.isSend ? sent : received).insert(transfer.slot);
-  SlotUses &used = uses[name];
-  (transfer.isSend ? used.reads : used.writes) = {transfer.slot};
+  (transfer.isSend ? sent : received).insert(transfer.stageBuffer);
+  StageBufferUses &used = uses[name];
+  (transfer.isSend ? used.reads : used.writes) = {transfer.stageBuffer};
   calls.push_back({name, item.microBatch()});
 }
 
 std::string StageCalls::sentEvent(const Transfer &transfer) {
-  return "sent " + transfer.slot + " to " + std::to_string(transfer.peer);
+  return "sent " + transfer.stageBuffer + " to " + std::to_string(transfer.peer);
 }
 
 } // namespace cleave::plan

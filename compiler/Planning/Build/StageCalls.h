@@ -1,5 +1,5 @@
-// What one stage of a pipeline calls in a step: the bodies of its chunks and its transfers, in order, with the slots of
-// what crosses.
+// What one stage of a pipeline calls in a step: the bodies of its chunks and its transfers, in order, with the stage
+// buffers of what crosses.
 #ifndef CLEAVE_COMPILER_PLANNING_BUILD_STAGECALLS_H
 #define CLEAVE_COMPILER_PLANNING_BUILD_STAGECALLS_H
 
@@ -9,14 +9,14 @@
 
 namespace cleave::plan {
 
-// The slot that an argument is in, empty for a model's input; and that of a result.
-std::string slotOfArgument(mlir::func::FuncOp function, unsigned index);
-std::string slotOfResult(mlir::func::FuncOp function, unsigned index);
+// The stage buffer that an argument is in, empty for a model's input; and that of a result.
+std::string stageBufferOfArgument(mlir::func::FuncOp function, unsigned index);
+std::string stageBufferOfResult(mlir::func::FuncOp function, unsigned index);
 
 class StageCalls {
 public:
   struct Transfer {
-    std::string slot;
+    std::string stageBuffer;
     bool isSend, isGradient;
     int peer;
   };
@@ -27,10 +27,10 @@ public:
   mlir::LogicalResult build(const std::vector<pipeline::Item> &items);
 
   std::vector<StageCall> calls;
-  std::map<std::string, Slot> slots;
-  std::map<std::string, SlotUses> uses; // by program
+  std::map<std::string, StageBuffer> stageBuffers;
+  std::map<std::string, StageBufferUses> uses; // by program
   std::map<std::string, Transfer> transfers;
-  std::set<std::string> sent, received; // slots
+  std::set<std::string> sent, received; // stage buffers
 
   // "sent c0:0 to 2".
   static std::string sentEvent(const Transfer &transfer);

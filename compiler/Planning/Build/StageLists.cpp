@@ -5,13 +5,13 @@
 namespace cleave::plan {
 
 namespace {
-// Of one slot and micro-batch: positions in the list.
+// Of one stage buffer and micro-batch: positions in the list.
 struct Life {
   int written = -1, firstRead = -1, last = -1;
 };
 } // namespace
 
-// Micro-batches go through a slot in ascending order, so those alive at a time are a range of them.
+// Micro-batches go through a stage buffer in ascending order, so those alive at a time are a range of them.
 static int framesOf(const std::vector<Life> &lives) {
   int frames = 1, oldest = 0;
   for (int i = 0; i < static_cast<int>(lives.size()); ++i) {
@@ -40,39 +40,41 @@ static void receiveAhead(const std::vector<StageCall> &calls, const Transferred 
   }
 }
 
-std::map<std::string, Slot> slotsOf(const std::vector<StageCall> &calls, const std::map<std::string, SlotUses> &uses,
-                                    const Transferred &transferred, int microBatches) {
+std::map<std::string, StageBuffer> stageBuffersOf(const std::vector<StageCall> &calls,
+                                                  const std::map<std::string, StageBufferUses> &uses,
+                                                  const Transferred &transferred, int microBatches) {
   std::map<std::string, std::vector<Life>> lives;
-  auto lifeOf = [&](const std::string &slot, int microBatch) -> Life & {
-    return lives.try_emplace(slot, microBatches).first->second[microBatch];
+  auto lifeOf = [&](const std::string &stageBuffer, int microBatch) -> Life & {
+    return lives.try_emplace(stageBuffer, microBatches).first->second[microBatch];
   };
   for (int at = 0; at < static_cast<int>(calls.size()); ++at) {
-    const SlotUses &used = uses.at(calls[at].program);
-    for (const std::string &slot : used.reads) {
-      Life &life = lifeOf(slot, calls[at].microBatch);
+    const StageBufferUses &used = uses.at(calls[at].program);
+    for (const std::string &stageBuffer : used.reads) {
+      Life &life = lifeOf(stageBuffer, calls[at].microBatch);
       life.firstRead = life.firstRead < 0 ? at : life.firstRead;
       life.last = at;
     }
-    for (const std::string &slot : used.writes) {
-      Life &life = lifeOf(slot, calls[at].microBatch);
+    for (const std::string &stageBuffer : used.writes) {
+      Life &life = lifeOf(stageBuffer, calls[at].microBatch);
       life.written = life.last = at;
     }
   }
-  std::map<std::string, Slot> slots;
-  for (auto &[name, ofSlot] : lives) {
+  std::map<std::string, StageBuffer> stageBuffers;
+  for (auto &[name, ofStageBuffer] : lives) {
     if (transferred.received.count(name))
-      receiveAhead(calls, transferred, ofSlot);
-    Slot &slot = slots[name];
-    slot.frames = std::min(microBatches, framesOf(ofSlot) + static_cast<int>(transferred.sent.count(name)));
-    for (const Life &life : ofSlot) {
+      receiveAhead(calls, transferred, ofStageBuffer);
+    StageBuffer &stageBuffer = stageBuffers[name];
+    stageBuffer.frames =
+        std::min(microBatches, framesOf(ofStageBuffer) + static_cast<int>(transferred.sent.count(name)));
+    for (const Life &life : ofStageBuffer) {
       if (life.last < 0) // the first micro-batch's bodies may keep other values than those of the rest
         continue;
       if (life.firstRead >= 0)
-        slot.firstReaders.insert(calls[life.firstRead].program);
-      slot.lastReaders.insert(calls[life.last].program);
+        stageBuffer.firstReaders.insert(calls[life.firstRead].program);
+      stageBuffer.lastReaders.insert(calls[life.last].program);
     }
   }
-  return slots;
+  return stageBuffers;
 }
 
 FoldedCalls foldCalls(const std::vector<StageCall> &calls) {

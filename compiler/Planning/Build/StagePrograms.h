@@ -1,17 +1,17 @@
 // What `build-programs` writes on functions for `build-plan`, where a pipeline's stages call bodies one after the
 // other.
 //
-// A value that crosses bodies lies in a slot (StageLists.h): arguments and results of bodies name theirs,
+// A value that crosses bodies lies in a stage buffer (StageLists.h): arguments and results of bodies name theirs,
 //
-//   func.func @c1.fwd(%h {cleave.slot = "c0:0", cleave.frames = 2}) -> (tensor<8xf32> {cleave.slot = "c1.r0",
-//   cleave.frames = 1})
+//   func.func @c1.fwd(%h {cleave.stage_buffer = "c0:0", cleave.frames = 2})
+//       -> (tensor<8xf32> {cleave.stage_buffer = "c1.r0", cleave.frames = 1})
 //
-// A slot of `cleave.slot_host` is in host memory (--offload activations): a body copies what it leaves there out to it,
-// and in what it reads of it. Bodies say what they wait for before they begin to use a slot, and what they record when
-// they have used it:
+// A stage buffer of `cleave.stage_buffer_host` is in host memory (--offload activations): a body copies what it leaves
+// there out to it, and in what it reads of it. Bodies say what they wait for before they begin to use a stage buffer,
+// and what they record when they have used it:
 //
-//   cleave.waits   = [{event = "arrived c0:0", frames = 2, frame = 0, slot = "c0:0"}]   before its first use of the slot
-//   cleave.records = [{event = "used c0:0", frames = 2, frame = 0, slot = "c0:0"}]      after its last use of the slot
+//   cleave.waits   = [{event = "arrived c0:0", frames = 2, frame = 0, stage_buffer = "c0:0"}]   before its first use of the stage buffer
+//   cleave.records = [{event = "used c0:0", frames = 2, frame = 0, stage_buffer = "c0:0"}]      after its last use of the stage buffer
 //
 // where `frame` is relative to that of the running program.
 //

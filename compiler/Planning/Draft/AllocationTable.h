@@ -31,7 +31,7 @@ struct Allocation {
   size_t firstUse = std::numeric_limits<size_t>::max(), lastUse = 0;
   bool isCut = false;  // an address in it is a share
   bool isHost = false; // in host memory: only copies use it, and nothing is merged with it
-  int64_t frames = 0;  // of a slot, the frames of its region; 0: no slot
+  int64_t frames = 0;  // of a stage buffer, the frames of its region; 0: no stage buffer
 };
 
 class AllocationTable {

@@ -64,7 +64,7 @@ enum class InstructionKind {
 // What an instruction is for. Its maker says so; Issue.h decides by it how the instruction is issued.
 enum class Purpose {
   Compute,        // kernels, and copies that they need
-  Place,          // puts bytes where a concat or a reduction wants them
+  Relocate,       // puts bytes where a concat or a reduction wants them
   Reduce,         // reduces, or works on what is reduced
   Gather,         // fills a whole from the ranks' parts, or copies the own part to its place in it
   GatherFromHost, // the same for an own part in host memory

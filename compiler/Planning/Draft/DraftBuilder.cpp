@@ -17,7 +17,7 @@ DraftBuilder::DraftBuilder(ModulePlan &plan, func::FuncOp function)
 
 // Ops are visited once, in order. After each one holds:
 //
-//   - every value that was met has an address: in a state, a port, a slot, or in an allocation of its own
+//   - every value that was met has an address: in a state, a port, a stage buffer, or in an allocation of its own
 //   - the instructions so far, in their order, leave at these addresses what the ops compute
 //
 // Allocations may still be merged (moveTo), so instructions name them as they were, and are resolved at the end.
@@ -29,7 +29,7 @@ FailureOr<ProgramDraft> DraftBuilder::build() {
   draft.name = function.getSymName().str();
   draft.entry = function->hasAttr(kEntryAttr);
   draft.isTransfer = function->hasAttr(kTransferAttr);
-  if (failed(readTransferStream()) || failed(checkSlots()))
+  if (failed(readTransferStream()) || failed(checkStageBuffers()))
     return failure();
   addInputs();
   if (auto calls = function->getAttrOfType<ArrayAttr>(kCallsAttr))
@@ -86,8 +86,8 @@ LogicalResult DraftBuilder::visit(Operation *op) {
 void DraftBuilder::addInputs() {
   for (BlockArgument argument : function.getArguments()) {
     unsigned index = argument.getArgNumber();
-    if (function.getArgAttr(index, kSlotAttr)) {
-      put(argument, slotAddress(function.getArgAttrDict(index), argument.getType()));
+    if (function.getArgAttr(index, kStageBufferAttr)) {
+      put(argument, stageBufferAddress(function.getArgAttrDict(index), argument.getType()));
       continue;
     }
     auto name = function.getArgAttrOfType<StringAttr>(index, kNameAttr);
@@ -228,7 +228,7 @@ LogicalResult DraftBuilder::moveTo(Value value, Address target, Operation *op, b
   if (isReducedPart(value)) // so that the unreduced bytes around it are free soon
     copy.purpose = Purpose::Reduce;
   else if (isJoined)
-    copy.purpose = Purpose::Place;
+    copy.purpose = Purpose::Relocate;
   return success();
 }
 
@@ -325,14 +325,14 @@ LogicalResult DraftBuilder::visitLibrary(Operation *op) {
   return success();
 }
 
-// Outputs lie one after the other in their region; what crosses bodies lies in its slot.
+// Outputs lie one after the other in their region; what crosses bodies lies in its stage buffer.
 LogicalResult DraftBuilder::visitReturn(func::ReturnOp op) {
   uint64_t offset = 0;
   for (auto [index, value] : llvm::enumerate(op.getOperands())) {
-    if (function.getResultAttr(index, kSlotHostAttr))
+    if (function.getResultAttr(index, kStageBufferHostAttr))
       continue; // it is there since it was offloaded
-    if (function.getResultAttr(index, kSlotAttr)) {
-      if (failed(moveTo(value, slotAddress(function.getResultAttrDict(index), value.getType()), op)))
+    if (function.getResultAttr(index, kStageBufferAttr)) {
+      if (failed(moveTo(value, stageBufferAddress(function.getResultAttrDict(index), value.getType()), op)))
         return failure();
       continue;
     }

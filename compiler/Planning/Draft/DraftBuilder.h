@@ -69,11 +69,11 @@ private:
   mlir::LogicalResult visitOffload(OffloadOp op);
   void addCalls(mlir::ArrayAttr calls);
   void addInputs();
-  Address slotAddress(mlir::DictionaryAttr port, mlir::Type type);
+  Address stageBufferAddress(mlir::DictionaryAttr port, mlir::Type type);
   mlir::FailureOr<mlir::NamedAttrList> transferFields(mlir::Operation *op, llvm::ArrayRef<int16_t> gridAxes,
                                                       std::optional<llvm::ArrayRef<int64_t>> peer, mlir::Type type);
   mlir::LogicalResult readTransferStream();
-  mlir::LogicalResult checkSlots();
+  mlir::LogicalResult checkStageBuffers();
   void addTransfer(mlir::Operation *op, llvm::StringRef mnemonic, MemoryAccess use, mlir::NamedAttrList fields,
                    unsigned stream);
   void addSharedEvents();
@@ -107,7 +107,7 @@ private:
   // Host memory (DraftOffload.cpp).
   Address fetch(mlir::Operation *op, Address from, uint64_t bytes);
   unsigned fetchNumber(mlir::Operation *op);
-  std::vector<Address> hostSlotsOf(OffloadOp op);
+  std::vector<Address> hostStageBuffersOf(OffloadOp op);
   bool isMadeEarly(Address address) const;
   void forgetCopies(Address changed);
   void dropUnreadCopies();
@@ -150,7 +150,7 @@ private:
   ProgramDraft draft;
   llvm::DenseMap<mlir::Value, Address> addresses;
   llvm::DenseMap<unsigned, llvm::SmallVector<mlir::Value, 1>> valuesIn; // by the allocation that a value was put in
-  llvm::StringMap<unsigned> stateAllocations, slotAllocations;
+  llvm::StringMap<unsigned> stateAllocations, stageBufferAllocations;
   std::map<RegionKind, unsigned> poolAllocations;
   std::optional<unsigned> transferStream;                       // of a body that is one transfer (StagePrograms.h)
   llvm::DenseMap<mlir::Operation *, size_t> kernelInstructions; // where the instruction of a kernel or broadcast stands

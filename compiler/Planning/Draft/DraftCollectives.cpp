@@ -139,14 +139,14 @@ Address DraftBuilder::reducible(Operation *op, Address address, uint64_t bytes, 
   Address data = address;
   if (!canReduceInPlace(op, data, bytes, padded)) {
     data = addFresh(padded);
-    addCopy(op, data, address, bytes).purpose = Purpose::Place;
+    addCopy(op, data, address, bytes).purpose = Purpose::Relocate;
   } else if (bytes != padded) {
     draft.allocations[data.allocation].bytes = padded;
   }
   if (bytes != padded)
     addFill(op, {data.allocation, data.offset + bytes, {}}, padded - bytes, 0,
             elementBytes(cast<RankedTensorType>(op->getOperand(0).getType()).getElementType()))
-        .purpose = Purpose::Place;
+        .purpose = Purpose::Relocate;
   return data;
 }
 
@@ -200,7 +200,7 @@ LogicalResult DraftBuilder::visitReduceScatter(shard::ReduceScatterOp op) {
   std::optional<Address> part = draft.allocations.cut(data, share);
   if (!part) { // a share of a share
     data = addFresh(extent->whole);
-    addCopy(op, data, *address, extent->whole).purpose = Purpose::Place;
+    addCopy(op, data, *address, extent->whole).purpose = Purpose::Relocate;
     part = draft.allocations.cut(data, share);
   }
   put(op.getResult(), *part);

@@ -64,14 +64,14 @@ LogicalResult DraftBuilder::visitOffload(OffloadOp op) {
     return success();
   }
   uint64_t bytes = bytesOf(op.getOperand().getType());
-  std::vector<Address> slots = hostSlotsOf(op);
-  if (slots.empty())
-    slots.push_back({draft.allocations.add(RegionKind::Residual, bytes, std::nullopt, /*isHost=*/true), 0});
-  Address host = slots.front();
+  std::vector<Address> stageBuffers = hostStageBuffersOf(op);
+  if (stageBuffers.empty())
+    stageBuffers.push_back({draft.allocations.add(RegionKind::Residual, bytes, std::nullopt, /*isHost=*/true), 0});
+  Address host = stageBuffers.front();
   put(op.getResult(), host);
   bool isEarly = isMadeEarly(*address);
-  for (Address slot : slots)
-    addCopy(op, slot, *address, bytes);
+  for (Address stageBuffer : stageBuffers)
+    addCopy(op, stageBuffer, *address, bytes);
   if (isEarly)
     return success();
   ++transfers;
@@ -81,16 +81,17 @@ LogicalResult DraftBuilder::visitOffload(OffloadOp op) {
 }
 
 // Where it is left for other bodies, in host memory: as it is, or another view of all its bytes.
-std::vector<Address> DraftBuilder::hostSlotsOf(OffloadOp op) {
-  std::vector<Address> slots;
+std::vector<Address> DraftBuilder::hostStageBuffersOf(OffloadOp op) {
+  std::vector<Address> stageBuffers;
   for (OpOperand &returned : function.getBody().front().getTerminator()->getOpOperands()) {
     Value value = returned.get();
     while (auto reshape = value.getDefiningOp<ReshapeOp>())
       value = reshape.getOperand();
-    if (value == op.getResult() && function.getResultAttr(returned.getOperandNumber(), kSlotHostAttr))
-      slots.push_back(slotAddress(function.getResultAttrDict(returned.getOperandNumber()), returned.get().getType()));
+    if (value == op.getResult() && function.getResultAttr(returned.getOperandNumber(), kStageBufferHostAttr))
+      stageBuffers.push_back(
+          stageBufferAddress(function.getResultAttrDict(returned.getOperandNumber()), returned.get().getType()));
   }
-  return slots;
+  return stageBuffers;
 }
 
 // Whether what made the value moves up (a reduction), its copy out with it. What uses the value does not: were it given

@@ -1,5 +1,5 @@
-// DraftBuilder's stages of a pipeline: slots of values that cross bodies, sends and receives, and the plan's events
-// around them (StagePrograms.h).
+// DraftBuilder's stages of a pipeline: stage buffers of values that cross bodies, sends and receives, and the plan's
+// events around them (StagePrograms.h).
 #include "compiler/Planning/Build/StagePrograms.h"
 #include "compiler/Planning/Draft/DraftBuilder.h"
 
@@ -10,36 +10,37 @@ using namespace mlir;
 namespace cleave::plan {
 
 // What slotAddress and addSharedEvents rely on, of modules written by hand.
-LogicalResult DraftBuilder::checkSlots() {
-  llvm::StringSet<> slots;
+LogicalResult DraftBuilder::checkStageBuffers() {
+  llvm::StringSet<> stageBuffers;
   for (bool isResult : {false, true})
     for (unsigned i = 0; i < (isResult ? function.getNumResults() : function.getNumArguments()); ++i) {
       DictionaryAttr port = isResult ? function.getResultAttrDict(i) : function.getArgAttrDict(i);
-      auto slot = port ? port.getAs<StringAttr>(kSlotAttr) : StringAttr();
-      if (!slot)
+      auto stageBuffer = port ? port.getAs<StringAttr>(kStageBufferAttr) : StringAttr();
+      if (!stageBuffer)
         continue;
       if (!port.contains(kFramesAttr))
         return function->emitOpError("expected ")
-               << kFramesAttr << " with " << kSlotAttr << "; got: none with " << slot;
-      slots.insert(slot.getValue());
+               << kFramesAttr << " with " << kStageBufferAttr << "; got: none with " << stageBuffer;
+      stageBuffers.insert(stageBuffer.getValue());
     }
   for (StringRef name : {kWaitsAttr, kRecordsAttr})
     if (auto list = function->getAttrOfType<ArrayAttr>(name))
       for (auto entry : list.getAsRange<DictionaryAttr>())
-        if (auto slot = entry.getAs<StringAttr>("slot"); !slots.contains(slot.getValue()))
-          return function->emitOpError("expected slots of its arguments and results in ") << name << "; got: " << slot;
+        if (auto stageBuffer = entry.getAs<StringAttr>("stage_buffer"); !stageBuffers.contains(stageBuffer.getValue()))
+          return function->emitOpError("expected stage buffers of its arguments and results in ")
+                 << name << "; got: " << stageBuffer;
   return success();
 }
 
-Address DraftBuilder::slotAddress(DictionaryAttr port, Type type) {
-  StringRef slot = port.getAs<StringAttr>(kSlotAttr).getValue();
+Address DraftBuilder::stageBufferAddress(DictionaryAttr port, Type type) {
+  StringRef stageBuffer = port.getAs<StringAttr>(kStageBufferAttr).getValue();
   int64_t frames = port.getAs<IntegerAttr>(kFramesAttr).getInt();
   uint64_t bytes = bytesOf(type);
-  bool isHost = port.contains(kSlotHostAttr);
-  unsigned allocation =
-      draft.allocations.add(RegionKind::Residual, bytes, plan.slotOffset(slot, frames, bytes, isHost), isHost);
+  bool isHost = port.contains(kStageBufferHostAttr);
+  unsigned allocation = draft.allocations.add(RegionKind::Residual, bytes,
+                                              plan.stageBufferOffset(stageBuffer, frames, bytes, isHost), isHost);
   draft.allocations[allocation].frames = frames;
-  slotAllocations[slot] = allocation;
+  stageBufferAllocations[stageBuffer] = allocation;
   return {allocation, 0, {}};
 }
 
@@ -105,11 +106,11 @@ LogicalResult DraftBuilder::visitReceive(shard::RecvOp op) {
   return success();
 }
 
-// Waits stand before all else: what uses the slot comes after them on any stream, for they pass as writing it. Records
-// pass so too, right after its last use.
+// Waits stand before all else: what uses the stage buffer comes after them on any stream, for they pass as writing it.
+// Records pass so too, right after its last use.
 void DraftBuilder::addSharedEvents() {
   auto make = [&](StringRef mnemonic, DictionaryAttr entry) {
-    unsigned allocation = slotAllocations.lookup(entry.getAs<StringAttr>("slot").getValue());
+    unsigned allocation = stageBufferAllocations.lookup(entry.getAs<StringAttr>("stage_buffer").getValue());
     NamedAttrList fields;
     fields.set("event",
                plan.event(entry.getAs<StringAttr>("event").getValue(), entry.getAs<IntegerAttr>("frames").getInt()));

@@ -14,7 +14,7 @@ Issue issueOf(Purpose purpose) {
   switch (purpose) {
   case Purpose::Compute:
     return {kComputeStream, false};
-  case Purpose::Place:
+  case Purpose::Relocate:
     return {kComputeStream, true};
   case Purpose::Reduce:
     return {kReduceStream, true};

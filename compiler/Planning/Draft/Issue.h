@@ -4,7 +4,7 @@
 //
 //                     stream    moves up
 //   Compute           compute   no
-//   Place             compute   yes
+//   Relocate          compute   yes
 //   Reduce            reduce    yes
 //   Gather            gather    yes
 //   GatherFromHost    copy      yes

@@ -31,7 +31,7 @@ public:
 private:
   // A class has the number of its first kind.
   void split() {
-    std::map<Number, size_t> firstOf;
+    std::map<ValueNumber, size_t> firstOf;
     std::vector<size_t> next(kinds_.size());
     for (size_t kind = 0; kind < kinds_.size(); ++kind)
       next[kind] = firstOf.emplace(numberOf(kind), kind).first->second;
@@ -40,7 +40,7 @@ private:
   }
 
   // Of what is known to tell it from other kinds.
-  Number numberOf(size_t kind) const {
+  ValueNumber numberOf(size_t kind) const {
     const KindOfBodies &own = kinds_[kind];
     Expression expression("kind");
     expression.add(uint64_t{classOf_[kind]}).add(own.calls);

@@ -2,8 +2,8 @@
 //
 // Bodies are proved kind by kind, for whatever they find (Bodies.h), so that numbers alone do not say whether two kinds
 // hold one value. Kinds are *alike* if
-//   - they have the same bodies, which leave the same in the states that both have, in rooms and in messages, as
-//     numbers over the same symbols;
+//   - they have the same bodies, which leave the same in the states that both have, in cross-body regions and in
+//     messages, as numbers over the same symbols;
 //   - their entries call these in the same order, and change nothing before the last call;
 //   - what they receive on a channel comes from kinds that are alike;
 //   - whom they meet in collectives of bodies they are alike, too, and all bring the same, in one order.
@@ -15,8 +15,8 @@
 //   stage0.server  c0.fwd: counter' = counter + 1, send f(x, w)      counter: one value on server and worker
 //   stage0.worker  c0.fwd: counter' = counter + 1, send f(x, w)      f(x, w): another x on each, so that it varies
 //
-// Entries that write to rooms, lists that do something themselves and broadcasts between kinds in bodies are refused
-// before (PlanMeaning::getUnproved).
+// Entries that write to cross-body regions, lists that do something themselves and broadcasts between kinds in bodies
+// are refused before (PlanMeaning::getUnproved).
 //
 // Rejected: to compare only what bodies leave in one state. Two bodies that leave the same function of what arrives
 // leave two values where other kinds send to them.

@@ -6,17 +6,17 @@
 
 namespace cleave::plan {
 
-Number roomSymbol(std::string_view region, uint64_t place) {
-  return Expression("room").add(region).add(place).number();
+ValueNumber crossBodySymbol(std::string_view region, uint64_t place) {
+  return Expression("region").add(region).add(place).number();
 }
 
-Number afterCalls(const Number &place, const KindBox &firstAlike, const Number &history) {
+ValueNumber afterCalls(const ValueNumber &place, const KindBox &firstAlike, const ValueNumber &history) {
   return Expression("after").add(history).add(firstAlike.textOn(~AxisMask{0})).add(place).number();
 }
 
-Number lostSymbol(const Number &state) { return Expression("lost").add(state).number(); }
+ValueNumber lostSymbol(const ValueNumber &state) { return Expression("lost").add(state).number(); }
 
-Number historyAfter(const Number &history, const std::map<std::string, Number> &changed) {
+ValueNumber historyAfter(const ValueNumber &history, const std::map<std::string, ValueNumber> &changed) {
   Expression expression("call");
   expression.add(history);
   for (const auto &[state, number] : changed)
@@ -43,7 +43,7 @@ void Messages::meet(const CollectiveFacts &facts, const Content &mine) {
   met.brought = Expression("met").add(met.brought).add(brought.number()).add(mine.number()).add(mine.varies()).number();
 }
 
-Number Messages::number() const {
+ValueNumber Messages::number() const {
   Expression expression("messages");
   auto add = [&](const TransferChannel &channel) {
     expression.add(channel.axis).add(channel.offset).add(static_cast<uint64_t>(channel.channel));
@@ -60,7 +60,7 @@ Number Messages::number() const {
   return expression.number();
 }
 
-void RoomVaries::join(uint64_t begin, uint64_t end, AxisMask varies) {
+void CrossBodyVariance::join(uint64_t begin, uint64_t end, AxisMask varies) {
   splitRange(ranges_, begin);
   splitRange(ranges_, end);
   while (begin < end) {
@@ -76,7 +76,7 @@ void RoomVaries::join(uint64_t begin, uint64_t end, AxisMask varies) {
   }
 }
 
-AxisMask RoomVaries::of(uint64_t begin, uint64_t end) const {
+AxisMask CrossBodyVariance::of(uint64_t begin, uint64_t end) const {
   AxisMask varies = 0;
   auto range = ranges_.upper_bound(begin);
   if (range != ranges_.begin())

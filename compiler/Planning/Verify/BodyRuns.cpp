@@ -99,13 +99,13 @@ void BodyRuns::run(size_t kind, size_t body) {
   effect.lost = now.lost;
 }
 
-Number BodyRuns::assumedBy(size_t kind, size_t body) const {
+ValueNumber BodyRuns::assumedBy(size_t kind, size_t body) const {
   const BodyFacts &facts = ofKinds_[kind].facts;
   const PlanMeaning &run = *ofKinds_[kind].runs[body].second;
   Expression all("assumed");
-  for (const PlanMeaning::RoomRead &read : run.getRoomReads())
-    if (auto room = facts.rooms.find(read.region); room != facts.rooms.end())
-      all.add(room->second.of(read.begin, read.end));
+  for (const PlanMeaning::CrossBodyRead &read : run.getCrossBodyReads())
+    if (auto variance = facts.crossBody.find(read.region); variance != facts.crossBody.end())
+      all.add(variance->second.of(read.begin, read.end));
     else
       all.add(uint64_t{0});
   for (const auto &[receive, then] : run.getReceived())
@@ -119,8 +119,8 @@ Number BodyRuns::assumedBy(size_t kind, size_t body) const {
 void BodyRuns::learn(size_t kind, PlanMeaning &run) {
   OfKind &own = ofKinds_[kind];
   const fb::Plan &plan = *kinds_[kind];
-  run.forEachLeftInRooms([&](unsigned region, uint64_t begin, uint64_t end, AxisMask varies) {
-    own.facts.rooms[region].join(begin, end, varies);
+  run.forEachCrossBodyWrite([&](unsigned region, uint64_t begin, uint64_t end, AxisMask varies) {
+    own.facts.crossBody[region].join(begin, end, varies);
   });
   for (uint32_t i = 0; i < lengthOf(plan.states()); ++i) {
     const fb::State &state = *plan.states()->Get(i);

@@ -33,14 +33,14 @@ private:
   struct OfKind {
     BodyFacts facts;
     std::vector<std::pair<uint32_t, std::unique_ptr<PlanMeaning>>> runs;
-    std::vector<Number> assumed; // of each run: what was known of axes when it ran
+    std::vector<ValueNumber> assumed; // of each run: what was known of axes when it ran
     size_t next = 0;               // of the runs: the first that has not run
   };
 
   void addBodies(size_t kind);
   bool isWaiting(size_t kind) const;
   void run(size_t kind, size_t body);
-  Number assumedBy(size_t kind, size_t body) const;
+  ValueNumber assumedBy(size_t kind, size_t body) const;
   void learn(size_t kind, PlanMeaning &run);
   void tellReceivers(const KindRef &send, AxisMask varies);
   bool isRead(size_t kind, const std::string &state) const;

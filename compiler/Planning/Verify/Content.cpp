@@ -27,14 +27,14 @@ Expression &Expression::add(uint64_t number) {
 }
 
 // With 128 bits of result, as SipHash's authors have it.
-Number Expression::number() const {
+ValueNumber Expression::number() const {
   uint64_t v[4] = {state_[0], state_[1], state_[2] ^ 0xee, state_[3]};
   auto half = [&] {
     for (int round = 0; round < 4; ++round)
       mix(v);
     return v[0] ^ v[1] ^ v[2] ^ v[3];
   };
-  Number number;
+  ValueNumber number;
   number.low = half();
   v[1] ^= 0xdd;
   number.high = half();
@@ -56,7 +56,7 @@ static uint64_t advance(const Piece &piece, uint64_t bytes) {
   return piece.period ? (piece.offset + bytes) % piece.period : piece.offset + bytes;
 }
 
-Content Content::of(const Number &expression, uint64_t bytes, AxisMask varies) {
+Content Content::of(const ValueNumber &expression, uint64_t bytes, AxisMask varies) {
   Content content;
   content.append({bytes, expression, 0, 0, varies});
   return content;
@@ -119,7 +119,7 @@ Content Content::slice(uint64_t begin, uint64_t bytes) const {
   return result;
 }
 
-Number Content::number() const {
+ValueNumber Content::number() const {
   Expression expression("content");
   for (const Piece &piece : pieces_)
     expression.add(piece.bytes).add(piece.expression).add(piece.offset);
@@ -135,7 +135,7 @@ AxisMask Content::varies() const {
 
 // Between `begin` and `end` no rank's part crosses from one piece into another. Ranks whose parts lie in one piece are
 // one run. Offsets are told from that of the first run, so that a part of a share is that part of the whole share.
-Piece Content::shareOfPieces(uint64_t begin, uint64_t end, const Number &group, AxisMask axes, uint64_t ranks,
+Piece Content::shareOfPieces(uint64_t begin, uint64_t end, const ValueNumber &group, AxisMask axes, uint64_t ranks,
                              uint64_t stride) const {
   struct Run {
     Piece piece;
@@ -170,7 +170,7 @@ Piece Content::shareOfPieces(uint64_t begin, uint64_t end, const Number &group, 
   return {end - begin, expression.number(), origin, base == runs.end() ? period : 0, varies};
 }
 
-Content Content::shareOf(const Number &group, AxisMask axes, uint64_t ranks, uint64_t stride) const {
+Content Content::shareOf(const ValueNumber &group, AxisMask axes, uint64_t ranks, uint64_t stride) const {
   Content result;
   if (ranks == 0 || stride == 0 || (ranks - 1) * stride > bytes())
     return result;

@@ -1,4 +1,4 @@
-// What bytes are: the expressions by which they were computed, as numbers.
+// What bytes are: the expressions by which they were computed, as value numbers.
 //
 // An expression is what computes a value: an input, a state as a program finds it, a kernel on the values of its
 // operands, a collective on what its ranks give. Its number is a hash over all of that, so that equal numbers are equal
@@ -16,7 +16,7 @@
 #ifndef CLEAVE_COMPILER_PLANNING_VERIFY_CONTENT_H
 #define CLEAVE_COMPILER_PLANNING_VERIFY_CONTENT_H
 
-#include "compiler/Planning/Verify/Number.h"
+#include "compiler/Planning/Verify/ValueNumber.h"
 
 #include <cstdint>
 #include <string_view>
@@ -32,18 +32,18 @@ class Expression {
 public:
   explicit Expression(std::string_view what) { add(what); }
   Expression &add(uint64_t number);
-  Expression &add(const Number &number) { return add(number.low).add(number.high); }
+  Expression &add(const ValueNumber &number) { return add(number.low).add(number.high); }
   Expression &add(std::string_view text);
   Expression &add(const char *text) { return add(std::string_view(text)); }
   template <typename List> Expression &addAll(const List &list) {
     for (const auto &entry : list)
-      if constexpr (std::is_same_v<std::decay_t<decltype(entry)>, Number>)
+      if constexpr (std::is_same_v<std::decay_t<decltype(entry)>, ValueNumber>)
         add(entry);
       else
         add(static_cast<uint64_t>(entry));
     return add(uint64_t{list.size()});
   }
-  Number number() const;
+  ValueNumber number() const;
 
 private:
   // Of SipHash, without a secret: what is added goes through all 256 bits, of which a number shows 128. So nobody can
@@ -54,20 +54,20 @@ private:
 // Bytes [offset, offset + bytes) of an expression's value.
 struct Piece {
   uint64_t bytes = 0;
-  Number expression;
+  ValueNumber expression;
   uint64_t offset = 0;
   uint64_t period = 0; // the value repeats itself after so many bytes, without an end (a fill); 0: it does not
   AxisMask varies = 0; // the axes along which ranks may have different values of it
 };
 
 // Of bytes that have no value: nothing has written them, or what was there is lost.
-inline constexpr Number kNoValue{};
+inline constexpr ValueNumber kNoValue{};
 
 class Content {
 public:
   Content() = default;
   // All bytes of a value.
-  static Content of(const Number &expression, uint64_t bytes, AxisMask varies = 0);
+  static Content of(const ValueNumber &expression, uint64_t bytes, AxisMask varies = 0);
   // The lowest `width` bytes of a pattern, over and over. How wide it was said to be does not matter.
   static Content repeated(uint64_t pattern, uint64_t width, uint64_t bytes);
 
@@ -76,17 +76,17 @@ public:
   Content slice(uint64_t begin, uint64_t bytes) const;
   // What the rank with index i of a group has that takes its part of this: bytes [i * stride, i * stride + part), where
   // `part` is what is left for the last of `ranks`. `group` is the group's number, `axes` what it lies along.
-  Content shareOf(const Number &group, AxisMask axes, uint64_t ranks, uint64_t stride) const;
+  Content shareOf(const ValueNumber &group, AxisMask axes, uint64_t ranks, uint64_t stride) const;
 
   uint64_t bytes() const { return ends_.empty() ? 0 : ends_.back(); }
-  Number number() const;
+  ValueNumber number() const;
   AxisMask varies() const;
   const std::vector<Piece> &pieces() const & { return pieces_; }
   const std::vector<Piece> &pieces() const && = delete; // a loop over a temporary's pieces would read freed memory
 
 private:
   size_t pieceAt(uint64_t byte) const;
-  Piece shareOfPieces(uint64_t begin, uint64_t end, const Number &group, AxisMask axes, uint64_t ranks,
+  Piece shareOfPieces(uint64_t begin, uint64_t end, const ValueNumber &group, AxisMask axes, uint64_t ranks,
                       uint64_t stride) const;
 
   std::vector<Piece> pieces_;

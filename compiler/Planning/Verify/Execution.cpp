@@ -189,11 +189,11 @@ void Execution::runCall(const InstructionView &view, bool isOfEntry, const Frame
   auto round = static_cast<int64_t>(roundOf(counter)); // in frames, and below in runs
   round /= std::gcd(round, stride);
   uint64_t since = steps_; // when the round began
-  Number differences;      // along which axes what lay where differed then
+  ValueNumber differences; // along which axes what lay where differed then
   for (int64_t i = 0; i < times && steps_ <= kMaxInstructions; ++i) {
     ++steps_; // of a body without instructions, too
     if (round != 0 && i > 1 && (i - 1) % round == 0) {
-      Number before = std::exchange(differences, differencesNow());
+      ValueNumber before = std::exchange(differences, differencesNow());
       if (i > round + 1 && before == differences) {
         int64_t skipped = (times - i - 1) / round * round; // the last run is the furthest in its inputs
         skip(counter, skipped * stride, since);
@@ -207,7 +207,7 @@ void Execution::runCall(const InstructionView &view, bool isOfEntry, const Frame
 
 // The axes along which all bytes may differ, as one number. A value may take more rounds than two from register to
 // register.
-Number Execution::differencesNow() const {
+ValueNumber Execution::differencesNow() const {
   Expression all("differences");
   for (const auto &[place, memory] : histories_)
     for (const auto &[begin, cell] : memory.cells()) {

@@ -50,7 +50,7 @@ private:
   void runProgram(uint32_t program, const rt::Frames &frames);
   void runCall(const rt::InstructionView &view, bool isOfEntry, const rt::Frames &frames);
   uint64_t roundOf(rt::fb::Counter counter) const;
-  Number differencesNow() const;
+  ValueNumber differencesNow() const;
   void skip(rt::fb::Counter counter, int64_t frames, uint64_t since);
   void runEvent(const rt::InstructionView &view, const Moment &moment, Own &own, const rt::Frames &frames);
   void runOwnEvent(const rt::InstructionView &view, const Moment &moment, Own &own);

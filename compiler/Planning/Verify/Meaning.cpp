@@ -9,10 +9,10 @@ namespace cleave::plan {
 
 using rt::Opcode;
 
-Number meaningOfCalls(std::string_view calls) { return Expression("calls").add(calls).number(); }
+ValueNumber meaningOfCalls(std::string_view calls) { return Expression("calls").add(calls).number(); }
 
-std::string callsWith(const std::string &calls, const Number &history) {
-  return history == Number() ? calls : calls + std::to_string(history.high) + " " + std::to_string(history.low);
+std::string callsWith(const std::string &calls, const ValueNumber &history) {
+  return history == ValueNumber() ? calls : calls + std::to_string(history.high) + " " + std::to_string(history.low);
 }
 
 std::string textOfCall(std::string_view program, int64_t times, int64_t firstFrame, int64_t skip) {
@@ -70,13 +70,13 @@ Content PortFacts::content(uint64_t frame) const {
   return Content::of(expression.number(), bytes, split.axes);
 }
 
-Number PortFacts::meaningOf(const Content &content) const {
+ValueNumber PortFacts::meaningOf(const Content &content) const {
   Expression expression("output");
   expression.add(dtype).addAll(shape).add(static_cast<uint64_t>(batchDim)).add(split.text);
   return expression.add(content.number()).number();
 }
 
-Number KernelFacts::number() const {
+ValueNumber KernelFacts::number() const {
   Expression expression("kernel");
   expression.add(kind).add(name).addAll(params).addAll(depends);
   for (const Operand &operand : operands)
@@ -84,7 +84,7 @@ Number KernelFacts::number() const {
   return expression.number();
 }
 
-Content resultOf(const Number &kernel, const std::vector<uint64_t> &depends, size_t result, uint64_t bytes,
+Content resultOf(const ValueNumber &kernel, const std::vector<uint64_t> &depends, size_t result, uint64_t bytes,
                  const std::vector<Content> &read) {
   Expression expression("result");
   expression.add(kernel).add(uint64_t{result}).add(bytes);

@@ -15,10 +15,10 @@
 namespace cleave::plan {
 
 // What an entry program leaves: "state NAME", "output NAME", "calls" -> number.
-using Meaning = std::map<std::string, Number>;
-Number meaningOfCalls(std::string_view calls);
+using Meaning = std::map<std::string, ValueNumber>;
+ValueNumber meaningOfCalls(std::string_view calls);
 // The calls of an entry, with what it has given them (Bodies.h).
-std::string callsWith(const std::string &calls, const Number &history);
+std::string callsWith(const std::string &calls, const ValueNumber &history);
 std::string textOfCall(std::string_view program, int64_t times, int64_t firstFrame, int64_t skip);
 // Of a program that changes no state and calls nothing.
 inline Meaning meaningOfNothing() { return {{"calls", meaningOfCalls("")}}; }
@@ -43,7 +43,7 @@ struct AxesFacts {
 
   void add(uint64_t axis, std::string_view name, uint64_t size);
   void addPlaces(uint64_t axis, std::string_view name, std::vector<uint64_t> coordinates);
-  Number number() const { return Expression("axes").add(text).number(); }
+  ValueNumber number() const { return Expression("axes").add(text).number(); }
 };
 
 // A state as its declaration has it: what a program finds there.
@@ -74,7 +74,7 @@ struct PortFacts {
   // What the host has put there for a micro-batch.
   Content content(uint64_t frame) const;
   // What an output means that holds this.
-  Number meaningOf(const Content &content) const;
+  ValueNumber meaningOf(const Content &content) const;
 };
 
 struct KernelFacts {
@@ -89,10 +89,10 @@ struct KernelFacts {
   std::vector<Operand> operands; // of generated code
   std::vector<uint64_t> depends; // of each result, a mask of what is read; none: of all
 
-  Number number() const;
+  ValueNumber number() const;
 };
 // The `result`-th value that a kernel leaves, of these values read.
-Content resultOf(const Number &kernel, const std::vector<uint64_t> &depends, size_t result, uint64_t bytes,
+Content resultOf(const ValueNumber &kernel, const std::vector<uint64_t> &depends, size_t result, uint64_t bytes,
                  const std::vector<Content> &read);
 
 struct CollectiveFacts {

@@ -199,12 +199,12 @@ void KindCheck::checkStated(uint32_t program, PlanMeaning &run) {
   for (size_t i = 0; i < lengthOf(plan_.states()); ++i) {
     const fb::State &state = *plan_.states()->Get(i);
     std::string key = "state " + state.name()->str();
-    Number number = found[key];
+    ValueNumber number = found[key];
     found.erase(key);
     auto known = stated.find(key);
     bool isDead = known == stated.end() && !isSaved(state) && !isReadFirst(state.name()->str(), program);
-    Number before = run.stateAtStart(state).number();
-    Number expected = known == stated.end() ? before : known->second;
+    ValueNumber before = run.stateAtStart(state).number();
+    ValueNumber expected = known == stated.end() ? before : known->second;
     stated.erase(key);
     if (isDead || number == expected)
       continue;

@@ -38,7 +38,7 @@ bool MeaningDiagnosis::isMeant(const CollectiveFacts &facts, const Content &data
   std::optional<Content> made = resultOf(facts, {mine}, 0);
   if (!made || made->pieces().size() != 1)
     return false;
-  Number expression = made->pieces().front().expression;
+  ValueNumber expression = made->pieces().front().expression;
   return isModels_(expression) && !(isNew && run_.count(expression));
 }
 

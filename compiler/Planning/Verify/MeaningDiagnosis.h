@@ -20,13 +20,13 @@
 namespace cleave::plan {
 
 // The collectives that have run, by the expression of their results.
-using RunCollectives = std::unordered_map<Number, CollectiveFacts, NumberHash>;
+using RunCollectives = std::unordered_map<ValueNumber, CollectiveFacts, ValueNumberHash>;
 
 class MeaningDiagnosis {
 public:
   // `isModels`: is an expression with this number among the model's?
   MeaningDiagnosis(const std::vector<AxesFacts> &groups, const RunCollectives &run,
-                   std::function<bool(const Number &)> isModels)
+                   std::function<bool(const ValueNumber &)> isModels)
       : groups_(groups), run_(run), isModels_(std::move(isModels)) {}
 
   // A collective of these bytes that the model has and nobody has run: "it holds ...; expected ...: a ... over dp" and
@@ -42,7 +42,7 @@ private:
 
   const std::vector<AxesFacts> &groups_;
   const RunCollectives &run_;
-  std::function<bool(const Number &)> isModels_;
+  std::function<bool(const ValueNumber &)> isModels_;
 };
 
 // "dp" of "dp:2", "dp and fsdp".

@@ -60,8 +60,8 @@ Content MemoryContents::readWhole(uint64_t begin, uint64_t end) const {
 }
 
 // Whether [from, to) of the first rank's bytes, moved by some places but not by none, meets [begin, end).
-static bool meetsShifted(const Cut &cut, uint64_t from, uint64_t to, uint64_t begin, uint64_t end) {
-  auto stride = static_cast<int64_t>(cut.stride), ranks = static_cast<int64_t>(cut.ranks);
+static bool meetsShifted(const ShareLayout &layout, uint64_t from, uint64_t to, uint64_t begin, uint64_t end) {
+  auto stride = static_cast<int64_t>(layout.stride), ranks = static_cast<int64_t>(layout.ranks);
   auto low = static_cast<int64_t>(begin - to), high = static_cast<int64_t>(end - from);
   for (int64_t places = low / stride - 1; places <= high / stride + 1; ++places)
     if (places != 0 && std::abs(places) < ranks && low < places * stride && places * stride < high)
@@ -70,16 +70,16 @@ static bool meetsShifted(const Cut &cut, uint64_t from, uint64_t to, uint64_t be
 }
 
 // Whether some rank's own part, of which [from, to) is the first rank's, lies in [begin, end).
-static bool meetsAny(const Cut &cut, uint64_t from, uint64_t to, uint64_t begin, uint64_t end) {
-  uint64_t rank = to > begin ? 0 : (begin - to) / cut.stride + 1;
-  return rank < cut.ranks && from + rank * cut.stride < end;
+static bool meetsAny(const ShareLayout &layout, uint64_t from, uint64_t to, uint64_t begin, uint64_t end) {
+  uint64_t rank = to > begin ? 0 : (begin - to) / layout.stride + 1;
+  return rank < layout.ranks && from + rank * layout.stride < end;
 }
 
 template <typename Own, typename Visit>
-void MemoryContents::forEachMet(Own &own, const Cut *cut, uint64_t begin, uint64_t end, Visit visit) {
-  uint64_t last = cut ? end + (cut->ranks - 1) * cut->stride : end;
+void MemoryContents::forEachMet(Own &own, const ShareLayout *layout, uint64_t begin, uint64_t end, Visit visit) {
+  uint64_t last = layout ? end + (layout->ranks - 1) * layout->stride : end;
   for (auto &[other, cells] : own) {
-    bool isSame = cut && !(*cut < other) && !(other < *cut);
+    bool isSame = layout && !(*layout < other) && !(other < *layout);
     uint64_t reach = (other.ranks - 1) * other.stride;
     auto cell = cells.lower_bound(begin > reach ? begin - reach : 0);
     if (cell != cells.begin())
@@ -87,9 +87,9 @@ void MemoryContents::forEachMet(Own &own, const Cut *cut, uint64_t begin, uint64
     while (cell != cells.end() && cell->first < last) {
       auto at = cell++; // the visitor may erase it
       uint64_t from = at->first, to = at->second.end;
-      bool meets = isSame ? meetsShifted(other, from, to, begin, end)
-                   : cut  ? to + reach > begin
-                          : meetsAny(other, from, to, begin, end);
+      bool meets = isSame   ? meetsShifted(other, from, to, begin, end)
+                   : layout ? to + reach > begin
+                            : meetsAny(other, from, to, begin, end);
       if (meets)
         visit(other, cells, at);
     }
@@ -107,7 +107,7 @@ Content MemoryContents::read(uint64_t begin, uint64_t end, bool *hasParts) const
 
 AxisMask MemoryContents::partAxes(uint64_t begin, uint64_t end) const {
   AxisMask axes = 0;
-  forEachMet(own_, nullptr, begin, end, [&](const Cut &cut, auto &&...) { axes |= cut.axes; });
+  forEachMet(own_, nullptr, begin, end, [&](const ShareLayout &layout, auto &&...) { axes |= layout.axes; });
   return axes;
 }
 
@@ -134,19 +134,20 @@ std::pair<std::vector<uint64_t>, std::vector<uint64_t>> MemoryContents::edgesAro
   return edges;
 }
 
-Content MemoryContents::readShare(const Cut &cut, uint64_t begin, uint64_t end, bool *hasParts,
+Content MemoryContents::readShare(const ShareLayout &layout, uint64_t begin, uint64_t end, bool *hasParts,
                                   std::vector<Piece> *wholes) const {
   Content content;
   auto ofWhole = [&](uint64_t from, uint64_t to) {
     bool met = false;
-    forEachMet(own_, &cut, from, to, [&](auto &&...) { met = true; });
+    forEachMet(own_, &layout, from, to, [&](auto &&...) { met = true; });
     *hasParts |= met;
-    Content whole = readWhole(from, to + (cut.ranks - 1) * cut.stride);
+    Content whole = readWhole(from, to + (layout.ranks - 1) * layout.stride);
     if (wholes)
       wholes->insert(wholes->end(), whole.pieces().begin(), whole.pieces().end());
-    content.append(met ? Content::of(kNoValue, to - from) : whole.shareOf(cut.group, cut.axes, cut.ranks, cut.stride));
+    content.append(met ? Content::of(kNoValue, to - from)
+                       : whole.shareOf(layout.group, layout.axes, layout.ranks, layout.stride));
   };
-  if (auto known = own_.find(cut); known != own_.end()) {
+  if (auto known = own_.find(layout); known != own_.end()) {
     const Cells &cells = known->second;
     auto cell = cells.upper_bound(begin);
     if (cell != cells.begin() && std::prev(cell)->second.end > begin)
@@ -168,9 +169,9 @@ Content MemoryContents::readShare(const Cut &cut, uint64_t begin, uint64_t end, 
 }
 
 // Own parts whose bytes are written otherwise: what is left of them is nobody's, on no rank.
-void MemoryContents::endShares(const Cut *cut, uint64_t begin, uint64_t end) {
+void MemoryContents::endShares(const ShareLayout *layout, uint64_t begin, uint64_t end) {
   constexpr uint64_t kManyRanks = 4096; // beyond, all between the first's and the last's part is given up
-  forEachMet(own_, cut, begin, end, [&](const Cut &other, Cells &cells, Cells::iterator part) {
+  forEachMet(own_, layout, begin, end, [&](const ShareLayout &other, Cells &cells, Cells::iterator part) {
     uint64_t from = part->first, to = part->second.end, reach = (other.ranks - 1) * other.stride;
     if (to - from == other.stride || other.ranks > kManyRanks)
       erase(whole_, from, to + reach);
@@ -188,11 +189,11 @@ void MemoryContents::write(uint64_t begin, const Content &content) {
   put(whole_, begin, content);
 }
 
-void MemoryContents::writeShare(const Cut &cut, uint64_t begin, const Content &content) {
+void MemoryContents::writeShare(const ShareLayout &layout, uint64_t begin, const Content &content) {
   if (content.bytes() == 0)
     return;
-  endShares(&cut, begin, begin + content.bytes());
-  put(own_[cut], begin, content);
+  endShares(&layout, begin, begin + content.bytes());
+  put(own_[layout], begin, content);
 }
 
 void MemoryContents::forget(uint64_t begin, uint64_t end) {

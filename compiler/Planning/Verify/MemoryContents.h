@@ -1,8 +1,8 @@
 // What lies in one frame of a region, as content (Content.h), on any rank of a kind.
 //
 // Most bytes are the same range on every rank. A *share* is where a rank's coordinates say (Plan.fbs): a write to one
-// changes other bytes on each rank. So memory has layers: the whole, and, for each way to cut, the ranks' own parts
-// that were written since the whole was.
+// changes other bytes on each rank. So memory has layers: the whole, and, for each layout of shares, the ranks' own
+// parts that were written since the whole was.
 //
 //   whole            [ w                                ]     written by all ranks
 //   writeShare       [ w        | own part: u |         ]     rank 1's view; on rank 0 the part lies first
@@ -11,7 +11,7 @@
 //   all_gather.
 //
 // A share of what was written whole is a share of that value (Content::shareOf). What is written over a part of a share
-// of another cut ends that share: nobody can say which of its bytes are left.
+// of another layout ends that share: nobody can say which of its bytes are left.
 //
 // Rejected: "a share of u in w" as an expression of the whole. It could be read as a whole, which is how a dropped
 // all_gather went unseen.
@@ -24,12 +24,15 @@
 
 namespace cleave::plan {
 
-// A way to cut: the part of the rank with index i begins i * stride bytes after that of the first.
-struct Cut {
-  Number group; // the group's number
+// How a range is divided among the ranks of a group: the part of the rank with index i begins i * stride bytes after
+// that of the first.
+struct ShareLayout {
+  ValueNumber group; // the group's number
   AxisMask axes = 0;
   uint64_t ranks = 1, stride = 0;
-  bool operator<(const Cut &other) const { return group != other.group ? group < other.group : stride < other.stride; }
+  bool operator<(const ShareLayout &other) const {
+    return group != other.group ? group < other.group : stride < other.stride;
+  }
 };
 
 class MemoryContents {
@@ -38,7 +41,7 @@ public:
   Content read(uint64_t begin, uint64_t end, bool *hasParts) const;
   // Of the rank's own part; [begin, end) is the first rank's. To `wholes` goes what was written whole and is read of
   // it.
-  Content readShare(const Cut &cut, uint64_t begin, uint64_t end, bool *hasParts,
+  Content readShare(const ShareLayout &layout, uint64_t begin, uint64_t end, bool *hasParts,
                     std::vector<Piece> *wholes = nullptr) const;
   // Of ranges around [begin, end) that hold one value after the other, without a gap: where they begin, and where they
   // end. The nearest `count` of each.
@@ -46,7 +49,7 @@ public:
   // The axes over which ranks have written parts of [begin, end) alone.
   AxisMask partAxes(uint64_t begin, uint64_t end) const;
   void write(uint64_t begin, const Content &content);
-  void writeShare(const Cut &cut, uint64_t begin, const Content &content);
+  void writeShare(const ShareLayout &layout, uint64_t begin, const Content &content);
   void forget(uint64_t begin, uint64_t end);
 
 private:
@@ -59,14 +62,14 @@ private:
   static void erase(Cells &cells, uint64_t begin, uint64_t end);
   static void put(Cells &cells, uint64_t begin, const Content &content);
   Content readWhole(uint64_t begin, uint64_t end) const;
-  // Calls `visit` for each own part, (cut, its cells, it), whose bytes on some rank are among those of another access:
-  // to [begin, end) on every rank, or to the share of `cut` that begins there.
+  // Calls `visit` for each own part, (layout, its cells, it), whose bytes on some rank are among those of another
+  // access: to [begin, end) on every rank, or to the share of `layout` that begins there.
   template <typename Own, typename Visit>
-  static void forEachMet(Own &own, const Cut *cut, uint64_t begin, uint64_t end, Visit visit);
-  void endShares(const Cut *cut, uint64_t begin, uint64_t end);
+  static void forEachMet(Own &own, const ShareLayout *layout, uint64_t begin, uint64_t end, Visit visit);
+  void endShares(const ShareLayout *layout, uint64_t begin, uint64_t end);
 
   Cells whole_;
-  std::map<Cut, Cells> own_; // by the first rank's bytes
+  std::map<ShareLayout, Cells> own_; // by the first rank's bytes
 };
 
 } // namespace cleave::plan

@@ -12,10 +12,6 @@
 //   init       matmul_pack_b  W                  W is packed
 //   forward    copy W -> t                       t is, too, until t is written again
 //              matmul (packed_b = 1)  x, t       right; with packed_b = 0, or other sizes, a finding
-//
-// A range is known by its region and offset alone, without its frame. Only init packs, and it packs states, which have
-// no frames. A copy leaves its form where it goes to for as long as the program runs; what it leaves in other than
-// persistent memory is forgotten at the program's end.
 #ifndef CLEAVE_COMPILER_PLANNING_VERIFY_PACKEDBYTES_H
 #define CLEAVE_COMPILER_PLANNING_VERIFY_PACKEDBYTES_H
 

@@ -53,7 +53,7 @@ PlanMeaning::PlanMeaning(const fb::Plan &plan, uint32_t entry, const BodyFacts *
   }
   expand(entry, {});
   if (isTooLong()) // nothing is left as it should be
-    steps_.clear();
+    runs_.clear();
 }
 
 // Calls are replaced by what they run. Of more than three runs of one body the first two and the last are run here, and
@@ -65,7 +65,7 @@ void PlanMeaning::expand(uint32_t program, const Frames &frames) {
     (view.opcode() == Opcode::Call ? hasCalls_ : hasOthers_) = true;
     if (view.opcode() != Opcode::Call) {
       if (view.bufferCount() != 0)
-        steps_.push_back({{program, i}, frames});
+        runs_.push_back({{program, i}, frames});
       continue;
     }
     auto callee = static_cast<uint32_t>(view["program"]);
@@ -75,7 +75,7 @@ void PlanMeaning::expand(uint32_t program, const Frames &frames) {
     if (counter != fb::Counter::micro_batch)
       calls_ += fb::EnumNameCounter(counter);
     if (bodies_) {
-      steps_.push_back({{program, i}, frames});
+      runs_.push_back({{program, i}, frames});
       continue;
     }
     if (times > kMaxInterpretedTimes)
@@ -95,20 +95,21 @@ MemoryContents &PlanMeaning::memory(unsigned region, uint64_t place) {
   for (size_t i = 0; isNew && i < lengthOf(ports); ++i)
     if (const fb::Port &port = *ports->Get(i); !port.absent() && port.region() == region)
       known->second.write(port.offset(), portFacts(plan_, port).content(place));
-  if (isNew && isRoom(region))
-    fillRoom(region, place, known->second);
+  if (isNew && isCrossBody(region))
+    fillCrossBody(region, place, known->second);
   return known->second;
 }
 
-Cut PlanMeaning::cutOf(unsigned group, uint64_t stride) const {
+ShareLayout PlanMeaning::shareLayoutOf(unsigned group, uint64_t stride) const {
   const AxesFacts &facts = groups_[group];
   return {facts.number(), facts.axes, facts.ranks, stride};
 }
 
-void PlanMeaning::note(const std::vector<Piece> &wholes, bool hasParts, const fb::Buffer &buffer, const Step &step) {
+void PlanMeaning::note(const std::vector<Piece> &wholes, bool hasParts, const fb::Buffer &buffer,
+                       const InstructionRun &run) {
   if (hasParts)
-    partReads_.push_back({step.ref, buffer.region(), buffer.offset(), buffer.offset() + buffer.bytes(),
-                          memory(buffer, step).partAxes(buffer.offset(), bufferEnd(plan_, buffer))});
+    partReads_.push_back({run.ref, buffer.region(), buffer.offset(), buffer.offset() + buffer.bytes(),
+                          memory(buffer, run).partAxes(buffer.offset(), bufferEnd(plan_, buffer))});
   if (plan_.regions()->Get(buffer.region())->kind() == fb::RegionKind::persistent) {
     for (const Piece &piece : wholes)
       if (auto state = atStart_.find(piece.expression); state != atStart_.end())
@@ -119,22 +120,22 @@ void PlanMeaning::note(const std::vector<Piece> &wholes, bool hasParts, const fb
   bool hasNothing =
       std::any_of(wholes.begin(), wholes.end(), [](const Piece &piece) { return piece.expression == kNoValue; });
   if (hasNothing && !hasParts && !readsNothing_)
-    readsNothing_ = step.ref;
-  if (isRoom(buffer.region()))
-    roomReads_.push_back({buffer.region(), buffer.offset(), bufferEnd(plan_, buffer)});
+    readsNothing_ = run.ref;
+  if (isCrossBody(buffer.region()))
+    crossBodyReads_.push_back({buffer.region(), buffer.offset(), bufferEnd(plan_, buffer)});
 }
 
-Content PlanMeaning::read(const fb::Buffer &buffer, const Step &step) {
+Content PlanMeaning::read(const fb::Buffer &buffer, const InstructionRun &run) {
   if (buffer.bytes() == 0)
     return {};
-  MemoryContents &from = memory(buffer, step);
+  MemoryContents &from = memory(buffer, run);
   bool hasParts = false;
   std::vector<Piece> wholes;
   uint64_t begin = buffer.offset(), end = begin + buffer.bytes();
   Content content = buffer.share_of() == 0 ? from.read(begin, end, &hasParts)
-                                           : from.readShare(cutOf(buffer.share_of() - 1u, buffer.stride()), begin, end,
-                                                            &hasParts, &wholes);
-  note(buffer.share_of() == 0 ? content.pieces() : wholes, hasParts, buffer, step);
+                                           : from.readShare(shareLayoutOf(buffer.share_of() - 1u, buffer.stride()),
+                                                            begin, end, &hasParts, &wholes);
+  note(buffer.share_of() == 0 ? content.pieces() : wholes, hasParts, buffer, run);
   if (buffer.share_of() != 0)
     if (Content whole = from.read(begin, bufferEnd(plan_, buffer), &hasParts); !hasParts)
       for (const Piece &piece : content.pieces())
@@ -143,56 +144,56 @@ Content PlanMeaning::read(const fb::Buffer &buffer, const Step &step) {
 }
 
 // Of a collective's data, the rank's own part at its place.
-Content PlanMeaning::readOwnPart(const InstructionView &view, const Step &step) {
+Content PlanMeaning::readOwnPart(const InstructionView &view, const InstructionRun &run) {
   const fb::Buffer &data = view.buffer(0);
   auto group = static_cast<unsigned>(view["group"]);
   uint64_t bytes = data.bytes() / groups_[group].ranks;
   if (bytes == 0 || data.share_of() != 0)
-    return read(data, step);
+    return read(data, run);
   bool hasParts = false;
   std::vector<Piece> wholes;
-  Content content =
-      memory(data, step).readShare(cutOf(group, bytes), data.offset(), data.offset() + bytes, &hasParts, &wholes);
-  note(wholes, hasParts, data, step);
+  Content content = memory(data, run).readShare(shareLayoutOf(group, bytes), data.offset(), data.offset() + bytes,
+                                                &hasParts, &wholes);
+  note(wholes, hasParts, data, run);
   return content;
 }
 
-// Bodies are proved for inputs as they are fed, and for rooms that bodies alone write.
-void PlanMeaning::noteWrite(const fb::Buffer &buffer, const Step &step) {
+// Bodies are proved for inputs as they are fed, and for cross-body regions that bodies alone write.
+void PlanMeaning::noteWrite(const fb::Buffer &buffer, const InstructionRun &run) {
   bool isInput = plan_.regions()->Get(buffer.region())->kind() == fb::RegionKind::input;
-  if (bodies_ && buffer.bytes() != 0 && !intruder_ && (isInput || (isRoom(buffer.region()) && !isBody())))
-    intruder_ = step.ref;
+  if (bodies_ && buffer.bytes() != 0 && !intruder_ && (isInput || (isCrossBody(buffer.region()) && !isBody())))
+    intruder_ = run.ref;
 }
 
-void PlanMeaning::forget(const fb::Buffer &buffer, const Step &step) {
-  noteWrite(buffer, step);
-  memory(buffer, step).forget(buffer.offset(), bufferEnd(plan_, buffer));
+void PlanMeaning::forget(const fb::Buffer &buffer, const InstructionRun &run) {
+  noteWrite(buffer, run);
+  memory(buffer, run).forget(buffer.offset(), bufferEnd(plan_, buffer));
 }
 
-void PlanMeaning::write(const fb::Buffer &buffer, const Content &content, const Step &step) {
+void PlanMeaning::write(const fb::Buffer &buffer, const Content &content, const InstructionRun &run) {
   if (buffer.bytes() == 0)
     return;
-  noteWrite(buffer, step);
-  MemoryContents &to = memory(buffer, step);
+  noteWrite(buffer, run);
+  MemoryContents &to = memory(buffer, run);
   if (buffer.share_of() == 0)
     to.write(buffer.offset(), content);
   else
-    to.writeShare(cutOf(buffer.share_of() - 1u, buffer.stride()), buffer.offset(), content);
+    to.writeShare(shareLayoutOf(buffer.share_of() - 1u, buffer.stride()), buffer.offset(), content);
   if (plan_.regions()->Get(buffer.region())->kind() == fb::RegionKind::persistent)
-    writers_[{buffer.region(), buffer.offset()}] = step.ref;
+    writers_[{buffer.region(), buffer.offset()}] = run.ref;
 }
 
-bool PlanMeaning::isModels(const Number &expression) const {
+bool PlanMeaning::isModels(const ValueNumber &expression) const {
   const auto *expressions = plan_.programs()->Get(entry_)->expressions();
   return expressions && std::binary_search(expressions->begin(), expressions->end(), static_cast<uint32_t>(expression.low));
 }
 
 // A value that an instruction makes; what it reads is still there.
-void PlanMeaning::leave(const Content &content, const Step &step) {
+void PlanMeaning::leave(const Content &content, const InstructionRun &run) {
   if (firstOther_ || content.bytes() == 0 || isModels(content.pieces().front().expression))
     return;
-  firstOther_ = step.ref;
-  explain(step);
+  firstOther_ = run.ref;
+  explain(run);
 }
 
 const PlanMeaning::Known &PlanMeaning::knownKernel(size_t number) {
@@ -209,12 +210,12 @@ const PlanMeaning::Known &PlanMeaning::knownKernel(size_t number) {
   return kernels_[number].emplace(std::move(known));
 }
 
-void PlanMeaning::runLaunch(const InstructionView &view, const Step &step) {
+void PlanMeaning::runLaunch(const InstructionView &view, const InstructionRun &run) {
   const Known &kernel = knownKernel(static_cast<size_t>(view["kernel"]));
   std::vector<Content> read;
   for (size_t i = 0; i < view.bufferCount(); ++i)
     if (reads(view.buffer(i).access()))
-      read.push_back(this->read(view.buffer(i), step));
+      read.push_back(this->read(view.buffer(i), run));
   std::vector<std::pair<size_t, Content>> made;
   size_t result = 0;
   for (size_t i = 0; i < view.bufferCount(); ++i) {
@@ -224,14 +225,14 @@ void PlanMeaning::runLaunch(const InstructionView &view, const Step &step) {
     Content content = resultOf(kernel.number, kernel.depends, result++, buffer.bytes(), read);
     bool isScratch = i < kernel.isScratch.size() && kernel.isScratch[i]; // no value: a kernel may leave anything there
     if (!isScratch)
-      leave(content, step);
+      leave(content, run);
     made.push_back({i, isScratch ? Content::of(kNoValue, buffer.bytes()) : std::move(content)});
   }
   for (const auto &[i, content] : made)
-    write(view.buffer(i), content, step);
+    write(view.buffer(i), content, run);
 }
 
-void PlanMeaning::startCollective(const InstructionView &view, const Step &step) {
+void PlanMeaning::startCollective(const InstructionView &view, const InstructionRun &run) {
   const CollectiveMeaning &meaning = *meaningOf(view.opcode());
   stop_ = {};
   CollectiveFacts &facts = stop_.facts;
@@ -246,52 +247,52 @@ void PlanMeaning::startCollective(const InstructionView &view, const Step &step)
     stop_.mine.isRoot =
         isRoot(plan_, *plan_.groups()->Get(static_cast<unsigned>(view["group"])), facts.root).value_or(true);
   if (meaning.needs == DataPart::OwnShare)
-    stop_.mine.data = readOwnPart(view, step);
+    stop_.mine.data = readOwnPart(view, run);
   else if (meaning.needs == DataPart::All || stop_.mine.isRoot)
-    stop_.mine.data = read(view.buffer(0), step);
+    stop_.mine.data = read(view.buffer(0), run);
 }
 
-void PlanMeaning::startTransfer(const InstructionView &view, const Step &step) {
+void PlanMeaning::startTransfer(const InstructionView &view, const InstructionRun &run) {
   stop_ = {};
   stop_.facts.opcode = view.opcode();
   stop_.transfer = transferFacts(plan_, view);
   if (view.opcode() == Opcode::Send)
-    stop_.mine.data = read(view.buffer(0), step);
+    stop_.mine.data = read(view.buffer(0), run);
 }
 
 void PlanMeaning::finishCollective(const std::optional<Content> &result) {
-  const Step &step = steps_[next_ - 1];
-  InstructionView view = viewOf(plan_, step.ref);
+  const InstructionRun &run = runs_[next_ - 1];
+  InstructionView view = viewOf(plan_, run.ref);
   if (view.opcode() == Opcode::Send)
     return;
   if (view.opcode() == Opcode::Recv) {
     const fb::Buffer &target = view.buffer(0);
-    received_[{step.ref.program, step.ref.index}] |= result->varies();
+    received_[{run.ref.program, run.ref.index}] |= result->varies();
     if (result->bytes() != target.bytes()) // KindMatching tells
-      return forget(target, step);
-    leave(*result, step);
-    return write(target, *result, step);
+      return forget(target, run);
+    leave(*result, run);
+    return write(target, *result, run);
   }
   const CollectiveMeaning &meaning = *meaningOf(view.opcode());
   const fb::Buffer &data = view.buffer(0);
   for (size_t i = 1; i < view.bufferCount(); ++i) // staging
-    forget(view.buffer(i), step);
+    forget(view.buffer(i), run);
   if (data.bytes() == 0)
     return;
   if (result) {
-    leave(*result, step);
+    leave(*result, run);
     if (result->pieces().size() == 1)
       collectives_.emplace(result->pieces().front().expression, stop_.facts);
   }
   if (result && meaning.leaves != DataPart::OwnShare)
-    return write(data, *result, step);
+    return write(data, *result, run);
   if (view.opcode() != Opcode::Broadcast)
-    forget(data, step);
-  MemoryContents &to = memory(data, step);
+    forget(data, run);
+  MemoryContents &to = memory(data, run);
   if (!result)
     return;
   auto group = static_cast<unsigned>(view["group"]);
-  to.writeShare(cutOf(group, data.bytes() / groups_[group].ranks), data.offset(), *result);
+  to.writeShare(shareLayoutOf(group, data.bytes() / groups_[group].ranks), data.offset(), *result);
 }
 
 // Whether all ranks of the group are of this kind, whose ranks are all members.
@@ -304,11 +305,11 @@ static bool isWithin(const fb::Plan &kind, const AxesFacts &group) {
 }
 
 const MeaningRun::Stop *PlanMeaning::advance() {
-  while (next_ < steps_.size()) {
-    const Step &step = steps_[next_++];
-    InstructionView view = viewOf(plan_, step.ref);
+  while (next_ < runs_.size()) {
+    const InstructionRun &run = runs_[next_++];
+    InstructionView view = viewOf(plan_, run.ref);
     if (isCollective(view.opcode())) {
-      startCollective(view, step);
+      startCollective(view, run);
       if (isBody() && !isWithin(plan_, stop_.facts.group)) {
         meetAlone();
         continue;
@@ -319,21 +320,21 @@ const MeaningRun::Stop *PlanMeaning::advance() {
       }
       finishCollective(resultOf(stop_.facts, {stop_.mine}, 0));
     } else if (isTransfer(view.opcode())) {
-      startTransfer(view, step);
+      startTransfer(view, run);
       if (!isBody())
         return &stop_;
-      transferAlone(view, step);
+      transferAlone(view, run);
     } else if (view.opcode() == Opcode::Call) {
       runCall(view);
     } else if (view.opcode() == Opcode::Launch) {
-      runLaunch(view, step);
+      runLaunch(view, run);
     } else if (view.opcode() == Opcode::Copy) {
-      write(view.buffer(0), read(view.buffer(1), step), step);
+      write(view.buffer(0), read(view.buffer(1), run), run);
     } else if (view.opcode() == Opcode::Fill) {
       write(view.buffer(0),
             Content::repeated(static_cast<uint64_t>(view["pattern"]), static_cast<uint64_t>(view["width"]),
                               view.buffer(0).bytes()),
-            step);
+            run);
     }
   }
   return nullptr;
@@ -343,7 +344,7 @@ void PlanMeaning::deliver(const std::optional<Content> &result) { finishCollecti
 
 const Content &PlanMeaning::stateAtStart(const fb::State &state) const { return starts_.at(&state); }
 
-Number PlanMeaning::numberOf(const fb::State &state) {
+ValueNumber PlanMeaning::numberOf(const fb::State &state) {
   return contentAt(state.region(), state.offset(), state.offset() + stateShardBytes(plan_, state)).number();
 }
 
@@ -366,7 +367,7 @@ Meaning PlanMeaning::getMeaning() {
   }
   meaning["calls"] = meaningOfCalls(callsWith(calls_, history_));
   if (isBody())
-    addRooms(meaning);
+    addCrossBody(meaning);
   return meaning;
 }
 

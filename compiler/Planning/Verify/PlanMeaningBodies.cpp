@@ -12,24 +12,24 @@ using namespace rt;
 
 // A region by which values cross bodies: its frames outlive the program that runs. (A host region without frames is a
 // program's own; what bodies leave each other in host memory has two frames at least, see BuildPrograms.cpp.)
-bool PlanMeaning::isRoom(unsigned index) const {
+bool PlanMeaning::isCrossBody(unsigned index) const {
   const fb::Region &region = *plan_.regions()->Get(index);
   bool isResidual = region.kind() == fb::RegionKind::residual && region.space() == fb::Space::device;
   return bodies_ && (isResidual || (region.frames() > 1 && region.kind() != fb::RegionKind::input));
 }
 
-Number PlanMeaning::roomSymbolOf(unsigned region, uint64_t place) const {
-  Number symbol = roomSymbol(textOf(plan_.regions()->Get(region)->name()), place);
+ValueNumber PlanMeaning::crossBodySymbolOf(unsigned region, uint64_t place) const {
+  ValueNumber symbol = crossBodySymbol(textOf(plan_.regions()->Get(region)->name()), place);
   return isBody() ? symbol : afterCalls(symbol, bodies_->firstAlike, history_);
 }
 
-void PlanMeaning::fillRoom(unsigned region, uint64_t place, MemoryContents &room) const {
+void PlanMeaning::fillCrossBody(unsigned region, uint64_t place, MemoryContents &contents) const {
   uint64_t bytes = plan_.regions()->Get(region)->bytes();
-  Number symbol = roomSymbolOf(region, place);
-  room.write(0, Content::of(symbol, bytes));
-  if (auto varies = bodies_->rooms.find(region); varies != bodies_->rooms.end())
+  ValueNumber symbol = crossBodySymbolOf(region, place);
+  contents.write(0, Content::of(symbol, bytes));
+  if (auto varies = bodies_->crossBody.find(region); varies != bodies_->crossBody.end())
     for (const auto &[begin, range] : varies->second.ranges())
-      room.write(begin, Content::of(symbol, range.end, range.varies).slice(begin, range.end - begin));
+      contents.write(begin, Content::of(symbol, range.end, range.varies).slice(begin, range.end - begin));
 }
 
 static void addCallees(const fb::Plan &plan, uint32_t program, std::vector<uint32_t> &list) {
@@ -90,10 +90,10 @@ void PlanMeaning::runCall(const InstructionView &view) {
 
 // What the bodies are given: what a call before has left in states, which the history tells, and what the entry has.
 void PlanMeaning::addToHistory() {
-  std::map<std::string, Number> changed;
+  std::map<std::string, ValueNumber> changed;
   for (const auto &[name, state] : states_) {
     const Content &start = stateAtStart(*state);
-    Number number = contentAt(state->region(), state->offset(), state->offset() + start.bytes()).number();
+    ValueNumber number = contentAt(state->region(), state->offset(), state->offset() + start.bytes()).number();
     auto left = leftByCalls_.find(name);
     if (number != (left == leftByCalls_.end() ? start.number() : left->second))
       changed[name] = number;
@@ -107,7 +107,8 @@ void PlanMeaning::leaveAfterCalls(const fb::State &state, bool isStated) {
     return;
   const Content &start = stateAtStart(state);
   std::string name(textOf(state.name()));
-  Number symbol = isStated ? afterCalls(start.number(), bodies_->firstAlike, history_) : lostSymbol(start.number());
+  ValueNumber symbol =
+      isStated ? afterCalls(start.number(), bodies_->firstAlike, history_) : lostSymbol(start.number());
   AxisMask varies = start.varies();
   if (auto more = bodies_->states.find(name); more != bodies_->states.end())
     varies |= more->second;
@@ -120,18 +121,18 @@ void PlanMeaning::leaveAfterCalls(const fb::State &state, bool isStated) {
     afterCalls_[symbol] = name;
 }
 
-void PlanMeaning::transferAlone(const InstructionView &view, const Step &step) {
+void PlanMeaning::transferAlone(const InstructionView &view, const InstructionRun &run) {
   if (view.opcode() == Opcode::Send) {
-    sent_[{step.ref.program, step.ref.index}] |= stop_.mine.data->varies();
+    sent_[{run.ref.program, run.ref.index}] |= stop_.mine.data->varies();
     return messages_.send(stop_.transfer, *stop_.mine.data);
   }
-  auto varies = bodies_->arriving.find({step.ref.program, step.ref.index});
+  auto varies = bodies_->arriving.find({run.ref.program, run.ref.index});
   const fb::Buffer &target = view.buffer(0);
   Content content =
       messages_.take(stop_.transfer, target.bytes(), varies == bodies_->arriving.end() ? 0 : varies->second);
-  received_[{step.ref.program, step.ref.index}] |= content.varies();
-  leave(content, step);
-  write(target, content, step);
+  received_[{run.ref.program, run.ref.index}] |= content.varies();
+  leave(content, run);
+  write(target, content, run);
 }
 
 // A collective of a body with other kinds: they bring the same (AlikeKinds.h), but to a broadcast.
@@ -167,29 +168,29 @@ BodyFacts::Effect PlanMeaning::getEffect() {
 }
 
 // What a body leaves in the frame that runs; in another one it has no business (getUnproved()).
-void PlanMeaning::addRooms(Meaning &meaning) {
-  for (auto &[where, room] : memories_)
-    if (isRoom(where.first) && where.second == 0 && isLeftAnew(where.first, 0, room)) {
+void PlanMeaning::addCrossBody(Meaning &meaning) {
+  for (auto &[where, contents] : memories_)
+    if (isCrossBody(where.first) && where.second == 0 && isLeftAnew(where.first, 0, contents)) {
       const fb::Region &region = *plan_.regions()->Get(where.first);
-      meaning["room " + std::string(textOf(region.name()))] = room.read(0, region.bytes(), &met_).number();
+      meaning["region " + std::string(textOf(region.name()))] = contents.read(0, region.bytes(), &met_).number();
     }
   if (!messages_.empty())
     meaning["messages"] = messages_.number();
 }
 
-// Whether a room is not as the body has found it.
-bool PlanMeaning::isLeftAnew(unsigned index, uint64_t place, const MemoryContents &room) const {
+// Whether a cross-body region is not as the body has found it.
+bool PlanMeaning::isLeftAnew(unsigned index, uint64_t place, const MemoryContents &contents) const {
   const fb::Region &region = *plan_.regions()->Get(index);
   bool met = false;
-  return room.read(0, region.bytes(), &met).number() !=
-         Content::of(roomSymbolOf(index, place), region.bytes()).number();
+  return contents.read(0, region.bytes(), &met).number() !=
+         Content::of(crossBodySymbolOf(index, place), region.bytes()).number();
 }
 
 // A body is run for the inputs of the first entry that calls it. Another one that calls it and does not have the same
 // where it looks.
 std::string PlanMeaning::entryOfOtherPorts() const {
   auto meantBy = [&](const fb::Program &entry) {
-    std::set<std::tuple<unsigned, uint64_t, Number, AxisMask>> all; // where, and what
+    std::set<std::tuple<unsigned, uint64_t, ValueNumber, AxisMask>> all; // where, and what
     for (uint32_t i = 0; i < lengthOf(entry.inputs()); ++i)
       if (const fb::Port &port = *entry.inputs()->Get(i);
           !port.absent() && memories_.lower_bound({port.region(), 0}) != memories_.end() &&
@@ -228,12 +229,12 @@ std::vector<std::string> PlanMeaning::getUnproved() const {
   if (std::string other = entryOfOtherPorts(); !other.empty())
     found.push_back("it reads inputs, and " + other + ", which calls it too, has other inputs there than " +
                     std::string(textOf(plan_.programs()->Get(ports_)->name())));
-  for (const auto &[where, room] : memories_) {
+  for (const auto &[where, contents] : memories_) {
     const fb::Region &region = *plan_.regions()->Get(where.first);
-    if (!isRoom(where.first))
+    if (!isCrossBody(where.first))
       continue;
     std::string name = "region '" + std::string(textOf(region.name())) + "'";
-    if (where.second != 0 && isLeftAnew(where.first, where.second, room))
+    if (where.second != 0 && isLeftAnew(where.first, where.second, contents))
       found.push_back("it writes another frame of " + name + " than that which runs");
     if (region.counter() != fb::Counter::micro_batch)
       found.push_back(name + ", which it uses, follows the counter " + fb::EnumNameCounter(region.counter()) +

@@ -10,13 +10,14 @@ namespace cleave::plan {
 using namespace rt;
 
 // Ranges around what is read of which the model has a collective that nobody ran.
-std::string PlanMeaning::explainRead(const MeaningDiagnosis &diagnosis, const fb::Buffer &buffer, const Step &step) {
+std::string PlanMeaning::explainRead(const MeaningDiagnosis &diagnosis, const fb::Buffer &buffer,
+                                     const InstructionRun &run) {
   constexpr size_t kMaxEdges = 24;
-  const MemoryContents &from = memory(buffer, step);
+  const MemoryContents &from = memory(buffer, run);
   bool hasOwn = false;
   if (std::string text = explainParts(diagnosis, from.read(buffer.offset(), bufferEnd(plan_, buffer), &hasOwn));
       !text.empty())
-    return text + " before " + describe(plan_, step.ref);
+    return text + " before " + describe(plan_, run.ref);
   auto [begins, ends] = from.edgesAround(buffer.offset(), bufferEnd(plan_, buffer), kMaxEdges);
   for (uint64_t begin : begins)
     for (uint64_t end : ends) {
@@ -24,7 +25,7 @@ std::string PlanMeaning::explainRead(const MeaningDiagnosis &diagnosis, const fb
       std::string text = diagnosis.missing(from.read(begin, end, &hasParts));
       if (!text.empty())
         return text + " of " + describeBytes(plan_, buffer.region(), begin, end) + " is missing before " +
-               describe(plan_, step.ref);
+               describe(plan_, run.ref);
     }
   return "";
 }
@@ -38,9 +39,10 @@ std::string PlanMeaning::explainParts(const MeaningDiagnosis &diagnosis, const C
   return "";
 }
 
-void PlanMeaning::explain(const Step &step) {
-  InstructionView view = viewOf(plan_, step.ref);
-  MeaningDiagnosis diagnosis(groups_, collectives_, [this](const Number &expression) { return isModels(expression); });
+void PlanMeaning::explain(const InstructionRun &run) {
+  InstructionView view = viewOf(plan_, run.ref);
+  MeaningDiagnosis diagnosis(groups_, collectives_,
+                             [this](const ValueNumber &expression) { return isModels(expression); });
   if (isCollective(view.opcode()) && stop_.mine.data) {
     why_ = diagnosis.wrong(stop_.facts, *stop_.mine.data);
     if (std::string text = explainParts(diagnosis, *stop_.mine.data); !text.empty())
@@ -48,14 +50,14 @@ void PlanMeaning::explain(const Step &step) {
   }
   for (size_t i = 0; why_.empty() && i < view.bufferCount(); ++i)
     if (reads(view.buffer(i).access()) && view.buffer(i).bytes() != 0)
-      if (std::string text = explainRead(diagnosis, view.buffer(i), step); !text.empty())
+      if (std::string text = explainRead(diagnosis, view.buffer(i), run); !text.empty())
         why_ = "of " +
                describeBytes(plan_, view.buffer(i).region(), view.buffer(i).offset(),
                              view.buffer(i).offset() + view.buffer(i).bytes()) +
                ", which it reads: " + text;
 }
 
-std::string PlanMeaning::whyNot(const fb::State &state, const Number &expected) {
+std::string PlanMeaning::whyNot(const fb::State &state, const ValueNumber &expected) {
   uint64_t begin = state.offset(), end = begin + stateShardBytes(plan_, state);
   MemoryContents &from = memory(state.region(), 0);
   bool hasParts = false;
@@ -64,12 +66,13 @@ std::string PlanMeaning::whyNot(const fb::State &state, const Number &expected) 
     return "it holds the rank's own part over " + axesText(from.partAxes(begin, end)) +
            "; expected the parts of all ranks: an all_gather over " + axesText(from.partAxes(begin, end)) +
            " is missing";
-  MeaningDiagnosis diagnosis(groups_, collectives_, [&](const Number &expression) {
+  MeaningDiagnosis diagnosis(groups_, collectives_, [&](const ValueNumber &expression) {
     return isModels(expression) && Content::of(expression, content.bytes()).number() == expected;
   });
   if (std::string text = diagnosis.missing(content); !text.empty())
     return text + " is missing";
-  return explainParts(MeaningDiagnosis(groups_, collectives_, [this](const Number &e) { return isModels(e); }), content);
+  return explainParts(MeaningDiagnosis(groups_, collectives_, [this](const ValueNumber &e) { return isModels(e); }),
+                      content);
 }
 
 std::string PlanMeaning::axesText(AxisMask axes) const {

@@ -89,7 +89,7 @@ public:
   explicit Form(const fb::Plan &kind) : kind_(kind), microBatches_(kind.micro_batches()), most_(microBatches_ / 8) {}
 
   void add(uint32_t entry) {
-    need(hasLongRoom());
+    need(hasLongCrossBody());
     for (uint32_t i = 0; i < lengthOf(kind_.regions()); ++i)
       addFrames(kind_.regions()->Get(i)->counter(), kind_.regions()->Get(i)->frames());
     for (uint32_t i = 0; i < lengthOf(kind_.events()); ++i)
@@ -137,7 +137,7 @@ private:
   }
 
   // Without one, what follows micro-batches comes round by itself.
-  bool hasLongRoom() const {
+  bool hasLongCrossBody() const {
     for (uint32_t i = 0; i < lengthOf(kind_.regions()); ++i)
       if (const fb::Region &region = *kind_.regions()->Get(i); region.kind() != fb::RegionKind::input &&
                                                                region.counter() == fb::Counter::micro_batch &&

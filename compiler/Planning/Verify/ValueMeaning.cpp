@@ -38,8 +38,8 @@ static void addFirstReads(func::FuncOp function, llvm::StringSet<> &read) {
   }
 }
 
-// What each function that others call means by itself: in states that some function reads, in slots, and in what it
-// sends.
+// What each function that others call means by itself: in states that some function reads, in stage buffers, and in
+// what it sends.
 static LogicalResult addBodies(ModuleOp module, const ModulePlan &plan, BodyMeanings &meanings) {
   llvm::StringSet<> read, called;
   for (auto function : module.getOps<func::FuncOp>()) {
@@ -180,7 +180,7 @@ DictionaryAttr meaningAttr(Builder builder, const Meaning &meaning) {
   return numbers.empty() ? DictionaryAttr() : builder.getDictionaryAttr(numbers);
 }
 
-Number numberOf(IntegerAttr number) {
+ValueNumber numberOf(IntegerAttr number) {
   llvm::APInt bits = number.getValue().zextOrTrunc(128);
   return {bits.extractBitsAsZExtValue(64, 0), bits.extractBitsAsZExtValue(64, 64)};
 }

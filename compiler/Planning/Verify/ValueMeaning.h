@@ -32,7 +32,7 @@ EntryMeaning meaningOfInit(mlir::ModuleOp module, const ModulePlan &plan);
 
 // As `plan.program` has it: a number of 128 bits for each name. Null where there is none.
 mlir::DictionaryAttr meaningAttr(mlir::Builder builder, const Meaning &meaning);
-Number numberOf(mlir::IntegerAttr number);
+ValueNumber numberOf(mlir::IntegerAttr number);
 
 } // namespace cleave::plan
 

@@ -108,17 +108,17 @@ void ValueRun::leaveAfterCalls(func::FuncOp callee) {
   for (StateOp state : module.getOps<StateOp>())
     if (auto found = changed.find(state.getSymName()); found != changed.end()) {
       const Content &start = starts[state.getSymName()];
-      Number symbol = found->second ? afterCalls(start.number(), firstAlike, history) : lostSymbol(start.number());
+      ValueNumber symbol = found->second ? afterCalls(start.number(), firstAlike, history) : lostSymbol(start.number());
       states[state.getSymName()] = Content::of(symbol, start.bytes(), start.varies());
     }
 }
 
-// Slots with so many frames lie in one region, as planning has decided.
-MemoryContents &ValueRun::room(int64_t frames, bool isHost) {
-  auto [known, isNew] = rooms.try_emplace({frames, isHost});
+// Stage buffers with so many frames lie in one region, as planning has decided.
+MemoryContents &ValueRun::crossBody(int64_t frames, bool isHost) {
+  auto [known, isNew] = crossBodyMemories.try_emplace({frames, isHost});
   if (isNew)
-    known->second.write(
-        0, Content::of(roomSymbol(slotRegionName(frames, isHost), 0), plan.slotRegionBytes(frames, isHost)));
+    known->second.write(0, Content::of(crossBodySymbol(stageBufferRegionName(frames, isHost), 0),
+                                       plan.stageBufferRegionBytes(frames, isHost)));
   return known->second;
 }
 
@@ -143,11 +143,11 @@ void ValueRun::begin(func::FuncOp function, uint64_t frame) {
   values.clear();
   for (BlockArgument argument : function.getArguments()) {
     unsigned index = argument.getArgNumber();
-    if (auto slot = function.getArgAttrOfType<StringAttr>(index, kSlotAttr)) {
+    if (auto stageBuffer = function.getArgAttrOfType<StringAttr>(index, kStageBufferAttr)) {
       int64_t frames = function.getArgAttrOfType<IntegerAttr>(index, kFramesAttr).getInt();
-      bool isPart = false, isHost = function.getArgAttr(index, kSlotHostAttr) != nullptr;
-      uint64_t bytes = bytesOf(argument.getType()), offset = plan.knownSlotOffset(slot, bytes, isHost);
-      set(argument, room(frames, isHost).read(offset, offset + bytes, &isPart));
+      bool isPart = false, isHost = function.getArgAttr(index, kStageBufferHostAttr) != nullptr;
+      uint64_t bytes = bytesOf(argument.getType()), offset = plan.knownStageBufferOffset(stageBuffer, bytes, isHost);
+      set(argument, crossBody(frames, isHost).read(offset, offset + bytes, &isPart));
       continue;
     }
     set(argument,
@@ -304,10 +304,11 @@ void ValueRun::runLibrary(Operation *op) {
 void ValueRun::runReturn(func::ReturnOp op, uint64_t frame) {
   auto function = cast<func::FuncOp>(op->getParentOp());
   for (auto [index, value] : llvm::enumerate(op.getOperands())) {
-    if (auto slot = function.getResultAttrOfType<StringAttr>(index, kSlotAttr)) {
+    if (auto stageBuffer = function.getResultAttrOfType<StringAttr>(index, kStageBufferAttr)) {
       int64_t frames = function.getResultAttrOfType<IntegerAttr>(index, kFramesAttr).getInt();
-      bool isHost = function.getResultAttr(index, kSlotHostAttr) != nullptr;
-      room(frames, isHost).write(plan.knownSlotOffset(slot, bytesOf(value.getType()), isHost), of(value));
+      bool isHost = function.getResultAttr(index, kStageBufferHostAttr) != nullptr;
+      crossBody(frames, isHost)
+          .write(plan.knownStageBufferOffset(stageBuffer, bytesOf(value.getType()), isHost), of(value));
       continue;
     }
     PortFacts port = portOf(value.getType(), function.getResultAttrDict(index), "result" + std::to_string(index));
@@ -326,7 +327,7 @@ FailureOr<EntryMeaning> ValueRun::take(llvm::function_ref<bool(StateOp)> outlive
   result.meaning = std::move(outputs);
   result.meaning["calls"] = meaningOfCalls(callsWith(calls, history));
   for (StateOp state : module.getOps<StateOp>()) {
-    Number number = states.lookup(state.getSymName()).number();
+    ValueNumber number = states.lookup(state.getSymName()).number();
     if (number == starts[state.getSymName()].number())
       continue;
     if (outlives(state))
@@ -334,14 +335,14 @@ FailureOr<EntryMeaning> ValueRun::take(llvm::function_ref<bool(StateOp)> outlive
     else
       result.lost.push_back(state.getSymName().str());
   }
-  for (auto &[key, room] : rooms) {
+  for (auto &[key, contents] : crossBodyMemories) {
     auto [frames, isHost] = key;
-    uint64_t bytes = plan.slotRegionBytes(frames, isHost);
-    std::string name = slotRegionName(frames, isHost);
+    uint64_t bytes = plan.stageBufferRegionBytes(frames, isHost);
+    std::string name = stageBufferRegionName(frames, isHost);
     bool isPart = false;
-    Number number = room.read(0, bytes, &isPart).number();
-    if (number != Content::of(roomSymbol(name, 0), bytes).number())
-      result.meaning["room " + name] = number;
+    ValueNumber number = contents.read(0, bytes, &isPart).number();
+    if (number != Content::of(crossBodySymbol(name, 0), bytes).number())
+      result.meaning["region " + name] = number;
   }
   if (!messages.empty())
     result.meaning["messages"] = messages.number();

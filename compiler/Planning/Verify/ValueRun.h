@@ -38,13 +38,13 @@ private:
   // Of an op, the same in every run of it.
   struct Known {
     std::vector<uint64_t> depends;
-    Number number;
+    ValueNumber number;
   };
 
   bool isBody() const { return bodies && !entry->hasAttr(kEntryAttr); }
   void expand(mlir::func::FuncOp function, uint64_t frame);
   void leaveAfterCalls(mlir::func::FuncOp callee);
-  MemoryContents &room(int64_t frames, bool isHost);
+  MemoryContents &crossBody(int64_t frames, bool isHost);
   void transferAlone();
   void meetAlone();
   void begin(mlir::func::FuncOp function, uint64_t frame);
@@ -91,10 +91,10 @@ private:
   mlir::Operation *current = nullptr, *following = nullptr; // in the body that runs
   uint64_t frame = 0;                                       // of it
   std::string calls;
-  Number history;                                     // of calls (Bodies.h)
+  ValueNumber history;                                      // of calls (Bodies.h)
   llvm::StringMap<Content> states, starts;                  // as they are, and as they were when the entry began
   llvm::DenseMap<mlir::Value, Content> values;              // of the body that runs
-  std::map<std::pair<int64_t, bool>, MemoryContents> rooms; // of slots, by frames, on the device or the host
+  std::map<std::pair<int64_t, bool>, MemoryContents> crossBodyMemories; // of stage buffers; by frames, isHost
   Messages messages;
   llvm::StringMap<Known> kernels; // generated, by label
   llvm::DenseMap<mlir::Operation *, Known> libraries;

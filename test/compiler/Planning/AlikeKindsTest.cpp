@@ -69,7 +69,7 @@ TEST(AlikeKinds, ThoseThatMeetMustBe) {
   CollectiveFacts facts;
   facts.opcode = rt::Opcode::AllReduce;
   facts.group.add(0, "dp", 2);
-  Content x = Content::of(Number{11}, 64, kDp), y = Content::of(Number{12}, 64, kDp);
+  Content x = Content::of(ValueNumber{11}, 64, kDp), y = Content::of(ValueNumber{12}, 64, kDp);
   Messages server, worker, swapped;
   for (Messages *run : {&server, &worker}) {
     run->meet(facts, x);

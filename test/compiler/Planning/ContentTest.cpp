@@ -26,9 +26,9 @@ TEST(Content, JoinsWhatContinues) {
 TEST(Content, NumbersHaveTwoHalves) {
   std::set<uint64_t> halves;
   for (uint64_t i = 0; i < 1000; ++i) {
-    Number number = Expression("value").add(i).number();
+    ValueNumber number = Expression("value").add(i).number();
     halves.insert({number.low, number.high});
-    EXPECT_NE(Expression("x").add(Number{i, 1}).number(), Expression("x").add(Number{i, 2}).number());
+    EXPECT_NE(Expression("x").add(ValueNumber{i, 1}).number(), Expression("x").add(ValueNumber{i, 2}).number());
   }
   EXPECT_EQ(halves.size(), 2000u);
 }
@@ -46,28 +46,31 @@ TEST(Content, ASliceOfAShareIsAShareOfSlices) {
   Content whole = valueOf("a", 40);
   whole.append(valueOf("b", 56));
   whole.append(Content::repeated(0, 4, 32)); // 128 bytes for 4 ranks
-  Content share = whole.shareOf(Number{1}, 1, 4, 32);
+  Content share = whole.shareOf(ValueNumber{1}, 1, 4, 32);
   EXPECT_EQ(share.bytes(), 32u);
   for (uint64_t begin = 0; begin < 32; begin += 4)
     for (uint64_t bytes = 4; begin + bytes <= 32; bytes += 4)
-      EXPECT_EQ(whole.slice(begin, 96 + bytes).shareOf(Number{1}, 1, 4, 32).number(), share.slice(begin, bytes).number())
+      EXPECT_EQ(whole.slice(begin, 96 + bytes).shareOf(ValueNumber{1}, 1, 4, 32).number(),
+                share.slice(begin, bytes).number())
           << begin << " " << bytes;
-  EXPECT_NE(share.number(), whole.shareOf(Number{2}, 1, 4, 32).number());
-  EXPECT_EQ(Content::repeated(0, 4, 128).shareOf(Number{1}, 1, 4, 32).number(), Content::repeated(0, 4, 32).number());
+  EXPECT_NE(share.number(), whole.shareOf(ValueNumber{2}, 1, 4, 32).number());
+  EXPECT_EQ(Content::repeated(0, 4, 128).shareOf(ValueNumber{1}, 1, 4, 32).number(),
+            Content::repeated(0, 4, 32).number());
 }
 
-constexpr Cut kCut{Number{1}, 1, 2, 32}, kOther{Number{2}, 2, 2, 16};
+constexpr ShareLayout kLayout{ValueNumber{1}, 1, 2, 32}, kOther{ValueNumber{2}, 2, 2, 16};
 
-Number readWhole(const MemoryContents &memory, uint64_t begin, uint64_t end, bool expected) {
+ValueNumber readWhole(const MemoryContents &memory, uint64_t begin, uint64_t end, bool expected) {
   bool hasParts = false;
-  Number number = memory.read(begin, end, &hasParts).number();
+  ValueNumber number = memory.read(begin, end, &hasParts).number();
   EXPECT_EQ(hasParts, expected);
   return number;
 }
 
-Number readShare(const MemoryContents &memory, const Cut &cut, uint64_t begin, uint64_t end, bool expected = false) {
+ValueNumber readShare(const MemoryContents &memory, const ShareLayout &layout, uint64_t begin, uint64_t end,
+                      bool expected = false) {
   bool hasParts = false;
-  Number number = memory.readShare(cut, begin, end, &hasParts).number();
+  ValueNumber number = memory.readShare(layout, begin, end, &hasParts).number();
   EXPECT_EQ(hasParts, expected);
   return number;
 }
@@ -77,11 +80,11 @@ TEST(MemoryContents, OwnPartsAreNoWhole) {
   Content whole = valueOf("w", 64), part = valueOf("u", 32);
   memory.write(0, whole);
   EXPECT_EQ(readWhole(memory, 0, 64, false), whole.number());
-  EXPECT_EQ(readShare(memory, kCut, 0, 32), whole.shareOf(Number{1}, 1, 2, 32).number());
-  memory.writeShare(kCut, 0, part);
+  EXPECT_EQ(readShare(memory, kLayout, 0, 32), whole.shareOf(ValueNumber{1}, 1, 2, 32).number());
+  memory.writeShare(kLayout, 0, part);
   readWhole(memory, 0, 64, true);
-  EXPECT_EQ(readShare(memory, kCut, 0, 32), part.number());
-  EXPECT_EQ(readShare(memory, kCut, 8, 16), part.slice(8, 8).number());
+  EXPECT_EQ(readShare(memory, kLayout, 0, 32), part.number());
+  EXPECT_EQ(readShare(memory, kLayout, 8, 16), part.slice(8, 8).number());
   readShare(memory, kOther, 0, 16, true);
   memory.write(0, whole);
   EXPECT_EQ(readWhole(memory, 0, 64, false), whole.number());
@@ -92,19 +95,19 @@ TEST(MemoryContents, PartsOfOneCutAreApart) {
   MemoryContents memory;
   Content whole = valueOf("w", 64);
   memory.write(0, whole);
-  memory.writeShare(kCut, 0, valueOf("u", 16));
-  EXPECT_EQ(readShare(memory, kCut, 16, 32), whole.shareOf(Number{1}, 1, 2, 32).slice(16, 16).number());
+  memory.writeShare(kLayout, 0, valueOf("u", 16));
+  EXPECT_EQ(readShare(memory, kLayout, 16, 32), whole.shareOf(ValueNumber{1}, 1, 2, 32).slice(16, 16).number());
   Content both = valueOf("u", 16);
-  both.append(whole.shareOf(Number{1}, 1, 2, 32).slice(16, 16));
-  EXPECT_EQ(readShare(memory, kCut, 0, 32), both.number());
+  both.append(whole.shareOf(ValueNumber{1}, 1, 2, 32).slice(16, 16));
+  EXPECT_EQ(readShare(memory, kLayout, 0, 32), both.number());
 }
 
 TEST(MemoryContents, WhatIsWrittenOverAPartEndsIt) {
   MemoryContents memory;
   memory.write(0, valueOf("w", 64));
-  memory.writeShare(kCut, 0, valueOf("u", 32));
+  memory.writeShare(kLayout, 0, valueOf("u", 32));
   memory.write(40, valueOf("v", 4)); // in the second rank's
-  EXPECT_NE(readShare(memory, kCut, 0, 32), valueOf("u", 32).number());
+  EXPECT_NE(readShare(memory, kLayout, 0, 32), valueOf("u", 32).number());
   EXPECT_NE(readWhole(memory, 0, 32, false), valueOf("w", 32).number());
   EXPECT_EQ(readWhole(memory, 40, 44, false), valueOf("v", 4).number());
 }
@@ -120,7 +123,7 @@ CollectiveFacts facts(rt::Opcode opcode) {
 TEST(Meaning, ACollectiveIsAllOfItsFields) {
   Contribution data{"", valueOf("g", 64), true};
   CollectiveFacts first = facts(rt::Opcode::AllReduce);
-  Number number = resultOf(first, {data}, 0)->number();
+  ValueNumber number = resultOf(first, {data}, 0)->number();
   auto changed = [&](auto change) {
     CollectiveFacts other = first;
     change(other);

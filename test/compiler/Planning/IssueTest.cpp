@@ -25,7 +25,7 @@ void expectIssue(const DraftInstruction &instruction, unsigned stream, bool earl
 
 TEST(Issue, ReductionsAndWhatTheyWaitForMoveUp) {
   expectIssue(issued(Purpose::Compute), kComputeStream, false);
-  expectIssue(issued(Purpose::Place), kComputeStream, true);
+  expectIssue(issued(Purpose::Relocate), kComputeStream, true);
   expectIssue(issued(Purpose::Reduce), kReduceStream, true);
   expectIssue(issued(Purpose::CopyIn), kCopyStream, false);
   expectIssue(issued(Purpose::CopyOut), kCopyStream, true);

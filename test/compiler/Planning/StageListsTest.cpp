@@ -19,18 +19,18 @@ std::vector<StageCall> shifted(int microBatches) {
   return calls;
 }
 
-const std::map<std::string, SlotUses> kUses = {
+const std::map<std::string, StageBufferUses> kUses = {
     {"F.first", {{}, {"r", "y"}}}, {"F", {{}, {"r", "y"}}}, {"send", {{"y"}, {}}}, {"B", {{"r"}, {}}}};
 
 const Transferred kSent = {{"y"}, {}, {"send"}};
 
 TEST(StageLists, FramesAreWhatIsAliveAtATime) {
-  auto slots = slotsOf(shifted(6), kUses, kSent, 6);
-  EXPECT_EQ(slots["r"].frames, 2);
-  EXPECT_EQ(slots["y"].frames, 2); // one, and one under way
-  EXPECT_EQ(slots["r"].firstReaders, std::set<std::string>{"B"});
-  EXPECT_EQ(slots["y"].lastReaders, std::set<std::string>{"send"});
-  EXPECT_EQ(slotsOf(shifted(1), kUses, kSent, 1)["y"].frames, 1);
+  auto stageBuffers = stageBuffersOf(shifted(6), kUses, kSent, 6);
+  EXPECT_EQ(stageBuffers["r"].frames, 2);
+  EXPECT_EQ(stageBuffers["y"].frames, 2); // one, and one under way
+  EXPECT_EQ(stageBuffers["r"].firstReaders, std::set<std::string>{"B"});
+  EXPECT_EQ(stageBuffers["y"].lastReaders, std::set<std::string>{"send"});
+  EXPECT_EQ(stageBuffersOf(shifted(1), kUses, kSent, 1)["y"].frames, 1);
 }
 
 // What is received right before its reader still has room while the tasks before it run.
@@ -42,29 +42,29 @@ TEST(StageLists, ReceivesHaveRoomTwoTasksAhead) {
         calls.push_back({program, i});
     return calls;
   };
-  std::map<std::string, SlotUses> uses = {{"recv", {{}, {"g"}}}, {"B", {{"g"}, {}}}, {"F", {{}, {"y"}}}};
-  EXPECT_EQ(slotsOf(callsOf(6), uses, {{}, {}, {"recv"}}, 6)["g"].frames, 1);
-  EXPECT_EQ(slotsOf(callsOf(6), uses, {{}, {"g"}, {"recv"}}, 6)["g"].frames, 2); // B and F before it
-  EXPECT_EQ(slotsOf(callsOf(1), uses, {{}, {"g"}, {"recv"}}, 1)["g"].frames, 1);
+  std::map<std::string, StageBufferUses> uses = {{"recv", {{}, {"g"}}}, {"B", {{"g"}, {}}}, {"F", {{}, {"y"}}}};
+  EXPECT_EQ(stageBuffersOf(callsOf(6), uses, {{}, {}, {"recv"}}, 6)["g"].frames, 1);
+  EXPECT_EQ(stageBuffersOf(callsOf(6), uses, {{}, {"g"}, {"recv"}}, 6)["g"].frames, 2); // B and F before it
+  EXPECT_EQ(stageBuffersOf(callsOf(1), uses, {{}, {"g"}, {"recv"}}, 1)["g"].frames, 1);
 }
 
-// The first micro-batch's body leaves another value: the slot of the others is not touched in it.
+// The first micro-batch's body leaves another value: the stage buffer of the others is not touched in it.
 TEST(StageLists, FirstBodyMayKeepOtherValues) {
-  std::map<std::string, SlotUses> uses = kUses;
+  std::map<std::string, StageBufferUses> uses = kUses;
   uses["F.first"].writes = {"y", "s"};
-  auto slots = slotsOf(shifted(6), uses, kSent, 6);
-  EXPECT_EQ(slots["r"].frames, 2);
-  EXPECT_EQ(slots["r"].lastReaders, std::set<std::string>{"B"});
-  EXPECT_EQ(slots["s"].lastReaders, std::set<std::string>{"F.first"});
+  auto stageBuffers = stageBuffersOf(shifted(6), uses, kSent, 6);
+  EXPECT_EQ(stageBuffers["r"].frames, 2);
+  EXPECT_EQ(stageBuffers["r"].lastReaders, std::set<std::string>{"B"});
+  EXPECT_EQ(stageBuffers["s"].lastReaders, std::set<std::string>{"F.first"});
   auto calls = shifted(6);
   for (StageCall &call : calls)
     if (call.program == "B" && call.microBatch == 0)
       call.program = "B.first";
   uses["B.first"] = {{"s"}, {}};
-  slots = slotsOf(calls, uses, kSent, 6); // "r" is not there in micro-batch 0
-  EXPECT_EQ(slots["r"].frames, 2);
-  EXPECT_EQ(slots["r"].lastReaders, std::set<std::string>{"B"});
-  EXPECT_EQ(slots["s"].frames, 1);
+  stageBuffers = stageBuffersOf(calls, uses, kSent, 6); // "r" is not there in micro-batch 0
+  EXPECT_EQ(stageBuffers["r"].frames, 2);
+  EXPECT_EQ(stageBuffers["r"].lastReaders, std::set<std::string>{"B"});
+  EXPECT_EQ(stageBuffers["s"].frames, 1);
 }
 
 TEST(StageLists, CallsDoNotGrowWithMicroBatches) {

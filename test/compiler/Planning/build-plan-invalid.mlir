@@ -58,17 +58,17 @@ module attributes {cleave.mesh = #cleave.mesh<["tp"], [2]>} {
 
 // -----
 
-// What crosses bodies lies in slots: ports have the number of its frames, and events are of slots that the body has.
-// expected-error @below {{expected cleave.frames with cleave.slot; got: none with "c0:0"}}
-func.func @body(%x: tensor<8xf32> {cleave.slot = "c0:0"}) {
+// What crosses bodies lies in stage buffers: ports have the number of its frames, and events are of stage buffers that the body has.
+// expected-error @below {{expected cleave.frames with cleave.stage_buffer; got: none with "c0:0"}}
+func.func @body(%x: tensor<8xf32> {cleave.stage_buffer = "c0:0"}) {
   return
 }
 
 // -----
 
-// expected-error @below {{expected slots of its arguments and results in cleave.waits; got: "c0:1"}}
-func.func @body(%x: tensor<8xf32> {cleave.slot = "c0:0", cleave.frames = 1 : i64}) attributes {
-    cleave.waits = [{event = "arrived c0:1", frames = 1, frame = 0, slot = "c0:1"}]} {
+// expected-error @below {{expected stage buffers of its arguments and results in cleave.waits; got: "c0:1"}}
+func.func @body(%x: tensor<8xf32> {cleave.stage_buffer = "c0:0", cleave.frames = 1 : i64}) attributes {
+    cleave.waits = [{event = "arrived c0:1", frames = 1, frame = 0, stage_buffer = "c0:1"}]} {
   return
 }
 

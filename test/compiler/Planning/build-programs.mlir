@@ -6,13 +6,13 @@
 
 // CHECK: module attributes {cleave.kind = {name = "stage0", where = {pp = array<i64: 0, 1>}}
 // CHECK-NOT: cleave.state @w1
-// CHECK: func.func @c0.fwd.first(%{{.*}}: tensor<16xf32> {cleave.name = "x"}) -> (tensor<16xf32> {cleave.frames = 2 : i64, cleave.slot = "c0:0"}, tensor<16xf32> {cleave.frames = 2 : i64, cleave.slot = "c0.r1"})
-// CHECK-SAME: cleave.records = [{event = "made c0:0", frame = 0 : i64, frames = 2 : i64, slot = "c0:0"}]
+// CHECK: func.func @c0.fwd.first(%{{.*}}: tensor<16xf32> {cleave.name = "x"}) -> (tensor<16xf32> {cleave.frames = 2 : i64, cleave.stage_buffer = "c0:0"}, tensor<16xf32> {cleave.frames = 2 : i64, cleave.stage_buffer = "c0.r1"})
+// CHECK-SAME: cleave.records = [{event = "made c0:0", frame = 0 : i64, frames = 2 : i64, stage_buffer = "c0:0"}]
 // CHECK-SAME: cleave.waits = [{event = "sent c0:0 to 1", frame = -2 : i64
 // CHECK-NOT: func.func @c1
 // CHECK: func.func @"recv.c0:0.grad.c1"() {{.*}}cleave.transfer = "recv.gradient"
 // CHECK: shard.recv {{.*}}source = [1] {cleave.channel = 1 : i64}
-// CHECK: func.func @"send.c0:0.to.1"(%[[Y:.*]]: tensor<16xf32> {cleave.frames = 2 : i64, cleave.slot = "c0:0"})
+// CHECK: func.func @"send.c0:0.to.1"(%[[Y:.*]]: tensor<16xf32> {cleave.frames = 2 : i64, cleave.stage_buffer = "c0:0"})
 // CHECK: shard.send %[[Y]] on @mesh grid_axes = [0] destination = [1] {cleave.channel = 0 : i64}
 // CHECK: func.func @loop.0()
 // CHECK-SAME: {first_frame = 0 : i64, program = "c0.fwd", times = 1 : i64}

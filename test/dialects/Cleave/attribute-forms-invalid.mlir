@@ -102,15 +102,15 @@ func.func @f() attributes {cleave.calls = ["g"]} {
 
 // -----
 
-// expected-error @below {{cleave.waits expects the form [{event: string, frames: i64, frame: i64, slot: string}]; got: }}
+// expected-error @below {{cleave.waits expects the form [{event: string, frames: i64, frame: i64, stage_buffer: string}]; got: }}
 func.func @f() attributes {cleave.waits = [{event = "e", frames = 1, frame = 0}]} {
   return
 }
 
 // -----
 
-// expected-error @below {{cleave.records expects the form [{event: string, frames: i64, frame: i64, slot: string}]; got: }}
-func.func @f() attributes {cleave.records = [{event = "e", frames = 1, frame = 0.0, slot = "s"}]} {
+// expected-error @below {{cleave.records expects the form [{event: string, frames: i64, frame: i64, stage_buffer: string}]; got: }}
+func.func @f() attributes {cleave.records = [{event = "e", frames = 1, frame = 0.0, stage_buffer = "s"}]} {
   return
 }
 

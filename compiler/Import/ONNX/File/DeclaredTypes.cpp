@@ -8,10 +8,10 @@ namespace cleave::onnx_import {
 namespace {
 
 // The type of a value that was imported; nothing of others.
-mlir::RankedTensorType importedType(const Slot &slot) {
-  if (slot.kind == Slot::Kind::Computed)
-    return typeOf(slot.value);
-  return slot.kind == Slot::Kind::Known ? slot.known->type() : mlir::RankedTensorType();
+mlir::RankedTensorType importedType(const Binding &binding) {
+  if (binding.kind == Binding::Kind::Computed)
+    return typeOf(binding.value);
+  return binding.kind == Binding::Kind::Known ? binding.known->type() : mlir::RankedTensorType();
 }
 
 // The types of initializers, which are not read before they are used. Those that cannot be read are reported there.
@@ -50,7 +50,7 @@ public:
 
   // Of a value that was imported.
   void check(const onnx::ValueInfoProto &info, llvm::StringRef what) {
-    mlir::RankedTensorType type = importedType(environment.slot(info.name()));
+    mlir::RankedTensorType type = importedType(environment.binding(info.name()));
     std::string wrong = type ? wrongShape(info, what, type) : "";
     if (!wrong.empty() && ++wrongShapes == 1)
       firstWrong = wrong + ", and its node computes " + formatShape(type.getShape());

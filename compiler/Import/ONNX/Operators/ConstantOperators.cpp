@@ -48,7 +48,7 @@ LogicalResult importConstantOfShape(OpContext &op) {
   if (const auto *given = op.attribute("value"); given && given->has_t()) {
     if (failed(defineTensor(op, given->t())))
       return failure();
-    value = *op.environment().slot(op.outputName(0)).known;
+    value = *op.environment().binding(op.outputName(0)).known;
     if (value.numElements() != 1)
       return op.fail("`value` must have one element; got shape " + formatShape(value.shape()));
   }
@@ -141,8 +141,8 @@ LogicalResult importNonZero(OpContext &op) {
 
 // The name stands for the same thing: a state stays one, a known value stays known.
 LogicalResult importIdentity(OpContext &op) {
-  Slot slot = op.environment().slot(op.inputName(0));
-  op.define(0, std::move(slot));
+  Binding binding = op.environment().binding(op.inputName(0));
+  op.define(0, std::move(binding));
   return success();
 }
 

@@ -51,7 +51,7 @@ FailureOr<const ControlFlow::Body *> ControlFlow::prepare(OpContext &op, llvm::S
     return op.fail("branches and loops are nested deeper than " + llvm::Twine(kMaxDepth));
   if (auto known = bodies_.find(&found->g()); known != bodies_.end())
     return &known->second;
-  auto isOuter = [&](llvm::StringRef name) { return environment_.slot(name).kind != Slot::Kind::Absent; };
+  auto isOuter = [&](llvm::StringRef name) { return environment_.binding(name).kind != Binding::Kind::Absent; };
   auto flat = flattenGraph(file_, found->g(), {op.opsets(), isOuter, numCalls_}, op.emit.budget);
   if (!flat)
     return op.fail("in `" + attribute + "`: " + llvm::toString(flat.takeError()));
@@ -75,12 +75,12 @@ LogicalResult ControlFlow::readInitializers(OpContext &op, Body &body) {
     if (op.mode.training && value->isFloat())
       op.note(op.describe() + ": initializer " + quote(tensor.name()) +
               " lies in a graph of the node and is not trained; move it to the model's graph to train it");
-    body.initializers.emplace_back(tensor.name(), Slot::literal(std::move(*value)));
+    body.initializers.emplace_back(tensor.name(), Binding::literal(std::move(*value)));
   }
   return success();
 }
 
-FailureOr<ControlFlow::Slots> ControlFlow::run(OpContext &op, const Body &body, const Slots &inputs) {
+FailureOr<ControlFlow::Bindings> ControlFlow::run(OpContext &op, const Body &body, const Bindings &inputs) {
   Budget &budget = op.emit.budget;
   if (!budget.draw(Budget::Kind::Nodes, 1 + body.graph->nodes.size(), op.describe()))
     return failure();
@@ -89,36 +89,36 @@ FailureOr<ControlFlow::Slots> ControlFlow::run(OpContext &op, const Body &body, 
                    llvm::Twine(body.proto->input_size()));
   size_t errors = errors_.size();
   auto location = op.emit.loc;
-  std::vector<std::pair<std::string, Slot>> hidden; // names around the graph that its inputs have, too
-  auto define = [&](const std::string &name, const Slot &slot) {
-    hidden.emplace_back(name, environment_.slot(name));
-    environment_.define(name, slot);
+  std::vector<std::pair<std::string, Binding>> hidden; // names around the graph that its inputs have, too
+  auto define = [&](const std::string &name, const Binding &binding) {
+    hidden.emplace_back(name, environment_.binding(name));
+    environment_.define(name, binding);
   };
-  for (const auto &[name, slot] : body.initializers)
-    define(name, slot);
-  for (auto [input, slot] : llvm::zip(body.proto->input(), inputs))
-    define(input.name(), slot);
+  for (const auto &[name, binding] : body.initializers)
+    define(name, binding);
+  for (auto [input, binding] : llvm::zip(body.proto->input(), inputs))
+    define(input.name(), binding);
   ++depth_;
   importNodes_(*body.graph);
   --depth_;
   op.emit.loc = location;
   checkDeclaredElements(*body.proto, op.describe() + ": in its graph, ", environment_, op.emit.builder.getContext(),
                         errors_);
-  Slots outputs;
+  Bindings outputs;
   for (const auto &output : body.proto->output())
-    outputs.push_back(environment_.slot(output.name()));
+    outputs.push_back(environment_.binding(output.name()));
   for (const FlatNode &node : body.graph->nodes)
     for (const std::string &output : node.proto->output())
-      environment_.define(output, Slot());
-  for (auto &[name, slot] : llvm::reverse(hidden))
-    environment_.define(name, std::move(slot));
+      environment_.define(output, Binding());
+  for (auto &[name, binding] : llvm::reverse(hidden))
+    environment_.define(name, std::move(binding));
   // What is wrong in one turn is wrong in all.
   if (budget.isExhausted() || errors_.size() != errors)
     return failure();
-  for (auto [output, slot] : llvm::zip(body.proto->output(), outputs)) {
-    if (slot.kind == Slot::Kind::Absent)
+  for (auto [output, binding] : llvm::zip(body.proto->output(), outputs)) {
+    if (binding.kind == Binding::Kind::Absent)
       return op.fail("output " + quote(output.name()) + " of its graph is defined by no node");
-    if (slot.kind == Slot::Kind::Failed)
+    if (binding.kind == Binding::Kind::Failed)
       return failure();
   }
   return outputs;
@@ -128,20 +128,20 @@ FailureOr<ControlFlow::Slots> ControlFlow::run(OpContext &op, const Body &body, 
 // Parts of tensors, and tensors of parts
 //===----------------------------------------------------------------------===//
 
-FailureOr<Slot> ControlFlow::sliceOf(OpContext &op, Slot slot, int64_t axis, int64_t index) {
-  Value value = slot.isKnown() ? Value() : environment_.materialize(slot);
-  Shape sizes(value ? shapeOf(value) : slot.known->shape()), starts(sizes.size(), 0), steps(sizes.size(), 1);
+FailureOr<Binding> ControlFlow::sliceOf(OpContext &op, Binding binding, int64_t axis, int64_t index) {
+  Value value = binding.isKnown() ? Value() : environment_.materialize(binding);
+  Shape sizes(value ? shapeOf(value) : binding.known->shape()), starts(sizes.size(), 0), steps(sizes.size(), 1);
   sizes[axis] = 1, starts[axis] = index;
   Shape shape = reducedShape(sizes, {axis}, false);
   if (!value)
-    if (auto part = sliceLiteral(*slot.known, starts, sizes, steps))
-      return Slot::literal(part->withShape(shape));
-  value = value ? value : environment_.materialize(slot);
-  return Slot::computed(op.emit.reshape(op.emit.slice(value, starts, sizes, steps), shape));
+    if (auto part = sliceLiteral(*binding.known, starts, sizes, steps))
+      return Binding::literal(part->withShape(shape));
+  value = value ? value : environment_.materialize(binding);
+  return Binding::computed(op.emit.reshape(op.emit.slice(value, starts, sizes, steps), shape));
 }
 
 // Of a body that never ran.
-static FailureOr<Slot> emptyStack(OpContext &op, int64_t axis, const onnx::ValueInfoProto &declared) {
+static FailureOr<Binding> emptyStack(OpContext &op, int64_t axis, const onnx::ValueInfoProto &declared) {
   const auto &type = declared.type().tensor_type();
   mlir::Type element = elementTypeOf(op.emit.context(), type.elem_type());
   Shape shape;
@@ -155,33 +155,34 @@ static FailureOr<Slot> emptyStack(OpContext &op, int64_t axis, const onnx::Value
   shape.insert(shape.begin() + axis, 0);
   Literal empty(element, shape);
   empty.push(int64_t(0));
-  return Slot::literal(std::move(empty));
+  return Binding::literal(std::move(empty));
 }
 
-FailureOr<Slot> ControlFlow::stack(OpContext &op, Slots parts, int64_t axis, const onnx::ValueInfoProto &declared) {
+FailureOr<Binding> ControlFlow::stack(OpContext &op, Bindings parts, int64_t axis,
+                                      const onnx::ValueInfoProto &declared) {
   int64_t rank = declared.type().tensor_type().shape().dim_size();
-  for (const Slot &part : parts) {
-    if (part.kind == Slot::Kind::Sequence)
+  for (const Binding &part : parts) {
+    if (part.kind == Binding::Kind::Sequence)
       return op.fail("its output " + quote(declared.name()) + " is a sequence; expected a tensor to be stacked");
-    rank = part.isKnown() ? part.known->rank() : rankOf(environment_.materialize(const_cast<Slot &>(part)));
+    rank = part.isKnown() ? part.known->rank() : rankOf(environment_.materialize(const_cast<Binding &>(part)));
   }
   auto dim = op.axis(axis, rank + 1);
   if (failed(dim))
     return failure();
   if (parts.empty())
     return emptyStack(op, *dim, declared);
-  if (llvm::all_of(parts, [](const Slot &part) { return part.isKnown(); })) {
+  if (llvm::all_of(parts, [](const Binding &part) { return part.isKnown(); })) {
     std::vector<Literal> literals;
-    for (const Slot &part : parts)
+    for (const Binding &part : parts)
       literals.push_back(part.known->withShape(unsqueezed(part.known->shape(), *dim)));
     auto pointers = llvm::map_to_vector(literals, [](const Literal &literal) { return &literal; });
     auto isAlike = [&](const Literal &literal) { return literal.type() == literals[0].type(); };
     if (llvm::all_of(literals, isAlike))
       if (auto whole = concatLiterals(pointers, *dim))
-        return Slot::literal(std::move(*whole));
+        return Binding::literal(std::move(*whole));
   }
   llvm::SmallVector<Value> values;
-  for (Slot &part : parts)
+  for (Binding &part : parts)
     values.push_back(environment_.materialize(part));
   for (Value value : values)
     if (value.getType() != values[0].getType())
@@ -189,7 +190,7 @@ FailureOr<Slot> ControlFlow::stack(OpContext &op, Slots parts, int64_t axis, con
                      " in the first turn and " + formatShape(shapeOf(value)) + " in a later one; expected one type");
   for (Value &value : values)
     value = unsqueeze(op.emit, value, *dim);
-  return Slot::computed(op.emit.concat(values, *dim));
+  return Binding::computed(op.emit.concat(values, *dim));
 }
 
 //===----------------------------------------------------------------------===//
@@ -213,7 +214,7 @@ LogicalResult ControlFlow::importIf(OpContext &op) {
   return success();
 }
 
-void ControlFlow::Turns::take(const Slots &outputs, size_t first) {
+void ControlFlow::Turns::take(const Bindings &outputs, size_t first) {
   carried.assign(outputs.begin() + first, outputs.begin() + first + carried.size());
   for (size_t i = 0; i < stacked.size(); ++i)
     stacked[i].parts.push_back(outputs[first + carried.size() + i]);
@@ -259,7 +260,7 @@ FailureOr<ControlFlow::Conditions> ControlFlow::readConditions(OpContext &op) {
   return result;
 }
 
-LogicalResult ControlFlow::decide(OpContext &op, const Body &body, const Slot &next, int64_t turn,
+LogicalResult ControlFlow::decide(OpContext &op, const Body &body, const Binding &next, int64_t turn,
                                   Conditions &conditions) {
   bool isAsked = conditions.asks || next.isKnown();
   StaticOperand known = isAsked ? staticOperand(op, next) : StaticOperand();
@@ -281,8 +282,8 @@ LogicalResult ControlFlow::decide(OpContext &op, const Body &body, const Slot &n
 LogicalResult ControlFlow::runLoop(OpContext &op, const Body &body, Conditions conditions, Turns &turns) {
   mlir::Type i1 = op.emit.builder.getI1Type();
   for (int64_t turn = 0; conditions.goesOn && (!conditions.trips || turn < *conditions.trips); ++turn) {
-    Slots inputs = {Slot::literal(Literal::ofInts(op.emit.i64(), {}, {turn})),
-                    Slot::literal(Literal::ofInts(i1, {}, {1}))};
+    Bindings inputs = {Binding::literal(Literal::ofInts(op.emit.i64(), {}, {turn})),
+                       Binding::literal(Literal::ofInts(i1, {}, {1}))};
     llvm::append_range(inputs, turns.carried);
     auto outputs = run(op, body, inputs);
     if (failed(outputs))
@@ -309,7 +310,7 @@ LogicalResult ControlFlow::importLoop(OpContext &op) {
                    llvm::Twine(numCarried) + " values for the next turn, and what the node returns");
   Turns turns;
   for (size_t i = 2; i < op.numInputs(); ++i)
-    turns.carried.push_back(environment_.slot(op.inputName(i)));
+    turns.carried.push_back(environment_.binding(op.inputName(i)));
   turns.stacked.resize(numOutputs - 1 - numCarried);
   if (failed(runLoop(op, body, *conditions, turns)))
     return failure();
@@ -331,14 +332,14 @@ FailureOr<std::vector<ControlFlow::Scanned>> ControlFlow::readScanned(OpContext 
     return failure();
   std::vector<Scanned> scanned;
   for (size_t i = 0; i < count; ++i)
-    scanned.push_back({environment_.slot(op.inputName(numStates + i)), (*axes)[i], (*backward)[i] != 0});
+    scanned.push_back({environment_.binding(op.inputName(numStates + i)), (*axes)[i], (*backward)[i] != 0});
   return scanned;
 }
 
 FailureOr<int64_t> ControlFlow::lengthOf(OpContext &op, std::vector<Scanned> &scanned) {
   std::optional<int64_t> length;
   for (Scanned &each : scanned) {
-    Slot &source = each.source;
+    Binding &source = each.source;
     Shape shape(source.isKnown() ? source.known->shape() : shapeOf(environment_.materialize(source)));
     auto axis = op.axis(each.axis, int64_t(shape.size()));
     if (failed(axis))
@@ -355,7 +356,7 @@ FailureOr<int64_t> ControlFlow::lengthOf(OpContext &op, std::vector<Scanned> &sc
 LogicalResult ControlFlow::runScan(OpContext &op, const Body &body, const std::vector<Scanned> &scanned, int64_t length,
                                    Turns &turns) {
   for (int64_t turn = 0; turn < length; ++turn) {
-    Slots inputs = turns.carried;
+    Bindings inputs = turns.carried;
     for (const Scanned &each : scanned) {
       auto part = sliceOf(op, each.source, each.axis, each.isBackward ? length - 1 - turn : turn);
       if (failed(part))
@@ -394,7 +395,7 @@ LogicalResult ControlFlow::importScan(OpContext &op) {
     return failure();
   Turns turns;
   for (size_t i = 0; i < numStates; ++i)
-    turns.carried.push_back(environment_.slot(op.inputName(i)));
+    turns.carried.push_back(environment_.binding(op.inputName(i)));
   for (auto [axis, isBackward] : llvm::zip(*outAxes, *outBackward))
     turns.stacked.push_back({{}, axis, isBackward != 0});
   if (failed(runScan(op, body, *scanned, *length, turns)))

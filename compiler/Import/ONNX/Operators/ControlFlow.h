@@ -39,11 +39,11 @@ public:
   LogicalResult import(OpContext &op);
 
 private:
-  using Slots = std::vector<Slot>;
+  using Bindings = std::vector<Binding>;
   struct Body {
     const onnx::GraphProto *proto;
     std::shared_ptr<const FlatGraph> graph;
-    std::vector<std::pair<std::string, Slot>> initializers;
+    std::vector<std::pair<std::string, Binding>> initializers;
   };
 
   // How a loop is to run.
@@ -54,20 +54,20 @@ private:
   };
   // A tensor that turns take their parts of, and one that is made of theirs.
   struct Scanned {
-    Slot source;
+    Binding source;
     int64_t axis;
     bool isBackward;
   };
   struct Stacked {
-    Slots parts; // one of each turn
+    Bindings parts; // one of each turn
     int64_t axis = 0;
     bool isBackward = false;
   };
   // What is handed from turn to turn: a graph's outputs are the carried values, then the parts, after `first` others.
   struct Turns {
-    Slots carried;
+    Bindings carried;
     std::vector<Stacked> stacked;
-    void take(const Slots &outputs, size_t first);
+    void take(const Bindings &outputs, size_t first);
   };
 
   LogicalResult importIf(OpContext &op);
@@ -77,7 +77,7 @@ private:
   llvm::FailureOr<Conditions> readConditions(OpContext &op);
   LogicalResult runLoop(OpContext &op, const Body &body, Conditions conditions, Turns &turns);
   // Whether the loop goes on after a turn, of which `next` is the condition.
-  LogicalResult decide(OpContext &op, const Body &body, const Slot &next, int64_t turn, Conditions &conditions);
+  LogicalResult decide(OpContext &op, const Body &body, const Binding &next, int64_t turn, Conditions &conditions);
   llvm::FailureOr<std::vector<Scanned>> readScanned(OpContext &op, size_t numStates);
   // How many turns there are.
   llvm::FailureOr<int64_t> lengthOf(OpContext &op, std::vector<Scanned> &scanned);
@@ -89,10 +89,10 @@ private:
   llvm::FailureOr<const Body *> prepare(OpContext &op, llvm::StringRef attribute);
   LogicalResult readInitializers(OpContext &op, Body &body);
   // One turn: the outputs for these inputs.
-  llvm::FailureOr<Slots> run(OpContext &op, const Body &body, const Slots &inputs);
+  llvm::FailureOr<Bindings> run(OpContext &op, const Body &body, const Bindings &inputs);
 
-  llvm::FailureOr<Slot> sliceOf(OpContext &op, Slot slot, int64_t axis, int64_t index);
-  llvm::FailureOr<Slot> stack(OpContext &op, Slots parts, int64_t axis, const onnx::ValueInfoProto &declared);
+  llvm::FailureOr<Binding> sliceOf(OpContext &op, Binding binding, int64_t axis, int64_t index);
+  llvm::FailureOr<Binding> stack(OpContext &op, Bindings parts, int64_t axis, const onnx::ValueInfoProto &declared);
 
   const ModelFile &file_;
   size_t numCalls_; // of functions that were inlined so far

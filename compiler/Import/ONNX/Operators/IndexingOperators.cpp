@@ -106,8 +106,8 @@ LogicalResult importSplit(OpContext &op) {
     std::optional<Literal> known;
     if (op.literal(0))
       known = sliceLiteral(*op.literal(0), start, part, Shape(shape.size(), 1));
-    op.define(i, known ? Slot::literal(std::move(*known))
-                       : Slot::computed(op.emit.sliceDim(op.value(0), *dim, start[*dim], size)));
+    op.define(i, known ? Binding::literal(std::move(*known))
+                       : Binding::computed(op.emit.sliceDim(op.value(0), *dim, start[*dim], size)));
     start[*dim] += size;
   }
   return success();
@@ -143,8 +143,8 @@ LogicalResult importGather(OpContext &op) {
     return op.result(op.emit.reshape(op.emit.sliceDim(table, *dim, index < 0 ? index + size : index, 1), result));
   }
   // So are known indices at regular distances: positions 0, 1, ... of an embedding, windows of a view.
-  if (Slot &slot = op.environment().slot(op.inputName(1)); slot.known && !slot.known->isFloat())
-    if (Value taken = takeStrided(op.emit, table, *slot.known, *dim)) {
+  if (Binding &binding = op.environment().binding(op.inputName(1)); binding.known && !binding.known->isFloat())
+    if (Value taken = takeStrided(op.emit, table, *binding.known, *dim)) {
       staticOperand(op, 1);
       return op.result(taken);
     }

@@ -34,10 +34,10 @@ LogicalResult importLayerNormalization(OpContext &op) {
   mlir::Type stash = elementTypeOf(op.emit.context(), int(op.intAttr("stash_type", 1)));
   if (!stash || !llvm::isa<mlir::FloatType>(stash))
     return op.fail("`stash_type` " + llvm::Twine(op.intAttr("stash_type", 1)) + " is not a floating-point type");
-  op.define(1, Slot::computed(op.emit.cast(op.emit.reshape(normalized.mean, kept), stash)));
+  op.define(1, Binding::computed(op.emit.cast(op.emit.reshape(normalized.mean, kept), stash)));
   if (op.wants(2)) {
     Value deviation = op.emit.unary<RsqrtOp>(op.emit.add(normalized.variance, op.floatAttr("epsilon", 1e-5)));
-    op.define(2, Slot::computed(op.emit.cast(op.emit.reshape(deviation, kept), stash)));
+    op.define(2, Binding::computed(op.emit.cast(op.emit.reshape(deviation, kept), stash)));
   }
   return op.result(y);
 }

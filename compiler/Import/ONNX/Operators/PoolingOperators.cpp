@@ -80,7 +80,7 @@ LogicalResult importMaxPool(OpContext &op) {
     if (isEmpty(x) || !countElements(windows) || !countElements(padded))
       return op.fail("indices of windows " + formatShape(w->kernel) + " of an input " + formatShape(shapeOf(x)) +
                      " have no elements, or too many");
-    op.define(1, Slot::computed(maxIndices(op, x, *w)));
+    op.define(1, Binding::computed(maxIndices(op, x, *w)));
   }
   mlir::OpBuilder &b = op.emit.builder;
   Value y = op.emit.make<MaxPoolOp>(pooledType(x, *w), x, b.getDenseI64ArrayAttr(w->kernel),

@@ -50,29 +50,29 @@ LogicalResult importSplitToSequence(OpContext &op) {
   if (failed(sizes))
     return failure();
   bool drop = !op.has(1) && op.intAttr("keepdims", 1) == 0;
-  std::vector<Slot> parts;
+  std::vector<Binding> parts;
   int64_t start = 0;
   for (int64_t size : *sizes) {
     Value part = op.emit.sliceDim(x, *dim, start, size);
     if (drop)
       part = op.emit.reshape(part, reducedShape(shapeOf(x), {*dim}, false));
-    parts.push_back(Slot::computed(part));
+    parts.push_back(Binding::computed(part));
     start += size;
   }
-  op.define(0, Slot::sequence(std::move(parts)));
+  op.define(0, Binding::sequence(std::move(parts)));
   return success();
 }
 
 LogicalResult importSequenceConstruct(OpContext &op) {
-  std::vector<Slot> elements;
+  std::vector<Binding> elements;
   for (size_t i = 0; i < op.numInputs(); ++i)
-    elements.push_back(op.environment().slot(op.inputName(i)));
-  op.define(0, Slot::sequence(std::move(elements)));
+    elements.push_back(op.environment().binding(op.inputName(i)));
+  op.define(0, Binding::sequence(std::move(elements)));
   return success();
 }
 
 LogicalResult importSequenceEmpty(OpContext &op) {
-  op.define(0, Slot::sequence({}));
+  op.define(0, Binding::sequence({}));
   return success();
 }
 
@@ -89,8 +89,8 @@ FailureOr<size_t> position(OpContext &op, size_t i, int64_t size, int64_t otherw
 }
 
 // A copy of the sequence, which costs its elements.
-FailureOr<std::vector<Slot>> copied(OpContext &op) {
-  const std::vector<Slot> *elements = op.sequence(0);
+FailureOr<std::vector<Binding>> copied(OpContext &op) {
+  const std::vector<Binding> *elements = op.sequence(0);
   if (!elements)
     return op.fail("expected a sequence");
   if (!op.emit.budget.draw(Budget::Kind::Steps, 1 + elements->size()))
@@ -105,8 +105,8 @@ LogicalResult importSequenceInsert(OpContext &op) {
   auto at = position(op, 2, int64_t(elements->size()), int64_t(elements->size()), /*inclusive=*/true);
   if (failed(at))
     return failure();
-  elements->insert(elements->begin() + int64_t(*at), op.environment().slot(op.inputName(1)));
-  op.define(0, Slot::sequence(std::move(*elements)));
+  elements->insert(elements->begin() + int64_t(*at), op.environment().binding(op.inputName(1)));
+  op.define(0, Binding::sequence(std::move(*elements)));
   return success();
 }
 
@@ -118,36 +118,36 @@ LogicalResult importSequenceErase(OpContext &op) {
   if (failed(at))
     return failure();
   elements->erase(elements->begin() + int64_t(*at));
-  op.define(0, Slot::sequence(std::move(*elements)));
+  op.define(0, Binding::sequence(std::move(*elements)));
   return success();
 }
 
 LogicalResult importSequenceAt(OpContext &op) {
-  const std::vector<Slot> *elements = op.sequence(0);
+  const std::vector<Binding> *elements = op.sequence(0);
   if (!elements)
     return op.fail("expected a sequence");
   auto at = position(op, 1, int64_t(elements->size()), -1);
   if (failed(at))
     return failure();
-  Slot slot = (*elements)[*at]; // a copy: define() may move the table
-  op.define(0, std::move(slot));
+  Binding binding = (*elements)[*at]; // a copy: define() may move the table
+  op.define(0, std::move(binding));
   return success();
 }
 
 LogicalResult importSequenceLength(OpContext &op) {
-  const std::vector<Slot> *elements = op.sequence(0);
+  const std::vector<Binding> *elements = op.sequence(0);
   if (!elements)
     return op.fail("expected a sequence");
   return op.result(Literal::ofInts(op.emit.i64(), {}, {int64_t(elements->size())}));
 }
 
 LogicalResult importConcatFromSequence(OpContext &op) {
-  const std::vector<Slot> *elements = op.sequence(0);
+  const std::vector<Binding> *elements = op.sequence(0);
   if (!elements || elements->empty())
     return op.fail("expected a sequence that is not empty");
   bool isNew = op.intAttr("new_axis", 0) != 0;
   llvm::SmallVector<Value> parts;
-  for (Slot element : *elements)
+  for (Binding element : *elements)
     parts.push_back(op.environment().materialize(element));
   auto dim = op.axis(op.intAttr("axis", 0), rankOf(parts[0]) + (isNew ? 1 : 0));
   if (failed(dim))

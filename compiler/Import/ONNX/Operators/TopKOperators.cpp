@@ -34,7 +34,7 @@ LogicalResult importTopK(OpContext &op) {
     order.push_back(i < *dim ? i : i == last ? *dim : i + 1);
   shape[*dim] = count;
   if (*countElements(shape) == 0) {
-    op.define(1, Slot::computed(op.emit.splat(0, RankedTensorType::get(shape, op.emit.i64()))));
+    op.define(1, Binding::computed(op.emit.splat(0, RankedTensorType::get(shape, op.emit.i64()))));
     return op.result(op.emit.splat(0, typeOf(x).clone(shape)));
   }
   Value rows = op.emit.transpose(x, order);
@@ -45,7 +45,7 @@ LogicalResult importTopK(OpContext &op) {
   Shape back = order;
   for (int64_t i = 0; i <= last; ++i)
     back[order[i]] = i;
-  op.define(1, Slot::computed(op.emit.transpose(best, back)));
+  op.define(1, Binding::computed(op.emit.transpose(best, back)));
   return op.result(op.emit.transpose(pick(op.emit, rows, best, last, last), back));
 }
 

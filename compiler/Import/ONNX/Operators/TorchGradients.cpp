@@ -112,7 +112,7 @@ LogicalResult cleave::onnx_import::applyTorchGradient(const FlatNode &node, Envi
     return llvm::success();
   TorchCall call = torchCallOf(*node.proto);
   llvm::StringRef target = call.target;
-  if (target.empty() || environment.slot(node.proto->output(0)).isKnown())
+  if (target.empty() || environment.binding(node.proto->output(0)).isKnown())
     return llvm::success();
   Value result = environment.value(node.proto->output(0));
   if (!result || !llvm::isa<mlir::FloatType>(elementOf(result)) || !isOfParameters(result))
@@ -124,6 +124,6 @@ LogicalResult cleave::onnx_import::applyTorchGradient(const FlatNode &node, Envi
   auto input = [&](int i) { return environment.value(node.proto->input(i)); };
   Value changed = withGradientOfCall(emit, call, *node.proto, result, input);
   if (changed && changed.getType() == result.getType())
-    environment.define(node.proto->output(0), Slot::computed(changed));
+    environment.define(node.proto->output(0), Binding::computed(changed));
   return llvm::success();
 }

@@ -1,0 +1,27 @@
+// The value number of an expression (Content.h), as in global value numbering: expressions with one number are equal.
+//
+// It has 128 bits: of two expressions that somebody makes up until they have one number there are some 2^64, and of 64 bits some 2^32, which
+// takes a minute. A plan states all of them.
+#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_VALUENUMBER_H
+#define CLEAVE_COMPILER_PLANNING_VERIFY_VALUENUMBER_H
+
+#include <cstddef>
+#include <cstdint>
+
+namespace cleave::plan {
+
+struct ValueNumber {
+  uint64_t low = 0, high = 0;
+
+  bool operator==(const ValueNumber &other) const { return low == other.low && high == other.high; }
+  bool operator!=(const ValueNumber &other) const { return !(*this == other); }
+  bool operator<(const ValueNumber &other) const { return high != other.high ? high < other.high : low < other.low; }
+};
+
+struct ValueNumberHash {
+  size_t operator()(const ValueNumber &number) const { return number.low; }
+};
+
+} // namespace cleave::plan
+
+#endif
