@@ -185,7 +185,7 @@ private:
   }
   // Whether all elements stay on one side, however many there are: as in Where(i < 0, i + n, i) of an exporter.
   bool keepsSide() const {
-    if (one.operands.size() != 2)
+    if (one.operands.size() != 2 || !one.operands[1] || !other.operands[1]) // such as axes that are not given
       return false;
     auto [low, high] = differences(one);
     auto [otherLow, otherHigh] = differences(other);
@@ -224,7 +224,8 @@ private:
   }
   bool anyElement(Test test) const {
     const Literal &operand = *one.operands[0];
-    for (int64_t i = 0, count = operand.isSplat() ? 1 : operand.numElements(); i < count; ++i)
+    bool isOneNumber = operand.isSplat() && other.operands[0]->isSplat();
+    for (int64_t i = 0, count = isOneNumber ? 1 : operand.numElements(); i < count; ++i)
       if (Line line = lineAt(0, i); !line.isConstant() && test(line))
         return true;
     return false;

@@ -2,7 +2,7 @@
 //
 // The numbers are taken from values, by `build-plan`. A pass that somebody inserts afterwards can change them together
 // with the instructions, and `verify-plan` would then compare the instructions with what the pass itself says. So the
-// statement is noted before such passes, and must be the same behind them.
+// statement is noted before such passes, and must be the same after them.
 #ifndef CLEAVE_COMPILER_PLANNING_VERIFY_STATEDMEANING_H
 #define CLEAVE_COMPILER_PLANNING_VERIFY_STATEDMEANING_H
 

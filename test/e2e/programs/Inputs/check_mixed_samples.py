@@ -197,6 +197,12 @@ SIZED = {
 }
 # Those that change only where there are many samples, or a certain number: batches of 4 and of 8 are computed alike.
 DECIDED = {
+    "factorial": lambda: [*batch_size("d40"), node("Add", ["d40_int", "one"], ["d40_end"]), node("Range", ["one", "d40_end", "one"], ["d40_i"]),
+                          node("ReduceProd", ["d40_i", ""], ["d40_p"], keepdims=0), node("Cast", ["d40_p"], ["d40_real"], to=TensorProto.FLOAT),
+                          node("Mul", ["x", "d40_real"], ["factorial"])],
+    "fours": lambda: [*size_list("d41"), node("Concat", ["axis1", "d41"], ["d41_s"], axis=0), node("Cast", ["d41_s"], ["d41_r"], to=TensorProto.FLOAT),
+                      node("Mul", ["d41_r", "quarter"], ["d41_q"]), node("Floor", ["d41_q"], ["d41_f"]), node("Gather", ["d41_f", "one"], ["d41_chosen"]),
+                      node("Add", ["x", "d41_chosen"], ["fours"])],
     "many": lambda: [*batch_size("d1"), node("Greater", ["d1_int", "hundred"], ["d1_is"]), node("Neg", ["x"], ["d1_neg"]),
                       node("Where", ["d1_is", "d1_neg", "x"], ["many"])],
     "exactly": lambda: [*batch_size("d2"), node("Equal", ["d2_int", "hundred"], ["d2_is"]), node("Cast", ["d2_is"], ["d2_real"], to=TensorProto.FLOAT),
