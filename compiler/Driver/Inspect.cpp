@@ -97,25 +97,6 @@ static void drawPipeline(const rt::fb::Plan &plan, const view::Measured *measure
     out << "  " << rt::textOf(kind->kind()) << " keeps " << describeFrames(*kind) << "\n";
 }
 
-// A step that ran, and its kernels.
-struct TracedStep {
-  view::Measured measured;
-  view::Profile profile;
-};
-
-// Every form that shows a trace reads it here, so none shows that of another program: profileOf() compares it with the
-// plan, instruction by instruction. `costs` may be null.
-static llvm::Expected<TracedStep> readTrace(const rt::fb::Plan &plan, const std::string &path,
-                                            const plan::InstructionCosts *costs) {
-  llvm::Expected<view::Measured> measured = measuredStep(plan, path);
-  if (!measured)
-    return measured.takeError();
-  TracedStep step{std::move(*measured), {}};
-  if (rt::Status status = view::profileOf(plan, step.measured, costs, &step.profile); !status.isOk())
-    return makeError(path + ": " + status.message());
-  return step;
-}
-
 // Of the trace of a run, or an error; nothing without a trace.
 static llvm::Expected<std::optional<view::Measured>> readMeasured(const rt::fb::Plan &plan,
                                                                   const InspectOptions &options) {
@@ -126,10 +107,10 @@ static llvm::Expected<std::optional<view::Measured>> readMeasured(const rt::fb::
   if (options.html.empty() && !predictedStep(plan))
     return usageError("--trace", "there are no stages of a training step to draw; it is for programs compiled with "
                                  "--train and an axis pp in --mesh, and for --html FILE");
-  llvm::Expected<TracedStep> step = readTrace(plan, options.trace, nullptr);
-  if (!step)
-    return step.takeError();
-  return std::move(step->measured);
+  llvm::Expected<view::Measured> measured = measuredStep(plan, options.trace);
+  if (!measured)
+    return measured.takeError();
+  return std::move(*measured);
 }
 
 static llvm::Error writePage(const rt::fb::Plan &plan, const std::string &path, const view::PageParts &parts,
@@ -172,17 +153,20 @@ static llvm::Error showProfile(const rt::fb::Plan &plan, const InspectOptions &o
   if (!options.trace.empty() || options.form != InspectForm::Summary)
     return usageError("--profile", "it shows a traced step as tables or, with --html, as a page; leave --trace and the "
                                    "other form away");
-  llvm::Expected<TracedStep> step = readTrace(plan, options.profile, on ? &on->costs : nullptr);
-  if (!step)
-    return step.takeError();
+  llvm::Expected<view::Measured> measured = measuredStep(plan, options.profile);
+  if (!measured)
+    return measured.takeError();
+  view::Profile profile;
+  if (rt::Status status = view::profileOf(plan, *measured, on ? &on->costs : nullptr, &profile); !status.isOk())
+    return makeError(options.profile + ": " + status.message());
   std::optional<view::MachineCosts> machine;
   if (on)
     machine.emplace(on->shown());
   if (!options.html.empty())
-    return writePage(
-        plan, options.html,
-        {&step->measured, &step->profile, machine ? &*machine : nullptr, on ? &on->prediction.timeline : nullptr}, out);
-  out << view::profileText(plan, step->measured, step->profile, machine ? &*machine : nullptr);
+    return writePage(plan, options.html,
+                     {&*measured, &profile, machine ? &*machine : nullptr, on ? &on->prediction.timeline : nullptr},
+                     out);
+  out << view::profileText(plan, *measured, profile, machine ? &*machine : nullptr);
   return llvm::Error::success();
 }
 

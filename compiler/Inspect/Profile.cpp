@@ -177,7 +177,7 @@ Status profileOf(const fb::Plan &plan, const Measured &measured, const plan::Ins
     auto entry = plan::programNamed(kind, "train_step");
     std::vector<std::vector<Ran>> streams;
     if (!entry)
-      return invalidArgument("the plan has no train_step; traces are read of programs compiled with --train");
+      return invalidArgument("the plan has no train_step; --profile is for programs compiled with --train");
     if (!instructionsOf(kind, *entry, &streams))
       return invalidArgument("a step has more than " + countText(plan::kMostInstructions) +
                              " instructions, too many to follow");
