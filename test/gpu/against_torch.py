@@ -90,7 +90,6 @@ def torch_run(case, folder, mode, steps):
     optimizer = case.optimizer(model)
     data = [torch.from_numpy(np.load(folder / f"{name}.npy")) for name in case.data(0)]
     data = [[part.pin_memory() if case.pinned else part.cuda() for part in array.split(case.batch)] for array in data]
-    torch.set_default_device("cuda")  # of what the model itself makes
     seconds, losses = [], []
     for step in range(steps):
         torch.cuda.synchronize()

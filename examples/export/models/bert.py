@@ -38,7 +38,7 @@ class Bert(nn.Module):
         self.pooler, self.classifier = nn.Linear(width, width), nn.Linear(width, classes)
 
     def forward(self, input_ids, attention_mask, token_type_ids, labels):
-        positions = torch.arange(input_ids.shape[1]).unsqueeze(0)
+        positions = torch.arange(input_ids.shape[1], device=input_ids.device).unsqueeze(0)
         x = self.word(input_ids) + self.token_type(token_type_ids) + self.position(positions)
         x = self.dropout(self.norm(x))
         mask = attention_mask[:, None, None, :].to(x.dtype)

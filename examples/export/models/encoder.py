@@ -14,7 +14,7 @@ class Classifier(nn.Module):
         self.classifier, self.batch_first = nn.Linear(width, classes), batch_first
 
     def forward(self, tokens, labels):
-        x = self.word(tokens) + self.position(torch.arange(tokens.shape[1]))
+        x = self.word(tokens) + self.position(torch.arange(tokens.shape[1], device=tokens.device))
         x = self.encoder(x) if self.batch_first else self.encoder(x.transpose(0, 1)).transpose(0, 1)
         logits = self.classifier(x.mean(1))
         return logits, F.cross_entropy(logits, labels)

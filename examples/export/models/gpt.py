@@ -130,7 +130,7 @@ class HFGPT(nn.Module):
         self.lm_head.weight = self.wte.weight
 
     def forward(self, tokens, labels):
-        positions = torch.arange(0, tokens.size(-1), dtype=torch.long).unsqueeze(0)
+        positions = torch.arange(0, tokens.size(-1), dtype=torch.long, device=tokens.device).unsqueeze(0)
         x = self.wte(tokens) + self.wpe(positions)
         for block in self.h:
             x = block(x)
