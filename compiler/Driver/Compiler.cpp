@@ -38,6 +38,7 @@
 #include "runtime/base/Printable.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/PlanSummary.h"
+#include "runtime/plan/Properties.h"
 #include "runtime/plan/RankKinds.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -267,7 +268,8 @@ llvm::Error Compilation::checkFixedBatch() {
 void Compilation::noteRanges() {
   for (auto function : (*model.module).getOps<mlir::func::FuncOp>())
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
-      for (llvm::StringRef kind : {kLabelsAttr, kIndicesAttr}) {
+      for (auto [kind, family] :
+           {std::pair{kLabelsAttr, rt::kLabelsProperties}, {kIndicesAttr, rt::kIndicesProperties}}) {
         auto range = function.getArgAttrOfType<mlir::ArrayAttr>(i, kind);
         auto name = function.getArgAttrOfType<mlir::StringAttr>(i, kNameAttr);
         if (!range || !name)
@@ -275,8 +277,7 @@ void Compilation::noteRanges() {
         std::string text;
         for (auto number : range.getAsRange<mlir::IntegerAttr>())
           text += (text.empty() ? "" : ",") + std::to_string(number.getInt());
-        kind.consume_front("cleave.");
-        properties[(kind + "." + name.getValue()).str()] = text;
+        properties[family.of(name.getValue())] = text;
       }
 }
 
@@ -378,7 +379,7 @@ llvm::Error Compilation::compile() {
   chosen.recompute = *recompute;
   plan::PlanningOptions planning = planningOptions();
   if (options.train)
-    planning.properties["recompute"] =
+    planning.properties[rt::kRecomputeProperty] =
         *recompute + (options.recomputeWhen == "always" ? "" : "," + options.recomputeWhen);
   auto planned = lowerToPlan(*model.module, chosen, planning, log);
   if (!planned)

@@ -109,7 +109,8 @@ LogicalResult PlanWriter::writeHeader(HeaderOp header) {
   return success();
 }
 
-// Properties are texts that the runtime looks up by name. Attributes that are no text are the compiler's own.
+// Properties are texts that the runtime looks up by name (runtime/plan/Properties.def). Attributes that are no text are
+// the compiler's own.
 void PlanWriter::writeOptions(HeaderOp header) {
   if (DictionaryAttr options = header.getOptionsAttr())
     for (NamedAttribute option : options)
