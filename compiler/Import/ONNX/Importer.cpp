@@ -200,7 +200,7 @@ static llvm::Error importGraph(const ModelFile &file, const ImportOptions &optio
   mlir::SymbolTable symbols(module);
   ExportSignature exported = readExportSignature(file.proto);
   NamedBindings tensors =
-      importInitializers(file, *graph, exported, options, reader, symbols, model.weights, model.notes, errors);
+      importInitializers({file, *graph, exported, options, reader, symbols, model.weights, model.notes, errors});
   if (!errors.empty())
     return errors.take();
 
