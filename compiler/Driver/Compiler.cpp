@@ -38,6 +38,7 @@
 #include "runtime/base/Printable.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/PlanSummary.h"
+#include "runtime/plan/Properties.h"
 #include "runtime/plan/RankKinds.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -94,6 +95,11 @@ private:
   llvm::Error withSizes(llvm::Error error) const;
   llvm::Error makeContext();
   llvm::Error import();
+  llvm::Error importModel();
+  llvm::Error prepareTraining(const ImportOptions &import);
+  void prepareInference(const std::optional<ImportedModel> &doubled, const ImportOptions &import);
+  void logNotes();
+  void setMesh();
   llvm::Error checkOutput() const;
   std::vector<ReadFile> readFiles() const;
   llvm::Error checkOverwritten(llvm::ArrayRef<ReadFile> read) const;
@@ -196,10 +202,20 @@ llvm::Error Compilation::makeContext() {
   return llvm::Error::success();
 }
 
+// The model level, with what the command line asks of the passes after it.
 llvm::Error Compilation::import() {
   auto pipeline = readPipelineRequest(options);
   if (!pipeline)
     return pipeline.takeError();
+  if (llvm::Error error = importModel())
+    return error;
+  setMesh();
+  requestPipeline(*model.module, *pipeline, options);
+  return fitStages(
+      *model.module, *pipeline, options, [this] { return planningOptions(); }, log);
+}
+
+llvm::Error Compilation::importModel() {
   auto chosen = importOptionsOf(options);
   if (!chosen)
     return chosen.takeError();
@@ -213,28 +229,40 @@ llvm::Error Compilation::import() {
     return error;
   if (llvm::Error error = checkTies(model.weights, options.tie))
     return error;
-  if (options.train) {
-    if (llvm::Error error = checkFixedBatch())
+  if (options.train)
+    if (llvm::Error error = prepareTraining(import))
       return error;
-    if (llvm::Error error = checkBatchNormGroups(*model.module, import.batchNormGroups))
-      return error;
-  }
+  logNotes();
+  noteRanges();
+  if (!options.train)
+    prepareInference(doubled, import);
+  return llvm::Error::success();
+}
+
+llvm::Error Compilation::prepareTraining(const ImportOptions &import) {
+  if (llvm::Error error = checkFixedBatch())
+    return error;
+  if (llvm::Error error = checkBatchNormGroups(*model.module, import.batchNormGroups))
+    return error;
   bool isCut = options.microBatches > 1 || options.lossAverage == "rank"; // the loss is that of parts of a batch
-  if (options.train && (isCut || !hasPlainMeans(*model.module)))
-    if (llvm::Error error = noteLossReductions(model, import))
-      return error;
+  return isCut || !hasPlainMeans(*model.module) ? noteLossReductions(model, import) : llvm::Error::success();
+}
+
+// What a run that asks for some outputs, or gives some samples, must know.
+void Compilation::prepareInference(const std::optional<ImportedModel> &doubled, const ImportOptions &import) {
+  for (const auto &facts : {inputNeeds(*model.module), mixedOutputs(model, doubled, import)})
+    properties.insert(facts.begin(), facts.end());
+  dropOptionalChecks(*model.module);
+}
+
+void Compilation::logNotes() {
   for (const std::string &note : model.notes)
     log << "note: " << rt::printable(note) << "\n";
   for (const std::string &warning : idleOptions(options, model.hasBatchNorm))
     log << "warning: " << rt::printable(warning) << "\n";
+}
 
-  noteRanges();
-  if (!options.train) {
-    for (const auto &facts : {inputNeeds(*model.module), mixedOutputs(model, doubled, import)})
-      properties.insert(facts.begin(), facts.end());
-    dropOptionalChecks(*model.module);
-  }
-  std::vector<mlir::Attribute> names;
+void Compilation::setMesh() {
   std::vector<int64_t> sizes;
   llvm::SmallVector<mlir::StringAttr> axes;
   for (const auto &[name, size] : options.mesh) {
@@ -242,9 +270,6 @@ llvm::Error Compilation::import() {
     sizes.push_back(size);
   }
   (*model.module)->setAttr(kMeshAttr, MeshAttr::get(context.get(), axes, sizes));
-  requestPipeline(*model.module, *pipeline, options);
-  return fitStages(
-      *model.module, *pipeline, options, [this] { return planningOptions(); }, log);
 }
 
 // A step over a batch of fixed size takes exactly that; no two runs of it make one loss.
@@ -267,7 +292,8 @@ llvm::Error Compilation::checkFixedBatch() {
 void Compilation::noteRanges() {
   for (auto function : (*model.module).getOps<mlir::func::FuncOp>())
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
-      for (llvm::StringRef kind : {kLabelsAttr, kIndicesAttr}) {
+      for (auto [kind, family] :
+           {std::pair{kLabelsAttr, rt::kLabelsProperties}, {kIndicesAttr, rt::kIndicesProperties}}) {
         auto range = function.getArgAttrOfType<mlir::ArrayAttr>(i, kind);
         auto name = function.getArgAttrOfType<mlir::StringAttr>(i, kNameAttr);
         if (!range || !name)
@@ -275,8 +301,7 @@ void Compilation::noteRanges() {
         std::string text;
         for (auto number : range.getAsRange<mlir::IntegerAttr>())
           text += (text.empty() ? "" : ",") + std::to_string(number.getInt());
-        kind.consume_front("cleave.");
-        properties[(kind + "." + name.getValue()).str()] = text;
+        properties[family.of(name.getValue())] = text;
       }
 }
 
@@ -378,7 +403,7 @@ llvm::Error Compilation::compile() {
   chosen.recompute = *recompute;
   plan::PlanningOptions planning = planningOptions();
   if (options.train)
-    planning.properties["recompute"] =
+    planning.properties[rt::kRecomputeProperty] =
         *recompute + (options.recomputeWhen == "always" ? "" : "," + options.recomputeWhen);
   auto planned = lowerToPlan(*model.module, chosen, planning, log);
   if (!planned)

@@ -2,6 +2,7 @@
 
 #include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/Scatter.h"
+#include "runtime/plan/Properties.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/BitVector.h"
@@ -84,7 +85,7 @@ std::map<std::string, std::string> cleave::inputNeeds(mlir::ModuleOp module) {
       if (read.test(i))
         list += (list.empty() ? "" : ",") + input.getValue().str();
     }
-    needs["needs." + name.getValue().str()] = list;
+    needs[rt::kNeedsProperties.of(name.getValue())] = list;
   }
   return needs;
 }

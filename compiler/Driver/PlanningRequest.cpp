@@ -5,6 +5,7 @@
 #include "compiler/Target/Target.h"
 #include "compiler/Training/Optimizers/Optimizer.h"
 #include "compiler/Training/TrainingOptions.h"
+#include "runtime/plan/Properties.h"
 #include "runtime/train/loop/TrainOptions.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -29,26 +30,26 @@ static std::string describeLoss(const CompileOptions &options) {
 // What inspect says of kernels in narrow types.
 static void describeProducts(const Target &target, plan::PlanningOptions &planning) {
   for (rt::fb::DType type : {rt::fb::DType::bf16, rt::fb::DType::f16})
-    planning.properties[std::string("kernels.") + rt::fb::EnumNameDType(type)] =
+    planning.properties[rt::kKernelsProperties.of(rt::fb::EnumNameDType(type))] =
         target.hasNativeProducts(type) ? "native" : "emulated in f32";
 }
 
 static void describeTraining(const CompileOptions &options, plan::PlanningOptions &planning) {
   auto &properties = planning.properties;
-  properties["optimizer"] = options.optimizer;
+  properties[rt::kOptimizerProperty] = options.optimizer;
   if (double rate = llvm::cantFail(parseOptimizer(options.optimizer)).optimizer->rate; rate != rt::kDefaultRate)
-    llvm::raw_string_ostream(properties["lr"]) << llvm::format("%g", rate);
-  properties["loss"] = describeLoss(options);
-  properties["loss-average"] = options.lossAverage;
-  properties["batch-norm"] = options.batchNorm;
+    llvm::raw_string_ostream(properties[rt::kRateProperty]) << llvm::format("%g", rate);
+  properties[rt::kLossProperty] = describeLoss(options);
+  properties[rt::kLossAverageProperty] = options.lossAverage;
+  properties[rt::kBatchNormProperty] = options.batchNorm;
   if (options.axisSize("pp") > 1)
-    properties["schedule"] = options.schedule;
-  properties["precision"] = options.precision;
-  properties["param-group"] = llvm::join(options.paramGroups, " ");
-  properties["freeze"] = llvm::join(options.freeze, " ");
-  properties["tie"] = llvm::join(options.tie, " ");
-  properties["buffers"] = llvm::join(options.buffers, " ");
-  properties["loss-scale"] = options.lossScale;
+    properties[rt::kScheduleProperty] = options.schedule;
+  properties[rt::kPrecisionProperty] = options.precision;
+  properties[rt::kParamGroupProperty] = llvm::join(options.paramGroups, " ");
+  properties[rt::kFreezeProperty] = llvm::join(options.freeze, " ");
+  properties[rt::kTieProperty] = llvm::join(options.tie, " ");
+  properties[rt::kBuffersProperty] = llvm::join(options.buffers, " ");
+  properties[rt::kLossScaleProperty] = options.lossScale;
 }
 
 // Lowering has read the texts that are parsed here.
@@ -79,11 +80,11 @@ plan::PlanningOptions cleave::planningRequest(const CompileOptions &options, con
   planning.properties.insert(properties.begin(), properties.end());
   describeProducts(target, planning);
   if (!options.init.empty())
-    planning.properties["init"] = llvm::join(options.init, " ");
-  planning.properties["model"] = llvm::sys::path::filename(options.model).str();
+    planning.properties[rt::kInitProperty] = llvm::join(options.init, " ");
+  planning.properties[rt::kModelProperty] = llvm::sys::path::filename(options.model).str();
   if (options.train)
     describeTraining(options, planning);
   if (!options.offload.empty())
-    planning.properties["offload"] = options.offload;
+    planning.properties[rt::kOffloadProperty] = options.offload;
   return planning;
 }

@@ -2,6 +2,7 @@
 
 #include "compiler/Inspect/Human.h"
 #include "compiler/Support/Error.h"
+#include "runtime/plan/Properties.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
@@ -32,7 +33,8 @@ llvm::Expected<PredictedFacts> cleave::predictedFacts(const rt::fb::Plan &plan, 
     return result;
   double seconds = (*on)->prediction.seconds;
   std::string machine = (*on)->chosen.machine.name + ": " + (*on)->chosen.machine.source;
-  result.facts = {{"predicted.seconds", llvm::formatv("{0:f9}", seconds).str()}, {"predicted.machine", machine}};
+  result.facts = {{rt::kPredictedSecondsProperty, llvm::formatv("{0:f9}", seconds).str()},
+                  {rt::kPredictedMachineProperty, machine}};
   result.text = ((*on)->prediction.entry == "train_step" ? "predicted step time: " : "predicted time: ") +
                 view::secondsText(seconds) + " on " + machine +
                 ((*on)->chosen.file.empty() ? "" : ", in " + (*on)->chosen.file) + "\n";

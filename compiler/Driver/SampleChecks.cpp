@@ -5,6 +5,7 @@
 #include "compiler/Training/Loss/SampleDependence.h"
 #include "dialects/Cleave/IR/Algebra.h"
 #include "dialects/Cleave/IR/Attributes.h"
+#include "runtime/plan/Properties.h"
 
 #include <set>
 
@@ -151,8 +152,8 @@ std::map<std::string, std::string> cleave::mixedOutputs(const ImportedModel &mod
   }
   for (const std::string &name : batchedOutputs(model))
     if (ofSamples.count(name))
-      mixed["mixes." + name] = "samples";
+      mixed[rt::kMixesProperties.of(name)] = "samples";
     else if (!doubled || ofSize.count(name))
-      mixed["mixes." + name] = "size";
+      mixed[rt::kMixesProperties.of(name)] = "size";
   return mixed;
 }

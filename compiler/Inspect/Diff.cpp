@@ -6,6 +6,7 @@
 #include "compiler/Simulator/Walk.h"
 #include "runtime/plan/Mesh.h"
 #include "runtime/plan/PlanSummary.h"
+#include "runtime/plan/Properties.h"
 #include "runtime/plan/RankKinds.h"
 
 #include <cstdio>
@@ -59,8 +60,7 @@ Side sideOf(const fb::Plan &plan) {
     if (auto entry = plan::mainProgram(*kinds[i]))
       addProgram(*kinds[i], *entry, kind.ranksOfKind, side);
   }
-  for (uint32_t i = 0; i < lengthOf(plan.properties()); ++i)
-    side.options[std::string(textOf(plan.properties()->Get(i)->key()))] = textOf(plan.properties()->Get(i)->value());
+  forEachProperty(plan, [&](std::string_view key, std::string_view text) { side.options[std::string(key)] = text; });
   side.options["mesh"] = meshText(plan);
   side.options["target"] = textOf(plan.target());
   side.options["threads"] = std::to_string(plan.threads());

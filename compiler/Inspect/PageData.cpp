@@ -7,6 +7,7 @@
 #include "compiler/Inspect/Summary.h"
 #include "compiler/Inspect/Traffic.h"
 #include "runtime/plan/PlanSummary.h"
+#include "runtime/plan/Properties.h"
 #include "runtime/plan/RankKinds.h"
 
 #include <nlohmann/json.hpp>
@@ -26,7 +27,8 @@ class PageData {
 public:
   PageData(const fb::Plan &plan, const PageParts &parts) : plan_(plan), kinds_(kindsOf(plan)) {
     const Measured *measured = parts.measured;
-    data_["title"] = propertyOf(plan, "model").empty() ? "a plan" : propertyOf(plan, "model");
+    std::string model = propertyOf(plan, kModelProperty);
+    data_["title"] = model.empty() ? "a plan" : model;
     data_["headline"] = headline(plan);
     PlanSummary summary = summarize(plan);
     data_["kinds"] = json::array();

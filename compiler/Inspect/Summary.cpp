@@ -5,6 +5,7 @@
 #include "compiler/Simulator/Walk.h"
 #include "runtime/plan/Mesh.h"
 #include "runtime/plan/PlanSummary.h"
+#include "runtime/plan/Properties.h"
 #include "runtime/plan/RankKinds.h"
 
 #include <algorithm>
@@ -14,13 +15,6 @@
 namespace cleave::view {
 
 using namespace rt;
-
-std::string propertyOf(const fb::Plan &plan, std::string_view key) {
-  for (uint32_t i = 0; i < lengthOf(plan.properties()); ++i)
-    if (textOf(plan.properties()->Get(i)->key()) == key)
-      return std::string(textOf(plan.properties()->Get(i)->value()));
-  return "";
-}
 
 const char *meaningOf(fb::RegionKind kind) {
   switch (kind) {
@@ -57,7 +51,7 @@ static std::string batchText(const fb::Plan &plan) {
 }
 
 std::string headline(const fb::Plan &plan) {
-  std::string model = propertyOf(plan, "model"), optimizer = propertyOf(plan, "optimizer");
+  std::string model = propertyOf(plan, kModelProperty), optimizer = propertyOf(plan, kOptimizerProperty);
   bool isTraining = plan::programNamed(plan, "train_step").has_value();
   PlanSummary summary = summarize(plan);
   std::string text = model.empty() ? "a plan" : shortName(model, 40);

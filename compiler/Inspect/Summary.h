@@ -14,9 +14,6 @@ std::string headline(const rt::fb::Plan &plan);
 // At most four kinds of ranks have a column each; of more, those that need the most and the least memory have one.
 std::string summaryText(const rt::fb::Plan &plan);
 
-// The value of a property that the plan was compiled with; empty where it has none.
-std::string propertyOf(const rt::fb::Plan &plan, std::string_view key);
-
 // What a kind of region's bytes are, in a few words.
 const char *meaningOf(rt::fb::RegionKind kind);
 

@@ -8,12 +8,13 @@
 
 namespace cleave::rt {
 
-Status checkVectors(const fb::Plan &plan);  // what of alignment FlatBuffers leaves open
-Status checkNames(const fb::Plan &plan);    // each is there once in its table
-Status checkMesh(const fb::Plan &plan);     // axes, groups, streams, regions, events
-Status checkStates(const fb::Plan &plan);   // states and their segments
-Status checkKernels(const fb::Plan &plan);  // kernel names, parameters, operands
-Status checkPrograms(const fb::Plan &plan); // ports, instructions, calls
+Status checkVectors(const fb::Plan &plan);    // what of alignment FlatBuffers leaves open
+Status checkNames(const fb::Plan &plan);      // each is there once in its table
+Status checkProperties(const fb::Plan &plan); // their keys are those of Properties.def
+Status checkMesh(const fb::Plan &plan);       // axes, groups, streams, regions, events
+Status checkStates(const fb::Plan &plan);     // states and their segments
+Status checkKernels(const fb::Plan &plan);    // kernel names, parameters, operands
+Status checkPrograms(const fb::Plan &plan);   // ports, instructions, calls
 
 // All messages of a damaged plan read alike.
 inline Status badPlan(std::string what) { return dataLoss("the plan is damaged: " + std::move(what)); }

@@ -1,6 +1,7 @@
 #include "runtime/plan/PlanPrinter.h"
 
 #include "runtime/plan/InstructionView.h"
+#include "runtime/plan/Properties.h"
 #include "runtime/plan/RankKinds.h"
 
 #include <algorithm>
@@ -98,9 +99,9 @@ private:
     for (size_t i = 0; i < lengthOf(plan_.streams()); ++i)
       out_ << " " << nameOf(plan_.streams()->Get(i));
     out_ << "\n";
-    for (size_t i = 0; i < lengthOf(plan_.properties()); ++i)
-      out_ << "property " << nameOf(plan_.properties()->Get(i)->key()) << " "
-           << quoted(textOf(plan_.properties()->Get(i)->value())) << "\n";
+    forEachProperty(plan_, [&](std::string_view key, std::string_view text) {
+      out_ << "property " << printName(key) << " " << quoted(text) << "\n";
+    });
   }
 
   void region(const fb::Region &region) {

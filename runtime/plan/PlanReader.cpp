@@ -40,6 +40,7 @@ Status openPlan(const void *bytes, size_t size, const fb::Plan **plan) {
     CLEAVE_TRY(checkVersion(*kind));
     CLEAVE_TRY(checkVectors(*kind));
     CLEAVE_TRY(checkNames(*kind));
+    CLEAVE_TRY(checkProperties(*kind));
     CLEAVE_TRY(checkMesh(*kind));
     CLEAVE_TRY(checkStates(*kind));
     CLEAVE_TRY(checkKernels(*kind));

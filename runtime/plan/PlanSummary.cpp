@@ -3,6 +3,7 @@
 #include "runtime/plan/InstructionView.h"
 #include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/Mesh.h"
+#include "runtime/plan/Properties.h"
 #include "runtime/plan/RankKinds.h"
 #include "runtime/plan/Traffic.h"
 
@@ -148,10 +149,7 @@ std::optional<fb::DType> typeOf(const fb::Kernel &kernel) {
 } // namespace
 
 std::string libraryArithmetic(const fb::Plan &plan, const std::string &type) {
-  for (size_t i = 0; i < lengthOf(plan.properties()); ++i)
-    if (plan.properties()->Get(i)->key()->str() == "kernels." + type)
-      return plan.properties()->Get(i)->value()->str();
-  return "";
+  return propertyOf(plan, kKernelsProperties.of(type));
 }
 
 static PlanSummary summarizeKind(const fb::Plan &plan) {

@@ -6,6 +6,7 @@
 #include "runtime/plan/PlanPrinter.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/PlanSummary.h"
+#include "runtime/plan/Properties.h"
 #include "runtime/plan/RankKinds.h"
 #include "runtime/plan/Units.h"
 
@@ -277,8 +278,9 @@ std::string summaryJson(const fb::Plan &plan, const PlanSummary &summary) {
   for (size_t i = 0; i < lengthOf(plan.axes()); ++i)
     json["axes"].push_back({{"name", plan.axes()->Get(i)->name()->str()}, {"size", plan.axes()->Get(i)->size()}});
   json["properties"] = nlohmann::json::object();
-  for (size_t i = 0; i < lengthOf(plan.properties()); ++i)
-    json["properties"][plan.properties()->Get(i)->key()->str()] = plan.properties()->Get(i)->value()->str();
+  forEachProperty(plan, [&](std::string_view key, std::string_view text) {
+    json["properties"][std::string(key)] = std::string(text);
+  });
   // Names come from models and may not be UTF-8.
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }

@@ -1,6 +1,7 @@
 #include "runtime/session/IndexRange.h"
 
 #include "runtime/plan/PlanReader.h"
+#include "runtime/plan/Properties.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -58,12 +59,10 @@ Status IndexRange::check(const fb::Port &port, Bytes bytes, uint64_t *element) c
 
 std::vector<IndexRange> IndexRange::ofInput(const fb::Plan &plan, const fb::Port &input) {
   std::vector<IndexRange> ranges;
-  std::string name = input.name()->str();
-  for (size_t i = 0; i < lengthOf(plan.properties()); ++i) {
-    const fb::Property &property = *plan.properties()->Get(i);
-    bool isLabel = textOf(property.key()) == "labels." + name;
-    if (isLabel || textOf(property.key()) == "indices." + name)
-      ranges.push_back(IndexRange(property.value()->c_str(), isLabel));
+  for (bool isLabel : {false, true}) {
+    const PropertyFamily &properties = isLabel ? kLabelsProperties : kIndicesProperties;
+    if (const flatbuffers::String *text = findProperty(plan, properties.of(textOf(input.name()))))
+      ranges.push_back(IndexRange(text->c_str(), isLabel));
   }
   return ranges;
 }

@@ -1,26 +1,21 @@
 #include "runtime/session/OutputNeeds.h"
 
+#include "runtime/plan/Properties.h"
+
 namespace cleave::rt {
 
-static const fb::Property *findProperty(const fb::Plan &plan, const std::string &key) {
-  for (size_t i = 0; i < lengthOf(plan.properties()); ++i)
-    if (textOf(plan.properties()->Get(i)->key()) == key)
-      return plan.properties()->Get(i);
-  return nullptr;
-}
-
 bool dependsOn(const fb::Plan &plan, const fb::Port &output, const fb::Port &input) {
-  const fb::Property *needs = findProperty(plan, "needs." + output.name()->str());
+  const flatbuffers::String *needs = findProperty(plan, kNeedsProperties.of(textOf(output.name())));
   return !needs || // it depends on all
-         ("," + needs->value()->str() + ",").find("," + input.name()->str() + ",") != std::string::npos;
+         ("," + needs->str() + ",").find("," + input.name()->str() + ",") != std::string::npos;
 }
 
 const char *wholeBatchReason(const fb::Plan &plan, const fb::Port &output) {
-  const fb::Property *mixes = findProperty(plan, "mixes." + output.name()->str());
+  const flatbuffers::String *mixes = findProperty(plan, kMixesProperties.of(textOf(output.name())));
   if (!mixes)
     return nullptr;
-  return mixes->value()->str() == "size" ? "may depend on how many samples a batch has"
-                                         : "may be made of all samples of a batch together";
+  return textOf(mixes) == "size" ? "may depend on how many samples a batch has"
+                                 : "may be made of all samples of a batch together";
 }
 
 } // namespace cleave::rt

@@ -222,156 +222,241 @@ void addForms(CLI::App &app, InspectRequest &request) {
   forms->require_option(0, 1);
 }
 
-Request parse(int argc, const char *const *argv) {
+// Each command: its options, and the request that they fill.
+
+CLI::App *addCompile(CLI::App &app, CompileOptions &options, CompileTexts &texts, std::string &config) {
+  CLI::App *command = app.add_subcommand("compile", "Compile an ONNX model");
+  command->footer(compileExamples);
+  addCompileOptions(*command, options, texts);
+  // Expanded before parsing (expandConfig); listed here for --help.
+  command->add_option("--config", config, "Read options from a JSON file. Its keys are the long names of the options")
+      ->type_name("FILE");
+  return command;
+}
+
+CLI::App *addInspect(CLI::App &app, InspectRequest &request) {
+  CLI::App *command =
+      app.add_subcommand("inspect", "Show what a compiled model needs and does: memory, traffic, instructions");
+  command->footer(inspectExamples);
+  command->add_option("artefact", request.artefact, "An executable, an object file, a shared library or a .plan file")
+      ->required()
+      ->type_name("FILE");
+  addForms(*command, request);
+  command
+      ->add_option(
+          "--trace", request.options.trace,
+          "Draw the measured step of a pipeline next to the predicted one. FILE was written by `train --trace FILE`")
+      ->type_name("FILE");
+  command
+      ->add_option("--profile", request.options.profile,
+                   "Print the time of a measured step by kernel and by node of the model, with shares of the machine's "
+                   "peaks and the predicted times; with --html as part of the page. FILE was written by `train "
+                   "--trace FILE`")
+      ->type_name("FILE");
+  command
+      ->add_option("--target-machine", request.options.machine,
+                   "Predict how long a step takes on a machine: a100 | h100 | h200 (NVIDIA, by the data sheets), "
+                   "calibrated (this one, measured by cleave calibrate), or a JSON file with the rates of another one. "
+                   "--profile and --html take the calibrated one by themselves; none forbids it")
+      ->type_name("MACHINE");
+  return command;
+}
+
+CLI::App *addDiff(CLI::App &app, DiffRequest &request) {
+  CLI::App *command = app.add_subcommand(
+      "diff", "Show how two compiled models differ: memory, traffic, instructions, kernels, options");
+  command->footer("Example:\n  cleave diff gpt-fsdp gpt-pipeline");
+  command->add_option("a", request.a, "An executable, an object file, a shared library or a .plan file")
+      ->required()
+      ->type_name("FILE");
+  command->add_option("b", request.b, "The executable, object file, shared library or .plan file to compare it with")
+      ->required()
+      ->type_name("FILE");
+  return command;
+}
+
+CLI::App *addVerify(CLI::App &app, VerifyRequest &request) {
+  CLI::App *command =
+      app.add_subcommand("verify", "Prove the plan for all ranks: no deadlock, no race, no read before write");
+  command->footer(verifyExamples);
+  command->add_option("artefact", request.artefact, "An executable, an object file, a shared library or a .plan file")
+      ->required()
+      ->type_name("FILE");
+  return command;
+}
+
+CLI::App *addCalibrate(CLI::App &app, CalibrateRequest &request) {
+  CLI::App *command =
+      app.add_subcommand("calibrate", "Measure this machine in a few seconds, so that step times can be predicted");
+  command->footer(calibrateExamples);
+  command
+      ->add_option("-o,--output", request.output,
+                   "Write the machine to this file, for --target-machine FILE. Without it the machine is kept in the "
+                   "cache of the user, where compile and inspect find it")
+      ->type_name("FILE");
+  command
+      ->add_option("--threads", request.threads,
+                   "Compute threads of a rank (default: all cores, as compile takes them; without -o then also 1, for "
+                   "ranks that share the machine)")
+      ->check(CLI::Range(int64_t(1), int64_t(1) << 12))
+      ->type_name("N");
+  return command;
+}
+
+CLI::App *addBundle(CLI::App &app, BundleRequest &request) {
+  CLI::App *command = app.add_subcommand(
+      "bundle", "Write a folder from which a machine without Cleave can build a compiled model's program");
+  command->footer(bundleExample);
+  command->add_option("objects", request.objects, "Object files that cleave compile --emit object wrote")
+      ->required()
+      ->type_name("FILE");
+  command->add_option("-o,--output", request.output, "The folder to write. It must not exist yet")
+      ->required()
+      ->type_name("DIR");
+  return command;
+}
+
+CLI::App *addExport(CLI::App &app, ExportRequest &request) {
+  CLI::App *command = app.add_subcommand("export", "Write a checkpoint's weights into a copy of the ONNX model");
+  command->footer(exportExamples);
+  command
+      ->add_option("checkpoint", request.checkpoint,
+                   "A checkpoint. A directory DIR of checkpoints stands for its latest one, DIR/best for its best one")
+      ->required()
+      ->type_name("PATH");
+  command->add_option("--model", request.model, "The ONNX file that was compiled")->required()->type_name("FILE");
+  command->add_option("-o,--output", request.output, "The ONNX file to write")->required()->type_name("FILE");
+  rt::addList(*command, "--outputs", "NAME", request.outputs,
+              "Outputs to keep, separated by commas (default: all). Inputs, nodes and weights that they do not "
+              "need are removed")
+      ->delimiter(',');
+  return command;
+}
+
+CLI::App *addCompletion(CLI::App &app, std::string &shell) {
+  CLI::App *command = app.add_subcommand(
+      "completion", "Print a script for your shell that completes the commands and options of cleave");
+  command->add_option("shell", shell, "Your shell")->required()->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  command->footer("Example:\n  source <(cleave completion bash)");
+  return command;
+}
+
+CLI::App *addManual(CLI::App &app) {
+  CLI::App *command = app.add_subcommand("manual", "Print the manual page, cleave(1)");
+  command->footer("Example:\n  cleave manual | man -l -");
+  return command;
+}
+
+// The program's options and commands. There is a request of each command; that of the chosen one is filled.
+class CommandLine {
+public:
+  CommandLine();
+  CommandLine(const CommandLine &) = delete; // the options know where the requests are
+
+  Request parse(int argc, const char *const *argv);
+
+private:
+  std::string read(int argc, const char *const *argv);
+  std::string describe(const CLI::ExtrasError &error) const;
+  std::string describe(const CLI::RequiredError &error) const;
+  std::string describe(const CLI::ArgumentMismatch &error) const;
+  Request chosenRequest() const;
+
   CLI::App app{"Cleave compiles ONNX models into sharded execution plans, and proves what they need before they run."};
+  std::vector<std::string> arguments; // with those of --config
+
+  CompileOptions compile;
+  CompileTexts texts;
+  std::string config, shell;
+  InspectRequest inspect;
+  DiffRequest diff;
+  VerifyRequest verify;
+  CalibrateRequest calibrate;
+  BundleRequest bundle;
+  ExportRequest exporting;
+
+  CLI::App *compileApp, *inspectApp, *diffApp, *verifyApp, *calibrateApp, *bundleApp, *exportApp, *completionApp,
+      *manualApp;
+};
+
+// Commands take the formatter and the footer that the program has when they are added. Their order is that of --help.
+CommandLine::CommandLine() {
   app.name("cleave");
   app.formatter(std::make_shared<rt::HelpFormatter>());
   app.footer(footer);
   app.require_subcommand(1);
   app.set_version_flag("--version", versionText());
+  compileApp = addCompile(app, compile, texts, config);
+  inspectApp = addInspect(app, inspect);
+  diffApp = addDiff(app, diff);
+  verifyApp = addVerify(app, verify);
+  calibrateApp = addCalibrate(app, calibrate);
+  bundleApp = addBundle(app, bundle);
+  exportApp = addExport(app, exporting);
+  completionApp = addCompletion(app, shell);
+  manualApp = addManual(app);
+}
 
-  CompileOptions compile;
-  CompileTexts texts;
-  CLI::App *compileApp = app.add_subcommand("compile", "Compile an ONNX model");
-  addCompileOptions(*compileApp, compile, texts);
-  compileApp->footer(compileExamples);
-  std::string config; // expanded before parsing; listed here for --help
-  compileApp
-      ->add_option("--config", config, "Read options from a JSON file. Its keys are the long names of the options")
-      ->type_name("FILE");
+Exit refuse(const std::string &message) {
+  std::fprintf(stderr, "cleave: %s\n", rt::printable(message.substr(0, message.find('\n'))).c_str());
+  return Exit{2};
+}
 
-  InspectRequest inspect;
-  CLI::App *inspectApp =
-      app.add_subcommand("inspect", "Show what a compiled model needs and does: memory, traffic, instructions");
-  inspectApp->footer(inspectExamples);
-  inspectApp
-      ->add_option("artefact", inspect.artefact, "An executable, an object file, a shared library or a .plan file")
-      ->required()
-      ->type_name("FILE");
-  addForms(*inspectApp, inspect);
-  inspectApp
-      ->add_option(
-          "--trace", inspect.options.trace,
-          "Draw the measured step of a pipeline next to the predicted one. FILE was written by `train --trace FILE`")
-      ->type_name("FILE");
-  inspectApp
-      ->add_option("--profile", inspect.options.profile,
-                   "Print the time of a measured step by kernel and by node of the model, with shares of the machine's "
-                   "peaks and the predicted times; with --html as part of the page. FILE was written by `train "
-                   "--trace FILE`")
-      ->type_name("FILE");
-  inspectApp
-      ->add_option("--target-machine", inspect.options.machine,
-                   "Predict how long a step takes on a machine: a100 | h100 | h200 (NVIDIA, by the data sheets), "
-                   "calibrated (this one, measured by cleave calibrate), or a JSON file with the rates of another one. "
-                   "--profile and --html take the calibrated one by themselves; none forbids it")
-      ->type_name("MACHINE");
-
-  DiffRequest diff;
-  CLI::App *diffApp = app.add_subcommand(
-      "diff", "Show how two compiled models differ: memory, traffic, instructions, kernels, options");
-  diffApp->footer("Example:\n  cleave diff gpt-fsdp gpt-pipeline");
-  diffApp->add_option("a", diff.a, "An executable, an object file, a shared library or a .plan file")
-      ->required()
-      ->type_name("FILE");
-  diffApp->add_option("b", diff.b, "The executable, object file, shared library or .plan file to compare it with")
-      ->required()
-      ->type_name("FILE");
-
-  VerifyRequest verify;
-  CLI::App *verifyApp =
-      app.add_subcommand("verify", "Prove the plan for all ranks: no deadlock, no race, no read before write");
-  verifyApp->footer(verifyExamples);
-  verifyApp->add_option("artefact", verify.artefact, "An executable, an object file, a shared library or a .plan file")
-      ->required()
-      ->type_name("FILE");
-
-  CalibrateRequest calibrate;
-  CLI::App *calibrateApp =
-      app.add_subcommand("calibrate", "Measure this machine in a few seconds, so that step times can be predicted");
-  calibrateApp->footer(calibrateExamples);
-  calibrateApp
-      ->add_option("-o,--output", calibrate.output,
-                   "Write the machine to this file, for --target-machine FILE. Without it the machine is kept in the "
-                   "cache of the user, where compile and inspect find it")
-      ->type_name("FILE");
-  calibrateApp
-      ->add_option("--threads", calibrate.threads,
-                   "Compute threads of a rank (default: all cores, as compile takes them; without -o then also 1, for "
-                   "ranks that share the machine)")
-      ->check(CLI::Range(int64_t(1), int64_t(1) << 12))
-      ->type_name("N");
-
-  BundleRequest bundle;
-  CLI::App *bundleApp = app.add_subcommand(
-      "bundle", "Write a folder from which a machine without Cleave can build a compiled model's program");
-  bundleApp->footer(bundleExample);
-  bundleApp->add_option("objects", bundle.objects, "Object files that cleave compile --emit object wrote")
-      ->required()
-      ->type_name("FILE");
-  bundleApp->add_option("-o,--output", bundle.output, "The folder to write. It must not exist yet")
-      ->required()
-      ->type_name("DIR");
-
-  ExportRequest exporting;
-  CLI::App *exportApp = app.add_subcommand("export", "Write a checkpoint's weights into a copy of the ONNX model");
-  exportApp->footer(exportExamples);
-  exportApp
-      ->add_option("checkpoint", exporting.checkpoint,
-                   "A checkpoint. A directory DIR of checkpoints stands for its latest one, DIR/best for its best one")
-      ->required()
-      ->type_name("PATH");
-  exportApp->add_option("--model", exporting.model, "The ONNX file that was compiled")->required()->type_name("FILE");
-  exportApp->add_option("-o,--output", exporting.output, "The ONNX file to write")->required()->type_name("FILE");
-  rt::addList(*exportApp, "--outputs", "NAME", exporting.outputs,
-              "Outputs to keep, separated by commas (default: all). Inputs, nodes and weights that they do not "
-              "need are removed")
-      ->delimiter(',');
-
-  std::string shell;
-  CLI::App *completionApp = app.add_subcommand(
-      "completion", "Print a script for your shell that completes the commands and options of cleave");
-  completionApp->add_option("shell", shell, "Your shell")->required()->check(CLI::IsMember({"bash", "zsh", "fish"}));
-  completionApp->footer("Example:\n  source <(cleave completion bash)");
-  CLI::App *manualApp = app.add_subcommand("manual", "Print the manual page, cleave(1)");
-  manualApp->footer("Example:\n  cleave manual | man -l -");
-
-  std::vector<std::string> arguments;
-  auto refuse = [](const std::string &message) {
-    std::fprintf(stderr, "cleave: %s\n", rt::printable(message.substr(0, message.find('\n'))).c_str());
-    return Exit{2};
-  };
+Request CommandLine::parse(int argc, const char *const *argv) {
   try {
-    arguments = expandConfig(argc, argv, *compileApp, compile.configs);
-    checkCommand(app, arguments);
-    if (std::string wrong = rt::findSwitchValue(app, arguments); !wrong.empty())
+    if (std::string wrong = read(argc, argv); !wrong.empty())
       return refuse(wrong);
-    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
-    for (const CLI::App *command : app.get_subcommands())
-      if (std::string wrong = rt::findEmptyValue(*command); !wrong.empty())
-        return refuse(wrong);
-    if (*compileApp)
-      finishCompileOptions(*compileApp, compile, texts);
   } catch (const CLI::CallForHelp &e) {
     return Exit{app.exit(e)};
   } catch (const CLI::CallForVersion &e) {
     return Exit{app.exit(e)};
   } catch (const CLI::ExtrasError &e) {
-    std::vector<CLI::App *> chosen = app.get_subcommands();
-    return refuse(chosen.empty() ? e.what() : unknownArgument(*chosen[0], arguments));
+    return refuse(describe(e));
   } catch (const CLI::RequiredError &e) {
-    std::vector<CLI::App *> chosen = app.get_subcommands();
-    return refuse(chosen.empty() ? noCommand(app) : rt::describeValue(rt::describeMissing(*chosen[0], e.what())));
+    return refuse(describe(e));
   } catch (const CLI::ArgumentMismatch &e) {
-    std::string text = rt::describeMismatch(e.what());
-    bool isTwice = llvm::StringRef(text).ends_with("more than once");
-    bool isCompleted = isTwice && !compile.configs.empty();
-    return refuse(text + (isCompleted ? "; the options in " + compile.configs[0] + " count, too" : ""));
+    return refuse(describe(e));
   } catch (const CLI::Error &e) {
     return refuse(rt::describeValue(e.what()));
   } catch (const std::exception &e) { // what streams and allocations throw
     return refuse(e.what());
   }
+  return chosenRequest();
+}
+
+// Fills the request of the chosen command. Returns or throws what is wrong with the arguments.
+std::string CommandLine::read(int argc, const char *const *argv) {
+  arguments = expandConfig(argc, argv, *compileApp, compile.configs);
+  checkCommand(app, arguments);
+  if (std::string wrong = rt::findSwitchValue(app, arguments); !wrong.empty())
+    return wrong;
+  app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  for (const CLI::App *command : app.get_subcommands())
+    if (std::string wrong = rt::findEmptyValue(*command); !wrong.empty())
+      return wrong;
+  if (*compileApp)
+    finishCompileOptions(*compileApp, compile, texts);
+  return "";
+}
+
+std::string CommandLine::describe(const CLI::ExtrasError &error) const {
+  std::vector<CLI::App *> chosen = app.get_subcommands();
+  return chosen.empty() ? error.what() : unknownArgument(*chosen[0], arguments);
+}
+
+std::string CommandLine::describe(const CLI::RequiredError &error) const {
+  std::vector<CLI::App *> chosen = app.get_subcommands();
+  return chosen.empty() ? noCommand(app) : rt::describeValue(rt::describeMissing(*chosen[0], error.what()));
+}
+
+std::string CommandLine::describe(const CLI::ArgumentMismatch &error) const {
+  std::string text = rt::describeMismatch(error.what());
+  bool isTwice = llvm::StringRef(text).ends_with("more than once");
+  bool isCompleted = isTwice && !compile.configs.empty();
+  return text + (isCompleted ? "; the options in " + compile.configs[0] + " count, too" : "");
+}
+
+Request CommandLine::chosenRequest() const {
   if (*compileApp)
     return compile;
   if (*inspectApp)
@@ -384,16 +469,15 @@ Request parse(int argc, const char *const *argv) {
     return calibrate;
   if (*bundleApp)
     return bundle;
-  if (*completionApp || *manualApp) {
-    std::string text = *manualApp ? manualPage(app, CLEAVE_VERSION) : completionScript(app, shell);
-    std::fputs(text.c_str(), stdout);
-    return Exit{0};
-  }
-  return exporting;
+  if (*exportApp)
+    return exporting;
+  std::string text = *manualApp ? manualPage(app, CLEAVE_VERSION) : completionScript(app, shell);
+  std::fputs(text.c_str(), stdout);
+  return Exit{0};
 }
 
 } // namespace
 
-Request parseCommandLine(int argc, const char *const *argv) { return parse(argc, argv); }
+Request parseCommandLine(int argc, const char *const *argv) { return CommandLine().parse(argc, argv); }
 
 } // namespace cleave

@@ -62,8 +62,8 @@ void addModelOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
               "xavier_normal, xavier_uniform(gain=1) | zeros | ones | constant(val)");
 }
 
-// How it is trained.
-void addTrainingOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
+// What is minimized.
+void addLossOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
   app.add_flag("--train", o.train, "Compile a training step (without it: inference)")->group(kTraining);
   app.add_option("--loss-output", o.lossOutput, "Name of the graph's output that is the loss")
       ->group(kTraining)
@@ -84,6 +84,10 @@ void addTrainingOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
                                   "classes), and 1 of more. PyTorch takes 1 of 3 dimensions, too")
                        ->group(kTraining)
                        ->type_name("N");
+}
+
+// What is trained, and by which rule.
+void addParameterOptions(CLI::App &app, CompileOptions &o) {
   app.add_option("--optimizer", o.optimizer,
                  "How parameters are updated. The learning rate is an option of the program: train --lr. One of\n" +
                      optimizerHelp())
@@ -107,6 +111,10 @@ void addTrainingOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
               "Train two parameters as one, under the name KEPT. Their values must be equal, or transposed. "
               "cleave compile names such pairs")
       ->group(kTraining);
+}
+
+// Over which samples means are taken, and how narrow gradients are kept from 0.
+void addAverageOptions(CLI::App &app, CompileOptions &o) {
   app.add_option("--loss-average", o.lossAverage,
                  "global: the loss is the average over all labels of the global batch. rank: it is the mean of the "
                  "averages of ranks and micro-batches, as in PyTorch DDP")
@@ -128,6 +136,10 @@ void addTrainingOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
       ->group(kTraining)
       ->type_name("SCALE")
       ->capture_default_str();
+}
+
+// How the gradients of ranks are summed.
+void addReductionOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
   app.add_option("--dp-sync", o.dpSync,
                  "How ranks of the axis dp agree. all-reduce: gradients are summed on every rank, and every rank "
                  "updates the parameters. parameter-server: gradients are summed on the first rank, which alone has "
@@ -140,6 +152,14 @@ void addTrainingOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
                  "25MiB; with zero-2 at most an eighth of the parameters)")
       ->group(kTraining)
       ->type_name("BYTES");
+}
+
+// How it is trained.
+void addTrainingOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
+  addLossOptions(app, o, t);
+  addParameterOptions(app, o);
+  addAverageOptions(app, o);
+  addReductionOptions(app, o, t);
 }
 
 // What is computed again, or kept elsewhere, to save memory.

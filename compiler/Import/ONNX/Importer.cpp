@@ -182,40 +182,82 @@ static void noteStandardFunctions(const ModelFile &file, std::vector<std::string
   }
 }
 
-static llvm::Error importGraph(const ModelFile &file, const ImportOptions &options, TensorReader &reader,
-                               ImportedModel &model) {
-  Budget &budget = Budget::of(model.module->getContext());
-  auto flat = flattenGraph(file, file.proto.graph(), {file.opsets, [](llvm::StringRef) { return false; }, 0}, budget);
-  if (!flat)
-    return flat.takeError();
-  // Large constants of inlined nodes lie in it.
-  auto graph = std::make_shared<FlatGraph>(std::move(*flat));
-  model.weights.own(graph);
+namespace {
+
+// Of a graph with its functions inlined. Each step trusts those before it, and a step that fails is the last one.
+class GraphImport {
+public:
+  GraphImport(const ModelFile &file, const ImportOptions &options, TensorReader &reader,
+              std::shared_ptr<const FlatGraph> graph, ImportedModel &model)
+      : file(file), options(options), reader(reader), graph(std::move(graph)), uses(*this->graph), model(model),
+        module(*model.module), symbols(module), exported(readExportSignature(file.proto)) {}
+
+  llvm::Error run() {
+    if (llvm::Error error = bindNames())
+      return error;
+    if (llvm::Error error = importFunctions())
+      return error;
+    if (llvm::Error error = checkFunctions())
+      return error;
+    if (llvm::Error error = refineStates())
+      return error;
+    addNotes();
+    return llvm::Error::success();
+  }
+
+private:
+  llvm::Error bindNames();
+  llvm::Error importFunctions();
+  llvm::Error checkFunctions();
+  llvm::Error refineStates();
+  void addNotes();
+  void addTrainingNotes();
+  bool isOfAuthor(llvm::StringRef name) const;
+
+  const ModelFile &file;
+  const ImportOptions &options;
+  TensorReader &reader;
+  std::shared_ptr<const FlatGraph> graph;
+  TensorUses uses;
+  ImportedModel &model;
+  mlir::ModuleOp module;
+  mlir::SymbolTable symbols;
+  ExportSignature exported;
   ErrorList errors;
+  // What the steps find out.
+  Signature signature;
+  NamedBindings tensors;
+  mlir::func::FuncOp function; // @model
+  StaticUses staticUses;
+  RefinedStateRoles roles;
+};
+
+// What inputs and initializers are.
+llvm::Error GraphImport::bindNames() {
   reportUnknownOperators(*graph, errors);
   forEachNode(*graph,
               [&](const onnx::NodeProto &node) { model.hasBatchNorm |= node.op_type() == "BatchNormalization"; });
-  mlir::ModuleOp module = *model.module;
-  Signature signature = bindSignature(module.getContext(), file, options, errors);
-  mlir::SymbolTable symbols(module);
-  ExportSignature exported = readExportSignature(file.proto);
-  NamedBindings tensors =
-      importInitializers(file, *graph, exported, options, reader, symbols, model.weights, model.notes, errors);
-  if (!errors.empty())
-    return errors.take();
+  signature = bindSignature(module.getContext(), file, options, errors);
+  tensors = importInitializers({file, *graph, exported, options, reader, symbols, model.weights, model.notes, errors});
+  return errors.take();
+}
 
+llvm::Error GraphImport::importFunctions() {
+  Budget &budget = Budget::of(module.getContext());
   ConstantPool constants(symbols, model.weights);
   auto decisions = std::make_shared<Decisions>(Decisions{graph, signature.globalBatch, {}});
   model.decisions = decisions;
   ImportJob job{file,          *graph,      signature,          tensors, options, symbols,   constants,
                 model.weights, model.notes, model.guessedBatch, errors,  reader,  *decisions};
-  auto function = importFunction(job, "model", {options.train, options.batchNormGroups, options.train});
+  function = importFunction(job, "model", {options.train, options.batchNormGroups, options.train});
   if (options.train && errors.empty() && !budget.isExhausted())
     importFunction(job, "model.eval", {/*training=*/false, 1, /*inTrainedModule=*/true});
   if (auto refusal = budget.refusal()) // the errors after it are of what it left out
     return makeError(*refusal);
-  if (!errors.empty())
-    return errors.take();
+  return errors.take();
+}
+
+llvm::Error GraphImport::checkFunctions() {
   for (auto each : module.getOps<mlir::func::FuncOp>())
     eraseDeadOps(each);
   for (auto each : module.getOps<mlir::func::FuncOp>())
@@ -223,16 +265,13 @@ static llvm::Error importGraph(const ModelFile &file, const ImportOptions &optio
       reportEmptyTensors(each, errors);
   if (!errors.empty())
     return errors.take();
-  if (llvm::Error error = verifyModule(module))
-    return error;
-  TensorUses uses(*graph);
-  auto isOfAuthor = [&](llvm::StringRef name) {
-    const WeightTensor *tensor = model.weights.find(name);
-    return exported.kindOf(name) == ExportSignature::Kind::Parameter ||
-           (!isExporterName(name) && !(tensor && !reasonForBuffer(name.str(), *tensor, uses).empty()));
-  };
-  StaticUses staticUses = takeStaticUses(module);
-  RefinedStateRoles roles = refineStateRoles(module, function, isOfAuthor);
+  return verifyModule(module);
+}
+
+// Which parameters are none, and which cannot be trained.
+llvm::Error GraphImport::refineStates() {
+  staticUses = takeStaticUses(module);
+  roles = refineStateRoles(module, function, [&](llvm::StringRef name) { return isOfAuthor(name); });
   if (options.train) {
     reportMissingGradients(module, roles.missing, errors);
     reportTrainedSizes(module, staticUses, errors);
@@ -240,19 +279,46 @@ static llvm::Error importGraph(const ModelFile &file, const ImportOptions &optio
   if (!errors.empty())
     return errors.take();
   removeUnused(roles.unused, staticUses, model.weights, model.notes);
-  noteStandardFunctions(file, model.notes);
-  if (options.train) {
-    noteEnded(roles.decided, "not trained, because the gradient ends at a decision: ", isOfAuthor, model.notes);
-    noteEnded(roles.zero,
-              "the gradient is 0, because it ends where the model rounds; weight decay alone changes them: ",
-              isOfAuthor, model.notes);
-    noteExport(file, *graph, exported, options.batchNormGroups == 0, model.notes);
-    noteDoubtfulParameters(module, model.weights, exported, uses, model.notes);
-    noteDuplicates(model.weights, parameterNames(module), embeddingTables(*graph), model.notes);
-  } else {
-    noteTrainingForm(file, *graph, model.notes);
-  }
   return llvm::Error::success();
+}
+
+// Whether it is probably a parameter of the model's author, and no constant of the exporter.
+bool GraphImport::isOfAuthor(llvm::StringRef name) const {
+  const WeightTensor *tensor = model.weights.find(name);
+  return exported.kindOf(name) == ExportSignature::Kind::Parameter ||
+         (!isExporterName(name) && !(tensor && !reasonForBuffer(name.str(), *tensor, uses).empty()));
+}
+
+void GraphImport::addNotes() {
+  noteStandardFunctions(file, model.notes);
+  if (options.train)
+    addTrainingNotes();
+  else
+    noteTrainingForm(file, *graph, model.notes);
+}
+
+void GraphImport::addTrainingNotes() {
+  auto ofAuthor = [&](llvm::StringRef name) { return isOfAuthor(name); };
+  noteEnded(roles.decided, "not trained, because the gradient ends at a decision: ", ofAuthor, model.notes);
+  noteEnded(roles.zero,
+            "the gradient is 0, because it ends where the model rounds; weight decay alone changes them: ", ofAuthor,
+            model.notes);
+  noteExport(file, *graph, exported, options.batchNormGroups == 0, model.notes);
+  noteDoubtfulParameters(module, model.weights, exported, uses, model.notes);
+  noteDuplicates(model.weights, parameterNames(module), embeddingTables(*graph), model.notes);
+}
+
+} // namespace
+
+static llvm::Error importGraph(const ModelFile &file, const ImportOptions &options, TensorReader &reader,
+                               ImportedModel &model) {
+  Budget &budget = Budget::of(model.module->getContext());
+  auto flat = flattenGraph(file, file.proto.graph(), {file.opsets, [](llvm::StringRef) { return false; }, 0}, budget);
+  if (!flat)
+    return flat.takeError();
+  auto graph = std::make_shared<FlatGraph>(std::move(*flat));
+  model.weights.own(graph); // large constants of inlined nodes lie in it
+  return GraphImport(file, options, reader, graph, model).run();
 }
 
 struct cleave::ModelSource {

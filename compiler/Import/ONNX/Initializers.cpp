@@ -89,102 +89,152 @@ private:
   ExportSignature::Kind made = ExportSignature::Kind::Unknown;
 };
 
+// Makes the bindings. Each initializer becomes one of three: a literal, a state that begins as --init says, or a state
+// that begins with the file's values.
+class InitializerImport {
+public:
+  InitializerImport(const InitializerJob &job, NamePatterns &buffers, InitRules &rules)
+      : job(job), buffers(buffers), rules(rules), uses(job.graph), fans(job.graph),
+        roles(job.file, job.graph, job.signature, uses, buffers) {}
+
+  NamedBindings run() {
+    for (const onnx::TensorProto &tensor : job.file.proto.graph().initializer())
+      add(tensor);
+    unread.report(job.errors);
+    checkPatterns();
+    addNotes();
+    return std::move(bindings);
+  }
+
+private:
+  void add(const onnx::TensorProto &tensor);
+  void checkStatistic(llvm::StringRef name) const;
+  const InitSpec *ruleFor(const onnx::TensorProto &tensor, Role role);
+  void addInitialized(llvm::StringRef name, mlir::RankedTensorType type, Role role, const InitSpec &spec);
+  void addLiteral(llvm::StringRef name, const WeightTensor &weight);
+  void addStored(llvm::StringRef name, const WeightTensor &weight, Role role);
+  bool isFrozen(llvm::StringRef name, Role role) const {
+    return role == Role::Parameter && matchesAny(job.options.freeze, name);
+  }
+  void checkPatterns();
+  void addNotes();
+
+  const InitializerJob &job;
+  NamePatterns &buffers;
+  InitRules &rules;
+  TensorUses uses;
+  FanTable fans;
+  InitializerRoles roles;
+  NamedBindings bindings;
+  UnreadTensors unread;
+  std::vector<std::string> parameters, others,
+      states;                        // states: parameters and those of the others that are no literals
+  std::vector<std::string> taken;    // literals that might have been parameters
+  std::vector<std::string> doubtful; // that --init leaves, as they are probably buffers
+};
+
+void InitializerImport::add(const onnx::TensorProto &tensor) {
+  const std::string &name = tensor.name();
+  auto type = job.reader.typeOf(tensor);
+  if (!type)
+    return unread.add(tensor, type.takeError());
+  bool isLiteral = roles.isLiteral(name, *type);
+  Role role = isLiteral ? Role::Constant : roles.of(name, *type);
+  checkStatistic(name);
+  (role == Role::Parameter ? parameters : others).push_back(name);
+  if (!isLiteral)
+    states.push_back(name);
+  if (const InitSpec *spec = ruleFor(tensor, role))
+    return addInitialized(name, *type, role, *spec);
+  auto weight = job.reader.read(tensor);
+  if (!weight)
+    return unread.add(tensor, weight.takeError());
+  if (isLiteral)
+    return addLiteral(name, *weight);
+  addStored(name, *weight, role);
+}
+
+void InitializerImport::checkStatistic(llvm::StringRef name) const {
+  if (job.options.train && uses.isSharedStatistic(name))
+    job.errors.add(
+        "initializer " + quote(name) +
+        " is a running statistic of a BatchNormalization and is used elsewhere, too, and cannot be both: "
+        "exporters merge tensors of equal values; export the model in training mode, so that they stay apart");
+}
+
+// How --init has a tensor begin; null where it does not say. Where there is no pattern for what is probably a buffer,
+// the file's values stay.
+const InitSpec *InitializerImport::ruleFor(const onnx::TensorProto &tensor, Role role) {
+  if (rules.empty() || role == Role::Constant)
+    return nullptr;
+  const InitSpec *spec = role == Role::Buffer ? rules.matchBuffer(tensor.name()) : rules.match(tensor.name());
+  if (!spec || !rules.isDefault(spec))
+    return spec;
+  auto weight = job.reader.read(tensor);
+  if (!weight) {
+    llvm::consumeError(weight.takeError());
+    return spec;
+  }
+  if (!roles.isDoubtful(tensor.name(), *weight))
+    return spec;
+  doubtful.push_back(tensor.name());
+  return nullptr;
+}
+
+void InitializerImport::addInitialized(llvm::StringRef name, mlir::RankedTensorType type, Role role,
+                                       const InitSpec &spec) {
+  auto initial = spec.resolve(type.getContext(), name, type.getShape(), fans);
+  if (!initial)
+    return job.errors.add(initial.takeError());
+  bindings.emplace_back(name,
+                        Binding::state(declareState(job.symbols, name, type, role, *initial, isFrozen(name, role))));
+}
+
+void InitializerImport::addLiteral(llvm::StringRef name, const WeightTensor &weight) {
+  bool isFloat = llvm::isa<mlir::FloatType>(weight.type.getElementType());
+  if (isFloat && !job.signature.isPresent) // which says so itself
+    taken.push_back(name.str());
+  bindings.emplace_back(name, Binding::literal(Literal::fromBytes(weight.type, weight.bytes)));
+}
+
+void InitializerImport::addStored(llvm::StringRef name, const WeightTensor &weight, Role role) {
+  if (rt::parseDraw(name.str()))
+    job.errors.add("initializer " + quote(name) +
+                   " has a name by which plans know weights that are drawn; give it another one");
+  job.weights.insert(name, weight);
+  bindings.emplace_back(name, Binding::state(declareState(job.symbols, name, weight.type, role, InitKind::Weights,
+                                                          isFrozen(name, role))));
+  // Numbers that an operator wants to know (a bound, the scales of a resize, indices) are not trained.
+  if (weight.type.getNumElements() <= 64 || !llvm::isa<mlir::FloatType>(weight.type.getElementType()))
+    bindings.back().second.known = std::make_shared<const Literal>(Literal::fromBytes(weight.type, weight.bytes));
+}
+
+// A pattern that matches nothing is a mistake.
+void InitializerImport::checkPatterns() {
+  if (llvm::Error error = buffers.checkUsed(states, "initializers"))
+    job.errors.add(std::move(error));
+  if (llvm::Error error = rules.checkUsed(parameters, others))
+    job.errors.add(std::move(error));
+}
+
+void InitializerImport::addNotes() {
+  if (!taken.empty())
+    job.notes.push_back("taken as constants, not parameters: " + listNames(taken, 8));
+  if (!doubtful.empty())
+    job.notes.push_back("--init leaves what are probably buffers as the file has them: " + listNames(doubtful, 8) +
+                        "; a pattern that names them sets them too");
+}
+
 } // namespace
 
-NamedBindings cleave::onnx_import::importInitializers(const ModelFile &file, const FlatGraph &graph,
-                                                      const ExportSignature &signature, const ImportOptions &options,
-                                                      TensorReader &reader, mlir::SymbolTable &symbols,
-                                                      WeightMap &weights, std::vector<std::string> &notes,
-                                                      ErrorList &errors) {
-  NamedBindings bindings;
-  TensorUses uses(graph);
-  FanTable fans(graph);
-  std::vector<std::string> taken, names, parameters, others, doubtful;
-  auto buffers = NamePatterns::parse("--buffers", options.buffers);
-  auto rules = InitRules::parse(options.init);
+NamedBindings cleave::onnx_import::importInitializers(const InitializerJob &job) {
+  auto buffers = NamePatterns::parse("--buffers", job.options.buffers);
+  auto rules = InitRules::parse(job.options.init);
   if (!buffers)
-    errors.add(buffers.takeError());
+    job.errors.add(buffers.takeError());
   if (!rules)
-    errors.add(rules.takeError());
+    job.errors.add(rules.takeError());
   if (!buffers || !rules)
-    return bindings;
-  InitializerRoles roles(file, graph, signature, uses, *buffers);
-  UnreadTensors unread;
-
-  // How --init has a tensor begin; null where it does not say. Where there is no pattern for what is probably a buffer,
-  // the file's values stay.
-  auto ruleFor = [&](const onnx::TensorProto &tensor, Role role) -> const InitSpec * {
-    if (rules->empty() || role == Role::Constant)
-      return nullptr;
-    const InitSpec *spec = role == Role::Buffer ? rules->matchBuffer(tensor.name()) : rules->match(tensor.name());
-    if (!spec || !rules->isDefault(spec))
-      return spec;
-    auto weight = reader.read(tensor);
-    if (!weight) {
-      llvm::consumeError(weight.takeError());
-      return spec;
-    }
-    if (!roles.isDoubtful(tensor.name(), *weight))
-      return spec;
-    doubtful.push_back(tensor.name());
-    return nullptr;
-  };
-
-  for (const onnx::TensorProto &tensor : file.proto.graph().initializer()) {
-    auto type = reader.typeOf(tensor);
-    if (!type) {
-      unread.add(tensor, type.takeError());
-      continue;
-    }
-    bool isLiteral = roles.isLiteral(tensor.name(), *type);
-    Role role = isLiteral ? Role::Constant : roles.of(tensor.name(), *type);
-    if (options.train && uses.isSharedStatistic(tensor.name()))
-      errors.add("initializer " + quote(tensor.name()) +
-                 " is a running statistic of a BatchNormalization and is used elsewhere, too, and cannot be both: "
-                 "exporters merge tensors of equal values; export the model in training mode, so that they stay apart");
-    bool isFrozen = role == Role::Parameter && matchesAny(options.freeze, tensor.name());
-    (role == Role::Parameter ? parameters : others).push_back(tensor.name());
-    if (!isLiteral)
-      names.push_back(tensor.name());
-    if (const InitSpec *spec = ruleFor(tensor, role)) {
-      auto initial = spec->resolve(type->getContext(), tensor.name(), type->getShape(), fans);
-      if (!initial)
-        errors.add(initial.takeError());
-      else
-        bindings.emplace_back(tensor.name(),
-                              Binding::state(declareState(symbols, tensor.name(), *type, role, *initial, isFrozen)));
-      continue;
-    }
-    auto weight = reader.read(tensor);
-    if (!weight) {
-      unread.add(tensor, weight.takeError());
-      continue;
-    }
-    if (isLiteral) {
-      if (llvm::isa<mlir::FloatType>(type->getElementType()) && !signature.isPresent) // which says so itself
-        taken.push_back(tensor.name());
-      bindings.emplace_back(tensor.name(), Binding::literal(Literal::fromBytes(weight->type, weight->bytes)));
-      continue;
-    }
-    if (rt::parseDraw(tensor.name()))
-      errors.add("initializer " + quote(tensor.name()) +
-                 " has a name by which plans know weights that are drawn; give it another one");
-    weights.insert(tensor.name(), *weight);
-    bindings.emplace_back(tensor.name(), Binding::state(declareState(symbols, tensor.name(), weight->type, role,
-                                                                     InitKind::Weights, isFrozen)));
-    // Numbers that an operator wants to know (a bound, the scales of a resize, indices) are not trained.
-    if (weight->type.getNumElements() <= 64 || !llvm::isa<mlir::FloatType>(type->getElementType()))
-      bindings.back().second.known = std::make_shared<const Literal>(Literal::fromBytes(weight->type, weight->bytes));
-  }
-  unread.report(errors);
-  if (llvm::Error error = buffers->checkUsed(names, "initializers"))
-    errors.add(std::move(error));
-  if (llvm::Error error = rules->checkUsed(parameters, others))
-    errors.add(std::move(error));
-  if (!taken.empty())
-    notes.push_back("taken as constants, not parameters: " + listNames(taken, 8));
-  if (!doubtful.empty())
-    notes.push_back("--init leaves what are probably buffers as the file has them: " + listNames(doubtful, 8) +
-                    "; a pattern that names them sets them too");
-  return bindings;
+    return {};
+  return InitializerImport(job, *buffers, *rules).run();
 }

@@ -22,11 +22,21 @@ namespace cleave::onnx_import {
 // What the graph's named tensors are, before any function is imported.
 using NamedBindings = std::vector<std::pair<std::string, Binding>>;
 
-// Declares states in `module` and enters their bytes into `weights`. Errors are collected. What the file's signature
-// calls a parameter is one; what it calls a buffer, or does not know of, is none.
-NamedBindings importInitializers(const ModelFile &file, const FlatGraph &graph, const ExportSignature &signature,
-                                 const ImportOptions &options, TensorReader &reader, mlir::SymbolTable &symbols,
-                                 WeightMap &weights, std::vector<std::string> &notes, ErrorList &errors);
+// What the import of initializers reads, and what it adds to.
+struct InitializerJob {
+  const ModelFile &file;
+  const FlatGraph &graph;
+  const ExportSignature &signature;
+  const ImportOptions &options;
+  TensorReader &reader;
+  mlir::SymbolTable &symbols; // of the module, in which states are declared
+  WeightMap &weights;         // which get the bytes of the states
+  std::vector<std::string> &notes;
+  ErrorList &errors;
+};
+
+// What the file's signature calls a parameter is one; what it calls a buffer, or does not know of, is none.
+NamedBindings importInitializers(const InitializerJob &job);
 
 } // namespace cleave::onnx_import
 

@@ -1,6 +1,7 @@
 #include "compiler/Planning/Build/ModulePlan.h"
 
 #include "dialects/Cleave/IR/Attributes.h"
+#include "runtime/plan/Properties.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -91,8 +92,9 @@ void ModulePlan::emitTables() {
   for (const auto &[key, value] : options.properties)
     properties.push_back(front.getNamedAttr(key, front.getStringAttr(value)));
   if (auto evaluation = module->getAttrOfType<DictionaryAttr>(kEvaluationAttr))
-    for (NamedAttribute entry : evaluation)
-      properties.push_back(front.getNamedAttr(("evaluate." + entry.getName().getValue()).str(), entry.getValue()));
+    for (StringRef key : {rt::kDivisorProperty, rt::kCountProperty, rt::kBatchesProperty})
+      if (Attribute text = evaluation.get(key.split('.').second)) // `divisor` is the property evaluate.divisor
+        properties.push_back(front.getNamedAttr(key, text));
   if (!properties.empty())
     header.setOptionsAttr(front.getDictionaryAttr(properties));
   if (auto groups = module->getAttrOfType<ArrayAttr>(kParamGroupsAttr))

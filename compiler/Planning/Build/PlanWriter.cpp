@@ -41,6 +41,11 @@ private:
   LogicalResult writeHeader(HeaderOp header);
   void writeOptions(HeaderOp header);
   LogicalResult writeTable(Operation *op);
+  LogicalResult writeEntry(RegionOp region);
+  LogicalResult writeEntry(EventOp event);
+  LogicalResult writeEntry(GroupOp group);
+  LogicalResult writeEntry(KernelOp kernel);
+  LogicalResult writeEntry(ProgramOp program);
   LogicalResult checkTableSizes();
   LogicalResult writeState(StateOp state);
   LogicalResult writeProgram(ProgramOp program, fb::ProgramT &result);
@@ -109,7 +114,8 @@ LogicalResult PlanWriter::writeHeader(HeaderOp header) {
   return success();
 }
 
-// Properties are texts that the runtime looks up by name. Attributes that are no text are the compiler's own.
+// Properties are texts that the runtime looks up by name (runtime/plan/Properties.def). Attributes that are no text are
+// the compiler's own.
 void PlanWriter::writeOptions(HeaderOp header) {
   if (DictionaryAttr options = header.getOptionsAttr())
     for (NamedAttribute option : options)
@@ -170,73 +176,77 @@ LogicalResult PlanWriter::writeState(StateOp state) {
 // for buffers and for records.
 LogicalResult PlanWriter::writeTable(Operation *op) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case<RegionOp, EventOp, GroupOp, KernelOp, ProgramOp>([&](auto entry) { return writeEntry(entry); })
       .Case([&](HeaderOp) { return success(); })
-      .Case([&](RegionOp region) {
-        regions[region.getSymName()] = plan.regions.size();
-        plan.regions.push_back(std::make_unique<fb::RegionT>());
-        plan.regions.back()->name = region.getSymName().str();
-        plan.regions.back()->kind = static_cast<fb::RegionKind>(region.getKind());
-        plan.regions.back()->bytes = region.getBytes();
-        plan.regions.back()->frames = region.getFrames();
-        plan.regions.back()->counter = static_cast<fb::Counter>(region.getCounter());
-        plan.regions.back()->space = region.getHost() ? fb::Space::host : fb::Space::device;
-        return success();
-      })
-      .Case([&](EventOp event) {
-        events[event.getSymName()] = plan.events.size();
-        plan.events.emplace_back(event.getFrames(), static_cast<fb::Counter>(event.getCounter()));
-        return success();
-      })
-      .Case([&](GroupOp group) {
-        groups[group.getSymName()] = indices[group.getSymName()] = plan.groups.size();
-        plan.groups.push_back(std::make_unique<fb::GroupT>());
-        plan.groups.back()->axes = axes(group.getAxes());
-        for (NamedAttribute places :
-             group.getOnlyAttr() ? group.getOnlyAttr().getValue() : ArrayRef<NamedAttribute>()) {
-          plan.groups.back()->only.push_back(std::make_unique<fb::AxisPlacesT>());
-          fb::AxisPlacesT &entry = *plan.groups.back()->only.back();
-          entry.axis = axisIndices.lookup(places.getName());
-          ArrayRef<int64_t> coordinates = cast<DenseI64ArrayAttr>(places.getValue());
-          entry.coordinates.assign(coordinates.begin(), coordinates.end());
-        }
-        return success();
-      })
-      .Case([&](KernelOp kernel) {
-        indices[kernel.getSymName()] = plan.kernels.size();
-        plan.kernels.push_back(std::make_unique<fb::KernelT>());
-        fb::KernelT &entry = *plan.kernels.back();
-        entry.kind = static_cast<fb::KernelKind>(kernel.getKind());
-        entry.name = kernel.getName().str();
-        entry.params.assign(kernel.getParams().begin(), kernel.getParams().end());
-        entry.extent = kernel.getExtent();
-        entry.flops = kernel.getFlops();
-        entry.bytes = kernel.getBytes();
-        if (std::optional<ArrayRef<int64_t>> depends = kernel.getDepends())
-          entry.depends.assign(depends->begin(), depends->end());
-        entry.scratch = kernel.getScratch();
-        for (OperandAttr operand : kernel.getOperandList()) {
-          fb::DType dtype = fb::DType::f32;
-          if (failed(encodeType(kernel, operand.getElement(), dtype)))
-            return failure();
-          // 0: over no other operand
-          entry.operands.emplace_back(operand.getBytes(), operand.getOver() + 1,
-                                      static_cast<fb::Access>(operand.getAccess()), dtype);
-        }
-        // What the proof rests on, bound to the code: the artefact has the same hash beside the code (KernelFacts.h).
-        if (entry.kind == fb::KernelKind::generated)
-          entry.facts = rt::KernelFacts::of(entry).hash();
-        return success();
-      })
-      .Case([&](ProgramOp program) {
-        indices[program.getSymName()] = plan.programs.size();
-        plan.programs.push_back(std::make_unique<fb::ProgramT>());
-        return success();
-      })
       .Case([&](StateOp) { return success(); })  // needs the regions
       .Case([&](ModuleOp) { return success(); }) // a further kind
       .Default([](Operation *other) -> LogicalResult {
         return other->emitOpError("cannot be written; expected a module in plan form (run build-plan first)");
       });
+}
+
+LogicalResult PlanWriter::writeEntry(RegionOp region) {
+  regions[region.getSymName()] = plan.regions.size();
+  fb::RegionT &entry = *plan.regions.emplace_back(std::make_unique<fb::RegionT>());
+  entry.name = region.getSymName().str();
+  entry.kind = static_cast<fb::RegionKind>(region.getKind());
+  entry.bytes = region.getBytes();
+  entry.frames = region.getFrames();
+  entry.counter = static_cast<fb::Counter>(region.getCounter());
+  entry.space = region.getHost() ? fb::Space::host : fb::Space::device;
+  return success();
+}
+
+LogicalResult PlanWriter::writeEntry(EventOp event) {
+  events[event.getSymName()] = plan.events.size();
+  plan.events.emplace_back(event.getFrames(), static_cast<fb::Counter>(event.getCounter()));
+  return success();
+}
+
+LogicalResult PlanWriter::writeEntry(GroupOp group) {
+  groups[group.getSymName()] = indices[group.getSymName()] = plan.groups.size();
+  fb::GroupT &entry = *plan.groups.emplace_back(std::make_unique<fb::GroupT>());
+  entry.axes = axes(group.getAxes());
+  for (NamedAttribute only : group.getOnlyAttr() ? group.getOnlyAttr().getValue() : ArrayRef<NamedAttribute>()) {
+    fb::AxisPlacesT &places = *entry.only.emplace_back(std::make_unique<fb::AxisPlacesT>());
+    places.axis = axisIndices.lookup(only.getName());
+    ArrayRef<int64_t> coordinates = cast<DenseI64ArrayAttr>(only.getValue());
+    places.coordinates.assign(coordinates.begin(), coordinates.end());
+  }
+  return success();
+}
+
+LogicalResult PlanWriter::writeEntry(KernelOp kernel) {
+  indices[kernel.getSymName()] = plan.kernels.size();
+  fb::KernelT &entry = *plan.kernels.emplace_back(std::make_unique<fb::KernelT>());
+  entry.kind = static_cast<fb::KernelKind>(kernel.getKind());
+  entry.name = kernel.getName().str();
+  entry.params.assign(kernel.getParams().begin(), kernel.getParams().end());
+  entry.extent = kernel.getExtent();
+  entry.flops = kernel.getFlops();
+  entry.bytes = kernel.getBytes();
+  if (std::optional<ArrayRef<int64_t>> depends = kernel.getDepends())
+    entry.depends.assign(depends->begin(), depends->end());
+  entry.scratch = kernel.getScratch();
+  for (OperandAttr operand : kernel.getOperandList()) {
+    fb::DType dtype = fb::DType::f32;
+    if (failed(encodeType(kernel, operand.getElement(), dtype)))
+      return failure();
+    // 0: over no other operand
+    entry.operands.emplace_back(operand.getBytes(), operand.getOver() + 1, static_cast<fb::Access>(operand.getAccess()),
+                                dtype);
+  }
+  // What the proof rests on, bound to the code: the artefact has the same hash beside the code (KernelFacts.h).
+  if (entry.kind == fb::KernelKind::generated)
+    entry.facts = rt::KernelFacts::of(entry).hash();
+  return success();
+}
+
+// A number and no content yet: programs name each other.
+LogicalResult PlanWriter::writeEntry(ProgramOp program) {
+  indices[program.getSymName()] = plan.programs.size();
+  plan.programs.push_back(std::make_unique<fb::ProgramT>());
+  return success();
 }
 
 // A port without a region is of another kind of ranks. It is declared all the same: all kinds have the same ports.

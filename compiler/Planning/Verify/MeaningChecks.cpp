@@ -289,83 +289,144 @@ void findSharedChannels(const std::vector<const fb::Plan *> &kinds, std::vector<
   });
 }
 
-} // namespace
+// The programs of all kinds of ranks, run together: those of one name meet in collectives and messages.
+class MeaningCheck {
+public:
+  MeaningCheck(const std::vector<const fb::Plan *> &kinds, std::vector<Finding> *findings)
+      : kinds_(kinds), findings_(findings) {
+    result_.received.resize(kinds.size());
+    for (const fb::Plan *kind : kinds) {
+      checks_.emplace_back(*kind, kinds.size() > 1, findings);
+      boxes_.push_back(boxOf(*kind));
+    }
+  }
+  MeaningResult run(Check check);
 
-MeaningResult checkMeaning(const std::vector<const fb::Plan *> &kinds, Check check, std::vector<Finding> *findings) {
-  MeaningResult result;
-  result.received.resize(kinds.size());
-  std::vector<KindCheck> checks;
-  std::vector<KindBox> boxes;
-  for (const fb::Plan *kind : kinds) {
-    checks.emplace_back(*kind, kinds.size() > 1, findings);
-    boxes.push_back(boxOf(*kind));
-  }
-  std::unique_ptr<BodyRuns> bodies;
-  if (hasBodies(kinds)) {
-    bodies = std::make_unique<BodyRuns>(kinds);
-    if (result.tooLong = bodies->tooLong(); !result.tooLong.empty())
-      return result;
-    findSharedChannels(kinds, findings);
-    if (const auto &unlike = bodies->unlike())
-      findings->push_back({"meaning", "kinds " + quoted(kinds[unlike->first]->kind()) + " and " +
-                                          quoted(kinds[unlike->second]->kind()) +
-                                          " meet in collectives of bodies, and do not do the same in their bodies"});
-  }
-  // Runs the programs of that name on all kinds, together.
-  auto runOnAll = [&](const fb::Program &entry) {
+private:
+  // Of each kind, a program of one name, and its run.
+  struct Joint {
+    std::vector<uint32_t> programs;
     std::vector<PlanMeaning *> runs;
-    std::vector<uint32_t> indices;
-    for (KindCheck &kind : checks)
-      for (uint32_t other = 0; other < lengthOf(kind.plan().programs()); ++other)
-        if (const fb::Program &same = *kind.plan().programs()->Get(other);
-            same.entry() == entry.entry() && textOf(same.name()) == textOf(entry.name())) {
-          runs.push_back(&kind.start(other, bodies ? &bodies->factsOf(&kind - checks.data()) : nullptr));
-          indices.push_back(other);
-        }
-    if (runs.size() != kinds.size())
-      return findings->push_back({"meaning", "program " + quoted(entry.name()) +
-                                                 " is not one of each kind of ranks; expected it on all, so that they "
-                                                 "are run together"});
-    if (std::any_of(runs.begin(), runs.end(), [](const PlanMeaning *run) { return run->isTooLong(); })) {
-      result.tooLong = entry.name()->str();
-      return;
-    }
-    if (!runTogether({runs.begin(), runs.end()}, boxes)) {
-      result.stuck = result.stuck.empty() ? entry.name()->str() : result.stuck;
-      return;
-    }
-    for (size_t kind = 0; kind < kinds.size() && entry.entry(); ++kind) {
-      Received &received = result.received[kind][indices[kind]];
-      received = checks[kind].runOf(indices[kind])->getReceived();
-      if (bodies)
-        for (auto &[body, run] : bodies->runsOf(kind))
-          received.insert(run->getReceived().begin(), run->getReceived().end());
-    }
-    for (size_t b = 1; b < kinds.size(); ++b)
-      for (size_t a = 0; a < b; ++a)
-        compareKinds(checks[a], indices[a], checks[b], indices[b], findings);
   };
-  // Entries first; then the bodies of which these have not run all calls, on whichever kind. The first program of a name
-  // stands for those of all kinds.
+
+  bool proveBodies();
+  void runEntries();
+  void runRepeatedBodies();
+  void runOnAll(const fb::Program &program);
+  Joint start(const fb::Program &program);
+  void noteReceived(const Joint &joint);
+  void compare(const Joint &joint);
+  void find(const char *rule, const std::string &text) { findings_->push_back({rule, text}); }
+
+  const std::vector<const fb::Plan *> &kinds_;
+  std::vector<Finding> *findings_;
+  std::vector<KindCheck> checks_;    // of each kind
+  std::vector<KindBox> boxes_;       // of each kind
+  std::unique_ptr<BodyRuns> bodies_; // null: no bodies that are proved by themselves
+  MeaningResult result_;
+};
+
+// Where a run is too long, nothing else is known.
+MeaningResult MeaningCheck::run(Check check) {
+  if (hasBodies(kinds_) && !proveBodies())
+    return std::move(result_);
+  runEntries();
+  runRepeatedBodies();
+  if (!result_.tooLong.empty())
+    return std::move(result_);
+  for (size_t kind = 0; kind < kinds_.size(); ++kind) {
+    if (bodies_)
+      checks_[kind].add(bodies_->runsOf(kind));
+    checks_[kind].check(check);
+  }
+  return std::move(result_);
+}
+
+// False: one of them runs too long.
+bool MeaningCheck::proveBodies() {
+  bodies_ = std::make_unique<BodyRuns>(kinds_);
+  if (result_.tooLong = bodies_->tooLong(); !result_.tooLong.empty())
+    return false;
+  findSharedChannels(kinds_, findings_);
+  if (const auto &unlike = bodies_->unlike())
+    find("meaning", "kinds " + quoted(kinds_[unlike->first]->kind()) + " and " +
+                        quoted(kinds_[unlike->second]->kind()) +
+                        " meet in collectives of bodies, and do not do the same in their bodies");
+  return true;
+}
+
+// The first program of a name stands for those of all kinds.
+void MeaningCheck::runEntries() {
   std::set<std::string_view> seen;
-  for (const fb::Plan *kind : kinds)
+  for (const fb::Plan *kind : kinds_)
     for (uint32_t i = 0; i < lengthOf(kind->programs()); ++i)
-      if (const fb::Program &entry = *kind->programs()->Get(i); entry.entry() && seen.insert(textOf(entry.name())).second)
+      if (const fb::Program &entry = *kind->programs()->Get(i);
+          entry.entry() && seen.insert(textOf(entry.name())).second)
         runOnAll(entry);
+}
+
+// The bodies of which the entries have not run all calls, on whichever kind.
+void MeaningCheck::runRepeatedBodies() {
   std::map<std::string_view, const fb::Program *> repeated;
-  for (KindCheck &kind : checks)
+  for (KindCheck &kind : checks_)
     for (uint32_t body : kind.repeated())
       repeated.emplace(textOf(kind.plan().programs()->Get(body)->name()), kind.plan().programs()->Get(body));
   for (auto &[name, body] : repeated)
     runOnAll(*body);
-  if (!result.tooLong.empty())
-    return result;
-  for (size_t kind = 0; kind < kinds.size(); ++kind) {
-    if (bodies)
-      checks[kind].add(bodies->runsOf(kind));
-    checks[kind].check(check);
+}
+
+void MeaningCheck::runOnAll(const fb::Program &program) {
+  Joint joint = start(program);
+  if (joint.runs.size() != kinds_.size())
+    return find("meaning", "program " + quoted(program.name()) +
+                               " is not one of each kind of ranks; expected it on all, so that they are run together");
+  if (std::any_of(joint.runs.begin(), joint.runs.end(), [](const PlanMeaning *run) { return run->isTooLong(); })) {
+    result_.tooLong = program.name()->str();
+    return;
   }
-  return result;
+  if (!runTogether({joint.runs.begin(), joint.runs.end()}, boxes_)) {
+    result_.stuck = result_.stuck.empty() ? program.name()->str() : result_.stuck;
+    return;
+  }
+  if (program.entry())
+    noteReceived(joint);
+  compare(joint);
+}
+
+// On the kinds that have the program; nothing has run yet.
+MeaningCheck::Joint MeaningCheck::start(const fb::Program &program) {
+  Joint joint;
+  for (size_t kind = 0; kind < kinds_.size(); ++kind)
+    for (uint32_t i = 0; i < lengthOf(kinds_[kind]->programs()); ++i)
+      if (const fb::Program &same = *kinds_[kind]->programs()->Get(i);
+          same.entry() == program.entry() && textOf(same.name()) == textOf(program.name())) {
+        joint.programs.push_back(i);
+        joint.runs.push_back(&checks_[kind].start(i, bodies_ ? &bodies_->factsOf(kind) : nullptr));
+      }
+  return joint;
+}
+
+// Of an entry: what it receives itself, and what the bodies that are proved by themselves do.
+void MeaningCheck::noteReceived(const Joint &joint) {
+  for (size_t kind = 0; kind < kinds_.size(); ++kind) {
+    Received &received = result_.received[kind][joint.programs[kind]];
+    received = checks_[kind].runOf(joint.programs[kind])->getReceived();
+    if (bodies_)
+      for (auto &[body, run] : bodies_->runsOf(kind))
+        received.insert(run->getReceived().begin(), run->getReceived().end());
+  }
+}
+
+void MeaningCheck::compare(const Joint &joint) {
+  for (size_t b = 1; b < kinds_.size(); ++b)
+    for (size_t a = 0; a < b; ++a)
+      compareKinds(checks_[a], joint.programs[a], checks_[b], joint.programs[b], findings_);
+}
+
+} // namespace
+
+MeaningResult checkMeaning(const std::vector<const fb::Plan *> &kinds, Check check, std::vector<Finding> *findings) {
+  return MeaningCheck(kinds, findings).run(check);
 }
 
 } // namespace cleave::plan

@@ -1,25 +1,27 @@
 #include "runtime/train/checkpoint/RunFacts.h"
 
+#include "runtime/plan/Properties.h"
+
 namespace cleave::rt {
 namespace {
 
 struct FactKind {
   const char *name, *title;
-  bool isCompiled; // a property of the plan
+  bool isCompiled; // `name` is a property of the plan
 };
 
 // In the order in which differences are told.
 constexpr FactKind kFacts[] = {
-    {"optimizer", "optimizer", true},
-    {"param-group", "--param-group", true},
-    {"freeze", "--freeze", true},
-    {"tie", "--tie", true},
-    {"buffers", "--buffers", true},
-    {"loss", "loss", true},
-    {"loss-average", "--loss-average", true},
-    {"batch-norm", "--batch-norm", true},
-    {"precision", "--precision", true},
-    {"loss-scale", "--loss-scale", true},
+    {kOptimizerProperty, "optimizer", true},
+    {kParamGroupProperty, "--param-group", true},
+    {kFreezeProperty, "--freeze", true},
+    {kTieProperty, "--tie", true},
+    {kBuffersProperty, "--buffers", true},
+    {kLossProperty, "loss", true},
+    {kLossAverageProperty, "--loss-average", true},
+    {kBatchNormProperty, "--batch-norm", true},
+    {kPrecisionProperty, "--precision", true},
+    {kLossScaleProperty, "--loss-scale", true},
     {"global-batch", "global batch", false},
     {"samples", "samples of --data", false},
     {"data", "--data", false},
@@ -30,14 +32,7 @@ constexpr FactKind kFacts[] = {
     {"steps", "steps of the schedule", false},
     {"clip-grad-norm", "--clip-grad-norm", false},
 };
-constexpr const char *kModel = "model";
-
-std::string propertyOf(const fb::Plan &plan, std::string_view key) {
-  for (size_t i = 0; i < lengthOf(plan.properties()); ++i)
-    if (textOf(plan.properties()->Get(i)->key()) == key)
-      return plan.properties()->Get(i)->value()->str();
-  return "";
-}
+constexpr const char *kModel = kModelProperty;
 
 std::string shown(const std::string &value) { return value.empty() ? "none" : value; }
 

@@ -1,5 +1,7 @@
 #include "runtime/train/loop/EvaluationRule.h"
 
+#include "runtime/plan/Properties.h"
+
 #include <algorithm>
 #include <sstream>
 
@@ -40,23 +42,18 @@ Status EvaluationRule::readGuard(const std::string &text, Guard *guard) {
   bool isRead = !words.fail() && !(words >> rest) && then == "then" && (!isWhere || isPredicate(guard->predicate));
   if (isKnown && isRead)
     return Status::ok();
-  return dataLoss("the plan's property evaluate.divisor is '" + text +
+  return dataLoss(std::string("the plan's property ") + kDivisorProperty + " is '" + text +
                   "'; expected plus NUMBER, at-least NUMBER or where PREDICATE NUMBER then NUMBER");
 }
 
 Status EvaluationRule::read(const fb::Plan &plan, EvaluationRule *result) {
   EvaluationRule rule;
-  for (size_t i = 0; i < lengthOf(plan.properties()); ++i) {
-    std::string key(textOf(plan.properties()->Get(i)->key())), value(textOf(plan.properties()->Get(i)->value()));
-    rule.countsMeans_ |= key == "evaluate.count" && value == "mean";
-    rule.wholeBatches_ |= key == "evaluate.batches" && value == "whole";
-    if (key != "evaluate.divisor")
-      continue;
-    std::istringstream guards(value);
-    for (std::string text; std::getline(guards, text, ',');) {
-      rule.guards_.emplace_back();
-      CLEAVE_TRY(readGuard(text, &rule.guards_.back()));
-    }
+  rule.countsMeans_ = propertyOf(plan, kCountProperty) == "mean";
+  rule.wholeBatches_ = propertyOf(plan, kBatchesProperty) == "whole";
+  std::istringstream guards(propertyOf(plan, kDivisorProperty));
+  for (std::string text; std::getline(guards, text, ',');) {
+    rule.guards_.emplace_back();
+    CLEAVE_TRY(readGuard(text, &rule.guards_.back()));
   }
   *result = std::move(rule);
   return Status::ok();

@@ -1,7 +1,7 @@
 #include "runtime/train/loop/StepTimes.h"
 
 #include "runtime/base/Counted.h"
-#include "runtime/plan/PlanReader.h"
+#include "runtime/plan/Properties.h"
 
 #include <algorithm>
 #include <cmath>
@@ -40,24 +40,17 @@ static std::string secondsText(double seconds) {
   return text;
 }
 
-static std::string property(const fb::Plan &plan, std::string_view key) {
-  for (size_t i = 0; i < lengthOf(plan.properties()); ++i)
-    if (textOf(plan.properties()->Get(static_cast<unsigned>(i))->key()) == key)
-      return plan.properties()->Get(static_cast<unsigned>(i))->value()->str();
-  return "";
-}
-
 std::string stepTimeReport(const fb::Plan &plan, const StepTimes &times, unsigned threads) {
   if (times.count() == 0)
     return "";
-  double measured = times.median(), predicted = std::atof(property(plan, "predicted.seconds").c_str());
+  double measured = times.median(), predicted = std::atof(propertyOf(plan, kPredictedSecondsProperty).c_str());
   std::string steps = times.count() == 1 ? "the first step" : "median of " + counted(times.count() - 1, "step");
   std::string text = "measured " + secondsText(measured) + " (" + steps + ")";
   if (predicted <= 0)
     return "step time: " + text +
            "; no prediction: the machine was not calibrated when the program was compiled (run cleave calibrate, or name "
            "a machine by cleave compile --target-machine)";
-  std::string machine = property(plan, "predicted.machine");
+  std::string machine = propertyOf(plan, kPredictedMachineProperty);
   if (unsigned planned = std::max(1u, plan.threads()); threads != planned)
     machine += "; this run has " + counted(threads, "thread") + " a rank and the prediction " + std::to_string(planned);
   char ratio[40];

@@ -4,6 +4,7 @@
 #include "runtime/base/OptionText.h"
 #include "runtime/comm/Communicator.h"
 #include "runtime/plan/PlanReader.h"
+#include "runtime/plan/Properties.h"
 #include "runtime/session/SameRun.h"
 #include "runtime/state/Checkpoint.h"
 #include "runtime/train/checkpoint/DiskSpace.h"
@@ -27,16 +28,9 @@ double tokensPerSample(const fb::Program &program) {
                                                                          : 0;
 }
 
-std::string findProperty(const fb::Plan &plan, std::string_view key) {
-  for (size_t i = 0; i < lengthOf(plan.properties()); ++i)
-    if (textOf(plan.properties()->Get(i)->key()) == key)
-      return plan.properties()->Get(i)->value()->str();
-  return "";
-}
-
 double defaultRate(const fb::Plan &plan) {
   double rate = 0;
-  return parseReal(findProperty(plan, "lr"), &rate) && rate > 0 ? rate : kDefaultRate;
+  return parseReal(propertyOf(plan, kRateProperty), &rate) && rate > 0 ? rate : kDefaultRate;
 }
 
 template <typename T> std::string asText(const T &value) {

@@ -3,6 +3,7 @@
 
 #include "runtime/plan/PlanPrinter.h"
 #include "runtime/plan/PlanSummary.h"
+#include "runtime/plan/Properties.h"
 #include "test/runtime/device/PlanBuilder.h"
 
 #include <nlohmann/json.hpp>
@@ -111,6 +112,35 @@ TEST(PlanReader, NamesWhatIsWrong) {
                    p.programs[1]->instructions[0]->buffers[1] = fb::Buffer(400, 100, 1, fb::Access::write, 0, 0, 0);
                  }),
                  "staging");
+}
+
+// A property that is not read is taken for an absent one, so that a misspelt key must not pass.
+TEST(PlanReader, KnowsTheKeysOfProperties) {
+  auto withKeys = [](std::vector<std::string> keys) {
+    return [keys = std::move(keys)](fb::PlanT &p) {
+      for (const std::string &key : keys) {
+        p.properties.push_back(std::make_unique<fb::PropertyT>());
+        p.properties.back()->key = key;
+        p.properties.back()->value = "text of " + key;
+      }
+    };
+  };
+  for (const char *key : {"mixs.logits", "mixes", "mixeslogits", "evaluate.divisors", "evaluate", "loss-", "los", ""})
+    expectContains(refusal(withKeys({"model", key})), "has the property '" + std::string(key) + "', which this runtime");
+  expectContains(refusal(withKeys({"needs.x", "loss", "needs.x"})), "the property 'needs.x' twice");
+  expectContains(refusal([&](fb::PlanT &p) {
+                   p.kinds.push_back(std::make_unique<fb::PlanT>(p));
+                   withKeys({"lrr"})(*p.kinds.back());
+                 }),
+                 "'lrr'");
+
+  PlanBuilder b = makePlan();
+  withKeys({"model", "mixes.a.b", "needs.a.b", "mixes.", "evaluate.divisor", "kernels.bf16"})(b.plan);
+  const fb::Plan &plan = b.open();
+  EXPECT_EQ(propertyOf(plan, kModelProperty), "text of model");
+  EXPECT_EQ(propertyOf(plan, kMixesProperties.of("a.b")), "text of mixes.a.b");
+  EXPECT_EQ(propertyOf(plan, kLossProperty), "");
+  EXPECT_EQ(findProperty(plan, kMixesProperties.of("a")), nullptr);
 }
 
 // In the second region.

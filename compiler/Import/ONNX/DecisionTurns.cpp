@@ -1,0 +1,242 @@
+#include "compiler/Import/ONNX/DecisionTurns.h"
+#include "compiler/Import/ONNX/DecisionKinds.h"
+#include "compiler/Import/ONNX/Evaluate.h"
+
+#include <cmath>
+
+using namespace cleave;
+using namespace cleave::onnx_import;
+
+namespace {
+
+// The largest number of samples that is asked about; above it, the end of a slice stands for no end.
+constexpr double kMostSamples = 2147483647.0;
+
+// A number in the two imports, and with it those of every number of samples.
+struct Line {
+  double one, other;  // with `batch` and `otherBatch` samples
+  double first, last; // with one sample, and with the most
+  double slope;       // for each sample
+  double least() const { return std::min(first, last); }
+  double most() const { return std::max(first, last); }
+  bool isConstant() const { return one == other; }
+  bool isWhole() const { return std::trunc(one) == one && std::trunc(slope) == slope; }
+};
+
+bool isBelow(const Line &line) { return line.most() < 0; }
+bool isAbove(const Line &line) { return line.least() > 0; }
+bool isNotBelow(const Line &line) { return line.least() >= 0; }
+bool isNotAbove(const Line &line) { return line.most() <= 0; }
+
+// The element of an operand that broadcasts: its dimensions stand at the end of the result's.
+int64_t placeOf(llvm::ArrayRef<int64_t> index, llvm::ArrayRef<int64_t> strides) {
+  int64_t place = 0;
+  for (auto [at, stride] : llvm::zip(index.take_back(strides.size()), strides))
+    place += at * stride;
+  return place;
+}
+
+// A decision in both imports.
+class Question {
+public:
+  Question(const Decision &one, const Decision &other, int64_t batch, int64_t otherBatch)
+      : one(one), other(other), batch(double(batch)), otherBatch(double(otherBatch)) {}
+
+  // Whether the result is another line for some number of samples.
+  bool turns() const {
+    if (one.operands.size() != other.operands.size() || !differs())
+      return false;
+    if (growing())
+      return hidesElements();
+    switch (decisionKindOf(one.op)) {
+    case Kind::Line:
+      return false;
+    case Kind::Product:
+      return anyPairOf(0, 1, [](const Line &a, const Line &b) { return !a.isConstant() && !b.isConstant(); });
+    case Kind::Products:
+      return numGrowing() > 1;
+    case Kind::Less:
+      return anyDifference([](const Line &d) { return !isBelow(d) && !isNotBelow(d); });
+    case Kind::Greater:
+      return anyDifference([](const Line &d) { return !isAbove(d) && !isNotAbove(d); });
+    case Kind::Equal:
+      return anyDifference(touchesZero);
+    case Kind::Choice:
+      return anyDifference(crossesZero);
+    case Kind::Reduction:
+      return anyPair(crossesZero);
+    case Kind::Bend:
+      return anyElement(crossesZero);
+    case Kind::Sign:
+      return anyElement(touchesZero);
+    case Kind::Quotient:
+      return anyQuotient(one.op == "Div" && one.operands[0]->isFloat());
+    case Kind::Rounding:
+      return anyElement(roundingTurns());
+    case Kind::Cut: // of a dimension that does not grow, a longer part is an error of the model
+      return anyPairOf(0, 1, [&](const Line &size, const Line &end) {
+        return !size.isConstant() && crossesZero(lineOf(size.one - end.one, size.other - end.other));
+      });
+    case Kind::Other:
+      return true;
+    }
+    return true;
+  }
+
+private:
+  using Kind = DecisionKind;
+  using Test = llvm::function_ref<bool(const Line &)>;
+
+  static bool touchesZero(const Line &line) {
+    return !isBelow(line) && !isAbove(line) && !(line.one == 0 && line.other == 0);
+  }
+  static bool crossesZero(const Line &line) { return !isNotBelow(line) && !isNotAbove(line); }
+  static bool isNotWhole(const Line &line) { return !line.isWhole(); }
+  // A cast to truth values is a step at zero, and one to floating point no rounding.
+  Test roundingTurns() const {
+    if (one.op != "Cast" || !one.result)
+      return isNotWhole;
+    if (one.result->isBool())
+      return touchesZero;
+    return one.result->isFloat() ? Test([](const Line &) { return false; }) : Test(isNotWhole);
+  }
+
+  Line lineOf(double at, double otherAt) const {
+    double slope = (otherAt - at) / (otherBatch - batch);
+    return {at, otherAt, at + slope * (1 - batch), at + slope * (kMostSamples - batch), slope};
+  }
+  static double element(const Literal &literal, int64_t i) {
+    return literal.isFloat() ? literal.asReal(i) : double(literal.asInt(i));
+  }
+  Line lineAt(size_t operand, int64_t i) const {
+    return lineOf(element(*one.operands[operand], i), element(*other.operands[operand], i));
+  }
+  static bool isEqual(const Literal &a, const Literal &b) {
+    return a.shape() == b.shape() && (a.bytes() == b.bytes() || a.numElements() == 0);
+  }
+
+  bool differs() const {
+    for (auto [operand, twin] : llvm::zip(one.operands, other.operands))
+      if (operand && twin && !isEqual(*operand, *twin))
+        return true;
+    return false;
+  }
+  bool growing() const {
+    for (auto [operand, twin] : llvm::zip(one.operands, other.operands))
+      if (operand && twin && operand->shape() != twin->shape())
+        return true;
+    return false;
+  }
+  // A list that has more elements with more samples says nothing of those of further samples. Where its results differ
+  // from each other, the constants do. Where all are the same, those of further samples may be others.
+  bool hidesElements() const {
+    if (!one.result || !other.result || decisionKindOf(one.op) == Kind::Reduction)
+      return false;
+    auto isUniform = [](const Literal &literal) {
+      auto [low, high] = rangeOf(literal);
+      return low == high;
+    };
+    bool isList = llvm::any_of(other.operands, [&](const auto &operand) { return operand && !isUniform(*operand); });
+    return isList && isUniform(*one.result) && isUniform(*other.result) && !keepsSide();
+  }
+  // Whether all elements stay on one side, however many there are: as in Where(i < 0, i + n, i) of an exporter.
+  bool keepsSide() const {
+    if (one.operands.size() != 2 || !one.operands[1] || !other.operands[1]) // such as axes that are not given
+      return false;
+    auto [low, high] = differences(one);
+    auto [otherLow, otherHigh] = differences(other);
+    Line lower = lineOf(low, otherLow), upper = lineOf(high, otherHigh);
+    switch (decisionKindOf(one.op)) {
+    case Kind::Less:
+    case Kind::Choice:
+      return isNotBelow(lower) || isBelow(upper);
+    case Kind::Greater:
+      return isNotAbove(upper) || isAbove(lower);
+    case Kind::Equal:
+      return isAbove(lower) || isBelow(upper);
+    default:
+      return false;
+    }
+  }
+  static std::pair<double, double> rangeOf(const Literal &literal) {
+    double low = INFINITY, high = -INFINITY;
+    for (int64_t i = 0, count = literal.isSplat() ? 1 : literal.numElements(); i < count; ++i) {
+      low = std::min(low, element(literal, i));
+      high = std::max(high, element(literal, i));
+    }
+    return {low, high};
+  }
+  static std::pair<double, double> differences(const Decision &decision) {
+    auto [low, high] = rangeOf(*decision.operands[0]);
+    auto [otherLow, otherHigh] = rangeOf(*decision.operands[1]);
+    return {low - otherHigh, high - otherLow};
+  }
+
+  size_t numGrowing() const {
+    size_t count = 0;
+    for (int64_t i = 0; i < one.operands[0]->numElements(); ++i)
+      count += !lineAt(0, i).isConstant();
+    return count;
+  }
+  bool anyElement(Test test) const {
+    const Literal &operand = *one.operands[0];
+    bool isOneNumber = operand.isSplat() && other.operands[0]->isSplat();
+    for (int64_t i = 0, count = isOneNumber ? 1 : operand.numElements(); i < count; ++i)
+      if (Line line = lineAt(0, i); !line.isConstant() && test(line))
+        return true;
+    return false;
+  }
+  // Elements of two operands that meet, of shapes that broadcast.
+  bool anyPairOf(size_t a, size_t b, llvm::function_ref<bool(const Line &, const Line &)> test) const {
+    auto shape = broadcastShapes(one.operands[a]->shape(), one.operands[b]->shape());
+    bool found = false;
+    if (!shape)
+      return false;
+    Shape aStrides = stridesOf(one.operands[a]->shape()), bStrides = stridesOf(one.operands[b]->shape());
+    forEachIndex(*shape, [&](llvm::ArrayRef<int64_t> index) {
+      Line line = lineAt(a, placeOf(index, aStrides)), twin = lineAt(b, placeOf(index, bStrides));
+      found |= (!line.isConstant() || !twin.isConstant()) && test(line, twin);
+    });
+    return found;
+  }
+  bool anyDifference(Test test) const {
+    for (size_t b = 1; b < one.operands.size(); ++b)
+      for (size_t a = 0; a < b; ++a)
+        if (one.operands[a] && one.operands[b] && anyPairOf(a, b, [&](const Line &line, const Line &twin) {
+              return test(lineOf(line.one - twin.one, line.other - twin.other));
+            }))
+          return true;
+    return false;
+  }
+  bool anyPair(Test test) const {
+    constexpr int64_t kMostElements = 64; // sizes, not tables
+    int64_t count = one.operands[0]->numElements();
+    for (int64_t i = 0; count <= kMostElements && i < count; ++i)
+      for (int64_t j = 0; j < i; ++j) {
+        Line line = lineAt(0, i), twin = lineAt(0, j);
+        Line difference = lineOf(line.one - twin.one, line.other - twin.other);
+        if (!difference.isConstant() && test(difference))
+          return true;
+      }
+    return false;
+  }
+  // A quotient is a line where both numbers grow alike, or where the divisor does not grow. One that is rounded is none
+  // where a sample adds something else than a multiple of the divisor.
+  bool anyQuotient(bool isExact) const {
+    return anyPairOf(0, 1, [isExact](const Line &number, const Line &divisor) {
+      if (!divisor.isConstant())
+        return number.one * divisor.other != number.other * divisor.one ||
+               (!isExact && std::fmod(number.one, divisor.one) != 0);
+      return !isExact && (!number.isWhole() || std::fmod(number.slope, divisor.one) != 0 || crossesZero(number));
+    });
+  }
+
+  const Decision &one, &other;
+  double batch, otherBatch;
+};
+
+} // namespace
+
+bool cleave::onnx_import::turnsWithSize(const Decision &one, const Decision &other, int64_t batch, int64_t otherBatch) {
+  return Question(one, other, batch, otherBatch).turns();
+}
