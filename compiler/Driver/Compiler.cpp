@@ -80,7 +80,7 @@ llvm::Expected<ImportOptions> importOptionsOf(const CompileOptions &options) {
     auto bound = deriveBoundBatch(options);
     if (!bound)
       return bound.takeError();
-    import.dims[options.batchDim.empty() ? "batch" : options.batchDim] = *bound;
+    import.boundBatch = *bound;
   }
   return import;
 }

@@ -1,9 +1,12 @@
 // Reading a tokenizer.json: its parts (TokenizerParts.h), added tokens, and what the model wants around a text.
+#pragma GCC diagnostic ignored "-Warray-bounds" // GCC 12 takes elements of maps in json's parser for map heads
+
+#include "runtime/text/TokenizerParts.h"
+
 #include "runtime/base/FileMapping.h"
 #include "runtime/base/JsonDepth.h"
 #include "runtime/base/JsonKeys.h"
 #include "runtime/text/Tokenizer.h"
-#include "runtime/text/TokenizerParts.h"
 
 namespace cleave::rt {
 
@@ -122,7 +125,7 @@ Status Tokenizer::open(const std::string &path, Tokenizer *result) {
   try {
     return TokenizerFile(file, result).read().in(path);
   } catch (const json::exception &error) {
-    std::string what = error.what(); // "[json.exception...] type must be string, but is number"
+    std::string what = error.what(); // "[json.exception...] (/model/type) type must be string, but is number"
     size_t end = what.find("] ");
     return dataLoss(path + ": not a tokenizer.json of Hugging Face: " +
                     (end == std::string::npos ? what : what.substr(end + 2)));

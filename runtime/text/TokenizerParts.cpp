@@ -38,9 +38,23 @@ const json &partOf(const json &object, const char *name) {
 
 std::string typeOf(const json &part) { return part.is_object() ? part.value("type", "") : ""; }
 
+// The library tells it in errors alone; no part of a text file is binary.
+std::string placeOf(const json &part) {
+  try {
+    part.get_ref<const json::binary_t &>();
+  } catch (const json::type_error &error) { // "[...] (PLACE) incompatible ..."
+    std::string what = error.what();
+    size_t begin = what.find("] (") + 3, end = what.rfind(") incompatible");
+    if (end != std::string::npos && begin <= end)
+      return what.substr(begin, end - begin);
+  }
+  return "";
+}
+
 Status readId(const json &id, uint64_t *token) {
   if (!id.is_number_unsigned())
-    return dataLoss(id.dump().substr(0, 40) + " is not the number of a token; expected a whole number from 0");
+    return dataLoss(placeOf(id) + ": " + id.dump().substr(0, 40) +
+                    " is not the number of a token; expected a whole number from 0");
   *token = id.get<uint64_t>();
   return Status::ok();
 }

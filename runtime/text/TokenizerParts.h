@@ -1,8 +1,11 @@
 // The parts of a tokenizer.json, each read by a file of its own. What Cleave does not know is an error that names it:
 // other tokens than the model was trained with would give nonsense, silently. json's exceptions pass through these
-// functions, to Tokenizer::open().
+// functions, to Tokenizer::open(). Each says where in the file the wrong part is, as "(/model/vocab/5/1) type must be
+// number, but is null": so this header stands before all others that have json.
 #ifndef CLEAVE_RUNTIME_TEXT_TOKENIZERPARTS_H
 #define CLEAVE_RUNTIME_TEXT_TOKENIZERPARTS_H
+
+#define JSON_DIAGNOSTICS 1
 
 #include "runtime/text/Normalizer.h"
 #include "runtime/text/PieceModel.h"
@@ -18,6 +21,8 @@ namespace cleave::rt {
 const nlohmann::json &partOf(const nlohmann::json &object, const char *name);
 // Its "type", or "".
 std::string typeOf(const nlohmann::json &part);
+// "/model/vocab/5/1"
+std::string placeOf(const nlohmann::json &part);
 // Fractions and negative numbers are none, of which get<uint64_t>() would make others.
 Status readId(const nlohmann::json &id, uint64_t *token);
 Status unsupported(const std::string &what);

@@ -2,6 +2,7 @@
 // this file is compiled with them (CommandLine.cpp catches).
 #include "tools/cleave/CompileArguments.h"
 
+#include "compiler/Import/ONNX/Support.h"
 #include "compiler/Sharding/Offload.h"
 #include "compiler/Sharding/StateStorage.h"
 #include "compiler/Support/Bytes.h"
@@ -17,16 +18,19 @@ namespace {
   throw CLI::ValidationError(option, message);
 }
 
-// "name=value", value a positive integer. `form` says what was expected, with an example.
+// "name=value", value a positive integer of at most `most`. `form` says what was expected, with an example.
 std::pair<std::string, int64_t> parseBinding(const std::string &option, const std::string &text,
-                                             const std::string &form) {
+                                             const std::string &form, int64_t most) {
   size_t equals = text.find('=');
   char *end = nullptr;
-  errno = 0;
+  // A number that no integer has becomes the largest one.
   long long value = equals == std::string::npos ? 0 : std::strtoll(text.c_str() + equals + 1, &end, 10);
-  if (equals == 0 || !end || *end || end == text.c_str() + equals + 1 || errno || value <= 0)
+  if (equals == 0 || !end || *end || end == text.c_str() + equals + 1 || value <= 0)
     fail(option, "expected " + form + "; got: " + text);
-  return {text.substr(0, equals), value};
+  std::string name = text.substr(0, equals);
+  if (value > most)
+    fail(option, text + " is too large; at most " + name + "=" + std::to_string(most));
+  return {name, value};
 }
 
 int64_t parseBytes(const std::string &option, const std::string &text) {
@@ -163,14 +167,17 @@ void checkSharding(const CompileOptions &o, const CompileTexts &t) {
 
 void parseShapes(CompileOptions &o, const CompileTexts &t) {
   for (const std::string &text : t.dims) {
-    auto [name, value] = parseBinding("--dim", text, "NAME=N with N a positive integer, as in batch=8");
+    auto [name, value] =
+        parseBinding("--dim", text, "NAME=N with N a positive integer, as in batch=8", onnx_import::kMaxElements);
     if (!o.dims.emplace(name, value).second)
       fail("--dim", "dimension '" + name + "' is given twice; give it one size");
   }
   static const std::vector<std::string> axes = {"dp", "fsdp", "pp"};
+  constexpr int64_t kMaxRanks = 1 << 20;
   for (const std::string &text : t.mesh) {
     auto axis = parseBinding("--mesh", text,
-                             "AXIS=N with N a positive integer, as in dp=2 (two data-parallel ranks) or dp=2,fsdp=2");
+                             "AXIS=N with N a positive integer, as in dp=2 (two data-parallel ranks) or dp=2,fsdp=2",
+                             kMaxRanks);
     if (std::find(axes.begin(), axes.end(), axis.first) == axes.end())
       fail("--mesh", "axis '" + axis.first + "' is not available; this version has: dp, fsdp, pp");
     for (const auto &other : o.mesh)
@@ -178,7 +185,6 @@ void parseShapes(CompileOptions &o, const CompileTexts &t) {
         fail("--mesh", "axis '" + axis.first + "' is given twice");
     o.mesh.push_back(axis);
   }
-  constexpr int64_t kMaxRanks = 1 << 20;
   int64_t room = kMaxRanks; // the product itself could overflow
   for (const auto &axis : o.mesh)
     room /= axis.second;
@@ -259,9 +265,6 @@ void finishCompileOptions(const CLI::App &app, CompileOptions &o, const CompileT
     o.bucketBytes = parseBytes("--bucket-size", t.bucketSize);
   if (!t.memoryLimit.empty())
     o.memoryLimit = parseBytes("--memory-limit", t.memoryLimit);
-  if (o.globalBatch && o.dims.count(o.batchDim.empty() ? "batch" : o.batchDim))
-    fail("--global-batch",
-         "it derives the batch dimension; leave --dim " + (o.batchDim.empty() ? "batch" : o.batchDim) + " away");
   parseInserts(o, t);
   o.ignoredLabel = parseIgnoredLabel(t.ignoredLabel);
   checkTraining(o);

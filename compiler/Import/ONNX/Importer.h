@@ -35,6 +35,8 @@ struct Decisions;
 struct ImportOptions {
   // Symbolic dimension -> size (`batch` -> 8). An anonymous dimension is named by input and index: `x:0`.
   llvm::StringMap<int64_t> dims;
+  // The size of the batch dimension, whatever its name; none: `dims` has it.
+  std::optional<int64_t> boundBatch;
   // `@model` in training mode, `@model.eval` beside it in inference mode; otherwise `@model` in inference mode alone.
   bool train = false;
   // The output to be minimized. Empty: the output called `loss`, or the only scalar floating-point one.

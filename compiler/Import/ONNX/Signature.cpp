@@ -31,6 +31,7 @@ public:
     for (const auto *input : inputs)
       bindInput(*input);
     reportUnbound();
+    reportDerived();
     reportUnknown();
     return std::move(signature_);
   }
@@ -49,7 +50,11 @@ private:
     for (const auto *input : inputs)
       if (signature_.batchSymbol.empty() && input->type().tensor_type().shape().dim_size() > 0)
         signature_.batchSymbol = symbolOf(*input, 0);
-    if (signature_.batchSymbol.empty() && options_.dataRanks > 1)
+    if (signature_.batchSymbol.empty() && options_.boundBatch)
+      errors_.add(usageError("--global-batch", "no input of the model has a symbolic dimension 0, so there is no batch "
+                                               "to compute; leave the option out, or export the model with a dynamic "
+                                               "batch dimension"));
+    else if (signature_.batchSymbol.empty() && options_.dataRanks > 1)
       errors_.add("no input has a symbolic dimension 0, so the batch cannot be spread over " +
                   llvm::Twine(options_.dataRanks) + " data ranks; export the model with a dynamic batch dimension");
   }
@@ -79,13 +84,20 @@ private:
     if (!bound)
       return;
     if (!countElements(shape))
-      return errors_.add("input " + quote(input.name()) + " has the shape " + formatShape(shape) +
-                         ", which is negative somewhere or has more than 2^46 elements; give its dimensions names in "
-                         "the file and their sizes by --dim NAME=SIZE, or correct them");
+      return reportSize(input, shape);
     if (port.batchDim)
       signature_.globalBatch = shape[*port.batchDim];
     port.type = mlir::RankedTensorType::get(shape, element);
     signature_.inputs.push_back(std::move(port));
+  }
+
+  int64_t scaleOf(llvm::StringRef symbol) const { return symbol == signature_.batchSymbol ? options_.dataRanks : 1; }
+
+  // About the size of a dimension: it names the option which gave it.
+  llvm::Error sizeError(const std::string &symbol, int64_t size, const std::string &what) const {
+    if (options_.boundBatch && symbol == signature_.batchSymbol)
+      return usageError("--global-batch", "the batch of one rank, " + std::to_string(size) + ", " + what);
+    return usageError("--dim " + symbol + "=" + llvm::Twine(size), what);
   }
 
   std::optional<int64_t> bindDim(const onnx::ValueInfoProto &input, int dim) {
@@ -97,17 +109,43 @@ private:
     auto it = options_.dims.find(symbol);
     if (it == options_.dims.end()) // an anonymous name is accepted beside the symbol
       it = options_.dims.find(input.name() + ":" + std::to_string(dim));
-    if (it == options_.dims.end()) {
+    bool isDerived = options_.boundBatch && symbol == signature_.batchSymbol;
+    if (isDerived && it != options_.dims.end())
+      derived_.insert(it->getKey().str());
+    if (!isDerived && it == options_.dims.end()) {
       unbound_.insert(symbol);
       return std::nullopt;
     }
-    int64_t scale = symbol == signature_.batchSymbol ? options_.dataRanks : 1, size;
-    if (it->second < 1 || scale < 1 || llvm::MulOverflow(it->second, scale, size)) {
-      errors_.add(usageError("--dim " + symbol + "=" + llvm::Twine(it->second),
-                             it->second < 1 ? "must be at least 1" : "is too large"));
-      return std::nullopt;
-    }
-    return size;
+    int64_t asked = isDerived ? *options_.boundBatch : it->second, scale = scaleOf(symbol), size;
+    if (asked >= 1 && !llvm::MulOverflow(asked, scale, size))
+      return size;
+    errors_.add(
+        sizeError(symbol, asked,
+                  asked < 1 ? "must be at least 1" : "is too large; at most " + std::to_string(kMaxElements / scale)));
+    return std::nullopt;
+  }
+
+  // Is it too large for what the user chose? The largest of the sizes that have a name could be smaller.
+  void reportSize(const onnx::ValueInfoProto &input, llvm::ArrayRef<int64_t> shape) {
+    std::string what = "input " + quote(input.name()) + " has the shape " + formatShape(shape);
+    int64_t chosen = -1;
+    llvm::SmallVector<int64_t> others(shape);
+    for (int64_t dim = 0, rank = shape.size(); dim < rank; ++dim)
+      if (!symbolOf(input, dim).empty() && (chosen < 0 || shape[dim] > shape[chosen]))
+        chosen = dim;
+    if (chosen >= 0)
+      others[chosen] = 1;
+    auto rest = countElements(others);
+    if (chosen < 0 || !rest)
+      return errors_.add(what + ", which is negative somewhere or has more than 2^46 elements; give its dimensions "
+                                "names in the file and their sizes by --dim NAME=SIZE, or correct them");
+    std::string symbol = symbolOf(input, chosen), ranks;
+    int64_t scale = scaleOf(symbol);
+    if (scale > 1)
+      ranks = " over " + std::to_string(scale) + " data ranks";
+    errors_.add(sizeError(symbol, shape[chosen] / scale,
+                          "is too large: " + what + ranks + ", which is more than 2^46 elements; at most " +
+                              std::to_string(kMaxElements / *rest / scale) + " with these other sizes"));
   }
 
   void reportUnbound() {
@@ -117,6 +155,11 @@ private:
     errors_.add(usageError("--dim", (names.size() == 1 ? "the model's dimension " : "the model's dimensions ") +
                                         llvm::join(names, ", ") + (names.size() == 1 ? " has" : " have") +
                                         " no size; give --dim " + llvm::join(names, "=N,") + "=N"));
+  }
+
+  void reportDerived() {
+    for (const std::string &name : derived_)
+      errors_.add(usageError("--global-batch", "it derives the batch dimension; leave --dim " + name + " away"));
   }
 
   // "x is [8, 3], labels is [8]"
@@ -143,8 +186,7 @@ private:
                                   "model with a symbolic batch (cleave.export_torch does; torch.onnx.export "
                                   "does with dynamic_shapes or dynamic_axes)";
     if (!options_.batchDim.empty() && !symbols_.count(options_.batchDim))
-      return errors_.add(
-          usageError("--batch-dim " + options_.batchDim, "the model has no such dimension" + names));
+      return errors_.add(usageError("--batch-dim " + options_.batchDim, "the model has no such dimension" + names));
     for (const auto &entry : options_.dims)
       if (!known_.count(entry.getKey().str()))
         errors_.add(usageError("--dim " + entry.getKey(), "the model has no such dimension" + names));
@@ -156,6 +198,7 @@ private:
   ErrorList &errors_;
   Signature signature_;
   std::set<std::string> unbound_;
+  std::set<std::string> derived_;         // names of the batch that --dim gives, too
   std::set<std::string> symbols_, known_; // symbols; they and the anonymous names
 };
 

@@ -44,21 +44,23 @@ bool applyZip64(const std::byte *extra, size_t size, std::vector<uint64_t *> fie
   return std::all_of(fields.begin(), fields.end(), [](uint64_t *field) { return *field != UINT32_MAX; });
 }
 
-Status inflateMember(const std::byte *source, size_t stored, std::byte *target, size_t size) {
+} // namespace
+
+Status inflateBytes(const std::byte *source, size_t stored, std::byte *target, size_t size, size_t atOnce) {
   z_stream stream{};
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK)
     return internal("zlib cannot start");
   stream.next_in = const_cast<Bytef *>(reinterpret_cast<const Bytef *>(source));
   stream.next_out = reinterpret_cast<Bytef *>(target);
   int result = Z_OK;
-  // zlib counts in 32 bits; members may be larger.
-  while (result == Z_OK && (stored != 0 || stream.avail_in != 0)) {
+  // Until the end of the stream, or no progress: zlib may have read everything, and have some to write yet.
+  while (result == Z_OK) {
     if (stream.avail_in == 0) {
-      stream.avail_in = static_cast<uInt>(std::min<size_t>(stored, 1u << 30));
+      stream.avail_in = static_cast<uInt>(std::min(stored, atOnce));
       stored -= stream.avail_in;
     }
     if (stream.avail_out == 0) {
-      stream.avail_out = static_cast<uInt>(std::min<size_t>(size, 1u << 30));
+      stream.avail_out = static_cast<uInt>(std::min(size, atOnce));
       size -= stream.avail_out;
     }
     result = inflate(&stream, Z_NO_FLUSH);
@@ -67,8 +69,6 @@ Status inflateMember(const std::byte *source, size_t stored, std::byte *target, 
   inflateEnd(&stream);
   return whole ? Status::ok() : dataLoss("the compressed data is damaged");
 }
-
-} // namespace
 
 Status Npz::open(const std::string &path, Npz *result) {
   auto file = std::make_shared<FileMapping>();
@@ -166,7 +166,7 @@ Status Npz::memberBytes(const Member &member, const std::byte **data) {
   std::unique_ptr<std::byte[]> buffer(new (std::nothrow) std::byte[member.size]);
   if (!buffer)
     return {Code::OutOfMemory, "no memory for its " + std::to_string(member.size) + " bytes"};
-  CLEAVE_TRY(inflateMember(*data, member.stored, buffer.get(), member.size));
+  CLEAVE_TRY(inflateBytes(*data, member.stored, buffer.get(), member.size));
   CLEAVE_TRY(checkSum(member, buffer.get()));
   *data = buffer.get();
   unpacked_.push_back(std::move(buffer));

@@ -11,6 +11,10 @@
 
 namespace cleave::rt {
 
+// Unpacks a deflated member, which must have exactly `size` bytes. zlib counts in 32 bits: it gets `atOnce` bytes at a
+// time of what is packed, and of room for the result.
+Status inflateBytes(const std::byte *source, size_t stored, std::byte *target, size_t size, size_t atOnce = 1u << 30);
+
 class Npz {
 public:
   static Status open(const std::string &path, Npz *result);

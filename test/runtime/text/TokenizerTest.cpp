@@ -96,8 +96,13 @@ TEST(Tokenizer, RefusesWhatItDoesNotKnow) {
       {{{"type", "Odd"}}, "/post_processor", "the post_processor 'Odd' is not supported"},
       {true, "/added_tokens/0/single_word", "with single_word is not supported"},
       {{"a", "zz"}, "/model/merges/3", "merge 3 joins texts that are not tokens"},
-      {-1, "/model/vocab/!", "is not the number of a token"},
+      {-1, "/model/vocab/!", "/model/vocab/!: -1 is not the number of a token"},
       {json::array(), "/model/vocab", "is not the number of a token"},
+      {"x", "/added_tokens/1/id", "/added_tokens/1/id: \"x\" is not the number of a token"},
+      {7, "/added_tokens/1/content", "(/added_tokens/1/content) type must be string, but is number"},
+      {json::object(), "/added_tokens/1", "(/added_tokens/1) key 'id' not found"},
+      {{7, 8}, "/model/merges/2", "(/model/merges/2/0) type must be string, but is number"},
+      {"yes", "/pre_tokenizer/pretokenizers/0/invert", "(/pre_tokenizer/pretokenizers/0/invert) type must be boolean"},
       {7, "/model", "expected a tokenizer.json of Hugging Face"},
   };
   for (const Change &change : changes) {
@@ -144,7 +149,8 @@ TEST(Tokenizer, RefusesModelsThatNameWhatIsNotThere) {
   };
   const Change changes[] = {
       {"t5", "/model/unk_id", 100000, "unk_id is 100000, and there are"},
-      {"t5", "/model/vocab/5/1", nullptr, "not a tokenizer.json of Hugging Face"},
+      {"t5", "/model/vocab/5/1", nullptr,
+       "not a tokenizer.json of Hugging Face: (/model/vocab/5/1) type must be number"},
       {"t5", "/normalizer/normalizers/0/precompiled_charsmap", "AAAA", "precompiled_charsmap is not a table"},
       {"t5", "/normalizer/normalizers/0/precompiled_charsmap", "A%==", "precompiled_charsmap is not a table"},
       {"t5", "/decoder/type", "CTC", "the decoder 'CTC' is not supported"},

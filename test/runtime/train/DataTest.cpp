@@ -8,6 +8,7 @@
 #include <cstring>
 #include <gtest/gtest.h>
 #include <set>
+#include <zlib.h>
 
 using namespace cleave::rt;
 using cleave::test::TempDir;
@@ -203,6 +204,28 @@ TEST(Npz, StoredAndDeflated) {
     EXPECT_EQ(read<int64_t>(labels, 13), std::vector<int64_t>{3});
     EXPECT_NE(openError("z=" + path, {"z", ElementType::f32, {3}, true}).find("no array 'z'; it has: x, labels"),
               std::string::npos);
+  }
+}
+
+// Where the room that zlib gets at once ends in the middle of a repetition, zlib has read all, and not written all.
+TEST(Npz, MembersOfEverySizeAreUnpacked) {
+  constexpr size_t kAtOnce = 100;
+  for (size_t size = 0; size < 1000; ++size) {
+    std::vector<std::byte> zeros(size), packed(size + 64), unpacked(size + 1);
+    z_stream stream{};
+    ASSERT_EQ(deflateInit2(&stream, 6, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    stream.next_in = reinterpret_cast<Bytef *>(zeros.data());
+    stream.avail_in = static_cast<uInt>(size);
+    stream.next_out = reinterpret_cast<Bytef *>(packed.data());
+    stream.avail_out = static_cast<uInt>(packed.size());
+    ASSERT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+    size_t stored = stream.total_out;
+    deflateEnd(&stream);
+    EXPECT_TRUE(inflateBytes(packed.data(), stored, unpacked.data(), size, kAtOnce).isOk()) << size;
+    EXPECT_FALSE(inflateBytes(packed.data(), stored - 1, unpacked.data(), size, kAtOnce).isOk()) << size;
+    EXPECT_FALSE(inflateBytes(packed.data(), stored + 1, unpacked.data(), size, kAtOnce).isOk()) << size;
+    EXPECT_FALSE(inflateBytes(packed.data(), stored, unpacked.data(), size + 1, kAtOnce).isOk()) << size;
+    EXPECT_FALSE(size && inflateBytes(packed.data(), stored, unpacked.data(), size - 1, kAtOnce).isOk()) << size;
   }
 }
 

@@ -41,19 +41,47 @@ constexpr llvm::StringLiteral kFlags[] = {"allowzero",
                                           "transB",
                                           "upper"};
 
-// The type that a writer left out, as those of IR version 1 do, is that of the field that it wrote.
-AttributeProto::AttributeType givenType(const AttributeProto &attribute) {
-  if (attribute.type() != AttributeProto::UNDEFINED)
-    return attribute.type();
-  return attribute.has_i()               ? AttributeProto::INT
-         : attribute.has_f()             ? AttributeProto::FLOAT
-         : attribute.has_s()             ? AttributeProto::STRING
-         : attribute.has_t()             ? AttributeProto::TENSOR
-         : attribute.has_g()             ? AttributeProto::GRAPH
-         : attribute.ints_size() != 0    ? AttributeProto::INTS
-         : attribute.floats_size() != 0  ? AttributeProto::FLOATS
-         : attribute.strings_size() != 0 ? AttributeProto::STRINGS
-                                         : AttributeProto::UNDEFINED;
+// The types of the fields that hold something.
+llvm::SmallVector<AttributeProto::AttributeType, 1> heldTypes(const AttributeProto &attribute) {
+  std::pair<bool, AttributeProto::AttributeType> fields[] = {
+      {attribute.has_i(), AttributeProto::INT},
+      {attribute.has_f(), AttributeProto::FLOAT},
+      {attribute.has_s(), AttributeProto::STRING},
+      {attribute.has_t(), AttributeProto::TENSOR},
+      {attribute.has_g(), AttributeProto::GRAPH},
+      {attribute.has_tp(), AttributeProto::TYPE_PROTO},
+      {attribute.has_sparse_tensor(), AttributeProto::SPARSE_TENSOR},
+      {attribute.ints_size() != 0, AttributeProto::INTS},
+      {attribute.floats_size() != 0, AttributeProto::FLOATS},
+      {attribute.strings_size() != 0, AttributeProto::STRINGS},
+      {attribute.tensors_size() != 0, AttributeProto::TENSORS},
+      {attribute.graphs_size() != 0, AttributeProto::GRAPHS},
+      {attribute.type_protos_size() != 0, AttributeProto::TYPE_PROTOS},
+      {attribute.sparse_tensors_size() != 0, AttributeProto::SPARSE_TENSORS}};
+  llvm::SmallVector<AttributeProto::AttributeType, 1> held;
+  for (auto [isHeld, type] : fields)
+    if (isHeld)
+      held.push_back(type);
+  return held;
+}
+
+// The type that a writer left out, as those of IR version 1 do, is that of the field that it wrote. A field of another
+// type is a value that nobody would read. (A field that holds a 0 may be left out.)
+std::string checkType(const AttributeProto &attribute, AttributeProto::AttributeType wanted) {
+  auto held = heldTypes(attribute);
+  auto name = [](AttributeProto::AttributeType type) { return AttributeProto::AttributeType_Name(type); };
+  std::string label = "its attribute " + quote(attribute.name());
+  bool isTyped = attribute.type() != AttributeProto::UNDEFINED;
+  if (!isTyped && held.empty())
+    return label + " has neither a type nor a value; expected " + name(wanted);
+  auto type = isTyped ? attribute.type() : held[0];
+  if (type != wanted)
+    return label + " has the type " + name(type) + "; expected " + name(wanted);
+  for (auto other : held)
+    if (other != type)
+      return label + " has the type " + name(type) + " and a value of type " + name(other) +
+             "; expected one value, of its type";
+  return "";
 }
 
 std::string checkValue(llvm::StringRef op, const AttributeProto &attribute) {
@@ -93,10 +121,8 @@ std::string cleave::onnx_import::checkAttributes(const onnx::NodeProto &node, co
     auto wanted = schema.attributes.find(name);
     if (wanted == schema.attributes.end())
       return "it has no attribute " + quote(name) + " in the opset of the file";
-    if (givenType(attribute) != wanted->second.type)
-      return "its attribute " + quote(name) + " has the type " +
-             AttributeProto::AttributeType_Name(givenType(attribute)) + "; expected " +
-             AttributeProto::AttributeType_Name(wanted->second.type);
+    if (std::string reason = checkType(attribute, wanted->second.type); !reason.empty())
+      return reason;
     if (std::string reason = checkValue(node.op_type(), attribute); !reason.empty())
       return reason;
     given.insert(name);

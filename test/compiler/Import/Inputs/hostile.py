@@ -692,6 +692,34 @@ def attribute_twice():
     return model([twice])
 
 
+def changed_attribute(one, change):
+    change(one.attribute[0])
+    return model([one])
+
+
+# A field holds the value, and the type says which; IR version 1 has no types. A file could hold a value that nobody reads.
+def without(*fields):
+    def change(attribute):
+        for field in fields:
+            attribute.ClearField(field)
+    return change
+
+
+def with_field(attribute, field, given):
+    without("f", "ints")(attribute)
+    setattr(attribute, field, given)
+
+
+for op, attributes, change, expected in [
+        ("LeakyRelu", {"alpha": 0.5}, without("type", "f"), "its attribute 'alpha' has neither a type nor a value; expected FLOAT"),
+        ("ReduceMax", {"axes": [1]}, without("type", "ints"), "its attribute 'axes' has neither a type nor a value; expected INTS"),
+        ("ReduceMax", {"axes": [1]}, lambda a: with_field(a, "i", 1), "its attribute 'axes' has the type INTS and a value of type INT; expected one value"),
+        ("LeakyRelu", {"alpha": 0.5}, lambda a: with_field(a, "i", 1), "its attribute 'alpha' has the type FLOAT and a value of type INT"),
+        ("LeakyRelu", {"alpha": 0.5}, lambda a: a.floats.append(0.5), "its attribute 'alpha' has the type FLOAT and a value of type FLOATS")]:
+    CASES.append((f"value-of-{op}-{len(CASES)}",
+                  lambda op=op, attributes=attributes, change=change: changed_attribute(node(op, **attributes), change), expected))
+
+
 # Lists of axes: each operator that takes one, and the same axis twice, once counted from the end.
 def with_axes(op, axes, opset):
     def numbers(name, values):
