@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <sys/mman.h>
+#include <utility>
 
 namespace cleave::rt {
 
@@ -52,19 +53,43 @@ Status RankImages::make(const fb::Plan &plan, const BoundPlan &bound, Device &de
   return Status::ok();
 }
 
-Status RankImages::move(Bytes image, bool toDevice) {
-  if (isShared_ || image.size == 0)
-    return Status::ok();
+Status RankImages::findOnDevice(Bytes image, std::byte **there) const {
+  *there = nullptr;
   for (size_t i = 0; i < images_.size(); ++i) {
     const Address &mine = images_[i];
     if (!mine.base || image.data < mine.base || image.data + image.size > mine.base + mine.bytes * mine.frames)
       continue;
-    if (mine.base == bound_->regions[i].base)
-      return Status::ok(); // pinned memory of the host
-    std::byte *there = bound_->regions[i].base + (image.data - mine.base);
-    return toDevice ? device_->upload(there, image.data, image.size) : device_->download(image.data, there, image.size);
+    if (mine.base != bound_->regions[i].base) // else pinned memory of the host
+      *there = bound_->regions[i].base + (image.data - mine.base);
+    return Status::ok();
   }
   return internal("bytes that are no image of a region");
+}
+
+Status RankImages::move(Bytes image, bool toDevice) {
+  if (isShared_ || image.size == 0)
+    return Status::ok();
+  std::byte *there = nullptr;
+  CLEAVE_TRY(findOnDevice(image, &there));
+  if (!there)
+    return Status::ok();
+  return toDevice ? device_->upload(there, image.data, image.size) : device_->download(image.data, there, image.size);
+}
+
+Status RankImages::feed(Bytes port, const std::byte *source) {
+  isFed_ = true;
+  if (port.size == 0)
+    return Status::ok();
+  std::byte *there = nullptr;
+  if (!isShared_)
+    CLEAVE_TRY(findOnDevice(port, &there));
+  if (!there) {
+    std::memcpy(port.data, source, port.size);
+    return Status::ok();
+  }
+  OnDevice thread(*device_);
+  CLEAVE_TRY(Status(thread.status()));
+  return device_->upload(there, source, port.size);
 }
 
 Status RankImages::moveOne(Bytes image, bool toDevice) {
@@ -105,12 +130,13 @@ Status RankImages::moveScalars(bool toDevice) {
 }
 
 Status RankImages::beforeRun(const fb::Program &program) {
+  bool isFed = std::exchange(isFed_, false);
   if (isShared_)
     return Status::ok();
   OnDevice thread(*device_);
   CLEAVE_TRY(Status(thread.status()));
   CLEAVE_TRY(moveScalars(/*toDevice=*/true));
-  return movePorts(program.inputs(), /*toDevice=*/true);
+  return isFed ? Status::ok() : movePorts(program.inputs(), /*toDevice=*/true);
 }
 
 Status RankImages::afterRun(const fb::Program &program) {

@@ -21,12 +21,16 @@ public:
   const Address &region(unsigned index) const { return images_[index]; }
   Status push(Bytes image);
   Status pull(Bytes image);
+  // Rank::feed, of a port's bytes.
+  Status feed(Bytes port, const std::byte *source);
   // What a program and the host exchange at each run: its inputs and the scalars before it; scalars and outputs after
   // it.
   Status beforeRun(const fb::Program &program);
   Status afterRun(const fb::Program &program);
 
 private:
+  // Where the bytes of an image lie on the device; null for what the host and the device share.
+  Status findOnDevice(Bytes image, std::byte **there) const;
   // On the device's thread; in order with a run's actions.
   Status move(Bytes image, bool toDevice);
   Status moveOne(Bytes image, bool toDevice);
@@ -37,6 +41,7 @@ private:
   const BoundPlan *bound_ = nullptr;
   Device *device_ = nullptr;
   bool isShared_ = true;
+  bool isFed_ = false; // the inputs of the next run
   std::vector<Address> images_;
   std::vector<Bytes> scalars_;
 };

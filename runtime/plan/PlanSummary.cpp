@@ -1,5 +1,6 @@
 #include "runtime/plan/PlanSummary.h"
 
+#include "runtime/plan/FeedMemory.h"
 #include "runtime/plan/InstructionView.h"
 #include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/Mesh.h"
@@ -181,6 +182,13 @@ static PlanSummary summarizeKind(const fb::Plan &plan) {
     if (std::optional<fb::DType> type = typeOf(*plan.kernels()->Get(i)))
       ++summary.libraryByType[fb::EnumNameDType(*type)];
   }
+  for (const auto &[name, what] : {std::pair("train_step", "batches"), std::pair("evaluate", "validation batches")})
+    for (size_t i = 0; i < lengthOf(plan.programs()); ++i)
+      if (const fb::Program &program = *plan.programs()->Get(i); program.entry() && textOf(program.name()) == name)
+        if (uint64_t bytes = feedBytes(plan, program)) {
+          summary.hostByKind[what] = bytes;
+          summary.hostBytes += bytes;
+        }
   TrafficCounter counter(plan);
   for (size_t i = 0; i < lengthOf(plan.programs()); ++i)
     summary.programs.push_back(counter.count(i));
