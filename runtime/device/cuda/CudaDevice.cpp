@@ -54,6 +54,8 @@ Status CudaDevice::open(const std::string &target) {
   std::byte *error = nullptr;
   CLEAVE_TRY(allocate(fb::Space::device, 2 * sizeof(long long), &error));
   error_ = pointerTo(error);
+  CLEAVE_TRY(allocate(fb::Space::host, 2 * sizeof(long long), &error));
+  errorOnHost_ = reinterpret_cast<long long *>(error);
   const char *graphs = std::getenv("CLEAVE_CUDA_GRAPHS");
   canCapture_ = !options_.isTraced && !(graphs && std::string(graphs) == "0");
   return modules_.open(*driver_, options_.image, major_, minor_, options_.rank);
@@ -186,8 +188,8 @@ Status CudaDevice::synchronize() {
   CLEAVE_TRY(std::move(status));
   if (indexed_.empty())
     return Status::ok();
-  long long error[2] = {};
-  CLEAVE_TRY(check(driver_->copy(pointerTo(error), error_, sizeof error, streams_.main()), "cuMemcpyAsync"));
+  const long long *error = errorOnHost_;
+  CLEAVE_TRY(check(driver_->copy(pointerTo(error), error_, 2 * sizeof(long long), streams_.main()), "cuMemcpyAsync"));
   CLEAVE_TRY(waitFor(streams_.main()));
   if (error[0] == 0)
     return Status::ok();

@@ -114,6 +114,7 @@ private:
   int major_ = 0, minor_ = 0; // its compute capability
   size_t freeBytes_ = 0; // of its memory, when it was opened
   cuda::Pointer error_ = 0;          // CudaCall::error
+  long long *errorOnHost_ = nullptr; // its copy
   struct IndexedLaunch {
     std::string place, expected;
   };
