@@ -155,7 +155,21 @@ std::string libraryArithmetic(const fb::Plan &plan, const std::string &type) {
   return "";
 }
 
-static PlanSummary summarizeKind(const fb::Plan &plan) {
+// What `train` feeds, with validation data.
+static void addFeeds(const fb::Plan &all, const fb::Plan &kind, PlanSummary &summary) {
+  for (size_t i = 0; i < lengthOf(kind.programs()); ++i) {
+    const fb::Program &program = *kind.programs()->Get(i);
+    bool isStep = textOf(program.name()) == "train_step";
+    if (!program.entry() || !(isStep || textOf(program.name()) == "evaluate"))
+      continue;
+    uint64_t bytes = feedBytes(all, program);
+    summary.hostBytes += bytes;
+    if (bytes != 0)
+      summary.hostByKind[isStep ? "batches" : "validation batches"] = bytes;
+  }
+}
+
+static PlanSummary summarizeKind(const fb::Plan &all, const fb::Plan &plan) {
   PlanSummary summary;
   summary.ranks = meshSize(plan);
   summary.kind = textOf(plan.kind());
@@ -182,13 +196,7 @@ static PlanSummary summarizeKind(const fb::Plan &plan) {
     if (std::optional<fb::DType> type = typeOf(*plan.kernels()->Get(i)))
       ++summary.libraryByType[fb::EnumNameDType(*type)];
   }
-  for (const auto &[name, what] : {std::pair("train_step", "batches"), std::pair("evaluate", "validation batches")})
-    for (size_t i = 0; i < lengthOf(plan.programs()); ++i)
-      if (const fb::Program &program = *plan.programs()->Get(i); program.entry() && textOf(program.name()) == name)
-        if (uint64_t bytes = feedBytes(plan, program)) {
-          summary.hostByKind[what] = bytes;
-          summary.hostBytes += bytes;
-        }
+  addFeeds(all, plan, summary);
   TrafficCounter counter(plan);
   for (size_t i = 0; i < lengthOf(plan.programs()); ++i)
     summary.programs.push_back(counter.count(i));
@@ -196,10 +204,10 @@ static PlanSummary summarizeKind(const fb::Plan &plan) {
 }
 
 PlanSummary summarize(const fb::Plan &plan) {
-  PlanSummary summary = summarizeKind(plan);
+  PlanSummary summary = summarizeKind(plan, plan);
   std::vector<const fb::Plan *> kinds = kindsOf(plan);
   for (size_t i = 1; i < kinds.size(); ++i)
-    summary.others.push_back(summarizeKind(*kinds[i]));
+    summary.others.push_back(summarizeKind(plan, *kinds[i]));
   // Those that only ranks of another kind have count as well.
   for (const KindState &each : statesOf(plan))
     if (each.state->role() == fb::Role::parameter)
