@@ -42,6 +42,7 @@ struct Rank::Impl {
   std::unique_ptr<Device> device;
   BoundPlan bound;
   RankImages images;
+  size_t feedBytes = 0;
   std::unique_ptr<Executor> executor; // last: its thread uses all of the above
 };
 
@@ -152,6 +153,21 @@ Status Rank::run(const fb::Program &any) {
 Status Rank::push(Bytes image) { return impl_->images.push(image); }
 Status Rank::pull(Bytes image) { return impl_->images.pull(image); }
 
+Status Rank::feed(const fb::Port &port, unsigned frame, const std::byte *source) {
+  return impl_->images.feed(portBytes(port, frame), source);
+}
+
+Status Rank::allocateFeed(size_t bytes, std::byte **data) {
+  *data = nullptr;
+  if (impl_->device->sharesMemory() || bytes == 0)
+    return Status::ok();
+  OnDevice thread(*impl_->device);
+  CLEAVE_TRY(Status(thread.status()));
+  CLEAVE_TRY(impl_->device->allocate(fb::Space::host, bytes, data));
+  impl_->feedBytes += bytes;
+  return Status::ok();
+}
+
 Status Rank::pushStates() {
   for (size_t i = 0; i < lengthOf(impl_->plan.states()); ++i)
     CLEAVE_TRY(push(stateBytes(*impl_->plan.states()->Get(i))));
@@ -203,6 +219,7 @@ RankCounters Rank::counters() const {
     bool isHost = impl_->plan.regions()->Get(static_cast<unsigned>(i))->space() == fb::Space::host;
     (isHost ? counters.hostBytes : counters.plannedBytes) += region.bytes * region.frames;
   }
+  counters.hostBytes += impl_->feedBytes;
   counters.bytesSent = impl_->comm.bytesSent();
   return counters;
 }

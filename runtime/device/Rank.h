@@ -43,7 +43,7 @@ struct RankOptions {
 // What was really used, beside what the plan predicted.
 struct RankCounters {
   size_t plannedBytes = 0; // sum of regions in the device's memory
-  size_t hostBytes = 0;    // and in the host's
+  size_t hostBytes = 0;    // and in the host's, with what allocateFeed() has given
   uint64_t bytesSent = 0;  // counted by the communicator where bytes move, since creation
 };
 
@@ -71,6 +71,14 @@ public:
   // All states.
   Status pushStates();
   Status pullStates();
+
+  // The inputs of a run without their images: each input and frame that it reads is fed before it, and the run takes no
+  // input from an image. On a host the bytes are copied into the port. Elsewhere their copy to the device begins, and
+  // `source` must stay as it is until the run has ended.
+  Status feed(const fb::Port &port, unsigned frame, const std::byte *source);
+  // Memory of the host from which feed() brings bytes to the device without a copy by the host (page-locked, for a GPU);
+  // it lives as long as the rank. None where ports are in the host's memory; an error where the system gives none.
+  Status allocateFeed(size_t bytes, std::byte **data);
 
   // Programs, ports and states may be those of any kind of the plan: this rank's of that name are meant.
   // The bytes of an input or output for micro-batch `frame`; none where the rank's kind has none of it.

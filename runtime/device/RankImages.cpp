@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <sys/mman.h>
+#include <utility>
 
 namespace cleave::rt {
 
@@ -44,27 +45,71 @@ Status RankImages::make(const fb::Plan &plan, const BoundPlan &bound, Device &de
       return {Code::OutOfMemory, "cannot allocate " + exactBytesText(bytes) + ": " + std::strerror(errno)};
     images_[i].base = static_cast<std::byte *>(memory);
   }
-  // Neighbours are moved at once: a copy of a few bytes costs as much as one of many.
-  for (size_t i = 0; i < lengthOf(plan.states()); ++i)
-    if (const fb::State &state = *plan.states()->Get(i); state.role() == fb::Role::scalar)
-      scalars_.push_back({images_[state.region()].base + state.offset(), stateShardBytes(plan, state)});
-  std::sort(scalars_.begin(), scalars_.end(), [](const Bytes &a, const Bytes &b) { return a.data < b.data; });
+  return makeScalars();
+}
+
+Status RankImages::makeScalars() {
+  size_t bytes = 0;
+  for (size_t i = 0; i < lengthOf(plan_->states()); ++i) {
+    const fb::State &state = *plan_->states()->Get(i);
+    if (state.role() != fb::Role::scalar)
+      continue;
+    Bytes image{images_[state.region()].base + state.offset(), stateShardBytes(*plan_, state)};
+    Scalar scalar{image, nullptr, nullptr};
+    CLEAVE_TRY(findOnDevice(image, &scalar.there));
+    if (!scalar.there || image.size == 0)
+      continue;
+    scalars_.push_back(scalar);
+    bytes += image.size;
+  }
+  if (scalars_.empty())
+    return Status::ok();
+  std::byte *next = nullptr;
+  CLEAVE_TRY(device_->allocate(fb::Space::host, bytes, &next).in("memory for scalars"));
+  for (Scalar &scalar : scalars_) {
+    scalar.between = next;
+    next += scalar.image.size;
+  }
   return Status::ok();
+}
+
+Status RankImages::findOnDevice(Bytes image, std::byte **there) const {
+  *there = nullptr;
+  for (size_t i = 0; i < images_.size(); ++i) {
+    const Address &mine = images_[i];
+    if (!mine.base || image.data < mine.base || image.data + image.size > mine.base + mine.bytes * mine.frames)
+      continue;
+    if (mine.base != bound_->regions[i].base) // else pinned memory of the host
+      *there = bound_->regions[i].base + (image.data - mine.base);
+    return Status::ok();
+  }
+  return internal("bytes that are no image of a region");
 }
 
 Status RankImages::move(Bytes image, bool toDevice) {
   if (isShared_ || image.size == 0)
     return Status::ok();
-  for (size_t i = 0; i < images_.size(); ++i) {
-    const Address &mine = images_[i];
-    if (!mine.base || image.data < mine.base || image.data + image.size > mine.base + mine.bytes * mine.frames)
-      continue;
-    if (mine.base == bound_->regions[i].base)
-      return Status::ok(); // pinned memory of the host
-    std::byte *there = bound_->regions[i].base + (image.data - mine.base);
-    return toDevice ? device_->upload(there, image.data, image.size) : device_->download(image.data, there, image.size);
+  std::byte *there = nullptr;
+  CLEAVE_TRY(findOnDevice(image, &there));
+  if (!there)
+    return Status::ok();
+  return toDevice ? device_->upload(there, image.data, image.size) : device_->download(image.data, there, image.size);
+}
+
+Status RankImages::feed(Bytes port, const std::byte *source) {
+  isFed_ = true;
+  if (port.size == 0)
+    return Status::ok();
+  std::byte *there = nullptr;
+  if (!isShared_)
+    CLEAVE_TRY(findOnDevice(port, &there));
+  if (!there) {
+    std::memcpy(port.data, source, port.size);
+    return Status::ok();
   }
-  return internal("bytes that are no image of a region");
+  OnDevice thread(*device_);
+  CLEAVE_TRY(Status(thread.status()));
+  return device_->upload(there, source, port.size);
 }
 
 Status RankImages::moveOne(Bytes image, bool toDevice) {
@@ -72,6 +117,7 @@ Status RankImages::moveOne(Bytes image, bool toDevice) {
     return Status::ok();
   OnDevice thread(*device_);
   CLEAVE_TRY(Status(thread.status()));
+  isBetweenCurrent_ = isBetweenCurrent_ && !toDevice;
   CLEAVE_TRY(move(image, toDevice));
   return device_->synchronize();
 }
@@ -94,23 +140,33 @@ Status RankImages::movePorts(const flatbuffers::Vector<flatbuffers::Offset<fb::P
   return Status::ok();
 }
 
-Status RankImages::moveScalars(bool toDevice) {
-  for (size_t i = 0; i < scalars_.size();) {
-    Bytes run = scalars_[i];
-    for (++i; i < scalars_.size() && scalars_[i].data == run.data + run.size; ++i)
-      run.size += scalars_[i].size;
-    CLEAVE_TRY(move(run, toDevice));
+// The last run has ended, and with it the copies from and to the memory between.
+Status RankImages::uploadScalars() {
+  bool isCurrent = std::exchange(isBetweenCurrent_, true);
+  for (const Scalar &scalar : scalars_) {
+    const auto &[data, size] = scalar.image;
+    if (isCurrent && std::memcmp(scalar.between, data, size) == 0)
+      continue;
+    std::memcpy(scalar.between, data, size);
+    CLEAVE_TRY(device_->upload(scalar.there, scalar.between, size));
   }
   return Status::ok();
 }
 
+Status RankImages::downloadScalars() {
+  for (const Scalar &scalar : scalars_)
+    CLEAVE_TRY(device_->download(scalar.between, scalar.there, scalar.image.size));
+  return Status::ok();
+}
+
 Status RankImages::beforeRun(const fb::Program &program) {
+  bool isFed = std::exchange(isFed_, false);
   if (isShared_)
     return Status::ok();
   OnDevice thread(*device_);
   CLEAVE_TRY(Status(thread.status()));
-  CLEAVE_TRY(moveScalars(/*toDevice=*/true));
-  return movePorts(program.inputs(), /*toDevice=*/true);
+  CLEAVE_TRY(uploadScalars());
+  return isFed ? Status::ok() : movePorts(program.inputs(), /*toDevice=*/true);
 }
 
 Status RankImages::afterRun(const fb::Program &program) {
@@ -118,9 +174,12 @@ Status RankImages::afterRun(const fb::Program &program) {
     return Status::ok();
   OnDevice thread(*device_);
   CLEAVE_TRY(Status(thread.status()));
-  CLEAVE_TRY(moveScalars(/*toDevice=*/false));
+  CLEAVE_TRY(downloadScalars());
   CLEAVE_TRY(movePorts(program.outputs(), /*toDevice=*/false));
-  return device_->synchronize();
+  CLEAVE_TRY(device_->synchronize());
+  for (const Scalar &scalar : scalars_)
+    std::memcpy(scalar.image.data, scalar.between, scalar.image.size);
+  return Status::ok();
 }
 
 } // namespace cleave::rt

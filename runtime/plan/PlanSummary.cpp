@@ -1,5 +1,6 @@
 #include "runtime/plan/PlanSummary.h"
 
+#include "runtime/plan/FeedMemory.h"
 #include "runtime/plan/InstructionView.h"
 #include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/Mesh.h"
@@ -152,7 +153,21 @@ std::string libraryArithmetic(const fb::Plan &plan, const std::string &type) {
   return propertyOf(plan, kKernelsProperties.of(type));
 }
 
-static PlanSummary summarizeKind(const fb::Plan &plan) {
+// What `train` feeds, with validation data.
+static void addFeeds(const fb::Plan &all, const fb::Plan &kind, PlanSummary &summary) {
+  for (size_t i = 0; i < lengthOf(kind.programs()); ++i) {
+    const fb::Program &program = *kind.programs()->Get(i);
+    bool isStep = textOf(program.name()) == "train_step";
+    if (!program.entry() || !(isStep || textOf(program.name()) == "evaluate"))
+      continue;
+    uint64_t bytes = feedBytes(all, program);
+    summary.hostBytes += bytes;
+    if (bytes != 0)
+      summary.hostByKind[isStep ? "batches" : "validation batches"] = bytes;
+  }
+}
+
+static PlanSummary summarizeKind(const fb::Plan &all, const fb::Plan &plan) {
   PlanSummary summary;
   summary.ranks = meshSize(plan);
   summary.kind = textOf(plan.kind());
@@ -179,6 +194,7 @@ static PlanSummary summarizeKind(const fb::Plan &plan) {
     if (std::optional<fb::DType> type = typeOf(*plan.kernels()->Get(i)))
       ++summary.libraryByType[fb::EnumNameDType(*type)];
   }
+  addFeeds(all, plan, summary);
   TrafficCounter counter(plan);
   for (size_t i = 0; i < lengthOf(plan.programs()); ++i)
     summary.programs.push_back(counter.count(i));
@@ -186,10 +202,10 @@ static PlanSummary summarizeKind(const fb::Plan &plan) {
 }
 
 PlanSummary summarize(const fb::Plan &plan) {
-  PlanSummary summary = summarizeKind(plan);
+  PlanSummary summary = summarizeKind(plan, plan);
   std::vector<const fb::Plan *> kinds = kindsOf(plan);
   for (size_t i = 1; i < kinds.size(); ++i)
-    summary.others.push_back(summarizeKind(*kinds[i]));
+    summary.others.push_back(summarizeKind(plan, *kinds[i]));
   // Those that only ranks of another kind have count as well.
   for (const KindState &each : statesOf(plan))
     if (each.state->role() == fb::Role::parameter)

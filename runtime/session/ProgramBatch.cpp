@@ -1,11 +1,6 @@
 #include "runtime/session/ProgramBatch.h"
 
-#include "runtime/device/Rank.h"
-#include "runtime/plan/InstructionView.h"
-#include "runtime/plan/RankKinds.h"
-
 #include <algorithm>
-#include <unordered_map>
 
 namespace cleave::rt {
 
@@ -23,33 +18,6 @@ Status programBatch(const fb::Program &program, uint64_t *batch) {
     }
   *batch = first ? static_cast<uint64_t>(std::max<int64_t>(1, first->shape()->Get(0))) : 1;
   return Status::ok();
-}
-
-using LastMicroBatches = std::unordered_map<const fb::Program *, int64_t>;
-
-// The last micro-batch of a program that runs in frame 0, callees included.
-static int64_t lastMicroBatch(const fb::Plan &plan, const fb::Program &program, LastMicroBatches &known) {
-  if (auto found = known.find(&program); found != known.end())
-    return found->second;
-  int64_t last = 0;
-  for (size_t i = 0; i < lengthOf(program.instructions()); ++i) {
-    InstructionView call(*program.instructions()->Get(i));
-    if (call.opcode() != Opcode::Call || call["times"] == 0)
-      continue;
-    int64_t inCallee = lastMicroBatch(plan, *plan.programs()->Get(static_cast<unsigned>(call["program"])), known);
-    bool counts = call["counter"] == static_cast<int64_t>(fb::Counter::micro_batch);
-    last = std::max(last, inCallee + (counts ? frameOfCall(call, call["times"] - 1) : 0));
-  }
-  return known[&program] = last;
-}
-
-unsigned inputFrames(const fb::Plan &plan, const fb::Program &program) {
-  LastMicroBatches known;
-  int64_t frames = 1;
-  for (const fb::Plan *kind : kindsOf(plan))
-    if (const fb::Program *own = findProgram(*kind, textOf(program.name())))
-      frames = std::max(frames, lastMicroBatch(*kind, *own, known) + 1);
-  return static_cast<unsigned>(std::min<int64_t>(frames, std::max(1u, plan.micro_batches())));
 }
 
 } // namespace cleave::rt

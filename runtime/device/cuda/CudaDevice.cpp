@@ -54,6 +54,8 @@ Status CudaDevice::open(const std::string &target) {
   std::byte *error = nullptr;
   CLEAVE_TRY(allocate(fb::Space::device, 2 * sizeof(long long), &error));
   error_ = pointerTo(error);
+  CLEAVE_TRY(allocate(fb::Space::host, 2 * sizeof(long long), &error));
+  errorOnHost_ = reinterpret_cast<long long *>(error);
   const char *graphs = std::getenv("CLEAVE_CUDA_GRAPHS");
   canCapture_ = !options_.isTraced && !(graphs && std::string(graphs) == "0");
   return modules_.open(*driver_, options_.image, major_, minor_, options_.rank);
@@ -143,6 +145,7 @@ Status CudaDevice::beginProgram(unsigned program, bool *isDone) {
 
 Status CudaDevice::endProgram(unsigned program) {
   CLEAVE_TRY(streams_.join());
+  CLEAVE_TRY(copyError());
   Replay &replay = replays_[program];
   if (!replay.isCapturing)
     return Status::ok();
@@ -157,7 +160,9 @@ Status CudaDevice::endProgram(unsigned program) {
   return launchGraph(replay.graph);
 }
 
+// The copy of the error is in it.
 Status CudaDevice::launchGraph(Handle graph) {
+  isErrorCopied_ = true;
   return world_ ? world_->launch(graph, streams_.main())
                 : check(driver_->graphLaunch(graph, streams_.main()), "cuGraphLaunch");
 }
@@ -176,6 +181,14 @@ Status CudaDevice::download(std::byte *target, const std::byte *source, size_t b
   return move(target, source, bytes, streams_.main());
 }
 
+// The first stream is joined, so that all kernels have ended before.
+Status CudaDevice::copyError() {
+  isErrorCopied_ = true;
+  if (indexed_.empty())
+    return Status::ok();
+  return check(driver_->copy(pointerTo(errorOnHost_), error_, 2 * sizeof(long long), streams_.main()), "cuMemcpyAsync");
+}
+
 // What the watchdog has aborted looks done.
 Status CudaDevice::synchronize() {
   Status status = streams_.synchronize();
@@ -186,9 +199,12 @@ Status CudaDevice::synchronize() {
   CLEAVE_TRY(std::move(status));
   if (indexed_.empty())
     return Status::ok();
-  long long error[2] = {};
-  CLEAVE_TRY(check(driver_->copy(pointerTo(error), error_, sizeof error, streams_.main()), "cuMemcpyAsync"));
-  CLEAVE_TRY(waitFor(streams_.main()));
+  if (!isErrorCopied_) { // within a run that is traced, or outside of runs
+    CLEAVE_TRY(copyError());
+    CLEAVE_TRY(waitFor(streams_.main()));
+  }
+  isErrorCopied_ = false;
+  const long long *error = errorOnHost_;
   if (error[0] == 0)
     return Status::ok();
   std::string text = "index " + std::to_string(error[1]) + " is out of range";

@@ -75,6 +75,7 @@ private:
   Status bindGenerated(const LaunchRequest &request, ActionPtr *action);
   Status bindNamed(const LaunchRequest &request, ActionPtr *action);
   Status launchGraph(cuda::Handle graph);
+  Status copyError();
   Status openBlas();
   Status bindMatmul(const LaunchRequest &request, const KernelArgs &args, ActionPtr *action);
   // The bias_grad of a product for which the library has no sums of columns: by Cleave's own kernel.
@@ -114,6 +115,8 @@ private:
   int major_ = 0, minor_ = 0; // its compute capability
   size_t freeBytes_ = 0; // of its memory, when it was opened
   cuda::Pointer error_ = 0;          // CudaCall::error
+  long long *errorOnHost_ = nullptr; // its copy
+  bool isErrorCopied_ = false;       // by the run that is enqueued
   struct IndexedLaunch {
     std::string place, expected;
   };

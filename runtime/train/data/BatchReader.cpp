@@ -3,10 +3,10 @@
 namespace cleave::rt {
 
 BatchReader::BatchReader(const std::vector<DataSource> &sources, const Sampler &sampler, const BatchGeometry &geometry,
-                         uint64_t epoch, uint64_t position)
+                         uint64_t epoch, uint64_t position, const MemoryFn &memory)
     : sources_(sources), sampler_(sampler), geometry_(geometry), epoch_(epoch), position_(position) {
   for (Batch &batch : batches_)
-    allocate(batch);
+    allocate(batch, memory);
   thread_ = std::thread([this] { readAll(); });
 }
 
@@ -19,19 +19,31 @@ BatchReader::~BatchReader() {
   thread_.join();
 }
 
-void BatchReader::allocate(Batch &batch) const {
-  batch.frames = geometry_.frames;
-  batch.inputs = static_cast<unsigned>(sources_.size());
-  size_t size = 0;
-  for (size_t i = 0; i < geometry_.localDataRanks.size() * geometry_.frames; ++i)
+// Where a rank's inputs lie in its part, frame after frame, and where it ends.
+std::vector<size_t> BatchReader::offsetsOf(size_t rank) const {
+  std::vector<size_t> offsets{0};
+  for (unsigned frame = 0; frame < geometry_.frames; ++frame)
     for (size_t input = 0; input < sources_.size(); ++input) {
       const DataSource &source = sources_[input];
-      batch.offsets.push_back(size);
       size_t bytes = source.sampleBytes() * (source.input().batched ? geometry_.samples : 1);
-      if (geometry_.uses(i / geometry_.frames, input))
-        size += (bytes + 63) / 64 * 64;
+      offsets.push_back(offsets.back() + (geometry_.uses(rank, input) ? bytesOfPlace(bytes) : 0));
     }
-  batch.storage.resize(size);
+  return offsets;
+}
+
+void BatchReader::allocate(Batch &batch, const MemoryFn &memory) const {
+  batch.frames = geometry_.frames;
+  batch.inputs = static_cast<unsigned>(sources_.size());
+  for (size_t rank = 0; rank < geometry_.localDataRanks.size(); ++rank) {
+    std::vector<size_t> offsets = offsetsOf(rank);
+    size_t bytes = offsets.back();
+    std::byte *part = memory ? memory(static_cast<unsigned>(rank), bytes) : nullptr;
+    if (!part)
+      part = batch.storage.emplace_back(bytes).data();
+    for (size_t i = 0; i + 1 < offsets.size(); ++i)
+      batch.places.push_back(part + offsets[i]);
+    batch.size += bytes;
+  }
   batch.samples.resize(geometry_.localDataRanks.size() * geometry_.frames * geometry_.samples);
 }
 
@@ -43,18 +55,18 @@ const Batch *BatchReader::next() {
   }
   holding_ = true;
   changed_.wait(lock, [this] { return produced_ > consumed_; });
-  return &batches_[consumed_ % 2];
+  return &batches_[consumed_ % kBatchesInMemory];
 }
 
 void BatchReader::readAll() {
   for (;;) {
     {
       std::unique_lock<std::mutex> lock(mutex_);
-      changed_.wait(lock, [this] { return stopping_ || produced_ < consumed_ + 2; });
+      changed_.wait(lock, [this] { return stopping_ || produced_ < consumed_ + kBatchesInMemory; });
       if (stopping_)
         return;
     }
-    Batch &batch = batches_[produced_ % 2];
+    Batch &batch = batches_[produced_ % kBatchesInMemory];
     if (!sampler_.hasBatch(position_)) {
       ++epoch_;
       position_ = 0;
@@ -62,7 +74,7 @@ void BatchReader::readAll() {
     batch.epoch = epoch_;
     batch.position = position_;
     fill(batch);
-    readBytes_ += batch.storage.size();
+    readBytes_ += batch.size;
     if (readBytes_ >= kDropBytes) {
       for (const DataSource &source : sources_)
         source.dropPages();
@@ -91,7 +103,7 @@ void BatchReader::fill(Batch &batch) const {
           if (!geometry_.uses(rank, input))
             continue;
           const DataSource &source = sources_[input];
-          std::byte *target = batch.storage.data() + (batch.bytes(rank, frame, input) - batch.storage.data());
+          std::byte *target = batch.bytes(rank, frame, input);
           if (source.input().batched)
             source.read(sample, target + i * source.sampleBytes());
           else if (i == 0)

@@ -1,6 +1,7 @@
 #include "runtime/train/data/DataSet.h"
 
 #include "runtime/base/Hash.h"
+#include "runtime/base/Log.h"
 #include "runtime/session/NearestName.h"
 #include "runtime/session/ProgramBatch.h"
 #include "runtime/state/ElementValue.h"
@@ -151,7 +152,19 @@ Status InputFeed::open(Session &session, const fb::Program &program, unsigned fr
                                 ? ", and the loss is not a sum over samples divided by a count; give more data"
                                 : "; give more data, or --last-batch pad"));
   result->reset(new InputFeed(program, data, frames, sampler, IndexRange::ofInputs(session.plan(), program)));
-  (*result)->reader_ = std::make_unique<BatchReader>(data.sources, sampler, geometry, epoch, position);
+  std::string missing; // why a rank has no memory of its device's
+  auto memory = [&](unsigned local, size_t bytes) {
+    std::byte *part = nullptr;
+    Status status = session.rank(local).allocateFeed(bytes, &part);
+    if (!status.isOk())
+      missing = status.message();
+    return part;
+  };
+  (*result)->reader_ = std::make_unique<BatchReader>(data.sources, sampler, geometry, epoch, position, memory);
+  if (!missing.empty())
+    log(LogLevel::Warning, -1,
+        std::string(option) + ": the system locks no pages for batches (" + missing +
+            "), so the driver copies each batch once more before the GPU gets it, and steps take longer");
   return Status::ok();
 }
 
@@ -161,10 +174,12 @@ Status InputFeed::fill(unsigned local, Rank &rank) const {
       Bytes port = rank.portBytes(*program_.inputs()->Get(input), frame);
       if (!port.data) // another kind of ranks uses it
         continue;
-      std::memcpy(port.data, batch_->bytes(local, frame, input), port.size);
-      uint64_t element = 0;
+      std::byte *values = batch_->bytes(local, frame, input);
+      CLEAVE_TRY(rank.feed(*program_.inputs()->Get(input), frame, values));
+      uint64_t element = 0; // what is checked is on its way already
       for (const IndexRange &range : ranges_[input])
-        if (Status status = range.check(*program_.inputs()->Get(input), port, &element); !status.isOk()) {
+        if (Status status = range.check(*program_.inputs()->Get(input), {values, port.size}, &element);
+            !status.isOk()) {
           uint64_t length = data_.sources[input].sampleElements();
           uint64_t sample = batch_->sample(local, frame, element / length);
           return std::move(status).in(data_.sources[input].placeOf(sample, element % length));

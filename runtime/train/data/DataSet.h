@@ -38,8 +38,9 @@ public:
   uint64_t tail() const { return sampler_.tail(); }
   // Waits for the next global batch; it stays until the next call.
   const Batch &advance() { return *(batch_ = reader_->next()); }
-  // Copies this rank's part of the current batch to its ports; called on the rank's thread. Fails where a number
-  // is no label or index that the model knows: a loss computed from it could be zero, and training would go on.
+  // Feeds this rank's part of the current batch to its ports (Rank::feed), for the run that follows; called on the rank's
+  // thread. Fails where a number is no label or index that the model knows: a loss computed from it could be zero, and
+  // training would go on.
   Status fill(unsigned local, Rank &rank) const;
   // "x.npy, sample 7: input 'x' holds a value that is not a number": the first such value of the rank's part of the
   // current batch, or else its first infinite one; empty where all are finite.

@@ -455,7 +455,8 @@ TEST(Permutation, IsOneForEverySizeSeedAndEpoch) {
 
 // What each rank of one process sees of an epoch, as sample numbers.
 struct Epochs {
-  Epochs(unsigned dataRanks, unsigned frames, uint64_t samples, uint64_t count, LastBatch last, uint64_t position = 0) {
+  Epochs(unsigned dataRanks, unsigned frames, uint64_t samples, uint64_t count, LastBatch last, uint64_t position = 0,
+         const BatchReader::MemoryFn &memory = {}) {
     for (uint64_t i = 0; i < count; ++i)
       values.push_back(static_cast<int64_t>(i));
     EXPECT_TRUE(writeNpy(dir / "i.npy", viewOf(ElementType::i64, {static_cast<int64_t>(count)}, values)).isOk());
@@ -466,7 +467,7 @@ struct Epochs {
     this->geometry = geometry;
     Sampler sampler(count, geometry.globalBatch(), 7, true, last);
     batches = sampler.batchesPerEpoch();
-    reader = std::make_unique<BatchReader>(sources, sampler, geometry, 0, position);
+    reader = std::make_unique<BatchReader>(sources, sampler, geometry, 0, position, memory);
   }
   // The samples of the next global batch, in the order of ranks and frames.
   std::vector<int64_t> next() {
@@ -532,6 +533,24 @@ TEST(BatchReader, LastBatchDropsOrPads) {
   EXPECT_EQ(seen.size(), 24u);
   for (int i = 0; i < 3; ++i)
     EXPECT_EQ(seen.count(first[i]), 2u); // the padding is the epoch's first samples
+}
+
+// A device's memory for the second of two ranks: both batches are gathered there, and are those of a reader that has none.
+TEST(BatchReader, PartsLieInMemoryThatIsGiven) {
+  std::vector<std::vector<std::byte>> given;
+  given.reserve(kBatchesInMemory);
+  auto memory = [&](unsigned local, size_t bytes) {
+    EXPECT_EQ(bytes, 2 * bytesOfPlace(3 * 8)); // two frames of three samples
+    return local == 1 ? given.emplace_back(bytes).data() : nullptr;
+  };
+  Epochs plain(2, 2, 3, 100, LastBatch::Drop), with(2, 2, 3, 100, LastBatch::Drop, 0, memory);
+  ASSERT_EQ(given.size(), kBatchesInMemory);
+  for (size_t step = 0; step < 2 * plain.batches; ++step) {
+    EXPECT_EQ(with.next(), plain.next());
+    const std::vector<std::byte> &mine = given[step % kBatchesInMemory];
+    EXPECT_EQ(with.last.bytes(1, 0, 0), mine.data());
+    EXPECT_EQ(with.last.bytes(1, 1, 0), mine.data() + mine.size() / 2);
+  }
 }
 
 TEST(BatchReader, ResumesAtAnyPosition) {

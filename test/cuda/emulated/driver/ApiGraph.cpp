@@ -4,6 +4,7 @@
 // that their dependencies allow. The race detector sees each node on its own, ordered by its dependencies only.
 #include "test/cuda/emulated/driver/Api.h"
 #include <set>
+#include <utility>
 
 using namespace cleave::emulated;
 
@@ -20,6 +21,7 @@ struct ExecutableGraph {
   std::mutex mutex;
   std::vector<uint64_t> ticks; // of each chain, over all launches
   uint64_t launches = 0;
+  uint64_t plainCopies = 0; // Machine::plainCopies at the last launch
 };
 
 // Stamps of all nodes of one launch. Nodes are listed after what they depend on.
@@ -217,6 +219,11 @@ CLEAVE_EMULATED_API int cuGraphLaunch(Handle executable, Handle stream) {
   auto stamps = std::make_shared<std::vector<Stamp>>(stampNodes(*e, s->known));
   for (const Stamp &stamp : *stamps)
     s->known.join(stamp.known);
+  uint64_t plain = machine.plainCopies - std::exchange(e->plainCopies, machine.plainCopies.load());
+  if (machine.options.plainCopies && e->launches && plain)
+    machine.report(code::LaunchFailed, std::to_string(plain) +
+                                           " copies between the device and memory that is not pinned "
+                                           "stand between two launches of a graph");
   uint64_t salt = (uint64_t(s->clock) << 40) + (++e->launches << 20);
   s->push([graph = e->graph, stamps, salt] {
     Machine::get().hesitate(salt);

@@ -43,6 +43,16 @@ void copyBytes(Recorder &r, uint64_t target, uint64_t source, uint64_t bytes) {
              r.name + " gives the host " + m.memory.describe(source, bytes) + ", which nothing wrote");
 }
 
+// The last operation of the stream copies from pinned memory.
+void keepUpload(Stream &s, const End &from, uint64_t bytes, uint64_t deviceWrites) {
+  Machine &m = Machine::get();
+  if (!m.options.races)
+    return;
+  m.checkUploads();
+  const char *begin = reinterpret_cast<const char *>(from.address);
+  m.uploads.add(from.allocation, from.address, {begin, begin + bytes}, deviceWrites, s.clock, s.tick());
+}
+
 int copy(uint64_t target, uint64_t source, uint64_t bytes, Handle stream, bool synchronous) {
   if (int error = synchronous ? needContextOutsideCapture() : needContext())
     return error;
@@ -65,8 +75,12 @@ int copy(uint64_t target, uint64_t source, uint64_t bytes, Handle stream, bool s
   } else {
     operation.run = [=](Recorder &r) { copyBytes(r, target, source, bytes); };
   }
+  Machine::get().plainCopies += isDevice(to) ? !from.allocation : isDevice(from) && !to.allocation;
+  uint64_t deviceWrites = from.allocation ? from.allocation->deviceWrites.load() : 0;
   if (int error = s->enqueue(std::move(operation), NodeKind::Copy))
     return error;
+  if (from.allocation && from.allocation->kind == Allocation::Kind::Pinned && !s->capture)
+    keepUpload(*s, from, bytes, deviceWrites);
   if (s->capture || (!synchronous && to.allocation))
     return code::Success;
   VectorClock known;
@@ -171,6 +185,7 @@ CLEAVE_EMULATED_API int cuMemFreeHost(void *memory) {
   if (int error = needContextOutsideCapture())
     return error;
   Streams::get().synchronizeAll(currentDevice());
+  Machine::get().uploads.forget(reinterpret_cast<uint64_t>(memory));
   std::shared_ptr<Allocation> a =
       Machine::get().memory.release(reinterpret_cast<uint64_t>(memory), Allocation::Kind::Pinned);
   if (!a)

@@ -73,8 +73,20 @@ VectorClock Machine::hostClock() {
 }
 
 void Machine::hostLearns(const VectorClock &clock) {
-  std::lock_guard<std::mutex> lock(mutex);
-  host.join(clock);
+  checkUploads();
+  VectorClock now;
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    host.join(clock);
+    now = host;
+  }
+  uploads.forgetEnded(now);
+}
+
+void Machine::checkUploads() {
+  if (options.races)
+    if (std::string found = uploads.check(); !found.empty())
+      report(code::LaunchFailed, found);
 }
 
 Machine::HostWaits::HostWaits() {

@@ -7,6 +7,7 @@
 #include "test/cuda/emulated/driver/Codes.h"
 #include "test/cuda/emulated/driver/Options.h"
 #include "test/cuda/emulated/memory/AddressSpace.h"
+#include "test/cuda/emulated/memory/PinnedUploads.h"
 #include "test/cuda/emulated/memory/RaceDetector.h"
 #include <condition_variable>
 #include <mutex>
@@ -23,6 +24,7 @@ public:
   Options options;
   AddressSpace memory;
   RaceDetector races;
+  PinnedUploads uploads;
 
   // ---- findings
   // Keeps and prints a finding. `code` other than 0 becomes the sticky error if there is none yet.
@@ -33,12 +35,16 @@ public:
   // The text that cuGetErrorString gives for a sticky error: the finding's.
   const char *textOf(int code);
 
+  std::atomic<uint64_t> plainCopies{0}; // between the device and host memory that is not pinned
+
   // ---- the order of operations
   ClockId newClock() { return nextClock++; }
   // What the host knows to be finished. One clock for all threads of the process: their own synchronization is not
   // seen, and must not be mistaken for none.
   VectorClock hostClock();
   void hostLearns(const VectorClock &clock);
+  // Reports what the host has done to pinned memory that is still in use.
+  void checkUploads();
 
   // ---- timing
   // A delay before an operation, by the seed and the operation's place: none, some, or until the host waits for

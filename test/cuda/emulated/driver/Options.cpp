@@ -22,6 +22,7 @@ Options readOptions() {
   number("UNINITIALIZED", o.uninitialized);
   number("SHARED_UNINITIALIZED", o.sharedUninitialized);
   number("LOOKUPS", o.lookups);
+  number("PLAIN_COPIES", o.plainCopies);
   if (const char *v = text("CAPABILITY")) {
     char *end;
     o.capabilityMajor = int(strtol(v, &end, 10));

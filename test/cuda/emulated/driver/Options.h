@@ -7,7 +7,9 @@
 //   CLEAVE_EMULATED_MEMORY=4294967296 bytes of memory of each device
 //   CLEAVE_EMULATED_DRIVER=13000      version of the driver
 //   CLEAVE_EMULATED_PINNED=BYTES     how much pinned memory the program gets (default: any)
-//   CLEAVE_EMULATED_RACES=1           find races between streams
+//   CLEAVE_EMULATED_RACES=1           find races between streams, and with the host's use of pinned memory
+//   CLEAVE_EMULATED_PLAIN_COPIES=0    find copies between the device and host memory that is not pinned, between two
+//                                     launches of one graph: the host waits for each
 //   CLEAVE_EMULATED_BLOCKS=1          find blocks of one launch that touch the same bytes
 //   CLEAVE_EMULATED_UNINITIALIZED=1   find reads of device memory that nothing wrote
 //   CLEAVE_EMULATED_SHARED_UNINITIALIZED=0   the same for shared memory
@@ -31,6 +33,7 @@ struct Options {
   uint64_t pinnedBytes = UINT64_MAX;
   int driverVersion = 13000;
   bool races = true, blocks = true, uninitialized = true, sharedUninitialized = false, lookups = false;
+  bool plainCopies = false;
   bool leaksFail = false;
   std::string report;
 };

@@ -110,6 +110,11 @@ int Stream::enqueue(Operation operation, NodeKind kind) {
   return code::Success;
 }
 
+uint64_t Stream::tick() {
+  std::lock_guard<std::mutex> lock(order);
+  return known.at(clock);
+}
+
 // ------------------------------------------------------------------------------------------------------ the table
 
 Streams &Streams::get() {

@@ -60,6 +60,8 @@ public:
 
   // Work as part of the stream's order. In a capture it becomes a node. Returns a code.
   int enqueue(Operation operation, NodeKind kind);
+  // How far the stream's clock is.
+  uint64_t tick();
   // A task of the queue that is no operation of the program: event records and waits.
   void push(std::function<void()> task);
   void synchronize(); // waits, without learning

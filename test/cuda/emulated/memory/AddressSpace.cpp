@@ -16,8 +16,10 @@ uint64_t pages(uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage + kP
 uint64_t Allocation::host() const { return kind == Kind::Pinned ? address : address + AddressSpace::kDeviceOffset; }
 
 void Allocation::markWritten(uint64_t a, uint64_t n) const {
-  if (!written)
+  if (!written) {
+    deviceWrites++;
     return;
+  }
   for (uint64_t at = a - address, end = at + n; at < end;) {
     uint64_t low = at % 64, count = std::min<uint64_t>(64 - low, end - at);
     uint64_t mask = (count == 64 ? ~uint64_t(0) : (uint64_t(1) << count) - 1) << low;

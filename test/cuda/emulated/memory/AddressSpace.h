@@ -21,7 +21,8 @@ struct Allocation {
   int device = 0;
   std::unique_ptr<std::atomic<uint64_t>[], void (*)(void *)> written {
     nullptr, nullptr
-  }; // a bit per byte; none for pinned
+  };                                             // a bit per byte; none for pinned
+  mutable std::atomic<uint64_t> deviceWrites{0}; // to pinned memory
 
   bool contains(uint64_t a, uint64_t n) const { return a >= address && n <= bytes && a - address <= bytes - n; }
   uint64_t host() const;

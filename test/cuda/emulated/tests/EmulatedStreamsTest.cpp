@@ -1,5 +1,6 @@
 // Missing waits between streams, in graphs, and with the host: found in every run, whatever the timing.
 #include "test/cuda/emulated/tests/DriverLibrary.h"
+#include <algorithm>
 
 namespace cleave::emulated::test {
 namespace {
@@ -75,6 +76,51 @@ TEST_F(StreamsTest, WriteAfterReadAndNeighbours) {
   ASSERT_EQ(addOne(a, x.address, y.address, 33), code::Success);
   ASSERT_EQ(addOne(b, x.address, y.address + 33 * 4, 31), code::Success);
   expectRace(false, "the same reads, neighbouring writes");
+}
+
+// The host writes pinned memory again, after it has learned that the copy from it has ended, or before; elsewhere in that memory
+// it may write at any time, and what the device itself writes there is in order.
+TEST_F(StreamsTest, PinnedMemoryIsWrittenTooEarly) {
+  Buffer<float> x(64), y(64);
+  Stream a;
+  float *pinned = nullptr;
+  ASSERT_EQ(d.call("cuMemHostAlloc", reinterpret_cast<void **>(&pinned), size_t(128 * 4), 0u), code::Success);
+  std::fill_n(pinned, 128, 1.0f);
+  float value = 1;
+  auto upload = [&](const Buffer<float> &to) {
+    return d.call("cuMemcpyHtoDAsync_v2", to.address, static_cast<const void *>(pinned), size_t(256), a.handle);
+  };
+  auto expectEarly = [&](bool isEarly, const std::string &what) {
+    EXPECT_EQ(firstFinding().find("the host writes pinned memory, at +1") != std::string::npos, isEarly)
+        << what << ": " << firstFinding();
+    EXPECT_EQ(firstFinding().empty(), !isEarly) << what << ": " << firstFinding();
+    a.synchronize();
+    clearFindings();
+  };
+  for (uint64_t seed = 1; seed <= 10; seed++) {
+    setSeed(seed);
+    ASSERT_EQ(upload(x), code::Success);
+    pinned[64] = ++value;
+    ASSERT_EQ(a.synchronize(), code::Success);
+    pinned[3] = ++value;
+    ASSERT_EQ(upload(x), code::Success);
+    ASSERT_EQ(a.synchronize(), code::Success);
+    expectEarly(false, "after it has ended");
+    ASSERT_EQ(upload(x), code::Success);
+    pinned[3] = ++value;
+    upload(y); // the next batch
+    expectEarly(true, "before the next copy");
+    ASSERT_EQ(upload(x), code::Success);
+    pinned[3] = ++value;
+    a.synchronize();
+    expectEarly(true, "before the wait");
+    ASSERT_EQ(upload(x), code::Success);
+    ASSERT_EQ(d.call("cuMemcpyDtoHAsync_v2", static_cast<void *>(pinned), y.address, size_t(256), a.handle),
+              code::Success);
+    ASSERT_EQ(a.synchronize(), code::Success);
+    expectEarly(false, "written by the device");
+  }
+  ASSERT_EQ(d.call("cuMemFreeHost", static_cast<void *>(pinned)), code::Success);
 }
 
 // Order that comes from a third stream, and from the host.

@@ -1,0 +1,56 @@
+#include "runtime/plan/FeedMemory.h"
+
+#include "runtime/plan/InstructionView.h"
+#include "runtime/plan/KernelDefs.h"
+#include "runtime/plan/PlanReader.h"
+#include "runtime/plan/RankKinds.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace cleave::rt {
+
+using LastMicroBatches = std::unordered_map<const fb::Program *, int64_t>;
+
+// The last micro-batch of a program that runs in frame 0, callees included.
+static int64_t lastMicroBatch(const fb::Plan &plan, const fb::Program &program, LastMicroBatches &known) {
+  if (auto found = known.find(&program); found != known.end())
+    return found->second;
+  int64_t last = 0;
+  for (size_t i = 0; i < lengthOf(program.instructions()); ++i) {
+    InstructionView call(*program.instructions()->Get(i));
+    if (call.opcode() != Opcode::Call || call["times"] == 0)
+      continue;
+    int64_t inCallee = lastMicroBatch(plan, *plan.programs()->Get(static_cast<unsigned>(call["program"])), known);
+    bool counts = call["counter"] == static_cast<int64_t>(fb::Counter::micro_batch);
+    last = std::max(last, inCallee + (counts ? frameOfCall(call, call["times"] - 1) : 0));
+  }
+  return known[&program] = last;
+}
+
+unsigned inputFrames(const fb::Plan &plan, const fb::Program &program) {
+  LastMicroBatches known;
+  int64_t frames = 1;
+  for (const fb::Plan *kind : kindsOf(plan))
+    for (size_t i = 0; i < lengthOf(kind->programs()); ++i)
+      if (const fb::Program &own = *kind->programs()->Get(i);
+          own.entry() && textOf(own.name()) == textOf(program.name()))
+        frames = std::max(frames, lastMicroBatch(*kind, own, known) + 1);
+  return static_cast<unsigned>(std::min<int64_t>(frames, std::max(1u, plan.micro_batches())));
+}
+
+uint64_t feedBytes(const fb::Plan &plan, const fb::Program &program) {
+  if (textOf(plan.target()).substr(0, 4) == "host")
+    return 0;
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < lengthOf(program.inputs()); ++i) {
+    const fb::Port &port = *program.inputs()->Get(i);
+    uint64_t ofPort = dtypeSize(port.dtype());
+    for (size_t d = 0; d < lengthOf(port.shape()); ++d)
+      ofPort *= static_cast<uint64_t>(port.shape()->Get(d));
+    bytes += port.absent() ? 0 : bytesOfPlace(ofPort);
+  }
+  return kBatchesInMemory * inputFrames(plan, program) * bytes;
+}
+
+} // namespace cleave::rt
