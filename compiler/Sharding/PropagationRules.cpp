@@ -84,17 +84,19 @@ static bool isStored(Value value) {
   return maker && llvm::isa<ReadOp>(maker);
 }
 
-// Where an accumulator takes terms alone, `widening` can be given their sum instead: once a micro-batch, where the
-// accumulator is reduced once in a step if it stores terms. Are these fewer bytes?
+// Where an accumulator takes terms alone, `widening` can be given their sum instead, by an all-reduce in every
+// micro-batch. Does that send less? What is stored split or by an owner takes terms in half the bytes of an all-reduce,
+// but to a whole sum a split accumulator would be gathered; one that stores terms is reduced once in a step.
 bool Propagation::isLessBefore(mlir::Operation *widening, WriteOp write) const {
-  int64_t taken = 0, times = 1;
+  ShardingAttr stored = storage.lookup(symbols.lookup(write.getState()));
+  bool isSplit = !resolved(stored).isReplicated(), storesTerms = !stored.getPartialAxes().empty();
+  int64_t before = 0, times = 1;
   for (Value operand : widening->getOperands())
     if (!made.lookup(operand).getPartialAxes().empty())
-      taken += byteSize(operand.getType());
-  auto count = module->getAttrOfType<mlir::IntegerAttr>(kMicroBatchesAttr);
-  if (count && !storage.lookup(symbols.lookup(write.getState())).getPartialAxes().empty())
+      before += 2 * byteSize(operand.getType());
+  if (auto count = module->getAttrOfType<mlir::IntegerAttr>(kMicroBatchesAttr); count && (isSplit || storesTerms))
     times = count.getInt();
-  return taken * times < byteSize(write.getValue().getType());
+  return before * times < byteSize(write.getValue().getType()) * (isSplit || stored.isOwned() ? 1 : 2);
 }
 
 // Whether `user` puts other terms to the term `value`, by adding them or laying them beside it; nothing where it takes
