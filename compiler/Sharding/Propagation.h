@@ -52,6 +52,8 @@
 #include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/DenseMap.h"
 
+#include <optional>
+
 namespace cleave {
 
 class Propagation {
@@ -88,6 +90,9 @@ private:
   bool passPartial(mlir::Operation *op);
   bool passOwned(mlir::Operation *op);
   bool passPreferred(mlir::Operation *op);
+  bool isSummedAnyway(mlir::Operation *widening) const;
+  std::optional<bool> meetsTerms(mlir::Operation *user, mlir::Value value) const;
+  bool isLessBefore(mlir::Operation *widening, WriteOp write) const;
   void shareReductions(mlir::func::FuncOp function);
   bool hasServer() const { return policy.dpSync == DpSync::ParameterServer && !dataAxes.empty(); }
   void setLoops(mlir::Operation *op, llvm::ArrayRef<ShardingAttr> operands);

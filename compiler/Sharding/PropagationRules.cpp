@@ -4,25 +4,36 @@
 #include "compiler/Sharding/Linearity.h"
 #include "compiler/Sharding/LoopSharding.h"
 #include "compiler/Sharding/Propagation.h"
+#include "dialects/Cleave/IR/Attributes.h"
+
+#include "llvm/ADT/PointerIntPair.h"
+#include "llvm/ADT/SetVector.h"
+
+#include <optional>
 
 using namespace cleave;
 using llvm::SmallVector;
 using mlir::Value;
 using mlir::func::FuncOp;
 
+static int64_t countElements(mlir::Type type) { return llvm::cast<mlir::RankedTensorType>(type).getNumElements(); }
+
+// More elements than it takes (pad, broadcast): reduced before, they are fewer.
+static bool makesMore(mlir::Operation *op) {
+  int64_t taken = 0;
+  for (Value operand : op->getOperands())
+    taken += countElements(operand.getType());
+  return countElements(op->getResult(0).getType()) > taken;
+}
+
 // Terms are reduced in the type in which they are stored: a cast of terms gives terms, but what is read from a state is
 // reduced before it is widened.
-static bool makesMore(mlir::Operation *op) {
-  int64_t taken = 0, takenBytes = 0;
-  bool isRead = false;
-  for (Value operand : op->getOperands()) {
-    taken += llvm::cast<mlir::RankedTensorType>(operand.getType()).getNumElements();
+static bool widensRead(mlir::Operation *op) {
+  int64_t takenBytes = 0;
+  for (Value operand : op->getOperands())
     takenBytes += byteSize(operand.getType());
-    isRead |= operand.getDefiningOp<ReadOp>() != nullptr;
-  }
-  mlir::Type result = op->getResult(0).getType();
-  return llvm::cast<mlir::RankedTensorType>(result).getNumElements() > taken ||
-         (isRead && byteSize(result) > takenBytes);
+  bool isRead = llvm::any_of(op->getOperands(), [](Value operand) { return operand.getDefiningOp<ReadOp>(); });
+  return isRead && byteSize(op->getResult(0).getType()) > takenBytes;
 }
 
 static bool isFloat(Value value) {
@@ -65,13 +76,76 @@ static bool proposeChoice(LoopSharding &loops, mlir::OpOperand &operand, Shardin
   return true;
 }
 
-// A linear op of partial terms gives a partial result, unless it makes more than it takes.
+// What a state holds, or a part of it: for an accumulator what earlier micro-batches left, and not another's terms.
+static bool isStored(Value value) {
+  mlir::Operation *maker = value.getDefiningOp();
+  while (maker && maker->getNumOperands() == 1)
+    maker = maker->getOperand(0).getDefiningOp();
+  return maker && llvm::isa<ReadOp>(maker);
+}
+
+// Where an accumulator takes terms alone, `widening` can be given their sum instead, by an all-reduce in every
+// micro-batch. Does that send less? What is stored split or by an owner takes terms in half the bytes of an all-reduce,
+// but to a whole sum a split accumulator would be gathered; one that stores terms is reduced once in a step.
+bool Propagation::isLessBefore(mlir::Operation *widening, WriteOp write) const {
+  ShardingAttr stored = storage.lookup(symbols.lookup(write.getState()));
+  bool isSplit = !resolved(stored).isReplicated(), storesTerms = !stored.getPartialAxes().empty();
+  int64_t before = 0, times = 1;
+  for (Value operand : widening->getOperands())
+    if (!made.lookup(operand).getPartialAxes().empty())
+      before += 2 * byteSize(operand.getType());
+  if (auto count = module->getAttrOfType<mlir::IntegerAttr>(kMicroBatchesAttr); count && (isSplit || storesTerms))
+    times = count.getInt();
+  return before * times < byteSize(write.getValue().getType()) * (isSplit || stored.isOwned() ? 1 : 2);
+}
+
+// Whether `user` puts other terms to the term `value`, by adding them or laying them beside it; nothing where it takes
+// values that are no terms. An operand that comes later is believed to be a term; if it is none, more bytes are sent.
+std::optional<bool> Propagation::meetsTerms(mlir::Operation *user, Value value) const {
+  bool meets = false;
+  for (Value other : user->getOperands()) {
+    if (other == value || !isFloat(other) || isZero(other) || isStored(other))
+      continue;
+    if (ShardingAttr sharding = made.lookup(other); sharding && sharding.getPartialAxes().empty())
+      return std::nullopt;
+    meets = true;
+  }
+  return meets;
+}
+
+// Do the terms that `widening` makes more of cost nothing more? They do not where they reach accumulators through
+// linear ops and meet other terms on the way: all of a bucket is reduced in any case, and one member that is whole would
+// have each of the others reduced by itself. Example: a table of which the model takes the first rows. Their gradient
+// is padded, and lies in the bucket with those of other parameters.
+bool Propagation::isSummedAnyway(mlir::Operation *widening) const {
+  using Reached = llvm::PointerIntPair<Value, 1, bool>; // a value, and whether terms have met others in it
+  llvm::SetVector<Reached> reached;
+  reached.insert(Reached(widening->getResult(0), false));
+  for (size_t i = 0; i < reached.size(); ++i) {
+    auto [value, hasMet] = std::make_pair(reached[i].getPointer(), reached[i].getInt());
+    for (mlir::Operation *user : value.getUsers()) {
+      if (auto write = llvm::dyn_cast<WriteOp>(user)) {
+        if (!guesses.contains(symbols.lookup(write.getState())) || (!hasMet && isLessBefore(widening, write)))
+          return false;
+        continue;
+      }
+      auto meets = meetsTerms(user, value);
+      if (!meets || !isLinear(user))
+        return false;
+      reached.insert(Reached(user->getResult(0), hasMet || *meets));
+    }
+  }
+  return true;
+}
+
+// A linear op of partial terms gives a partial result, unless fewer bytes are sent if its operands are reduced.
 bool Propagation::passPartial(mlir::Operation *op) {
   ShardingAttr term;
   for (Value operand : op->getOperands())
     if (ShardingAttr sharding = made.lookup(operand); !term && !sharding.getPartialAxes().empty())
       term = sharding;
-  if (!term || term.getKind() != ReduceKind::Sum || op->getNumResults() != 1 || makesMore(op) || !isLinear(op))
+  if (!term || term.getKind() != ReduceKind::Sum || op->getNumResults() != 1 || widensRead(op) || !isLinear(op) ||
+      (makesMore(op) && !isSummedAnyway(op)))
     return false;
   LoopSharding loops(op, mesh);
   auto isTerm = [&](mlir::OpOperand &operand) { return !made.lookup(operand.get()).getPartialAxes().empty(); };

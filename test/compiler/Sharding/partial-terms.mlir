@@ -105,3 +105,116 @@ module attributes {cleave.level = "step", cleave.mesh = #cleave.mesh<["dp"], [2]
     return %0 : tensor<8x4xf32>
   }
 }
+
+// -----
+// Terms that an op makes more of lie in the bucket with others, and all of it is reduced in any case: rows that the model takes of a table
+// (pad), and a parameter of which it takes the sum (broadcast). An earlier micro-batch's sum comes to them as it is stored.
+module attributes {cleave.level = "step", cleave.mesh = #cleave.mesh<["dp"], [2]>, cleave.micro_batches = 2 : i64} {
+  cleave.state @w : tensor<96xf32> {role = #cleave.role<parameter>, segments = [
+    #cleave.segment<"table", tensor<8x4xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>,
+    #cleave.segment<"shift", tensor<32xf32>, offset = 32, group = 0, init = #cleave.init<zeros>>,
+    #cleave.segment<"bias", tensor<4xf32>, offset = 64, group = 0, init = #cleave.init<zeros>>]}
+  cleave.state @g : tensor<96xf32> {role = #cleave.role<gradient>, segments = [
+    #cleave.segment<"table", tensor<8x4xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>,
+    #cleave.segment<"shift", tensor<32xf32>, offset = 32, group = 0, init = #cleave.init<zeros>>,
+    #cleave.segment<"bias", tensor<4xf32>, offset = 64, group = 0, init = #cleave.init<zeros>>]}
+  // CHECK-LABEL: func @c0.bwd
+  // CHECK-NOT: shard.
+  // CHECK: cleave.write {{.*}}, @g
+  func.func @c0.bwd(%dy: tensor<4x3x4xf32> {cleave.name = "dy", cleave.batch_dim = 0 : i64}) {
+    %old = cleave.read @g : tensor<96xf32>
+    %rows = cleave.reduce sum %dy, [0] : tensor<4x3x4xf32> -> tensor<3x4xf32>
+    %dtable = cleave.pad %rows, [1, 0], [4, 0], [0, 0], value = 0.0 : tensor<3x4xf32> -> tensor<8x4xf32>
+    %sum = cleave.reduce sum %dy, [0, 1, 2] : tensor<4x3x4xf32> -> tensor<f32>
+    %dshift = cleave.broadcast %sum, [] : tensor<f32> -> tensor<32xf32>
+    %dbias = cleave.reduce sum %dy, [0, 1] : tensor<4x3x4xf32> -> tensor<4xf32>
+    %a = cleave.reshape %dtable : tensor<8x4xf32> -> tensor<32xf32>
+    %gap = cleave.constant dense<0.0> : tensor<28xf32>
+    %all = cleave.concat %a, %dshift, %dbias, %gap dim = 0 : tensor<32xf32>, tensor<32xf32>, tensor<4xf32>, tensor<28xf32> -> tensor<96xf32>
+    %new = cleave.add %old, %all : tensor<96xf32>
+    cleave.write %new, @g : tensor<96xf32>
+    return
+  }
+  // CHECK-LABEL: func @update
+  // CHECK: shard.all_reduce {{.*}}tensor<96xf32>
+  // CHECK-NOT: shard.all_reduce
+  func.func @update() {
+    %g = cleave.read @g : tensor<96xf32>
+    %square = cleave.mul %g, %g : tensor<96xf32>
+    cleave.write %square, @w : tensor<96xf32>
+    return
+  }
+}
+
+// -----
+// Alone in its accumulator the sum of fewer rows is sent, unless each of many micro-batches would send it (@often).
+module attributes {cleave.level = "step", cleave.mesh = #cleave.mesh<["dp"], [2]>, cleave.micro_batches = 2 : i64} {
+  cleave.state @w : tensor<8x4xf32> {role = #cleave.role<parameter>, segments = [
+    #cleave.segment<"table", tensor<8x4xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
+  cleave.state @g : tensor<8x4xf32> {role = #cleave.role<gradient>, segments = [
+    #cleave.segment<"table", tensor<8x4xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
+  cleave.state @often : tensor<8x4xf32> {role = #cleave.role<gradient>, segments = [
+    #cleave.segment<"often", tensor<8x4xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
+  // CHECK-LABEL: func @c0.bwd
+  // CHECK: %[[SUM:.*]] = shard.all_reduce {{.*}}tensor<3x4xf32>
+  // CHECK: cleave.pad %[[SUM]]
+  // CHECK-NOT: shard.
+  // CHECK: cleave.write {{.*}}, @often
+  func.func @c0.bwd(%dy: tensor<4x3x4xf32> {cleave.name = "dy", cleave.batch_dim = 0 : i64},
+                    %dz: tensor<4x5x4xf32> {cleave.name = "dz", cleave.batch_dim = 0 : i64}) {
+    %rows = cleave.reduce sum %dy, [0] : tensor<4x3x4xf32> -> tensor<3x4xf32>
+    %dtable = cleave.pad %rows, [0, 0], [5, 0], [0, 0], value = 0.0 : tensor<3x4xf32> -> tensor<8x4xf32>
+    cleave.write %dtable, @g : tensor<8x4xf32>
+    %more = cleave.reduce sum %dz, [0] : tensor<4x5x4xf32> -> tensor<5x4xf32>
+    %doften = cleave.pad %more, [0, 0], [3, 0], [0, 0], value = 0.0 : tensor<5x4xf32> -> tensor<8x4xf32>
+    cleave.write %doften, @often : tensor<8x4xf32>
+    return
+  }
+  // CHECK-LABEL: func @update
+  // CHECK: shard.all_reduce {{.*}}tensor<8x4xf32>
+  // CHECK-NOT: shard.all_reduce
+  func.func @update() {
+    %g = cleave.read @g : tensor<8x4xf32>
+    %o = cleave.read @often : tensor<8x4xf32>
+    %product = cleave.mul %g, %o : tensor<8x4xf32>
+    cleave.write %product, @w : tensor<8x4xf32>
+    return
+  }
+}
+
+// -----
+// What is no gradient's way has no bucket: the sum is made before it is padded. So it is where terms meet what all ranks have.
+module attributes {cleave.level = "step", cleave.mesh = #cleave.mesh<["dp"], [2]>, cleave.micro_batches = 1 : i64} {
+  cleave.state @w : tensor<8x4xf32> {role = #cleave.role<parameter>, segments = [
+    #cleave.segment<"table", tensor<8x4xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
+  cleave.state @g : tensor<8x4xf32> {role = #cleave.role<gradient>, segments = [
+    #cleave.segment<"table", tensor<8x4xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
+  // CHECK-LABEL: func @activation
+  // CHECK: shard.all_reduce {{.*}}tensor<3x4xf32>
+  // CHECK: cleave.pad
+  // CHECK-NOT: shard.
+  func.func @activation(%x: tensor<4x3x4xf32> {cleave.name = "x", cleave.batch_dim = 0 : i64}) -> (tensor<8x4xf32> {cleave.name = "y"}) {
+    %sum = cleave.reduce sum %x, [0] : tensor<4x3x4xf32> -> tensor<3x4xf32>
+    %y = cleave.pad %sum, [0, 0], [5, 0], [0, 0], value = 0.0 : tensor<3x4xf32> -> tensor<8x4xf32>
+    return %y : tensor<8x4xf32>
+  }
+  // CHECK-LABEL: func @c0.bwd
+  // CHECK: shard.all_reduce {{.*}}tensor<3x4xf32>
+  // CHECK: cleave.pad
+  // CHECK-NOT: shard.
+  func.func @c0.bwd(%dy: tensor<4x3x4xf32> {cleave.name = "dy", cleave.batch_dim = 0 : i64}, %decay: tensor<8x4xf32> {cleave.name = "decay"}) {
+    %rows = cleave.reduce sum %dy, [0] : tensor<4x3x4xf32> -> tensor<3x4xf32>
+    %dtable = cleave.pad %rows, [0, 0], [5, 0], [0, 0], value = 0.0 : tensor<3x4xf32> -> tensor<8x4xf32>
+    %sum = cleave.add %dtable, %decay : tensor<8x4xf32>
+    cleave.write %sum, @g : tensor<8x4xf32>
+    return
+  }
+  // CHECK-LABEL: func @update
+  // CHECK-NOT: shard.
+  func.func @update() {
+    %g = cleave.read @g : tensor<8x4xf32>
+    %square = cleave.mul %g, %g : tensor<8x4xf32>
+    cleave.write %square, @w : tensor<8x4xf32>
+    return
+  }
+}

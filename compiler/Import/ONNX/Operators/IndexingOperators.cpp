@@ -142,10 +142,8 @@ LogicalResult importGather(OpContext &op) {
     result.append(shape.begin() + *dim + 1, shape.end());
     return op.result(op.emit.reshape(op.emit.sliceDim(table, *dim, index < 0 ? index + size : index, 1), result));
   }
-  // So are known indices at regular distances: positions 0, 1, ... of an embedding, windows of a view. Not a table of
-  // them in training: the gradient of a part is reduced over ranks by itself, that of a gather with all others.
-  if (Binding &binding = op.environment().binding(op.inputName(1));
-      binding.known && !binding.known->isFloat() && (binding.known->rank() == 1 || !op.mode.inTrainedModule))
+  // So are known indices at regular distances: positions 0, 1, ... of an embedding, windows of a view.
+  if (Binding &binding = op.environment().binding(op.inputName(1)); binding.known && !binding.known->isFloat())
     if (Value taken = takeStrided(op.emit, table, *binding.known, *dim)) {
       staticOperand(op, 1);
       return op.result(taken);
