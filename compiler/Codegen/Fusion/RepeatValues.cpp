@@ -68,6 +68,13 @@ int64_t bytesOf(const Values &values) {
   return bytes;
 }
 
+// Whether its maker computes with the very numbers that it stores. A kernel keeps what it computes in a narrow type as
+// f32 (ElementEmitter.h), and only a cast rounds.
+bool isStoredAsComputed(Value value) {
+  auto type = dyn_cast<FloatType>(getElementTypeOrSelf(value.getType()));
+  return !type || type.getWidth() >= 32 || isa<CastOp>(value.getDefiningOp());
+}
+
 bool isRepeatable(Operation *op) { return op->getNumResults() == 1 && cast<ComputeOpInterface>(op).isReproducible(); }
 
 } // namespace
@@ -90,10 +97,9 @@ std::optional<Frontier> Repeater::cheapest(Value output, unsigned maker, ArrayRe
     return std::nullopt;
   SmallVector<Value> stored = groupOutputs(groups[maker]);
   llvm::SmallPtrSet<Operation *, 16> members(groups[maker].ops.begin(), groups[maker].ops.end());
-  auto isStored = [&](Value value) {
-    return value != output &&
-           (!value.getDefiningOp() || !members.contains(value.getDefiningOp()) || llvm::is_contained(stored, value));
-  };
+  auto isMade = [&](Value value) { return value.getDefiningOp() && members.contains(value.getDefiningOp()); };
+  auto isStored = [&](Value value) { return value != output && (!isMade(value) || llvm::is_contained(stored, value)); };
+  auto isExact = [&](Value value) { return !isMade(value) || isStoredAsComputed(value); };
   SmallVector<Values> inputs;
   for (unsigned reader : readers) {
     SmallVector<Value> of = groupInputs(groups[reader]);
@@ -113,15 +119,16 @@ std::optional<Frontier> Repeater::cheapest(Value output, unsigned maker, ArrayRe
   std::optional<Frontier> best;
   int64_t least = traffic(frontier.values), most = bytesOf(frontier.values);
   for (Operation *op : llvm::reverse(groups[maker].ops)) {
-    if (op->getNumResults() != 1 || !frontier.values.contains(op->getResult(0)) || isStored(op->getResult(0)) ||
-        !isRepeatable(op))
+    if (op->getNumResults() != 1 || !frontier.values.contains(op->getResult(0)) ||
+        (isStored(op->getResult(0)) && isExact(op->getResult(0))) || !isRepeatable(op))
       continue;
     if (frontier.ops.size() == kMaxRepeatedOps)
       break;
     frontier.values.remove(op->getResult(0));
     frontier.values.insert(op->operand_begin(), op->operand_end());
     frontier.ops.insert(frontier.ops.begin(), op);
-    if (traffic(frontier.values) < least && bytesOf(frontier.values) <= most) {
+    if (traffic(frontier.values) < least && bytesOf(frontier.values) <= most &&
+        llvm::all_of(frontier.values, isExact)) {
       least = traffic(frontier.values);
       best = frontier;
     }

@@ -203,7 +203,8 @@ private:
       if (!spine.contains(op))
         continue;
       if (auto found = numbers.find(castOperand(op)); found != numbers.end()) {
-        numbers.try_emplace(op->getResult(0), found->second);
+        int same = found->second; // adding to the map moves what it has
+        numbers[op->getResult(0)] = same;
         casts.push_back(op);
         continue;
       }
