@@ -1,6 +1,7 @@
 #include "compiler/Codegen/Fusion/Grouping.h"
 
 #include "compiler/Codegen/Fusion/FormedOps.h"
+#include "compiler/Codegen/Fusion/RepeatValues.h"
 #include "dialects/Cleave/IR/BlockMarks.h"
 #include "dialects/Cleave/IR/Cleave.h"
 #include "dialects/Cleave/IR/RankKinds.h"
@@ -9,9 +10,6 @@
 
 using namespace mlir;
 using namespace cleave;
-
-// Kernels beyond this size compile slowly and gain nothing.
-static constexpr size_t kMaxOps = 96;
 
 bool cleave::isFusible(Operation *op) {
   auto compute = dyn_cast<ComputeOpInterface>(op);
@@ -138,7 +136,7 @@ bool FusionGrouper::haveSpace(ArrayRef<unsigned> members) {
 bool FusionGrouper::tryMerge(unsigned a, unsigned b) {
   if (nodes[a].place > nodes[b].place)
     std::swap(a, b);
-  if (nodes[a].ops.size() + nodes[b].ops.size() > kMaxOps)
+  if (nodes[a].ops.size() + nodes[b].ops.size() > kMaxGroupedOps)
     return false;
   // Blocks stay apart, with recomputation or without, so that it repeats the very kernels that ran before.
   std::optional<int64_t> blockOfA = nodes[a].block, blockOfB = nodes[b].block;
@@ -200,6 +198,17 @@ void FusionGrouper::mergeSiblings() {
       tryReaders(result);
 }
 
+// A group whose place is erased stands where it stood.
+static void eraseUnneeded(std::vector<FusionGroup> &groups, ArrayRef<Operation *> unneeded) {
+  DenseSet<Operation *> erased(unneeded.begin(), unneeded.end());
+  llvm::erase_if(groups, [](const FusionGroup &group) { return group.ops.empty(); });
+  for (FusionGroup &group : groups)
+    while (erased.contains(group.place))
+      group.place = group.place->getNextNode();
+  for (Operation *op : unneeded)
+    op->erase();
+}
+
 std::vector<FusionGroup> FusionGrouper::run() {
   DenseSet<Operation *> owned = findOwnedOps(block);
   for (Operation &op : block) {
@@ -220,6 +229,7 @@ std::vector<FusionGroup> FusionGrouper::run() {
   std::vector<FusionGroup> groups;
   for (const Node &node : nodes)
     groups.push_back(toGroup(node));
+  eraseUnneeded(groups, repeatValues(groups, forms));
   return groups;
 }
 

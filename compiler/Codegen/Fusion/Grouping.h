@@ -7,7 +7,8 @@
 //
 // Order: each op, in program order, first tries the groups of its operands (producers), again whenever one was taken
 // in. Then groups that read the same value are tried (siblings: the column sums of a layer norm's backward pass). A
-// merge is kept when the form of the union has an iteration space (FormedOps.h): what a code generator will ask.
+// merge is kept when the form of the union has an iteration space (FormedOps.h): what a code generator will ask. Last,
+// groups compute again what costs more to write and read (RepeatValues.h).
 #ifndef CLEAVE_COMPILER_CODEGEN_FUSION_GROUPING_H
 #define CLEAVE_COMPILER_CODEGEN_FUSION_GROUPING_H
 
@@ -23,13 +24,16 @@ namespace cleave {
 // address stays outside of kernels.
 bool isFusible(mlir::Operation *op);
 
+// Kernels beyond this size compile slowly and gain nothing.
+constexpr size_t kMaxGroupedOps = 96;
+
 struct FusionGroup {
   llvm::SmallVector<mlir::Operation *> ops; // in program order
   mlir::Operation *place = nullptr;         // where it will stand
   std::optional<int64_t> block; // that its ops are in (BlockMarks.h); ops of two blocks are never in one group
 };
 
-// Groups of more than zero ops, in the order of their places.
+// Groups of more than zero ops, in the order of their places. The block gets copies of ops, and loses ops without use.
 std::vector<FusionGroup> groupOps(mlir::Block &block);
 
 // Values of the group that something outside reads, in program order.

@@ -191,29 +191,41 @@ private:
     getOperation()->setAttr(kBlocksAttr, Builder(&getContext()).getI64IntegerAttr(count));
   }
 
-  // Blocks are numbered from `first` on. Returns how many there are.
+  // Blocks are numbered from `first` on. Returns how many there are. Blocks depend on no precision: a cast gives the same
+  // value in another type, is no op of the graph, and goes with its operand. So the rounded value is what leaves a block.
   int64_t placeSpine(const Spine &spine, int64_t first) {
     Labels labels(spine);
     BlockGraph graph;
-    std::vector<Operation *> ops;
-    llvm::DenseMap<Value, int> numbers;
+    std::vector<Operation *> ops, casts;
+    llvm::DenseMap<Value, int> numbers; // of the spine's values
+    int valueCount = 0;
     for (Operation *op : spine.forwardOps()) {
       if (!spine.contains(op))
         continue;
+      if (auto found = numbers.find(castOperand(op)); found != numbers.end()) {
+        int same = found->second; // adding to the map moves what it has
+        numbers[op->getResult(0)] = same;
+        casts.push_back(op);
+        continue;
+      }
       BlockGraph::Op node;
       node.label = labels.of(op);
       node.isLayer = isLayer(op, spine);
       for (Value operand : op->getOperands())
         if (auto found = numbers.find(operand); found != numbers.end())
           node.operands.push_back(found->second);
-      for (Value result : op->getResults())
-        node.results.push_back(numbers.try_emplace(result, numbers.size()).first->second);
+      for (Value result : op->getResults()) {
+        numbers.try_emplace(result, valueCount);
+        node.results.push_back(valueCount++);
+      }
       graph.ops.push_back(std::move(node));
       ops.push_back(op);
     }
     Blocks blocks = findBlocks(graph);
     for (auto [op, block] : llvm::zip_equal(ops, blocks.blockOf))
       blockOf[op] = block < 0 ? block : first + block;
+    for (Operation *op : casts)
+      blockOf[op] = blockOf.lookup(castOperand(op).getDefiningOp());
     return blocks.count;
   }
 
