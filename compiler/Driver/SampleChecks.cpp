@@ -150,9 +150,6 @@ std::map<std::string, std::string> cleave::mixedOutputs(const ImportedModel &mod
     ofSize = sizedOutputs(model, *doubled, options);
   }
   for (const std::string &name : batchedOutputs(model))
-    if (ofSamples.count(name))
-      mixed["mixes." + name] = "samples";
-    else if (!doubled || ofSize.count(name))
-      mixed["mixes." + name] = "size";
+    mixed["mixes." + name] = ofSamples.count(name) ? "samples" : !doubled || ofSize.count(name) ? "size" : "nothing";
   return mixed;
 }

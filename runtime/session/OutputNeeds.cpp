@@ -17,10 +17,11 @@ bool dependsOn(const fb::Plan &plan, const fb::Port &output, const fb::Port &inp
 
 const char *wholeBatchReason(const fb::Plan &plan, const fb::Port &output) {
   const fb::Property *mixes = findProperty(plan, "mixes." + output.name()->str());
-  if (!mixes)
+  std::string what = mixes ? mixes->value()->str() : ""; // what the plan does not say may be anything
+  if (what == "nothing")
     return nullptr;
-  return mixes->value()->str() == "size" ? "may depend on how many samples a batch has"
-                                         : "may be made of all samples of a batch together";
+  return what == "size" ? "may depend on how many samples a batch has"
+                        : "may be made of all samples of a batch together";
 }
 
 } // namespace cleave::rt
