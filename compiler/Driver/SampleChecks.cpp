@@ -151,9 +151,8 @@ std::map<std::string, std::string> cleave::mixedOutputs(const ImportedModel &mod
     ofSize = sizedOutputs(model, *doubled, options);
   }
   for (const std::string &name : batchedOutputs(model))
-    if (ofSamples.count(name))
-      mixed[rt::kMixesProperties.of(name)] = "samples";
-    else if (!doubled || ofSize.count(name))
-      mixed[rt::kMixesProperties.of(name)] = "size";
+    mixed[rt::kMixesProperties.of(name)] = ofSamples.count(name)            ? "samples"
+                                           : !doubled || ofSize.count(name) ? "size"
+                                                                            : "nothing";
   return mixed;
 }

@@ -21,8 +21,9 @@ std::optional<ImportedModel> importDoubled(const ImportedModel &model, const Imp
 // `doubled` has twice the batch.
 llvm::Error confirmBatchDims(ImportedModel &model, const std::optional<ImportedModel> &doubled, ImportOptions &options);
 
-// Properties of the plan: `mixes.OUTPUT` of an output with a batch dimension whose samples may be made of other samples,
-// too (x - mean(x) over the batch), or of the batch's size (x / n). It is computed from whole global batches alone.
+// Properties of the plan: `mixes.OUTPUT` of each output with a batch dimension says whether its samples may be made of
+// other samples, too (`samples`: x - mean(x) over the batch), or of the batch's size (`size`: x / n). Such an output is
+// computed from whole global batches alone, others (`nothing`) from any number of samples.
 // `model` is at the model level, `doubled` has twice the batch.
 std::map<std::string, std::string> mixedOutputs(const ImportedModel &model, const std::optional<ImportedModel> &doubled,
                                                 const ImportOptions &options);

@@ -12,10 +12,11 @@ bool dependsOn(const fb::Plan &plan, const fb::Port &output, const fb::Port &inp
 
 const char *wholeBatchReason(const fb::Plan &plan, const fb::Port &output) {
   const flatbuffers::String *mixes = findProperty(plan, kMixesProperties.of(textOf(output.name())));
-  if (!mixes)
+  std::string what = mixes ? mixes->str() : ""; // what the plan does not say may be anything
+  if (what == "nothing")
     return nullptr;
-  return textOf(mixes) == "size" ? "may depend on how many samples a batch has"
-                                 : "may be made of all samples of a batch together";
+  return what == "size" ? "may depend on how many samples a batch has"
+                        : "may be made of all samples of a batch together";
 }
 
 } // namespace cleave::rt

@@ -183,6 +183,9 @@ void TinyModel::addInference(unsigned batch) {
   fb::ProgramT &infer = builder_.program("infer");
   addPort(infer.inputs, "x", fb::DType::f32, {batch, kWidth}, input_);
   addPort(infer.outputs, "y", fb::DType::f32, {batch, kWidth}, output_);
+  builder_.plan.properties.push_back(std::make_unique<fb::PropertyT>());
+  builder_.plan.properties.back()->key = "mixes.y";
+  builder_.plan.properties.back()->value = "nothing";
   launch(infer, "scale", scale,
          {builder_.buffer(input_, 0, 4 * kBatch * kWidth, Access::read), builder_.buffer(states_, kW, 16, Access::read),
           builder_.buffer(output_, 0, 4 * kBatch * kWidth)});

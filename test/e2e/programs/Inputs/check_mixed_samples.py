@@ -408,6 +408,22 @@ def check_single(checks):
     checks.note("two arrays", "" if two.returncode and "input 'c' has no batch dimension and takes one" in two.stderr else f"not refused: {two.stderr}")
 
 
+def check_unsaid(checks):
+    """What a program does not say of an output may be anything: after a change of a property's key, only a whole batch is taken."""
+    folder = checks.folder
+    done = command("cleave", "compile", folder / "single.onnx", "-o", folder / "said", "--dim", f"batch={BATCH}")
+    program = (folder / "said").read_bytes()
+    (folder / "unsaid").write_bytes(program.replace(b"mixes.y", b"mixed.y"))
+    (folder / "unsaid").chmod(0o755)
+    for count in (BATCH, BATCH + 1):
+        np.save(folder / "x.npy", np.ones((count, WIDTH), "f4"))
+        words = ["infer", f"--input=x={folder}/x.npy", f"--input=c={folder}/c.npy", f"--output=y={folder}/y.npy"]
+        said, unsaid = (command(folder / name, *words) for name in ("said", "unsaid"))
+        checks.note(f"said of {count}", done.stderr + said.stderr if done.returncode or said.returncode else "")
+        is_refused = bool(unsaid.returncode) and "exactly one global batch" in unsaid.stderr
+        checks.note(f"unsaid of {count}", "" if is_refused == (count != BATCH) else f"got {unsaid.returncode}: {unsaid.stderr}")
+
+
 if __name__ == "__main__":
     all_checks = Checks(sys.argv[1])
     build(all_checks.folder / "m.onnx")
@@ -420,4 +436,5 @@ if __name__ == "__main__":
     check_lost_places(all_checks)
     check_single_import(all_checks)
     check_single(all_checks)
+    check_unsaid(all_checks)
     all_checks.end()
