@@ -154,7 +154,7 @@ private:
         states();
     }
     bytesLine("  total", [](const Column &c) { return c.summary->totalBytes; }, "allocated once, before the first step");
-    bytesLine("  in host memory", [](const Column &c) { return c.summary->hostBytes; }, "offloaded, or read by the host: not in the total");
+    bytesLine("  in host memory", [](const Column &c) { return c.summary->hostBytes; }, "offloaded, read by the host, or batches for a GPU: not in the total");
     bytesLine("  besides", [](const Column &c) { return c.summary->outside.ofProcess(1); }, "at most, the process's own code and libraries");
   }
 

@@ -2,7 +2,8 @@
 // kind of ranks where there are several (RankKinds.h).
 //
 // Both are exact. Memory is the sum of regions, since the runtime allocates nothing else for tensors; the device's and
-// the host's are told apart. For code and objects there is a bound (OutsideMemory.h). Traffic is counted from the
+// the host's are told apart. For a GPU the host's has the batches of a training with validation data, too (FeedMemory.h).
+// For code and objects there is a bound (OutsideMemory.h). Traffic is counted from the
 // collectives, with calls multiplied out: in a group of N ranks a ring all-reduce of B bytes sends 2*(N-1)/N*B per
 // rank, a reduce-scatter or an all-gather (N-1)/N*B (Traffic.h). The communicator counts the same bytes where they
 // move.
@@ -39,7 +40,7 @@ struct PlanSummary {
   uint64_t totalBytes = 0, hostBytes = 0;         // of the device's regions, and of the host's
   OutsideMemory outside;                          // at most, besides the regions
   std::map<std::string, uint64_t> bytesByKind;    // RegionKind name -> bytes of the device, all frames
-  std::map<std::string, uint64_t> hostByKind;     // and of the host
+  std::map<std::string, uint64_t> hostByKind;     // and of the host; "batches" and "validation batches" are no regions
   std::map<std::string, uint64_t> bytesByRole;    // Role name -> bytes of states on one rank
   std::map<std::string, uint64_t> hostByRole;     // those of them that lie in host memory
   std::map<std::string, uint64_t> wholeByRole;    // the same, were nothing split

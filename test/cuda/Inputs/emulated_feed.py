@@ -2,7 +2,9 @@
 
 How batches get to the emulated CUDA device. Between two steps there is no copy from or to memory that is not page-locked, nor does the
 host write what the device has yet to read; and what is saved does not depend on whether the system locks pages. What `inspect` says of
-the host's memory is what a run takes, with validation data and without."""
+the host's memory is what a run takes, with validation data and without.
+
+Before the cases: an index that is out of range in the fourth run of a program is told, from its graph, without graphs, and with a trace."""
 import json
 import pathlib
 import re
@@ -11,6 +13,7 @@ import subprocess
 import sys
 
 import numpy as np
+import onnx
 
 import emulated
 
@@ -74,5 +77,25 @@ def test(case):
     print(f"{case}: no copy waits, {sum(kinds.values())} bytes of the host's memory for each of {ranks}, the same bytes without it")
 
 
+def test_index_error():
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("Cast", ["x"], ["i"], to=onnx.TensorProto.INT64), onnx.helper.make_node("Gather", ["table", "i"], ["y"], name="look")],
+        "lookups", [onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n"])],
+        [onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["n", 8])],
+        [onnx.numpy_helper.from_array(np.arange(80, dtype=np.float32).reshape(10, 8), "table")])
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), folder / "lookups.onnx")
+    run("cleave", "compile", folder / "lookups.onnx", "--dim", "n=4", "--target", "cuda:sm_90", "-o", folder / "lookups")
+    x = np.arange(16, dtype=np.float32) % 10
+    x[13] = 42
+    np.save(folder / "x.npy", x)
+    infer = [str(folder / "lookups"), "infer", "--input", f"x={folder / 'x.npy'}", "--output", f"y={folder / 'y.npy'}"]
+    for way, options, graphs in (("graph", [], "1"), ("no graph", [], "0"), ("trace", ["--trace", str(folder / "trace.json")], "1")):
+        result = subprocess.run([*infer, *options], capture_output=True, text=True, check=False,
+                                env=emulated.environment(build, CLEAVE_CUDA_GRAPHS=graphs))
+        check(way, result.returncode != 0 and "'look' (Gather)): index 42 is out of range" in result.stderr, result.stderr)
+    print("an index that is out of range is told")
+
+
+test_index_error()
 for each in sys.argv[4:]:
     test(each)
