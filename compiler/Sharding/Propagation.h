@@ -4,7 +4,8 @@
 // of states. From there:
 //   1. forward: an op takes the splits of its operands where its loops allow; of operands that disagree, the one stays
 //      that costs most to move. A split contraction makes a partial result; a partial value passes linear ops
-//      (Linearity.h) and is resolved before all others;
+//      (Linearity.h) and is resolved before all others, and before what makes more of it, unless an accumulator
+//      reduces all of that anyway;
 //   2. backward: a whole value that every user wants split in the same way is made split, if that moves nothing:
 //      broadcasts, random numbers, splat constants.
 // Storage: StateStorage.h says how parameters, gradients and optimizer states are to be stored. Other states are whole,
@@ -93,6 +94,7 @@ private:
   bool isSummedAnyway(mlir::Operation *widening) const;
   std::optional<bool> meetsTerms(mlir::Operation *user, mlir::Value value) const;
   bool isLessBefore(mlir::Operation *widening, WriteOp write) const;
+  bool isEarlierSum(mlir::Value value) const;
   void shareReductions(mlir::func::FuncOp function);
   bool hasServer() const { return policy.dpSync == DpSync::ParameterServer && !dataAxes.empty(); }
   void setLoops(mlir::Operation *op, llvm::ArrayRef<ShardingAttr> operands);

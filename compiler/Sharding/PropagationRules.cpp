@@ -76,17 +76,19 @@ static bool proposeChoice(LoopSharding &loops, mlir::OpOperand &operand, Shardin
   return true;
 }
 
-// What a state holds, or a part of it: for an accumulator what earlier micro-batches left, and not another's terms.
-static bool isStored(Value value) {
+// What earlier micro-batches have left in an accumulator, or a part of it: no terms of another value.
+bool Propagation::isEarlierSum(Value value) const {
   mlir::Operation *maker = value.getDefiningOp();
   while (maker && maker->getNumOperands() == 1)
     maker = maker->getOperand(0).getDefiningOp();
-  return maker && llvm::isa<ReadOp>(maker);
+  auto read = llvm::dyn_cast_or_null<ReadOp>(maker);
+  return read && guesses.contains(symbols.lookup(read.getState()));
 }
 
 // Where an accumulator takes terms alone, `widening` can be given their sum instead, by an all-reduce in every
-// micro-batch. Does that send less? What is stored split or by an owner takes terms in half the bytes of an all-reduce,
-// but to a whole sum a split accumulator would be gathered; one that stores terms is reduced once in a step.
+// micro-batch. Does that send less? Terms go to a split state or an owner in half the bytes of an all-reduce. A state of
+// terms is reduced once in a step. A split state is gathered to be added to a whole sum, but for the first one: as much
+// as its own reductions send, but for one.
 bool Propagation::isLessBefore(mlir::Operation *widening, WriteOp write) const {
   ShardingAttr stored = storage.lookup(symbols.lookup(write.getState()));
   bool isSplit = !resolved(stored).isReplicated(), storesTerms = !stored.getPartialAxes().empty();
@@ -104,7 +106,7 @@ bool Propagation::isLessBefore(mlir::Operation *widening, WriteOp write) const {
 std::optional<bool> Propagation::meetsTerms(mlir::Operation *user, Value value) const {
   bool meets = false;
   for (Value other : user->getOperands()) {
-    if (other == value || !isFloat(other) || isZero(other) || isStored(other))
+    if (other == value || !isFloat(other) || isZero(other) || isEarlierSum(other))
       continue;
     if (ShardingAttr sharding = made.lookup(other); sharding && sharding.getPartialAxes().empty())
       return std::nullopt;
