@@ -45,7 +45,8 @@ def FormKernels : Pass<"form-kernels", "::mlir::func::FuncOp"> {
     Precondition: no composite ops (`decompose-composites`).
     Effect: fusible ops that share one iteration space (IterationSpace.h has the rule) become one `cleave.kernel`, whose results
     are the values that something outside needs. Constants, and producers that are cheaper to compute again than to read
-    (broadcasts, iota, comparisons of them, random numbers), are cloned into every kernel that uses them. Contiguous slices,
+    (broadcasts, iota, comparisons of them, random numbers), are cloned into every kernel that uses them. A value that kernels would hand on is
+    computed again where that is less traffic (RepeatValues.h): of a rounded value and its widening only the rounded one is stored. Contiguous slices,
     concatenations and reshapes stay outside: the planner makes them views. Slices and concatenations that are not contiguous
     are fused. A group is formed only where its linalg form can be compiled (Loops/KernelGraph.h); an op that shares a kernel with
     no other gets one of its own.
