@@ -52,6 +52,13 @@ static bool isComputed(Value value) {
   return passesOver(op) && !op->hasTrait<mlir::OpTrait::ConstantLike>();
 }
 
+// Whether the value is stored elements in another place: no kernel that it may join computes them.
+static bool isMoved(Value value) {
+  Operation *op = value.getDefiningOp();
+  bool moves = llvm::isa_and_present<ReshapeOp, TransposeOp, SliceOp, ConcatOp>(op);
+  return moves ? llvm::all_of(op->getOperands(), isMoved) : !passesOver(op);
+}
+
 static bool joinsUser(Value value) { return llvm::any_of(value.getUsers(), passesOver); }
 
 //===----------------------------------------------------------------------===//
@@ -295,14 +302,16 @@ private:
   }
 };
 
-// A reduction goes up over a reshape to the op that makes the elements, if the reshape keeps the dimensions that are
-// reduced, so that their loops remain, and nothing is left behind that it could join there.
+// A reduction goes up over a reshape to the op that moves the elements, if the reshape keeps the dimensions that are
+// reduced, and nothing is left behind that it could join there. The loops of a sum remain and no term is computed in
+// them that was read before, so that its bits do not change.
 struct ReduceBeforeReshape : mlir::OpRewritePattern<ReduceOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(ReduceOp op, PatternRewriter &rewriter) const override {
     auto reshape = op.getOperand().getDefiningOp<ReshapeOp>();
-    if (!reshape || !isComputed(reshape.getOperand()) || llvm::any_of(reshape->getUsers(), [&](Operation *user) {
+    if (!reshape || !passesOver(reshape.getOperand().getDefiningOp()) || !isMoved(reshape.getOperand()) ||
+        llvm::any_of(reshape->getUsers(), [&](Operation *user) {
           return passesOver(user) && !reducedBefore(llvm::dyn_cast<ReduceOp>(user), reshape);
         }))
       return failure();
