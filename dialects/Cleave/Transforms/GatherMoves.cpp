@@ -16,6 +16,7 @@
 
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace cleave {
 #define GEN_PASS_DEF_GATHERMOVES
@@ -54,9 +55,16 @@ static bool isComputed(Value value) {
 
 // Whether the value is stored elements in another place: no kernel that it may join computes them.
 static bool isMoved(Value value) {
-  Operation *op = value.getDefiningOp();
-  bool moves = llvm::isa_and_present<ReshapeOp, TransposeOp, SliceOp, ConcatOp>(op);
-  return moves ? llvm::all_of(op->getOperands(), isMoved) : !passesOver(op);
+  llvm::SetVector<Value> values;
+  values.insert(value);
+  for (size_t i = 0; i < values.size(); ++i) {
+    Operation *op = values[i].getDefiningOp();
+    if (llvm::isa_and_present<ReshapeOp, TransposeOp, SliceOp, ConcatOp>(op))
+      values.insert_range(op->getOperands());
+    else if (passesOver(op))
+      return false;
+  }
+  return true;
 }
 
 static bool joinsUser(Value value) { return llvm::any_of(value.getUsers(), passesOver); }
@@ -342,7 +350,9 @@ struct GatherMoves : impl::GatherMovesBase<GatherMoves> {
     mlir::RewritePatternSet patterns(&getContext());
     patterns.add<MeetTransposes>(&getContext(), /*benefit=*/2);
     patterns.add<TransposeBeforeReshape, ReshapeBeforeSlice, ReshapeAfterConcat, ReduceBeforeReshape>(&getContext());
-    if (failed(mlir::applyPatternsGreedily(getOperation(), std::move(patterns))))
+    mlir::GreedyRewriteConfig config;
+    config.setMaxIterations(mlir::GreedyRewriteConfig::kNoLimit);
+    if (failed(mlir::applyPatternsGreedily(getOperation(), std::move(patterns), config)))
       signalPassFailure();
   }
 };
