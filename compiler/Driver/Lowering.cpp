@@ -218,6 +218,8 @@ llvm::Expected<Progress> cleave::lowerToKernels(mlir::ModuleOp module, const Com
                        else
                          buildInferencePipeline(manager, training->precision, training->fuseAttention,
                                                 training->productMultiple);
+                       // Of each function as it will be computed, and before its values get their places on the mesh.
+                       manager.addNestedPass<mlir::func::FuncOp>(createGatherMoves());
                        addCleanUp(manager);
                      }},
                     {Phase::Shard,

@@ -3,21 +3,36 @@
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
+#include <algorithm>
 #include <utility>
 
 using namespace mlir;
 using namespace cleave;
 
-// A part that `insert` makes of rows whose columns are the innermost loop; of no size where it does something else.
-static std::pair<int64_t, int64_t> columnsOf(tensor::InsertSliceOp insert) {
+// The first dimension of which `insert` fills a part alone; the last one if there is none.
+static int dimOfPart(tensor::InsertSliceOp insert) {
   ArrayRef<int64_t> whole = insert.getType().getShape(), part = insert.getSourceType().getShape();
-  if (whole.size() != part.size() || whole.empty() || whole.drop_back() != part.drop_back() ||
-      llvm::any_of(insert.getStaticStrides(), [](int64_t stride) { return stride != 1; }))
-    return {0, 0};
-  return {insert.getStaticOffsets().back(), insert.getStaticOffsets().back() + part.back()};
+  size_t dim = 0;
+  while (dim + 1 < whole.size() && dim < part.size() && whole[dim] == part[dim])
+    ++dim;
+  return static_cast<int>(dim);
 }
 
-// Looks for a value that a pad or a concatenation makes of rows: insertions into each other, and into what is around.
+// The part that `insert` makes of dimension `dim`; of no size where it does something else.
+static std::pair<int64_t, int64_t> rangeOf(tensor::InsertSliceOp insert, size_t dim) {
+  ArrayRef<int64_t> whole = insert.getType().getShape(), part = insert.getSourceType().getShape();
+  if (whole.size() != part.size() || whole.empty() || whole.take_front(dim) != part.take_front(dim) ||
+      whole.drop_front(dim + 1) != part.drop_front(dim + 1) ||
+      llvm::any_of(insert.getStaticStrides(), [](int64_t stride) { return stride != 1; }))
+    return {0, 0};
+  return {insert.getStaticOffsets()[dim], insert.getStaticOffsets()[dim] + part[dim]};
+}
+
+// How many indices of a dimension a vector has.
+int64_t ThreadEmitter::widthAlong(int dim) const { return form.isWide(dim) ? form.width : 1; }
+
+// Looks for a value that a pad or a concatenation makes of parts: insertions into each other, and into what is around.
+// Along another dimension than the innermost one, a vector is in one part; there, nothing may be around.
 void ThreadEmitter::findParts() {
   constexpr size_t kMost = 8;
   if (form.width == 1 || form.kept > 0)
@@ -27,27 +42,32 @@ void ThreadEmitter::findParts() {
     if (!insert || !llvm::equal(graph.dimsOf(insert.getResult()), llvm::seq<int>(0, insert.getType().getRank())))
       continue;
     SmallVector<RowPart> found;
+    int dim = dimOfPart(insert);
     for (; insert; insert = insert.getDest().getDefiningOp<tensor::InsertSliceOp>())
-      if (auto [begin, end] = columnsOf(insert); end - begin >= form.width)
+      if (auto [begin, end] = rangeOf(insert, dim); end - begin >= std::max<int64_t>(2, widthAlong(dim)))
         found.push_back({insert.getSource(), begin, end});
       else
         break;
     if (!insert && !found.empty() && found.size() <= kMost) {
       parts = std::move(found);
       rowOfParts = nest.op->getResult(0);
+      dimOfParts = dim;
     }
   }
   llvm::sort(parts, [](const RowPart &a, const RowPart &b) { return a.begin < b.begin; });
   int64_t end = 0;
   hasOnlyParts = llvm::all_of(parts, [&](const RowPart &part) {
-    return part.begin == std::exchange(end, part.end) && part.begin % form.width == 0;
+    return part.begin == std::exchange(end, part.end) && part.begin % widthAlong(dimOfParts) == 0;
   });
-  hasOnlyParts &= end == graph.getDims().back().size;
+  hasOnlyParts &= !parts.empty() && end == graph.getDims()[dimOfParts].size;
+  if (!form.isWide(dimOfParts) && !hasOnlyParts)
+    parts.clear();
 }
 
 // Whether the thread's vector is in the part.
 Element ThreadEmitter::isInPart(const RowPart &part) {
-  Element first = vector.front(), isInside = less(first, number(part.end - form.width + 1));
+  Element first = form.isWide(dimOfParts) ? vector.front() : elements.currentIndices(rowOfParts)[dimOfParts];
+  Element isInside = less(first, number(part.end - widthAlong(dimOfParts) + 1));
   if (part.begin > 0)
     isInside = elements.binary<arith::AndIOp>(isInside, less(number(part.begin - 1), first));
   return isInside;
@@ -76,7 +96,7 @@ ThreadEmitter::Elements ThreadEmitter::readPart(size_t number) {
       ElementEmitter::Indices at = elements.currentIndices(rowOfParts);
       at.back().depth = scopes.getDepth();
       if (begin > 0)
-        at.back() = elements.addIndices(at.back(), elements.constantIndex(-begin));
+        at[dimOfParts] = elements.addIndices(at[dimOfParts], elements.constantIndex(-begin));
       found.push_back(elements.pull(source, at));
     });
     return found;
@@ -108,13 +128,16 @@ void ThreadEmitter::storeElements(ArrayRef<unsigned> numbers) {
   };
   auto oneByOne = [&] {
     vector.clear();
-    Element end = elements.binary<arith::MinUIOp>(plus(whole.front(), number(form.width)),
-                                                  number(graph.getDims().back().size));
-    forLoop(whole.front(), end, number(1), {}, [&](Element index, ArrayRef<Element>) {
-      elements.setIndex(innermost, index);
-      storeResults(numbers, valid);
-      return Elements();
-    }, /*copies=*/1);
+    Element end =
+        elements.binary<arith::MinUIOp>(plus(whole.front(), number(form.width)), number(graph.getDims().back().size));
+    forLoop(
+        whole.front(), end, number(1), {},
+        [&](Element index, ArrayRef<Element>) {
+          elements.setIndex(innermost, index);
+          storeResults(numbers, valid);
+          return Elements();
+        },
+        /*copies=*/1);
     return Elements();
   };
   either(isInside, {}, inParts, oneByOne);

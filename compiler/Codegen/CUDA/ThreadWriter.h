@@ -39,12 +39,13 @@ private:
     Elements vector; // indices of the innermost loop that the thread takes together, where it is wide
   };
 
-  // Columns of a row that are those of `source`.
+  // Indices along one dimension, mostly the columns of a row, whose elements are those of `source`.
   struct RowPart {
     mlir::Value source;
     int64_t begin, end;
   };
 
+  int64_t widthAlong(int dim) const;
   void findParts();
   void readParts();
   Elements readPart(size_t number);
@@ -111,6 +112,7 @@ private:
   Elements vector; // of the place where the thread is
   int innermost = -1;
   mlir::Value rowOfParts; // where there are parts
+  int dimOfParts = 0;
   llvm::SmallVector<RowPart> parts;
   bool hasOnlyParts = false; // whether each vector is in one of them
   std::vector<LoopIndices> keptTerms; // of a tile, where each stage meets the same terms (ThreadForm::kept)

@@ -73,6 +73,24 @@ def PadProducts : Pass<"pad-products", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::cleave::CleaveDialect"];
 }
 
+def GatherMoves : Pass<"gather-moves", "::mlir::func::FuncOp"> {
+  let summary = "bring slices, transposes, concatenations and sums together, where only a reshape is between them";
+  let description = [{
+    A reshape is no part of a kernel, so what is on its two sides passes over memory twice.
+    - Precondition: step level, or model level after everything that looks for patterns of ops (`form-attention`); before sharding, because parts of reshapes
+      carry the type of the whole.
+    - Effect: a reshape goes up over a slice, and down over a transpose, a concatenation and a reduction, where it only merges or splits dimensions that
+      these keep together, and where ops join thereby that were apart. Two transposes with a reshape between them become one. Elements are moved and
+      nothing else: reductions keep their loops.
+    ```mlir
+    %s = cleave.slice %x, [0, 0, 4], [8, 6, 4], [1, 1, 1] : ...     %r = cleave.reshape %x : tensor<8x6x12xf32> -> tensor<8x6x6x2xf32>
+    %r = cleave.reshape %s : ... -> tensor<8x6x2x2xf32>          => %s = cleave.slice %r, [0, 0, 2, 0], [8, 6, 2, 2], [1, 1, 1, 1] : ...
+    %t = cleave.transpose %r, [0, 2, 1, 3] : ...                    %t = cleave.transpose %s, [0, 2, 1, 3] : ...
+    ```
+  }];
+  let dependentDialects = ["::cleave::CleaveDialect"];
+}
+
 def SinkCasts : Pass<"sink-casts", "::mlir::func::FuncOp"> {
   let summary = "narrow what is taken out of a stored table, not the table";
   let description = [{

@@ -87,9 +87,10 @@ class Graph:
         self.node("Sub", "x most", "d", True)
 
     def joined(self, r, _):
-        """Rows of a concatenation, and sums of their columns or along them."""
+        """Rows of a concatenation, of parts of rows or of whole ones, and sums of their columns or along them."""
         self.node("Tanh", "x", "bent")
-        self.node("Concat", r.choice(["x bent", "x bent x", "bent x"]), "y", r.random() < 0.7, axis=-1)
+        axis = r.choice([-1, r.randrange(len(self.shape))])
+        self.node("Concat", r.choice(["x bent", "x bent x", "bent x"]), "y", r.random() < 0.7, axis=axis)
         self.node(self.reduction, "y axes", "z", True, keepdims=0)
 
     def padded(self, r, _):

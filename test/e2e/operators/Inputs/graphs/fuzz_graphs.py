@@ -1,11 +1,11 @@
 """Random valid graphs: each must compile, and compute what it says.
 
-  fuzz_graphs.py FOLDER --graphs N | --seconds S [--first SEED] [--kind infer|types|train|scatters|layouts]
+  fuzz_graphs.py FOLDER --graphs N | --seconds S [--first SEED] [--kind infer|types|train|scatters|moves|layouts]
 
 Every number is a seed; a graph that fails stays in FOLDER, with the command that repeats it. Kinds: `infer` in f32 with integers and
 booleans; `types` in f64, f16 and bf16, too; `train` compares directional derivatives of a mean loss with differences in f64;
-`scatters` is `infer` with the operators of scatters.py; `layouts` trains on ranks and micro-batches (layouts.py). Half of the graphs have
-parts in functions, branches and loops (containers.py).
+`scatters` is `infer` with the operators of scatters.py, and `moves` with those of moves.py alone; `layouts` trains on ranks and
+micro-batches (layouts.py). Half of the graphs have parts in functions, branches and loops (containers.py).
 """
 import argparse
 import os
@@ -48,6 +48,9 @@ def grow(seed, kind):
     if g.chance(0.5):
         g.constant(g.random_array(g.shape(1), floats[0]), pooled=True)
     usable = [(weight, function) for weight, function, may_train in operators.OPERATORS if may_train or not trains]
+    if kind == "moves":
+        import moves
+        usable = moves.OPERATORS
     weights = np.array([weight for weight, _ in usable])
     picks = g.rng.choice(len(usable), g.integer(2, 30), p=weights / weights.sum())
     for pick in picks:
@@ -118,7 +121,7 @@ def main():
     parser.add_argument("--graphs", type=int)
     parser.add_argument("--seconds", type=float)
     parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--kind", choices=["infer", "types", "train", "scatters", "layouts"], default="infer")
+    parser.add_argument("--kind", choices=["infer", "types", "train", "scatters", "moves", "layouts"], default="infer")
     options = parser.parse_args()
     begin, seed, nodes, failures, kept, total = time.time(), options.first, 0, [], 0, 0
     os.environ.setdefault("OMP_NUM_THREADS", "1")
