@@ -1,11 +1,15 @@
 #include "compiler/Codegen/CUDA/ThreadEmitter.h"
 
+#include "compiler/Codegen/CUDA/ScaledSum.h"
 #include "compiler/Codegen/CUDA/ThreadWriter.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+
+#include <utility>
 
 using namespace mlir;
 using namespace cleave;
@@ -197,18 +201,43 @@ Element ThreadEmitter::converted(Element element, bool widen) {
   return {arith::TruncFOp::create(builder, location, builder.getF32Type(), element.value), element.depth};
 }
 
+// The sum as that of exponentials whose maximum is `to`, not `from`.
+Element ThreadEmitter::scaled(Element sum, Element from, Element to) {
+  Element change = elements.binary<arith::SubFOp>(from, to);
+  Element factor{math::ExpOp::create(scopes.at(change.depth), location, change.value), change.depth};
+  return elements.binary<arith::MulFOp>(sum, factor);
+}
+
+// A scaled sum with the vector at the current place added, whose maximum was `before` and is `now`. While all that was
+// met is -inf, any other number serves as the maximum: the exponentials are zeros.
+Element ThreadEmitter::addScaled(const Accumulator &accumulator, Element sum, Element before, Element now) {
+  auto type = cast<FloatType>(now.value.getType());
+  Element least = elements.constant(FloatAttr::get(type, APFloat::getInf(type.getFloatSemantics(), /*Negative=*/true)));
+  Element zero = elements.constant(FloatAttr::get(type, 0.0)), maximum{{}, scopes.getDepth()};
+  Value isLeast = arith::CmpFOp::create(here(), location, arith::CmpFPredicate::OEQ, now.value, least.value);
+  maximum.value = arith::SelectOp::create(here(), location, isLeast, zero.value, now.value);
+  sum = scaled(sum, before, maximum);
+  elements.setValue(maximumOfScaledSum(cast<linalg::GenericOp>(accumulator.reduction))->getResult(0), maximum);
+  forEachElement([&](unsigned) { sum = elements.reduce(accumulator.reduction, sum).front(); });
+  return sum;
+}
+
 // The sums with the terms at the current place added. Sums are those of the vector's first column, then its second, ...
-ThreadEmitter::Elements ThreadEmitter::addTerm(const Stage &stage, ArrayRef<Element> sums) {
+ThreadEmitter::Elements ThreadEmitter::addTerm(const Stage &stage, ArrayRef<Accumulator> accumulators,
+                                               ArrayRef<Element> sums) {
   Elements next(sums);
-  size_t perColumn = sums.size() / static_cast<size_t>(form.columns());
   storeVectors(stage.fullResults, valid, [&](unsigned position) {
-    size_t at = form.columns() > 1 ? position * perColumn : 0;
-    for (Operation *op : stage.reductions) {
-      Elements results = elements.reduce(op, ArrayRef<Element>(next).slice(at, op->getNumResults()));
-      llvm::copy(results, next.begin() + at);
-      at += results.size();
+    size_t first = form.columns() > 1 ? position * accumulators.size() : 0;
+    for (const auto &[number, accumulator] : llvm::enumerate(accumulators)) {
+      size_t at = first + number, count = accumulator.reduction->getNumResults();
+      if (accumulator.maximum || accumulator.number > 0)
+        continue;
+      llvm::copy(elements.reduce(accumulator.reduction, ArrayRef<Element>(next).slice(at, count)), next.begin() + at);
     }
   });
+  for (auto [accumulator, sum] : llvm::zip(accumulators, next))
+    if (accumulator.maximum)
+      sum = addScaled(accumulator, sum, sums[*accumulator.maximum], next[*accumulator.maximum]);
   return next;
 }
 
@@ -224,24 +253,25 @@ int ThreadEmitter::copiesOfTerm() const {
   return std::clamp(kAccesses / std::max(1, accesses), 1, kMost);
 }
 
-ThreadEmitter::Elements ThreadEmitter::overTerms(const Stage &stage, Element begin, Element end,
-                                                 ArrayRef<Element> inits) {
+ThreadEmitter::Elements ThreadEmitter::overTerms(const Stage &stage, ArrayRef<Accumulator> accumulators, Element begin,
+                                                 Element end, ArrayRef<Element> inits) {
   auto add = [&](Element term, ArrayRef<Element> carried) {
     goTo(takeApart(term, form.terms, form.reduced), form.reduced);
-    return addTerm(stage, carried);
+    return addTerm(stage, accumulators, carried);
   };
   return forLoop(begin, end, number(form.sharers * form.splits), inits, add, copiesOfTerm());
 }
 
 // The sums with the elements behind the last vector of the row added, one to a thread.
-ThreadEmitter::Elements ThreadEmitter::overTail(const Stage &stage, Element mine, ArrayRef<Element> inits) {
+ThreadEmitter::Elements ThreadEmitter::overTail(const Stage &stage, ArrayRef<Accumulator> accumulators, Element mine,
+                                                ArrayRef<Element> inits) {
   if (form.tail == 0)
     return Elements(inits);
   Element step = number(form.sharers * form.splits), end = number(form.tail);
   return forLoop(mine, end, step, inits, [&](Element element, ArrayRef<Element> carried) {
     elements.setIndex(form.reduced.front(), plus(number(form.terms * form.width), element));
     vector.clear();
-    return addTerm(stage, carried);
+    return addTerm(stage, accumulators, carried);
   });
 }
 
@@ -254,7 +284,7 @@ ThreadEmitter::Elements ThreadEmitter::reduceTerms(const Stage &stage, ArrayRef<
   if (form.kept > 0) {
     for (int64_t position = 0; position < form.kept; ++position) {
       goToTerm(position);
-      inits = addTerm(stage, inits);
+      inits = addTerm(stage, accumulators, inits);
     }
     return inits;
   }
@@ -262,7 +292,7 @@ ThreadEmitter::Elements ThreadEmitter::reduceTerms(const Stage &stage, ArrayRef<
   // Neighbouring sharers have neighbouring terms, and so have blocks.
   Element terms = number(form.terms), mine = plus(times(split, number(form.sharers)), sharer);
   if (llvm::none_of(accumulators, [](const Accumulator &accumulator) { return accumulator.chained; }))
-    return overTail(stage, mine, overTerms(stage, mine, terms, inits));
+    return overTail(stage, accumulators, mine, overTerms(stage, accumulators, mine, terms, inits));
   for (auto [sum, init] : llvm::enumerate(inits))
     if (isChained(sum))
       init = converted(init, /*widen=*/true);
@@ -281,11 +311,11 @@ ThreadEmitter::Elements ThreadEmitter::reduceTerms(const Stage &stage, ArrayRef<
   Elements totals = forLoop(number(0), terms, number(length), inits, [&](Element base, ArrayRef<Element> carried) {
     Element begin = plus(base, mine);
     Element end = elements.binary<arith::MinUIOp>(plus(base, number(length)), terms);
-    return inChain(carried, [&](ArrayRef<Element> chains) { return overTerms(stage, begin, end, chains); });
+    return inChain(carried, [&](ArrayRef<Element> chains) { return overTerms(stage, accumulators, begin, end, chains); });
   });
   if (form.tail == 0)
     return totals;
-  return inChain(totals, [&](ArrayRef<Element> chains) { return overTail(stage, mine, chains); });
+  return inChain(totals, [&](ArrayRef<Element> chains) { return overTail(stage, accumulators, mine, chains); });
 }
 
 // All is computed before anything is stored: a tied result overwrites what others still read.
@@ -350,16 +380,28 @@ void ThreadEmitter::setSums(const Stage &stage, ArrayRef<Accumulator> accumulato
   }
 }
 
+SmallVector<ThreadEmitter::Accumulator> ThreadEmitter::accumulatorsOf(const Stage &stage) {
+  SmallVector<Accumulator> accumulators;
+  for (Operation *op : stage.reductions) {
+    auto generic = cast<linalg::GenericOp>(op);
+    Operation *maximum = maximumOfScaledSum(generic);
+    auto found = llvm::find_if(accumulators, [&](const Accumulator &other) { return other.reduction == maximum; });
+    std::optional<size_t> scale;
+    if (maximum && found != accumulators.end())
+      scale = found - accumulators.begin();
+    for (unsigned i = 0; i < op->getNumResults(); ++i) {
+      Operation *combiner = combinerOf(generic, i);
+      bool isSum = isa_and_nonnull<arith::AddFOp>(combiner) && computeType(elementTypeOf(op->getResult(i))).isF32();
+      accumulators.push_back({op, i, combiner, isSum && form.depth() > kChain, scale});
+    }
+  }
+  return accumulators;
+}
+
 void ThreadEmitter::emitStage(const Stage &stage) {
   if (form.reduced.empty())
     return storeElements(stage.fullResults);
-  SmallVector<Accumulator> accumulators;
-  for (Operation *op : stage.reductions)
-    for (unsigned i = 0; i < op->getNumResults(); ++i) {
-      Operation *combiner = combinerOf(cast<linalg::GenericOp>(op), i);
-      bool isSum = isa_and_nonnull<arith::AddFOp>(combiner) && computeType(elementTypeOf(op->getResult(i))).isF32();
-      accumulators.push_back({op, i, combiner, isSum && form.depth() > kChain});
-    }
+  SmallVector<Accumulator> accumulators = accumulatorsOf(stage);
   Elements sums;
   if (!accumulators.empty() || !stage.fullResults.empty()) {
     sums = reduceTerms(stage, accumulators);
@@ -397,6 +439,23 @@ static MemRefType memoryOf(const KernelGraph &graph, Value tensor) {
   return MemRefType::get(graph.shapeOf(tensor), storageType(elementTypeOf(tensor)));
 }
 
+// Moves sums to the stage of their maxima, where that saves a pass over rows that registers do not hold. An exponential
+// for each vector, which scales the sum before, must cost less than the pass.
+static void joinScaledSums(const ThreadForm &form, StagePlan &plan) {
+  constexpr int64_t kWorthwhile = 4;
+  if (form.kept > 0 || form.sharers == 1 || form.width < kWorthwhile || form.depth() > kChain)
+    return;
+  for (size_t i = 1; i < plan.stages.size(); ++i) {
+    Stage &stage = plan.stages[i], &before = plan.stages[i - 1];
+    auto isScaled = [&](Operation *op) {
+      Operation *maximum = maximumOfScaledSum(cast<linalg::GenericOp>(op));
+      return maximum && llvm::is_contained(before.reductions, maximum);
+    };
+    if (stage.fullResults.empty() && llvm::all_of(stage.reductions, isScaled))
+      before.reductions.append(std::exchange(stage.reductions, {}));
+  }
+}
+
 LogicalResult cleave::emitThread(const KernelGraph &graph, const ThreadForm &form, StringRef name, ModuleOp module,
                                  ArrayRef<uint32_t> alignments) {
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
@@ -418,5 +477,7 @@ LogicalResult cleave::emitThread(const KernelGraph &graph, const ThreadForm &for
       bytes = std::max<int64_t>(bytes, alignments[argument]);
     function.setArgAttr(argument, LLVM::LLVMDialect::getAlignAttrName(), builder.getI64IntegerAttr(bytes));
   }
-  return ThreadEmitter(graph, form, function, module).run(StagePlan::make(graph));
+  StagePlan plan = StagePlan::make(graph);
+  joinScaledSums(form, plan);
+  return ThreadEmitter(graph, form, function, module).run(plan);
 }

@@ -76,11 +76,15 @@ void ThreadEmitter::shareColumns(Operation *combiner, MutableArrayRef<Element> v
     value = {room.load(here(), location, plus(sums, columnOf(position)).value, type), depth};
 }
 
-// Makes each sum that of all sharers, equal in all of them.
+// Makes each sum that of all sharers, equal in all of them. A scaled sum comes after its maximum: the threads' parts are
+// brought to the maximum of all first.
 void ThreadEmitter::share(ArrayRef<Accumulator> accumulators, Elements &sums) {
   if (form.sharers == 1)
     return;
+  Elements own(sums);
   for (auto [number, accumulator] : llvm::enumerate(accumulators)) {
+    if (accumulator.maximum)
+      sums[number] = scaled(sums[number], own[*accumulator.maximum], sums[*accumulator.maximum]);
     Elements columns;
     for (size_t at = number; at < sums.size(); at += accumulators.size())
       columns.push_back(sums[at]);

@@ -31,6 +31,7 @@ private:
     unsigned number;
     mlir::Operation *combiner; // null where one thread takes all terms
     bool chained; // its total is f64
+    std::optional<size_t> maximum; // of a scaled sum (ScaledSum.h): the accumulator of its maximum, an earlier one
   };
 
   // Where a flat index is in the loops that were joined to it.
@@ -76,11 +77,16 @@ private:
   Elements forLoop(Element begin, Element end, Element step, llvm::ArrayRef<Element> inits,
                    llvm::function_ref<Elements(Element, llvm::ArrayRef<Element>)> body, int copies = 0);
   void emitStage(const Stage &stage);
+  llvm::SmallVector<Accumulator> accumulatorsOf(const Stage &stage);
   Elements reduceTerms(const Stage &stage, llvm::ArrayRef<Accumulator> accumulators);
-  Elements addTerm(const Stage &stage, llvm::ArrayRef<Element> sums);
+  Elements addTerm(const Stage &stage, llvm::ArrayRef<Accumulator> accumulators, llvm::ArrayRef<Element> sums);
+  Element addScaled(const Accumulator &accumulator, Element sum, Element before, Element now);
+  Element scaled(Element sum, Element from, Element to);
   int copiesOfTerm() const;
-  Elements overTerms(const Stage &stage, Element begin, Element end, llvm::ArrayRef<Element> inits);
-  Elements overTail(const Stage &stage, Element mine, llvm::ArrayRef<Element> inits);
+  Elements overTerms(const Stage &stage, llvm::ArrayRef<Accumulator> accumulators, Element begin, Element end,
+                     llvm::ArrayRef<Element> inits);
+  Elements overTail(const Stage &stage, llvm::ArrayRef<Accumulator> accumulators, Element mine,
+                    llvm::ArrayRef<Element> inits);
   Element first(const Accumulator &accumulator);
   Element finish(const Accumulator &accumulator, Element sum);
   void finishSplit(const Stage &stage, llvm::ArrayRef<Accumulator> accumulators, Elements sums);

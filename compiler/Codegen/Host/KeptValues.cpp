@@ -61,7 +61,7 @@ int64_t Planner::bytesInStage(Value value) const {
 
 void Planner::collectNeeds(Value value, unsigned stage) {
   Operation *op = value.getDefiningOp();
-  if (!op || graph.getSpace().isReduction(op) || !needs[stage].insert(value))
+  if (!op || graph.getSpace().isReduction(op) || graph.getSpace().pickedSum(op) || !needs[stage].insert(value))
     return;
   for (Value operand : op->getOperands())
     collectNeeds(operand, stage);

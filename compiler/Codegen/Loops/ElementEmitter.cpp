@@ -126,7 +126,8 @@ void ElementEmitter::store(const Buffer &buffer, Element element) {
 //   a finished sum, a kept row, a stored result       from where it is kept, at the current iteration alone
 //   an input of the kernel                            a load
 //   a constant                                        a number, or a table in the object
-//   a linalg op                                       its body, on elements of its operands (pullGeneric)
+//   a linalg op                                       its body, on elements of its operands (pullGeneric); of a sum that
+//                                                     picks one of its terms, on those of that term
 //   an op that moves elements                         the element that it moves, at another index (pullMoved)
 //
 // Invariant: the value that is returned dominates the current place of all scopes from its depth inwards. Example,
@@ -227,7 +228,35 @@ Element ElementEmitter::pullGeneric(linalg::GenericOp op, unsigned result, Array
       return fail(op, "the result's indexing map must name loops only");
     body.loops[dim.getPosition()] = index;
   }
-  return evaluate(op.getBody()->getTerminator()->getOperand(result), body);
+  const PickedSum *picked = graph.getSpace().pickedSum(op);
+  if (picked)
+    body.loops[picked->loop] = placeOf(*picked, body);
+  Element element = evaluate(op.getBody()->getTerminator()->getOperand(result), body);
+  return picked ? plusZero(element) : element;
+}
+
+// Where the one term is that a sum picks, or the end of the row, where it is zero, if it has none. The body's loops are
+// at the beginning of the row, so that the counter is its origin.
+Element ElementEmitter::placeOf(const PickedSum &picked, Body &body) {
+  const LoopNest &nest = *nests.lookup(body.op);
+  auto pullThere = [&](Value value) {
+    Indices indices;
+    for (unsigned leader : graph.leadersOf(value))
+      indices.push_back(evaluateExpr(nest.maps[0].getResult(leader), body.loops));
+    return pull(value, indices);
+  };
+  Element place = binary<arith::SubIOp>(pullThere(picked.label), pullThere(picked.counter));
+  int64_t size = body.op.getStaticLoopRanges()[picked.loop];
+  Type type = place.value.getType(), index = IndexType::get(type.getContext());
+  place = binary<arith::MinUIOp>(place, constant(IntegerAttr::get(type, size - 1)));
+  return {arith::IndexCastUIOp::create(scopes.at(place.depth), location, index, place.value), place.depth};
+}
+
+// A sum has terms that are zeros beside the one that is picked: it is never -0.
+Element ElementEmitter::plusZero(Element element) {
+  if (!isa<FloatType>(element.value.getType()))
+    return element;
+  return binary<arith::AddFOp>(element, constant(scopes.at(0).getZeroAttr(element.value.getType())));
 }
 
 // One iteration of a reduction: its body with the accumulators in the place of its result. What depends on them may be

@@ -100,6 +100,8 @@ private:
   Element isBetween(Element index, int64_t low, int64_t high, Element condition);
   Element clamp(Element index, int64_t low, int64_t high);
   Element select(Element condition, Element a, Element b);
+  Element placeOf(const PickedSum &picked, Body &body);
+  Element plusZero(Element element);
   Indices operandIndices(mlir::Operation *op, unsigned operand, Body &body);
   Element evaluateExpr(mlir::AffineExpr expr, llvm::ArrayRef<Element> loops);
   Element fail(mlir::Operation *op, llvm::Twine message);

@@ -74,6 +74,7 @@ private:
   ArrayRef<unsigned> nodesOf(Value value);
   void unify(const LoopNest &nest);
   bool isOpaque(const LoopNest &nest, unsigned valueIndex);
+  void findPickedSums(IterationSpace &space);
   void findReductions(IterationSpace &space);
   std::string chooseDims(IterationSpace &space);
   std::string checkReductions(IterationSpace &space);
@@ -151,13 +152,23 @@ bool SpaceFinder::isOpaque(const LoopNest &nest, unsigned valueIndex) {
   return false;
 }
 
+void SpaceFinder::findPickedSums(IterationSpace &space) {
+  llvm::DenseSet<Operation *> inside;
+  for (const LoopNest *nest : nests)
+    inside.insert(nest->op);
+  for (const LoopNest *nest : nests)
+    if (auto generic = dyn_cast<linalg::GenericOp>(nest->op))
+      if (auto picked = findPickedSum(generic, [&](Operation *op) { return inside.contains(op); }))
+        space.pickedSums[nest->op] = *picked;
+}
+
 // Ops that reduce, and for each value how many of them lie on the longest path to it: the stage that computes it.
 void SpaceFinder::findReductions(IterationSpace &space) {
   for (const LoopNest *each : nests) {
     const LoopNest &nest = *each;
     bool reduces = false;
     for (auto [loop, iterator] : llvm::zip(loopNodes[nest.op], nest.iterators))
-      reduces |= iterator == utils::IteratorType::reduction && sizes[find(loop)] > 1;
+      reduces |= iterator == utils::IteratorType::reduction && sizes[find(loop)] > 1 && !space.pickedSum(nest.op);
     if (reduces) {
       space.reductions[nest.op] = reductions.size();
       reductions.push_back(&nest);
@@ -247,7 +258,8 @@ std::string SpaceFinder::checkOutputs(IterationSpace &space) {
   return {};
 }
 
-// A finished sum is known at the current iteration alone, so nothing may read it at another index.
+// A finished sum is known at the current iteration alone, so nothing may read it at another index. A picked term is read
+// at another index of one dimension: what depends on a finished sum has no value there, unless that dimension is reduced.
 std::string SpaceFinder::checkDependents(IterationSpace &space) {
   for (const LoopNest *nest : nests)
     for (unsigned i = 0; i < nest->op->getNumOperands(); ++i) {
@@ -255,6 +267,10 @@ std::string SpaceFinder::checkDependents(IterationSpace &space) {
         continue;
       if (isOpaque(*nest, i) || llvm::is_contained(dimsOf(nodesOf(nest->values[i])), IterationSpace::kOther))
         return "a reduced value is read at an index other than the current one";
+      const PickedSum *picked = space.pickedSum(nest->op);
+      int dim = picked ? dimOf(loopNodes[nest->op][picked->loop]) : IterationSpace::kUnit;
+      if (dim >= 0 && !space.dims[dim].reduced)
+        return "a value that depends on a reduction is picked along a dimension that is not reduced";
     }
   return {};
 }
@@ -267,7 +283,7 @@ std::string SpaceFinder::checkReads(IterationSpace &space) {
   bool moves = false;
   for (const LoopNest *nest : nests) {
     operands += nest->op->getNumOperands();
-    moves |= nest->maps.empty() && nest->op->getNumOperands() != 0;
+    moves |= (nest->maps.empty() && nest->op->getNumOperands() != 0) || space.pickedSum(nest->op);
   }
   if (!moves)
     return {};
@@ -300,6 +316,7 @@ std::string SpaceFinder::checkReads(IterationSpace &space) {
 std::string SpaceFinder::run(IterationSpace &space) {
   for (const LoopNest *nest : nests)
     unify(*nest);
+  findPickedSums(space);
   findReductions(space);
   if (std::string why = chooseDims(space); !why.empty())
     return why;
@@ -330,6 +347,8 @@ SmallVector<int> IterationSpace::loopsOf(Operation *op) const { return loopDims.
 bool IterationSpace::readsAtOwnIndex(const LoopNest &nest, unsigned number) const {
   SmallVector<int> dims = dimsOf(nest.values[number]), loops = loopsOf(nest.op);
   if (nest.maps.empty() || nest.maps[number].getNumResults() != dims.size())
+    return false;
+  if (const PickedSum *picked = pickedSum(nest.op); picked && nest.maps[number].isFunctionOfDim(picked->loop))
     return false;
   for (auto [dim, expr] : llvm::zip_equal(dims, nest.maps[number].getResults())) {
     auto loop = dyn_cast<AffineDimExpr>(expr);

@@ -18,9 +18,12 @@
 //    exists for the current parallel index alone.
 // Dimensions of size 1 never count. Values that depend on no reduction may be read anywhere (slices, pads): they are
 // recomputed from the group's inputs at the index where they are wanted. A constant of one number relates no
-// dimensions: ops that read the same one share nothing by it.
+// dimensions: ops that read the same one share nothing by it. A sum that picks one of its terms (PickedSum.h) is no
+// reduction, but a read at another index: that of the term, of a reduced dimension where it depends on a reduction.
 #ifndef CLEAVE_COMPILER_CODEGEN_LOOPS_ITERATIONSPACE_H
 #define CLEAVE_COMPILER_CODEGEN_LOOPS_ITERATIONSPACE_H
+
+#include "compiler/Codegen/Loops/PickedSum.h"
 
 #include "mlir/Dialect/Utils/StructuredOpsUtils.h"
 #include "mlir/IR/AffineMap.h"
@@ -62,6 +65,11 @@ public:
   bool hasReductions() const { return !reductions.empty(); }
   // Ops that reduce more than one element.
   bool isReduction(mlir::Operation *op) const { return reductions.contains(op); }
+  // Of a sum that is no reduction, because it picks one of its terms; null for other ops.
+  const PickedSum *pickedSum(mlir::Operation *op) const {
+    auto found = pickedSums.find(op);
+    return found == pickedSums.end() ? nullptr : &found->second;
+  }
   // For every dimension of `value` the space's dimension that walks it, kUnit or kOther.
   llvm::SmallVector<int> dimsOf(mlir::Value value) const;
   // The same for the loops of an op.
@@ -77,6 +85,7 @@ private:
   friend class SpaceFinder;
   llvm::SmallVector<Dim> dims;
   llvm::DenseMap<mlir::Operation *, int> reductions;
+  llvm::DenseMap<mlir::Operation *, PickedSum> pickedSums;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<int>> valueDims;
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<int>> loopDims;
   llvm::DenseMap<mlir::Value, int> levels;

@@ -463,6 +463,68 @@ TEST(HostKernels, MaskedCrossEntropyRows) {
   expectNear(fromBytes<float>(runWholeAndSplit(runner, {toBytes(x), toBytes(labels)})[0]), expected, 2e-6, 1.0);
 }
 
+// A sum that picks a term is the term, whatever the others are: +0 for -0, and for a place outside of the row.
+TEST(HostKernels, PickedTerms) {
+  FunctionRunner runner(R"(
+    func.func @f(%x: tensor<8x5xf32>, %t: tensor<8xi64>, %o: tensor<2xi64>) -> (tensor<8xf32>, tensor<8xf32>) {
+      %tt = cleave.broadcast %t, [0] : tensor<8xi64> -> tensor<8x5xi64>
+      %zero = cleave.constant dense<0.0> : tensor<8x5xf32>
+      %i = cleave.iota dim = 1 : tensor<8x5xi64>
+      %hit = cleave.compare eq %tt, %i : tensor<8x5xi64>
+      %picked = cleave.select %hit, %x, %zero : tensor<8x5xi1>, tensor<8x5xf32>
+      %sum = cleave.reduce sum %picked, [1] : tensor<8x5xf32> -> tensor<8xf32>
+      %part = cleave.iota dim = 1 origin %o : tensor<2xi64> : tensor<8x5xi64>
+      %partHit = cleave.compare eq %part, %tt : tensor<8x5xi64>
+      %partPicked = cleave.select %partHit, %x, %zero : tensor<8x5xi1>, tensor<8x5xf32>
+      %partSum = cleave.reduce sum %partPicked, [1] : tensor<8x5xf32> -> tensor<8xf32>
+      return %sum, %partSum : tensor<8xf32>, tensor<8xf32>
+    })");
+  ASSERT_EQ(runner.getError(), "");
+  Floats x(8 * 5, std::numeric_limits<float>::quiet_NaN());
+  std::vector<int64_t> labels = {0, 4, 3, -1, 5, std::numeric_limits<int64_t>::min(), 1, int64_t(1) << 32},
+                       origin = {0, 3};
+  x[0] = 2, x[5 + 4] = -0.0f, x[2 * 5 + 3] = std::numeric_limits<float>::infinity(); // what the labels pick
+  x[5 + 1] = 7, x[2 * 5] = -3, x[4 * 5 + 2] = 9; // and what they pick of a part from 3 on
+  auto results = runWholeAndSplit(runner, {toBytes(x), toBytes(labels), toBytes(origin)});
+  Floats whole = fromBytes<float>(results[0]), part = fromBytes<float>(results[1]);
+  Floats expected = {2, 0, std::numeric_limits<float>::infinity(), 0, 0, 0, x[6 * 5 + 1], 0};
+  Floats expectedPart = {0, 7, -3, 0, 9, 0, 0, 0};
+  for (int row = 0; row < 8; ++row) {
+    EXPECT_TRUE(row == 6 ? std::isnan(whole[row]) : whole[row] == expected[row] && !std::signbit(whole[row])) << row;
+    EXPECT_EQ(part[row], expectedPart[row]) << row;
+  }
+}
+
+// It is no reduction: sums over something else may be in its kernel, and reduced values that it picks along.
+TEST(HostKernels, SumsOfPickedTerms) {
+  FunctionRunner runner(R"(
+    func.func @f(%x: tensor<6x11x257xbf16>, %t: tensor<6x257xi32>) -> tensor<6xf32> {
+      %wide = cleave.cast %x : tensor<6x11x257xbf16> -> tensor<6x11x257xf32>
+      %i = cleave.iota dim = 1 : tensor<6x11x257xi32>
+      %tt = cleave.broadcast %t, [0, 2] : tensor<6x257xi32> -> tensor<6x11x257xi32>
+      %hit = cleave.compare eq %i, %tt : tensor<6x11x257xi32>
+      %zero = cleave.constant dense<0.0> : tensor<6x11x257xf32>
+      %picked = cleave.select %hit, %wide, %zero : tensor<6x11x257xi1>, tensor<6x11x257xf32>
+      %sum = cleave.reduce sum %picked, [1] : tensor<6x11x257xf32> -> tensor<6x257xf32>
+      %total = cleave.reduce sum %sum, [1] : tensor<6x257xf32> -> tensor<6xf32>
+      return %total : tensor<6xf32>
+    })");
+  ASSERT_EQ(runner.getError(), "");
+  EXPECT_EQ(runner.getNumKernels(), 1u);
+  std::vector<uint16_t> x(6 * 11 * 257);
+  std::vector<int32_t> labels(6 * 257);
+  Doubles expected(6, 0.0);
+  auto isBig = [](int i) { return i * 7 % 5 == 0; };
+  for (int i = 0; i < 6 * 11 * 257; ++i)
+    x[i] = isBig(i) ? 0x4000 : 0x3f80; // 2 or 1
+  for (int i = 0; i < 6 * 257; ++i) {
+    labels[i] = i % 13 - 1; // 11 and -1 are outside
+    if (labels[i] >= 0 && labels[i] < 11)
+      expected[i / 257] += isBig((i / 257 * 11 + labels[i]) * 257 + i % 257) ? 2 : 1;
+  }
+  expectNear(fromBytes<float>(runWholeAndSplit(runner, {toBytes(x), toBytes(labels)})[0]), expected, 1e-6, 1.0);
+}
+
 TEST(HostKernels, PhiloxIsTheRuntimes) {
   FunctionRunner runner(R"(
     func.func @f(%seed: tensor<i64>, %step: tensor<i64>) -> tensor<9x33xf32> {
