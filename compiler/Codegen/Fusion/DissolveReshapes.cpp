@@ -316,6 +316,9 @@ void Dissolver::run() {
   }
   for (Operation *op : llvm::reverse(replaced))
     op->erase();
+  for (Operation &op : llvm::make_early_inc_range(block)) // constants of which there are others now
+    if (op.hasTrait<OpTrait::ConstantLike>() && op.use_empty())
+      op.erase();
 }
 
 namespace {

@@ -1,6 +1,7 @@
 #include "compiler/Codegen/Fusion/Grouping.h"
 
 #include "compiler/Codegen/Fusion/FormedOps.h"
+#include "compiler/Codegen/Fusion/RecomputeInputs.h"
 #include "dialects/Cleave/IR/BlockMarks.h"
 #include "dialects/Cleave/IR/Cleave.h"
 #include "dialects/Cleave/IR/RankKinds.h"
@@ -220,6 +221,7 @@ std::vector<FusionGroup> FusionGrouper::run() {
   std::vector<FusionGroup> groups;
   for (const Node &node : nodes)
     groups.push_back(toGroup(node));
+  recomputeInputs(groups, forms);
   return groups;
 }
 
