@@ -71,7 +71,9 @@ private:
   void addReshape(Operation *op);
   bool cut(Value value, ArrayRef<int64_t> shape);
   bool cutBoth(Operation *op);
-  bool isSplit(Operation *reshape);
+  bool isReplaced(Operation *op) const { return replaced.contains(op); }
+  bool isRigid(Value value) const;
+  bool isBorder(Value value) const;
   void choose();
   bool isChosen(Value value) const { return chosen.contains(partOf(value)); }
   void rewrite(Operation *op);
@@ -84,7 +86,8 @@ private:
   std::vector<Shape> factors;                   // of a class at its leader
   DenseMap<Value, SmallVector<unsigned>> dims;  // nodes of a value's dimensions
   llvm::EquivalenceClasses<const void *> parts; // of values
-  SmallVector<Operation *> ops, reshapes;       // of parts
+  SmallVector<Operation *> reshapes;            // of parts
+  DenseSet<Operation *> replaced;               // ops and reshapes of parts
   DenseSet<const void *> chosen, refused;       // leaders of parts
   DenseMap<Value, Value> made;                  // instead of results of the old program
   DenseMap<std::pair<Value, RankedTensorType>, Value> views;
@@ -156,7 +159,7 @@ void Dissolver::addOp(Operation *op) {
     }
   if (!first)
     return;
-  ops.push_back(op);
+  replaced.insert(op);
   Loops loops = loopsOf(op);
   for (auto [value, map] : llvm::zip_equal(valuesOf(op), mapsOf(op)))
     if (connects(value))
@@ -173,6 +176,7 @@ void Dissolver::addReshape(Operation *op) {
     return;
   parts.unionSets(from.getAsOpaquePointer(), to.getAsOpaquePointer());
   reshapes.push_back(op);
+  replaced.insert(op);
 }
 
 // Cuts the classes of the value's dimensions as `shape` has it, to which the value's own can be cut. Whether that goes
@@ -204,30 +208,42 @@ bool Dissolver::cutBoth(Operation *op) {
   return false;
 }
 
+// Whether an op that may not be cut, but be in a kernel, makes or reads the value.
+bool Dissolver::isRigid(Value value) const {
+  auto mayNotBeCut = [&](Operation *op) { return isFusible(op) && !hasCutLoops(op); };
+  return (value.getDefiningOp() && mayNotBeCut(value.getDefiningOp())) || llvm::any_of(value.getUsers(), mayNotBeCut);
+}
+
+// Whether the value would be reshaped: ops of its part and others make and read it.
+bool Dissolver::isBorder(Value value) const {
+  return !isReplaced(value.getDefiningOp()) ||
+         !llvm::all_of(value.getUsers(), [&](Operation *user) { return isReplaced(user); });
+}
+
 // Whether ranks have parts of a dimension of which one rank has a single element: it says which sums are finished.
-bool Dissolver::isSplit(Operation *reshape) {
+static bool splitsOneElement(Operation *reshape) {
   auto whole = reshape->getAttrOfType<TypeAttr>(kWholeAttr);
   if (!whole)
-    return !hasOneRank;
-  return llvm::any_of(
-      llvm::zip_equal(cast<RankedTensorType>(whole.getValue()).getShape(), typeOf(reshape->getResult(0)).getShape()),
-      [](auto sizes) { return std::get<1>(sizes) == 1 && std::get<0>(sizes) != 1; });
+    return false;
+  auto sizes = cast<RankedTensorType>(whole.getValue()).getShape();
+  return llvm::any_of(llvm::zip_equal(sizes, typeOf(reshape->getResult(0)).getShape()),
+                      [](auto both) { return std::get<0>(both) != 1 && std::get<1>(both) == 1; });
 }
 
 // Parts in which a reshape goes, and none of whose values another op of a kernel would have to read under a new shape.
+// Of several ranks each has a part of a tensor, and a new reshape would not tell which dimension is split (kWholeAttr).
 void Dissolver::choose() {
-  for (Operation *op : reshapes) {
-    const void *part = partOf(op->getResult(0));
-    if (isSplit(op))
-      refused.insert(part);
-    else if (shapeOf(op->getOperand(0)) == shapeOf(op->getResult(0)))
-      chosen.insert(part);
+  for (Operation *op : reshapes)
+    if (shapeOf(op->getOperand(0)) == shapeOf(op->getResult(0)))
+      chosen.insert(partOf(op->getResult(0)));
+  for (Operation *op : reshapes)
+    if (splitsOneElement(op))
+      refused.insert(partOf(op->getResult(0)));
+  for (auto &[value, nodes] : dims) {
+    bool isChanged = isChosen(value) && ArrayRef<int64_t>(shapeOf(value)) != typeOf(value).getShape();
+    if (isChanged && (hasOneRank ? isRigid(value) : isBorder(value)))
+      refused.insert(partOf(value));
   }
-  for (Operation &op : block)
-    if (isFusible(&op) && !hasCutLoops(&op) && !op.hasTrait<OpTrait::ConstantLike>())
-      for (Value value : valuesOf(&op))
-        if (isChosen(value) && ArrayRef<int64_t>(shapeOf(value)) != typeOf(value).getShape())
-          refused.insert(partOf(value));
   for (const void *part : refused)
     chosen.erase(part);
 }
@@ -237,18 +253,20 @@ Value Dissolver::viewAs(Value value, ArrayRef<int64_t> shape, Operation *reader)
   RankedTensorType type = typeOf(value).clone(shape);
   if (type == value.getType())
     return value;
-  bool isConstant = value.getDefiningOp() && value.getDefiningOp()->hasTrait<OpTrait::ConstantLike>();
+  Operation *maker = value.getDefiningOp();
+  if (Value bytes = maker ? reshapedOperand(maker) : Value())
+    return viewAs(bytes, shape, reader);
+  bool isConstant = maker && maker->hasTrait<OpTrait::ConstantLike>();
   Value known = isConstant ? Value() : views.lookup({value, type});
   if (known)
     return known;
   OpBuilder builder(reader);
-  if (!isConstant)
-    builder.setInsertionPointAfterValue(value);
-  Value view = builder.createOrFold<ReshapeOp>(value.getLoc(), type, value);
-  setBlockMark(view.getDefiningOp(), getBlockMark(reader));
-  if (!isConstant)
-    views[{value, type}] = view;
-  return view;
+  if (isConstant)
+    return builder.createOrFold<ReshapeOp>(value.getLoc(), type, value);
+  builder.setInsertionPointAfterValue(value);
+  auto view = ReshapeOp::create(builder, value.getLoc(), type, value);
+  setBlockMark(view, getBlockMark(reader));
+  return views[{value, type}] = view;
 }
 
 // The op, cut, beside the old one.
@@ -299,22 +317,21 @@ void Dissolver::run() {
   choose();
   if (chosen.empty())
     return;
-  DenseSet<Operation *> cuttable(ops.begin(), ops.end()), dissolvable(reshapes.begin(), reshapes.end());
-  SmallVector<Operation *> replaced;
+  SmallVector<Operation *> old;
   for (Operation &op : llvm::make_early_inc_range(block)) {
-    bool isChanged = llvm::any_of(valuesOf(&op), [&](Value value) { return isChosen(value); });
-    if (isChanged && cuttable.contains(&op)) {
-      rewrite(&op);
-    } else if (isChanged && dissolvable.contains(&op)) {
-      Value from = made.lookup(op.getOperand(0));
-      made[op.getResult(0)] = viewAs(from ? from : op.getOperand(0), shapeOf(op.getResult(0)), &op);
-    } else {
+    if (!isReplaced(&op) || llvm::none_of(valuesOf(&op), [&](Value value) { return isChosen(value); })) {
       readPlain(&op);
       continue;
     }
-    replaced.push_back(&op);
+    if (hasCutLoops(&op)) {
+      rewrite(&op);
+    } else {
+      Value from = made.lookup(op.getOperand(0));
+      made[op.getResult(0)] = viewAs(from ? from : op.getOperand(0), shapeOf(op.getResult(0)), &op);
+    }
+    old.push_back(&op);
   }
-  for (Operation *op : llvm::reverse(replaced))
+  for (Operation *op : llvm::reverse(old))
     op->erase();
   for (Operation &op : llvm::make_early_inc_range(block)) // constants of which there are others now
     if (op.hasTrait<OpTrait::ConstantLike>() && op.use_empty())
