@@ -17,6 +17,7 @@
 #include "dialects/Cleave/IR/CutLoops.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 
 namespace cleave {
@@ -220,14 +221,17 @@ bool Dissolver::isBorder(Value value) const {
          !llvm::all_of(value.getUsers(), [&](Operation *user) { return isReplaced(user); });
 }
 
-// Whether ranks have parts of a dimension of which one rank has a single element: it says which sums are finished.
-static bool splitsOneElement(Operation *reshape) {
-  auto whole = reshape->getAttrOfType<TypeAttr>(kWholeAttr);
-  if (!whole)
-    return false;
-  auto sizes = cast<RankedTensorType>(whole.getValue()).getShape();
-  return llvm::any_of(llvm::zip_equal(sizes, typeOf(reshape->getResult(0)).getShape()),
-                      [](auto both) { return std::get<0>(both) != 1 && std::get<1>(both) == 1; });
+// Whether ranks have parts of a dimension of which one rank has a single element: it says which sums are finished. A
+// reshape tells, and an op that repeats a number may have it of such a dimension.
+static bool maySplitOneElement(Operation *op) {
+  if (auto whole = op->getAttrOfType<TypeAttr>(kWholeAttr)) {
+    auto sizes = cast<RankedTensorType>(whole.getValue()).getShape();
+    return llvm::any_of(llvm::zip_equal(sizes, typeOf(op->getResult(0)).getShape()),
+                        [](auto both) { return std::get<0>(both) != 1 && std::get<1>(both) == 1; });
+  }
+  return llvm::any_of(op->getOperands(), [](Value operand) {
+    return !matchPattern(operand, m_Constant()) && typeOf(operand).getRank() != 0 && !connects(operand);
+  });
 }
 
 // Parts in which a reshape goes, and none of whose values another op of a kernel would have to read under a new shape.
@@ -236,9 +240,10 @@ void Dissolver::choose() {
   for (Operation *op : reshapes)
     if (shapeOf(op->getOperand(0)) == shapeOf(op->getResult(0)))
       chosen.insert(partOf(op->getResult(0)));
-  for (Operation *op : reshapes)
-    if (splitsOneElement(op))
-      refused.insert(partOf(op->getResult(0)));
+  for (Operation *op : replaced)
+    if (!hasOneRank && maySplitOneElement(op))
+      for (Value value : valuesOf(op))
+        refused.insert(partOf(value));
   for (auto &[value, nodes] : dims) {
     bool isChanged = isChosen(value) && ArrayRef<int64_t>(shapeOf(value)) != typeOf(value).getShape();
     if (isChanged && (hasOneRank ? isRigid(value) : isBorder(value)))
