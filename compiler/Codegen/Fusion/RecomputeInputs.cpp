@@ -105,8 +105,12 @@ std::optional<llvm::SetVector<size_t>> InputRecomputer::readersOf(Value value, s
   return readers;
 }
 
-// Whether the reader has fewer bytes to read with the chain than with the value.
+// Whether the reader has fewer bytes to read with the chain than with the value, and no result that could be put in the
+// value's place: then it would take more memory.
 bool InputRecomputer::isCheaper(const Chain &chain, Value value, size_t reader) const {
+  SmallVector<Value> outputs = groupOutputs(groups[reader]);
+  if (llvm::any_of(outputs, [&](Value output) { return output.getType() == value.getType(); }))
+    return false;
   SmallVector<Value> inputs = groupInputs(groups[reader]);
   int64_t bytes = 0;
   for (Value leaf : chain.leaves)
