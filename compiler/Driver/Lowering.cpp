@@ -139,6 +139,7 @@ void addFusion(mlir::OpPassManager &manager, bool assignsLayouts, bool fusesBias
     addCleanUp(manager);
     manager.addNestedPass<mlir::func::FuncOp>(createFinishKernels());
   }
+  manager.addNestedPass<mlir::func::FuncOp>(createDissolveReshapes());
   manager.addNestedPass<mlir::func::FuncOp>(createFormKernels());
   // Which sums cost a pass over memory of their own is known of the kernels alone.
   if (fusesBiasGradients)

@@ -39,6 +39,24 @@ def FinishKernels : Pass<"finish-kernels", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::cleave::CleaveDialect"];
 }
 
+def DissolveReshapes : Pass<"dissolve-reshapes", "::mlir::func::FuncOp"> {
+  let summary = "compute both sides of a reshape under one shape";
+  let description = [{
+    Precondition: no composite ops.
+    Effect: a reshape ends a kernel. Where it stands between ops whose loops may be cut (CutLoops.h: elementwise ops, sums, broadcasts), all that hangs together
+    by such ops is computed under the coarsest shapes that both sides can be cut to, without dimensions of one element, and the reshape is gone. It appears
+    again where a value goes to another op, of which no kernel is made. A part stays as it is if one of its values would get another shape for an op
+    that fuses with it and may not be cut (a slice, a transpose).
+    ```mlir
+    %f = cleave.cast %c : tensor<8x16x56x56xbf16> -> tensor<8x16x56x56xf32>
+    %g = cleave.reshape %f : ... -> tensor<1x8x16x3136xf32>                    =>    %f = cleave.cast %c : tensor<8x16x56x56xbf16> -> tensor<8x16x56x56xf32>
+    %s = cleave.reduce sum %g, [1, 3] : ... -> tensor<1x16xf32>                      %s = cleave.reduce sum %f, [0, 2, 3] : ... -> tensor<16xf32>
+    ```
+    Postcondition: as before.
+  }];
+  let dependentDialects = ["::cleave::CleaveDialect"];
+}
+
 def FormKernels : Pass<"form-kernels", "::mlir::func::FuncOp"> {
   let summary = "group fusible ops into kernels";
   let description = [{

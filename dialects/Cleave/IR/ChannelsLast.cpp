@@ -1,5 +1,6 @@
 // The channels-last forms of ops.
 #include "dialects/Cleave/IR/ChannelsLast.h"
+#include "dialects/Cleave/IR/CutLoops.h"
 #include "dialects/Cleave/IR/OpSupport.h"
 #include "dialects/Cleave/IR/Attributes.h"
 
@@ -83,18 +84,6 @@ template <typename Build> static Form allLast(mlir::Operation *op, Build build) 
 // Ops that compute each element of those at the same index
 //===----------------------------------------------------------------------===//
 
-static bool isElementwise(mlir::Operation *op) {
-  auto compute = llvm::dyn_cast<ComputeOpInterface>(op);
-  auto sharding = llvm::dyn_cast<mlir::shard::ShardingInterface>(op);
-  if (!compute || !sharding || compute.getComputeKind() != ComputeKind::Fusible || !compute.isReproducible() ||
-      llvm::isa<PositionalOpInterface>(op) || op->getNumOperands() == 0 || op->getNumResults() != 1)
-    return false;
-  auto type = llvm::cast<RankedTensorType>(op->getResult(0).getType());
-  auto isOfItsShape = [&](Value operand) { return tensorTypeOf(operand).getShape() == type.getShape(); };
-  return llvm::all_of(op->getOperands(), isOfItsShape) &&
-         llvm::all_of(sharding.getIndexingMaps(), [](AffineMap map) { return map.isIdentity(); });
-}
-
 static Form elementwiseForm(mlir::Operation *op) {
   return allLast(op, [op](OpBuilder &builder, ValueRange operands) -> Value {
     mlir::Operation *copy = builder.clone(*op);
@@ -108,7 +97,7 @@ static Form elementwiseForm(mlir::Operation *op) {
 Form cleave::channelsLastForm(mlir::Operation *op) {
   if (auto known = llvm::dyn_cast<ChannelsLastOpInterface>(op))
     return known.channelsLastForm();
-  return isElementwise(op) ? elementwiseForm(op) : std::nullopt;
+  return computesAtOwnIndex(op) ? elementwiseForm(op) : std::nullopt;
 }
 
 //===----------------------------------------------------------------------===//

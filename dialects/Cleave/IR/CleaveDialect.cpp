@@ -2,6 +2,7 @@
 #include "dialects/Cleave/IR/Attention.h"
 #include "dialects/Cleave/IR/Budget.h"
 #include "dialects/Cleave/IR/ChannelsLast.h"
+#include "dialects/Cleave/IR/CutLoops.h"
 #include "dialects/Cleave/IR/Cleave.h"
 #include "dialects/Cleave/IR/ConvolutionGradients.h"
 #include "dialects/Cleave/IR/Elementwise.h"
@@ -110,6 +111,7 @@ void CleaveDialect::initialize() {
   attachElementwiseGradients(*getContext());
   attachDecisions(*getContext());
   attachChannelsLast(*getContext());
+  attachCutLoops(*getContext());
   attachAlgebra(*getContext());
 }
 

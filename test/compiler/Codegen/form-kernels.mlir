@@ -169,3 +169,41 @@ func.func @norm_of_little(%g: tensor<1000xf32>, %w: tensor<1000xf32>) -> tensor<
   %y = cleave.sub %w, %m : tensor<1000xf32>
   return %y : tensor<1000xf32>
 }
+
+// -----
+
+// The normalized value is written and read by nobody: who reads it has fewer bytes to read with what it is made of.
+// CHECK-LABEL: func.func @made_again
+// CHECK:       cleave.kernel ins(%{{.*}}, %{{.*}} : tensor<64x32xbf16>, tensor<64xf32>) -> tensor<64x32xbf16> {
+// CHECK:       cleave.matmul
+// CHECK:       cleave.kernel ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<64x32xbf16>, tensor<64x32xbf16>, tensor<64xf32>) -> tensor<32xf32> {
+// CHECK:       cleave.sub
+// CHECK:       return
+func.func @made_again(%x: tensor<64x32xbf16>, %m: tensor<64xf32>, %w: tensor<32x32xbf16>) -> (tensor<64x32xbf16>, tensor<32xf32>) {
+  %f = cleave.cast %x : tensor<64x32xbf16> -> tensor<64x32xf32>
+  %b = cleave.broadcast %m, [0] : tensor<64xf32> -> tensor<64x32xf32>
+  %n = cleave.sub %f, %b : tensor<64x32xf32>
+  %r = cleave.relu %n : tensor<64x32xf32>
+  %c = cleave.cast %r : tensor<64x32xf32> -> tensor<64x32xbf16>
+  %d = cleave.matmul %c, %w : tensor<64x32xbf16>, tensor<32x32xbf16> -> tensor<64x32xbf16>
+  %e = cleave.cast %d : tensor<64x32xbf16> -> tensor<64x32xf32>
+  %p = cleave.mul %e, %n : tensor<64x32xf32>
+  %s = cleave.reduce sum %p, [0] : tensor<64x32xf32> -> tensor<32xf32>
+  return %c, %s : tensor<64x32xbf16>, tensor<32xf32>
+}
+
+// -----
+
+// Of the same bytes, it is stored: more would wait for the reader.
+// CHECK-LABEL: func.func @stored
+// CHECK:       cleave.kernel ins(%{{.*}} : tensor<64x32xf32>) -> tensor<64x32xf32>, tensor<64x32xf32> {
+// CHECK:       cleave.matmul
+// CHECK:       cleave.kernel
+func.func @stored(%x: tensor<64x32xf32>, %w: tensor<32x32xf32>) -> (tensor<64x32xf32>, tensor<32xf32>) {
+  %n = cleave.exp %x : tensor<64x32xf32>
+  %r = cleave.neg %n : tensor<64x32xf32>
+  %d = cleave.matmul %r, %w : tensor<64x32xf32>, tensor<32x32xf32> -> tensor<64x32xf32>
+  %p = cleave.mul %d, %n : tensor<64x32xf32>
+  %s = cleave.reduce sum %p, [0] : tensor<64x32xf32> -> tensor<32xf32>
+  return %r, %s : tensor<64x32xf32>, tensor<32xf32>
+}

@@ -1,0 +1,355 @@
+// dissolve-reshapes: see Passes.td.
+//
+// Ops that may be cut (CutLoops.h) and hang together, also through reshapes and by reading the same bytes, are a part of
+// the program. In it, what one loop walks is one class, and a class has factors: the sizes that it is cut into.
+//
+//   %c = cast %x    [8, 16, 56, 56]          a b c d
+//   %r = reshape    [1, 8, 16, 3136]         - b e g      the factors of g become 56 and 56, as c and d have it
+//   %s = reduce sum %r, [1, 3]               all is computed as [8, 16, 56, 56], and the reshape is gone
+//
+// A value's shape is then the factors of its dimensions, without those of one element. Reshapes stay where two shapes
+// have no common cut, and appear where a value meets an op outside of the part.
+#include "compiler/Codegen/Fusion/Grouping.h"
+#include "compiler/Codegen/Fusion/Passes.h"
+#include "dialects/Cleave/IR/Algebra.h"
+#include "dialects/Cleave/IR/Attributes.h"
+#include "dialects/Cleave/IR/BlockMarks.h"
+#include "dialects/Cleave/IR/CutLoops.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/EquivalenceClasses.h"
+
+namespace cleave {
+#define GEN_PASS_DEF_DISSOLVERESHAPES
+#include "compiler/Codegen/Fusion/Passes.h.inc"
+} // namespace cleave
+
+using namespace mlir;
+using namespace cleave;
+
+using Shape = SmallVector<int64_t>;
+
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+// The coarsest shape that both are cut into, in which elements keep their order; nothing where there is none. Shapes
+// have no dimensions of one element.
+static std::optional<Shape> commonCut(ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
+  Shape cut;
+  int64_t restOfA = 1, restOfB = 1; // of a dimension that was begun
+  const int64_t *nextOfA = a.begin(), *nextOfB = b.begin();
+  while (true) {
+    if (restOfA == 1 && nextOfA != a.end())
+      restOfA = *nextOfA++;
+    if (restOfB == 1 && nextOfB != b.end())
+      restOfB = *nextOfB++;
+    if (restOfA == 1 && restOfB == 1)
+      return cut;
+    int64_t less = std::min(restOfA, restOfB);
+    if (less <= 1 || restOfA % less != 0 || restOfB % less != 0)
+      return std::nullopt;
+    cut.push_back(less);
+    restOfA /= less, restOfB /= less;
+  }
+}
+
+namespace {
+
+class Dissolver {
+public:
+  Dissolver(Block &block, bool hasOneRank) : block(block), hasOneRank(hasOneRank) {}
+  void run();
+
+private:
+  using Loops = SmallVector<std::optional<unsigned>>; // a node of each loop, where it is in the part
+  unsigned makeNode(int64_t size);
+  ArrayRef<unsigned> nodesOf(Value value);
+  Shape &factorsOf(unsigned node) { return factors[nodes.getLeaderValue(node)]; }
+  Shape shapeOf(Value value);
+  const void *partOf(Value value) const;
+  Loops loopsOf(Operation *op);
+  void addOp(Operation *op);
+  void addReshape(Operation *op);
+  bool cut(Value value, ArrayRef<int64_t> shape);
+  bool cutBoth(Operation *op);
+  bool isReplaced(Operation *op) const { return replaced.contains(op); }
+  bool isRigid(Value value) const;
+  bool isBorder(Value value) const;
+  void choose();
+  bool isChosen(Value value) const { return chosen.contains(partOf(value)); }
+  void rewrite(Operation *op);
+  void readPlain(Operation *op);
+  Value viewAs(Value value, ArrayRef<int64_t> shape, Operation *reader);
+
+  Block &block;
+  bool hasOneRank;
+  llvm::EquivalenceClasses<unsigned> nodes;
+  std::vector<Shape> factors;                   // of a class at its leader
+  DenseMap<Value, SmallVector<unsigned>> dims;  // nodes of a value's dimensions
+  llvm::EquivalenceClasses<const void *> parts; // of values
+  SmallVector<Operation *> reshapes;            // of parts
+  DenseSet<Operation *> replaced;               // ops and reshapes of parts
+  DenseSet<const void *> chosen, refused;       // leaders of parts
+  DenseMap<Value, Value> made;                  // instead of results of the old program
+  DenseMap<std::pair<Value, RankedTensorType>, Value> views;
+};
+
+} // namespace
+
+unsigned Dissolver::makeNode(int64_t size) {
+  nodes.insert(factors.size());
+  factors.push_back(size == 1 ? Shape() : Shape{size});
+  return factors.size() - 1;
+}
+
+// The leader of its part; null for a value of none.
+const void *Dissolver::partOf(Value value) const {
+  auto member = parts.findLeader(value.getAsOpaquePointer());
+  return member == parts.member_end() ? nullptr : *member;
+}
+
+ArrayRef<unsigned> Dissolver::nodesOf(Value value) {
+  auto [entry, isNew] = dims.try_emplace(value);
+  if (isNew)
+    for (int64_t size : typeOf(value).getShape())
+      entry->second.push_back(makeNode(size));
+  return entry->second;
+}
+
+Shape Dissolver::shapeOf(Value value) {
+  Shape shape;
+  for (unsigned node : nodesOf(value))
+    llvm::append_range(shape, factorsOf(node));
+  return shape;
+}
+
+// Whether its readers are of one part: not so for a number, which anybody may read, and a constant, which each may make.
+static bool connects(Value value) {
+  Operation *op = value.getDefiningOp();
+  return !(op && op->hasTrait<OpTrait::ConstantLike>()) && typeOf(value).getNumElements() > 1;
+}
+
+static SmallVector<Value> valuesOf(Operation *op) {
+  SmallVector<Value> values(op->getOperands());
+  llvm::append_range(values, op->getResults());
+  return values;
+}
+
+// Maps of operands, then of the result.
+static SmallVector<AffineMap> mapsOf(Operation *op) { return cast<shard::ShardingInterface>(op).getIndexingMaps(); }
+
+static int64_t loopOf(AffineExpr expr) { return cast<AffineDimExpr>(expr).getPosition(); }
+
+Dissolver::Loops Dissolver::loopsOf(Operation *op) {
+  SmallVector<AffineMap> maps = mapsOf(op);
+  Loops loops(maps.front().getNumDims());
+  for (auto [value, map] : llvm::zip_equal(valuesOf(op), maps))
+    if (connects(value))
+      for (auto [node, expr] : llvm::zip_equal(nodesOf(value), map.getResults()))
+        loops[loopOf(expr)] = node;
+  return loops;
+}
+
+// What its loops walk together is one class, and what it reads and makes is of one part.
+void Dissolver::addOp(Operation *op) {
+  Value first;
+  for (Value value : valuesOf(op))
+    if (connects(value)) {
+      first = first ? first : value;
+      parts.unionSets(first.getAsOpaquePointer(), value.getAsOpaquePointer());
+    }
+  if (!first)
+    return;
+  replaced.insert(op);
+  Loops loops = loopsOf(op);
+  for (auto [value, map] : llvm::zip_equal(valuesOf(op), mapsOf(op)))
+    if (connects(value))
+      for (auto [node, expr] : llvm::zip_equal(nodesOf(value), map.getResults()))
+        nodes.unionSets(*loops[loopOf(expr)], node);
+}
+
+// A reshape of what is made, or read under another shape, by ops that may be cut. Both its sides are of one part.
+void Dissolver::addReshape(Operation *op) {
+  Value from = reshapedOperand(op), to = op->getResult(0);
+  Operation *maker = from.getDefiningOp();
+  bool isInside = (maker && hasCutLoops(maker)) || !from.hasOneUse();
+  if (!isInside || !connects(from) || !connects(to) || llvm::none_of(to.getUsers(), hasCutLoops))
+    return;
+  parts.unionSets(from.getAsOpaquePointer(), to.getAsOpaquePointer());
+  reshapes.push_back(op);
+  replaced.insert(op);
+}
+
+// Cuts the classes of the value's dimensions as `shape` has it, to which the value's own can be cut. Whether that goes
+// with how else they are cut.
+bool Dissolver::cut(Value value, ArrayRef<int64_t> shape) {
+  for (auto [node, size] : llvm::zip_equal(nodesOf(value), typeOf(value).getShape())) {
+    size_t count = 0;
+    for (int64_t product = 1; product < size; ++count)
+      product *= shape[count];
+    std::optional<Shape> both = commonCut(factorsOf(node), shape.take_front(count));
+    if (!both)
+      return false;
+    factorsOf(node) = *both;
+    shape = shape.drop_front(count);
+  }
+  return true;
+}
+
+// Whether the two sides of the reshape had different shapes, and something was cut for them to have one.
+bool Dissolver::cutBoth(Operation *op) {
+  Value from = op->getOperand(0), to = op->getResult(0);
+  Shape a = shapeOf(from), b = shapeOf(to);
+  std::optional<Shape> both = commonCut(a, b);
+  if (a == b || !both || refused.contains(partOf(to)))
+    return false;
+  if (cut(from, *both) && cut(to, *both))
+    return true;
+  refused.insert(partOf(to));
+  return false;
+}
+
+// Whether an op that may not be cut, but be in a kernel, makes or reads the value.
+bool Dissolver::isRigid(Value value) const {
+  auto mayNotBeCut = [&](Operation *op) { return isFusible(op) && !hasCutLoops(op); };
+  return (value.getDefiningOp() && mayNotBeCut(value.getDefiningOp())) || llvm::any_of(value.getUsers(), mayNotBeCut);
+}
+
+// Whether the value would be reshaped: ops of its part and others make and read it.
+bool Dissolver::isBorder(Value value) const {
+  return !isReplaced(value.getDefiningOp()) ||
+         !llvm::all_of(value.getUsers(), [&](Operation *user) { return isReplaced(user); });
+}
+
+// Whether ranks have parts of a dimension of which one rank has a single element: it says which sums are finished. A
+// reshape tells, and an op that repeats a number may have it of such a dimension.
+static bool maySplitOneElement(Operation *op) {
+  if (auto whole = op->getAttrOfType<TypeAttr>(kWholeAttr)) {
+    auto sizes = cast<RankedTensorType>(whole.getValue()).getShape();
+    return llvm::any_of(llvm::zip_equal(sizes, typeOf(op->getResult(0)).getShape()),
+                        [](auto both) { return std::get<0>(both) != 1 && std::get<1>(both) == 1; });
+  }
+  return llvm::any_of(op->getOperands(), [](Value operand) {
+    return !matchPattern(operand, m_Constant()) && typeOf(operand).getRank() != 0 && !connects(operand);
+  });
+}
+
+// Parts in which a reshape goes, and none of whose values another op of a kernel would have to read under a new shape.
+// Of several ranks each has a part of a tensor, and a new reshape would not tell which dimension is split (kWholeAttr).
+void Dissolver::choose() {
+  for (Operation *op : reshapes)
+    if (shapeOf(op->getOperand(0)) == shapeOf(op->getResult(0)))
+      chosen.insert(partOf(op->getResult(0)));
+  for (Operation *op : replaced)
+    if (!hasOneRank && maySplitOneElement(op))
+      for (Value value : valuesOf(op))
+        refused.insert(partOf(value));
+  for (auto &[value, nodes] : dims) {
+    bool isChanged = isChosen(value) && ArrayRef<int64_t>(shapeOf(value)) != typeOf(value).getShape();
+    if (isChanged && (hasOneRank ? isRigid(value) : isBorder(value)))
+      refused.insert(partOf(value));
+  }
+  for (const void *part : refused)
+    chosen.erase(part);
+}
+
+// The value under another shape, behind where it is made; a constant where it is read.
+Value Dissolver::viewAs(Value value, ArrayRef<int64_t> shape, Operation *reader) {
+  RankedTensorType type = typeOf(value).clone(shape);
+  if (type == value.getType())
+    return value;
+  Operation *maker = value.getDefiningOp();
+  if (Value bytes = maker ? reshapedOperand(maker) : Value())
+    return viewAs(bytes, shape, reader);
+  bool isConstant = maker && maker->hasTrait<OpTrait::ConstantLike>();
+  Value known = isConstant ? Value() : views.lookup({value, type});
+  if (known)
+    return known;
+  OpBuilder builder(reader);
+  if (isConstant)
+    return builder.createOrFold<ReshapeOp>(value.getLoc(), type, value);
+  builder.setInsertionPointAfterValue(value);
+  auto view = ReshapeOp::create(builder, value.getLoc(), type, value);
+  setBlockMark(view, getBlockMark(reader));
+  return views[{value, type}] = view;
+}
+
+// The op, cut, beside the old one.
+void Dissolver::rewrite(Operation *op) {
+  Loops loops = loopsOf(op);
+  auto factorsOfLoop = [&](int64_t loop) { return loops[loop] ? factorsOf(*loops[loop]) : Shape(); };
+  SmallVector<Shape> shapes;
+  for (AffineMap map : mapsOf(op)) {
+    shapes.emplace_back();
+    for (AffineExpr expr : map.getResults())
+      llvm::append_range(shapes.back(), factorsOfLoop(loopOf(expr)));
+  }
+  SmallVector<Value> operands;
+  for (auto [operand, shape] : llvm::zip(op->getOperands(), shapes)) {
+    Value now = made.lookup(operand);
+    operands.push_back(viewAs(now ? now : operand, shape, op));
+  }
+  SmallVector<int64_t> counts;
+  for (size_t loop = 0; loop < loops.size(); ++loop)
+    counts.push_back(factorsOfLoop(loop).size());
+  OpBuilder builder(op);
+  Value result = cutLoops(builder, op, operands, typeOf(op->getResult(0)).clone(shapes.back()), counts);
+  if (!llvm::is_contained(operands, result))
+    result.getDefiningOp()->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+  made[op->getResult(0)] = result;
+}
+
+// An op that stays reads what was made instead of its operands under their old shapes.
+void Dissolver::readPlain(Operation *op) {
+  op->walk([&](Operation *inner) {
+    for (OpOperand &use : inner->getOpOperands())
+      if (Value now = made.lookup(use.get()))
+        use.set(viewAs(now, typeOf(use.get()).getShape(), op));
+  });
+}
+
+void Dissolver::run() {
+  for (Operation &op : block)
+    if (hasCutLoops(&op))
+      addOp(&op);
+    else if (reshapedOperand(&op))
+      addReshape(&op);
+  for (bool changes = true; changes;) {
+    changes = false;
+    for (Operation *op : reshapes)
+      changes |= cutBoth(op);
+  }
+  choose();
+  if (chosen.empty())
+    return;
+  SmallVector<Operation *> old;
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    if (!isReplaced(&op) || llvm::none_of(valuesOf(&op), [&](Value value) { return isChosen(value); })) {
+      readPlain(&op);
+      continue;
+    }
+    if (hasCutLoops(&op)) {
+      rewrite(&op);
+    } else {
+      Value from = made.lookup(op.getOperand(0));
+      made[op.getResult(0)] = viewAs(from ? from : op.getOperand(0), shapeOf(op.getResult(0)), &op);
+    }
+    old.push_back(&op);
+  }
+  for (Operation *op : llvm::reverse(old))
+    op->erase();
+  for (Operation &op : llvm::make_early_inc_range(block)) // constants of which there are others now
+    if (op.hasTrait<OpTrait::ConstantLike>() && op.use_empty())
+      op.erase();
+}
+
+namespace {
+struct DissolveReshapes : cleave::impl::DissolveReshapesBase<DissolveReshapes> {
+  void runOnOperation() override {
+    auto mesh = getOperation()->getParentOp()->getAttrOfType<MeshAttr>(kMeshAttr);
+    bool hasOneRank = !mesh || mesh.getNumRanks() == 1;
+    for (Block &block : getOperation().getBody())
+      Dissolver(block, hasOneRank).run();
+  }
+};
+} // namespace
