@@ -107,6 +107,7 @@ private:
   llvm::Error checkFixedBatch();
   void noteRanges();
   llvm::Error weighSharding(mlir::ModuleOp imported, const CompileOptions &chosen, plan::PlanningOptions planning);
+  llvm::Error checkMemory(const rt::PlanSummary &summary);
   llvm::Error emit();
   llvm::Error emitMlir();
   llvm::Error emitObjects(const rt::fb::Plan &plan, llvm::StringRef bytes);
@@ -318,16 +319,20 @@ static llvm::Error openWritten(llvm::Expected<std::string> &bytes, const rt::fb:
   return llvm::Error::success();
 }
 
+llvm::Error Compilation::checkMemory(const rt::PlanSummary &summary) {
+  auto withOptions = [this](const CompileOptions &changed) {
+    return tryOptions(*imported, changed, planningRequest(changed, *target, model.weights, properties));
+  };
+  return checkMemoryLimit(summary, options, withOptions);
+}
+
 llvm::Error Compilation::emit() {
   auto bytes = plan::writePlan(*model.module);
   const rt::fb::Plan *plan = nullptr;
   if (llvm::Error error = openWritten(bytes, &plan))
     return error;
   rt::PlanSummary summary = rt::summarize(*plan);
-  auto withOptions = [this](const CompileOptions &changed) {
-    return tryOptions(*imported, changed, planningRequest(changed, *target, model.weights, properties));
-  };
-  if (llvm::Error error = checkMemoryLimit(summary, options, withOptions))
+  if (llvm::Error error = checkMemory(summary))
     return error;
   auto predicted = predictedFacts(*plan, options.targetMachine);
   if (!predicted)
@@ -347,6 +352,13 @@ llvm::Error Compilation::emit() {
 }
 
 llvm::Error Compilation::emitMlir() {
+  if (options.memoryLimit && options.stopAfter == Phase::Plan) { // before, there is no plan that could be too large
+    auto summary = summarizeModule(*model.module);
+    if (!summary)
+      return summary.takeError();
+    if (llvm::Error error = checkMemory(*summary))
+      return error;
+  }
   if (llvm::Error error = writeModule(*model.module, output()))
     return error;
   written.add(output(), "MLIR");

@@ -1,6 +1,9 @@
 // This file is compiled with exceptions: std::thread reports by them, and none is caught on its way.
 #include "tools/cleave/OutOfResources.h"
 
+#include "runtime/base/Printable.h"
+#include "tools/cleave/ThrowingPlugin.h"
+
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
@@ -15,10 +18,10 @@
 namespace {
 
 // There may be no memory to make a text of.
-[[noreturn]] void leave(const char *message) {
+[[noreturn]] void leave(const char *message, int code = 1) {
   llvm::sys::RunInterruptHandlers(); // removes files that are being written
   [[maybe_unused]] ssize_t written = ::write(STDERR_FILENO, message, std::strlen(message));
-  ::_exit(1);
+  ::_exit(code);
 }
 
 [[noreturn]] void leaveForMemory() {
@@ -28,6 +31,17 @@ namespace {
 [[noreturn]] void leaveForThread() {
   leave("cleave: the system refuses this process another thread; raise the limits of processes and memory "
         "(ulimit -u, ulimit -v)\n");
+}
+
+// Returns where no plug-in's code is on the stack: then it is a defect of the compiler.
+void leaveForPlugin(const char *what) {
+  std::string plugin = cleave::pluginOnStack();
+  if (plugin.empty())
+    return;
+  std::string message = "--load-pass-plugin " + plugin + ": it threw an exception" + (*what ? ": " : "") + what +
+                        "; nothing catches it, because the compiler is built without exceptions. Code of a plug-in "
+                        "reports errors as MLIR does (emitError, signalPassFailure)";
+  leave(("cleave: " + cleave::rt::printable(message) + "\n").c_str(), 2);
 }
 
 // Whatever else is fatal to LLVM is a defect, and said as LLVM would.
@@ -46,7 +60,11 @@ void failed(void *, const char *reason, bool) {
     } catch (const std::system_error &error) {
       if (error.code() == std::errc::resource_unavailable_try_again)
         leaveForThread();
+      leaveForPlugin(error.what());
+    } catch (const std::exception &error) {
+      leaveForPlugin(error.what());
     } catch (...) {
+      leaveForPlugin("");
     }
   std::abort();
 }

@@ -9,6 +9,7 @@
 #include "runtime/base/AtomicFile.h"
 #include "tools/cleave/CommandLine.h"
 #include "tools/cleave/OutOfResources.h"
+#include "tools/cleave/ThrowingPlugin.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/InitLLVM.h"
@@ -25,7 +26,10 @@ using namespace cleave;
 namespace {
 
 struct Runner {
-  llvm::Error operator()(const CompileOptions &options) const { return compile(options, llvm::errs()); }
+  llvm::Error operator()(const CompileOptions &options) const {
+    watchPlugins(options.passPlugins);
+    return compile(options, llvm::errs());
+  }
   llvm::Error operator()(const InspectRequest &request) const {
     return inspect(request.artefact, request.options, llvm::outs());
   }

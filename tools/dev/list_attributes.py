@@ -24,7 +24,7 @@ LIST = "dialects/Cleave/IR/Attributes.def"
 TABLE = "dialects/Cleave/IR/Attributes.md"
 FOLDERS = ("compiler", "dialects", "tools", "runtime", "examples")
 ENTRY = re.compile(r'^CLEAVE_ATTRIBUTE\((\w+), "([^"]+)", (\w+), "([^"]*)", (\w+), "([^"]*)",\s*"([^"]*)",\s*"([^"]*)"\)', re.M)
-WORDS = r"unit|bool|i64|f64|string|symbol|type|array<i64>|array<f64>|array<2xi64>|array<2xf64>|mesh|predicate|sharding"
+WORDS = r"unit|bool|count|index|i64|f64|string|symbol|type|array<i64>|array<f64>|array<2xi64>|array<2xf64>|mesh|predicate|sharding"
 ROOMS = {"the importer": "compiler/Import", "the driver": "compiler/Driver", "sharding": "compiler/Sharding", "planning": "compiler/Planning",
          "training": "compiler/Training"}
 VERIFY_PASSES = ("verify-model", "verify-step", "verify-sharded", "verify-kernels")

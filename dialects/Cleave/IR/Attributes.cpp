@@ -6,6 +6,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace cleave;
 
@@ -61,6 +62,11 @@ bool isI64(mlir::Attribute attribute) {
   auto number = llvm::dyn_cast<mlir::IntegerAttr>(attribute);
   return number && number.getType().isInteger(64);
 }
+template <int64_t least, int64_t most> bool isWithin(mlir::Attribute attribute) {
+  auto number = isI64(attribute) ? llvm::cast<mlir::IntegerAttr>(attribute).getInt() : least - 1;
+  return number >= least && number <= most;
+}
+constexpr int64_t kMostCount = int64_t(1) << 20, kMostIndex = INT32_MAX;
 bool isF64(mlir::Attribute attribute) {
   auto number = llvm::dyn_cast<mlir::FloatAttr>(attribute);
   return number && number.getType().isF64();
@@ -72,6 +78,8 @@ Test testOf(llvm::StringRef word) {
       .Case("unit", is<mlir::UnitAttr>)
       .Case("bool", is<mlir::BoolAttr>)
       .Case("i64", isI64)
+      .Case("count", isWithin<1, kMostCount>)
+      .Case("index", isWithin<0, kMostIndex>)
       .Case("f64", isF64)
       .Case("string", is<mlir::StringAttr>)
       .Case("symbol", is<mlir::FlatSymbolRefAttr>)
@@ -151,6 +159,13 @@ bool takeForm(llvm::StringRef &text, mlir::Attribute attribute) {
   return fits;
 }
 
+// "count (1 to 1048576)", for people.
+std::string explained(llvm::StringRef form) {
+  if (form == "count")
+    return llvm::formatv("count (1 to {0})", kMostCount);
+  return form == "index" ? llvm::formatv("index (0 to {0})", kMostIndex).str() : form.str();
+}
+
 // What a function's argument or result carries is named by the function: `where` says which of its ports.
 llvm::LogicalResult checkForm(mlir::Operation *op, mlir::NamedAttribute attribute, unsigned carrier,
                               const llvm::Twine &where) {
@@ -161,7 +176,7 @@ llvm::LogicalResult checkForm(mlir::Operation *op, mlir::NamedAttribute attribut
   llvm::StringRef text = known->second.form;
   if (takeForm(text, attribute.getValue()))
     return llvm::success();
-  return op->emitOpError() << attribute.getName().getValue() << where << " expects the form " << known->second.form
+  return op->emitOpError() << attribute.getName().getValue() << where << " expects the form " << explained(known->second.form)
                            << "; got: " << attribute.getValue();
 }
 

@@ -191,7 +191,7 @@ func.func @f(%x: tensor<2xf32>) {
 
 // -----
 
-// expected-error @below {{cleave.deferred expects the form {mean: string, variance: string, momentum: f64, count: i64, terms: i64, sum: string, squares: string}; got: }}
+// expected-error @below {{cleave.deferred expects the form {mean: string, variance: string, momentum: f64, count: i64, terms: count, sum: string, squares: string}; got: }}
 cleave.state @s : tensor<2xf32> {role = #cleave.role<constant>, cleave.deferred = {mean = "m", variance = "v", momentum = 0.9, count = 2}, segments = [#cleave.segment<"s", tensor<2xf32>, offset = 0, group = 0, init = #cleave.init<weights>>]}
 
 // -----
@@ -208,3 +208,54 @@ cleave.state @s : tensor<2xf32> {role = #cleave.role<constant>, cleave.triangle 
 
 // expected-error @below {{cleave.triangle expects the form bool or f64 or array<2xf64>; got: }}
 cleave.state @s : tensor<2xf32> {role = #cleave.role<constant>, cleave.triangle = 1 : i64, segments = [#cleave.segment<"s", tensor<2xf32>, offset = 0, group = 0, init = #cleave.init<weights>>]}
+
+// -----
+
+// Counts and numbers of things have bounds, far from where arithmetic with them would overflow.
+// expected-error @below {{cleave.micro_batches expects the form count (1 to 1048576); got: 0 : i64}}
+module attributes {cleave.micro_batches = 0 : i64} {}
+
+// -----
+
+// expected-error @below {{cleave.micro_batches expects the form count (1 to 1048576); got: 4611686018427387904 : i64}}
+module attributes {cleave.micro_batches = 4611686018427387904 : i64} {}
+
+// -----
+
+// expected-error @below {{cleave.stages expects the form count (1 to 1048576); got: 1048577 : i64}}
+module attributes {cleave.stages = 1048577 : i64} {}
+
+// -----
+
+// expected-error @below {{cleave.blocks expects the form index (0 to 2147483647); got: -1 : i64}}
+module attributes {cleave.blocks = -1 : i64} {}
+
+// -----
+
+// expected-error @below {{cleave.batch_dim of argument 0 expects the form index (0 to 2147483647); got: -1 : i64}}
+func.func @f(%x: tensor<2xf32> {cleave.batch_dim = -1 : i64}) {
+  return
+}
+
+// -----
+
+// expected-error @below {{cleave.residual of argument 0 expects the form index (0 to 2147483647); got: 2147483648 : i64}}
+func.func @f(%x: tensor<2xf32> {cleave.residual = 2147483648 : i64}) {
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2xf32>) {
+  // expected-error @below {{cleave.instance expects the form index (0 to 2147483647); got: -1 : i64}}
+  %0 = cleave.neg %x {cleave.instance = -1 : i64} : tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2xf32>) {
+  // expected-error @below {{cleave.block expects the form index (0 to 2147483647); got: 1 : i32}}
+  %0 = cleave.neg %x {cleave.block = 1 : i32} : tensor<2xf32>
+  return
+}

@@ -41,7 +41,7 @@ func.func @bad(%x: tensor<2x3xf32>) {
 
 // -----
 
-// expected-error @below {{as cleave.batch_dim of argument 0; got: -1}}
-func.func @main(%x: tensor<4xf32> {cleave.name = "x", cleave.batch_dim = -1 : i64}) {
+// expected-error @below {{as cleave.batch_dim of argument 0; got: 1}}
+func.func @main(%x: tensor<4xf32> {cleave.name = "x", cleave.batch_dim = 1 : i64}) {
   return
 }
