@@ -191,8 +191,8 @@ private:
     getOperation()->setAttr(kBlocksAttr, Builder(&getContext()).getI64IntegerAttr(count));
   }
 
-  // Blocks are numbered from `first` on. Returns how many there are. Blocks depend on no precision: a cast gives the same
-  // value in another type, is no op of the graph, and goes with its operand. So the rounded value is what leaves a block.
+  // Blocks are numbered from `first` on. Returns how many there are. Blocks depend on no precision: a cast is no op of
+  // the graph, but part of what it casts. So the rounded value is what leaves a block.
   int64_t placeSpine(const Spine &spine, int64_t first) {
     Labels labels(spine);
     BlockGraph graph;
