@@ -2,7 +2,7 @@
 //
 //   m = max over x,  s = sum of e^(x - m)          two passes over the row
 //
-//   for each vector of x: n = max(m, vector), s = s e^(m - n) + sum of e^(x - n) over the vector, m = n          one pass
+//   for each vector of x: n = max(m, vector), s = s e^(m - n) + sum of e^(x - n), m = n          one pass
 //
 // (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018). The order of the sum is fixed as that of
 // others is, but its rounding is another one than that of two passes.

@@ -311,7 +311,8 @@ ThreadEmitter::Elements ThreadEmitter::reduceTerms(const Stage &stage, ArrayRef<
   Elements totals = forLoop(number(0), terms, number(length), inits, [&](Element base, ArrayRef<Element> carried) {
     Element begin = plus(base, mine);
     Element end = elements.binary<arith::MinUIOp>(plus(base, number(length)), terms);
-    return inChain(carried, [&](ArrayRef<Element> chains) { return overTerms(stage, accumulators, begin, end, chains); });
+    auto add = [&](ArrayRef<Element> chains) { return overTerms(stage, accumulators, begin, end, chains); };
+    return inChain(carried, add);
   });
   if (form.tail == 0)
     return totals;

@@ -76,8 +76,8 @@ void ThreadEmitter::shareColumns(Operation *combiner, MutableArrayRef<Element> v
     value = {room.load(here(), location, plus(sums, columnOf(position)).value, type), depth};
 }
 
-// Makes each sum that of all sharers, equal in all of them. A scaled sum comes after its maximum: the threads' parts are
-// brought to the maximum of all first.
+// Makes each sum that of all sharers, equal in all of them. A scaled sum comes after its maximum: the threads' parts
+// are brought to the maximum of all first.
 void ThreadEmitter::share(ArrayRef<Accumulator> accumulators, Elements &sums) {
   if (form.sharers == 1)
     return;
