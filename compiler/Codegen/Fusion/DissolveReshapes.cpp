@@ -222,15 +222,15 @@ bool Dissolver::isBorder(Value value) const {
 }
 
 // Whether ranks have parts of a dimension of which one rank has a single element: it says which sums are finished. A
-// reshape tells, and an op that repeats a number may have it of such a dimension.
+// reshape tells, and an op that reads or makes a number may have it of such a dimension.
 static bool maySplitOneElement(Operation *op) {
   if (auto whole = op->getAttrOfType<TypeAttr>(kWholeAttr)) {
     auto sizes = cast<RankedTensorType>(whole.getValue()).getShape();
-    return llvm::any_of(llvm::zip_equal(sizes, typeOf(op->getResult(0)).getShape()),
+    return llvm::any_of(llvm::zip(sizes, typeOf(op->getResult(0)).getShape()),
                         [](auto both) { return std::get<0>(both) != 1 && std::get<1>(both) == 1; });
   }
-  return llvm::any_of(op->getOperands(), [](Value operand) {
-    return !matchPattern(operand, m_Constant()) && typeOf(operand).getRank() != 0 && !connects(operand);
+  return llvm::any_of(valuesOf(op), [](Value value) {
+    return !matchPattern(value, m_Constant()) && typeOf(value).getRank() != 0 && !connects(value);
   });
 }
 
