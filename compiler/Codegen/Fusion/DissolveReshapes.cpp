@@ -57,7 +57,7 @@ namespace {
 
 class Dissolver {
 public:
-  Dissolver(Block &block, bool hasOneRank) : block(block), hasOneRank(hasOneRank) {}
+  Dissolver(Block &block, bool hasWholes) : block(block), hasWholes(hasWholes) {}
   void run();
 
 private:
@@ -82,7 +82,7 @@ private:
   Value viewAs(Value value, ArrayRef<int64_t> shape, Operation *reader);
 
   Block &block;
-  bool hasOneRank;
+  bool hasWholes;
   llvm::EquivalenceClasses<unsigned> nodes;
   std::vector<Shape> factors;                   // of a class at its leader
   DenseMap<Value, SmallVector<unsigned>> dims;  // nodes of a value's dimensions
@@ -235,18 +235,18 @@ static bool maySplitOneElement(Operation *op) {
 }
 
 // Parts in which a reshape goes, and none of whose values another op of a kernel would have to read under a new shape.
-// Of several ranks each has a part of a tensor, and a new reshape would not tell which dimension is split (kWholeAttr).
+// Where a rank has a part of a tensor, a new reshape would not tell which dimension is split (kWholeAttr).
 void Dissolver::choose() {
   for (Operation *op : reshapes)
     if (shapeOf(op->getOperand(0)) == shapeOf(op->getResult(0)))
       chosen.insert(partOf(op->getResult(0)));
   for (Operation *op : replaced)
-    if (!hasOneRank && maySplitOneElement(op))
+    if (!hasWholes && maySplitOneElement(op))
       for (Value value : valuesOf(op))
         refused.insert(partOf(value));
   for (auto &[value, nodes] : dims) {
     bool isChanged = isChosen(value) && ArrayRef<int64_t>(shapeOf(value)) != typeOf(value).getShape();
-    if (isChanged && (hasOneRank ? isRigid(value) : isBorder(value)))
+    if (isChanged && (hasWholes ? isRigid(value) : isBorder(value)))
       refused.insert(partOf(value));
   }
   for (const void *part : refused)
@@ -343,13 +343,22 @@ void Dissolver::run() {
       op.erase();
 }
 
+// Whether each rank has whole tensors: the axis of a pipeline splits none. So a pipeline has the kernels of one rank.
+static bool hasWholeTensors(ModuleOp module) {
+  auto mesh = module->getAttrOfType<MeshAttr>(kMeshAttr);
+  if (!mesh)
+    return true;
+  auto pipeline = module->getAttrOfType<DictionaryAttr>(kPipelineAttr);
+  int64_t stages = pipeline ? mesh.getSize(pipeline.getAs<StringAttr>("axis").getValue()) : 1;
+  return mesh.getNumRanks() == stages;
+}
+
 namespace {
 struct DissolveReshapes : cleave::impl::DissolveReshapesBase<DissolveReshapes> {
   void runOnOperation() override {
-    auto mesh = getOperation()->getParentOp()->getAttrOfType<MeshAttr>(kMeshAttr);
-    bool hasOneRank = !mesh || mesh.getNumRanks() == 1;
+    bool hasWholes = hasWholeTensors(getOperation()->getParentOfType<ModuleOp>());
     for (Block &block : getOperation().getBody())
-      Dissolver(block, hasOneRank).run();
+      Dissolver(block, hasWholes).run();
   }
 };
 } // namespace
