@@ -8,6 +8,7 @@
 #include "llvm/ADT/DenseSet.h"
 
 #include <cmath>
+#include <functional>
 
 using namespace cleave;
 using mlir::ImplicitLocOpBuilder;
@@ -88,6 +89,48 @@ static mlir::Attribute comparedTriangle(Predicate predicate, mlir::Attribute tri
   return lower == upper ? mlir::Attribute() : mlir::BoolAttr::get(triangle.getContext(), lower);
 }
 
+static mlir::Attribute triangleUnder(Value mask);
+
+namespace {
+// What a matrix has up to the diagonal, and after it.
+struct Sides {
+  double lower, upper;
+};
+} // namespace
+
+// The sides of a triangle, or of one number; nothing where only a bound of them is known.
+static std::optional<Sides> sidesOf(Value value) {
+  if (std::optional<double> number = splatNumber(value))
+    return Sides{*number, *number};
+  mlir::Attribute triangle = triangleUnder(value);
+  if (auto holds = llvm::dyn_cast_if_present<mlir::BoolAttr>(triangle))
+    return Sides{holds.getValue() ? 1. : 0., holds.getValue() ? 0. : 1.};
+  if (auto numbers = llvm::dyn_cast_if_present<mlir::DenseF64ArrayAttr>(triangle))
+    return Sides{numbers[0], numbers[1]};
+  return std::nullopt;
+}
+
+// Numbers that an elementwise op makes of triangles: f32 as exporters write masks (torch.tril of ones, 1 - m, m * -1e9).
+static std::optional<Sides> madeSides(mlir::Operation *op) {
+  auto all = [&](auto function, auto... operands) -> std::optional<Sides> {
+    if (!(operands && ...))
+      return std::nullopt;
+    return Sides{static_cast<float>(function(operands->lower...)), static_cast<float>(function(operands->upper...))};
+  };
+  if (!op || !tensorTypeOf(op->getResult(0)).getElementType().isF32())
+    return std::nullopt;
+  if (auto select = llvm::dyn_cast<SelectOp>(op))
+    return all([](double condition, double yes, double no) { return condition != 0 ? yes : no; },
+               sidesOf(select.getCondition()), sidesOf(select.getOnTrue()), sidesOf(select.getOnFalse()));
+  if (auto cast = llvm::dyn_cast<CastOp>(op))
+    return all([](double number) { return number; }, sidesOf(cast.getOperand()));
+  if (auto sub = llvm::dyn_cast<SubOp>(op))
+    return all(std::minus<>(), sidesOf(sub.getLhs()), sidesOf(sub.getRhs()));
+  if (auto mul = llvm::dyn_cast<MulOp>(op))
+    return all(std::multiplies<>(), sidesOf(mul.getLhs()), sidesOf(mul.getRhs()));
+  return std::nullopt;
+}
+
 // What the matrix under a mask is (Triangle.h); null where it is no triangle.
 static mlir::Attribute triangleUnder(Value mask) {
   Value matrix = matrixOf(mask);
@@ -105,6 +148,12 @@ static mlir::Attribute triangleUnder(Value mask) {
     auto state = mlir::SymbolTable::lookupNearestSymbolFrom<StateOp>(read, read.getStateAttr());
     return state && state.getRole() == Role::Constant ? state->getAttr(kTriangleAttr) : mlir::Attribute();
   }
+  mlir::Builder builder(mask.getContext());
+  if (std::optional<Sides> sides = madeSides(matrix.getDefiningOp())) {
+    if (sides->lower == 0 && leavesNothing(sides->upper))
+      return builder.getF64FloatAttr(sides->upper);
+    return builder.getDenseF64ArrayAttr({sides->lower, sides->upper});
+  }
   auto compare = matrix.getDefiningOp<CompareOp>();
   if (std::optional<double> number = compare ? splatNumber(compare.getRhs()) : std::nullopt)
     return comparedTriangle(compare.getPredicate(), triangleUnder(compare.getLhs()), *number);
@@ -112,7 +161,6 @@ static mlir::Attribute triangleUnder(Value mask) {
   std::optional<int64_t> rhs = compare ? indexOf(compare.getRhs()) : std::nullopt;
   if (!lhs || !rhs || *lhs + *rhs != 1)
     return {};
-  mlir::Builder builder(mask.getContext());
   bool rowFirst = *lhs == 1;
   Predicate predicate = compare.getPredicate();
   if (predicate == (rowFirst ? Predicate::Ge : Predicate::Le))

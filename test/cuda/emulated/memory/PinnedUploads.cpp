@@ -14,11 +14,10 @@ std::string PinnedUploads::check() {
   std::lock_guard<std::mutex> lock(mutex);
   for (size_t i = 0; i < uploads.size(); i++) {
     const Upload &u = uploads[i];
-    if (u.from->deviceWrites != u.deviceWrites)
-      continue;
     const char *now = reinterpret_cast<const char *>(u.source);
     auto other = std::mismatch(u.bytes.begin(), u.bytes.end(), now);
-    if (other.first == u.bytes.end())
+    // The device counts a write before it writes. So the count is looked at after the bytes.
+    if (other.first == u.bytes.end() || u.from->deviceWrites != u.deviceWrites)
       continue;
     std::string message = "the host writes pinned memory, at +" +
                           std::to_string(u.source - u.from->address + uint64_t(other.first - u.bytes.begin())) +

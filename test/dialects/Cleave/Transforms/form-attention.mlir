@@ -247,6 +247,46 @@ func.func @compared(%q: tensor<1x2x4x8xf32>) -> tensor<1x2x4x8xf32> {
 
 // -----
 
+// The triangle is computed: torch.tril of ones by indices, whose zeros are then made large (torch.onnx of PyTorch 2.15), or 1 - m
+// times a large number. A large number on the side of the row's own column takes no other key away.
+// CHECK-LABEL: func.func @computed
+// CHECK: cleave.attention %{{.*}}, %{{.*}}, %{{.*}}, scale = 1.000000e+00 {causal} :
+// CHECK: cleave.attention %{{.*}}, %{{.*}}, %{{.*}}, scale = 1.000000e+00 {causal} :
+// CHECK: cleave.attention %{{.*}}, %{{.*}}, %{{.*}} mask %{{.*}}, scale = 1.000000e+00 :
+func.func @computed(%q: tensor<1x2x4x8xf32>) -> tensor<1x2x4x8xf32> {
+  %zero = cleave.constant dense<0.0> : tensor<4x4xf32>
+  %one = cleave.constant dense<1.0> : tensor<4x4xf32>
+  %least = cleave.constant dense<0xFF7FFFFF> : tensor<4x4xf32>
+  %r = cleave.iota dim = 0 : tensor<4x4xi64>
+  %c = cleave.iota dim = 1 : tensor<4x4xi64>
+  %below = cleave.compare le %c, %r : tensor<4x4xi64>
+  %ones = cleave.select %below, %one, %zero : tensor<4x4xi1>, tensor<4x4xf32>
+  %hidden = cleave.compare eq %ones, %zero : tensor<4x4xf32>
+  %a0 = cleave.select %hidden, %least, %zero : tensor<4x4xi1>, tensor<4x4xf32>
+  %m0 = cleave.broadcast %a0, [2, 3] : tensor<4x4xf32> -> tensor<1x2x4x4xf32>
+  %s0 = cleave.matmul %q, %q {transpose_rhs} : tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32> -> tensor<1x2x4x4xf32>
+  %t0 = cleave.add %s0, %m0 : tensor<1x2x4x4xf32>
+  %p0 = cleave.softmax %t0, dim = 3 : tensor<1x2x4x4xf32>
+  %y0 = cleave.matmul %p0, %q : tensor<1x2x4x4xf32>, tensor<1x2x4x8xf32> -> tensor<1x2x4x8xf32>
+  %number = cleave.cast %below : tensor<4x4xi1> -> tensor<4x4xf32>
+  %rest = cleave.sub %one, %number : tensor<4x4xf32>
+  %a1 = cleave.mul %rest, %least : tensor<4x4xf32>
+  %m1 = cleave.broadcast %a1, [2, 3] : tensor<4x4xf32> -> tensor<1x2x4x4xf32>
+  %s1 = cleave.matmul %y0, %q {transpose_rhs} : tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32> -> tensor<1x2x4x4xf32>
+  %t1 = cleave.add %s1, %m1 : tensor<1x2x4x4xf32>
+  %p1 = cleave.softmax %t1, dim = 3 : tensor<1x2x4x4xf32>
+  %y1 = cleave.matmul %p1, %q : tensor<1x2x4x4xf32>, tensor<1x2x4x8xf32> -> tensor<1x2x4x8xf32>
+  %a2 = cleave.mul %number, %least : tensor<4x4xf32>
+  %m2 = cleave.broadcast %a2, [2, 3] : tensor<4x4xf32> -> tensor<1x2x4x4xf32>
+  %s2 = cleave.matmul %y1, %q {transpose_rhs} : tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32> -> tensor<1x2x4x4xf32>
+  %t2 = cleave.add %s2, %m2 : tensor<1x2x4x4xf32>
+  %p2 = cleave.softmax %t2, dim = 3 : tensor<1x2x4x4xf32>
+  %y2 = cleave.matmul %p2, %q : tensor<1x2x4x4xf32>, tensor<1x2x4x8xf32> -> tensor<1x2x4x8xf32>
+  return %y2 : tensor<1x2x4x8xf32>
+}
+
+// -----
+
 // A triangle that puts +inf in the place of a score takes no key away.
 // CHECK-LABEL: func @other_infinity
 // CHECK: cleave.attention %{{.*}}, %{{.*}}, %{{.*}} mask %{{.*}}, scale = 1.000000e+00 {fill = 0x7FF0000000000000 : f64} :
