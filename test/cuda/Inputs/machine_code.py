@@ -77,7 +77,7 @@ def own():
     assert "attention_grad" in called
     assert {"attention_bf16_64", "attention_grad_bf16_64"} in ours and len(ours) == 2 and all(len(each) < 10 for each in ours), ours
     # Sums of columns, which a plan does not name, since the device calls them only where cuBLASLt has none.
-    fused, _ = made("own-sums", "--bias-gradients", "fused")
+    fused, _ = made("own-sums", "--bias-gradients", "fused", of=GPT)
     assert any("column_sums_f32" in entries(code) for _, code in image(fused)[2]), "column_sums_f32 has no machine code"
     print(f"own kernels: {sum(map(len, ours))} entries of two modules")
 
