@@ -98,7 +98,8 @@ bool Propagation::isLessBefore(mlir::Operation *widening, WriteOp write) const {
       before += 2 * byteSize(operand.getType());
   if (auto count = module->getAttrOfType<mlir::IntegerAttr>(kMicroBatchesAttr); count && (isSplit || storesTerms))
     times = count.getInt();
-  return before * times < byteSize(write.getValue().getType()) * (isSplit || stored.isOwned() ? 1 : 2);
+  return double(before) * double(times) <
+         double(byteSize(write.getValue().getType())) * (isSplit || stored.isOwned() ? 1 : 2);
 }
 
 // Whether `user` puts other terms to the term `value`, by adding them or laying them beside it; nothing where it takes

@@ -441,10 +441,11 @@ static MemRefType memoryOf(const KernelGraph &graph, Value tensor) {
 }
 
 // Moves sums to the stage of their maxima, where that saves a pass over rows that registers do not hold. An exponential
-// for each vector, which scales the sum before, must cost less than the pass.
+// for each vector, which scales the sum before, must cost less than the pass. A scaled sum is of one column, and the
+// blocks that share a row would need each other's maxima.
 static void joinScaledSums(const ThreadForm &form, StagePlan &plan) {
   constexpr int64_t kWorthwhile = 4;
-  if (form.kept > 0 || form.sharers == 1 || form.width < kWorthwhile || form.depth() > kChain)
+  if (form.kept > 0 || form.sharers == 1 || form.columns() > 1 || form.splits > 1 || form.width < kWorthwhile || form.depth() > kChain)
     return;
   for (size_t i = 1; i < plan.stages.size(); ++i) {
     Stage &stage = plan.stages[i], &before = plan.stages[i - 1];

@@ -318,6 +318,7 @@ void Dissolver::run() {
     changes = false;
     for (Operation *op : reshapes)
       changes |= cutBoth(op);
+    std::reverse(reshapes.begin(), reshapes.end()); // a cut travels along a chain in one of the two orders at once
   }
   choose();
   if (chosen.empty())

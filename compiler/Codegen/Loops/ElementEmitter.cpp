@@ -216,7 +216,8 @@ ElementEmitter::Indices ElementEmitter::operandIndices(Operation *op, unsigned o
 }
 
 // From an index of the result back to the op's loops, and from these to the operands' indices. Loops that the result's
-// map does not name have size 1: an op that reduces is met as a finished sum, never here.
+// map does not name have size 1, or are the loop of a sum that picks a term (placeOf). Another op that reduces is met
+// as a finished sum, never here.
 Element ElementEmitter::pullGeneric(linalg::GenericOp op, unsigned result, ArrayRef<Element> indices) {
   const LoopNest &nest = *nests.lookup(op);
   unsigned position = op->getNumOperands() + result;

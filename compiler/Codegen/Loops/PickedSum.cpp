@@ -4,6 +4,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
 using namespace cleave;
@@ -15,8 +16,13 @@ static linalg::GenericOp makerInside(Value value, IsInside isInside) {
   return op && isInside(op) ? op : linalg::GenericOp();
 }
 
-// Whether elements that differ only in their index of dimension `dim` may differ.
-static bool variesAlong(Value value, int64_t dim, IsInside isInside) {
+// Values with a dimension that were asked about: each is asked once, since many ops may read one value.
+using Asked = llvm::DenseSet<std::pair<Value, int64_t>>;
+
+// Whether elements that differ only in their index of dimension `dim` may differ. `asked` has values that do not.
+static bool variesAlong(Value value, int64_t dim, IsInside isInside, Asked &asked) {
+  if (!asked.insert({value, dim}).second)
+    return false;
   if (SplatElementsAttr number; matchPattern(value, m_Constant(&number)))
     return false;
   linalg::GenericOp op = makerInside(value, isInside);
@@ -26,9 +32,14 @@ static bool variesAlong(Value value, int64_t dim, IsInside isInside) {
   op.getBody()->walk([&](linalg::IndexOp index) { varies |= index.getDim() == static_cast<uint64_t>(dim); });
   for (auto [number, map] : llvm::enumerate(op.getIndexingMapsArray()))
     for (auto [position, expr] : llvm::enumerate(map.getResults()))
-      if (int64_t(number) < op.getNumDpsInputs() && expr.isFunctionOfDim(dim))
-        varies |= !isa<AffineDimExpr>(expr) || variesAlong(op->getOperand(number), position, isInside);
+      if (!varies && int64_t(number) < op.getNumDpsInputs() && expr.isFunctionOfDim(dim))
+        varies = !isa<AffineDimExpr>(expr) || variesAlong(op->getOperand(number), position, isInside, asked);
   return varies || !op.getBody()->getArguments().back().use_empty();
+}
+
+static bool variesAlong(Value value, int64_t dim, IsInside isInside) {
+  Asked asked;
+  return variesAlong(value, dim, isInside, asked);
 }
 
 // Whether the value is that of its first element along `dim` plus the index there, in integers of its width.
@@ -64,6 +75,8 @@ static bool isZero(Value value) {
 
 std::optional<PickedSum> cleave::findPickedSum(linalg::GenericOp sum, IsInside isInside) {
   Terms terms = sum.getNumReductionLoops() == 1 ? termsOf(sum) : Terms();
+  if (llvm::is_contained(sum.getStaticLoopRanges(), 0))
+    return std::nullopt; // a row without elements has none to pick
   if (!isa_and_nonnull<arith::AddFOp, arith::AddIOp>(terms.combiner))
     return std::nullopt;
   linalg::GenericOp choice = makerInside(terms.tensor, isInside);
