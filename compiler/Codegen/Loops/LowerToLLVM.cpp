@@ -86,6 +86,11 @@ static void keepBFloat16InIntegers(ModuleOp module) {
       function.setFunctionType(cast<FunctionType>(withoutBFloat16(function.getFunctionType())));
     if (auto constant = dyn_cast<arith::ConstantOp>(op))
       constant.setValueAttr(cast<TypedAttr>(withoutBFloat16(constant.getValue())));
+    if (auto table = dyn_cast<memref::GlobalOp>(op)) {
+      table.setType(cast<MemRefType>(withoutBFloat16(Type(table.getType()))));
+      if (Attribute numbers = table.getInitialValueAttr())
+        table.setInitialValueAttr(withoutBFloat16(numbers));
+    }
     if (auto bits = dyn_cast<arith::BitcastOp>(op); bits && bits.getIn().getType() == bits.getType()) {
       bits.getResult().replaceAllUsesWith(bits.getIn());
       bits.erase();
