@@ -409,11 +409,15 @@ def check_single(checks):
 
 
 def check_unsaid(checks):
-    """What a program does not say of an output may be anything: after a change of a property's key, only a whole batch is taken."""
+    """What a program does not say of an output may be anything: after a change of the property's text, only a whole batch is taken."""
     folder = checks.folder
     done = command("cleave", "compile", folder / "single.onnx", "-o", folder / "said", "--dim", f"batch={BATCH}")
     program = (folder / "said").read_bytes()
-    (folder / "unsaid").write_bytes(program.replace(b"mixes.y", b"mixed.y"))
+    at = program.index(b"mixes.y")  # its text stands beside it
+    around = slice(at - 64, at + 64)
+    changed = program[around].replace(b"nothing", b"nothinq")
+    checks.note("the property's text", "" if changed != program[around] else f"not found in {program[around]}")
+    (folder / "unsaid").write_bytes(program[:at - 64] + changed + program[at + 64:])
     (folder / "unsaid").chmod(0o755)
     for count in (BATCH, BATCH + 1):
         np.save(folder / "x.npy", np.ones((count, WIDTH), "f4"))
