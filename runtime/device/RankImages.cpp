@@ -55,9 +55,11 @@ Status RankImages::makeScalars() {
     if (state.role() != fb::Role::scalar)
       continue;
     Bytes image{images_[state.region()].base + state.offset(), stateShardBytes(*plan_, state)};
+    if (image.size == 0)
+      continue;
     Scalar scalar{image, nullptr, nullptr};
     CLEAVE_TRY(findOnDevice(image, &scalar.there));
-    if (!scalar.there || image.size == 0)
+    if (!scalar.there)
       continue;
     scalars_.push_back(scalar);
     bytes += image.size;
@@ -140,9 +142,10 @@ Status RankImages::movePorts(const flatbuffers::Vector<flatbuffers::Offset<fb::P
   return Status::ok();
 }
 
-// The last run has ended, and with it the copies from and to the memory between.
+// The last run has ended, and with it the copies from and to the memory between. A run that fails leaves that memory
+// behind what the device has: the next one then uploads all scalars.
 Status RankImages::uploadScalars() {
-  bool isCurrent = std::exchange(isBetweenCurrent_, true);
+  bool isCurrent = std::exchange(isBetweenCurrent_, false);
   for (const Scalar &scalar : scalars_) {
     const auto &[data, size] = scalar.image;
     if (isCurrent && std::memcmp(scalar.between, data, size) == 0)
@@ -179,6 +182,7 @@ Status RankImages::afterRun(const fb::Program &program) {
   CLEAVE_TRY(device_->synchronize());
   for (const Scalar &scalar : scalars_)
     std::memcpy(scalar.image.data, scalar.between, scalar.image.size);
+  isBetweenCurrent_ = true;
   return Status::ok();
 }
 

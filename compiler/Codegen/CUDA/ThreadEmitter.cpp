@@ -213,7 +213,8 @@ Element ThreadEmitter::scaled(Element sum, Element from, Element to) {
 Element ThreadEmitter::addScaled(const Accumulator &accumulator, Element sum, Element before, Element now) {
   auto type = cast<FloatType>(now.value.getType());
   Element least = elements.constant(FloatAttr::get(type, APFloat::getInf(type.getFloatSemantics(), /*Negative=*/true)));
-  Element zero = elements.constant(FloatAttr::get(type, 0.0)), maximum{{}, scopes.getDepth()};
+  Element zero = elements.constant(FloatAttr::get(type, 0.0));
+  Element maximum{{}, scopes.getDepth()};
   Value isLeast = arith::CmpFOp::create(here(), location, arith::CmpFPredicate::OEQ, now.value, least.value);
   maximum.value = arith::SelectOp::create(here(), location, isLeast, zero.value, now.value);
   sum = scaled(sum, before, maximum);
