@@ -31,7 +31,7 @@ FILES = {
     "train/mlp/dp2/adamw/f32": ["test/e2e/Inputs/compare_losses.py", "test/e2e/Inputs/running_statistics.py"],
 }
 CODE = {
-    "train/mlp/dp2/adamw/f32": ["cells.within_the_bound", "outcomes.Workshop.train", "outcomes.Worker.run", "outcomes.ADDRESS_SPACE"],
+    "train/mlp/dp2/adamw/f32": ["cells.within_the_bound", "outcomes.Workshop.train", "outcomes.Worker.run", "outcomes.Workshop.run_of", "outcomes.ADDRESS_SPACE"],
     "same/mlp/fsdp2/adamw/f32/offload-state": ["cells.equal_to_the_last_bit", "cells.demand_equal"],
     "cuda/mlp/dp2/f32/graph": ["cuda_cells.in_one_way", "cuda_cells.verdicts"],
     "infer/mlp.dynamo/one": ["cell.commands"],
@@ -97,6 +97,26 @@ def kept(folder, configuration):
     yield f"{configuration.name}: the outcome of other options was taken"
     if worker.opened() != {"README.md"}:
         yield f"{configuration.name}: a cell that took a kept outcome opened {worker.opened()}"
+
+
+def runs(folder):
+    """What a program did holds for its bytes, whichever sources made it, and for the scripts that ran it."""
+    configuration, program = outcomes.Configuration("mlp", "dp2", "adamw", "f32"), folder / "run" / "program"
+    program.parent.mkdir()
+
+    def ran(text, product, scripts):
+        worker, losses = outcomes.Worker(folder, 60), mock.Mock(return_value=[1.0] * outcomes.training_cases.STEPS)
+        program.write_text(text)
+        with mock.patch.object(outcomes.compare_losses, "losses_of", losses), mock.patch.object(
+                outcomes.running_statistics, "differences", lambda *_: []), mock.patch.object(
+                outcomes.compare_checkpoints, "read", lambda *_: ({("parameter", "w"): ("f32", [1], b"1234")}, 20)):
+            outcomes.Workshop(folder / "runs", folder, product, scripts).run_of(configuration, program.parent, worker)
+        worker.keep()
+        return losses.called
+
+    expected = {("one", "sources", "scripts"): True, ("one", "other sources", "scripts"): False, ("another", "other sources", "scripts"): True,
+                ("one", "sources", "other scripts"): True, ("one", "", "scripts"): True}
+    yield from (f"a program {asked} is {'not ' * expected[asked]}run" for asked in expected if ran(*asked) != expected[asked])
 
 
 # What a Python program of a cell does, and what is seen of it: files, folders that it lists, and programs that it starts in every way.
@@ -211,7 +231,7 @@ def elsewhere(keys, every):
 
 def main():
     folder, keys, every = pathlib.Path(sys.argv[1]).resolve(), freshness.Keys(), by_name()
-    wrong = [*missing(keys, every), *changed(keys, every, folder), *opened(keys, folder), *unwatched(folder), *environment(folder), *figures(), *suites(),
+    wrong = [*missing(keys, every), *changed(keys, every, folder), *runs(folder), *opened(keys, folder), *unwatched(folder), *environment(folder), *figures(), *suites(),
              *builds(folder), *written_meanwhile(folder), *elsewhere(keys, every)]
     print("\n".join(wrong) or json.dumps({"cells": len(every), "wrong": 0}))
     sys.exit(bool(wrong))

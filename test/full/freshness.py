@@ -97,8 +97,13 @@ class Keys:
 
     def of_outcomes(self, files):
         """Of what makes the outcomes of training configurations: a kept one holds while this is the same."""
+        return self.of_program("host") + self.of_runs(files)
+
+    def of_runs(self, files):
+        """Of what the outcome of a configuration depends on besides its program: a kept run holds while this is the same."""
         text, reached = self.reach.of_code("outcomes", "Workshop.outcome")
-        return self.toolchain + self.of_program("host") + self.of_files(files) + self.once(tuple(sorted(reached)), lambda: sorted(reached)) + hashlib.sha256(text.encode()).hexdigest()
+        parts = [self.toolchain, self.of_files(files), self.once(tuple(sorted(reached)), lambda: sorted(reached)), text]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     def of_program(self, name):
         return self.once(name, lambda: self.files_of_program(name))

@@ -2,7 +2,8 @@
 
 An outcome is the losses of the case's 20 steps and a digest of every tensor of the checkpoint at the end. It is kept beside the build
 for the sources (freshness.py), the processor, the options and the recording by which it was made, so that a stopped run does not repeat it;
-and only once its cell was found to be of these sources (Worker.keep).
+and only once its cell was found to be of these sources (Worker.keep). What the program did is kept for longer: other sources of the compiler
+often make the same program, to the last byte, and then it is compiled and verified, but not run again.
 """
 import functools
 import hashlib
@@ -146,15 +147,18 @@ def waited_for(process, seconds):
 
 
 class Workshop:
-    """Models, programs and outcomes of one state of the product, in a folder that is made anew for another one."""
+    """Models, programs and outcomes of one state of the product, which are made anew for another one; and runs, which hold for every
+    product that makes the same programs."""
 
-    def __init__(self, folder, build, product):
-        """`product` is the key of its sources; nothing is kept for later where it is empty."""
-        self.build, self.folder, self.keep = build, folder, bool(product)
+    def __init__(self, folder, build, product, scripts=""):
+        """`product` is the key of its sources, `scripts` that of all else on which a run depends; nothing is kept for later where `product`
+        is empty."""
+        self.build, self.folder, self.keep, self.scripts = build, folder, bool(product), scripts
         stamp = folder / "product"
         if not product or not stamp.exists() or stamp.read_text() != product:
-            shutil.rmtree(folder, ignore_errors=True)
-        for name in ["models", "outcomes"]:
+            for name in ["models", "outcomes"] if product else [""]:
+                shutil.rmtree(folder / name, ignore_errors=True)
+        for name in ["models", "outcomes", "runs"]:
             (folder / name).mkdir(parents=True, exist_ok=True)
         stamp.write_text(product)
         self.locks, self.guard, self.made = {}, threading.Lock(), {}
@@ -219,24 +223,42 @@ class Workshop:
         return self.once(("outcome", configuration), make, worker)
 
     def train(self, configuration, worker):
-        case = configuration.model
-        model = self.trained_model(case, worker)
+        model = self.trained_model(configuration.model, worker)
         with self.scratch() as folder:
             folder = pathlib.Path(folder)
             compiled = worker.run(["cleave", "compile", model, "-o", folder / "program", *configuration.options()], folder, limited=True)
             worker.run(["cleave", "verify", folder / "program"], folder, limited=True)
-            losses = compare_losses.losses_of(folder / "program", case, training_cases.rate(case, configuration.optimizer),
-                                              ["--threads", "1"], folder, run=lambda command: worker.run(command, folder))
-            record = recording(case, configuration.optimizer, configuration.precision) or {}
-            wrong = running_statistics.differences(record.get("running_statistics", {}), record.get("running_statistics_error", 0),
-                                                   folder / "checkpoints")
-            tensors, position = compare_checkpoints.read(folder / "checkpoints")
-            if len(losses) != training_cases.STEPS or not tensors:
-                raise Failed(f"{len(losses)} losses in the metrics and {len(tensors)} tensors in the checkpoint")
             plan = worker.run(["cleave", "inspect", "--text", folder / "program"], folder)
-            return {"losses": losses, "planned": planned_bytes(compiled), "statistics": list(wrong), "plan": digest_of_plan(plan),
-                    "state": {" ".join(key): digest_of_tensor(*tensor) for key, tensor in tensors.items()} | {"position": str(position)},
-                    "bytes": sum(len(data) for _, _, data in tensors.values())}
+            ran = self.run_of(configuration, folder, worker)
+        return {**ran, "planned": planned_bytes(compiled), "plan": digest_of_plan(plan)}
+
+    def run_of(self, configuration, folder, worker):
+        """What the program in the folder does with the case's data: kept for the bytes of the program, whichever sources made it."""
+        asked = hashlib.sha256(f"{self.scripts} {configuration.detail()}\n".encode() + b"".join(contents(folder))).hexdigest()
+        path = self.folder / "runs" / f"{asked[:24]}.json"
+        if self.keep and path.exists():
+            worker.log.append(f"ran before: {path.name}")
+            return json.loads(path.read_text())
+        case = configuration.model
+        losses = compare_losses.losses_of(folder / "program", case, training_cases.rate(case, configuration.optimizer),
+                                          ["--threads", "1"], folder, run=lambda command: worker.run(command, folder))
+        record = recording(case, configuration.optimizer, configuration.precision) or {}
+        wrong = running_statistics.differences(record.get("running_statistics", {}), record.get("running_statistics_error", 0),
+                                               folder / "checkpoints")
+        tensors, position = compare_checkpoints.read(folder / "checkpoints")
+        if len(losses) != training_cases.STEPS or not tensors:
+            raise Failed(f"{len(losses)} losses in the metrics and {len(tensors)} tensors in the checkpoint")
+        state = {" ".join(key): digest_of_tensor(*tensor) for key, tensor in tensors.items()} | {"position": str(position)}
+        ran = {"losses": losses, "statistics": list(wrong), "state": state, "bytes": sum(len(data) for _, _, data in tensors.values())}
+        worker.kept[path] = json.dumps(ran)
+        return ran
+
+
+def contents(folder):
+    """Of what the compiler wrote: the program, and what lies beside it."""
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        yield f"{path.relative_to(folder)} {path.stat().st_size}\n".encode()
+        yield path.read_bytes()
 
 
 def digest_of_plan(text):

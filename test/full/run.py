@@ -161,19 +161,24 @@ class Run:
         if not self.options.pairwise:
             require_current_build(self.build, self.keys.programs(self.pending))
         folder = (self.options.folder or self.build / "full").resolve()
-        product = "" if self.options.pairwise else f"{self.keys.of_outcomes((*cells.TRAINING_FILES, 'test/full/hook/'))} {machine.level(self.processor)}"
-        workshop = outcomes.Workshop(folder, self.build, product)
+        workshop = self.workshop(folder)
         print(f"{len(self.pending)} of {len(self.chosen)} cells to run, about {self.estimate(self.pending) / 60:.0f} minutes "
               "on an idle machine", flush=True)
         with ThreadPoolExecutor(self.options.jobs) as pool:
             for future in [pool.submit(self.work, workshop) for _ in range(self.options.jobs)]:
                 future.result()
-        workshop.clear(everything=not product)
+        workshop.clear(everything=not workshop.keep)
         left = [cell.name for cell in self.chosen if self.state(cell) not in self.enough or cell.name in self.void]
         seconds = time.monotonic() - self.begin
         print(f"{len(self.chosen) - len(left)} of {len(self.chosen)} cells passed in {seconds / 60:.1f} minutes; "
               f"the rest: {', '.join(left[:10]) or 'none'}{' ...' if len(left) > 10 else ''}")
         return 1 if left else 0
+
+    def workshop(self, folder):
+        if self.options.pairwise:
+            return outcomes.Workshop(folder, self.build, "")
+        files, level = (*cells.TRAINING_FILES, "test/full/hook/"), machine.level(self.processor)
+        return outcomes.Workshop(folder, self.build, f"{self.keys.of_outcomes(files)} {level}", f"{self.keys.of_runs(files)} {level}")
 
     def fresh(self):
         """How many rows hold, and which do not."""
