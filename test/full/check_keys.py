@@ -56,7 +56,7 @@ def missing(keys, every):
     for name, paths in FILES.items():
         yield from (f"{name}: {path} is no part of its key" for path in keys.lacks(every[name], paths))
     for name, places in CODE.items():
-        found = keys.reached(every[name])[0].splitlines()
+        found = keys.reached_by(every[name])[0].splitlines()
         yield from (f"{name}: {place} is no part of its key" for place in places if place not in found)
     for name, paths in {"train/mlp/dp2/adamw/f32": ["README.md", "test/project/keys.test"], "infer/mlp.dynamo/one": ["docs/linking.md"]}.items():
         yield from (f"{name}: {path} is a part of its key, for nothing" for path in paths if not keys.lacks(every[name], [path]))

@@ -73,7 +73,7 @@ class Keys:
     `toolchain` is what the programs were made with (machine.py). Files that `before` has read are read again only where they were written."""
 
     def __init__(self, toolchain="", before=None):
-        self.toolchain, self.stamps, self.known = toolchain, stamps(), {}
+        self.toolchain, self.stamps, self.known, self.of_cells = toolchain, stamps(), {}, {}
         self.files = list(self.stamps)
         self.digests = {path: digest for path, digest in before.digests.items() if self.stamps.get(path) == before.stamps[path]} if before else {}
         self.includes, self.reach = sources.Includes(self.files), reach.Reach(self.files)
@@ -89,11 +89,14 @@ class Keys:
     def files_of(self, prefixes):
         return [path for path in self.files if path.startswith(prefixes) and (not path.endswith(DOCUMENT) or path in prefixes or "" in prefixes)]
 
-    def reached(self, cell):
+    def reached_by(self, cell):
+        return self.reached(tuple(cell.files), cell.code(), cell.detail)
+
+    def reached(self, files, code, detail):
         """The text of the code that decides a cell, and the files of that code and of the cell's scripts."""
-        text, files = self.reach.of_code(*cell.code())
-        named = self.reach.closures(path for path in cell.files if not path.endswith("/"))
-        return text, tuple(sorted((files | named | self.reach.of_scripts(cell.detail)) & set(self.files)))
+        text, found = self.reach.of_code(*code)
+        named = self.reach.closures(path for path in files if not path.endswith("/"))
+        return text, tuple(sorted((found | named | self.reach.of_scripts(detail)) & set(self.files)))
 
     def of_outcomes(self, files):
         """Of what makes the outcomes of training configurations: a kept one holds while this is the same."""
@@ -123,10 +126,16 @@ class Keys:
         return self.known[what]
 
     def of(self, cell):
-        code, files = self.reached(cell)
-        reached = self.once(files, lambda: files)
-        text = "\n".join([self.toolchain, self.of_program(cell.program), self.of_files(tuple(cell.files)), reached, code, cell.detail])
-        return hashlib.sha256(text.encode()).hexdigest()[:12]
+        """Kept for each cell: a run asks for all of them after every cell, to write the table."""
+        known = (cell.name, cell.program, tuple(cell.files), cell.code(), cell.detail)
+        if known not in self.of_cells:
+            self.of_cells[known] = self.of_parts(*known[1:])
+        return self.of_cells[known]
+
+    def of_parts(self, program, files, code, detail):
+        text, reached = self.reached(files, code, detail)
+        parts = [self.toolchain, self.of_program(program), self.of_files(files), self.once(reached, lambda: reached), text, detail]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
 
     @staticmethod
     def programs(cells):
@@ -140,7 +149,7 @@ class Keys:
         return [(folder, sorted(targets)) for folder, targets in wanted.items()]
 
     def files_of_cell(self, cell):
-        return {*self.files_of_program(cell.program), *self.files_of(tuple(cell.files)), *self.reached(cell)[1]}
+        return {*self.files_of_program(cell.program), *self.files_of(tuple(cell.files)), *self.reached_by(cell)[1]}
 
     def lacks(self, cell, paths):
         """Those of the tree's files that are no part of the cell's key; and folders (with a / at their end) that were listed, where the key

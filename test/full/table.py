@@ -2,7 +2,7 @@
 import csv
 import pathlib
 from collections import Counter, defaultdict
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass, fields
 
 import machine
 
@@ -38,8 +38,9 @@ def write(folder, cells, rows, keys):
     """All cells in their order; lines of cells that no longer exist are dropped."""
     with open(folder / "results.csv", "w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(field.name for field in fields(Row))
-        writer.writerows(astuple(rows[cell.name]) for cell in cells if cell.name in rows)
+        columns = [field.name for field in fields(Row)]
+        writer.writerow(columns)
+        writer.writerows([getattr(rows[cell.name], column) for column in columns] for cell in cells if cell.name in rows)
     (folder / "results.md").write_text(HEAD + "\n".join(summary(cells, rows, keys)) + "\n")
 
 
