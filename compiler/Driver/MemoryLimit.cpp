@@ -6,6 +6,7 @@
 #include "compiler/Sharding/Offload.h"
 #include "compiler/Sharding/StateStorage.h"
 #include "compiler/Support/StatusError.h"
+#include "compiler/Target/Target.h"
 #include "compiler/Training/Residuals/Recompute.h"
 #include "dialects/Cleave/IR/Attributes.h"
 #include "runtime/base/HumanUnits.h"
@@ -82,13 +83,15 @@ uint64_t peakOf(const rt::PlanSummary &summary, const char *kind) {
 // a hundredth less.
 class Remedies {
 public:
-  Remedies(const rt::PlanSummary &summary, const CompileOptions &options, uint64_t limit, TryOptions tryOptions)
-      : summary(summary), options(options), limit(limit), tryOptions(tryOptions) {}
+  // `offloads`: true if --offload is a remedy. On a host it would move values within the same memory.
+  Remedies(const rt::PlanSummary &summary, const CompileOptions &options, uint64_t limit, bool offloads,
+           TryOptions tryOptions)
+      : summary(summary), options(options), limit(limit), offloads(offloads), tryOptions(tryOptions) {}
 
   std::string text() {
     if (options.train)
       findForTraining();
-    else if (options.offload.empty())
+    else if (offloads && options.offload.empty())
       nameIfSmaller("--offload params", [](CompileOptions &changed) { changed.offload = "params"; });
     findBatch();
     std::string text = ways.empty() ? "" : "; what makes it smaller: ";
@@ -134,7 +137,7 @@ private:
       ways.push_back(
           "--mesh fsdp=" + std::to_string(ranks) +
           (llvm::cantFail(parseDpSync(options.dpSync)) == DpSync::AllReduce ? "" : " with --dp-sync all-reduce"));
-    if (std::string kinds = moreOffload(options); !kinds.empty())
+    if (std::string kinds = moreOffload(options); offloads && !kinds.empty())
       findOffload(kinds);
     if (uint64_t fetched = peakOf(summary, kStaging))
       nameBucket("", fetched, [](CompileOptions &) {});
@@ -189,6 +192,7 @@ private:
   const rt::PlanSummary &summary;
   const CompileOptions &options;
   uint64_t limit;
+  bool offloads;
   TryOptions tryOptions;
   std::vector<std::string> ways;
 };
@@ -283,13 +287,16 @@ llvm::Error cleave::checkMemoryLimit(const rt::PlanSummary &plan, const CompileO
   if (!options.memoryLimit || summary.totalBytes <= static_cast<uint64_t>(*options.memoryLimit))
     return llvm::Error::success();
   auto limit = static_cast<uint64_t>(*options.memoryLimit);
+  auto target = parseTarget(options.target);
+  if (!target)
+    return target.takeError();
   return makeError(
       "--memory-limit allows " + rt::exactBytesText(limit) + ", the plan needs " + rt::exactBytesText(summary.totalBytes) +
       (summary.kind.empty() ? " on each rank"
                             : " on each " + summary.kind + ", " + rt::bytesText(summary.totalBytes - limit) + " too much") +
       " (largest: " + largestParts(summary) + ")" + othersTooLarge(plan, summary, limit) +
       (searchesCut(options) ? "; no other cut into stages that was tried needs less on its largest stage" : "") +
-      Remedies(summary, options, limit, tryOptions).text());
+      Remedies(summary, options, limit, (*target)->hasOwnMemory(), tryOptions).text());
 }
 
 llvm::Expected<rt::PlanSummary> cleave::tryOptions(mlir::ModuleOp imported, CompileOptions options,

@@ -52,6 +52,7 @@ public:
   // cuBLASLt's kernels for tensor cores load 16 bytes at a time.
   int64_t productMultiple() const override { return 8; }
 
+  bool hasOwnMemory() const override { return true; }
   bool needsHostKernels() const override { return false; }
 
   llvm::StringRef listingSuffix() const override { return "ptx"; }

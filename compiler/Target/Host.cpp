@@ -53,6 +53,7 @@ public:
 
   bool hasNativeProducts(rt::fb::DType type) const override { return rt::hasNativeProducts(type); }
 
+  bool hasOwnMemory() const override { return false; }
   bool needsHostKernels() const override { return true; }
 
   llvm::StringRef listingSuffix() const override { return "ll"; }

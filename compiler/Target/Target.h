@@ -72,6 +72,8 @@ public:
   virtual bool hasNativeProducts(rt::fb::DType type) const = 0;
   // Elements of 16 bits that the rows of a product's operands are to be a multiple of, to be fast; 1 where any row is.
   virtual int64_t productMultiple() const { return 1; }
+  // True if the device's memory is not the host's: --offload then saves memory.
+  virtual bool hasOwnMemory() const = 0;
   // Whether a program has the host's kernels in it, with the libraries that they need.
   virtual bool needsHostKernels() const = 0;
   // The file beside the runtime that lists what a program is linked with (runtime/main/CMakeLists.txt).

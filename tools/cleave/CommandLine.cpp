@@ -287,7 +287,7 @@ CLI::App *addVerify(CLI::App &app, VerifyRequest &request) {
 
 CLI::App *addCalibrate(CLI::App &app, CalibrateRequest &request) {
   CLI::App *command =
-      app.add_subcommand("calibrate", "Measure this machine in a few seconds, so that step times can be predicted");
+      app.add_subcommand("calibrate", "Measure this machine in about ten seconds, so that step times can be predicted");
   command->footer(calibrateExamples);
   command
       ->add_option("-o,--output", request.output,

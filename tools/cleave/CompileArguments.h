@@ -27,8 +27,8 @@ struct CompileTexts {
 
 // Declares the options; parsing writes into `o` and `t`, which live as long as `app`. Help lists them in this order.
 void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t);
-// The phases, as options and errors name them.
-std::string phaseNames();
+// The names of the phases up to `last`, separated by commas.
+std::string phaseNames(Phase last = Phase::Link);
 
 // After parsing: reads the texts, and throws CLI::ValidationError where options do not fit together.
 void finishCompileOptions(const CLI::App &app, CompileOptions &o, const CompileTexts &t);

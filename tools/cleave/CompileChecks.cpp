@@ -79,10 +79,10 @@ Emit parseEmit(const std::string &text) {
   return found->second;
 }
 
-Phase parsePhaseOption(const std::string &option, const std::string &text) {
+Phase parsePhaseOption(const std::string &option, const std::string &text, Phase last = Phase::Link) {
   if (auto phase = parsePhase(text))
     return *phase;
-  fail(option, "expected a phase (" + phaseNames() + "); got: " + text);
+  fail(option, "expected a phase (" + phaseNames(last) + "); got: " + text);
 }
 
 // What is written to the output: --emit and --stop-after may both say it, and then say the same.
@@ -197,7 +197,7 @@ void parseInserts(CompileOptions &o, const CompileTexts &t) {
     size_t equals = text.find('=');
     if (equals == std::string::npos || equals + 1 == text.size())
       fail("--insert", "expected PHASE=PIPELINE, as in import=my-pass; got: " + text);
-    Phase phase = parsePhaseOption("--insert", text.substr(0, equals));
+    Phase phase = parsePhaseOption("--insert", text.substr(0, equals), Phase::Plan);
     if (phase > Phase::Plan)
       fail("--insert",
            "after '" + text.substr(0, equals) + "' nothing is left that a pass could work on; the last phase is plan");
@@ -247,9 +247,9 @@ void checkTrainingOptions(const CLI::App &app, const CompileOptions &o) {
 
 } // namespace
 
-std::string phaseNames() {
+std::string phaseNames(Phase last) {
   std::string names;
-  for (int i = 0; i <= static_cast<int>(Phase::Link); ++i)
+  for (int i = 0; i <= static_cast<int>(last); ++i)
     names += std::string(i ? ", " : "") + phaseName(static_cast<Phase>(i));
   return names;
 }

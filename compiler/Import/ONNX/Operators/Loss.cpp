@@ -34,7 +34,7 @@ mlir::Type cleave::onnx_import::labelsTypeFor(llvm::StringRef kind, RankedTensor
     return nullptr;
   }
   if (predictions.getRank() < 2) {
-    errors.add(usageError("--loss", kind + " needs a first output of rank 2 or more, [batch, classes]; got shape " +
+    errors.add(usageError("--loss", kind + " needs a first output of 2 or more dimensions, [batch, classes]; got shape " +
                                         formatShape(predictions.getShape()) +
                                         ". Put the class scores first, or give --loss mse"));
     return nullptr;
