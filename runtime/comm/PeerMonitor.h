@@ -15,8 +15,8 @@
 //
 // Launchers act too: mpirun sends SIGTERM to all others about a second after a process has died. A program that has
 // called noteTermination() notices that here, and reports which peer is gone instead of ending silently. A program that
-// ends in good order by itself (endInOrder()) is left alone. Rejected: relying only on CLEAVE_COMM_TIMEOUT_S, which is
-// 300 s. It must be longer than the slowest step.
+// ends in good order by itself (endInOrder()) is left alone.
+// Rejected: relying only on CLEAVE_COMM_TIMEOUT_S, which is 300 s. It must be longer than the slowest step.
 #ifndef CLEAVE_RUNTIME_COMM_PEERMONITOR_H
 #define CLEAVE_RUNTIME_COMM_PEERMONITOR_H
 

@@ -42,10 +42,9 @@ struct Address {
 class Action {
 public:
   virtual ~Action() = default;
-  // `frames` are the frames of the running program. `run` is the number of this run of the action's program, counted
-  // from
-  // 1. For a record of a shared event or a wait for it, `run` is the number of its records so far in issue order (0:
-  //    none).
+  // `frames` are the frames of the running program. `run` is the number of this run of the action's program; the first
+  // run has number 1. For a record of a shared event or a wait for it, `run` is the number of its records so far in
+  // issue order (0: none).
   virtual Status run(const Frames &frames, uint32_t run) = 0;
 };
 using ActionPtr = std::unique_ptr<Action>;

@@ -1,6 +1,6 @@
 // Parses the command line of an emitted executable into plain structs. Every mistake becomes one line.
 //
-//   ./model train --data x=a.npy --lerning-rate 1     ->  unknown option --lerning-rate
+//   ./model train --data x=a.npy --lerning-rate 1     ->  train: unknown option '--lerning-rate' ...
 //   ./model trian                                     ->  unknown command 'trian'; did you mean 'train'?
 #ifndef CLEAVE_RUNTIME_MAIN_COMMANDLINE_H
 #define CLEAVE_RUNTIME_MAIN_COMMANDLINE_H

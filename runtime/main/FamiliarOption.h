@@ -9,8 +9,8 @@
 
 namespace cleave::rt {
 
-// "the batch is part of the plan: give cleave compile --dim batch=N ...". Empty if the option is not in the table. '_'
-// counts as '-'.
+// "the batch is part of the plan: cleave compile takes it, as --dim batch=N ...". Empty if the option is not in the
+// table. '_' counts as '-'.
 inline std::string familiarOption(std::string option) {
   struct Row {
     std::string_view names; // with a blank before and after each

@@ -1,9 +1,9 @@
 // Refuses a command that writes a file which it also reads, or which it also writes for another option.
 //
-//   infer --input x=a.npy --output y=a.npy        ->  --output: 'a.npy' is what --input reads; give another name
-//   train --metrics log --trace log               ->  --trace: 'log' is what --metrics writes; give another name
-//   ./model train --trace ./model                 ->  --trace: './model' is what the program itself reads; give ...
-//   train --save ckpt --metrics ckpt/step-1       ->  --metrics: 'ckpt/step-1' is a name that --save gives to ...
+//   infer --input x=a.npy --output y=a.npy   ->  --output: 'a.npy' is the file that --input reads; give another name
+//   train --metrics log --trace log          ->  --trace: 'log' is the file that --metrics writes; give another name
+//   ./model train --trace ./model            ->  --trace: './model' is the file that the program itself reads; ...
+//   train --save ckpt --metrics ckpt/step-1  ->  --metrics: 'ckpt/step-1' is a name that --save gives to ...
 #ifndef CLEAVE_RUNTIME_MAIN_FILEUSE_H
 #define CLEAVE_RUNTIME_MAIN_FILEUSE_H
 

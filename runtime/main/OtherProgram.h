@@ -10,8 +10,8 @@ namespace cleave::rt {
 
 enum class KnownProgram { Cleave, Compiled };
 
-// Returns where the other program has the option: "cleave compile --mesh", "./model train --steps or ./model evaluate
-// --steps". If `option` is empty, it looks for the command. Empty if the other program does not have it.
+// Returns where the other program has the option: "cleave compile --mesh", "./model train --data or ./model evaluate
+// --data". If `option` is empty, it looks for the command. Empty if the other program does not have it.
 inline std::string ofOtherProgram(KnownProgram mine, std::string_view command, std::string_view option) {
   struct Row {
     std::string_view program, command, option;

@@ -1,9 +1,9 @@
 // The frame of each counter in which a program runs, and the arithmetic on frames that the runtime and the proof of
 // plans share.
 //
-//   Frames frames;                            // of an entry program: frame 0 of each counter
-//   frames.called(Counter::block, 3)          // of a callee: block 3, in the same micro-batch
-//   frames.place(Counter::block, -1, 4)       // in a region of 4 frames that follows blocks, one frame back: place 2
+//   Frames frames;                                         // of an entry program: frame 0 of each counter
+//   Frames callee = frames.called(Counter::block, 3);      // of a callee: block 3, in the same micro-batch
+//   callee.place(Counter::block, -1, 4)                    // one frame back, in a region of 4 frames: place 2
 #ifndef CLEAVE_RUNTIME_PLAN_FRAMES_H
 #define CLEAVE_RUNTIME_PLAN_FRAMES_H
 

@@ -41,7 +41,7 @@ bool isForward(const KernelArgs &args) {
   return args.def().name == "convolution" || args.def().name == "convolution_bias";
 }
 
-// oneDNN generates code of a window for positions of a row, in the worst case for all of them. The forward convolution
+// For windows, oneDNN generates code for positions of a row, in the worst case for all of them. The forward convolution
 // also has descriptors: one for each position in a block of the row, times each part that padding leaves of the window.
 // There are as many as the row has positions, or more if a short row meets many parts.
 uint64_t convolutionBytes(const KernelArgs &args) {

@@ -1,7 +1,7 @@
 // Prints a plan as text. Every line can be understood without the others, so two plans can be compared with diff.
 //
-//   program @train_step entry {
-//     input %tokens i64[2,64] in input[0x0] split dp on 0
+//   program @train_step entry events 2 {
+//     input %tokens i64[2,64] at input[0x0] batch_dim 0 split dp
 //     launch @matmul.3 stream compute r params[0x0:4096] r transient[0x40:1024] w transient[0x440:1024] // "h.0.fc"
 //     all_reduce stream reduce rw grads[0x0:8192] w comm[0x0:4096] group 0 dtype f32 reduction 0 algorithm 0 count 2048
 //   }

@@ -10,7 +10,7 @@
 //
 // A *watchdog* thread looks for problems that nobody else sees while the host waits for the GPU: an error of NCCL, a
 // rank that has failed or is lost (the communicator of the hosts knows), or no progress for CLEAVE_COMM_TIMEOUT_S. Then
-// it begins to abort all communicators, and launches no graph any more. The waiting host returns, and health() says
+// it begins to abort all communicators, and no graph is launched any more. The waiting host returns, and health() says
 // what happened, and in which instruction this rank waited. Progress is a number in pinned memory, which the GPU writes
 // after each operation. An operation counts from the moment before NCCL is called, because the first call connects the
 // ranks, and waits for them inside of NCCL.
@@ -34,8 +34,8 @@
 // owns the communicators too, and its GPU's context is retained for it and never released.
 //
 // Rejected: nonblocking communicators (ncclConfig_t), which can be polled while they are made. Then all calls on them
-// may be "in progress", even within captured graphs. Rejected: the host waits by polling. It would have to know each
-// place in which a driver waits.
+// may be "in progress", even within captured graphs.
+// Rejected: the host waits by polling. It would have to know each place in which a driver waits.
 #ifndef CLEAVE_RUNTIME_DEVICE_CUDA_NCCLWORLD_H
 #define CLEAVE_RUNTIME_DEVICE_CUDA_NCCLWORLD_H
 
