@@ -1,4 +1,5 @@
-// Turns an exception of the C++ library into a status, such as memory or a thread that the system refuses.
+// Turns an exception of the C++ library into a status. Such an exception says, for example, that the system refuses
+// memory or another thread.
 //
 // It is called in `catch (...)`, at the places where exceptions must end: threads, calls of the C API, and the commands
 // of a program.

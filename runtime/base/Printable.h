@@ -20,8 +20,8 @@ inline bool isControl(uint32_t code) {
          (code >= 0x2028 && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
 }
 
-// Returns the text on one line. The bytes of control characters, and bytes that are not UTF-8, become "\x1b". Other
-// characters stay.
+// Returns the text on one line. Each byte of a control character, and each byte that is not UTF-8, becomes an escape
+// such as "\x1b". Other characters stay.
 inline std::string printable(std::string_view text) {
   constexpr char kDigits[] = "0123456789abcdef";
   std::string result;

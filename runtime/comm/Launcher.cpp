@@ -36,8 +36,8 @@ bool saysMoreThan(uint64_t most, const char *name) {
   return isSet(name) && (!parseNumber(envString(name), UINT64_MAX, &number) || number > most);
 }
 
-// Some programs set RANK or WORLD_SIZE for other purposes. A launcher sets one of kMore too. It may have lost one of
-// RANK and WORLD_SIZE.
+// Some programs set RANK or WORLD_SIZE for other purposes, so one variable of kMore must be set too. One of RANK and
+// WORLD_SIZE may be missing.
 bool hasTorchRanks() {
   constexpr const char *kMore[] = {"TORCHELASTIC_RUN_ID", "LOCAL_RANK", "MASTER_ADDR", "NCCL_COMM_ID"};
   return firstSet(kMore) && (saysMoreThan(1, "WORLD_SIZE") || (isSet("RANK") && !isSet("WORLD_SIZE")));

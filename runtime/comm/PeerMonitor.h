@@ -1,6 +1,6 @@
 // Watches whether the other processes live. It turns a lost process into an error on every survivor, in bounded time.
 //
-// The processes form a ring. Four times a second, each sends a beat to the next process and expects one from the
+// The processes form a ring. Several times a second, each sends a beat to the next process and expects one from the
 // previous. A separate thread does this, on a separate channel. A beat says "alive", "R is leaving" (it has done its
 // work), "lost R", "failed R" or "missed R" (it has left, but another rank waits for it). All beats except the first
 // are passed on around the ring, so all survivors name the same rank. The ring stays closed until all ranks leave. A

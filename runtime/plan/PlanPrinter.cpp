@@ -219,8 +219,8 @@ private:
     out_ << "]";
   }
 
-  // True for a field that is not printed because it has its default: the program's own frame, or the counter of
-  // micro-batches.
+  // True for a field that is not printed because it has its default: the program's own frame, the counter of
+  // micro-batches, no skipped frames.
   static bool isUnsaid(const InstructionView &view, std::string_view name) {
     return (name == "frame" || name == "counter" || name == "skip") && view[name] == 0;
   }
