@@ -22,7 +22,7 @@ Executor::Executor(const fb::Plan &plan, BoundPlan &bound, Device &device, Commu
 
 Executor::~Executor() { end(); }
 
-// Stops all progress threads that were started. If one could not be started, the constructor stops the others by this.
+// Stops all progress threads that were started. If one could not be started, the constructor calls it.
 void Executor::end() {
   for (Progress &progress : progress_)
     if (progress.thread.joinable()) {

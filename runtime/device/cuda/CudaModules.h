@@ -4,10 +4,10 @@
 //   CLEAVE_TRY(modules.open(driver, {model.device_image, model.device_image_size}, 9, 0, rank));
 //   CLEAVE_TRY(modules.generated("cleave_gpt_k0", /*stream=*/0, &function));
 //
-// If the image has machine code for this GPU, it is loaded. If it has none, or the driver refuses it (because the
-// driver is older than the ptxas that made it), the driver compiles the PTX. PTX runs on its GPU and on all later ones.
-// Compiling takes seconds at the first start; the driver keeps the result in its own cache. CLEAVE_LOG=debug says which
-// of the two was loaded. If both are refused, the error has both reasons.
+// If the image has machine code for this GPU, it is loaded. If it has none, or the driver refuses it (for example
+// because the driver is older than the ptxas that made it), the driver compiles the PTX. PTX runs on its GPU and on all
+// later ones. Compiling takes seconds at the first start; the driver keeps the result in its own cache.
+// CLEAVE_LOG=debug says which of the two was loaded. If both are refused, the error has both reasons.
 //
 // *Memory of a kernel's own.* The blocks of a kernel that splits long sums communicate through variables of its module
 // (ThreadSums.cpp), which the plan does not know. So launches of such a kernel must not overlap. On one stream they do

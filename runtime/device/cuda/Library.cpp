@@ -138,7 +138,8 @@ Status openBlasLt(const BlasLt **library) { return openOnce(openedBlas, library)
 Status openDnn(const Dnn **library) { return openOnce(openedDnn, library); }
 Status openNccl(const Nccl **library) { return openOnce(openedNccl, library); }
 
-// Adds the library's text for the error if the library is open. It may not be: tests make tables of their own.
+// Adds the library's text for the error if the library is open. It need not be: the caller may have made the table that
+// returned the error.
 Status check(Result result, const char *what) {
   if (result == 0)
     return Status::ok();
