@@ -152,8 +152,8 @@ Status generateTokens(Session &session, const GenerateOptions &options) {
   return Status::ok();
 }
 
-// Says that --seed has no effect, or returns an empty text. infer and evaluate draw only weights; generate draws only
-// tokens, unless it is greedy.
+// Says that --seed has no effect, or returns an empty text if it has. infer and evaluate draw only weights. generate
+// draws tokens, unless it is greedy.
 std::string idleSeed(const Session &session, const Command &command) {
   bool drawsWeights = command.kind == CommandKind::Infer || command.kind == CommandKind::Evaluate;
   if (!command.givesSeed)
