@@ -267,8 +267,8 @@ Value Formula::erf(Value x) {
   return select(isNaN(x), x, withSignOf(result, x));
 }
 
-// x = k pi/2 + r with |r| <= pi/4. pi/2 is in three parts, whose products with k an fma does not round. From 2^48 on,
-// f64 does not have k to the quarter. Then the result is NaN, and not some number between -1 and 1.
+// x = k pi/2 + r with |r| <= pi/4. pi/2 is in three parts, whose products with k an fma does not round. For
+// arguments from 2^48 on, f64 does not hold k to a quarter. Then the result is NaN, and not a number between -1 and 1.
 Value Formula::wave(Value x, int quarters) {
   Value k = math::RoundEvenOp::create(builder, location, mul(x, number(6.36619772367581382433e-01)));
   Value minus = sub(number(0), k);
