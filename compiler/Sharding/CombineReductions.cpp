@@ -65,8 +65,8 @@ struct CombinedReduction {
       return maker && (waiting.contains(maker) || llvm::is_contained(members, maker));
     });
   }
-  // False for a reduction of parts. Concatenated parts of several values are not a part of the concatenated values:
-  // that has all parts of one value together.
+  // False for a reduction of parts. Concatenated parts of several values are not a part of the concatenated values, in
+  // which all parts of one value are next to each other.
   static bool isWhole(AllReduceOp reduce) { return !reduce->hasAttr(kPartAttr); }
   // True if the reduction has the ranks, the kind and the element type of the group.
   bool takes(AllReduceOp reduce) const {

@@ -188,7 +188,7 @@ private:
 } // namespace
 
 //===----------------------------------------------------------------------===//
-// Ops whose elements depend on where they stand
+// Ops whose elements depend on their position
 //===----------------------------------------------------------------------===//
 
 // Returns the operand that says where the result begins; -1 if the op has none. The op is asked to make a part of

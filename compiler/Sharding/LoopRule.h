@@ -72,7 +72,7 @@ private:
   MeshAttr mesh;
   llvm::SmallVector<DimSplit, 4> loops;
   llvm::SmallVector<bool, 4> isFixed;
-  llvm::SmallVector<std::optional<Repeats>, 4> repeats; // of each loop; none where all its elements are equal
+  llvm::SmallVector<std::optional<Repeats>, 4> repeats; // of each loop; none if all its elements are equal
   llvm::SmallVector<Distribution, 2> operands;
 };
 

@@ -23,7 +23,7 @@ LoopSharding::LoopSharding(mlir::Operation *op, MeshAttr mesh) : op(op), mesh(me
   }
   splits.resize(iterators.size());
   isPartial.resize(numOperands);
-  // An op that describes no loops, or describes them badly, keeps its values whole.
+  // An op that describes no loops, or describes them inconsistently, keeps its values whole.
   bool isDescribed = maps.size() == numOperands + op->getNumResults();
   for (unsigned i = 0; isDescribed && i < maps.size(); ++i)
     isDescribed = static_cast<int64_t>(maps[i].getNumResults()) == valueType(op, i).getRank();

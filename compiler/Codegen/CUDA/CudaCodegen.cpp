@@ -179,7 +179,7 @@ llvm::Error ImageBuilder::checkCalls(const llvm::Module &code) const {
 // Reports a kernel that needs too much shared memory. A module with such a kernel could not be loaded at all.
 llvm::Error ImageBuilder::checkShared(const llvm::Module &code) const {
   constexpr unsigned kShared = 3;
-  constexpr uint64_t kMost = 48 << 10; // bytes of a block that need no permission
+  constexpr uint64_t kMost = 48 << 10; // bytes of a block without an opt-in
   for (const llvm::GlobalVariable &global : code.globals())
     if (uint64_t bytes = code.getDataLayout().getTypeAllocSize(global.getValueType());
         global.getAddressSpace() == kShared && bytes > kMost)

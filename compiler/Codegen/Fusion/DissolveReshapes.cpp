@@ -9,7 +9,7 @@
 //   %s = reduce sum %r, [1, 3]               all is computed as [8, 16, 56, 56], and the reshape is gone
 //
 // The new shape of a value has the factors of its dimensions, without those of one element. A reshape stays if its two
-// shapes have no common cut. A new one is made where a value is used by an op outside of the part.
+// shapes have no common cut. A new one is made if an op outside of the part uses a value.
 #include "compiler/Codegen/Fusion/Grouping.h"
 #include "compiler/Codegen/Fusion/Passes.h"
 #include "dialects/Cleave/IR/Algebra.h"

@@ -79,7 +79,7 @@ static void cloneCheapOps(Block &block) {
       OpBuilder builder(reader);
       Operation *clone = builder.clone(*op);
       clone->setLoc(reader->getLoc()); // an op may stand for those of many nodes; a copy belongs to its reader
-      setBlockMark(clone, getBlockMark(reader)); // a kernel has ops of one block only
+      setBlockMark(clone, getBlockMark(reader)); // in another block, the copy would be stored
       fusible.insert(clone);
       reader->replaceUsesOfWith(op->getResult(0), clone->getResult(0));
     }

@@ -49,7 +49,7 @@ struct ModelObject {
   bool isMain = false;              // defines cleave_main_model too: the only model of an executable or shared library
 };
 
-// The bytes of the object file.
+// Returns the bytes of the object file.
 llvm::Expected<std::string> emitModelObject(const ModelObject &model);
 
 } // namespace cleave

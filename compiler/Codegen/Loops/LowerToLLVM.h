@@ -15,8 +15,8 @@ void registerLoopDialects(mlir::DialectRegistry &registry);
 
 // Lowers functions over memrefs (LoopEmitter.h) to functions over pointers, with polynomials for transcendental
 // functions. If the processor has no bf16 that keeps all numbers (`hasBFloat16` is false), integers hold the bits of
-// bf16 numbers and convert them. An index has `indexBits` bits: 32 if the caller knows that every index and offset
-// fits.
+// bf16 numbers, and integer instructions convert them. An index has `indexBits` bits: 32 if the caller knows
+// that every index and offset fits.
 mlir::LogicalResult lowerToLLVMDialect(mlir::ModuleOp module, bool hasBFloat16 = false, unsigned indexBits = 64);
 
 // Optimizes the module with O3 and the vectorizers.

@@ -113,7 +113,7 @@ struct RemGradient : DifferentiableOpInterface::ExternalModel<RemGradient, RemOp
 
 void cleave::attachElementwiseGradients(mlir::MLIRContext &context) { RemOp::attachInterface<RemGradient>(context); }
 
-// d/da = b a^(b-1), but 0 where b = 0; d/db = a^b log a, but 0 where a = 0 and b >= 0.
+// d/da = b a^(b-1), but 0 if b = 0; d/db = a^b log a, but 0 if a = 0 and b >= 0.
 mlir::LogicalResult PowOp::buildVJP(OpBuilder &builder, llvm::ArrayRef<Value> resultGrads, Grads &operandGrads) {
   if (noGradient(getLhs(), resultGrads))
     return mlir::success();

@@ -106,8 +106,8 @@ Value AsinOp::buildScalar(OpBuilder &builder, Location loc, ValueRange elements)
   });
 }
 
-// 2 atan(sqrt((1 - x) / (1 + x))), by half of the angle. At -1 the quotient is infinite; beyond 1 and -1 it is
-// negative.
+// 2 atan(sqrt((1 - x) / (1 + x))): the inverse tangent is half of the angle. At -1 the quotient is infinite; beyond 1
+// and -1 it is negative.
 Value AcosOp::buildScalar(OpBuilder &builder, Location loc, ValueRange elements) {
   return inWide(builder, loc, elements[0], [&](const Scalar &f, Value x) -> Value {
     Value one = f.number(1), half = f.atan(f.root(f.div(f.sub(one, x), f.add(one, x))));
