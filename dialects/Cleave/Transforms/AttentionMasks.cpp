@@ -110,8 +110,8 @@ static std::optional<Sides> sidesOf(Value value) {
   return std::nullopt;
 }
 
-// Returns the sides that an elementwise op makes of triangles, in f32, as exporters write masks (torch.tril of ones, 1
-// - m, m * -1e9).
+// Returns the sides that an elementwise op makes of triangles, in f32, as exporters write masks (torch.tril of ones,
+// 1 - m, m * -1e9).
 static std::optional<Sides> madeSides(mlir::Operation *op) {
   auto all = [&](auto function, auto... operands) -> std::optional<Sides> {
     if (!(operands && ...))
