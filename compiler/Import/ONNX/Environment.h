@@ -16,7 +16,7 @@ namespace cleave::onnx_import {
 struct Binding {
   enum class Kind { Absent, Failed, Computed, Known, State, Sequence };
   Kind kind = Kind::Absent;
-  Value value;                                          // Computed; Known and State after their first use
+  Value value;                                          // Computed; Known after its first use
   std::shared_ptr<const Literal> known;                 // Known; the initial value of a State of one element
   std::string symbol;                                   // State
   std::shared_ptr<const std::vector<Binding>> elements; // Sequence
