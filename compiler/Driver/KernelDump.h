@@ -2,7 +2,7 @@
 //
 //   DIR/k0.mlir      what the kernel computes
 //   DIR/k0.ptx       its code; for hosts k0.ll, the optimized LLVM IR
-//   DIR/index.json   the kernels, their files, and what their code takes
+//   DIR/index.json   the kernels, their files, and the resources that their code needs
 #ifndef CLEAVE_COMPILER_DRIVER_KERNELDUMP_H
 #define CLEAVE_COMPILER_DRIVER_KERNELDUMP_H
 

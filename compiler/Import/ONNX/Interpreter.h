@@ -8,8 +8,8 @@
 //   %0 = cleave.constant dense<[7, 3]>          known
 //   %1 = cleave.max %0, %c4                     buildLinalg: generic { arith.maxsi }   known: [7, 4]
 //
-// The work is bounded by the elements of a tensor, and by the scalar operations of one import. An op that would exceed
-// a bound is not computed.
+// The work is bounded by the elements of a tensor, and by the scalar operations of one interpreter. (Each imported
+// function has one, and so has each operand of StaticOperands.) An op that would exceed a bound is not computed.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_INTERPRETER_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_INTERPRETER_H
 

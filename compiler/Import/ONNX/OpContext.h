@@ -96,9 +96,10 @@ public:
   // Returns the axis with negative values counted from the end (-1 is the last one). `axis` may be `rank` itself if
   // `inclusive`.
   llvm::FailureOr<int64_t> axis(int64_t axis, int64_t rank, bool inclusive = false);
-  // Returns the listed axes in their order, without repetition. If there is no list, returns the first `count` axes.
+  // Returns the listed axes in their order. Fails if one is listed twice. If there is no list, returns the first
+  // `count` axes.
   llvm::FailureOr<Shape> axisList(const std::optional<Shape> &axes, int64_t rank, size_t count);
-  // Returns the axes in ascending order.
+  // As axisList(), in ascending order.
   llvm::FailureOr<Shape> axes(llvm::ArrayRef<int64_t> axes, int64_t rank);
   // Returns the shape that all values broadcast to. Their element types must be equal.
   llvm::FailureOr<Shape> commonShape(llvm::ArrayRef<Value> values);

@@ -14,10 +14,9 @@ struct EndedGradient {
 };
 
 struct RefinedStateRoles {
-  std::vector<std::string> unused; // initializers without uses; their states are erased
-  std::vector<EndedGradient>
-      decided;                     // every path to the loss ends at a decision (GradientFlow.h): no parameters any more
-  std::vector<EndedGradient> zero; // as `decided`, but the gradient is zero: parameters that only decay
+  std::vector<std::string> unused;    // initializers without uses; their states are erased
+  std::vector<EndedGradient> decided; // every path to the loss ends at a decision (GradientFlow.h): not parameters
+  std::vector<EndedGradient> zero;    // as `decided`, but the gradient is zero: parameters that only decay
   std::vector<EndedGradient> missing; // a path to the loss ends at an op without a derivative: cannot be trained
 };
 

@@ -2,12 +2,12 @@
 // read and write by index check the others (kernels/indexing). In addition, operators that take indices note two things
 // here:
 //
-// - The numbers that an integer input may contain. The runtime checks the data against this range before a step
-//    begins (runtime/session/IndexRange.h), and names the sample. The range is an attribute of the function's argument,
-//    and contains the numbers that all of its uses permit. Nothing is noted for computed indices, or if only a part of
-//    an input is used (a slice).
-// - Losses are lowered to comparisons. A label out of range would match no class, and its loss would be zero without
-//    an error. So computed labels pass through a kernel that only checks them.
+// - The numbers that an integer input may contain. The runtime checks the data against this range before a step begins
+//   (runtime/session/IndexRange.h), and names the sample. The range is an attribute of the function's argument, and
+//   contains the numbers that all of its uses permit. Nothing is noted for computed indices, or if only a part of an
+//   input is used (a slice).
+// - Losses are lowered to comparisons. A label out of range would match no class, and its loss would be zero without an
+//   error. So computed labels pass through a kernel that only checks them.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_OPERATORS_INDEXRANGE_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_OPERATORS_INDEXRANGE_H
 

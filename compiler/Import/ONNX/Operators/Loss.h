@@ -8,9 +8,9 @@
 
 namespace cleave::onnx_import {
 
-// Returns the type of the labels that `--loss KIND` adds for predictions of this type. If it does not fit, adds an
-// error and returns null. `mse` uses the predictions' own type. Class losses use i64 and the predictions' shape without
-// `classDim`.
+// Returns the type of the labels that `--loss KIND` adds for predictions of this type. If the kind does not fit them,
+// adds an error and returns null. `mse` uses the predictions' own type. Class losses use i64 and the predictions' shape
+// without `classDim`.
 mlir::Type labelsTypeFor(llvm::StringRef kind, RankedTensorType predictions, std::optional<int64_t> classDim,
                          ErrorList &errors);
 // Returns the dimension of the classes. This is `chosen`, counted from the end if it is negative. Without a choice, it
