@@ -161,8 +161,7 @@ LogicalResult checkShapes(OpContext &op, const Request &request, llvm::ArrayRef<
 LogicalResult importGridSample(OpContext &op) {
   Value image = op.value(0), grid = op.value(1);
   auto request = readRequest(op);
-  bool isPicked =
-      succeeded(request) && request->mode == Interpolation::Nearest; // any type is allowed, because nothing is added up
+  bool isPicked = succeeded(request) && request->mode == Interpolation::Nearest; // any type: nothing is added up
   if (failed(request) || (!isPicked && failed(op.expectFloat(image))) || failed(op.expectRank(image, 4, 5)))
     return failure();
   Shape in(shapeOf(image)), places(shapeOf(grid)), sizes(in.begin() + 2, in.end());
