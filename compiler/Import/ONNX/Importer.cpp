@@ -273,7 +273,7 @@ llvm::Error GraphImport::checkFunctions() {
   return verifyModule(module);
 }
 
-// Finds parameters that are not parameters, and those that cannot be trained.
+// Finds initializers that are no parameters after all, and parameters that cannot be trained.
 llvm::Error GraphImport::refineStates() {
   staticUses = takeStaticUses(module);
   roles = refineStateRoles(module, function, [&](llvm::StringRef name) { return isOfAuthor(name); });
