@@ -18,13 +18,13 @@ namespace {
 // The longest suffixes: "NAME.partial-1a2b3c4d", "NAME.weights/model.safetensors.tmp-1234567".
 constexpr size_t kNameSuffix = 24, kPathSuffix = 48;
 
-// A text that fits a line of a message.
+// Returns a text that fits on one line of a message.
 std::string shortened(llvm::StringRef text) {
   constexpr size_t kBegin = 40, kEnd = 20;
   return text.size() <= kBegin + kEnd + 3 ? text.str() : (text.take_front(kBegin) + "..." + text.take_back(kEnd)).str();
 }
 
-// The bytes of a name that the file system of `directory` takes.
+// Returns the number of bytes that the file system of `directory` allows in a name.
 size_t maxNameIn(llvm::StringRef directory) {
   long most = ::pathconf(directory.str().c_str(), _PC_NAME_MAX);
   return most > 0 ? static_cast<size_t>(most) : NAME_MAX;

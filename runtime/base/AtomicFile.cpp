@@ -35,7 +35,7 @@ void AtomicFile::discard() {
 
 Status AtomicFile::create(const std::string &path, AtomicFile *result) {
   result->discard();
-  // A rename would put a plain file in the place of a device (/dev/stdout) or of a link to one.
+  // A rename would replace a device (/dev/stdout), or a link to one, by a plain file.
   struct stat info;
   if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
     return S_ISDIR(info.st_mode) ? fileError("write", path, EISDIR)
@@ -105,7 +105,7 @@ Status syncDirectory(const std::string &directory) {
   int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0)
     return fileError("open", directory, errno);
-  // Some file systems refuse to flush a directory (EINVAL); there is nothing more that one can do on them.
+  // Some file systems cannot flush a directory (EINVAL). Nothing more can be done on them.
   bool failed = ::fsync(fd) != 0 && errno != EINVAL;
   Status status = failed ? fileError("flush", directory, errno) : Status::ok();
   ::close(fd);

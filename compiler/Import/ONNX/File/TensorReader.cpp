@@ -9,7 +9,7 @@ static llvm::Error wrongCount(int64_t actual, int64_t expected, llvm::StringRef 
   return makeError("it has " + llvm::Twine(actual) + " " + what + "; its shape and type take " + llvm::Twine(expected));
 }
 
-// Low `width` bytes of every element, as they would lie in raw_data.
+// Appends the low `width` bytes of every element, the encoding of raw_data.
 template <typename Field> static void encode(const Field &field, int64_t width, std::string &out) {
   out.reserve(size_t(field.size()) * size_t(width));
   for (auto value : field)
@@ -35,7 +35,7 @@ llvm::Expected<llvm::ArrayRef<char>> TensorReader::typedField(const onnx::Tensor
   case onnx::TensorProto::INT64:
     stored = take(tensor.int64_data());
     break;
-  default: // all narrow types share int32_data, 16-bit floats as their bits
+  default: // all narrow types use int32_data; 16-bit floats are stored as their bits
     stored = take(tensor.int32_data());
   }
   if (stored != count)
@@ -63,7 +63,7 @@ llvm::Expected<mlir::RankedTensorType> TensorReader::typeOf(const onnx::TensorPr
   return mlir::RankedTensorType::get(shape, element);
 }
 
-// A tensor's values stand in one place: of two, another program could take the other.
+// Fails if the tensor has its values in several places, because another program could read the other one.
 static llvm::Error checkOnePlace(const onnx::TensorProto &tensor) {
   bool isExternal = tensor.data_location() == onnx::TensorProto::EXTERNAL;
   std::pair<bool, llvm::StringRef> places[] = {
