@@ -26,9 +26,9 @@ public:
   // Checks that load() of these states will succeed: the tensors fit, and the bytes that it reads match their
   // checksums. Nothing is written.
   Status check(const RankStates &states) const;
-  // Fills every saved state of a rank, or reports all that is missing, superfluous or of another shape. A checkpoint of
-  // another precision is converted. Scalars are what precisions and layouts may differ in (a loss scale; sums within a
-  // step are partial on several ranks): those that it lacks keep their values.
+  // Fills every saved state of a rank. Fails with a list of all tensors that are missing, superfluous or of another
+  // shape. A checkpoint of another precision is converted. Scalars may differ between precisions and layouts (a loss
+  // scale; sums within a step are partial on several ranks). Those that the checkpoint does not have keep their values.
   Status load(const RankStates &states) const;
   // Reads elements [first, first + count) of a tensor of the index, and converts them to `type`.
   Status read(const CheckpointTensor &tensor, uint64_t first, uint64_t count, ElementType type, std::byte *target) const;
@@ -40,7 +40,7 @@ public:
   const std::string &standIn() const { return standIn_; }
   // Compares all data with their checksums.
   Status verify() const;
-  // Gives back the pages that were read so far.
+  // Releases the pages that were read so far.
   void dropPages() const;
 
 private:

@@ -48,8 +48,8 @@ std::vector<LogicalSegment> logicalSegments(const fb::State &state);
 
 // `count` elements that a segment and a stored range have in common.
 struct Overlap {
-  uint64_t logical; // first common element, as an index of the rank's elements
-  uint64_t stored;  // first one, in the rank's bytes
+  uint64_t logical; // first common element, counted in the logical tensor
+  uint64_t stored;  // first common element, counted in the elements that the rank stores
   uint64_t count;
 };
 
