@@ -21,8 +21,7 @@ struct HostResources {
 struct Demand {
   unsigned ranks = 1, threadsPerRank = 1;
   uint64_t plannedBytes = 0;  // of all ranks
-  unsigned threadsOfPlan = 0; // if the rank is a process of its own and no number was given: threads as compiled; else
-                              // 0
+  unsigned threadsOfPlan = 0; // as compiled, if the rank is a process and no number was given; else 0
 };
 
 // Returns a line for each shortage. More ranks than cores are no mistake by themselves: people try a mesh on a laptop.

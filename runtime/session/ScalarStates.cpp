@@ -41,8 +41,7 @@ static double withoutSignOfNan(double value) {
 }
 
 Status readScalars(Session &session, std::initializer_list<ScalarRead> reads) {
-  std::map<int, std::vector<std::optional<double> *>> told; // by the broadcasting rank: in the same order on all
-                                                            // processes
+  std::map<int, std::vector<std::optional<double> *>> told; // by broadcasting rank: the same order on all processes
   for (const ScalarRead &read : reads) {
     const ScalarState &scalar = *read.scalar;
     read.value->reset();

@@ -24,8 +24,7 @@ struct SessionOptions {
   std::string trace;     // path of a Chrome trace to write; empty: none
   std::string program;   // an entry program that the plan must have; empty: any
   std::string command;   // the command; all processes must have the same; empty: calls of the C API
-  bool notesTermination = false; // of a main program: when several processes run, SIGTERM ends one with a message
-                                 // (Termination.h)
+  bool notesTermination = false; // a main program: SIGTERM ends one of several processes with a message
 };
 
 class Session {

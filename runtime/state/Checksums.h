@@ -34,8 +34,7 @@ enum class ElementType : uint8_t;
 
 // The checksums of one tensor.
 struct BlockChecksums {
-  static constexpr uint64_t kBlockBytes = 1u << 20; // for files that are written; a file that is read has its own
-                                                    // number
+  static constexpr uint64_t kBlockBytes = 1u << 20; // for files that are written
 
   std::string file; // name of the file, for messages
   uint64_t blockBytes = kBlockBytes;

@@ -231,8 +231,7 @@ __device__ void maskScores(const AttentionCall &a, float (&scores)[Rows / 8][4],
     for (int j = 0; j < Rows / 8; ++j)
 #pragma unroll
       for (int e = 0; e < 4; ++e)
-        scores[j][e] = __fmul_rn(scores[j][e], a.scale); // rounded, as the value that is compared, and not fused into a
-                                                         // multiply-add
+        scores[j][e] = __fmul_rn(scores[j][e], a.scale); // rounded as it is compared: no multiply-add
     return;
   }
 #pragma unroll

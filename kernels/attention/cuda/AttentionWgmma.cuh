@@ -303,8 +303,7 @@ template <typename T, int Size, bool IsWhole> struct AttentionWgmma {
     const int thread = threadHere(), group = first + __shfl_sync(0xffffffffu, thread / 128, 0) * kGroup;
     line = first + thread / 32 * 16;
     const int end = a.causal && first + kMmaLines < a.columns ? first + kMmaLines : a.columns;
-    const int own = group >= a.rows ? 0 : a.causal && group + kGroup < end ? group + kGroup : end; // end for this warp
-                                                                                                   // group
+    const int own = group >= a.rows ? 0 : a.causal && group + kGroup < end ? group + kGroup : end; // of this group
     __syncthreads();
     TileCopies<T, Size, IsWhole> lines;
     lines.begin(threadHere(), buffer<T>(call, 0) + item * a.rows * a.depth, first, a.depth);

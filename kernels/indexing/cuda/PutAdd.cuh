@@ -137,8 +137,7 @@ template <typename T> __device__ void copyAhead(T *to, const T *from) {
 template <typename T> class WindowAdder {
   using A = Additions;
   static constexpr int kEach = sizeof(T) == 8 ? 2 : 4;             // columns of a thread
-  static constexpr int kColumns = A::kSliceBytes / int(sizeof(T)); // columns of a slice, which belongs to a team of
-                                                                   // threads
+  static constexpr int kColumns = A::kSliceBytes / int(sizeof(T)); // columns of a slice, for a team of threads
   static constexpr int kTeam = kColumns / kEach, kTeams = A::kThreads / kTeam, kShare = A::kTile / kTeams;
   struct alignas(kEach * sizeof(T)) Columns {
     T of[kEach];
@@ -264,8 +263,7 @@ template <typename T> __device__ void putAdd(const CudaCall &call) {
   __shared__ A memory;
   IndexParams s(call);
   int shift = int(call.params[5]), warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  int parity = 0, mine = warp * A::kRounds * 32 + lane; // first of this thread's indices in a window: every 32nd from
-                                                        // here
+  int parity = 0, mine = warp * A::kRounds * 32 + lane; // this thread has every 32nd index from here
   bool isLong = call.params[7] == 8;
 #pragma unroll 1
   for (Int item = blockIdx.x; item < call.params[6] << shift; item += gridDim.x) {

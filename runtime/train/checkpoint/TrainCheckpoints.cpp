@@ -147,8 +147,7 @@ private:
 Status writeCheckpoint(Session &session, const std::vector<RankStates> &states, const SaveRequest &request,
                        unsigned channel) {
   const fb::Program *step = nullptr;
-  CLEAVE_TRY(session.entry("train_step", &step)); // weights for inference are packed, and have not changed since they
-                                                  // were loaded
+  CLEAVE_TRY(session.entry("train_step", &step)); // weights for inference are packed, and never change
   return Writer(session, states, request, channel).write();
 }
 

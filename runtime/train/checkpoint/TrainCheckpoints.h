@@ -17,8 +17,7 @@ struct SaveRequest {
   RunFacts run;
   bool isOnlyBest = false; // true: saved only because it is the best so far
   unsigned keepBest = 0;   // newest checkpoints saved only as the best that are kept; 0: all
-  std::shared_ptr<FormerBests> bests = std::make_shared<FormerBests>(); // of the directory: all requests of a run share
-                                                                        // it
+  std::shared_ptr<FormerBests> bests = std::make_shared<FormerBests>(); // shared by all requests of a run
 };
 
 // Saves states as DIR/step-*, makes `latest` (and `best`) refer to it, and removes old checkpoints. `states` are the

@@ -16,8 +16,7 @@ constexpr double kDefaultRate = 1e-3;
 
 struct TrainOptions {
   std::vector<std::string> data, valData; // see DataSpec.h
-  std::optional<uint64_t> epochs, steps;  // of the whole training, including the part before a resume; default: one
-                                          // epoch
+  std::optional<uint64_t> epochs, steps;  // of all training, resumed parts included; default: one epoch
   std::optional<uint64_t> seed;           // default: 0, or the checkpoint's
   bool shuffle = true;
   LastBatch lastBatch = LastBatch::Drop;
