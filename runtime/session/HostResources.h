@@ -25,8 +25,8 @@ struct Demand {
 };
 
 // Returns a line for each shortage. More ranks than cores are no mistake by themselves: people try a mesh on a laptop.
-// Launchers bind processes to cores (mpirun binds each to one core if there are two), which users of threads do not
-// expect.
+// Launchers bind processes to cores (mpirun binds each to one core if there are two processes), which users of threads
+// do not expect.
 std::vector<std::string> resourceNotes(const Demand &demand, const HostResources &resources);
 
 } // namespace cleave::rt

@@ -24,7 +24,9 @@ struct SessionOptions {
   std::string trace;     // path of a Chrome trace to write; empty: none
   std::string program;   // an entry program that the plan must have; empty: any
   std::string command;   // the command; all processes must have the same; empty: calls of the C API
-  bool notesTermination = false; // a main program: SIGTERM ends one of several processes with a message
+  // For a main program that a launcher has started as one of several processes: SIGTERM is only noted, so that the
+  // process can print a line before it ends (Termination.h).
+  bool notesTermination = false;
 };
 
 class Session {

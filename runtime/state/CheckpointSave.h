@@ -96,9 +96,9 @@ class FormerBests {
 public:
   // To be called after a checkpoint was saved with this name.
   void add(const std::string &name, bool isOnlyBest) { isOnlyBest_[name] = isOnlyBest; }
-  // Of the checkpoints that were saved only as the best, keeps the one that `best` names and the newest, together
-  // `keep`, and removes the others. Checkpoints after the one that `latest` names are not touched. Nothing is removed
-  // if keep is 0.
+  // Removes checkpoints that were saved only as the best, except the newest `keep` of them. The checkpoint that `best`
+  // names counts as one of them, and always stays, as does the one that `latest` names. Checkpoints after the one that
+  // `latest` names are not touched. Nothing is removed if keep is 0.
   Status prune(const std::string &directory, unsigned keep);
 
 private:

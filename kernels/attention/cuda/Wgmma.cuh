@@ -67,7 +67,7 @@ template <typename T, int Columns> struct Wgmma;
                    : "n"(Left)                                                                                         \
                    : "memory");                                                                                        \
     }                                                                                                                  \
-    /* d = a * b^T, or d += a * b^T, where it adds: rows of b are columns of d. */                                     \
+    /* d = a * b^T, or d += a * b^T if Adds. Rows of b are columns of d. */                                            \
     template <bool Adds> static __device__ void across(Sums d, unsigned long long a, unsigned long long b) {           \
       asm volatile(CLEAVE_SM_90A("wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." type "." type " {" names "}, " o0   \
                                  ", " o1 ", " o2 ", 1, 1, 0, 0;")                                                      \

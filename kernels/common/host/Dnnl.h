@@ -26,7 +26,7 @@ namespace cleave::rt {
 
 using DnnlArgs = std::unordered_map<int, dnnl::memory>;
 
-// A primitive's execution, or a reorder of our own.
+// A primitive's execution, or a reorder that Cleave computes itself.
 using DnnlCall = std::function<void(const dnnl::stream &)>;
 
 // A memory object whose address is known at run time: `offset` bytes into a buffer of the launch.
