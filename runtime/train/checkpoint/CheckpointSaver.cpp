@@ -32,7 +32,7 @@ Status snapshotStates(const RankStates &live, const Rank &rank, const fb::Progra
   return Status::ok();
 }
 
-// Where the copy lies on a device, it is read from its image.
+// If the copy is on a device, it is first copied to its image in the host's memory.
 static Status pullSnapshot(Rank &rank) {
   const fb::Plan &plan = rank.plan();
   for (unsigned i = 0; i < lengthOf(plan.regions()); ++i)
