@@ -19,9 +19,9 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// Dynamic programming, twice: first for the least time of the slowest stage, then for the fewest bytes of all cuts with no slower
-// stage. (The best cut may begin with stages that by themselves are not the best, because they may be as slow as the
-// slowest.)
+// Dynamic programming, twice: first for the least time of the slowest stage, then for the fewest bytes of all cuts with
+// no slower stage. (The best cut may begin with stages that by themselves are not the best, because they may be as slow
+// as the slowest.)
 //
 // The number of all runs of nodes is quadratic in nodes. So a coarse cut comes first, at few of the nodes. No stage of
 // the best cut is slower than the slowest stage of the coarse one. So slower runs are skipped, and also ends after
