@@ -30,7 +30,7 @@ struct ProfileRow {
 inline constexpr size_t kMostExpensive = 20;
 
 struct Profile {
-  double seconds = 0;                     // from the step's begin to its last instruction's end
+  double seconds = 0;                     // from the step's beginning to its last instruction's end
   double kernelSeconds = 0;               // of all launches, one rank of each kind
   double otherSeconds = 0;                // of copies, fills, collectives and messages
   std::vector<ProfileRow> kernels, nodes; // the most expensive first

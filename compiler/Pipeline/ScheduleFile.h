@@ -2,8 +2,8 @@
 //
 //   # two ranks, two micro-batches         a comment goes to the end of its line
 //   rank 0: 0F0 0F1 0B0 0B1                tasks, separated by blanks or commas: <chunk><F|B|I|W><micro-batch>
+//   rank 1: 1F0 1B0 1F1
 //   rank 1: 1B1                            continues the list of rank 1
-//   rank 1: 1B1                            goes on with the list of rank 1
 //
 // Without `rank N:`, each line that has a task is the list of the next rank. So the files that PyTorch's
 // torch.distributed.pipelining writes with `compute_only` are read as they are. A file with both forms is an error. The

@@ -391,7 +391,7 @@ LogicalResult DraftBuilder::visitAllSlice(shard::AllSliceOp op) {
     return success();
   Share share{extent->group, static_cast<unsigned>(extent->ranks), extent->part};
   std::optional<Address> part = draft.allocations.cut(*whole, share);
-  if (!part) { // a share of a share
+  if (!part) { // a share of a share has no address
     Address copy = addFresh(extent->whole);
     addCopy(op, copy, *whole, extent->whole);
     part = draft.allocations.cut(copy, share);

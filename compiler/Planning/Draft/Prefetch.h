@@ -69,8 +69,6 @@ void prefetchGathers(std::vector<DraftInstruction> &instructions, const std::vec
 // allocations count.
 void boundReductions(std::vector<DraftInstruction> &instructions, const std::vector<char> &bounded, unsigned inFlight);
 
-// Copies to host memory: when one is issued, the compute stream goes on when the `inFlight`-th before it is done.
-// Without this nobody would look after them, and what they copy would live to the program's end.
 // Bounds the number of copies to host memory: after a copy is issued, the compute stream waits for the `inFlight`-th
 // copy before it. Without this bound, nothing would wait for copies, and the bytes that they copy would live until the
 // program's end.

@@ -203,7 +203,7 @@ const PlanMeaning::Known &PlanMeaning::knownKernel(size_t number) {
   KernelFacts facts = kernelFacts(kernel);
   std::vector<Operand> operands;
   if (kernel.kind() != fb::KernelKind::generated)
-    (void)operandsOf(kernel, &operands); // openPlan() knows that it can be read
+    (void)operandsOf(kernel, &operands); // openPlan() has checked that it can be read
   Known known{facts.depends, facts.number(), {}};
   for (const Operand &operand : operands)
     known.isScratch.push_back(operand.name == "scratch");
@@ -268,7 +268,7 @@ void PlanMeaning::finishCollective(const std::optional<Content> &result) {
   if (view.opcode() == Opcode::Recv) {
     const fb::Buffer &target = view.buffer(0);
     received_[{run.ref.program, run.ref.index}] |= result->varies();
-    if (result->bytes() != target.bytes()) // KindMatching tells
+    if (result->bytes() != target.bytes()) // KindMatching reports it
       return forget(target, run);
     leave(*result, run);
     return write(target, *result, run);

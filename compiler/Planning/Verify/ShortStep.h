@@ -39,8 +39,6 @@
 // differ after the step, because a value may take longer than that through registers. If a region has frames, bodies
 // are run by themselves until what they say of axes is stable (BodyRuns.h), and MeaningChecks.cpp compares this with
 // the declared states.
-// themselves until what they say of axes stays (BodyRuns.h), and MeaningChecks.cpp compares that with what states are
-// declared to be.
 #ifndef CLEAVE_COMPILER_PLANNING_VERIFY_SHORTSTEP_H
 #define CLEAVE_COMPILER_PLANNING_VERIFY_SHORTSTEP_H
 
