@@ -34,8 +34,8 @@ private:
 // Returns one entry for each result: the input that it takes over, or -1. `families` are those of the kernel's block.
 llvm::SmallVector<int64_t> chooseTies(cleave::KernelOp kernel, const ValueFamilies &families);
 
-// True if `result` may have the bytes of `input`. `kernel` must be the last use of `input`. A port is not taken over,
-// and a state's bytes only if the result is written to that state.
+// True if `result` may have the bytes of `input`: `kernel` is the last use of `input`, `input` is no port, and if it
+// has a state's bytes, the result is written to that state.
 bool mayTakeOver(mlir::Operation *kernel, mlir::Value input, mlir::Value result, const ValueFamilies &families);
 
 } // namespace cleave::plan

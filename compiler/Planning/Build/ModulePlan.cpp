@@ -10,7 +10,7 @@ using namespace mlir;
 
 namespace cleave::plan {
 
-// Returns the kind's own name, unless a program has this name (`snapshot`: "state_copy").
+// Returns the name of the kind. The exception is `snapshot`, which is the name of a program.
 std::string regionName(RegionKind kind, bool isHost) {
   return (isHost ? "host." : "") + (kind == RegionKind::Snapshot ? "state_copy" : stringifyRegionKind(kind).str());
 }

@@ -24,7 +24,7 @@ static int framesOf(const std::vector<Life> &lives) {
   return frames;
 }
 
-// Lets lives begin where a receive may begin.
+// Lets each life begin as early as its receive may begin.
 static void receiveAhead(const std::vector<StageCall> &calls, const Transferred &transferred,
                          std::vector<Life> &lives) {
   constexpr int kTasksAhead = 2;

@@ -1,9 +1,9 @@
 // Chooses offsets for buffers that live at different times.
 //
 // The algorithm is greedy by size with best fit (Pisarchyk & Lee 2020, "Efficient memory management for deep neural net
-// inference"): the largest buffer is placed first, each in the smallest gap between the placed buffers that live at the
-// same time. Rejected: placing buffers as they come, which fragments memory if a large buffer comes late; exact
-// solvers, which are slow and gain a few percent.
+// inference"). Buffers are placed from the largest to the smallest, each in the smallest gap between the placed buffers
+// that live at the same time. Rejected: placing buffers as they come, which fragments memory if a large buffer comes
+// late; exact solvers, which are slow and gain a few percent.
 #ifndef CLEAVE_COMPILER_PLANNING_DRAFT_ALLOCATOR_H
 #define CLEAVE_COMPILER_PLANNING_DRAFT_ALLOCATOR_H
 

@@ -197,8 +197,8 @@ std::optional<unsigned> DraftBuilder::stateToFill(Operation *concat) const {
 }
 
 // Tries the cheapest way first. A splat is filled at the target. A value that is already there stays. A value that has
-// a whole allocation of its own is made in the target's bytes, if nothing has used these since the allocation's first
-// use. Any other value is copied.
+// a whole allocation of its own is made in the target's bytes, if these are fresh, or if nothing has used them since
+// the first use of that allocation. Any other value is copied.
 LogicalResult DraftBuilder::moveTo(Value value, Address target, Operation *op, bool isJoined) {
   DenseElementsAttr constant;
   if (matchPattern(value, m_Constant(&constant)) && constant.isSplat() && !draft.allocations.isHost(target)) {

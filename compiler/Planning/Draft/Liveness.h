@@ -1,8 +1,9 @@
 // Finds when the bytes of an allocation are in use, in positions of the issue order.
 //
-// A use on the compute stream (stream 0) is in use at its own position. A use on another stream begins at the last
-// compute instruction that is known to be done before it. It ends when the compute stream next waits for it, directly
-// or through a third stream. In between, nobody knows how far the other stream is.
+// A use on the compute stream (stream 0) covers its own position. A use on another stream covers more: from the last
+// compute instruction that is known to be done before it, to the position where the compute stream next waits for it,
+// directly or through a third stream. In between, nobody knows how far the other stream is. An allocation is in use
+// from the first to the last position that its uses cover.
 //
 //   0 compute w A       1 compute record 0   2 reduce wait 0   3 reduce rw A
 //   4 reduce record 1   5 compute …          6 compute wait 1

@@ -74,7 +74,7 @@ private:
   }
 
   // False for a state that some kinds of the class do not have. What a kind does with such a state need not be
-  // compared: the other results that it has on the kind are.
+  // compared, because its effects on other results are compared.
   bool isOfAll(const std::string &key, size_t ofClass) const {
     if (key.rfind("state ", 0) != 0)
       return true;

@@ -19,7 +19,7 @@ ValueNumber crossBodySymbol(std::string_view region, uint64_t place);
 // The symbol of the content of a place after calls. It depends on what the calls were given, which is in `history`, and
 // on the place. All kinds that are alike (AlikeKinds.h) use the name of the first of them.
 ValueNumber afterCalls(const ValueNumber &place, const KindBox &firstAlike, const ValueNumber &history);
-// The symbol of a state that bodies change in a way that nobody needs to know.
+// The symbol of a state that bodies change, and whose content nobody needs.
 ValueNumber lostSymbol(const ValueNumber &state);
 // Returns the history after one more call. `changed` are the states that the entry itself has changed since it began,
 // or since the call before.

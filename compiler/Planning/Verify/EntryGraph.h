@@ -42,9 +42,9 @@ public:
   struct Node {
     InstructionRef ref;
     size_t call;
-    uint64_t repeats; // how often the calls around it run it; the graph has `maxTimes` of these runs
+    uint64_t repeats; // how often the calls around it run it, if the graph has only some of these runs; else 1
   };
-  // A wait for an event that its body never records, as a node.
+  // The node of a wait for an event that its body never records.
   using LostWait = size_t;
   // The sends of a kind in order, and the receives of a kind that they reach. Either may be empty.
   using Meeting =
@@ -69,8 +69,8 @@ public:
   // All sends and all receives of a kind, by channel.
   const std::map<TransferChannel, std::vector<size_t>> &sentBy(size_t kind) const { return sent_[kind]; }
   const std::map<TransferChannel, std::vector<size_t>> &takenBy(size_t kind) const { return taken_[kind]; }
-  // Visits each pair of kinds of which ranks of the first send to ranks of the second, if both exist there. A kind may
-  // send to itself.
+  // Visits, for each channel, each pair of kinds such that the messages of the first go to ranks of the second. A kind
+  // may send to itself.
   void forEachMeeting(const Meeting &visit) const;
 
 private:

@@ -344,7 +344,7 @@ std::vector<fb::Access> Execution::expectedAccess(const InstructionView &view) c
     return {isRootHere(view) ? fb::Access::read : fb::Access::write};
   if (view.opcode() == Opcode::Launch) {
     std::vector<Operand> operands;
-    if (operandsOf(*plan_.kernels()->Get(static_cast<unsigned>(view["kernel"])), &operands).isOk()) // openPlan() has checked it
+    if (operandsOf(*plan_.kernels()->Get(static_cast<unsigned>(view["kernel"])), &operands).isOk()) // openPlan() knows
       for (const Operand &operand : operands)
         modes.push_back(operand.access);
     return modes;

@@ -24,9 +24,9 @@ public:
             const ShortStep &shortStep, std::vector<Finding> *findings);
 
   // Runs the program in frame 0, on states as they are declared and inputs as they are fed. If a call has many runs,
-  // only the first ones and the last are made. Two conditions end the first ones: each place of each region and event
-  // that the call can name has been met twice, and a round has changed nothing in what differs between ranks. Further
-  // rounds would find what the round before left, in later frames, and so nothing new.
+  // only the first ones and the last are made. The first ones go on until each place of each region and event that the
+  // call can name has been met twice, and a round has changed nothing in what differs between ranks. Further rounds
+  // would find what the round before has left, in later frames, and so nothing new.
   void run(uint32_t entry);
   // Finds states that ranks hold whole and may now hold differently. Replicas (tied weights, the parameters of
   // data-parallel ranks) must stay equal. States begin as they are declared, so this holds after every run.

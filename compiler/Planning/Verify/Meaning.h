@@ -39,7 +39,7 @@ struct AxesFacts {
   AxisMask axes = 0;
   uint64_t ranks = 1;
 
-  std::map<uint64_t, std::vector<uint64_t>> only; // by axis: the members; on other axes, all are
+  std::map<uint64_t, std::vector<uint64_t>> only; // coordinates of members, by axis; without an entry, all are members
 
   void add(uint64_t axis, std::string_view name, uint64_t size);
   void addPlaces(uint64_t axis, std::string_view name, std::vector<uint64_t> coordinates);
@@ -157,7 +157,7 @@ public:
     Contribution mine;
   };
   virtual ~MeaningRun() = default;
-  // Runs on to the next stop; null: to the end.
+  // Runs to the next stop and returns it; null at the end.
   virtual const Stop *advance() = 0;
   virtual void deliver(const std::optional<Content> &result) = 0;
 };

@@ -139,8 +139,8 @@ void KindCheck::checkReplicas(uint32_t program, PlanMeaning &run) {
 }
 
 // True if an entry, or the program itself in its next call, reads the state before writing it. Other bodies are covered
-// by the entries, which run them. If `by` is a body that is proved by itself, its state may also be read by other such
-// bodies, and by the entry after them.
+// by the entries, which run them. But if `by` is a body that is proved by itself, reads by other such bodies count,
+// too, and reads by the entry after them.
 bool KindCheck::isReadFirst(const std::string &state, uint32_t by) const {
   bool isAlone = hasBodies_ && !plan_.programs()->Get(by)->entry();
   for (const auto &[program, run] : runs_) {
