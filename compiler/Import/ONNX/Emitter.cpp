@@ -226,12 +226,14 @@ Value Emitter::matmul(Value a, Value b, bool transposeA, bool transposeB) {
   shape.push_back(transposeB ? y[y.size() - 2] : y.back());
   if (isEmpty(a) || isEmpty(b))
     return splat(0, typeOf(a).clone(shape));
+  budget.draw(Budget::Kind::Ops, 1);
   auto op = MatmulOp::create(builder, loc, typeOf(a).clone(shape), a, b, /*bias=*/Value(), transposeA, transposeB);
   return op.getResult();
 }
 
 Emitter::Normalized Emitter::normalize(Value a, llvm::ArrayRef<int64_t> dims, double epsilon) {
   auto statistics = typeOf(a).clone(reducedShape(shapeOf(a), dims, false));
+  budget.draw(Budget::Kind::Ops, 1);
   auto op = NormalizeOp::create(builder, loc, a.getType(), statistics, statistics, a,
                                 builder.getDenseI64ArrayAttr(dims), builder.getF64FloatAttr(epsilon));
   return {op.getResult(), op.getMean(), op.getVariance()};

@@ -12,10 +12,10 @@ using namespace cleave;
 using llvm::SmallVector;
 using mlir::Value;
 
-// A product of fewer operations takes no longer than the copies that padding makes.
-static constexpr int64_t kLeastOperations = int64_t{1} << 30;
+// A matrix product of fewer multiplications takes no longer than the copies that padding makes.
+static constexpr uint64_t kLeastProducts = uint64_t{1} << 29;
 // A padded operand is copied once, so each of its elements must be used at least this often.
-static constexpr int64_t kLeastUses = 128;
+static constexpr uint64_t kLeastUses = 128;
 
 // Returns `value` with `more` zeros at the end of dimension `dim`.
 static Value padded(mlir::OpBuilder &builder, Value value, int64_t dim, int64_t more) {
@@ -63,10 +63,10 @@ static void padProduct(MatmulOp product, int64_t multiple) {
   int64_t rightN = right.getRank() - (product.getTransposeRhs() ? 2 : 1);
   int64_t n = result.getShape().back(), k = left.getDimSize(leftK);
   int64_t moreN = llvm::alignTo(n, multiple) - n, moreK = llvm::alignTo(k, multiple) - k;
-  int64_t operations = 2 * k * result.getNumElements();
-  if (operations < kLeastOperations) // also if a tensor has no elements
+  auto products = llvm::SaturatingMultiply<uint64_t>(k, result.getNumElements());
+  if (products < kLeastProducts) // also if a tensor has no elements
     return;
-  int64_t usesOfLeft = operations / (2 * left.getNumElements()), usesOfRight = operations / (2 * right.getNumElements());
+  uint64_t usesOfLeft = products / left.getNumElements(), usesOfRight = products / right.getNumElements();
   if (usesOfRight < kLeastUses)
     return;
   if (usesOfLeft < kLeastUses)

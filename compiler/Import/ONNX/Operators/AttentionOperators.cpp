@@ -122,9 +122,13 @@ Bounds boundsOf(Emitter &emit, const Window &window) {
   return bounds;
 }
 
+// Since this opset, a mask may have fewer columns than there are keys, and hides the keys beyond them.
+constexpr int64_t kPadsMasks = 24;
+
 // True if the window and a known mask leave a key to each query. For a row of the mask, next[i] is the first key from i
-// on that the mask does not hide.
-bool leavesKeys(const Literal *mask, const Window &window) {
+// on that the mask does not hide. If `isRepeated`, a mask of one column is for all keys; otherwise the keys beyond its
+// columns are hidden.
+bool leavesKeys(const Literal *mask, bool isRepeated, const Window &window) {
   int64_t columns = mask && mask->rank() > 0 ? mask->shape().back() : 1,
           queries = mask && mask->rank() > 1 ? mask->shape().end()[-2] : 1;
   auto isHidden = [&](int64_t i) {
@@ -140,7 +144,7 @@ bool leavesKeys(const Literal *mask, const Window &window) {
       next[key] = isHidden(row * columns + key) ? next[key + 1] : key;
     auto seesKey = [&](int64_t query) {
       int64_t from = low(query);
-      if (columns == 1 && columns != window.keys) // one column for all keys
+      if (isRepeated && columns == 1)
         return next[0] == 0 && from <= high(query);
       return from < columns && next[from] <= high(query);
     };
@@ -179,7 +183,7 @@ FailureOr<Value> readMask(OpContext &op, Value scores) {
   // Since opset 24, a mask may end before the last keys, which are then hidden. Before, one column counted for all
   // keys.
   int64_t missing = shapeOf(scores)[3] - (rankOf(mask) > 0 ? shapeOf(mask).back() : shapeOf(scores)[3]);
-  if (op.opset() >= 24 && missing > 0) {
+  if (op.opset() >= kPadsMasks && missing > 0) {
     Shape none(rankOf(mask), 0), high = none;
     high.back() = missing;
     mask = op.emit.pad(mask, none, high, isFloat(mask) ? -INFINITY : 0);
@@ -201,7 +205,8 @@ FailureOr<Masked> applyMasks(OpContext &op, Value scores, const Window &window) 
   Emitter &emit = op.emit;
   // If readMask() has extended a mask, the literal still has the columns of before. leavesKeys() treats the others as
   // hidden.
-  bool isSafe = !window.lengths && (!op.has(3) || op.literal(3)) && leavesKeys(op.literal(3), window);
+  bool isSafe = !window.lengths && (!op.has(3) || op.literal(3)) &&
+                leavesKeys(op.literal(3), !op.has(3) || op.opset() < kPadsMasks, window);
   Bounds bounds = boundsOf(emit, window);
   Value hidden = isSafe ? Value() : findHidden(emit, *mask, bounds);
   auto keep = [&](Value condition, bool mayHideAll) {
