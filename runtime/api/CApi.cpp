@@ -222,7 +222,7 @@ Status saveCheckpoint(cleave_session *session, const char *directory) {
   request.directory = directory;
   request.position = session->position;
   request.run = planFacts(session->session.plan(), session->session.modelName());
-  return writeCheckpoint(session->session, liveStates(session->session), request);
+  return saveLiveStates(session->session, request);
 }
 
 // Checks everything that can be checked before the first state is written.

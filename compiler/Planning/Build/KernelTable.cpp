@@ -66,7 +66,7 @@ llvm::SmallVector<int64_t> dependencesOf(cleave::KernelOp kernel) {
   llvm::SmallVector<int64_t> depends;
   for (Value result : body.getTerminator()->getOperands())
     depends.push_back(masks.lookup(result));
-  int64_t all = (int64_t{1} << count) - 1;
+  auto all = static_cast<int64_t>((uint64_t{1} << count) - 1);
   return llvm::all_of(depends, [&](int64_t mask) { return mask == all; }) ? llvm::SmallVector<int64_t>() : depends;
 }
 

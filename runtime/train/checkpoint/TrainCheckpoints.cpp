@@ -151,7 +151,12 @@ Status writeCheckpoint(Session &session, const std::vector<RankStates> &states, 
   return Writer(session, states, request, channel).write();
 }
 
-std::vector<RankStates> liveStates(const Session &session) {
+Status saveLiveStates(Session &session, const SaveRequest &request) {
+  CLEAVE_TRY(session.forEach([](unsigned, Rank &rank) { return rank.pullStates(); }));
+  return writeCheckpoint(session, stateImages(session), request);
+}
+
+std::vector<RankStates> stateImages(const Session &session) {
   std::vector<RankStates> result;
   for (unsigned local = 0; local < session.localRanks(); ++local)
     result.push_back(session.states(local));

@@ -26,8 +26,12 @@ struct SaveRequest {
 Status writeCheckpoint(Session &session, const std::vector<RankStates> &states, const SaveRequest &request,
                        unsigned channel = 0);
 
-// The states of the local ranks as they are now.
-std::vector<RankStates> liveStates(const Session &session);
+// Saves the states as they are now, after it has copied those of a device to their images in the host's memory.
+Status saveLiveStates(Session &session, const SaveRequest &request);
+
+// The states of the local ranks. On a device, these are images in the host's memory, which are as old as the last
+// Rank::pullStates().
+std::vector<RankStates> stateImages(const Session &session);
 
 // Opens the checkpoint that `path` names. The leader prints the notes about it.
 Status openCheckpoint(const Session &session, const std::string &path, Checkpoint *result);
