@@ -2,6 +2,7 @@
 
 #include "compiler/Support/Error.h"
 #include "compiler/Support/Usage.h"
+#include "runtime/base/AtomicFile.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -59,7 +60,8 @@ llvm::Error cleave::checkOutputPath(llvm::StringRef output) {
     return usageError("-o " + shortened(output), "there is no directory '" + shortened(directory) + "'; make it first");
   if (fs::access(directory, fs::AccessMode::Write))
     return makeError(output + ": the directory '" + directory + "' cannot be written to");
-  if (fs::exists(output) && !fs::is_regular_file(output))
+  std::string target;
+  if (!rt::findFileToReplace(output.str(), &target).isOk())
     return usageError("-o " + output, "is neither a regular file nor a new name");
   return llvm::Error::success();
 }

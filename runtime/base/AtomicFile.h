@@ -5,7 +5,8 @@
 //   CLEAVE_TRY(file.write(bytes, size));
 //   CLEAVE_TRY(file.commit());
 //
-// Without commit() (an error, a full disk), the temporary file is removed, and NAME stays as it was.
+// Without commit() (an error, a full disk), the temporary file is removed, and NAME stays as it was. If NAME is a link,
+// the file that it refers to is replaced, and the link stays. A file that is replaced keeps its permissions.
 #ifndef CLEAVE_RUNTIME_BASE_ATOMICFILE_H
 #define CLEAVE_RUNTIME_BASE_ATOMICFILE_H
 
@@ -43,6 +44,10 @@ private:
   int fd_ = -1;
 };
 
+// Finds the file that a writer by rename must replace: follows links to the last one's target, which need not exist.
+// Fails if `path` is no regular file and no new name, or if a link or a name lies in /dev or /proc: /dev/stdout refers to
+// a regular file while a shell redirects the output, and a rename would put a plain file in the place of the device.
+Status findFileToReplace(const std::string &path, std::string *target);
 // Writes `text` as the whole file, atomically.
 Status writeFileAtomically(const std::string &path, std::string_view text);
 // Makes the entries of the directory durable. A rename survives a crash only after this call.

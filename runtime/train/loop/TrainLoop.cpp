@@ -179,8 +179,7 @@ Status TrainLoop::finishStep(StepMetrics *metrics, bool epochEnds, bool *stop) {
   progress_->step(*metrics, tokensPerSample_ != 0 ? samplesPerS * tokensPerSample_ : samplesPerS, smoothStep_);
   if (evaluator_ && (evaluates || last))
     CLEAVE_TRY(evaluate(metrics, &isBest));
-  CLEAVE_TRY(metricsFile_.write(*metrics).in("--metrics"));
-  CLEAVE_TRY(tensorboard_.write(*metrics).in("--tensorboard"));
+  Status logged = writeLogs(*metrics); // an error ends the run after the step is saved
   *stop = last || outOfPatience();
   if (*stop && !last)
     progress_->note(stoppedEarly(position_));
@@ -190,10 +189,16 @@ Status TrainLoop::finishStep(StepMetrics *metrics, bool epochEnds, bool *stop) {
   if (saver_)
     CLEAVE_TRY(saver_->poll().in("--save"));
   noteSaved();
-  bool isDue = saves || *stop;
+  // Other processes do not know of the error, so a step that is not due can be saved only by a process alone.
+  bool isDue = saves || *stop || (!logged.isOk() && !session_->processes());
   if (saver_ && (isDue || (isBest && options_.saveBest)))
-    return save(isBest && options_.saveBest, isDue);
-  return Status::ok();
+    CLEAVE_TRY(save(isBest && options_.saveBest, isDue));
+  return logged;
+}
+
+Status TrainLoop::writeLogs(const StepMetrics &metrics) {
+  CLEAVE_TRY(metricsFile_.write(metrics).in("--metrics"));
+  return tensorboard_.write(metrics).in("--tensorboard");
 }
 
 // A signal may reach processes at different steps, or only one of them. So they ask each other about four times a

@@ -59,6 +59,7 @@ private:
   Status save(bool isBest, bool isDue);
   void noteSaved();
   Status finishStep(StepMetrics *metrics, bool epochEnds, bool *stop);
+  Status writeLogs(const StepMetrics &metrics);
   Status heedSignals(bool *stop);
   bool outOfPatience() const { return options_.patience != 0 && position_.stale >= options_.patience; }
 
