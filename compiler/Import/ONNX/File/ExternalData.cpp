@@ -99,8 +99,11 @@ llvm::Expected<llvm::ArrayRef<char>> ExternalData::find(const onnx::TensorProto 
       location = entry.value();
       continue;
     }
-    if (entry.key() != "offset" && entry.key() != "length")
+    if (entry.key() == "checksum" || entry.key() == "basepath") // not read, as in onnxruntime
       continue;
+    if (entry.key() != "offset" && entry.key() != "length")
+      return makeError("its external data have the unknown key " + quote(entry.key()) +
+                       "; expected location, offset, length or checksum");
     auto value = parseNumber(entry.key(), entry.value());
     if (!value)
       return value.takeError();

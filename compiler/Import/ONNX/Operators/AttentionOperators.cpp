@@ -266,11 +266,12 @@ LogicalResult importAttention(OpContext &op) {
                    "`past_value`");
   if (merged) {
     int64_t kvHeads = op.intAttr("kv_num_heads", 0);
-    auto a = splitHeads(op, q, op.intAttr("q_num_heads", 0)), b = splitHeads(op, k, kvHeads),
-         c = splitHeads(op, v, kvHeads);
-    if (failed(a) || failed(b) || failed(c))
-      return failure();
-    q = *a, k = *b, v = *c;
+    for (auto [x, heads] : {std::pair(&q, op.intAttr("q_num_heads", 0)), {&k, kvHeads}, {&v, kvHeads}}) {
+      auto split = splitHeads(op, *x, heads);
+      if (failed(split))
+        return failure(); // one message
+      *x = *split;
+    }
   }
   int64_t past = op.has(4) && rankOf(op.value(4)) == 4 ? shapeOf(op.value(4))[2] : 0;
   auto keys = appendPast(op, k, 4, 1), values = appendPast(op, v, 5, 2);
