@@ -84,7 +84,7 @@ def export_torch(module, example_inputs, path, *, loss=None, output_names=None, 
     before, found = "", _written(job.path)
     for name in _exporters(exporter):
         try:
-            with job.traced(), traceable():
+            with job.traced(), traceable(name):
                 _EXPORTERS[name](job, opset)
             job.report.exporter = name
             break

@@ -131,6 +131,23 @@ def check_losses_of_several_outputs(path):
     refusal(lambda: cleave.export_torch(losses[0][0], {"x": x, "target": target}, path, loss=lambda output, target: output["c"], quiet=True))
 
 
+class DetachedInPlace(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 3)
+
+    def forward(self, x):
+        y = self.fc(x)
+        return y * y.clone().detach_()
+
+
+def check_detached_in_place(path):
+    """torch.export leaves detach_() out: it is refused, and the other exporter writes the file."""
+    x = torch.randn(2, 4)
+    assert "y = y.detach()" in refusal(lambda: cleave.export_torch(DetachedInPlace(), {"x": x}, path, exporter="dynamo", quiet=True))
+    assert cleave.export_torch(DetachedInPlace(), {"x": x}, path, quiet=True).exporter == "torchscript"
+
+
 class Counting(nn.Module):
     def __init__(self):
         super().__init__()
@@ -342,6 +359,7 @@ def main():
     check_losses(path)
     check_output_names(path)
     check_losses_of_several_outputs(path)
+    check_detached_in_place(path)
     check_unwritten(path)
 
 
