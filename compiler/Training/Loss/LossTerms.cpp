@@ -14,8 +14,7 @@ namespace {
 
 // A loss with more sums of two operands is not taken apart at all: some terms would be weighted, and the rest not.
 constexpr unsigned kMostSplits = 256;
-// The same holds for a loss with more ops on its tree. Divisions by counts are followed to the depth
-// kMostCounts.
+// The same holds for a loss with more ops on its tree. kMostCounts: how deep divisions by counts may be nested.
 constexpr unsigned kMostNodes = 2048, kMostCounts = 4;
 
 double elementsOf(Value value) { return static_cast<double>(tensorType(value).getNumElements()); }
@@ -203,8 +202,9 @@ Value LossTerms::build(OpBuilder &builder, unsigned index, ArrayRef<double> weig
     return build(builder, node.inner.front().second, weights, nullptr);
   auto isCounted = [](const LossTerm &term) { return term.count != nullptr; };
   bool isCountedPart = llvm::any_of(ownTerms, isCounted), isLeaf = node.inner.empty();
-  bool isUniform = llvm::all_equal(ownWeights) &&
-                   llvm::none_of(ownTerms, [&](const LossTerm &term) { return isCounted(term) && isOff(term); });
+  bool isUniform = llvm::all_equal(ownWeights) && llvm::none_of(ownTerms, [&](const LossTerm &term) {
+                     return isCounted(term) && isOff(term);
+                   });
   if (isLeaf || (isUniform && !(count && isCountedPart))) {
     Value weighted = a.scale(node.value, ownWeights.front());
     return count && !isCountedPart ? a.mul(weighted, a.spread(count, weighted)) : weighted;

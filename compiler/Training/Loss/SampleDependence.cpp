@@ -212,8 +212,7 @@ bool SampleDependence::variesAt(Value value, SamplePosition places, Asked &asked
     int64_t end = places.inner * places.count; // places that the loop goes through in one run of the samples
     for (auto [other, further] : ownLoops)
       end = further > step ? std::min(end, further) : end;
-    int64_t move =
-        std::lcm(step, places.inner); // the least move that is both a multiple of the loop's step and of `inner`
+    int64_t move = std::lcm(step, places.inner); // the least move of the loop that is also one of places
     if (end / move > 1 && isMovedBy(op, maps, loop, move / step, end / move, /*counts=*/nullptr, asked))
       return true;
   }
