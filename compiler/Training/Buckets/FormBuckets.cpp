@@ -126,8 +126,8 @@ private:
     }
   }
 
-  // Either all or no gradients of a bucket are written. Parameters are written by no forward or backward pass, except
-  // those that a batch norm updates.
+  // Reports that a function writes only some members of a bucket. It writes all gradients of a bucket, or none, and no
+  // forward or backward pass writes parameters, except those that a batch norm updates.
   static LogicalResult refuseTrainedStatistic(WriteOp write) {
     return write.emitError(
                "the initializer that this updates as a running statistic is trained as a weight, too: the file "
