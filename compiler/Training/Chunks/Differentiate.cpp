@@ -89,7 +89,7 @@ public:
   // Marks a value that has a gradient of zeros from another chunk (dialects/Cleave/IR/GradientFlow.h,
   // givesZeroGradient).
   void seedZero(Value value) { zeros.insert(value); }
-  // True if every path from the value to the loss ends at an op such as floor: its only gradient is one of zeros.
+  // True if the only gradient of the value is one of zeros: ops such as floor end all its paths to the loss.
   bool isZero(Value value) const { return zeros.contains(value) && !gradients.count(value); }
   // Returns the gradient, or null if there is none. All ops that add to it must have been visited.
   Value get(Value value) {

@@ -46,7 +46,7 @@ private:
   void keepStatesWithTheirMakers();
 
   mlir::func::FuncOp model;
-  // How often a trainable parameter's bytes are read or written for one micro-batch.
+  // How often a trainable parameter's bytes are read or written for one micro-batch, in addition to its kernels.
   double accessesOfState;
   llvm::DenseSet<mlir::Operation *> differentiated; // ops whose results need a gradient
   llvm::StringMap<WriteOp> writes;                  // of states that are not counters

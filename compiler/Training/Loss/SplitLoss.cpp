@@ -72,8 +72,8 @@ void setResults(func::FuncOp function, func::ReturnOp terminator, ArrayRef<unsig
   function.setAllResultAttrs(attrs);
 }
 
-// Writes how the host divides by the count of a whole evaluation, after it has added up the batches' sums. It is the
-// property `cleave.evaluation` of the plan; runtime/train/loop/EvaluationRule.h reads it.
+// Writes how the host divides by the count of a whole evaluation, after it has added up the batches' sums. The
+// attribute `cleave.evaluation` becomes properties of the plan, which runtime/train/loop/EvaluationRule.h reads.
 void setEvaluation(ModuleOp module, const LossSplit &loss) {
   Builder b(module.getContext());
   SmallVector<NamedAttribute> entries;

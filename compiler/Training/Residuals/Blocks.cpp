@@ -141,7 +141,7 @@ private:
   Repetition bestIn(Stretch range) const {
     Repetition best;
     for (int period = 1; 2 * period <= range.size(); ++period) {
-      int matches = 0; // so many atoms before `at` equal the one a period earlier
+      int matches = 0; // atoms just before `at` that equal the one a period earlier
       for (int at = range.first + period; at <= range.last; ++at) {
         if (at < range.last && kind[at] == kind[at - period]) {
           ++matches;

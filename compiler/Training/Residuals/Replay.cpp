@@ -170,8 +170,8 @@ private:
     return fresh;
   }
 
-  // Collects the reads, the constants and the ops on them that the backward function already has, so that repeat() does
-  // not copy them.
+  // Collects the reads, constants, views, collectives and narrowing casts that the backward function has already.
+  // repeat() uses them instead of a copy.
   void collectFree() {
     for (Operation &op : body)
       if (isa<ReadOp, ConstantOp>(op) || passesOn(&op))

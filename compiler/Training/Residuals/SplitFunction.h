@@ -3,7 +3,8 @@
 //
 // A JointFunction says which ops belong to the second half (its `backward`). Values that the first half computes and
 // the second half needs are kept, unless it is cheaper to compute them again (ResidualChoice.h). The first half returns
-// the kept values after its own results. Each half has those arguments of the whole function that it needs.
+// the kept values after its own results. It has all arguments of the whole
+// function except seeds, and the second half has those that it needs.
 #ifndef CLEAVE_COMPILER_TRAINING_RESIDUALS_SPLITFUNCTION_H
 #define CLEAVE_COMPILER_TRAINING_RESIDUALS_SPLITFUNCTION_H
 
