@@ -62,7 +62,7 @@ public:
   void run();
 
 private:
-  using Loops = SmallVector<std::optional<unsigned>>; // a node of each loop; none outside of the part
+  using Loops = SmallVector<std::optional<unsigned>>; // a node of each loop; none if only constants have it
   unsigned makeNode(int64_t size);
   ArrayRef<unsigned> nodesOf(Value value);
   Shape &factorsOf(unsigned node) { return factors[nodes.getLeaderValue(node)]; }
@@ -150,6 +150,16 @@ Dissolver::Loops Dissolver::loopsOf(Operation *op) {
       for (auto [node, expr] : llvm::zip_equal(nodesOf(value), map.getResults()))
         loops[loopOf(expr)] = node;
   return loops;
+}
+
+// Returns the size of each loop.
+static Shape sizesOf(Operation *op) {
+  SmallVector<AffineMap> maps = mapsOf(op);
+  Shape sizes(maps.front().getNumDims(), 1);
+  for (auto [value, map] : llvm::zip_equal(valuesOf(op), maps))
+    for (auto [size, expr] : llvm::zip_equal(typeOf(value).getShape(), map.getResults()))
+      sizes[loopOf(expr)] = size;
+  return sizes;
 }
 
 // Makes one class of all dimensions that a loop walks, and one part of all values that the op reads and makes.
@@ -279,10 +289,14 @@ Value Dissolver::viewAs(Value value, ArrayRef<int64_t> shape, Operation *reader)
   return views[{value, type}] = view;
 }
 
-// Makes the op with cut loops, next to the old one.
+// Makes the op with cut loops, next to the old one. A loop that only constants have (a sum over a constant's columns) is
+// not cut.
 void Dissolver::rewrite(Operation *op) {
   Loops loops = loopsOf(op);
-  auto factorsOfLoop = [&](int64_t loop) { return loops[loop] ? factorsOf(*loops[loop]) : Shape(); };
+  Shape sizes = sizesOf(op);
+  auto factorsOfLoop = [&](int64_t loop) {
+    return loops[loop] ? factorsOf(*loops[loop]) : sizes[loop] == 1 ? Shape() : Shape{sizes[loop]};
+  };
   SmallVector<Shape> shapes;
   for (AffineMap map : mapsOf(op)) {
     shapes.emplace_back();
