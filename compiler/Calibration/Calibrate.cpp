@@ -18,7 +18,7 @@ static std::string today() {
   return text;
 }
 
-// The best rate of a type's products.
+// The best rate of the products of a type.
 static double best(const Measurements &measured, const std::string &type) {
   double rate = 0;
   for (const RateTable &table : measured.kernels)
@@ -52,10 +52,10 @@ Status calibrate(const Request &request, const std::function<void(const std::str
     result.productRates[type] = best(measured, type);
   }
   result.vectorRates = {{"f32", measureVectorRate(threads, false)}, {"f64", measureVectorRate(threads, true)}};
-  // Products of f64 are loops of our own, without blocks (ReferenceMatmul.cpp).
+  // Products of f64 are plain loops of Cleave, without blocks (ReferenceMatmul.cpp).
   result.productRates["f64"] = result.vectorRates["f64"] / 4;
-  // Generated kernels do not keep the units as busy as a polynomial in registers does: over the kernels of six models
-  // that are bound by arithmetic (Zen 4) about a third.
+  // Generated kernels do not keep the units as busy as a polynomial in registers. The kernels of six models that are
+  // bound by arithmetic reach about a third (Zen 4).
   result.vectorEfficiency = 0.35;
   CLEAVE_TRY(measurePools("f32", threads, &measured.kernels));
   double attention = 0;
@@ -65,7 +65,7 @@ Status calibrate(const Request &request, const std::function<void(const std::str
   result.launchSeconds = measureLaunch(threads);
   tell("messages between two ranks of a process");
   CLEAVE_TRY(measureLink(&result.node));
-  result.nodeRanks = 1000000; // of a process there may be any number; what lies between machines was not measured
+  result.nodeRanks = 1000000; // a process may have any number of ranks; links between machines were not measured
   result.hostCopy = Link{result.memoryRate / 2, result.launchSeconds};
   result.targets = {"host"};
   result.measured = std::move(measured);

@@ -1,6 +1,6 @@
-// `cleave calibrate`: a short measurement of this machine, as a machine of the cost model
-// (compiler/CostModel/TargetMachine.h). It times what programs run: the runtime's products and convolutions on a grid of
-// sizes, streams of bytes from the nearest cache to memory, and messages between the ranks of a process.
+// `cleave calibrate`: measures this machine in a short time, and makes a machine of the cost model
+// (compiler/CostModel/TargetMachine.h). It times work of real programs: the runtime's products and convolutions on a
+// grid of sizes, streams of bytes from the nearest cache to memory, and messages between the ranks of a process.
 #ifndef CLEAVE_COMPILER_CALIBRATION_CALIBRATE_H
 #define CLEAVE_COMPILER_CALIBRATION_CALIBRATE_H
 
@@ -11,8 +11,8 @@
 
 namespace cleave::calibration {
 
-// The processor as its makers and the system call it: "AMD EPYC 9654, family 25, model 17". The same text for all
-// machines whose kernels take the same time, as far as the system can tell them apart.
+// The processor's name with the numbers that the system gives, as "AMD EPYC 9654, family 25, model 17". Machines whose
+// kernels take the same time have the same text, as far as the system can distinguish them.
 std::string processorName();
 unsigned usableCores();
 
@@ -20,7 +20,7 @@ struct Request {
   unsigned threads = 1; // compute threads of a rank
 };
 
-// `tell` gets a line before each part of the work.
+// Calls `tell` with a line before each part of the work.
 rt::Status calibrate(const Request &request, const std::function<void(const std::string &)> &tell,
                      TargetMachine *machine);
 

@@ -23,8 +23,8 @@ fb::DType dtypeOf(const std::string &type) {
   return fb::DType::f32;
 }
 
-// Memory for the buffers of one kernel after the other, of values that no kernel finds easier than others: neither zero
-// nor denormal. Results of one may be operands of the next.
+// Memory for the buffers of one kernel at a time. Its values are neither zero nor denormal, because these could change
+// a kernel's speed. Results of one kernel may be operands of the next.
 class Arena {
 public:
   void *take(size_t bytes) {
@@ -42,7 +42,7 @@ public:
 private:
   Arena() : data_(std::aligned_alloc(64, kBytes)) {
     auto *words = static_cast<uint16_t *>(data_);
-    for (size_t i = 0; data_ && i < kBytes / 2; ++i) // 0.5 to 1 as halves of numbers of every type
+    for (size_t i = 0; data_ && i < kBytes / 2; ++i) // 0.5 to 1 as bf16, and normal in every type
       words[i] = static_cast<uint16_t>(0x3f00 + i % 128);
   }
 
@@ -53,7 +53,7 @@ private:
 
 using Params = std::vector<std::pair<std::string, std::vector<int64_t>>>;
 
-// Seconds of one run with operands in the caches, as far as they fit.
+// Measures one run with operands in the caches, as far as they fit.
 Status timeKernel(const std::string &name, const Params &values, unsigned threads, double *seconds) {
   const KernelDef *def = findKernelDef(name);
   KernelParams params(*def);
@@ -78,7 +78,7 @@ Status timeKernel(const std::string &name, const Params &values, unsigned thread
   return Status::ok();
 }
 
-// Calls `visit` with the sizes of each place of the axes, the last axis the fastest.
+// Calls `visit` with the sizes of each point of the grid. The last axis is the fastest.
 Status forEachPlace(const RateTable &table, const std::function<Status(const std::vector<double> &)> &visit) {
   std::vector<size_t> at(table.axes.size(), 0);
   for (;;) {
@@ -100,7 +100,7 @@ int64_t whole(double size) { return static_cast<int64_t>(size); }
 
 bool computesNatively(const std::string &type) { return hasNativeProducts(dtypeOf(type)); }
 
-// In a batch, products of more than this many operations are as fast as one of them.
+// In a batch, products of more than this many operations are as fast as a single one.
 constexpr double kLargeProduct = 2.0 * 256 * 256 * 256;
 
 Status measureProducts(const std::string &type, unsigned threads, std::vector<RateTable> *tables) {
@@ -135,7 +135,7 @@ Status measureProducts(const std::string &type, unsigned threads, std::vector<Ra
   return Status::ok();
 }
 
-// A square picture, a square window of stride 1 that keeps its size.
+// The parameters of a square image, with a square window of stride 1 that keeps the image's size.
 static Params windowParams(int64_t side, int64_t kernel) {
   std::vector<int64_t> two = {side, side}, pad(2, kernel / 2);
   return {{"rank", {2}},       {"in", two},          {"out", two},    {"kernel", {kernel, kernel}},
@@ -174,7 +174,7 @@ Status measureConvolutions(const std::string &type, unsigned threads, std::vecto
   return Status::ok();
 }
 
-// Of windows that do not overlap much: with stride 2.
+// Windows have stride 2, so that they do not overlap much.
 Status measurePools(const std::string &type, unsigned threads, std::vector<RateTable> *tables) {
   constexpr int64_t kSamples = 8, kChannels = 32;
   for (const char *kernel : {"max_pool", "max_pool_grad", "avg_pool", "avg_pool_grad"}) {

@@ -14,7 +14,7 @@ using namespace rt;
 
 namespace {
 
-// Seconds of an all-reduce of that many numbers, the least of `times`.
+// Measures an all-reduce of `count` numbers. Returns the shortest of `times` times, in seconds.
 Status timeAllReduce(LocalWorld &world, size_t count, int times, double *least) {
   *least = std::numeric_limits<double>::infinity();
   std::vector<Status> statuses(2);
@@ -48,7 +48,7 @@ Status timeAllReduce(LocalWorld &world, size_t count, int times, double *least) 
 
 } // namespace
 
-// By the formula of the cost model: an all-reduce of B bytes takes 2 a + B / b on two ranks.
+// Inverts the formula of the cost model: on two ranks, an all-reduce of B bytes takes 2 a + B / b.
 Status measureLink(Link *link) {
   constexpr size_t kLarge = 1 << 20; // numbers
   LocalWorld world(2);

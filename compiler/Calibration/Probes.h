@@ -6,23 +6,24 @@
 
 namespace cleave::calibration {
 
-// KernelProbe.cpp: tables of products and convolutions. `type` is one of dialect's names: "f32", "bf16".
+// KernelProbe.cpp: tables of products and convolutions. `type` is a name as in the dialect: "f32", "bf16".
 rt::Status measureProducts(const std::string &type, unsigned threads, std::vector<RateTable> *tables);
 rt::Status measureConvolutions(const std::string &type, unsigned threads, std::vector<RateTable> *tables);
 rt::Status measurePools(const std::string &type, unsigned threads, std::vector<RateTable> *tables);
-// FLOP/s of the attention kernel, forward.
+// Measures FLOP/s of the forward attention kernel.
 rt::Status measureAttention(const std::string &type, unsigned threads, double *rate);
-// Whether the processor computes products of the type itself.
+// True if the processor computes products in this type.
 bool computesNatively(const std::string &type);
 
 // StreamProbe.cpp
 std::vector<TrafficPoint> measureTraffic(unsigned threads);
-// Multiply-adds on values in registers, two operations each, as compilers make them of a polynomial.
+// Measures multiply-adds on values in registers, each counted as two operations, as compilers make them for a
+// polynomial.
 double measureVectorRate(unsigned threads, bool isDouble);
-// From one small kernel to the next; with several threads, with the team's start and end.
+// Measures the time from one small kernel to the next. With several threads, it includes the team's start and end.
 double measureLaunch(unsigned threads);
 
-// LinkProbe.cpp: two ranks as threads of this process.
+// LinkProbe.cpp: measures messages between two ranks, which are threads of this process.
 rt::Status measureLink(Link *link);
 
 } // namespace cleave::calibration

@@ -6,7 +6,7 @@
 
 namespace cleave::calibration {
 
-// The first processor's lines of /proc/cpuinfo: "model name : AMD EPYC".
+// The lines about the first processor in /proc/cpuinfo, such as "model name : AMD EPYC".
 static std::map<std::string, std::string> processorFacts() {
   std::ifstream file("/proc/cpuinfo");
   std::map<std::string, std::string> facts;
@@ -24,7 +24,7 @@ static std::map<std::string, std::string> processorFacts() {
 std::string processorName() {
   std::map<std::string, std::string> facts = processorFacts();
   std::string name = facts["model name"];
-  if (name.empty()) // of other makers
+  if (name.empty()) // processors of other makers
     for (const char *key : {"CPU implementer", "CPU architecture", "CPU part", "CPU revision"})
       name += facts[key].empty() ? "" : (name.empty() ? "" : " ") + std::string(key + 4) + " " + facts[key];
   for (const char *key : {"cpu family", "model", "stepping"})

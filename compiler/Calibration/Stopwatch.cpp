@@ -13,11 +13,11 @@ static double now(unsigned threads) {
 }
 
 double quartileSeconds(const std::function<void()> &work, unsigned threads, double budget) {
-  constexpr size_t kTries = 5, kLeast = 2; // at least; of long work
-  constexpr double kLong = 8e-3;           // of all tries
-  constexpr double kShortestTry = 4e-5;    // some hundred times what reading the clock takes
+  constexpr size_t kTries = 5, kLeast = 2; // tries at least; tries of long work
+  constexpr double kLong = 8e-3;           // seconds of all tries
+  constexpr double kShortestTry = 4e-5;    // seconds; some hundred times the time to read the clock
   double begin = now(threads);
-  work(); // caches, pages and the library's first time
+  work(); // fills caches and pages, and initializes the library
   double once = std::max(now(threads) - begin, 1e-9);
   auto runs = static_cast<long>(std::clamp(kShortestTry / once, 1.0, 1e6));
   std::vector<double> tries;

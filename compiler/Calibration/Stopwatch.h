@@ -1,9 +1,9 @@
-// How long a piece of work takes on a machine that others use, too: the lower quartile of several tries, each long
-// enough for the clock. Other work adds time, so that the lower tries are the nearest to a quiet machine; the least of
-// them is the one that a glitch of the clock has made.
+// Measures how long a piece of work takes on a machine that others use at the same time. The result is the lower
+// quartile of several tries, each long enough for the clock. Other work adds time, so the lower tries are nearest to a
+// quiet machine. The lowest one may be an error of the clock.
 //
-// Work of one thread is timed by that thread's own clock, which stands still while others have the core. Work of
-// several is timed by the wall's: threads that wait for each other spend their own time, too.
+// Work of one thread is timed by the clock of that thread, which stops while others have the core. Work of several
+// threads is timed by wall time, because threads that wait for each other spend processor time too.
 #ifndef CLEAVE_COMPILER_CALIBRATION_STOPWATCH_H
 #define CLEAVE_COMPILER_CALIBRATION_STOPWATCH_H
 
@@ -11,8 +11,8 @@
 
 namespace cleave::calibration {
 
-// Seconds of one run of `work`, which has that many threads. Takes about `budget` seconds, more where a few runs take
-// longer.
+// Returns the seconds of one run of `work`, which uses `threads` threads. It takes about `budget` seconds, or more if a
+// few runs take longer.
 double quartileSeconds(const std::function<void()> &work, unsigned threads, double budget);
 
 } // namespace cleave::calibration

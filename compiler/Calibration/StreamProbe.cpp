@@ -5,7 +5,8 @@
 #include <memory>
 #include <omp.h>
 
-// The best of the machine that runs is chosen when the program starts, as generated kernels are made for it.
+// The best form for the machine is chosen when the program starts, because generated kernels are compiled for the
+// machine.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) &&               \
     !defined(__SANITIZE_THREAD__)
 #define CLEAVE_FOR_ITS_VECTORS __attribute__((noinline, target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
@@ -23,10 +24,10 @@ CLEAVE_FOR_ITS_VECTORS void addFloats(const float *__restrict a, const float *__
     c[i] = a[i] + b[i];
 }
 
-// A polynomial of each element: `kTerms` multiply-adds.
+// Computes a polynomial of each element: `kTerms` multiply-adds.
 constexpr int kTerms = 32;
 
-// Blocks of several vectors, so that the units need not wait for a result.
+// Works on blocks of several vectors, so that the units need not wait for a result.
 template <typename T> inline __attribute__((always_inline)) void polynomial(T *values, size_t count) {
   constexpr size_t kBlock = 512 / sizeof(T);
   for (size_t i = 0; i < count; i += kBlock) {
@@ -45,7 +46,7 @@ template <typename T> inline __attribute__((always_inline)) void polynomial(T *v
 CLEAVE_FOR_ITS_VECTORS void polynomialOfFloats(float *values, size_t count) { polynomial(values, count); }
 CLEAVE_FOR_ITS_VECTORS void polynomialOfDoubles(double *values, size_t count) { polynomial(values, count); }
 
-// Begin and end of one thread's part.
+// Calls `body` with the begin and end of each thread's part.
 template <typename Body> void split(unsigned threads, size_t count, const Body &body) {
   if (threads == 1)
     return body(0, count);
@@ -57,7 +58,7 @@ template <typename Body> void split(unsigned threads, size_t count, const Body &
 }
 
 template <typename T> double rateOf(unsigned threads, void (*function)(T *, size_t)) {
-  constexpr size_t kCount = 2048; // in the nearest cache, and whole blocks
+  constexpr size_t kCount = 2048; // whole blocks, in the nearest cache
   std::vector<std::vector<T>> values(threads, std::vector<T>(kCount, T(0.5)));
   double seconds = quartileSeconds(
       [&] {
@@ -84,7 +85,7 @@ std::vector<TrafficPoint> measureTraffic(unsigned threads) {
     double seconds = quartileSeconds(
         [&] { split(team, count, [&](size_t begin, size_t end) { addFloats(a, b, c, begin, end); }); }, team, 2e-2);
     points.push_back({static_cast<double>(bytes), 3.0 * static_cast<double>(count * sizeof(float)) / seconds});
-    if (points.size() > 1) // what lies farther away never comes faster; what seems so is noise
+    if (points.size() > 1) // a larger distance cannot be faster: a higher rate is noise
       points.back().bytesPerSecond = std::min(points.back().bytesPerSecond, points.end()[-2].bytesPerSecond);
   }
   return points;

@@ -1,16 +1,17 @@
-// Machines by name. Peak rates are those of the data sheets, dense: where a sheet gives the rate "with sparsity", half
-// of it. Efficiencies and launch times stand in no data sheet; each says where it is from, and none was fitted to a
-// step that we measured:
+// Machines by name. Peak rates are the dense rates of data sheets: if a sheet gives a rate "with sparsity", it is half
+// of that. Efficiencies and launch times are in no data sheet. Their sources are given here. None was fitted to a step
+// that was measured with Cleave:
 // clang-format off
 //   products   0.75   a product of 8192^3 by cuBLAS reaches 0.79 on an H100 (test/bench/README.md); those of a model are
 //                     smaller
 //   attention         FlashAttention-2 reaches 0.35 of an H100 (Shah et al. 2024) and 0.5 to 0.73 of an A100 (Dao
-//                     2023). Ours reach 0.46 of an H200 forward by wgmma, and 0.18 backward (kernels/attention)
+//                     2023). Cleave's kernels reach 0.46 of an H200 forward by wgmma, and 0.18 backward
+//                     (kernels/attention)
 //   vector     0.5    the peak counts a multiply-add as two operations, which most expressions do not have
 //   memory     0.8    streaming kernels reach 0.8 to 0.92 of the sheet's rate
 //   links      0.8    protocol and headers
 //   seconds of a link: latencies of NCCL's own cost model for its protocol Simple (src/graph/tuning.cc)
-//   launch     2 us   between two nodes of a CUDA graph, with the first block's start and the last one's end
+//   launch     2 us   between two nodes of a CUDA graph, including the first block's start and the last one's end
 // clang-format on
 #include "compiler/CostModel/TargetMachine.h"
 

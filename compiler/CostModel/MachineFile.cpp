@@ -1,4 +1,4 @@
-// The reader of TargetMachine.h's JSON: every key by name, its range, and no key that is not known.
+// Reads and writes the JSON of TargetMachine.h. Each key is checked by name and range, and unknown keys are refused.
 #include "compiler/CostModel/MachineReader.h"
 
 #include "runtime/base/JsonDepth.h"

@@ -1,5 +1,5 @@
-// An object of a machine's file, read key by key, with errors that name the key: for MachineFile.cpp and
-// MeasuredFile.cpp alone.
+// Reads an object of a machine's file key by key. Errors name the key. Only MachineFile.cpp and MeasuredFile.cpp use
+// it.
 #ifndef CLEAVE_COMPILER_COSTMODEL_MACHINEREADER_H
 #define CLEAVE_COMPILER_COSTMODEL_MACHINEREADER_H
 
@@ -17,15 +17,15 @@ struct Range {
 inline constexpr Range kRate{1e6, 1e18, "FLOP/s"}, kBandwidth{1e3, 1e15, "bytes/s"}, kLatency{0, 1, "seconds"};
 inline constexpr Range kShare{0.01, 1, ""}, kRanks{1, 1e6, ""};
 
-// What stands there, short enough for a message.
+// The value as a text that is short enough for a message.
 std::string shown(const nlohmann::json &value);
 
-// `path` is empty for the whole file, else "node.".
+// `path` is empty for the whole file, and otherwise "node." for example.
 class Reader {
 public:
   Reader(const nlohmann::json &object, std::string path) : object_(object), path_(std::move(path)) {}
 
-  // Before anything is read: all keys that are there are known, and all that are required are there.
+  // To be called before anything is read. Fails if a key is not known, or if a required key is missing.
   rt::Status checkKeys(const std::vector<std::string> &required, const std::vector<std::string> &optional) const;
 
   bool has(const std::string &key) const { return object_.contains(key); }
@@ -35,10 +35,10 @@ public:
   rt::Status whole(const std::string &key, const Range &range, uint64_t *result) const;
   rt::Status text(const std::string &key, std::string *result) const;
   rt::Status texts(const std::string &key, std::vector<std::string> *result) const;
-  // At least one; each in the range.
+  // Reads a list of at least one number, each in the range.
   rt::Status numbers(const std::string &key, const Range &range, std::vector<double> *result) const;
   rt::Status object(const std::string &key, std::optional<Reader> *result) const;
-  // A list of objects, at least one: "measured.traffic[2]."
+  // Reads a list of at least one object. Their paths are "measured.traffic[2]." for example.
   rt::Status objects(const std::string &key, std::vector<Reader> *result) const;
 
 private:
@@ -48,7 +48,7 @@ private:
   std::string path_;
 };
 
-// The key `measured`.
+// Reads and writes the value of the key `measured`.
 rt::Status readMeasurements(const Reader &object, Measurements *result);
 nlohmann::json measurementsJson(const Measurements &measured);
 

@@ -1,4 +1,4 @@
-// The key `measured` of a machine's file: what `cleave calibrate` adds to the rates of a data sheet.
+// The key `measured` of a machine's file: the rates that `cleave calibrate` adds to those of a data sheet.
 #include "compiler/CostModel/MachineReader.h"
 
 #include "runtime/plan/KernelWork.h"
@@ -62,7 +62,7 @@ Status readTable(const Reader &object, RateTable *table) {
   return Status::ok();
 }
 
-// The kernels of which rates are measured: those by whose rates a kernel computes.
+// Each kernel, with the kernel whose measured rates it uses. A kernel is rated if it uses its own.
 struct RatedKernel {
   std::string_view kernel, rates;
   rt::KernelWork work;
@@ -73,7 +73,7 @@ constexpr RatedKernel kKernels[] = {
 #include "runtime/plan/Kernels.def"
 };
 
-// Of what the cost model asks for, by name; nothing where it asks for no table of that kernel.
+// The axes of a kernel's table, by name. Empty if the cost model uses no table of this kernel.
 std::vector<std::string> axesOf(const std::string &kernel) {
   for (const RatedKernel &one : kKernels)
     if (one.isRated() && one.kernel == kernel)

@@ -7,11 +7,11 @@ namespace cleave {
 
 namespace {
 
-// Between which two values of an axis a size lies: so much of the way from the first to the second.
+// The interval of an axis that contains a size, and the position in it: 0 at its first value, 1 at its second.
 struct GridInterval {
   size_t first = 0;
   double part = 0;
-  double below = 1; // the share of the least value that a smaller size is
+  double below = 1; // for a size below the first value: size / first value; else 1
 };
 
 GridInterval intervalOf(const std::vector<double> &values, double size) {

@@ -1,8 +1,8 @@
-// A machine that a plan is to run on: peak rates, links, and the shares of them that programs are taken to reach. It
-// gives the formulas of CostModel.h their constants. No MLIR.
+// The machine that a plan will run on: peak rates, links, and the shares of the peaks that programs reach. It provides
+// the constants for the formulas of CostModel.h. It uses no MLIR.
 //
-// A machine comes from a table of this file (h100, h200, a100) or from a JSON file of the user's, which one reader
-// reads:
+// A machine is an entry of the table of known machines (h100, h200, a100; KnownMachines.cpp) or a JSON file of the
+// user. The same reader reads both:
 //
 //   {
 //     "name": "two nodes of my cluster",
@@ -11,22 +11,22 @@
 //     "vector_flops_per_second": {"f32": 6e13},                  everything else
 //     "memory_bytes_per_second": 3e12,
 //     "launch_seconds": 2e-6,                                    from the end of a kernel to the begin of the next
-//     "node": {"ranks": 8, "bytes_per_second": 4.5e11, "seconds": 4e-6},    a rank to another one of its node
-//     "network": {"bytes_per_second": 5e10, "seconds": 14e-6},              a rank to one of another node
-//     "host_copy": {"bytes_per_second": 6e10, "seconds": 5e-6},             the device's memory from or to the host's
+//     "node": {"ranks": 8, "bytes_per_second": 4.5e11, "seconds": 4e-6},    between ranks of one node
+//     "network": {"bytes_per_second": 5e10, "seconds": 14e-6},              between ranks of different nodes
+//     "host_copy": {"bytes_per_second": 6e10, "seconds": 5e-6},             between the device's memory and the host's
 //     "efficiency": {"products": 0.75, "attention": 0.4, "vector": 0.5, "memory": 0.8, "links": 0.8},
 //     "targets": ["cuda:sm_90"]
 //   }
 //
-// `network`, `host_copy` and `targets` may be absent: the first two are asked for when a plan needs them, and without
-// `targets` the machine takes plans of all targets. All other keys are required, and no others are allowed but those of
-// measured machines. Rates are peaks, of which `efficiency` has the share that is reached.
+// `network`, `host_copy` and `targets` may be absent. The first two are required only if a plan needs them. Without
+// `targets`, the machine accepts plans of all targets. All other keys are required, and except for those of measured
+// machines no others are allowed. Rates are peaks, and `efficiency` has the shares of them that are reached.
 //
-// A file that `cleave calibrate` wrote says more, and what it says was measured, so that no share is taken of it:
+// A file that `cleave calibrate` has written has more keys. Their rates were measured, so no share is taken of them:
 //
 //     "measured": {
-//       "threads": 1,                                     of a rank; "ranks": so many ran at the same time
-//       "traffic": [{"bytes": 262144, "bytes_per_second": 9e10}, ...],     by reuse distance (Traffic)
+//       "threads": 1,                                     of a rank
+//       "traffic": [{"bytes": 262144, "bytes_per_second": 9e10}, ...],     by reuse distance (TrafficPoint)
 //       "kernels": [{"kernel": "matmul", "type": "f32", "variant": "nn",
 //                    "axes": [{"name": "m", "values": [4, 16, 64]}, ...],
 //                    "flops_per_second": [...]}, ...]     the last axis is the fastest (RateTable)
@@ -47,26 +47,27 @@
 namespace cleave {
 
 struct Link {
-  double bytesPerSecond = 0, seconds = 0; // one direction; of one message
+  double bytesPerSecond = 0, seconds = 0; // bytes per second in one direction; seconds for one message
 };
 
-// What kind of work a kernel is; each has a share of the peak that it reaches.
+// The kind of work of a kernel. Each kind has a share of the peak that it reaches.
 enum class Work { Product, Attention, Vector };
 
-// How fast bytes come that were touched last so many bytes of traffic ago: from a near cache, a far one, or memory.
-// Between two points the rate is interpolated, over logarithms.
+// The rate at which bytes arrive if the traffic since they were last touched is `bytes` (the reuse distance). It
+// depends on whether they are in a near cache, a far one, or memory. Between two points, the rate is interpolated over
+// logarithms.
 struct TrafficPoint {
   double bytes = 0, bytesPerSecond = 0;
 };
 
-// What a machine's own kernels took, on that machine.
+// Rates that were measured on the machine itself, with the runtime's own kernels.
 struct Measurements {
   uint64_t threads = 1;                // of a rank
   std::vector<TrafficPoint> traffic;   // ascending; at least one
   std::vector<RateTable> kernels;
 
   double trafficRate(double distance) const;
-  // Null where there is none of that kernel, type and variant.
+  // Null if there is no table for this kernel, type and variant.
   const RateTable *table(std::string_view kernel, std::string_view type, std::string_view variant) const;
 };
 
@@ -85,20 +86,20 @@ struct TargetMachine {
     return work == Work::Vector ? vectorRates : productRates;
   }
   double efficiency(Work work) const;
-  // The peak for a type; none where the machine does not say it.
+  // The peak for a type; empty if the machine does not state it.
   std::optional<double> peak(Work work, const std::string &type) const;
-  // The constants of kernels of that kind and type, and of messages on that link, efficiencies included.
+  // The constants for kernels of this kind and peak, and for messages on a link. They include the efficiencies.
   Machine forKernels(Work work, double peak) const;
   Machine forLink(const Link &link) const;
 };
 
-// No machine in particular: rates of a core of a host of 2020 and of its network, one rank to a node. It orders
-// things; nobody should read seconds from it.
+// A machine that is used if none is known: rates of a core of a host of 2020 and of its network, with one rank per
+// node. It is only for comparing costs. Its seconds are not a prediction.
 const TargetMachine &plainMachine();
 
-// The names in the table: "a100", "h100", "h200".
+// The names of the table: "a100", "h100", "h200".
 std::vector<std::string> knownMachines();
-// The JSON of a machine in the table; null where there is none of that name.
+// The JSON of a machine of the table; null if there is none with this name.
 const char *knownMachineJson(std::string_view name);
 
 // Reads the JSON. Errors name the key: "node.ranks: expected a whole number from 1 to 1000000; got: -1".

@@ -20,7 +20,7 @@ namespace {
 
 bool isPlan(llvm::StringRef bytes) { return bytes.size() >= 8 && bytes.substr(4, 4) == rt::fb::PlanIdentifier(); }
 
-// The bytes of a section; none where there is no section of that name.
+// Returns the bytes of a section, or nullopt if there is no section of that name.
 llvm::Expected<std::optional<llvm::StringRef>> findSection(const ObjectFile &object, llvm::StringRef wanted) {
   for (const llvm::object::SectionRef &section : object.sections()) {
     llvm::Expected<llvm::StringRef> name = section.getName();
@@ -38,7 +38,7 @@ llvm::Expected<std::optional<llvm::StringRef>> findSection(const ObjectFile &obj
   return std::nullopt;
 }
 
-// One number for each kernel of the plan, as ModelObject wrote them.
+// Returns one number for each kernel of the plan, as ModelObject has written them.
 std::vector<uint64_t> factsOf(llvm::StringRef bytes) {
   std::vector<uint64_t> facts(bytes.size() / sizeof(uint64_t));
   for (size_t i = 0; i < facts.size(); ++i)
@@ -46,8 +46,8 @@ std::vector<uint64_t> factsOf(llvm::StringRef bytes) {
   return facts;
 }
 
-// What code for a device counts on, of each kernel of the plan: from the table cleave_model.device_kernels, whose pointers
-// no linker has filled in yet.
+// Returns the alignments that device code relies on, for each kernel of the plan. They are in the table
+// cleave_model.device_kernels, whose pointers no linker has filled in yet.
 std::vector<uint64_t> alignmentsOf(llvm::StringRef table) {
   std::vector<uint64_t> alignments(table.size() / sizeof(cleave_device_kernel));
   for (size_t i = 0; i < alignments.size(); ++i)
@@ -56,7 +56,7 @@ std::vector<uint64_t> alignmentsOf(llvm::StringRef table) {
   return alignments;
 }
 
-// What is wrong with a file that is neither a plan nor an object file of the system.
+// Returns what is wrong with a file that is neither a plan nor an object file of this system.
 std::string describeOther(llvm::StringRef path, llvm::StringRef bytes) {
   if (bytes.empty())
     return "the file is empty; expected a plan or a program that `cleave compile` wrote";
@@ -72,7 +72,7 @@ std::string describeOther(llvm::StringRef path, llvm::StringRef bytes) {
 } // namespace
 
 llvm::Error Artefact::read(llvm::StringRef plan, llvm::StringRef path) {
-  // The copy is aligned as the plan's reader wants it, wherever the section lay in the file.
+  // The copy has the alignment that the plan's reader needs, wherever the section is in the file.
   bytes_ = llvm::MemoryBuffer::getMemBufferCopy(plan, path);
   if (rt::Status status = rt::openPlan(bytes_->getBufferStart(), bytes_->getBufferSize(), &plan_); !status.isOk())
     return makeError(path + ": " + status.message());

@@ -1,4 +1,4 @@
-// Finds the plan in whatever `cleave compile` may have written: a .plan file, an object, a shared library, an
+// Finds the plan in any file that `cleave compile` may have written: a .plan file, an object, a shared library, an
 // executable.
 #ifndef CLEAVE_COMPILER_DRIVER_ARTEFACT_H
 #define CLEAVE_COMPILER_DRIVER_ARTEFACT_H
@@ -12,20 +12,20 @@
 
 namespace cleave {
 
-// A checked plan and the bytes it lies in.
+// A checked plan, and the bytes that contain it.
 class Artefact {
 public:
-  // Fails when the file cannot be read, carries no plan, or the plan is damaged or of another version.
+  // Fails if the file cannot be read or contains no plan, or if the plan is damaged or of another version.
   static llvm::Expected<Artefact> open(llvm::StringRef path);
 
   const rt::fb::Plan &plan() const { return *plan_; }
-  // Whether the file has machine code beside the plan. open() has compared the plan's facts with it (KernelFacts.h).
+  // True if the file contains machine code, too. open() has checked that the plan agrees with the code (KernelFacts.h).
   bool hasCode() const { return hasCode_; }
 
 private:
   llvm::Error read(llvm::StringRef plan, llvm::StringRef path);
 
-  std::unique_ptr<llvm::MemoryBuffer> bytes_; // of the plan alone, aligned
+  std::unique_ptr<llvm::MemoryBuffer> bytes_; // only the plan, aligned
   const rt::fb::Plan *plan_ = nullptr;
   bool hasCode_ = false;
 };

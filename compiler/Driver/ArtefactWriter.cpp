@@ -39,10 +39,10 @@ private:
   const rt::fb::Plan &plan;
   llvm::raw_ostream &log;
   Emit emit;
-  std::string name, prefix; // of the model, and of its kernels' symbols
+  std::string name, prefix; // names of the model, and the prefix of its kernels' symbols
 };
 
-// The plan names library and built-in kernels by what they compute; the device may lack some.
+// The plan names library and built-in kernels by what they compute. Fails if the target lacks one of them.
 llvm::Error ArtefactWriter::checkKernels() const {
   for (const rt::fb::Plan *kind : rt::kindsOf(plan))
     for (size_t i = 0; i < rt::lengthOf(kind->kernels()); ++i)
@@ -73,7 +73,7 @@ ModelObject::Kernel deviceKernel(const KernelCode &code, llvm::StringRef prefix,
   return {(prefix + label).str(), found->second.blockSize, found->second.blocks, found->second.alignments};
 }
 
-// In the order of rt::firstKernel.
+// Adds the kernels in the order of rt::firstKernel.
 llvm::Error ArtefactWriter::addKernels(ModelObject &data, KernelCode &code) const {
   bool isOnDevice = !code.deviceImage.empty();
   for (const rt::fb::Plan *kind : rt::kindsOf(plan))
@@ -111,7 +111,7 @@ llvm::Error ArtefactWriter::link(llvm::ArrayRef<std::string> objects) const {
   return linkArtefact(kind, paths, source.target.linkNeeds(), source.output);
 }
 
-// All that lies beside the output, or nothing.
+// Writes all files beside the output, or none of them.
 llvm::Error ArtefactWriter::writeBesides(WeightsImage &weights) const {
   if (hasHeader())
     if (llvm::Error error = writeModelHeader(source.output))
@@ -148,7 +148,7 @@ llvm::Error ArtefactWriter::write(llvm::StringRef bytes, WrittenFiles &written) 
   if (llvm::Error error = link(code->objects))
     return error;
   if (llvm::Error error = writeBesides(*weights)) {
-    llvm::sys::fs::remove(source.output); // of no use without them
+    llvm::sys::fs::remove(source.output); // useless without the other files
     return error;
   }
   note(*weights, written);

@@ -1,5 +1,5 @@
-// Writes what `cleave compile` makes of a plan and its kernels: a program, an object file or a shared library, with the
-// weights and the C header beside it. All of these files are written, or none is left.
+// Writes a program, an object file or a shared library from a plan and its kernels, with the weights and the C header
+// beside it. Either all of these files are written, or none of them remains.
 #ifndef CLEAVE_COMPILER_DRIVER_ARTEFACTWRITER_H
 #define CLEAVE_COMPILER_DRIVER_ARTEFACTWRITER_H
 
@@ -25,10 +25,10 @@ struct ArtefactSource {
   const Target &target;
   mlir::ModuleOp kernels; // in kernels form
   const WeightMap &weights;
-  std::vector<ReadFile> read; // which a dump of the kernels must not replace
+  std::vector<ReadFile> read; // files that a dump of the kernels must not replace
 };
 
-// `bytes` are those of the plan.
+// `bytes` must be those of `plan`.
 llvm::Error writeArtefact(const ArtefactSource &source, const rt::fb::Plan &plan, llvm::StringRef bytes,
                           WrittenFiles &written, llvm::raw_ostream &log);
 

@@ -1,4 +1,4 @@
-// The batch arithmetic that every command prints: bound batch, ranks, micro-batches, global batch.
+// Computes the bound batch from the global batch, the ranks and the micro-batches.
 #ifndef CLEAVE_COMPILER_DRIVER_BATCH_H
 #define CLEAVE_COMPILER_DRIVER_BATCH_H
 
@@ -8,8 +8,8 @@
 
 namespace cleave {
 
-// The samples of one rank and micro-batch that --global-batch asks for. Fails, naming the divisor, unless the
-// global batch is a multiple of data ranks times micro-batches.
+// Returns the bound batch for the value of --global-batch. Fails, naming the divisor, unless the global batch is a
+// multiple of data ranks times micro-batches.
 llvm::Expected<int64_t> deriveBoundBatch(const CompileOptions &options);
 
 } // namespace cleave

@@ -1,4 +1,4 @@
-// The words of --batch-norm.
+// The values of --batch-norm.
 #ifndef CLEAVE_COMPILER_DRIVER_BATCHNORM_H
 #define CLEAVE_COMPILER_DRIVER_BATCHNORM_H
 
@@ -7,14 +7,14 @@
 namespace cleave {
 
 struct BatchNormRequest {
-  enum class Over { Rank, AllRanks, None } over = Over::Rank; // whose samples a batch norm normalizes by
-  bool isDeferred = false; // running statistics move once a step, not in each micro-batch
+  enum class Over { Rank, AllRanks, None } over = Over::Rank; // the samples that batch norm normalizes over
+  bool isDeferred = false; // running statistics are updated once a step, not once a micro-batch
 
-  // The groups of samples of that many data ranks.
+  // Returns the number of groups of samples for this number of data ranks.
   int64_t groups(int64_t dataRanks) const { return over == Over::None ? 0 : over == Over::AllRanks ? 1 : dataRanks; }
 };
 
-// The command line has checked the word: local | sync | frozen, and the first two with "-deferred".
+// The command line must have checked the word: local | sync | frozen, and the first two with "-deferred".
 inline BatchNormRequest parseBatchNorm(llvm::StringRef word) {
   BatchNormRequest request;
   request.isDeferred = word.consume_back("-deferred");

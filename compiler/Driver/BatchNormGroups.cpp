@@ -7,8 +7,8 @@
 
 using namespace cleave;
 
-// What an op normalizes as a view [groups, n / groups, c, area], over dimensions 1 and 3: the value before that reshape.
-// Null where the op is another.
+// If an op normalizes a view [groups, n / groups, c, area] over dimensions 1 and 3, returns the value before this
+// reshape. Otherwise returns null.
 static mlir::Value normalizedInGroups(mlir::Operation *op, int64_t groups) {
   auto loops = mlir::dyn_cast<mlir::shard::ShardingInterface>(op);
   mlir::Operation *view = statesItsGroup(op, 0) && loops ? op->getOperand(0).getDefiningOp() : nullptr;

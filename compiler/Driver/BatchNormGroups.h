@@ -1,4 +1,5 @@
-// With --batch-norm local, importing cuts dimension 0 of what is normalized into groups, one a rank.
+// Checks the groups of --batch-norm local. The import cuts dimension 0 of normalized values into one group for each
+// rank.
 #ifndef CLEAVE_COMPILER_DRIVER_BATCHNORMGROUPS_H
 #define CLEAVE_COMPILER_DRIVER_BATCHNORMGROUPS_H
 
@@ -7,7 +8,7 @@
 
 namespace cleave {
 
-// An error where the samples do not lie outermost in that dimension, so that a group is not what a rank holds.
+// Fails if the samples are not outermost in that dimension, because a group is then not the samples of one rank.
 llvm::Error checkBatchNormGroups(mlir::ModuleOp module, int64_t groups);
 
 } // namespace cleave

@@ -13,15 +13,16 @@ using namespace cleave;
 namespace {
 
 using Shape = llvm::ArrayRef<int64_t>;
-using Twins = std::pair<mlir::Value, mlir::Value>; // of one module, and of the other
+using Twins = std::pair<mlir::Value, mlir::Value>; // a value of one module, and its twin in the other
 
-// Twins are followed from the outputs to the constants that they are made of.
+// Follows twins from the outputs to the constants from which they are computed.
 class Comparison {
 public:
   Comparison(const ImportedModel &one, const ImportedModel &other, mlir::func::FuncOp function)
       : one(one), other(other), growth(function) {}
 
-  // Whether the value is made of the batch's size. Depth first, without recursion: graphs are deep.
+  // Returns whether the value is computed from the batch size. The search is depth first and without recursion, because
+  // graphs are deep.
   SizeUse usesSize(Twins twins) {
     llvm::SmallVector<Twins> open = {twins};
     while (!open.empty()) {
@@ -57,14 +58,15 @@ private:
             mlir::cast<mlir::OpResult>(twins.first).getResultNumber() ==
                 mlir::cast<mlir::OpResult>(twins.second).getResultNumber());
   }
-  // Concatenations along a dimension that grows with the batch: of a piece for each sample, there are more.
+  // True for concatenations along a dimension that grows with the batch. If they have a piece for each sample, the twin
+  // has more operands.
   static bool arePieces(mlir::Operation *op, mlir::Operation *twin) {
     std::optional<int64_t> joined = joinedDim(op);
     return joined && op->getNumOperands() <= twin->getNumOperands() &&
            shapeOf(op->getResult(0)).size() == shapeOf(twin->getResult(0)).size() &&
            shapeOf(op->getResult(0))[*joined] != shapeOf(twin->getResult(0))[*joined];
   }
-  // Those that both have.
+  // Returns the operands that both ops have.
   static llvm::SmallVector<Twins> operandsOf(Twins twins) {
     llvm::SmallVector<Twins> operands;
     if (areAlike(twins) && !isLeaf(twins.first))
@@ -87,7 +89,7 @@ private:
     return use;
   }
 
-  // Whether the ops say different things, besides the sizes of dimensions that grow with the batch.
+  // True if the attributes of the ops differ in more than the sizes of dimensions that grow with the batch.
   static bool attributesDiffer(mlir::Operation *op, mlir::Operation *twin) {
     for (auto [starts, twins] : llvm::zip(startsOf(op), startsOf(twin)))
       if (differsWhereAlike(starts, twins, op->getOperandTypes(), twin->getOperandTypes()))
@@ -102,7 +104,8 @@ private:
     }
     return false;
   }
-  // Numbers of dimensions, in one that has the same size in both. The types are those that the numbers are of.
+  // Compares numbers that belong to dimensions. True if they differ in a dimension that has the same size in both
+  // modules. The types are those of the tensors with these dimensions.
   static bool differsWhereAlike(Shape one, Shape other, mlir::TypeRange types, mlir::TypeRange twins) {
     if (one.size() != other.size() || types.empty() || twins.empty())
       return true;
@@ -120,7 +123,7 @@ private:
   llvm::DenseMap<Twins, SizeUse> known;
 };
 
-// The batch of the first input that has one.
+// Returns the batch of the first input that has one.
 int64_t batchOf(mlir::func::FuncOp function) {
   for (unsigned i = 0; i < function.getNumArguments(); ++i)
     if (auto dim = function.getArgAttrOfType<mlir::IntegerAttr>(i, kBatchDimAttr))
@@ -128,7 +131,7 @@ int64_t batchOf(mlir::func::FuncOp function) {
   return 0;
 }
 
-// The size of a sample, too, may follow from how many there are: x @ x^T has one column for each.
+// False if the size of a sample depends on the number of samples, too: x @ x^T has one column for each sample.
 bool shapesFollow(Shape one, Shape other, int64_t batchDim, int64_t batch, int64_t otherBatch) {
   if (one.size() != other.size())
     return false;

@@ -1,13 +1,14 @@
-// Which outputs are computed from the batch's size itself. Of n samples they are made by n alone, and not one by one:
+// Finds the outputs that are computed from the batch size. They are not computed sample by sample, but depend on the
+// number of samples n:
 //
 //   x * shape(x)[0]      the import leaves a constant: 4 with a batch of 4, 8 with a batch of 8
-//   x / sum(expand(1))   the same, where the import does not compute the sum
+//   x / sum(expand(1))   the same, if the import does not compute the sum
 //
-// So the same graph is imported with another batch, and the two modules are compared from their outputs on. A constant
-// that only has the batch as a dimension has the same elements for the samples that both batches have.
+// So the same graph is imported with another batch, and the two modules are compared from their outputs on. If the
+// batch is only a dimension of a constant, the constant has the same elements for the samples of both batches.
 //
-// Where the two modules have unlike ops, nothing is known: the import has another form for some numbers (x ** 1 is x,
-// x ** 2 is a product), and it unrolls loops over the batch.
+// If the two modules have different ops, the result is unknown. The import has other forms for some numbers (x ** 1 is
+// x, x ** 2 is a product), and it unrolls loops over the batch.
 #ifndef CLEAVE_COMPILER_DRIVER_BATCHSIZEUSE_H
 #define CLEAVE_COMPILER_DRIVER_BATCHSIZEUSE_H
 
@@ -18,10 +19,11 @@
 
 namespace cleave {
 
-// Whether a value is made of the batch's size; the larger one holds for what is made of two values.
+// Whether a value is computed from the batch size. If two values are combined, the larger one counts.
 enum class SizeUse { No, Unknown, Yes };
 
-// Of each output with a batch dimension, by name. The two are imports of one file that differ in the batch alone.
+// Returns the use of the batch size for each output with a batch dimension, by name. The two imports must be of one
+// file, and differ only in the batch.
 std::map<std::string, SizeUse> findBatchSizeUse(const ImportedModel &one, const ImportedModel &other);
 
 } // namespace cleave

@@ -1,4 +1,4 @@
-// A model whose inputs have a batch dimension, and the same model with a larger batch.
+// Imports a model again with a larger batch.
 #ifndef CLEAVE_COMPILER_DRIVER_BATCHEDMODEL_H
 #define CLEAVE_COMPILER_DRIVER_BATCHEDMODEL_H
 
@@ -8,11 +8,11 @@
 
 namespace cleave {
 
-// The function `@model`; null where it has several blocks.
+// Returns the function `@model`, or null if it has several blocks.
 mlir::func::FuncOp modelFunction(mlir::ModuleOp module);
 
-// The model with `factor` times the batch; `options` are those that it was imported with. An error where it cannot be
-// imported so (shapes that hold the batch as a number).
+// Imports the model with `factor` times the batch. `options` must be those of `model`. Fails if the model has no larger
+// form, for example because shapes contain the batch as a number.
 llvm::Expected<ImportedModel> importLarger(const ImportedModel &model, const ImportOptions &options, int64_t factor);
 
 } // namespace cleave

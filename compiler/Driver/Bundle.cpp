@@ -1,5 +1,5 @@
-// `cleave bundle`: what a machine without Cleave needs to build programs of compiled models. cmake/CleaveBundle.cmake
-// lists the sources of the runtime; tools/bundle/build.sh builds them.
+// `cleave bundle` collects the files with which a machine without Cleave can build programs of compiled models.
+// cmake/CleaveBundle.cmake lists the sources of the runtime, and tools/bundle/build.sh builds them.
 #include "compiler/Codegen/Host/ModelObject.h"
 #include "compiler/Driver/Artefact.h"
 #include "compiler/Driver/Commands.h"
@@ -33,28 +33,28 @@ using llvm::object::ObjectFile;
 namespace {
 
 struct Model {
-  std::string object;  // the file
-  std::string name;    // of the symbol
+  std::string object;  // the object file
+  std::string name;    // part of the symbol's name
   std::string weights; // "gpt.o.weights/model.safetensors", or empty
   bool isHost;
 };
 
-// What an object says of the file of weights beside it; empty where it has none.
+// The file of weights beside an object, as the object names it. Both are empty if it has none.
 struct WeightsBeside {
   std::string file, checksum;
 };
 
-// A source of the runtime, as a line of the list has it.
+// A source of the runtime, from one line of the list.
 struct Source {
   llvm::StringRef part, destination;
   std::string file;
-  llvm::StringRef options; // with tabs between
+  llvm::StringRef options; // separated by tabs
 };
 
-// The beginning of what stands in a file.
+// Returns the beginning of a text from a file.
 std::string shortened(llvm::StringRef text) { return text.take_front(80).str() + (text.size() > 80 ? "..." : ""); }
 
-// The name behind cleave_model_ of the only model that the object defines.
+// Returns the name after cleave_model_ of the only model that the object defines.
 llvm::Expected<std::string> nameOfModel(const ObjectFile &object, llvm::StringRef file) {
   std::vector<std::string> names;
   for (const llvm::object::SymbolRef &symbol : object.symbols()) {
@@ -69,7 +69,7 @@ llvm::Expected<std::string> nameOfModel(const ObjectFile &object, llvm::StringRe
   if (names.size() != 1)
     return makeError(file + ": defines " + llvm::Twine(names.size()) +
                      " models; expected an object of one, as `cleave compile --emit object` writes it");
-  // It becomes the name of files in the bundle, and part of build.sh's C++.
+  // The name becomes a file name in the bundle, and a part of build.sh's C++.
   auto isAllowed = [](char c) { return llvm::isAlnum(c) || c == '_'; };
   if (names[0].empty() || !llvm::all_of(names[0], isAllowed))
     return makeError(file + ": its model has the name '" + shortened(names[0]) +
@@ -78,8 +78,8 @@ llvm::Expected<std::string> nameOfModel(const ObjectFile &object, llvm::StringRe
   return names.front();
 }
 
-// "OBJECT.weights/model.safetensors" (WeightsImage.h), the object's name being that at the compilation: no other
-// folder, neither to read from nor to write into.
+// True for "OBJECT.weights/model.safetensors" (WeightsImage.h), where OBJECT is the object's name at the compilation.
+// So no other folder is read or written.
 bool isWeightsFile(llvm::StringRef file) {
   llvm::StringRef object = file.split('/').first;
   return object.consume_back(".weights") && !object.empty() && file == weightsPathBeside(object);
@@ -112,7 +112,7 @@ std::string besides(llvm::StringRef file, llvm::StringRef name) {
   return result.str().str();
 }
 
-// The file must be the one that was written with the object.
+// Checks that the file of weights was written together with the object.
 llvm::Error checkWeights(llvm::StringRef object, const WeightsBeside &weights) {
   if (weights.file.empty())
     return llvm::Error::success();
@@ -166,7 +166,7 @@ llvm::Expected<std::vector<Model>> readModels(llvm::ArrayRef<std::string> files)
   return models;
 }
 
-// The lines of sources.txt, whose texts lie in `list`.
+// Returns the lines of sources.txt. Their texts are owned by `list`.
 llvm::Expected<std::vector<Source>> readSources(std::unique_ptr<llvm::MemoryBuffer> &list) {
   auto libraries = findRuntimeLibraries();
   if (!libraries)
@@ -197,7 +197,8 @@ llvm::Expected<std::vector<Source>> readSources(std::unique_ptr<llvm::MemoryBuff
   return sources;
 }
 
-// While it lives, Ctrl-C and its like wait: whoever copies asks between files, and clears up before they come.
+// Blocks SIGHUP, SIGINT and SIGTERM while it lives. Code that copies checks isInterrupted() between files, and cleans
+// up before it is destroyed.
 class DeferredSignals {
 public:
   DeferredSignals() {
@@ -220,7 +221,7 @@ private:
   sigset_t signals, before;
 };
 
-// A folder that is gone with its owner, unless it is kept.
+// A folder that is removed in the destructor, unless keepAs() was called.
 class PartialFolder {
 public:
   explicit PartialFolder(llvm::StringRef name) {
@@ -237,7 +238,7 @@ public:
     std::error_code code = makeDirectories(path::parent_path(target));
     if (!code)
       code = fs::copy_file(file, target);
-    if (!code) // build.sh stays executable
+    if (!code) // build.sh must stay executable
       if (auto permissions = fs::getPermissions(file))
         code = fs::setPermissions(target, *permissions | fs::owner_write);
     return code ? makeError("cannot copy " + file + " to " + target + ": " + code.message()) : llvm::Error::success();
@@ -266,7 +267,7 @@ private:
     path::append(result, name);
     return result;
   }
-  DeferredSignals signals; // ends after the destructor has cleared up
+  DeferredSignals signals; // destroyed after the folder has been removed
   llvm::SmallString<256> place;
 };
 

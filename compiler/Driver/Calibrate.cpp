@@ -17,7 +17,7 @@ static std::string line(const std::string &name, const std::string &value) {
   return "  " + view::padRight(name, 26) + value + "\n";
 }
 
-// What a reader can compare with a data sheet.
+// Returns the rates that a reader can compare with a data sheet.
 static std::string rates(const TargetMachine &machine) {
   std::string text = machine.name + "\n", products;
   for (const auto &[type, rate] : machine.productRates)

@@ -50,12 +50,12 @@ using namespace cleave;
 
 namespace {
 
-// llvm::writeToOutput would end the program where the disk is full.
+// Writes a file. llvm::writeToOutput would end the program if the disk is full.
 llvm::Error writeFile(llvm::StringRef path, llvm::StringRef bytes) {
   return toError(rt::writeFileAtomically(path.str(), {bytes.data(), bytes.size()}));
 }
 
-// What the importer is asked for. An error where the precision or the global batch is not one.
+// Converts the options for the importer. Fails if the precision or the global batch is invalid.
 llvm::Expected<ImportOptions> importOptionsOf(const CompileOptions &options) {
   auto precision = parsePrecision(options.precision);
   if (!precision)
@@ -119,8 +119,8 @@ private:
   std::unique_ptr<Target> target;
   std::unique_ptr<mlir::MLIRContext> context;
   ImportedModel model;
-  std::map<std::string, std::string> properties; // of the plan, about the model
-  mlir::OwningOpRef<mlir::ModuleOp> imported;    // kept where options are tried
+  std::map<std::string, std::string> properties; // properties of the plan that describe the model
+  mlir::OwningOpRef<mlir::ModuleOp> imported;    // the model as imported, kept if options are tried
   mlir::OwningOpRef<mlir::ModuleOp> kernels;     // kernels form
   WrittenFiles written;
 };
@@ -144,13 +144,13 @@ std::string Compilation::output() const {
   return stem.str();
 }
 
-// Whether the output can be written is asked before minutes of compilation, not after them.
+// Checks before the minutes of compilation, not after them, whether the output can be written.
 llvm::Error Compilation::checkOutput() const {
   bool isPrinted = output() == "-" && options.emit == Emit::Mlir;
   if (llvm::Error error = isPrinted ? llvm::Error::success() : checkOutputPath(output()))
     return error;
   bool hasCode = options.emit != Emit::Plan && options.emit != Emit::Mlir && options.stopAfter >= Phase::Emit;
-  if (hasCode) // objects lie in temporary files until they are linked
+  if (hasCode) // objects are temporary files until they are linked
     if (auto trial = TemporaryFile::create("cleave", "o"); !trial)
       return trial.takeError();
   if (llvm::Error error = checkOverwritten(readFiles()))
@@ -161,7 +161,7 @@ llvm::Error Compilation::checkOutput() const {
   return checkKernelDump(options, output());
 }
 
-// What this compilation reads; external data of the model only once the model is imported.
+// Returns the files that this compilation reads. External data are included only after the model has been imported.
 std::vector<ReadFile> Compilation::readFiles() const {
   std::vector<ReadFile> read = {{options.model, "the model"}};
   for (const std::string &config : options.configs)
@@ -178,7 +178,7 @@ std::vector<ReadFile> Compilation::readFiles() const {
   return read;
 }
 
-// Every name that this compilation could write to.
+// Checks every name that this compilation may write to.
 llvm::Error Compilation::checkOverwritten(llvm::ArrayRef<ReadFile> read) const {
   std::string path = output();
   std::vector<std::string> written = {path, weightsPathBeside(path)};
@@ -189,7 +189,7 @@ llvm::Error Compilation::checkOverwritten(llvm::ArrayRef<ReadFile> read) const {
   return checkInputsAreKept("-o", written, read);
 }
 
-// Which files they are is known once the model is read; nothing is written before.
+// The names of external data are known after the model has been read. Nothing has been written before.
 llvm::Error Compilation::checkExternalData() const { return checkOverwritten(readFiles()); }
 
 llvm::Error Compilation::makeContext() {
@@ -199,11 +199,11 @@ llvm::Error Compilation::makeContext() {
     return error;
   context = std::make_unique<mlir::MLIRContext>(registry);
   context->loadAllAvailableDialects();
-  context->printOpOnDiagnostic(false); // users know their models, not our text of them
+  context->printOpOnDiagnostic(false); // users know their models, not their text in MLIR
   return llvm::Error::success();
 }
 
-// The model level, with what the command line asks of the passes after it.
+// Imports the model, and adds the requests of the command line for the passes as attributes.
 llvm::Error Compilation::import() {
   auto pipeline = readPipelineRequest(options);
   if (!pipeline)
@@ -249,7 +249,7 @@ llvm::Error Compilation::prepareTraining(const ImportOptions &import) {
   return isCut || !hasPlainMeans(*model.module) ? noteLossReductions(model, import) : llvm::Error::success();
 }
 
-// What a run that asks for some outputs, or gives some samples, must know.
+// Adds the facts for runs that ask for some outputs only, or give some samples only.
 void Compilation::prepareInference(const std::optional<ImportedModel> &doubled, const ImportOptions &import) {
   for (const auto &facts : {inputNeeds(*model.module), mixedOutputs(model, doubled, import)})
     properties.insert(facts.begin(), facts.end());
@@ -273,7 +273,7 @@ void Compilation::setMesh() {
   (*model.module)->setAttr(kMeshAttr, MeshAttr::get(context.get(), axes, sizes));
 }
 
-// A step over a batch of fixed size takes exactly that; no two runs of it make one loss.
+// If the batch has a fixed size, a step takes exactly this batch, and several runs cannot be combined to one loss.
 llvm::Error Compilation::checkFixedBatch() {
   for (auto function : (*model.module).getOps<mlir::func::FuncOp>())
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
@@ -288,8 +288,8 @@ llvm::Error Compilation::checkFixedBatch() {
   return llvm::Error::success();
 }
 
-// What the importer knows of inputs (compiler/Import/ONNX/Operators/IndexRange.h), for the runtime
-// (runtime/session/IndexRange.h).
+// Adds the ranges of inputs that the importer has noted (compiler/Import/ONNX/Operators/IndexRange.h) as properties for
+// the runtime (runtime/session/IndexRange.h).
 void Compilation::noteRanges() {
   for (auto function : (*model.module).getOps<mlir::func::FuncOp>())
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
@@ -346,13 +346,14 @@ llvm::Error Compilation::emit() {
     written.add(output(), "plan");
   if (llvm::Error error = options.emit == Emit::Plan ? writeFile(output(), *bytes) : emitObjects(*plan, *bytes))
     return error;
-  // Reads as success: nothing can fail after it.
+  // This message says that the compilation has succeeded, so nothing may fail after it.
   log << rt::printSummary(*plan, summary) << predicted->text << written.text();
   return llvm::Error::success();
 }
 
 llvm::Error Compilation::emitMlir() {
-  if (options.memoryLimit && options.stopAfter == Phase::Plan) { // before, there is no plan that could be too large
+  if (options.memoryLimit &&
+      options.stopAfter == Phase::Plan) { // at earlier phases there is no plan that could be too large
     auto summary = summarizeModule(*model.module);
     if (!summary)
       return summary.takeError();
@@ -362,12 +363,12 @@ llvm::Error Compilation::emitMlir() {
   if (llvm::Error error = writeModule(*model.module, output()))
     return error;
   written.add(output(), "MLIR");
-  if (output() != "-") // which is stdout
+  if (output() != "-") // "-" is stdout
     log << written.text();
   return llvm::Error::success();
 }
 
-// Of a failure with sizes that are hardly meant: where they come from.
+// Adds sizes that are probably mistakes to an error, and the options that gave them.
 llvm::Error Compilation::withSizes(llvm::Error error) const {
   constexpr int64_t kLarge = 1 << 24;
   std::string sizes;
@@ -406,7 +407,7 @@ llvm::Error Compilation::compile() {
     return emitMlir();
   if (std::optional<std::string> warning = idleAttention(options, *model.module))
     log << "warning: " << rt::printable(*warning) << "\n";
-  // The plan level knows kernels by name only: their bodies stay behind for code generation.
+  // The plan level has only the names of kernels. This copy keeps their bodies for code generation.
   kernels = mlir::cast<mlir::ModuleOp>((*model.module)->clone());
   CompileOptions chosen = options;
   auto recompute = chooseRecompute(*kernels, options, planningOptions(), log);
@@ -428,7 +429,7 @@ llvm::Error Compilation::compile() {
   return emit();
 }
 
-// Plans again where gathers in flight are to be fewer.
+// Plans again if fewer gathers should be in flight.
 llvm::Error Compilation::weighSharding(mlir::ModuleOp imported, const CompileOptions &chosen,
                                        plan::PlanningOptions planning) {
   auto summary = summarizeModule(*model.module);
@@ -440,14 +441,14 @@ llvm::Error Compilation::weighSharding(mlir::ModuleOp imported, const CompileOpt
   if (*inFlight == planning.prefetch.inFlight)
     return llvm::Error::success();
   planning.prefetch.inFlight = *inFlight;
-  planning.constants = [](llvm::StringRef, mlir::DenseElementsAttr) {}; // the weights have them from the first time
+  planning.constants = [](llvm::StringRef, mlir::DenseElementsAttr) {}; // the weights have them from the first planning
   model.module = mlir::cast<mlir::ModuleOp>((*kernels)->clone());
   return lowerToPlan(*model.module, chosen, planning, log).takeError();
 }
 
 } // namespace
 
-// Notes and reports are shown once nothing can fail any more: a failed compilation says what failed, and nothing else.
+// Notes and reports are shown after nothing can fail any more. So a failed compilation shows only its error.
 llvm::Error cleave::compile(const CompileOptions &options, llvm::raw_ostream &log) {
   std::string text;
   llvm::raw_string_ostream kept(text);

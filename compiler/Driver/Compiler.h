@@ -1,7 +1,7 @@
-// The whole compilation: ONNX file in, artefact out.
+// Runs a whole compilation, from an ONNX file to an artefact.
 //
-// The order of phases is the table in Phases.def. Lowering.cpp says which passes run in each phase that lowers the
-// module, and why they stand in that order; Compiler.cpp runs the phases.
+// Phases.def is the table of phases, in order. Lowering.cpp says which passes run in each phase that lowers the module,
+// and gives the reasons for their order. Compiler.cpp runs the phases.
 #ifndef CLEAVE_COMPILER_DRIVER_COMPILER_H
 #define CLEAVE_COMPILER_DRIVER_COMPILER_H
 
@@ -12,8 +12,8 @@
 
 namespace cleave {
 
-// Compiles as asked. Notes and the summary of what the plan needs go to `log` after everything has succeeded. On an
-// error nothing is logged and no output file is left; diagnostics of MLIR passes are part of the error.
+// Compiles a model. Notes and the summary of the plan's needs are written to `log` after everything has succeeded. If
+// it fails, nothing is logged and no output file remains. The error contains the diagnostics of MLIR passes.
 llvm::Error compile(const CompileOptions &options, llvm::raw_ostream &log);
 
 } // namespace cleave

@@ -40,7 +40,7 @@ std::optional<int64_t> cleave::indexIn(Shape other, Shape one, int64_t outer, in
 
 namespace {
 
-// The elements of a constant. Two of them are equal, or not.
+// The elements of a constant. They can be compared for equality.
 class Elements {
 public:
   Elements(mlir::Value value, const ImportedStates &states) {
@@ -52,14 +52,14 @@ public:
   }
 
   bool isKnown() const { return dense || !bytes.empty(); }
-  // Of what is not known: parameters, which are one in both imports.
+  // For states whose elements are unknown: parameters, which are one state in both imports.
   bool isSameState(const Elements &other) const { return state == other.state; }
   bool isSame(const Elements &other) const {
     return dense ? dense == other.dense : bytes.data() == other.bytes.data() && bytes.size() == other.bytes.size();
   }
   bool isComparable(const Elements &other) const { return !dense == !other.dense; }
   bool isSplat() const { return dense && dense.isSplat(); }
-  // What `get` needs.
+  // Must be called before equals().
   void unpack(int64_t count) {
     elementBytes = bytes.size() / static_cast<size_t>(std::max<int64_t>(1, count));
     if (dense && !dense.isSplat())
@@ -82,7 +82,7 @@ private:
   size_t elementBytes = 0;
 };
 
-// Of two splats, which may be large, one element tells about all.
+// Compares elements for one value of `outer`. For two splats, which may be large, one element is enough.
 bool agree(const Elements &one, Shape shape, const Elements &other, Shape otherShape, int64_t outer) {
   int64_t count = mlir::ShapedType::getNumElements(shape);
   if (one.isSplat() && other.isSplat())
@@ -95,7 +95,8 @@ bool agree(const Elements &one, Shape shape, const Elements &other, Shape otherS
   return true;
 }
 
-// Whether they agree for some number of outer parts: a shape does not tell how the samples lie in a dimension.
+// True if the constants agree for some value of `outer`, because a shape does not say how the samples are arranged in a
+// dimension.
 bool agreeSomehow(const Elements &one, Shape shape, const Elements &other, Shape otherShape) {
   int64_t largest = 1;
   for (auto [size, otherSize] : llvm::zip(shape, otherShape))

@@ -1,10 +1,12 @@
-// Whether a constant of one import and that of another, which has a larger batch, are the same but for their size.
+// Compares a constant of one import with that of another import, which has a larger batch: they are the same if only
+// their sizes differ.
 //
-//   [5, 5] and [5, 5, 5, 5]                  the same: the batch is a dimension only
-//   4 and 8, [4, 4] and [8, 8, 8, 8]         not the same: the batch's size is their content
-//   [a, b | c, d] and [a, b, x, y | c, d, z, w]    the same: two groups, each with as many samples more
+//   [5, 5] and [5, 5, 5, 5]                  the same: the batch is only a dimension
+//   4 and 8, [4, 4] and [8, 8, 8, 8]         not the same: the elements depend on the batch size
+//   [a, b | c, d] and [a, b, x, y | c, d, z, w]    the same: two groups, each with the same number of new samples
 //
-// Of large constants, which are states, the bytes of the weights are compared; of parameters, whether they are one.
+// Large constants are states, and the bytes of their weights are compared. Parameters are the same if they are one
+// state.
 #ifndef CLEAVE_COMPILER_DRIVER_CONSTANTCOMPARE_H
 #define CLEAVE_COMPILER_DRIVER_CONSTANTCOMPARE_H
 
@@ -13,9 +15,9 @@
 
 namespace cleave {
 
-// A dimension whose size differs counts (outer, samples), and `outer` is the same in both shapes. The index in `other`,
-// row by row, of the element that has `index` in `one`. Nothing where `outer` does not divide the two sizes, or where
-// `other` has fewer samples.
+// Maps an index from `one` to `other`. Every dimension whose size differs is a product (outer, samples), with the same
+// `outer` in both shapes. Returns the row-major index in `other` of the element that has `index` in `one`. Returns
+// nullopt if `outer` does not divide both sizes, or if `other` has fewer samples.
 //
 //   one [4], other [8], outer 2:   0 1 | 2 3   ->   0 1 . . | 4 5 . .
 std::optional<int64_t> indexIn(llvm::ArrayRef<int64_t> other, llvm::ArrayRef<int64_t> one, int64_t outer,
@@ -25,7 +27,7 @@ std::optional<int64_t> indexIn(llvm::ArrayRef<int64_t> other, llvm::ArrayRef<int
 class ImportedStates {
 public:
   explicit ImportedStates(const ImportedModel &model);
-  // The bytes of a large constant; nothing for other states.
+  // Returns the bytes of a large constant, or an empty array for other states.
   llvm::ArrayRef<char> constantBytes(llvm::StringRef state) const;
 
 private:
@@ -33,7 +35,8 @@ private:
   llvm::StringMap<StateOp> states;
 };
 
-// Whether two constants or states differ by more than their size. What only one of the two holds as bytes differs.
+// True if two constants or states differ in more than their size. If only one of the two is known by its bytes, they
+// differ.
 bool differsBesidesSize(mlir::Value one, const ImportedStates &oneStates, mlir::Value other,
                         const ImportedStates &otherStates);
 

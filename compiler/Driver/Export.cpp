@@ -1,8 +1,8 @@
-// `cleave export`: a checkpoint's tensors put back into the ONNX file they came from.
+// `cleave export` writes a checkpoint's tensors into the ONNX file that they came from.
 //
-// The initializers that the checkpoint holds change, and external data move along. The graph is written in inference
-// form; with --outputs it is cut down to what these outputs need. Of too many bytes the file would meet protobuf's 2
-// GiB bound: tensors then go to OUTPUT.data as ONNX external data.
+// The initializers that the checkpoint contains are replaced, and external data are copied. The graph is written in
+// inference form. With --outputs it is reduced to the nodes that these outputs need. If there are too many bytes for
+// protobuf's limit of 2 GiB, tensors are written to OUTPUT.data as ONNX external data.
 
 #include "compiler/Driver/Commands.h"
 #include "compiler/Driver/InferenceForm.h"
@@ -82,7 +82,7 @@ void addEntry(onnx::TensorProto &tensor, const char *key, const std::string &val
   entry->set_value(value);
 }
 
-// Where the tensors' new bytes go: into the model, or end to end into a file beside it.
+// Stores the tensors' new bytes in the model, or one after the other in a file beside it.
 class TensorStore {
 public:
   llvm::Error openBeside(llvm::StringRef path) {
@@ -116,7 +116,7 @@ private:
   uint64_t size = 0;
 };
 
-// Whether the name is another one of a tensor (--tie), which may then be transposed.
+// True if the name is an alias of another tensor (--tie). An aliased tensor may be transposed.
 bool isAlias(const rt::CheckpointTensors &tensors, const std::string &name) {
   for (const rt::CheckpointTensor &tensor : tensors.checkpoint->index().tensors)
     if (llvm::is_contained(tensor.aliases, name))
@@ -132,11 +132,11 @@ std::string transpose(const std::string &bytes, int64_t rows, int64_t columns, s
   return result;
 }
 
-// An initializer that is stored anew: with the checkpoint's value, or with its own from external data, which would be
-// looked for beside the new file.
+// An initializer that is stored again, with the checkpoint's value or with its own value from external data. Those
+// would otherwise be searched beside the new file.
 struct Change {
   onnx::TensorProto *tensor;
-  const rt::TensorView *value; // null: `kept`
+  const rt::TensorView *value; // null: use `kept`
   llvm::ArrayRef<char> kept;
 };
 
@@ -165,7 +165,8 @@ llvm::StringMap<const onnx::TensorProto *> initializersOf(const onnx::ModelProto
   return initializers;
 }
 
-// A checkpoint of another model, of which some tensors fit, would give a file with weights of both.
+// Fails if the checkpoint is of another model. If some of its tensors fitted, the file would have weights of both
+// models.
 llvm::Error checkFits(const onnx::ModelProto &model, const rt::CheckpointTensors &tensors, llvm::StringRef path) {
   llvm::StringMap<const onnx::TensorProto *> initializers = initializersOf(model);
   rt::Problems problems(/*isStateDict=*/false);
@@ -199,7 +200,8 @@ llvm::Error checkFits(const onnx::ModelProto &model, const rt::CheckpointTensors
                        : makeError(status.message() + "; was the checkpoint made from this model?");
 }
 
-// Another model, whose tensors happen to fit, has another name. `--resume` asks for the same name.
+// Fails if the model has another name than the checkpoint's model, whose tensors may fit by chance. `--resume` requires
+// the same name, too.
 llvm::Error checkName(const rt::CheckpointTensors &tensors, llvm::StringRef path) {
   const rt::RunFacts &run = tensors.checkpoint->index().run;
   llvm::StringRef name = llvm::sys::path::filename(path);
@@ -212,7 +214,7 @@ llvm::Error checkName(const rt::CheckpointTensors &tensors, llvm::StringRef path
                    "had)");
 }
 
-// Tensors that are not trained: the checkpoint does not have them.
+// Returns a note about tensors that are not trained, and so are not in the checkpoint.
 std::vector<std::string> notesOf(const onnx::ModelProto &model, const rt::CheckpointTensors &tensors) {
   std::vector<std::string> notes, kept;
   for (const onnx::TensorProto &tensor : model.graph().initializer()) {
@@ -233,7 +235,7 @@ llvm::Error replace(const Change &change, bool mayTranspose, TensorStore &store)
   const rt::TensorView &value = *change.value;
   auto type = elementType(tensor.data_type());
   bool isTransposed = mayTranspose && isTransposedIn(tensor, value);
-  // The file keeps its types, whatever precision the model was trained in.
+  // The file keeps its element types, whatever precision the model was trained in.
   size_t elements = value.bytes / rt::elementSize(value.type);
   std::string bytes(elements * rt::elementSize(*type), '\0');
   rt::Status read = rt::readElements(value, 0, elements, *type, reinterpret_cast<std::byte *>(bytes.data()));
@@ -267,7 +269,7 @@ uint64_t bytesOf(const Change &change) {
   return change.value->bytes / rt::elementSize(change.value->type) * (type ? rt::elementSize(*type) : 0);
 }
 
-// Relative to the model; empty: none.
+// Returns the location relative to the model, or an empty string if there is none.
 llvm::StringRef externalLocation(const onnx::TensorProto &tensor) {
   for (const auto &entry : tensor.external_data())
     if (entry.key() == "location")
@@ -275,7 +277,7 @@ llvm::StringRef externalLocation(const onnx::TensorProto &tensor) {
   return {};
 }
 
-// The output beside what is read: the model and its external data.
+// Checks that the output overwrites neither the model nor its external data.
 llvm::Error checkOutput(llvm::StringRef output, llvm::StringRef modelPath, const onnx::ModelProto &model) {
   std::vector<ReadFile> read = {{modelPath.str(), "the file of --model"}};
   for (const onnx::TensorProto &tensor : model.graph().initializer())
@@ -287,7 +289,7 @@ llvm::Error checkOutput(llvm::StringRef output, llvm::StringRef modelPath, const
   return checkInputsAreKept("-o", {output.str(), dataPath(output)}, read);
 }
 
-// Both files or none: what can fail for want of room is done before the first one appears.
+// Writes both files or none. Steps that can fail for lack of space are done before the first file appears.
 llvm::Error write(const onnx::ModelProto &model, llvm::StringRef output, TensorStore &store) {
   if (model.ByteSizeLong() > INT_MAX)
     return makeError(output + ": the model would be larger than 2 GiB, which protobuf cannot hold");
@@ -306,7 +308,7 @@ llvm::Error write(const onnx::ModelProto &model, llvm::StringRef output, TensorS
   return toError(status);
 }
 
-// The graph as it is written; returns the lines to be said about it afterwards.
+// Changes the graph to the form in which it is written. Returns the notes that are printed afterwards.
 llvm::Expected<std::string> prepare(onnx::ModelProto &model, const ExportRequest &request) {
   std::string said;
   if (!request.outputs.empty()) {
@@ -315,7 +317,7 @@ llvm::Expected<std::string> prepare(onnx::ModelProto &model, const ExportRequest
       return left.takeError();
     said = std::move(*left);
   }
-  std::string draws = setInferenceForm(model); // after outputs are gone, which may have been statistics
+  std::string draws = setInferenceForm(model); // after outputs were removed, which may have been statistics
   if (!draws.empty())
     said += (said.empty() ? "note: " : "\nnote: ") + draws;
   return said;

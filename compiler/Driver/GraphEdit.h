@@ -1,4 +1,4 @@
-// Adding nodes to an ONNX graph that already has names.
+// Adds nodes to an ONNX graph, with names that it does not have yet.
 #ifndef CLEAVE_COMPILER_DRIVER_GRAPHEDIT_H
 #define CLEAVE_COMPILER_DRIVER_GRAPHEDIT_H
 
@@ -15,16 +15,16 @@ class GraphEdit {
 public:
   explicit GraphEdit(onnx::GraphProto &graph);
 
-  // `name`, or it with underscores where the graph has that name already.
+  // Returns `name`, with underscores appended if the graph already has it.
   std::string newName(std::string name);
 
-  // At the end of the nodes.
+  // Appends a node.
   onnx::NodeProto &addNode(const char *type, llvm::ArrayRef<std::string> inputs, const std::string &output);
-  // A one-dimensional constant.
+  // Appends a Constant node with a one-dimensional tensor.
   void addConstant(const std::string &name, llvm::ArrayRef<int64_t> numbers);
 
   static void setAttribute(onnx::NodeProto &node, const char *name, int64_t number);
-  // The attribute `value`, without elements yet.
+  // Adds the attribute `value` without elements.
   static onnx::TensorProto &addTensor(onnx::NodeProto &node, int type);
 
 private:

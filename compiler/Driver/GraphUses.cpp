@@ -30,7 +30,7 @@ Needs cleave::collectNeeds(const onnx::GraphProto &graph, llvm::ArrayRef<std::st
   llvm::StringMap<int> producer;
   for (int i = 0; i < graph.node_size(); ++i)
     for (const std::string &result : graph.node(i).output())
-      if (!result.empty()) // an optional output that is not computed
+      if (!result.empty()) // an empty name is an optional output that is not computed
         producer[result] = i;
   Needs needs;
   needs.nodes.resize(graph.node_size());

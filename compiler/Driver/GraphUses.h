@@ -1,4 +1,5 @@
-// The names that the nodes of an ONNX graph read, through subgraphs too, and what some of its values need.
+// Collects the names that the nodes of an ONNX graph read, including their subgraphs, and the nodes and values that
+// some values need.
 #ifndef CLEAVE_COMPILER_DRIVER_GRAPHUSES_H
 #define CLEAVE_COMPILER_DRIVER_GRAPHUSES_H
 
@@ -14,22 +15,23 @@ namespace cleave {
 
 using Nodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
 
-// Adds what a node reads itself, and what the nodes of its subgraphs (If, Loop, Scan) read or give as outputs. Names of
-// values inside a subgraph are among them; the standard lets no value outside have the same name.
+// Adds the names that a node reads, and those that the nodes of its subgraphs (If, Loop, Scan) read or return. These
+// include names of values inside a subgraph. The standard forbids an outer value of the same name.
 void collectUses(const onnx::NodeProto &node, llvm::StringSet<> &uses);
 void collectUses(const Nodes &nodes, llvm::StringSet<> &uses);
-// The outputs of the graph, and what its nodes read.
+// Adds the outputs of the graph, and the names that its nodes read.
 void collectUses(const onnx::GraphProto &graph, llvm::StringSet<> &uses);
 
-// What some values of a graph are computed from: values by name, these among them, and nodes by number.
+// The values and nodes from which some values of a graph are computed. Values are given by name, including the values
+// themselves, and nodes by index.
 struct Needs {
   llvm::StringSet<> values;
   std::vector<bool> nodes;
 };
 
-// A node is needed where one of its results is; what it reads, in its subgraphs too, is needed then. Nodes that are
-// marked in `readNothing` (empty: none) count as nodes without inputs. Producers may stand after their readers only in
-// files that break the standard's order; the result does not depend on it.
+// Collects needs. A node is needed if one of its results is. Then the values that it reads are needed, too, including
+// those of its subgraphs. Nodes that are marked in `readNothing` (empty: none) count as nodes without inputs. The
+// result does not depend on the order of the nodes, so files that break the standard's order are accepted.
 Needs collectNeeds(const onnx::GraphProto &graph, llvm::ArrayRef<std::string> values,
                    const std::vector<bool> &readNothing = {});
 

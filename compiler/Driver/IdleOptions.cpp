@@ -22,7 +22,8 @@ public:
 private:
   void add(const std::string &option, const std::string &reason) { found.push_back(option + " has no effect: " + reason); }
 
-  // Gradients that are stored split are held whole until they are reduced, which `last` chooses with one micro-batch, too.
+  // Gradients that are stored split are whole in memory until they are reduced. So `last` has an effect even with one
+  // micro-batch.
   void checkGradSync() {
     bool isSplit = options.axisSize("fsdp") > 1 && options.gradSync == "last";
     if (options.gradSync.empty() || isSplit)
@@ -55,12 +56,14 @@ private:
   // An axis of one rank splits nothing. With --offload params, gathers are copies from the host.
   void checkShards() {
     auto offload = parseOffload(options.offload);
-    if (!offload) // lowering says what is wrong with it
+    // lowering reports the error
+    if (!offload)
       return llvm::consumeError(offload.takeError());
     if (options.axisSize("fsdp") > 1 || offload->params)
       return;
     CompileOptions usual;
-    bool isFetched = bool(*offload); // what is copied from the host has its order from the options of gathers
+    // Copies from the host are ordered by the options of gathers.
+    bool isFetched = bool(*offload);
     std::vector<std::pair<std::string, bool>> given = {
         {"--fsdp-strategy " + options.fsdpStrategy, options.fsdpStrategy != usual.fsdpStrategy},
         {"--fsdp-units " + options.fsdpUnits, options.fsdpUnits != usual.fsdpUnits},

@@ -1,10 +1,10 @@
-// Options that change nothing of this compilation.
+// Finds options that have no effect in a compilation.
 //
 //   cleave compile cnn.onnx --train ... --grad-sync last      warning: --grad-sync last has no effect: ...
 //
-// Options that can never go together are errors (tools/cleave/CompileArguments.cpp). Here stand those that fit one model,
-// mesh or number of micro-batches and not another one: a script gives them to all of its models, so that an error would
-// break it.
+// Options that can never be combined are errors (tools/cleave/CompileArguments.cpp). Those reported here have an effect
+// for other models, meshes or numbers of micro-batches. A script gives the same options to all of its models, so an
+// error would break it.
 #ifndef CLEAVE_COMPILER_DRIVER_IDLEOPTIONS_H
 #define CLEAVE_COMPILER_DRIVER_IDLEOPTIONS_H
 
@@ -18,9 +18,10 @@
 
 namespace cleave {
 
-// One line an option: the option as it was given, why it has no effect, and what to do. `hasBatchNorm` is the model's.
+// Returns one line for each such option: the option as it was given, why it has no effect, and what to do.
+// `hasBatchNorm` says whether the model has batch norm.
 std::vector<std::string> idleOptions(const CompileOptions &options, bool hasBatchNorm);
-// What is known once the model is lowered to kernels: whether --attention fused has found attention.
+// Returns a warning if --attention fused has found no attention. `kernels` must be in kernels form.
 std::optional<std::string> idleAttention(const CompileOptions &options, mlir::ModuleOp kernels);
 
 } // namespace cleave

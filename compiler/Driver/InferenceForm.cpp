@@ -41,7 +41,7 @@ void rewrite(Nodes &nodes, const llvm::StringSet<> &uses) {
   }
 }
 
-// Keeps the elements for which `keeps` is true, in their order.
+// Keeps the elements for which `keeps` returns true, in their order.
 template <typename Elements, typename Keeps> void filter(Elements &elements, Keeps keeps) {
   int kept = 0;
   for (int i = 0; i < elements.size(); ++i)
@@ -50,8 +50,8 @@ template <typename Elements, typename Keeps> void filter(Elements &elements, Kee
   elements.DeleteSubrange(kept, elements.size() - kept);
 }
 
-// Drops constants and initializers that were read before, and are not any more: onnxruntime warns of each. An initializer
-// that is an input, too, is the input's default value.
+// Removes constants and initializers that were read before and are not read any more, because onnxruntime warns about
+// each of them. If an initializer is also an input, it is the input's default value, and stays.
 void dropUnread(onnx::GraphProto &graph, const llvm::StringSet<> &before) {
   llvm::StringSet<> after;
   collectUses(graph, after);

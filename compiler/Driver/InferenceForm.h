@@ -1,11 +1,11 @@
-// A graph as one that trains has it, turned into the form in which others run it.
+// Converts a graph from training form to the form in which others run it.
 //
 //   BatchNormalization(x, ..., training_mode=1) -> y, mean, variance     BatchNormalization(x, ...) -> y
 //   Dropout(x, ratio, training)                                          Dropout(x, ratio)
 //   x * (mask / 0.8) with a random mask                                  x * (0.8 / 0.8)
 //
-// Exports of trained models are for inference: in training form another runtime would normalize by the statistics of
-// its own batch. `cleave compile --train` finds what it needs in this form as well.
+// Exported models are for inference. In training form, another runtime would normalize by the statistics of its own
+// batch. `cleave compile --train` accepts the inference form, too.
 #ifndef CLEAVE_COMPILER_DRIVER_INFERENCEFORM_H
 #define CLEAVE_COMPILER_DRIVER_INFERENCEFORM_H
 
@@ -15,9 +15,9 @@
 
 namespace cleave {
 
-// In the graph, its subgraphs and the model's functions. A BatchNormalization whose new statistics are used stays as it
-// is. Random masks of the graph become their expectations (MaskForm.h). Returns a sentence about the nodes that draw
-// random numbers all the same; empty where there are none. Initializers that nothing reads any more are gone.
+// Converts the graph, its subgraphs and the model's functions. A BatchNormalization whose new statistics are used is
+// not changed. Random masks of the graph are replaced by their expectations (MaskForm.h). Initializers that are not
+// read any more are removed. Returns a sentence about the nodes that still draw random numbers, or an empty string.
 std::string setInferenceForm(onnx::ModelProto &model);
 
 } // namespace cleave

@@ -1,6 +1,6 @@
-// Guards what a command reads against being written over: `cleave compile m.onnx -o m.onnx` would destroy the model.
+// Prevents a command from overwriting its own inputs: `cleave compile m.onnx -o m.onnx` would destroy the model.
 //
-// Files are the same where device and inode are, so that links and other spellings of a path are seen.
+// Files are the same if device and inode are, so links and other spellings of a path are recognized.
 #ifndef CLEAVE_COMPILER_DRIVER_INPUTGUARD_H
 #define CLEAVE_COMPILER_DRIVER_INPUTGUARD_H
 
@@ -13,11 +13,11 @@ namespace cleave {
 
 struct ReadFile {
   std::string path;
-  std::string what; // "the model", as messages say it
+  std::string what; // for messages: "the model"
 };
 
-// A usage error of `option` where one of the files to write is one of those read, or belongs to a checkpoint. Files that
-// are not there are new.
+// Returns a usage error of `option` if a file to be written is also read, or belongs to a checkpoint. Files that do not
+// exist are new.
 llvm::Error checkInputsAreKept(llvm::StringRef option, llvm::ArrayRef<std::string> written,
                                llvm::ArrayRef<ReadFile> read);
 

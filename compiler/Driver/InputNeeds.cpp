@@ -11,7 +11,8 @@ using namespace cleave;
 
 namespace {
 
-// The arguments that each value of a block depends on. An op's results depend on all that it or its regions read.
+// The arguments on which each value of a block depends. An op's results depend on all values that the op or its regions
+// read.
 class ArgumentDependence {
 public:
   explicit ArgumentDependence(mlir::Block &block) : count(block.getNumArguments()) {
@@ -35,7 +36,7 @@ private:
   llvm::DenseMap<mlir::Value, llvm::BitVector> dependence;
 };
 
-// Null where there is none of one block.
+// Returns the function for inference, or null if there is none with a single block.
 mlir::func::FuncOp functionOf(mlir::ModuleOp module) {
   auto function = module.lookupSymbol<mlir::func::FuncOp>("model.eval");
   if (!function)
@@ -52,7 +53,7 @@ void cleave::dropOptionalChecks(mlir::ModuleOp module) {
   mlir::Block &block = function.getBody().front();
   ArgumentDependence dependence(block);
   for (auto check : llvm::make_early_inc_range(block.getOps<CheckIndexOp>())) {
-    // Bits of the check's inputs that the output does not need.
+    // The remaining bits are inputs of the check that the output does not need.
     auto isOptionalFor = [&](mlir::Value output) {
       llvm::BitVector inputs = dependence.of(check.getOperand());
       inputs.reset(dependence.of(output));

@@ -1,5 +1,5 @@
-// Which inputs the outputs of an inference program depend on, so that `infer` asks for the others only where they
-// matter: a model that was exported with its loss needs no labels for its logits.
+// Finds the inputs on which each output of an inference program depends. So `infer` asks for the other inputs only if
+// they matter: a model that was exported with its loss needs no labels for its logits.
 #ifndef CLEAVE_COMPILER_DRIVER_INPUTNEEDS_H
 #define CLEAVE_COMPILER_DRIVER_INPUTNEEDS_H
 
@@ -10,13 +10,13 @@
 
 namespace cleave {
 
-// Properties of the plan: `needs.OUTPUT` -> the inputs that it depends on, by comma. None for an output that needs all,
-// and none at all where a name has a comma. `module` is at the model level, where values have no other way from an
-// input to an output than operands; later levels keep what values mean.
+// Returns properties of the plan: `needs.OUTPUT` -> names of inputs, separated by commas. An output that needs all
+// inputs has no property. If a name contains a comma, no output has one. `module` must be at the model level, where
+// values depend on inputs only through operands. Later levels keep the meaning of values.
 std::map<std::string, std::string> inputNeeds(mlir::ModuleOp module);
 
-// Takes the checks of computed labels away where an output needs none of their inputs: it may be asked for without
-// them, and what the check would see are the zeros in their place. A loss out of range is then NaN
+// Removes the checks of computed labels if an output needs none of their inputs. `infer` may then be called without
+// these inputs, and the check would see zeros in their place. The loss of a label out of range is NaN
 // (compiler/Import/ONNX/Operators/LossOperators.cpp), which is no error of the other outputs.
 void dropOptionalChecks(mlir::ModuleOp module);
 

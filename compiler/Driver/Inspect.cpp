@@ -27,7 +27,7 @@
 
 using namespace cleave;
 
-// What lies between forward and backward passes: "up to 3 micro-batches, 1.5 MiB".
+// Describes the residuals between forward and backward passes: "values of up to 3 micro-batches, 1.5 MiB".
 static std::string describeFrames(const rt::fb::Plan &kind) {
   uint32_t frames = 0;
   uint64_t bytes = 0;
@@ -41,7 +41,7 @@ static std::string describeFrames(const rt::fb::Plan &kind) {
 
 constexpr size_t kColumns = 100;
 
-// Of each task, the share of all that its stage computes: "0F 31.0 %, 0B 62.5 %, U 6.5 %".
+// Returns each task's share of the stage's time: "0F 31.0 %, 0B 62.5 %, U 6.5 %".
 static std::string describeShares(const plan::KindTimeline &kind) {
   std::map<std::string, double> busy;
   for (const plan::BodySpan &body : kind.bodies)
@@ -59,7 +59,8 @@ static double busiest(const plan::StepTimeline &timeline) {
   return most;
 }
 
-// A step that ran, under the one that the cost model has foretold; then what each stage computes, in both.
+// Draws the step of a run below the step that the cost model has predicted. Then prints what each stage computes in
+// both.
 static void drawMeasured(const plan::StepTimeline &predicted, const view::Measured &measured, llvm::raw_ostream &out) {
   const plan::StepTimeline &timeline = measured.timeline;
   out << llvm::formatv("measured, {0}: {1:f3} ms, {2:f1} % of it idle\n", measured.source, timeline.duration * 1e3,
@@ -74,14 +75,14 @@ static void drawMeasured(const plan::StepTimeline &predicted, const view::Measur
     }
 }
 
-// By the plan and the cost model; nothing where there are no stages.
+// Returns the step that the cost model predicts for the plan, or nullopt if there are no stages.
 static std::optional<plan::StepTimeline> predictedStep(const rt::fb::Plan &plan) {
   bool isPipeline =
       llvm::any_of(rt::kindsOf(plan), [](const rt::fb::Plan *kind) { return rt::lengthOf(kind->events()) != 0; });
   return isPipeline ? plan::timelineOf(plan, "train_step", plan::plainCosts(plan)) : std::nullopt;
 }
 
-// The order of a step on the stages of a pipeline. `measured` may be null.
+// Draws the order of a step on the stages of a pipeline. `measured` may be null.
 static void drawPipeline(const rt::fb::Plan &plan, const view::Measured *measured, llvm::raw_ostream &out) {
   std::optional<plan::StepTimeline> timeline = predictedStep(plan);
   if (!timeline)
@@ -97,7 +98,7 @@ static void drawPipeline(const rt::fb::Plan &plan, const view::Measured *measure
     out << "  " << rt::textOf(kind->kind()) << " keeps " << describeFrames(*kind) << "\n";
 }
 
-// Of the trace of a run, or an error; nothing without a trace.
+// Reads the step from the trace of a run. Returns nullopt if no trace is given.
 static llvm::Expected<std::optional<view::Measured>> readMeasured(const rt::fb::Plan &plan,
                                                                   const InspectOptions &options) {
   if (options.trace.empty())
@@ -132,7 +133,7 @@ llvm::Error cleave::diff(llvm::StringRef a, llvm::StringRef b, llvm::raw_ostream
   return llvm::Error::success();
 }
 
-// Of the summary and of --json, which are about a whole step.
+// Prints the prediction for the summary or for --json, which describe a whole step.
 static llvm::Error printPrediction(const rt::fb::Plan &plan, const InspectOptions &options, const OnMachine &on,
                                    llvm::raw_ostream &out) {
   if (!options.trace.empty())
@@ -147,7 +148,7 @@ static llvm::Error printPrediction(const rt::fb::Plan &plan, const InspectOption
   return llvm::Error::success();
 }
 
-// A traced step, kernel by kernel: as text, or as a part of the page.
+// Shows each kernel of a traced step: as text, or as a part of the page.
 static llvm::Error showProfile(const rt::fb::Plan &plan, const InspectOptions &options, const OnMachine *on,
                                llvm::raw_ostream &out) {
   if (!options.trace.empty() || options.form != InspectForm::Summary)
@@ -182,7 +183,7 @@ llvm::Error cleave::inspect(llvm::StringRef path, const InspectOptions &options,
   if (!options.html.empty())
     if (llvm::Error error = checkInputsAreKept("--html", {options.html}, files))
       return error;
-  // Without being asked, this machine is taken where times of it are shown beside measured ones.
+  // This machine is also used without --target-machine if its predicted times are shown beside measured ones.
   bool isWanted = !options.machine.empty() || !options.profile.empty() || !options.html.empty();
   llvm::Expected<std::unique_ptr<OnMachine>> on =
       isWanted ? predictOn(plan, options.machine) : std::unique_ptr<OnMachine>();

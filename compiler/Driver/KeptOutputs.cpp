@@ -24,7 +24,7 @@ llvm::Error checkNames(const Values &outputs, llvm::ArrayRef<std::string> names)
   return llvm::Error::success();
 }
 
-// Elements for which `keeps` is false go; the others stay in their order.
+// Removes the elements for which `keeps` returns false. The others stay in their order.
 template <typename Elements, typename Keeps> void filter(Elements &elements, Keeps keeps) {
   int kept = 0;
   for (int i = 0; i < elements.size(); ++i)
@@ -33,7 +33,7 @@ template <typename Elements, typename Keeps> void filter(Elements &elements, Kee
   elements.DeleteSubrange(kept, elements.size() - kept);
 }
 
-// As filter(), and gives the names of the elements that go.
+// As filter(). Returns the names of the removed elements.
 template <typename Keeps> std::string dropNames(Values &values, Keeps keeps) {
   std::vector<std::string> names;
   for (const onnx::ValueInfoProto &value : values)
@@ -64,7 +64,7 @@ llvm::Expected<std::string> cleave::keepOutputs(onnx::ModelProto &model, llvm::A
   filter(*graph.mutable_sparse_initializer(),
          [&](int i) { return isNeeded(graph.sparse_initializer(i).values().name()); });
 
-  // What nodes give and no kept node reads (the mask of a Dropout) may keep its type.
+  // An output of a node that no kept node reads (the mask of a Dropout) may keep its type.
   for (const onnx::NodeProto &node : graph.node())
     needed.insert_range(node.output());
   filter(*graph.mutable_value_info(), [&](int i) { return isNeeded(graph.value_info(i).name()); });

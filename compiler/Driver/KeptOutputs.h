@@ -1,8 +1,8 @@
-// `cleave export --outputs`: the part of a model that some of its outputs need.
+// `cleave export --outputs` writes only the part of a model that some of its outputs need.
 //
 //   inputs tokens, labels -> outputs logits, loss      --outputs logits      input tokens -> output logits
 //
-// Models are trained with their loss as an output, which needs labels. Whoever runs the trained model has none.
+// Models are trained with their loss as an output, which needs labels. Users of the trained model have none.
 #ifndef CLEAVE_COMPILER_DRIVER_KEPTOUTPUTS_H
 #define CLEAVE_COMPILER_DRIVER_KEPTOUTPUTS_H
 
@@ -13,9 +13,9 @@
 
 namespace cleave {
 
-// Keeps the named outputs in the order of the model, and drops the other outputs, then each node, input and initializer
-// that no kept output needs. Returns a sentence about the inputs and outputs that are gone; empty where all stay.
-// A name that is no output of the model is an error of the option --outputs.
+// Keeps the named outputs in the order of the model. Removes the other outputs, and then each node, input and
+// initializer that no kept output needs. Returns a sentence about the removed inputs and outputs, or an empty string if
+// there are none. If a name is not an output of the model, returns a usage error of --outputs.
 llvm::Expected<std::string> keepOutputs(onnx::ModelProto &model, llvm::ArrayRef<std::string> names);
 
 } // namespace cleave

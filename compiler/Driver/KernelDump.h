@@ -1,8 +1,8 @@
-// --dump DIR: each generated kernel in files of its own, for people and for the tools of processors and GPUs.
+// --dump DIR writes each generated kernel to files of its own, for people and for the tools of processors and GPUs.
 //
 //   DIR/k0.mlir      what the kernel computes
 //   DIR/k0.ptx       its code; for hosts k0.ll, the optimized LLVM IR
-//   DIR/index.json   the kernels, their files, and what their code takes
+//   DIR/index.json   the kernels, their files, and the resources that their code needs
 #ifndef CLEAVE_COMPILER_DRIVER_KERNELDUMP_H
 #define CLEAVE_COMPILER_DRIVER_KERNELDUMP_H
 
@@ -12,12 +12,12 @@
 
 namespace cleave {
 
-// Asked before the work: whether kernels are compiled at all, and the directory, which is made, can be written to
-// and is not `output`.
+// Checks --dump before the work: kernels must be compiled, and the directory, which is created, must be writable and
+// different from `output`.
 llvm::Error checkKernelDump(const CompileOptions &options, llvm::StringRef output);
 
-// The index comes last: where it is, the files are whole. Files of other kernels, of an earlier compilation, stay. None
-// of `read` is written over.
+// Writes the files. The index is written last, so if it exists, the other files are complete. Files of other kernels
+// from an earlier compilation are kept. No file of `read` is overwritten.
 llvm::Error writeKernelDump(llvm::StringRef directory, mlir::ModuleOp kernels, const Target &target,
                             const KernelCode &code, llvm::ArrayRef<ReadFile> read);
 

@@ -39,8 +39,8 @@ llvm::Expected<std::string> cleave::findRuntimeLibraries() {
 
 namespace {
 
-// Of what the linker wrote, what it misses, each once: "undefined reference to `f'". The other lines say in which
-// function a reference stands, and that the driver has failed.
+// Returns the reasons in the linker's messages, each once: "undefined reference to `f'". Other lines say which function
+// contains a reference, and that the driver has failed.
 std::string reasons(llvm::StringRef log) {
   constexpr size_t kShown = 4;
   llvm::SmallVector<llvm::StringRef> lines;
@@ -57,19 +57,19 @@ std::string reasons(llvm::StringRef log) {
   for (llvm::StringRef line : lines) {
     if (!isReason(line))
       continue;
-    // Of a name that many functions refer to, one reference says it.
+    // If many functions refer to a name, one reference is enough.
     size_t begin = line.find("undefined ");
     llvm::StringRef key = begin == llvm::StringRef::npos ? line : line.drop_front(begin);
     found.insert(key.trim());
   }
   if (found.empty())
-    return lines.empty() ? "" : lines[0].trim().str(); // of an unknown kind
+    return lines.empty() ? "" : lines[0].trim().str(); // an unknown kind of message
   size_t shown = std::min(found.size(), kShown), more = found.size() - shown;
   return llvm::join(found.getArrayRef().take_front(shown), "; ") +
          (more ? "; and " + std::to_string(more) + " more" : "");
 }
 
-// Runs a program quietly; on failure its own words follow the message.
+// Runs a program without output. If it fails, its own messages are added to the error.
 llvm::Error run(llvm::StringRef program, llvm::ArrayRef<llvm::StringRef> arguments) {
   auto log = TemporaryFile::create("cleave-link", "log");
   if (!log)
@@ -95,7 +95,8 @@ llvm::Error cleave::linkArtefact(LinkKind kind, llvm::ArrayRef<std::string> obje
     return makeError(
         "linking needs the C++ compiler driver 'c++', which is not on the path (Debian: apt-get install g++); "
         "--emit object needs none");
-  // Beside the output, so that it gets its name by a rename; of its own, because another compilation may link now, too.
+  // The partial file is beside the output, so that a rename gives it its name. The name is unique, because another
+  // compilation may be linking at the same time.
   TemporaryFile partial = TemporaryFile::beside(output);
   llvm::SmallVector<std::string> flags = {*compiler, "-o", partial.path()};
   flags.append(objects.begin(), objects.end());
@@ -106,12 +107,12 @@ llvm::Error cleave::linkArtefact(LinkKind kind, llvm::ArrayRef<std::string> obje
     if (!libraries)
       return libraries.takeError();
     flags.append({"-L" + *libraries, "-Wl,-rpath," + *libraries, "-Wl,--gc-sections"});
-    // The C API lies in one member of libcleave_rt.a, which nothing in a shared library's own objects refers to.
+    // The C API is in one member of libcleave_rt.a. The objects of a shared library do not refer to it.
     if (kind == LinkKind::Shared)
       flags.append({"-shared", "-Wl,-u,cleave_session_create"});
     else
       flags.push_back("-lcleave_main");
-    flags.push_back("@" + *libraries + "/" + needs.str()); // the runtime, and what it was built to need
+    flags.push_back("@" + *libraries + "/" + needs.str()); // the runtime, and the libraries that it needs
   }
   llvm::SmallVector<llvm::StringRef> arguments(flags.begin(), flags.end());
   if (llvm::Error error = run(*compiler, arguments))

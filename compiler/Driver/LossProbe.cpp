@@ -38,7 +38,7 @@ static void setReductions(mlir::func::FuncOp function, unsigned index, llvm::Arr
   function.setResultAttr(index, kLossReductionsAttr, builder.getArrayAttr(names));
 }
 
-// What is divided by a small multiple of the batch may as well have that weight: 0.5 * sum(x) with a batch of 2.
+// A divisor that is a small multiple of the batch may also be a weight: 0.5 * sum(x) with a batch of 2.
 static bool mayBeWeight(double factor, int64_t batch) {
   constexpr double kLargestDivisor = 1000;
   double divisor = std::fabs(1 / factor), multiple = std::round(divisor / static_cast<double>(batch));
@@ -46,7 +46,7 @@ static bool mayBeWeight(double factor, int64_t batch) {
          std::fabs(divisor - multiple * static_cast<double>(batch)) <= 1e-5 * divisor;
 }
 
-// Larger numbers may be the batch, or a part of it.
+// Numbers above 1 in guards may be the batch or a part of it.
 static bool mayDependOnBatch(const LossTerm &term, int64_t batch) {
   auto isWeight = [&](double factor) { return mayBeWeight(factor, batch); };
   return isWeight(term.factor) || llvm::any_of(term.constants, isWeight) ||

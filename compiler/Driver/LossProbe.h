@@ -1,6 +1,5 @@
-// Finds out for each term of the loss whether it is a sum over samples or a mean
-// (compiler/Training/Loss/LossReduction.h): the graph is imported with twice the samples, too, and both losses are
-// compared. The file is read once.
+// Finds out whether each term of the loss is a sum over samples or a mean (compiler/Training/Loss/LossReduction.h). For
+// this, the graph is also imported with twice the samples, and the losses are compared. The file is read once.
 #ifndef CLEAVE_COMPILER_DRIVER_LOSSPROBE_H
 #define CLEAVE_COMPILER_DRIVER_LOSSPROBE_H
 
@@ -8,14 +7,14 @@
 
 namespace cleave {
 
-// Whether the constants of the graph leave no doubt: each term of the loss is divided by a large multiple of the batch,
-// or by a count, or no samples reach it. With one micro-batch nothing but messages and the end of an evaluation depend
-// on the answer.
+// True if the constants of the graph leave no doubt: each term of the loss is divided by a large multiple of the batch,
+// or by a count, or does not depend on samples. With one micro-batch, the answer is only used for messages and for the
+// end of an evaluation.
 bool hasPlainMeans(mlir::ModuleOp module);
 
-// `model` was imported with `options`. Cleans it up as the phase Import does, so that terms are those that
-// later passes see, and sets `cleave.loss_reductions` on its losses. Where the model cannot be imported with twice the
-// batch (shapes that hold the batch as a number), a note says so.
+// Cleans `model` up as the phase `import` does, so that terms are those that later passes see, and sets
+// `cleave.loss_reductions` on its losses. `model` must have been imported with `options`. If it cannot be imported with
+// twice the batch (shapes that contain the batch as a number), a note says so.
 llvm::Error noteLossReductions(ImportedModel &model, const ImportOptions &options);
 
 } // namespace cleave

@@ -7,7 +7,8 @@ using namespace cleave;
 
 using Shape = llvm::ArrayRef<int64_t>;
 
-// As the loop along which the result grows, or, where it is no loop (cut, joined, padded), in its place.
+// True if each result grows along the dimension's loop. If the dimension is not a loop (it is cut, joined or padded),
+// the result must grow in the dimension of the same index.
 static bool growsOn(mlir::Operation *op, mlir::Operation *twin, size_t index, size_t dim) {
   auto loops = mlir::dyn_cast<mlir::shard::ShardingInterface>(op);
   llvm::SmallVector<mlir::AffineMap> maps = loops ? loops.getIndexingMaps() : llvm::SmallVector<mlir::AffineMap>();
@@ -35,7 +36,7 @@ bool LostGrowth::mayHoldSamples(mlir::Value value, size_t dim) const {
 
 bool LostGrowth::losesGrowth(mlir::Operation *op, mlir::Operation *twin) const {
   if (reshapedOperand(op))
-    return false; // all elements are there
+    return false; // a reshape keeps all elements
   for (auto [index, operands] : llvm::enumerate(llvm::zip(op->getOperands(), twin->getOperands()))) {
     auto [operand, other] = operands;
     Shape shape = shapeOf(operand), otherShape = shapeOf(other);

@@ -1,8 +1,8 @@
-// Whether an op makes something of how long an operand is, where it is longer with a larger batch.
+// Finds ops whose result depends on the length of an operand, if the operand is longer with a larger batch.
 //
-//   w[0:batch] -> tanh               no: the result is as much longer
-//   w[0:batch] -> the last row       yes: the row is another one in another batch
-//   x[batch, 3] -> sum over the batch   not asked here: whether samples are mixed is SampleDependence's question
+//   w[0:batch] -> tanh               no: the result grows by the same factor
+//   w[0:batch] -> the last row       yes: another batch has another last row
+//   x[batch, 3] -> sum over the batch   not tested here: SampleDependence says whether samples are mixed
 #ifndef CLEAVE_COMPILER_DRIVER_LOSTGROWTH_H
 #define CLEAVE_COMPILER_DRIVER_LOSTGROWTH_H
 
@@ -14,8 +14,9 @@ class LostGrowth {
 public:
   explicit LostGrowth(mlir::func::FuncOp function) : samples(function), dims(function) {}
 
-  // `op` is in the function, and `twin` the same op of the model with another batch. Whether a dimension of an operand
-  // has another size in it, holds no samples, and does not go on as one of each result that has another size.
+  // True if some dimension of an operand has another size in the twin and holds no samples, and does not correspond to
+  // a dimension of each result that has another size, too. `op` must be in the function, and `twin` the same op of the
+  // model with another batch.
   bool losesGrowth(mlir::Operation *op, mlir::Operation *twin) const;
 
 private:

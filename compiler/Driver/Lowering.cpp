@@ -26,7 +26,7 @@ using namespace cleave;
 
 namespace {
 
-// How states are stored: the strategy counts where the mesh has an axis to split over.
+// Returns how states are stored. The strategy counts only if the mesh has an axis to split over.
 llvm::Expected<StatePolicy> statePolicy(const CompileOptions &options) {
   StatePolicy policy;
   auto strategy = parseFsdpStrategy(options.axisSize("fsdp") > 1 ? options.fsdpStrategy : "no-shard");
@@ -41,8 +41,9 @@ llvm::Expected<StatePolicy> statePolicy(const CompileOptions &options) {
   auto offload = parseOffload(options.offload);
   if (!offload)
     return usageError("--offload", llvm::toString(offload.takeError()));
-  // A gradient that leaves the device reduced need not come back to be. With one micro-batch that sends as much, but
-  // where the update takes a part of what is stored whole (ZeRO-1): an all-reduce instead of a reduce-scatter.
+  // A gradient that leaves the device after its reduction need not come back for the reduction. With one micro-batch,
+  // this sends the same number of bytes. Exception: if the update uses only a part of a gradient that is stored whole
+  // (ZeRO-1), an all-reduce would be sent instead of a reduce-scatter.
   bool takesPart = splitsOptimizer(*strategy) && !splitsGradients(*strategy);
   if (offload->grads && options.microBatches == 1 && !takesPart)
     sync = GradSync::Every;
@@ -58,7 +59,7 @@ ShardingOptions shardingOptions(const CompileOptions &options, const StatePolicy
   return sharding;
 }
 
-// Units are what is gathered: they are of no use where parameters are whole.
+// Units are gathered together, so they are only used if parameters are split.
 llvm::Error setUnits(const CompileOptions &options, const StatePolicy &policy, TrainingOptions &training) {
   training.splitParameters = splitsParameters(policy.strategy);
   training.syncEvery = policy.gradSync == GradSync::Every;
@@ -76,7 +77,8 @@ llvm::Error setUnits(const CompileOptions &options, const StatePolicy &policy, T
   return llvm::Error::success();
 }
 
-// Gradients that are stored split lie whole until they are reduced, so a bucket of them is as small as a unit.
+// Gradients that are stored split are whole in memory until they are reduced. So a bucket of them is as small as a
+// unit.
 int64_t bucketCap(mlir::ModuleOp module, const StatePolicy &policy) {
   constexpr int64_t usual = 25 << 20;
   int64_t total = 0;
@@ -128,12 +130,14 @@ llvm::Expected<TrainingOptions> trainingOptions(mlir::ModuleOp module, const Com
 }
 
 void addFusion(mlir::OpPassManager &manager, bool assignsLayouts, bool fusesBiasGradients) {
-  // Behind the decision what is gathered, which is to be narrow; before a cast becomes a kernel over a whole table.
+  // After it has been decided what is gathered, because narrow values should be gathered. Before a cast becomes a
+  // kernel over a whole table.
   manager.addNestedPass<mlir::func::FuncOp>(createSinkCasts());
-  // Softmax and normalization become elementwise ops and reductions, which fuse with their neighbours.
+  // Softmax and normalization become element-wise ops and reductions, which fuse with their neighbors.
   manager.addNestedPass<mlir::func::FuncOp>(createDecomposeComposites());
   addCleanUp(manager);
-  // Behind the sharding, which knows tensors as the model has them; before kernels are formed, which take in transposes.
+  // After sharding, which sees tensors in the model's layouts. Before kernels are formed, because they absorb
+  // transposes.
   if (assignsLayouts) {
     manager.addNestedPass<mlir::func::FuncOp>(createAssignLayouts());
     addCleanUp(manager);
@@ -141,17 +145,17 @@ void addFusion(mlir::OpPassManager &manager, bool assignsLayouts, bool fusesBias
   }
   manager.addNestedPass<mlir::func::FuncOp>(createDissolveReshapes());
   manager.addNestedPass<mlir::func::FuncOp>(createFormKernels());
-  // Which sums cost a pass over memory of their own is known of the kernels alone.
+  // Only kernels show which sums need a separate pass over memory.
   if (fusesBiasGradients)
     manager.addNestedPass<mlir::func::FuncOp>(createFuseBiasGradients());
-  // Which results overwrite an input must be known before kernels are named: it is part of what makes two of them
-  // equal.
+  // The results that overwrite an input must be known before kernels are named, because kernels with the same name must
+  // agree in this.
   manager.addNestedPass<mlir::func::FuncOp>(plan::createPlanInPlace());
   manager.addPass(createNameKernels());
 }
 
-// What holds after a phase, whatever passes a user has inserted there. No phase is without a check: what it leaves is
-// what the next one, or the file, is made of.
+// Adds the check of the phase's result, after the passes that a user has inserted. Every phase has a check, because the
+// next phase, or the file, is made from its result.
 void addCheck(Phase phase, mlir::OpPassManager &manager) {
   switch (phase) {
   case Phase::Import:
@@ -219,7 +223,7 @@ llvm::Expected<Progress> cleave::lowerToKernels(mlir::ModuleOp module, const Com
                        else
                          buildInferencePipeline(manager, training->precision, training->fuseAttention,
                                                 training->productMultiple);
-                       // Of each function as it will be computed, and before its values get their places on the mesh.
+                       // On each function in its final form, and before its values are assigned to the mesh.
                        manager.addNestedPass<mlir::func::FuncOp>(createGatherMoves());
                        addCleanUp(manager);
                      }},
@@ -228,8 +232,8 @@ llvm::Expected<Progress> cleave::lowerToKernels(mlir::ModuleOp module, const Com
                        buildShardingPipeline(manager, shardingOptions(options, *policy));
                        addCleanUp(manager);
                      }},
-                    // In training, what the forward pass keeps is read by gradients, which compute on plain tensors, as do
-                    // the kernels for GPUs.
+                    // In training, gradients read the values that the forward pass stores, and they compute on plain
+                    // layouts. The kernels for GPUs do so, too.
                     {Phase::Fuse,
                      [&](mlir::OpPassManager &manager) {
                        addFusion(manager, !options.train && (*target)->needsHostKernels(),
@@ -242,10 +246,11 @@ llvm::Expected<Progress> cleave::lowerToPlan(mlir::ModuleOp module, const Compil
                                              const plan::PlanningOptions &planning, llvm::raw_ostream &log) {
   plan::StatedMeaning stated;
   auto build = [&](mlir::OpPassManager &manager) {
-    // Before the programs are flattened, where forward and backward are apart; behind everything that merges equal ops
-    // or forms kernels.
+    // Before the programs are flattened, because forward and backward are still separate. After all passes that merge
+    // equal ops or form kernels.
     manager.addPass(createRecomputeBlocks({options.recompute, options.recomputeWhen}));
-    // The last form in which values say what ranks have: what the plan is to mean is taken from here.
+    // This is the last form in which values say what each rank has. The meaning that the plan must have is taken from
+    // here.
     manager.addPass(createVerifySharded());
     plan::addPlanning(manager, planning);
     manager.addPass(plan::createNoteMeaning(stated));

@@ -1,4 +1,4 @@
-// The phases between import and machine code: which passes run in each, and why they stand in that order.
+// Runs the phases between import and machine code: the passes of each phase, and the reasons for their order.
 #ifndef CLEAVE_COMPILER_DRIVER_LOWERING_H
 #define CLEAVE_COMPILER_DRIVER_LOWERING_H
 
@@ -10,15 +10,15 @@
 
 namespace cleave {
 
-// What became of a lowering: it went as far as it can, or stopped where --stop-after said.
+// The result of a lowering: complete, or stopped at the phase of --stop-after.
 enum class Progress { Complete, Stopped };
 
-// What is equal is computed once, what is not used goes away.
+// Adds passes that compute equal values once, and remove unused ones.
 void addCleanUp(mlir::OpPassManager &manager);
 
-// Model level to kernels form, which code generation compiles. Remarks of passes are notes in the log.
+// Lowers from the model level to kernels form, which code generation compiles. Remarks of passes are notes in the log.
 llvm::Expected<Progress> lowerToKernels(mlir::ModuleOp module, const CompileOptions &options, llvm::raw_ostream &log);
-// Kernels form to plan form.
+// Lowers from kernels form to plan form.
 llvm::Expected<Progress> lowerToPlan(mlir::ModuleOp module, const CompileOptions &options,
                                      const plan::PlanningOptions &planning, llvm::raw_ostream &log);
 

@@ -57,7 +57,7 @@ public:
         producers[result] = i;
       for (const std::string &operand : graph.node(i).input())
         readers[operand].push_back(i);
-      llvm::StringSet<> uses; // of subgraphs, too: these are no factors
+      llvm::StringSet<> uses; // uses in subgraphs are not factors
       collectUses(graph.node(i), uses);
       for (const auto &use : uses)
         if (!llvm::is_contained(graph.node(i).input(), use.getKey()))
@@ -89,8 +89,8 @@ public:
   }
 
 private:
-  // The float constant that all elements of a value are, through casts; a node `Constant`, for an initializer may be
-  // trained.
+  // Returns the float that all elements of a value equal, looking through casts. It must come from a node `Constant`,
+  // because an initializer may be trained.
   std::optional<double> numberOf(const std::string &value) const {
     auto found = producers.find(value);
     if (found == producers.end())
@@ -110,25 +110,25 @@ private:
     return is(node, {"RandomUniform", "RandomUniformLike", "RandomNormal", "RandomNormalLike", "Bernoulli"});
   }
 
-  // A uniform number in [0, 1).
+  // True if the node draws uniform numbers in [0, 1).
   static bool isDraw(const onnx::NodeProto &node) {
     const onnx::AttributeProto *low = attributeOf(node, "low"), *high = attributeOf(node, "high");
     return is(node, {"RandomUniform", "RandomUniformLike"}) && (!low || low->f() == 0) && (!high || high->f() == 1);
   }
 
   static bool drawsFloats(const onnx::NodeProto &draw) {
-    const onnx::AttributeProto *type = attributeOf(draw, "dtype"); // without it: float, or the type of the operand
+    const onnx::AttributeProto *type = attributeOf(draw, "dtype"); // default: float, or the type of the operand
     return type ? type->i() == onnx::TensorProto::FLOAT : is(draw, {"RandomUniform"});
   }
 
-  // What hands its first operand on, in another shape or type.
+  // True if the node returns its first operand in another shape or type.
   static bool handsOn(const onnx::NodeProto &node) {
     const onnx::AttributeProto *to = attributeOf(node, "to");
     return is(node, {"Reshape", "Expand", "Unsqueeze", "Identity", "CastLike"}) ||
            (is(node, {"Cast"}) && to && isFloat(to->i()));
   }
 
-  // Whether the value is a product that has the mask as a factor.
+  // True if the value is a product with the mask as a factor.
   bool hasFactor(const std::string &value, const std::string &mask) const {
     llvm::SmallVector<std::string> stack = {value};
     llvm::StringSet<> seen;
@@ -148,8 +148,8 @@ private:
     return false;
   }
 
-  // Whether all that is made of `value`, which is the mask or made of it, is a product of it with something else. A mask
-  // m of 0 and 1 times itself is m, so the expectation of that product is not the product of the expectations.
+  // True if `value`, which is the mask or is computed from it, is only used as a factor of products with other values.
+  // A mask m of 0 and 1 times itself is m. So the expectation of m * m is not the product of the expectations.
   bool isFactor(const std::string &value, const std::string &mask) const {
     auto found = readers.find(value);
     return found != readers.end() && llvm::all_of(found->second, [&](int reader) {
@@ -202,7 +202,7 @@ private:
     }
   }
 
-  // The node becomes a constant of the mask's shape: `Floor` itself, or the operand of the cast.
+  // Replaces the node by a constant of the mask's shape: `Floor` itself, or the operand of the cast.
   void writeMask(const onnx::NodeProto &node, const onnx::NodeProto &draw, double expectation) {
     const std::string &mask = node.output(0);
     std::string shape = edit.newName(mask + ".shape");
@@ -236,7 +236,7 @@ private:
     dropUnread(nodes, before);
   }
 
-  // Nodes that were needed and are not any more.
+  // Removes nodes that were needed before and are not needed any more.
   void dropUnread(const Nodes &nodes, const std::vector<bool> &before) {
     llvm::StringSet<> wereNeeded;
     for (int i = 0; i < nodes.size(); ++i)
@@ -259,10 +259,10 @@ private:
   onnx::GraphProto &graph;
   GraphEdit edit;
   std::vector<std::string> outputs;
-  llvm::StringMap<int> types; // of values, where the file has them
+  llvm::StringMap<int> types; // of values, if the file has them
   llvm::StringMap<int> producers;
   llvm::StringMap<llvm::SmallVector<int>> readers; // -1: the graph's outputs and subgraphs
-  std::map<int, Replacement> replacements;         // by the node that gives the mask
+  std::map<int, Replacement> replacements;         // by the node that computes the mask
 };
 
 } // namespace

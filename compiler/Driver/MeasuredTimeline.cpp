@@ -23,11 +23,11 @@ struct Event {
   Track track;
   std::string name;
   double begin = 0, end = 0; // seconds
-  std::string body;          // empty: of the step itself
+  std::string body;          // empty: the step itself
   int64_t microBatch = 0;
 };
 
-// What the file says (runtime/base/Trace.cpp): the names of ranks and tracks, and the spans.
+// The content of the file (runtime/base/Trace.cpp): the names of ranks and tracks, and the spans.
 struct Trace {
   std::map<int64_t, std::string> ranks; // "rank 2, stage1"
   std::map<Track, std::string> tracks;  // a stream, or "steps"
@@ -45,13 +45,13 @@ Event spanOf(const llvm::json::Object &event, Track track, double start) {
   return span;
 }
 
-// Times beyond a million years are infinite or NaN to what computes with them, and NaN has no place in a sorted list.
+// Later computations would treat times beyond a million years as infinite or NaN, and NaN cannot be sorted.
 bool isTime(const Event &event) {
   constexpr double kLatest = 1e14; // seconds
   return std::abs(event.begin) < kLatest && std::abs(event.end) < kLatest && event.begin <= event.end;
 }
 
-// What is larger would take the memory of the machine: the parser's values are some twenty times as large as the text.
+// A larger file could exhaust the machine's memory: the parser's values are some twenty times as large as the text.
 constexpr uint64_t kLargestTrace = uint64_t{1} << 30;
 
 llvm::Error checkTraceText(const std::string &path, llvm::StringRef text) {
@@ -78,7 +78,7 @@ llvm::Error readTrace(const std::string &path, Trace &trace) {
   if (!events)
     return makeError(path + ": expected the JSON that `train --trace` writes, an object with traceEvents");
   const llvm::json::Object *other = root->getObject("otherData");
-  double start = other ? other->getNumber("startNs").value_or(0) * 1e-9 : 0; // of the machine's clock
+  double start = other ? other->getNumber("startNs").value_or(0) * 1e-9 : 0; // on the machine's clock
   for (const llvm::json::Value &value : *events) {
     const llvm::json::Object *event = value.getAsObject();
     if (!event)
@@ -88,7 +88,7 @@ llvm::Error readTrace(const std::string &path, Trace &trace) {
     std::string title = args ? args->getString("name").value_or("").str() : "";
     if (event->getString("ph") == "X") {
       trace.events.push_back(spanOf(*event, track, start));
-      if (!isTime(trace.events.back())) // told by its number: its name may be any text
+      if (!isTime(trace.events.back())) // named by its index, because its name may be any text
         return makeError(path + ": expected the JSON that `train --trace` writes; got: traceEvents[" +
                          std::to_string(&value - events->data()) + "], whose ts and dur are no times");
     } else if (event->getString("name") == "process_name")
@@ -99,7 +99,7 @@ llvm::Error readTrace(const std::string &path, Trace &trace) {
   return llvm::Error::success();
 }
 
-// One file of one process, or FILE.0, FILE.1, ... of several.
+// Reads FILE of a single process, or FILE.0, FILE.1, ... of several processes.
 llvm::Expected<Trace> readTraces(llvm::StringRef file) {
   std::vector<std::string> paths;
   if (llvm::sys::fs::exists(file))
@@ -117,10 +117,10 @@ llvm::Expected<Trace> readTraces(llvm::StringRef file) {
   return trace;
 }
 
-// The step of median duration, without the first, which touches memory for the first time.
+// Returns the step of median duration. The first step is left out, because it accesses memory for the first time.
 const Event *chooseStep(const Trace &trace, size_t &count) {
   std::vector<const Event *> steps;
-  // Each process has such a track.
+  // Each process has a track "steps"; the first one is used.
   auto track = llvm::find_if(trace.tracks, [](const auto &one) { return one.second == "steps"; });
   for (const Event &event : trace.events)
     if (track != trace.tracks.end() && event.track == track->first)
@@ -134,7 +134,7 @@ const Event *chooseStep(const Trace &trace, size_t &count) {
   return steps[steps.size() / 2];
 }
 
-// The first rank of a kind that the file has.
+// Returns the first rank of a kind in the file.
 std::optional<int64_t> rankOf(const Trace &trace, llvm::StringRef kind) {
   for (const auto &[rank, title] : trace.ranks)
     if (llvm::StringRef(title).split(", ").second == kind)
@@ -144,7 +144,7 @@ std::optional<int64_t> rankOf(const Trace &trace, llvm::StringRef kind) {
 
 bool isWaiting(llvm::StringRef name) { return name == "wait" || name == "record"; }
 
-// What all streams of the rank did in the step.
+// Returns the spans of all streams of the rank in the step.
 std::vector<plan::StreamSpan> spansOf(const Trace &trace, int64_t rank, const rt::fb::Plan &kind, const Event &step) {
   std::map<std::string, unsigned> streams;
   for (unsigned i = 0; i < rt::lengthOf(kind.streams()); ++i)
@@ -168,7 +168,7 @@ std::vector<plan::StreamSpan> spansOf(const Trace &trace, int64_t rank, const rt
   return spans;
 }
 
-// What the rank computed in the step, in order: neighbours of one body and micro-batch are one span.
+// Returns the rank's bodies in the step, in order. Adjacent spans of one body and micro-batch are joined.
 plan::KindTimeline timelineOf(const Trace &trace, int64_t rank, llvm::StringRef stream, const Event &step) {
   std::vector<const Event *> events;
   for (const Event &event : trace.events)

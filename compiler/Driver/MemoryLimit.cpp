@@ -6,6 +6,7 @@
 #include "compiler/Sharding/Offload.h"
 #include "compiler/Sharding/StateStorage.h"
 #include "compiler/Support/StatusError.h"
+#include "compiler/Target/Target.h"
 #include "compiler/Training/Residuals/Recompute.h"
 #include "dialects/Cleave/IR/Attributes.h"
 #include "runtime/base/HumanUnits.h"
@@ -22,12 +23,12 @@ uint64_t bytesOf(const std::map<std::string, uint64_t> &table, llvm::StringRef n
   return found == table.end() ? 0 : found->second;
 }
 
-// Bytes on the device of states of a role.
+// Returns the bytes on the device of states with this role.
 uint64_t deviceBytesOf(const rt::PlanSummary &summary, llvm::StringRef role) {
   return bytesOf(summary.bytesByRole, role) - bytesOf(summary.hostByRole, role);
 }
 
-// The three largest of what lies in the device's memory: states by role, everything else by kind of region.
+// Returns the three largest parts of the device's memory: states by role, everything else by kind of region.
 std::string largestParts(const rt::PlanSummary &summary) {
   std::vector<std::pair<uint64_t, std::string>> parts;
   for (const auto &[kind, bytes] : summary.bytesByKind)
@@ -42,13 +43,15 @@ std::string largestParts(const rt::PlanSummary &summary) {
   return text;
 }
 
-// Ranks over which parameters, gradients and optimizer state must be split for the rest to fit; 0 if that cannot help.
+// Returns the number of ranks over which parameters, gradients and optimizer state must be split so that the plan fits,
+// or 0 if splitting cannot help.
 uint64_t shardsThatFit(const rt::PlanSummary &summary, const CompileOptions &options, uint64_t limit) {
   uint64_t state = 0;
   for (llvm::StringRef role : {"parameter", "gradient", "optimizer"})
     state += deviceBytesOf(summary, role);
   uint64_t rest = summary.totalBytes - std::min(state, summary.totalBytes);
-  // Beside its shards a rank has gathered units and gradients before they are reduced: at most all of them once.
+  // In addition to its shards, a rank has gathered units, and gradients that are not reduced yet. They are at most all
+  // parameters once.
   uint64_t gathered = bytesOf(summary.bytesByRole, "parameter");
   for (uint64_t ranks = 2; options.train && ranks <= 1024; ranks *= 2)
     if (rest + gathered + state / ranks <= limit)
@@ -56,7 +59,7 @@ uint64_t shardsThatFit(const rt::PlanSummary &summary, const CompileOptions &opt
   return 0;
 }
 
-// The value of --offload with the kinds that it lacks; empty where it lacks none.
+// Returns the value of --offload with the missing kinds added, or an empty string if none is missing.
 std::string moreOffload(const CompileOptions &options) {
   Offload now = llvm::cantFail(parseOffload(options.offload)); // read by lowerToKernels
   std::string text = options.offload;
@@ -70,7 +73,7 @@ std::string moreOffload(const CompileOptions &options) {
   return text == options.offload ? "" : text;
 }
 
-// The most bytes that values of a kind take at the same time in any program.
+// Returns the largest number of bytes that values of a kind take at the same time in any program.
 uint64_t peakOf(const rt::PlanSummary &summary, const char *kind) {
   uint64_t most = 0;
   for (const rt::ProgramSummary &program : summary.programs)
@@ -78,17 +81,19 @@ uint64_t peakOf(const rt::PlanSummary &summary, const char *kind) {
   return most;
 }
 
-// Options that make the plan smaller. What can be tried is tried: an option is named only where its plan needs at least
-// a hundredth less.
+// Finds options that make the plan smaller. Options that can be tried are tried, and named only if their plan needs at
+// least one percent less.
 class Remedies {
 public:
-  Remedies(const rt::PlanSummary &summary, const CompileOptions &options, uint64_t limit, TryOptions tryOptions)
-      : summary(summary), options(options), limit(limit), tryOptions(tryOptions) {}
+  // `offloads`: true if --offload is a remedy. On a host it would move values within the same memory.
+  Remedies(const rt::PlanSummary &summary, const CompileOptions &options, uint64_t limit, bool offloads,
+           TryOptions tryOptions)
+      : summary(summary), options(options), limit(limit), offloads(offloads), tryOptions(tryOptions) {}
 
   std::string text() {
     if (options.train)
       findForTraining();
-    else if (options.offload.empty())
+    else if (offloads && options.offload.empty())
       nameIfSmaller("--offload params", [](CompileOptions &changed) { changed.offload = "params"; });
     findBatch();
     std::string text = ways.empty() ? "" : "; what makes it smaller: ";
@@ -100,7 +105,7 @@ public:
 private:
   using Change = llvm::function_ref<void(CompileOptions &)>;
 
-  // None where the options do not go together with the others.
+  // Returns nullopt if the changed options cannot be combined with the others.
   std::optional<rt::PlanSummary> planWith(Change change) {
     CompileOptions changed = options;
     change(changed);
@@ -134,14 +139,14 @@ private:
       ways.push_back(
           "--mesh fsdp=" + std::to_string(ranks) +
           (llvm::cantFail(parseDpSync(options.dpSync)) == DpSync::AllReduce ? "" : " with --dp-sync all-reduce"));
-    if (std::string kinds = moreOffload(options); !kinds.empty())
+    if (std::string kinds = moreOffload(options); offloads && !kinds.empty())
       findOffload(kinds);
     if (uint64_t fetched = peakOf(summary, kStaging))
       nameBucket("", fetched, [](CompileOptions &) {});
   }
 
-  // A bucket of what host memory stores comes to the device for its use: where one has the whole model, nothing is
-  // saved.
+  // A bucket of offloaded states is copied to the device for its use. If one bucket contains the whole model, nothing
+  // is saved, and smaller buckets are tried.
   void findOffload(const std::string &kinds) {
     auto offload = [&](CompileOptions &changed) { changed.offload = kinds; };
     std::optional<rt::PlanSummary> tried = planWith(offload);
@@ -151,7 +156,7 @@ private:
       nameBucket("--offload " + kinds + " with ", fetched, offload);
   }
 
-  // Smaller buckets, of which some are on the device at a time and need `fetched` bytes there.
+  // Tries smaller buckets. At present, the buckets on the device at a time need `fetched` bytes.
   void nameBucket(const std::string &before, uint64_t fetched, Change change) {
     constexpr uint64_t kLeast = 64 << 10, kParts = 8;
     uint64_t bytes = llvm::bit_floor(std::max(fetched / kParts, kLeast));
@@ -168,9 +173,9 @@ private:
     });
   }
 
-  // The model would have to be imported again to try this one. It takes nothing off state, nor off what comes from host
-  // memory or from other ranks, and little off what libraries need; inputs of a step of training have all
-  // micro-batches.
+  // Estimates the gain of a smaller batch, because a trial would need another import. It reduces neither states, nor
+  // values fetched from host memory or from other ranks, and it hardly reduces the memory of libraries. In training,
+  // the inputs of a step have all micro-batches.
   void findBatch() {
     auto batch = options.dims.find(options.batchDim.empty() ? "batch" : options.batchDim);
     if (batch != options.dims.end() && batch->second <= 1)
@@ -184,22 +189,23 @@ private:
       ways.push_back(options.train ? "a smaller batch with more --micro-batches" : "a smaller batch");
   }
 
-  static constexpr const char *kStaging = "staging"; // of ProgramSummary::peaks
+  static constexpr const char *kStaging = "staging"; // key of ProgramSummary::peaks
 
   const rt::PlanSummary &summary;
   const CompileOptions &options;
   uint64_t limit;
+  bool offloads;
   TryOptions tryOptions;
   std::vector<std::string> ways;
 };
 
-// Plans with a value of --recompute, on a copy.
+// Plans a copy with a value of --recompute.
 class Trials {
 public:
   Trials(mlir::ModuleOp kernels, const CompileOptions &options, const plan::PlanningOptions &planning)
       : kernels(kernels), options(options), planning(planning), limit(*options.memoryLimit) {}
 
-  // True if its plan fits; errors are kept for later.
+  // True if the plan fits. Errors are kept for later.
   bool fits(const Recompute &choice) {
     llvm::Expected<uint64_t> bytes = plan(choice);
     if (!bytes) {
@@ -235,11 +241,12 @@ private:
   llvm::Error error = llvm::Error::success();
 };
 
-// The value that fits, or the one that needs least.
+// Returns the value whose plan fits, or the one that needs least.
 Recompute search(Trials &trials, int64_t blocks) {
   if (trials.fits({}) || blocks == 0)
     return {};
-  // The last block's backward pass begins soon: to compute it again often needs more than to keep it.
+  // The last block's backward pass starts soon after its forward pass. Recomputing it often needs more memory than
+  // keeping it.
   int64_t enough = 0;
   for (int64_t count : {blocks - 1, blocks})
     if (count > 0 && enough == 0 && trials.fits({RecomputeKind::First, count}))
@@ -263,7 +270,7 @@ Recompute search(Trials &trials, int64_t blocks) {
 
 } // namespace
 
-// The other kinds of ranks that do not fit either, and by how much.
+// Lists the other kinds of ranks that do not fit, and by how much.
 static std::string othersTooLarge(const rt::PlanSummary &plan, const rt::PlanSummary &largest, uint64_t limit) {
   std::string text;
   auto add = [&](const rt::PlanSummary &kind) {
@@ -283,19 +290,22 @@ llvm::Error cleave::checkMemoryLimit(const rt::PlanSummary &plan, const CompileO
   if (!options.memoryLimit || summary.totalBytes <= static_cast<uint64_t>(*options.memoryLimit))
     return llvm::Error::success();
   auto limit = static_cast<uint64_t>(*options.memoryLimit);
+  auto target = parseTarget(options.target);
+  if (!target)
+    return target.takeError();
   return makeError(
       "--memory-limit allows " + rt::exactBytesText(limit) + ", the plan needs " + rt::exactBytesText(summary.totalBytes) +
       (summary.kind.empty() ? " on each rank"
                             : " on each " + summary.kind + ", " + rt::bytesText(summary.totalBytes - limit) + " too much") +
       " (largest: " + largestParts(summary) + ")" + othersTooLarge(plan, summary, limit) +
       (searchesCut(options) ? "; no other cut into stages that was tried needs less on its largest stage" : "") +
-      Remedies(summary, options, limit, tryOptions).text());
+      Remedies(summary, options, limit, (*target)->hasOwnMemory(), tryOptions).text());
 }
 
 llvm::Expected<rt::PlanSummary> cleave::tryOptions(mlir::ModuleOp imported, CompileOptions options,
                                                    plan::PlanningOptions planning) {
   leaveNoTrace(options, planning);
-  // What a trial would say of its options is nothing that was asked for.
+  // Messages about the options of a trial are suppressed, because the user has not given these options.
   mlir::ScopedDiagnosticHandler silent(imported.getContext(), [](mlir::Diagnostic &) { return mlir::success(); });
   mlir::OwningOpRef<mlir::ModuleOp> copy = imported.clone();
   auto lowered = lowerToKernels(*copy, options, llvm::nulls());

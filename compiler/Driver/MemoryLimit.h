@@ -1,4 +1,5 @@
-// --memory-limit: what the plan needs against what it may, and the search of --recompute auto for a plan that fits.
+// Compares the memory that a plan needs with --memory-limit, and searches for the --recompute value of a plan that
+// fits.
 #ifndef CLEAVE_COMPILER_DRIVER_MEMORYLIMIT_H
 #define CLEAVE_COMPILER_DRIVER_MEMORYLIMIT_H
 
@@ -13,22 +14,24 @@
 
 namespace cleave {
 
-// What the plan needs with other options.
+// Returns what the plan needs with other options.
 using TryOptions = llvm::function_ref<llvm::Expected<rt::PlanSummary>(const CompileOptions &)>;
 
-// An error if some kind of ranks needs more than the limit: which and by how much, its largest parts, and the options
-// that make it smaller, each of which was tried.
+// Fails if a kind of ranks needs more than the limit. The error names the kind, the excess, its largest parts, and
+// options that reduce the need. Each of these options has been tried.
 llvm::Error checkMemoryLimit(const rt::PlanSummary &plan, const CompileOptions &options, TryOptions tryOptions);
 
-// The plan of an imported model, silently and without a trace; --recompute auto is chosen as in a compilation.
+// Plans an imported model without messages and without a trace. For --recompute auto, the value is chosen as in a
+// compilation.
 llvm::Expected<rt::PlanSummary> tryOptions(mlir::ModuleOp imported, CompileOptions options,
                                            plan::PlanningOptions planning);
 
-// The value of --recompute to plan with: as given, or for `auto` the cheapest whose plan fits the limit; where none
-// does, the one that needs least. `kernels` (in kernels form) is planned once for each value tried and left as it is:
-// first `none`, then the first N blocks by bisection, and where that is not enough, segments of two, three, ...
-// blocks. More blocks run again cost more time and need less memory; longer segments keep less between blocks, and
-// more while one of them is computed again.
+// Returns the value of --recompute to plan with. A given value is returned as it is. For `auto`, this is the cheapest
+// value whose plan fits the limit. If no plan fits, it is the value whose plan needs least. `kernels` (in kernels form)
+// is planned once for each value that is tried, and not changed. The first value is `none`. Then the first N blocks are
+// recomputed, with N found by bisection. If this is not enough, segments of two, three, ... blocks are recomputed.
+// Recomputing more blocks costs more time and needs less memory. Longer segments keep less between blocks, and need
+// more while a segment is recomputed.
 llvm::Expected<std::string> chooseRecompute(mlir::ModuleOp kernels, const CompileOptions &options,
                                             const plan::PlanningOptions &planning, llvm::raw_ostream &log);
 

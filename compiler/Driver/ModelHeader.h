@@ -1,4 +1,4 @@
-// The C header that stands beside an object file or a shared library: NAME.h declares cleave_model_NAME.
+// Writes the C header beside an object file or a shared library: NAME.h declares cleave_model_NAME.
 #ifndef CLEAVE_COMPILER_DRIVER_MODELHEADER_H
 #define CLEAVE_COMPILER_DRIVER_MODELHEADER_H
 
@@ -9,11 +9,11 @@
 
 namespace cleave {
 
-// NAME: a C identifier made of the artefact's name.
+// Returns NAME, a C identifier that is derived from the artefact's name.
 std::string modelIdentifier(llvm::StringRef output);
 std::string modelHeaderPath(llvm::StringRef output);
 llvm::Error writeModelHeader(llvm::StringRef output);
-// An error where a file of another's is in its place.
+// Fails if there is a file of that name that Cleave has not written.
 llvm::Error checkModelHeader(llvm::StringRef output);
 
 } // namespace cleave

@@ -1,7 +1,7 @@
-// What a compilation is asked for: one plain struct, filled by the command line (tools/cleave) or by a program.
+// The options of a compilation, as one plain struct. The command line (tools/cleave) or a program fills it.
 //
-// Texts are kept as the user typed them where a library below parses them (the optimizer, the target), so that each
-// grammar is written down once, beside what it describes.
+// If a library parses a text (the optimizer, the target), the text is kept as the user typed it. So each grammar is
+// defined once, in the library that uses it.
 #ifndef CLEAVE_COMPILER_DRIVER_OPTIONS_H
 #define CLEAVE_COMPILER_DRIVER_OPTIONS_H
 
@@ -19,7 +19,7 @@ enum class Phase {
 #include "compiler/Driver/Phases.def"
 };
 
-// The phase's command-line name.
+// Returns the phase's name on the command line.
 const char *phaseName(Phase phase);
 std::optional<Phase> parsePhase(const std::string &name);
 
@@ -27,71 +27,74 @@ enum class Emit { Executable, Object, Shared, Plan, Mlir };
 
 struct CompileOptions {
   std::string model;  // the ONNX file
-  std::string output; // -o; the model's stem when empty
+  std::string output; // -o; empty: the model's stem
   Emit emit = Emit::Executable;
-  std::vector<std::string> configs; // --config: what the command line was completed with
+  std::vector<std::string> configs; // files of --config, which completed the command line
 
   // Shapes and the mesh.
   std::map<std::string, int64_t> dims;               // --dim: symbolic dimensions
-  std::vector<std::pair<std::string, int64_t>> mesh; // --mesh: axes, slowest first; empty is one rank
+  std::vector<std::pair<std::string, int64_t>> mesh; // --mesh: axes, slowest first; empty: one rank
   std::optional<int64_t> globalBatch;                // --global-batch: derives the bound batch
   std::string batchDim;                              // --batch-dim: the symbol (or input:dim) that counts samples
   int64_t microBatches = 1;
   // With an axis pp in the mesh (compiler/Driver/PipelineRequest.h).
   std::string schedule = "1f1b";   // NAME[,chunks=N] | file=PATH
-  std::string stageSplit = "auto"; // (auto | uniform | parameters)[,NAME=STAGE...] | pattern=P[|P...] | at=NAME[|NAME...]
+  // (auto | uniform | parameters)[,NAME=STAGE...] | pattern=P[|P...] | at=NAME[|NAME...]
+  std::string stageSplit = "auto";
 
-  std::vector<std::string> init; // [PATTERN=]KIND(...): parameters made by rule (compiler/Import/ONNX/InitRules.h)
+  std::vector<std::string> init; // [PATTERN=]KIND(...): initial values of parameters (compiler/Import/ONNX/InitRules.h)
 
   // Training; unused without `train`.
   bool train = false;
   std::string lossOutput;
   std::string loss;                           // cross-entropy | nll | mse, for a graph without a loss
-  std::optional<int64_t> ignoredLabel = -100; // --loss-ignore-index: a label that `loss` does not count, as in PyTorch
-  std::optional<int64_t> lossClassDim;        // of the first output; none: the last of rank 2 and 3, 1 of higher ranks
+  std::optional<int64_t> ignoredLabel = -100; // --loss-ignore-index: a label that `loss` ignores, as in PyTorch
+  std::optional<int64_t> lossClassDim;        // of the first output; none: the last one for rank 2 and 3, else 1
   std::string optimizer = "adamw";            // KIND[,key=value...]
   std::vector<std::string> paramGroups;       // PATTERN:key=value[,...]
   std::vector<std::string> freeze, buffers;
   std::vector<std::string> tie;       // NAME=NAME: the second parameter becomes the first
   std::string lossAverage = "global"; // global | rank
   std::string batchNorm = "local";    // local | sync | frozen, or the first two with "-deferred"
-  std::optional<int64_t> bucketBytes; // of gradients; if empty 25 MiB, less where they are stored split (Units.h)
+  std::optional<int64_t> bucketBytes; // of gradients; none: 25 MiB, less if they are stored split (Units.h)
   std::string recompute =
       "none"; // none | blocks | every=N | first=N | segments=N | auto (compiler/Training/Residuals/Recompute.h)
-  std::string recomputeWhen = "always";    // always | except-last | never: in which micro-batches
-  std::string fsdpStrategy = "full-shard"; // which states the axis fsdp splits (compiler/Sharding/StateStorage.h)
-  std::string fsdpUnits = "auto";          // auto | size=N | pattern=P: what is gathered together
+  std::string recomputeWhen = "always";    // always | except-last | never: the micro-batches that recompute
+  std::string fsdpStrategy = "full-shard"; // the states that the axis fsdp splits (compiler/Sharding/StateStorage.h)
+  std::string fsdpUnits = "auto";          // auto | size=N | pattern=P: parameters that are gathered together
   bool forwardPrefetch = true;             // --forward-prefetch on|off
   std::string backwardPrefetch = "pre";    // pre | post | none
-  // Gathered units in memory at a time (compiler/Planning/Draft/Prefetch.h); if empty two, or one (ShardingGain.h).
+  // The number of gathered units in memory at a time (compiler/Planning/Draft/Prefetch.h). None: two, or one
+  // (ShardingGain.h).
   std::optional<int64_t> gathersInFlight;
-  bool saveAsync = false;            // plan a snapshot, from which checkpoints are written in the background
-  std::string offload;               // kinds that host memory stores (compiler/Sharding/Offload.h)
-  std::string gradSync;              // every | last micro-batch; every where gradients are split, if empty
-  std::string dpSync = "all-reduce"; // all-reduce | parameter-server: where parameters are updated
+  bool saveAsync = false;            // plan a snapshot, so that checkpoints can be written in the background
+  std::string offload;               // kinds of states that host memory stores (compiler/Sharding/Offload.h)
+  std::string gradSync;              // every | last micro-batch; empty: last, or every if gradients are split
+  std::string dpSync = "all-reduce"; // all-reduce | parameter-server: who updates parameters
   std::string lossScale = "auto";    // dynamic[,init=N,...] | N | none | auto
 
-  std::string attention = "plain"; // plain | fused: whether softmax(q k^T) v is one kernel, which keeps no scores
-  // apart | fused: whether a weight's gradient comes with its bias's, by one kernel, where that reads less memory
+  // plain | fused: fused computes softmax(q k^T) v in one kernel, which stores no scores.
+  std::string attention = "plain";
+  // apart | fused: fused computes a weight's gradient and its bias's gradient in one kernel, if this reads less memory.
   std::string biasGradients = "apart";
   std::string precision;           // TYPE or PART=TYPE[,...]; empty: the model's types
 
   // Target and limits.
-  uint64_t budget = 1; // multiplies what compilation may make of the file (dialects/Cleave/IR/Budget.h)
+  uint64_t budget = 1; // factor for the limits of compilation (dialects/Cleave/IR/Budget.h)
   std::string target = "host";
-  std::string targetMachine; // whose step time is predicted (TargetMachineOption.h); no other part of a plan knows it
+  std::string targetMachine; // whose step time is predicted (TargetMachineOption.h); nothing else depends on it
   std::optional<int64_t> memoryLimit; // bytes of planned memory per rank
 
-  // Looking inside, extending.
+  // Dumps and plug-ins.
   Phase stopAfter = Phase::Link;
-  std::string dumpPhases;                                       // a directory, or empty
-  std::string dumpKernels;                                      // --dump: a directory, or empty
+  std::string dumpPhases;                                       // a directory; empty: no dumps
+  std::string dumpKernels;                                      // --dump: a directory; empty: no dumps
   std::vector<std::string> passPlugins;                         // --load-pass-plugin
-  std::vector<std::pair<Phase, std::string>> insertedPipelines; // --insert PHASE=PIPELINE: run when the phase is done
+  std::vector<std::pair<Phase, std::string>> insertedPipelines; // --insert PHASE=PIPELINE: run after the phase's passes
 
-  // Product of the mesh axes over which samples are split (dp, fsdp).
+  // Returns the product of the mesh axes over which samples are split (dp, fsdp).
   int64_t dataRanks() const;
-  int64_t axisSize(const std::string &axis) const; // 1 where the mesh has no such axis
+  int64_t axisSize(const std::string &axis) const; // 1 if the mesh has no such axis
   int64_t ranks() const;
 };
 

@@ -2,6 +2,7 @@
 
 #include "compiler/Support/Error.h"
 #include "compiler/Support/Usage.h"
+#include "runtime/base/AtomicFile.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -18,13 +19,13 @@ namespace {
 // The longest suffixes: "NAME.partial-1a2b3c4d", "NAME.weights/model.safetensors.tmp-1234567".
 constexpr size_t kNameSuffix = 24, kPathSuffix = 48;
 
-// A text that fits a line of a message.
+// Returns a text that fits on one line of a message.
 std::string shortened(llvm::StringRef text) {
   constexpr size_t kBegin = 40, kEnd = 20;
   return text.size() <= kBegin + kEnd + 3 ? text.str() : (text.take_front(kBegin) + "..." + text.take_back(kEnd)).str();
 }
 
-// The bytes of a name that the file system of `directory` takes.
+// Returns the number of bytes that the file system of `directory` allows in a name.
 size_t maxNameIn(llvm::StringRef directory) {
   long most = ::pathconf(directory.str().c_str(), _PC_NAME_MAX);
   return most > 0 ? static_cast<size_t>(most) : NAME_MAX;
@@ -59,7 +60,8 @@ llvm::Error cleave::checkOutputPath(llvm::StringRef output) {
     return usageError("-o " + shortened(output), "there is no directory '" + shortened(directory) + "'; make it first");
   if (fs::access(directory, fs::AccessMode::Write))
     return makeError(output + ": the directory '" + directory + "' cannot be written to");
-  if (fs::exists(output) && !fs::is_regular_file(output))
+  std::string target;
+  if (!rt::findFileToReplace(output.str(), &target).isOk())
     return usageError("-o " + output, "is neither a regular file nor a new name");
   return llvm::Error::success();
 }

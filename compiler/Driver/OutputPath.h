@@ -1,4 +1,4 @@
-// Whether -o can be written is asked before the work, not after it: `compile` and `export`.
+// Checks before the work of `compile` and `export` whether -o can be written.
 #ifndef CLEAVE_COMPILER_DRIVER_OUTPUTPATH_H
 #define CLEAVE_COMPILER_DRIVER_OUTPUTPATH_H
 
@@ -7,8 +7,8 @@
 
 namespace cleave {
 
-// Fails on a directory, a name in a directory that is not there or cannot be written to, a device, and a name that is too
-// long for the files beside the output: temporary ones, and the folder of weights.
+// Fails if the path is a directory or a device, if its directory does not exist or is not writable, or if its name is
+// too long for the files beside the output: temporary files, and the folder of weights.
 llvm::Error checkOutputPath(llvm::StringRef path);
 
 } // namespace cleave

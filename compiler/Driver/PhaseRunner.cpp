@@ -27,13 +27,13 @@ using namespace cleave;
 
 namespace {
 
-// Gathers the errors that passes report while it lives, and logs warnings and remarks, each text once.
+// Collects the errors that passes report while it lives. Logs warnings and remarks, each text once.
 class DiagnosticCollector {
 public:
   DiagnosticCollector(mlir::MLIRContext *context, llvm::raw_ostream &log)
       : log(log), handler(context, [this](mlir::Diagnostic &diagnostic) { return collect(diagnostic); }) {}
 
-  // The first error with its notes, and how many more there were.
+  // Returns the first error with its notes, and the number of further errors.
   llvm::Error summary() const {
     if (count == 0)
       return makeError("a pass failed without saying why");
@@ -60,9 +60,9 @@ private:
   }
 
   llvm::raw_ostream &log;
-  size_t count = 0; // of errors
+  size_t count = 0; // number of errors
   std::string first;
-  bool isUsage = false; // the first one
+  bool isUsage = false; // of the first error
   llvm::StringSet<> said;
   mlir::ScopedDiagnosticHandler handler;
 };
@@ -76,7 +76,7 @@ llvm::Error PhaseRunner::addInserted(Phase phase, mlir::OpPassManager &manager) 
     std::string message;
     llvm::raw_string_ostream stream(message);
     if (mlir::failed(mlir::parsePassPipeline(pipeline, manager, stream))) {
-      // MLIR draws a caret under the text on further lines; the first one says it.
+      // The first line has the message. In the further lines, MLIR draws a caret below the text.
       llvm::StringRef said = llvm::StringRef(message).split('\n').first;
       if (size_t error = said.find("error: "); error != llvm::StringRef::npos)
         said = said.drop_front(error + llvm::StringRef("error: ").size());
@@ -121,7 +121,7 @@ llvm::Error PhaseRunner::run(Phase phase, const AddPasses &build, const AddPasse
 
 llvm::Error cleave::loadPlugins(const CompileOptions &options, mlir::DialectRegistry &registry) {
   for (const std::string &given : options.passPlugins) {
-    // A name without a slash would be looked for among the system's libraries.
+    // The loader searches a name without a slash among the system's libraries.
     llvm::SmallString<256> path(given);
     llvm::sys::fs::make_absolute(path);
     if (!isRegularFile(path))
@@ -134,13 +134,13 @@ llvm::Error cleave::loadPlugins(const CompileOptions &options, mlir::DialectRegi
     if (!passes) {
       std::string why = llvm::toString(passes.takeError());
       if (llvm::StringRef known = "Plugin entry point not found"; llvm::StringRef(why).starts_with(known))
-        why = known.str(); // MLIR names the file once more, with one quotation mark
+        why = known.str(); // MLIR's text repeats the file's name
       return usageError("--load-pass-plugin " + given,
                         "not a library of passes: " + why +
                             "; expected a shared library that defines mlirGetPassPluginInfo()");
     }
     passes->registerPassRegistryCallbacks();
-    // A library may carry a dialect too; one that does not is no error.
+    // A library may also contain a dialect. It is no error if it does not.
     if (auto dialect = mlir::DialectPlugin::load(path.str().str()))
       dialect->registerDialectRegistryCallbacks(registry);
     else

@@ -1,5 +1,5 @@
-// Runs the pass pipeline of one phase after the other, with what a person needs to look inside: dumps, inserted
-// pipelines, and diagnostics gathered into one error.
+// Runs the pass pipelines of the phases one after the other. Also writes dumps, runs inserted pipelines, and joins
+// diagnostics into one error.
 #ifndef CLEAVE_COMPILER_DRIVER_PHASERUNNER_H
 #define CLEAVE_COMPILER_DRIVER_PHASERUNNER_H
 
@@ -22,11 +22,11 @@ public:
 
   using AddPasses = std::function<void(mlir::OpPassManager &)>;
 
-  // Runs the passes that `build` adds, then the user's pipelines for this point, then those of `check`, which so see what
-  // a plug-in did; then writes the dump.
+  // Runs the passes that `build` adds, then the user's pipelines for this phase, then the passes that `check` adds, so
+  // that these check the result of plug-ins. Then writes the dump.
   llvm::Error run(Phase phase, const AddPasses &build, const AddPasses &check);
 
-  // True when the phase just run was the last one asked for.
+  // True if the last phase that run() has completed is the one of --stop-after.
   bool done() const { return finished; }
 
 private:
@@ -39,13 +39,14 @@ private:
   bool finished = false;
 };
 
-// Loads --load-pass-plugin libraries: their passes become known to --insert, their dialects to the context.
+// Loads the libraries of --load-pass-plugin. Their passes are registered for --insert, and their dialects are added to
+// `registry`.
 llvm::Error loadPlugins(const CompileOptions &options, mlir::DialectRegistry &registry);
 
-// Where --dump-phases puts the module after a phase.
+// Returns the file to which --dump-phases writes the module after a phase.
 std::string dumpPath(const CompileOptions &options, Phase phase);
 
-// Writes a module as text, whole or not at all.
+// Writes a module as text. The file appears complete or not at all.
 llvm::Error writeModule(mlir::ModuleOp module, llvm::StringRef path);
 
 } // namespace cleave

@@ -79,7 +79,7 @@ void cleave::requestPipeline(mlir::ModuleOp module, const PipelineRequest &reque
   if (options.train && request.text)
     pipeline.set("file", builder.getStringAttr(*request.text));
   module->setAttr(kPipelineAttr, pipeline.getDictionary(module.getContext()));
-  if (!options.train) // one pass through the stages, which build-programs cuts
+  if (!options.train) // inference is one pass through the stages; build-programs cuts it
     return;
   module->setAttr(kStagesAttr, builder.getI64IntegerAttr(request.chunks));
   module->setAttr(kStageSplitAttr, builder.getStringAttr(options.stageSplit));

@@ -1,4 +1,4 @@
-// Planning to see what a choice costs: on a copy, and without a trace.
+// Plans a copy of a module to find out what a choice costs, without a trace.
 #ifndef CLEAVE_COMPILER_DRIVER_PLANTRIAL_H
 #define CLEAVE_COMPILER_DRIVER_PLANTRIAL_H
 
@@ -11,17 +11,17 @@
 
 namespace cleave {
 
-// What the plan of a module in plan form needs.
+// Returns the needs of the plan of a module in plan form.
 llvm::Expected<rt::PlanSummary> summarizeModule(mlir::ModuleOp planned);
 
-// Neither dumps nor constants among the weights, of whatever is done with these.
+// Changes the options so that planning writes no dumps, and adds no constants to the weights.
 void leaveNoTrace(CompileOptions &options, plan::PlanningOptions &planning);
 
-// What the plan of `kernels` (in kernels form, left as it is) needs with these options. Neither dumps nor constants
-// among the weights are left of it.
+// Returns the needs of the plan of `kernels` (in kernels form, not changed) with these options. No dumps are written,
+// and no constants are added to the weights.
 llvm::Expected<rt::PlanSummary> tryPlan(mlir::ModuleOp kernels, CompileOptions options, plan::PlanningOptions planning);
 
-// The same of an imported model.
+// As tryPlan(), for an imported model.
 llvm::Expected<rt::PlanSummary> tryCompile(mlir::ModuleOp imported, CompileOptions options,
                                            plan::PlanningOptions planning);
 

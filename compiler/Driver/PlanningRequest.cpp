@@ -15,7 +15,7 @@
 
 using namespace cleave;
 
-// What is minimized. A run that is resumed must have the same (runtime/train/checkpoint/RunFacts.h).
+// Describes the loss. A resumed run must have the same text (runtime/train/checkpoint/RunFacts.h).
 static std::string describeLoss(const CompileOptions &options) {
   if (options.loss.empty())
     return options.lossOutput;
@@ -27,7 +27,7 @@ static std::string describeLoss(const CompileOptions &options) {
   return text;
 }
 
-// What inspect says of kernels in narrow types.
+// Adds the properties by which inspect describes kernels in narrow types.
 static void describeProducts(const Target &target, plan::PlanningOptions &planning) {
   for (rt::fb::DType type : {rt::fb::DType::bf16, rt::fb::DType::f16})
     planning.properties[rt::kKernelsProperties.of(rt::fb::EnumNameDType(type))] =
@@ -52,7 +52,7 @@ static void describeTraining(const CompileOptions &options, plan::PlanningOption
   properties[rt::kLossScaleProperty] = options.lossScale;
 }
 
-// Lowering has read the texts that are parsed here.
+// Lowering must have parsed the texts of `options` before.
 plan::PlanningOptions cleave::planningRequest(const CompileOptions &options, const Target &target, WeightMap &weights,
                                               const std::map<std::string, std::string> &properties) {
   plan::PlanningOptions planning;
@@ -62,7 +62,7 @@ plan::PlanningOptions cleave::planningRequest(const CompileOptions &options, con
   planning.scratch = [device](llvm::StringRef kernel, llvm::ArrayRef<int64_t> params, int64_t threads) {
     return device->scratch(kernel, params, threads);
   };
-  if (!options.train) // a checkpoint holds weights as the model has them
+  if (!options.train) // a checkpoint has the weights in the model's layout
     planning.packed = [device](llvm::StringRef packer, llvm::ArrayRef<int64_t> params, int64_t threads) {
       return device->packed(packer, params, threads);
     };

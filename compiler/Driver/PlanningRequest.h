@@ -1,4 +1,4 @@
-// What planning is asked for by the command line: its options, and the properties that tell `inspect` and the program
+// Converts the command line to planning options. They include the properties by which `inspect` and the program know
 // what was compiled.
 #ifndef CLEAVE_COMPILER_DRIVER_PLANNINGREQUEST_H
 #define CLEAVE_COMPILER_DRIVER_PLANNINGREQUEST_H
@@ -13,8 +13,8 @@ namespace cleave {
 
 class Target;
 
-// After lowering has accepted the options. Planning adds constants to `weights`; `target` and `weights` outlive what is
-// returned. `properties` are those that were found out about the model.
+// Must be called after lowering has accepted the options. Planning adds constants to `weights`. `target` and `weights`
+// must outlive the result. `properties` are facts about the model.
 plan::PlanningOptions planningRequest(const CompileOptions &options, const Target &target, WeightMap &weights,
                                       const std::map<std::string, std::string> &properties);
 

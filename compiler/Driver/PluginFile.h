@@ -1,5 +1,5 @@
-// A library that is loaded is mapped: what its headers name beyond the file's end is a signal when it is touched, and no
-// error. So a file that was copied in part is told before.
+// Checks a library before it is loaded. A library is mapped. If its headers name bytes beyond the file's end, an access
+// to them raises a signal and not an error. So a file that was copied incompletely is reported before.
 #ifndef CLEAVE_COMPILER_DRIVER_PLUGINFILE_H
 #define CLEAVE_COMPILER_DRIVER_PLUGINFILE_H
 
@@ -8,7 +8,8 @@
 
 namespace cleave {
 
-// Fails where the file is an ELF file whose segments or section headers do not lie in it. Other files are the loader's.
+// Fails if the file is an ELF file whose segments or section headers are not all inside it. Other files are left to the
+// loader.
 llvm::Error checkWholeLibrary(llvm::StringRef path);
 
 } // namespace cleave

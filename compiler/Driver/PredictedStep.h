@@ -1,4 +1,4 @@
-// A plan on a machine: how long its step takes there, for `inspect`, and as facts that `compile` writes into the plan.
+// Predicts the step time of a plan on a machine: for `inspect`, and as properties that `compile` writes into the plan.
 #ifndef CLEAVE_COMPILER_DRIVER_PREDICTEDSTEP_H
 #define CLEAVE_COMPILER_DRIVER_PREDICTEDSTEP_H
 
@@ -18,10 +18,10 @@ struct OnMachine {
   view::MachineCosts shown() const { return {chosen.machine, costs, prediction.seconds}; }
 };
 
-// Null where no machine is chosen (chooseMachine()).
+// Returns null if no machine is chosen (chooseMachine()).
 llvm::Expected<std::unique_ptr<OnMachine>> predictOn(const rt::fb::Plan &plan, llvm::StringRef option);
 
-// The properties predicted.seconds and predicted.machine, and a line that says so; empty where no machine is chosen.
+// The properties predicted.seconds and predicted.machine, and a line of text. Both are empty if no machine is chosen.
 struct PredictedFacts {
   std::map<std::string, std::string> facts;
   std::string text;

@@ -11,13 +11,13 @@
 
 using namespace cleave;
 
-// Whether the samples of a value are known to lie in another dimension.
+// True if the samples of a value are known to be in another dimension than `dim`.
 static bool liesElsewhere(const SampleDependence &samples, mlir::Value value, int64_t dim) {
   auto at = samples.position(value);
   return at && at->dim != dim && mlir::cast<mlir::RankedTensorType>(value.getType()).getDimSize(dim) > 1;
 }
 
-// What is not known to be each sample's own counts as made of the whole batch.
+// True unless each sample of the value is known to depend on that sample only.
 static bool isOfWholeBatch(const SampleDependence &samples, mlir::Value value, int64_t dim) {
   if (samples.get(value) == Dependence::None)
     return samples.variesAlong(value, dim);
@@ -55,8 +55,8 @@ std::optional<ImportedModel> cleave::importDoubled(const ImportedModel &model, c
   return tryLarger(model, options, 2);
 }
 
-// With another batch the dimension has another size, or stays: where the model cannot be imported with another (shapes
-// that hold the batch as a number), what it is made of must leave no doubt.
+// With another batch, a batch dimension has another size, and other dimensions do not. If the model cannot be imported
+// with another batch (shapes that contain the batch as a number), the ops that compute the output must prove it.
 llvm::Error cleave::confirmBatchDims(ImportedModel &model, const std::optional<ImportedModel> &doubled,
                                      ImportOptions &options) {
   auto function = modelFunction(*model.module);
@@ -81,7 +81,7 @@ llvm::Error cleave::confirmBatchDims(ImportedModel &model, const std::optional<I
   return llvm::Error::success();
 }
 
-// Whether some input has one sample.
+// True if some input has one sample.
 static bool hasOneSample(mlir::func::FuncOp function) {
   for (mlir::BlockArgument argument : function.getArguments())
     if (auto dim = function.getArgAttrOfType<mlir::IntegerAttr>(argument.getArgNumber(), kBatchDimAttr))
@@ -90,9 +90,9 @@ static bool hasOneSample(mlir::func::FuncOp function) {
   return false;
 }
 
-// One sample has forms of its own (x * 1 is x, and what has one element is no longer broadcast): two larger batches are
-// compared then. Otherwise an output of which a pair does not tell is made of the batch's size: the ops that compute it
-// change with the batch.
+// Returns the outputs that depend on the batch size. A batch of one sample has forms of its own (x * 1 is x, and a
+// value of one element is not broadcast). Then two larger batches are compared, too. An output about which no
+// comparison gives an answer counts as depending on the size, because the ops that compute it change with the batch.
 static std::set<std::string> sizedOutputs(const ImportedModel &model, const ImportedModel &doubled,
                                           const ImportOptions &options) {
   std::map<std::string, SizeUse> uses = findBatchSizeUse(model, doubled);
@@ -112,7 +112,7 @@ static std::set<std::string> sizedOutputs(const ImportedModel &model, const Impo
   return sized;
 }
 
-// Outputs with a batch dimension whose samples are made of other samples, or may be.
+// Returns the outputs with a batch dimension whose samples depend, or may depend, on other samples.
 static std::set<std::string> outputsOfWholeBatch(const ImportedModel &model) {
   std::set<std::string> names;
   auto function = modelFunction(*model.module);
@@ -138,9 +138,9 @@ static std::vector<std::string> batchedOutputs(const ImportedModel &model) {
   return names;
 }
 
-// The doubled model is asked, too: an op that mixes samples may be nothing for this batch. A mean over one sample is
-// that sample, and a view [n, 4] as [4, n] of four samples is no view. Where the model cannot be imported with twice the
-// batch, nothing tells which of its numbers are made of the batch's size.
+// The doubled model is tested, too, because an op that mixes samples may have no effect for this batch. A mean over one
+// sample is that sample, and a view of [n, 4] as [4, n] does nothing for four samples. If the model cannot be imported
+// with twice the batch, every output counts as depending on the batch size.
 std::map<std::string, std::string> cleave::mixedOutputs(const ImportedModel &model,
                                                         const std::optional<ImportedModel> &doubled,
                                                         const ImportOptions &options) {

@@ -8,14 +8,14 @@ using namespace cleave;
 
 namespace {
 
-std::string sizeText(uint64_t bytes) { return rt::bytesText(bytes, 2); } // these are compared
+std::string sizeText(uint64_t bytes) { return rt::bytesText(bytes, 2); } // two decimals, because sizes are compared
 
 uint64_t bytesOf(const std::map<std::string, uint64_t> &table, const char *name) {
   auto found = table.find(name);
   return found == table.end() ? 0 : found->second;
 }
 
-// Bytes of states that a rank does not hold since others do.
+// Returns the bytes of states that a rank does not store because other ranks do.
 uint64_t savedBytes(const rt::PlanSummary &summary) {
   uint64_t saved = 0;
   for (const auto &[role, whole] : summary.wholeByRole)
@@ -23,8 +23,8 @@ uint64_t savedBytes(const rt::PlanSummary &summary) {
   return saved;
 }
 
-// Bytes that only splitting needs: gathered parameters, and gradients that wait to be reduced. Without splitting these
-// are states; the ring's buffers are there in both cases.
+// Returns the bytes that only splitting needs: gathered parameters, and gradients that wait to be reduced. Without
+// splitting, these are states. The ring's buffers are needed in both cases.
 uint64_t spentBytes(const rt::PlanSummary &summary) {
   uint64_t spent = 0;
   for (const rt::ProgramSummary &program : summary.programs)
@@ -32,7 +32,7 @@ uint64_t spentBytes(const rt::PlanSummary &summary) {
   return spent + bytesOf(summary.bytesByKind, "communication");
 }
 
-// Activations are not quite the same in both plans: a quarter of what is saved is left for that.
+// Activations differ slightly between the two plans, so a quarter of the saved bytes is left as a margin.
 bool isDoubtful(const rt::PlanSummary &summary) { return 4 * spentBytes(summary) > 3 * savedBytes(summary); }
 
 std::string rest(uint64_t saved, uint64_t split, uint64_t whole) {
@@ -45,7 +45,7 @@ std::string rest(uint64_t saved, uint64_t split, uint64_t whole) {
 
 bool cleave::splitsStates(const CompileOptions &options) {
   auto strategy = parseFsdpStrategy(options.fsdpStrategy);
-  if (!strategy) // which lowerToKernels will say
+  if (!strategy) // lowerToKernels() will report it
     return llvm::consumeError(strategy.takeError()), false;
   return options.train && options.axisSize("fsdp") > 1 && splitsOptimizer(*strategy);
 }

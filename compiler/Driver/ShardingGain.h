@@ -1,9 +1,9 @@
-// Whether splitting states over the axis fsdp needs less memory than leaving them whole.
+// Finds out whether splitting states over the axis fsdp needs less memory than storing them whole.
 //
-// What is split is gathered and reduced again, and a model with one large layer, or of a few bytes, can lose by it. A
-// strategy whose point is memory must not do so in silence. So where the plan leaves a doubt, the model is planned with
-// whole states, too. If these need less, gathers are no longer issued ahead (unless --gathers-in-flight asks for it);
-// if that does not help either, a note gives both figures.
+// States that are split must be gathered and reduced, so a model with one large layer, or a very small model, may need
+// more memory. The purpose of the option is to save memory, so the user must know. If the plan leaves a doubt, the
+// model is also planned with whole states. If these need less, gathers are no longer issued ahead (unless
+// --gathers-in-flight is given). If that does not help either, a note gives both figures.
 #ifndef CLEAVE_COMPILER_DRIVER_SHARDINGGAIN_H
 #define CLEAVE_COMPILER_DRIVER_SHARDINGGAIN_H
 
@@ -17,11 +17,11 @@
 
 namespace cleave {
 
-// True if states are split, so that there is a gain to ask about.
+// True if states are split.
 bool splitsStates(const CompileOptions &options);
 
-// The gathers in flight to plan with. `summary` is that of the plan with `options` and `planning`, `imported` the model
-// and `kernels` its form before planning; both are left as they are.
+// Returns the number of gathers in flight to plan with. `summary` must be that of the plan with `options` and
+// `planning`, `imported` the model, and `kernels` its form before planning. Neither is changed.
 llvm::Expected<unsigned> chooseGathersInFlight(const rt::PlanSummary &summary, mlir::ModuleOp imported,
                                                mlir::ModuleOp kernels, const CompileOptions &options,
                                                const plan::PlanningOptions &planning, llvm::raw_ostream &log);

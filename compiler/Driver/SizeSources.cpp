@@ -29,20 +29,21 @@ public:
   }
 
   void run() {
-    // 1. What the outputs need if no size counts: its inputs are there in any case, and so are their symbols.
+    // 1. Find what the outputs need if reading a size needs no input. These inputs stay in any case, and their symbols
+    // can be used.
     std::vector<bool> sizesOnly(graph.node_size());
     for (int i = 0; i < graph.node_size(); ++i)
       sizesOnly[i] = !readSizes(graph.node(i)).empty();
     if (llvm::none_of(sizesOnly, [](bool is) { return is; }))
       return;
     findSources(collectNeeds(graph, outputNames(), sizesOnly));
-    // 2. The inputs that stay, where each size that these symbols do not give is read as before.
+    // 2. Find the inputs that stay. A size that these symbols do not give is read as before.
     for (int i = 0; i < graph.node_size(); ++i)
       sizesOnly[i] = sizesOnly[i] && llvm::all_of(readSizes(graph.node(i)), [&](const Dimension &size) {
                        return size.has_dim_value() || sources.contains(size.dim_param());
                      });
     Needs needs = collectNeeds(graph, outputNames(), sizesOnly);
-    // 3. Only a node that would keep one more input is rewritten.
+    // 3. Rewrite only nodes that would keep one more input.
     for (int i = 0; i < graph.node_size(); ++i)
       sizesOnly[i] = sizesOnly[i] && needs.nodes[i] && keepsAnotherInput(graph.node(i).input(0), needs);
     if (llvm::is_contained(sizesOnly, true))
@@ -57,7 +58,7 @@ private:
     return names;
   }
 
-  // The dimensions that a `Shape` node gives, if each is a number or a symbol; else none.
+  // Returns the dimensions that a `Shape` node gives, or none if one of them is neither a number nor a symbol.
   std::vector<Dimension> readSizes(const onnx::NodeProto &node) const {
     bool isStandard = node.domain().empty() || node.domain() == "ai.onnx";
     if (!isStandard || node.op_type() != "Shape" || node.input_size() != 1 || node.output_size() != 1)
@@ -111,7 +112,8 @@ private:
         graph.add_node()->Swap(&node);
   }
 
-  // result = [sizes]: each number is a constant, each symbol one element of the shape of an input that has it.
+  // Computes result = [sizes]. Each number becomes a constant, each symbol an element of the shape of an input that has
+  // it.
   void writeSizes(const std::string &result, const std::vector<Dimension> &sizes) {
     std::vector<std::string> parts;
     for (const auto &[i, size] : llvm::enumerate(sizes)) {
@@ -134,8 +136,8 @@ private:
 
   onnx::GraphProto &graph;
   GraphEdit edit;
-  llvm::StringMap<const Shape *> shapes; // of inputs, and of values whose type is in the file
-  llvm::StringMap<Source> sources;       // by symbol, of inputs that the outputs need in any case
+  llvm::StringMap<const Shape *> shapes; // of inputs, and of values whose type the file declares
+  llvm::StringMap<Source> sources;       // by symbol; the inputs are those that the outputs need in any case
 };
 
 } // namespace

@@ -15,10 +15,10 @@ namespace {
 
 constexpr int kTrials = 8;
 
-// A cut and what its plan needs.
+// A cut, and the needs of its plan.
 struct Trial {
   std::vector<int64_t> begins;               // first nodes of the chunks
-  std::vector<int64_t> states, activations;  // of the chunks, as estimated
+  std::vector<int64_t> states, activations;  // estimates for the chunks
   std::vector<uint64_t> plannedStates, rest; // of the stages
   uint64_t largest = 0;
 };
@@ -52,7 +52,7 @@ public:
         break;
       }
       if (!known.insert(next->begins).second)
-        target *= 0.97; // the estimate is a little low
+        target *= 0.97; // the estimate was slightly too low
       if (next->largest < best.largest)
         best = *next;
       last = std::move(*next);
@@ -95,7 +95,7 @@ private:
     return trial;
   }
 
-  // Of each stage its largest kind of ranks: "stage1", or "stage1.worker".
+  // Measures the largest kind of ranks of each stage: "stage1", or "stage1.worker".
   void measure(const rt::PlanSummary &summary, Trial &trial) const {
     trial.plannedStates.assign(pipeline.stages, 0);
     trial.rest.assign(pipeline.stages, 0);
@@ -117,7 +117,8 @@ private:
       add(other);
   }
 
-  // A stage's chunks share its memory: each may have its share of the limit.
+  // Requests a cut by corrected estimates. A stage's chunks share its memory, so each estimate is multiplied by their
+  // number.
   void request(const Trial &trial, int64_t limit) {
     clear();
     std::vector<int64_t> states(pipeline.stages, 0), activations(pipeline.stages, 0), chunks(pipeline.stages, 0);
@@ -134,7 +135,7 @@ private:
         return static_cast<double>(chunks[stage]) * static_cast<double>(planned) /
                static_cast<double>(std::max<int64_t>(estimated, 1));
       };
-      // A stage without states may get some: they need what they need elsewhere.
+      // A stage without states may get some in the next cut. They need their estimate.
       bool hasStates = states[stage] > 0;
       scales.push_back(hasStates ? scale(trial.plannedStates[stage], states[stage]) : 1);
       scales.push_back(scale(trial.rest[stage], activations[stage]));

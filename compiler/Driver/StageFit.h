@@ -1,15 +1,16 @@
-// Where a model is cut into stages under a memory limit.
+// Chooses where a model is cut into stages under a memory limit.
 //
-// The cut knows estimates only: how much a plan needs depends on what is kept, on the schedule, on the optimizer, on what
-// is split and offloaded. So cuts are planned, and the plan corrects the estimate:
+// The cut knows only estimates. The memory that a plan needs depends on residuals, the schedule, the optimizer, and the
+// states that are split and offloaded. So cuts are planned, and the plan corrects the estimate:
 //
-//   1. The fastest cut. If each stage of its plan fits, it is taken.
-//   2. Of each stage: planned states / estimated states, and the rest of the plan / estimated activations. Then the
-//      fastest cut whose stages fit by the corrected estimates; and so on, a few times.
+//   1. The fastest cut is planned. If each stage of its plan fits, it is used.
+//   2. Each stage gives two factors: planned states / estimated states, and the rest of the plan / estimated
+//      activations. The fastest cut whose stages fit by the corrected estimates is planned next. This is repeated a
+//      few times.
 //
-// So the least time is taken of all cuts that are expected to fit, and what is taken does fit. Where no cut does, the one
-// whose largest stage needs least is taken, for the error to speak of (MemoryLimit.h).
-// Rejected: to plan all cuts in the order of their times; there are too many.
+// So the result is the fastest of all cuts that are expected to fit, and its plan does fit. If no plan fits, the cut
+// whose largest stage needs least is used, and the error describes it (MemoryLimit.h). Rejected: planning all cuts in
+// the order of their times, because there are too many.
 #ifndef CLEAVE_COMPILER_DRIVER_STAGEFIT_H
 #define CLEAVE_COMPILER_DRIVER_STAGEFIT_H
 
@@ -23,13 +24,13 @@
 
 namespace cleave {
 
-// Whether the cut is looked for: not without a limit, and not where the user says where to cut.
+// True if the cut is searched: there is a limit, and the user does not say where to cut.
 bool searchesCut(const CompileOptions &options);
 
-// Asked after lowerToKernels has read the options that it is made of.
+// Must be called after lowerToKernels() has read the options from which it is made.
 using PlanningOf = llvm::function_ref<plan::PlanningOptions()>;
 
-// Notes the cut on the imported module, for `cut-model`, if it is looked for.
+// If the cut is searched, adds it to the imported module as an attribute, for `cut-model`.
 llvm::Error fitStages(mlir::ModuleOp imported, const PipelineRequest &pipeline, const CompileOptions &options,
                       PlanningOf planningOf, llvm::raw_ostream &log);
 

@@ -28,7 +28,7 @@ static llvm::Expected<TargetMachine> readMachineFile(llvm::StringRef file) {
   return machine;
 }
 
-// A name of the table, or a file.
+// Returns the machine with a name of the table, or from a file.
 static llvm::Expected<ChosenMachine> namedMachine(llvm::StringRef name) {
   ChosenMachine chosen;
   if (const char *json = knownMachineJson(std::string_view(name.data(), name.size()))) {
@@ -46,7 +46,7 @@ static llvm::Expected<ChosenMachine> namedMachine(llvm::StringRef name) {
 }
 
 std::string cleave::calibratedMachineFile(unsigned threads) {
-  constexpr const char *kFormat = "machines-1"; // of other formats there may be files of other versions
+  constexpr const char *kFormat = "machines-1"; // other versions of Cleave may have files of other formats
   llvm::SmallString<128> path;
   if (!llvm::sys::path::cache_directory(path))
     return "";

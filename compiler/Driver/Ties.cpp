@@ -27,7 +27,8 @@ std::vector<double> valuesOf(const WeightTensor &tensor) {
   return values;
 }
 
-// The largest difference of a's elements from b's at the places that `at` gives. NaN is equal to itself alone.
+// Returns the largest difference of a's elements from b's elements at the indices that `at` returns. NaN equals only
+// NaN.
 template <typename At> double largestDifference(const std::vector<double> &a, const std::vector<double> &b, At at) {
   double largest = 0;
   for (size_t i = 0; i < a.size(); ++i) {
@@ -49,7 +50,7 @@ llvm::Error checkTie(const WeightMap &weights, llvm::StringRef pair) {
     return llvm::Error::success();
   if (!isFloating(*kept))
     return usageError("--tie", "'" + keptName + "' and '" + tiedName + "' are not of a floating-point type");
-  if (isEqualShape && kept->bytes == tied->bytes) // as nearly always
+  if (isEqualShape && kept->bytes == tied->bytes) // almost always
     return llvm::Error::success();
   std::vector<double> a = valuesOf(*kept), b = valuesOf(*tied);
   double difference = 0;

@@ -1,4 +1,5 @@
-// What --tie joins must be one weight that was written twice: of unequal ones, one would silently be lost.
+// Checks --tie. The two parameters must be one weight that was written twice. If they were not equal, one would be lost
+// without a message.
 #ifndef CLEAVE_COMPILER_DRIVER_TIES_H
 #define CLEAVE_COMPILER_DRIVER_TIES_H
 
@@ -11,8 +12,8 @@
 
 namespace cleave {
 
-// Checks that the weights of every pair KEPT=TIED are equal, or, where the shapes say so, transposes of each other.
-// Names that the model lacks, and other shapes, are left to the pass tie-parameters.
+// Fails unless the weights of every pair KEPT=TIED are equal or, if the shapes say so, transposes of each other.
+// Unknown names and other shapes are not checked here; the pass tie-parameters reports them.
 llvm::Error checkTies(const WeightMap &weights, llvm::ArrayRef<std::string> pairs);
 
 } // namespace cleave

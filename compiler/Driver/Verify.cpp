@@ -11,7 +11,8 @@
 
 using namespace cleave;
 
-// What the libraries of this machine ask for, against what the plan gives them: a smaller buffer would be overrun.
+// Finds kernels whose scratch buffer in the plan is smaller than the libraries of this machine need, because the buffer
+// would be overrun.
 static void findSmallScratch(const rt::fb::Plan &plan, std::vector<plan::Finding> &findings) {
   auto target = parseTarget(rt::textOf(plan.target()));
   if (!target) {
@@ -36,7 +37,8 @@ static void findSmallScratch(const rt::fb::Plan &plan, std::vector<plan::Finding
     }
 }
 
-// What generated code moves is what it touches. Of other kernels only the compiler knows what their ops cost.
+// Finds generated kernels whose traffic is not the bytes that they access. For other kernels, only the compiler knows
+// the cost of their ops.
 static void findOtherTraffic(const rt::fb::Plan &plan, std::vector<plan::Finding> &findings) {
   for (const rt::fb::Plan *kind : rt::kindsOf(plan))
     for (uint32_t i = 0; i < rt::lengthOf(kind->kernels()); ++i) {
@@ -51,8 +53,8 @@ static void findOtherTraffic(const rt::fb::Plan &plan, std::vector<plan::Finding
     }
 }
 
-// The theorem of compiler/Planning/Rationale.md. What the model computes, and which bytes its kernels touch, is sealed next
-// to the machine code; a plan in a file of its own has nothing to be compared with but itself ("Forged plans" there).
+// The theorem of compiler/Planning/Rationale.md. The seal next to the machine code covers what the model computes, and
+// the bytes that its kernels access. A plan in a .plan file can only be compared with itself ("Forged plans" there).
 static constexpr llvm::StringLiteral kProved =
     "  every state and output gets the value that the model computes, in each order in which streams can run\n";
 static constexpr llvm::StringLiteral kProvedOfPlan =
@@ -65,7 +67,7 @@ static constexpr llvm::StringLiteral kNotCompared =
     "  a .plan file has no machine code: nothing outside of it says which bytes kernels touch, or what the model\n"
     "    computes; `cleave verify` of the program or library that was compiled compares both\n";
 
-// What nothing that runs depends on ("What no rule compares" there).
+// Facts that do not affect any run ("What no rule compares" there).
 static constexpr llvm::StringLiteral kForPredictions = "only for predictions, not compared:\n"
                                                        "  operations of kernels, bytes that library and built-in "
                                                        "kernels move, and how a peak divides into kinds of values\n";

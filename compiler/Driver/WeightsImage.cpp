@@ -31,7 +31,7 @@ llvm::Expected<rt::TensorView> viewOf(llvm::StringRef name, const WeightTensor &
   return view;
 }
 
-// The tensors that segments of the plan's states begin with, each once.
+// Returns the initial tensors of the segments of the plan's states, each once.
 llvm::Expected<std::vector<rt::TensorView>> usedWeights(const WeightMap &weights, const rt::fb::Plan &plan) {
   std::vector<rt::TensorView> views;
   llvm::StringSet<> seen;
@@ -80,7 +80,7 @@ llvm::Expected<WeightsImage> writeEmbedded(const std::vector<rt::TensorView> &vi
   if (!bytes)
     return makeError(file->path() + ": " + bytes.getError().message());
   WeightsImage image;
-  image.embedded = std::move(*bytes); // mapped: stays readable after the name is removed
+  image.embedded = std::move(*bytes); // mapped, so it stays readable after the name is removed
   return image;
 }
 

@@ -1,4 +1,4 @@
-// What `cleave compile` says of the files that it has written, on one line:
+// Lists the files that `cleave compile` has written, on one line:
 //
 //   wrote mlp (program, 1.2 MiB) and mlp.weights/model.safetensors (weights, 480.0 MiB), in place of an older mlp
 //
@@ -14,7 +14,7 @@ namespace cleave {
 
 class WrittenFiles {
 public:
-  // Made before anything is written: afterwards nothing tells an older file from the new one.
+  // Must be constructed before anything is written, because later an older file cannot be told from the new one.
   explicit WrittenFiles(std::string output);
 
   void add(std::string path, std::string content) { files.emplace_back(std::move(path), std::move(content)); }
@@ -24,8 +24,8 @@ public:
 
 private:
   std::string output;
-  bool isReplaced;     // a file of the output's name was there
-  bool hasOldWeights;  // and weights beside it
+  bool isReplaced;    // there was a file of the output's name
+  bool hasOldWeights; // there were weights beside it
   std::string kernelCache;
   std::vector<std::pair<std::string, std::string>> files; // path, content
 };

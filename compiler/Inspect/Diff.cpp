@@ -71,7 +71,7 @@ Side sideOf(const fb::Plan &plan) {
 
 using Form = std::string (*)(uint64_t);
 
-// "+1.5 MiB", "-3.2 %" of what A has.
+// Returns the change from A to B, also as a share of A: "+1.5 MiB (+3.2 %)".
 std::string changeText(uint64_t a, uint64_t b, Form form) {
   if (a == b)
     return "same";

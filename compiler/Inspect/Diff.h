@@ -1,5 +1,5 @@
-// `cleave diff A B`: in what two plans differ, side by side: memory and state of the rank that needs most, arithmetic,
-// traffic and instructions of all ranks together, kernels, and the options that they were compiled with.
+// `cleave diff A B`: shows how two plans differ, side by side: memory and state of the rank that needs the most memory;
+// arithmetic, traffic and instructions of all ranks together; kernels; and the options with which they were compiled.
 #ifndef CLEAVE_COMPILER_INSPECT_DIFF_H
 #define CLEAVE_COMPILER_INSPECT_DIFF_H
 
@@ -9,7 +9,7 @@
 
 namespace cleave::view {
 
-// The names are those of the files.
+// `nameA` and `nameB` are the names of the files.
 std::string diffText(const rt::fb::Plan &a, const std::string &nameA, const rt::fb::Plan &b, const std::string &nameB);
 
 } // namespace cleave::view

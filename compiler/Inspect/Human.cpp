@@ -54,7 +54,7 @@ std::string padLeft(std::string text, size_t width) {
   return text;
 }
 
-// Whether a cut before `at` leaves UTF-8 characters whole.
+// True if a cut before `at` leaves UTF-8 characters whole.
 static bool isCharacterStart(const std::string &text, size_t at) {
   return at >= text.size() || (static_cast<unsigned char>(text[at]) & 0xc0) != 0x80;
 }

@@ -61,7 +61,7 @@ uint64_t MemoryUse::totalAt(size_t slice) const {
 
 std::vector<LiveValue> MemoryUse::aliveAt(size_t instruction) const {
   std::vector<LiveValue> alive;
-  // In order of birth: parts of one are neighbours, but for others of the same maker.
+  // In order of birth, so parts of one value are neighbours, apart from other values of the same instruction.
   for (const LiveValue &value : values) {
     if (value.born > instruction || value.last < instruction)
       continue;
@@ -82,7 +82,7 @@ std::vector<LiveValue> MemoryUse::aliveAt(size_t instruction) const {
 
 const BodyRun *MemoryUse::bodyAt(size_t instruction) const {
   const BodyRun *found = nullptr;
-  for (const BodyRun &body : bodies) // callers come before those that they call, which are the narrower
+  for (const BodyRun &body : bodies) // callers come before their callees, whose ranges are narrower
     if (body.first <= instruction && instruction <= body.last)
       found = &body;
   return found;
@@ -95,7 +95,7 @@ bool isAlwaysFull(fb::RegionKind kind) {
          kind == fb::RegionKind::snapshot;
 }
 
-constexpr std::string_view kNode = "node '"; // notes of what computes a node of the model, or its gradient
+constexpr std::string_view kNode = "node '"; // how the notes of a node of the model, or of its gradient, begin
 
 class UseBuilder {
 public:
@@ -198,9 +198,8 @@ private:
       if (old.end > range.end)
         piece = pieces.emplace(range.end, old).first;
       if (old.value.born == instruction.number)
-        continue; // the same instruction's: the bytes count once
-      old.value.last =
-          std::min(old.value.last, instruction.number - 1); // read and written in place: from now on the new value's
+        continue; // of the same instruction: the bytes count once
+      old.value.last = std::min(old.value.last, instruction.number - 1); // in place: now the new value has the bytes
       end(old, std::min(old.end, range.end) - std::max(begin, range.begin));
     }
     if (range.begin == range.end)
@@ -243,7 +242,8 @@ private:
     use_.values.back().bytes = bytes;
   }
 
-  // What the forward pass makes and something after the loss reads; what makes the loss makes its gradient, too.
+  // Marks what the forward pass makes and something after the loss reads. The kernel that makes the
+  // loss also makes its gradient, so its results do not count.
   void findSaved() {
     for (LiveValue &value : use_.values) {
       size_t lossAt = use_.bodies[value.body].lossAt;
@@ -286,7 +286,7 @@ private:
   const fb::Plan &kind_;
   plan::Addresses addresses_;
   std::vector<Pieces> regions_;
-  size_t newestRead_ = kNever; // when the newest of the values was made that the instruction reads
+  size_t newestRead_ = kNever; // when the newest value that the instruction reads was made
   MemoryUse use_;
 };
 

@@ -1,4 +1,4 @@
-// The numbers of a page (Page.h), as JSON. Texts that occur often are numbers into `names`.
+// The numbers of a page (Page.h), as JSON. Texts that occur often are indices in `names`.
 #include "compiler/Inspect/Human.h"
 #include "compiler/Inspect/MemoryUse.h"
 #include "compiler/Inspect/Page.h"
@@ -56,7 +56,7 @@ public:
   std::string take() const { return data_.dump(-1, ' ', false, json::error_handler_t::replace); }
 
 private:
-  static constexpr size_t kSlices = 1200, kAlive = 6;     // of all kinds together; values named in a slice
+  static constexpr size_t kSlices = 1200, kAlive = 6;     // of all kinds together; values named for each slice
   static constexpr size_t kSpans = 16000, kBodies = 24000; // of all lanes together
   static constexpr size_t kExchanges = 1200, kTensors = 2500;
 
@@ -126,7 +126,7 @@ private:
     return memory;
   }
 
-  // Of each slice, the largest values at its fullest instruction: [name, made in, kind, bytes].
+  // Adds, for each slice, the largest values at its fullest instruction: [name, made in, kind, bytes].
   void addAlive(const fb::Plan &kind, const MemoryUse &use, json &memory) {
     std::vector<std::vector<const LiveValue *>> alive(use.peakInstructions.size());
     auto isSmaller = [](const LiveValue *a, const LiveValue *b) { return a->bytes > b->bytes; };
@@ -176,13 +176,13 @@ private:
 
   //===--- Time ---------------------------------------------------------------------------------------------------===//
 
-  // Microseconds, which are short to write.
+  // Returns microseconds, which are short to write.
   static double micro(double seconds) { return static_cast<double>(static_cast<int64_t>(seconds * 1e7 + 0.5)) / 10; }
 
   json timelineJson(const plan::StepTimeline &timeline) {
     json result = {{"duration", micro(timeline.duration)}, {"idle", timeline.idleShare()}, {"kinds", json::array()}};
     size_t lanes = 0, bodies = 0;
-    double end = timeline.duration; // other streams may go on when the first has ended
+    double end = timeline.duration; // other streams may end after the first one
     for (const plan::KindTimeline &kind : timeline.kinds)
       for (const plan::StreamSpan &span : kind.spans)
         end = std::max(end, span.end);
@@ -215,7 +215,7 @@ private:
     const plan::StreamSpan *longest;
   };
 
-  // One list for each stream: [start, end, busy, number of instructions, name of the longest].
+  // Returns one list for each stream: [start, end, busy, number of instructions, name of the longest].
   json lanesOf(size_t number, const plan::KindTimeline &kind, double shortest) {
     std::map<unsigned, std::vector<const plan::StreamSpan *>> streams;
     for (const plan::StreamSpan &span : kind.spans)
@@ -232,7 +232,7 @@ private:
     return lanes;
   }
 
-  // Neighbours of which one is too short to be seen are one.
+  // Merges neighbours of which one is too short to be seen.
   static std::vector<Merged> mergeShort(const std::vector<const plan::StreamSpan *> &spans, double shortest) {
     std::vector<Merged> merged;
     for (const plan::StreamSpan *span : spans) {

@@ -12,7 +12,7 @@ using nlohmann::json;
 
 static double micro(double seconds) { return static_cast<double>(static_cast<int64_t>(seconds * 1e9 + 0.5)) / 1e3; }
 
-// Of rows beyond those that are shown: how many, and their time together.
+// Sums up the rows beyond those that are shown: how many they are, and their time together.
 static json restOf(const std::vector<ProfileRow> &rows, size_t shown) {
   double seconds = 0, predicted = 0;
   for (size_t i = shown; i < rows.size(); ++i) {

@@ -1,4 +1,4 @@
-// Where the time of a measured step goes, as numbers of a page (Page.h): the most expensive kernels and nodes.
+// Where the time of a measured step goes, as numbers for a page (Page.h): the most expensive kernels and nodes.
 #ifndef CLEAVE_COMPILER_INSPECT_PAGEPROFILE_H
 #define CLEAVE_COMPILER_INSPECT_PAGEPROFILE_H
 
@@ -8,7 +8,7 @@
 
 namespace cleave::view {
 
-// Null where the parts have no profile. Times are in microseconds.
+// Returns null if the parts have no profile. Times are in microseconds.
 nlohmann::json profileJson(const rt::fb::Plan &plan, const PageParts &parts);
 
 } // namespace cleave::view

@@ -26,7 +26,7 @@ std::string storageOf(const fb::Plan &kind, const fb::State &state) {
 
 namespace {
 
-// A tensor while its states are collected: all kinds have it that declare it.
+// A tensor while its states are collected, from all kinds that declare it.
 struct Collected {
   ParameterRow row;
   std::vector<std::string> ways;   // in the order of the plan, parameter first

@@ -1,5 +1,5 @@
-// How each parameter of the model is kept: its type, over which axes it and its gradient and optimizer states are split,
-// whether a wider master copy is kept beside it, in which memory, and on which stages.
+// How each parameter of the model is stored: its type, over which axes it and its gradient and optimizer states are
+// split, whether there is a wider master copy, in which memory, and on which stages.
 #ifndef CLEAVE_COMPILER_INSPECT_PARAMETERS_H
 #define CLEAVE_COMPILER_INSPECT_PARAMETERS_H
 
@@ -14,10 +14,10 @@ namespace cleave::view {
 struct ParameterRow {
   std::string name;
   std::vector<int64_t> shape;
-  std::vector<std::string> aliases; // tied
+  std::vector<std::string> aliases; // names of tied parameters
   uint64_t bytes = 0;               // of the whole tensor, without padding
-  std::string state;                // that it is part of: a bucket or itself
-  size_t way = 0;                   // how it is kept: a number in Parameters::ways
+  std::string state;                // the state that contains it: a bucket or itself
+  size_t way = 0;                   // how it is stored: an index in Parameters::ways
 };
 
 struct Parameters {

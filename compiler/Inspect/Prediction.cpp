@@ -18,7 +18,7 @@ struct Interval {
   double begin, end;
 };
 
-// Sorted and without overlaps.
+// Returns the same intervals, sorted and without overlaps.
 std::vector<Interval> unionOf(std::vector<Interval> intervals) {
   std::sort(intervals.begin(), intervals.end(), [](const Interval &a, const Interval &b) { return a.begin < b.begin; });
   std::vector<Interval> merged;
@@ -37,7 +37,7 @@ double lengthOfAll(const std::vector<Interval> &intervals) {
   return sum;
 }
 
-// What lies in both of two unions.
+// Returns the length of the intersection of two unions.
 double overlap(const std::vector<Interval> &a, const std::vector<Interval> &b) {
   double sum = 0;
   for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
@@ -51,7 +51,7 @@ InstructionView viewOfSpan(const fb::Plan &kind, const plan::StreamSpan &span) {
   return InstructionView(*kind.programs()->Get(span.program)->instructions()->Get(span.instruction));
 }
 
-// Between ranks, or between the device's memory and the host's.
+// True if data moves between ranks, or between the device's memory and the host's.
 bool communicates(const fb::Plan &kind, const InstructionView &view) {
   if (isCollective(view.opcode()) || isTransfer(view.opcode()))
     return true;

@@ -1,5 +1,5 @@
-// `cleave inspect --target-machine`: how long a step takes on a machine, by the cost model and the plan's own streams
-// and events (compiler/Simulator/StepTimeline.h). Nothing runs for it, and each line that it prints says so.
+// `cleave inspect --target-machine`: predicts how long a step takes on a machine, by the cost model and the plan's own
+// streams and events (compiler/Simulator/StepTimeline.h). Nothing runs for it, and each line that it prints says so.
 #ifndef CLEAVE_COMPILER_INSPECT_PREDICTION_H
 #define CLEAVE_COMPILER_INSPECT_PREDICTION_H
 
@@ -17,18 +17,18 @@ struct PredictedKernel {
   size_t kind = 0, kernel = 0;
   uint64_t launches = 0;
   double seconds = 0; // of all launches
-  std::string node;   // of the model, of the first launch
-  size_t nodes = 0;   // different ones
+  std::string node;   // the model's node of the first launch
+  size_t nodes = 0;   // number of different nodes
 };
 
 struct PredictedStream {
   std::string name;
-  double compute = 0, communication = 0; // seconds; the rest of the step it is idle
+  double compute = 0, communication = 0; // seconds; idle in the rest of the step
 };
 
 struct PredictedKind {
   double seconds = 0;                    // until its last instruction ends
-  double communication = 0, exposed = 0; // on any stream; and that of it while no stream computes
+  double communication = 0, exposed = 0; // on any stream; the part while no stream computes
   std::vector<PredictedStream> streams;
 };
 
@@ -41,21 +41,21 @@ struct Prediction {
   plan::StepTimeline timeline;
 };
 
-// The plan must have passed plan::checkMachine(). An error where it has no entry, or runs more than is looked at.
+// The plan must have passed plan::checkMachine(). Fails if it has no entry, or runs more than is examined.
 rt::Status predict(const rt::fb::Plan &plan, const plan::InstructionCosts &costs, Prediction *prediction);
 
-// The samples and tokens that all ranks read in a run of the plan's main entry; 0 where the plan does not say. Tokens
-// are the numbers of the first integer input that has a row for each sample.
+// Return the samples and the tokens that all ranks read in a run of the plan's main entry; 0 if the plan does not tell.
+// Tokens are the numbers of the first integer input that has a row for each sample.
 uint64_t samplesOf(const rt::fb::Plan &plan);
 uint64_t tokensOf(const rt::fb::Plan &plan);
 
 // "compute", "memory", "launch"
 const char *boundText(plan::Bound bound);
 
-// As people read it, the assumptions last.
+// Returns a text for people, with the assumptions at the end.
 std::string predictionText(const rt::fb::Plan &plan, const TargetMachine &machine, const plan::InstructionCosts &costs,
                            const Prediction &prediction);
-// What `inspect --json` gives: the figures of the plan (rt::summaryJson), and `predicted`.
+// Returns the output of `inspect --json`: the figures of the plan (rt::summaryJson), and `predicted`.
 std::string predictionJson(const rt::fb::Plan &plan, const TargetMachine &machine, const plan::InstructionCosts &costs,
                            const Prediction &prediction);
 

@@ -1,4 +1,4 @@
-// What `inspect --target-machine` prints, and gives as JSON.
+// The output of `inspect --target-machine`, as text and as JSON.
 #include "compiler/Inspect/Human.h"
 #include "compiler/Inspect/Prediction.h"
 #include "compiler/Inspect/Summary.h"
@@ -41,7 +41,7 @@ std::string ratesText(const std::map<std::string, double> &rates) {
   return join(parts, ", ");
 }
 
-// The machine's figures that the plan uses, and what the model leaves out.
+// Lists the machine's figures that the plan uses, and what the model leaves out.
 std::string assumptions(const fb::Plan &plan, const TargetMachine &machine) {
   std::string text = "ASSUMPTIONS, peak x share of it that is reached\n";
   auto line = [&](const std::string &name, const std::string &value) {

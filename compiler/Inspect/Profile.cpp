@@ -16,7 +16,7 @@ using namespace rt;
 
 namespace {
 
-// As a trace's file has it: without control characters (runtime/base/Trace.cpp).
+// Returns the name as a trace's file has it: without control characters (runtime/base/Trace.cpp).
 std::string tracedName(const fb::Plan &kind, const InstructionView &view) {
   std::string_view name = view.info().mnemonic;
   if (view.opcode() == Opcode::Launch)
@@ -33,7 +33,7 @@ struct Ran {
   uint32_t program, instruction;
 };
 
-// The instructions of a run that spans are of, by stream.
+// Collects the instructions of a run that have spans, by stream. Returns false if they are too many to follow.
 bool instructionsOf(const fb::Plan &kind, uint32_t entry, std::vector<std::vector<Ran>> *streams) {
   streams->assign(lengthOf(kind.streams()), {});
   return plan::walk(kind, entry, [&](const plan::WalkedInstruction &step, const InstructionView &view) {

@@ -1,8 +1,9 @@
-// `cleave inspect --profile`: a step that ran (`train --trace`), instruction by instruction beside the plan: time by
-// kernel and by node of the model, against the machine's peaks and the cost model where a machine is given.
+// `cleave inspect --profile`: compares a step that ran (`train --trace`) with the plan, instruction by instruction.
+// Shows the time by kernel and by node of the model, and, if a machine is given, compares it with the machine's peaks
+// and the cost model.
 //
-// Spans of a trace have no numbers of instructions. They are matched by their place: the n-th span of a stream in the
-// step is the stream's n-th instruction, waits left out, and has its name.
+// Spans of a trace have no numbers of instructions. They are matched by position: the n-th span of a stream in the step
+// is the stream's n-th instruction, records and waits left out, and must have its name.
 #ifndef CLEAVE_COMPILER_INSPECT_PROFILE_H
 #define CLEAVE_COMPILER_INSPECT_PROFILE_H
 
@@ -22,20 +23,20 @@ struct ProfileRow {
   double seconds = 0, flops = 0, bytes = 0;
   double predicted = 0; // seconds by the cost model; 0 without a machine
   std::string node;     // of the first launch
-  size_t nodes = 0;     // different ones
+  size_t nodes = 0;     // number of different nodes
 };
 
-// So many kernels and nodes are shown.
+// The number of kernels, and of nodes, that are shown.
 inline constexpr size_t kMostExpensive = 20;
 
 struct Profile {
-  double seconds = 0;                     // from the step's begin to its last instruction's end
+  double seconds = 0;                     // from the step's beginning to its last instruction's end
   double kernelSeconds = 0;               // of all launches, one rank of each kind
   double otherSeconds = 0;                // of copies, fills, collectives and messages
   std::vector<ProfileRow> kernels, nodes; // the most expensive first
 };
 
-// `costs` may be null. An error where the trace is not of this plan.
+// `costs` may be null. Fails if the trace is not of this plan.
 rt::Status profileOf(const rt::fb::Plan &plan, const Measured &measured, const plan::InstructionCosts *costs,
                      Profile *profile);
 

@@ -128,7 +128,7 @@ private:
   static constexpr size_t kMostColumns = 4;
   using Number = std::function<uint64_t(const Column &)>;
 
-  // Nothing where all are 0.
+  // Adds a line, unless all numbers are 0. Returns true if it does.
   bool bytesLine(const std::string &label, const Number &bytes, const std::string &note) {
     std::vector<std::string> values;
     bool any = false;
@@ -198,7 +198,8 @@ private:
     }, "constants; step, rate and loss; the rank's place");
   }
 
-  // "bf16, split over fsdp: half of 3.2 MiB": where states of a role differ, all ways that there are.
+  // Returns how the states of a role are stored: "bf16, split over fsdp". If they differ, lists all types, slots and
+  // axes.
   std::string storage(const std::string &role) const {
     std::set<std::string> types, slots, split, partial;
     uint64_t whole = 0, own = 0, host = 0;
@@ -259,7 +260,7 @@ private:
       }, collectives(each));
   }
 
-  // How products and convolutions compute, where a 16-bit type may be emulated.
+  // Says how products and convolutions compute, if they use a 16-bit type, which may be emulated.
   void kernels() {
     std::vector<std::string> parts;
     bool isNarrow = false;
@@ -286,7 +287,7 @@ private:
     return join(parts, ", ") + (columns_.size() > 1 ? " (" + shortName(most->summary->kind, 20) + ")" : "");
   }
 
-  // The words for what ranks exchange; only those that the step has.
+  // Explains the words for what ranks exchange; only those that the step has.
   std::string legend() const {
     std::set<std::string> used;
     for (const Column &column : columns_)
@@ -310,7 +311,7 @@ private:
     return text;
   }
 
-  // "evaluate" on one line: its arithmetic, and what it sends.
+  // Shows "evaluate" on one line: its arithmetic, and what it sends.
   void other(const std::string &name) {
     std::vector<std::string> flops;
     uint64_t sent = 0;

@@ -1,4 +1,5 @@
-// What `cleave inspect` shows first: one screen of what a plan is, needs and sends, in units that people read.
+// What `cleave inspect` shows first: one screen of what a plan is, what it needs and what it sends, in units for
+// people.
 #ifndef CLEAVE_COMPILER_INSPECT_SUMMARY_H
 #define CLEAVE_COMPILER_INSPECT_SUMMARY_H
 
@@ -8,13 +9,14 @@
 
 namespace cleave::view {
 
-// "gpt.onnx, trained with adamw on 4 ranks (dp=2,fsdp=2), target host", and the batch: two lines.
+// Returns two lines: "gpt.onnx, training by adamw on 4 ranks (dp=2,fsdp=2), target host", and the parameters and the
+// batch.
 std::string headline(const rt::fb::Plan &plan);
 
-// At most four kinds of ranks have a column each; of more, those that need the most and the least memory have one.
+// Up to four kinds of ranks have a column each. If there are more, only those with the most and the least memory do.
 std::string summaryText(const rt::fb::Plan &plan);
 
-// What a kind of region's bytes are, in a few words.
+// Says in a few words what the bytes of a kind of region are.
 const char *meaningOf(rt::fb::RegionKind kind);
 
 } // namespace cleave::view

@@ -25,7 +25,7 @@ static std::string placeText(const fb::Plan &kind, const MemoryUse &use, const B
   return bodyText(kind, body.program, body.microBatch) + (pass.empty() ? "" : ", " + pass);
 }
 
-// "workspace 112.0 KiB, transient 6.6 KiB": what regions have beyond what is in use at the peak.
+// Returns the bytes of regions beyond those in use at the peak: "workspace 112.0 KiB, transient 6.6 KiB" as a text.
 static BytesByKind beyondPeak(const MemoryUse &use) {
   BytesByKind rest{};
   for (size_t kind = 0; kind < rest.size(); ++kind)
@@ -41,7 +41,7 @@ static std::string kindsText(const BytesByKind &bytes) {
   return join(parts, ", ");
 }
 
-// What lives at the peak besides the state, the largest first.
+// Lists what lives at the peak besides the state, the largest first.
 static std::string valuesText(const fb::Plan &kind, const MemoryUse &use) {
   constexpr size_t kMost = 16;
   std::vector<LiveValue> alive = use.aliveAt(use.peakInstructions[use.peakSlice]);
@@ -67,7 +67,7 @@ static std::string valuesText(const fb::Plan &kind, const MemoryUse &use) {
   return text + padLeft(bytesText(rest), 12) + "  in " + countText(alive.size() - kMost) + " more\n";
 }
 
-// A bar for each slice of the run, with the program that runs at its fullest instruction.
+// Draws a bar for each slice of the run, with the program that runs at its fullest instruction.
 static std::string barsText(const fb::Plan &kind, const MemoryUse &use) {
   constexpr double kWidth = 44;
   uint64_t most = std::max<uint64_t>(use.totalAt(use.peakSlice), 1);

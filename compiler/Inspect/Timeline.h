@@ -1,4 +1,5 @@
-// `cleave inspect --timeline`: how much memory is in use over a run, where the peak is, and what lives then.
+// `cleave inspect --timeline`: shows how much memory is in use over a run, where the peak is, and which values live
+// then.
 #ifndef CLEAVE_COMPILER_INSPECT_TIMELINE_H
 #define CLEAVE_COMPILER_INSPECT_TIMELINE_H
 

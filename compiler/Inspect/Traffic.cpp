@@ -34,7 +34,7 @@ std::string contentOf(const fb::State &state) {
 
 namespace {
 
-// Looks through one program, whose list is a legal order of it, for where the bytes of an exchange come from and go to.
+// Searches one program for where the bytes of an exchange come from and go to. The program's list is one legal order.
 class Tracer {
 public:
   Tracer(const fb::Plan &kind, const fb::Program &program) : kind_(kind), program_(program) {}
@@ -95,18 +95,18 @@ private:
   static bool overlaps(const fb::Buffer &a, const fb::Buffer &b) {
     return a.frame() == b.frame() && overlapsInSomeFrame(a, b);
   }
-  // Of programs that count frames from different calls.
+  // The same, for buffers of programs that count frames from different calls.
   static bool overlapsInSomeFrame(const fb::Buffer &a, const fb::Buffer &b) {
     return a.region() == b.region() && a.offset() < reach(b) && b.offset() < reach(a);
   }
-  // Behind the bytes, for all ranks; a share's are counted to those of the second rank at least.
+  // Returns the end of the bytes for all ranks. A share counts at least to the end of the second rank's.
   static uint64_t reach(const fb::Buffer &buffer) {
     return buffer.offset() + buffer.bytes() + (buffer.share_of() != 0 ? buffer.stride() : 0);
   }
 
   const fb::State *stateAt(const fb::Buffer &buffer) const { return view::stateAt(kind_, buffer); }
 
-  // The state that the bytes come from through instructions that read one thing alone.
+  // Returns the state that the bytes come from, through instructions that read only one buffer.
   const fb::State *stateBefore(uint32_t index, const fb::Buffer &data, unsigned hops) const {
     if (const fb::State *state = stateAt(data))
       return state;
@@ -122,14 +122,14 @@ private:
           read = &buffer;
       }
       if (view.opcode() == Opcode::Fill && view.buffer(0).bytes() < data.bytes())
-        continue; // what is left between values that travel together
+        continue; // padding between values that travel together
       if (writes)
         return reads == 1 ? stateBefore(i, *read, hops - 1) : nullptr;
     }
     return nullptr;
   }
 
-  // The state that the first reader of the bytes writes, among those that are not parameters where there are several.
+  // Returns the state that the first reader of the bytes writes; if it writes several, that of its first such buffer.
   const fb::State *stateAfter(uint32_t index, const fb::Buffer &data) const {
     if (const fb::State *state = stateAt(data))
       return state;
@@ -149,7 +149,7 @@ private:
     return nullptr;
   }
 
-  // The buffers of the model that are written from parts of the bytes.
+  // Returns the buffers of the model that are written from parts of the bytes.
   std::set<const fb::State *> buffersAfter(uint32_t index, const fb::Buffer &data) const {
     std::set<const fb::State *> found;
     for (uint32_t i = index + 1; i < lengthOf(program_.instructions()); ++i) {
@@ -172,8 +172,8 @@ private:
   static bool holdsScalar(const fb::State *state) { return state && state->role() == fb::Role::scalar; }
   static bool holdsGradient(const fb::State *state) { return state && state->role() == fb::Role::gradient; }
 
-  // The parameter that a fused update writes from these bytes: they are its gradient, which is stored nowhere else. The
-  // norm of all gradients may read them before.
+  // Returns the parameter that a fused update writes from these bytes: they are its gradient, which is stored nowhere
+  // else. The norm of all gradients may read them before.
   const fb::State *updatedBy(uint32_t index, const fb::Buffer &data) const {
     for (uint32_t i = index + 1; i < lengthOf(program_.instructions()); ++i) {
       InstructionView view = at(i);
@@ -194,7 +194,7 @@ private:
     return nullptr;
   }
 
-  // ", first by NODE in PROGRAM"
+  // Returns ", first by NODE" of the first reader with a note.
   std::string consumer(uint32_t index, const fb::Buffer &data) const {
     for (uint32_t i = index + 1; i < lengthOf(program_.instructions()); ++i) {
       InstructionView view = at(i);
@@ -205,7 +205,7 @@ private:
     return "";
   }
 
-  // ", made by NODE"
+  // Returns ", last by NODE" of the last writer with a note.
   std::string producer(uint32_t index, const fb::Buffer &data) const {
     for (uint32_t i = index; i-- != 0;) {
       InstructionView view = at(i);
@@ -241,10 +241,10 @@ private:
     exchange.used = isSend ? where : here;
   }
 
-  // What a transfer moves lies in a frame, which another program writes or reads.
+  // Returns the node that writes or reads the value of a transfer in another program: the value lies in a frame.
   std::string nodeAnywhere(const fb::Buffer &data, fb::Access access) const {
     for (uint32_t p = 0; p < lengthOf(kind_.programs()); ++p) {
-      const fb::Program &program = *kind_.programs()->Get(p); // of a stage with nothing to evaluate one is empty
+      const fb::Program &program = *kind_.programs()->Get(p); // empty on a stage with nothing to evaluate
       for (uint32_t i = 0; i < lengthOf(program.instructions()); ++i) {
         InstructionView view(*program.instructions()->Get(i));
         for (size_t b = 0; b < view.bufferCount() && !view.note().empty(); ++b)

@@ -1,11 +1,12 @@
-// What a rank exchanges with others in one run of an entry program, and why: each collective, send and receive of the
-// plan with its tensor, how the value was made, and how it is used.
+// Finds what a rank exchanges with others in one run of an entry program, and why: each collective, send and receive of
+// the plan with its tensor, how the value was made, and how it is used.
 //
 // Tensors are found by following bytes from instruction to instruction, in the plan alone:
-//   all_gather      of bucket3: made split over fsdp (stored so), used whole, first by node '/h.0/c_attn/MatMul'
-//   reduce_scatter  of bucket3.grad: made a partial sum on each rank of fsdp, used: each rank keeps its part of the sum
-//   all_reduce      of gradient of bucket3: made a partial sum on each rank of dp, used the whole sum, for the update
-//                   (which reads it at once, so that no state holds it)
+//   all_gather      of bucket3: made "stored split over fsdp", used "whole, first by /h.0/c_attn/MatMul"
+//   reduce_scatter  of bucket3.grad: made "a partial sum on each rank of fsdp",
+//                   used "each rank keeps its part of the sum"
+//   all_reduce      of gradient of bucket3: made "a partial sum on each rank of dp",
+//                   used "the whole sum, on every rank, for the update" (which reads it at once: no state holds it)
 #ifndef CLEAVE_COMPILER_INSPECT_TRAFFIC_H
 #define CLEAVE_COMPILER_INSPECT_TRAFFIC_H
 
@@ -22,31 +23,31 @@ struct Exchange {
   std::string mnemonic; // "all_gather"
   std::string axes;     // of the group: "dp,fsdp"
   std::string tensor;   // a state's name, or the model's node
-  std::string program;  // that it stands in
+  std::string program;  // that contains it
   std::string made, used;
-  uint64_t bytes = 0; // that one such instruction works on
-  uint64_t times = 0; // in a run of the entry
+  uint64_t bytes = 0; // of the data of one such instruction
+  uint64_t times = 0; // number of runs of it in a run of the entry
   uint64_t sent = 0;  // by one rank in a run of the entry
 };
 
-// Of one kind of ranks; exchanges of one tensor, size, axes, mnemonic and program are one entry. In order of first
-// appearance.
+// Returns the exchanges of one kind of ranks, in order of first appearance. Exchanges of one tensor, size, axes,
+// mnemonic and program are one entry.
 std::vector<Exchange> exchangesOf(const rt::fb::Plan &kind, uint32_t entry);
 
 struct AxisTraffic {
   uint64_t sent = 0;
   std::map<std::string, uint64_t> times; // by mnemonic
 };
-// By the axes of the groups.
+// Sums up exchanges by the axes of their groups.
 std::map<std::string, AxisTraffic> trafficByAxes(const std::vector<Exchange> &exchanges);
 
-// What an instruction makes that has no note of its own: the state that its bytes come from, or the program's name.
+// Names what an instruction without a note makes: by the state that its bytes come from, or by the program.
 std::string tensorOf(const rt::fb::Plan &kind, uint32_t program, uint32_t instruction);
 
-// The state that has the first of these bytes; null if none has.
+// Returns the state that has the first of these bytes; null if there is none.
 const rt::fb::State *stateAt(const rt::fb::Plan &kind, const rt::fb::Buffer &buffer);
 
-// The parameters in a state: "h.0.attn.weight" or "h.0.attn.weight and 18 more".
+// Names the parameters in a state: "h.0.attn.weight" or "h.0.attn.weight and 18 more".
 std::string contentOf(const rt::fb::State &state);
 
 } // namespace cleave::view

@@ -41,13 +41,13 @@ static Found checkEachHasAChunk(const Schedule &schedule) {
 }
 
 namespace {
-// Which parts of a chunk's work on a micro-batch the lists have had so far.
+// The parts of a chunk's work on a micro-batch that the lists have had so far.
 struct Done {
   bool forward = false, input = false, weight = false;
 };
 } // namespace
 
-// Rules 2 to 4 for one list, task by task.
+// Checks rules 2 to 4 for one list, task by task.
 namespace {
 class ListChecker {
 public:
@@ -140,14 +140,15 @@ static Found checkComplete(const Schedule &schedule, const std::vector<Done> &do
   return std::nullopt;
 }
 
-// Runs all lists as far as they come. If ranks are left over, follows who waits for whom until a rank comes again.
+// Runs all lists as far as they come. If some ranks do not come to their end, follows who waits for whom until a rank
+// repeats.
 static Found checkWaits(const Schedule &schedule, const ChunkGraph &graph) {
   TaskTable table(schedule);
   std::vector<std::vector<int>> before = dependences(table, schedule, graph);
   std::vector<bool> done(table.size());
   std::vector<int> position(schedule.numRanks());
   auto isAtEnd = [&](int rank) { return position[rank] == static_cast<int>(schedule.ranks[rank].size()); };
-  // The task that the head of the rank's list waits for; -1: none.
+  // Returns the task that the head of the rank's list waits for; -1: none.
   auto awaited = [&](int rank) {
     for (int other : before[table.number(rank, position[rank])])
       if (!done[other])
@@ -165,7 +166,7 @@ static Found checkWaits(const Schedule &schedule, const ChunkGraph &graph) {
     ++stuck;
   if (stuck == schedule.numRanks())
     return std::nullopt;
-  // Walk to a rank of the circle, then around it once.
+  // Go to a rank of the circle, then around it once.
   for (int step = 0; step < schedule.numRanks(); ++step)
     stuck = table.rankOf(awaited(stuck));
   std::string circle;

@@ -1,16 +1,17 @@
-// Whether a schedule may run at all. It is asked of every schedule: of those that this folder makes, and of those of a
+// Checks whether a schedule may run at all. Every schedule is checked: those that this folder makes, and those of a
 // user's file.
 //
-//   1. Each chunk is on one rank, and each rank has one.
+//   1. Each chunk is on one rank, and each rank has at least one chunk.
 //   2. Each task is there exactly once: for each chunk and micro-batch one F, and either one B or one I and one W.
 //      One update ends each rank's list.
 //   3. On its rank, F comes before B or I, and I before W.
-//   4. The F, the B or I, and the B or W of a chunk each take micro-batches in ascending order. The sums of gradients
-//      then have one order in all schedules (equal bits), states that forward passes change (batch norm) are changed in
-//      one order, and what is alive at a time is a range of micro-batches, so that frames are taken in turn.
+//   4. The F, the B or I, and the B or W of a chunk each take micro-batches in ascending order. Then the sums of
+//      gradients have one order in all schedules (equal bits), states that forward passes change (batch norm) are
+//      changed in one order, and the micro-batches that are alive at a time are consecutive, so that frames are used in
+//      turn.
 //   5. No task waits for itself around a circle of ranks.
 //
-// That the sends and receives do not deadlock either is a matter of their order (Transfers.h).
+// Sends and receives do not deadlock either, because of their order (Transfers.h).
 #ifndef CLEAVE_COMPILER_PIPELINE_CHECK_H
 #define CLEAVE_COMPILER_PIPELINE_CHECK_H
 
@@ -19,8 +20,8 @@
 
 namespace cleave::pipeline {
 
-// Where an error is: a file's reader prefixes the line of the task. Position -1: of the rank as a whole; rank -1: of
-// all ranks.
+// Where an error is. The reader of a file puts the line of the task before the message. Position -1: the rank as a
+// whole; rank -1: all ranks.
 struct SchedulePosition {
   int rank = -1, position = -1;
 };
@@ -30,6 +31,7 @@ struct ScheduleProblem {
   SchedulePosition place;
 };
 
+// Returns the first problem; none if the schedule passes.
 [[nodiscard]] std::optional<ScheduleProblem> checkSchedule(const Schedule &schedule, const ChunkGraph &graph);
 
 } // namespace cleave::pipeline

@@ -19,12 +19,13 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// Dynamic programming, twice: first the least slowest stage, then the fewest bytes of all cuts with no slower stage.
-// (The best cut may begin with stages that alone are not the best: they may be as slow as the slowest.)
+// Dynamic programming, twice: first for the least time of the slowest stage, then for the fewest bytes of all cuts with
+// no slower stage. (The best cut may begin with stages that by themselves are not the best, because they may be as slow
+// as the slowest.)
 //
-// All runs of nodes would be quadratic in nodes. So a coarse cut comes first, at few of the nodes: no stage of the best
-// cut is slower than its slowest. A run that is slower is not looked at, nor an end after which too much is left for
-// the stages that are left. What remains are ends near those of the best cut.
+// The number of all runs of nodes is quadratic in nodes. So a coarse cut comes first, at few of the nodes. No stage of
+// the best cut is slower than the slowest stage of the coarse one. So slower runs are skipped, and also ends after
+// which too much is left for the remaining stages. Only ends near those of the best cut remain.
 class Cutter {
 public:
   Cutter(const CutGraph &graph, const CutRequest &request)
@@ -71,8 +72,9 @@ public:
   }
 
 private:
-  // best_[s][end]: of stages 0 ... s over the nodes before `end`, where `join` adds the run at hand to what is before
-  // it. Stages begin at every `step`-th node that may be one's first, and none is slower than `slowest_`.
+  // best_[s][end] is the best value of stages 0 ... s over the nodes before `end`. `join` combines the current run with
+  // the value of the stages before it. Stages begin at every `step`-th node of those at which one may begin, and no
+  // stage is slower than `slowest_`.
   template <typename Join> void fill(int step, Join join) {
     std::vector<bool> begins(nodes_, false);
     for (int node = 0, number = 0; node < nodes_; ++node)
@@ -98,7 +100,7 @@ private:
                                      [&](const std::vector<double> &ofStage) { return ofStage[begin] != kNever; });
   }
 
-  // Whether the stages after this one can have what is left, were it cut without loss.
+  // True if the stages after this one can take the remaining nodes, if these could be divided without loss.
   bool leavesEnough(int stage, int end) const {
     constexpr double kRounding = 1 + 1e-9;
     int left = request_.stages - 1 - stage;
@@ -120,7 +122,7 @@ private:
   const CutRequest &request_;
   int nodes_;
   Segments segments_;
-  std::vector<double> after_; // of each node and those after it, the least that they cost
+  std::vector<double> after_; // for each node: the least cost of it and all nodes after it
   double slowest_ = kNever;   // no stage of the best cut is slower
   std::vector<std::vector<double>> best_;
   std::vector<std::vector<int>> begin_;
@@ -128,7 +130,7 @@ private:
 
 std::string nodeName(const CutGraph &graph, int node) { return "'" + graph.nodes[node].name + "'"; }
 
-// The most stages that the same request without a number of them can have.
+// Returns the largest possible number of stages, without the memory limit, pins and boundaries of the request.
 int mostStages(const CutGraph &graph, CutRequest request) {
   request.memoryLimit = 0;
   request.pins.clear();
@@ -161,7 +163,7 @@ std::optional<Problem> checkNumbers(const CutGraph &graph, const CutRequest &req
   return std::nullopt;
 }
 
-// Boundaries that the other bounds refuse, named one by one.
+// Finds a boundary that the other bounds do not allow.
 std::optional<Problem> checkBoundaries(const CutGraph &graph, const CutRequest &request) {
   for (size_t i = 0; i < request.boundaries.size(); ++i) {
     int boundary = request.boundaries[i];
@@ -198,8 +200,8 @@ std::optional<Problem> checkPins(const CutGraph &graph, const CutRequest &reques
   return std::nullopt;
 }
 
-// Two nodes whose stages are further apart than stages can begin between them. The first node is in the first stage,
-// and the last one in the last.
+// Finds two nodes whose stages are further apart than the number of stages that can begin between them. The first node
+// is in the first stage, and the last one in the last.
 std::optional<Problem> findDistantPins(const CutGraph &graph, const CutRequest &request) {
   std::vector<std::pair<int, int>> pins = request.pins;
   pins.insert(pins.end(), {{0, 0}, {static_cast<int>(graph.nodes.size()) - 1, request.stages - 1}});
@@ -225,7 +227,7 @@ std::optional<Problem> findDistantPins(const CutGraph &graph, const CutRequest &
   return std::nullopt;
 }
 
-// Why there is no cut: which bound, left away, gives one.
+// Explains why there is no cut: names the bound without which there is one.
 Problem explain(const CutGraph &graph, const CutRequest &request) {
   std::string stages = std::to_string(request.stages) + " stages";
   int most = mostStages(graph, request);
@@ -235,7 +237,7 @@ Problem explain(const CutGraph &graph, const CutRequest &request) {
   CutRequest relaxed = request;
   relaxed.memoryLimit = 0;
   if (Cutter cutter(graph, relaxed); request.memoryLimit > 0 && cutter.run()) {
-    // The least limit that works: halve the distance between one that does not and one that does.
+    // Find the least limit that works: halve the distance between one that does not and one that does.
     int64_t no = request.memoryLimit, yes = 0;
     for (const CutStage &stage : cutter.result().stages)
       yes = std::max(yes, stage.memory);

@@ -1,12 +1,13 @@
-// Cutting a graph into the stages of a pipeline.
+// Cuts a graph into the stages of a pipeline.
 //
-// The nodes stand in an order in which each comes after what it uses. Stage s is a run of that order, so every edge
-// goes to the same stage or a later one, over any distance. The cut makes the slowest stage as fast as possible:
+// The nodes are in an order in which each comes after the nodes that it uses. Each stage is a contiguous run of that
+// order, so every edge goes to the same stage or a later one, over any distance. The cut makes the slowest stage as
+// fast as possible:
 //
-//   time of a stage = cost of its nodes + transferCost x bytes that it takes from earlier stages
+//   time of a stage = cost of its nodes + transferCost x bytes that it receives from earlier stages
 //
-// A value that several nodes of a stage use comes to it once. Among cuts with the same slowest stage, the one that
-// sends the fewest bytes in total is taken. The answer is the best of all cuts of this order (dynamic programming over
+// A value that several nodes of a stage use is received once. Among cuts with the same slowest stage, the one that
+// sends the fewest bytes in total is taken. The result is the best of all cuts of this order (dynamic programming over
 // the places of the cuts), within these bounds:
 //
 //   pins         a node is in a given stage
@@ -29,11 +30,11 @@ namespace cleave::pipeline {
 struct CutNode {
   std::string name;            // for pins, boundaries, patterns and errors
   double cost = 0;             // time of its forward and backward pass
-  int64_t activationBytes = 0; // that it leaves for its backward pass, for one micro-batch
-  std::vector<int> states;     // that it uses, by number; a stage holds each of its states once
+  int64_t activationBytes = 0; // kept for its backward pass, for one micro-batch
+  std::vector<int> states; // numbers of the states that it uses; a stage holds each of its states once
 };
 
-// A value from a node to later ones; each stage that has users gets it once.
+// A value from a node to later ones. Each stage that uses it receives it once.
 struct CutEdge {
   int from = 0;
   std::vector<int> to; // all greater than `from`
@@ -50,10 +51,11 @@ enum class CutMode {
   Auto,       // by cost, within the memory limit
   Uniform,    // equally many nodes in each stage
   Parameters, // equally many bytes of states
-  Pattern,    // equally many nodes that `isMatched`
+  Pattern, // equally many nodes with `isMatched`
 };
 
-// Bytes that a plan needs for a byte of the estimate; a cut that has been planned says which (compiler/Driver/StageFit.h).
+// The bytes that a plan needs for each byte of the estimate, known from a cut that has been planned
+// (compiler/Driver/StageFit.h).
 struct MemoryScale {
   double states = 1, activations = 1;
 };
@@ -61,9 +63,9 @@ struct MemoryScale {
 struct CutRequest {
   int stages = 1;
   CutMode mode = CutMode::Auto;
-  double transferCost = 0;                   // time for a byte
+  double transferCost = 0; // time per byte
   int64_t memoryLimit = 0;                   // bytes of each stage; 0: none
-  std::vector<int> frames;                   // of activations that a stage keeps (schedules say how many); empty: one
+  std::vector<int> frames; // of activations, for each stage (the schedule says how many); empty: one
   std::vector<MemoryScale> scales;           // of each stage; empty: 1
   std::vector<std::pair<int, int>> pins;     // node, stage
   std::vector<std::pair<int, int>> together; // nodes that must be in one stage
@@ -72,7 +74,7 @@ struct CutRequest {
 };
 
 struct CutStage {
-  int begin = 0, end = 0; // nodes
+  int begin = 0, end = 0; // its nodes
   double time = 0;        // by the mode's measure, with transfers
   int64_t received = 0;   // bytes
   int64_t memory = 0;     // states and activations, scaled
@@ -87,7 +89,7 @@ struct Cut {
   int stageOf(int node) const;
 };
 
-// Errors say what would work.
+// Returns the best cut. Errors say what would work.
 Result<Cut> cutGraph(const CutGraph &graph, const CutRequest &request);
 
 } // namespace cleave::pipeline

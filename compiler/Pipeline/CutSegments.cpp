@@ -31,7 +31,7 @@ double Segments::measureOf(const CutNode &node) const {
     return node.cost;
   case CutMode::Uniform:
     return 1;
-  case CutMode::Parameters: // states are counted as they come in
+  case CutMode::Parameters: // extendTo() adds the states
     return 0;
   case CutMode::Pattern:
     return request_.isMatched[&node - graph_.nodes.data()];
@@ -45,7 +45,7 @@ void Segments::startAt(int begin) {
   received_ = states_ = activations_ = 0;
   leastPin_ = std::numeric_limits<int>::max();
   mostPin_ = -1;
-  // Another run may have begun here before.
+  // Forget the marks of earlier runs, of which one may have begun at the same node.
   std::fill(edgeSeen_.begin(), edgeSeen_.end(), -1);
   std::fill(stateSeen_.begin(), stateSeen_.end(), -1);
 }

@@ -1,12 +1,12 @@
-// What a task waits for, apart from its turn in its rank's list:
+// Finds what a task waits for, apart from its turn in its rank's list:
 //
 //   F(c, i)    F(b, i) of each edge b -> c
 //   B, I(c, i) F(c, i), and B or I(d, i) of each edge c -> d with a gradient
 //   W(c, i)    I(c, i)
 //   update     all other tasks of its rank
 //
-// The tasks of a schedule are numbered rank by rank in the order of the lists, so that a number is a node of one graph.
-// Holds for a schedule in which each task is there once (checkSchedule says so first).
+// The tasks of a schedule are numbered rank by rank, in the order of the lists, so that a number is a node of one
+// graph. Each task of the schedule must be there once (checkSchedule checks this first).
 #ifndef CLEAVE_COMPILER_PIPELINE_DEPENDENCES_H
 #define CLEAVE_COMPILER_PIPELINE_DEPENDENCES_H
 
@@ -36,8 +36,8 @@ private:
   std::vector<int> forward_, backward_, weight_;
 };
 
-// For each task, the tasks that it waits for; those before it in its own rank's list are not named again, except the
-// F and I of the same chunk and micro-batch.
+// Returns for each task the tasks that it waits for by the rules above, and not those that are only before it in its
+// rank's list.
 std::vector<std::vector<int>> dependences(const TaskTable &table, const Schedule &schedule, const ChunkGraph &graph);
 
 } // namespace cleave::pipeline

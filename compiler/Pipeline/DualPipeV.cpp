@@ -1,20 +1,21 @@
-// DualPipeV: DualPipe (DeepSeek-V3) with each pair of mirrored ranks put into one ("cut in half", Sea AI Lab). Rank r
-// has two chunks: `down`, the r-th from the beginning, and `up`, the r-th from the end. The last rank hands its own
-// micro-batch over to itself, and the loss comes back to rank 0. Each rank in the middle of the step takes a forward
-// pass of one chunk and a backward pass of the other in turn, whose messages then overlap the other's compute.
+// DualPipeV is DualPipe (DeepSeek-V3) with each pair of mirrored ranks merged into one ("cut in half", Sea AI Lab).
+// Rank r has two chunks: `down`, the r-th from the beginning, and `up`, the r-th from the end. The last rank passes its
+// micro-batches on to itself, and the loss comes back to rank 0. In the middle of the step, each rank alternates
+// between a forward pass of one chunk and a backward pass of the other. The messages of one then overlap the
+// computation of the other.
 //
-// With o = p-1-r, the ranks after this one, its list is (F, B, I, W as in Schedule.h; d: down, u: up):
+// With o = p-1-r, the number of ranks after this one, its list is (F, B, I, W as in Schedule.h; d: down, u: up):
 //
 //   fill     2o  times  Fd            until the first micro-batch comes back up
 //            r+1 times  Fd Fu
 //            o   times  Iu W Fu       gradients go down the up side as soon as they can
 //   middle   m - 2p + r+1 times       Fd Bu Fu Bd
 //   drain    o   times  Bu Fu Bd
-//            r+1 times  Bu Bd         the second half of them I for B: W waits
+//            r+1 times  Bu Bd         the second half of these passes are I instead of B, and their W waits
 //            o   times  W Id
-//            W for what is left
+//            W for the rest
 //
-// W takes the kept ones in the order in which they were kept. Sequential tasks stand for DualPipe's overlapped pairs.
+// W takes the kept passes in the order in which they were kept. DualPipe's overlapped pairs are sequential tasks here.
 #include "compiler/Pipeline/Lists.h"
 #include "compiler/Pipeline/Schedules.h"
 
@@ -91,7 +92,7 @@ private:
 
   ListWriter list_;
   int ranks_, microBatches_, rank_, down_, up_;
-  std::deque<int> kept_; // chunks whose W is left
+  std::deque<int> kept_; // chunks whose W is still to come
 };
 
 } // namespace

@@ -4,7 +4,7 @@
 
 namespace cleave::pipeline {
 
-// The stride with which the `length` tasks from `begin` on come again right after; 0: they do not.
+// Returns the stride with which the `length` tasks from `begin` on repeat directly after them; 0: they do not.
 static int strideOf(const std::vector<Task> &tasks, int begin, int length) {
   int stride = 0;
   for (int i = begin; i < begin + length; ++i) {
@@ -18,7 +18,7 @@ static int strideOf(const std::vector<Task> &tasks, int begin, int length) {
   return stride;
 }
 
-// How often they come, all with that stride.
+// Returns how often they come in a row, always with this stride.
 static int timesOf(const std::vector<Task> &tasks, int begin, int length, int stride) {
   int times = 1, count = static_cast<int>(tasks.size());
   for (int at = begin; at + 2 * length <= count && strideOf(tasks, at, length) == stride; at += length)
@@ -34,14 +34,14 @@ std::vector<Run> fold(const std::vector<Task> &tasks, int longest) {
     for (int tried = 1; tried <= longest && begin + 2 * tried <= count; ++tried) {
       int found = strideOf(tasks, begin, tried);
       int repeated = found > 0 ? timesOf(tasks, begin, tried, found) : 1;
-      // Twice what is repeated twice as often covers as much: the shorter stays.
+      // A repetition of twice the length, half as often, covers as much: the shorter one stays.
       if (repeated > 1 && repeated * tried > times * length) {
         length = tried;
         times = repeated;
         stride = found;
       }
     }
-    // What does not repeat goes to the run before, if that does not either.
+    // A task that does not repeat goes to the run before it, if that does not repeat either.
     if (times == 1 && !runs.empty() && runs.back().times == 1)
       runs.back().tasks.push_back(tasks[begin]);
     else

@@ -1,6 +1,7 @@
-// 1F1B with v chunks a rank. Chunks c, c+p, c+2p ... are on one rank. A rank takes p micro-batches through one of its
-// chunks, then the same p through its next, so that the first is back when it turns to them; backward the chunks
-// come in descending order. With the k-th backward pass comes the (k + warm-up)-th forward pass.
+// 1F1B with v chunks for each rank. Chunks c, c+p, c+2p ... are on one rank. A rank takes p micro-batches through one
+// of its chunks, then the same p through its next chunk, so that the first one is back when the rank turns to it. In
+// the backward pass, the chunks come in descending order. The k-th backward pass comes with the (k + warm-up)-th
+// forward pass.
 #include "compiler/Pipeline/Lists.h"
 #include "compiler/Pipeline/Schedules.h"
 
@@ -24,10 +25,11 @@ Result<Schedule> makeInterleaved(const ScheduleRequest &request) {
   Schedule schedule{"", request.microBatches, placeInTurn(p, v), {}};
   for (int rank = 0; rank < p; ++rank) {
     ListWriter list(p * v, request.microBatches);
-    // The chunk whose turn is at the k-th forward or backward pass.
+    // Returns which of the rank's chunks the k-th forward or backward pass is of.
     auto turn = [&](int k) { return k / p % v; };
     auto forward = [&](int k) { list.forward(turn(k) * p + rank); };
-    // The last rank's first backward pass follows v-1 rounds and one; each rank before it is two passes earlier.
+    // Before its first backward pass, the last rank runs v-1 rounds and one pass. Each rank before it runs two passes
+    // more.
     int warmUp = std::min(total, (v - 1) * p + 2 * (p - 1 - rank));
     for (int k = 0; k < warmUp; ++k)
       forward(k);

@@ -10,7 +10,7 @@ namespace cleave::pipeline {
 
 namespace {
 
-// When each task ends, on the clock that transfersOf orders transfers by.
+// When each task ends, on the clock by which transfersOf() orders transfers.
 class Clock {
 public:
   Clock(const Schedule &schedule, const ChunkGraph &graph) {

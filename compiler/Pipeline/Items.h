@@ -1,8 +1,8 @@
-// What each rank issues in one step, in order: its tasks with the sends and receives between them.
+// Lists what each rank issues in one step, in order: its tasks, with the sends and receives between them.
 //
-// A transfer stands right after what makes its value, on the idealized clock on which every task takes one unit of time
-// (Transfers.h): at the sender after the producer, at the receiver before the first task that begins later. So a
-// receive is issued ahead of its consumer where the schedule has time for it, and all ranks issue transfers in one
+// A transfer comes directly after the task that makes its value, on an idealized clock on which every task takes one
+// unit of time (Transfers.h): at the sender after the producer, at the receiver before the first task that begins
+// later. So a receive is issued ahead of its consumer if the schedule has time for it. All ranks issue transfers in one
 // order, which cannot deadlock. 1F1B on two ranks (s: send, r: receive of the activation or gradient of a micro-batch):
 //
 //   rank 0   0F0 s0 0F1 s1 r0 0B0 0F2 s2 r1 0B1 ...
@@ -20,14 +20,15 @@ enum class ItemKind { Run, Send, Receive };
 
 struct Item {
   ItemKind kind = ItemKind::Run;
-  Task task;             // that runs; of a transfer, its producer
-  int edge = -1;         // of the chunk graph, of a transfer
-  bool gradient = false; // of that edge
+  Task task;             // the task that runs, or the producer of a transfer
+  int edge = -1;         // of a transfer: its edge of the chunk graph
+  bool gradient = false; // of a transfer: it carries the edge's gradient
   int peer = -1;         // rank
   int microBatch() const { return task.microBatch; }
 };
 
-// For each rank, of a schedule that checkSchedule accepts. Updates are left out: they end each list.
+// Returns the items of each rank. The schedule must have passed checkSchedule(). Updates are left out: they end each
+// list.
 std::vector<std::vector<Item>> itemsOf(const Schedule &schedule, const ChunkGraph &graph);
 
 } // namespace cleave::pipeline

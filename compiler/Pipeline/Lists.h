@@ -1,5 +1,5 @@
-// Writes the lists of schedules: a chunk's actions take micro-batches in ascending order, so that a schedule's file
-// only says which action of which chunk comes next.
+// Writes the lists of schedules. A chunk's actions take micro-batches in ascending order, so that the file of a
+// schedule says only which action of which chunk comes next.
 #ifndef CLEAVE_COMPILER_PIPELINE_LISTS_H
 #define CLEAVE_COMPILER_PIPELINE_LISTS_H
 
@@ -11,7 +11,7 @@ class ListWriter {
 public:
   ListWriter(int chunks, int microBatches) : microBatches_(microBatches), next_(chunks) {}
 
-  // The action with the chunk's next micro-batch. False, and no task, when all are done.
+  // Adds the action with the chunk's next micro-batch. Returns false, and adds no task, if all are done.
   bool forward(int chunk) { return add(Action::Forward, chunk, next_[chunk].forward); }
   bool backward(int chunk) {
     Next &next = next_[chunk];

@@ -1,11 +1,12 @@
-// 1F1B (PipeDream-Flush) and eager 1F1B. A rank begins with some forward passes; from then on each backward pass frees
+// 1F1B (PipeDream-Flush) and eager 1F1B. A rank begins with some forward passes. After that, each backward pass frees
 // what the next forward pass needs.
 //
-// 1F1B begins with as many as it takes until the first gradient comes back where messages take no time: one for itself
-// and one for each rank after it. The time d of a message then shows in every round: a rank that holds p micro-batches
-// and gets one back after p(F+B) + 2(p-1)d cannot begin them faster than every F+B + 2d(p-1)/p. No order of p
-// micro-batches can. Eager 1F1B (Zhuang et al. 2023, arXiv 2211.05322) begins with two for each rank after it. It holds
-// 2p-1 micro-batches, which hide messages of up to (F+B)/2, half of what a stage computes for a micro-batch.
+// 1F1B begins with as many forward passes as it takes until the first gradient comes back if messages take no time: one
+// for the rank itself, and one for each rank after it. The time d of a message then shows in every round. A rank that
+// holds p micro-batches, and gets one back after p(F+B) + 2(p-1)d, cannot begin them faster than every F+B + 2d(p-1)/p.
+// No order of p micro-batches can. Eager 1F1B (Zhuang et al. 2023, arXiv 2211.05322) begins with two for each rank
+// after it. It holds 2p-1 micro-batches, which hide messages of up to (F+B)/2, half of the time that a stage computes
+// for a micro-batch.
 #include "compiler/Pipeline/Lists.h"
 #include "compiler/Pipeline/Schedules.h"
 

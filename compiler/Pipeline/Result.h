@@ -27,7 +27,7 @@ public:
   const Value &operator*() const { return *value_; }
   Value *operator->() { return &**this; }
   const Value *operator->() const { return &**this; }
-  // Only of a result without a value.
+  // Only for a result without a value.
   const std::string &message() const { return problem_.message; }
 
 private:

@@ -1,4 +1,4 @@
-// A schedule: for each pipeline rank, the list of what it runs in one training step, in this order.
+// A schedule: for each pipeline rank, the list of tasks that it runs in one training step, in this order.
 //
 // The model is cut into chunks 0, 1, 2 ... of its forward graph. Each chunk belongs to one pipeline rank; a rank may
 // have several. The step has micro-batches 0 ... M-1. One entry of a list is a *task*: an action on one chunk with one
@@ -28,8 +28,8 @@ enum class Action {
 
 struct Task {
   Action action = Action::Forward;
-  int chunk = 0;      // of an update: -1, it is of all chunks of its rank
-  int microBatch = 0; // of an update: -1
+  int chunk = 0;      // -1 for an update, which is of all chunks of its rank
+  int microBatch = 0; // -1 for an update
 
   static Task update() { return {Action::Update, -1, -1}; }
 };
@@ -51,12 +51,12 @@ struct Schedule {
   int numChunks() const { return static_cast<int>(rankOfChunk.size()); }
 };
 
-// A line for each rank.
+// Returns a line for each rank.
 std::string toString(const Schedule &schedule);
 
 // What flows between chunks. An edge goes from a chunk to each later one that uses a value of it, over any distance: a
-// skip connection goes to its user directly. Along an edge that carries a gradient, the backward task of `from` waits
-// for that of `to`.
+// skip connection goes directly to its user. If the edge carries a gradient, the backward task of `from` waits for that
+// of `to`.
 struct ChunkEdge {
   int from = 0, to = 0; // from < to
   bool gradient = true; // false: integers, or nothing before this edge is trained
@@ -70,8 +70,8 @@ struct ChunkGraph {
   static ChunkGraph chain(int chunks);
 };
 
-// The placements that schedules use: chunk c on rank c mod ranks, and (two chunks a rank) down the ranks and up again,
-// so that the last chunk is on rank 0.
+// The placements that schedules use. placeInTurn: chunk c is on rank c mod ranks. placeAsV: each rank has two chunks,
+// down the ranks and up again, so that the last chunk is on rank 0.
 std::vector<int> placeInTurn(int ranks, int chunksPerRank);
 std::vector<int> placeAsV(int ranks);
 

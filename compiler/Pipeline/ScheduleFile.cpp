@@ -7,7 +7,8 @@
 
 namespace cleave::pipeline {
 
-// So large that no product of two overflows, and no list of a file that names such a number fits memory by chance.
+// Numbers in a file must be below this limit. Then no product of two overflows 64 bits, and no list that needs a larger
+// number fits in memory.
 static constexpr int kLargest = 1 << 20;
 
 namespace {
@@ -16,7 +17,7 @@ class Parser {
 public:
   Parser(const std::string &name, const std::string &text) : name_(name), text_(text) {}
 
-  // The lists as they are written; false after an error.
+  // Reads the lists as they are written. Returns false after an error.
   bool parse() {
     for (size_t begin = 0; begin < text_.size() && problem_.message.empty();) {
       size_t end = std::min(text_.find('\n', begin), text_.size());
@@ -29,7 +30,7 @@ public:
     return problem_.message.empty();
   }
 
-  // Chunks and micro-batches as the tasks have them; false after an error.
+  // Finds the numbers of chunks and micro-batches in the tasks. Returns false after an error.
   bool conclude(ScheduleLimits limits) {
     int chunks = 0;
     for (int rank = 0; rank < schedule_.numRanks(); ++rank)
@@ -49,7 +50,7 @@ public:
   Schedule &schedule() { return schedule_; }
   const Problem &problem() const { return problem_; }
 
-  // The line of a task or of a rank's first; 0 for the file.
+  // Returns the line of a task, or of a rank's first task; 0 for the file.
   int lineOf(SchedulePosition place) const {
     if (place.rank < 0 || lines_[place.rank].empty())
       return 0;
@@ -94,7 +95,7 @@ private:
       addTask(rank, words[i]);
   }
 
-  // Blanks and commas separate; a colon is a word.
+  // Blanks and commas separate words. A colon is a word of its own.
   static std::vector<std::string> split(const std::string &text) {
     std::vector<std::string> words;
     bool inside = false;
@@ -136,12 +137,12 @@ private:
     lines_[rank].push_back(line_);
   }
 
-  // Gives each chunk the rank of its first task; whether all others are there is checkSchedule's to say.
+  // Gives each chunk the rank of its first task. checkSchedule() finds out whether all other tasks are there.
   bool place(int chunks) {
     size_t tasks = 0;
     for (const std::vector<Task> &list : schedule_.ranks)
       tasks += list.size();
-    // Each pair of chunk and micro-batch has two tasks at least; so a few tasks with large numbers need no large
+    // Each pair of chunk and micro-batch has at least two tasks. So a few tasks with large numbers cannot make large
     // tables.
     if (static_cast<size_t>(chunks) * schedule_.microBatches * 2 > tasks)
       return fail(0, "the tasks go up to chunk " + std::to_string(chunks - 1) + " and micro-batch " +

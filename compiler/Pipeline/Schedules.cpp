@@ -41,8 +41,8 @@ static std::optional<Problem> checkChunks(const ScheduleKind &kind, int chunksPe
                       : ": ask for fewer, or use interleaved-1f1b, which takes any number from 2 on")};
 }
 
-// A forward and a backward pass of each chunk and micro-batch. What is larger would take the machine's memory before
-// anybody asks whether the model has as many chunks.
+// Limits the number of tasks: a forward and a backward pass of each chunk and micro-batch. A larger schedule would fill
+// the machine's memory before anything checks whether the model has as many chunks.
 static std::optional<Problem> checkSize(const std::string &name, const ScheduleRequest &request) {
   constexpr int64_t kMostTasks = 1 << 22;
   int64_t left = kMostTasks / 2;

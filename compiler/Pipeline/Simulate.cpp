@@ -60,7 +60,7 @@ private:
     return moved;
   }
 
-  // When all that the task waits for is there; negative: it is not.
+  // Returns when everything that the task waits for is there; negative: it is not there yet.
   double readyAt(int number) const {
     double ready = 0;
     for (int other : before_[number]) {
@@ -102,8 +102,8 @@ double idleShare(const Timeline &timeline) {
 }
 
 double idleShareInARow(const Schedule &schedule, const ChunkGraph &graph, const Costs &costs) {
-  // Delays from rank to rank settle within a step per rank; the mean over as many more then is the period, also where
-  // steps alternate.
+  // Delays from rank to rank settle within as many steps as there are ranks. The period is the mean over as many
+  // further steps, because steps may alternate.
   int ranks = schedule.numRanks();
   Run run(schedule, graph, costs);
   double settled = 0, ended = 0;

@@ -1,13 +1,14 @@
-// When each task of a schedule runs, on given costs: a rank runs its list in order, each task as soon as what it waits
-// for is there (Dependences.h). Sends and receives overlap compute; a value reaches another rank `transfer` after it is
-// made.
+// Computes when each task of a schedule runs, on given costs. A rank runs its list in order. Each task starts as soon
+// as everything that it waits for is there (Dependences.h). Sends and receives overlap computation. A value reaches
+// another rank `transfer` after it is made.
 //
-// Two shares of idle time are of interest, and they differ where a schedule is a parallelogram:
+// Two shares of idle time are of interest. They differ if a schedule is a parallelogram:
 //
-//   of a step alone   1 - busy / (ranks x duration of the step). GPipe, 1F1B: (K-1)/(M+K-1).
+//   of a step alone   1 - busy / (ranks x duration of the step). GPipe, 1F1B: (K-1)/(M+K-1) for K ranks
+//                     and M micro-batches.
 //   of steps in a row 1 - busy / (ranks x period). A rank may begin its next step as soon as it has updated its own
-//                     weights; the period is the time from step to step once the pipe is full. The figures of
-//                     zero-bubble schedules are of this kind. It holds where no update waits for a value of all stages
+//                     weights. The period is the time from step to step once the pipe is full. The figures of
+//                     zero-bubble schedules are of this kind. It holds if no update waits for a value of all stages
 //                     (global gradient norm, found-inf).
 #ifndef CLEAVE_COMPILER_PIPELINE_SIMULATE_H
 #define CLEAVE_COMPILER_PIPELINE_SIMULATE_H
@@ -21,8 +22,8 @@ struct TaskCosts {
 };
 
 struct Costs {
-  TaskCosts all;                  // of each chunk that `ofChunk` does not have
-  std::vector<TaskCosts> ofChunk; // empty, or of each chunk
+  TaskCosts all;                  // of each chunk, if `ofChunk` is empty
+  std::vector<TaskCosts> ofChunk; // empty, or one for each chunk
   double transfer = 0;            // from one rank to another
   double update = 0;
 
@@ -36,14 +37,14 @@ struct Span {
 };
 
 struct Timeline {
-  std::vector<std::vector<Span>> ranks; // as the schedule's lists
+  std::vector<std::vector<Span>> ranks; // in the order of the schedule's lists
   double duration = 0;                  // from 0 to the end of the last task
 };
 
-// Of a schedule that checkSchedule accepts.
+// The schedule must have passed checkSchedule().
 Timeline simulate(const Schedule &schedule, const ChunkGraph &graph, const Costs &costs);
 
-// Time that all ranks together compute in a step.
+// Returns the time that all ranks together compute in a step.
 double busyTime(const Schedule &schedule, const Costs &costs);
 double idleShare(const Timeline &timeline);
 double idleShareInARow(const Schedule &schedule, const ChunkGraph &graph, const Costs &costs);

@@ -1,19 +1,19 @@
 // ZB-H1 and ZB-H2 (Qi et al., "Zero Bubble Pipeline Parallelism", arXiv 2401.10241).
 //
-// The backward pass is split: the ranks before wait for I only, W can fill any gap before the update. Both schedules
-// are of one form, with two numbers for each rank, the forward passes it begins with and how many W it keeps back:
+// The backward pass is split: earlier ranks wait only for I, and W can fill any gap before the update. Both schedules
+// have one form, with two numbers for each rank: how many forward passes it begins with, and how many W it keeps back:
 //
-//   F x begin,  then I, and for each further micro-batch: W if more than `back` are kept, F if any is left, I;  then
-//   the W left
+//   F x begin,  then I, and for each further micro-batch: W if more than `back` are kept, F if any is left, I;
+//   then the remaining W
 //
 //          begin          back    frames
 //   H1     p - rank       rank    p         1F1B's memory; the gaps at the end are filled
-//   H2     2(p - rank)-1  2 rank  2p - 1    the gaps at the beginning too: a parallelogram, whose steps join without a
-//   gap
+//   H2     2(p - rank)-1  2 rank  2p - 1    the gaps at the beginning, too: a parallelogram; steps join without a gap
 //
-// Those forms are best where F = I = W. For other costs, lists made greedily under the same limit of frames
-// (ZeroBubbleGreedy.h) are tried as well. What has the shortest period is taken, then the shortest step; the form is
-// taken where nothing is better. H2 tries all that H1 tries: where micro-batches are few, more frames only lead astray.
+// These forms are best if F = I = W. For other costs, lists that are made greedily under the same limit of frames
+// (ZeroBubbleGreedy.h) are tried as well. The schedule with the shortest period is taken, then the one with the
+// shortest step. The form is taken if nothing is better. H2 also tries everything that H1 tries, because with few
+// micro-batches more frames only lead astray.
 #include "compiler/Pipeline/Lists.h"
 #include "compiler/Pipeline/Schedules.h"
 #include "compiler/Pipeline/ZeroBubbleGreedy.h"
@@ -44,7 +44,7 @@ static std::vector<Task> listOf(const ScheduleRequest &request, int rank, Form f
   return list.take();
 }
 
-// Period, then duration. Equal lengths differ by rounding.
+// Compares the period, then the duration. Equal lengths differ by rounding.
 static bool isShorter(const std::pair<double, double> &a, const std::pair<double, double> &b) {
   const double same = 1e-9;
   if (a.first < b.first - same)
@@ -55,7 +55,7 @@ static bool isShorter(const std::pair<double, double> &a, const std::pair<double
 static Form formH1(int ranks, int rank) { return {ranks - rank, rank}; }
 static Form formH2(int ranks, int rank) { return {2 * (ranks - rank) - 1, 2 * rank}; }
 
-// The form, then the greedy lists of as many frames.
+// Returns the form, and then the greedy lists with this number of frames.
 static std::vector<Schedule> candidates(const ScheduleRequest &request, Form (*formOf)(int, int), int frames) {
   Schedule form{"", request.microBatches, placeInTurn(request.ranks, 1), {}};
   for (int rank = 0; rank < request.ranks; ++rank)

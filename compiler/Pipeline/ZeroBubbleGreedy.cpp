@@ -10,8 +10,8 @@ namespace cleave::pipeline {
 namespace {
 
 struct Choices {
-  double leastGap;   // of a W's time, for which it is started
-  bool forwardFirst; // where both F and I have come
+  double leastGap;   // start a W if the gap is at least this part of its time
+  bool forwardFirst; // if both F and I have arrived
 };
 
 class Greedy {
@@ -24,7 +24,7 @@ public:
   }
 
   Schedule run() {
-    // Each rank that is free at `now` starts what it can; then the time goes on to the next end of a task or the next
+    // Each rank that is free at `now` starts what it can. Then the time advances to the next end of a task or the next
     // arrival.
     for (double now = 0; now != kUnknown; now = nextTime(now))
       for (bool started = true; started;) {
@@ -41,7 +41,8 @@ public:
 private:
   static constexpr double kUnknown = std::numeric_limits<double>::infinity();
 
-  // When what the rank's next F or I needs is there; unknown while the rank before (after) it has not begun to make it.
+  // Returns when the input of the rank's next F or I arrives; unknown while the rank before (after) it has not begun to
+  // make it.
   double forwardAt(int rank) const {
     int i = lists_[rank].forwards(rank);
     if (i == request_.microBatches || i - lists_[rank].weights(rank) >= frames_)

@@ -1,4 +1,4 @@
-// The passes of Passes.td, with their option structs and registration.
+// Declares the passes of Passes.td, their option structs and their registration.
 #ifndef CLEAVE_COMPILER_PLANNING_PASSES_H
 #define CLEAVE_COMPILER_PLANNING_PASSES_H
 

@@ -8,24 +8,26 @@ using namespace mlir;
 namespace cleave::plan {
 
 void addPlanning(OpPassManager &manager, const PlanningOptions &options) {
-  // Where what crosses from forward to backward can be seen.
+  // Here it is still visible which values cross from forward to backward.
   OffloadValuesOptions offload;
   offload.residuals = options.offloadResiduals;
   manager.addPass(createOffloadValues(offload));
-  // Before bodies and what they leave in stage buffers are decided; where there are no stages, share-gathers does it.
+  // Before it is decided which bodies there are, and what they leave in stage buffers. Without stages, share-gathers
+  // does this.
   if (options.shareGathers)
     manager.addPass(createKeepGathers());
-  // The stages of a pipeline, where there is one: then the next pass has nothing to do.
+  // The stages of a pipeline. If there are any, the next pass has nothing to do.
   manager.addPass(createBuildPrograms());
-  // Before what plans, so that everything below sees a whole program and values cross from forward to backward as
-  // values.
+  // Early, so that all passes below see a whole program, in which values cross from forward to backward as values.
   manager.addPass(createFlattenPrograms());
-  // Behind that pass: only in one body can forward and backward share what is gathered.
+  // After that pass, because forward and backward can share gathered values only in one body.
   if (options.shareGathers)
     manager.addNestedPass<func::FuncOp>(createShareGathers());
-  // Last of what is equal for all ranks: what is decided above (kernels, what is kept) must be for every kind.
+  // Last of the passes that treat all ranks alike: the decisions above (kernels, which values are kept) must be the
+  // same for every kind.
   manager.addPass(createSplitKinds());
-  // Order, events and addresses in one pass: each decides what the next can do, and none is a form worth printing.
+  // Order, events and addresses in one pass: each decides what the next can do, and no form between them is worth
+  // printing.
   manager.addPass(createBuildPlanWith(options));
 }
 

@@ -50,7 +50,7 @@ static mlir::DictionaryAttr withSharding(mlir::DictionaryAttr port, ShardingAttr
   return attributes.getDictionary(sharding.getContext());
 }
 
-// All at once: every change of one port makes a new list of all.
+// Sets the attributes of all ports at once, because each change of one port makes a new list for all of them.
 static void annotatePorts(mlir::func::FuncOp function, const Propagation &shardings) {
   llvm::SmallVector<mlir::DictionaryAttr> arguments, results;
   for (mlir::BlockArgument argument : function.getArguments())
@@ -122,7 +122,8 @@ struct AssignShardings : cleave::impl::AssignShardingsBase<AssignShardings> {
       getOperation()->setAttr(kKindsAttr, listKinds(owners));
   }
 
-  // The owners, and for each axis those who are at coordinate 0 of the axes before it and not of it.
+  // Lists the kinds of ranks: the owners, and for each axis the ranks that are at coordinate 0 of the axes before it,
+  // but not of this axis.
   mlir::ArrayAttr listKinds(llvm::ArrayRef<llvm::StringRef> owners) {
     auto mesh = getOperation()->getAttrOfType<MeshAttr>(kMeshAttr);
     llvm::SmallVector<std::tuple<llvm::StringRef, int64_t, int64_t>> where;

@@ -1,5 +1,5 @@
-// What the collectives of the shard dialect make of a value. They are what distributions are about, so that here, and
-// nowhere else, ops are known by name.
+// The rules for the collectives of the shard dialect. Collectives change distributions, so this file, and no other,
+// knows ops by name.
 #include "compiler/Sharding/DistributionRules.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
@@ -21,7 +21,8 @@ public:
         axes.push_back(axis);
   }
 
-  // What was partial over the axes becomes `what`; a maximum of equal values is that value.
+  // Turns partial values over the axes into `what`. A maximum of equal values is that value, so it also takes whole
+  // ones.
   bool reduce(shard::ReductionKind reduction, Along what) {
     auto kind = kindOf(reduction);
     bool isIdempotent = kind == ReduceKind::Max || kind == ReduceKind::Min;
@@ -37,7 +38,7 @@ public:
     return true;
   }
 
-  // The dimension is cut once more, inside of what cuts it already.
+  // Cuts the dimension once more, inside the cuts that it already has.
   bool cut(int64_t dim) {
     for (unsigned axis : axes)
       if (made.along[axis] != Along::Whole) {
@@ -86,7 +87,7 @@ public:
     return true;
   }
 
-  // What is whole already is not changed by it.
+  // Makes owned values whole. Values that are whole already stay so.
   bool broadcast() {
     for (unsigned axis : axes) {
       if (is.along[axis] != Along::Owned && is.along[axis] != Along::Whole) {
@@ -138,7 +139,7 @@ private:
 
   const Distribution &is;
   Distribution made, wanted;
-  llvm::ArrayRef<int64_t> shape; // of a rank's operand
+  llvm::ArrayRef<int64_t> shape; // of the operand on one rank
   MeshAttr mesh;
   Refusal &refusal;
   SmallVector<unsigned, 2> axes;

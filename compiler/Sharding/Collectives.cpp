@@ -39,7 +39,7 @@ mlir::Operation *Collectives::build(OpBuilder &builder, Location loc, const Resh
   llvm::SmallVector<shard::GridAxis> axes;
   for (llvm::StringRef axis : collective.axes)
     axes.push_back(mesh.getIndex(axis));
-  llvm::SmallVector<int64_t> owner(axes.size(), 0); // its coordinates
+  llvm::SmallVector<int64_t> owner(axes.size(), 0); // the owner's coordinates
   llvm::APInt dim(64, collective.dim);
   switch (collective.kind) {
   case ReshardKind::AllReduce:
@@ -63,7 +63,7 @@ mlir::Operation *Collectives::build(OpBuilder &builder, Location loc, const Resh
   return nullptr;
 }
 
-// `type` with what lies along `dim` first.
+// Returns `type` with dimension `dim` moved to the front.
 static RankedTensorType moveFirst(RankedTensorType type, int64_t dim) {
   llvm::SmallVector<int64_t> shape(type.getShape());
   std::rotate(shape.begin(), shape.begin() + dim, shape.begin() + dim + 1);
@@ -120,7 +120,8 @@ llvm::FailureOr<Value> Collectives::reshard(OpBuilder &builder, Location loc, Va
   return value;
 }
 
-// A dimension of blocks, and its sharding, as two dimensions: the blocks, which all ranks have, and what they hold.
+// Makes two dimensions of a dimension of blocks, in a type and in a sharding: the blocks, which all ranks have, and the
+// elements of one block.
 static RankedTensorType expand(RankedTensorType type, llvm::ArrayRef<int64_t> blocks) {
   llvm::SmallVector<int64_t> shape;
   for (auto [size, count] : llvm::zip_equal(type.getShape(), blocks)) {
@@ -142,7 +143,7 @@ static ShardingAttr expand(ShardingAttr sharding, llvm::ArrayRef<int64_t> blocks
   return sharding.withDims(mlir::ArrayAttr::get(context, dims));
 }
 
-// Where both split a dimension, in different blocks, it is made whole in between.
+// If both split a dimension, in different blocks, it is made whole in between.
 llvm::FailureOr<Value> Collectives::reshardBlocks(OpBuilder &builder, Location loc, Value value, RankedTensorType type,
                                                   ShardingAttr made, ShardingAttr used, const llvm::Twine &reason) {
   if (ShardingAttr between = withEqualBlocks(made, used); between != made) {
@@ -180,7 +181,7 @@ Value Collectives::coordinate(OpBuilder &builder, Location loc, llvm::StringRef 
   return ReadOp::create(builder, loc, scalar, llvm::StringRef(name));
 }
 
-// (c_a * size(b) + c_b) * local size, for a dimension split over a and b.
+// For a dimension that is split over a and b, the first index is (c_a * size(b) + c_b) * local size.
 Value Collectives::origin(OpBuilder &builder, Location loc, ShardingAttr sharding, RankedTensorType local) {
   auto scalar = RankedTensorType::get({}, builder.getI64Type()),
        single = RankedTensorType::get({1}, builder.getI64Type());

@@ -1,4 +1,5 @@
-// Collectives of a reshard as ops of the shard dialect, and the place of a rank's part in the whole.
+// Builds the collectives of a reshard as ops of the shard dialect, and computes where a rank's part begins in the whole
+// value.
 #ifndef CLEAVE_COMPILER_SHARDING_COLLECTIVES_H
 #define CLEAVE_COMPILER_SHARDING_COLLECTIVES_H
 
@@ -6,27 +7,30 @@
 
 namespace cleave {
 
-// Makes the module's grid, coordinate states and collectives. One object a module: instances are numbered through.
+// Makes the module's grid, coordinate states and collectives. A module needs exactly one such object, because it
+// numbers the instances of all collectives.
 class Collectives {
 public:
   static constexpr llvm::StringLiteral kGrid = "mesh";
 
   Collectives(mlir::ModuleOp module, MeshAttr mesh);
 
-  // `value`, local to `made`, as it is local to `used`. `type` is its global type.
+  // Converts `value` from its local form under `made` to its local form under `used`. `type` is its global type. Fails
+  // with an error at `loc` if no collectives lead from `made` to `used`.
   llvm::FailureOr<mlir::Value> reshard(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
                                        mlir::RankedTensorType type, ShardingAttr made, ShardingAttr used,
                                        const llvm::Twine &reason);
 
-  // The global index of the first element of this rank's part, tensor<rank x i64>.
+  // Returns the global index of the first element of this rank's part, as a tensor<rank x i64>.
   mlir::Value origin(mlir::OpBuilder &builder, mlir::Location loc, ShardingAttr sharding, mlir::RankedTensorType local);
 
 private:
   llvm::FailureOr<mlir::Value> reshardBlocks(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
                                              mlir::RankedTensorType type, ShardingAttr made, ShardingAttr used,
                                              const llvm::Twine &reason);
-  // One collective, as what plans have: parts whose bytes lie together, along the outermost dimension. Along another
-  // one the value is transposed before and after, a copy that can be seen; an all_to_all is a gather and a slice.
+  // Makes one collective in the form that plans have: it moves parts with contiguous bytes, along the outermost
+  // dimension. For any other dimension, the value is transposed before and after, which is a visible copy. An
+  // all_to_all becomes an all_gather and an all_slice.
   mlir::Value move(mlir::OpBuilder &builder, mlir::Location loc, ReshardCollective collective, mlir::Value value,
                    mlir::RankedTensorType result, const llvm::Twine &reason);
   mlir::Operation *build(mlir::OpBuilder &builder, mlir::Location loc, const ReshardCollective &collective,

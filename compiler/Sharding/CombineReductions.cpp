@@ -1,5 +1,5 @@
-// combine-reductions: see Passes.td. One walk over a function keeps one *group* open: the reductions met last that may
-// be one, none of which waits for another, and the ops that wait for them.
+// combine-reductions: see Passes.td. A walk over the function keeps one *group* open: the last reductions that may
+// become one, none of which waits for another, and the ops that wait for them.
 #include "compiler/Sharding/Collectives.h"
 #include "compiler/Sharding/Passes.h"
 #include "dialects/Cleave/IR/Attributes.h"
@@ -22,9 +22,10 @@ using mlir::shard::AllReduceOp;
 
 namespace {
 
-// Members begin on multiples of this, as every buffer of a plan does.
+// Members begin at multiples of this number of bytes, as every buffer of a plan does.
 constexpr int64_t kAlignBytes = 64;
-// All that a group lays end to end, and all that waits for it, is at most this many times the largest member.
+// The members of a group have at most this many times `small-bytes` together, and so have the results that wait for
+// them.
 constexpr int64_t kMaxFactor = 16;
 
 RankedTensorType typeOf(Value value) { return llvm::cast<RankedTensorType>(value.getType()); }
@@ -35,8 +36,9 @@ bool isElementwise(Operation *op) {
          llvm::all_of(loops.getIndexingMaps(), [](mlir::AffineMap map) { return map.isIdentity(); });
 }
 
-// A bucket is one already, and what a state holds is reduced where it lies; so is what is computed of these element by
-// element (the sums that two stages have of one gradient, added).
+// True for a value that need not be combined: a bucket is combined already, and the value of a state is reduced in its
+// place. The same holds for values that are computed from these element by element (such as the sum of the gradients
+// that two stages have for one parameter).
 bool isLaidOut(Value value) {
   llvm::SetVector<Value> values;
   values.insert(value);
@@ -54,7 +56,7 @@ bool isLaidOut(Value value) {
 
 struct CombinedReduction {
   SmallVector<AllReduceOp> members;
-  llvm::SetVector<Operation *> waiting; // what uses a member's result, directly or not, in order
+  llvm::SetVector<Operation *> waiting; // direct and indirect users of members' results, in order
   int64_t bytes = 0, waitingBytes = 0;
 
   bool isWaiting(Operation *op) const {
@@ -63,9 +65,10 @@ struct CombinedReduction {
       return maker && (waiting.contains(maker) || llvm::is_contained(members, maker));
     });
   }
-  // Parts of different values, laid end to end, are no part of one value: the whole has each value's parts together.
+  // False for a reduction of parts. Concatenated parts of several values are not a part of the concatenated values, in
+  // which all parts of one value are next to each other.
   static bool isWhole(AllReduceOp reduce) { return !reduce->hasAttr(kPartAttr); }
-  // The same ranks, kind and element type.
+  // True if the reduction has the ranks, the kind and the element type of the group.
   bool takes(AllReduceOp reduce) const {
     AllReduceOp first = members.empty() ? reduce : members.front();
     return first.getGridAttr() == reduce.getGridAttr() && first.getGridAxesAttr() == reduce.getGridAxesAttr() &&
@@ -104,7 +107,7 @@ private:
     open.bytes += bytes;
   }
 
-  // Ops that wait for a member wait for those that come to it later, too, unless that holds up too much.
+  // Ops that wait for a member also wait for members that join later, unless too many bytes would wait.
   void keepWaiting(Operation *op) {
     for (Value result : op->getResults())
       open.waitingBytes += byteSize(result.getType());
@@ -127,7 +130,7 @@ private:
     open = CombinedReduction();
   }
 
-  // The members end to end, zeros between them, reduced once where the last one stood.
+  // Concatenates the members, with zeros as padding between them, and reduces them once, at the place of the last one.
   void combine(CombinedReduction &group) {
     if (group.members.size() < 2)
       return;

@@ -38,8 +38,8 @@ private:
 
   //===--- Declarations ---------------------------------------------------===//
 
-  // Terms wait in gradients and in sums that some program reduces; every other state is read by somebody who takes it
-  // as it is, the host among them.
+  // Only gradients and scalars that some program reduces may hold terms. Every other state has readers that use it as
+  // it is, such as the host.
   void checkStates() {
     llvm::DenseMap<llvm::StringRef, llvm::DenseSet<Operation *>> readers, writers;
     module.walk([&](Operation *op) {
@@ -63,8 +63,8 @@ private:
     }
   }
 
-  // Samples are split; where an argument or a result is said to be the batch's, it is split along that dimension alone,
-  // and all other inputs and outputs are whole.
+  // Returns the declared distribution. It is an error if an input or output of the model is not whole, except that its
+  // batch dimension may be split.
   Distribution declaredPort(FuncOp function, ShardingAttr sharding, mlir::Attribute batchDim, bool isPort,
                             const llvm::Twine &what) {
     Distribution declared = Distribution::of(sharding, mesh);
@@ -95,8 +95,8 @@ private:
     return function.getArgAttr(index, kResidualAttr) || function.getArgAttr(index, kEdgeAttr);
   }
 
-  // A residual or an edge comes in as it went out, whether the two functions say how or not: recomputation chooses other
-  // values.
+  // Returns the distribution of a residual or an edge: the one in which the other function returns it. This holds
+  // whether or not the two functions declare it, because recomputation chooses other values.
   Distributions residualOf(FuncOp function, unsigned index) {
     mlir::OpOperand *source = sourceOf(function.getArgument(index));
     if (!source) {
@@ -155,7 +155,7 @@ private:
     for (Value operand : op->getOperands())
       operands.push_back(found.lookup(operand));
     if (llvm::any_of(operands, [](const Distributions &all) { return all.empty(); }))
-      return; // told already; its results are nothing either
+      return; // reported already; its results get no distribution either
     if (auto kernel = llvm::dyn_cast<KernelOp>(op))
       return visitKernel(kernel);
     if (auto compute = llvm::dyn_cast<ComputeOpInterface>(op);
@@ -163,7 +163,7 @@ private:
       return visitParts(compute);
     Refusal refusal;
     if (llvm::isa<mlir::shard::ShardDialect>(op->getDialect())) {
-      // Coordinates, and roots that are chosen at run time, are other numbers on each rank: nothing here follows them.
+      // Coordinates, and roots that are chosen at run time, differ between ranks: no rule here follows them.
       if (op->getNumOperands() == 1 && op->getNumResults() == 1)
         found[op->getResult(0)] = applyCollective(op, operands[0], mesh, refusal);
       else
@@ -178,7 +178,7 @@ private:
       tell(op, refusal);
   }
 
-  // A coordinate is another number on each rank of its axis.
+  // A coordinate differs between the ranks of its axis.
   void visitRead(ReadOp read) {
     auto state = symbols.lookup<StateOp>(read.getState());
     if (!state)
@@ -200,8 +200,8 @@ private:
       found[result] = found.lookup(yielded);
   }
 
-  // Results that are computed apart, each of some of the operands: the rules are those of the ops that define them, which are
-  // built aside, into a block that is thrown away.
+  // For results that are computed separately, each from some of the operands. The rules are those of the ops that
+  // define them. These are built in a block that is thrown away.
   void visitParts(ComputeOpInterface op) {
     mlir::Block parts;
     mlir::OpBuilder builder(op.getContext());
@@ -249,7 +249,7 @@ private:
               << mendText(is, *refusal.wanted, mesh);
   }
 
-  // Where what is wrong began: the state or the sum of which it is a term.
+  // Adds where the error began: the state or the sum that the value is a term of.
   void addCause(mlir::InFlightDiagnostic &message, Value value, const Distribution &is) {
     for (unsigned axis = 0; axis < is.along.size(); ++axis) {
       if (is.along[axis] != Along::Partial && is.along[axis] != Along::Owned)
@@ -287,7 +287,7 @@ private:
   }
 
   mlir::ModuleOp module;
-  mlir::SymbolTable symbols; // a model of n layers has n states, and each is looked for: not by a walk over all
+  mlir::SymbolTable symbols; // a model of n layers has n states, and each is looked up
   MeshAttr mesh;
   RankOrigins origins;
   llvm::DenseMap<Value, Distributions> found;

@@ -1,9 +1,10 @@
-// The proof of `verify-sharded`: what each value is on the ranks (Distribution.h) is found from the ops alone, and
-// compared with what states are stored as, what arguments and results declare, and what each op can take. A collective
-// that some pass forgot, doubled or changed shows as a value that is something else than its use expects.
+// The proof of `verify-sharded`. It derives the distribution of each value (Distribution.h) from the ops alone, and
+// compares it with the storage of states, the declarations of arguments and results, and the operands that each op
+// accepts. If a pass has forgotten, doubled or changed a collective, some value has another distribution than its use
+// expects.
 //
-// It holds for the sharded level and for kernels form (kernels are looked into), whatever passes ran in between. It says
-// nothing of the mathematics: that the program of all ranks together is the model's is the business of other levels.
+// The proof applies to the sharded level and to kernels form (it looks into kernels), whatever passes ran in between.
+// It does not prove the mathematics: other levels ensure that the program of all ranks together is the model's.
 #ifndef CLEAVE_COMPILER_SHARDING_DISTRIBUTIONCHECK_H
 #define CLEAVE_COMPILER_SHARDING_DISTRIBUTIONCHECK_H
 
@@ -13,8 +14,8 @@
 
 namespace cleave {
 
-// Emits an error for every value that is not what its use expects, and fails if there was one. The module has a mesh,
-// states have storage and ports shardings.
+// Emits an error for every value that is not distributed as its use expects, and fails if there was one. The module
+// must have a mesh, storage on all states, and shardings on the ports.
 llvm::LogicalResult checkDistributions(mlir::ModuleOp module, MeshAttr mesh);
 
 } // namespace cleave

@@ -8,10 +8,10 @@ using llvm::SmallVector;
 using mlir::RankedTensorType;
 using mlir::Value;
 
-// Of all that an ambiguous reshape may be, at most so many are followed.
+// An ambiguous reshape has several possible distributions. At most this many are followed.
 static constexpr size_t kMaxChoices = 32;
 
-// Do elements depend on nothing of their index between these strides?
+// True if elements are equal whose indices differ only between these strides.
 static bool repeatsBetween(llvm::ArrayRef<mlir::Attribute> values, int64_t inner, int64_t outer) {
   for (int64_t index = 0, count = values.size(); index < count; ++index)
     if (index % outer >= inner && values[index] != values[index - inner])
@@ -19,7 +19,8 @@ static bool repeatsBetween(llvm::ArrayRef<mlir::Attribute> values, int64_t inner
   return true;
 }
 
-// Where elements are equal that differ in this index alone. Large tables are not looked at: they are states.
+// Returns where elements are equal whose indices differ only in this dimension. Large tables are not examined, because
+// they are states.
 static DimSplit repeatsAlong(mlir::DenseElementsAttr constant, unsigned dim) {
   constexpr int64_t kMaxElements = 1 << 16;
   auto shape = constant.getType().getShape();
@@ -76,11 +77,11 @@ bool cleave::isSameBytes(mlir::Operation *op) {
 }
 
 namespace {
-// Where a cut lies in row-major order does not change: `inner` elements lie inside of it. [4, 6] cut in dimension 1 has
-// 6 inside, and so has [24] cut in 4 blocks.
+// A reshape keeps a cut at its place in row-major order. So the number of elements inside a cut, `inner`, does not
+// change. [4, 6] cut in dimension 1 has 6 inside, and so has [24] cut in 4 blocks.
 class ReshapeRule {
 public:
-  // `whole` is the type of the whole result where the program notes it; null where it does not.
+  // `whole` is the type of the whole result if the program notes it, and null otherwise.
   ReshapeRule(const Distribution &operand, RankedTensorType from, RankedTensorType to, RankedTensorType whole,
               MeshAttr mesh)
       : operand(operand), mesh(mesh), from(from.getShape()), to(to.getShape()), fromStrides(stridesOf(from.getShape())),
@@ -110,8 +111,8 @@ private:
     SmallVector<unsigned, 2> axes;
   };
 
-  // What repeats itself does so at the same strides. Where the rank has one repetition it may be the end of one dimension
-  // and the beginning of the next; the note tells which of them is longer in the whole.
+  // Repeats keep their strides. If the rank has one repetition, it may be the end of one dimension and the beginning of
+  // the next. The note tells which of them is longer in the whole.
   void repeat(unsigned dim, DimSplit &made) const {
     if (to[dim] == 1 && !whole) {
       made.isFree = true;
@@ -128,14 +129,15 @@ private:
       made.repeats.clear();
   }
 
-  // Blocks into which a cut with so much inside divides the dimension; 0 where it is no cut of it.
+  // Returns the number of blocks into which a cut with `inner` elements inside divides the dimension; 0 if it does not
+  // cut this dimension.
   int64_t blocksOf(unsigned dim, int64_t inner) const {
     int64_t end = toStrides[dim] * to[dim];
     return inner <= end && inner >= toStrides[dim] && end % inner == 0 && inner % toStrides[dim] == 0 ? end / inner : 0;
   }
 
-  // Is the result of the size of the whole where it is cut, and nowhere else but where it repeats itself? Of repetitions
-  // the whole has any number.
+  // True if the result has the size of the whole, after its cuts are undone. A dimension that repeats itself may
+  // differ, because the whole may have any number of repetitions.
   bool isPartOfWhole(const Distribution &result) const {
     for (unsigned dim = 0; whole && dim < to.size(); ++dim) {
       int64_t size = to[dim];
@@ -149,8 +151,8 @@ private:
     return true;
   }
 
-  // Outer cuts first; those in one dimension at one place are one cut over both axes. What is likely comes first: a
-  // whole dimension of more than one element.
+  // Places outer cuts first. Cuts at one place in one dimension are one cut over both axes. The likely choices come
+  // first: a whole dimension of more than one element.
   void place(size_t next, unsigned first, const Distribution &result, Distributions &made) const {
     if (made.size() >= kMaxChoices)
       return;
@@ -186,11 +188,11 @@ private:
 } // namespace
 
 //===----------------------------------------------------------------------===//
-// Ops whose elements depend on where they stand
+// Ops whose elements depend on their position
 //===----------------------------------------------------------------------===//
 
-// The operand that tells where the result begins; -1 where the op has none. We ask the op to make a part of itself: what
-// the new one reads and this one does not is the origin.
+// Returns the operand that says where the result begins; -1 if the op has none. The op is asked to make a part of
+// itself: the operand that only the new op reads is the origin.
 static int64_t originOperand(mlir::Operation *op) {
   mlir::Block scratch;
   auto type = RankedTensorType::get({valueType(op, op->getNumOperands()).getRank()},
@@ -208,7 +210,7 @@ static int64_t originOperand(mlir::Operation *op) {
   return found;
 }
 
-// Apart from their origin such ops take scalars, which are the same for all elements.
+// Apart from their origin, such ops take scalars, which apply to all elements.
 static std::optional<Distribution> applyPositional(mlir::Operation *op, llvm::ArrayRef<Distribution> operands,
                                                    MeshAttr mesh, FindOrigin findOrigin, Refusal &refusal) {
   RankedTensorType type = valueType(op, op->getNumOperands());
@@ -240,7 +242,7 @@ static std::optional<Distribution> applyPositional(mlir::Operation *op, llvm::Ar
 // All ops that compute
 //===----------------------------------------------------------------------===//
 
-// An op that says nothing of its loops takes all of everything.
+// An op that says nothing about its loops needs all of every operand.
 static std::optional<Distribution> joinWhole(llvm::ArrayRef<Distribution> operands, MeshAttr mesh, Refusal &refusal) {
   Distribution made = Distribution::whole(mesh, 0);
   for (unsigned i = 0; i < operands.size(); ++i)
@@ -261,7 +263,7 @@ static void keep(Distributions &all, Distribution one) {
     all.push_back(std::move(one));
 }
 
-// Every choice of what the operands are that goes together.
+// Applies the op to every combination of the operands' distributions that fits together.
 static void applyLoops(const LoopFacts &facts, llvm::ArrayRef<Distributions> operands, MeshAttr mesh,
                        SmallVector<Distributions> &made, Refusal &refusal) {
   SmallVector<LoopRule, 1> choices = {LoopRule(facts, mesh)};
@@ -271,7 +273,8 @@ static void applyLoops(const LoopFacts &facts, llvm::ArrayRef<Distributions> ope
       for (const Distribution &is : operand) {
         if (longer.size() == kMaxChoices)
           break;
-        // A choice has all operands so far: where an op has thousands, it is not copied for each.
+        // A choice holds all operands so far. The last continuation moves it, so that it is not copied for each of
+        // thousands of operands.
         LoopRule next = &is == &operand.back() ? std::move(choice) : choice;
         if (next.add(is, refusal))
           longer.push_back(std::move(next));

@@ -15,9 +15,9 @@ using mlir::func::FuncOp;
 
 namespace {
 
-// All that one op of the model gathers in a step.
+// Everything that one op of the model gathers in a step.
 struct Gathers {
-  RankedTensorType type; // of the first
+  RankedTensorType type; // of the first value
   llvm::SetVector<llvm::StringRef> axes;
   int64_t bytes = 0; // sent by a rank
 };
@@ -43,7 +43,8 @@ public:
   }
 
 private:
-  // @evaluate is no part of a step. With several micro-batches the first has functions of its own.
+  // Returns how often a step runs the function. @evaluate is not part of a step. With several micro-batches, the first
+  // one has functions of its own.
   int64_t timesPerStep(FuncOp function) const {
     auto count = module->getAttrOfType<mlir::IntegerAttr>(kMicroBatchesAttr);
     int64_t microBatches = count ? count.getInt() : 1;
@@ -55,7 +56,7 @@ private:
     return microBatches - 1;
   }
 
-  // Inputs with a batch and residuals made of such, and what is computed of them.
+  // Collects inputs with a batch, residuals that are made of such values, and everything that is computed from them.
   void findSamples(FuncOp function) {
     for (mlir::BlockArgument argument : function.getArguments()) {
       Value source = shardings.residualSource(argument);
@@ -69,7 +70,7 @@ private:
   }
 
   void find(FuncOp function, int64_t times) {
-    llvm::DenseSet<std::pair<Value, mlir::Attribute>> forms; // each is made once
+    llvm::DenseSet<std::pair<Value, mlir::Attribute>> forms; // each form is made once
     for (mlir::Operation &op : function.getBody().front())
       for (mlir::OpOperand &operand : op.getOpOperands()) {
         ShardingAttr used = shardings.getUsed(operand);
@@ -84,7 +85,7 @@ private:
     for (ShardingAttr next : {withEqualBlocks(at, used), used}) {
       auto collectives = planReshard(at, next);
       if (mlir::failed(collectives))
-        return; // an error behind this pass
+        return; // partition reports the error
       int64_t local = byteSize(at.getLocalType(type, mesh));
       for (const ReshardCollective &collective : *collectives) {
         int64_t parts = 1;

@@ -27,7 +27,7 @@ static bool hasNumber(mlir::Operation *op) {
   });
 }
 
-// Builds the gradient aside, into a block that is thrown away.
+// Builds the gradient in a block that is thrown away.
 bool cleave::isLinear(mlir::Operation *op) {
   auto rule = llvm::dyn_cast<DifferentiableOpInterface>(op);
   if (!rule || op->getNumResults() != 1 || !isFloat(op->getResult(0)) || hasNumber(op))
@@ -38,7 +38,7 @@ bool cleave::isLinear(mlir::Operation *op) {
   Value seed = scratch.addArgument(op->getResult(0).getType(), op->getLoc());
   llvm::SmallVector<Value> gradients(op->getNumOperands());
   bool isBuilt = mlir::succeeded(rule.buildVJP(builder, {seed}, gradients));
-  // The numbers that a linear op's gradient does not read. A set, since a concat of thousands has as many parts.
+  // The values that a linear op's gradient does not read. A set, because a concat may have thousands of operands.
   llvm::SmallDenseSet<Value, 8> numbers;
   numbers.insert(op->getResult(0));
   for (Value operand : op->getOperands())

@@ -51,7 +51,7 @@ bool LoopFacts::walks(unsigned value, int64_t loop) const {
 }
 
 std::optional<ReduceKind> LoopFacts::reductionOf(int64_t loop) const {
-  // Kinds stand in the order of the reduction loops alone.
+  // Only reduction loops have kinds, which are in the order of these loops.
   size_t position = llvm::count_if(llvm::ArrayRef(iterators).take_front(loop), [](mlir::utils::IteratorType type) {
     return type == mlir::utils::IteratorType::reduction;
   });
@@ -102,7 +102,8 @@ bool LoopRule::fix(int64_t loop, const DimSplit &split) {
   return true;
 }
 
-// An operand repeats itself along the loop so, and no otherwise: the loop is cut there, or not at all.
+// Records that an operand repeats itself along the loop in exactly these ways: the loop may be cut there, or not at
+// all.
 bool LoopRule::restrict(int64_t loop, Repeats known) {
   if (repeats[loop])
     known = commonRepeats(*repeats[loop], known);
@@ -113,8 +114,8 @@ bool LoopRule::restrict(int64_t loop, Repeats known) {
   return passes;
 }
 
-// The loop that a cut of a dimension cuts, or -1; blocks outside of that loop are its outer loops. The innermost may be
-// cut in as many blocks as a rank has elements of it.
+// Returns the loop that a cut of a dimension cuts, or -1. Blocks outside that loop are its outer loops, and are removed
+// from `split`. The innermost loop may be cut into any number of blocks that divides a rank's elements of it.
 static int64_t enter(llvm::ArrayRef<LoopFacts::Factor> factors, DimSplit &split) {
   for (auto [size, loop] : factors.drop_back(factors.empty() ? 0 : 1)) {
     if (split.blocks == 1 || size == 0 || split.blocks % size != 0)
@@ -124,7 +125,7 @@ static int64_t enter(llvm::ArrayRef<LoopFacts::Factor> factors, DimSplit &split)
   return factors.empty() || factors.back().size % split.blocks != 0 ? -1 : factors.back().loop;
 }
 
-// The cut of a dimension that the outermost of its loops that is cut makes.
+// Returns the cut of a dimension that follows from the outermost of its loops that is cut.
 std::optional<DimSplit> LoopRule::cutOf(llvm::ArrayRef<LoopFacts::Factor> factors) const {
   int64_t blocks = 1;
   for (auto [size, loop] : factors) {
@@ -135,7 +136,7 @@ std::optional<DimSplit> LoopRule::cutOf(llvm::ArrayRef<LoopFacts::Factor> factor
   return std::nullopt;
 }
 
-// The operand as the loops that are known need it; whole along all others.
+// Returns the operand in the form that the loops known so far need. It is whole along all others.
 Distribution LoopRule::wantedOf(unsigned operand) const {
   Distribution wanted = Distribution::whole(mesh, facts->factors[operand].size());
   for (auto [dim, factors] : llvm::enumerate(facts->factors[operand]))
@@ -144,7 +145,8 @@ Distribution LoopRule::wantedOf(unsigned operand) const {
   return wanted;
 }
 
-// Those of one loop of a dimension. What lies between two loops is neither's, but of one repetition nobody knows whose.
+// Returns the repeats of one loop of a dimension. A repeat that only touches an end of the loop belongs to another
+// loop, unless it is a single repetition, which may belong to either.
 static Repeats repeatsOf(llvm::ArrayRef<LoopFacts::Factor> factors, llvm::ArrayRef<Repeat> repeats, int64_t loop) {
   Repeats made;
   int64_t stride = 1;
@@ -158,7 +160,7 @@ static Repeats repeatsOf(llvm::ArrayRef<LoopFacts::Factor> factors, llvm::ArrayR
   return made;
 }
 
-// The loops that walk the operand's dimension are cut as it is.
+// Cuts the loops that walk the operand's dimension as the dimension is cut.
 bool LoopRule::addDim(unsigned operand, unsigned dim) {
   const DimSplit &is = operands[operand].dims[dim];
   const auto &factors = facts->factors[operand][dim];
@@ -215,7 +217,7 @@ std::optional<Along> LoopRule::splitAlong(unsigned axis, int64_t loop, Refusal &
   for (unsigned i = 0; i < numOperands; ++i) {
     Along is = operands[i].along[axis];
     bool walks = facts->walks(i, loop);
-    // Every rank would add what the loop does not walk.
+    // Every rank would add an operand that the loop does not walk.
     bool passes = walks ? is == Along::Split || is == Along::Whole
                         : (isReduction ? addsUp && isTerm(i, axis) : is == Along::Whole);
     if (is == Along::Partial && passes)
@@ -223,7 +225,7 @@ std::optional<Along> LoopRule::splitAlong(unsigned axis, int64_t loop, Refusal &
     if (!passes) {
       if (walks || !isReduction)
         refuse(refusal, i, "has a loop that is split over " + axesText(axis, mesh), wantedOf(i));
-      else // a table's or a bias's form does not help: it is to be added after the sum
+      else // no other form of a table or a bias helps: it must be added after the sum
         refuse(refusal, i, "adds it on every rank of " + axesText(axis, mesh), std::nullopt);
       return std::nullopt;
     }
@@ -245,7 +247,7 @@ std::optional<Along> LoopRule::splitAlong(unsigned axis, int64_t loop, Refusal &
   return isReduction ? Along::Partial : Along::Split;
 }
 
-// A linear op of terms, or one that moves elements: the greatest of what is moved is what the greatest is moved to.
+// For a linear op of terms, or an op that moves elements: the maximum of moved elements is the moved maximum.
 std::optional<Along> LoopRule::partialAlong(unsigned axis, Refusal &refusal) const {
   auto isPartial = [&](const Distribution &is) { return is.along[axis] == Along::Partial; };
   unsigned term = llvm::find_if(operands, isPartial) - operands.begin();
@@ -280,7 +282,7 @@ std::optional<Along> LoopRule::resultAlong(unsigned axis, Refusal &refusal) cons
   return isAny(Along::Owned) ? Along::Owned : Along::Whole;
 }
 
-// Cut where one of its loops is; where none is, it repeats itself where they do.
+// Returns how a dimension of a result is cut, if one of its loops is. Otherwise it repeats itself where its loops do.
 DimSplit LoopRule::resultDim(llvm::ArrayRef<LoopFacts::Factor> factors) const {
   if (std::optional<DimSplit> cut = cutOf(factors))
     return *cut;

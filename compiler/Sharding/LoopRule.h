@@ -1,4 +1,5 @@
-// The rule of DistributionRules.h for ops with loops, for one choice of what each operand is. Sizes are those of a rank.
+// The rule of DistributionRules.h for ops with loops. It is applied to one choice of the operands' distributions. Sizes
+// are those of a rank's part.
 #ifndef CLEAVE_COMPILER_SHARDING_LOOPRULE_H
 #define CLEAVE_COMPILER_SHARDING_LOOPRULE_H
 
@@ -6,12 +7,12 @@
 
 namespace cleave {
 
-// What an op says of its loops; the same for all choices.
+// What an op says about its loops. It is the same for all choices.
 class LoopFacts {
 public:
   explicit LoopFacts(mlir::Operation *op);
 
-  // One of the loops that make a dimension; the slowest comes first.
+  // One of the loops that make a dimension. The slowest loop comes first.
   struct Factor {
     int64_t size, loop;
   };
@@ -19,13 +20,13 @@ public:
 
   bool isDescribed() const { return isUsable; }
   bool walks(unsigned value, int64_t loop) const;
-  // How often a loop runs; 0 where the values do not tell, or not alike.
+  // Returns the number of iterations of a loop, or 0 if the values do not show it or disagree.
   int64_t sizeOf(int64_t loop) const { return sizes[loop]; }
   bool isReduction(int64_t loop) const { return iterators[loop] == mlir::utils::IteratorType::reduction; }
-  // How terms of a split reduction are combined; none where no collective does.
+  // Returns how the terms of a split reduction are combined; none if no collective does it.
   std::optional<ReduceKind> reductionOf(int64_t loop) const;
   bool isLinear() const;
-  // Its elements are elements of operands, where the op moves them to.
+  // True if all elements of the results are elements of operands, moved to another position.
   bool movesElements() const;
 
   mlir::Operation *op;
@@ -48,9 +49,9 @@ public:
       : facts(&facts), mesh(mesh), loops(facts.iterators.size()), isFixed(facts.iterators.size()),
         repeats(facts.iterators.size()) {}
 
-  // The next operand is so. False, and why, where that does not go with those before it.
+  // Adds the next operand, with this distribution. Returns false, and why, if it does not fit the operands before it.
   bool add(const Distribution &operand, Refusal &refusal);
-  // After all operands: the results.
+  // Returns the distributions of the results. All operands must have been added.
   std::optional<llvm::SmallVector<Distribution>> finish(Refusal &refusal) const;
 
 private:
@@ -71,7 +72,7 @@ private:
   MeshAttr mesh;
   llvm::SmallVector<DimSplit, 4> loops;
   llvm::SmallVector<bool, 4> isFixed;
-  llvm::SmallVector<std::optional<Repeats>, 4> repeats; // of each loop; none where all its elements are equal
+  llvm::SmallVector<std::optional<Repeats>, 4> repeats; // of each loop; none if all its elements are equal
   llvm::SmallVector<Distribution, 2> operands;
 };
 

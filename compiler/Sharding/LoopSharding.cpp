@@ -23,7 +23,7 @@ LoopSharding::LoopSharding(mlir::Operation *op, MeshAttr mesh) : op(op), mesh(me
   }
   splits.resize(iterators.size());
   isPartial.resize(numOperands);
-  // An op that describes no loops, or describes them badly, keeps its values whole.
+  // An op that describes no loops, or describes them inconsistently, keeps its values whole.
   bool isDescribed = maps.size() == numOperands + op->getNumResults();
   for (unsigned i = 0; isDescribed && i < maps.size(); ++i)
     isDescribed = static_cast<int64_t>(maps[i].getNumResults()) == valueType(op, i).getRank();
@@ -32,7 +32,7 @@ LoopSharding::LoopSharding(mlir::Operation *op, MeshAttr mesh) : op(op), mesh(me
   setFactors();
 }
 
-// A loop can be split where every dimension that it walks knows it as a factor of one size.
+// A loop can be split if every dimension that it walks has it as a factor, and always of the same size.
 void LoopSharding::setFactors() {
   sizes.resize(iterators.size());
   factors.resize(maps.size());
@@ -52,7 +52,7 @@ void LoopSharding::setFactors() {
 }
 
 std::optional<ReduceKind> LoopSharding::reductionOf(int64_t loop) const {
-  // Kinds stand in the order of the reduction loops alone.
+  // Only reduction loops have kinds, which are in the order of these loops.
   size_t position = llvm::count_if(llvm::ArrayRef(iterators).take_front(loop), [](mlir::utils::IteratorType type) {
     return type == mlir::utils::IteratorType::reduction;
   });
@@ -69,8 +69,8 @@ std::optional<ReduceKind> LoopSharding::reductionOf(int64_t loop) const {
   }
 }
 
-// Every rank would add an operand that the loop does not walk (put_add's first): wrong unless it is zero or a term of
-// its own.
+// True if the loop can be split without adding an operand several times. Every rank would add an operand that the loop
+// does not walk (put_add's first). That is wrong unless it is zero or a term of the rank's own.
 bool LoopSharding::isSummedAlone(int64_t loop) const {
   for (unsigned i = 0; i < numOperands; ++i) {
     bool isWalked = llvm::any_of(maps[i].getResults(), [&](AffineExpr expr) { return expr.isFunctionOfDim(loop); });
@@ -80,14 +80,15 @@ bool LoopSharding::isSummedAlone(int64_t loop) const {
   return true;
 }
 
-// A result that does not walk a parallel loop would be whole of what each rank has a part of.
+// True if every result walks the loop. If a parallel loop is split, a result that does not walk it would be called
+// whole, although a rank computes it from a part.
 bool LoopSharding::isInEveryResult(int64_t loop) const {
   return llvm::all_of(llvm::ArrayRef(maps).drop_front(numOperands), [&](mlir::AffineMap map) {
     return llvm::any_of(map.getResults(), [&](AffineExpr expr) { return expr.isFunctionOfDim(loop); });
   });
 }
 
-// The loop that a split of a dimension splits, or -1; its blocks become those inside the loop.
+// Returns the loop that a split of a dimension splits, or -1. The split's blocks become those inside that loop.
 int64_t LoopSharding::enter(llvm::ArrayRef<Factor> factors, Split &split) {
   for (auto [size, loop] : factors) {
     if (split.blocks == 1 || size == 0 || split.blocks % size != 0)
@@ -111,8 +112,8 @@ bool LoopSharding::isSplittable(int64_t loop, const Split &split, bool allowRedu
   return *sizes[loop] % parts == 0;
 }
 
-// An axis splits one loop, a dimension is split along one loop, a value is partial by one kind, and what depends on
-// where a part begins is one piece.
+// True if an axis splits one loop, a dimension is split along one loop, the results are partial by one kind, and a
+// result that depends on where its part begins is one contiguous piece.
 bool LoopSharding::canSplit(llvm::ArrayRef<Split> proposed) const {
   llvm::SmallSet<StringRef, 4> seen;
   std::optional<ReduceKind> kind;
@@ -140,7 +141,7 @@ bool LoopSharding::canSplit(llvm::ArrayRef<Split> proposed) const {
 
 bool LoopSharding::propose(unsigned index, ShardingAttr sharding, bool allowReduction) {
   auto proposed = splits;
-  bool isNew = false; // of a concat's thousands of operands most propose what is there
+  bool isNew = false; // most of a concat's thousands of operands propose the present split
   for (int64_t dim = 0, rank = sharding.getDims().size(); dim < rank; ++dim) {
     Split split = {sharding.getDimBlocks(dim), sharding.getDimAxes(dim)};
     if (split.axes.empty())

@@ -1,14 +1,15 @@
-// The bridge between an op's values and its loops: which mesh axes split each loop, and what that makes of operands and
-// results. Knows ops only through upstream's ShardingInterface (dialects/Cleave/IR/Rationale.md, "Indexing maps").
+// The bridge between an op's values and its loops: which mesh axes split each loop, and how operands and results are
+// split by that. It knows ops only through upstream's ShardingInterface (dialects/Cleave/IR/Rationale.md, "Indexing
+// maps").
 //
 // Example: matmul with loops (m, n, k: sum). Operand shardings [["dp"], []] and [[], []] split loop m: the result is
 // [["dp"], []]. [[], ["dp"]] and [["dp"], []] split loop k: the result is [[], []], partial over "dp".
 //
 // A dimension that several loops make (reshape: 16 x 4 -> d0 * 4 + d1) is split along one of them. Along the first,
-// parts are pieces of the dimension; along another one the dimension is split in blocks (ShardingAttr): [[], ["dp"]]
-// gives
-// [[16, "dp"]]. What an op does alike to all indices of a loop it does alike to a part of every block, so blocks pass
-// plain loops as pieces do: a product of rows, its bias, the sum over all rows that is a gradient.
+// parts are contiguous pieces of the dimension. Along another one the dimension is split in blocks (ShardingAttr):
+// [[], ["dp"]] becomes [[16, "dp"]]. An op that treats all indices of a loop alike also treats parts of every block
+// alike. So blocks pass through plain loops as contiguous pieces do: a product of rows, its bias, the sum over all rows
+// that is a gradient.
 #ifndef CLEAVE_COMPILER_SHARDING_LOOPSHARDING_H
 #define CLEAVE_COMPILER_SHARDING_LOOPSHARDING_H
 
@@ -20,20 +21,20 @@ class LoopSharding {
 public:
   LoopSharding(mlir::Operation *op, MeshAttr mesh);
 
-  // May value `index` (operands, then results) be split so? Then its loops are; otherwise nothing changes. A loop takes
-  // one list of axes, an axis one loop, and the loop's size must divide evenly.
+  // Splits the loops of value `index` (operands, then results) as `sharding` says. Returns false and changes nothing if
+  // this is impossible: a loop takes one list of axes, an axis splits one loop, and the loop's size must divide evenly.
   bool propose(unsigned index, ShardingAttr sharding, bool allowReduction = true);
 
-  // Operand `index` is partial: every rank may add its own part of it.
+  // Says that operand `index` is partial: then every rank may add its own operand.
   void setPartial(unsigned index) { isPartial[index] = true; }
-  // The axes that split those of operand `index`'s dimensions that are summed away.
+  // Returns the axes that split those dimensions of operand `index` that the op sums over.
   llvm::SmallVector<llvm::StringRef> getSummedAxes(unsigned index) const;
 
   ShardingAttr getOperand(unsigned index) const { return valueSharding(index, false); }
   ShardingAttr getResult(unsigned index) const { return valueSharding(index + numOperands, true); }
 
 private:
-  // How a loop or a dimension is split; not at all without axes.
+  // How a loop or a dimension is split. Without axes it is not split.
   struct Split {
     int64_t blocks = 1;
     llvm::SmallVector<llvm::StringRef> axes;
@@ -52,7 +53,7 @@ private:
   bool isInEveryResult(int64_t loop) const;
   static Split dimSplit(llvm::ArrayRef<Factor> factors, llvm::ArrayRef<Split> splits);
   ShardingAttr valueSharding(unsigned index, bool isResult) const;
-  // How the parts of a split reduction are combined; none for a kind that collectives do not have.
+  // Returns how the parts of a split reduction are combined; none for a kind that collectives do not have.
   std::optional<ReduceKind> reductionOf(int64_t loop) const;
   bool isReduction(int64_t loop) const { return iterators[loop] == mlir::utils::IteratorType::reduction; }
 
@@ -63,12 +64,12 @@ private:
   llvm::SmallVector<mlir::shard::ReductionKind> kinds;
   llvm::SmallVector<mlir::AffineMap> maps;
   llvm::SmallVector<llvm::SmallVector<Factors>> factors; // of each value's dimensions
-  llvm::SmallVector<std::optional<int64_t>> sizes;       // of each loop; none where it cannot be split
+  llvm::SmallVector<std::optional<int64_t>> sizes;       // of each loop; none if the loop cannot be split
   llvm::SmallVector<bool> isPartial;                     // of each operand
   llvm::SmallVector<Split> splits;                       // of each loop
 };
 
-// The type of operand or result `index`, operands first.
+// Returns the type of operand or result `index`, operands first.
 mlir::RankedTensorType valueType(mlir::Operation *op, unsigned index);
 
 } // namespace cleave

@@ -1,4 +1,5 @@
-// How an indexing map walks a dimension: a sum of loop * stride, as reshapes of several dimensions into one have it.
+// How an indexing map walks a dimension: as a sum of loop * stride. Reshapes of several dimensions into one have this
+// form.
 #ifndef CLEAVE_COMPILER_SHARDING_LOOPTERMS_H
 #define CLEAVE_COMPILER_SHARDING_LOOPTERMS_H
 
@@ -12,7 +13,7 @@
 
 namespace cleave {
 
-// Adds the (stride, loop) pairs of `expr` to `terms`; false where it is no sum of loop * stride.
+// Adds the (stride, loop) pairs of `expr` to `terms`. Returns false if `expr` is not a sum of loop * stride.
 inline bool collectTerms(mlir::AffineExpr expr, llvm::SmallVectorImpl<std::pair<int64_t, int64_t>> &terms) {
   if (auto dim = llvm::dyn_cast<mlir::AffineDimExpr>(expr)) {
     terms.push_back({1, dim.getPosition()});
@@ -31,8 +32,8 @@ inline bool collectTerms(mlir::AffineExpr expr, llvm::SmallVectorImpl<std::pair<
   return true;
 }
 
-// The loops that walk a dimension of `size`, the slowest first: d0 * 4 + d1 over 64 is {16, d0}, {4, d1}. None where they
-// do not walk it once, one inside the other. `Factors` is a vector of {size, loop}.
+// Returns the loops that walk a dimension of `size`, the slowest first: d0 * 4 + d1 over 64 gives {16, d0}, {4, d1}.
+// Empty if they do not walk it exactly once, one loop inside the other. `Factors` is a vector of {size, loop}.
 template <typename Factors> Factors factorsOf(mlir::AffineExpr expr, int64_t size) {
   llvm::SmallVector<std::pair<int64_t, int64_t>> terms;
   if (!collectTerms(expr, terms))

@@ -12,7 +12,7 @@ bool Offload::covers(Role role) const {
     return grads;
   case Role::Optimizer:
     return optimizer;
-  default: // what is small, or written from outside
+  default: // states that are small, or written from outside
     return false;
   }
 }

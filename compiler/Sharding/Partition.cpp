@@ -1,5 +1,5 @@
-// partition: the program of one rank. A value's local form is made by the same op on local operands; everything that
-// crosses ranks is the difference of `cleave.uses` and `cleave.sharding`.
+// partition: makes the program of one rank. A value's local form is made by the same op on local operands. All
+// communication follows from the difference between `cleave.uses` and `cleave.sharding`.
 #include "compiler/Sharding/Collectives.h"
 #include "compiler/Sharding/DistributionRules.h"
 #include "compiler/Sharding/Linearity.h"
@@ -54,7 +54,7 @@ public:
         return function.emitError("partition needs cleave.sharding on every argument; run assign-shardings first");
       made[argument] = sharding;
     }
-    // Global ops stay until the end: later ops ask them for types.
+    // Global ops stay until the end, because later ops need their types.
     llvm::SmallVector<mlir::Operation *> globals;
     for (mlir::Operation &op : body)
       globals.push_back(&op);
@@ -110,7 +110,7 @@ private:
     return success();
   }
 
-  // The operand as this op uses it; each form of a value is made once.
+  // Returns the operand in the form in which this op uses it. Each form of a value is made once.
   llvm::FailureOr<Value> localOperand(mlir::OpOperand &operand) {
     Value value = operand.get();
     ShardingAttr used = shardingAt(operand.getOwner(), kUsesAttr, operand.getOperandNumber());
@@ -131,14 +131,15 @@ private:
     return form = *local;
   }
 
-  // Every part of a splat is a splat: it is made anew where it is used in another form, as happens when one constant
-  // serves a split value and a whole one of the same global shape.
+  // Returns a splat in the form `sharding`; null if `value` is not a splat. Every part of a splat is a splat, so it is
+  // made again for each other form. For example, one constant may serve a split value and a whole one of the same
+  // global shape.
   Value splatForm(Value value, ShardingAttr sharding) {
     mlir::DenseElementsAttr constant;
     if (!mlir::matchPattern(value, mlir::m_Constant(&constant)) || !constant.isSplat())
       return {};
     if (!sharding.getPartialAxes().empty() && !isZero(value))
-      return {}; // parts that add up to it are not equal to it
+      return {}; // terms that add up to it are not equal to it
     auto type = sharding.getLocalType(llvm::cast<RankedTensorType>(value.getType()), mesh);
     auto part = mlir::DenseElementsAttr::get(type, constant.getSplatValue<mlir::Attribute>());
     return ConstantOp::create(builder, value.getLoc(), part).getResult();
@@ -151,7 +152,7 @@ private:
     Value whole = op->getResult(0);
     RankedTensorType type = localType(whole);
     Value origin = collectives.origin(builder, op->getLoc(), made[whole], type);
-    // The clone's own type is local already; the op that it stands for makes a part of the whole.
+    // The clone already has the local type. localize() makes the op that computes this part of the whole.
     Value part = positional.localize(builder, type, origin);
     locals.map(whole, part);
     local->erase();

@@ -10,9 +10,9 @@ void cleave::buildShardingPipeline(mlir::OpPassManager &manager, const ShardingO
   assign.gradSync = options.gradSync;
   assign.dpSync = options.dpSync;
   assign.offload = options.offload;
-  manager.addPass(createAssignShardings(assign)); // decides on the whole module: states tie its functions together
+  manager.addPass(createAssignShardings(assign)); // decides for the whole module, because functions share states
   manager.addPass(createPartition());             // needs all decisions, changes all types at once
-  // Where all collectives are seen, and before kernels are formed of what stands between them.
+  // Runs when all collectives exist, and before kernels are formed of the ops between them.
   manager.addNestedPass<mlir::func::FuncOp>(createCombineReductions());
   manager.addPass(createVerifySharded());
 }

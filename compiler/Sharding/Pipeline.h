@@ -1,4 +1,4 @@
-// Step level to sharded level.
+// The passes that lead from the step level to the sharded level.
 #ifndef CLEAVE_COMPILER_SHARDING_PIPELINE_H
 #define CLEAVE_COMPILER_SHARDING_PIPELINE_H
 
@@ -7,7 +7,7 @@
 namespace cleave {
 
 struct ShardingOptions {
-  // Mesh axes that split the batch, slowest first; empty: those of dp and fsdp that the mesh has.
+  // Mesh axes that split the batch, slowest first. If empty, they are those of dp and fsdp that the mesh has.
   llvm::SmallVector<std::string> dataAxes;
   std::string fsdpStrategy = "no-shard", gradSync, dpSync = "all-reduce"; // StateStorage.h
   std::string offload;                                                    // Offload.h

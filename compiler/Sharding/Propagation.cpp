@@ -135,7 +135,7 @@ LogicalResult Propagation::setReturn(FuncOp function) {
   for (mlir::OpOperand &operand : function.getBody().front().getTerminator()->getOpOperands()) {
     unsigned index = operand.getOperandNumber();
     bool isNamed = function.getResultAttr(index, kNameAttr) != nullptr;
-    if (!isNamed) { // a residual or an edge stays as it is made
+    if (!isNamed) { // a residual or an edge keeps its split; terms are reduced
       used[&operand] = resolved(made.lookup(operand.get()));
       continue;
     }
@@ -152,7 +152,7 @@ LogicalResult Propagation::setReturn(FuncOp function) {
 // Between storage and use
 //===----------------------------------------------------------------------===//
 
-// A function with arguments is one of samples: there the data axes split samples.
+// True for a function of samples: it has arguments, and the data axes split samples in it.
 static bool runsPerMicroBatch(FuncOp function) { return function.getNumArguments() > 0; }
 
 static bool isSplit(ShardingAttr sharding) {
@@ -160,8 +160,8 @@ static bool isSplit(ShardingAttr sharding) {
                       [&](int64_t dim) { return !sharding.getDimAxes(dim).empty(); });
 }
 
-// What is written to a split state prefers to be split so, and in @update also what it is computed of. The same for
-// what has an owner, and there parameters are such.
+// Values that are written to a split state prefer its split. In @update, the values that they are computed from also
+// prefer it. The same holds for states with an owner, and in @update for parameters of a parameter server.
 void Propagation::collectPreferred(FuncOp function) {
   for (mlir::Operation &op : llvm::reverse(function.getBody().front().without_terminator())) {
     if (auto write = llvm::dyn_cast<WriteOp>(op)) {
@@ -194,14 +194,15 @@ void Propagation::preferForOperands(mlir::Operation *op) {
       preferred.try_emplace(operand.get(), sharding);
 }
 
-// What a rank stores, or the same in fewer bytes.
+// True for a value that a rank reads from a state, or the same value in fewer bytes.
 static bool isStoredPart(Value value) {
   mlir::Operation *maker = value.getDefiningOp();
   return maker && (llvm::isa<ReadOp>(maker) || (narrows(maker) && isStoredPart(maker->getOperand(0))));
 }
 
-// The form in which a value comes to an op that takes no partial values: without the data axes of its storage in a
-// function of samples, unless the op narrows it; reduced, to the split that it prefers.
+// Returns the form in which a value comes to an op that takes no partial values. In a function of samples, a stored
+// value loses the data axes of its storage, unless the op narrows it. A partial value is reduced, to the split that it
+// prefers.
 ShardingAttr Propagation::offered(mlir::OpOperand &operand) {
   Value value = operand.get();
   ShardingAttr sharding = made.lookup(value);
@@ -248,7 +249,7 @@ void Propagation::forwardOp(mlir::Operation *op) {
   setLoops(op, operands);
 }
 
-// Operands that are most expensive to move propose first. An operand that comes too late is resharded.
+// Operands that are most expensive to move propose first. An operand whose proposal fails is resharded.
 void Propagation::setLoops(mlir::Operation *op, llvm::ArrayRef<ShardingAttr> operands) {
   LoopSharding loops(op, mesh);
   auto order = llvm::to_vector(llvm::seq<unsigned>(0, operands.size()));
@@ -282,7 +283,7 @@ static bool isTable(mlir::Operation *op) {
          !(mlir::matchPattern(op, mlir::m_Constant(&constant)) && constant.isSplat());
 }
 
-// Makes a whole value split where every user wants the same split and no operand has to be moved for it.
+// Makes a whole value split if every user wants the same split and no operand has to be moved for it.
 void Propagation::refine(mlir::Operation *op) {
   if (op->getNumResults() != 1 || !llvm::isa<mlir::shard::ShardingInterface>(op) || isTable(op))
     return;
@@ -310,7 +311,7 @@ void Propagation::refine(mlir::Operation *op) {
 // Storage
 //===----------------------------------------------------------------------===//
 
-// Begins with the storage that the policy wants, and every other accumulator partial over the data axes.
+// Begins with the storage that the policy wants, and with every other accumulator partial over the data axes.
 void Propagation::initStorage() {
   llvm::DenseMap<mlir::Operation *, llvm::SmallPtrSet<mlir::Operation *, 2>> readers, writers;
   module.walk([&](mlir::Operation *op) {
@@ -336,7 +337,8 @@ void Propagation::initStorage() {
   }
 }
 
-// Is every accumulator stored in a form that what is written can take? Otherwise the guess changes.
+// True if every accumulator is stored in a form to which the written values can be brought. Changes the guesses of the
+// others.
 bool Propagation::settleStorage() {
   bool isSettled = true;
   module.walk([&](WriteOp write) {
@@ -352,8 +354,9 @@ bool Propagation::settleStorage() {
   return isSettled;
 }
 
-// One step down the ladder: from Wanted to what is written, in the split that is wanted where there is one; else to
-// Whole, at once where what is written is partial or in blocks and no split is wanted.
+// Goes one step down the ladder. The step from Wanted leads to the wanted split without partial axes; if no split is
+// wanted, to the form of the written value. All other steps lead to Whole, also the first one if no split is wanted and
+// the written value is partial or in blocks.
 void Propagation::guessAgain(mlir::Operation *state, ShardingAttr written) {
   bool isFirst = std::exchange(guesses[state], Guess::AsWritten) == Guess::Wanted;
   if (isFirst && isSplit(storage[state])) {

@@ -1,27 +1,29 @@
-// Decides the sharding of every value of a module: where it is made, and in which form each op uses it.
+// Decides the sharding of every value of a module: the form in which it is made, and the form in which each op uses it.
 //
-// Fixed points are the function arguments and results (`cleave.batch_dim` is split over the data axes), and the storage
-// of states. From there:
-//   1. forward: an op takes the splits of its operands where its loops allow; of operands that disagree, the one stays
-//      that costs most to move. A split contraction makes a partial result; a partial value passes linear ops
-//      (Linearity.h) and is resolved before all others, and before what makes more of it, unless an accumulator
-//      reduces all of that anyway;
+// The shardings of function arguments and results (`cleave.batch_dim` is split over the data axes) and the storage of
+// states are given. From there:
+//   1. forward: an op takes over the splits of its operands if its loops allow it. If operands disagree, the one that
+//      costs most to move keeps its split. A split contraction makes a partial result. A partial value passes through
+//      linear ops (Linearity.h). It is reduced before all other ops, and before ops that make more elements of it,
+//      unless an accumulator reduces all of these elements anyway;
 //   2. backward: a whole value that every user wants split in the same way is made split, if that moves nothing:
 //      broadcasts, random numbers, splat constants.
-// Storage: StateStorage.h says how parameters, gradients and optimizer states are to be stored. Other states are whole,
-// but for *accumulators* (floating-point states that one function writes and another only reads: the loss's sum), which
-// are kept as they are written, partial or split.
+// StateStorage.h says how parameters, gradients and optimizer states are to be stored. Other states are whole, except
+// for *accumulators* (floating-point states that one function writes and another only reads, such as the loss's sum).
+// They are stored as they are written, partial or split.
 //
-// Between storage and use two rules stand:
-//   - in a function of samples (one with arguments) the data axes split samples: what is stored split over them is
-//     gathered where it is read, or after ops that narrow it (a cast of a parameter: ranks cast their parts, and fewer
-//     bytes are gathered). In @update nothing else uses these axes, and the arithmetic stays split as its states;
-//   - a partial value that ends up in a split state is reduced to that split (a reduce_scatter), not to the whole.
-// With a parameter server what ends up in an owner's state, or in @update in a parameter, is computed by the owner of
-// what it has: partial operands are reduced to it (a reduce). Where such a value is used otherwise, it is broadcast.
+// Two rules apply between storage and use:
+//   - in a function of samples (one with arguments) the data axes split samples. A value that is stored split over them
+//     is gathered when it is read, or after ops that narrow it (a cast of a parameter: ranks cast their parts, and
+//     fewer bytes are gathered). In @update nothing else uses these axes, and the arithmetic stays split as its states
+//     are;
+//   - a partial value that is written to a split state is reduced to that split (a reduce_scatter), not to the whole.
+// With a parameter server, a value that is written to an owner's state, or in @update to a parameter, is computed by
+// the owner from the values that it has: partial operands are reduced to it (a reduce). For other uses, such a value is
+// broadcast.
 //
-// The forward walk visits each op once, after its operands' makers. The rules below are asked in this order, and the
-// first one that answers decides:
+// The forward walk visits each op once, after the ops that make its operands. The rules below are asked in this order,
+// and the first one that answers decides:
 //
 //   rule          answers for                                        uses operands as            makes the result
 //   passPartial   a linear op of terms of one sum                    terms                       a term of that sum
@@ -30,19 +32,19 @@
 //   setLoops      all others                                         reduced, in a split that    as the loops are split
 //                                                                    the loops take
 //
-// Invariant: before an op is visited, every operand has a form in which it is made. Afterwards every operand has a form
-// in which the op uses it, and every result one in which the op makes it of operands so used. A rule sets both or
-// nothing, so that the order of rules says no more than which one is preferred. What must move between made and used is
-// partition's business.
+// Invariant: before an op is visited, the form in which each operand is made is known. Afterwards, so are the form in
+// which the op uses each operand, and the form in which it makes each result from operands in these forms. A rule sets
+// all of these or nothing, so that the order of rules only says which one is preferred. `partition` moves the data that
+// must move between the form in which a value is made and the one in which it is used.
 //
 // The storage of accumulators is needed before it is known what is written to them. It is guessed, and all functions
-// are propagated again after a guess was wrong. A guess only goes down a ladder (Guess), so that this ends: each
-// round but the last takes an accumulator a step down, and there are two steps.
+// are propagated again if a guess was wrong. A guess only goes down a ladder (Guess), so that this ends: each round but
+// the last takes an accumulator a step down, and there are two steps.
 //
-// Examples. `dp`: x [["dp"], []], w whole -> matmul [["dp"], []]; w's gradient contracts the split dimension: partial
-// over "dp"; @g is written partial; @update uses it whole: one all_reduce. `fsdp`, all split: @w is read [["fsdp"]] and
-// used [[]]: an all_gather in each function; its gradient is written [["fsdp"]]: a reduce_scatter; @update moves
-// nothing.
+// Examples. `dp`: x [["dp"], []], w whole -> matmul [["dp"], []]. The gradient of w contracts the split dimension, so
+// it is partial over "dp". @g is written partial. @update uses it whole: one all_reduce. `fsdp`, all split: @w is read
+// [["fsdp"]] and used [[]]: an all_gather in each function. Its gradient is written [["fsdp"]]: a reduce_scatter.
+// @update moves nothing.
 #ifndef CLEAVE_COMPILER_SHARDING_PROPAGATION_H
 #define CLEAVE_COMPILER_SHARDING_PROPAGATION_H
 
@@ -61,20 +63,21 @@ class Propagation {
 public:
   Propagation(mlir::ModuleOp module, MeshAttr mesh, llvm::ArrayRef<std::string> dataAxes, const StatePolicy &policy);
 
-  // Fails with a diagnostic where a fixed point cannot be met.
+  // Fails with a diagnostic if a given sharding cannot be met.
   llvm::LogicalResult run();
 
   ShardingAttr getMade(mlir::Value value) const { return made.lookup(value); }
   ShardingAttr getUsed(mlir::OpOperand &operand) const { return used.lookup(&operand); }
   ShardingAttr getStorage(StateOp state) const { return storage.lookup(state); }
-  // The module's functions, each after those whose results it takes.
+  // Returns the module's functions, each after those whose results it takes.
   llvm::SmallVector<mlir::func::FuncOp> inOrder() const;
-  // What another function returns as this residual or edge; null for another argument, and where no function does.
+  // Returns the value that another function returns as this residual or edge. Null for other arguments, and if no
+  // function returns it.
   mlir::Value residualSource(mlir::BlockArgument argument) const;
-  // Ops that are to be decomposed, and the propagation to be run again: composites of which a reduced dimension came in
-  // split, products with a bias of which the contracted one did.
+  // Ops that must be decomposed, after which the propagation must be run again: composites of which a reduced dimension
+  // came in split, and products with a bias of which the contracted dimension came in split.
   llvm::ArrayRef<mlir::Operation *> getBlockedComposites() const { return blocked; }
-  // Axes on which some states and values have an owner; none without a parameter server.
+  // Returns the axes on which some states and values have an owner; none without a parameter server.
   llvm::SmallVector<llvm::StringRef> getOwnerAxes() const;
 
 private:
@@ -87,7 +90,8 @@ private:
   ShardingAttr offered(mlir::OpOperand &operand);
   void forward(mlir::func::FuncOp function);
   void forwardOp(mlir::Operation *op);
-  // The rules before setLoops. Each is about one op, and false leaves it, unchanged, to the next.
+  // The rules before setLoops. Each is about one op. If it returns false, it has changed nothing, and the next rule is
+  // asked.
   bool passPartial(mlir::Operation *op);
   bool passOwned(mlir::Operation *op);
   bool passPreferred(mlir::Operation *op);
@@ -113,19 +117,19 @@ private:
   llvm::SmallVector<mlir::Attribute> dataAxes;
   llvm::DenseMap<mlir::Value, ShardingAttr> made;
   llvm::DenseMap<mlir::OpOperand *, ShardingAttr> used;
-  llvm::DenseMap<mlir::Value, ShardingAttr> preferred; // the split or owner's state that a value ends up in
+  llvm::DenseMap<mlir::Value, ShardingAttr> preferred; // the form of the split or owned state that it is written to
   llvm::DenseMap<mlir::Operation *, ShardingAttr> storage;
-  // How an accumulator is stored. Each guess needs more memory or traffic than the one before, and more can be written.
+  // How an accumulator is stored. Each guess needs more memory or traffic than the one before, and accepts more values.
   enum class Guess {
-    Wanted,    // as the policy wants it, or partial as terms are
-    AsWritten, // without the partial axes, or in the form of what is written
-    Whole      // which everything can be made to
+    Wanted,    // as the policy wants it, or partial if terms are written
+    AsWritten, // without the partial axes, or in the form of the value that is written
+    Whole      // any value can be made whole
   };
   llvm::DenseMap<mlir::Operation *, Guess> guesses;
   llvm::SmallVector<mlir::Operation *> blocked;
 };
 
-// `sharding` without partial axes: what a non-linear use needs.
+// Returns `sharding` without partial axes and owners: the form that a non-linear use needs.
 ShardingAttr resolved(ShardingAttr sharding);
 
 } // namespace cleave

@@ -1,6 +1,6 @@
 // Propagation's rules for ops whose operands are not all whole or split alike: unreduced sums, values of an owner, and
-// what is on its way to a split state. Each rule answers for one op, or leaves it to the next; loops come last
-// (Propagation.cpp).
+// values that are written to a split state. Each rule decides about one op, or leaves it to the next rule. Loops come
+// last (Propagation.cpp).
 #include "compiler/Sharding/Linearity.h"
 #include "compiler/Sharding/LoopSharding.h"
 #include "compiler/Sharding/Propagation.h"
@@ -18,7 +18,8 @@ using mlir::func::FuncOp;
 
 static int64_t countElements(mlir::Type type) { return llvm::cast<mlir::RankedTensorType>(type).getNumElements(); }
 
-// More elements than it takes (pad, broadcast): reduced before, they are fewer.
+// True if the op makes more elements than it takes (pad, broadcast). Fewer elements are reduced before it than after
+// it.
 static bool makesMore(mlir::Operation *op) {
   int64_t taken = 0;
   for (Value operand : op->getOperands())
@@ -26,8 +27,8 @@ static bool makesMore(mlir::Operation *op) {
   return countElements(op->getResult(0).getType()) > taken;
 }
 
-// Terms are reduced in the type in which they are stored: a cast of terms gives terms, but what is read from a state is
-// reduced before it is widened.
+// True if the op widens a value that it reads from a state. Terms are reduced in the type in which they are stored: a
+// cast of terms gives terms, but a value that is read from a state is reduced before it is widened.
 static bool widensRead(mlir::Operation *op) {
   int64_t takenBytes = 0;
   for (Value operand : op->getOperands())
@@ -44,10 +45,10 @@ static bool sameAxes(llvm::ArrayRef<llvm::StringRef> a, llvm::ArrayRef<llvm::Str
   return a.size() == b.size() && llvm::all_of(a, [&](llvm::StringRef axis) { return llvm::is_contained(b, axis); });
 }
 
-// How a floating-point operand takes part when the result is to be partial as `term` is, and whether it can:
+// Proposes how a floating-point operand takes part if the result is partial as `term` is. Returns false if it cannot:
 //   a term of the same sum    keeps its splits, as far as the loops have them
 //   a zero                    is part of any sum
-//   what ranks have parts of  is summed by the op itself, over those very axes (put_add's updates)
+//   a split operand           is summed by the op itself, over exactly these axes (put_add's updates)
 static bool proposeTerm(LoopSharding &loops, mlir::OpOperand &operand, ShardingAttr made, ShardingAttr term) {
   unsigned index = operand.getOperandNumber();
   auto axes = term.getPartialAxes();
@@ -64,8 +65,8 @@ static bool isSplitOver(ShardingAttr sharding, llvm::ArrayRef<llvm::StringRef> a
   });
 }
 
-// Indices and conditions are no terms: along the summed axes they are equal on all ranks, or split as what they belong
-// to.
+// Indices and conditions are not terms. Along the summed axes, they are equal on all ranks, or split as the operand
+// that they belong to. Returns false if neither holds.
 static bool proposeChoice(LoopSharding &loops, mlir::OpOperand &operand, ShardingAttr made, ShardingAttr term) {
   unsigned index = operand.getOperandNumber();
   if (!made.getPartialAxes().empty())
@@ -76,7 +77,8 @@ static bool proposeChoice(LoopSharding &loops, mlir::OpOperand &operand, Shardin
   return true;
 }
 
-// What earlier micro-batches have left in an accumulator, or a part of it: no terms of another value.
+// True for the sum of earlier micro-batches that an accumulator holds, or a part of it. It has no terms of another
+// value.
 bool Propagation::isEarlierSum(Value value) const {
   mlir::Operation *maker = value.getDefiningOp();
   while (maker && maker->getNumOperands() == 1)
@@ -85,10 +87,11 @@ bool Propagation::isEarlierSum(Value value) const {
   return read && guesses.contains(symbols.lookup(read.getState()));
 }
 
-// Where an accumulator takes terms alone, `widening` can be given their sum instead, by an all-reduce in every
-// micro-batch. Does that send less? Terms go to a split state or an owner in half the bytes of an all-reduce. A state of
-// terms is reduced once in a step. A split state is gathered to be added to a whole sum, but for the first one: as much
-// as its own reductions send, but for one.
+// An accumulator that takes only terms can get the terms of `widening`'s result, or their sum, if an all-reduce sums
+// the operands in every micro-batch. True if the second sends less. Terms go to a split state or an owner in half the
+// bytes of an all-reduce. A state of terms is reduced once in a step. A split state must be gathered before a whole sum
+// is added to it, except the first one. These gathers send as much as the reductions of terms in all micro-batches but
+// one, so that only the bytes of one reduction are compared.
 bool Propagation::isLessBefore(mlir::Operation *widening, WriteOp write) const {
   ShardingAttr stored = storage.lookup(symbols.lookup(write.getState()));
   bool isSplit = !resolved(stored).isReplicated(), storesTerms = !stored.getPartialAxes().empty();
@@ -102,8 +105,9 @@ bool Propagation::isLessBefore(mlir::Operation *widening, WriteOp write) const {
          double(byteSize(write.getValue().getType())) * (isSplit || stored.isOwned() ? 1 : 2);
 }
 
-// Whether `user` puts other terms to the term `value`, by adding them or laying them beside it; nothing where it takes
-// values that are no terms. An operand that comes later is believed to be a term; if it is none, more bytes are sent.
+// Returns whether `user` combines the term `value` with other terms, by adding or concatenating them; nothing if it
+// takes values that are not terms. An operand that is made later is assumed to be a term. If it is not, more bytes are
+// sent.
 std::optional<bool> Propagation::meetsTerms(mlir::Operation *user, Value value) const {
   bool meets = false;
   for (Value other : user->getOperands()) {
@@ -116,10 +120,10 @@ std::optional<bool> Propagation::meetsTerms(mlir::Operation *user, Value value) 
   return meets;
 }
 
-// Do the terms that `widening` makes more of cost nothing more? They do not where they reach accumulators through
-// linear ops and meet other terms on the way: all of a bucket is reduced in any case, and one member that is whole would
-// have each of the others reduced by itself. Example: a table of which the model takes the first rows. Their gradient
-// is padded, and lies in the bucket with those of other parameters.
+// True if the larger terms that `widening` makes do not cost more. They do not if they reach accumulators through
+// linear ops and meet other terms on the way: the whole bucket is reduced in any case, and one member that is whole
+// would make each of the others be reduced by itself. Example: a model takes the first rows of a table. Their gradient
+// is padded, and is in the bucket with those of other parameters.
 bool Propagation::isSummedAnyway(mlir::Operation *widening) const {
   using Reached = llvm::PointerIntPair<Value, 1, bool>; // a value, and whether terms have met others in it
   llvm::SetVector<Reached> reached;
@@ -141,7 +145,7 @@ bool Propagation::isSummedAnyway(mlir::Operation *widening) const {
   return true;
 }
 
-// A linear op of partial terms gives a partial result, unless fewer bytes are sent if its operands are reduced.
+// Makes the result of a linear op of partial terms partial, unless fewer bytes are sent if its operands are reduced.
 bool Propagation::passPartial(mlir::Operation *op) {
   ShardingAttr term;
   for (Value operand : op->getOperands())
@@ -169,8 +173,8 @@ bool Propagation::passPartial(mlir::Operation *op) {
   return true;
 }
 
-// An op whose result is its owner's takes what the owner has: its own values and those that all ranks have as they are,
-// sums reduced to it. What is computed of values that all ranks have stays so.
+// If a result is its owner's, the op takes values that the owner has: its own values and those that all ranks have as
+// they are, and sums reduced to it. An op on values that all ranks have is not the owner's.
 bool Propagation::passOwned(mlir::Operation *op) {
   ShardingAttr preference = op->getNumResults() == 1 ? preferred.lookup(op->getResult(0)) : ShardingAttr();
   auto isEverywhere = [&](Value operand) {
@@ -193,7 +197,7 @@ bool Propagation::passOwned(mlir::Operation *op) {
   return true;
 }
 
-// A sum that some use needs everywhere is reduced once, for its owner too.
+// If some use needs a sum on all ranks, the sum is reduced once, for its owner too.
 void Propagation::shareReductions(FuncOp function) {
   function.walk([&](mlir::Operation *op) {
     for (Value result : op->getResults()) {
@@ -210,9 +214,9 @@ void Propagation::shareReductions(FuncOp function) {
   });
 }
 
-// A linear op of values that are partial in different ways, on the way to a split state: each operand is brought to the
-// state's form, so that an accumulator adds reduced parts. Example: add(read @g, dw) where @g is [["fsdp"]] and dw
-// partial over "fsdp": dw is reduced and scattered, the sum is a rank's part.
+// For a linear op of values that are partial in different ways, whose result is written to a split state. Each operand
+// is brought to the state's form, so that an accumulator adds reduced parts. Example: add(read @g, dw), if @g is
+// [["fsdp"]] and dw is partial over "fsdp": dw is reduced and scattered, and the sum is a rank's part.
 bool Propagation::passPreferred(mlir::Operation *op) {
   ShardingAttr preference = op->getNumResults() == 1 ? preferred.lookup(op->getResult(0)) : ShardingAttr();
   if (preference && preference.isOwned())

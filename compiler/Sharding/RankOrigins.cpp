@@ -12,10 +12,10 @@ using mlir::DenseElementsAttr;
 using mlir::Value;
 using mlir::func::FuncOp;
 
-// Of more elements no origin is made, and of longer chains.
+// An origin that has more elements, or is computed by a longer chain of ops, is not evaluated.
 static constexpr int64_t kMaxElements = 64;
 static constexpr unsigned kMaxDepth = 200;
-// Of what all ranks have alike.
+// The number that is used for values that are the same on all ranks.
 static constexpr int64_t kAnyNumber = 3;
 
 RankOrigins::RankOrigins(const mlir::SymbolTable &symbols, MeshAttr mesh) : symbols(symbols), mesh(mesh) {
@@ -52,14 +52,14 @@ DenseElementsAttr RankOrigins::evaluateRead(ReadOp read, const Coordinates &at) 
   return DenseElementsAttr::get(type, llvm::cast<mlir::Attribute>(mlir::IntegerAttr::get(element, number)));
 }
 
-// An input that is whole, or a residual; of a kernel's argument, what goes into the kernel.
+// Evaluates an input that is whole, or a residual. A kernel's argument has the value that goes into the kernel.
 DenseElementsAttr RankOrigins::evaluateArgument(mlir::BlockArgument argument, const Coordinates &at, Known &known,
                                                 unsigned depth) {
   mlir::Operation *parent = argument.getOwner()->getParentOp();
   if (auto kernel = llvm::dyn_cast<KernelOp>(parent))
     return evaluate(kernel.getInputs()[argument.getArgNumber()], at, known, depth);
   auto function = llvm::dyn_cast<mlir::func::FuncOp>(parent);
-  // A residual or an edge is what another function returns.
+  // A residual or an edge has the value that another function returns.
   if (mlir::OpOperand *source = function ? sourceOf(argument) : nullptr)
     return evaluate(source->get(), at, known, depth);
   auto sharding = function ? function.getArgAttrOfType<ShardingAttr>(argument.getArgNumber(), kShardingAttr) : nullptr;
@@ -136,7 +136,7 @@ std::optional<Distribution> RankOrigins::find(Value origin, mlir::RankedTensorTy
   }
   Distribution made = Distribution::whole(mesh, part.getRank());
   for (int64_t dim = 0; dim < part.getRank(); ++dim) {
-    // Axes on which it depends; the fastest has the smallest step.
+    // The axes that the index depends on; the fastest has the smallest step.
     SmallVector<std::pair<int64_t, unsigned>> steps;
     for (auto [at, place] : llvm::zip_equal(points, places))
       for (unsigned axis = 0; axis < at.size(); ++axis)

@@ -1,12 +1,13 @@
-// The place of each rank's part, read off from the program that computes it: a few i64 made of coordinates, constants
-// and scalar states.
+// Finds where each rank's part begins, from the program that computes the origin: a few i64 that are computed from
+// coordinates, constants and scalar states.
 //
-// The program is evaluated for ranks at chosen coordinates, by the ops' own folders. Of a state that is no coordinate
-// any number will do: it is the same on all ranks, and only differences between ranks tell where parts lie. An origin
-// that is k * c(dp) in dimension 0, of parts with k rows, says that dp splits dimension 0.
+// The program is evaluated for ranks at chosen coordinates, by the ops' own folders. A state that is not a coordinate
+// may have any number: it is the same on all ranks, and only differences between ranks show where parts begin. If an
+// origin is k * c(dp) in dimension 0, and parts have k rows, then dp splits dimension 0.
 //
-// Coordinates are chosen so that sums of multiples of coordinates are told apart, and from other functions: the first
-// rank, a few along each axis, and the last rank. How many does not depend on the number of ranks.
+// Coordinates are chosen so that sums of multiples of coordinates can be told from each other, and from other
+// functions: the first rank, a few ranks along each axis, and the last rank. Their count does not depend on the number
+// of ranks.
 #ifndef CLEAVE_COMPILER_SHARDING_RANKORIGINS_H
 #define CLEAVE_COMPILER_SHARDING_RANKORIGINS_H
 
@@ -19,10 +20,11 @@ namespace cleave {
 
 class RankOrigins {
 public:
-  // `symbols` are the module's, for its states.
+  // `symbols` is the symbol table of the module, and finds its states.
   RankOrigins(const mlir::SymbolTable &symbols, MeshAttr mesh);
 
-  // How a value lies of which each rank has `part`, beginning at `origin`. None where that is no place of parts.
+  // Returns the distribution of a value of which each rank has `part`, beginning at `origin`. None if the origins are
+  // not those of parts.
   std::optional<Distribution> find(mlir::Value origin, mlir::RankedTensorType part);
 
 private:

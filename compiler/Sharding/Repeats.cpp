@@ -8,7 +8,8 @@ using namespace cleave;
 
 static bool divides(int64_t a, int64_t b) { return a > 0 && b % a == 0; }
 
-// The digits that lie between both pairs of strides. Strides of which none divides the other are no digits of one index.
+// Returns the digits between both pairs of strides. If neither of two strides divides the other, they are not digits of
+// one index.
 static std::optional<Repeat> overlap(const Repeat &a, const Repeat &b) {
   if ((!divides(a.inner, b.inner) && !divides(b.inner, a.inner)) ||
       (!divides(a.outer, b.outer) && !divides(b.outer, a.outer)))
@@ -56,7 +57,7 @@ Repeats cleave::scaledRepeats(llvm::ArrayRef<Repeat> repeats, int64_t stride) {
 bool cleave::repeatsAtCut(llvm::ArrayRef<Repeat> repeats, int64_t size, int64_t blocks) {
   if (!divides(blocks, size))
     return false;
-  int64_t inside = size / blocks; // the cut lies at this stride
+  int64_t inside = size / blocks; // the stride of the cut
   return llvm::any_of(repeats, [&](const Repeat &repeat) {
     return divides(repeat.inner, inside) && divides(inside, repeat.outer);
   });

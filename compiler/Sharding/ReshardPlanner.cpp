@@ -37,7 +37,7 @@ private:
     return length;
   }
   bool isReady(size_t dim) const { return commonPrefix(current[dim], target[dim]) == current[dim].size(); }
-  // The dimension whose last axis is `axis` and must go, or -1.
+  // Returns the dimension whose last axis is `axis` and must be removed, or -1.
   int64_t dimToGiveUp(StringRef axis) const {
     for (size_t dim = 0; dim < current.size(); ++dim)
       if (!isReady(dim) && current[dim].back() == axis)
@@ -54,7 +54,7 @@ private:
     return taken;
   }
 
-  // First: what only an owner has, the others cannot cut, reduce or gather.
+  // Comes first, because the other ranks cannot cut, reduce or gather a value that only the owner has.
   bool broadcastRest() {
     Axes given = takeOut(owner, [&](StringRef axis) { return !llvm::is_contained(keptOwner, axis); });
     return !given.empty() && emit(ReshardKind::Broadcast, given);
@@ -66,7 +66,7 @@ private:
     return !reduced.empty() && emit(ReshardKind::Reduce, reduced);
   }
 
-  // Brings one dimension one axis nearer to its target, by whatever frees the axis.
+  // Brings one dimension one axis nearer to its target, by the collective that frees the axis.
   bool appendAxis() {
     for (size_t dim = 0; dim < current.size(); ++dim) {
       if (!isReady(dim) || current[dim].size() == target[dim].size())
@@ -90,7 +90,7 @@ private:
     return false;
   }
 
-  // Reduces, in one collective, over every partial axis that will not be scattered.
+  // Reduces over all partial axes that will not be scattered, in one collective.
   bool reduceRest() {
     Axes reduced = takeOut(partial, [&](StringRef axis) {
       return !llvm::is_contained(keptPartial, axis) &&

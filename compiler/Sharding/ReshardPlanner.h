@@ -1,6 +1,6 @@
-// From the sharding in which a value is made to the one in which it is used: the collectives between them.
+// Plans the collectives that lead from the sharding in which a value is made to the one in which it is used.
 //
-// A collective is nothing but that difference. With axes a and b of a mesh:
+// A collective is exactly this difference. With axes a and b of a mesh:
 //
 //   made [[a], []]             used [[], []]             all_gather a along 0
 //   made [[], []], partial a   used [[], []]             all_reduce a
@@ -12,11 +12,13 @@
 //   made [[], []], owner a     used [[], []]             broadcast a
 //   made [[], []]              used [[], []], owner a    nothing: the owner has it
 //
-// Blocks (ShardingAttr) do not count here: a dimension of blocks is two, see Collectives::reshard.
+// Blocks (ShardingAttr) do not appear here, because a dimension of blocks is treated as two dimensions
+// (Collectives::reshard).
 //
-// Dimensions keep the common prefix of their axes: only suffixes are gathered and appended, because a dimension's axes
-// are slowest first and so a suffix names neighbouring blocks. Slices come before reductions (fewer bytes), and
-// gathers last. Rejected: gather everything, then slice: simpler, but moves whole tensors where neighbours suffice.
+// Dimensions keep the common prefix of their axes. Only suffixes are gathered and appended, because a dimension's axes
+// are slowest first, and so a suffix names neighbouring blocks. Slices come before reductions (fewer bytes), and
+// gathers last. Rejected: gather everything, then slice. This is simpler, but moves whole tensors even if neighbours
+// suffice.
 #ifndef CLEAVE_COMPILER_SHARDING_RESHARDPLANNER_H
 #define CLEAVE_COMPILER_SHARDING_RESHARDPLANNER_H
 
@@ -29,17 +31,17 @@ enum class ReshardKind { AllReduce, ReduceScatter, AllGather, AllSlice, AllToAll
 struct ReshardCollective {
   ReshardKind kind;
   llvm::SmallVector<llvm::StringRef> axes; // slowest first
-  int64_t dim = -1;                        // gathered, sliced or scattered; split, for all_to_all
-  int64_t concatDim = -1;                  // all_to_all only
-  ReduceKind reduction = ReduceKind::Sum;  // reductions only
-  ShardingAttr result;                     // the sharding after this collective
+  int64_t dim = -1;       // the dimension that is gathered, sliced or scattered; for all_to_all, the one that is split
+  int64_t concatDim = -1; // all_to_all only
+  ReduceKind reduction = ReduceKind::Sum; // reductions only
+  ShardingAttr result;                    // the sharding after this collective
 };
 
-// The collectives from `made` to `used`; empty when they are equal. Fails where no collective helps: `used` is partial
-// over an axis over which `made` is not, or combines by another kind.
+// Returns the collectives from `made` to `used`; none if they are equal. Fails if no collective helps: `used` is
+// partial over an axis over which `made` is not partial, or its terms are combined by another kind.
 llvm::FailureOr<llvm::SmallVector<ReshardCollective>> planReshard(ShardingAttr made, ShardingAttr used);
 
-// `made`, and whole in dimensions that both split in different blocks.
+// Returns `made`, but whole in dimensions that both split in different blocks.
 ShardingAttr withEqualBlocks(ShardingAttr made, ShardingAttr used);
 
 } // namespace cleave

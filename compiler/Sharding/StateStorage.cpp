@@ -7,7 +7,7 @@ using mlir::Attribute;
 
 static constexpr llvm::StringLiteral kShardAxis = "fsdp";
 
-// By FsdpStrategy's numbers.
+// Indexed by FsdpStrategy.
 static constexpr llvm::StringLiteral kStrategies[] = {"no-shard", "zero-1", "zero-2", "shard-grad-op", "full-shard"};
 
 llvm::StringRef cleave::printFsdpStrategy(FsdpStrategy strategy) { return kStrategies[static_cast<int>(strategy)]; }
@@ -59,7 +59,7 @@ static bool isSplit(Role role, const StatePolicy &policy) {
     return splitsParameters(policy.strategy);
   case Role::Optimizer:
     return splitsOptimizer(policy.strategy);
-  case Role::Gradient: // what waits for the last micro-batch is each rank's own sum, and whole
+  case Role::Gradient: // a sum that waits for the last micro-batch is the rank's own, and whole
     return splitsGradients(policy.strategy) && policy.gradSync == GradSync::Every;
   default:
     return false;

@@ -37,7 +37,7 @@ std::string cleave::nameOf(StateOp state) {
   return text + " (@" + state.getSymName().str() + ")";
 }
 
-// The first name on a location's way down.
+// Returns the first name in a location; empty if it has none.
 static std::string nodeOf(mlir::Location loc) {
   std::string name;
   loc->walk([&](mlir::Location part) {

@@ -1,4 +1,4 @@
-// Names of values for messages, in the model's words where it has some.
+// Names of values for messages. They use the model's names if it has some.
 #ifndef CLEAVE_COMPILER_SHARDING_VALUENAMES_H
 #define CLEAVE_COMPILER_SHARDING_VALUENAMES_H
 
@@ -8,9 +8,10 @@
 
 namespace cleave {
 
-// "the gradient of 'fc.weight', 'fc.bias' and 3 more (@bucket0.grad)".
+// Returns for example "the gradient of 'fc.weight', 'fc.bias' and 3 more (@bucket0.grad)".
 std::string nameOf(StateOp state);
-// "input 'x'", a state's name where the value is read of it, or the op that makes it with the model's node.
+// Returns "input 'x'", the name of the state that the value is read from, or the op that makes the value with the
+// model's node.
 std::string nameOf(mlir::Value value);
 
 } // namespace cleave

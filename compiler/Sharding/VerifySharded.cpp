@@ -1,4 +1,4 @@
-// verify-sharded: see Passes.td. Reports everything that is wrong, not the first thing only.
+// verify-sharded: see Passes.td. Reports all errors, not only the first.
 #include "compiler/Sharding/Collectives.h"
 #include "compiler/Sharding/DistributionCheck.h"
 #include "compiler/Sharding/Passes.h"
@@ -62,7 +62,7 @@ struct VerifySharded : cleave::impl::VerifyShardedBase<VerifySharded> {
       checkCollective(op);
   }
 
-  // What goes from forward to backward, or from chunk to chunk, need not say how: both are this module's.
+  // Residuals and edges need no sharding, because both of their functions are in this module.
   void checkPorts(FuncOp function) {
     bool hasBackward = llvm::any_of(getOperation().getOps<FuncOp>(),
                                     [&](FuncOp other) { return isBackward(other) && forwardOf(other) == function; });
@@ -79,7 +79,7 @@ struct VerifySharded : cleave::impl::VerifyShardedBase<VerifySharded> {
   void checkAccess(mlir::Operation *op, llvm::StringRef name, mlir::Type type) {
     auto state = states.lookup(name);
     if (!state || !state.getStorage())
-      return; // told already
+      return; // reported already
     auto stored = state.getStorage()->getLocalType(state.getTensorType(), mesh);
     if (type != stored)
       error(op) << "state @" << name << " is stored as " << stored << "; got: " << type;

@@ -18,7 +18,7 @@ bool beginsWith(std::string_view text, std::string_view begin) { return text.sub
 
 bool isForGpus(const fb::Plan &plan) { return beginsWith(textOf(plan.target()), "cuda:"); }
 
-// Integers are computed at the rate of f32, and 16-bit numbers outside of products in f32.
+// Integers have the rate of f32. 16-bit numbers are computed in f32, except in products.
 std::string vectorType(fb::DType type) { return type == fb::DType::f64 ? "f64" : "f32"; }
 
 std::string productType(const fb::Plan &plan, fb::DType type) {
@@ -41,7 +41,7 @@ WorkOf generatedWork(const fb::Kernel &kernel) {
   return {Work::Vector, "f32"};
 }
 
-// `plan` is the first kind's, which has the properties of all.
+// `plan` is the plan of the first kind, which has the properties of all kinds.
 WorkOf workOf(const fb::Plan &plan, const fb::Kernel &kernel) {
   if (kernel.kind() == fb::KernelKind::generated)
     return generatedWork(kernel);
@@ -55,14 +55,14 @@ WorkOf workOf(const fb::Plan &plan, const fb::Kernel &kernel) {
     return {Work::Product, productType(plan, args.dtype())};
   if (def->work == KernelWork::Attention)
     return {Work::Attention, productType(plan, args.dtype())};
-  // On GPUs, those that cuDNN does not take are direct ones with sums in f32, without tensor cores
-  // (kernels/convolution).
+  // On GPUs, Cleave's own direct kernels compute the convolutions that cuDNN does not accept. They use
+  // no tensor cores (kernels/convolution).
   if (def->work == KernelWork::Convolution && (!isForGpus(plan) || DnnConvolution::of(args)))
     return {Work::Product, productType(plan, args.dtype())};
   return {Work::Vector, vectorType(args.dtype())};
 }
 
-// The rate of a product, a convolution or a pooling of its sizes; none where it was not measured.
+// The measured rate of a product, a convolution or a pool for its sizes; empty if it was not measured.
 std::optional<double> measuredRate(const fb::Kernel &kernel, const std::string &type, const TargetMachine &machine) {
   const KernelDef *def = findKernelDef(kernel.name()->string_view());
   KernelArgs args;
@@ -121,7 +121,8 @@ void addMemory(KernelCost &cost, double memory, double launch) {
     cost.bound = cost.compute > memory ? Bound::Compute : Bound::Memory;
 }
 
-// The rank that lies first in the group of each rank, by its coordinates; `first` gives that of an axis of the group.
+// True if some group along `axes` has members on several nodes. first(axis, &coordinate) replaces a rank's coordinate
+// by that of the group's first member, and returns false if the rank is in no group.
 template <typename First>
 bool crossesNodes(const fb::Plan &plan, uint64_t nodeRanks, const std::set<uint32_t> &axes, const First &first) {
   std::vector<uint32_t> mesh = meshOf(plan);
@@ -170,12 +171,12 @@ RingCollective ringOf(Opcode opcode) {
     return RingCollective::ReduceScatter;
   case Opcode::AllGather:
     return RingCollective::AllGather;
-  default: // a reduce and a broadcast take as long as it (CostModel.h)
+  default: // a reduce and a broadcast take as long (CostModel.h)
     return RingCollective::AllReduce;
   }
 }
 
-// Whether any instruction of the plan is one of those.
+// True if the plan has an instruction for which `isOne` is true.
 template <typename Predicate> bool hasAny(const fb::Plan &kind, const Predicate &isOne) {
   for (uint32_t p = 0; p < lengthOf(kind.programs()); ++p)
     for (uint32_t i = 0; i < lengthOf(kind.programs()->Get(p)->instructions()); ++i)
@@ -203,7 +204,8 @@ InstructionCosts::InstructionCosts(const fb::Plan &plan, const TargetMachine &ma
       crossingAxes_.insert(axis);
 }
 
-// What each kernel takes where it is launched; of those that no program launches, by their traffic alone.
+// Adds the traffic of each kernel's launches. For a kernel that is never launched, uses the bytes that the kernel
+// states.
 void InstructionCosts::addLaunches(const fb::Plan &kind) {
   std::vector<KernelCost> &costs = kernels_[&kind];
   for (uint32_t p = 0; p < lengthOf(kind.programs()); ++p)
@@ -220,7 +222,7 @@ void InstructionCosts::addLaunches(const fb::Plan &kind) {
                 machine_.launchSeconds);
 }
 
-// Of bytes that a launch, a copy or a fill reads and writes.
+// The time for the bytes that a launch, a copy or a fill reads and writes.
 double InstructionCosts::memorySeconds(const fb::Plan &kind, const InstructionView &view, uint64_t bytes) const {
   if (auto found = traffic_.find(&kind); found != traffic_.end())
     if (std::optional<double> measured = found->second.seconds(view))
@@ -253,7 +255,7 @@ double InstructionCosts::seconds(const fb::Plan &kind, const InstructionView &vi
     Machine copy = machine_.forLink(machine_.hostCopy.value_or(Link()));
     return copy.linkSeconds + static_cast<double>(view.buffer(0).bytes()) / copy.linkBytesPerSecond;
   }
-  if (view.opcode() == Opcode::Copy) // reads and writes
+  if (view.opcode() == Opcode::Copy) // reads the bytes and writes them
     return machine_.launchSeconds + memorySeconds(kind, view, 2 * view.buffer(0).bytes());
   if (view.opcode() == Opcode::Fill)
     return machine_.launchSeconds + memorySeconds(kind, view, view.buffer(0).bytes());

@@ -1,9 +1,9 @@
-// What each instruction of a plan takes on a machine, by the cost model (compiler/CostModel): kernels by their
-// arithmetic and traffic as the plan states them, collectives by the ring formulas on the slowest link that their group
-// uses.
+// The time that each instruction of a plan takes on a machine, by the cost model (compiler/CostModel). Kernels are
+// computed from the arithmetic and traffic that the plan states. Collectives are computed by the ring formulas, on the
+// slowest link of their group.
 //
-// Ranks lie on nodes in their order: with nodes of 8 ranks, ranks 0 to 7 are on the first. A group whose members are
-// all on one node uses the links of a node, any other the network:
+// Ranks are placed on nodes in their order: with nodes of 8 ranks, ranks 0 to 7 are on the first. If all members of a
+// group are on one node, the group uses the node's links, and otherwise the network:
 //
 //   mesh dp=2,fsdp=8 on nodes of 8      fsdp: within a node        dp: between nodes
 #ifndef CLEAVE_COMPILER_SIMULATOR_INSTRUCTIONCOSTS_H
@@ -22,25 +22,25 @@
 
 namespace cleave::plan {
 
-// What holds a kernel back.
+// The resource that limits a kernel.
 enum class Bound { Compute, Memory, Launch };
 
-// A kernel of a plan on a machine.
+// The cost of a plan's kernel on a machine.
 struct KernelCost {
   Work work = Work::Vector;
-  std::string type; // whose peak counts: "bf16"
-  double peak = 0;  // of the machine for that work and type, FLOP/s
-  double compute = 0; // seconds of its arithmetic; with the least traffic where its own rate was measured
-  double seconds = 0; // of the launch that takes longest
+  std::string type; // type whose peak is used: "bf16"
+  double peak = 0;  // the machine's peak for this work and type, FLOP/s
+  double compute = 0; // seconds of its arithmetic; includes a minimum of traffic if its own rate was measured
+  double seconds = 0; // seconds of its longest launch
   Bound bound = Bound::Launch;
 };
 
 class InstructionCosts {
 public:
-  // Of all kinds of ranks. `machine` must pass checkMachine() for the plan.
+  // The costs of all kinds of ranks. `machine` must pass checkMachine() for the plan.
   InstructionCosts(const rt::fb::Plan &plan, const TargetMachine &machine);
 
-  // Launches and the time of copies, fills, collectives and messages; 0 for others.
+  // The time of launches, copies, fills, collectives and messages; 0 for other instructions.
   double seconds(const rt::fb::Plan &kind, const rt::InstructionView &instruction) const;
   const KernelCost &kernel(const rt::fb::Plan &kind, size_t index) const { return kernels_.at(&kind)[index]; }
 
@@ -53,16 +53,16 @@ private:
 
   const TargetMachine machine_;
   std::map<const rt::fb::Plan *, std::vector<KernelCost>> kernels_;
-  std::map<const rt::fb::Plan *, TrafficTimes> traffic_;       // of a measured machine
-  std::map<const rt::fb::Plan *, std::vector<bool>> crossing_; // groups that lie on several nodes
+  std::map<const rt::fb::Plan *, TrafficTimes> traffic_;       // for a measured machine
+  std::map<const rt::fb::Plan *, std::vector<bool>> crossing_; // groups with members on several nodes
   std::set<uint32_t> crossingAxes_;
 };
 
-// Whether members of some group along the axis lie on several nodes.
+// True if some group along the axis has members on several nodes.
 bool isBetweenNodes(const rt::fb::Plan &plan, const TargetMachine &machine, uint32_t axis);
 
-// Whether the machine takes the plan and says all that the plan needs: rates of its types, links between nodes, copies
-// from the host. An error names the key that is missing.
+// Checks that the machine accepts the plan and has all rates that the plan needs: for its types, for links between
+// nodes, for copies to and from the host. An error names the missing key.
 rt::Status checkMachine(const rt::fb::Plan &plan, const TargetMachine &machine);
 
 } // namespace cleave::plan

@@ -25,7 +25,7 @@ double StepTimeline::idleShare() const {
 
 namespace {
 
-// Runs a graph on given costs: each node begins when all before it have ended, and a send with its receive.
+// Runs a graph with given costs. A node begins when all nodes before it have ended, and a send begins with its receive.
 class Simulation {
 public:
   Simulation(const EntryGraph &graph, const InstructionCost &cost, TimelineDetail detail)
@@ -45,7 +45,7 @@ public:
         });
   }
 
-  // None where nodes wait for each other.
+  // Empty if nodes wait for each other.
   std::optional<StepTimeline> run() {
     std::vector<size_t> ready;
     size_t done = 0;
@@ -56,7 +56,7 @@ public:
       size_t node = ready.back();
       ready.pop_back();
       int64_t partner = nodes_[node].partner;
-      if (partner >= 0) { // both, or not yet
+      if (partner >= 0) { // ready only if both ends are
         Node &other = nodes_[static_cast<size_t>(partner)];
         nodes_[node].start = other.start = std::max(nodes_[node].start, other.start);
         finish(static_cast<size_t>(partner), ready), ++done;
@@ -71,7 +71,7 @@ private:
     double cost = 0, start = 0, end = 0;
     int64_t partner = -1; // the other end of a transfer
     std::vector<size_t> next;
-    unsigned waiting = 0; // for so many
+    unsigned waiting = 0; // number of nodes that it still waits for
   };
 
   bool isReady(size_t node) const {
@@ -95,7 +95,7 @@ private:
     }
   }
 
-  // A body's span is of the steps of its own that are on the first stream and cost something.
+  // A body's span covers its own instructions on the first stream that have a cost.
   StepTimeline result() const {
     std::vector<BodySpan> spans(graph_.calls().size());
     for (size_t i = 0; i < nodes_.size(); ++i) {
@@ -158,7 +158,7 @@ std::string taskOf(const BodySpan &span) {
   return chunk + letter;
 }
 
-// "0F3" of "c0.fwd" with micro-batch 3.
+// For example "0F3" for "c0.fwd" with micro-batch 3.
 static std::string labelOf(const BodySpan &span) {
   std::string task = taskOf(span);
   return task == "U" ? task : task + std::to_string(span.microBatch);

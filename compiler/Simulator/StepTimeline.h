@@ -1,8 +1,8 @@
-// When each body of a step runs, on given costs: the plan's own instructions, streams, events and transfers, as they
-// lie in the file. It draws the schedule of a pipeline and tells its idle time from what will run, not from the list
-// that the plan was made of.
+// Computes when each body of a step runs, for given costs. It reads the instructions, streams, events and transfers of
+// the plan's file. So the drawn schedule of a pipeline, and its idle time, are those of the plan that will run, and not
+// those of the list that the plan was made from.
 //
-// The order is EntryGraph's; a send and its receive happen together, when both ranks have come to them.
+// The order is that of EntryGraph. A send and its receive happen together, when both ranks have reached them.
 #ifndef CLEAVE_COMPILER_SIMULATOR_STEPTIMELINE_H
 #define CLEAVE_COMPILER_SIMULATOR_STEPTIMELINE_H
 
@@ -16,34 +16,34 @@
 
 namespace cleave::plan {
 
-// Of one instruction of a program, in any unit.
+// The cost of one instruction of a program, in any unit.
 using InstructionCost =
     std::function<double(const rt::fb::Plan &kind, uint32_t program, const rt::InstructionView &instruction)>;
 
-// Those of no machine in particular (InstructionCosts.h), in seconds that order things and mean nothing else.
+// Costs on plainMachine() (InstructionCosts.h). They are only for comparing, and not a prediction of seconds.
 InstructionCost plainCosts(const rt::fb::Plan &plan);
 
-// A run of a body on the first stream: one call, without what it calls.
+// A run of a body on the first stream. It is one call, without the bodies that it calls.
 struct BodySpan {
   std::string program;
   int64_t microBatch = 0;
-  double start = 0, end = 0, busy = 0; // busy: of its instructions
+  double start = 0, end = 0, busy = 0; // busy: sum of its instructions
 };
 
-// A span of one instruction on a stream.
+// The run of one instruction on a stream.
 struct StreamSpan {
   unsigned stream = 0;
   double start = 0, end = 0;
   uint32_t program = 0, instruction = 0;
   int64_t microBatch = 0;
-  std::string name; // of a measured one, which is not known by its number
+  std::string name; // of a measured span, which has no instruction number
 };
 
 struct KindTimeline {
   std::string kind;
-  std::vector<BodySpan> bodies; // in order; those without cost are left out
+  std::vector<BodySpan> bodies; // in order; bodies without cost are left out
   double busy = 0;
-  std::vector<StreamSpan> spans; // of instructions with a cost; only where they are asked for
+  std::vector<StreamSpan> spans; // of instructions with a cost; only with TimelineDetail::Streams
 };
 
 enum class TimelineDetail { Bodies, Streams };
@@ -52,18 +52,19 @@ struct StepTimeline {
   std::vector<KindTimeline> kinds;
   double duration = 0;
 
-  // The part of the step in which the first streams of all kinds together do nothing.
+  // The share of the step in which the first streams of all kinds are idle, averaged over the kinds.
   double idleShare() const;
 };
 
-// None where there is no such entry, or it runs more than is looked at.
+// Empty if there is no such entry, or if it runs more instructions than are followed.
 std::optional<StepTimeline> timelineOf(const rt::fb::Plan &plan, const std::string &entry, const InstructionCost &cost,
                                        TimelineDetail detail = TimelineDetail::Bodies);
 
-// What a span is part of, without its micro-batch: "0F" of "c0.fwd"; "U" of what is no chunk's, the update.
+// The task that a span belongs to, without its micro-batch: "0F" for "c0.fwd", or "U" (the update) if it belongs to no
+// chunk.
 std::string taskOf(const BodySpan &span);
 
-// A line for each kind, with a column for a slice of time: "0F0--|0F1--|...0B0-----|U-".
+// Draws a line for each kind, with a column for each slice of time: "0F0--|0F1--|...0B0-----|U-".
 std::string drawTimeline(const StepTimeline &timeline, size_t columns);
 
 } // namespace cleave::plan

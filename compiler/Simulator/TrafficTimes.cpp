@@ -14,15 +14,15 @@ TrafficTimes::TrafficTimes(const fb::Plan &kind, const Measurements &measured) {
   if (!entry || instructionsOf(kind, *entry) > kMostInstructions)
     return;
   Addresses addresses(kind);
-  // The traffic so far when bytes that begin there were last touched. A range that overlaps another one without
-  // beginning where it does is taken for bytes of its own.
+  // For the bytes that begin at an address: the traffic before they were last touched. A range that overlaps another
+  // one, but begins elsewhere, is treated as different bytes.
   std::map<std::pair<unsigned, uint64_t>, double> touched;
   double clock = 0;
   auto visit = [&](const WalkedInstruction &step, const InstructionView &view, bool isSecond) {
     bool touchesMemory = view.opcode() == Opcode::Launch || view.opcode() == Opcode::Copy || view.opcode() == Opcode::Fill;
     if (!touchesMemory || view.bufferCount() == 0)
       return;
-    // What an instruction reads and writes in place comes once.
+    // Bytes that an instruction reads and writes in place are counted once.
     std::map<std::pair<unsigned, uint64_t>, double> places;
     for (size_t i = 0; i < view.bufferCount(); ++i) {
       Addresses::Range range = addresses.of(view.buffer(i), step.frames);

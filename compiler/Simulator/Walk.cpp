@@ -34,7 +34,7 @@ public:
 
   bool run(uint32_t program, const Frames &frames) {
     const fb::Program &list = *kind_.programs()->Get(program);
-    if (bodies_ == kMostInstructions) // calls of bodies without instructions, too
+    if (bodies_ == kMostInstructions) // also ends calls of bodies without instructions
       return false;
     size_t body = bodies_++;
     for (uint32_t i = 0; i < lengthOf(list.instructions()); ++i) {
@@ -63,7 +63,7 @@ private:
 
 bool walk(const fb::Plan &kind, uint32_t entry, const Visit &visit) { return Walker(kind, visit).run(entry, {}); }
 
-// Callees after their callers: programs call each other without cycles (openPlan).
+// Appends programs to `order`, each after all programs that it calls. There are no cycles of calls (openPlan).
 static void orderCalls(const fb::Plan &kind, uint32_t program, std::vector<bool> &seen, std::vector<uint32_t> &order) {
   if (seen[program])
     return;

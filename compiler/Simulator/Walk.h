@@ -1,7 +1,7 @@
-// One run of an entry program on one kind of ranks, instruction by instruction in issue order, calls multiplied out.
+// One run of an entry program on one kind of ranks, instruction by instruction in issue order. Each call is expanded.
 //
-// An entry that calls "c0.fwd" twice, in frames 0 and 1, is walked as the instructions of c0.fwd, those of c0.fwd again,
-// and what stands around the calls; each comes with the frames that it runs in.
+// For example, an entry calls "c0.fwd" twice, in frames 0 and 1. The walk visits the instructions of c0.fwd, the same
+// ones again, and those around the calls. Each instruction comes with the frames that it runs in.
 #ifndef CLEAVE_COMPILER_SIMULATOR_WALK_H
 #define CLEAVE_COMPILER_SIMULATOR_WALK_H
 
@@ -15,34 +15,36 @@
 
 namespace cleave::plan {
 
-// More instructions, or runs of bodies, than this are not walked: pages and tables would not show more, and a plan of a loop can run any number.
+// The most instructions, or runs of bodies, that are walked. Pages and tables would not show more, and a plan with a
+// loop can have any number.
 inline constexpr size_t kMostInstructions = size_t{1} << 22;
 
 struct WalkedInstruction {
   size_t number;    // from 0, in issue order
-  uint32_t program; // that the instruction stands in
-  uint32_t index;   // of the instruction in the program's list
-  size_t body;      // the run of the program: each call is a further one
+  uint32_t program; // the program with the instruction
+  uint32_t index;   // its index in the program
+  size_t body;      // the number of the program's run: each call is a new one
   rt::Frames frames;
 };
 
 using Visit = std::function<void(const WalkedInstruction &walked, const rt::InstructionView &instruction)>;
 
-// The program of that name; none where the plan has no such one.
+// The program with this name; empty if the plan has none.
 std::optional<uint32_t> programNamed(const rt::fb::Plan &kind, std::string_view name);
-// The entry that a plan is about: a step of training, else inference, else the first entry.
+// The main entry of a plan: a training step, else inference, else the first entry.
 std::optional<uint32_t> mainProgram(const rt::fb::Plan &kind);
 
-// Whether all was walked.
+// Calls `visit` for each instruction. Returns false if there were more than kMostInstructions.
 bool walk(const rt::fb::Plan &kind, uint32_t entry, const Visit &visit);
 
-// How often each program runs in one run of the entry; without walking.
+// How often each program runs in one run of the entry. It is computed without walking.
 std::vector<uint64_t> runsOf(const rt::fb::Plan &kind, uint32_t entry);
 
-// The instructions of a whole run of the entry, also where `walk` takes the first ones only; without walking.
+// The number of instructions in one run of the entry, also if it is more than `walk` visits. It is computed without
+// walking.
 uint64_t instructionsOf(const rt::fb::Plan &kind, uint32_t entry);
 
-// The bytes that a buffer means on the kind's first rank: all frames of a region lie one after the other.
+// The addresses of a buffer on the kind's first rank. The frames of a region follow each other.
 class Addresses {
 public:
   explicit Addresses(const rt::fb::Plan &kind);
@@ -55,7 +57,7 @@ public:
 
 private:
   const rt::fb::Plan &kind_;
-  std::vector<uint64_t> indices_; // of the rank in each group
+  std::vector<uint64_t> indices_; // index of the rank in each group
 };
 
 } // namespace cleave::plan

@@ -1,4 +1,4 @@
-// Sizes in bytes as users type them.
+// Parses sizes in bytes, as users write them.
 #ifndef CLEAVE_COMPILER_SUPPORT_BYTES_H
 #define CLEAVE_COMPILER_SUPPORT_BYTES_H
 
@@ -9,7 +9,7 @@
 
 namespace cleave {
 
-// "25MiB", "256KiB", "1.5GiB", "4096"; "1MB" is a million bytes.
+// Accepts "25MiB", "256KiB", "1.5GiB" and "4096"; "1MB" is a million bytes.
 inline llvm::Expected<int64_t> parseByteSize(llvm::StringRef text) {
   llvm::StringRef digits = text.take_while([](char c) { return (c >= '0' && c <= '9') || c == '.'; });
   llvm::StringRef unit = text.drop_front(digits.size());

@@ -1,5 +1,5 @@
-// Folders that users ask for: as open as the umask lets them be. LLVM's functions alone take all rights from "others", so
-// that a program that one user compiles could not be run by another.
+// Creates folders that users ask for, with all rights that the umask permits. LLVM's default takes all rights from
+// "others", so another user could not run a program in such a folder.
 #ifndef CLEAVE_COMPILER_SUPPORT_DIRECTORIES_H
 #define CLEAVE_COMPILER_SUPPORT_DIRECTORIES_H
 
@@ -10,12 +10,12 @@
 
 namespace cleave {
 
-// std::errc::file_exists where something of this name is there.
+// Returns std::errc::file_exists if there is already something with this name.
 inline std::error_code makeDirectory(const llvm::Twine &path) {
   return llvm::sys::fs::create_directory(path, /*IgnoreExisting=*/false, llvm::sys::fs::all_all);
 }
 
-// The folder and those above it; no error where they are there.
+// Creates the folder and all missing folders above it. It is no error if they exist.
 inline std::error_code makeDirectories(const llvm::Twine &path) {
   return llvm::sys::fs::create_directories(path, /*IgnoreExisting=*/true, llvm::sys::fs::all_all);
 }

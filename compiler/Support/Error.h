@@ -7,7 +7,7 @@
 
 namespace cleave {
 
-// What is wrong, where, what was expected and what to do; printed as it is.
+// `message` says what is wrong, where, what was expected and what to do. It is printed as it is.
 inline llvm::Error makeError(const llvm::Twine &message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
 }

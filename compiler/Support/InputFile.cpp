@@ -18,7 +18,7 @@ static const char *kindOf(mode_t mode) {
 
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> cleave::readInputFile(llvm::StringRef path,
                                                                           llvm::StringRef expected) {
-  // Opening a pipe waits for its writer, unless it is told not to.
+  // Without O_NONBLOCK, opening a pipe would wait for its writer.
   int file = ::open(path.str().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0)
     return makeError(path + ": cannot be read: " + std::strerror(errno) + "; expected " + expected);
@@ -32,14 +32,14 @@ llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> cleave::readInputFile(llvm::
     return refuse(std::string("cannot be read: ") + std::strerror(errno));
   if (const char *kind = kindOf(status.st_mode))
     return refuse(std::string("is ") + kind);
-  ::fcntl(file, F_SETFL, ::fcntl(file, F_GETFL) & ~O_NONBLOCK); // a pipe with a writer is waited for
+  ::fcntl(file, F_SETFL, ::fcntl(file, F_GETFL) & ~O_NONBLOCK); // reading waits for a pipe that has a writer
   auto buffer = llvm::MemoryBuffer::getOpenFile(llvm::sys::fs::convertFDToNativeFile(file), path, /*FileSize=*/-1,
                                                 /*RequiresNullTerminator=*/false);
   if (!buffer)
     return refuse("cannot be read: " + buffer.getError().message());
   if (S_ISFIFO(status.st_mode) && (*buffer)->getBufferSize() == 0)
     return refuse("is a pipe into which nobody writes");
-  ::close(file); // the mapping keeps the file
+  ::close(file); // the mapping keeps the file open
   return std::move(*buffer);
 }
 

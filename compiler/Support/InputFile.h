@@ -1,8 +1,8 @@
-// Reading a file that the user named, whatever lies there.
+// Reads a file that the user has named, whatever kind of file it is.
 //
-// A name may lead to a directory, a device (/dev/zero has no end, a terminal waits for somebody to type), or a pipe. A pipe
-// that a program writes into is read to its end, as `cleave compile <(unzip -p model.zip)` wants it; one without a writer
-// would keep the reader waiting for ever and is refused.
+// A name may lead to a directory, to a device (/dev/zero has no end, a terminal waits for input), or to a pipe. A pipe
+// with a writer is read to its end, so that `cleave compile <(unzip -p model.zip)` works. A pipe without a writer would
+// keep the reader waiting forever, and is refused.
 #ifndef CLEAVE_COMPILER_SUPPORT_INPUTFILE_H
 #define CLEAVE_COMPILER_SUPPORT_INPUTFILE_H
 
@@ -11,10 +11,10 @@
 
 namespace cleave {
 
-// The file's bytes, mapped where they can be. Errors say what the path is, and `expected`: "an ONNX model".
+// Returns the file's bytes, mapped if possible. Errors name the kind of file, and `expected`, such as "an ONNX model".
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> readInputFile(llvm::StringRef path, llvm::StringRef expected);
 
-// Whether the path leads to a regular file: what another library opens must be one.
+// True if the path leads to a regular file. Files that another library opens must be regular.
 bool isRegularFile(llvm::StringRef path);
 
 } // namespace cleave

@@ -11,7 +11,7 @@ void MinCut::addEdge(int from, int to, int64_t capacity) {
   edges.push_back({from, 0});
 }
 
-// Distances from the source along edges with capacity left; false if the sink is out of reach.
+// Computes distances from the source along edges with capacity left. Returns false if the sink cannot be reached.
 bool MinCut::rank(int source, int sink) {
   level.assign(adjacency.size(), -1);
   level[source] = 0;
@@ -25,7 +25,8 @@ bool MinCut::rank(int source, int sink) {
   return level[sink] >= 0;
 }
 
-// One path that descends the levels, found without recursion (graphs are as deep as models); 0 if there is none left.
+// Augments the flow along one path of ascending levels, and returns its capacity; 0 if no path is left. It does not
+// recurse, because graphs are as deep as models.
 int64_t MinCut::augment(int source, int sink) {
   std::vector<int> path;
   int node = source;
@@ -34,7 +35,7 @@ int64_t MinCut::augment(int source, int sink) {
     if (at == adjacency[node].size()) {
       if (node == source)
         return 0;
-      level[node] = -1; // a dead end: never enter again
+      level[node] = -1; // a dead end: never enter it again
       node = edges[path.back() ^ 1].to;
       path.pop_back();
       ++next[node];

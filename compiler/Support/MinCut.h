@@ -1,4 +1,4 @@
-// Minimum cut of a directed graph by Dinic's algorithm: the largest flow, by augmenting along shortest paths.
+// Minimum cut of a directed graph by Dinic's algorithm: finds the largest flow, by augmenting it along shortest paths.
 #ifndef CLEAVE_COMPILER_SUPPORT_MINCUT_H
 #define CLEAVE_COMPILER_SUPPORT_MINCUT_H
 
@@ -16,12 +16,12 @@ public:
 
   void addEdge(int from, int to, int64_t capacity);
 
-  // Sends the largest flow from source to sink, and returns it; kInfinite or more: nothing separates them.
+  // Sends the largest flow from source to sink, and returns it. kInfinite or more means that no cut separates them.
   int64_t run(int source, int sink);
 
-  // After run: true for nodes on the sink's side of the minimum cut nearest to the sink.
+  // To be called after run(). True for nodes on the sink's side of the minimum cut that is nearest to the sink.
   std::vector<bool> sinkSide(int sink) const;
-  // The same of the source: true for nodes on its side of the minimum cut nearest to it.
+  // To be called after run(). True for nodes on the source's side of the minimum cut that is nearest to the source.
   std::vector<bool> sourceSide(int source) const;
 
 private:
@@ -33,7 +33,7 @@ private:
   bool rank(int source, int sink);
   int64_t augment(int source, int sink);
 
-  std::vector<Edge> edges; // edge i and its reverse i ^ 1
+  std::vector<Edge> edges; // the reverse of edge i is edge i ^ 1
   std::vector<std::vector<int>> adjacency;
   std::vector<int> level;
   std::vector<size_t> next;

@@ -8,7 +8,7 @@
 
 using namespace cleave;
 
-// A GlobPattern points into its text: it is made where it is used.
+// A GlobPattern refers to its text, so it is made for each use.
 bool cleave::matchesNamePattern(llvm::StringRef pattern, llvm::StringRef name) {
   auto glob = llvm::GlobPattern::create(pattern);
   if (glob)

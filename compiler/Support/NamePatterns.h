@@ -1,11 +1,12 @@
-// Patterns of original names: the one grammar of --freeze, --param-group, --buffers and --fsdp-units.
+// Patterns of original names, for --freeze, --param-group, --buffers and --fsdp-units.
 //
-// Shell globs: `*` is any characters (dots too), `?` one, `[ab]` one of these, `\` takes the next one as it is.
+// They are shell globs: `*` matches any characters (dots too), `?` matches one, `[ab]` matches one of these, and `\`
+// makes the next character a plain one.
 //
 //   NamePatterns patterns = parse(...{"*.bias", "h.0.*"});
-//   patterns.match("h.0.fc.weight")   1: the first pattern that matches
-//   patterns.checkUsed(names)         an error for one that has matched nothing, with some of the names there are, or with
-//                                     the pattern that has taken its names
+//   patterns.match("h.0.fc.weight")   1: the index of the first pattern that matches
+//   patterns.checkUsed(names)         an error if a pattern has matched nothing; it shows some of the names, or the
+//                                     pattern that has matched its names before
 #ifndef CLEAVE_COMPILER_SUPPORT_NAMEPATTERNS_H
 #define CLEAVE_COMPILER_SUPPORT_NAMEPATTERNS_H
 
@@ -18,20 +19,20 @@
 
 namespace cleave {
 
-// False for a pattern that is none.
+// False if `pattern` is not a valid pattern.
 bool matchesNamePattern(llvm::StringRef pattern, llvm::StringRef name);
 
 class NamePatterns {
 public:
-  // Errors are of `option`: "--freeze".
+  // `option` is the option that errors name, such as "--freeze".
   static llvm::Expected<NamePatterns> parse(llvm::StringRef option, llvm::ArrayRef<std::string> patterns);
 
-  // The first pattern that matches, which counts as used.
+  // The index of the first pattern that matches. The pattern then counts as used.
   std::optional<size_t> match(llvm::StringRef name);
-  // The leading components of a dotted name that the first pattern matches which matches any: "h.0" of "h.0.fc.weight"
-  // for "h.*". Empty: none.
+  // Matches the leading components of a dotted name: for "h.*", it returns "h.0" of "h.0.fc.weight". The first pattern
+  // that matches any of them counts. Empty if none matches.
   llvm::StringRef matchPrefix(llvm::StringRef name);
-  // `what` says what the names are of: "parameters".
+  // Fails if a pattern was not used. `what` says what the names are, such as "parameters".
   llvm::Error checkUsed(llvm::ArrayRef<std::string> names, llvm::StringRef what) const;
 
 private:
@@ -45,7 +46,7 @@ private:
   std::vector<Pattern> patterns_;
 };
 
-// "a, b, c, ...": the first of some names, for messages.
+// Returns the first of some names for messages, as "a, b, c, ...".
 std::string firstNames(llvm::ArrayRef<std::string> names);
 
 } // namespace cleave

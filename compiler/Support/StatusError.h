@@ -1,4 +1,4 @@
-// The runtime's status, as the compiler's libraries report errors.
+// Turns a status of the runtime into an error of the compiler's libraries.
 #ifndef CLEAVE_COMPILER_SUPPORT_STATUSERROR_H
 #define CLEAVE_COMPILER_SUPPORT_STATUSERROR_H
 

@@ -23,7 +23,7 @@ std::string cleave::uniquePath(const llvm::Twine &prefix) {
   return (prefix + random).str();
 }
 
-// An empty file PREFIXxxxxxxxxSUFFIX of its owner.
+// Creates an empty file PREFIXxxxxxxxxSUFFIX that only its owner can read and write.
 static std::error_code createUnique(const llvm::Twine &prefix, const llvm::Twine &suffix, std::string &path) {
   constexpr int kAttempts = 128;
   std::error_code code;
@@ -71,7 +71,7 @@ llvm::Error TemporaryFile::write(llvm::StringRef bytes) const {
     file << bytes;
     file.close();
     code = file.error();
-    file.clear_error(); // a stream with an error would end the program
+    file.clear_error(); // otherwise the destructor of the stream would end the program
   }
   return code ? makeError(path_ + ": cannot write: " + code.message()) : llvm::Error::success();
 }

@@ -1,4 +1,4 @@
-// A file that is gone at the end: with its owner, and when a signal (Ctrl-C, kill) ends the program before.
+// A file that is removed by its owner's destructor, and also if a signal (Ctrl-C, kill) ends the program before.
 #ifndef CLEAVE_COMPILER_SUPPORT_TEMPORARYFILE_H
 #define CLEAVE_COMPILER_SUPPORT_TEMPORARYFILE_H
 
@@ -10,16 +10,17 @@
 
 namespace cleave {
 
-// PREFIX and eight random hexadecimal digits. LLVM's createUniquePath() would replace a `%` of the prefix, too.
+// Returns PREFIX and eight random hexadecimal digits. LLVM's createUniquePath() would also replace each `%` of the
+// prefix.
 std::string uniquePath(const llvm::Twine &prefix);
 
 class TemporaryFile {
 public:
-  // An empty file PREFIX-xxxxxx.SUFFIX in the system's folder for temporary files.
+  // Creates an empty file PREFIX-xxxxxxxx.SUFFIX in the system's folder for temporary files.
   static llvm::Expected<TemporaryFile> create(llvm::StringRef prefix, llvm::StringRef suffix);
-  // NAME.partial-xxxxxxxx, for another program to write; keepAs(NAME) gives it its name.
+  // The name NAME.partial-xxxxxxxx, for another program to write. keepAs(NAME) renames it.
   static TemporaryFile beside(llvm::StringRef name);
-  // The same as an empty file, which its owner alone can read and write.
+  // The same, but also creates an empty file, which only its owner can read and write.
   static llvm::Expected<TemporaryFile> createBeside(llvm::StringRef name);
 
   TemporaryFile(TemporaryFile &&other);
@@ -28,14 +29,14 @@ public:
 
   const std::string &path() const { return path_; }
   llvm::Error write(llvm::StringRef bytes) const;
-  // The file replaces `name`; or there is an error and the file is gone.
+  // Renames the file to `name`, and replaces a file with that name. If this fails, the file is removed.
   llvm::Error keepAs(llvm::StringRef name);
 
 private:
   explicit TemporaryFile(std::string path);
   void remove();
 
-  std::string path_; // empty: nothing is left to remove
+  std::string path_; // empty: there is nothing to remove
 };
 
 } // namespace cleave

@@ -1,5 +1,5 @@
-// Mistakes in what the user asked for, apart from work that failed: a type of error of their own, for which the command
-// line leaves with 2, not 1. Their messages begin with the option.
+// An error type for mistakes in the user's request, as opposed to work that has failed. For it, the command line ends
+// with exit code 2 instead of 1. The messages begin with the name of the option.
 #ifndef CLEAVE_COMPILER_SUPPORT_USAGE_H
 #define CLEAVE_COMPILER_SUPPORT_USAGE_H
 
@@ -22,12 +22,12 @@ private:
   std::string text;
 };
 
-// "OPTION: MESSAGE", where `option` is written as the user does: "--mesh".
+// Makes the message "OPTION: MESSAGE". `option` is written as the user writes it: "--mesh".
 inline llvm::Error usageError(const llvm::Twine &option, const llvm::Twine &message) {
   return llvm::make_error<UsageError>(option + ": " + message);
 }
 
-// Whether an error is one of those, or has one among several.
+// True if the error is a UsageError, or a list that contains one.
 inline bool isUsageError(const llvm::Error &error) {
   bool result = false;
   llvm::visitErrors(error, [&](const llvm::ErrorInfoBase &one) { result |= one.isA<UsageError>(); });

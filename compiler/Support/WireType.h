@@ -1,4 +1,4 @@
-// The plan's number of an element type (runtime/plan/Plan.fbs, DType).
+// The number of an element type in a plan (runtime/plan/Plan.fbs, DType).
 #ifndef CLEAVE_COMPILER_SUPPORT_WIRETYPE_H
 #define CLEAVE_COMPILER_SUPPORT_WIRETYPE_H
 
@@ -10,7 +10,7 @@
 
 namespace cleave {
 
-// None for types that plans do not know.
+// Empty for types that plans do not have.
 std::optional<rt::fb::DType> wireType(mlir::Type type);
 
 } // namespace cleave

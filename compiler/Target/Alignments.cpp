@@ -8,7 +8,7 @@ using namespace cleave;
 
 namespace {
 
-constexpr uint32_t kMost = 16; // bytes that one instruction moves
+constexpr uint32_t kMost = 16; // bytes that one instruction can move
 
 } // namespace
 

@@ -1,5 +1,5 @@
-// On which multiples the buffers of a plan's generated kernels begin: code may access 16 bytes at a time where all launches
-// allow it.
+// The alignments of the buffers of a plan's generated kernels. If all launches permit it, code accesses 16 bytes at a
+// time.
 #ifndef CLEAVE_COMPILER_TARGET_ALIGNMENTS_H
 #define CLEAVE_COMPILER_TARGET_ALIGNMENTS_H
 
@@ -12,8 +12,8 @@
 
 namespace cleave {
 
-// Of each kernel, by name, for each buffer: a power of two up to 16, the largest that divides its address in all launches
-// of all kinds of ranks, at all frames and shares. Regions begin on multiples of 64 at least.
+// For each kernel, by name, and each of its buffers: the largest power of two, up to 16, that divides the buffer's
+// address in all launches of all kinds of ranks, for all frames and shares. Regions begin at multiples of at least 64.
 using KernelAlignments = std::map<std::string, std::vector<uint32_t>>;
 
 KernelAlignments alignmentsOf(const rt::fb::Plan &plan);

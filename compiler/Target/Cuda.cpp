@@ -1,5 +1,5 @@
-// GPUs as a target: PTX through LLVM and machine code by ptxas, cuBLASLt for products, kernels/*/cuda for what is not
-// generated.
+// The target for GPUs. LLVM makes PTX of generated kernels, and ptxas makes machine code. cuBLASLt computes products,
+// and kernels/*/cuda has all other kernels.
 #include "compiler/Codegen/CUDA/CudaCodegen.h"
 #include "compiler/Codegen/CUDA/Ptxas.h"
 #include "compiler/Support/Error.h"
@@ -30,7 +30,7 @@ public:
     return bytes;
   }
 
-  // Libraries take row-major matrices as they are.
+  // Nothing is packed: libraries read row-major matrices in place.
   llvm::Expected<uint64_t> packed(llvm::StringRef, llvm::ArrayRef<int64_t>, int64_t) const override { return 0; }
 
   llvm::Error checkKernel(const rt::fb::Kernel &kernel) const override {
@@ -52,6 +52,7 @@ public:
   // cuBLASLt's kernels for tensor cores load 16 bytes at a time.
   int64_t productMultiple() const override { return 8; }
 
+  bool hasOwnMemory() const override { return true; }
   bool needsHostKernels() const override { return false; }
 
   llvm::StringRef listingSuffix() const override { return "ptx"; }
@@ -60,12 +61,12 @@ public:
                                      bool withListings) const override;
 
 private:
-  // A module of Cleave's own kernels (kernels/*/cuda), and those of its entries that the plan's kernels call.
+  // A module of Cleave's own kernels (kernels/*/cuda), with those of its entries that the plan's kernels call.
   struct OwnModule {
     const char *(*ptx)();
     std::set<std::string> entries;
   };
-  // The machine code of the modules of a program. Text is assembled once; nothing is where there is no ptxas.
+  // The machine code of a program's modules. Each text is assembled once. Without ptxas there is no machine code.
   struct MachineCode {
     struct Own {
       std::string chip;
@@ -87,7 +88,7 @@ private:
 
   CudaArchitecture architecture;
   bool hasWgmma; // on GPUs of compute capability 9.0
-  // As the plan's kernels name them: the driver checks all kernels of a plan before it has them compiled.
+  // The modules that the plan's kernels use. It is complete because the driver checks all kernels before it compiles.
   mutable std::vector<OwnModule> own;
 };
 
@@ -95,7 +96,7 @@ private:
 
 void Cuda::noteOwn(const rt::KernelArgs &args) const {
   rt::CudaKernelCall call;
-  // A product is cuBLASLt's, but for sums of columns that the library may not have.
+  // cuBLASLt computes products, except sums of columns that it may not support.
   bool addsColumns = args.def().findBuffer("bias_grad").has_value();
   if (!(addsColumns ? rt::cudaColumnSums(args, &call) : rt::cudaKernelCall(args, &call)).isOk())
     return;
@@ -105,12 +106,12 @@ void Cuda::noteOwn(const rt::KernelArgs &args) const {
   module->entries.insert(call.function);
 }
 
-// Empty where the module has none, or it is not wanted.
+// Returns the module's text for sm_90a. Empty if the module has none, or if it is not wanted.
 std::string Cuda::formForSm90a(const OwnModule &module) const {
   return hasWgmma ? textForSm90a(module.ptx(), module.entries) : "";
 }
 
-// The form for sm_90a is of the text for all GPUs, as a program sees it: GPUs that do not run it compile that text.
+// A form for sm_90a is stored with the text for all GPUs, because GPUs that cannot run the form compile that text.
 llvm::Error Cuda::assembleOwn(const Ptxas &ptxas, const KernelCache *cache, MachineCode &code) const {
   for (const OwnModule &module : own) {
     std::string form = formForSm90a(module), chip = form.empty() ? architecture.chip : "sm_90a";
@@ -123,7 +124,7 @@ llvm::Error Cuda::assembleOwn(const Ptxas &ptxas, const KernelCache *cache, Mach
   return llvm::Error::success();
 }
 
-// Cleave's own kernels are assembled while LLVM compiles the generated ones: at most two programs run at a time.
+// Cleave's own kernels are assembled while LLVM compiles the generated ones, so at most two programs run at a time.
 llvm::Expected<CudaImage> Cuda::compileAll(mlir::ModuleOp kernels, llvm::StringRef prefix,
                                            const KernelAlignments &alignments, const KernelCache *cache,
                                            MachineCode &code) const {
@@ -153,8 +154,8 @@ llvm::Expected<CudaImage> Cuda::compileAll(mlir::ModuleOp kernels, llvm::StringR
   }
   if (failed)
     return failed;
-  // What the driver is to compile on 9.0 in place of the text for all GPUs, of modules that were not assembled. It
-  // takes text where it takes machine code.
+  // For modules that were not assembled: the driver compiles this text on compute capability 9.0 instead of the text
+  // for all GPUs. It accepts text in place of machine code.
   if (!code.lacking.empty() || !*ptxas)
     for (const OwnModule &module : own) {
       bool isAssembled = llvm::any_of(code.own, [&](const MachineCode::Own &one) { return one.ptx == module.ptx(); });
@@ -200,7 +201,8 @@ llvm::Expected<KernelCode> Cuda::compile(mlir::ModuleOp kernels, llvm::StringRef
   return code;
 }
 
-// Threads and blocks are the code's own; the rest is the word of the ptxas that made the program's machine code.
+// Threads and blocks are those of the code. All other numbers were reported by the ptxas that made the program's
+// machine code.
 void Cuda::addListings(KernelCode &code, llvm::StringRef prefix, const CudaImage &image,
                        const MachineCode &machine) const {
   if (!machine.lacking.empty())
@@ -220,13 +222,13 @@ void Cuda::addListings(KernelCode &code, llvm::StringRef prefix, const CudaImage
   }
 }
 
-// The PTX versions are the earliest that have the chip, but not earlier than 8.0: programs need a driver of CUDA 12.0,
-// and of 12.7 for sm_100.
+// The PTX versions are the earliest that have the chip, but at least 8.0. So programs need a driver of CUDA 12.0, or of
+// 12.7 for sm_100.
 static constexpr std::pair<llvm::StringLiteral, llvm::StringLiteral> kChips[] = {
     {"sm_80", "+ptx80"}, {"sm_90", "+ptx80"}, {"sm_100", "+ptx86"}};
 
-// Whether attention is computed by wgmma on compute capability 9.0 where no option says so (kernels/attention/Rationale.md
-// says why it is).
+// The default of the option wgmma: true if attention is computed by wgmma on compute capability 9.0. Reasons are in
+// kernels/attention/Rationale.md.
 static constexpr bool kWgmma = true;
 
 llvm::Expected<std::unique_ptr<Target>> cleave::makeCudaTarget(llvm::StringRef name, llvm::StringRef options) {

@@ -1,4 +1,4 @@
-// The host as a target: vector code through LLVM, oneDNN's scratchpads.
+// The target for hosts: vector code by LLVM, and oneDNN's scratchpads.
 #include "compiler/Codegen/Host/HostCodegen.h"
 #include "compiler/Support/StatusError.h"
 #include "compiler/Support/Usage.h"
@@ -9,13 +9,13 @@
 
 using namespace cleave;
 
-// Whether the packer has the form that it is asked for (Kernels.def): the second is one of convolutions alone, for
-// processors that halve their vectors.
+// True if the packer supports the format that it is asked for (Kernels.def). Only convolutions have the second format,
+// for processors that compute wide vectors in two halves.
 static bool hasForm(llvm::StringRef packer, llvm::ArrayRef<int64_t> params, bool halvesVectors) {
   const rt::KernelDef *def = rt::findKernelDef({packer.data(), packer.size()});
   rt::KernelArgs args;
   if (!def || !rt::KernelArgs::read(*def, params.vec(), &args).isOk())
-    return true; // the kernel says what is wrong
+    return true; // the kernel reports what is wrong
   bool isConvolution = packer.starts_with("convolution");
   return args[isConvolution ? "packed_w" : "packed_b"] != 2 || (isConvolution && halvesVectors);
 }
@@ -47,12 +47,13 @@ public:
     return bytes;
   }
 
-  llvm::Error checkKernel(const rt::fb::Kernel &) const override { return llvm::Error::success(); } // it has them all
+  llvm::Error checkKernel(const rt::fb::Kernel &) const override { return llvm::Error::success(); } // has all of them
 
   mlir::FailureOr<int64_t> extent(KernelOp kernel) const override { return kernelExtent(kernel); }
 
   bool hasNativeProducts(rt::fb::DType type) const override { return rt::hasNativeProducts(type); }
 
+  bool hasOwnMemory() const override { return false; }
   bool needsHostKernels() const override { return true; }
 
   llvm::StringRef listingSuffix() const override { return "ll"; }

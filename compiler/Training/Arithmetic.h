@@ -1,4 +1,4 @@
-// Writing tensor arithmetic down without its noise: every function builds one op (or none) at the builder's place.
+// Short names for tensor arithmetic. Every function builds one op (or none) at the builder's insertion point.
 //
 //   Arithmetic a(builder, loc);
 //   Value unbiased = a.div(a.cast(m, f64), a.sub(a.scalar(f64, 1), a.pow(beta, step)));
@@ -35,27 +35,27 @@ public:
   Value select(Value condition, Value x, Value y) { return SelectOp::create(b, loc, condition, x, y); }
   Value mask(Value x, Value y) { return AndOp::create(b, loc, x, y); }
 
-  // x times / plus a number; x itself for 1 and 0.
+  // x times a number, and x plus a number. They return x itself for the factor 1 and the term 0.
   Value scale(Value x, double factor);
   Value shift(Value x, double term);
-  // Element type changed; x itself where it has that type.
+  // Changes the element type. Returns x itself if it has that type.
   Value cast(Value x, mlir::Type elementType);
-  // The scalar x repeated to that shape, in that element type.
+  // Broadcasts the scalar x to a shape, in the shape's element type.
   Value spread(Value x, mlir::RankedTensorType type);
   Value spread(Value x, Value like) { return spread(x, llvm::cast<mlir::RankedTensorType>(like.getType())); }
   Value reshape(Value x, llvm::ArrayRef<int64_t> shape);
   // Elements [start, start + size) of a vector.
   Value slice(Value x, int64_t start, int64_t size);
-  // For every element of a vector of that size: whether it stands before `end`.
+  // For every element of a vector of that size: true if its index is less than `end`.
   Value isBefore(int64_t end, mlir::RankedTensorType type);
-  // Sum over all dimensions, or over some.
+  // The sum over all dimensions, or over `dims`.
   Value sum(Value x);
   Value sum(Value x, llvm::ArrayRef<int64_t> dims);
   // A constant vector of i64.
   Value table(llvm::ArrayRef<int64_t> values);
-  // For every element of a tensor of that shape its index in that dimension, in i64.
+  // For every element of a tensor of that shape: its index in dimension `dim`, in i64.
   Value index(llvm::ArrayRef<int64_t> shape, int64_t dim);
-  // The vector x along dimension `dim` of that shape, repeated along the others.
+  // The vector x along dimension `dim` of that shape, repeated along the other dimensions.
   Value along(Value x, int64_t dim, llvm::ArrayRef<int64_t> shape);
 
 private:
@@ -67,7 +67,7 @@ inline mlir::RankedTensorType tensorType(mlir::Value value) {
   return llvm::cast<mlir::RankedTensorType>(value.getType());
 }
 
-// The type in which values of that type are summed and updated: f32 at least.
+// Returns the type in which values of `elementType` are summed and updated: at least f32.
 mlir::Type accumulationType(mlir::Type elementType);
 
 } // namespace cleave

@@ -24,7 +24,7 @@ class BuildEvaluatePass : public impl::BuildEvaluateBase<BuildEvaluatePass> {
     function.setName("evaluate");
     Block &block = function.getBody().front();
     for (WriteOp write : llvm::make_early_inc_range(block.getOps<WriteOp>()))
-      write.erase(); // an evaluation leaves running statistics alone
+      write.erase(); // an evaluation does not change running statistics
     mergeReads(function);
     Operation *terminator = block.getTerminator();
     Value sum = terminator->getOperand(results - 2), count = terminator->getOperand(results - 1);

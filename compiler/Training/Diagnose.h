@@ -1,5 +1,5 @@
-// llvm::Error, which libraries return, as MLIR diagnostics, which passes give. A usage error (compiler/Support/Usage.h)
-// stays one: its diagnostic has a mark, by which the driver knows it.
+// Turns an llvm::Error, which libraries return, into an MLIR diagnostic, which passes emit. The diagnostic of a usage
+// error (compiler/Support/Usage.h) has a mark, so that the driver recognizes it.
 #ifndef CLEAVE_COMPILER_TRAINING_DIAGNOSE_H
 #define CLEAVE_COMPILER_TRAINING_DIAGNOSE_H
 
@@ -12,7 +12,7 @@ namespace cleave {
 
 inline constexpr llvm::StringLiteral kUsageMark = "usage";
 
-// The error, if there is one, as a diagnostic at `op`; then a failure.
+// Emits the error as a diagnostic at `op`, and returns a failure. Without an error it returns a success.
 inline mlir::LogicalResult diagnose(mlir::Operation *op, llvm::Error error) {
   if (!error)
     return mlir::success();
@@ -29,7 +29,7 @@ inline bool isUsageError(mlir::Diagnostic &diagnostic) {
   });
 }
 
-// The value, or its error as a diagnostic at `op`.
+// Returns the value, or emits its error as a diagnostic at `op`.
 template <typename T> mlir::FailureOr<T> orDiagnose(mlir::Operation *op, llvm::Expected<T> value) {
   if (value)
     return std::move(*value);

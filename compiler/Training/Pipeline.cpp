@@ -27,14 +27,15 @@ void addCleanup(OpPassManager &manager) {
   manager.addPass(createCSEPass());
 }
 
-// Before precision, which rounds a product's result: a bias is to be in it. Before differentiation, so that what is
-// kept for the backward pass is what the kernel with the bias makes, and not something that two kernels compute.
+// Before precision, which rounds a product's result: the bias should be in it. Before differentiation: the value that
+// is kept for the backward pass is then the result of the kernel with the bias, and not a value that two kernels
+// compute.
 void addEpilogues(OpPassManager &manager, const PrecisionOptions &precision) {
   manager.addNestedPass<func::FuncOp>(createFormEpilogues({precision.narrowsParameters()}));
 }
 
-// After precision, which chooses the types. Before differentiation: a gradient then comes with the padding that its
-// products want.
+// After precision, which chooses the types. Before differentiation: gradients then have the padding that their products
+// need.
 void addPadding(OpPassManager &manager, int64_t multiple) {
   if (multiple > 1)
     manager.addNestedPass<func::FuncOp>(createPadProducts({multiple}));
@@ -44,60 +45,61 @@ void addPadding(OpPassManager &manager, int64_t multiple) {
 
 void buildTrainingPipeline(OpPassManager &manager, const TrainingOptions &options) {
   std::string average = lossAverageName(options.lossAverage).str();
-  // Which parameters there are must stand before anything is said about them.
+  // The set of parameters must be final before options name parameters.
   if (!options.tie.empty())
     manager.addPass(createTieParameters({llvm::SmallVector<std::string>(options.tie.begin(), options.tie.end())}));
-  // First of what looks at the forward pass: marks of the importer are of the ops that it has made.
+  // Before all passes that change the forward pass, because the importer has marked the ops that it has made.
   manager.addPass(createDeferStatistics({options.deferStatistics, options.microBatches}));
   // Freezing decides what is differentiated; groups decide which gradients may share a bucket.
   manager.addPass(createAssignParameterGroups(groupOptions(options)));
-  // Sum and count are what is differentiated and accumulated, and both training and evaluation want them.
+  // Sum and count are differentiated and accumulated. Training and evaluation need both.
   manager.addPass(createSplitLoss({average, options.dataRanks, options.microBatches}));
-  // Before differentiation, so that the backward pass, where it makes the numbers again, has the same origins.
+  // Before differentiation, so that the backward pass has the same origins if it draws the numbers again.
   manager.addPass(createShiftRandomOrigins({options.microBatches, options.dataRanks}));
   addEpilogues(manager, options.precision);
-  // Before differentiation, so that gradients have the types of what they are gradients of; after the loss is split,
-  // whose parts are f32 and stay so. Behind it, equal casts are merged and pairs of them vanish.
+  // Before differentiation, so that gradients have the types of their values. After the loss is split: its parts are
+  // f32 and stay so. The clean-up after it merges equal casts, and removes pairs of them.
   if (!options.precision.isEmpty()) {
     manager.addPass(createApplyPrecision({printPrecision(options.precision)}));
     addCleanup(manager);
   }
-  // After precision, which knows products by their one result; before differentiation, which wants attention's gradient.
+  // After precision, which recognizes products by their single result. Before differentiation, which needs attention's
+  // gradient.
   if (options.fuseAttention)
     manager.addPass(createFormAttention());
   addPadding(manager, options.productMultiple);
-  // After everything that looks at all of the forward pass, before the backward passes, which are per chunk.
+  // After all passes that need the whole forward pass. Before the backward passes, because there is one for each chunk.
   manager.addPass(createCutModel({options.stages, options.stageSplit, options.microBatches, {}, {}}));
-  // One graph of both passes is what all later choices are made on.
+  // All later choices are made on one graph of both passes.
   std::string reduce = options.precision.reduce ? floatName(*options.precision.reduce).str() : "";
   manager.addPass(createDifferentiate({average, options.microBatches, reduce, printLossScale(options.lossScale)}));
-  // Gradient rules mention forward values again and leave zeros: equal ones are merged before values are counted, and
-  // only then the order in which gradients are completed is the final one.
+  // Gradient rules repeat forward values and leave zeros. Equal values are merged before values are counted. Only after
+  // that, the order in which gradients are completed is final.
   addCleanup(manager);
-  // Before units and buckets, which follow blocks, and behind the clean-up, which would merge less of what is marked
-  // apart.
+  // Before units and buckets, which follow blocks. After the clean-up, which would not merge ops with different marks.
   manager.addPass(createFindBlocks());
-  // Before buckets: a unit is one.
+  // Before buckets: each unit is a bucket.
   if (!options.units.empty())
     manager.addPass(createAssignUnits({options.units}));
-  // On the joint graph, so that parameters are slices of buckets in the forward pass and (recomputed) in the backward
-  // pass.
+  // On the joint graph, so that parameters are slices of buckets in the forward pass, and in the backward pass if they
+  // are recomputed.
   manager.addPass(createFormBuckets({options.bucketBytes, options.firstBucketBytes, options.dataRanks,
                                      options.splitParameters, options.syncEvery && options.microBatches > 1}));
-  // After buckets: it works on the states as they are stored.
+  // After buckets, because it works on the states as they are stored.
   manager.addPass(createBuildUpdate({printOptimizer(options.optimizer), average}));
   manager.addPass(createBuildEvaluate());
-  // Gradients are built, and a composite is more to keep or to repeat than its parts: of a normalization the statistics
-  // are kept, whose sums must not run twice, and the rest is computed again. Equal parts of the two passes are merged.
+  // Gradients have been built, and it costs more to keep or to repeat a composite than its parts. For example, the
+  // statistics of a normalization are kept, because their sums must not run twice, and the rest is computed again. The
+  // clean-up merges equal parts of the two passes.
   manager.addNestedPass<func::FuncOp>(createDecomposeComposites());
   addCleanup(manager);
-  // After buckets too: reads of states are free to repeat, and the cut must see that.
+  // After buckets too: reads of states may be repeated at no cost, and the cut must see this.
   manager.addPass(createChooseResiduals({options.keepAll}));
-  // Last, since the variants differ from their original in nothing but the accumulators' reads.
+  // Near the end, because the variants differ from their originals only in the reads of accumulators.
   manager.addPass(createSpecializeMicroBatches({options.microBatches}));
-  // After the variants, of which each is split alike.
+  // After the variants, so that all of them are split in the same way.
   manager.addPass(createSplitBackward());
-  // Seeds of ones, unit factors and equal scalars of the buckets' updates.
+  // Removes seeds of ones and unit factors, and merges equal scalars of the buckets' updates.
   addCleanup(manager);
 }
 
@@ -112,12 +114,12 @@ void buildInferencePipeline(OpPassManager &manager, const PrecisionOptions &prec
   }
   addPadding(manager, productMultiple);
   manager.addPass(createBuildInference());
-  // Without writes and losses much of the graph may be dead.
+  // Without writes and losses, much of the graph may be dead.
   addCleanup(manager);
 }
 
 namespace {
-// The command line's options of training, as pipeline options.
+// The training options of the command line, as pipeline options.
 struct PipelineOptions : public PassPipelineOptions<PipelineOptions> {
   Option<std::string> optimizer{*this, "optimizer", llvm::cl::desc("KIND[,key=value...]"), llvm::cl::init("adamw")};
   Option<std::string> groups{*this, "groups", llvm::cl::desc("parameter groups, between `;`")};
@@ -192,7 +194,7 @@ llvm::Expected<TrainingOptions> toTrainingOptions(const PipelineOptions &from) {
   return options;
 }
 
-// A pipeline builder of the registry reports through a handler: texts are checked there and not by the passes.
+// A pipeline builder of the registry reports errors through a handler, so texts are checked here and not by the passes.
 LogicalResult buildFromText(OpPassManager &manager, StringRef text, function_ref<LogicalResult(const Twine &)> error) {
   PipelineOptions parsed;
   if (failed(parsed.parseFromString(text)))

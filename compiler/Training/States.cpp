@@ -17,14 +17,14 @@ StateOp addState(SymbolTable &symbols, StringRef name, RankedTensorType type, Ro
                  StringRef slot) {
   auto module = cast<ModuleOp>(symbols.getOp());
   OpBuilder builder(module.getContext());
-  // From the end: states stand before the few functions.
+  // Searches from the end, because states are before the functions, which are few.
   auto states =
       llvm::make_filter_range(llvm::reverse(*module.getBody()), [](Operation &op) { return isa<StateOp>(op); });
   Block::iterator place =
       states.begin() == states.end() ? module.getBody()->begin() : std::next(Block::iterator(*states.begin()));
   StringAttr slotAttr = slot.empty() ? StringAttr() : builder.getStringAttr(slot);
   std::string symbol = name.str();
-  while (symbols.lookup(symbol)) // a parameter of the model that is called `w.exp_avg`
+  while (symbols.lookup(symbol)) // a parameter of the model may be named `w.exp_avg`
     symbol += '_';
   auto state =
       StateOp::create(builder, module.getLoc(), builder.getStringAttr(symbol), TypeAttr::get(type),

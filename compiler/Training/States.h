@@ -1,4 +1,4 @@
-// Declaring and finding states. The training passes are the only ones that add states after import.
+// Declares and finds states. After import, only the training passes add states.
 #ifndef CLEAVE_COMPILER_TRAINING_STATES_H
 #define CLEAVE_COMPILER_TRAINING_STATES_H
 
@@ -9,57 +9,58 @@
 
 namespace cleave {
 
-// The state of that name, or null. It looks at all states: who asks for many has a mlir::SymbolTable.
+// Returns the state of that name, or null. It looks through all states, so use a mlir::SymbolTable to look up many.
 StateOp lookupState(mlir::ModuleOp module, llvm::StringRef name);
 
-// Declares a state after the ones that are there.
+// Declares a state after the existing ones.
 StateOp addState(mlir::SymbolTable &symbols, llvm::StringRef name, mlir::RankedTensorType type, Role role,
                  mlir::ArrayAttr segments, llvm::StringRef slot = "");
 
-// The scalar `name` (role scalar, zero at first), declared if it is missing.
+// Returns the scalar `name` (role scalar, zero at first). Declares it if it is missing.
 StateOp getScalar(mlir::ModuleOp module, llvm::StringRef name, mlir::Type elementType);
 
-// The segment of a state that is no bucket.
+// Returns the segment of a state that is not a bucket.
 SegmentAttr onlySegment(StateOp state);
 
-// The same segments with every element of every tensor beginning with that value: how gradients and optimizer states begin.
+// Returns the same segments with that first value for every element. Gradients and optimizer states begin with it.
 mlir::ArrayAttr beginningWith(mlir::ArrayAttr segments, double value);
 inline mlir::ArrayAttr zeroedSegments(mlir::ArrayAttr segments) { return beginningWith(segments, 0); }
 
-// The same segments with another element type.
+// Returns the same segments with another element type.
 mlir::ArrayAttr retyped(mlir::ArrayAttr segments, mlir::Type element);
 
-// The state's value at the builder's position.
+// Reads the state at the builder's insertion point.
 mlir::Value readState(mlir::OpBuilder &builder, mlir::Location loc, StateOp state);
 
-// All reads of a state in a function become its first one. (Reads stand before the write, so they are equal.)
+// Replaces all reads of a state in a function by the first one. (They are equal, because reads are before the write.)
 void mergeReads(mlir::func::FuncOp function);
 
-// The function of that name, or null.
+// Returns the function of that name, or null.
 mlir::func::FuncOp lookupFunction(mlir::ModuleOp module, llvm::StringRef name);
 
-// The slot of a buffer's copy from before the step, which a skipped step puts back.
+// The slot of a buffer's copy from before the step. A skipped step restores it.
 constexpr llvm::StringLiteral kBeforeSlot = "before";
 
-// The slot of what a step adds up of a running statistic (DeferStatistics.cpp).
+// The slot of the sum over a step's micro-batches for a running statistic (DeferStatistics.cpp).
 constexpr llvm::StringLiteral kSumSlot = "sum";
 
 // "w.grad" for "w".
 std::string gradientName(llvm::StringRef parameter);
-// "w" for the state "w.grad"; empty for one that is no gradient by name.
+// "w" for the state "w.grad"; empty if the state is not named as a gradient.
 llvm::StringRef parameterName(StateOp gradient);
-// A parameter that several chunks use has an accumulator in each of them: "w.grad" in the last, "w.grad.c0" in c0. They
-// are added in the update.
+// A parameter that several chunks use has an accumulator in each of them: "w.grad" in the last chunk, "w.grad.c0" in
+// c0. The update adds them.
 std::string furtherGradientName(llvm::StringRef gradient, unsigned chunk);
-// The further accumulators of each "w.grad" that has some, by descending chunk.
+// Returns the further accumulators of each "w.grad" that has some, by descending chunk.
 llvm::StringMap<llvm::SmallVector<StateOp>> furtherGradients(mlir::ModuleOp module);
-// The parameter state that a gradient state belongs to.
+// Returns the parameter state of a gradient state, or null.
 StateOp getParameterOf(const mlir::SymbolTable &symbols, StateOp gradient);
 
-// Whether these are matrices of one element type and of each other's shape transposed: what --tie joins beside equals.
+// True if both are matrices of one element type, and each has the transposed shape of the other. --tie joins these, and
+// matrices of equal types.
 bool areTransposed(mlir::RankedTensorType a, mlir::RankedTensorType b);
 
-// Whether this counts micro-batches: "scalar.micro", "scalar.micro.c1". Each chunk counts those that it has seen.
+// True for a counter of micro-batches: "scalar.micro", "scalar.micro.c1". Each chunk counts its own.
 bool isMicroCounter(StateOp state);
 
 // True for states that add up over the micro-batches of one step, and so begin each step at zero: gradients, the

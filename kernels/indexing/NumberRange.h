@@ -1,4 +1,4 @@
-// Which numbers an indexing kernel takes, on every device.
+// The numbers that an indexing kernel accepts, on every device.
 #ifndef CLEAVE_KERNELS_INDEXING_NUMBERRANGE_H
 #define CLEAVE_KERNELS_INDEXING_NUMBERRANGE_H
 
@@ -9,11 +9,12 @@
 
 namespace cleave::rt {
 
-// From `first` to `end` - 1, or `other`.
+// Numbers from `first` to `end` - 1, or `other`.
 struct NumberRange {
   int64_t first, end, other;
 
-  // Of check_index as its parameters say; of the others, positions of a dimension of `rows`, from the begin or the end.
+  // For check_index, the range in its parameters. For other kernels, positions in a dimension of `rows`, counted from
+  // its begin or its end.
   static NumberRange of(const KernelArgs &args) {
     if (args.def().name == "check_index")
       return {args["first"], args["end"], args["other"]};

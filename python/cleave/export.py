@@ -67,8 +67,9 @@ def export_torch(module, example_inputs, path, *, loss=None, output_names=None, 
                     text of the dict is the argument's value for ever.
     loss            None: the module's outputs are the file's. A scalar floating-point one is the loss (`--loss-output`);
                     without one, `cleave compile --loss cross-entropy|nll|mse` adds a loss to the first output.
-                    A function or module: loss(output, *labels) becomes the output `loss`. Labels are the example inputs
-                    that forward() has no argument for; of a tuple, the last one.
+                    A function or module: loss(output, *labels) becomes the output `loss`. `output` is what forward()
+                    returns; a loss that cannot take a tuple or a dict gets the first tensor of it. Labels are the example
+                    inputs that forward() has no argument for; of a tuple, the last one.
     output_names    names of the file's outputs, in forward()'s order, without that of `loss` (default: the keys of a dict or
                     named tuple; else `loss` for a scalar and `output`)
     exporter        "dynamo" (torch.export) or "torchscript"; None tries the first, then the second.
@@ -83,7 +84,7 @@ def export_torch(module, example_inputs, path, *, loss=None, output_names=None, 
     before, found = "", _written(job.path)
     for name in _exporters(exporter):
         try:
-            with job.traced(), traceable():
+            with job.traced(), traceable(name):
                 _EXPORTERS[name](job, opset)
             job.report.exporter = name
             break
@@ -283,6 +284,19 @@ class _Job:
                     if value is not None and differs(value, copies[id(value)]):
                         value.copy_(copies[id(value)])
 
+    def _loss_of(self, result, first, labels):
+        """The loss gets what forward() returned, as in PyTorch. One that cannot take a tuple or a dict gets the first tensor of it."""
+        try:
+            return self.loss(result, *labels)
+        except (TypeError, AttributeError) as error:
+            if result is first:
+                raise
+            whole = error
+        try:
+            return self.loss(first, *labels)
+        except (TypeError, AttributeError):
+            raise whole from None
+
     def _tracing_forward(self, forward):
         def traced(*values):
             values = dict(zip(self.inputs, values))
@@ -297,7 +311,7 @@ class _Job:
                 if not tensors:
                     raise WrongUse(NO_TENSOR.format(type(result).__name__))
                 self.stage = "loss"
-                value = self.loss(result if isinstance(result, torch.Tensor) else tensors[0], *[values[name] for name in self.labels])
+                value = self._loss_of(result, tensors[0], [values[name] for name in self.labels])
                 if not isinstance(value, torch.Tensor) or value.dim() != 0:
                     got = f"a tensor of shape {list(value.shape)}" if isinstance(value, torch.Tensor) else type(value).__name__
                     raise WrongUse(f"loss: expected one number, a tensor of shape []; got {got} (a loss of PyTorch has reduction='mean')")

@@ -17,8 +17,10 @@ this process. A mistake raises CleaveError with the runtime's own message. Calls
 waits for the call that runs, and calls after it say that the model is closed. A model is used in the process that loaded it:
 where worker processes use models, start them by multiprocessing's "spawn", not by "fork".
 """
+import collections.abc
 import ctypes
 import functools
+import numbers
 import operator
 import os
 import re
@@ -55,6 +57,7 @@ def _in_python(message, program=None):
              "set_input": program or "input"}
     message = re.sub(r"\bcleave_(\w+)(?=[:,])", lambda match: names.get(match[1], match[1]), message)
     message = re.sub(r", element (\d+): input ('[^']*') holds", r": element \1 of the flattened \2 is", message)
+    message = re.sub(r" \(--lr\)| \(--clip-grad-norm\)", lambda match: {"lr": " (lr)"}.get(match[0][4:-1], " (set_clip_norm())"), message)
     return re.sub(r"^--(weights|threads|seed): ", r"\1: ", message)
 
 
@@ -70,14 +73,17 @@ def _unsigned(name, value, bits):
 
 
 def _number(name, value):
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name}: expected a number; got {value!r}") from None
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    if not isinstance(value, numbers.Real) or isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name}: expected a number; got {value!r}")
+    return float(value)
 
 
 def _text(what, text):
     """A text for C, where NUL ends it."""
+    if not isinstance(text, str):
+        raise TypeError(f"{what}: expected a text; got {text!r}")
     if "\0" in text:
         raise ValueError(f"{what} {text!r} has a NUL")
     return text.encode()
@@ -106,6 +112,8 @@ class Tensor:
 
     def encode(self, value):
         """`value` as the bytes that the runtime expects; integers and floats of other widths are converted."""
+        if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+            raise TypeError(f"'{_shown(self.name)}': a masked array has no values at its masked elements; give value.filled(number)")
         array = np.asarray(value)
         if array.dtype.kind in "fiub" and array.shape != self.shape:
             raise ValueError(f"'{_shown(self.name)}': expected shape {list(self.shape)}, that of the global batch; got {list(array.shape)}")
@@ -139,8 +147,15 @@ class Evaluation:
         self._loss = model._loss_of(self)  # at once: it stays when the model is closed
 
     def __add__(self, other):
+        if not isinstance(other, Evaluation):
+            return NotImplemented
+        if other._model is not self._model:
+            raise ValueError("evaluations of two models have no common loss; add those of one model")
         return Evaluation(self._model, self.batches + other.batches, self.loss_sum + other.loss_sum, self.count + other.count,
                           self.correct + other.correct, self.predictions + other.predictions)
+
+    def __radd__(self, other):
+        return self if isinstance(other, int) and other == 0 else NotImplemented  # sum() begins with 0
 
     @property
     def loss(self):
@@ -374,7 +389,10 @@ class Model:
         return ports
 
     def _set_inputs(self, program, inputs, named):
-        inputs = inputs or {}
+        inputs = {} if inputs is None else inputs
+        if not isinstance(inputs, collections.abc.Mapping):
+            raise TypeError(f"{program}: expected a dictionary from names to arrays, or arrays by name, as in {program}(x=array); "
+                            f"got {type(inputs).__name__}")
         if twice := inputs.keys() & named.keys():
             raise TypeError(f"{program}: the input '{_shown(min(twice))}' is given twice, in the dictionary and by name")
         inputs, ports = {**inputs, **named}, self.inputs(program)

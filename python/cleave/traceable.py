@@ -152,12 +152,20 @@ def _logsigmoid(original):
     return lambda input: -F.softplus(-input)
 
 
+def _detach_in_place(_):
+    def detach_(self):
+        raise NotImplementedError("torch.export leaves detach_() out, and gradients would flow; write y = y.detach() in place of y.detach_()")
+    return detach_
+
+
 @contextlib.contextmanager
-def traceable():
+def traceable(exporter):
     """While this holds, these are operations on the batch: `nn.EmbeddingBag` of inputs [bags, entries] (inputs with `offsets` stay as they are),
-    `nn.CTCLoss` of targets [samples, symbols], `cumprod`, `nn.LSTM` with `proj_size`, whose projection torch.export's exporter leaves out, and `logsigmoid`, which is to be finite."""
+    `nn.CTCLoss` of targets [samples, symbols], `cumprod`, `nn.LSTM` with `proj_size`, whose projection torch.export's exporter leaves out, and `logsigmoid`, which is to be finite. What an exporter would lose without a word fails."""
     places = [(F, "embedding_bag", _embedding_bag), (F, "ctc_loss", _ctc_loss), (torch.nn.LSTM, "forward", _lstm), (torch, "cumprod", _cumprod),
               (torch.Tensor, "cumprod", _cumprod), (F, "logsigmoid", _logsigmoid)]
+    if exporter == "dynamo":
+        places.append((torch.Tensor, "detach_", _detach_in_place))
     own = [vars(owner).get(name) for owner, name, _ in places]  # None: it is inherited
     for owner, name, make in places:
         setattr(owner, name, make(getattr(owner, name)))

@@ -34,9 +34,9 @@ struct cleave_session {
   TrainingPosition position;
   ScalarState lr, step, seed, clip, loss, gradNorm, lossScale;
   double clipNorm = std::numeric_limits<double>::infinity();
-  Status last; // of the calls that processes make together
+  Status last; // of the last call that processes make together
   std::atomic<bool> inCall{false};
-  pid_t process = getpid(); // that has the threads of the ranks: a process that is forked off has none of them
+  pid_t process = getpid(); // the process that created the session: only it has the threads of the ranks
 };
 
 namespace {
@@ -50,7 +50,7 @@ cleave_code finish(const Status &status) {
   return static_cast<cleave_code>(static_cast<int>(status.code()));
 }
 
-// Runs a call; what the library throws (memory) becomes a status.
+// Runs a call, and makes a status of an exception of the standard library (for example, no memory).
 template <typename Call> Status caught(Call call) {
   try {
     return call();
@@ -61,8 +61,8 @@ template <typename Call> Status caught(Call call) {
 
 template <typename Call> cleave_code guard(Call call) { return finish(caught(call)); }
 
-// The same for calls that change a session or run programs. Two threads in one would wait for each other's ranks for
-// ever, so the second is refused.
+// The same for calls that change a session or run programs. Two threads in one session would wait for each other's
+// ranks forever, so the second call is refused.
 template <typename Call> cleave_code guardAlone(cleave_session *session, Call call) {
   if (session && session->process != getpid())
     return finish(invalidArgument("this session was created before the process was forked off, and its threads are in "
@@ -78,8 +78,8 @@ template <typename Call> cleave_code guardAlone(cleave_session *session, Call ca
   return code;
 }
 
-// The same for calls that the processes of one run make together. A session that goes after one that has failed
-// leaves others behind who wait for it, so its last word is kept.
+// The same for calls that all processes of a run make together. The status is kept: if the session is destroyed after a
+// failed call, the other processes still wait for this one, and must be told.
 template <typename Call> cleave_code guardTogether(cleave_session *session, Call call) {
   return guardAlone(session, [&] {
     Status status = caught(call);
@@ -101,8 +101,9 @@ Status checkArguments(const char *call, std::initializer_list<Argument> argument
   return Status::ok();
 }
 
-// The folder of the file that `address` was mapped from: the program, or a shared library. The kernel's table of
-// mappings has absolute paths, whatever name the file was loaded by and wherever the process has gone since.
+// Returns the folder of the file that `address` was mapped from: the program, or a shared library. The kernel's table
+// of mappings has absolute paths. So the result depends neither on the name by which the file was loaded, nor on the
+// present working directory.
 std::string directoryOf(const void *address) {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
@@ -114,7 +115,7 @@ std::string directoryOf(const void *address) {
     if (begin <= wanted && wanted < end && path != std::string::npos)
       return slash == path ? "/" : line.substr(path, slash - path);
   }
-  std::error_code none; // memory that a program has made itself
+  std::error_code none; // memory that a program has allocated itself
   return std::filesystem::read_symlink("/proc/self/exe", none).parent_path().string();
 }
 
@@ -125,7 +126,7 @@ SessionOptions toSessionOptions(const cleave_model &model, const cleave_options 
     return result;
   result.ranks = options->ranks;
   result.threads = options->threads;
-  if (options->struct_size == sizeof(cleave_options)) // a program of an older header has no seed
+  if (options->struct_size == sizeof(cleave_options)) // a program built with an older header has no seed
     result.seed = options->seed;
   if (options->weights)
     result.weights = options->weights;
@@ -134,7 +135,7 @@ SessionOptions toSessionOptions(const cleave_model &model, const cleave_options 
   return result;
 }
 
-// libgomp's threads do not come along when a process is forked, and it waits for them for ever.
+// After a fork, the child has none of libgomp's threads, and libgomp would wait for them forever.
 Status checkThreadsAreHere(unsigned threads) {
   static std::atomic<pid_t> process{0}; // the first that created a session
   pid_t first = 0;
@@ -171,8 +172,8 @@ Status findTensor(cleave_session *session, const char *program, const char *name
   return Status::ok();
 }
 
-// An index out of range would only show when a kernel meets it, and a session ends with an error in the midst of a
-// program. Labels out of range show nowhere. The input stays what it was.
+// An index out of range would be found only by a kernel, and an error in the middle of a program ends the session. A
+// label out of range would not be found at all. So both are checked here, before the input is changed.
 Status checkIndices(cleave_session *session, const fb::Port &input, const void *data, size_t bytes) {
   Bytes values{const_cast<std::byte *>(static_cast<const std::byte *>(data)), bytes};
   uint64_t element = 0;
@@ -198,7 +199,7 @@ Status trainStep(cleave_session *session, double rate, double *loss) {
   CLEAVE_TRY(session->session.run(*program));
   session->inputs.noteRun(*program);
   ++session->position.step;
-  std::optional<double> read, norm, scale; // by all processes, whichever of them ask for the loss
+  std::optional<double> read, norm, scale; // read by all processes, even by those that do not ask for the loss
   CLEAVE_TRY(readScalars(session->session,
                          {{&session->loss, &read}, {&session->gradNorm, &norm}, {&session->lossScale, &scale}}));
   if (loss)
@@ -206,7 +207,7 @@ Status trainStep(cleave_session *session, double rate, double *loss) {
   return checkFinite(read.value_or(0), norm, scale).in("cleave_train_step");
 }
 
-// The lock is that of a run with --save: two that write into one directory would take each other's parts away.
+// Takes the lock that a run with --save takes: two writers in one directory would remove each other's parts.
 Status saveCheckpoint(cleave_session *session, const char *directory) {
   NewDirectories made;
   CheckpointLock lock;
@@ -221,13 +222,13 @@ Status saveCheckpoint(cleave_session *session, const char *directory) {
   request.directory = directory;
   request.position = session->position;
   request.run = planFacts(session->session.plan(), session->session.modelName());
-  return writeCheckpoint(session->session, liveStates(session->session), request);
+  return saveLiveStates(session->session, request);
 }
 
-// Everything that can be known of the checkpoint is looked at before the first state is written.
+// Checks everything that can be checked before the first state is written.
 Status checkCheckpoint(cleave_session *session, const char *path, Checkpoint *checkpoint) {
   Session &opened = session->session;
-  std::string note; // of what a program that trains by itself answers for
+  std::string note; // not needed: it is about a program that trains by itself
   CLEAVE_TRY(openCheckpoint(opened, path, checkpoint));
   CLEAVE_TRY(compareFacts(checkpoint->index().run, planFacts(opened.plan(), opened.modelName()), &note).in(path));
   return checkStates(opened, *checkpoint);
@@ -318,8 +319,8 @@ cleave_code cleave_session_create(const cleave_model *model, const cleave_option
 
 void cleave_session_destroy(cleave_session *session) {
   if (session && session->process != getpid())
-    return; // what it would wait for is in the process that created it
-  // Whoever is in a call leaves the session alone once it has said so.
+    return; // the calls and threads to wait for are in the process that created the session
+  // A thread in a call does not touch the session after it has set `inCall` to false.
   while (session && session->inCall.exchange(true))
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   if (session && !session->last.isOk())

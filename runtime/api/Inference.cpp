@@ -16,12 +16,12 @@
 namespace cleave::rt {
 namespace {
 
-// One output that the user wants: where it comes from, and its bytes as they are gathered.
+// An output that the user wants, with its bytes as they are gathered.
 struct Output {
   const fb::Port *port = nullptr;
   std::string path;
   Shape shape;            // of all samples
-  size_t sampleBytes = 0; // of one sample; of the whole when the output has no batch dimension
+  size_t sampleBytes = 0; // of one sample; of the whole output if it has no batch dimension
   std::vector<std::byte> bytes;
 };
 
@@ -36,8 +36,8 @@ const fb::Port *findPort(const fb::Program &program, const std::string &name, st
   return found;
 }
 
-// Some outputs are computed from all samples of a global batch together: runs over parts, or over a batch filled up
-// with copies, would give something else.
+// Some outputs are computed from all samples of a global batch together. Runs over parts of the samples, or over a
+// batch that is filled up with copies, would give another result.
 Status checkWhole(const std::string &name, const char *reason, uint64_t samples, uint64_t globalBatch) {
   if (samples == globalBatch)
     return Status::ok();
@@ -69,7 +69,7 @@ Status nameOutput(const fb::Program &program, const std::string &text, Output *o
   return Status::ok();
 }
 
-// `globalBatch` is 0 where no input has a batch dimension.
+// `globalBatch` is 0 if no input has a batch dimension.
 Status sizeOutput(const fb::Plan &plan, uint64_t samples, uint64_t globalBatch, Output *output) {
   std::string name = output->port->name()->str();
   if (output->port->batch_dim() > 0)
@@ -95,7 +95,8 @@ Status sizeOutput(const fb::Plan &plan, uint64_t samples, uint64_t globalBatch, 
   return Status::ok();
 }
 
-// Inputs that no wanted output depends on: zeros do. None where no other input would tell how many samples there are.
+// Returns which inputs no wanted output depends on. They may be left zero. The result is empty if the number of samples
+// could not be known without these inputs.
 std::vector<bool> sparedInputs(const fb::Plan &plan, const fb::Program &program, const std::vector<Output> &outputs) {
   std::vector<bool> spared(lengthOf(program.inputs()), true);
   for (const Output &output : outputs)
@@ -135,10 +136,10 @@ private:
     for (size_t input = 0; input < data_.sources.size(); ++input) {
       const DataSource &source = data_.sources[input];
       if (!source.isOpen())
-        continue; // zeros, as regions are made
+        continue; // zeros, as regions are when they are created
       for (unsigned frame = 0; frame < frames_; ++frame) {
         Bytes port = rank.portBytes(*program_.inputs()->Get(input), frame);
-        if (!port.data) // another kind of ranks uses it
+        if (!port.data) // only another kind of ranks uses it
           continue;
         uint64_t count = source.input().batched ? batch_ : 1, begin = first + frame * batch_, element = 0;
         for (uint64_t i = 0; i < count; ++i)
@@ -153,7 +154,7 @@ private:
     return Status::ok();
   }
 
-  // Ranks write disjoint samples: of those that computed the same, one.
+  // Ranks write disjoint samples. If several ranks have computed the same samples, one of them writes.
   void collect(unsigned local, Rank &rank, uint64_t first) {
     for (Output &output : outputs_) {
       if (!session_.answersFor(local, *output.port))
@@ -183,7 +184,7 @@ private:
   unsigned frames_;
 };
 
-// A mistake in a name shows now, not after the run.
+// A wrong path is found now, not after the run.
 Status checkPaths(const std::vector<Output> &outputs) {
   for (const Output &output : outputs) {
     AtomicFile probe;
@@ -192,7 +193,7 @@ Status checkPaths(const std::vector<Output> &outputs) {
   return Status::ok();
 }
 
-// NumPy has no bf16: f32 holds its numbers exactly.
+// NumPy has no bf16. bf16 is written as f32, which holds the same numbers exactly.
 Status write(const Output &output) {
   ElementType type = elementType(output.port->dtype());
   if (type != ElementType::bf16)

@@ -1,7 +1,7 @@
-// `infer`: arrays in, arrays out, any number of samples.
+// `infer`: reads arrays from files, runs the model on any number of samples, and writes arrays to files.
 //
-// Inputs longer than the compiled batch are run in batches spread over the data ranks; the tail is padded with the
-// first samples and cut from the outputs.
+// If there are more samples than the compiled batch has, they are run in batches, which are spread over the data ranks.
+// The last batch is filled up with the first samples, and their results are cut from the outputs.
 #ifndef CLEAVE_RUNTIME_API_INFERENCE_H
 #define CLEAVE_RUNTIME_API_INFERENCE_H
 
@@ -9,8 +9,8 @@
 
 namespace cleave::rt {
 
-// `inputs` are data specs (x=batch.npy); `outputs` are OUTPUT=FILE.npy, and name the outputs to write. Under MPI rank 0
-// writes what all ranks computed.
+// `inputs` are data specs (x=batch.npy). `outputs` name the outputs to write, as OUTPUT=FILE.npy. Under MPI, rank 0
+// writes the results of all ranks.
 Status inferFiles(Session &session, const std::vector<std::string> &inputs, const std::vector<std::string> &outputs);
 
 } // namespace cleave::rt

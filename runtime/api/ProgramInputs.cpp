@@ -23,7 +23,7 @@ void ProgramInputs::restore(Session &session, const std::string &program) {
 }
 
 ProgramInputs::Ports ProgramInputs::unset(const fb::Program &program) const {
-  Ports result; // a call allocates nothing where all are set
+  Ports result; // stays without memory if all are set: steps allocate nothing
   auto inputs = given.find(program.name()->str());
   for (size_t i = 0; i < lengthOf(program.inputs()); ++i)
     if (const fb::Port *port = program.inputs()->Get(i);

@@ -1,10 +1,10 @@
-// Inputs of the C API stay until they are set again. A plan may keep the inputs of two programs (train_step and
-// evaluate) at the same place, since the command line fills them before every run; so what was given is kept here, and
-// put back when the other program has had the place.
+// The inputs of the C API keep their values until they are set again. A plan may keep the inputs of two programs
+// (train_step and evaluate) in the same memory, because the command line fills them before every run. So the values are
+// kept here, and written again when the other program has used the memory.
 //
-// An input that nobody has set has no value. The memory holds zeros then, or what another program was given, and a
-// result of either would be taken for one of the model. So it is an error, except where no result depends on it
-// (OutputNeeds.h): a model's logits need no labels.
+// An input that nobody has set has no value. Its memory then holds zeros or the input of another program, and a result
+// computed from these would look like a result of the model. So running a program with such an input is an error,
+// unless no result depends on it (OutputNeeds.h). For example, a model's logits need no labels.
 #ifndef CLEAVE_RUNTIME_API_PROGRAMINPUTS_H
 #define CLEAVE_RUNTIME_API_PROGRAMINPUTS_H
 
@@ -18,18 +18,20 @@ namespace cleave::rt {
 
 class ProgramInputs {
 public:
-  // The caller has found `tensor` among the program's inputs.
+  // `tensor` must be one of the program's inputs.
   void set(Session &session, const std::string &program, const GlobalTensor &tensor, const std::byte *data);
-  // Before the program runs: its inputs are there.
+  // Writes the program's inputs into its memory, if another program has used that memory. To be called before the
+  // program runs.
   void restore(Session &session, const std::string &program);
 
-  // Whether a program may run that needs all its inputs.
+  // Fails if an input of the program is not set.
   Status checkAll(const fb::Program &program) const;
-  // Whether one may run of whose outputs a caller may want some: at least one depends on set inputs alone.
+  // Fails if every output depends on an input that is not set. For programs of which a caller may want only some
+  // outputs.
   Status checkSome(const fb::Plan &plan, const fb::Program &program) const;
-  // The program has run on the inputs that are set now.
+  // To be called after each run of the program. Notes which inputs were not set in this run.
   void noteRun(const fb::Program &program);
-  // Whether the last run of the program has left this output.
+  // Fails if the program has not run, or if the output depends on an input that was not set in its last run.
   Status checkOutput(const fb::Plan &plan, const fb::Program &program, const fb::Port &output) const;
 
 private:
@@ -41,9 +43,9 @@ private:
 
   Ports unset(const fb::Program &program) const;
 
-  std::map<std::string, std::map<std::string, Input, std::less<>>> given; // by program and name
-  std::string holder;                      // the program whose inputs the memory has
-  std::map<std::string, Ports> ranWithout; // of programs that have run: the inputs not set then
+  std::map<std::string, std::map<std::string, Input, std::less<>>> given; // by names of program and input
+  std::string holder;                      // the program whose inputs are in the memory
+  std::map<std::string, Ports> ranWithout; // for each program: the inputs that were not set in its last run
 };
 
 } // namespace cleave::rt

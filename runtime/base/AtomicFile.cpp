@@ -1,7 +1,9 @@
 #include "runtime/base/AtomicFile.h"
 
 #include <cerrno>
+#include <climits>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -13,7 +15,39 @@ namespace {
 
 AtomicFile::Watcher watcher = [](const std::string &, bool) {};
 
+// True if the name lies in a directory of devices or of processes. Memory that is shared (/dev/shm) has plain files.
+bool isInDevices(const std::string &path) {
+  char resolved[PATH_MAX];
+  if (!::realpath(parentDirectory(path).c_str(), resolved))
+    return false;
+  std::string directory = resolved;
+  return directory == "/dev" || directory == "/dev/pts" || directory.rfind("/proc", 0) == 0;
+}
+
 } // namespace
+
+Status findFileToReplace(const std::string &path, std::string *target) {
+  constexpr int kMostLinks = 40; // as many as the kernel follows
+  std::string name = path;
+  struct stat info;
+  for (int links = 0;; ++links) {
+    bool isThere = ::lstat(name.c_str(), &info) == 0;
+    if (isInDevices(name) || (isThere && !S_ISREG(info.st_mode) && !S_ISLNK(info.st_mode) && !S_ISDIR(info.st_mode)))
+      return ioError("cannot write " + path + ": expected a regular file or a new name");
+    if (isThere && S_ISDIR(info.st_mode))
+      return fileError("write", path, EISDIR);
+    if (!isThere || !S_ISLNK(info.st_mode)) {
+      *target = name;
+      return Status::ok();
+    }
+    char next[PATH_MAX];
+    ssize_t size = ::readlink(name.c_str(), next, sizeof next);
+    if (size < 0 || links == kMostLinks)
+      return fileError("write", path, size < 0 ? errno : ELOOP);
+    std::string link(next, static_cast<size_t>(size));
+    name = link.rfind('/', 0) == 0 ? link : parentDirectory(name) + "/" + link;
+  }
+}
 
 void AtomicFile::watch(Watcher chosen) { watcher = chosen; }
 
@@ -35,17 +69,15 @@ void AtomicFile::discard() {
 
 Status AtomicFile::create(const std::string &path, AtomicFile *result) {
   result->discard();
-  // A rename would put a plain file in the place of a device (/dev/stdout) or of a link to one.
-  struct stat info;
-  if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
-    return S_ISDIR(info.st_mode) ? fileError("write", path, EISDIR)
-                                 : ioError("cannot write " + path + ": expected a regular file or a new name");
-  result->path_ = path;
-  result->aside_ = path + ".tmp-" + std::to_string(::getpid());
+  CLEAVE_TRY(findFileToReplace(path, &result->path_));
+  result->aside_ = result->path_ + ".tmp-" + std::to_string(::getpid());
   result->fd_ = ::open(result->aside_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (result->fd_ < 0)
     return fileError("write", path, errno);
   watcher(result->aside_, true);
+  struct stat info;
+  if (::stat(result->path_.c_str(), &info) == 0 && ::fchmod(result->fd_, info.st_mode & 0777) != 0)
+    return fileError("write", path, errno);
   return Status::ok();
 }
 
@@ -105,7 +137,7 @@ Status syncDirectory(const std::string &directory) {
   int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0)
     return fileError("open", directory, errno);
-  // Some file systems refuse to flush a directory (EINVAL); there is nothing more that one can do on them.
+  // Some file systems cannot flush a directory (EINVAL). Nothing more can be done on them.
   bool failed = ::fsync(fd) != 0 && errno != EINVAL;
   Status status = failed ? fileError("flush", directory, errno) : Status::ok();
   ::close(fd);

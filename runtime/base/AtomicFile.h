@@ -1,11 +1,12 @@
-// A file that appears whole or not at all: it is written aside as NAME.tmp-<pid>, flushed to the disk, and renamed.
+// A file that appears completely or not at all. It is written as NAME.tmp-<pid>, flushed to the disk, and renamed.
 //
 //   AtomicFile file;
 //   CLEAVE_TRY(AtomicFile::create("y.npy", &file));
 //   CLEAVE_TRY(file.write(bytes, size));
 //   CLEAVE_TRY(file.commit());
 //
-// Without commit() (an error, a full disk) the file aside is removed and NAME stays as it was.
+// Without commit() (an error, a full disk), the temporary file is removed, and NAME stays as it was. If NAME is a link,
+// the file that it refers to is replaced, and the link stays. A file that is replaced keeps its permissions.
 #ifndef CLEAVE_RUNTIME_BASE_ATOMICFILE_H
 #define CLEAVE_RUNTIME_BASE_ATOMICFILE_H
 
@@ -27,12 +28,12 @@ public:
 
   static Status create(const std::string &path, AtomicFile *result);
   Status write(const void *data, size_t size);
-  // Replaces bytes that were written before.
+  // Replaces bytes that have been written.
   Status rewrite(uint64_t offset, const void *data, size_t size);
   Status commit();
 
-  // Called when a file aside appears and when it is gone, so that a program can remove what is left when a signal ends
-  // it.
+  // Calls `watcher` when a temporary file appears (`isThere` is true) and when it is gone. So a program that a signal
+  // ends can remove the file.
   using Watcher = void (*)(const std::string &aside, bool isThere);
   static void watch(Watcher watcher);
 
@@ -43,13 +44,17 @@ private:
   int fd_ = -1;
 };
 
+// Finds the file that a writer by rename must replace: follows links to the last one's target, which need not exist.
+// Fails if `path` is no regular file and no new name, or if a link or a name lies in /dev or /proc: /dev/stdout refers to
+// a regular file while a shell redirects the output, and a rename would put a plain file in the place of the device.
+Status findFileToReplace(const std::string &path, std::string *target);
 // Writes `text` as the whole file, atomically.
 Status writeFileAtomically(const std::string &path, std::string_view text);
-// Makes the directory entries of `directory` durable: a rename counts only after it.
+// Makes the entries of the directory durable. A rename survives a crash only after this call.
 Status syncDirectory(const std::string &directory);
 // "cannot open FILE: No such file or directory"; `error` is an errno value.
 Status fileError(const std::string &action, const std::string &path, int error);
-// The directory part of a path, "." when it has none.
+// The directory of a path; "." if the path has none.
 std::string parentDirectory(const std::string &path);
 
 } // namespace cleave::rt

@@ -1,7 +1,8 @@
-// What the C++ library threw, as a status: memory or a thread that the system does not give.
+// Turns an exception of the C++ library into a status. Such an exception says, for example, that the system refuses
+// memory or another thread.
 //
-// Called in `catch (...)`, which stands where an exception must end: at threads, at calls of the C API, and at the
-// commands of a program.
+// It is called in `catch (...)`, at the places where exceptions must end: threads, calls of the C API, and the commands
+// of a program.
 #ifndef CLEAVE_RUNTIME_BASE_CAUGHTSTATUS_H
 #define CLEAVE_RUNTIME_BASE_CAUGHTSTATUS_H
 

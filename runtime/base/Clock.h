@@ -1,4 +1,4 @@
-// The monotonic clock (CLOCK_MONOTONIC), as all of the runtime and the calibration read it.
+// The monotonic clock (CLOCK_MONOTONIC). All of the runtime and the calibration read it here.
 #ifndef CLEAVE_RUNTIME_BASE_CLOCK_H
 #define CLEAVE_RUNTIME_BASE_CLOCK_H
 

@@ -10,9 +10,9 @@
 namespace cleave::rt {
 namespace {
 
-constexpr uint32_t kPolynomial = 0x82f63b78; // 0x1edc6f41, bits reversed
+constexpr uint32_t kPolynomial = 0x82f63b78; // 0x1edc6f41 with its bits reversed
 
-// kTables[k][b]: what byte b does to the checksum when k bytes come after it ("slicing by eight").
+// kTables[k][b] is the effect of byte b on the checksum if k bytes follow it ("slicing by eight").
 using Tables = std::array<std::array<uint32_t, 256>, 8>;
 constexpr Tables makeTables() {
   Tables tables{};

@@ -34,7 +34,7 @@ void FileMapping::reset() {
 
 Status FileMapping::open(const std::string &path, FileMapping *result) {
   result->reset();
-  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe in its place must not block
+  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); // must not block if the path is a pipe
   if (fd < 0)
     return refused("open", path);
   struct stat info;

@@ -1,4 +1,4 @@
-// A file's bytes, mapped read-only: weights and data sets are never copied whole.
+// A file's bytes, mapped read-only, so that weights and data sets are not copied whole.
 #ifndef CLEAVE_RUNTIME_BASE_FILEMAPPING_H
 #define CLEAVE_RUNTIME_BASE_FILEMAPPING_H
 
@@ -16,13 +16,13 @@ public:
   FileMapping(FileMapping &&other) noexcept { *this = std::move(other); }
   FileMapping &operator=(FileMapping &&other) noexcept;
 
-  // Maps a regular file; an empty one gives data() == nullptr.
+  // Maps a regular file. An empty file gives data() == nullptr.
   static Status open(const std::string &path, FileMapping *result);
 
   const std::byte *data() const { return data_; }
   size_t size() const { return size_; }
-  // Gives the pages that were read back to the page cache, so that they no longer count as this process's memory; reading
-  // them again only maps them again.
+  // Unmaps the pages that were read, so that they no longer count as this process's memory. They stay in the page
+  // cache. Reading them again only maps them again.
   void dropPages() const;
 
 private:

@@ -1,7 +1,7 @@
-// Names the format of a file that was given in place of another one, by its first bytes.
+// Recognizes the format of a file that was given in place of another one, by its first bytes.
 //
-// People give `w.pt` where a safetensors file or an ONNX model is expected. A parser's own complaint ("a header of
-// 7 PB") tells them nothing; the name of the format does, and what writes the one that is expected.
+// People give `w.pt` where a safetensors file or an ONNX model is expected. A parser's own error ("a header of 7 PB")
+// does not help them. A message that names the format does, if it also says how to make a file of the expected format.
 #ifndef CLEAVE_RUNTIME_BASE_FOREIGNFILE_H
 #define CLEAVE_RUNTIME_BASE_FOREIGNFILE_H
 
@@ -25,7 +25,8 @@ enum class FileFormat {
   LfsPointer
 };
 
-// Decides by the first bytes, and by names of members for zip archives, which torch.save and numpy.savez both write.
+// Decides by the first bytes. torch.save and numpy.savez both write zip archives, so those are told apart by the names
+// of members.
 inline FileFormat formatOf(std::string_view bytes) {
   auto begins = [&](std::string_view magic) { return bytes.substr(0, magic.size()) == magic; };
   auto names = [&](std::string_view text) { return bytes.substr(0, 512).find(text) != std::string_view::npos; };
@@ -43,12 +44,12 @@ inline FileFormat formatOf(std::string_view bytes) {
     return FileFormat::Gguf;
   if (begins("\x7f" "ELF"))
     return FileFormat::Program;
-  if (bytes.size() >= 8 && bytes.substr(4, 4) == "CLVP") // FlatBuffers' place for a file's identifier (Plan.fbs)
+  if (bytes.size() >= 8 && bytes.substr(4, 4) == "CLVP") // a FlatBuffers file has its identifier here (Plan.fbs)
     return FileFormat::Plan;
-  // Eight bytes of a header's size, of which the upper ones are 0, then JSON.
+  // Eight bytes with the size of the header, of which the upper ones are 0; then JSON.
   if (bytes.size() > 9 && bytes[8] == '{' && bytes.substr(5, 3) == std::string_view("\0\0\0", 3))
     return FileFormat::Safetensors;
-  // After safetensors, whose header's size may have the same bytes.
+  // Tested after safetensors, because the size of its header may have the same bytes.
   if (begins("\x1f\x8b") || begins("BZh") || begins("\xfd" "7zXZ") || begins("\x28\xb5\x2f\xfd"))
     return FileFormat::Archive;
   if (begins("version https://git-lfs"))
@@ -61,7 +62,7 @@ inline FileFormat formatOf(std::string_view bytes) {
   return FileFormat::Unknown;
 }
 
-// "a file of torch.save (PyTorch)"; empty for Unknown.
+// Such as "a file of torch.save (PyTorch)". Empty for Unknown.
 inline const char *describeFormat(FileFormat format) {
   switch (format) {
   case FileFormat::TorchSave: return "a file of torch.save (PyTorch)";

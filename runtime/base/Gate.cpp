@@ -12,7 +12,8 @@ static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t), "a futex is a p
 
 void Gate::sleepUnless(uint32_t target) {
   sleepers_.fetch_add(1, std::memory_order_seq_cst);
-  // Read again after announcing ourselves: open() either sees the sleeper or we see its value.
+  // Reads the value again after the sleeper was counted. Either open() sees the sleeper, or this thread sees the new
+  // value.
   uint32_t seen = value_.load(std::memory_order_seq_cst);
   if (static_cast<int32_t>(seen - target) < 0) {
     timespec limit{0, 50'000'000};

@@ -1,11 +1,11 @@
-// A counter that only grows and that another thread can wait for: events, joins, rendezvous.
+// A counter that only grows, and that another thread can wait for: events, joins, rendezvous.
 //
 //   gate.open(7);                       // publishes everything written before
 //   gate.waitFor(7, [&] { return failed.load(); });
 //
-// Waiting spins for about a microsecond, since most waits are short, and then sleeps on a futex: ranks and their
-// progress threads often outnumber the cores, and a spinning thread would take the core of the one it waits for. A
-// condition variable was rejected: it needs a mutex per event, and every record would take it.
+// Most waits are short, so waiting spins for about a microsecond. Then it sleeps on a futex: there are often more ranks
+// and progress threads than cores, and a spinning thread would take the core of the thread that it waits for. A
+// condition variable was rejected, because each event would need a mutex, and each record would lock it.
 #ifndef CLEAVE_RUNTIME_BASE_GATE_H
 #define CLEAVE_RUNTIME_BASE_GATE_H
 
@@ -18,15 +18,15 @@ class Gate {
 public:
   uint32_t value() const { return value_.load(std::memory_order_acquire); }
 
-  // Raises the counter; wakes whoever waits.
+  // Raises the counter and wakes all threads that wait.
   void open(uint32_t value) {
     value_.store(value, std::memory_order_seq_cst);
     if (sleepers_.load(std::memory_order_seq_cst) != 0)
       wake();
   }
 
-  // Returns true once the counter has reached `target`, false as soon as `giveUp()` is true; it is asked at least
-  // twenty times a second. Counters may wrap: the distance is what is compared.
+  // Returns true once the counter has reached `target`, and false as soon as `giveUp()` returns true. `giveUp` is
+  // called at least twenty times a second. The counter may wrap, because only its distance to `target` is tested.
   template <typename GiveUp> bool waitFor(uint32_t target, GiveUp giveUp) {
     for (int i = 0; i < kSpins; ++i) {
       if (reached(target))

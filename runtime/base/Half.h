@@ -1,4 +1,5 @@
-// The 16-bit floating-point types as storage: load to f32, store with rounding to nearest, ties to even.
+// The 16-bit floating-point types as storage: they are widened to f32, and stored with rounding to nearest, ties to
+// even.
 #ifndef CLEAVE_RUNTIME_BASE_HALF_H
 #define CLEAVE_RUNTIME_BASE_HALF_H
 
@@ -40,7 +41,7 @@ struct Float16 {
       bits = static_cast<uint16_t>(sign | 0x7e00);
     } else if (b >= 0x477ff000) { // rounds to infinity
       bits = static_cast<uint16_t>(sign | 0x7c00);
-    } else if (b < 0x38800000) { // subnormal: let the addition round at the right place
+    } else if (b < 0x38800000) { // subnormal: the addition rounds at the right bit
       bits = static_cast<uint16_t>(sign | (bitsOf(floatOf(b) + 0.5f) - 0x3f000000));
     } else {
       bits = static_cast<uint16_t>(sign | ((b - 0x38000000 + 0xfff + ((b >> 13) & 1)) >> 13));

@@ -37,7 +37,7 @@ CLEAVE_AVX2 void widenAvx2(const Float16 *source, float *target, size_t count) {
   widenPlain(source + i, target + i, count - i);
 }
 
-// The upper halves after adding 0x7fff and the lowest bit that stays; of a NaN, its upper half made quiet.
+// The upper halves after adding 0x7fff and the lowest bit that stays. For a NaN, the upper half made quiet.
 CLEAVE_AVX2 __m256i roundToBFloat(__m256 value) {
   __m256i bits = _mm256_castps_si256(value), upper = _mm256_srli_epi32(bits, 16);
   __m256i odd = _mm256_and_si256(upper, _mm256_set1_epi32(1));
@@ -62,7 +62,8 @@ CLEAVE_AVX2 void narrowAvx2(const float *source, Float16 *target, size_t count) 
     __m256 value = _mm256_loadu_ps(source + i);
     __m128i bits = _mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT);
     _mm_storeu_si128(reinterpret_cast<__m128i *>(target + i), bits);
-    // The instruction keeps a NaN's payload, Half.h does not; NaNs are rare enough to be done again.
+    // The instruction keeps a NaN's payload, but Half.h does not. NaNs are rare, so a group with one is converted
+    // again.
     if (_mm256_movemask_ps(_mm256_cmp_ps(value, value, _CMP_UNORD_Q)) != 0)
       narrowPlain(source + i, target + i, 8);
   }

@@ -1,7 +1,7 @@
-// Arrays of 16-bit floating-point numbers to f32 and back, at the processor's speed: many at a time, where it can.
+// Converts arrays of 16-bit floating-point numbers to f32 and back, several numbers at a time if the processor can.
 //
-// Every version gives the bits of Half.h's single conversions: round to nearest, ties to even. NaN stays NaN; a
-// signalling one may become quiet when it is widened.
+// All versions compute the same bits as the single conversions of Half.h: round to nearest, ties to even. NaN stays
+// NaN, but a signalling NaN may become quiet when it is widened.
 #ifndef CLEAVE_RUNTIME_BASE_HALFARRAYS_H
 #define CLEAVE_RUNTIME_BASE_HALFARRAYS_H
 

@@ -1,4 +1,4 @@
-// FNV-1a, 64 bit: identity of definitions and layouts. Not for hostile input.
+// FNV-1a with 64 bits, which identifies definitions and layouts. It is not for hostile input.
 #ifndef CLEAVE_RUNTIME_BASE_HASH_H
 #define CLEAVE_RUNTIME_BASE_HASH_H
 

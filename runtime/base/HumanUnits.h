@@ -1,4 +1,4 @@
-// Numbers as people read them. Reports, pages and messages of the compiler and of its programs all take these forms.
+// Numbers in a form for people. The reports, pages and messages of the compiler and of its programs use these forms.
 #ifndef CLEAVE_RUNTIME_BASE_HUMANUNITS_H
 #define CLEAVE_RUNTIME_BASE_HUMANUNITS_H
 
@@ -10,12 +10,12 @@
 
 namespace cleave::rt {
 
-// Scaled to the largest unit that leaves at least 1 as it is printed: 1048575 bytes are "1.0 MiB", not "1024.0 KiB". The
-// first unit has no digits after the point.
+// Scales to the largest unit in which at least 1 is printed: 1048575 bytes are "1.0 MiB", not "1024.0 KiB". The first
+// unit has no digits after the point.
 template <size_t Count>
 std::string scaledText(double value, double step, const char *const (&units)[Count], int digits) {
   size_t unit = 0;
-  double half = 0.5; // of the last digit that is printed
+  double half = 0.5; // half of the last digit that is printed
   for (; value >= step - half && unit + 1 < Count; ++unit) {
     value /= step;
     half = 0.5 * std::pow(10.0, -digits);
@@ -25,12 +25,12 @@ std::string scaledText(double value, double step, const char *const (&units)[Cou
   return text;
 }
 
-// "512 B", "23.8 MiB"; with two digits "23.84 MiB", for sizes that are compared.
+// "512 B", "23.8 MiB". With two digits "23.84 MiB", for sizes that are compared.
 inline std::string bytesText(uint64_t bytes, int digits = 1) {
   return scaledText(static_cast<double>(bytes), 1024, {"B", "KiB", "MiB", "GiB", "TiB", "PiB"}, digits);
 }
 
-// "512 bytes", "23.8 MiB (24956108 bytes)", where the exact number counts, too.
+// "512 bytes", "23.8 MiB (24956108 bytes)": for places where the exact number matters.
 inline std::string exactBytesText(uint64_t bytes) {
   std::string exact = std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
   return bytes < 1024 ? exact : bytesText(bytes) + " (" + exact + ")";

@@ -1,8 +1,8 @@
-// How deep a JSON text nests, before a library reads it.
+// Tests how deep a JSON text nests, before a library reads it.
 //
-// nlohmann::json writes and copies values by recursion, and llvm::json::parse reads them so: a file of a hundred
-// thousand brackets, smaller than a MiB, would overflow the stack. Who does one of these with a user's file asks here
-// first. (nlohmann::json reads and destroys values without recursion.)
+// nlohmann::json writes and copies values by recursion, and llvm::json::parse reads them by recursion. A file of a
+// hundred thousand brackets, smaller than a MiB, would overflow the stack. Code that does one of these with a user's
+// file calls isJsonDeeper() first. (nlohmann::json reads and destroys values without recursion.)
 #ifndef CLEAVE_RUNTIME_BASE_JSONDEPTH_H
 #define CLEAVE_RUNTIME_BASE_JSONDEPTH_H
 
@@ -10,11 +10,11 @@
 
 namespace cleave::rt {
 
-// More levels than any file of ours has.
+// More levels than any file of Cleave has.
 inline constexpr unsigned kJsonLevels = 64;
 
-// Whether brackets and braces nest deeper than that: "[[1], {}]" has two levels. Those in texts do not count. Of what
-// is not JSON it counts the brackets before the mistake as well as those after it.
+// True if brackets and braces nest deeper than `levels`: "[[1], {}]" has two levels. Those in strings do not count. In
+// a text that is not JSON, brackets before and after the mistake count.
 inline bool isJsonDeeper(std::string_view text, unsigned levels = kJsonLevels) {
   unsigned open = 0;
   bool inText = false;

@@ -1,7 +1,7 @@
-// Keys that stand twice in one object of a JSON text.
+// Finds keys that are twice in one object of a JSON text.
 //
-// JSON libraries keep the last of two values without a word, and another program may keep the first. Whoever reads a
-// file of JSON watches its keys, and refuses the file where one stands twice:
+// JSON libraries silently keep the last of the two values, and another program may keep the first. Code that reads a
+// JSON file passes it through this callback, and refuses the file if a key is twice in an object:
 //
 //   RepeatedKeys keys;
 //   json value = json::parse(text, std::ref(keys));
@@ -30,11 +30,11 @@ public:
     return true;
   }
 
-  // The first such key in quotes; empty where there is none.
+  // The first repeated key, in quotes. Empty if there is none.
   const std::string &twice() const { return twice_; }
 
 private:
-  std::vector<std::set<std::string>> open_; // the keys of the objects around the place
+  std::vector<std::set<std::string>> open_; // the keys of the objects that are open, outermost first
   std::string twice_;
 };
 

@@ -1,7 +1,7 @@
-// The keys that the text of an option has given: KEY=VALUE[,KEY=VALUE...].
+// Collects the keys in the text of an option, KEY=VALUE[,KEY=VALUE...], to find repeated ones.
 //
-// Each may be given once, since nobody can say which of two values was meant. A key that has two spellings is added
-// under one of them, so that they count as the same.
+// Each key may be given once, because nobody can say which of two values was meant. A key with two spellings is always
+// added under one of them, so that both count as the same key.
 #ifndef CLEAVE_RUNTIME_BASE_OPTIONKEYS_H
 #define CLEAVE_RUNTIME_BASE_OPTIONKEYS_H
 
@@ -13,7 +13,7 @@ namespace cleave::rt {
 
 class OptionKeys {
 public:
-  // False where the key was given before.
+  // Returns false if the key was given before.
   bool add(std::string_view key) { return given_.emplace(key).second; }
 
 private:

@@ -1,4 +1,4 @@
-// Numbers and lists as users write them in options, and numbers as messages show them.
+// Reads the numbers and lists in options, and writes numbers for messages.
 #ifndef CLEAVE_RUNTIME_BASE_OPTIONTEXT_H
 #define CLEAVE_RUNTIME_BASE_OPTIONTEXT_H
 
@@ -9,7 +9,7 @@
 
 namespace cleave::rt {
 
-// The whole text is the number; or false.
+// Return false unless the whole text is a number.
 bool parseUnsigned(std::string_view text, uint64_t *value);
 bool parseReal(std::string_view text, double *value);
 // The shortest text that reads as this number: "-1", "0.001".

@@ -20,8 +20,9 @@ Philox4 philox4x32(Philox2 key, Philox4 counter) {
   return counter;
 }
 
-// Of x in (0, 1): with x = m * 2^e and m in [sqrt(1/2), sqrt(2)), log(m) is the odd series of (m - 1) / (m + 1), whose
-// square is at most 0.0295. Twelve terms leave less than 1e-17 of the first.
+// The logarithm of x in (0, 1). With x = m * 2^e and m in [sqrt(1/2), sqrt(2)), log(m) is the odd series of (m - 1) /
+// (m + 1). The square of that ratio is at most 0.0295. After twelve terms, the rest is less than 1e-17 of the first
+// term.
 static double logarithm(double x) {
   constexpr double kTerms[] = {1.0 / 23, 1.0 / 21, 1.0 / 19, 1.0 / 17, 1.0 / 15, 1.0 / 13,
                                1.0 / 11, 1.0 / 9,  1.0 / 7,  1.0 / 5,  1.0 / 3,  1.0};
@@ -35,12 +36,12 @@ static double logarithm(double x) {
   return 2 * ratio * sum + (exponent - isLow) * 0.69314718055994531;
 }
 
-// Cosine and sine of the turn (word + 1/2) / 2^32. The two highest bits are the quadrant, the others an angle of at most
-// pi/4 from its middle, where the Taylor series are cut below 1e-16.
+// The cosine and sine of (word + 1/2) / 2^32 turns. The two highest bits are the quadrant. The others are an angle of
+// at most pi/4 from the middle of the quadrant. For it, the Taylor series are cut off below 1e-16.
 static std::array<double, 2> cosineAndSine(uint32_t word) {
-  double t = ((word & 0x3fffffff) + 0.5) * 0x1p-30 - 0.5; // of a quadrant
+  double t = ((word & 0x3fffffff) + 0.5) * 0x1p-30 - 0.5; // the angle from the quadrant's middle, in quadrants
   t *= 1.5707963267948966;
-  // Each term of a series over the one before it, without the square of the angle and the sign.
+  // Each term of a series divided by the term before it, without the square of the angle and the sign.
   constexpr double kCosine[] = {1.0 / 240, 1.0 / 182, 1.0 / 132, 1.0 / 90, 1.0 / 56, 1.0 / 30, 1.0 / 12, 1.0 / 2};
   constexpr double kSine[] = {1.0 / 272, 1.0 / 210, 1.0 / 156, 1.0 / 110, 1.0 / 72, 1.0 / 42, 1.0 / 20, 1.0 / 6};
   double square = t * t, cosine = 1, sine = 1;
@@ -64,7 +65,7 @@ static std::array<double, 2> cosineAndSine(uint32_t word) {
 }
 
 std::array<double, 2> philoxNormal(uint32_t a, uint32_t b) {
-  double radius = std::sqrt(-2.0 * logarithm((a + 0.5) * 0x1p-32)); // + 0.5: never log(0)
+  double radius = std::sqrt(-2.0 * logarithm((a + 0.5) * 0x1p-32)); // + 0.5, so that it is never log(0)
   auto [cosine, sine] = cosineAndSine(b);
   return {radius * cosine, radius * sine};
 }

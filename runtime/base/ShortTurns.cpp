@@ -9,7 +9,7 @@
 namespace cleave::rt {
 
 namespace {
-// struct sched_attr of the kernel in its first size, which older C libraries do not declare.
+// The first version of the kernel's struct sched_attr. Older C libraries do not declare it.
 struct Attributes {
   uint32_t size, policy;
   uint64_t flags;
@@ -21,13 +21,13 @@ struct Attributes {
 
 void takeShortTurns() {
 #if defined(SYS_sched_getattr) && defined(SYS_sched_setattr)
-  constexpr uint64_t kTurn = 100'000; // the kernel's least
+  constexpr uint64_t kTurn = 100'000; // the shortest that the kernel allows, in nanoseconds
   Attributes attributes{};
   if (::syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0 || attributes.policy != SCHED_OTHER)
     return;
   attributes.size = sizeof attributes;
   attributes.runtime = kTurn;
-  ::syscall(SYS_sched_setattr, 0, &attributes, 0); // a refusal leaves all as it is
+  ::syscall(SYS_sched_setattr, 0, &attributes, 0); // if it is refused, nothing changes
 #endif
 }
 

@@ -1,10 +1,10 @@
-// Turns of the calling thread on a core: how soon it runs when it wakes, not how much.
+// Lets the calling thread run sooner when it wakes, without giving it more time on a core.
 //
-// A progress thread sleeps until its peer has come, moves some bytes, and lets another thread of its rank go on. Where
-// ranks compute on all cores there is none left for it: it would wait until a computing thread has used up its turn,
-// some milliseconds, while the peer waits for it. A thread of short turns runs at once when it wakes. Its part of a
-// core is as before, and so is its priority. Linux has such turns from 6.12 on; elsewhere nothing changes, and no right
-// is needed.
+// A progress thread sleeps until its peer is ready, moves some bytes, and lets another thread of its rank continue. If
+// ranks compute on all cores, no core is free for it. It would wait some milliseconds until a computing thread has used
+// up its time slice, while the peer waits for it. A thread with a short time slice runs at once when it wakes. Its
+// share of a core and its priority do not change. Linux supports this from 6.12 on. Older systems ignore it. It needs
+// no privileges.
 #ifndef CLEAVE_RUNTIME_BASE_SHORTTURNS_H
 #define CLEAVE_RUNTIME_BASE_SHORTTURNS_H
 

@@ -1,5 +1,5 @@
-// Standard streams that the caller closed (`program >&- 2>&-`, some daemons): the next file that is opened takes the number of
-// such a stream, and what is printed goes into that file.
+// Opens standard streams that the caller has closed (`program >&- 2>&-`, some daemons). Otherwise the next file that is
+// opened would get the number of such a stream, and printed text would go into that file.
 //
 //   openStandardStreams();   // first in main()
 #ifndef CLEAVE_RUNTIME_BASE_STANDARDSTREAMS_H
@@ -11,8 +11,9 @@
 
 namespace cleave::rt {
 
-// The input and the output are opened the wrong way round, so that using them stays an error; what is told on the error
-// stream is lost, as the caller wants it. The lowest free number is the stream's: those below are open.
+// Standard input is opened for writing and standard output for reading, so using them is still an error. Text for
+// standard error is discarded, as the caller wants. open() returns the lowest free number, which is that of `stream`,
+// because all lower ones are open.
 inline void openStandardStreams() {
   for (int stream : {0, 1, 2})
     if (::fcntl(stream, F_GETFD) < 0 && errno == EBADF)

@@ -1,7 +1,7 @@
-// Must-use results: a code, what went wrong in one line, and where.
+// Results that must be checked: a code, and one line that says what went wrong and where.
 //
-// No exception crosses a folder of the runtime, and nothing but main() exits. Messages say what, where, what was
-// expected and what to do; they are printed as they are.
+// No exception crosses a folder's border in the runtime, and only main() exits. A message says what, where, what was
+// expected, and what to do. It is printed as it is.
 #ifndef CLEAVE_RUNTIME_BASE_STATUS_H
 #define CLEAVE_RUNTIME_BASE_STATUS_H
 
@@ -31,7 +31,7 @@ public:
   Code code() const { return code_; }
   const std::string &message() const { return message_; }
 
-  // The same status with "context: " before its message.
+  // The same status with "context: " before its message. A status that is ok stays as it is.
   Status in(const std::string &context) && {
     if (!isOk())
       message_ = context + ": " + message_;
@@ -52,7 +52,7 @@ inline Status internal(std::string m) { return {Code::Internal, std::move(m)}; }
 
 } // namespace cleave::rt
 
-// Returns the status of `expression` from the calling function unless it is ok.
+// Returns the status of `expression` from the calling function if it is not ok.
 #define CLEAVE_TRY(expression)                                                                                         \
   do {                                                                                                                 \
     if (::cleave::rt::Status cleaveStatus = (expression); !cleaveStatus.isOk())                                        \

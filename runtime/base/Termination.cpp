@@ -13,13 +13,13 @@ static const char *volatile signalHint = nullptr;
 static const char *volatile pipeHint = nullptr;
 static bool inOrder = false;
 
-// Only what a signal handler may call.
+// Calls only functions that a signal handler may call.
 static void handle(int signal) {
-  // A terminal that closes sends SIGHUP twice, its shell's and the kernel's; launchers repeat SIGTERM.
+  // A terminal that closes sends SIGHUP twice (by its shell and by the kernel). Launchers repeat SIGTERM.
   bool isFirst = noted == 0, ends = signal == SIGINT || (signal == SIGTERM && !isLaunched);
   if (!isFirst && ends) {
     std::signal(signal, SIG_DFL);
-    std::raise(signal); // once this handler is left
+    std::raise(signal); // delivered when this handler returns
     return;
   }
   noted = signal;
@@ -41,7 +41,7 @@ void endInOrder(const EndHints &hints, bool launched) {
   isLaunched = launched;
   inOrder = true;
   for (int signal : {SIGINT, SIGHUP, SIGPIPE})
-    if (std::signal(signal, handle) == SIG_IGN) // started in the background, or by nohup
+    if (std::signal(signal, handle) == SIG_IGN) // started in the background, or by nohup: stays ignored
       std::signal(signal, SIG_IGN);
   std::signal(SIGTERM, handle);
 }

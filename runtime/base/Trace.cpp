@@ -15,7 +15,7 @@ unsigned ChromeTrace::addTrack(int rank, const std::string &kind, const std::str
   std::lock_guard<std::mutex> lock(mutex_);
   unsigned index = count_;
   if (index == kMaxTracks)
-    return kMaxTracks; // span() counts what goes there as dropped
+    return kMaxTracks; // span() counts its spans as dropped
   tracks_[index] = std::make_unique<Track>(Track{rank, kind, stream, {}});
   tracks_[index]->spans.reserve(capacity_);
   count_ = index + 1;
@@ -63,14 +63,14 @@ static void appendEscaped(std::string &text, const char *name) {
   }
 }
 
-// Chrome's and Perfetto's clock: microseconds.
+// Chrome and Perfetto count in microseconds.
 static std::string microseconds(uint64_t nanoseconds) {
   char text[40];
   std::snprintf(text, sizeof text, "%.3f", static_cast<double>(nanoseconds) / 1e3);
   return text;
 }
 
-// What a span has besides its name, as a JSON object; empty: nothing.
+// The details of a span as the end of a JSON object. Empty if there are none.
 static std::string argsOf(const TraceSink::SpanArgs &args) {
   std::string text;
   if (args.bytes)
@@ -86,7 +86,7 @@ static std::string argsOf(const TraceSink::SpanArgs &args) {
 std::string ChromeTrace::stepEvents(uint64_t start) const {
   if (steps_.empty() || count_ == 0)
     return "";
-  int first = tracks_[0]->rank; // of the process: ranks make their tracks in any order
+  int first = tracks_[0]->rank; // the process's first rank; ranks make their tracks in any order
   for (unsigned i = 1; i < count_; ++i)
     first = std::min(first, tracks_[i]->rank);
   std::string args = "\"pid\":" + std::to_string(first) + ",\"tid\":" + std::to_string(count_);
@@ -124,7 +124,7 @@ std::string ChromeTrace::json() const {
     }
   }
   text += stepEvents(start);
-  // JSON allows no comma after the last element: close with an event that means nothing.
+  // JSON allows no comma after the last element, so the list ends with an event without meaning.
   return text + "{\"ph\":\"M\",\"name\":\"end\",\"pid\":0}]}\n";
 }
 

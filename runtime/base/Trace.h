@@ -1,10 +1,10 @@
-// What ran when: begin and end of instructions, per rank and stream.
+// Records when each instruction begins and ends, for each rank and stream.
 //
-// TraceSink is what the executor knows; ChromeTrace is what `--trace FILE` makes: a Chrome/Perfetto JSON file with one
-// track per (rank, stream), and one of whole steps; the first event begins at 0, which is otherData.startNs of the
-// machine's clock, so that the files of several processes can be laid beside each other. A rank's title names its kind
-// ("rank 2, stage1"), and what runs in a body has the body's name and its micro-batch. Events go to buffers that are
-// allocated when a track is made, so tracing allocates nothing while a step runs; a full buffer drops events, and the
+// The executor uses TraceSink. ChromeTrace implements it for `--trace FILE`, which writes a Chrome/Perfetto JSON file.
+// The file has one track for each (rank, stream), and one for whole steps. Its first event begins at 0.
+// otherData.startNs is that time on the machine's clock, so the files of several processes can be aligned. The title of
+// a rank names its kind ("rank 2, stage1"). A span in a body has the body's name and its micro-batch. Buffers are
+// allocated when a track is made, so tracing allocates nothing while a step runs. A full buffer drops events, and the
 // file says how many.
 #ifndef CLEAVE_RUNTIME_BASE_TRACE_H
 #define CLEAVE_RUNTIME_BASE_TRACE_H
@@ -23,17 +23,18 @@ namespace cleave::rt {
 class TraceSink {
 public:
   virtual ~TraceSink() = default;
-  // What a span is part of. Texts live as long as the sink.
+  // Details of a span. Texts must live as long as the sink.
   struct SpanArgs {
-    uint64_t bytes = 0;         // what a collective, a send or a receive works on; 0 for anything else
-    const char *body = nullptr; // the program that was called; null in an entry program
+    uint64_t bytes = 0;         // bytes that a collective, a send or a receive works on; otherwise 0
+    const char *body = nullptr; // the program, if it was called; null in an entry program
     int64_t microBatch = 0;     // of the body
   };
 
-  // A track for (rank, stream); called when a rank is created. The number is passed to span(). `kind` is that of the
-  // rank; empty where there is one only.
+  // Makes a track for (rank, stream), when a rank is created. Returns the number that span() needs. `kind` is the
+  // rank's kind; empty if there is only one.
   virtual unsigned addTrack(int rank, const std::string &kind, const std::string &stream) = 0;
-  // One finished span; times from now(). `name` must live as long as the sink. One thread per track.
+  // Adds a finished span. Times are those of now(). `name` must live as long as the sink. Only one thread may use a
+  // track.
   virtual void span(unsigned track, const char *name, uint64_t beginNs, uint64_t endNs, const SpanArgs &args) = 0;
 
   // Nanoseconds of the monotonic clock.
@@ -46,9 +47,9 @@ public:
 
   unsigned addTrack(int rank, const std::string &kind, const std::string &stream) override;
   void span(unsigned track, const char *name, uint64_t beginNs, uint64_t endNs, const SpanArgs &args) override;
-  // A whole step of training, on a track of its own; called between steps.
+  // Adds a whole training step, on a track of its own. It must be called between steps.
   void step(uint64_t number, uint64_t beginNs, uint64_t endNs);
-  // What was recorded so far, as the text of the file; call it while no rank runs.
+  // Returns everything that was recorded so far, as the text of the file. No rank may run meanwhile.
   std::string json() const;
   bool isEmpty() const;
   size_t dropped() const { return dropped_; }
@@ -65,7 +66,7 @@ private:
   struct Track {
     int rank;
     std::string kind, stream;
-    std::vector<Span> spans; // reserved; never grows
+    std::vector<Span> spans; // reserved; never grows, so that no step allocates
   };
   uint64_t firstBegin() const;
   std::string stepEvents(uint64_t start) const;
@@ -73,7 +74,7 @@ private:
   static constexpr unsigned kMaxTracks = 1024; // fixed, so that span() needs no lock against addTrack()
 
   size_t capacity_;
-  std::mutex mutex_; // addTrack
+  std::mutex mutex_; // for addTrack()
   std::vector<std::unique_ptr<Track>> tracks_ = std::vector<std::unique_ptr<Track>>(kMaxTracks);
   std::vector<Step> steps_;
   std::atomic<unsigned> count_{0};

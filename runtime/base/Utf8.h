@@ -15,7 +15,7 @@ struct Character {
 
 inline bool isContinuation(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
 
-// The shortest form alone, and no surrogates.
+// Accepts only the shortest form of a character, and no surrogates.
 inline Character characterAt(std::string_view text, size_t at) {
   unsigned char first = static_cast<unsigned char>(text[at]);
   size_t bytes = first < 0x80 ? 1 : first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first < 0xF5 ? 4 : 0;
@@ -31,7 +31,7 @@ inline Character characterAt(std::string_view text, size_t at) {
   return !isShortest || code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF) ? Character{} : Character{code, bytes};
 }
 
-// Where the first byte is that belongs to no character; the size of the text where there is none.
+// The position of the first byte that belongs to no character, or the size of the text if there is none.
 inline size_t firstInvalid(std::string_view text) {
   size_t at = 0;
   while (at < text.size()) {

@@ -1,5 +1,6 @@
-// How long a thread has waited for somebody, looking now and then. A process that is stopped (Ctrl-Z, a debugger) does
-// not look, and its clock goes on: what is more than a slice between two looks is not waiting.
+// Measures how long a thread has waited for another rank. The thread must call look() regularly. While a process is
+// stopped (Ctrl-Z, a debugger), it does not look, but its clock goes on. So of the time between two looks, at most
+// kSliceSeconds count as waiting.
 #ifndef CLEAVE_RUNTIME_BASE_WAITCLOCK_H
 #define CLEAVE_RUNTIME_BASE_WAITCLOCK_H
 
@@ -9,7 +10,7 @@ namespace cleave::rt {
 
 class WaitClock {
 public:
-  static constexpr double kSliceSeconds = 0.5; // who looks does so many times in it
+  static constexpr double kSliceSeconds = 0.5; // look() is called much more often than once in this time
 
   // The seconds waited since the first look. `now` is in seconds, of any clock that only goes forward.
   double look(double now) {

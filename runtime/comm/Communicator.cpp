@@ -33,7 +33,7 @@ Status Communicator::exchange(const Exchange &step) {
   return Status::ok();
 }
 
-// From when both sides have come: else a receive that waits for its sender would have no delay.
+// It starts when both sides have arrived. Otherwise a receive that waits for its sender would have no delay.
 void Communicator::stretch(size_t bytes) const {
   double seconds = delaySeconds_ + (bytesPerSecond_ > 0 ? static_cast<double>(bytes) / bytesPerSecond_ : 0);
   uint64_t end = TraceSink::now() + static_cast<uint64_t>(seconds * 1e9);
@@ -60,7 +60,7 @@ Status Communicator::receive(int from, void *data, size_t bytes, unsigned channe
   return exchange(step);
 }
 
-// Dissemination: after round k everybody has heard, through others, from 2^(k+1) ranks.
+// Dissemination: after round k, every rank has heard from 2^(k+1) ranks, directly or through others.
 Status Communicator::barrier() {
   for (int distance = 1; distance < size_; distance *= 2) {
     Exchange step;
@@ -78,7 +78,7 @@ Status Communicator::agree(bool mine, bool *all, unsigned channel) {
   return Status::ok();
 }
 
-// The barrier's rounds with what has been heard so far; hearing of a rank twice changes nothing.
+// The rounds of the barrier. Each rank passes on the largest number so far, so hearing of a rank twice changes nothing.
 Status Communicator::maximum(uint32_t mine, uint32_t *largest, unsigned channel) {
   *largest = mine;
   for (int distance = 1; distance < size_; distance *= 2) {
@@ -97,7 +97,7 @@ Status Communicator::maximum(uint32_t mine, uint32_t *largest, unsigned channel)
   return Status::ok();
 }
 
-// Around a ring: what came last is passed on.
+// Around a ring: each rank passes on the part that came last.
 Status Communicator::allGather(const void *mine, size_t bytes, void *all, unsigned channel) {
   auto *parts = static_cast<std::byte *>(all);
   auto part = [&](int rank) { return parts + static_cast<size_t>((rank + size_) % size_) * bytes; };
@@ -116,7 +116,7 @@ Status Communicator::allGather(const void *mine, size_t bytes, void *all, unsign
   return Status::ok();
 }
 
-// Along a binomial tree: in round k the ranks below 2^k (counted from the root) serve those 2^k above them.
+// Along a binomial tree: in round k, the ranks below 2^k (counted from the root) send to the 2^k ranks above them.
 Status Communicator::broadcast(void *data, size_t bytes, int root, unsigned channel) {
   int place = (rank_ - root + size_) % size_;
   for (int distance = 1; distance < size_; distance *= 2) {

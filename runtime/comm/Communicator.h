@@ -1,20 +1,20 @@
-// How ranks talk: point-to-point exchange of bytes. Everything else is built on it once, for all transports.
+// How ranks communicate: point-to-point exchange of bytes. Everything else is built on it once, for all transports.
 //
-// A transport implements one thing, doExchange(): send some bytes to one rank while receiving some from another. The
-// ring algorithms (Ring.h), the barrier and the broadcast are made of it, so the order of summation and the bytes
-// that move do not depend on the transport, and are counted at the single place where they move.
+// A transport implements only doExchange(): it sends some bytes to one rank while it receives some from another. The
+// ring algorithms (Ring.h), the barrier and the broadcast use it. So the order of summation and the bytes that move do
+// not depend on the transport, and bytes are counted at the one place where they move.
 //
-// A *channel* is an order of messages between two ranks: each stream's collectives have one, and what a plan sends from
-// rank to rank has those that it names; one belongs to the thread that writes checkpoints, one to what the host's
-// side agrees on between steps (their bytes are not counted: plans say nothing of them). The messages of a channel come
-// in the plan's order, so nothing else identifies them, and collectives of different channels (an FSDP gather and a
-// reduction) may be under way at the same time, in any order. Streams beyond the last channel share it, and a thread.
-// One tag per collective was rejected: it hides a plan whose ranks disagree, where a channel gives an error about
-// sizes.
+// A *channel* is a sequence of messages between two ranks. The collectives of each stream have a channel. The sends and
+// receives of a plan have the channels that they name. The thread that writes checkpoints has one, and so has the
+// agreement of hosts between steps. (The bytes of these two are not counted, because plans do not contain them.) The
+// messages of a channel come in the plan's order, so nothing else identifies them. Collectives on different channels (a
+// gather of FSDP and a reduction) may be under way at the same time, in any order. Streams beyond the last channel
+// share it, and a thread. A tag for each collective was rejected: it would hide that the plans of ranks disagree. A
+// channel reports it by a wrong size.
 //
-// For tests of overlap, CLEAVE_COMM_DELAY_US (per exchange) and CLEAVE_COMM_BYTES_PER_S stretch every exchange on both
-// sides, from when both have come; the waiting threads sleep, as they would for a slow network. CLEAVE_COMM_TIMEOUT_S
-// (300) bounds every wait for a peer; PeerMonitor.h finds lost processes sooner.
+// For tests of overlap, CLEAVE_COMM_DELAY_US (per exchange) and CLEAVE_COMM_BYTES_PER_S make every exchange longer on
+// both sides, from the time when both ranks have arrived. The waiting threads sleep, as they would with a slow network.
+// CLEAVE_COMM_TIMEOUT_S (300) limits every wait for a peer. PeerMonitor.h finds lost processes sooner.
 #ifndef CLEAVE_RUNTIME_COMM_COMMUNICATOR_H
 #define CLEAVE_RUNTIME_COMM_COMMUNICATOR_H
 
@@ -26,13 +26,13 @@
 
 namespace cleave::rt {
 
-constexpr unsigned kStreamChannels = 8;             // of the streams' collectives
-constexpr unsigned kChannels = kStreamChannels + 8; // and of sends and receives (kTransferChannels of Opcode.h)
+constexpr unsigned kStreamChannels = 8;             // for collectives of streams
+constexpr unsigned kChannels = kStreamChannels + 8; // and for sends and receives (kTransferChannels of Opcode.h)
 constexpr unsigned kCheckpointChannel = kChannels;
 constexpr unsigned kControlChannel = kChannels + 1;
 constexpr unsigned kAllChannels = kChannels + 2;
 
-// One step: `sendBytes` go to rank `to` while `receiveBytes` come from rank `from`; -1 where there is no such side.
+// One exchange: `sendBytes` go to rank `to` while `receiveBytes` come from rank `from`. -1 leaves a side out.
 struct Exchange {
   int to = -1;
   const void *sendData = nullptr;
@@ -43,7 +43,7 @@ struct Exchange {
   unsigned channel = 0;
 };
 
-// InvalidArgument where CLEAVE_COMM_TIMEOUT_S is not a positive number: to be asked before ranks are made.
+// Returns InvalidArgument if CLEAVE_COMM_TIMEOUT_S is not a positive number. Call it before ranks are made.
 Status checkCommTimeout();
 
 class Communicator {
@@ -55,35 +55,35 @@ public:
   int rank() const { return rank_; }
   int size() const { return size_; }
 
-  // Returns when both sides are done. The peer must post the same size.
+  // Returns when both sides are done. The peer must give the same size.
   Status exchange(const Exchange &step);
   Status send(int to, const void *data, size_t bytes, unsigned channel = 0);
   Status receive(int from, void *data, size_t bytes, unsigned channel = 0);
-  // Between steps, on the thread that runs programs.
+  // Must be called between steps, on the thread that runs programs.
   Status barrier();
   Status broadcast(void *data, size_t bytes, int root, unsigned channel = 0);
-  // A barrier that tells everybody whether all ranks came with `mine` set.
+  // A barrier that sets `*all` to true if `mine` is true on all ranks.
   Status agree(bool mine, bool *all, unsigned channel = 0);
-  // Likewise, the largest number that a rank came with.
+  // A barrier that returns the largest `mine` of all ranks.
   Status maximum(uint32_t mine, uint32_t *largest, unsigned channel = 0);
 
-  // Everybody's `bytes`, side by side in `all`, by rank.
+  // Gathers `bytes` of every rank, ordered by rank, in `all`.
   Status allGather(const void *mine, size_t bytes, void *all, unsigned channel = 0);
 
-  // Tells all other ranks that this one has failed; their pending and later calls return PeerLost with the reason.
+  // Tells all other ranks that this one has failed. Their pending and later calls return PeerLost with the reason.
   virtual void abort(const Status &reason) = 0;
-  // Not ok when a rank has aborted; cheap.
+  // Not ok if a rank has aborted. It is cheap to call.
   virtual Status health() const = 0;
   virtual const char *transport() const = 0;
-  // Whether several threads may exchange at the same time, each on channels of its own. Where not, one thread does, and
-  // its calls are in the same order on all ranks.
+  // True if several threads may exchange at the same time, each on its own channels. Otherwise only one thread may
+  // exchange, and its calls must be in the same order on all ranks.
   virtual bool servesThreads() const { return true; }
 
-  // Payload bytes that left this rank, since creation.
+  // The bytes of messages that this rank has sent, since it was created.
   uint64_t bytesSent() const { return bytesSent_.load(std::memory_order_relaxed); }
-  // And those that left it by other ways (a device that talks to devices).
+  // Adds bytes that a device has sent directly to other devices.
   void countSent(uint64_t bytes) { bytesSent_.fetch_add(bytes, std::memory_order_relaxed); }
-  // How long to wait for a peer.
+  // The longest time to wait for a peer.
   double timeoutSeconds() const { return timeoutSeconds_; }
 
 protected:

@@ -12,7 +12,7 @@ constexpr uint64_t kLastPort = 65535;
 
 bool isSet(const char *name) { return !envString(name).empty(); }
 
-// The first of these that is set; null: none.
+// The first of these variables that is set, or null.
 template <size_t N> const char *firstSet(const char *const (&names)[N]) {
   auto found = std::find_if(std::begin(names), std::end(names), isSet);
   return found == std::end(names) ? nullptr : *found;
@@ -30,19 +30,20 @@ uint64_t numberOf(const char *name) {
   return parseNumber(envString(name), UINT64_MAX, &number) ? number : 0;
 }
 
-// That the number is above `most`. What is no number counts: readProcessPlace() refuses it.
+// True if the number is above `most`. A value that is no number counts as more, so that readProcessPlace() refuses it.
 bool saysMoreThan(uint64_t most, const char *name) {
   uint64_t number = 0;
   return isSet(name) && (!parseNumber(envString(name), UINT64_MAX, &number) || number > most);
 }
 
-// Some programs set RANK or WORLD_SIZE for purposes of their own: a launcher says more. It may have lost one of both.
+// Some programs set RANK or WORLD_SIZE for other purposes, so one variable of kMore must be set too. One of RANK and
+// WORLD_SIZE may be missing.
 bool hasTorchRanks() {
   constexpr const char *kMore[] = {"TORCHELASTIC_RUN_ID", "LOCAL_RANK", "MASTER_ADDR", "NCCL_COMM_ID"};
   return firstSet(kMore) && (saysMoreThan(1, "WORLD_SIZE") || (isSet("RANK") && !isSet("WORLD_SIZE")));
 }
 
-// In a batch script that srun has not started, the step has one task, or no number of them.
+// In a batch script that srun has not started, the step has one task, or its number of tasks is not set.
 bool hasSlurmStep() {
   return saysMoreThan(1, "SLURM_STEP_NUM_TASKS") || (saysMoreThan(0, "SLURM_PROCID") && !isSet("SLURM_STEP_NUM_TASKS"));
 }
@@ -62,7 +63,7 @@ Status readPort(const char *name, unsigned further, uint64_t *port) {
   return Status::ok();
 }
 
-// The first machine of Slurm's notation: "gpu[07-12,20],cpu3" is gpu07.
+// The first machine of a list in Slurm's notation: "gpu[07-12,20],cpu3" begins with gpu07.
 std::string firstMachine(const std::string &list) {
   std::string first = list.substr(0, list.find_first_of(",["));
   if (first.size() < list.size() && list[first.size()] == '[') {

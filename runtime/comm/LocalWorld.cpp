@@ -12,8 +12,9 @@ namespace cleave::rt {
 
 namespace {
 
-// Messages of one channel from one rank to another. `posted` counts what the sender has shown, `taken` what the
-// receiver has copied; a sender waits for `taken` before it goes on, so one description is enough.
+// The messages of one channel from one rank to another. `posted` counts the messages that the sender has published, and
+// `taken` those that the receiver has copied. A sender waits for `taken` before it continues, so one description is
+// enough.
 struct alignas(64) Mailbox {
   const void *data = nullptr;
   size_t bytes = 0;
@@ -33,7 +34,7 @@ struct LocalWorld::Shared {
   std::vector<Mailbox> boxes;
   std::vector<std::unique_ptr<Communicator>> communicators;
   std::atomic<bool> aborted{false};
-  mutable std::mutex mutex; // reason
+  mutable std::mutex mutex; // guards reason
   std::string reason;
 };
 

@@ -4,8 +4,8 @@
 //   std::thread other([&] { use(world.communicator(1)); });
 //   use(world.communicator(0));
 //
-// A message is copied once, from the sender's buffer to the receiver's: the sender shows where its bytes lie, the
-// receiver takes them and says so. A rank that fails calls abort(); every other rank returns within 50 ms.
+// A message is copied once, from the sender's buffer to the receiver's: the sender publishes where its bytes are, and
+// the receiver copies them and confirms it. A rank that fails calls abort(), and every other rank returns within 50 ms.
 #ifndef CLEAVE_RUNTIME_COMM_LOCALWORLD_H
 #define CLEAVE_RUNTIME_COMM_LOCALWORLD_H
 
@@ -21,7 +21,7 @@ public:
   ~LocalWorld();
 
   int size() const;
-  // Owned by the world; rank r's is used by rank r's threads only.
+  // The world owns it. Only threads of that rank may use it.
   Communicator &communicator(int rank);
 
   struct Shared;

@@ -1,5 +1,5 @@
-// Whether this process is one of several that a launcher has started, of a transport that joins them once at a time:
-// MPI, or NCCL alone. After somebody was lost it joins nobody again.
+// Whether this process has joined the other processes of its launcher. A transport (MPI, or NCCL alone) allows only one
+// session at a time. After a rank was lost, the process cannot join again.
 #ifndef CLEAVE_RUNTIME_COMM_MEMBERSHIP_H
 #define CLEAVE_RUNTIME_COMM_MEMBERSHIP_H
 
@@ -12,10 +12,10 @@ namespace cleave::rt {
 
 class Membership {
 public:
-  // `launchers`: "mpirun or srun".
+  // `launchers` is for messages: "mpirun or srun".
   explicit constexpr Membership(const char *launchers) : launchers_(launchers) {}
 
-  // Whether it may join. Callers take turns.
+  // Fails if the process may not join. Callers must hold a lock from here to begin().
   Status check() const {
     if (state_ == State::Joined)
       return invalidArgument("a process started by " + std::string(launchers_) +

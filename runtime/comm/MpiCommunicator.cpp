@@ -19,7 +19,7 @@ namespace {
 constexpr const char *kModule = "libcleave_comm_mpi.so";
 
 constexpr int kBeatChannel = kAllChannels;
-constexpr double kForever = 1e9; // the monitor has limits of its own
+constexpr double kForever = 1e9; // the monitor has its own limits
 
 Membership membership("mpirun or srun");
 
@@ -27,7 +27,7 @@ class MpiCommunicator : public Communicator {
 public:
   MpiCommunicator(const cleave_mpi_api &api, int rank, int size) : Communicator(rank, size), api_(api) {}
 
-  // A world in which somebody is lost cannot be left in order: the launcher clears it away.
+  // After a loss, the world cannot be left in order. The launcher then ends all its processes.
   ~MpiCommunicator() override {
     if (monitor_)
       monitor_->stop();
@@ -37,7 +37,7 @@ public:
     membership.end(lost);
   }
 
-  // Learns who the others are.
+  // Gathers the identities of the others, and starts the monitor.
   Status start() {
     std::vector<PeerIdentity> peers(static_cast<size_t>(size()));
     PeerIdentity self = PeerIdentity::self();
@@ -64,7 +64,7 @@ public:
 protected:
   Status doExchange(const Exchange &step) override {
     CLEAVE_TRY(health());
-    std::optional<PeerWait> wait; // one process waits for nobody
+    std::optional<PeerWait> wait; // none if there is only one process
     if (monitor_)
       wait.emplace(*monitor_);
     cleave_mpi_exchange call = {
@@ -129,7 +129,7 @@ std::vector<std::string> modulePlaces() {
 Status openModule(const cleave_mpi_api **api) {
   std::string reasons;
   for (const std::string &place : modulePlaces()) {
-    // Global: Open MPI's own plug-ins look for its symbols.
+    // RTLD_GLOBAL, because Open MPI's own plug-ins need its symbols.
     void *module = ::dlopen(place.c_str(), RTLD_NOW | RTLD_GLOBAL);
     if (!module) {
       const char *reason = ::dlerror();

@@ -20,31 +20,32 @@ namespace cleave::rt {
 namespace {
 
 constexpr std::chrono::milliseconds kPeriod{100};
-// How long a survivor stays: once it is gone, launchers end the others, who may not have said their word yet, and who
-// would find it dead and take it for the cause.
+// How long a survivor stays. When it is gone, launchers end the others. They may not have reported the loss yet, and
+// would find this process dead and take it for the cause.
 constexpr std::chrono::milliseconds kStay{500};
 constexpr double kLookSeconds = 0.1;
-// After SIGTERM: how long a peer that the launcher has seen dying may take to disappear.
+// After SIGTERM: the time that a peer may need to disappear after the launcher has seen it die.
 constexpr double kGraceSeconds = 0.3;
-// How long what a process has sent before it left may still be on its way.
+// The time for which messages of a process that has left may still be on their way.
 constexpr double kOnTheWaySeconds = 2;
 
 std::string nameOf(int rank) { return "rank " + std::to_string(rank); }
 
-// Also of a process that has ended and whose parent has not heard of it yet: a script's, that waits for another one.
+// True also for a process that has ended, but that its parent has not waited for yet (a script that waits for another
+// one).
 bool hasEnded(int64_t process) {
   if (::kill(static_cast<pid_t>(process), 0) != 0)
     return errno == ESRCH;
   std::string stat;
   std::getline(std::ifstream("/proc/" + std::to_string(process) + "/stat"), stat);
-  size_t name = stat.rfind(") "); // a name may have both
+  size_t name = stat.rfind(") "); // the last one, because a name may contain ") "
   return name != std::string::npos && name + 2 < stat.size() && (stat[name + 2] == 'Z' || stat[name + 2] == 'X');
 }
 
 } // namespace
 
 PeerIdentity PeerIdentity::self() {
-  // Processes see each other under these numbers when they share a kernel and a process namespace.
+  // Processes see each other under these numbers if they share a kernel and a process namespace.
   std::string boot, space(PATH_MAX, '\0');
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
   ssize_t size = ::readlink("/proc/self/ns/pid", space.data(), space.size());
@@ -52,7 +53,7 @@ PeerIdentity PeerIdentity::self() {
   return {fnv1a(boot + " " + space), ::getpid()};
 }
 
-// The words after "rank N" of what lose() is told.
+// The words after "rank N" in the texts that lose() gets.
 constexpr const char *kLosses[] = {" (process ", " has not answered", " has ended its session", " is lost",
                                    " has failed"};
 
@@ -92,7 +93,7 @@ void PeerMonitor::lose(int rank, std::string text, Kind kind) {
 }
 
 void PeerMonitor::fail() {
-  reported_ = true; // by whoever has failed
+  reported_ = true; // the code that failed reports it
   lose(rank_, "this rank has failed", Failed);
 }
 
@@ -119,12 +120,12 @@ int PeerMonitor::findDead() const {
   return -1;
 }
 
-// Looks around; true when there is nothing to wait for any more.
+// Looks for lost peers. Returns true if there is nothing more to wait for.
 bool PeerMonitor::look() {
   double time = secondsNow();
   if (failed_ || time - lookedAt_ < kLookSeconds)
     return failed_;
-  if (lookedAt_ > 0) // while this process was stopped nobody could be heard
+  if (lookedAt_ > 0) // while this process was stopped, it could hear nobody
     heardAt_ += std::max(0.0, time - lookedAt_ - WaitClock::kSliceSeconds);
   lookedAt_ = time;
   if (int dead = findDead(); dead >= 0)
@@ -196,7 +197,8 @@ void PeerMonitor::run() {
   insist();
 }
 
-// The news go to the next process, unless it is gone. One that is missed waits until the others leave.
+// Passes the news on to the next process, unless that one is gone. A process that is missed still waits for the others
+// to leave.
 void PeerMonitor::passOn(bool speaksTo) {
   Beat news;
   {
@@ -209,8 +211,9 @@ void PeerMonitor::passOn(bool speaksTo) {
   std::this_thread::sleep_for(kStay);
 }
 
-// The thread that runs the plan finds the failure at its next exchange. One that computes for long, or waits for
-// something else, would leave the user without a word when the launcher kills it: so the word is said here.
+// Reports the loss here if nobody else does. The thread that runs the plan finds it at its next exchange. But if that
+// thread computes for long, or waits for something else, the launcher may kill the process before it has told the user
+// anything.
 void PeerMonitor::insist() {
   std::unique_lock<std::mutex> lock(mutex_);
   changed_.wait_for(lock, std::chrono::milliseconds(500), [this] { return stopping_.load(); });
@@ -218,7 +221,7 @@ void PeerMonitor::insist() {
     log(LogLevel::Error, rank_, text_);
   if (!terminationNoted() || changed_.wait_for(lock, std::chrono::seconds(5), [this] { return stopping_.load(); }))
     return;
-  std::signal(SIGTERM, SIG_DFL); // who asked for an end gets it
+  std::signal(SIGTERM, SIG_DFL); // now the process ends as the signal asks
   std::raise(SIGTERM);
 }
 

@@ -1,20 +1,22 @@
-// Which of the other processes still lives: turns a lost one into an error on every survivor, in bounded time.
+// Watches whether the other processes live. It turns a lost process into an error on every survivor, in bounded time.
 //
-// Processes stand in a ring; each sends a beat to the next one and expects one from the one before, four times a
-// second, on a thread and a channel of its own. A beat says "alive", "R is leaving" (it has done its work), "lost R",
-// "failed R" or "missed R" (it has left, and somebody waits for it). All but the first are passed on around the ring,
-// so that all survivors name the same rank; it stays closed until everybody leaves. A peer is lost
+// The processes form a ring. Several times a second, each sends a beat to the next process and expects one from the
+// previous. A separate thread does this, on a separate channel. A beat says "alive", "R is leaving" (it has done its
+// work), "lost R", "failed R" or "missed R" (it has left, but another rank waits for it). All beats except the first
+// are passed on around the ring, so all survivors name the same rank. The ring stays closed until all ranks leave. A
+// peer is lost
 //
-//   * when it is a process of this machine that no longer exists: looked at ten times a second;
-//   * when it sends no beat for CLEAVE_COMM_HEARTBEAT_S (60; 0: there are no beats) seconds, dead, stopped or cut off;
+//   * when it is a process of this machine that no longer exists (tested ten times a second);
+//   * when it has sent no beat for CLEAVE_COMM_HEARTBEAT_S (60; 0: there are no beats) s: dead, stopped or cut off;
 //   * when another process says so.
 //
-// Where a transport has no thread and channel for beats, there are none, and only the first holds (NcclCommunicator.h).
+// If a transport has no thread and channel for beats, there are none, and only the first rule applies
+// (NcclCommunicator.h).
 //
-// Launchers help in their own way: mpirun sends SIGTERM to all others about a second after one has died. A program that
-// has called noteTermination() hears of it here and says which peer is gone, instead of dying without a word; one that
-// ends in good order by itself (endInOrder()) is left to do so.
-// Rejected: relying on the 300 s of CLEAVE_COMM_TIMEOUT_S alone; it must be long enough for the slowest step.
+// Launchers act too: mpirun sends SIGTERM to all others about a second after a process has died. A program that has
+// called noteTermination() notices that here, and reports which peer is gone instead of ending silently. A program that
+// ends in good order by itself (endInOrder()) is left alone.
+// Rejected: relying only on CLEAVE_COMM_TIMEOUT_S, which is 300 s. It must be longer than the slowest step.
 #ifndef CLEAVE_RUNTIME_COMM_PEERMONITOR_H
 #define CLEAVE_RUNTIME_COMM_PEERMONITOR_H
 
@@ -31,7 +33,7 @@
 
 namespace cleave::rt {
 
-// A process as the others see it. Process numbers mean something only among equal `machine`s.
+// How the others identify a process. Process numbers can be compared only if `machine` is equal.
 struct PeerIdentity {
   uint64_t machine = 0;
   int64_t process = 0;
@@ -39,8 +41,10 @@ struct PeerIdentity {
   static PeerIdentity self();
 };
 
-// What was lost first, of a message that begins with where this process noticed it:
+// Moves the loss to the front of a message that begins with the place where this process noticed it:
+//
 //   "step 3: barrier: rank 1 is lost, ..."  ->  "rank 1 is lost, ...; this process was in step 3: barrier"
+//
 // Other messages stay as they are.
 std::string putLossFirst(const std::string &message);
 
@@ -49,27 +53,27 @@ public:
   struct Beat {
     int32_t kind, rank;
   };
-  // Sends to the next process while it receives from the one before (either null: not). Returns false when `giveUp`,
-  // which is asked many times a second, has said so. `hurries` where the user waits: leaves go around the ring one by
-  // one.
+  // Sends a beat to the next process while it receives one from the previous (null: leaves that side out). Returns
+  // false once `giveUp` has returned true. `giveUp` is called many times a second. `hurries` is true when the user
+  // waits for the end: the ranks' leaves go around the ring one at a time, so they are polled more often.
   using ExchangeBeats =
       std::function<bool(const Beat *toNext, Beat *fromBefore, bool hurries, const std::function<bool()> &giveUp)>;
 
-  // Null: there are no beats.
+  // If `exchange` is null, there are no beats.
   PeerMonitor(int rank, std::vector<PeerIdentity> peers, ExchangeBeats exchange);
   ~PeerMonitor();
 
-  // Whether a peer is lost or has failed, or this process has; cheap.
+  // True if a peer is lost or has failed, or this process has failed. It is cheap to call.
   bool failed() const { return failed_.load(std::memory_order_relaxed); }
-  // Whether a peer has taken leave; what it has sent before may still be on its way.
+  // True if a peer has left. Messages that it sent before may still be on their way.
   bool hasLeft(int rank) const { return left_[static_cast<size_t>(rank)].load(std::memory_order_relaxed); }
-  // A peer has left, and this process waits for it: an error for all.
+  // Reports an error to all: a peer has left, but this process waits for it.
   void miss(int rank);
-  // Why, as PeerLost.
+  // Returns the reason of failed(), as PeerLost.
   Status reason() const;
-  // This process has failed: the others are told.
+  // Tells the others that this process has failed.
   void fail();
-  // Takes leave of the others, who must do so too. The last call.
+  // Leaves the others, which must leave too. No other call may follow.
   void stop();
 
 private:
@@ -91,29 +95,30 @@ private:
   double limitSeconds_;
   std::atomic<bool> failed_{false}, stopping_{false};
   mutable std::atomic<bool> reported_{false};
-  mutable std::mutex mutex_; // what follows
+  mutable std::mutex mutex_; // guards news_ and text_
   std::condition_variable changed_;
   Beat news_{Alive, -1};
   std::string text_;
   std::vector<std::atomic<bool>> left_; // by rank
-  // The thread's own; times are seconds. Each process hears and tells of all others' leave once.
+  // Used only by the thread. Times are in seconds. Each process hears and passes on the leave of each other process
+  // once.
   double heardAt_ = 0, lookedAt_ = 0, terminatedAt_ = 0;
-  std::deque<int> leaving_; // yet to be told
+  std::deque<int> leaving_; // leaves that were not passed on yet
   size_t heardLeaving_ = 0, toldLeaving_ = 0;
   std::thread thread_;
 };
 
-// One exchange's wait for two peers, as its poll sees it: vain once all is lost, or one of them has taken leave and what
-// it had sent before has had time to come.
+// The wait of one exchange for two peers. It is in vain if a process is lost or has failed. It is also in vain if one
+// of the two has left, and messages that it sent before have had enough time to arrive.
 class PeerWait {
 public:
   explicit PeerWait(PeerMonitor &monitor) : monitor_(monitor) {}
-  // -1: that side is done.
+  // Returns true if the wait is in vain. A rank of -1 means that this side is done.
   bool isVain(int from, int to);
 
 private:
   PeerMonitor &monitor_;
-  uint64_t alone_ = 0; // since when one of them is known to have left; 0: neither
+  uint64_t alone_ = 0; // when the first of them was seen to have left, in nanoseconds; 0: none has
 };
 
 } // namespace cleave::rt

@@ -15,7 +15,7 @@ static void combine(T, const std::byte *from, std::byte *into, size_t count, Com
     target[i] = op(source[i], target[i]);
 }
 
-// 16-bit types block by block: both terms in f32, combined, rounded once.
+// Converts 16-bit types in blocks: both terms are widened to f32, combined, and rounded once.
 template <typename T, typename Combine>
 static void combineNarrow(const std::byte *from, std::byte *into, size_t count, Combine op) {
   constexpr size_t kBlock = 1024;

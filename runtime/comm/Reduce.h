@@ -1,4 +1,5 @@
-// The element-wise step of a reduction: into[i] = from[i] (op) into[i]. 16-bit types are computed in f32 and rounded.
+// The element-wise step of a reduction: into[i] = from[i] (op) into[i]. 16-bit types are computed in f32 and then
+// rounded.
 #ifndef CLEAVE_RUNTIME_COMM_REDUCE_H
 #define CLEAVE_RUNTIME_COMM_REDUCE_H
 

@@ -7,14 +7,14 @@ namespace cleave::rt {
 
 namespace {
 
-// A rank's place in the ring, and its chunks.
+// A rank's position in the ring, and its chunks.
 struct Ring {
   Ring(const Group &group, const RingData &ring)
       : ranks(group.size()), index(group.index), next(group.members[(index + 1) % ranks]),
         previous(group.members[(index + ranks - 1) % ranks]), elements(ring.count / static_cast<size_t>(ranks)),
         bytes(elements * dtypeSize(ring.dtype)), data(ring.data) {}
 
-  // `number` may lie up to 2N below zero.
+  // `number` is taken modulo N. It may be as low as -2N.
   std::byte *chunk(int number) const { return data + static_cast<size_t>((number + 2 * ranks) % ranks) * bytes; }
 
   Exchange step(unsigned channel, const std::byte *outgoing, std::byte *incoming) const {
@@ -88,7 +88,7 @@ Status ringBroadcast(Communicator &comm, const Group &group, unsigned channel, c
     return serve(comm, group, channel, ring);
   for (int chunk : {root, ring.index})
     CLEAVE_TRY(comm.receive(group.members[root], ring.chunk(chunk), ring.bytes, channel));
-  // The ring of the others: place p is index root + 1 + p.
+  // The ring of the ranks other than the root: position p is index root + 1 + p.
   int others = ring.ranks - 1, place = (ring.index - root - 1 + ring.ranks) % ring.ranks;
   auto at = [&](int p) { return (root + 1 + (p + 2 * others) % others) % ring.ranks; };
   for (int s = 0; s + 1 < others; ++s) {

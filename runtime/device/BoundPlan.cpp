@@ -66,8 +66,7 @@ private:
       isThread_[request_.device.threadOf(stream)] = true;
   }
 
-  // Callees first: whether threads have work in them decides whether they walk the call. openPlan() has excluded
-  // recursion.
+  // Binds callees first: a thread walks a call only if it has actions in the callee. openPlan() has excluded recursion.
   Status bindProgram(unsigned index) {
     if (done_[index])
       return Status::ok();
@@ -118,7 +117,7 @@ private:
     BoundInstruction bound;
     bound.index = position;
     bound.track = tracks_[view.stream()];
-    bound.name = view.info().mnemonic.data(); // a literal: ends in a zero byte
+    bound.name = view.info().mnemonic.data(); // ends in a zero byte, because it is a literal
     bool isEvent = view.opcode() == Opcode::Record || view.opcode() == Opcode::Wait;
     if (isEvent && view["event"] >= static_cast<int64_t>(events.size()))
       return bindShared(index, view, static_cast<size_t>(view["event"]) - events.size(), std::move(bound));
@@ -179,7 +178,7 @@ private:
     case Opcode::Recv:
       return transfer(view, describe(plan_, index, bound->index), bound);
     case Opcode::Call:
-      break; // bindCall
+      break; // bindCall() binds it
     }
     return internal("this instruction is not implemented");
   }
@@ -246,7 +245,7 @@ private:
   const fb::Plan &plan_;
   BoundPlan &bound_;
   std::vector<unsigned> tracks_;
-  std::vector<unsigned> places_; // the device's events, of shared events in all frames
+  std::vector<unsigned> places_; // the device's events: one for each place of each shared event
   bool isThread_[kThreads] = {};
   std::vector<bool> done_;
 };

@@ -1,5 +1,5 @@
-// How ranks meet that are processes of their own and were not started by MPI: GPUs can by themselves (by NCCL), a host
-// needs MPI.
+// How ranks connect that are processes of their own and were not started by MPI. GPUs can connect by NCCL alone; hosts
+// need MPI.
 #ifndef CLEAVE_RUNTIME_DEVICE_DEVICEMEETING_H
 #define CLEAVE_RUNTIME_DEVICE_DEVICEMEETING_H
 
@@ -11,10 +11,10 @@
 
 namespace cleave::rt {
 
-// Whether devices of a plan's target can meet so.
+// True if devices of this target can connect without MPI.
 bool devicesMeetAlone(const std::string &target);
-// Meets the others where they can; waits for them as long as CLEAVE_COMM_TIMEOUT_S says. NCCL itself may
-// give up sooner on a rank 0 that does not listen yet (NCCL_SOCKET_RETRY_CNT).
+// Connects to the other ranks, if the devices can. Waits for them for at most CLEAVE_COMM_TIMEOUT_S. NCCL itself may
+// give up sooner if rank 0 does not listen yet (NCCL_SOCKET_RETRY_CNT).
 Status createDeviceCommunicator(const std::string &target, const ProcessPlace &place,
                                 std::unique_ptr<Communicator> *result);
 

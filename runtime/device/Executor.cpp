@@ -22,7 +22,7 @@ Executor::Executor(const fb::Plan &plan, BoundPlan &bound, Device &device, Commu
 
 Executor::~Executor() { end(); }
 
-// Also of those that were started when one could not be.
+// Stops all progress threads that were started. If one could not be started, the constructor calls it.
 void Executor::end() {
   for (Progress &progress : progress_)
     if (progress.thread.joinable()) {
@@ -44,7 +44,7 @@ Status Executor::run(unsigned program) {
         post(progress_[thread], program);
     walkEntry(0, program);
     for (unsigned thread = 1; thread < kThreads; ++thread)
-      if (uses[thread]) // an error there ends it too
+      if (uses[thread]) // it ends even after an error
         progress_[thread].finished.waitFor(progress_[thread].commands, [] { return false; });
   }
   if (!failed_)
@@ -79,7 +79,7 @@ void Executor::walkEntry(unsigned thread, unsigned program) {
   device_.leaveThread(thread);
 }
 
-// The first error is kept; the other threads and the other ranks are told, so that nobody waits for this one.
+// Keeps the first error, and tells the other threads and the other ranks, so that nobody waits for this rank.
 void Executor::fail(const Status &status) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -107,8 +107,9 @@ Status Executor::walk(unsigned thread, unsigned index, const Frames &frames, boo
   return Status::ok();
 }
 
-// Kernels refuse values by their position in the rank's own part of a batch, as this one of a micro-batch. What stands
-// outside of the loop over micro-batches reads whole batches.
+// Adds to a refused value which part of the batch its position refers to: a kernel counts in the rank's own part of a
+// batch, and inside of the loop over micro-batches in that part of one micro-batch. Programs outside of this loop read
+// whole batches.
 Status Executor::placed(Status status, const Frames &frames, bool isOfMicroBatch) const {
   std::string place;
   if (comm_.size() > 1)
@@ -121,7 +122,7 @@ Status Executor::placed(Status status, const Frames &frames, bool isOfMicroBatch
   return invalidArgument(status.message() + " (in " + place + ")");
 }
 
-// All threads count all records of shared events, in issue order.
+// Runs a record of a shared event, or a wait for it. All threads count all records, in issue order.
 Status Executor::meet(unsigned thread, BoundInstruction &instruction, const Frames &frames, const char *body) {
   const BoundEvent &event = bound_.events[static_cast<size_t>(instruction.event)];
   uint64_t place = frames.place(event.counter, instruction.frame, event.frames);
@@ -136,7 +137,7 @@ Status Executor::execute(BoundInstruction &instruction, Action &action, const Fr
                          const char *body) {
   if (!trace_)
     return action.run(frames, run);
-  // A device that runs behind its queue is waited for, so that a span is the work's time and not the queue's.
+  // Some devices only enqueue. Waiting for them makes a span the time of the work, not that of enqueueing it.
   uint64_t begin = TraceSink::now();
   Status status = action.run(frames, run);
   if (status.isOk())

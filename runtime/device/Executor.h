@@ -1,8 +1,7 @@
-// Runs bound programs: the thread of the caller and the progress threads walk their lists of actions side by side.
+// Runs bound programs: the caller's thread and the progress threads walk their lists of actions at the same time.
 //
-// The threads meet only in events, and at the end of an entry program. A progress thread sleeps
-// between programs and is not woken for a program that has no work for it; there are as many as the plan has streams
-// for.
+// Threads meet only in events, and at the end of an entry program. There is a progress thread for each thread that has
+// actions in any program. It sleeps between programs, and is not woken for a program in which it has none.
 #ifndef CLEAVE_RUNTIME_DEVICE_EXECUTOR_H
 #define CLEAVE_RUNTIME_DEVICE_EXECUTOR_H
 
@@ -16,17 +15,17 @@ namespace cleave::rt {
 
 class Executor {
 public:
-  // `failed` is set with the first error and makes all waits of this rank return. All arguments outlive the executor.
+  // `failed` is set with the first error. Then all waits of this rank return. All arguments must outlive the executor.
   Executor(const fb::Plan &plan, BoundPlan &bound, Device &device, Communicator &comm, TraceSink *trace,
            std::atomic<bool> &failed);
   ~Executor();
 
-  // Runs a program to its end, on frame 0. After an error every later run returns that error.
+  // Runs an entry program to its end. After an error, every later run returns that error.
   Status run(unsigned program);
 
 private:
   void end();
-  // A thread beside the caller's. Command n is in `command` once `posted` has reached n.
+  // A thread other than the caller's. It may read command n from `command` once `posted` has reached n.
   struct Progress {
     unsigned command = kStop;
     uint32_t commands = 0;
@@ -38,7 +37,7 @@ private:
   void progressLoop(unsigned thread);
   void post(Progress &progress, unsigned command);
   void walkEntry(unsigned thread, unsigned program);
-  // `isOfMicroBatch`: in a call that counts micro-batches.
+  // `isOfMicroBatch` is true inside of a call that counts micro-batches.
   Status walk(unsigned thread, unsigned program, const Frames &frames, bool isOfMicroBatch = false);
   Status call(unsigned thread, const BoundCall &call, const Frames &frames, bool isOfMicroBatch);
   Status meet(unsigned thread, BoundInstruction &instruction, const Frames &frames, const char *body);
@@ -55,9 +54,9 @@ private:
   std::mutex mutex_; // firstError_
   Status firstError_;
 
-  // How often the shared events were recorded, by place, as each thread counts.
+  // How many times each shared event was recorded, by place. Each thread has its own counts.
   std::vector<uint32_t> recorded_[kThreads];
-  Progress progress_[kThreads]; // the caller's is not used
+  Progress progress_[kThreads]; // entry 0, the caller's, is not used
 };
 
 } // namespace cleave::rt

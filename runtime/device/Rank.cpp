@@ -21,13 +21,13 @@ struct Rank::Impl {
         translate(*kind);
   }
 
-  // The device's watchdog names instructions that are waited in: it ends before they do.
+  // The device is destroyed before the actions in `bound`: its watchdog uses their texts.
   ~Impl() {
     executor.reset();
     device.reset();
   }
 
-  // This kind's of what may be another's; null where this kind has none.
+  // Returns this kind's table for one that may be another kind's. Null if this kind has none.
   template <typename Table> const Table *own(const Table &table) const {
     auto found = others.find(&table);
     return found == others.end() ? &table : static_cast<const Table *>(found->second);
@@ -35,7 +35,7 @@ struct Rank::Impl {
   void translate(const fb::Plan &kind);
 
   const fb::Plan &all, &plan;
-  std::unordered_map<const void *, const void *> others; // programs, ports, states of other kinds -> of this one
+  std::unordered_map<const void *, const void *> others; // programs, ports, states of other kinds -> those of this kind
   Communicator &comm;
   std::vector<unsigned> coordinates;
   std::atomic<bool> failed{false};
@@ -43,7 +43,7 @@ struct Rank::Impl {
   BoundPlan bound;
   RankImages images;
   size_t feedBytes = 0;
-  std::unique_ptr<Executor> executor; // last: its thread uses all of the above
+  std::unique_ptr<Executor> executor; // last, because its threads use all of the above
 };
 
 Rank::Rank() = default;
@@ -51,7 +51,7 @@ Rank::~Rank() = default;
 Rank::Rank(Rank &&) noexcept = default;
 Rank &Rank::operator=(Rank &&) noexcept = default;
 
-// checkKinds() has seen that programs of one name have the same ports.
+// checkKinds() has proved that programs of one name have the same ports.
 void Rank::Impl::translate(const fb::Plan &kind) {
   for (size_t i = 0; i < lengthOf(kind.states()); ++i) {
     const fb::State *state = kind.states()->Get(i), *same = nullptr;
@@ -62,7 +62,7 @@ void Rank::Impl::translate(const fb::Plan &kind) {
   }
   for (size_t i = 0; i < lengthOf(kind.programs()); ++i) {
     const fb::Program *program = kind.programs()->Get(i);
-    if (!program->entry()) // the host asks for entries alone
+    if (!program->entry()) // the host asks only for entry programs
       continue;
     const fb::Program *same = findProgram(plan, textOf(program->name()));
     others[program] = same;
@@ -73,7 +73,7 @@ void Rank::Impl::translate(const fb::Plan &kind) {
   }
 }
 
-// openPlan() has checked the plan; these are the mistakes of a program that embeds the runtime.
+// openPlan() has checked the plan. Here are mistakes of a program that embeds the runtime.
 static Status checkRequest(const fb::Plan &plan, const RankOptions &options, const Communicator &comm) {
   if (plan.instruction_set() != instructionSetHash() || plan.kernel_set() != kernelSetHash())
     return invalidArgument("the plan was made for another runtime; compile the model again");
@@ -90,7 +90,7 @@ static Status checkRequest(const fb::Plan &plan, const RankOptions &options, con
   return Status::ok();
 }
 
-// In one order on all ranks, whatever their kind.
+// The groups have one order on all ranks, whatever their kind.
 static ConnectRequest connectRequest(const fb::Plan &all, Communicator &comm) {
   std::set<GroupShape> groups;
   for (const fb::Plan *kind : kindsOf(all))
@@ -118,7 +118,7 @@ Status Rank::create(const fb::Plan &all, const cleave_kernel_fn *kernels, const 
     if (const fb::Region &region = *plan.regions()->Get(i); region.space() == fb::Space::device)
       deviceOptions.deviceBytes += region.bytes() * region.frames();
   CLEAVE_TRY(createDevice(std::string(textOf(plan.target())), deviceOptions, &impl->device));
-  OnDevice thread(*impl->device); // left before the device is destroyed
+  OnDevice thread(*impl->device); // it ends before the device is destroyed
   CLEAVE_TRY(Status(thread.status()));
   CLEAVE_TRY(impl->device->connect(connectRequest(all, comm)));
   size_t first = firstKernel(all, plan);

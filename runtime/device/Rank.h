@@ -1,8 +1,8 @@
 // One rank of a running plan: its memory, and the execution of its programs.
 //
-// A Rank is made from a plan, the machine code beside it and a communicator; it allocates every region once, at
-// the sizes the plan says, and from then on only runs programs. It decides nothing: the order of instructions,
-// their streams and their addresses are the plan's. What to feed and when to stop is the business of runtime/train.
+// A Rank is made from a plan, the machine code that belongs to it, and a communicator. It allocates every region once,
+// with the sizes that the plan states. From then on it only runs programs. The plan decides the order of instructions,
+// their streams and their addresses. runtime/train decides what to feed and when to stop.
 //
 //   Rank rank;
 //   CLEAVE_TRY(Rank::create(plan, kernels, options, comm, &rank));
@@ -23,7 +23,7 @@ namespace cleave::rt {
 
 class Communicator; // runtime/comm/Communicator.h
 class Device;       // runtime/device/Device.h
-class TraceSink;    // runtime/base/Trace.h: begin/end of an instruction on (rank, stream); may be null
+class TraceSink;    // runtime/base/Trace.h: records when instructions begin and end
 
 // A byte range owned by someone else.
 struct Bytes {
@@ -32,19 +32,19 @@ struct Bytes {
 };
 
 struct RankOptions {
-  int rank = 0;    // of `Communicator::size()`
-  int threads = 1; // compute threads of this rank; progress threads come on top
+  int rank = 0;    // in [0, Communicator::size())
+  int threads = 1; // compute threads of this rank, without progress threads
   TraceSink *trace = nullptr;
-  // Code for a device, where the plan's target is not the host (cleave_model); null otherwise.
+  // Code for a device, if the plan's target is not the host (cleave_model). Otherwise null.
   std::string_view deviceImage;
   const cleave_device_kernel *deviceKernels = nullptr;
 };
 
-// What was really used, beside what the plan predicted.
+// The resources that the rank has really used.
 struct RankCounters {
   size_t plannedBytes = 0; // sum of regions in the device's memory
-  size_t hostBytes = 0;    // and in the host's, with what allocateFeed() has given
-  uint64_t bytesSent = 0;  // counted by the communicator where bytes move, since creation
+  size_t hostBytes = 0;    // sum of regions in the host's memory, and the memory of allocateFeed()
+  uint64_t bytesSent = 0;  // since creation; the communicator counts it when bytes move
 };
 
 class Rank {
@@ -54,44 +54,46 @@ public:
   Rank(Rank &&) noexcept;
   Rank &operator=(Rank &&) noexcept;
 
-  // Allocates the regions of the rank's kind (64-byte aligned, zeroed), checks hashes and that every kernel exists on
-  // the device. `plan` and `kernels` must outlive the rank.
+  // Allocates the regions of the rank's kind (64-byte aligned, zeroed). Checks hashes, and that the device has every
+  // kernel. `plan` and `kernels` must outlive the rank.
   static Status create(const fb::Plan &plan, const cleave_kernel_fn *kernels, const RankOptions &options,
                        Communicator &comm, Rank *result);
 
   // Runs one entry program to its end.
   Status run(const fb::Program &program);
 
-  // The host reads and writes ports and states in *images*: where the device's memory is the host's, they are that
-  // memory itself, and the two functions do nothing. Elsewhere run() brings ports and scalars to the device before a
-  // program and back after it; all else is brought by these. The bytes are those of one image, as the functions below
-  // give them.
+  // The host reads and writes ports and states in *images*. If the host may touch the device's memory, an image is that
+  // memory itself, and push() and pull() do nothing. Otherwise run() copies inputs and scalars to the device before a
+  // program, and scalars and outputs back after it. Everything else is copied by push() to the device, and by pull()
+  // from it. `image` is what one of the functions below returns.
   Status push(Bytes image);
   Status pull(Bytes image);
-  // All states.
+  // Push or pull all states.
   Status pushStates();
   Status pullStates();
 
-  // The inputs of a run without their images: each input and frame that it reads is fed before it, and the run takes no
-  // input from an image. On a host the bytes are copied into the port. Elsewhere their copy to the device begins, and
-  // `source` must stay as it is until the run has ended.
+  // Gives an input of the next run its bytes, without the image. If any input is fed, the run takes no input from an
+  // image, so each input and frame that it reads must be fed. On a host, the bytes are copied into the port. Otherwise
+  // their copy to the device begins, and `source` must not change until the run has ended.
   Status feed(const fb::Port &port, unsigned frame, const std::byte *source);
-  // Memory of the host from which feed() brings bytes to the device without a copy by the host (page-locked, for a GPU);
-  // it lives as long as the rank. None where ports are in the host's memory; an error where the system gives none.
+  // Allocates memory of the host from which feed() reaches the device without a copy by the host (page-locked, for a
+  // GPU). It lives as long as the rank. `*data` is null if ports are in the host's memory. Fails if the system gives
+  // none.
   Status allocateFeed(size_t bytes, std::byte **data);
 
-  // Programs, ports and states may be those of any kind of the plan: this rank's of that name are meant.
-  // The bytes of an input or output for micro-batch `frame`; none where the rank's kind has none of it.
+  // The program, port or state may be of any kind of the plan. It stands for the one of that name in this rank's kind.
+  // Returns the bytes of an input or output for micro-batch `frame`, or none if the rank's kind does not have it.
   Bytes portBytes(const fb::Port &port, unsigned frame) const;
-  // A whole region; of frame 0 where it has several.
+  // Returns a whole region, or its frame 0 if it has several.
   Bytes regionBytes(unsigned region) const;
-  // The bytes of a state as this rank stores it (the whole, or its even cut); none where its kind has no such state.
+  // Returns the bytes of a state that this rank stores (all, or its even share), or none if its kind does not have the
+  // state.
   Bytes stateBytes(const fb::State &state) const;
-  // The element range [first, first + count) of the whole state that this rank stores.
+  // Returns the range of elements [first, first + count) of the whole state that this rank stores.
   using Range = StateRange;
   Range stateRange(const fb::State &state) const;
 
-  // This rank's coordinate on an axis of the mesh (row-major rank order, the last axis fastest).
+  // This rank's coordinate on an axis of the mesh (ranks are numbered row-major, the last axis is the fastest).
   unsigned coordinate(unsigned axis) const;
 
   // The plan of this rank's kind, and the one that holds all kinds.
@@ -104,9 +106,10 @@ private:
   std::unique_ptr<Impl> impl_;
 };
 
-// The entry program of that name; null when the plan has none. Only entries are proved as the host runs them.
+// Returns the entry program of that name, or null if the plan has none. Only entry programs are proved as the host runs
+// them.
 const fb::Program *findProgram(const fb::Plan &plan, std::string_view name);
-// The state of that name, of the first kind that has it; null when none has.
+// Returns the state of that name, of the first kind that has it. Null if no kind has it.
 const fb::State *findState(const fb::Plan &plan, std::string_view name);
 
 } // namespace cleave::rt

@@ -12,7 +12,7 @@
 
 namespace cleave::rt {
 
-// Regions of these kinds hold what ports and states name, and what a checkpoint is written from.
+// True for regions that have ports, states, or the copy that a checkpoint is written from.
 static bool isOfHost(fb::RegionKind kind) {
   return kind == fb::RegionKind::persistent || kind == fb::RegionKind::input || kind == fb::RegionKind::output ||
          kind == fb::RegionKind::snapshot;
@@ -81,7 +81,7 @@ Status RankImages::findOnDevice(Bytes image, std::byte **there) const {
     const Address &mine = images_[i];
     if (!mine.base || image.data < mine.base || image.data + image.size > mine.base + mine.bytes * mine.frames)
       continue;
-    if (mine.base != bound_->regions[i].base) // else pinned memory of the host
+    if (mine.base != bound_->regions[i].base) // otherwise it is pinned memory of the host
       *there = bound_->regions[i].base + (image.data - mine.base);
     return Status::ok();
   }
@@ -142,8 +142,8 @@ Status RankImages::movePorts(const flatbuffers::Vector<flatbuffers::Offset<fb::P
   return Status::ok();
 }
 
-// The last run has ended, and with it the copies from and to the memory between. A run that fails leaves that memory
-// behind what the device has: the next one then uploads all scalars.
+// The last run has ended, and with it all copies from and to `between`. After a run that has failed, `between` may
+// differ from the device's memory. Then the next run uploads all scalars.
 Status RankImages::uploadScalars() {
   bool isCurrent = std::exchange(isBetweenCurrent_, false);
   for (const Scalar &scalar : scalars_) {

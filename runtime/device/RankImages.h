@@ -1,4 +1,4 @@
-// Images in the host's memory of regions that lie on a device whose memory the host cannot touch (Rank::push).
+// Images in the host's memory of regions on a device whose memory the host cannot touch (Rank::push).
 #ifndef CLEAVE_RUNTIME_DEVICE_RANKIMAGES_H
 #define CLEAVE_RUNTIME_DEVICE_RANKIMAGES_H
 
@@ -14,26 +14,26 @@ public:
   RankImages(const RankImages &) = delete;
   RankImages &operator=(const RankImages &) = delete;
 
-  // Makes an image of each region of the device that the host reads or writes. Untouched pages cost nothing.
+  // Makes an image of each device region that the host reads or writes. Pages that nobody touches use no memory.
   Status make(const fb::Plan &plan, const BoundPlan &bound, Device &device);
 
-  // Where the host finds a region: in its image, or, without one, in the region itself.
+  // Returns where the host finds a region: in its image, or in the region itself if it has no image.
   const Address &region(unsigned index) const { return images_[index]; }
   Status push(Bytes image);
   Status pull(Bytes image);
-  // Rank::feed, of a port's bytes.
+  // Rank::feed() for the bytes of one port.
   Status feed(Bytes port, const std::byte *source);
-  // What a program and the host exchange at each run: its inputs and the scalars before it; scalars and outputs after
-  // it. Scalars go through memory that the device copies to and from by itself, so that the host waits once, at the end
-  // of afterRun(), and only those go to the device that the host has changed.
+  // Exchange bytes with the device around each run: inputs and scalars before it, scalars and outputs after it. Scalars
+  // go through pinned memory of the host, so that the host waits only once, at the end of afterRun(). Only scalars that
+  // the host has changed are copied to the device.
   Status beforeRun(const fb::Program &program);
   Status afterRun(const fb::Program &program);
 
 private:
   Status makeScalars();
-  // Where the bytes of an image lie on the device; null for what the host and the device share.
+  // Finds the bytes on the device that belong to an image. Null if the host and the device share these bytes.
   Status findOnDevice(Bytes image, std::byte **there) const;
-  // On the device's thread; in order with a run's actions.
+  // Copies in order with the actions of a run. The caller must have entered the device's thread.
   Status move(Bytes image, bool toDevice);
   Status moveOne(Bytes image, bool toDevice);
   Status movePorts(const flatbuffers::Vector<flatbuffers::Offset<fb::Port>> *ports, bool toDevice);
@@ -49,10 +49,10 @@ private:
   struct Scalar {
     Bytes image;
     std::byte *there;   // on the device
-    std::byte *between; // in memory of the host that the device copies to and from
+    std::byte *between; // in pinned memory of the host
   };
   std::vector<Scalar> scalars_;
-  bool isBetweenCurrent_ = false; // it holds what the device does
+  bool isBetweenCurrent_ = false; // the memory `between` equals the device's memory
 };
 
 } // namespace cleave::rt

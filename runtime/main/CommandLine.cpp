@@ -10,7 +10,7 @@
 namespace cleave::rt {
 namespace {
 
-// CLI11 converts by strtoull, which makes 2^64 - 1 of "-1" and 8 of "010".
+// CLI11 converts by strtoull, which reads "-1" as 2^64 - 1, and "010" as 8.
 void takeWholeNumber(CLI::Option *option, uint64_t most, uint64_t least = 0) {
   option->transform(CLI::Validator(
       [most, least](std::string &text) -> std::string {
@@ -29,7 +29,7 @@ void takeWholeNumber(CLI::Option *option, uint64_t most, uint64_t least = 0) {
       ""));
 }
 
-// `least` is 1 for numbers whose default is not 0, though 0 stands for it within.
+// `least` is 1 for a number whose default is not 0, but is stored as 0.
 template <typename T>
 void addCount(CLI::App &command, const char *name, T &target, const char *help, uint64_t least = 0,
               uint64_t most = std::numeric_limits<T>::max()) {
@@ -45,7 +45,7 @@ void addSessionOptions(CLI::App &command, SessionOptions &session) {
       ->type_name("PATH");
   addCount(command, "--ranks", session.ranks,
            "Number of ranks. It must be the number that the model was compiled for, which is the default", 1);
-  constexpr unsigned kMostThreads = 4096; // as of Rank::create()
+  constexpr unsigned kMostThreads = 4096; // as in Rank::create()
   addCount(command, "--threads", session.threads, "Compute threads of each rank (default: as compiled)", 1,
            kMostThreads);
   command
@@ -54,7 +54,7 @@ void addSessionOptions(CLI::App &command, SessionOptions &session) {
       ->type_name("FILE");
 }
 
-// Of commands that draw nothing else.
+// For commands that draw nothing but weights.
 void addInitSeed(CLI::App &command, SessionOptions &session) {
   addCount(command, "--seed", session.seed, "Seed of the weights of cleave compile --init (default: 0)");
 }
@@ -244,7 +244,7 @@ struct Parser {
                      " generate --prompt-ids @prompt.txt --fill attention_mask=1 --fill position_ids=positions");
   }
 
-  // The subcommand on the command line; null when there is none.
+  // Returns the subcommand on the command line, or null if there is none.
   CLI::App *chosen() const {
     std::vector<CLI::App *> parsed = app.get_subcommands();
     return parsed.empty() ? nullptr : parsed[0];
@@ -278,13 +278,13 @@ Status checkRest(const Parser &parser) {
   return rest.empty() ? Status::ok() : unknownOption(*command, rest[0]);
 }
 
-// CLI11 writes some messages over several lines; ours have one.
+// Some messages of CLI11 have several lines. Those of Cleave have one.
 std::string firstLine(std::string text) {
   text.resize(std::min(text.find('\n'), text.size()));
   return text;
 }
 
-// "Could not convert: --lr = abc" says neither what was typed nor what would do.
+// Explains CLI11's "Could not convert: --lr = abc": it says what was expected.
 std::string conversionMessage(const std::string &text) {
   size_t option = text.find("--"), equals = text.find(" = ", option);
   if (option == std::string::npos || equals == std::string::npos)
@@ -325,7 +325,7 @@ Status parseCommandLine(int argc, const char *const *argv, const std::string &pr
     command.givesSeed = seed && seed->count() != 0;
     if (command.kind == CommandKind::Train)
       command.session.seed = command.train.seed.value_or(0);
-    // With auto there may be nothing yet to go on from.
+    // With auto, there may be no checkpoint yet to resume from.
     if (!command.train.resume.empty() && command.train.resume != "auto" && !command.session.weights.empty())
       return invalidArgument("--weights: --resume brings the weights, too; give one of the two");
   } catch (const CLI::ConversionError &error) {

@@ -55,7 +55,7 @@ void tellWeights(const Session &session) {
     std::fprintf(stderr, "weights of %s\n", printable(session.weightsCheckpoint()).c_str());
 }
 
-// With --resume auto, --weights is of the first start alone: what is told is what counts.
+// With --resume auto, --weights is used only at the first start. The text names the weights that are really used.
 void tellWeights(const Session &session, const std::string &weights, const TrainLoop &loop) {
   if (loop.resumedFrom().empty())
     return tellWeights(session);
@@ -68,7 +68,8 @@ Status train(Session &session, const TrainOptions &options, const SessionOptions
   TrainLoop loop;
   CLEAVE_TRY(TrainLoop::open(session, options, &loop));
   tellWeights(session, opened.weights, loop);
-  // Where nothing would be saved, there is nothing to wait for. A launcher shows the words of all its processes.
+  // If nothing would be saved, there is nothing to wait for. Under a launcher there are no hints, because it shows the
+  // texts of all processes.
   bool launched = startedAsOneOfSeveral();
   if (!options.save.empty())
     endInOrder(launched ? EndHints{} : kEndHints, launched);
@@ -77,7 +78,7 @@ Status train(Session &session, const TrainOptions &options, const SessionOptions
   unsigned threads = opened.threads ? opened.threads : std::max(1u, session.plan().threads());
   std::string times = stepTimeReport(session.plan(), loop.stepTimes(), threads);
   if (session.isLeader() && !times.empty()) {
-    std::fflush(stdout); // the steps stand before it
+    std::fflush(stdout); // so that the lines of the steps come first
     std::fprintf(stderr, "%s\n", times.c_str());
   }
   return Status::ok();
@@ -139,7 +140,7 @@ Status generateTokens(Session &session, const GenerateOptions &options) {
   auto show = [&](uint64_t token) {
     if (!leader)
       return;
-    for (size_t i = 0; !begun && i < prompt.tokens.size(); ++i) // only where generating can go on from it
+    for (size_t i = 0; !begun && i < prompt.tokens.size(); ++i) // only with the first generated token
       print(prompt.show(prompt.tokens[i], i));
     begun = true;
     print(prompt.show(token, prompt.tokens.size()));
@@ -151,7 +152,8 @@ Status generateTokens(Session &session, const GenerateOptions &options) {
   return Status::ok();
 }
 
-// Infer and evaluate draw nothing but weights, and generate samples where it is not greedy. Empty where --seed counts.
+// Says that --seed has no effect, or returns an empty text if it has. infer and evaluate draw only weights. generate
+// draws tokens, unless it is greedy.
 std::string idleSeed(const Session &session, const Command &command) {
   bool drawsWeights = command.kind == CommandKind::Infer || command.kind == CommandKind::Evaluate;
   if (!command.givesSeed)
@@ -182,7 +184,7 @@ Status runOn(Session &session, const Command &command, int *stoppedBy) {
   return internal("a command without an implementation");
 }
 
-// The program that a command needs, asked for before memory is allocated and weights are read.
+// The entry program that a command needs. It is looked for before memory is allocated and weights are read.
 const char *neededProgram(CommandKind kind) {
   return kind == CommandKind::Train ? "train_step" : kind == CommandKind::Evaluate ? "evaluate" : "infer";
 }
@@ -195,13 +197,13 @@ Status guardedRun(const cleave_model &model, const Command &command, int *stoppe
   }
 }
 
-// What the user typed, without its folder: `model.name` is only fit to be a symbol.
+// The file name that the user typed. `model.name` is only meant for symbols.
 std::string programName() {
   std::string path = executablePath();
   return path.substr(path.find_last_of('/') + 1);
 }
 
-// A mistake on the command line: messages of those begin with the option.
+// True for a mistake on the command line. Messages about those begin with the option.
 bool isUsage(const Status &status) {
   return status.code() == Code::InvalidArgument && (status.message().empty() || status.message()[0] == '-');
 }
@@ -230,7 +232,7 @@ Status runCommand(const cleave_model &model, const Command &command, int *stoppe
   if (model.weights_file)
     programFiles.push_back(options.directory + "/" + model.weights_file);
   CLEAVE_TRY(checkFileUse(command, programFiles));
-  logEnabled(LogLevel::Error); // tells of a CLEAVE_LOG that is no level
+  logEnabled(LogLevel::Error); // warns if CLEAVE_LOG is no level
   options.notesTermination = true;
   options.program = neededProgram(command.kind);
   options.command = std::to_string(static_cast<int>(command.kind));
@@ -244,19 +246,19 @@ Status runCommand(const cleave_model &model, const Command &command, int *stoppe
     std::fprintf(stderr, "the weights are drawn by --seed %llu, not trained; --weights gives others\n",
                  static_cast<unsigned long long>(options.seed));
   Status status = runOn(session, command, stoppedBy);
-  std::string memory = session.memoryReport(); // of the run: the trace's text takes some too
-  // What was recorded up to a failure is what one wants to look at.
+  std::string memory = session.memoryReport(); // measured before the text of the trace is made, which needs memory too
+  // Written after an error too: then the trace up to the failure is what the user needs.
   Status traced = session.writeTrace();
   if (status.isOk())
     status = std::move(traced).in("--trace");
   if (!status.isOk()) {
-    // Before the session goes, which takes its time: a launcher that has seen a rank die kills the others soon.
+    // Before the session is destroyed, which takes time: a launcher that has seen a rank die soon kills the others.
     report(status.code() == Code::PeerLost ? putLossFirst(status.message()) : status.message());
     session.abandon(status);
     return {isUsage(status) || status.code() != Code::InvalidArgument ? status.code() : Code::DataLoss, ""};
   }
   if (session.isLeader()) {
-    std::fflush(stdout); // what the command printed stands before it
+    std::fflush(stdout); // so that the output of the command comes first
     std::fprintf(stderr, "%s\n", memory.c_str());
   }
   return Status::ok();
@@ -265,7 +267,7 @@ Status runCommand(const cleave_model &model, const Command &command, int *stoppe
 int runMain(int argc, const char *const *argv, const cleave_model &model) {
   if (launcher() == Launcher::Mpi)
     noteTermination();
-  // A file beyond the size limit (ulimit -f) is then an error of write() as a full disk is, with a message.
+  // Then a file beyond the size limit (ulimit -f) is an error of write(), like a full disk, and has a message.
   std::signal(SIGXFSZ, SIG_IGN);
   explainLostPages(programName());
   Command command;
@@ -275,7 +277,8 @@ int runMain(int argc, const char *const *argv, const cleave_model &model) {
     status = guardedRun(model, command, &stoppedBy);
     code = isUsage(status) ? 2 : 1;
   }
-  // A failed write inside fwrite() leaves nothing to flush, only the mark. Of a reader that has gone SIGPIPE has told.
+  // If a write inside of fwrite() has failed, nothing is left to flush, but ferror() is set. If the reader has ended,
+  // SIGPIPE has already said so.
   bool written = std::fflush(stdout) == 0 && !std::ferror(stdout);
   if (status.isOk() && (written || stoppedBy == SIGPIPE))
     return stoppedBy ? 128 + stoppedBy : 0;

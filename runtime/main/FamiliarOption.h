@@ -1,5 +1,5 @@
-// Options that people know from other programs of this kind, and what they are called here. The nearest name by spelling
-// would mislead: what is near "--batch-size" is another thing.
+// Options of similar programs that people know, and what to use here instead. The nearest name by spelling would
+// mislead: the options near "--batch-size" mean something else.
 #ifndef CLEAVE_RUNTIME_MAIN_FAMILIAROPTION_H
 #define CLEAVE_RUNTIME_MAIN_FAMILIAROPTION_H
 
@@ -9,8 +9,8 @@
 
 namespace cleave::rt {
 
-// "the batch is part of the plan: give cleave compile --dim batch=N ..."; empty where the option is not known. Names are
-// told without regard to '-' and '_'.
+// "the batch is part of the plan: cleave compile takes it, as --dim batch=N ...". Empty if the option is not in the
+// table. '_' counts as '-'.
 inline std::string familiarOption(std::string option) {
   struct Row {
     std::string_view names; // with a blank before and after each

@@ -25,7 +25,7 @@ void addWritten(const char *option, const std::string &path, std::vector<FileUse
     uses.push_back({option, path, true});
 }
 
-// A file, or a directory with the files of a model.
+// Adds a file, or a directory with the files of a model.
 void addWeights(const std::string &path, std::vector<FileUse> &uses) {
   if (path.empty())
     return;
@@ -35,7 +35,7 @@ void addWeights(const std::string &path, std::vector<FileUse> &uses) {
     uses.push_back({"--weights", at->path().string(), false});
 }
 
-// Of a file that may not be there yet; symbolic links are followed.
+// True if both names mean one file, which need not exist yet. Symbolic links are followed.
 bool isSameFile(const std::string &a, const std::string &b) {
   std::error_code error;
   auto first = std::filesystem::weakly_canonical(a, error), second = std::filesystem::weakly_canonical(b, error);
@@ -48,7 +48,8 @@ std::filesystem::path withoutLastSlashes(std::filesystem::path path) {
   return path;
 }
 
-// DIRECTORY/step-N, which --save makes: where a file has that name, the checkpoint cannot be written, hours later.
+// True for DIRECTORY/step-N, a name that --save gives to checkpoints. A file of that name would make a save fail, hours
+// later.
 bool isNameOfCheckpoint(const std::string &path, const std::string &directory) {
   std::filesystem::path whole = withoutLastSlashes(path);
   std::filesystem::path parent = whole.has_parent_path() ? whole.parent_path() : ".";
@@ -70,7 +71,7 @@ Status checkNamesOfCheckpoints(const Command &command) {
 
 Status checkFileUse(const Command &command, const std::vector<std::string> &programFiles) {
   CLEAVE_TRY(checkNamesOfCheckpoints(command));
-  std::vector<FileUse> uses; // what is read comes first
+  std::vector<FileUse> uses; // files that are read come first
   for (const std::string &file : programFiles)
     uses.push_back({"the program itself", file, false});
   addData("--input", command.inputs, uses);
@@ -89,7 +90,7 @@ Status checkFileUse(const Command &command, const std::vector<std::string> &prog
     if (std::string owner = use.written ? checkpointAround(use.path) : ""; !owner.empty())
       return invalidArgument(use.option + ": '" + use.path + "' would be a file of the checkpoints in " + owner +
                              "; give a name outside of them");
-  if (!command.train.save.empty()) // what a first save makes
+  if (!command.train.save.empty()) // the files that the first save makes
     for (const char *pointer : {"/latest", "/best"})
       uses.insert(uses.begin(), {"--save", command.train.save + pointer, true});
   for (size_t i = 0; i < uses.size(); ++i)

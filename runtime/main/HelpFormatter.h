@@ -13,7 +13,7 @@ namespace cleave::rt {
 
 class HelpFormatter : public CLI::Formatter {
 public:
-  // "--no-shuffle" of CLI11's "--no-shuffle{false}".
+  // "--no-shuffle" for CLI11's "--no-shuffle{false}".
   std::string make_option_name(const CLI::Option *option, bool isPositional) const override {
     std::string name = CLI::Formatter::make_option_name(option, isPositional);
     for (size_t begin; (begin = name.find('{')) != std::string::npos;)
@@ -21,7 +21,8 @@ public:
     return name;
   }
 
-  // What stands for the value. CLI11 appends checks to it: "TEXT:{a,b}" is printed as "a|b", "N:INT in [1 - 8]" as "N".
+  // The text for the option's value. CLI11 appends checks to it: "TEXT:{a,b}" is printed as "a|b", "N:INT in [1 - 8]"
+  // as "N".
   static std::string valueForm(const CLI::Option &option) {
     std::string type = option.get_type_name();
     if (size_t list = type.find(":{"); list != std::string::npos && type.back() == '}') {
@@ -49,7 +50,7 @@ public:
 private:
   static constexpr size_t kWidth = 90;
 
-  // Breaks lines at blanks. Line ends of the text stay.
+  // Breaks lines at blanks. Line ends in the text stay.
   static std::string wrap(const std::string &text) {
     std::string result, line;
     std::istringstream lines(text);

@@ -5,12 +5,12 @@
 
 namespace cleave::rt {
 
-static std::string line; // written before the handler is there
+static std::string line; // set before the handler is installed
 
-// Only what a signal handler may call.
+// Calls only functions that a signal handler may call.
 static void handle(int signal, siginfo_t *info, void *) {
   if (info->si_code != BUS_ADRERR) {
-    std::signal(signal, SIG_DFL); // a defect: it ends the process when the instruction is met again
+    std::signal(signal, SIG_DFL); // a defect: when the instruction is repeated, the signal ends the process
     return;
   }
   static_cast<void>(!::write(STDERR_FILENO, line.data(), line.size()));

@@ -1,5 +1,5 @@
-// A file that becomes shorter while it is mapped (data, weights, checkpoints) has no bytes any more where they are
-// read: the system sends SIGBUS, which would end the program without a word.
+// Explains why a program ends if a file becomes shorter while it is mapped (data, weights, checkpoints). Then bytes
+// that are read no longer exist, and the system sends SIGBUS, which would end the program silently.
 #ifndef CLEAVE_RUNTIME_MAIN_LOSTPAGES_H
 #define CLEAVE_RUNTIME_MAIN_LOSTPAGES_H
 
@@ -7,8 +7,8 @@
 
 namespace cleave::rt {
 
-// From now on SIGBUS ends the process with exit code 1, after a line that says what happened. Called by main programs,
-// never by the library.
+// From now on SIGBUS ends the process with exit code 1, after a line that says what happened. A main program may call
+// this, a library must not.
 void explainLostPages(const std::string &program);
 
 } // namespace cleave::rt

@@ -1,4 +1,4 @@
-// main() of every executable that `cleave compile` links. The model is the linker's gift.
+// main() of every executable that `cleave compile` links. The linker provides the model.
 #include "runtime/base/StandardStreams.h"
 #include "runtime/main/Commands.h"
 

@@ -1,5 +1,5 @@
-// `cleave` compiles and its programs train: an option that is given to the wrong one of the two gets a hint. The table
-// of both is Options.def, which is made of what their --help prints (test/docs/reference.test).
+// `cleave` compiles, and its programs train. If an option is given to the wrong one of the two, the message says so.
+// Options.def has the options of both. It is made from their --help (test/docs/reference.test).
 #ifndef CLEAVE_RUNTIME_MAIN_OTHERPROGRAM_H
 #define CLEAVE_RUNTIME_MAIN_OTHERPROGRAM_H
 
@@ -10,8 +10,8 @@ namespace cleave::rt {
 
 enum class KnownProgram { Cleave, Compiled };
 
-// Where the other program takes the option, or a command where `option` is empty: "cleave compile --mesh",
-// "./model train --steps or ./model evaluate --steps"; empty where it has none such.
+// Returns where the other program has the option: "cleave compile --mesh", "./model train --data or ./model evaluate
+// --data". If `option` is empty, it looks for the command. Empty if the other program does not have it.
 inline std::string ofOtherProgram(KnownProgram mine, std::string_view command, std::string_view option) {
   struct Row {
     std::string_view program, command, option;

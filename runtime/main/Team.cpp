@@ -1,27 +1,28 @@
-// The OpenMP of emitted executables: what loops of ours and of oneDNN ask libgomp for, with another way of waiting.
+// The OpenMP of emitted executables. It implements the part of libgomp that Cleave's loops and oneDNN use, but waits in
+// another way.
 //
-// GCC turns `#pragma omp parallel [for]` into a call of GOMP_parallel(body, data, threads), and body asks for its number
-// (omp_get_thread_num()). libgomp gives each number a thread and then waits, for milliseconds without sleeping, for all
-// of them. With other work on the machine that is ruinous: the waiting thread takes the core of the one it waits for,
-// and 2 threads took up to 25 times as long as one. libgomp reads its environment (GOMP_SPINCOUNT) before any code of
-// ours runs, so that it cannot be told.
+// GCC turns `#pragma omp parallel [for]` into a call of GOMP_parallel(body, data, threads). The body asks for its
+// number (omp_get_thread_num()). libgomp gives each number to a thread. Then it waits for all of them, for milliseconds
+// without sleeping. With other work on the machine this is very slow, because the waiting thread takes the core of the
+// thread that it waits for: 2 threads took up to 25 times as long as one. libgomp reads its environment
+// (GOMP_SPINCOUNT) before any code of Cleave runs, so Cleave cannot change this.
 //
-// Here numbers are claimed. The calling thread takes the next one until none is left, and so do the team's threads,
-// whenever they come: one that has no core holds up nobody, and at worst the caller does all by itself. Who waits
-// spins for kSpinNs, about what waking a thread costs, and then sleeps on a futex.
+// Here threads claim numbers. The calling thread claims the next number until none is left. So do the threads of the
+// team, whenever they wake. A thread without a core delays nobody, and in the worst case the caller does everything. A
+// waiting thread spins for kSpinNs, which is about the cost of waking a thread, and then sleeps on a futex.
 //
 //   caller   | body(0)  body(2) | body(3) ... wait |      claims 0, 2, 3 of four
 //   thread 1        | body(1)                  |          wakes late, claims 1
 //
-// A body may wait for all others (GOMP_barrier, oneDNN's own barriers): a number that waits holds its thread, and a
-// team of n has n threads, so that the other numbers are always claimed by somebody.
+// A body may wait for all others (GOMP_barrier, oneDNN's own barriers). Then its number keeps its thread. A team of n
+// has n threads, so some thread always claims the other numbers.
 //
-// The symbols of an executable come before those of the libraries it loads, so that oneDNN calls these too. They are in
-// the archive of main() alone: a program that embeds the C API has an OpenMP of its own, which stays as it is (there
-// GOMP_SPINCOUNT=5000 does most of this). Only what GCC makes of parallel regions with static loops is here;
-// test/project checks that the runtime and oneDNN ask for nothing else. Rejected: to start the program again with
-// GOMP_SPINCOUNT set: it is a second start, and threads that sleep still wait for those without a core: 2 threads
-// took 1.1 to 2 times as long as one.
+// The symbols of an executable precede those of the libraries that it loads, so oneDNN calls these functions too. They
+// are only in the archive of main(): a program that embeds the C API keeps its own OpenMP (there GOMP_SPINCOUNT=5000
+// has most of this effect). Only the functions that GCC needs for parallel regions with static loops are here.
+// test/project checks that the runtime and oneDNN use no others. Rejected: starting the program again with
+// GOMP_SPINCOUNT set. It is a second start, and threads that sleep still wait for those without a core: 2 threads took
+// 1.1 to 2 times as long as one.
 #include "runtime/base/Clock.h"
 #include "runtime/base/Gate.h"
 
@@ -55,10 +56,10 @@ void await(Gate &gate, uint32_t target) {
   }
 }
 
-// What a thread is in the region that it works for.
+// The place of a thread in the region that it works for.
 class Team;
 struct TeamMember {
-  Team *team = nullptr; // null: outside of regions, or in one of one thread
+  Team *team = nullptr; // null: outside of regions, or in a region of one thread
   unsigned index = 0, count = 1;
   bool inside = false;
 };
@@ -72,8 +73,8 @@ void call(Body body, void *data, TeamMember there) {
   member = there;
 }
 
-// Of one calling thread. A region is work of `count` numbers; `claims` holds its serial number, count and next number
-// in one word, so that a thread that comes late claims nothing of a region that is over.
+// The team of one calling thread. A region has `count` numbers to claim. `claims_` has the serial number of the region,
+// its count and the next number in one word, so a thread that wakes late claims nothing of a region that is over.
 class Team {
 public:
   ~Team() {
@@ -83,7 +84,7 @@ public:
       thread.join();
   }
 
-  // Makes threads for regions of `count`; the number there can be.
+  // Makes threads for regions of `count` numbers. Returns how many numbers the team can serve.
   unsigned grow(unsigned count) {
     try {
       while (threads_.size() + 1 < count)
@@ -120,12 +121,12 @@ private:
       await(begun_, ++seen);
       if (stopping_)
         return;
-      seen = begun_.value(); // those that were missed are over
+      seen = begun_.value(); // regions that this thread has missed are over
       work(seen);
     }
   }
 
-  // Claims numbers of a region until there are none.
+  // Claims numbers of a region until none is left.
   void work(uint32_t serial) {
     uint64_t claim = claims_.load(std::memory_order_acquire);
     for (;;) {
@@ -134,7 +135,7 @@ private:
         return;
       if (!claims_.compare_exchange_weak(claim, claim + 1, std::memory_order_acq_rel, std::memory_order_acquire))
         continue;
-      // Claimed: the region, and with it body_ and data_, stay until left_ is 0.
+      // While a claimed number is not done, left_ is not 0, so the region, body_ and data_ still exist.
       call(body_, data_, {this, index, count, true});
       if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1)
         finished_.open(serial);
@@ -147,14 +148,14 @@ private:
   Body body_ = nullptr;
   void *data_ = nullptr;
   Gate begun_, finished_; // by the region's serial number
-  Gate passed_;           // barriers
+  Gate passed_;           // counts barriers
   std::atomic<uint64_t> claims_{0};
   std::atomic<unsigned> left_{0}, arrived_{0};
 };
 
 constexpr unsigned kMostThreads = 4096; // fits the 16 bits of a claim
 
-// OMP_NUM_THREADS and the like; 0 where it is not a number.
+// Reads OMP_NUM_THREADS and similar variables. Returns 0 if the value is not a number.
 unsigned numberIn(const char *variable) {
   const char *text = std::getenv(variable);
   return text ? static_cast<unsigned>(std::min<unsigned long>(std::strtoul(text, nullptr, 10), kMostThreads)) : 0;
@@ -193,7 +194,7 @@ void parallel(Body body, void *data, unsigned threads) {
 
 } // namespace
 
-// Referred to by main(), so that this file is linked.
+// main() calls it, so that this file is linked.
 void useOwnTeam() {}
 
 } // namespace cleave::rt

@@ -1,5 +1,5 @@
-// Mistakes in command lines that CLI11 does not find, or finds with too few words: `cleave` and its programs tell them
-// alike.
+// Messages for mistakes in command lines that CLI11 does not find, or explains too briefly. `cleave` and its programs
+// use the same texts.
 #ifndef CLEAVE_RUNTIME_MAIN_UNKNOWNOPTION_H
 #define CLEAVE_RUNTIME_MAIN_UNKNOWNOPTION_H
 
@@ -13,7 +13,7 @@
 
 namespace cleave::rt {
 
-// "--steps", "--lr", ...
+// The long names of the command's options: "--steps", "--lr", ...
 inline std::vector<std::string> optionNames(const CLI::App &command) {
   std::vector<std::string> names;
   for (const CLI::Option *option : command.get_options())
@@ -22,7 +22,7 @@ inline std::vector<std::string> optionNames(const CLI::App &command) {
   return names;
 }
 
-// The commands of this program that have the option: "train, evaluate"; empty: none has.
+// The other commands of this program that have the option: "train, evaluate". Empty if none has it.
 inline std::string commandsWith(const CLI::App &command, const std::string &name) {
   const CLI::App *program = command.get_parent() ? command.get_parent() : &command;
   std::string text;
@@ -32,7 +32,8 @@ inline std::string commandsWith(const CLI::App &command, const std::string &name
   return text;
 }
 
-// ", which belongs to: evaluate, generate", of this program or of the other one; empty: nobody has the option.
+// ", which belongs to: evaluate, generate": the commands of this program or of the other one that have the option.
+// Empty if none has it.
 inline std::string describeOwners(const CLI::App &command, KnownProgram mine, const std::string &name) {
   if (std::string own = commandsWith(command, name); !own.empty())
     return ", which belongs to: " + own;
@@ -43,7 +44,7 @@ inline std::string describeOwners(const CLI::App &command, KnownProgram mine, co
                                       : ", which belongs to the compiler: " + others + "; compile the model again with it";
 }
 
-// Of a word where a command is expected.
+// The message for an unknown word in place of a command.
 inline std::string describeUnknownCommand(KnownProgram mine, const std::string &typed,
                                           const std::vector<std::string> &names) {
   std::string text = "unknown command '" + typed + "'";
@@ -54,8 +55,8 @@ inline std::string describeUnknownCommand(KnownProgram mine, const std::string &
   return text + (near.empty() ? "; expected " + joinNames(names) : near);
 }
 
-// "train: unknown option '--stpes'; did you mean '--steps'?", or `help` where no option is near. Of one that stands
-// before its command: where it belongs.
+// "train: unknown option '--stpes'; did you mean '--steps'?", or ending in `help` if no option is near. If the option
+// is written before its command, the message says where to write it.
 inline std::string describeUnknownOption(const CLI::App &command, KnownProgram mine, const std::string &name,
                                          const std::string &help) {
   std::vector<std::string> names = optionNames(command);
@@ -69,8 +70,8 @@ inline std::string describeUnknownOption(const CLI::App &command, KnownProgram m
   return command.get_name() + ": unknown option '" + name + "'" + (near.empty() ? help : near);
 }
 
-// CLI11's "--lr: At Most 1 required but received 2" and "--lr: 1 required FLOAT missing", in plain words. Other texts
-// stay as they are.
+// Explains CLI11's "--lr: At Most 1 required but received 2" and "--lr: 1 required FLOAT missing". Returns other texts
+// unchanged.
 inline std::string describeMismatch(const std::string &text) {
   std::string option = text.substr(0, text.find(':'));
   if (text.find("At Most 1 required") != std::string::npos)
@@ -78,7 +79,7 @@ inline std::string describeMismatch(const std::string &text) {
   return text.find(": 1 required ") != std::string::npos ? option + ": expected a value; got none" : text;
 }
 
-// "the ONNX file" of the help text "The ONNX file. It may be large".
+// "the ONNX file" for the help text "The ONNX file. It may be large".
 inline std::string firstClause(const CLI::Option &option) {
   std::string text = option.get_description();
   text.resize(std::min(text.find(". "), text.size()));
@@ -86,16 +87,16 @@ inline std::string firstClause(const CLI::Option &option) {
   return text;
 }
 
-// CLI11's "--model is required", with what it is for and a command that has it: "export: --model is missing (the ONNX
-// file that was compiled); for example: cleave export ckpt --model model.onnx -o trained.onnx". Other texts stay as
-// they are.
+// Explains CLI11's "--model is required", with the option's purpose and an example that has it: "export: --model is
+// missing (the ONNX file that was compiled); for example: cleave export ckpt --model model.onnx -o trained.onnx".
+// Returns other texts unchanged.
 inline std::string describeMissing(const CLI::App &command, const std::string &text) {
   size_t end = text.find(" is required");
   const CLI::Option *option = end == std::string::npos ? nullptr : command.get_option_no_throw(text.substr(0, end));
   if (!option)
     return text;
   std::string footer = command.get_footer(), name = text.substr(0, end);
-  size_t begin = footer.find("\n  cleave " + command.get_name() + " "); // another command may come first
+  size_t begin = footer.find("\n  cleave " + command.get_name() + " "); // the footer may begin with another command
   if (begin == std::string::npos)
     begin = footer.find("\n  ");
   std::string example =
@@ -104,7 +105,7 @@ inline std::string describeMissing(const CLI::App &command, const std::string &t
          (example.empty() ? "" : "; for example: " + example);
 }
 
-// "a, b or c" of "a,b,c".
+// "a, b or c" for "a,b,c".
 inline std::string joinChoices(const std::string &names) {
   std::string text;
   for (size_t begin = 0, end; begin <= names.size(); begin = end + 1) {
@@ -114,8 +115,8 @@ inline std::string joinChoices(const std::string &names) {
   return text;
 }
 
-// CLI11's "--loss: mean not in {nll,mse}", "--micro-batches: Value 0 not in range 1 to 8" and "Requires at most 1
-// options be given from [--text,--json]", in plain words. Other texts stay as they are.
+// Explains CLI11's "--loss: mean not in {nll,mse}", "--micro-batches: Value 0 not in range 1 to 8" and "Requires at
+// most 1 options be given from [--text,--json]". Returns other texts unchanged.
 inline std::string describeValue(const std::string &text) {
   size_t colon = text.find(": "), set = text.rfind(" not in {"), range = text.rfind(" not in range "),
          from = text.find(" from [");
@@ -124,7 +125,7 @@ inline std::string describeValue(const std::string &text) {
   if (colon == std::string::npos || std::min(set, range) == std::string::npos)
     return text;
   bool isRange =
-      set == std::string::npos || (range != std::string::npos && range > set); // the value may have the other
+      set == std::string::npos || (range != std::string::npos && range > set); // the value may contain the other text
   std::string option = text.substr(0, colon), value = text.substr(colon + 2, (isRange ? range : set) - colon - 2);
   if (isRange)
     return option + ": expected a number from " + text.substr(range + 14) +
@@ -132,8 +133,8 @@ inline std::string describeValue(const std::string &text) {
   return option + ": expected " + joinChoices(text.substr(set + 9, text.rfind('}') - set - 9)) + "; got: " + value;
 }
 
-// Of arguments that begin with a command: what is wrong with "--save-best=banana"; empty where nothing is. CLI11
-// converts the value of a switch by stoll, and lets its exceptions out.
+// Finds a switch with a value, such as "--save-best=banana", in arguments that begin with a command. Returns the
+// message, or an empty text. CLI11 would convert the value by stoll, and let its exceptions pass.
 inline std::string findSwitchValue(const CLI::App &app, const std::vector<std::string> &arguments) {
   for (const CLI::App *command : app.get_subcommands([](const CLI::App *) { return true; }))
     for (size_t i = 1; i < arguments.size() && arguments[0] == command->get_name(); ++i) {
@@ -148,14 +149,15 @@ inline std::string findSwitchValue(const CLI::App &app, const std::vector<std::s
   return "";
 }
 
-// What is wrong with the values that were given; empty where nothing is. CLI11 takes an empty text, as of a shell's
-// unset variable, for 0, for no option at all, or for the default. The value of `text` may be made of blanks.
+// Finds an empty value among those that were given. Returns the message, or an empty text. CLI11 takes an empty text,
+// such as that of an unset variable of the shell, for 0, for no option at all, or for the default. The option `text`
+// may be all blanks.
 inline std::string findEmptyValue(const CLI::App &command, const std::string &text = "") {
   for (const CLI::Option *option : command.get_options())
     for (const std::string &value : option->results())
       if (value.empty() || (option->get_name() != text && value.find_first_not_of(" \t\r\n") == std::string::npos))
         return option->get_name() + ": expected a value; got an empty one";
-  // An option group is a command without a name, and its options are not among those of the command around it.
+  // An option group is a command without a name. Its options are not among those of the command that contains it.
   for (const CLI::App *group : command.get_subcommands([](const CLI::App *app) { return app->get_name().empty(); }))
     if (std::string wrong = findEmptyValue(*group, text); !wrong.empty())
       return wrong;

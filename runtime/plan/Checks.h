@@ -1,4 +1,4 @@
-// The parts of openPlan(): each trusts those before it. Private to this folder.
+// The parts of openPlan(). Each part relies on those that ran before it. Only files of this folder include this header.
 #ifndef CLEAVE_RUNTIME_PLAN_CHECKS_H
 #define CLEAVE_RUNTIME_PLAN_CHECKS_H
 
@@ -8,26 +8,26 @@
 
 namespace cleave::rt {
 
-Status checkVectors(const fb::Plan &plan);    // what of alignment FlatBuffers leaves open
-Status checkNames(const fb::Plan &plan);      // each is there once in its table
-Status checkProperties(const fb::Plan &plan); // their keys are those of Properties.def
+Status checkVectors(const fb::Plan &plan);    // alignments that FlatBuffers does not check
+Status checkNames(const fb::Plan &plan);      // names are unique in each table
+Status checkProperties(const fb::Plan &plan); // all keys are declared in Properties.def
 Status checkMesh(const fb::Plan &plan);       // axes, groups, streams, regions, events
 Status checkStates(const fb::Plan &plan);     // states and their segments
 Status checkKernels(const fb::Plan &plan);    // kernel names, parameters, operands
 Status checkPrograms(const fb::Plan &plan);   // ports, instructions, calls
 
-// All messages of a damaged plan read alike.
+// Every message about a damaged plan begins in the same way.
 inline Status badPlan(std::string what) { return dataLoss("the plan is damaged: " + std::move(what)); }
 
-// offset + bytes <= size, without overflow.
+// True if offset + bytes <= size. The sum is never computed, so it cannot overflow.
 inline bool fits(uint64_t offset, uint64_t bytes, uint64_t size) { return offset <= size && bytes <= size - offset; }
 
-// Multiplies into `*product`; false on overflow.
+// Multiplies `*product` by `factor`. Returns false on overflow.
 inline bool multiply(uint64_t *product, uint64_t factor) { return !__builtin_mul_overflow(*product, factor, product); }
 
-// Product of a shape; false when a dimension is negative or it overflows.
+// Computes the product of a shape. Returns false if a dimension is negative or the product overflows.
 bool shapeElements(const flatbuffers::Vector<int64_t> *shape, uint64_t *elements);
-// Axis indices exist and appear once.
+// Checks that each index names an axis, and that no axis is named twice.
 Status checkAxes(const fb::Plan &plan, const flatbuffers::Vector<uint32_t> *axes, const std::string &where);
 
 } // namespace cleave::rt

@@ -8,7 +8,7 @@
 namespace cleave::rt {
 namespace {
 
-// The shortest text that reads as the same number; no locale changes it.
+// The shortest text that reads as the same number. It does not depend on the locale.
 std::string numberText(double value) {
   char buffer[32];
   auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;

@@ -1,12 +1,14 @@
-// Weights that no file holds (`cleave compile --init`): the plan says by which distribution a tensor is drawn.
+// Weights that are in no file (`cleave compile --init`): the plan states from which distribution each tensor is drawn.
 //
-// A segment that begins as weights names a tensor of the weights file. One that is drawn has, in the place of that name,
+// The field `source` of a segment with initial weights is the name of a tensor in the weights file. If the tensor is
+// drawn, `source` has one of these forms instead:
 //
 //   normal(0, 0.02):h.0.attn.weight        mean, standard deviation
 //   uniform(-0.5, 1):h.0.mlp.weight        lower end, width: [-0.5, 0.5)
 //
-// and what follows the colon is the tensor's own name, of which its random numbers depend (runtime/state/RandomInit.h).
-// The compiler refuses an ONNX initializer with a name of this form, so a tensor's name never reads as one.
+// The text after the colon is the tensor's own name. Its random numbers depend on this name
+// (runtime/state/RandomInit.h). The compiler refuses an ONNX initializer whose name has one of these forms, so no
+// tensor's name can be read as a draw.
 #ifndef CLEAVE_RUNTIME_PLAN_DRAWNWEIGHTS_H
 #define CLEAVE_RUNTIME_PLAN_DRAWNWEIGHTS_H
 
@@ -22,15 +24,15 @@ struct Draw {
   enum class Kind { Normal, Uniform };
   Kind kind = Kind::Normal;
   double value = 0, scale = 1; // an element is value + scale * z; z is standard normal, or uniform in [0, 1)
-  std::string name;            // of the tensor
+  std::string name;            // the tensor's name
 
-  // Its text; parseDraw() gives the same numbers back, bit by bit.
+  // The text of this draw. parseDraw() returns the same numbers from it, bit by bit.
   std::string text() const;
 };
 
-// Nothing where the text is a plain name.
+// Returns nothing if the text is a plain name.
 std::optional<Draw> parseDraw(std::string_view text);
-// How the segment is drawn; nothing where it begins in another way.
+// Returns how the segment is drawn, or nothing if it gets its initial values in another way.
 std::optional<Draw> drawOf(const fb::Segment &segment);
 
 } // namespace cleave::rt

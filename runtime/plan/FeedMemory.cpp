@@ -12,7 +12,7 @@ namespace cleave::rt {
 
 using LastMicroBatches = std::unordered_map<const fb::Program *, int64_t>;
 
-// The last micro-batch of a program that runs in frame 0, callees included.
+// The last micro-batch for which `program` or a callee runs, if `program` runs in frame 0.
 static int64_t lastMicroBatch(const fb::Plan &plan, const fb::Program &program, LastMicroBatches &known) {
   if (auto found = known.find(&program); found != known.end())
     return found->second;

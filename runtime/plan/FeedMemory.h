@@ -1,9 +1,11 @@
-// How many inputs a run of an entry program reads, and the memory from which they are brought to a device that does not
-// share the host's: two batches of a rank, in page-locked memory of the host. One is gathered while the device computes on
-// the other (BatchReader.h), and a GPU copies from it without the host.
+// How many frames of inputs a run of an entry program reads, and how much host memory feeds them to a device that has
+// its own memory.
 //
-// It is no region: which programs are fed depends on the command. `train` feeds train_step, and evaluate where there are
-// validation data.
+// Each rank has two batches in page-locked memory of the host. One is gathered while the device computes on the other
+// (BatchReader.h). A GPU copies from page-locked memory by itself, without the host.
+//
+// This memory is no region of the plan, because the command decides which programs are fed. `train` feeds train_step,
+// and also evaluate if there is validation data.
 #ifndef CLEAVE_RUNTIME_PLAN_FEEDMEMORY_H
 #define CLEAVE_RUNTIME_PLAN_FEEDMEMORY_H
 
@@ -13,16 +15,17 @@
 
 namespace cleave::rt {
 
-// How many frames of inputs one run of an entry program reads: one, or as many as it calls bodies for. Some kinds of
-// ranks may call fewer than others.
+// Returns how many frames of inputs one run of an entry program reads: one, or one for each micro-batch that it calls
+// bodies for. If kinds of ranks differ, this is the largest number.
 unsigned inputFrames(const fb::Plan &plan, const fb::Program &program);
 
 inline constexpr uint64_t kBatchesInMemory = 2;
 
-// What an input of so many bytes takes of a batch.
+// The size of an input's place in a batch. Places begin on multiples of 64 bytes.
 constexpr uint64_t bytesOfPlace(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// For the inputs of a kind's entry program, on each of its ranks; 0 where the device shares the host's memory.
+// Returns the bytes of both batches of one rank: for the inputs of `program`, an entry program of one kind. 0 if the
+// device shares the host's memory.
 uint64_t feedBytes(const fb::Plan &plan, const fb::Program &program);
 
 } // namespace cleave::rt

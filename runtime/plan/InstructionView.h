@@ -1,4 +1,4 @@
-// An instruction with its fields by name. For binding and printing, not for the hot path.
+// Reads the fields of an instruction by their names. It is for binding and printing, and too slow for each step.
 #ifndef CLEAVE_RUNTIME_PLAN_INSTRUCTIONVIEW_H
 #define CLEAVE_RUNTIME_PLAN_INSTRUCTIONVIEW_H
 
@@ -9,7 +9,7 @@ namespace cleave::rt {
 
 class InstructionView {
 public:
-  // The opcode must be known and the field count right (openPlan checks both).
+  // The opcode must be known, and the number of fields must be right. openPlan() checks both.
   explicit InstructionView(const fb::Instruction &instruction) : instruction_(instruction) {}
 
   const OpcodeInfo &info() const { return *opcodeInfo(unsigned{instruction_.op()}); }
@@ -19,7 +19,7 @@ public:
   const fb::Buffer &buffer(size_t i) const { return *instruction_.buffers()->Get(i); }
   std::string_view note() const { return textOf(instruction_.note()); }
 
-  // The field of that name; 0 when the instruction has none.
+  // Returns the value of a field, or 0 if the instruction has no field of that name.
   int64_t operator[](std::string_view name) const {
     int index = fieldIndex(opcode(), name);
     return index < 0 ? 0 : instruction_.fields()->Get(index);
@@ -29,7 +29,7 @@ private:
   const fb::Instruction &instruction_;
 };
 
-// The frame, from the caller's on, of a call's run with that number.
+// The frame of run number `run` of a call, relative to the caller's frame.
 inline int64_t frameOfCall(const InstructionView &call, int64_t run) {
   return call["first_frame"] + run * (call["skip"] + 1);
 }

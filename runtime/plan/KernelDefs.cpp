@@ -7,10 +7,10 @@
 
 namespace cleave::rt {
 
-// Windows and shapes of more dimensions than this are surely damage.
+// A window or shape with more dimensions than this comes from a damaged plan.
 static constexpr int64_t kMaxRank = 8;
 
-// Cuts off what stands before `delimiter`, or all.
+// Removes the text up to the delimiter, or all of it, and returns it without the delimiter.
 static std::string_view takeUntil(std::string_view &text, char delimiter) {
   std::string_view head = text.substr(0, text.find(delimiter));
   text.remove_prefix(std::min(head.size() + 1, text.size()));
@@ -75,7 +75,7 @@ const KernelDef *findKernelDef(std::string_view name) {
   return found == kernelDefs().end() ? nullptr : &*found;
 }
 
-// Of what a launch depends on: plans stay valid where only costs change.
+// Covers only what a launch depends on, so plans stay valid if only `work` or `rates` change.
 uint64_t kernelSetHash() {
   constexpr std::string_view definition =
 #define CLEAVE_KERNEL(Kind, name, work, rates, buffers, params) #Kind "|" #name "|" buffers "|" params "\n"

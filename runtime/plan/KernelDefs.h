@@ -1,16 +1,15 @@
-// The library and built-in kernels a plan may name, generated from Kernels.def.
+// The library and built-in kernels that a plan may name, generated from Kernels.def.
 //
-// A kernel's integer parameters are one flat list; what each position means follows from the definition, where a
-// name ending in "..." stands for a list as long as the value of the parameter `rank` before it:
+// The integer parameters of a kernel are one flat list. The definition gives each position a name. A name that ends in
+// "..." stands for a list, whose length is the value of the parameter `rank` before it. Both sides use names, and only
+// this file knows the order:
 //
 //   compile time   KernelParams params(*findKernelDef("max_pool"));
 //                  params.set("dtype", 0).set("n", 8).set("c", 32).set("rank", 2).set("in", {28, 28})...
-//                  CLEAVE_TRY(params.finish(&list));            // names what is missing
+//                  CLEAVE_TRY(params.finish(&list));            // fails with the name of a missing parameter
 //   run time       KernelArgs args;
 //                  CLEAVE_TRY(KernelArgs::read(*def, list, &args));
 //                  args["n"], args.list("in")
-//
-// Parameters by name on both sides: the order of the list is nobody's business but this file's.
 #ifndef CLEAVE_RUNTIME_PLAN_KERNELDEFS_H
 #define CLEAVE_RUNTIME_PLAN_KERNELDEFS_H
 
@@ -28,7 +27,8 @@
 namespace cleave::rt {
 
 struct KernelDef {
-  // A factor of a buffer's bytes: a parameter (the product of its values where it is a list), or an element type.
+  // A factor of a buffer's size in bytes: a parameter (of a list, the product of its values), or the size of an element
+  // type.
   struct FactorDef {
     std::string_view name;
     bool divides;
@@ -36,8 +36,8 @@ struct KernelDef {
   struct BufferDef {
     std::string_view name;
     fb::Access access;
-    std::optional<size_t> over;     // the number of the buffer that this one, which is written, may be
-    std::vector<FactorDef> factors; // none: the device says (scratch)
+    std::optional<size_t> over;     // the number of the buffer in whose place this one may be written
+    std::vector<FactorDef> factors; // empty for scratch: the device computes its size
   };
   struct ParamDef {
     std::string_view name;
@@ -46,24 +46,24 @@ struct KernelDef {
   std::string_view name;
   fb::KernelKind kind;
   KernelWork work;
-  std::string_view rates; // the kernel by whose measured rates it computes; "none" where none are measured
+  std::string_view rates; // the kernel whose measured rates hold for this one; "none" if none are measured
   std::vector<BufferDef> buffers;
   std::vector<ParamDef> params;
 
   bool hasScratch() const { return !buffers.empty() && buffers.back().name == "scratch"; }
   bool hasParam(std::string_view name) const;
-  // The number of the buffer of that name.
+  // Returns the number of the buffer with this name.
   std::optional<size_t> findBuffer(std::string_view name) const;
 };
 
 const std::vector<KernelDef> &kernelDefs();
-// Null when there is no such kernel.
+// Returns null if there is no such kernel.
 const KernelDef *findKernelDef(std::string_view name);
-// FNV-1a over the whole definition; Plan.kernel_set.
+// FNV-1a over the definitions, without work and rates. Plan.kernel_set has it.
 uint64_t kernelSetHash();
 
-// Parameters read from a flat list. Asking for a name that the kernel does not have is a defect of the caller and
-// gives 0 or an empty list.
+// Parameters that are read from a flat list. Callers must only ask for names that the kernel has. For another name the
+// answer is 0 or an empty list.
 class KernelArgs {
 public:
   static Status read(const KernelDef &def, const int64_t *values, size_t count, KernelArgs *result);
@@ -75,30 +75,30 @@ public:
   int64_t operator[](std::string_view name) const;
   const std::vector<int64_t> &list(std::string_view name) const;
   fb::DType dtype(std::string_view name = "dtype") const { return static_cast<fb::DType>((*this)[name]); }
-  // The bytes of the buffer of that number, by its definition. Fails where a parameter is not positive or the product
-  // is too large. A buffer without factors has 0.
+  // Computes the size of a buffer from the parameters. A buffer without factors (scratch) has 0 bytes. Fails if a
+  // parameter is not positive, if a division has a remainder, or if the product is too large.
   Status bufferBytes(size_t buffer, uint64_t *bytes) const;
-  // The type of its elements, which is its definition's first factor; u8 where there is none (scratch).
+  // The type of the buffer's elements: the first factor of its definition, or u8 if it has no factors (scratch).
   fb::DType bufferType(size_t buffer) const;
 
 private:
   std::vector<int64_t> valuesOf(const KernelDef::FactorDef &factor) const;
-  std::optional<fb::DType> typeOf(const KernelDef::FactorDef &factor) const; // nothing: a size
+  std::optional<fb::DType> typeOf(const KernelDef::FactorDef &factor) const; // nothing if the factor is a size
 
   const KernelDef *def_ = nullptr;
   std::map<std::string_view, std::vector<int64_t>> values_;
 };
 
-// Builds the flat list by name.
+// Builds the flat list from names and values.
 class KernelParams {
 public:
-  explicit KernelParams(const KernelDef &def); // `packed_B` is 0 until it is set
+  explicit KernelParams(const KernelDef &def); // `packed_*` and `channels_last` are 0 until they are set
   KernelParams &set(std::string_view name, int64_t value) { return set(name, std::vector<int64_t>{value}); }
   KernelParams &set(std::string_view name, std::vector<int64_t> values) {
     values_[std::string(name)] = std::move(values);
     return *this;
   }
-  // Every parameter must be set, no other, and lists must be as long as `rank`.
+  // Fails if a parameter is missing or unknown, or if a list does not have `rank` values.
   Status finish(std::vector<int64_t> *result) const;
 
 private:
@@ -106,10 +106,11 @@ private:
   std::map<std::string, std::vector<int64_t>> values_;
 };
 
-// On a multiple of which the buffer `scratch` of a launch begins: what libraries take from their own allocators.
+// The buffer `scratch` of a launch begins on a multiple of this many bytes. Libraries expect that of their own
+// allocators.
 inline constexpr uint64_t kScratchAlignment = 64;
 
-// Bytes of one element; 0 for a number that is not a type.
+// The bytes of one element. 0 if the number is not a type.
 size_t dtypeSize(fb::DType dtype);
 
 } // namespace cleave::rt

@@ -59,7 +59,7 @@ Status checkFacts(const fb::Plan &plan, const uint64_t *facts, size_t count) {
 }
 
 static Status checkLaunchAlignments(const fb::Plan &plan, const fb::Program &program, const uint64_t *alignments) {
-  constexpr size_t kMostBuffers = 16; // of which the code counts on more than their type
+  constexpr size_t kMostBuffers = 16; // alignments are packed: 4 bits each in 64 bits
   for (uint32_t i = 0; i < lengthOf(program.instructions()); ++i) {
     InstructionView view(*program.instructions()->Get(i));
     if (view.opcode() != Opcode::Launch)
@@ -78,7 +78,7 @@ static Status checkLaunchAlignments(const fb::Plan &plan, const fb::Program &pro
 }
 
 Status checkAlignments(const fb::Plan &plan, const std::vector<uint64_t> &alignments) {
-  size_t first = 0; // of the kind's kernels
+  size_t first = 0; // the index of the kind's first kernel
   for (const fb::Plan *kind : kindsOf(plan)) {
     if (alignments.size() - first < lengthOf(kind->kernels()))
       return badPlan("it has more kernels than the program has alignments for; compile the model again");

@@ -1,12 +1,14 @@
-// The facts of generated code that the plan's proof rests on, and their hash: what binds a plan to the code beside it.
+// The facts about generated code that the proof of a plan relies on, and their hash, which binds a plan to its code.
 //
-// The extent says how many iterations there are to split over threads, the operands which bytes the code touches, and
-// `depends` which of them a result is computed from. Only code generation knows these, so it writes their hash into the
-// artefact beside the machine code. A plan repeats the hash for each kernel. openPlan() compares it with the plan's own
-// table, and checkFacts() with the artefact's, so that a table which was changed, or which belongs to other code, is
-// refused before anything runs.
+// - The *extent* is the number of iterations that may be split over threads.
+// - The *operands* say which bytes the code touches.
+// - `depends` says from which operands a result is computed.
 //
-//   KernelFacts::of(kernel).hash() == kernel.facts()     // else the plan is damaged
+// Only code generation knows these facts. It writes their hash into the artefact next to the machine code, and the plan
+// repeats the hash for each kernel. openPlan() compares it with the plan's own table. checkFacts() compares it with the
+// artefact's hash. So a table that was changed, or that belongs to other code, is refused before anything runs.
+//
+//   KernelFacts::of(kernel).hash() == kernel.facts()     // otherwise the plan is damaged
 #ifndef CLEAVE_RUNTIME_PLAN_KERNELFACTS_H
 #define CLEAVE_RUNTIME_PLAN_KERNELFACTS_H
 
@@ -19,7 +21,7 @@
 namespace cleave::rt {
 
 struct KernelFacts {
-  std::string name; // the label, which is the code's symbol but for the artefact's prefix
+  std::string name; // the kernel's label: the symbol of its code without the artefact's prefix
   uint64_t extent = 1;
   std::vector<uint64_t> depends; // Kernel.depends
   std::vector<fb::Operand> operands;
@@ -29,12 +31,13 @@ struct KernelFacts {
   uint64_t hash() const;
 };
 
-// Compares each generated kernel of all kinds of the plan with what the artefact says of its code: `facts[i]` is that of
-// entry i of cleave_model.kernels. The plan must have passed openPlan().
+// Compares the hash of each generated kernel, of all kinds of ranks, with that of its code in the artefact. `facts[i]`
+// belongs to entry i of cleave_model.kernels. The plan must have passed openPlan().
 Status checkFacts(const fb::Plan &plan, const uint64_t *facts, size_t count);
-// Code for a device counts on more than its operands' types: on 16 bytes at a time where all launches of the plan that it
-// was generated for allow that. Compares each launch with it: `alignments[i]` is cleave_device_kernel.alignments of entry
-// i of the kernels, whose number checkFacts() has compared.
+// Compares the addresses of each launch with the alignments that the code of its kernel relies on. Code for a device
+// may rely on more than the alignment of its operands' types: it moves 16 bytes at a time if all launches in the plan
+// for which it was generated allow that. `alignments[i]` is cleave_device_kernel.alignments of kernel i. checkFacts()
+// has compared the number of kernels before.
 Status checkAlignments(const fb::Plan &plan, const std::vector<uint64_t> &alignments);
 
 } // namespace cleave::rt

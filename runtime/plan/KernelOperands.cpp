@@ -4,7 +4,7 @@
 
 namespace cleave::rt {
 
-// Overlaps are looked for in pairs; more operands than this are surely damage.
+// Each pair of operands is tested for overlap. A kernel with more operands than this comes from a damaged plan.
 static constexpr size_t kMaxOperands = 1024;
 
 static Status definedOperands(const fb::Kernel &kernel, std::vector<Operand> *operands) {

@@ -1,8 +1,8 @@
-// What a kernel does with each of the buffers that it is launched on: the bytes that its code touches, and where it may
-// work in place.
+// What a kernel does with each buffer of a launch: which bytes its code touches, and where it may work in place.
 //
-// One form for all kernels. For library and built-in kernels it follows from their definition (Kernels.def) and
-// parameters, whatever a plan says; for generated ones, whose code came with the plan, from the plan's kernel table.
+// All kernels have this one form. For library and built-in kernels it follows from their definition (Kernels.def) and
+// parameters, whatever the plan says. The code of generated kernels came with the plan, so their operands are in the
+// plan's kernel table.
 //
 //   std::vector<Operand> operands;
 //   CLEAVE_TRY(operandsOf(kernel, &operands));
@@ -22,20 +22,21 @@ inline bool reads(fb::Access access) { return access != fb::Access::write; }
 inline bool writes(fb::Access access) { return access != fb::Access::read; }
 
 struct Operand {
-  std::string_view name; // empty where operands have none
+  std::string_view name; // empty for generated kernels
   fb::Access access;
   fb::DType dtype;    // of its elements; u8 for scratch
-  uint64_t alignment; // in bytes: it begins on a multiple
-  uint64_t bytes;     // for scratch what the plan says that the library asked for (Kernel.scratch)
+  uint64_t alignment; // its address is a multiple of this many bytes
+  uint64_t bytes;     // for scratch: the bytes that the library asked for (Kernel.scratch)
   std::optional<size_t> over = {}; // the operand in whose place this one may be written
-  bool mustBeOver = false;         // and is: the code knows no other address
+  bool mustBeOver = false;         // true: it has that operand's address, because the code knows no other
 };
 
-// The operands of a kernel of the plan's table, in order. Fails where the table or the parameters are wrong.
+// Returns the operands of a kernel of the plan's table, in order. Fails if the table or the parameters are wrong.
 Status operandsOf(const fb::Kernel &kernel, std::vector<Operand> *operands);
 
-// Of a launch of that kernel: that there is a buffer for each operand, of its bytes and aligned to its elements, and that
-// what is written overlaps nothing but what it may be over. The message begins with what follows the instruction's place.
+// Checks a launch of that kernel: each operand has a buffer with its size and the alignment of its elements, and a
+// written buffer overlaps no other one, except an operand that it may be over. The message continues a text that names
+// the instruction.
 Status checkBuffers(const fb::Plan &plan, const fb::Kernel &kernel, const InstructionView &launch);
 
 } // namespace cleave::rt

@@ -1,10 +1,11 @@
-// What binds a plan to the program that it came with: a hash over what the plan says that it means.
+// A hash over everything that a plan states about its own meaning. It binds the plan to the program that it came with.
 //
-// The proof of a plan (`cleave verify`) compares what instructions do with what the plan states: the expressions of what
-// its programs leave (Program.meaning), and what it declares (Plan.declared). Both stand in the plan itself, so that
-// somebody who changes instructions and statements alike has a plan that proves another program. So code generation
-// writes this hash beside the machine code, after the kernels' facts (KernelFacts.h), and the runtime and `cleave
-// verify` refuse a plan that states something else. A file that is a plan alone has nothing to be compared with.
+// `cleave verify` compares what the instructions do with what the plan states: the expressions of the values that its
+// programs leave (Program.meaning), and its declarations (Plan.declared). Both statements are in the plan itself.
+// Somebody who changes instructions and statements together would have a plan that is proved, but computes something
+// else. So code generation writes this hash next to the machine code, after the kernels' facts (KernelFacts.h). The
+// runtime and `cleave verify` refuse a plan with another hash. A file that contains only a plan has nothing to be
+// compared with.
 #ifndef CLEAVE_RUNTIME_PLAN_MEANINGSEAL_H
 #define CLEAVE_RUNTIME_PLAN_MEANINGSEAL_H
 
@@ -13,7 +14,7 @@
 
 namespace cleave::rt {
 
-// Of all kinds of ranks.
+// Over all kinds of ranks.
 uint64_t meaningSeal(const fb::Plan &plan);
 Status checkMeaningSeal(const fb::Plan &plan, uint64_t seal);
 

@@ -1,5 +1,5 @@
-// Where ranks stand in the mesh, and what they store of states for it. Ranks are numbered row-major, the last axis
-// fastest.
+// The coordinates of ranks in the mesh, and which part of a state a rank stores. Ranks are numbered row-major: the last
+// axis is the fastest.
 #ifndef CLEAVE_RUNTIME_PLAN_MESH_H
 #define CLEAVE_RUNTIME_PLAN_MESH_H
 
@@ -13,7 +13,7 @@ namespace cleave::rt {
 
 // "dp=2,tp=4", or "one rank".
 std::string meshText(const fb::Plan &plan);
-// The names of some axes, such as those that a group lies along: "dp,tp". `axes` is a vector of theirs, or null.
+// The names of some axes, such as those of a group: "dp,tp". `axes` is a vector of their indices, or null.
 template <typename Axes> std::string axesText(const fb::Plan &plan, const Axes *axes) {
   std::string text;
   for (uint32_t i = 0; i < lengthOf(axes); ++i)
@@ -21,13 +21,13 @@ template <typename Axes> std::string axesText(const fb::Plan &plan, const Axes *
   return text;
 }
 
-// The size of every axis.
+// Returns the size of each axis.
 std::vector<uint32_t> meshOf(const fb::Plan &plan);
-// The coordinates of a rank, one per axis.
+// Returns the coordinates of a rank, one for each axis.
 std::vector<unsigned> meshCoordinates(const std::vector<uint32_t> &mesh, unsigned rank);
-// The rank `offset` further on along an axis, modulo its size.
+// Returns the rank whose coordinate on `axis` is larger by `offset`, modulo the size of the axis.
 int peerOf(const fb::Plan &plan, unsigned rank, int64_t axis, int64_t offset);
-// The linear coordinate on several axes (null: 0), the first slowest.
+// The coordinates on several axes as one number. The first axis is the slowest. 0 if `axes` is null.
 unsigned linearCoordinate(const fb::Plan &plan, const flatbuffers::Vector<uint32_t> *axes,
                           const std::vector<unsigned> &coordinates);
 
@@ -35,7 +35,7 @@ unsigned linearCoordinate(const fb::Plan &plan, const flatbuffers::Vector<uint32
 struct StateRange {
   uint64_t first, count;
 };
-// Those that the rank at these coordinates stores.
+// Returns the elements that the rank at these coordinates stores.
 StateRange storedRange(const fb::Plan &plan, const fb::State &state, const std::vector<unsigned> &coordinates);
 
 } // namespace cleave::rt

@@ -1,4 +1,5 @@
-// What has one name is one thing: the verifier takes equal names for equal values, the runtime finds tables by them.
+// Checks that names are unique. The verifier treats values of equal names as equal, and the runtime finds tables by
+// name.
 #include "runtime/plan/Checks.h"
 #include "runtime/plan/SavedState.h"
 
@@ -17,8 +18,8 @@ template <typename Entries> Status checkUnique(const Entries *entries, const std
   return Status::ok();
 }
 
-// Of what checkpoints hold, a role and slot has a logical tensor once: "exp_avg" of "fc.weight". (Chunks of a model have
-// gradients of one tensor each.)
+// Among the states that checkpoints hold, each logical tensor is there once for each role and slot, such as "exp_avg"
+// of "fc.weight". (Gradients are not saved: each chunk of a model may have its own gradient of a tensor.)
 Status checkSegmentNames(const fb::Plan &plan) {
   std::set<std::tuple<fb::Role, std::string_view, std::string_view>> names;
   for (uint32_t i = 0; i < lengthOf(plan.states()); ++i) {

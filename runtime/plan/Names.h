@@ -8,7 +8,7 @@
 
 namespace cleave::rt {
 
-// "target source" -> {"target", "source"}; the views share the input's life.
+// "target source" -> {"target", "source"}. The views point into `text`.
 inline std::vector<std::string_view> splitNames(std::string_view text) {
   std::vector<std::string_view> names;
   while (true) {
@@ -22,7 +22,7 @@ inline std::vector<std::string_view> splitNames(std::string_view text) {
   }
 }
 
-// Removes a trailing "..." and says whether there was one.
+// Removes a trailing "...". Returns whether there was one.
 inline bool consumeEllipsis(std::string_view &name) {
   if (name.size() <= 3 || name.substr(name.size() - 3) != "...")
     return false;

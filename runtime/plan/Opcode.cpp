@@ -45,7 +45,7 @@ uint64_t instructionSetHash() {
   return fnv1a(definition);
 }
 
-// One answer for each opcode: they are asked of every instruction that is looked at.
+// The answers for all opcodes, computed once, because every instruction that is visited asks for them.
 template <typename Ask> static std::vector<bool> askAll(Ask ask) {
   std::vector<bool> answers;
   for (const OpcodeInfo &info : opcodes())

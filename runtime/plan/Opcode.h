@@ -1,11 +1,11 @@
 // The opcodes of a plan, generated from Instructions.def: numbers, mnemonics, names of buffers and fields.
 //
-//   const OpcodeInfo *info = opcodeInfo(instruction.op());   // null: not an instruction of this build
+//   const OpcodeInfo *info = opcodeInfo(instruction.op());   // null: this build does not know the instruction
 //   int64_t count = instruction.fields()->Get(fieldIndex(Opcode::AllReduce, "count"));
 //
-// An opcode's number is its position in the definition, so instructionSetHash() in the plan's header is what says
-// that two builds mean the same by it. A field per opcode in the schema was rejected: every new instruction would
-// have changed the wire format, the reader and the printer.
+// The number of an opcode is its position in the definition. So two builds agree on the numbers only if their
+// instructionSetHash() is equal. The plan's header has this hash. A field of the schema for each opcode was rejected,
+// because each new instruction would change the wire format, the reader and the printer.
 #ifndef CLEAVE_RUNTIME_PLAN_OPCODE_H
 #define CLEAVE_RUNTIME_PLAN_OPCODE_H
 
@@ -15,10 +15,10 @@
 
 namespace cleave::rt {
 
-// What two ranks send each other in one direction has this many orders, the field `channel`.
+// The number of channels between two ranks in one direction. Messages of one channel (field `channel`) have one order.
 constexpr unsigned kTransferChannels = 8;
 
-// The version of Plan.fbs itself: raised when a reader of one schema would misread the other.
+// The version of Plan.fbs. It is raised if a reader of one schema would misread a plan of the other.
 constexpr uint32_t kPlanFormat = 8;
 
 enum class Opcode : uint16_t {
@@ -36,18 +36,18 @@ struct OpcodeInfo {
 
 // All opcodes, by number.
 const std::vector<OpcodeInfo> &opcodes();
-// What an opcode number means; null when this build does not know it.
+// Returns null if this build does not know the number.
 const OpcodeInfo *opcodeInfo(unsigned opcode);
-// The opcode of a mnemonic; null when there is none.
+// Returns null if no opcode has this mnemonic.
 const OpcodeInfo *opcodeInfo(std::string_view mnemonic);
-// The position of a field; -1 when the instruction has none of that name.
+// Returns the position of a field, or -1 if the instruction has no field of that name.
 int fieldIndex(Opcode opcode, std::string_view name);
-// FNV-1a over the whole definition; Plan.instruction_set.
+// FNV-1a over the whole definition. Plan.instruction_set has it.
 uint64_t instructionSetHash();
 
-// A collective has the fields `group`, `dtype`, `algorithm`, `count`.
+// True for instructions with the fields `group`, `dtype`, `algorithm` and `count`.
 bool isCollective(Opcode opcode);
-// A send or a receive has the fields `axis`, `offset`, `channel`, `dtype`, `count`.
+// True for sends and receives. They have the fields `axis`, `offset`, `channel`, `dtype` and `count`.
 bool isTransfer(Opcode opcode);
 
 } // namespace cleave::rt

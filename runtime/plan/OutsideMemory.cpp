@@ -10,24 +10,25 @@ namespace cleave::rt {
 namespace {
 
 constexpr uint64_t kBase = 16 << 20;
-// A convolution of single elements, or the gradient of weights; another one (forward of bf16), with so much more for
-// each place of a row, and for each descriptor.
+// The base of a convolution of single elements, or of a gradient of weights (kPoint), and of any other convolution
+// (kWindow). A forward one in bf16 has kNarrowWindow instead. The others also need kPlace for each position of a row. A
+// forward one also needs kDescriptor for each descriptor above the number of those positions.
 constexpr uint64_t kPoint = 144 << 10, kWindow = 152 << 10, kNarrowWindow = 224 << 10, kPlace = 6 << 10;
 constexpr uint64_t kDescriptor = 4 << 10, kBlockOfRow = 16;
-// A product, by how many of its columns and terms are no whole blocks.
+// A product, by how many of its sizes n and k are not multiples of kBlock: none, one, or both.
 constexpr uint64_t kProduct[] = {144 << 10, 240 << 10, 480 << 10};
 constexpr uint64_t kProductInParts[] = {512 << 10, 768 << 10, 1152 << 10};
 constexpr int64_t kBlock = 16;
 constexpr uint64_t kReorder = 48 << 10, kReorderInParts = 112 << 10; // a kernel that packs weights
-constexpr uint64_t kPart = 8 << 10, kPartsCounted = 12;              // objects of each further part of a sum
-constexpr uint64_t kConvolutionInParts = 192 << 10;                  // code for the last part and for adding
-constexpr uint64_t kReference = 8 << 10;                             // ours: no code is made for it
+constexpr uint64_t kPart = 8 << 10, kPartsCounted = 12;              // objects of each part of a sum after the first 12
+constexpr uint64_t kConvolutionInParts = 192 << 10;                  // code for the last part and for the additions
+constexpr uint64_t kReference = 8 << 10;                             // kernels of Cleave: no code is generated for them
 constexpr uint64_t kGenerated = 4 << 10; // machine code; 1.5 KiB on average where it was measured
 constexpr uint64_t kInstruction = 1 << 10;
 
 bool startsWith(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
 
-// How many different parts of a window padding leaves along a dimension.
+// The number of different parts of a window that padding leaves along a dimension.
 uint64_t partsOf(const KernelArgs &args, size_t dim) {
   constexpr int64_t kMost = int64_t{1} << 30;
   int64_t kernel = args.list("kernel")[dim], step = std::clamp<int64_t>(args.list("dilation")[dim], 1, kMost);
@@ -40,14 +41,14 @@ bool isForward(const KernelArgs &args) {
   return args.def().name == "convolution" || args.def().name == "convolution_bias";
 }
 
-// Of a window, code is made for places of a row, at worst for all. Forward there are descriptors for each place of a
-// block of the row and each part that padding leaves of the window: as many as the row has places, or more where many
-// parts meet a short row.
+// For windows, oneDNN generates code for positions of a row, in the worst case for all of them. The forward convolution
+// also has descriptors: one for each position in a block of the row, times each part that padding leaves of the window.
+// There are as many as the row has positions, or more if a short row meets many parts.
 uint64_t convolutionBytes(const KernelArgs &args) {
   const std::vector<int64_t> &kernel = args.list("kernel"), &stride = args.list("stride");
   auto isOne = [](int64_t size) { return size == 1; };
   bool isPoint = std::all_of(kernel.begin(), kernel.end(), isOne) && std::all_of(stride.begin(), stride.end(), isOne);
-  // Channels that do not fill one block are computed by the library's code for windows.
+  // The library's code for windows also computes channels that do not fill one block.
   bool isThin = args["groups"] == 1 && std::min(args["ic"], args["oc"]) < kBlock;
   bool isNarrow = isForward(args) && args.dtype() == fb::DType::bf16;
   if ((isPoint && !isThin) || startsWith(args.def().name, "convolution_weight_grad"))
@@ -61,7 +62,8 @@ uint64_t convolutionBytes(const KernelArgs &args) {
   return bytes + (isForward(args) && descriptors > row ? kDescriptor * (descriptors - row) : 0);
 }
 
-// Of a sum over channels that is made of parts: code for the last one, for adding, and objects of each.
+// For a sum over channels that is computed in parts: the code for the last part and for the additions, and the objects
+// of each part.
 uint64_t convolutionPartsBytes(const KernelArgs &args) {
   bool isGrad = startsWith(args.def().name, "convolution_input_grad");
   const std::vector<int64_t> &kernel = args.list("kernel");
@@ -78,7 +80,7 @@ uint64_t furtherParts(const KernelArgs &args) {
   return kPart * (std::max<uint64_t>(static_cast<uint64_t>(parts), kPartsCounted) - kPartsCounted);
 }
 
-// Each combination of whole blocks and rests has code of its own.
+// Each combination of whole blocks and remainders has its own code.
 uint64_t productBytes(const KernelArgs &args) {
   int rests = (args["n"] % kBlock != 0) + (args["k"] % kBlock != 0);
   if (args["k"] > kLongestSum)
@@ -104,7 +106,7 @@ uint64_t libraryKernelBytes(const KernelArgs &args, bool hasAvx512) {
   return convolutionBytes(args) + (hasAvx512 ? 0 : convolutionPartsBytes(args));
 }
 
-// Of the target's processor; "host" is the one that runs this.
+// Whether the target's processor has AVX-512. "host" is the processor that runs this.
 static bool hasAvx512(std::string_view target) {
 #if defined(__x86_64__)
   if (target == "host")

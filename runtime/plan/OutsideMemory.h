@@ -1,27 +1,27 @@
-// What a process takes besides the regions of its ranks: an upper bound that follows from the plan alone.
+// The memory of a process outside of the plan's regions: an upper bound that follows from the plan alone.
 //
-// Regions hold all tensors and all scratch of libraries, to the byte. What remains is code and the objects that run it.
-// It does not depend on how many samples and channels a tensor has, but on how much code there is: a network of
-// hundreds of different convolutions takes more than one matrix product.
+// Regions hold all tensors and all scratch of libraries, to the byte. The rest of a process is code, and objects that
+// run the code. Its size does not depend on the number of samples or channels, but on the amount of code: a network
+// with hundreds of different convolutions needs more than one matrix product. The bound is a sum:
 //
-//   base          the program's and the libraries' own pages, stacks, the plan, ports: 16 MiB
-//   library       of each library kernel: oneDNN's objects, and the code that it makes for the kernel's shapes
-//   generated     of each generated kernel: its machine code, which is mapped from the executable
-//   instructions  of each instruction: what it is bound to
+//   base          the pages of the program and its libraries, stacks, the plan, ports: 16 MiB
+//   library       for each library kernel: oneDNN's objects, and the code that oneDNN generates for the kernel's shapes
+//   generated     for each generated kernel: its machine code, which is mapped from the executable
+//   instructions  for each instruction: the action that it is bound to
 //
-// A library kernel's share holds for each kernel, not on average: of about 27,000 that were drawn at random none took
-// more, with the instructions of AVX2, AVX-512 and AVX-512 with bf16 (oneDNN 2.6; processors with AMX were not tried).
-// test/runtime/device/KernelMemoryTest draws more, and has since found four kinds that did, which the bound now knows:
-// pointwise convolutions of fewer channels than a block and those of bf16, products of bf16, and sums of many parts.
-// Most kernels take a half to a tenth of it. Measured above the plan,
-// and bounds, in MiB (two cores, batch 2, test/e2e/memory/memory-kernels.test):
+// The share of a library kernel is a bound for each kernel, not on average. About 27,000 kernels were drawn at random,
+// and none needed more, with the instructions of AVX2, AVX-512, and AVX-512 with bf16 (oneDNN 2.6; processors with AMX
+// were not tried). test/runtime/device/KernelMemoryTest draws more. It has since found four kinds that needed more, and
+// the bound now allows for them: pointwise convolutions with fewer channels than a block, those in bf16, products in
+// bf16, and sums of many parts. Most kernels need between a tenth and a half of their share. Memory measured above the
+// plan, and the bounds, in MiB (two cores, batch 2, test/e2e/memory/memory-kernels.test):
 //
 //   `chain`, different dense convolutions        inference 12.4, 39.1    training 22.6, 60.7
 //   `depthwise`, inverted bottlenecks            inference 9.4, 34.8     training 19.0, 54.7
 //   the latter in bf16 on two ranks                                      training 22.5, 102
 //
-// Ranks that are threads of one process share what oneDNN has made for equal shapes, so the sum over ranks is more than
-// they take. Memory of MPI is not in it, nor are pages of mapped data files.
+// Ranks that are threads of one process share the code that oneDNN has generated for equal shapes, so they need less
+// than the sum over ranks. The bound includes neither the memory of MPI nor the pages of mapped data files.
 #ifndef CLEAVE_RUNTIME_PLAN_OUTSIDEMEMORY_H
 #define CLEAVE_RUNTIME_PLAN_OUTSIDEMEMORY_H
 
@@ -32,21 +32,24 @@
 namespace cleave::rt {
 
 struct OutsideMemory {
-  uint64_t base = 0, generated = 0;       // of a process
-  uint64_t library = 0, instructions = 0; // of each of its ranks
+  uint64_t base = 0, generated = 0;       // bytes of a process
+  uint64_t library = 0, instructions = 0; // bytes of each of its ranks
 
   uint64_t ofProcess(uint64_t ranks) const { return base + generated + ranks * (library + instructions); }
 };
 
-// Of ranks of one kind, on hosts with the target's instructions; all zero where the plan's target is another device.
+// Returns the bound for ranks of one kind, on hosts with the target's instructions. All zero if the target is not a
+// host.
 OutsideMemory outsideMemory(const fb::Plan &plan);
-// The share of one library kernel; 0 of a kernel of another kind. Without AVX-512, products are kernels of our own, for
-// which no code is made, and convolutions over many channels are made of parts.
+// Returns the share of one library kernel in bytes; 0 if the kernel is not a library kernel. Without AVX-512, Cleave's
+// own kernels compute products, and no code is generated for them; convolutions over many channels are computed in
+// parts.
 uint64_t libraryKernelBytes(const KernelArgs &args, bool hasAvx512);
 
-// Products of one sum that are added in one chain. On the host longer sums are made of parts (kernels/matmul) of about
-// kPartOfSum products, or longer ones, but of no more than kMostParts. Their first, middle and last have code of their
-// own, and all have objects of their own.
+// The length of a sum is the number of products in it. A sum of up to kLongestSum products is one chain of additions.
+// On the host, longer sums are split into parts (kernels/matmul) of about kPartOfSum products, or of more, so that
+// there are at most kMostParts. The first, the middle and the last parts have their own code, and each part has its own
+// objects.
 inline constexpr int64_t kLongestSum = 1024, kPartOfSum = 384, kMostParts = 1024;
 
 } // namespace cleave::rt

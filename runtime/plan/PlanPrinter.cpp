@@ -126,7 +126,7 @@ private:
            << follows(plan_.events()->Get(i)->counter()) << "\n";
   }
 
-  // Most regions and events follow micro-batches.
+  // The counter is not printed if it is micro-batches, as it is for most regions and events.
   static std::string follows(fb::Counter counter) {
     return counter == fb::Counter::micro_batch ? "" : std::string(" counter ") + fb::EnumNameCounter(counter);
   }
@@ -219,7 +219,8 @@ private:
     out_ << "]";
   }
 
-  // The running program's own frame, and micro-batches, are what an instruction means that names no other.
+  // True for a field that is not printed because it has its default: the program's own frame, the counter of
+  // micro-batches, no skipped frames.
   static bool isUnsaid(const InstructionView &view, std::string_view name) {
     return (name == "frame" || name == "counter" || name == "skip") && view[name] == 0;
   }
@@ -268,7 +269,7 @@ private:
 
   const fb::Plan &plan_;
   std::ostringstream out_;
-  int64_t ownEvents_ = 0; // of the program whose instructions are printed
+  int64_t ownEvents_ = 0; // the number of events of the program whose instructions are printed
 };
 
 } // namespace

@@ -1,7 +1,7 @@
-// A plan as text: every line stands alone, so that two plans can be compared with diff.
+// Prints a plan as text. Every line can be understood without the others, so two plans can be compared with diff.
 //
-//   program @train_step entry {
-//     input %tokens i64[2,64] in input[0x0] split dp on 0
+//   program @train_step entry events 2 {
+//     input %tokens i64[2,64] at input[0x0] batch_dim 0 split dp
 //     launch @matmul.3 stream compute r params[0x0:4096] r transient[0x40:1024] w transient[0x440:1024] // "h.0.fc"
 //     all_reduce stream reduce rw grads[0x0:8192] w comm[0x0:4096] group 0 dtype f32 reduction 0 algorithm 0 count 2048
 //   }
@@ -15,12 +15,12 @@
 
 namespace cleave::rt {
 
-// A name of one word as it stands; others quoted, with control characters escaped: names come from models, and could
-// look like lines of the plan.
+// Returns a name that is one word unchanged. Others are quoted, with control characters escaped: names come from
+// models, and could otherwise look like lines of the plan.
 std::string printName(std::string_view name);
 // The plan must have passed openPlan().
 std::string printPlan(const fb::Plan &plan);
-// One instruction, without a newline; messages of the runtime use it too.
+// Prints one instruction, without a newline. Messages of the runtime use it too.
 std::string printInstruction(const fb::Plan &plan, const fb::Program &program, const fb::Instruction &instruction);
 
 } // namespace cleave::rt

@@ -7,7 +7,8 @@
 
 namespace cleave::rt {
 
-// Limits of the structural check; far above any real plan, low enough that hostile bytes end quickly.
+// Limits of FlatBuffers' verifier. They are far above any real plan, and low enough that a hostile file is refused
+// quickly.
 static constexpr flatbuffers::uoffset_t kMaxDepth = 16;
 static constexpr flatbuffers::uoffset_t kMaxTables = 1u << 25;
 
@@ -97,7 +98,7 @@ uint64_t bufferAlignment(const fb::Plan &plan, const fb::Buffer &buffer) {
   return bits & (~bits + 1);
 }
 
-// Two frames of one region lie apart.
+// Different frames of one region have no bytes in common.
 static bool mayShareFrame(const fb::Plan &plan, const fb::Buffer &a, const fb::Buffer &b) {
   return (a.frame() - b.frame()) % int64_t{plan.regions()->Get(a.region())->frames()} == 0;
 }

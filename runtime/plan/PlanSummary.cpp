@@ -34,7 +34,7 @@ uint64_t sentBytes(const fb::Plan &plan, const InstructionView &view) {
 
 namespace {
 
-// Sums one program after those that it calls.
+// Computes the sums of each program. The sums of its callees are computed first.
 class TrafficCounter {
 public:
   explicit TrafficCounter(const fb::Plan &plan) : plan_(plan), done_(lengthOf(plan.programs())) {}
@@ -89,7 +89,7 @@ private:
       sum->sentByGroup[group] += bytes * times;
     for (const auto &[kind, bytes] : callee.sentByKind)
       sum->sentByKind[kind] += bytes * times;
-    for (const auto &[kind, bytes] : callee.peaks) // calls follow each other
+    for (const auto &[kind, bytes] : callee.peaks) // calls run one after the other
       sum->peaks[kind] = std::max(sum->peaks[kind], bytes);
   }
 
@@ -135,7 +135,7 @@ void addType(std::string *list, const std::string &type) {
     *list += (list->empty() ? "" : ",") + type;
 }
 
-// The type that a library kernel computes in; nothing where it has none.
+// Returns the type in which a library kernel computes, or nothing if that is no floating-point type.
 std::optional<fb::DType> typeOf(const fb::Kernel &kernel) {
   const KernelDef *def =
       kernel.kind() == fb::KernelKind::library ? findKernelDef(kernel.name()->string_view()) : nullptr;
@@ -153,7 +153,7 @@ std::string libraryArithmetic(const fb::Plan &plan, const std::string &type) {
   return propertyOf(plan, kKernelsProperties.of(type));
 }
 
-// What `train` feeds, with validation data.
+// Adds the batches that `train` feeds if there is validation data.
 static void addFeeds(const fb::Plan &all, const fb::Plan &kind, PlanSummary &summary) {
   for (size_t i = 0; i < lengthOf(kind.programs()); ++i) {
     const fb::Program &program = *kind.programs()->Get(i);
@@ -206,7 +206,7 @@ PlanSummary summarize(const fb::Plan &plan) {
   std::vector<const fb::Plan *> kinds = kindsOf(plan);
   for (size_t i = 1; i < kinds.size(); ++i)
     summary.others.push_back(summarizeKind(plan, *kinds[i]));
-  // Those that only ranks of another kind have count as well.
+  // Parameters that only ranks of another kind have are counted too.
   for (const KindState &each : statesOf(plan))
     if (each.state->role() == fb::Role::parameter)
       summary.parameters += logicalElements(*each.state);

@@ -24,7 +24,7 @@ Status checkKernels(const fb::Plan &plan) {
 
 namespace {
 
-constexpr int64_t kMaxFrame = 1 << 20; // of a call, a wait or a record, and how often a call repeats
+constexpr int64_t kMaxFrame = 1 << 20; // of a call, wait or record; also the most times that a call repeats
 
 // Checks the instructions of one program in list order.
 class ProgramChecker {
@@ -40,7 +40,7 @@ public:
       CLEAVE_TRY(checkInstruction(*program_.instructions()->Get(i)));
     }
     CLEAVE_TRY(checkPeaks());
-    auto unused = std::find(recorded_.begin(), recorded_.end(), false); // each takes memory
+    auto unused = std::find(recorded_.begin(), recorded_.end(), false); // each event takes memory
     return unused == recorded_.end() ? Status::ok()
                                      : badPlan("program '" + program_.name()->str() + "' has event " +
                                                std::to_string(unused - recorded_.begin()) + ", which it never records");
@@ -75,7 +75,7 @@ private:
     return Status::ok();
   }
 
-  // The values of each kind lie among the transient bytes.
+  // The values of a kind are inside the transient region, so their peak is at most its size.
   Status checkPeaks() {
     uint64_t most = 0;
     for (size_t i = 0; i < lengthOf(plan_.regions()); ++i)
@@ -90,7 +90,8 @@ private:
     return Status::ok();
   }
 
-  // What all kinds of ranks say alike of a port. The host deals samples over the data axes (GlobalTensor).
+  // Checks the facts about a port that all kinds of ranks state alike. The host deals samples over the data axes
+  // (GlobalTensor).
   Status checkDeclared(const fb::Port &port) {
     if (port.batch_dim() < -1 || port.batch_dim() >= static_cast<int64_t>(lengthOf(port.shape())))
       return bad("has batch dimension " + std::to_string(port.batch_dim()));
@@ -133,7 +134,7 @@ private:
     if (!multiply(&end, buffer.stride()) || __builtin_add_overflow(end, buffer.bytes(), &end) ||
         !fits(buffer.offset(), end, size))
       return bad("has a buffer outside of its region");
-    // What lies apart on one rank must lie apart on all: shares do not reach into each other.
+    // Bytes that do not overlap on one rank must not overlap on any: the shares of two ranks have no bytes in common.
     if (buffer.share_of() != 0 && buffer.bytes() > buffer.stride())
       return bad("has shares of " + std::to_string(buffer.bytes()) + " bytes every " + std::to_string(buffer.stride()) +
                  " bytes");
@@ -173,8 +174,8 @@ private:
     const fb::Kernel &kernel = *plan_.kernels()->Get(static_cast<unsigned>(view["kernel"]));
     if (Status status = checkBuffers(plan_, kernel, view); !status.isOk())
       return badPlan(where_ + ": " + status.message());
-    // A library's kernel is cut for a number of threads, and adds in the order that these give. The first stream alone
-    // has the compute threads; generated code computes the same bits with any number.
+    // A library's kernel is planned for a number of threads, and its order of additions depends on that number. Only
+    // the first stream has the compute threads. Generated code computes the same bits with any number of threads.
     if (kernel.kind() != fb::KernelKind::generated && view.stream() != 0)
       return bad("runs kernel " + kernel.name()->str() + " on stream " +
                  plan_.streams()->Get(static_cast<unsigned>(view.stream()))->str() + "; expected " +
@@ -206,7 +207,7 @@ private:
     if (!isFrame(view["frame"]) || (event < own && view["frame"] != 0))
       return bad("names frame " + std::to_string(view["frame"]) +
                  (event < own ? " of an event of the program's own, which has none" : " of an event"));
-    if (event >= own) // recorded elsewhere, perhaps: the verifier's
+    if (event >= own) // another program may record it: `cleave verify` proves that
       return Status::ok();
     bool isRecord = view.opcode() == Opcode::Record;
     if (recorded_[event] == isRecord)
@@ -227,10 +228,10 @@ private:
     return Status::ok();
   }
 
-  // Relative to the running program's.
+  // True if a frame, relative to that of the running program, is within the limits.
   static bool isFrame(int64_t frame) { return frame >= -kMaxFrame && frame <= kMaxFrame; }
 
-  // `count` elements of `dtype` are all of `data`.
+  // Checks that `count` elements of `dtype` are the whole buffer `data`.
   Status checkElements(const InstructionView &view, size_t *width, uint64_t *bytes) {
     *width = view["dtype"] < 0 || view["dtype"] > 255 ? 0 : dtypeSize(static_cast<fb::DType>(view["dtype"]));
     if (*width == 0)
@@ -295,7 +296,7 @@ private:
 
 } // namespace
 
-// Depth-first over calls; a program met again while it is open calls itself.
+// Visits calls depth-first. A program that is met again before its visit has ended calls itself.
 static Status checkRecursion(const fb::Plan &plan, size_t index, std::vector<char> &mark) {
   constexpr char open = 1, done = 2;
   const fb::Program &program = *plan.programs()->Get(index);

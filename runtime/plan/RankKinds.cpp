@@ -77,7 +77,8 @@ namespace {
 
 using Ports = flatbuffers::Vector<flatbuffers::Offset<fb::Port>>;
 
-// checkKinds() has seen that programs of one name declare the same ports in one order.
+// True if `port` is one of `ports`, and the port at its index in `others` has memory. checkKinds() has proved that
+// programs of one name declare the same ports in one order.
 bool hasSamePort(const Ports *ports, const Ports *others, const fb::Port &port) {
   for (uint32_t i = 0; i < lengthOf(ports); ++i)
     if (ports->Get(i) == &port)
@@ -184,7 +185,7 @@ bool haveSameHeader(const fb::Plan &a, const fb::Plan &b) {
          equal(a.data_axes(), b.data_axes());
 }
 
-// Both kinds begin with the same values under the same names.
+// True if the states of both kinds begin with the same values under the same names.
 bool haveSameSegments(const fb::State &a, const fb::State &b) {
   if (lengthOf(a.segments()) != lengthOf(b.segments()))
     return false;
@@ -204,7 +205,7 @@ bool areSame(const fb::State &a, const fb::State &b) {
          equal(a.partial_axes(), b.partial_axes()) && haveSameSegments(a, b);
 }
 
-// All ranks of a kind are members of the groups that it names.
+// Checks that all ranks of a kind are members of each group that the kind names.
 Status checkMembers(const fb::Plan &kind) {
   for (uint32_t i = 0; i < lengthOf(kind.groups()); ++i)
     for (uint32_t o = 0; o < lengthOf(kind.groups()->Get(i)->only()); ++o) {
@@ -242,7 +243,7 @@ byName(const flatbuffers::Vector<flatbuffers::Offset<Table>> *entries) {
   return result;
 }
 
-// Entry programs of the one kind are entry programs of the other, with equal ports.
+// Checks that each entry program of the kind `of` is one of the kind `in` too, with equal ports.
 Status checkEntries(const fb::Plan &of, const fb::Plan &in) {
   auto programs = byName(in.programs());
   for (size_t i = 0; i < lengthOf(of.programs()); ++i) {
@@ -259,10 +260,10 @@ Status checkEntries(const fb::Plan &of, const fb::Plan &in) {
   return Status::ok();
 }
 
-// By name, of the first kind that has it.
+// The states by name, each with the first kind that has it.
 using KnownStates = std::unordered_map<std::string_view, KindState>;
 
-// What two kinds have of one name is one thing.
+// Checks that `other` agrees with the first kind, and that states of one name are equal in all kinds.
 Status checkAlike(const fb::Plan &first, const fb::Plan &other, const KnownStates &states) {
   std::string where = "kind '" + std::string(textOf(other.kind())) + "'";
   if (!haveSameHeader(first, other))
@@ -278,7 +279,7 @@ Status checkAlike(const fb::Plan &first, const fb::Plan &other, const KnownState
   return checkEntries(other, first);
 }
 
-// Some kind has each port.
+// Checks that each port has memory in at least one kind.
 Status checkPresence(const fb::Plan &plan) {
   std::vector<const fb::Plan *> kinds = kindsOf(plan);
   for (uint32_t p = 0; p < lengthOf(plan.programs()); ++p) {
@@ -288,7 +289,7 @@ Status checkPresence(const fb::Plan &plan) {
       for (uint32_t i = 0; program.entry() && i < lengthOf(ports); ++i) {
         bool isThere = false;
         for (size_t k = 0; k < kinds.size() && !isThere; ++k) {
-          const fb::Program &same = *sameEntry(*kinds[k], program); // its ports are these, in this order
+          const fb::Program &same = *sameEntry(*kinds[k], program); // it has the same ports in the same order
           isThere = !(isInput ? same.inputs() : same.outputs())->Get(i)->absent();
         }
         if (!isThere)

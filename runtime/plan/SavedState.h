@@ -1,5 +1,5 @@
-// Which states a checkpoint holds, and what identifies them together. The compiler plans the snapshot of exactly these,
-// so the rule stands here once.
+// Which states a checkpoint holds, and what identifies them together. The compiler plans the snapshot of exactly these
+// states, so compiler and runtime share this definition.
 #ifndef CLEAVE_RUNTIME_PLAN_SAVEDSTATE_H
 #define CLEAVE_RUNTIME_PLAN_SAVEDSTATE_H
 
@@ -11,8 +11,9 @@
 
 namespace cleave::rt {
 
-// Parameters, buffers, optimizer state and scalars are saved; gradients, constants and coordinates are made anew, and
-// so are the sums within one step (partial scalars) and a buffer's copy for the time of a step (it has a slot).
+// Parameters, buffers, optimizer state and scalars are saved. Gradients, constants and coordinates are computed anew.
+// So are sums within one step (partial scalars), and the copies of buffers that exist only within a step (they have a
+// slot).
 inline bool isSaved(fb::Role role, bool isPartial, bool hasSlot) {
   switch (role) {
   case fb::Role::buffer:
@@ -30,7 +31,8 @@ inline bool isSaved(fb::Role role, bool isPartial, bool hasSlot) {
   return false;
 }
 
-// Of one logical tensor that is no scalar; the sum over all, in any order, is the state layout of what is saved.
+// The hash of one logical tensor that is no scalar. The sum of these hashes over all saved tensors, in any order, is
+// the state layout.
 inline uint64_t savedTensorHash(const std::string &name, const std::string &slot, const std::vector<int64_t> &shape) {
   std::string text = name + "|" + slot;
   for (int64_t size : shape)

@@ -5,7 +5,7 @@
 
 namespace cleave::rt {
 
-// Of a share each rank would have other bytes, and a buffer says only where those of the first lie.
+// Each rank has other bytes of a share, and a buffer gives only the position of the first rank's.
 static bool isSameOnAllRanks(const fb::Buffer &buffer) { return buffer.share_of() == 0; }
 
 const fb::Buffer *snapshotOf(const fb::Plan &plan, const fb::Program &snapshot, const fb::State &state) {

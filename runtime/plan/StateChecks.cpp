@@ -57,7 +57,8 @@ static Status checkRegions(const fb::Plan &plan) {
   return Status::ok();
 }
 
-// The axes of `only` are the group's, and its coordinates ascend and are the axis's.
+// Checks that each entry of `only` is for one axis of the group, and that its coordinates ascend and exist on that
+// axis.
 static Status checkGroup(const fb::Plan &plan, const fb::Group &group, const std::string &where) {
   CLEAVE_TRY(checkAxes(plan, group.axes(), where));
   std::set<uint32_t> seen;
@@ -93,7 +94,7 @@ static Status checkEvents(const fb::Plan &plan) {
 
 Status checkMesh(const fb::Plan &plan) {
   uint64_t ranks = 1;
-  if (lengthOf(plan.axes()) > 64) // one bit each in the verifier
+  if (lengthOf(plan.axes()) > 64) // the verifier has one bit for each axis
     return badPlan("its mesh has " + std::to_string(lengthOf(plan.axes())) + " axes");
   for (size_t i = 0; i < lengthOf(plan.axes()); ++i) {
     uint32_t size = plan.axes()->Get(i)->size();
@@ -132,7 +133,7 @@ static Status checkSegment(const fb::Plan &plan, const fb::State &state, const f
   return Status::ok();
 }
 
-// Each element of a state belongs to one logical tensor at most: what lies between is padding.
+// Checks that each element of a state belongs to one logical tensor at most. Elements between tensors are padding.
 static Status checkSegmentsApart(const fb::State &state) {
   std::vector<const fb::Segment *> segments(state.segments()->begin(), state.segments()->end());
   auto begin = [](const fb::Segment *segment) { return segment->offset(); };
@@ -141,7 +142,7 @@ static Status checkSegmentsApart(const fb::State &state) {
   const fb::Segment *before = nullptr;
   for (const fb::Segment *segment : segments) {
     uint64_t elements = 0;
-    (void)shapeElements(segment->shape(), &elements); // checkSegment() has found it good
+    (void)shapeElements(segment->shape(), &elements); // checkSegment() has accepted it
     if (elements == 0)
       continue;
     if (before && segment->offset() < end)

@@ -1,4 +1,4 @@
-// The two forms in which people and programs read a summary.
+// Prints a summary as text for people, and as JSON for programs.
 #include "runtime/base/Counted.h"
 #include "runtime/base/HumanUnits.h"
 #include "runtime/plan/KernelDefs.h"
@@ -16,7 +16,7 @@
 
 namespace cleave::rt {
 
-// Types as the options of `cleave compile` spell them; those of the plan itself are f32, f16, bf16, ...
+// Returns a type's name in the options of `cleave compile`. The plan itself says f32, f16, bf16, ...
 static std::string typeText(const std::string &type) { return type == "f16" ? "fp16" : type; }
 
 // "bf16,f32"
@@ -28,7 +28,7 @@ static std::string typesText(const std::string &types) {
   return text;
 }
 
-// "batch 8 x 1 per rank": samples of a micro-batch, micro-batches.
+// "batch 8 x 1 per rank": the samples of a micro-batch, and the number of micro-batches.
 static std::string batchText(const fb::Plan &plan) {
   std::string times = std::to_string(plan.micro_batches());
   if (plan.batch() != 0)
@@ -42,7 +42,7 @@ static void printBytes(std::ostream &out, const char *title, const std::map<std:
     out << "  " << std::left << std::setw(16) << name << exactBytesText(number) << "\n";
 }
 
-// "parameter 1.0 KiB (1024 bytes) of 2.0 KiB (2048 bytes)" where ranks hold parts.
+// "parameter 1.0 KiB (1024 bytes) of 2.0 KiB (2048 bytes)" if each rank stores a part.
 static void printStates(std::ostream &out, const PlanSummary &summary) {
   out << "state of one rank\n";
   for (const auto &[role, bytes] : summary.bytesByRole) {
@@ -55,7 +55,7 @@ static void printStates(std::ostream &out, const PlanSummary &summary) {
   }
 }
 
-// One line below the program's: only where there is something to tell apart.
+// Prints one line below the program's, but only if there are at least two parts.
 static void printParts(std::ostream &out, const char *what, const std::map<std::string, uint64_t> &bytes) {
   if (bytes.size() < 2)
     return;
@@ -74,7 +74,7 @@ static std::string arithmeticText(const fb::Plan &plan, const std::string &type)
   return typeText(type) + (arithmetic.empty() ? "" : " (" + arithmetic + ")");
 }
 
-// Which part has which type; nothing to tell where all is of full precision.
+// Prints which part has which type. Prints nothing if no type has 16 bits.
 static void printPrecision(std::ostream &out, const fb::Plan &plan, const PlanSummary &summary) {
   bool isMixed = false;
   for (const auto &[role, types] : summary.typesByRole)
@@ -92,7 +92,7 @@ static void printPrecision(std::ostream &out, const fb::Plan &plan, const PlanSu
     out << "  library kernels " << kernels << "\n";
 }
 
-// Nothing for a device that does not tell.
+// Prints nothing if there is no bound for the device.
 static void printOutside(std::ostream &out, const PlanSummary &summary) {
   const OutsideMemory &outside = summary.outside;
   if (outside.base == 0)
@@ -146,7 +146,7 @@ std::string printSummary(const fb::Plan &plan, const PlanSummary &summary) {
   return out.str();
 }
 
-// "i64[batch 16, 64]": of one rank and micro-batch.
+// "i64[batch 16, 64]": the shape for one rank and micro-batch.
 static std::string portText(const fb::Port &port) {
   std::string text = typeText(fb::EnumNameDType(port.dtype())) + "[";
   for (size_t i = 0; i < lengthOf(port.shape()); ++i)
@@ -222,7 +222,7 @@ static nlohmann::json programJson(const ProgramSummary &program, const fb::Progr
           {"collectives", program.collectives}};
 }
 
-// What differs between kinds of ranks.
+// The keys that differ between kinds of ranks.
 static nlohmann::json kindJson(const fb::Plan &plan, const PlanSummary &summary) {
   nlohmann::json json = {{"memory", {{"total", summary.totalBytes}, {"by_kind", summary.bytesByKind}}},
                          {"host_memory", {{"total", summary.hostBytes}, {"by_kind", summary.hostByKind}}},
@@ -247,7 +247,7 @@ static nlohmann::json kindJson(const fb::Plan &plan, const PlanSummary &summary)
   return json;
 }
 
-// The kinds in the plan's order, each with its name, ranks and the range of coordinates on each axis.
+// The kinds in the plan's order. Each has its name, its number of ranks, and the range of coordinates on each axis.
 static nlohmann::json kindsJson(const fb::Plan &plan, const PlanSummary &summary) {
   nlohmann::json json = nlohmann::json::array();
   std::vector<const fb::Plan *> kinds = kindsOf(plan);

@@ -1,4 +1,5 @@
-// What one rank of a group of N sends for a collective of `bytes`, a multiple of N; runtime/comm/Ring.h says how.
+// The bytes that one rank of a group of N sends in a collective of `bytes`, a multiple of N. runtime/comm/Ring.h says
+// how.
 #ifndef CLEAVE_RUNTIME_PLAN_TRAFFIC_H
 #define CLEAVE_RUNTIME_PLAN_TRAFFIC_H
 
@@ -7,9 +8,9 @@
 namespace cleave::rt {
 
 constexpr uint64_t allReduceBytesSent(uint64_t bytes, uint64_t ranks) { return bytes / ranks * 2 * (ranks - 1); }
-// A reduce-scatter or an all-gather.
+// For a reduce-scatter or an all-gather.
 constexpr uint64_t scatterBytesSent(uint64_t bytes, uint64_t ranks) { return bytes / ranks * (ranks - 1); }
-// The root takes part in the sums; every other rank brings its chunk as well.
+// The root takes part in the reduce-scatter. Every other rank also sends its chunk to the root.
 constexpr uint64_t reduceBytesSent(uint64_t bytes, uint64_t ranks, bool isRoot) {
   return isRoot || ranks == 1 ? bytes / ranks * (ranks - 1) : bytes;
 }

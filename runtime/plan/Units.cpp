@@ -9,7 +9,7 @@
 namespace cleave::rt {
 namespace {
 
-// Follows the bytes of units through one program, whose list is a legal order of it.
+// Follows the bytes of units through one program. The order of its list is one in which it may run.
 class GatherFinder {
 public:
   explicit GatherFinder(std::vector<Unit> &units) : units_(units) {}
@@ -25,7 +25,7 @@ public:
   }
 
 private:
-  using Address = std::pair<unsigned, uint64_t>; // region, offset; a share's is that of the first rank
+  using Address = std::pair<unsigned, uint64_t>; // region, offset; of a share, the offset of the first rank
 
   Unit *unitAt(const fb::Buffer &buffer) const {
     for (Unit &unit : units_)
@@ -41,7 +41,7 @@ private:
       unit->bytes = view.buffer(0).bytes();
   }
 
-  // A copy or a cast has one operand, from which all comes that it writes.
+  // A copy or a cast reads one buffer, and computes everything that it writes from it.
   void pass(const InstructionView &view) {
     const fb::Buffer *read = nullptr;
     size_t reads = 0;

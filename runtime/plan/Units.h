@@ -1,8 +1,8 @@
 // The units of a plan: the parameters that are stored split and gathered together.
 //
-// What is gathered of a unit can be narrower than what is stored: a frozen one keeps the model's type and is rounded
-// before it is gathered. The plan says so by its instructions alone, so they are followed from the stored bytes,
-// through copies and kernels, to the all-gather.
+// A unit can be gathered in a narrower type than it is stored in. For example, a frozen parameter is stored in the
+// model's type, and rounded before it is gathered. Only the plan's instructions say so. They are followed from the
+// stored bytes, through copies and kernels, to the all-gather.
 #ifndef CLEAVE_RUNTIME_PLAN_UNITS_H
 #define CLEAVE_RUNTIME_PLAN_UNITS_H
 
@@ -15,10 +15,10 @@ namespace cleave::rt {
 
 struct Unit {
   const fb::State *state = nullptr;
-  uint64_t bytes = 0; // of the whole unit as it is gathered
+  uint64_t bytes = 0; // of the whole unit, in the type in which it is gathered
 };
 
-// In the order of the states. The plan must have passed openPlan().
+// Returns the units in the order of the states. The plan must have passed openPlan().
 std::vector<Unit> unitsOf(const fb::Plan &plan);
 
 } // namespace cleave::rt

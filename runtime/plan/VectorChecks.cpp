@@ -6,10 +6,10 @@ namespace cleave::rt {
 
 namespace {
 
-// Of vectors FlatBuffers' verifier checks that their length is aligned and that they lie inside of the bytes; elements
-// of 8 bytes behind a length of 4 may still be at any multiple of 4.
+// FlatBuffers' verifier checks that the length of a vector is aligned, and that the vector is inside the bytes. The
+// length has 4 bytes, so elements of 8 bytes after it may still be at any multiple of 4.
 template <typename T> bool isAligned(const flatbuffers::Vector<T> *vector) {
-  using Element = std::remove_pointer_t<T>; // of structs there are pointers
+  using Element = std::remove_pointer_t<T>; // vectors of structs return pointers
   return !vector || reinterpret_cast<uintptr_t>(vector->Data()) % alignof(Element) == 0;
 }
 

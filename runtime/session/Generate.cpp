@@ -12,13 +12,13 @@
 namespace cleave::rt {
 namespace {
 
-// For a message: a file of something else may hold one word of a megabyte.
+// For messages: a file that does not hold tokens may have a word of a megabyte.
 std::string shortened(const std::string &word) {
   constexpr size_t kShown = 40;
   return word.substr(0, kShown) + (word.size() > kShown ? "..." : "");
 }
 
-// Whole numbers between commas and white space.
+// Parses whole numbers that commas or white space separate.
 Status parseTokens(std::string text, const std::string &option, std::vector<uint64_t> *tokens,
                    const std::string &expected = "token ids, as in 1,2,3") {
   std::replace(text.begin(), text.end(), ',', ' ');
@@ -32,7 +32,7 @@ Status parseTokens(std::string text, const std::string &option, std::vector<uint
   return Status::ok();
 }
 
-// As parseTokens, and names of the tokenizer: "2,<|endoftext|>".
+// The same as parseTokens, but also accepts names of the tokenizer: "2,<|endoftext|>".
 Status parseEnds(const std::string &text, const Tokenizer *tokenizer, std::vector<uint64_t> *tokens) {
   if (text.empty())
     return Status::ok();
@@ -54,7 +54,7 @@ Status parseEnds(const std::string &text, const Tokenizer *tokenizer, std::vecto
 Status readTokens(const std::string &ids, std::vector<uint64_t> *tokens) {
   if (ids.rfind('@', 0) != 0)
     return parseTokens(ids, "--prompt-ids", tokens);
-  FileMapping file; // a pipe must not block here, and a device not fill the memory
+  FileMapping file; // does not block on a pipe, and does not fill the memory from a device
   if (Status status = FileMapping::open(ids.substr(1), &file); !status.isOk())
     return invalidArgument("--prompt-ids: " + status.message() +
                            "; give token ids, as in 1,2,3, or @FILE with a text file of them");
@@ -88,7 +88,7 @@ public:
   Generator(Session &session, const fb::Program &program, const TokenPorts &ports)
       : session_(session), program_(program), ports_(ports) {}
 
-  // What the model says at the last token; unused positions hold `filler`.
+  // Computes the logits at the last token. Positions after it hold `filler`.
   Status predict(const std::vector<uint64_t> &tokens, uint64_t filler, std::vector<double> *result) {
     size_t used = std::min(tokens.size(), ports_.context());
     const uint64_t *window = tokens.data() + tokens.size() - used;
@@ -106,7 +106,7 @@ public:
                                 session_.firstRankWith(ports_.logits()));
   }
 
-  // A model that looks ahead answers differently when only later positions change.
+  // Runs the model twice, with different tokens at later positions only. A causal model gives the same output.
   Status checkCausal(const Prompt &prompt) {
     if (ports_.context() < 2)
       return Status::ok();
@@ -126,7 +126,7 @@ private:
   const TokenPorts &ports_;
 };
 
-// Of the i-th token: the same on every process, whatever was drawn before.
+// The random number of the i-th token. It is the same on every process, and does not depend on earlier draws.
 double uniformOf(uint64_t seed, uint64_t i) {
   Philox4 bits = philox4x32({static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)},
                             {static_cast<uint32_t>(i), static_cast<uint32_t>(i >> 32), 0, 0});

@@ -65,7 +65,7 @@ template <typename Visit> void GlobalTensor::visitRuns(Session &session, unsigne
   for (unsigned frame = 0; frame < frames_; ++frame) {
     size_t part = parts_ == 1 ? 0 : session.dataRank(local) * frames_ + frame;
     std::byte *own = session.rank(local).portBytes(*port_, frame).data;
-    for (size_t i = 0; own && i < runs_; ++i) // another kind of ranks may have it
+    for (size_t i = 0; own && i < runs_; ++i) // null: only another kind of ranks has it
       visit(own + i * run, (i * parts_ + part) * run, run);
   }
 }

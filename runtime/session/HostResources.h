@@ -1,4 +1,5 @@
-// What a run asks of this machine that it has not: told before the first step, since nothing that comes later says so.
+// Warns before the first step if a run needs more cores or memory than this machine has. Nothing that happens later
+// would show it.
 #ifndef CLEAVE_RUNTIME_SESSION_HOSTRESOURCES_H
 #define CLEAVE_RUNTIME_SESSION_HOSTRESOURCES_H
 
@@ -9,22 +10,23 @@
 namespace cleave::rt {
 
 struct HostResources {
-  unsigned cores = 1;       // that this process may use
+  unsigned cores = 1;       // cores that this process may use
   uint64_t memoryBytes = 0; // 0: not known
-  unsigned coresOfAll = 0;  // that any process may use; 0: not known
+  unsigned coresOfAll = 0;  // cores of the machine; 0: not known
 
   static HostResources here();
 };
 
-// The ranks of one process and what each of them takes.
+// The ranks of a process, and the resources of each.
 struct Demand {
   unsigned ranks = 1, threadsPerRank = 1;
   uint64_t plannedBytes = 0;  // of all ranks
-  unsigned threadsOfPlan = 0; // of a rank that is a process of its own, and for which nobody gave another number
+  unsigned threadsOfPlan = 0; // as compiled, if the rank is a process and no number was given; else 0
 };
 
-// A line for each. Ranks alone beyond the cores are nobody's mistake: a mesh is tried out on a laptop. Launchers bind
-// processes to cores (mpirun to one each, where there are two), which users of threads do not expect.
+// Returns a line for each shortage. More ranks than cores are no mistake by themselves: people try a mesh on a laptop.
+// Launchers bind processes to cores (mpirun binds each to one core if there are two processes), which users of threads
+// do not expect.
 std::vector<std::string> resourceNotes(const Demand &demand, const HostResources &resources);
 
 } // namespace cleave::rt

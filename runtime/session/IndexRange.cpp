@@ -26,13 +26,14 @@ std::string IndexRange::expected() const {
 
 template <typename T> Status IndexRange::checkAll(const fb::Port &port, Bytes bytes, uint64_t *element) const {
   for (size_t i = 0; i < bytes.size / sizeof(T); ++i) {
-    T stored; // a caller's array may lie anywhere
+    T stored; // a caller's array may have any alignment
     std::memcpy(&stored, bytes.data + i * sizeof(T), sizeof(T));
     int64_t value = stored;
     if ((value >= first_ && value < end_) || std::find(others_.begin(), others_.end(), value) != others_.end())
       continue;
     *element = i;
-    // Lengths (sequence_lens) and the like have the range of labels, but nothing that is not counted.
+    // Lengths (sequence_lens) and similar inputs have a range like labels, but no value for samples that are not
+    // counted.
     const char *what = !isLabel_ ? "index " : others_.empty() ? "value " : "label ";
     return invalidArgument("input '" + port.name()->str() + "' holds the " + what + std::to_string(value) +
                            "; expected " + expected());

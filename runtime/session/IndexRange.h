@@ -1,8 +1,8 @@
-// Which numbers an integer input may hold. The compiler knows it from the operators that use them, and writes
-// properties of the plan:
+// The numbers that an integer input may hold. The compiler knows them from the operators that use the input, and writes
+// them as properties of the plan:
 //
-//   labels.NAME   "10" for classes 0 to 9, "10,-100" where -100 means that a sample is not to be counted
-//   indices.NAME  "10" for positions -10 to 9 (negative ones count from the end), likewise with other numbers allowed
+//   labels.NAME   "10" for classes 0 to 9; "10,-100" if also -100 is allowed, for a sample that is not counted
+//   indices.NAME  "10" for positions -10 to 9 (negative ones count from the end); more numbers may follow, as above
 #ifndef CLEAVE_RUNTIME_SESSION_INDEXRANGE_H
 #define CLEAVE_RUNTIME_SESSION_INDEXRANGE_H
 
@@ -14,13 +14,13 @@ namespace cleave::rt {
 
 class IndexRange {
 public:
-  // The ranges of an input; all of them hold.
+  // The ranges of an input. Every value must be in all of them.
   static std::vector<IndexRange> ofInput(const fb::Plan &plan, const fb::Port &input);
-  // The same of each input of the program.
+  // The same for each input of the program.
   static std::vector<std::vector<IndexRange>> ofInputs(const fb::Plan &plan, const fb::Program &program);
 
-  // The bytes are what the input is given, of the port's type. `element` is where the first one lies that does not
-  // hold.
+  // Checks the values that the input is given, which have the port's type. If it fails, `element` is the index of the
+  // first value that is out of range.
   Status check(const fb::Port &port, Bytes bytes, uint64_t *element) const;
 
 private:

@@ -9,7 +9,7 @@
 
 namespace cleave::rt {
 
-// By hand and without a stream: it is called in every step, where nothing may be allocated.
+// Reads without a stream, because it is called in every step, where nothing may be allocated.
 MemoryUsage memoryUsage() {
   MemoryUsage usage;
   int fd = ::open("/proc/self/status", O_RDONLY | O_CLOEXEC);

@@ -1,4 +1,4 @@
-// The memory of this process as the kernel counts it, to set beside what the plan predicted.
+// The memory of this process as the kernel counts it, for comparison with the prediction of the plan.
 #ifndef CLEAVE_RUNTIME_SESSION_MEMORYUSAGE_H
 #define CLEAVE_RUNTIME_SESSION_MEMORYUSAGE_H
 
@@ -12,10 +12,11 @@ struct MemoryUsage {
   uint64_t peak = 0;     // VmHWM, bytes
 };
 
-// From /proc/self/status; zeros where there is none.
+// Reads /proc/self/status. Returns zeros if it cannot be read.
 MemoryUsage memoryUsage();
 
-// "12.3 MiB". Up to 10 GiB in MiB, so that the tenth is always far below what is compared.
+// Returns a text such as "12.3 MiB". Sizes from 512 MiB to 10 GiB are in MiB too, so that a tenth is far below the
+// differences of interest.
 std::string formatBytes(uint64_t bytes);
 
 } // namespace cleave::rt

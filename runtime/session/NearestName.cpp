@@ -21,7 +21,8 @@ size_t editDistance(std::string_view a, std::string_view b) {
 }
 
 std::string nearestName(std::string_view typed, const std::vector<std::string> &names) {
-  // Never all of it: a name of one letter is near to every other one.
+  // The distance must be less than the typed name's length: otherwise a name of one letter would be near to every other
+  // one.
   size_t best = std::min(std::max<size_t>(2, typed.size() / 3) + 1, typed.size());
   std::string nearest;
   for (const std::string &name : names)

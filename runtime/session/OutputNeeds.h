@@ -1,4 +1,4 @@
-// What an output depends on, as the compiler says it (the plan's properties `needs.OUTPUT` and `mixes.OUTPUT`).
+// Which inputs an output depends on. The compiler states it in the plan's properties `needs.OUTPUT` and `mixes.OUTPUT`.
 #ifndef CLEAVE_RUNTIME_SESSION_OUTPUTNEEDS_H
 #define CLEAVE_RUNTIME_SESSION_OUTPUTNEEDS_H
 
@@ -6,10 +6,10 @@
 
 namespace cleave::rt {
 
-// Whatever an input holds that an output does not depend on, the output is the same.
+// True if the output may change with the values of the input.
 bool dependsOn(const fb::Plan &plan, const fb::Port &output, const fb::Port &input);
-// Why only a whole global batch gives the output: each of its samples is made of others, too, or of how many there are.
-// Null where samples may be computed apart.
+// Returns why only a whole global batch gives the right output: a sample of it depends on other samples, or on the
+// number of samples. Returns null if samples may be computed separately.
 const char *wholeBatchReason(const fb::Plan &plan, const fb::Port &output);
 
 } // namespace cleave::rt

@@ -1,4 +1,4 @@
-// How many samples a run of a program takes; in how many frames, FeedMemory.h tells.
+// The number of samples that a run of a program takes. FeedMemory.h has the number of frames.
 #ifndef CLEAVE_RUNTIME_SESSION_PROGRAMBATCH_H
 #define CLEAVE_RUNTIME_SESSION_PROGRAMBATCH_H
 
@@ -8,8 +8,8 @@
 
 namespace cleave::rt {
 
-// The samples of one rank and frame of a program: the first dimension of its batched inputs and outputs, which must
-// agree.
+// Sets `batch` to the samples of one rank and frame: the first dimension of the program's batched inputs and outputs.
+// Fails if these do not agree.
 Status programBatch(const fb::Program &program, uint64_t *batch);
 
 } // namespace cleave::rt

@@ -5,7 +5,7 @@
 namespace cleave::rt {
 namespace {
 
-// No exception leaves a thread: what the library threw (memory, most likely) becomes a status.
+// No exception leaves a thread. An exception of the standard library (mostly for memory) becomes a status.
 Status guarded(const std::function<Status(unsigned)> &work, unsigned index) {
   try {
     return work(index);
@@ -29,7 +29,7 @@ RankThreads::RankThreads(unsigned count, std::function<void(unsigned, const Stat
 
 RankThreads::~RankThreads() { end(); }
 
-// Also of those that were started when one could not be.
+// The constructor calls it too, if it cannot start a thread. It then joins the threads that were started.
 void RankThreads::end() {
   {
     std::lock_guard<std::mutex> lock(mutex_);

@@ -1,6 +1,6 @@
-// One lasting thread per local rank: OpenMP teams and caches stay with their rank, and a step starts no thread. Rank 0
-// works on the thread that calls run(): a single rank then hands nothing over, which is most of a small model's
-// latency.
+// One permanent thread for each local rank. OpenMP teams and caches stay with their rank, and a step starts no thread.
+// Rank 0 works on the thread that calls run(). So a single rank needs no hand-over between threads, which would be most
+// of a small model's latency.
 #ifndef CLEAVE_RUNTIME_SESSION_RANKTHREADS_H
 #define CLEAVE_RUNTIME_SESSION_RANKTHREADS_H
 
@@ -20,8 +20,8 @@ public:
   RankThreads(unsigned count, std::function<void(unsigned, const Status &)> onFailure);
   ~RankThreads();
 
-  // Runs `work(i)` for every rank i, each on its thread, and waits for all. The status of the first rank that failed by
-  // itself; of a rank that only lost a peer when there is no other.
+  // Runs `work(i)` for every rank i, each on its thread, and waits for all. Returns the status of the first rank that
+  // failed for a reason of its own. If ranks have only lost a peer, returns the status of the first of these.
   Status run(const std::function<Status(unsigned)> &work);
 
 private:
@@ -37,7 +37,7 @@ private:
   uint64_t round_ = 0;
   unsigned pending_ = 0;
   bool stopping_ = false;
-  std::vector<std::thread> threads_; // of ranks 1 and up
+  std::vector<std::thread> threads_; // threads of ranks 1 and up
 };
 
 } // namespace cleave::rt

@@ -1,13 +1,14 @@
-// What the processes of one run must have been given alike.
+// Checks that all processes of a run were given the same options.
 //
-// Processes that run other programs, or are given other options, wait for each other for ever, or train replicas that
-// are no replicas. So they compare before they begin, and each one that differs from the first says in what:
+// Processes with other programs or other options would wait for each other forever, or train replicas that differ. So
+// they compare before they begin, and each process that differs from the first one names the difference:
 //
 //   SameRun same;
 //   same.add("--steps", "100");
 //   CLEAVE_TRY(same.check(session));
 //
-// Paths are not compared: each machine may have its own (textWithoutFiles of DataSpec.h). What the files hold is.
+// Paths are not compared, because each machine may have its own (textWithoutFiles of DataSpec.h). The contents of the
+// files are compared.
 #ifndef CLEAVE_RUNTIME_SESSION_SAMERUN_H
 #define CLEAVE_RUNTIME_SESSION_SAMERUN_H
 
@@ -18,7 +19,7 @@ namespace cleave::rt {
 class SameRun {
 public:
   void add(std::string what, std::string_view text);
-  // All processes meet here, each with entries of the same names.
+  // All processes must call it, each with entries of the same names.
   Status check(Session &session) const;
 
 private:
@@ -26,8 +27,8 @@ private:
   std::vector<uint64_t> hashes_;
 };
 
-// That all processes were started from the same compiled program and for the same command: the first thing that they
-// tell each other.
+// Fails if processes were started from different compiled programs, or for different commands. This is the first
+// comparison that they make.
 Status checkSameProgram(Session &session, const cleave_model &model, const std::string &command);
 
 } // namespace cleave::rt

@@ -35,13 +35,13 @@ void ScalarState::setInteger(int64_t value) const {
     storeInteger(type_, value, place);
 }
 
-// x86 sets the sign of the NaN that 0 / 0 gives, and other machines do not. The sign means nothing and is not shown.
+// On x86, 0 / 0 is a NaN with its sign set; on other machines the sign is clear. It has no meaning, and is not shown.
 static double withoutSignOfNan(double value) {
   return std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value;
 }
 
 Status readScalars(Session &session, std::initializer_list<ScalarRead> reads) {
-  std::map<int, std::vector<std::optional<double> *>> told; // by the rank that tells: the same on all processes
+  std::map<int, std::vector<std::optional<double> *>> told; // by broadcasting rank: the same order on all processes
   for (const ScalarRead &read : reads) {
     const ScalarState &scalar = *read.scalar;
     read.value->reset();

@@ -29,13 +29,13 @@
 
 namespace cleave::rt {
 
-// Members are destroyed from the last: threads first, then ranks, then what they talk through.
+// Members are destroyed from the last to the first: the threads, then the ranks, then the communicators that they use.
 struct Session::Impl {
   const fb::Plan *plan = nullptr;
   std::string name, tracePath, weightsCheckpoint;
   std::unique_ptr<ChromeTrace> trace;
   std::unique_ptr<LocalWorld> local;
-  std::unique_ptr<Communicator> processes; // one rank each; null: all ranks are here
+  std::unique_ptr<Communicator> processes; // hold one rank each; null: all ranks are here
   std::vector<Rank> ranks;
   std::vector<RankStates> states;
   std::unique_ptr<RankThreads> threads;
@@ -53,7 +53,8 @@ struct Session::Impl {
   Status makeRanks(const cleave_model &model, unsigned threadsPerRank);
 };
 
-// Processes of a host's program that MPI has not started do not find each other; each would run the whole model.
+// Processes of a program for the host find each other only if MPI has started them. Otherwise each would run the whole
+// model.
 static Status refuseLauncher(const fb::Plan &plan, const ProcessPlace &place) {
   uint64_t ranks = meshSize(plan);
   std::string many = std::to_string(ranks), once = ranks == 1 ? "once" : "or once: then the " + counted(ranks, "rank") +
@@ -73,7 +74,7 @@ static Status refuseLauncher(const fb::Plan &plan, const ProcessPlace &place) {
                          (ranks == 1 ? once : "as mpirun -n " + many + " PROGRAM, " + once) + end);
 }
 
-// A model of one rank that trains in each of several processes would be trained that many times.
+// If a model of one rank is started in several processes, each process would train the whole model.
 static Status checkTrainsOnce(const fb::Plan &plan) {
   if (meshSize(plan) > 1 || launcher() == Launcher::Mpi || launcher() == Launcher::None)
     return Status::ok();
@@ -95,8 +96,8 @@ static Status checkProcesses(int processes, const fb::Plan &plan, const std::str
                          counted(ranks, "rank") + (ranks == 1 ? "; " : " (" + meshText(plan) + "); ") + how);
 }
 
-// By MPI, or by what the devices have themselves. A model of one rank may run beside others of its kind that a launcher
-// has started.
+// Connects the processes by MPI, or by a means of the devices (NCCL). If a launcher has started several processes of a
+// model with one rank, each of them runs alone.
 Status Session::Impl::joinProcesses() {
   uint64_t wanted = meshSize(*plan);
   if (launcher() == Launcher::Mpi) {
@@ -139,7 +140,7 @@ Status Session::Impl::makeRanks(const cleave_model &model, unsigned threadsPerRa
     if (reason.code() != Code::PeerLost)
       communicator(index).abort(reason);
   });
-  // On the rank's own thread, so that the pages it touches first are near it.
+  // On the rank's own thread, so that the pages that it touches first are near it.
   return threads->run([&](unsigned index) {
     RankOptions options;
     options.rank = static_cast<int>(worldRank(index));
@@ -153,7 +154,7 @@ Status Session::Impl::makeRanks(const cleave_model &model, unsigned threadsPerRa
   });
 }
 
-// Of the plan, device and host memory together. Ranks may be of several kinds, which take different amounts.
+// Bytes of the plan, of device and host together. Ranks of different kinds may need different amounts.
 struct PlannedMemory {
   uint64_t mostOfRank = 0, ofAllRanks = 0;
 };
@@ -171,8 +172,9 @@ static PlannedMemory plannedMemory(const PlanSummary &summary) {
   return memory;
 }
 
-// What the ranks of this process take; where it holds one of several kinds, that of the largest. Where ranks are
-// threads, only compute threads that the user has asked for are told: those that were compiled in are the target's.
+// The resources that the ranks of this process need. A process of a launcher counts the largest kind of ranks. If the
+// ranks are threads, only a number of compute threads that the user has given is counted: the compiled number is the
+// target's.
 Demand Session::Impl::demand(unsigned threads) const {
   PlannedMemory memory = plannedMemory(summarize(*plan));
   unsigned ranksHere = processes ? 1u : static_cast<unsigned>(local->size());
@@ -185,7 +187,7 @@ Session::~Session() = default;
 Session::Session(Session &&) noexcept = default;
 Session &Session::operator=(Session &&) noexcept = default;
 
-// Said where there was not enough memory: what all ranks of this plan take.
+// The text for a shortage of memory: how much all ranks of this plan need.
 static std::string describeNeed(const fb::Plan &plan) {
   PlanSummary summary = summarize(plan);
   PlannedMemory memory = plannedMemory(summary);
@@ -226,7 +228,7 @@ Status Session::start(const cleave_model &model, const SessionOptions &options) 
   impl.name = model.name ? model.name : "model";
   impl.tracePath = options.trace;
   if (!options.trace.empty()) {
-    AtomicFile probe; // a mistake in its name shows now, not after the run
+    AtomicFile probe; // a wrong path is found now, not after the run
     CLEAVE_TRY(AtomicFile::create(options.trace, &probe).in("--trace"));
     impl.trace = std::make_unique<ChromeTrace>();
   }
@@ -242,7 +244,7 @@ Status Session::start(const cleave_model &model, const SessionOptions &options) 
   const fb::Program *wanted = nullptr;
   if (!options.program.empty())
     CLEAVE_TRY(entry(options.program.c_str(), &wanted));
-  // Weights are checked before ranks are made: the cheap mistake is told first.
+  // Weights are checked before ranks are created, so that this mistake is reported early.
   WeightStore weights;
   CLEAVE_TRY(WeightStore::open(model, options.directory, options.weights, &weights));
   CLEAVE_TRY(weights.check(*impl.plan));
@@ -284,7 +286,8 @@ unsigned Session::dataRank(unsigned local) const {
   return linearCoordinate(plan(), plan().data_axes(), impl_->states[local].coordinates);
 }
 
-// The first kind of ranks that has the port and this rank's samples answers, with its first coordinates on other axes.
+// The first kind of ranks that has both the port and this rank's samples answers. Of this kind, the rank with the first
+// coordinates on all other axes answers.
 bool Session::answersFor(unsigned local, const fb::Port &port) const {
   const auto *data = plan().data_axes();
   const std::vector<unsigned> &coordinates = impl_->states[local].coordinates;
@@ -314,7 +317,7 @@ unsigned Session::firstRankWith(const fb::Port &port) const {
   for (const fb::Plan *kind : kindsOf(plan()))
     if (hasPort(plan(), *kind, port))
       return firstRankOf(*kind);
-  return 0; // checkKinds() has seen that some kind has it
+  return 0; // not reached: checkKinds() has checked that some kind has it
 }
 
 Status Session::entry(const char *name, const fb::Program **program) const {
@@ -350,7 +353,7 @@ Status Session::finishLoading() {
 }
 
 Status Session::barrier() {
-  // Local ranks are joined by forEach() already.
+  // forEach() has already joined the local ranks.
   return impl_->processes ? impl_->processes->barrier() : Status::ok();
 }
 
@@ -426,7 +429,7 @@ void Session::traceStep(uint64_t step, uint64_t beginNs, uint64_t endNs) {
 Status Session::writeTrace() {
   if (!impl_->trace || impl_->trace->isEmpty())
     return Status::ok();
-  // One file per process: each sees its own ranks.
+  // Each process writes a file of its own ranks.
   std::string path = impl_->tracePath;
   if (impl_->processes && impl_->processes->size() > 1)
     path += "." + std::to_string(impl_->processes->rank());

@@ -1,8 +1,9 @@
-// A model that runs: its plan, its weights, and the ranks of this process, each on a thread of its own.
+// A running model: its plan, its weights, and the ranks of this process, each on a thread of its own.
 //
-// Started alone, the process holds every rank of the mesh and they talk through memory; started by a launcher it
-// holds one. Everything above (training, inference, the C API) is written once against forEach(), which runs a function
-// on all ranks of the process at the same time and joins them. When one fails, the others are told and return too.
+// A process that is started alone holds every rank of the mesh, and the ranks exchange bytes through memory. A process
+// that a launcher has started holds one rank. Everything above (training, inference, the C API) calls forEach(), which
+// runs a function on all ranks of the process at the same time and joins them. If one fails, the others are told, and
+// return too.
 #ifndef CLEAVE_RUNTIME_SESSION_SESSION_H
 #define CLEAVE_RUNTIME_SESSION_SESSION_H
 
@@ -17,13 +18,15 @@ namespace cleave::rt {
 struct SessionOptions {
   unsigned ranks = 0;    // 0: the product of the mesh
   unsigned threads = 0;  // per rank; 0: as the plan says
-  std::string directory; // where NAME.weights lies
+  std::string directory; // folder of NAME.weights
   std::string weights;   // replaces the compiled weights; empty: none
-  uint64_t seed = 0;     // of weights that are drawn (compile --init)
-  std::string trace;     // Chrome trace to write; empty: none
-  std::string program;   // an entry program that must be there; empty: any
-  std::string command;   // what is done with it: processes must agree; empty: calls of the C API
-  bool notesTermination = false; // a main program's: one of several processes ends by a word on SIGTERM (Termination.h)
+  uint64_t seed = 0;     // seed of weights that are drawn (compile --init)
+  std::string trace;     // path of a Chrome trace to write; empty: none
+  std::string program;   // an entry program that the plan must have; empty: any
+  std::string command;   // the command; all processes must have the same; empty: calls of the C API
+  // For a main program that a launcher has started as one of several processes: SIGTERM is only noted, so that the
+  // process can print a line before it ends (Termination.h).
+  bool notesTermination = false;
 };
 
 class Session {
@@ -33,71 +36,73 @@ public:
   Session(Session &&) noexcept;
   Session &operator=(Session &&) noexcept;
 
-  // Checks the plan, makes the ranks and gives every state its initial value. `model` must outlive the session.
+  // Checks the plan, creates the ranks, and gives every state its initial value. `model` must outlive the session.
   static Status open(const cleave_model &model, const SessionOptions &options, Session *result);
 
   const fb::Plan &plan() const;
   const std::string &modelName() const;
-  // The checkpoint that SessionOptions::weights is, or led to; empty where it is none.
+  // The checkpoint that SessionOptions::weights names or leads to; empty if there is none.
   const std::string &weightsCheckpoint() const;
-  // Whether the model was compiled with --init, and nothing replaces the weights that are drawn then.
+  // True if the model was compiled with --init, and nothing replaces the drawn weights.
   bool hasDrawnWeights() const;
-  // Before training: each process of torchrun or srun would train a model of one rank as a whole. Inference may run beside
-  // others.
+  // To be called before training. Fails if several processes of torchrun or srun would each train the whole of a model
+  // of one rank. Inference may run in several such processes.
   Status checkTrainsAlone() const;
-  // The entry program of that name, or an error that says what the model was compiled for.
+  // Finds the entry program with this name. If there is none, the error says what the model was compiled for.
   Status entry(const char *name, const fb::Program **program) const;
 
   unsigned localRanks() const;
   unsigned worldRank(unsigned local) const;
   Rank &rank(unsigned local);
   const RankStates &states(unsigned local) const;
-  // The place of a local rank among the data ranks, and their number.
+  // The index of a local rank among the data ranks, and the number of data ranks.
   unsigned dataRank(unsigned local) const;
   unsigned dataRanks() const;
-  // Of the ranks that have the same of an output, being at the same place among the data ranks: whether it is the
-  // first.
+  // Several ranks may hold the same part of an output: those with the same index among the data ranks. True for the
+  // first of them.
   bool answersFor(unsigned local, const fb::Port &port) const;
-  // Whether every kind of ranks has the port.
+  // True if every kind of ranks has the port.
   bool hasEverywhere(const fb::Port &port) const;
-  // The first rank of all that has it.
+  // The first rank of the mesh that has the port.
   unsigned firstRankWith(const fb::Port &port) const;
-  // Whether this process holds rank 0: it prints and writes what there is one of.
+  // True if this process holds rank 0. It prints the messages and writes the files that a run has only once.
   bool isLeader() const;
 
   using RankFn = std::function<Status(unsigned local, Rank &rank)>;
   Status forEach(const RankFn &run);
-  // After states were loaded: runs the plan's entry program `init`, where it has one (it packs weights).
+  // To be called after states were loaded. Runs the plan's entry program `init`, if there is one (it packs weights).
   Status finishLoading();
   Status run(const fb::Program &program);
   // Waits until all processes are here.
   Status barrier();
-  // Tells the other processes that this one gives up; they end with an error, too. For an error that it
-  // may have met alone: the others would wait for it until CLEAVE_COMM_TIMEOUT_S is over. The caller tells the reason.
+  // Tells the other processes that this one gives up. They end with an error too. It is for an error that only this
+  // process may have met: without it, the others would wait until CLEAVE_COMM_TIMEOUT_S is over. The caller reports the
+  // reason.
   void abandon(const Status &reason);
-  // What processes talk through, one rank each; null where this one holds all ranks.
+  // The communicator of the processes, which hold one rank each; null if this process holds all ranks.
   Communicator *processes() const;
-  // All processes meet and learn whether one of them has failed. Its own failure comes back to it, that of another as
-  // PeerLost: `what` it could not do.
+  // All processes must call it; each learns whether one of them has failed. A process that has failed gets its own
+  // status back. The others get PeerLost, with `what` the other process could not do ("load the checkpoint").
   Status agree(Status mine, const char *what, unsigned channel = 0);
 
-  // All processes meet, each with as many numbers; an error on all of them where one has another number than the
-  // leader. That one says so: `difference` is given the place of the first that differs, and the leader's number.
+  // All processes must call it with equally many numbers. Fails on all of them if a process has a number that differs
+  // from the leader's. That process reports the status of `difference`, which gets the index of the first such number
+  // and the leader's number.
   using Difference = std::function<Status(size_t place, uint64_t leaders)>;
   Status agreeWithLeader(const std::vector<uint64_t> &mine, const Difference &difference);
-  // Of one number, which the error names; and of contents by their hash, `what` being a plural.
+  // The same for one number, which the error shows, and for contents by their hash. The `what` of a hash is a plural.
   Status agreeOn(uint64_t mine, const char *what);
   Status agreeOnHash(uint64_t mine, const std::string &what);
 
-  // Brings bytes together on the leader's process: each byte was written by one process, and is zero on the others.
+  // Collects bytes on the leader's process. Each byte must have been written by one process, and be zero on the others.
   Status gather(std::byte *data, size_t size);
 
-  // Bytes that the process of a rank has, for all processes.
+  // Copies bytes from the process of rank `holder` to all processes.
   Status share(std::byte *data, size_t size, unsigned holder);
 
   // Payload bytes that rank 0 of this process has sent.
   uint64_t bytesSent();
-  // For --trace: a step of training that began then (TraceSink::now()) and has just ended.
+  // For --trace: records a training step that began at `beginNs` and has just ended (both TraceSink::now()).
   void traceStep(uint64_t step, uint64_t beginNs, uint64_t endNs);
   Status writeTrace();
   // "memory: planned 12 MiB (2 ranks x 6 MiB), measured peak 14 MiB above the start (expected: at most ...)"

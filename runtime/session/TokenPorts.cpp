@@ -16,7 +16,7 @@ namespace {
 bool isInteger(const fb::Port &port) { return port.dtype() == fb::DType::i64 || port.dtype() == fb::DType::i32; }
 bool isReal(const fb::Port &port) { return isFloating(elementType(port.dtype())); }
 
-// Whether a port has that many dimensions and elements in each: none of them is 0, the batch included.
+// True if a port has this many dimensions and none of them, including the batch, is 0.
 bool hasElements(const fb::Port &port, size_t dimensions) {
   for (size_t i = 0; i < lengthOf(port.shape()); ++i)
     if (port.shape()->Get(i) <= 0)
@@ -34,7 +34,7 @@ std::string namesOf(const std::vector<const fb::Port *> &ports) {
   return names;
 }
 
-// The one of `fitting` that has the name; without a name, the only one. `what` describes a port that fits.
+// Finds the port of `fitting` with this name; without a name, the only port. `what` describes a port that fits.
 Status chooseOne(const std::vector<const fb::Port *> &fitting, const std::string &name, const std::string &option,
                  const std::string &what, const fb::Port **result) {
   for (const fb::Port *port : fitting)
@@ -54,7 +54,7 @@ size_t rowOf(const fb::Port &port) { return static_cast<size_t>(port.shape()->Ge
 
 double lastPosition(const fb::Port &port) { return rowOf(port) == 0 ? 0 : static_cast<double>(rowOf(port) - 1); }
 
-// Whether the text is a whole number (1e3 too); `value` is none where it has more than 64 bits.
+// True if the text is a whole number (1e3 too). `value` stays empty if the number needs more than 64 bits.
 bool parseWhole(const std::string &text, std::optional<int64_t> *value) {
   int64_t exact = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), exact);
@@ -68,7 +68,8 @@ bool parseWhole(const std::string &text, std::optional<int64_t> *value) {
   return true;
 }
 
-// Integers hold a whole number of their range, and floating-point types the nearest one that is finite.
+// True if an element of the type can hold the value: an integer of its range exactly, a floating-point number as the
+// nearest finite one.
 bool isHeld(ElementType type, double value) {
   std::byte stored[sizeof(double)];
   storeElement(type, value, stored);
@@ -79,11 +80,12 @@ bool isHeld(ElementType type, std::optional<int64_t> whole) {
   if (!whole || type == ElementType::boolean)
     return whole == 0 || whole == 1;
   storeInteger(type, *whole, stored);
-  // Only 64 bits hold more than a double does; of these, u64 alone holds no negative numbers.
+  // Only types of 64 bits hold integers that a double does not hold exactly. Of these types, only u64 holds no negative
+  // numbers.
   return loadElement(type, stored) == static_cast<double>(*whole);
 }
 
-// Elements of the batch's first dimension come first, so the place in a row is what is left of it.
+// Rows follow each other, so the position in a row is the index modulo the row's length.
 void fillPositions(const fb::Port &port, Bytes bytes) {
   ElementType type = elementType(port.dtype());
   size_t row = rowOf(port);
@@ -107,7 +109,7 @@ Status TokenPorts::choose(const fb::Plan &plan, const fb::Program &program, cons
   for (size_t i = 0; i < lengthOf(program.outputs()); ++i)
     if (const fb::Port *port = program.outputs()->Get(i); isLogits(*port))
       outputs.push_back(port);
-  // Inputs first: a model without tokens is told so.
+  // Inputs are checked first, so that the message for a model without tokens says so.
   bool hasTokens = false;
   for (size_t i = 0; i < lengthOf(program.inputs()); ++i)
     hasTokens |= isTokens(*program.inputs()->Get(i));
@@ -211,7 +213,7 @@ Status TokenPorts::checkFills(const fb::Plan &plan, const fb::Program &program) 
 
 Status TokenPorts::fill(Rank &rank, const uint64_t *tokens, size_t count, uint64_t filler) const {
   for (const Fill &fill : fills_)
-    if (Bytes bytes = rank.portBytes(*fill.input, 0); bytes.data) // else another kind of ranks reads it
+    if (Bytes bytes = rank.portBytes(*fill.input, 0); bytes.data) // else only another kind of ranks reads it
       fill.isPositions ? fillPositions(*fill.input, bytes) : fillNumber(*fill.input, bytes, fill.value, fill.whole);
   Bytes bytes = rank.portBytes(*tokens_, 0);
   if (!bytes.data)

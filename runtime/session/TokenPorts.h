@@ -1,4 +1,5 @@
-// The inputs and the output of a language model that `generate` works with, and what the inputs hold.
+// The ports of a language model that `generate` uses: the input of the tokens, the output of the logits, and the values
+// of all other inputs.
 #ifndef CLEAVE_RUNTIME_SESSION_TOKENPORTS_H
 #define CLEAVE_RUNTIME_SESSION_TOKENPORTS_H
 
@@ -9,8 +10,8 @@ namespace cleave::rt {
 
 class TokenPorts {
 public:
-  // The ports that the options name, or the only ones that fit. Each other input that the output depends on must be
-  // filled by --fill.
+  // Chooses the ports that the options name, or the only ones that fit. Fails if the output depends on another input
+  // that --fill does not fill.
   static Status choose(const fb::Plan &plan, const fb::Program &program, const GenerateOptions &options,
                        TokenPorts *result);
 
@@ -18,7 +19,8 @@ public:
   size_t context() const { return static_cast<size_t>(logits_->shape()->Get(1)); }
   size_t vocabulary() const { return static_cast<size_t>(logits_->shape()->Get(2)); }
 
-  // Lays the tokens at the beginning of every row of the rank's input, `filler` after them, and fills the other inputs.
+  // Writes the tokens at the beginning of every row of the rank's input, and `filler` after them. Fills the other
+  // inputs.
   Status fill(Rank &rank, const uint64_t *tokens, size_t count, uint64_t filler) const;
   // The logits at a position of the first row.
   std::vector<double> read(Bytes output, size_t position) const;
@@ -28,13 +30,13 @@ private:
     const fb::Port *input;
     bool isPositions;
     double value;
-    int64_t whole = 0; // of an integer input: exact beyond 2^53, too
+    int64_t whole = 0; // of an integer input: exact beyond 2^53 too
   };
   Status chooseTokens(const fb::Plan &plan, const fb::Program &program, const std::string &name);
-  // `input` is the one that holds the tokens; empty: not told.
+  // `input` is the option --input: the name of the input that holds the tokens; empty if it is not given.
   Status addFill(const fb::Program &program, const std::string &text, const std::string &input);
   bool isFilled(const fb::Port &port) const;
-  // Whether what the fills give is what their inputs may hold.
+  // Fails if a fill gives an input a value that the plan does not allow.
   Status checkRanges(const fb::Plan &plan) const;
   Status checkFills(const fb::Plan &plan, const fb::Program &program) const;
 

@@ -11,7 +11,7 @@
 namespace cleave::rt {
 namespace {
 
-// The ids that top-k and top-p keep; `weights` are those of softmax, up to a factor.
+// Returns the ids that top-k and top-p keep. `weights` are the values of softmax up to a common factor.
 std::vector<size_t> keptTokens(const std::vector<double> &logits, const std::vector<double> &weights,
                                const Sampling &sampling) {
   std::vector<size_t> order(logits.size());

@@ -1,13 +1,13 @@
-// Which token comes next: one draw from what a model says about each token of its vocabulary.
+// Draws the next token from the logits of a language model.
 //
 //   softmax(logits / temperature)
-//     -> the top-k likeliest tokens of it
-//     -> the fewest of these whose probabilities add up to top-p
+//     -> of these, the k likeliest tokens (top-k)
+//     -> of these, the fewest whose probabilities add up to p (top-p)
 //     -> one of these, by its probability
 //
-// That is the order in which Hugging Face's transformers apply the same three settings. The draw walks through the kept
-// tokens by rising id until their weights exceed uniform * (sum of the weights). So a token follows from the logits and
-// one number in [0, 1), and of equal logits the lower id counts as the likelier.
+// Hugging Face's transformers apply these three settings in the same order. The draw goes through the kept tokens in
+// the order of their ids, until the sum of their weights exceeds uniform * (sum of all kept weights). So the token
+// depends only on the logits and on one number in [0, 1). If two logits are equal, the lower id counts as the likelier.
 #ifndef CLEAVE_RUNTIME_SESSION_TOKENSAMPLER_H
 #define CLEAVE_RUNTIME_SESSION_TOKENSAMPLER_H
 
@@ -24,10 +24,10 @@ struct Sampling {
   double topP = 1;          // 1: all tokens
 };
 
-// Messages begin with the option.
+// Error messages begin with the name of the option.
 Status checkSampling(const Sampling &sampling);
 
-// At least one logit; fails where the largest is no number. `uniform` in [0, 1).
+// Needs at least one logit, and a `uniform` in [0, 1). Fails if a logit is NaN or the largest one is infinite.
 Status drawToken(const std::vector<double> &logits, const Sampling &sampling, double uniform, uint64_t *token);
 
 } // namespace cleave::rt

@@ -16,8 +16,9 @@ std::string label(const std::string &name, const std::string &slot) {
   return slot.empty() ? "'" + name + "'" : "'" + name + "' (" + slot + ")";
 }
 
-// What a state's tensor is read from, for checkpoints of another precision too: a master begins as the value of a
-// checkpoint that has none, and a value of another type is made of the master rather than of its rounded copy.
+// Returns the tensor that a state is read from, also if the checkpoint has another precision. A master that the
+// checkpoint does not have is filled with the value. A value of another type is made from the master, not from its
+// rounded copy.
 const CheckpointTensor *sourceOf(const CheckpointIndex &index, const std::string &name, const std::string &slot,
                                  ElementType type) {
   const CheckpointTensor *value = index.find(name, slot == kMasterSlot ? "" : slot);
@@ -26,7 +27,8 @@ const CheckpointTensor *sourceOf(const CheckpointIndex &index, const std::string
   return master && (slot == kMasterSlot || isOther) ? master : value;
 }
 
-// A part lies beside the index and nowhere else: whoever packs a checkpoint does not say which of our files is read.
+// A part must be a file next to the index. Otherwise somebody who packs a checkpoint could choose which of the user's
+// files is read.
 Status openPart(const std::string &path, SafeTensors *result) {
   std::error_code error;
   if (std::filesystem::is_symlink(path, error))
@@ -35,7 +37,7 @@ Status openPart(const std::string &path, SafeTensors *result) {
   return SafeTensors::open(path, result);
 }
 
-// Scalars come and go with the precision (a loss scale); one that the checkpoint lacks keeps its initial value.
+// Scalars depend on the precision (a loss scale). One that the checkpoint does not have keeps its initial value.
 bool isOptional(const CheckpointTensor &tensor) { return tensor.role == "scalar" || tensor.slot == kMasterSlot; }
 
 } // namespace
@@ -49,7 +51,7 @@ Status Checkpoint::open(const std::string &path, Checkpoint *result) {
   return Status::ok();
 }
 
-// A part that is whole but not this checkpoint's has another header: the offsets, shapes or sums in it differ.
+// If a part is intact but belongs to another checkpoint, its header differs: the offsets, shapes or checksums in it.
 Status Checkpoint::openChecked(const std::string &file, SafeTensors *shard) const {
   CLEAVE_TRY(openPart(path_ + "/" + file, shard));
   if (!index_.hasChecksums)
@@ -132,8 +134,8 @@ struct Checkpoint::Move {
 Status Checkpoint::findMoves(const RankStates &states, std::vector<Move> *moves) const {
   std::set<const CheckpointTensor *> used;
   Problems problems(/*isStateDict=*/false);
-  bool onlyOptimizer = true; // whether the weights fit
-  // What a segment is read from; null where it keeps its value or the checkpoint does not fit.
+  bool onlyOptimizer = true; // true: the weights fit
+  // Returns the tensor that a segment is read from. Null if the segment keeps its value or the checkpoint does not fit.
   auto check = [&](const fb::State &state, const LogicalSegment &segment) -> const CheckpointTensor * {
     if (!isSaved(state))
       return nullptr;
@@ -163,7 +165,7 @@ Status Checkpoint::findMoves(const RankStates &states, std::vector<Move> *moves)
           ElementType type = elementType(view.state->dtype());
           moves->push_back({tensor, *overlap, type, view.data + overlap->stored * elementSize(type)});
         }
-  // What ranks of other kinds take is asked of every rank, so that all fail together.
+  // Every rank also checks the states of ranks of other kinds, so that all ranks fail together.
   for (const fb::State *state : states.elsewhere)
     for (const LogicalSegment &segment : logicalSegments(*state))
       check(*state, segment);
@@ -231,7 +233,7 @@ Status loadCheckpointTensors(const std::string &path, CheckpointTensors *result,
   for (const CheckpointTensor &saved : checkpoint->index().tensors) {
     if (saved.role == "scalar" || (saved.role == "optimizer" && !optimizerState))
       continue;
-    // A parameter's value is its master where there is one: nothing of what was learned is rounded away.
+    // If a parameter has a master, it is the parameter's value. So nothing that was learned is rounded away.
     const CheckpointTensor *master = saved.slot.empty() ? checkpoint->index().find(saved.name, kMasterSlot) : nullptr;
     const CheckpointTensor &tensor = master ? *master : saved;
     uint64_t elements = 0;
@@ -239,7 +241,7 @@ Status loadCheckpointTensors(const std::string &path, CheckpointTensors *result,
     TensorView view{tensor.name, tensor.type, tensor.shape, nullptr, elements * elementSize(tensor.type), nullptr};
     if (const TensorView *stored = checkpoint->contiguous(tensor)) {
       view.data = stored->data;
-      view.checksums = stored->checksums; // compared with by those who read
+      view.checksums = stored->checksums; // verified by the reader
     } else {
       result->assembled.push_back(std::make_unique<std::byte[]>(view.bytes));
       CLEAVE_TRY(checkpoint->read(tensor, 0, elements, tensor.type, result->assembled.back().get()));

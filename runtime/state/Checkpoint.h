@@ -1,8 +1,9 @@
-// A checkpoint that is read: into the states of any layout, or as whole logical tensors.
+// Reads a checkpoint, into the states of any layout or as whole tensors of the model.
 //
-// The index is proved total and disjoint when it is opened, and every slice is checked against the shard that holds it;
-// filling a rank's states is then the intersection of its ranges with the slices, and touches only their pages. The
-// index and the headers are compared with their checksums when it is opened, data when they are read (Checksums.h).
+// When a checkpoint is opened, its index is proved to cover each tensor completely and without overlaps, and every
+// slice is compared with the shard that holds it. A rank's states are then filled from the intersection of its ranges
+// with the slices, which touches only the pages of these. The index and the headers are compared with their checksums
+// when the checkpoint is opened, and data are compared when they are read (Checksums.h).
 #ifndef CLEAVE_RUNTIME_STATE_CHECKPOINT_H
 #define CLEAVE_RUNTIME_STATE_CHECKPOINT_H
 
@@ -16,34 +17,34 @@ namespace cleave::rt {
 
 class Checkpoint {
 public:
-  // `path` is what resolveCheckpoint() accepts.
+  // `path` may be every path that resolveCheckpoint() accepts.
   static Status open(const std::string &path, Checkpoint *result);
 
   const CheckpointIndex &index() const { return index_; }
   const std::string &path() const { return path_; }
 
-  // Whether load() of these states will succeed: the tensors fit, and the bytes that it reads match their checksums.
-  // Nothing is written.
+  // Checks that load() of these states will succeed: the tensors fit, and the bytes that it reads match their
+  // checksums. Nothing is written.
   Status check(const RankStates &states) const;
-  // Fills every saved state of a rank, or reports all that is missing, superfluous or of another shape. A checkpoint of
-  // another precision is converted. Scalars are what precisions and layouts may differ in (a loss scale; sums within a
-  // step are partial on several ranks): those that it lacks keep their values.
+  // Fills every saved state of a rank. Fails with a list of all tensors that are missing, superfluous or of another
+  // shape. A checkpoint of another precision is converted. Scalars may differ between precisions and layouts (a loss
+  // scale; sums within a step are partial on several ranks). Those that the checkpoint does not have keep their values.
   Status load(const RankStates &states) const;
-  // Elements [first, first + count) of a tensor of the index, as elements of `type`.
+  // Reads elements [first, first + count) of a tensor of the index, and converts them to `type`.
   Status read(const CheckpointTensor &tensor, uint64_t first, uint64_t count, ElementType type, std::byte *target) const;
-  // Where a tensor lies that is one slice; null for others.
+  // Returns the view of a tensor that is a single slice; null for other tensors.
   const TensorView *contiguous(const CheckpointTensor &tensor) const;
-  // A line for the user where the checkpoint carries no checksums; else empty.
+  // A line for the user if the checkpoint has no checksums; else empty.
   std::string note() const;
-  // Likewise where it stands in for the one that `latest` names.
+  // A line for the user if this is not the checkpoint that `latest` names, but replaces it; else empty.
   const std::string &standIn() const { return standIn_; }
   // Compares all data with their checksums.
   Status verify() const;
-  // Gives back the pages that were read so far.
+  // Releases the pages that were read so far.
   void dropPages() const;
 
 private:
-  struct Move; // elements that a rank's state is filled from
+  struct Move; // elements that are copied into a rank's state
   Status findMoves(const RankStates &states, std::vector<Move> *moves) const;
   Status verify(const Move &move, uint64_t *readBytes) const;
   Status openShards();
@@ -54,9 +55,9 @@ private:
   std::map<std::string, SafeTensors> shards_;
 };
 
-// Whole logical tensors of a checkpoint: the values (slot "") of parameters and buffers, and, when asked, optimizer
-// state under "name#slot". Mapped where a tensor lies in one piece, assembled in memory where it was split. Aliases of
-// tied tensors are entries of their own that share the bytes.
+// Whole tensors of a checkpoint: the values (slot "") of parameters and buffers and, on request, optimizer state as
+// "name#slot". A tensor in a single slice is mapped, and one in several slices is assembled in memory. Aliases of tied
+// tensors are entries of their own that share the bytes.
 //
 //   CheckpointTensors tensors;
 //   CLEAVE_TRY(loadCheckpointTensors("ckpt", &tensors));
@@ -66,7 +67,7 @@ struct CheckpointTensors {
   TrainingPosition position;
   std::string path;
 
-  // What the views point into.
+  // The memory that the views refer to.
   std::shared_ptr<const Checkpoint> checkpoint;
   std::vector<std::unique_ptr<std::byte[]>> assembled;
 };

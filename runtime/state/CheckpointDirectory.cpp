@@ -1,4 +1,4 @@
-// The directory of checkpoints: which one is meant, and which ones go.
+// The directory of checkpoints: finds the one that a path means, and removes old ones.
 #include "runtime/base/AtomicFile.h"
 #include "runtime/base/FileMapping.h"
 #include "runtime/base/Log.h"
@@ -41,7 +41,7 @@ bool isStepName(std::string_view name) {
          name == stepName(step);
 }
 
-// Zero-padded numbers sort by step up to 10^8 steps, so length goes first.
+// The names are padded with zeros to 8 digits, so the length is compared first, for steps from 10^8.
 std::vector<std::string> listCheckpoints(const std::string &directory) {
   std::vector<std::string> names;
   std::error_code error;
@@ -80,7 +80,7 @@ std::string checkpointAround(const std::string &path) {
   return isCheckpoint(directory) || (isPointer && !listCheckpoints(directory).empty()) ? directory : "";
 }
 
-// What DIR/latest or DIR/best itself names; unlike a directory's latest, nothing can stand in for it.
+// Finds the checkpoint that DIR/latest or DIR/best itself names. If it is missing, no other one replaces it.
 static Status followPointer(const std::string &path, std::string *result) {
   std::string directory = parentDirectory(path), name = readPointer(directory, fs::path(path).filename().c_str());
   *result = directory + "/" + name;
@@ -92,7 +92,7 @@ static Status followPointer(const std::string &path, std::string *result) {
                                  : "give " + directory + "/" + names.back() + ", the newest one there"));
 }
 
-// Why nothing is at `path`, or in it, and what to give.
+// Explains why there is no checkpoint at `path` or in it, and what to give instead.
 static Status noCheckpoint(const std::string &path) {
   std::error_code error;
   fs::directory_iterator entries(path, error);
@@ -109,7 +109,7 @@ static Status noCheckpoint(const std::string &path) {
 }
 
 Status resolveCheckpoint(const std::string &path, std::string *result, std::string *note) {
-  if (path.empty()) // what is appended to it would begin at the root
+  if (path.empty()) // otherwise the names appended to it would be paths from the root
     return notFound("no checkpoint: its path is empty");
   if (isCheckpoint(path)) {
     *result = path;
@@ -123,7 +123,7 @@ Status resolveCheckpoint(const std::string &path, std::string *result, std::stri
                            "step-*/ of it");
   std::string latest = readPointer(path, "latest");
   if (latest.empty() || !isCheckpoint(path + "/" + latest)) {
-    // A crash between the two renames of publish(): the newest complete one counts.
+    // After a crash between the two renames of publish(), the newest complete checkpoint is used.
     std::vector<std::string> names = listCheckpoints(path);
     if (names.empty())
       return noCheckpoint(path);
@@ -137,8 +137,8 @@ Status resolveCheckpoint(const std::string &path, std::string *result, std::stri
   return Status::ok();
 }
 
-// Checkpoints up to the latest. Those after it are of a run that went on from an earlier one than this: neither counted
-// nor removed.
+// The checkpoints up to the latest. Later ones belong to a run that continued from an earlier checkpoint than this run:
+// they are neither counted nor removed.
 static std::vector<std::string> checkpointsOfThisRun(const std::string &directory) {
   std::vector<std::string> names = listCheckpoints(directory);
   if (auto end = std::find(names.begin(), names.end(), readPointer(directory, "latest")); end != names.end())
@@ -152,7 +152,8 @@ static Status removeOldest(const std::string &directory, const std::vector<std::
   for (size_t i = 0; i + keep < names.size(); ++i) {
     if (names[i] == latest || names[i] == best)
       continue;
-    // Moved out of sight first: a crash while files go never leaves half a checkpoint under its name.
+    // The directory is renamed first, so that a crash while its files are removed never leaves half a checkpoint with
+    // its name.
     std::string path = directory + "/" + names[i], hidden = directory + "/." + names[i] + ".tmp";
     std::error_code error;
     fs::remove_all(hidden, error);
@@ -190,7 +191,7 @@ Status FormerBests::prune(const std::string &directory, unsigned keep) {
   return removeOldest(directory, bests, keep);
 }
 
-// "step-00000100" of ".step-00000100.tmp"; empty when it is not such a name.
+// Returns "step-00000100" for ".step-00000100.tmp", and an empty text for other names.
 static std::string hiddenCheckpoint(const std::string &name, std::string_view suffix) {
   if (name.size() <= suffix.size() || name[0] != '.' || !endsWith(name, suffix))
     return "";
@@ -198,7 +199,7 @@ static std::string hiddenCheckpoint(const std::string &name, std::string_view su
   return isStepName(step) ? step : "";
 }
 
-// "latest.tmp-4242": what AtomicFile leaves when it is killed.
+// True for names such as "latest.tmp-4242", which an AtomicFile leaves if its process is killed.
 static bool isHalfPointer(const std::string &name) {
   for (std::string_view begin : {"latest.tmp-", "best.tmp-", ".probe.tmp-"})
     if (name.size() > begin.size() && name.compare(0, begin.size(), begin) == 0 &&
@@ -248,7 +249,7 @@ Status recoverCheckpoints(const std::string &directory) {
     std::string path = directory + "/" + name, replaced = hiddenCheckpoint(name, ".old");
     error.clear();
     if (!replaced.empty() && !isCheckpoint(directory + "/" + replaced) && isCheckpoint(path))
-      fs::rename(path, directory + "/" + replaced, error); // killed between two renames
+      fs::rename(path, directory + "/" + replaced, error); // the process was killed between two renames
     else if (!replaced.empty() || !hiddenCheckpoint(name, ".tmp").empty() || isHalfPointer(name))
       fs::remove_all(path, error);
     if (error)

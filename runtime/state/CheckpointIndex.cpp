@@ -15,14 +15,14 @@ std::string tensorKey(const std::string &name, const std::string &slot) {
   return slot.empty() ? name : name + "#" + slot;
 }
 
-// The same with "@first" when it is a part.
+// The same, followed by "@first" if the slice is not the whole tensor.
 std::string sliceKey(const LogicalSegment &segment, const std::string &slot, const Overlap &overlap) {
   bool isPart = overlap.count != segment.count;
   return tensorKey(segment.name, slot) + (isPart ? "@" + std::to_string(overlap.logical) : "");
 }
 
-// Whether this rank of the first kind that has a state writes what it stores of it: it is at the first coordinate there
-// on every axis that does not split it.
+// True if this rank, of the first kind that has the state, writes its part of the state: on every axis that does not
+// split the state, it is at the kind's first coordinate.
 bool ownsState(const fb::Plan &kind, const fb::State &state, const std::vector<unsigned> &coordinates) {
   for (unsigned axis = 0; axis < coordinates.size(); ++axis) {
     const auto *split = state.split_axes();

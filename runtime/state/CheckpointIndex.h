@@ -1,16 +1,16 @@
-// What a checkpoint says about itself: `checkpoint.json`.
+// The index of a checkpoint: `checkpoint.json`.
 //
-// Tensors are logical: a name (the model's), a slot ("" for the value itself, "exp_avg", ... for optimizer state), a
-// shape, and the element slices that lie in the shards. Nothing of the layout that wrote them is left, so that any
-// layout can read them. 64-bit integers are kept exact.
+// The index lists logical tensors. Each has a name (the model's), a slot ("" for the value itself; "exp_avg", ... for
+// optimizer state), a shape, and the slices of its elements in the shards. Nothing in the index depends on the layout
+// that wrote it, so any layout can read it. 64-bit integers are exact.
 //
-// "parts" has the checksum of each part's header, and the last line that of the text above it (Checksums.h):
+// "parts" has the checksum of each part's header, and the last line has that of the text above it (Checksums.h):
 //
 //   {"format": 2, "model": "gpt", "position": {"step": 100, ...}, "parts": {"rank-00000.safetensors": "9d3ab2f0", ...},
 //    "tensors": [...],
 //    "crc32c": "51c0be27"}
 //
-// Format 1, of earlier versions, is the same without these two, and is read with a note.
+// Format 1, of earlier versions, is the same without these checksums. It is read with a note.
 #ifndef CLEAVE_RUNTIME_STATE_CHECKPOINTINDEX_H
 #define CLEAVE_RUNTIME_STATE_CHECKPOINTINDEX_H
 
@@ -29,10 +29,11 @@ namespace cleave::rt {
 struct CheckpointSlice {
   std::string file, key;
   uint64_t first = 0, count = 0;
-  unsigned rank = 0; // that stores it, while it is saved; not in the file
+  unsigned rank = 0; // the rank that stores it, while it is saved; not in the file
 };
 
-// Sharded: each rank writes a file with what it stores. Full: the first rank writes all tensors, whole, into one.
+// Sharded: each rank writes a file with the slices that it owns. Full: the leader writes all tensors, whole, into one
+// file.
 enum class CheckpointForm { Sharded, Full };
 
 struct CheckpointTensor {
@@ -43,49 +44,50 @@ struct CheckpointTensor {
   std::vector<CheckpointSlice> slices; // ascending, total, disjoint
 };
 
-// Where training stood: a step is a number that the device can hold (i64), and each epoch and each evaluation takes one at
-// least. `sample` counts the samples of the epoch already used by all ranks together, so that another
-// number of ranks continues at the same sample.
+// The position of training. A step is a number that a device can hold (i64), and each epoch and each evaluation has at
+// least one step. `sample` counts the samples of the epoch that all ranks together have used, so that another number of
+// ranks continues at the same sample.
 struct TrainingPosition {
   uint64_t step = 0, epoch = 0, sample = 0, seed = 0;
   double bestLoss = 0; // of the evaluations so far; meaningful when hasBest
   bool hasBest = false;
   uint64_t stale = 0;          // evaluations since the best one
-  std::optional<bool> shuffle; // whether samples are taken in a random order; nothing where nobody said
+  std::optional<bool> shuffle; // true: samples are in a random order; empty: not known
 };
 
-// What was being run, as texts under names (runtime/train/checkpoint/RunFacts.h).
+// The facts of a run: texts with names (runtime/train/checkpoint/RunFacts.h).
 using RunFacts = std::map<std::string, std::string>;
 
 struct CheckpointIndex {
-  bool hasChecksums = true; // false: of format 1
+  bool hasChecksums = true; // false: format 1
   std::string model;
   uint64_t stateLayout = 0;
   TrainingPosition position;
-  RunFacts run; // empty: of an earlier version
-  bool isOnlyBest = false; // saved for being the best so far alone; of former ones few are kept (FormerBests)
+  RunFacts run; // empty: written by an earlier version
+  bool isOnlyBest = false; // saved only because it was the best so far; few of these are kept (FormerBests)
   std::map<std::string, uint32_t> parts; // file -> checksum of its header
   std::vector<CheckpointTensor> tensors;
-  uint64_t identity = 0; // of the text that was read; with checksums, of all that the checkpoint holds
+  uint64_t identity = 0; // hash of the text that was read; with checksums, it depends on every byte of the checkpoint
 
   const CheckpointTensor *find(std::string_view name, std::string_view slot) const;
 };
 
-// The format that is written, and the oldest one that is read. See CHANGELOG.md for what may change without a new one.
+// The format that is written, and the oldest one that is read. CHANGELOG.md says which changes need no new format.
 constexpr int kCheckpointFormat = 2, kOldestCheckpointFormat = 1;
-// The optimizer state that holds a narrow parameter in f32.
+// The slot of the f32 copy of a parameter that is stored in a narrower type.
 constexpr const char *kMasterSlot = "master";
 constexpr const char *kCheckpointIndexFile = "checkpoint.json";
 constexpr const char *kFullCheckpointFile = "model.safetensors";
 
-// The index that ranks of this plan write together; derived from the plan alone, so that nothing has to be gathered.
+// Makes the index that the ranks of this plan write together. It depends only on the plan, so nothing has to be
+// gathered.
 Status makeCheckpointIndex(const fb::Plan &plan, CheckpointIndex *result);
-// The same tensors in one file.
+// The index of the same tensors in one file.
 CheckpointIndex fullIndex(CheckpointIndex sharded);
 
-// The slices of one rank, with the state they come from; the same formula as makeCheckpointIndex. A slice that several
-// ranks store is given to the one at the first coordinate, in the first kind that has the state, of the axes on which
-// it is replicated.
+// The slices that one rank writes, with the states that they are part of. The formula is that of makeCheckpointIndex().
+// If several ranks store a slice, it is written by the first kind that has the state. Of this kind, it is written by
+// the rank at the first coordinate of all axes on which the state is replicated.
 struct OwnedSlice {
   size_t state; // index into the states of the rank's kind
   LogicalSegment segment;
@@ -94,15 +96,16 @@ struct OwnedSlice {
 };
 std::vector<OwnedSlice> ownedSlices(const fb::Plan &plan, const std::vector<unsigned> &coordinates);
 std::string shardName(unsigned rank);
-// The slot under which a state's tensors are saved: the optimizer's name for it, "" for the value itself.
+// The slot with which a state's tensors are saved: the optimizer's name of the state, or "" for the value itself.
 std::string checkpointSlot(const fb::State &state);
-// The rule of plan/SavedState.h.
+// True if a checkpoint holds the state. The rule is in plan/SavedState.h.
 bool isSaved(const fb::State &state);
 
-// Takes the checksums of all parts, which are written, from the headers of their files in `directory`.
+// Reads the checksums of all parts from the headers of their files in `directory`. The parts must have been written.
 Status listParts(const std::string &directory, CheckpointIndex *index);
 Status writeCheckpointIndex(const std::string &path, const CheckpointIndex &index);
-// Reads and checks: the text matches its checksum, names of files are plain, slices are total and disjoint.
+// Reads and checks the index: the text matches its checksum, names of files are plain, slices are complete and
+// disjoint.
 Status readCheckpointIndex(const std::string &path, CheckpointIndex *result);
 
 } // namespace cleave::rt

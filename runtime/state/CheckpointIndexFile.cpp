@@ -1,4 +1,4 @@
-// The JSON form of a checkpoint's index.
+// Reads and writes a checkpoint's index as JSON.
 #include "runtime/base/AtomicFile.h"
 #include "runtime/base/Crc32c.h"
 #include "runtime/base/FileMapping.h"
@@ -19,7 +19,7 @@ using nlohmann::ordered_json;
 
 constexpr int kFormat = kCheckpointFormat, kFormatWithoutChecksums = kOldestCheckpointFormat;
 
-// The last line: this, eight digits, and kTextEnd.
+// The last line is this text, eight digits, and kTextEnd.
 constexpr std::string_view kTextSum = ",\n \"crc32c\": \"", kTextEnd = "\"\n}\n";
 
 ordered_json toJson(const CheckpointTensor &tensor) {
@@ -60,7 +60,7 @@ void fromJson(const json &value, TrainingPosition *position) {
     position->shuffle = value.at("shuffle").get<bool>();
 }
 
-// A position that no run can have reached. How many samples there are is known to who opens --data.
+// Refuses positions that no run can have reached. The number of samples is checked when --data is opened.
 Status checkPosition(const TrainingPosition &position) {
   auto refuse = [&](const std::string &what) {
     return dataLoss("step " + std::to_string(position.step) + " with " + what +
@@ -77,7 +77,7 @@ Status checkPosition(const TrainingPosition &position) {
   return Status::ok();
 }
 
-// File names come from the index, which may be hostile: shards lie beside it and nowhere else.
+// File names come from the index, which may be hostile. So shards must be in the same directory.
 bool isPlainName(const std::string &name) {
   return !name.empty() && name.find('/') == std::string::npos && name[0] != '.';
 }
@@ -203,7 +203,7 @@ Status writeCheckpointIndex(const std::string &path, const CheckpointIndex &inde
   } catch (const json::exception &) {
     return invalidArgument(path + ": a tensor's name is not valid UTF-8");
   }
-  text.resize(text.size() - 2); // the last "\n}", which comes after the checksum
+  text.resize(text.size() - 2); // removes the last "\n}", which comes after the checksum
   std::string sum = checksumText(crc32c(text.data(), text.size()));
   return writeFileAtomically(path, text.append(kTextSum).append(sum).append(kTextEnd));
 }

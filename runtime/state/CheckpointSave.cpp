@@ -23,8 +23,8 @@ std::string hiddenName(const std::string &path, const char *suffix) {
   return (whole.parent_path() / ("." + whole.filename().string() + suffix)).string();
 }
 
-// Gives a directory its name. One that is there (of an earlier run) changes places with it in one step, so that no
-// moment is without a checkpoint of that name.
+// Gives a directory its name. If an earlier run has left one with this name, the two are exchanged in one step. So
+// there is a checkpoint with this name at every moment.
 Status moveInto(const std::string &aside, const std::string &target) {
   if (::rename(aside.c_str(), target.c_str()) == 0)
     return Status::ok();
@@ -33,7 +33,7 @@ Status moveInto(const std::string &aside, const std::string &target) {
     return Status::ok();
   if (errno != EINVAL && errno != ENOSYS)
     return fileError("write", target, errno);
-  // The file system cannot exchange: a crash between these two is mended by recoverCheckpoints().
+  // The file system cannot exchange directories. recoverCheckpoints() repairs a crash between these two renames.
   std::string replaced = hiddenName(target, ".old");
   std::error_code error;
   fs::remove_all(replaced, error);
@@ -60,7 +60,7 @@ Status NewDirectories::make(const std::string &directory, NewDirectories *result
   NewDirectories made;
   std::error_code error;
   for (fs::path path = fs::path(directory); !path.empty() && !fs::exists(path, error); path = path.parent_path()) {
-    if (path.has_filename()) // not what stands behind a last slash
+    if (path.has_filename()) // not the empty part after a last slash
       made.made_.insert(made.made_.begin(), path.string());
   }
   CLEAVE_TRY(makeDirectory(directory));
@@ -70,15 +70,15 @@ Status NewDirectories::make(const std::string &directory, NewDirectories *result
 
 NewDirectories::~NewDirectories() {
   for (size_t i = made_.size(); i-- > 0;)
-    if (::rmdir(made_[i].c_str()) != 0) // there is something in it
+    if (::rmdir(made_[i].c_str()) != 0) // it is not empty
       return;
 }
 
 Status CheckpointSave::probe(const std::string &directory) {
-  if (::access(directory.c_str(), W_OK | X_OK) != 0) // the file's own name would tell the user nothing
+  if (::access(directory.c_str(), W_OK | X_OK) != 0) // AtomicFile's error would name a temporary file
     return fileError("write in", directory, errno);
   for (const char *name : {".probe", "latest", "best"}) {
-    AtomicFile file; // never committed: its name goes with it
+    AtomicFile file; // never committed: its destructor removes it
     CLEAVE_TRY(AtomicFile::create(directory + "/" + name, &file));
   }
   return Status::ok();
@@ -129,12 +129,12 @@ Status CheckpointSave::writeFull(const CheckpointIndex &sharded, const VisitSlic
 }
 
 void CheckpointSave::discard() const {
-  std::error_code error; // what made the save fail is what the user is told
+  std::error_code error; // the user gets the error that made the save fail
   fs::remove_all(aside_, error);
 }
 
 Status CheckpointSave::publish(const CheckpointIndex &index) const {
-  // A part appears whole or not at all (AtomicFile), so that one that is there is complete.
+  // A part appears as a whole or not at all (AtomicFile), so a part that exists is complete.
   for (const CheckpointTensor &tensor : index.tensors)
     for (const auto &slice : tensor.slices)
       if (std::error_code error; !fs::exists(aside_ + "/" + slice.file, error))
@@ -145,7 +145,7 @@ Status CheckpointSave::publish(const CheckpointIndex &index) const {
   std::error_code error;
   CLEAVE_TRY(moveInto(aside_, directory_ + "/" + name_));
   CLEAVE_TRY(syncDirectory(directory_));
-  fs::remove_all(aside_, error); // what it replaced
+  fs::remove_all(aside_, error); // the directory that was replaced
   return error ? failed("remove", aside_, error) : Status::ok();
 }
 

@@ -1,13 +1,13 @@
-// Saving a checkpoint, step by step, so that a crash between any two steps leaves a loadable directory:
+// Saves a checkpoint in steps, so that a crash between any two steps leaves a directory that can be loaded:
 //
 //   DIR/latest               "step-00000100", replaced by rename
 //   DIR/best                 likewise, for the best validation loss
-//   DIR/step-00000100/       rank-00000.safetensors ... (or model.safetensors), checkpoint.json; appears whole (rename)
-//   DIR/.step-00000200.tmp/  being written, or left by a crash; recoverCheckpoints() removes it
+//   DIR/step-00000100/       rank-00000.safetensors ... (or model.safetensors), checkpoint.json; appears by one rename
+//   DIR/.step-00000200.tmp/  is being written, or was left by a crash; recoverCheckpoints() removes it
 //
 // Every process calls writeShard() for its ranks, or takes part in writing the full file (CheckpointSaver.h of
-// runtime/train/checkpoint); one, the leader, does the rest. Between prepare(), the parts and publish() all processes
-// must agree that all is well so far.
+// runtime/train/checkpoint). One process, the leader, does the rest. After prepare(), after the parts and after
+// publish(), all processes must agree that there was no error so far.
 #ifndef CLEAVE_RUNTIME_STATE_CHECKPOINTSAVE_H
 #define CLEAVE_RUNTIME_STATE_CHECKPOINTSAVE_H
 
@@ -19,8 +19,8 @@
 
 namespace cleave::rt {
 
-// Directories that this process has made and that are still empty go with it: a run that fails before its first
-// checkpoint leaves nothing.
+// Directories that this process has created. Those that are still empty when the object is destroyed are removed, so a
+// run that fails before its first checkpoint leaves nothing.
 class NewDirectories {
 public:
   NewDirectories() = default;
@@ -30,15 +30,15 @@ public:
     std::swap(made_, other.made_);
     return *this;
   }
-  // Makes DIR and what is missing above it.
+  // Creates DIR and all missing directories above it.
   static Status make(const std::string &directory, NewDirectories *result);
 
 private:
   std::vector<std::string> made_; // outermost first
 };
 
-// A file that one process makes in DIR, so that others can see whether DIR is the same directory for them. It goes with
-// the object.
+// A file that one process creates in DIR, so that other processes can check whether they see the same directory. The
+// destructor removes it.
 class DirectoryMark {
 public:
   DirectoryMark() = default;
@@ -46,9 +46,9 @@ public:
   DirectoryMark(const DirectoryMark &) = delete;
   DirectoryMark &operator=(const DirectoryMark &) = delete;
 
-  // `number` says which mark it is.
+  // Creates the mark. `number` identifies it.
   Status make(const std::string &directory, uint64_t *number);
-  // Waits a moment: a network's directory may be some seconds late.
+  // Checks that the mark is there. Waits a moment, because directories of a network may be some seconds late.
   static Status find(const std::string &directory, uint64_t number);
 
 private:
@@ -59,24 +59,24 @@ class CheckpointSave {
 public:
   CheckpointSave(std::string directory, uint64_t step);
 
-  // Tries to write into DIR, and all files there that a save replaces: what cannot be written shows before training.
+  // Tries to write into DIR, and to replace every file there that a save replaces. So errors are found before training.
   static Status probe(const std::string &directory);
-  // Leader: makes DIR and an empty directory aside.
+  // Leader: creates DIR, and an empty directory in it that the parts are written to.
   Status prepare() const;
-  // The slices that this rank owns; no file when it owns none.
+  // Writes the slices that this rank owns. If it owns none, no file is written.
   Status writeShard(const fb::Plan &plan, unsigned rank, const RankStates &states) const;
-  // Leader: one file with all tensors, brought piece by piece in the order of the sharded index. `visit` calls
-  // `append` for each piece of a slice.
+  // Leader: writes one file with all tensors. `visit` is called for each slice, in the order of the sharded index, and
+  // calls `append` for each piece of the slice.
   using Append = std::function<Status(const std::byte *data, size_t bytes)>;
   using VisitSlice = std::function<Status(const CheckpointTensor &, const CheckpointSlice &, const Append &append)>;
   Status writeFull(const CheckpointIndex &sharded, const VisitSlice &visit) const;
-  // Leader: removes the directory aside, after a failure.
+  // Leader: removes the directory of the parts after a failure.
   void discard() const;
-  // Leader: writes the index and gives the directory its name. Fails where another process could not write its part.
+  // Leader: writes the index and gives the directory its name. Fails if another process could not write its part.
   Status publish(const CheckpointIndex &index) const;
-  // Leader: makes DIR/latest (or DIR/best) name this checkpoint.
+  // Leader: makes DIR/latest (or DIR/best) refer to this checkpoint.
   Status point(const std::string &pointer) const;
-  // Leader: removes DIR/best (or DIR/latest) where it names this checkpoint; `*did` says whether it was so.
+  // Leader: removes DIR/best (or DIR/latest) if it refers to this checkpoint. `*did` is true if it was removed.
   Status unpoint(const std::string &pointer, bool *did) const;
 
   const std::string &name() const { return name_; }
@@ -86,18 +86,19 @@ private:
   std::string directory_, name_, aside_;
 };
 
-// Removes all but the newest `keep` checkpoints up to the one that `latest` names; that and what `best` names always
-// stay. keep 0 removes none.
+// Removes all but the newest `keep` checkpoints up to the one that `latest` names. This one, and the one that `best`
+// names, always stay. Nothing is removed if keep is 0.
 Status pruneCheckpoints(const std::string &directory, unsigned keep);
 
-// Which checkpoints of one directory were saved for being the best alone (CheckpointIndex::isOnlyBest). The index of each
-// is read once, however often checkpoints are removed.
+// Knows which checkpoints of a directory were saved only because they were the best so far
+// (CheckpointIndex::isOnlyBest). It reads the index of each only once, even if checkpoints are removed many times.
 class FormerBests {
 public:
-  // A checkpoint was saved under this name.
+  // To be called after a checkpoint was saved with this name.
   void add(const std::string &name, bool isOnlyBest) { isOnlyBest_[name] = isOnlyBest; }
-  // Keeps `keep` of the best: the one that `best` names, and the newest of these, up to the one that `latest` names.
-  // Removes the rest of them. keep 0 removes none.
+  // Removes checkpoints that were saved only as the best, except the newest `keep` of them. The checkpoint that `best`
+  // names counts as one of them, and always stays, as does the one that `latest` names. Checkpoints after the one that
+  // `latest` names are not touched. Nothing is removed if keep is 0.
   Status prune(const std::string &directory, unsigned keep);
 
 private:
@@ -108,28 +109,29 @@ private:
 
 // "step-00000100": the name of the checkpoint that is saved after that step.
 std::string stepName(uint64_t step);
-// Whether stepName() gives this name. A directory of another name, such as a copy that a user has put aside, is
-// nobody's: it is neither counted nor removed, and taken only where the user gives that name.
+// True if stepName() gives this name. A directory with another name, such as a copy that a user has made, is neither
+// counted nor removed. It is used only if the user gives its name.
 bool isStepName(std::string_view name);
 // The names of the checkpoints in DIR (isStepName()) that have an index, the newest last.
 std::vector<std::string> listCheckpoints(const std::string &directory);
-// The name in DIR/latest or DIR/best; empty when there is none, or it is not the plain name of a checkpoint.
+// The name in DIR/latest or DIR/best. Empty if there is none, or if it is not a name of stepName().
 std::string readPointer(const std::string &directory, const std::string &pointer);
-// Whether a path is DIR/latest or DIR/best, which name a checkpoint of DIR.
+// True if the path is a file DIR/latest or DIR/best, which names a checkpoint of DIR.
 bool isCheckpointPointer(const std::string &path);
-// The checkpoint, or the directory of checkpoints, of which a file at `path` is or would be a part; empty where it is none
-// of theirs. Nothing but a save may write there.
+// Returns the checkpoint, or the directory of checkpoints, that a file at `path` is or would be a part of; empty if
+// there is none. Only a save may write there.
 std::string checkpointAround(const std::string &path);
-// The checkpoint that the user means by a path: itself, what the pointer names, what its `latest` names, or the newest
-// one in it. `note` (or null) is a line for the user where the newest one stands in for what `latest` names.
+// Finds the checkpoint that a user means by a path: the path itself, the checkpoint that the pointer names, the one
+// that its `latest` names, or the newest one in it. `note` may be null. If the newest one replaces the one that
+// `latest` names, `note` gets a line for the user.
 Status resolveCheckpoint(const std::string &path, std::string *result, std::string *note = nullptr);
 
-// Puts a directory right that a killed process has left: removes what was being written or removed. Nothing that is
-// not ours is touched; a directory that does not exist is right.
+// Repairs a directory after a process was killed: removes checkpoints that were being written or removed. Other files
+// are not touched. A directory that does not exist needs no repair.
 Status recoverCheckpoints(const std::string &directory);
 
-// Keeps other processes from saving into the same directory, until it goes or the process dies. Nothing is written for
-// it. A file system without locks is let pass with a warning.
+// Keeps other processes from saving into the same directory, until it is destroyed or the process ends. It writes
+// nothing. If the file system has no locks, there is a warning.
 class CheckpointLock {
 public:
   CheckpointLock() = default;
@@ -146,8 +148,8 @@ private:
   int fd_ = -1;
 };
 
-// What an error of flock() means for a directory: another process has the lock, or there is none to be had, of which
-// `warning` tells.
+// The meaning of an error of flock(): fails if another process has the lock. If the lock is not available for another
+// reason, `warning` is set.
 Status lockOutcome(int error, const std::string &directory, std::string *warning);
 
 } // namespace cleave::rt

@@ -21,7 +21,7 @@ void BlockSummer::add(const void *data, size_t bytes) {
     for (; tensor_ < tensorBytes_.size() && done_ == tensorBytes_[tensor_]; done_ = 0)
       ++tensor_;
     if (tensor_ == tensorBytes_.size())
-      return; // more than was announced: the file's writer answers for that
+      return; // more bytes than announced: the writer of the file reports it
     uint64_t block = done_ / BlockChecksums::kBlockBytes;
     uint64_t end = std::min((block + 1) * BlockChecksums::kBlockBytes, tensorBytes_[tensor_]);
     size_t piece = std::min<uint64_t>(bytes, end - done_);

@@ -1,5 +1,5 @@
-// Element types of tensors in files. A superset of the plan's types: data files also hold unsigned integers,
-// which are widened to the type of the input that they feed.
+// Element types of tensors in files. They include the plan's types. Data files may also hold unsigned integers, which
+// are widened to the type of the input.
 #ifndef CLEAVE_RUNTIME_STATE_ELEMENTTYPE_H
 #define CLEAVE_RUNTIME_STATE_ELEMENTTYPE_H
 
@@ -21,10 +21,10 @@ inline ElementType elementType(fb::DType type) { return static_cast<ElementType>
 size_t elementSize(ElementType type);
 // "f32", "i64", "boolean", ...
 const char *elementName(ElementType type);
-// The spelling of the safetensors format: "F32", "I64", "BOOL", ...
+// The name in the safetensors format: "F32", "I64", "BOOL", ...
 const char *safetensorsName(ElementType type);
 bool parseSafetensorsName(std::string_view name, ElementType *result);
-// The spelling of NumPy's array protocol, little-endian: "<f4", "<i8", "|b1"; null where NumPy has none (bf16).
+// The name in NumPy's array protocol, little-endian: "<f4", "<i8", "|b1". Null if NumPy does not have the type (bf16).
 const char *numpyName(ElementType type);
 bool parseNumpyName(std::string_view name, ElementType *result);
 
@@ -34,7 +34,7 @@ using Shape = std::vector<int64_t>;
 std::string toString(const Shape &shape);
 // "f32[2, 3]"
 std::string toString(ElementType type, const Shape &shape);
-// The number of elements; false when a dimension is negative or the product does not fit in 63 bits.
+// Computes the number of elements. Returns false if a dimension is negative or the product does not fit in 63 bits.
 bool countElements(const Shape &shape, uint64_t *count);
 
 } // namespace cleave::rt

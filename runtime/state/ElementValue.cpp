@@ -14,7 +14,7 @@ template <typename T> double get(const std::byte *source) {
   return static_cast<double>(value);
 }
 
-// Any binary floating-point format below double: `mantissa` stored bits, exponents down to `minExponent`.
+// Rounds to a binary floating-point format of 16 bits, with `mantissa` stored bits and exponents from `minExponent` on.
 uint16_t roundToHalf(double value, int mantissa, int minExponent, int maxExponent) {
   uint16_t sign = std::signbit(value) ? 0x8000 : 0;
   uint16_t infinity = static_cast<uint16_t>((maxExponent - minExponent + 2) << mantissa);
@@ -26,7 +26,7 @@ uint16_t roundToHalf(double value, int mantissa, int minExponent, int maxExponen
   if (std::isinf(magnitude))
     return sign | infinity;
   int exponent = std::max(std::ilogb(magnitude), minExponent);
-  // In units of the last place; the carry into the next exponent is right by construction of the encoding.
+  // In units of the last place. The encoding makes a carry into the next exponent right.
   auto units = static_cast<uint32_t>(std::nearbyint(std::scalbn(magnitude, mantissa - exponent)));
   if (exponent > maxExponent)
     return sign | infinity;

@@ -1,4 +1,5 @@
-// One element as a number, whatever its type: for constants, scalars of the host, and results. Not for bulk data.
+// Reads and writes one element of any type as a number. For constants, scalars of the host, and results. Not for bulk
+// data.
 #ifndef CLEAVE_RUNTIME_STATE_ELEMENTVALUE_H
 #define CLEAVE_RUNTIME_STATE_ELEMENTVALUE_H
 
@@ -6,9 +7,9 @@
 
 namespace cleave::rt {
 
-// Stores `value`, rounded to nearest (even) for floating-point types and truncated for integers.
+// Stores `value`. It is rounded to nearest (even) for floating-point types, and truncated for integers.
 void storeElement(ElementType type, double value, std::byte *target);
-// Stores an integer exactly where the type is an integer (a seed has 64 significant bits).
+// Stores an integer. It is exact if the type is an integer type (a seed has 64 significant bits).
 void storeInteger(ElementType type, int64_t value, std::byte *target);
 double loadElement(ElementType type, const std::byte *source);
 

@@ -43,7 +43,7 @@ void convertElements(ElementType from, const std::byte *source, ElementType to, 
     std::memcpy(target, source, count * toSize);
     return;
   }
-  if (from == ElementType::f64 || to == ElementType::f64) { // not through f32, which would round twice
+  if (from == ElementType::f64 || to == ElementType::f64) { // a conversion through f32 would round twice
     for (size_t i = 0; i < count; ++i)
       storeElement(to, loadElement(from, source + i * fromSize), target + i * toSize);
     return;

@@ -1,5 +1,5 @@
-// Floating-point elements of one type as another's: weights of an f32 file in bf16 states, and the other way round.
-// To a narrower type they are rounded to nearest, ties to even, once.
+// Converts floating-point elements: weights of an f32 file to bf16 states, and back. Conversion to a narrower type
+// rounds once, to nearest, ties to even.
 #ifndef CLEAVE_RUNTIME_STATE_FLOATCONVERSION_H
 #define CLEAVE_RUNTIME_STATE_FLOATCONVERSION_H
 
@@ -7,11 +7,11 @@
 
 namespace cleave::rt {
 
-// f32, f64, f16, bf16.
+// True for f32, f64, f16 and bf16.
 bool isFloating(ElementType type);
-// Whether elements of one type can be stored as the other's: equal types, or both floating.
+// True if elements of one type can be stored as the other: equal types, or both floating-point types.
 bool isConvertible(ElementType from, ElementType to);
-// `count` elements; of equal types a copy.
+// Converts `count` elements. Elements of equal types are copied.
 void convertElements(ElementType from, const std::byte *source, ElementType to, std::byte *target, size_t count);
 
 } // namespace cleave::rt

@@ -1,4 +1,4 @@
-// Where a safetensors file of Cleave has its checksums; SafeTensors.h shows the form.
+// The places of checksums in a safetensors file of Cleave. SafeTensors.h shows the format.
 #ifndef CLEAVE_RUNTIME_STATE_HEADERCHECKSUM_H
 #define CLEAVE_RUNTIME_STATE_HEADERCHECKSUM_H
 
@@ -12,11 +12,12 @@ namespace cleave::rt {
 // Keys of __metadata__.
 inline const std::string kHeaderSum = "crc32c", kBlockBytes = "crc32c.block", kTensorSum = "crc32c:";
 
-// The header's own checksum comes first, so that its digits have one place in the file.
+// The header's own checksum comes first, so that its digits are always at the same place of the file.
 constexpr std::string_view kHeaderBegin = R"({"__metadata__":{"crc32c":")";
 constexpr size_t kHeaderSumOffset = sizeof(uint64_t) + kHeaderBegin.size(), kHeaderSumDigits = 8;
 
-// Of the size and the text of a header of at least kHeaderSumOffset + kHeaderSumDigits bytes, whatever its digits are.
+// The checksum of the size and the text of a header. It does not depend on the eight digits of the header's own
+// checksum. The header must have at least kHeaderSumOffset + kHeaderSumDigits bytes.
 inline uint32_t headerChecksum(std::string_view image) {
   uint32_t sum = crc32c(image.data(), kHeaderSumOffset);
   sum = crc32c("00000000", kHeaderSumDigits, sum);

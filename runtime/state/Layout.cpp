@@ -30,7 +30,7 @@ std::vector<LogicalSegment> logicalSegments(const fb::State &state) {
     LogicalSegment logical{segment->name()->str(), {}, segment->offset(), 0, segment};
     if (segment->shape())
       logical.shape.assign(segment->shape()->begin(), segment->shape()->end());
-    // A table that does not fit its state is cut here; the plan's reader has reported it before.
+    // A table that does not fit its state is cut off here. The plan's reader has already reported it.
     if (!countElements(logical.shape, &logical.count) || logical.offset > state.elements())
       continue;
     logical.count = std::min(logical.count, state.elements() - logical.offset);

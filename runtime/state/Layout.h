@@ -1,7 +1,8 @@
-// Where logical tensors lie: the one place that knows how states, segments and ranks' ranges relate.
+// How states, segments and the ranges of ranks relate. No other code knows this.
 //
-// A state is a row of elements; segments say which logical tensor lies where in it; a rank stores one range of it.
-// Everything that moves state (initial weights, checkpoints, other layouts) is the intersection of those two:
+// A state is a row of elements. Its segments say where each logical tensor is in the row, and a rank stores one range
+// of the row. Everything that moves state (initial weights, checkpoints, other layouts) intersects segments with
+// ranges:
 //
 //   state     |---- w (6) ----|-- b (2) --|        segments w at 0, b at 6
 //   rank 1                |---------------|        stores elements [4, 8)
@@ -30,12 +31,12 @@ struct StateView {
 struct RankStates {
   std::vector<unsigned> coordinates; // on Plan.axes
   std::vector<StateView> states;
-  std::vector<const fb::State *> elsewhere; // that ranks of other kinds have and this one has not
+  std::vector<const fb::State *> elsewhere; // states that only ranks of other kinds have
 };
 
 RankStates viewStates(const Rank &rank);
 
-// One logical tensor of a state. A state without a segment table is one tensor of the state's name.
+// One logical tensor of a state. A state without a segment table is a single tensor with the state's name.
 struct LogicalSegment {
   std::string name;
   Shape shape;
@@ -47,8 +48,8 @@ std::vector<LogicalSegment> logicalSegments(const fb::State &state);
 
 // `count` elements that a segment and a stored range have in common.
 struct Overlap {
-  uint64_t logical; // first one, in the logical tensor
-  uint64_t stored;  // first one, in the rank's bytes
+  uint64_t logical; // first common element, counted in the logical tensor
+  uint64_t stored;  // first common element, counted in the elements that the rank stores
   uint64_t count;
 };
 

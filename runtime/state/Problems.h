@@ -1,5 +1,5 @@
-// Everything that is wrong with a set of tensors, reported at once: a user who renames tensors one run at a time gives
-// up.
+// Collects everything that is wrong with a set of tensors and reports it at once. A user who had to rename tensors one
+// run at a time would give up.
 #ifndef CLEAVE_RUNTIME_STATE_PROBLEMS_H
 #define CLEAVE_RUNTIME_STATE_PROBLEMS_H
 
@@ -15,10 +15,10 @@ namespace cleave::rt {
 
 class Problems {
 public:
-  // The tensors of a file of weights, which PyTorch may have written, or of a checkpoint.
+  // `isStateDict`: the tensors are from a file of weights, which PyTorch may have written; false for a checkpoint.
   explicit Problems(bool isStateDict) : isStateDict_(isStateDict) {}
 
-  // A tensor of the model that the file has as it should be. Several states may take one tensor: it counts once.
+  // A tensor of the model that is right in the file. Several states may use one tensor: it is counted once.
   void fits(const std::string &tensor) { fitting_.add(tensor); }
   void missing(const std::string &tensor) { missing_.add(tensor); }
   void superfluous(const std::string &tensor) { superfluous_.add(tensor); }
@@ -26,8 +26,8 @@ public:
     mismatched_.add(tensor + " (expected " + expected + ", got " + got + ")");
   }
 
-  // One line that counts them and names the first. Superfluous tensors alone are an error only where the caller says
-  // so.
+  // Returns one line that counts the problems and names the first ones. If there are only superfluous tensors, it is an
+  // error only if `superfluousFails`.
   Status status(const std::string &what, bool superfluousFails) const {
     if (missing_.list.empty() && mismatched_.list.empty() && (superfluous_.list.empty() || !superfluousFails))
       return Status::ok();
@@ -41,7 +41,7 @@ public:
   }
 
 private:
-  // In the order in which they came, each once.
+  // Names in the order in which they were added, each once.
   struct Names {
     std::vector<std::string> list;
     std::set<std::string> known;
@@ -57,12 +57,12 @@ private:
            name.compare(name.size() - part.size(), part.size(), part) == 0;
   }
 
-  // What stands before each of `shorter` in `longer`: the same for all, as where one module is inside of another; else
-  // empty.
+  // The text that precedes every name of `shorter` in `longer`, as it happens if one module is inside of another. Empty
+  // if there is no such text.
   static std::string prefixOf(const Names &longer, const Names &shorter) {
     if (longer.list.empty() || shorter.list.empty())
       return "";
-    std::string first = shorter.list.front().substr(1), prefix; // weight' of 'weight'
+    std::string first = shorter.list.front().substr(1), prefix; // the rest of 'weight' after its quote: weight'
     for (const std::string &quoted : longer.list)
       if (std::string name = quoted.substr(1); prefix.empty() && endsWithPart(name, first))
         prefix = name.substr(0, name.size() - first.size());
@@ -86,7 +86,7 @@ private:
     if (names.empty())
       return;
     *text += (text->empty() ? "" : "; ") + std::string(title) + " (" + std::to_string(names.size()) + "): ";
-    constexpr size_t kShown = 8; // another model's checkpoint differs in hundreds
+    constexpr size_t kShown = 8; // the checkpoint of another model differs in hundreds of tensors
     for (size_t i = 0; i < std::min(names.size(), kShown); ++i)
       *text += (i ? ", " : "") + names[i];
     if (names.size() > kShown)

@@ -14,7 +14,7 @@ namespace {
 uint32_t low(uint64_t word) { return static_cast<uint32_t>(word); }
 uint32_t high(uint64_t word) { return static_cast<uint32_t>(word >> 32); }
 
-// The four values of a block.
+// Computes the four values of a block.
 void drawBlock(const Draw &draw, uint64_t seed, uint64_t tensor, uint64_t block, double *values) {
   Philox4 words = philox4x32({low(seed), high(seed)}, {low(block), high(block), low(tensor), high(tensor)});
   for (unsigned i = 0; i < 4; i += 2) {
@@ -30,7 +30,7 @@ void drawBlock(const Draw &draw, uint64_t seed, uint64_t tensor, uint64_t block,
 
 void drawElements(const Draw &draw, uint64_t seed, uint64_t first, uint64_t count, ElementType type,
                   std::byte *target) {
-  constexpr uint64_t kPiece = 4096; // elements, a multiple of a block's
+  constexpr uint64_t kPiece = 4096; // elements; a multiple of the four of a block
   uint64_t tensor = fnv1a(draw.name), end = first + count, width = elementSize(type);
   uint64_t pieces = count == 0 ? 0 : (end - 1) / kPiece - first / kPiece + 1;
 #pragma omp parallel for schedule(static)

@@ -85,7 +85,7 @@ Status damaged(const std::string &what) { return dataLoss(what + "; the file is 
 
 std::string placeOf(const std::byte *at, const std::byte *data) { return "byte " + std::to_string(at - data); }
 
-// Each byte of the data belongs to one tensor. `sorted` are the tensors by place.
+// Checks that each byte of the data belongs to exactly one tensor. `sorted` are the tensors by address.
 Status checkPlaces(const std::vector<TensorView> &sorted, const std::byte *data, const std::byte *end) {
   const std::byte *at = data;
   for (size_t i = 0; i < sorted.size(); ++i) {
@@ -101,7 +101,7 @@ Status checkPlaces(const std::vector<TensorView> &sorted, const std::byte *data,
                              std::to_string(end - data));
 }
 
-// Whether the header says that the file carries checksums, or what a damaged one has left of that.
+// True if the header says that the file has checksums, even if a damaged header has kept only a part of this.
 bool hasChecksums(const json &metadata) {
   if (!metadata.is_object())
     return false;
@@ -111,7 +111,7 @@ bool hasChecksums(const json &metadata) {
   return false;
 }
 
-// `image` is the header's size and text.
+// Checks a header's own checksum. `image` is the header's size and text.
 Status checkHeader(std::string_view image, uint32_t *sum) {
   if (image.size() < kHeaderSumOffset + kHeaderSumDigits ||
       image.substr(sizeof(uint64_t), kHeaderBegin.size()) != kHeaderBegin ||
@@ -185,9 +185,9 @@ Status parseImage(const std::byte *image, size_t size, const std::string &origin
   return *headerSum ? attachChecksums(metadata, origin, tensors) : Status::ok();
 }
 
-// Whether the bytes come from a segment of the program or of a library that nobody can have changed, so that dropped
-// pages are read from its file again. MADV_PAGEOUT, safe for any memory, leaves pages that are not yet on disk, as
-// those of a program that was linked a moment ago are.
+// True if the bytes are from a read-only segment of the program or of a library. Nobody can have changed such a
+// segment, so dropped pages are read from its file again. MADV_PAGEOUT would be safe for any memory, but it keeps pages
+// that are not yet on disk, as those of a program that was just linked.
 bool isInReadOnlySegment(uintptr_t begin, uintptr_t end) {
   struct Search {
     uintptr_t begin, end;
@@ -232,7 +232,7 @@ void SafeTensors::dropPages() const {
     return file_->dropPages();
   if (tensors_.empty())
     return;
-  // Whole pages of the image only: what lies beside it is somebody else's.
+  // Only whole pages of the image: the bytes next to it belong to somebody else.
   auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   uintptr_t begin = (reinterpret_cast<uintptr_t>(tensors_.front().data) + page - 1) / page * page;
   uintptr_t end = reinterpret_cast<uintptr_t>(tensors_.back().data + tensors_.back().bytes) / page * page;

@@ -18,13 +18,13 @@ std::string join(const std::vector<uint32_t> &sums) {
   return text;
 }
 
-// ,"key":value
+// Appends ,"key":value
 void addEntry(std::string *text, const std::string &key, const ordered_json &value) {
   *text += ',' + ordered_json(key).dump() + ':' + value.dump();
 }
 
-// Size and text, padded with spaces so that the data starts 64-byte aligned in a mapping. Its length does not depend on
-// the sums.
+// Makes the header's size and text, padded with spaces so that the data is 64-byte aligned in a mapping. Its length
+// does not depend on the values of the checksums.
 Status makeHeader(const std::vector<TensorView> &tensors, const std::vector<std::vector<uint32_t>> &sums,
                   const Metadata &metadata, std::string *result) {
   std::set<std::string_view> names = {"__metadata__"};
@@ -92,7 +92,7 @@ Status SafeTensorsFile::headerChecksum(uint32_t *sum) const {
   return Status::ok();
 }
 
-// The sums are known when the data has passed; the header has kept their places.
+// The checksums are known only after all data was written. create() has left space for them in the header.
 Status SafeTensorsFile::commit() {
   std::string header;
   CLEAVE_TRY(writeHeader(&header));

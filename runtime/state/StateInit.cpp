@@ -17,7 +17,7 @@ void fill(ElementType type, double value, std::byte *target, uint64_t count) {
     std::memcpy(target + i * width, element, width);
 }
 
-// Large weights are read piece by piece: otherwise the file counts as memory beside the state that it fills.
+// Large weights are read in pieces. Otherwise the file would count as memory in addition to the state that it fills.
 Status copyInPieces(ElementType to, std::byte *target, const TensorView &from, uint64_t first, uint64_t count,
                     const WeightStore &weights) {
   size_t piece = kDropBytes / elementSize(from.type);

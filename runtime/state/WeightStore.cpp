@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The name under which files of weights have a segment.
+// The name that a segment has in files of weights.
 std::string sourceName(const LogicalSegment &segment) {
   if (auto draw = drawOf(*segment.segment))
     return draw->name;
@@ -29,13 +29,14 @@ std::string sourceName(const LogicalSegment &segment) {
 
 bool isConstant(const fb::State &state) { return state.role() == fb::Role::constant; }
 
-// What --weights brings, however it would begin without. A buffer's copy for the time of a step has a slot.
+// True if --weights replaces the state, whatever its initial value is without it. A buffer with a slot is a copy for
+// the time of a step.
 bool isReplaceable(const fb::State &state) {
   bool isBuffer = state.role() == fb::Role::buffer && textOf(state.slot()).empty();
   return state.role() == fb::Role::parameter || isBuffer || isConstant(state);
 }
 
-// Visits each segment that may take its initial value from a file, whatever kind of ranks has it.
+// Visits each segment that may get its initial value from a file, of all kinds of ranks.
 template <typename Visit> void forEachWeight(const fb::Plan &plan, Visit visit) {
   for (const KindState &each : statesOf(plan))
     for (const LogicalSegment &segment : logicalSegments(*each.state))
@@ -43,7 +44,7 @@ template <typename Visit> void forEachWeight(const fb::Plan &plan, Visit visit) 
         visit(*each.state, segment);
 }
 
-// Of the JSON files that stand beside weights from Hugging Face: which file is meant.
+// For JSON files that come with weights from Hugging Face: says which file to give instead.
 std::string jsonAdvice(const std::string &path, std::string_view text) {
   fs::path folder = fs::path(path).parent_path();
   std::string here = folder.empty() ? "." : folder.string();
@@ -56,7 +57,7 @@ std::string jsonAdvice(const std::string &path, std::string_view text) {
          "folder of several .safetensors files";
 }
 
-// What to do with a file of another format than safetensors; empty where it may be one.
+// Says what to do with a file of another format than safetensors. Empty if the file may be a safetensors file.
 std::string foreignAdvice(const std::string &path, std::string_view bytes) {
   FileFormat format = formatOf(bytes);
   if (format == FileFormat::Unknown || format == FileFormat::Safetensors)
@@ -71,7 +72,7 @@ std::string foreignAdvice(const std::string &path, std::string_view bytes) {
   return text;
 }
 
-// Opens a file of weights; one of another format is told by its name.
+// Opens a file of weights. If the file has another known format, the error names the format.
 Status openWeights(const std::string &path, SafeTensors *result) {
   FileMapping file;
   if (FileMapping::open(path, &file).isOk()) {
@@ -82,8 +83,8 @@ Status openWeights(const std::string &path, SafeTensors *result) {
   return SafeTensors::open(path, result);
 }
 
-// The file that is missing of "model-00001-of-00003.safetensors" and its like; empty where none is. The first of
-// `files` that has such a name stands for its set.
+// Returns the file that is missing of a set such as "model-00001-of-00003.safetensors"; empty if none is. Only the set
+// of the first such name in `files` is checked.
 std::string missingPart(const std::vector<std::string> &files) {
   constexpr size_t kDigits = 5;
   std::set<std::string> known(files.begin(), files.end());
@@ -136,7 +137,7 @@ Status WeightStore::open(const cleave_model &model, const std::string &directory
                                            "the program that `cleave compile` wrote), or give --weights FILE");
     if (!opened.isOk() && replacement.empty())
       return opened;
-    // A replacement may stand in for the whole file.
+    // A replacement may be used instead of the whole file.
     store.compiledProblem_ = opened.message();
   }
   if (!replacement.empty())
@@ -262,7 +263,7 @@ Status WeightStore::check(const fb::Plan &plan) const {
   for (const auto &[name, tensor] : checkpoint_.byName)
     note(tensor);
   std::string origin = replacementOrigin_.empty() ? origin_ : replacementOrigin_;
-  // A file of which nothing fits is a mistake; a few tensors more than the model has are not.
+  // A file of which nothing fits is a mistake. A file with a few more tensors than the model is accepted.
   bool nothingFits = !replacementOrigin_.empty() && !replaced;
   Status status = problems.status(origin + " does not fit this model", nothingFits);
   if (!replacementOrigin_.empty())

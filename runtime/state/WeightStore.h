@@ -1,8 +1,9 @@
-// The initial weights: the image inside the executable, the file beside it, or what the user gives instead.
+// The initial weights: from the image inside of the executable, from the file next to it, or from --weights.
 //
-// `--weights` may name a safetensors file, a directory of them, or a checkpoint (DIR with latest, or a step-* of it).
-// It replaces tensors by their logical names. Parameters and buffers must all be there, those that --init would make
-// (runtime/state/RandomInit.h) too; constants that it does not hold (a causal mask, say) keep the compiled values.
+// `--weights` may name a safetensors file, a directory of such files, or a checkpoint (DIR with latest, or a step-* of
+// it). It replaces tensors by their logical names. It must have all parameters and buffers, including those that --init
+// would draw (runtime/state/RandomInit.h). Constants that it does not have (such as a causal mask) keep the compiled
+// values.
 #ifndef CLEAVE_RUNTIME_STATE_WEIGHTSTORE_H
 #define CLEAVE_RUNTIME_STATE_WEIGHTSTORE_H
 
@@ -12,31 +13,31 @@
 
 namespace cleave::rt {
 
-// Opens the weights beside an artefact. `checksum` is that of the file that was written with it
-// (cleave_model.weights_checksum): any other file is another compilation's, however well its tensors fit.
+// Opens the file of weights that was written with an executable or a library. `checksum` is that file's
+// cleave_model.weights_checksum. Any other file belongs to another compilation, and is refused even if its tensors fit.
 Status openWeightsBeside(const std::string &path, const char *checksum, SafeTensors *result);
 
 class WeightStore {
 public:
-  // `directory` is where the executable lies; `replacement` is --weights, or empty.
+  // `directory` is the executable's folder. `replacement` is the option --weights, or empty.
   static Status open(const cleave_model &model, const std::string &directory, const std::string &replacement,
                      WeightStore *result);
 
-  // Checks that every tensor that the plan takes from weights is there with its shape, and its type or another
-  // floating-point type; all problems at once.
+  // Checks that every tensor that the plan needs is there, with its shape, and with its type or another floating-point
+  // type. Reports all problems at once.
   Status check(const fb::Plan &plan) const;
-  // The tensor for a segment of a state; null when there is none, or the segment begins with another value.
+  // The tensor for a segment of a state. Null if there is none, or if the segment's initial value is not from a file.
   const TensorView *find(const fb::State &state, const LogicalSegment &segment) const;
-  // Of the values that the plan takes from here: two processes that train together must have the same. It is made of
-  // checksums, where the file carries some; of tensors without, of their first 64 KiB.
+  // A hash of the values that the plan uses. Processes that train together must have the same one. It is made of the
+  // checksums if the file has them, and otherwise of the first 64 KiB of each tensor.
   uint64_t identity(const fb::Plan &plan) const;
-  // The checkpoint that the replacement is, or led to: DIR's latest, say; empty where it is none.
+  // The checkpoint that the replacement is or leads to (for example, DIR's latest); empty if there is none.
   const std::string &checkpoint() const { return checkpointPath_; }
-  // A line for the user where it stands in for the one that `latest` names; else empty.
+  // A line for the user if the checkpoint is not the one that `latest` names, but replaces it; else empty.
   const std::string &standIn() const { return standIn_; }
-  // A line for the user about them; mostly empty.
+  // A line for the user about the checkpoint's checksums; mostly empty.
   std::string note() const { return checkpoint_.checkpoint ? checkpoint_.checkpoint->note() : ""; }
-  // Gives back the pages that were read so far.
+  // Releases the pages that were read so far.
   void dropPages() const;
 
 private:
@@ -44,13 +45,13 @@ private:
   const TensorView *findReplacement(std::string_view name) const;
 
   std::string origin_, replacementOrigin_, checkpointPath_, standIn_;
-  std::string compiledProblem_; // why the file beside the executable is not used, where a replacement was given
+  std::string compiledProblem_; // why the file next to the executable is not used, if there is a replacement
   SafeTensors compiled_;
   std::vector<SafeTensors> replacements_;
   CheckpointTensors checkpoint_;
 };
 
-// Puts every state of a rank to its initial value; `seed` is that of what is drawn. Padding is zero.
+// Gives every state of a rank its initial value. `seed` is that of drawn values. Padding becomes zero.
 Status initializeStates(const RankStates &states, const WeightStore &weights, uint64_t seed = 0);
 
 } // namespace cleave::rt

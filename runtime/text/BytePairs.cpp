@@ -18,7 +18,7 @@ bool BytePairs::addMerge(const std::string &left, const std::string &right) {
   auto first = tokens_.find(left), second = tokens_.find(right), both = tokens_.find(left + right);
   if (first == tokens_.end() || second == tokens_.end() || both == tokens_.end())
     return false;
-  merges_[pairOf(first->second, second->second)] = {nextRank_++, both->second}; // of a pair twice, the last counts
+  merges_[pairOf(first->second, second->second)] = {nextRank_++, both->second}; // of equal pairs, the last counts
   return true;
 }
 
@@ -45,8 +45,8 @@ Status BytePairs::splitBytes(std::string_view piece, std::vector<Token> *symbols
   return Status::ok();
 }
 
-// As tokenizers does it, an unknown token is put down when the next known one comes: the tokens of bytes come before
-// it.
+// As in tokenizers, an unknown token is appended only when the next character with a token comes. So tokens of bytes
+// between them are appended before it.
 void BytePairs::splitCharacters(std::string_view piece, std::vector<Token> *symbols) const {
   bool isPending = false;
   auto putDown = [&] {
@@ -84,7 +84,7 @@ Status BytePairs::encode(std::string_view piece, std::vector<uint64_t> *tokens) 
     splitCharacters(piece, &first);
   else
     CLEAVE_TRY(splitBytes(piece, &first));
-  // A list of the piece's tokens. A merged pair stays at its left position.
+  // The piece's tokens as a linked list. A merged pair stays at the position of its left token.
   struct Symbol {
     Token token;
     size_t before, after;
@@ -93,7 +93,8 @@ Status BytePairs::encode(std::string_view piece, std::vector<uint64_t> *tokens) 
   std::vector<Symbol> symbols(end);
   for (size_t i = 0; i < end; ++i)
     symbols[i] = {first[i], i == 0 ? end : i - 1, i + 1};
-  // Candidates by rank, then by position. One that has become stale has other tokens than its rank says.
+  // Candidates for merging, by rank and then by position. A candidate is stale if the tokens at its position no longer
+  // have a merge of that rank.
   using Candidate = std::pair<uint32_t, size_t>;
   std::priority_queue<Candidate, std::vector<Candidate>, std::greater<Candidate>> candidates;
   auto offer = [&](size_t left) {

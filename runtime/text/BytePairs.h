@@ -1,9 +1,9 @@
-// Byte-pair encoding: the tokens of a piece of text.
+// Byte-pair encoding: computes the tokens of a piece of text.
 //
 //   pieces "h" "u" "g"    merges  1. u g    2. h ug        ->  "h" "ug"  ->  "hug"
 //
-// Each byte, or each character, begins as a token of its own. Then the pair of neighbours whose merge comes first in
-// the list becomes one token, the leftmost such pair first, until no pair is in the list.
+// At first, each byte, or each character, is a token. Then one pair of neighbours becomes one token: the pair whose
+// merge comes first in the list, and of equal pairs the leftmost. This is repeated until no pair is in the list.
 #ifndef CLEAVE_RUNTIME_TEXT_BYTEPAIRS_H
 #define CLEAVE_RUNTIME_TEXT_BYTEPAIRS_H
 
@@ -24,24 +24,25 @@ public:
   using Token = uint32_t;
   static constexpr Token kNone = UINT32_MAX;
 
-  // Tokens are byte strings. All of them before the merges.
+  // Adds a token, whose text is a byte string. All tokens must be added before the merges.
   void addToken(const std::string &bytes, Token token);
-  // The next merge of the list. False where one of the three tokens is not known.
+  // Adds the next merge of the list. Returns false if one of the three tokens is not known.
   bool addMerge(const std::string &left, const std::string &right);
-  // Takes a piece that is a token as it is, without looking at merges.
+  // If true, a piece that is itself a token stays whole, whatever the merges say.
   void setWholePieces(bool whole) { wholePieces_ = whole; }
 
-  // Of characters that are no token: what stands for one (kNone: nothing, they are left out), whether it stands for
-  // several in a row, and whether the tokens <0x00> to <0xFF> of its bytes come first.
+  // What happens to characters that are no token: `token` replaces them (kNone: they are left out); `fuses` says
+  // whether it replaces several in a row; `hasBytes` says whether the tokens <0x00> to <0xFF> of their bytes are tried
+  // first.
   struct Unknown {
     Token token = kNone;
     bool fuses = false;
     bool hasBytes = false;
   };
-  // Characters, and not bytes, are the tokens to begin with.
+  // From now on the first tokens are characters, not bytes.
   void useCharacters(Unknown unknown);
 
-  // Appends the tokens of a piece. Fails where a byte has no token.
+  // Appends the tokens of a piece. Fails if a byte has no token.
   Status encode(std::string_view piece, std::vector<uint64_t> *tokens) const override;
 
 private:
@@ -52,13 +53,13 @@ private:
     Token result;
   };
   static uint64_t pairOf(Token left, Token right) { return uint64_t(left) << 32 | right; }
-  // Its rank, or UINT32_MAX.
+  // The rank of the pair's merge, or UINT32_MAX if there is none.
   uint32_t rankOf(Token left, Token right) const;
 
   std::unordered_map<std::string, Token> tokens_;
   std::unordered_map<uint64_t, Merge> merges_;
-  std::array<Token, 256> bytes_ = noTokens(); // of single bytes: their texts, or their names <0x00> to <0xFF>
-  std::optional<Unknown> unknown_;            // of characters
+  std::array<Token, 256> bytes_ = noTokens(); // of single bytes: by their texts, or by their names <0x00> to <0xFF>
+  std::optional<Unknown> unknown_;            // set if the first tokens are characters
   uint32_t nextRank_ = 0;
   bool wholePieces_ = false;
 

@@ -1,4 +1,4 @@
-// Tokens of single bytes beside those of text, as Llama's tokenizers have them: "<0x0A>" is the byte 10.
+// Tokens for single bytes in a vocabulary of text, as in Llama's tokenizers: "<0x0A>" is the byte 10.
 #ifndef CLEAVE_RUNTIME_TEXT_BYTETOKENS_H
 #define CLEAVE_RUNTIME_TEXT_BYTETOKENS_H
 
@@ -14,7 +14,7 @@ inline std::string nameOfByte(unsigned char byte) {
   return text;
 }
 
-// The byte of "<0x0A>"; nothing of another text.
+// Returns the byte for a name such as "<0x0A>", or nothing for other texts.
 inline std::optional<char> byteOfName(const std::string &name) {
   unsigned byte = 0;
   if (name.size() != 6 || std::sscanf(name.c_str(), "<0x%02X>", &byte) != 1 ||

@@ -7,7 +7,7 @@
 namespace cleave::rt {
 namespace {
 
-// False where it is not base64.
+// Returns false if the text is not base64.
 bool decode(const std::string &base64, std::string *bytes) {
   static const std::string kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   size_t length = std::min(base64.find('='), base64.size());
@@ -64,7 +64,7 @@ std::optional<std::string_view> CharacterMap::find(std::string_view text) const 
       if (node >= units_.size() || valueOf(units_[node]) >= replacements_.size())
         return std::nullopt;
       std::string_view found = std::string_view(replacements_).substr(valueOf(units_[node]));
-      if (isContinuation(found[0])) // within a character: the file is damaged
+      if (isContinuation(found[0])) // inside of a character: the file is damaged
         return std::nullopt;
       return found.substr(0, found.find('\0'));
     }
@@ -81,7 +81,7 @@ Status CharacterMap::apply(std::string *text) const {
   };
   CLEAVE_TRY(clusters_.forEachMatch(*text, [&](size_t begin, size_t end) {
     std::string_view cluster = std::string_view(*text).substr(begin, end - begin);
-    // Longer ones are not looked up as a whole.
+    // Longer clusters are looked up one character at a time, as tokenizers does.
     if (cluster.size() < 6 && find(cluster)) {
       mapPart(cluster);
       return;

@@ -18,11 +18,12 @@ struct Long {
 
 #include "runtime/text/CharacterTables.def"
 
-// The character itself where no run has it.
+// Returns the mapped character, or the character itself if it is in no run.
 template <size_t Count> uint32_t lookUp(const Run (&runs)[Count], uint32_t code) {
   const Run *after = std::upper_bound(std::begin(runs), std::end(runs), code,
                                       [](uint32_t wanted, const Run &run) { return wanted < run.first; });
-  // Runs of every second character may lie in each other: at most two runs begin before a character and have it.
+  // Runs of every second character may overlap. So the run with this character is one of the last two that begin before
+  // it.
   for (const Run *run = after; run != std::begin(runs) && after - run < 2;) {
     --run;
     if (code <= run->last && (code - run->first) % run->step == 0)
@@ -35,7 +36,7 @@ template <typename Append> void replaceCharacters(std::string *text, Append appe
   std::string result;
   for (size_t at = 0; at < text->size();) {
     Character c = characterAt(*text, at);
-    if (c.bytes == 0) { // not UTF-8: as it is
+    if (c.bytes == 0) { // not UTF-8: stays as it is
       result += (*text)[at++];
       continue;
     }
@@ -45,7 +46,7 @@ template <typename Append> void replaceCharacters(std::string *text, Append appe
   *text = std::move(result);
 }
 
-// A syllable is two or three letters by formula (Unicode, section 3.12).
+// A syllable of Hangul is two or three letters, by a formula (Unicode, section 3.12).
 void appendSyllable(uint32_t index, std::string *text) {
   appendCharacter(0x1100 + index / 588, text);
   appendCharacter(0x1161 + index % 588 / 28, text);
@@ -59,7 +60,7 @@ void makeSmall(std::string *text) {
   replaceCharacters(text, [](uint32_t code, std::string *result) {
     if (code >= 'A' && code <= 'Z')
       code += 'a' - 'A';
-    if (code == 0x130) // the one capital letter whose small form is two characters
+    if (code == 0x130) // the only capital letter whose small form has two characters
       *result += "i\xCC\x87";
     else
       appendCharacter(code < 0x80 ? code : lookUp(kSmall, code), result);

@@ -1,4 +1,4 @@
-// "decoder" of a tokenizer.json, for a vocabulary of characters.
+// Reads "decoder" of a tokenizer.json, for a vocabulary of characters.
 #include "runtime/text/ByteTokens.h"
 #include "runtime/text/Replace.h"
 #include "runtime/text/TokenizerParts.h"

@@ -1,4 +1,4 @@
-// "model" of a tokenizer.json.
+// Reads "model" of a tokenizer.json.
 #include "runtime/base/Utf8.h"
 #include "runtime/text/BytePairs.h"
 #include "runtime/text/ByteTokens.h"
@@ -14,7 +14,8 @@ using nlohmann::json;
 namespace cleave::rt {
 namespace {
 
-// ByteLevel writes bytes as characters: printable ones of Latin-1 as they are, the others from U+0100 on.
+// ByteLevel writes bytes as characters. Printable characters of Latin-1 stand for themselves, and other bytes begin at
+// U+0100.
 std::map<uint32_t, char> bytesOfCharacters() {
   std::map<uint32_t, char> bytes;
   uint32_t next = 0x100;
@@ -25,7 +26,7 @@ std::map<uint32_t, char> bytesOfCharacters() {
   return bytes;
 }
 
-// What is written in the vocabulary, as bytes; nothing where it is no text of ByteLevel.
+// Returns the bytes for a text of the vocabulary, or nothing if it is no text of ByteLevel.
 std::optional<std::string> toBytes(const std::string &text, Alphabet alphabet) {
   static const std::map<uint32_t, char> kBytes = bytesOfCharacters();
   if (alphabet == Alphabet::Characters)
@@ -48,7 +49,7 @@ Status addText(uint64_t token, const std::string &text, TokenTexts *texts) {
              : dataLoss("two tokens have the number " + std::to_string(token) + "; the file is damaged");
 }
 
-// The number of a token that the model names by its text; nothing where it names none.
+// Returns the number of a token that the model names by its text. Returns nothing if `name` is null.
 Status readNamed(const json &name, const json &vocabulary, std::optional<uint64_t> *token) {
   if (name.is_null())
     return Status::ok();
@@ -154,7 +155,7 @@ Status readWordPieces(const json &model, std::shared_ptr<const PieceModel> *resu
 } // namespace
 
 Status readModel(const json &model, Alphabet alphabet, std::shared_ptr<const PieceModel> *result, TokenTexts *texts) {
-  // Files of old have no type: Unigram's vocabulary is a list, and only BPE has merges.
+  // Old files have no type. Then a vocabulary that is a list means Unigram, and merges mean BPE.
   std::string type = model.value("type", "");
   if (type.empty())
     type = model.at("vocab").is_array() ? "Unigram" : model.contains("merges") ? "BPE" : "WordPiece";

@@ -1,4 +1,4 @@
-// What a tokenizer does to text before it is split: small letters, accents, spaces written as "▁".
+// Changes that a tokenizer makes to text before it is split: small letters, accents, spaces written as "▁".
 #ifndef CLEAVE_RUNTIME_TEXT_NORMALIZER_H
 #define CLEAVE_RUNTIME_TEXT_NORMALIZER_H
 
@@ -10,7 +10,7 @@
 
 namespace cleave::rt {
 
-// Rules, one after the other. Text stays UTF-8.
+// Rules that are applied one after the other. Text stays UTF-8.
 class Normalizer {
 public:
   using Rule = std::function<Status(std::string *)>;

@@ -1,4 +1,4 @@
-// "normalizer" of a tokenizer.json.
+// Reads "normalizer" of a tokenizer.json.
 #include "runtime/base/Utf8.h"
 #include "runtime/text/CharacterMap.h"
 #include "runtime/text/Characters.h"
@@ -12,16 +12,16 @@ using nlohmann::json;
 namespace cleave::rt {
 namespace {
 
-// A superset of the characters that NFC changes, or that it may join with those before them: marks, the vowels and
-// finals of Hangul, and characters that stand for others.
+// A superset of the characters that NFC changes, or may join with the characters before them: marks, vowels and finals
+// of Hangul, and characters that stand for other ones.
 constexpr const char *kUnnormalized =
     R"([\p{M}\x{374}\x{37E}\x{387}\x{958}-\x{95F}\x{9DC}-\x{9DF}\x{A33}\x{A36}\x{A59}-\x{A5B}\x{A5E}\x{B5C}\x{B5D})"
     R"(\x{F43}\x{F4D}\x{F52}\x{F57}\x{F5C}\x{F69}\x{1161}-\x{1175}\x{11A8}-\x{11C2}\x{1F71}\x{1F73}\x{1F75}\x{1F77})"
     R"(\x{1F79}\x{1F7B}\x{1F7D}\x{1FBB}\x{1FBE}\x{1FC9}\x{1FCB}\x{1FD3}\x{1FDB}\x{1FE3}\x{1FEB}\x{1FEE}\x{1FEF})"
     R"(\x{1FF9}\x{1FFB}\x{1FFD}\x{2000}\x{2001}\x{2126}\x{212A}\x{212B}\x{2329}\x{232A}\x{2ADC}\x{F900}-\x{FAD9})"
     R"(\x{FB1D}-\x{FB4E}\x{1D15E}-\x{1D164}\x{1D1BB}-\x{1D1C0}\x{2F800}-\x{2FA1D}])";
-// Characters that are other ones to the library, which knows categories as Unicode 8 has them, or small letters as a
-// later version than the tables' does; and their neighbours. Text with such a character is refused.
+// Characters, and their neighbours, that have other properties in the library: it knows categories of Unicode 8, and
+// small letters of a later version than Cleave's tables. Text with such a character is refused.
 constexpr const char *kOfOtherVersions =
     R"([\x{61D}\x{7FD}\x{890}-\x{891}\x{898}-\x{89F}\x{8CA}-\x{8E2}\x{9FD}-\x{9FE}\x{A76}\x{AFA}-\x{AFF}\x{B55})"
     R"(\x{C04}\x{C3C}\x{C77}\x{C84}\x{D00}\x{D3B}-\x{D3C}\x{D81}\x{EBA}\x{166D}\x{1734}\x{180F}\x{1885}-\x{1886})"
@@ -34,7 +34,7 @@ constexpr const char *kOfOtherVersions =
     R"(\x{11D31}-\x{11D47}\x{11D90}-\x{11D97}\x{11EF3}-\x{11EF8}\x{11FFF}\x{12FF1}-\x{12FF2}\x{13430}-\x{13438})"
     R"(\x{16E97}-\x{16EB8}\x{16F4F}\x{16FE2}-\x{16FE4}\x{1CF00}-\x{1CF46}\x{1E000}-\x{1E02A}\x{1E130}-\x{1E136})"
     R"(\x{1E2AE}\x{1E2EC}-\x{1E2EF}\x{1E944}-\x{1E94A}\x{1E95E}-\x{1E95F}])";
-// Ideographs that the decomposition replaces by others; Characters.h has no table of them.
+// Ideographs that the decomposition replaces by others. Characters.h has no table of them.
 constexpr const char *kCompatibilityIdeographs = R"([\x{F900}-\x{FAFF}\x{2F800}-\x{2FA1F}])";
 
 Normalizer::Rule always(void (*change)(std::string *)) {
@@ -85,7 +85,8 @@ Status addWithoutMarks(Normalizer *result) {
   return addReplacement(R"(\p{Mn}+)", "", result);
 }
 
-// BERT's, in this order: no control characters, spaces of one kind and around ideographs, no accents, small letters.
+// Adds BERT's steps, in this order: remove control characters, make spaces alike and add them around ideographs, remove
+// accents, make letters small.
 Status addBert(const json &normalizer, Normalizer *result) {
   bool makesSmall = normalizer.value("lowercase", true);
   const json &strips = partOf(normalizer, "strip_accents");
@@ -148,7 +149,7 @@ Status readNormalizer(const json &normalizer, Normalizer *result) {
     return Status::ok();
   }
   if (type == "NFC")
-    return addRefusal(kUnnormalized, "NFC", result); // NFC as a step that refuses text which it would change, or might
+    return addRefusal(kUnnormalized, "NFC", result); // refuses text that NFC would change, or might
   if (type == "BertNormalizer")
     return addBert(normalizer, result);
   if (type == "Precompiled")

@@ -1,4 +1,4 @@
-// The model of a tokenizer: the tokens of one piece of text.
+// The model of a tokenizer: it finds the tokens of one piece of text.
 #ifndef CLEAVE_RUNTIME_TEXT_PIECEMODEL_H
 #define CLEAVE_RUNTIME_TEXT_PIECEMODEL_H
 
@@ -14,7 +14,7 @@ class PieceModel {
 public:
   virtual ~PieceModel() = default;
 
-  // Appends the tokens of a piece, which is valid UTF-8.
+  // Appends the tokens of a piece. The piece must be valid UTF-8.
   virtual Status encode(std::string_view piece, std::vector<uint64_t> *tokens) const = 0;
 };
 

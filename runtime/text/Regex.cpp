@@ -6,9 +6,9 @@
 namespace cleave::rt {
 namespace {
 
-// Of pcre2.h, whose ABI is stable: the library alone is needed, on the machine that builds as well.
+// Constants of pcre2.h, whose ABI is stable. So only the library is needed, even on the machine that builds.
 constexpr uint32_t kUnicodeClasses = 0x00020000, kUtf8 = 0x00080000; // PCRE2_UCP, PCRE2_UTF
-constexpr uint32_t kNeverSingleBytes = 0x00100000; // PCRE2_NEVER_BACKSLASH_C: \C would cut characters in two
+constexpr uint32_t kNeverSingleBytes = 0x00100000; // PCRE2_NEVER_BACKSLASH_C: \C would split characters
 constexpr uint32_t kNoUtfCheck = 0x40000000;       // PCRE2_NO_UTF_CHECK, after the first match of a text
 constexpr int kNoMatch = -1;                       // PCRE2_ERROR_NOMATCH
 
@@ -89,7 +89,7 @@ Status Regex::forEachMatch(std::string_view text, const std::function<void(size_
     if (end > begin)
       visit(begin, end);
     at = end > at ? end : at + 1;
-    while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) // to the next character
+    while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) // skip to the next character
       ++at;
   }
   return Status::ok();

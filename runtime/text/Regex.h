@@ -1,7 +1,7 @@
 // A regular expression over UTF-8 text, with Unicode's classes: \p{L}, \s, (?i:...), (?!...).
 //
-// PCRE2 does it, which is in every Debian 12 system (libselinux needs it). The library is opened when the first
-// expression is compiled, so that programs that split no text do not need it.
+// It uses PCRE2, which is in every Debian 12 system (libselinux needs it). The library is opened when the first
+// expression is compiled, so programs that split no text do not need it.
 #ifndef CLEAVE_RUNTIME_TEXT_REGEX_H
 #define CLEAVE_RUNTIME_TEXT_REGEX_H
 
@@ -18,7 +18,7 @@ class Regex {
 public:
   static Status compile(const std::string &pattern, Regex *result);
 
-  // Calls `visit` for each match from left to right. An empty match is passed over. `text` is valid UTF-8.
+  // Calls `visit` for each match from left to right, except empty ones. `text` must be valid UTF-8.
   Status forEachMatch(std::string_view text, const std::function<void(size_t begin, size_t end)> &visit) const;
 
 private:

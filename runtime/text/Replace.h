@@ -1,4 +1,4 @@
-// All occurrences of one text in another, from left to right.
+// Replaces all occurrences of one text in another, from left to right.
 #ifndef CLEAVE_RUNTIME_TEXT_REPLACE_H
 #define CLEAVE_RUNTIME_TEXT_REPLACE_H
 
@@ -6,7 +6,7 @@
 
 namespace cleave::rt {
 
-// `from` is not empty.
+// `from` must not be empty.
 inline void replaceAll(const std::string &from, const std::string &to, std::string *text) {
   std::string result;
   size_t done = 0;

@@ -23,7 +23,7 @@ struct Part {
   bool isMatch;
 };
 
-// Joins each match to its neighbour on one side, which is no match or another match's text already.
+// Joins each match to its neighbour on one side, unless that neighbour is a match too.
 std::vector<Part> mergeMatches(std::vector<Part> parts, bool withNext) {
   if (withNext)
     std::reverse(parts.begin(), parts.end());
@@ -83,7 +83,7 @@ Splitting::Rule markSpaces(Marking marking) {
     bool isMarked = text.compare(0, mark.size(), mark) == 0;
     if (prepends && !isMarked)
       text = mark + text;
-    size_t begin = 0, after = isMarked || prepends ? mark.size() : 0; // of the mark that begins the first word
+    size_t begin = 0, after = isMarked || prepends ? mark.size() : 0; // end of the mark that begins the first word
     for (size_t at = marking.splits ? text.find(mark, after) : std::string::npos; at != std::string::npos;
          at = text.find(mark, at + mark.size())) {
       pieces->push_back(text.substr(begin, at - begin));

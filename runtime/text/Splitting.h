@@ -1,4 +1,4 @@
-// How a tokenizer splits text into the pieces that its model sees, as words.
+// How a tokenizer splits text into pieces, such as words, for its model.
 #ifndef CLEAVE_RUNTIME_TEXT_SPLITTING_H
 #define CLEAVE_RUNTIME_TEXT_SPLITTING_H
 
@@ -13,10 +13,10 @@ namespace cleave::rt {
 
 using Pieces = std::vector<std::string>;
 
-// Rules, one after the other: each makes pieces of a piece. Pieces are not empty.
+// Rules that are applied one after the other. Each splits a piece into pieces, which are not empty.
 class Splitting {
 public:
-  // `isFirst`: the piece begins the text.
+  // `isFirst` is true if the piece begins the text.
   using Rule = std::function<Status(const std::string &piece, bool isFirst, Pieces *pieces)>;
 
   void add(Rule rule) { rules_.push_back(std::move(rule)); }
@@ -27,18 +27,18 @@ private:
   std::vector<Rule> rules_;
 };
 
-// What becomes of the matches of a pattern. Of neighbours that match, one alone is merged.
+// What happens to the matches of a pattern. Of matches that are neighbours, only one is merged.
 enum class Matches { Isolated, Removed, MergedWithPrevious, MergedWithNext };
-// With `inverts` the texts between matches are taken for the matches.
+// With `inverts`, the texts between matches count as the matches.
 Splitting::Rule splitByPattern(Regex pattern, Matches matches, bool inverts = false);
-// A space before a piece that does not begin with one.
+// Adds a space before a piece that does not begin with one.
 Splitting::Rule withSpaceBefore();
 
-// SentencePiece's words: spaces are written as `mark`, and a word begins with the one before it.
+// Splits into words as SentencePiece does: spaces are written as `mark`, and a word begins with the mark before it.
 struct Marking {
   enum class Prepend { Always, First, Never };
   std::string mark = "\u2581";       // "▁"
-  Prepend prepend = Prepend::Always; // where pieces without a mark at their beginning get one
+  Prepend prepend = Prepend::Always; // which pieces get a mark if they do not begin with one
   bool splits = true;
 };
 Splitting::Rule markSpaces(Marking marking);

@@ -1,4 +1,4 @@
-// "pre_tokenizer" of a tokenizer.json.
+// Reads "pre_tokenizer" of a tokenizer.json.
 #include "runtime/text/TokenizerParts.h"
 
 using nlohmann::json;
@@ -9,7 +9,7 @@ namespace {
 // How ByteLevel splits text into words (GPT-2).
 constexpr const char *kWords = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
-// BERT's: white space ends words and is left out, and each sign of punctuation is a word.
+// BERT's rule: white space ends words and is left out, and each punctuation character is a word.
 constexpr const char *kPunctuation = R"([!-/:-@\[-`{-~\p{P}])";
 
 class SplittingReader {
@@ -75,7 +75,7 @@ private:
   Status readMetaspace(const json &splitting) {
     Marking marking;
     marking.mark = splitting.value("replacement", marking.mark);
-    bool adds = splitting.value("add_prefix_space", true); // of files before 2024
+    bool adds = splitting.value("add_prefix_space", true); // in files before 2024
     std::string prepend = splitting.value("prepend_scheme", adds ? "always" : "never");
     if (marking.mark.empty() || (prepend != "always" && prepend != "first" && prepend != "never"))
       return unsupported("a Metaspace with the prepend_scheme '" + prepend + "' and the replacement '" + marking.mark +

@@ -7,7 +7,7 @@
 namespace cleave::rt {
 namespace {
 
-// The characters of Unicode's White_Space, which added tokens take to their left and right.
+// The characters of Unicode's White_Space. Added tokens may include them on their left and right.
 bool isSpace(uint32_t c) {
   return (c >= 9 && c <= 13) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) ||
          c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
@@ -37,7 +37,8 @@ size_t spacesAfter(std::string_view text, size_t begin) {
 
 } // namespace
 
-// The text in spans, with added tokens cut out: the leftmost first, and of several at one place the longest.
+// Splits the text into spans at added tokens. The leftmost token comes first, and of several at one position the
+// longest.
 std::vector<Tokenizer::Span> Tokenizer::cutAdded(const std::string &text, bool normalized) const {
   std::vector<Span> spans;
   size_t begin = 0;
@@ -96,7 +97,7 @@ std::string Tokenizer::bytesOf(uint64_t token, bool isFirst) const {
   auto found = texts_.find(token);
   if (found == texts_.end())
     return "";
-  if (isFirst && spacesOfFirst_ == SIZE_MAX) { // Metaspace: no mark of the first token is a space
+  if (isFirst && spacesOfFirst_ == SIZE_MAX) { // Metaspace: the marks of the first token are not spaces
     std::string text = found->second;
     text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
     return text;

@@ -1,15 +1,15 @@
-// Text to tokens and back, by the `tokenizer.json` of a Hugging Face model.
+// Turns text into tokens and back, by the `tokenizer.json` of a Hugging Face model.
 //
 //   text -> added tokens ("<|endoftext|>") cut out -> normalized -> split into words -> the model's tokens of each word
 //
-//   model       words                                               as
+//   model       words                                               used by
 //   BPE         bytes (BytePairs.h)                                 GPT-2, Llama 3, Qwen
-//   BPE         characters, bytes where there is no token of one    Llama 1 and 2, Mistral, Gemma
+//   BPE         characters, or bytes if one has no token            Llama 1 and 2, Mistral, Gemma
 //   Unigram     characters (Unigram.h)                              T5, XLM-RoBERTa
 //   WordPiece   characters (WordPieces.h)                           BERT
 //
-// A file with another part is refused with the name of that part: other tokens than the model was trained with would
-// give nonsense, silently.
+// A file with any other part is refused, and the message names the part. Otherwise the tokens would differ from those
+// that the model was trained with, and the output would be nonsense without an error.
 #ifndef CLEAVE_RUNTIME_TEXT_TOKENIZER_H
 #define CLEAVE_RUNTIME_TEXT_TOKENIZER_H
 
@@ -23,27 +23,28 @@
 
 namespace cleave::rt {
 
-// A token that is looked for in the text itself.
+// A token that is searched for in the text itself.
 struct AddedToken {
   uint64_t id = 0;
   std::string content;
-  bool isSpecial = false;    // not shown in text
-  bool takesLeft = false;    // the white space before it belongs to it
-  bool takesRight = false;   // that after it does
-  bool isNormalized = false; // looked for after the others, in the normalized text
+  bool isSpecial = false;    // not printed as text
+  bool takesLeft = false;    // includes the white space before it
+  bool takesRight = false;   // includes the white space after it
+  bool isNormalized = false; // searched for after the others, in the normalized text
 };
 
 class Tokenizer {
 public:
-  // Errors name the file, and what in it is not supported.
+  // Fails with the name of the file, and with the part of it that is not supported.
   static Status open(const std::string &path, Tokenizer *result);
-  // For the user, of settings in the file that are for training and not applied to a prompt; empty where there are none.
+  // A note for the user: settings in the file that are for training and are not applied to a prompt. Empty if there are
+  // none.
   const std::string &note() const { return note_; }
 
-  // The tokens of the text, with those that the model wants around it (as "<|begin_of_text|>").
+  // Returns the tokens of the text, with those that the model needs around it (such as "<|begin_of_text|>").
   Status encode(const std::string &text, std::vector<uint64_t> *tokens) const;
-  // The bytes of a token: none for a special token, and none for a number that is no token. The first token of a text
-  // may lose the space that words have before them.
+  // Returns the bytes of a token. A special token has none, and neither has a number that is no token. The first token
+  // of a text may lose the space that words have before them.
   std::string bytesOf(uint64_t token, bool isFirst = false) const;
   std::optional<uint64_t> tokenOf(const std::string &content) const;
 
@@ -52,7 +53,7 @@ private:
 
   struct Span {
     size_t begin, end;
-    std::optional<uint64_t> token; // of an added token
+    std::optional<uint64_t> token; // set if this is an added token
   };
 
   std::vector<Span> cutAdded(const std::string &text, bool normalized) const;
@@ -60,7 +61,7 @@ private:
 
   Normalizer normalizer_;
   std::vector<AddedToken> added_;
-  std::map<std::string, uint64_t> names_; // of added tokens, by what is written in the file
+  std::map<std::string, uint64_t> names_; // of added tokens, by their text in the file
   Splitting splitting_;
   std::shared_ptr<const PieceModel> model_;
   std::vector<uint64_t> before_, after_;

@@ -1,4 +1,5 @@
-// Reading a tokenizer.json: its parts (TokenizerParts.h), added tokens, and what the model wants around a text.
+// Reads a tokenizer.json: its parts (TokenizerParts.h), added tokens, and the tokens that the model needs around a
+// text.
 #pragma GCC diagnostic ignored "-Warray-bounds" // GCC 12 takes elements of maps in json's parser for map heads
 
 #include "runtime/text/TokenizerParts.h"
@@ -33,7 +34,7 @@ public:
   }
 
 private:
-  // They are for batches of training: a prompt is neither cut nor filled up by them.
+  // These settings are for training batches. A prompt is neither truncated nor padded.
   void noteIgnored() {
     for (const char *name : {"truncation", "padding"})
       if (!partOf(file_, name).is_null())
@@ -58,7 +59,7 @@ private:
         continue;
       result_.texts_[token.id] = token.isSpecial ? "" : decoding_ ? decoding_->textOf(token.content) : token.content;
       result_.names_.emplace(token.content, token.id);
-      if (token.isNormalized) // the text has been normalized where it is looked for
+      if (token.isNormalized) // it is searched for in normalized text
         CLEAVE_TRY(result_.normalizer_.apply(&token.content));
       if (!token.content.empty())
         result_.added_.push_back(std::move(token));
@@ -103,7 +104,7 @@ private:
 
   const json &file_;
   Tokenizer &result_;
-  std::optional<Decoding> decoding_; // of a vocabulary of characters
+  std::optional<Decoding> decoding_; // only for a vocabulary of characters
 };
 
 Status Tokenizer::open(const std::string &path, Tokenizer *result) {

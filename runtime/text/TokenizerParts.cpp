@@ -11,7 +11,7 @@ namespace {
 constexpr const char *kSpaces =
     R"(\t-\r\x{20}\x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000})";
 
-// The pattern with \s and \S as other libraries have them. Within brackets only \s can be spelled so.
+// Returns the pattern with the \s and \S of other libraries. Within brackets only \s can be replaced.
 std::string withSpaces(const std::string &pattern) {
   std::string result;
   bool inClass = false;
@@ -38,7 +38,7 @@ const json &partOf(const json &object, const char *name) {
 
 std::string typeOf(const json &part) { return part.is_object() ? part.value("type", "") : ""; }
 
-// The library tells it in errors alone; no part of a text file is binary.
+// The JSON library gives the place only in its errors. So this asks for a binary value, which no text file has.
 std::string placeOf(const json &part) {
   try {
     part.get_ref<const json::binary_t &>();

@@ -38,7 +38,7 @@ Status Unigram::addUnknown(std::string_view text, std::vector<uint64_t> *tokens)
 
 Status Unigram::encode(std::string_view piece, std::vector<uint64_t> *tokens) const {
   constexpr double kUnknownPenalty = 10;
-  std::vector<Node> nodes(piece.size() + 1); // by position; those inside of characters are never reached
+  std::vector<Node> nodes(piece.size() + 1); // by position; those inside of characters are not reached
   nodes[0] = {0, 0, {}, true};
   auto offer = [&](size_t begin, size_t end, double score, std::optional<uint64_t> token) {
     score += nodes[begin].score;
@@ -51,7 +51,7 @@ Status Unigram::encode(std::string_view piece, std::vector<uint64_t> *tokens) co
     for (size_t end = begin + character; end <= piece.size() && end - begin <= longest_;
          end += end < piece.size() ? bytesAt(piece, end) : 1)
       if (auto found = entries_.find(std::string(piece.substr(begin, end - begin))); found != entries_.end()) {
-        bool isUnknown = unknown_ && found->second.token == *unknown_; // its text is unknown text as any other
+        bool isUnknown = unknown_ && found->second.token == *unknown_; // its text is unknown text like any other
         offer(begin, end, found->second.score, isUnknown ? std::nullopt : std::optional(found->second.token));
         hasCharacter |= end == begin + character;
       }
@@ -59,8 +59,8 @@ Status Unigram::encode(std::string_view piece, std::vector<uint64_t> *tokens) co
       offer(begin, begin + character, lowest_ - kUnknownPenalty, std::nullopt);
     begin += character;
   }
-  // Back from the end, then in order. Neighbours that are unknown are one text.
-  std::vector<Node> way; // `isReached` is not used any more
+  // Collects the tokens from the end, then appends them in order. Unknown neighbours are one text.
+  std::vector<Node> way; // `isReached` is no longer used
   std::vector<size_t> ends;
   for (size_t end = piece.size(); end > 0; end = nodes[end].begin) {
     if (!nodes[end].token && !way.empty() && !way.back().token)

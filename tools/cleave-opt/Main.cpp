@@ -1,5 +1,5 @@
-// cleave-opt: runs passes over textual IR. Plug-ins come in with `--load-pass-plugin=mine.so` and
-// `--load-dialect-plugin=mine.so`.
+// cleave-opt: runs passes over textual IR. `--load-pass-plugin=mine.so` and `--load-dialect-plugin=mine.so` load
+// plug-ins.
 #include "tools/cleave-opt/Register.h"
 
 #include "mlir/IR/DialectRegistry.h"

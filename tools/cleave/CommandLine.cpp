@@ -1,4 +1,4 @@
-// CLI11 reports by exceptions: this file is compiled with them, and none leaves it.
+// CLI11 reports errors by exceptions. This file is compiled with exceptions, and none leaves it.
 #include "tools/cleave/CommandLine.h"
 
 #include "cleave/model.h"
@@ -22,7 +22,7 @@
 namespace cleave {
 namespace {
 
-// An exception's text ends at a NUL, which a key may have.
+// Makes NUL printable, because an exception's text would end there. A key of the file may have one.
 [[noreturn]] void failConfig(const std::string &message) {
   throw CLI::ValidationError("--config", rt::printable(message));
 }
@@ -38,7 +38,7 @@ std::string noCommand(const CLI::App &app) {
   return "no command; expected " + CLI::detail::join(commandNames(app), ", ") + " (see cleave --help)";
 }
 
-// CLI11 says "A subcommand is required" to a mistyped one.
+// Reports a mistyped command. CLI11 would only say "A subcommand is required".
 void checkCommand(const CLI::App &app, const std::vector<std::string> &arguments) {
   if (arguments.empty())
     throw CLI::RuntimeError(noCommand(app), 2);
@@ -50,7 +50,7 @@ void checkCommand(const CLI::App &app, const std::vector<std::string> &arguments
                             2);
 }
 
-// CLI11 says "The following argument was not expected", without a word on what would be.
+// Describes an unknown argument. CLI11 would only say "The following argument was not expected".
 std::string unknownArgument(const CLI::App &command, const std::vector<std::string> &arguments) {
   std::string help = "; see cleave " + command.get_name() + " --help";
   std::vector<std::string> names = rt::optionNames(command);
@@ -65,7 +65,7 @@ std::string unknownArgument(const CLI::App &command, const std::vector<std::stri
          help;
 }
 
-// Switches are true or false; other options have a value.
+// Checks that a switch is true or false, and that any other option has a value.
 void checkSwitch(const std::string &path, const std::string &key, const CLI::Option &option,
                  const nlohmann::json &value) {
   bool isSwitch = option.get_items_expected_max() == 0;
@@ -75,7 +75,7 @@ void checkSwitch(const std::string &path, const std::string &key, const CLI::Opt
                "; got: " + value.dump());
 }
 
-// The object in `text`. What the JSON library says of a mistake begins with its own number for it, in brackets.
+// Parses the object in `text`. Messages of the JSON library begin with a number in brackets, which is removed.
 nlohmann::json configObject(const std::string &path, llvm::StringRef text) {
   nlohmann::json json;
   rt::RepeatedKeys keys;
@@ -99,7 +99,7 @@ std::string unknownKey(const CLI::App &compile, const std::string &key) {
   return rt::describeUnknownOption(compile, rt::KnownProgram::Cleave, "--" + key, "; see cleave compile --help");
 }
 
-// --config FILE: the same keys as the long options, values as texts, numbers, booleans or lists of them.
+// Reads --config FILE. Its keys are those of the long options. Values are texts, numbers, booleans, or lists of them.
 std::vector<std::string> configArguments(const std::string &path, const CLI::App &compile) {
   auto file = readInputFile(path, "a JSON object of options");
   if (!file)
@@ -133,7 +133,7 @@ std::vector<std::string> configArguments(const std::string &path, const CLI::App
     for (const auto &one : value.is_array() ? value : nlohmann::json::array({value})) {
       arguments.push_back("--" + key);
       arguments.push_back(text(one));
-      if (arguments.back().find('\0') != std::string::npos) // the shell could not have given it
+      if (arguments.back().find('\0') != std::string::npos) // a shell could not give such an argument
         failConfig(path + ": '" + key + "' has a NUL in its value; write it without");
     }
   }
@@ -162,7 +162,7 @@ std::vector<std::string> expandConfig(int argc, const char *const *argv, const C
   return arguments;
 }
 
-// Each command's own examples, which --help prints below its options.
+// Examples for each command, which --help prints below its options.
 const char *compileExamples = R"(Examples:
   cleave compile model.onnx -o model --dim batch=8
   cleave compile model.onnx -o model --train --loss cross-entropy --optimizer adamw --dim batch=16 --mesh dp=2
@@ -195,14 +195,14 @@ const char *footer = R"(Examples:
   cleave compile gpt.onnx -o gpt --train --loss-output loss --optimizer adamw --dim batch=16 --mesh dp=2
   cleave inspect gpt        cleave verify gpt        cleave export ckpt --model gpt.onnx -o trained.onnx)";
 
-// What programs of another version can be read with this one; CHANGELOG.md has the policy.
+// Describes which formats of other versions this version reads. CHANGELOG.md has the policy.
 std::string versionText() {
   return std::string(CLEAVE_VERSION) + "\nplan format " + std::to_string(rt::kPlanFormat) + ", checkpoint format " +
          std::to_string(rt::kCheckpointFormat) + " (reads " + std::to_string(rt::kOldestCheckpointFormat) + " to " +
          std::to_string(rt::kCheckpointFormat) + "), C API " + std::to_string(CLEAVE_MODEL_ABI);
 }
 
-// The forms in which a plan is shown; one at a time.
+// The forms in which a plan can be shown. Only one of them may be given.
 void addForms(CLI::App &app, InspectRequest &request) {
   CLI::Option_group *forms = app.add_option_group("Forms", "One of these replaces the summary");
   auto add = [&](const char *name, InspectForm form, const char *help) {
@@ -222,13 +222,13 @@ void addForms(CLI::App &app, InspectRequest &request) {
   forms->require_option(0, 1);
 }
 
-// Each command: its options, and the request that they fill.
+// Each of these functions declares a command: its options, and the request that they fill.
 
 CLI::App *addCompile(CLI::App &app, CompileOptions &options, CompileTexts &texts, std::string &config) {
   CLI::App *command = app.add_subcommand("compile", "Compile an ONNX model");
   command->footer(compileExamples);
   addCompileOptions(*command, options, texts);
-  // Expanded before parsing (expandConfig); listed here for --help.
+  // expandConfig() replaces it before parsing. It is declared only for --help.
   command->add_option("--config", config, "Read options from a JSON file. Its keys are the long names of the options")
       ->type_name("FILE");
   return command;
@@ -287,7 +287,7 @@ CLI::App *addVerify(CLI::App &app, VerifyRequest &request) {
 
 CLI::App *addCalibrate(CLI::App &app, CalibrateRequest &request) {
   CLI::App *command =
-      app.add_subcommand("calibrate", "Measure this machine in a few seconds, so that step times can be predicted");
+      app.add_subcommand("calibrate", "Measure this machine in about ten seconds, so that step times can be predicted");
   command->footer(calibrateExamples);
   command
       ->add_option("-o,--output", request.output,
@@ -347,11 +347,11 @@ CLI::App *addManual(CLI::App &app) {
   return command;
 }
 
-// The program's options and commands. There is a request of each command; that of the chosen one is filled.
+// The program's options and commands. Each command has a request. Only that of the given command is filled.
 class CommandLine {
 public:
   CommandLine();
-  CommandLine(const CommandLine &) = delete; // the options know where the requests are
+  CommandLine(const CommandLine &) = delete; // the options hold addresses of the requests
 
   Request parse(int argc, const char *const *argv);
 
@@ -363,7 +363,7 @@ private:
   Request chosenRequest() const;
 
   CLI::App app{"Cleave compiles ONNX models into sharded execution plans, and proves what they need before they run."};
-  std::vector<std::string> arguments; // with those of --config
+  std::vector<std::string> arguments; // including those of --config
 
   CompileOptions compile;
   CompileTexts texts;
@@ -379,7 +379,8 @@ private:
       *manualApp;
 };
 
-// Commands take the formatter and the footer that the program has when they are added. Their order is that of --help.
+// A command gets the formatter and the footer that the program has when the command is added. --help lists commands in
+// this order.
 CommandLine::CommandLine() {
   app.name("cleave");
   app.formatter(std::make_shared<rt::HelpFormatter>());
@@ -418,13 +419,13 @@ Request CommandLine::parse(int argc, const char *const *argv) {
     return refuse(describe(e));
   } catch (const CLI::Error &e) {
     return refuse(rt::describeValue(e.what()));
-  } catch (const std::exception &e) { // what streams and allocations throw
+  } catch (const std::exception &e) { // exceptions of streams and allocations
     return refuse(e.what());
   }
   return chosenRequest();
 }
 
-// Fills the request of the chosen command. Returns or throws what is wrong with the arguments.
+// Fills the request of the given command. Returns or throws a message if the arguments are wrong.
 std::string CommandLine::read(int argc, const char *const *argv) {
   arguments = expandConfig(argc, argv, *compileApp, compile.configs);
   checkCommand(app, arguments);

@@ -1,4 +1,4 @@
-// The command line of `cleave`: parsed into plain requests, with every mistake told in one line.
+// The command line of `cleave`. It is parsed into plain requests. Every mistake is reported in one line.
 #ifndef CLEAVE_TOOLS_CLEAVE_COMMANDLINE_H
 #define CLEAVE_TOOLS_CLEAVE_COMMANDLINE_H
 
@@ -20,7 +20,7 @@ struct DiffRequest {
 struct VerifyRequest {
   std::string artefact;
 };
-// Help was printed, or the command line was wrong: leave with this code.
+// Help was printed, or the command line was wrong: the program must end with this exit code.
 struct Exit {
   int code;
 };

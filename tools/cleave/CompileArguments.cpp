@@ -1,4 +1,4 @@
-// CLI11 reports by exceptions: this file is compiled with them (CommandLine.cpp catches).
+// CLI11 reports errors by exceptions. This file is compiled with exceptions (CommandLine.cpp catches them).
 #include "tools/cleave/CompileArguments.h"
 
 #include "compiler/Training/TrainingOptions.h"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char *kTraining = "Training";
 
-// The model, its sizes and its types.
+// Options of the model, its sizes and its types.
 void addModelOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
   app.add_option("model", o.model, "The ONNX file")->required()->type_name("FILE");
   app.add_option("-o,--output", o.output, "The file to write (default: the model's name without .onnx)")
@@ -62,7 +62,7 @@ void addModelOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
               "xavier_normal, xavier_uniform(gain=1) | zeros | ones | constant(val)");
 }
 
-// What is minimized.
+// Options of the loss.
 void addLossOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
   app.add_flag("--train", o.train, "Compile a training step (without it: inference)")->group(kTraining);
   app.add_option("--loss-output", o.lossOutput, "Name of the graph's output that is the loss")
@@ -86,7 +86,7 @@ void addLossOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
                        ->type_name("N");
 }
 
-// What is trained, and by which rule.
+// Options of the parameters that are trained, and of the optimizer.
 void addParameterOptions(CLI::App &app, CompileOptions &o) {
   app.add_option("--optimizer", o.optimizer,
                  "How parameters are updated. The learning rate is an option of the program: train --lr. One of\n" +
@@ -113,7 +113,7 @@ void addParameterOptions(CLI::App &app, CompileOptions &o) {
       ->group(kTraining);
 }
 
-// Over which samples means are taken, and how narrow gradients are kept from 0.
+// Options of means over samples, and of the loss scale.
 void addAverageOptions(CLI::App &app, CompileOptions &o) {
   app.add_option("--loss-average", o.lossAverage,
                  "global: the loss is the average over all labels of the global batch. rank: it is the mean of the "
@@ -138,7 +138,7 @@ void addAverageOptions(CLI::App &app, CompileOptions &o) {
       ->capture_default_str();
 }
 
-// How the gradients of ranks are summed.
+// Options of the summation of gradients over ranks.
 void addReductionOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
   app.add_option("--dp-sync", o.dpSync,
                  "How ranks of the axis dp agree. all-reduce: gradients are summed on every rank, and every rank "
@@ -154,7 +154,7 @@ void addReductionOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
       ->type_name("BYTES");
 }
 
-// How it is trained.
+// All options of training.
 void addTrainingOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
   addLossOptions(app, o, t);
   addParameterOptions(app, o);
@@ -162,7 +162,7 @@ void addTrainingOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
   addReductionOptions(app, o, t);
 }
 
-// What is computed again, or kept elsewhere, to save memory.
+// Options that save memory by computing values again, or by keeping them elsewhere.
 void addMemoryOptions(CLI::App &app, CompileOptions &o) {
   app.add_option("--recompute", o.recompute,
                  "Values of the forward pass that the backward pass computes again, to save memory. never: none at "

@@ -14,23 +14,24 @@ class Option;
 
 namespace cleave {
 
-// The compile command's options as typed; turned into CompileOptions after parsing.
+// The compile command's options as they were typed. finishCompileOptions() turns them into CompileOptions.
 struct CompileTexts {
   std::vector<std::string> dims, mesh, inserts;
   std::string emit = "executable", stopAfter = "link", bucketSize, memoryLimit;
   std::string forwardPrefetch = "on", ignoredLabel = "-100";
   std::vector<CLI::Option *> prefetch; // options about gathers
-  CLI::Option *schedule = nullptr, *stageSplit = nullptr; // whether they were given
+  CLI::Option *schedule = nullptr, *stageSplit = nullptr; // to know whether they were given
   CLI::Option *lossIgnoreIndex = nullptr, *lossClassDim = nullptr;
-  CLI::Option *fsdpStrategy = nullptr, *fsdpUnits = nullptr; // whether they were given
+  CLI::Option *fsdpStrategy = nullptr, *fsdpUnits = nullptr; // to know whether they were given
 };
 
-// Declares the options; parsing writes into `o` and `t`, which live as long as `app`. Help lists them in this order.
+// Declares the options. Parsing writes to `o` and `t`, which must live as long as `app`. Help lists the options in this
+// order.
 void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t);
-// The phases, as options and errors name them.
-std::string phaseNames();
+// The names of the phases up to `last`, separated by commas.
+std::string phaseNames(Phase last = Phase::Link);
 
-// After parsing: reads the texts, and throws CLI::ValidationError where options do not fit together.
+// To be called after parsing. Reads the texts, and throws CLI::ValidationError if options do not fit together.
 void finishCompileOptions(const CLI::App &app, CompileOptions &o, const CompileTexts &t);
 
 } // namespace cleave

@@ -1,5 +1,5 @@
-// What was typed after `cleave compile`, read, and checked for what does not fit together. CLI11 reports by exceptions:
-// this file is compiled with them (CommandLine.cpp catches).
+// Reads the texts of `cleave compile`'s options, and checks which options do not fit together. CLI11 reports errors by
+// exceptions. This file is compiled with exceptions (CommandLine.cpp catches them).
 #include "tools/cleave/CompileArguments.h"
 
 #include "compiler/Import/ONNX/Support.h"
@@ -18,12 +18,12 @@ namespace {
   throw CLI::ValidationError(option, message);
 }
 
-// "name=value", value a positive integer of at most `most`. `form` says what was expected, with an example.
+// Parses "name=value" with a positive integer of at most `most`. `form` says what was expected, with an example.
 std::pair<std::string, int64_t> parseBinding(const std::string &option, const std::string &text,
                                              const std::string &form, int64_t most) {
   size_t equals = text.find('=');
   char *end = nullptr;
-  // A number that no integer has becomes the largest one.
+  // strtoll returns the largest number if the text is out of range.
   long long value = equals == std::string::npos ? 0 : std::strtoll(text.c_str() + equals + 1, &end, 10);
   if (equals == 0 || !end || *end || end == text.c_str() + equals + 1 || value <= 0)
     fail(option, "expected " + form + "; got: " + text);
@@ -51,7 +51,7 @@ std::optional<int64_t> parseIgnoredLabel(const std::string &text) {
   return label;
 }
 
-// A loss of the graph says itself where its classes are and which labels it ignores.
+// A loss that is an output of the graph has its own class dimension and ignored label.
 void checkClassOptions(const CompileOptions &o, const CompileTexts &t) {
   if (!o.train || o.loss == "cross-entropy" || o.loss == "nll")
     return;
@@ -79,17 +79,17 @@ Emit parseEmit(const std::string &text) {
   return found->second;
 }
 
-Phase parsePhaseOption(const std::string &option, const std::string &text) {
+Phase parsePhaseOption(const std::string &option, const std::string &text, Phase last = Phase::Link) {
   if (auto phase = parsePhase(text))
     return *phase;
-  fail(option, "expected a phase (" + phaseNames() + "); got: " + text);
+  fail(option, "expected a phase (" + phaseNames(last) + "); got: " + text);
 }
 
-// What is written to the output: --emit and --stop-after may both say it, and then say the same.
+// Decides what is written to the output. --emit and --stop-after may both be given if they agree.
 void parseOutputKind(const CLI::App &app, CompileOptions &o, const CompileTexts &t) {
   o.emit = parseEmit(t.emit);
   o.stopAfter = parsePhaseOption("--stop-after", t.stopAfter);
-  if (o.stopAfter == Phase::Link) { // the last: as far as --emit goes
+  if (o.stopAfter == Phase::Link) { // the last phase: --emit alone decides
     o.stopAfter = o.emit == Emit::Mlir ? Phase::Plan : Phase::Link;
     return;
   }
@@ -113,7 +113,7 @@ void checkServer(const CompileOptions &o) {
     fail("--dp-sync", "a parameter server needs ranks that it serves; give some, as in --mesh dp=2");
 }
 
-// Inference has parameters, and nothing else that could be offloaded.
+// For inference, only parameters can be offloaded.
 void checkOffload(const CompileOptions &o) {
   auto offload = parseOffload(o.offload);
   if (!offload)
@@ -122,7 +122,7 @@ void checkOffload(const CompileOptions &o) {
     fail("--offload", "grads, optimizer and activations belong to training; give --train too, or params alone");
 }
 
-// What a pipeline cannot do, or not yet.
+// Refuses options that a pipeline does not support.
 void checkPipeline(const CompileOptions &o, const CompileTexts &t) {
   for (CLI::Option *option : {t.schedule, t.stageSplit})
     if (option->count() > 0 && o.axisSize("pp") == 1)
@@ -134,7 +134,7 @@ void checkPipeline(const CompileOptions &o, const CompileTexts &t) {
       fail(option->get_name(), "inference goes through the stages once; there is nothing to schedule without --train");
 }
 
-// Requests that contradict each other.
+// Refuses options of sharding that contradict each other.
 void checkSharding(const CompileOptions &o, const CompileTexts &t) {
   checkServer(o);
   auto strategy = parseFsdpStrategy(o.fsdpStrategy);
@@ -185,7 +185,7 @@ void parseShapes(CompileOptions &o, const CompileTexts &t) {
         fail("--mesh", "axis '" + axis.first + "' is given twice");
     o.mesh.push_back(axis);
   }
-  int64_t room = kMaxRanks; // the product itself could overflow
+  int64_t room = kMaxRanks; // counted down, because the product itself could overflow
   for (const auto &axis : o.mesh)
     room /= axis.second;
   if (room == 0)
@@ -197,7 +197,7 @@ void parseInserts(CompileOptions &o, const CompileTexts &t) {
     size_t equals = text.find('=');
     if (equals == std::string::npos || equals + 1 == text.size())
       fail("--insert", "expected PHASE=PIPELINE, as in import=my-pass; got: " + text);
-    Phase phase = parsePhaseOption("--insert", text.substr(0, equals));
+    Phase phase = parsePhaseOption("--insert", text.substr(0, equals), Phase::Plan);
     if (phase > Phase::Plan)
       fail("--insert",
            "after '" + text.substr(0, equals) + "' nothing is left that a pass could work on; the last phase is plan");
@@ -237,7 +237,7 @@ void checkTraining(const CompileOptions &o) {
     fail("--save-async", "checkpoints need --train");
 }
 
-// Without --train nothing would read them.
+// Refuses options of training without --train, because nothing would read them.
 void checkTrainingOptions(const CLI::App &app, const CompileOptions &o) {
   for (const CLI::Option *option : app.get_options())
     if (!o.train && option->count() > 0 && option->get_group() == "Training" && option->get_name() != "--loss-output" &&
@@ -247,9 +247,9 @@ void checkTrainingOptions(const CLI::App &app, const CompileOptions &o) {
 
 } // namespace
 
-std::string phaseNames() {
+std::string phaseNames(Phase last) {
   std::string names;
-  for (int i = 0; i <= static_cast<int>(Phase::Link); ++i)
+  for (int i = 0; i <= static_cast<int>(last); ++i)
     names += std::string(i ? ", " : "") + phaseName(static_cast<Phase>(i));
   return names;
 }

@@ -14,7 +14,7 @@ std::vector<const CLI::App *> commandsOf(const CLI::App &app) {
 
 bool takesValue(const CLI::Option &option) { return option.get_items_expected_max() > 0; }
 
-// "--output" of "-o,--output"; empty for positional arguments.
+// Returns "--output" for "-o,--output", and an empty text for positional arguments.
 std::string longName(const CLI::Option &option) {
   return option.get_lnames().empty() ? "" : "--" + option.get_lnames()[0];
 }
@@ -25,7 +25,7 @@ std::string oneLine(std::string text) {
   return text;
 }
 
-// "Type to store values in" of a longer help text.
+// Returns "Type to store values in" for a longer help text that begins with it.
 std::string firstClause(const std::string &text) {
   size_t end = text.find('\n');
   for (const char *mark : {". ", ": ", "; ", " ("})
@@ -86,7 +86,7 @@ std::string bashScript(const CLI::App &app) {
          "complete -F _cleave cleave\n";
 }
 
-// Within '...' of zsh's _arguments: brackets, colons and quotes have meanings.
+// Escapes a text inside of '...' of zsh's _arguments, where brackets, colons and quotes have meanings.
 std::string zshText(const std::string &text) {
   std::string result;
   for (char c : text)
@@ -146,7 +146,7 @@ std::string fishScript(const CLI::App &app) {
   return text;
 }
 
-// troff reads a leading dot or quote as a command, and '-' as a hyphen.
+// Escapes a text for troff, which reads a leading dot or quote as a command, and '-' as a hyphen.
 std::string troff(const std::string &text) {
   std::string result;
   bool begins = true;
@@ -186,7 +186,7 @@ std::string manualPage(const CLI::App &app, const std::string &version) {
                      troff(app.get_description()) + "\n";
   for (const CLI::App *command : commandsOf(app)) {
     text += ".SH \"CLEAVE " + troff(CLI::detail::to_lower(command->get_name())) + "\"\n" + troff(command->get_description()) + ".\n";
-    std::vector<std::string> groups; // in the order of the first option of each
+    std::vector<std::string> groups; // in the order of their first options
     for (const CLI::Option *option : command->get_options())
       if (std::find(groups.begin(), groups.end(), option->get_group()) == groups.end())
         groups.push_back(option->get_group());

@@ -1,5 +1,5 @@
-// What the command line describes about itself, for others to read: completion of shells, and the manual page. Both are
-// made of the parser's own options, so that they cannot differ from it.
+// Descriptions of the command line for other programs: completion scripts of shells, and the manual page. Both are made
+// from the parser's own options, so they cannot differ from it.
 #ifndef CLEAVE_TOOLS_CLEAVE_DESCRIBE_H
 #define CLEAVE_TOOLS_CLEAVE_DESCRIBE_H
 
@@ -9,10 +9,10 @@
 
 namespace cleave {
 
-// A script for `bash`, `zsh` or `fish` that completes commands, options and file names.
+// Returns a script for `bash`, `zsh` or `fish` that completes commands, options and file names.
 std::string completionScript(const CLI::App &app, const std::string &shell);
 
-// The manual page cleave(1), as troff reads it.
+// Returns the manual page cleave(1) in the format of troff.
 std::string manualPage(const CLI::App &app, const std::string &version);
 
 } // namespace cleave

@@ -1,4 +1,4 @@
-// This file is compiled with exceptions: std::thread reports by them, and none is caught on its way.
+// This file is compiled with exceptions: std::thread reports errors by them, and nothing catches them on the way.
 #include "tools/cleave/OutOfResources.h"
 
 #include "runtime/base/Printable.h"
@@ -17,7 +17,7 @@
 
 namespace {
 
-// There may be no memory to make a text of.
+// The message is not built here, because there may be no memory for it.
 [[noreturn]] void leave(const char *message, int code = 1) {
   llvm::sys::RunInterruptHandlers(); // removes files that are being written
   [[maybe_unused]] ssize_t written = ::write(STDERR_FILENO, message, std::strlen(message));
@@ -33,7 +33,7 @@ namespace {
         "(ulimit -u, ulimit -v)\n");
 }
 
-// Returns where no plug-in's code is on the stack: then it is a defect of the compiler.
+// Returns if no plug-in's code is on the stack: then the exception is a defect of the compiler.
 void leaveForPlugin(const char *what) {
   std::string plugin = cleave::pluginOnStack();
   if (plugin.empty())
@@ -44,7 +44,7 @@ void leaveForPlugin(const char *what) {
   leave(("cleave: " + cleave::rt::printable(message) + "\n").c_str(), 2);
 }
 
-// Whatever else is fatal to LLVM is a defect, and said as LLVM would.
+// All other fatal errors of LLVM are defects. They are reported in LLVM's words.
 void failed(void *, const char *reason, bool) {
   if (std::strstr(reason, "pthread_create"))
     leaveForThread();

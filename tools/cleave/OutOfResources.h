@@ -1,13 +1,13 @@
-// Memory or a thread that the system does not give ends `cleave` with one line, and without half of a file. So does an
-// exception that a plug-in throws.
+// If the system refuses memory or a thread, `cleave` ends with one line, and leaves no unfinished file. It ends in the
+// same way if a plug-in throws an exception.
 //
-// Without this, LLVM reports a crash, asks for a bug report and prints a stack.
+// Without this, LLVM would report a crash, ask for a bug report and print a stack.
 #ifndef CLEAVE_TOOLS_CLEAVE_OUTOFRESOURCES_H
 #define CLEAVE_TOOLS_CLEAVE_OUTOFRESOURCES_H
 
 namespace cleave {
 
-// Once, after llvm::InitLLVM, which has handlers of its own.
+// To be called once, after llvm::InitLLVM, which installs handlers of its own.
 void endWhereResourcesEnd();
 
 } // namespace cleave

@@ -1,5 +1,6 @@
-// Who is to blame where an exception ends `cleave`: the compiler is built without exceptions, so that none is caught on
-// the way from a plug-in's code to main(). At the end the stack is still there, and the plug-in's code is on it.
+// Finds the plug-in whose exception ends `cleave`. The compiler is built without exceptions, so nothing catches an
+// exception between the plug-in's code and main(). When the program ends, the stack is still there, and has the
+// plug-in's code.
 #ifndef CLEAVE_TOOLS_CLEAVE_THROWINGPLUGIN_H
 #define CLEAVE_TOOLS_CLEAVE_THROWINGPLUGIN_H
 
@@ -8,9 +9,10 @@
 
 namespace cleave {
 
-// The files of --load-pass-plugin, before they are loaded.
+// Remembers the files of --load-pass-plugin. To be called before they are loaded.
 void watchPlugins(const std::vector<std::string> &files);
-// The innermost one whose code is on the stack of this thread, as the user named it; empty where none is.
+// Returns the innermost plug-in whose code is on the stack of this thread, as the user named it; empty if there is
+// none.
 std::string pluginOnStack();
 
 } // namespace cleave

@@ -41,7 +41,7 @@ struct Runner {
   llvm::Error operator()(const Exit &) const { return llvm::Error::success(); }
 };
 
-// Ctrl-C leaves no half of a file.
+// Makes Ctrl-C remove unfinished files.
 void removeOnSignal(const std::string &aside, bool isThere) {
   if (isThere)
     llvm::sys::RemoveFileOnSignal(aside);
@@ -49,7 +49,7 @@ void removeOnSignal(const std::string &aside, bool isThere) {
     llvm::sys::DontRemoveFileOnSignal(aside);
 }
 
-// LLVM handles these signals even where whoever started the program wants them ignored (nohup). They stay ignored.
+// LLVM handles these signals even if the program was started with them ignored (nohup). This keeps them ignored.
 class IgnoredSignals {
 public:
   IgnoredSignals() {
@@ -76,12 +76,12 @@ int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   endWhereResourcesEnd();
   ignored.restore();
-  std::signal(SIGXFSZ, SIG_IGN); // a file beyond the size limit is then an error with a message, as a full disk is
+  std::signal(SIGXFSZ, SIG_IGN); // a file beyond the size limit then gives an error with a message, like a full disk
   rt::AtomicFile::watch(removeOnSignal);
-  cleave::registerTraining();    // for --insert, besides what plug-ins bring
+  cleave::registerTraining();    // for --insert, in addition to passes of plug-ins
   Request request = parseCommandLine(argc, argv);
   if (const Exit *leave = std::get_if<Exit>(&request)) {
-    std::cout.flush(); // help and version, which CLI11 prints there
+    std::cout.flush(); // CLI11 has printed help and version there
     if (std::fflush(stdout) == 0 && !std::ferror(stdout) && std::cout)
       return leave->code;
     llvm::errs() << "cleave: cannot write to stdout\n";
@@ -91,12 +91,12 @@ int main(int argc, char **argv) {
   llvm::outs().flush();
   if (llvm::outs().has_error()) {
     std::error_code code = llvm::outs().error();
-    llvm::outs().clear_error(); // whoever leaves it there is ended with a message of LLVM's
+    llvm::outs().clear_error(); // otherwise LLVM would end the program with a message of its own
     error = llvm::joinErrors(std::move(error), makeError("cannot write to stdout: " + code.message()));
   }
   if (error) {
     int code = isUsageError(error) ? 2 : 1;
-    llvm::SmallVector<llvm::StringRef> lines; // of several errors, each has one
+    llvm::SmallVector<llvm::StringRef> lines; // if there are several errors, each has a line
     std::string text = llvm::toString(std::move(error));
     llvm::SplitString(text, lines, "\n");
     for (llvm::StringRef line : lines)

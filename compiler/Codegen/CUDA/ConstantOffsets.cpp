@@ -7,11 +7,11 @@
 
 using namespace llvm;
 
-// Operations of operations that are looked into: the vector's position is added to a lane's place, which is added to
-// the block's.
+// How deep operands of operands are examined: the vector's position is added to a lane's place, which is added to the
+// block's.
 static constexpr unsigned kDepth = 4;
 
-// Whether extending both operands and adding them is extending the sum.
+// True if the extended sum is the sum of the extended operands.
 static bool isExact(const BinaryOperator *sum, bool isSigned) {
   if (const auto *disjoint = dyn_cast<PossiblyDisjointInst>(sum))
     return disjoint->isDisjoint();
@@ -19,15 +19,15 @@ static bool isExact(const BinaryOperator *sum, bool isSigned) {
 }
 
 namespace {
-// A number as (rest + constant).
+// A number as the sum of `rest` and `constant`.
 struct Split {
   Value *rest;
   int64_t constant;
 };
 } // namespace
 
-// A copy of `operation` with a smaller operand at `position`. An `or` of numbers that share no bit becomes a sum: the
-// smaller operand may share some.
+// Returns a copy of `operation` with a smaller operand at `position`. An `or` of numbers that share no bit becomes a
+// sum, because the smaller operand may share some.
 static Value *withOperand(BinaryOperator *operation, unsigned position, Value *operand, IRBuilder<> &builder) {
   if (operation->getOpcode() == Instruction::Or)
     return builder.CreateAdd(operation->getOperand(1 - position), operand, "", /*HasNUW=*/true);
@@ -36,16 +36,16 @@ static Value *withOperand(BinaryOperator *operation, unsigned position, Value *o
   return builder.Insert(copy);
 }
 
-// `value` with the constants that are terms of it taken out, where there are some and extending both parts is extending
-// the whole. Of unsigned numbers without overflow, a sum that lacks a term does not overflow, either, and constants may
-// be deep inside: that of a vector's position, and that of a copy of a loop's body. Of signed numbers that is not so: it
-// must be a term of the whole.
+// Takes the constants out of `value` that are terms of it, if there are some, and if extending both parts is the same
+// as extending the whole. If a sum of unsigned numbers does not overflow, it does not overflow without a term either.
+// So constants may be deep inside: that of a vector's position, and that of a copy of a loop's body. This does not hold
+// for signed numbers: there the constant must be a term of the whole.
 static std::optional<Split> takeConstant(Value *value, bool isSigned, IRBuilder<> &builder, unsigned depth = 0) {
   auto *operation = dyn_cast<BinaryOperator>(value);
   if (!operation)
     return std::nullopt;
   auto *number = dyn_cast<ConstantInt>(operation->getOperand(1));
-  if (operation->getOpcode() == Instruction::Shl) { // of a number without a sign, by places that keep all its bits
+  if (operation->getOpcode() == Instruction::Shl) { // of unsigned numbers, by places that keep all their bits
     if (isSigned || !number || !operation->hasNoUnsignedWrap() || depth == kDepth)
       return std::nullopt;
     std::optional<Split> inner = takeConstant(operation->getOperand(0), isSigned, builder, depth + 1);
@@ -73,7 +73,7 @@ static std::optional<Split> takeConstant(Value *value, bool isSigned, IRBuilder<
   return constant == 0 ? std::nullopt : std::optional(Split{operation, constant});
 }
 
-// Extends the index of an address as an unsigned number where it is none below 0, so that neighbours do it alike.
+// Extends the index of an address as an unsigned number if it is not negative, so that neighbours are extended alike.
 static CastInst *asUnsigned(GetElementPtrInst *address, CastInst *index) {
   if (!isa<SExtInst>(index) || !address->hasNoUnsignedWrap())
     return index;

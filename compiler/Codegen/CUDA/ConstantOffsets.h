@@ -1,8 +1,8 @@
-// Neighbouring accesses of a thread, made recognizable to LLVM's load-store vectorizer.
+// Makes neighbouring accesses of a thread recognizable to LLVM's load-store vectorizer.
 //
-// Where an index has 32 bits and an address 64, the second of four neighbours is at ext(x + 1). LLVM takes the constant
+// If an index has 32 bits and an address 64, the second of four neighbours is at ext(x + 1). LLVM takes the constant
 // out of it (separate-const-offset-from-gep) by extending each term of x by itself, but leaves the first neighbour at
-// ext(x): then the two have no base in common, and 16 bytes are read by three loads. Here both get the base ext(x), and
+// ext(x). Then the two have no common base, and 16 bytes are read by three loads. Here both get the base ext(x), and
 // the rest is a constant.
 #ifndef CLEAVE_COMPILER_CODEGEN_CUDA_CONSTANTOFFSETS_H
 #define CLEAVE_COMPILER_CODEGEN_CUDA_CONSTANTOFFSETS_H
@@ -11,7 +11,7 @@
 
 namespace cleave {
 
-// Rewrites an address (base + ext(x + constant)) to ((base + ext(x)) + constant) where the sum does not overflow.
+// Rewrites an address (base + ext(x + constant)) to ((base + ext(x)) + constant) if the sum does not overflow.
 void splitConstantOffsets(llvm::Function &function);
 
 } // namespace cleave

@@ -60,7 +60,7 @@ class ImageBuilder {
 public:
   ImageBuilder(const CudaArchitecture &architecture, StringRef prefix) : architecture(architecture), prefix(prefix) {}
   LogicalResult add(const IsolatedKernel &kernel, ModuleOp module, ArrayRef<uint32_t> alignments);
-  // Whether 32 bits hold every index and offset, in elements, that a thread of these kernels computes.
+  // True if 32 bits hold every index and offset, in elements, that a thread of these kernels computes.
   bool hasShortIndices() const { return shortIndices; }
   llvm::Expected<CudaImage> finish(ModuleOp module);
 
@@ -76,7 +76,7 @@ private:
 
 } // namespace
 
-// Four bits for each of the first buffers; of the others, nothing is counted on.
+// Encodes the alignments in four bits for each of the first buffers. Code relies on no alignment of the others.
 static uint64_t encoded(ArrayRef<uint32_t> alignments) {
   uint64_t code = 0;
   for (auto [position, alignment] : llvm::enumerate(alignments))
@@ -84,7 +84,8 @@ static uint64_t encoded(ArrayRef<uint32_t> alignments) {
   return code;
 }
 
-// A loop steps once past its end, by at most the threads of all blocks: a quarter of what 32 bits count is left for that.
+// A loop steps once past its end, by at most the threads of all blocks. So indices use only a quarter of the range of
+// 32 bits.
 static bool fitsShortIndices(const KernelGraph &graph, const ThreadForm &form) {
   constexpr int64_t kMost = int64_t{1} << 30;
   bool fits = std::max({form.parallel, form.terms, form.pieces()}) <= kMost;
@@ -93,8 +94,8 @@ static bool fitsShortIndices(const KernelGraph &graph, const ThreadForm &form) {
       fits &= tensor.getNumElements() <= kMost;
   };
   llvm::for_each(graph.getInputs(), look);
-  // Values within, too: a slice may read a few elements far inside of one that is in no memory. An index that is data may
-  // be any number.
+  // Values inside the kernel count too: a slice may read a few elements in the middle of a large value that is not in
+  // memory. An index that comes from data may be any number.
   graph.getFunction().walk([&](Operation *op) {
     llvm::for_each(op->getResults(), look);
     if (auto cast = dyn_cast<arith::IndexCastOp>(op))
@@ -103,7 +104,8 @@ static bool fitsShortIndices(const KernelGraph &graph, const ThreadForm &form) {
   return fits;
 }
 
-// The buffers of a kernel, whose addresses are its parameters: PTX has 4096 bytes for these (PTX ISA, ".param").
+// The most buffers of a kernel. Their addresses are its parameters, which may have 4096 bytes in PTX (PTX ISA,
+// ".param").
 static constexpr size_t kMostBuffers = 512;
 
 LogicalResult ImageBuilder::add(const IsolatedKernel &isolated, ModuleOp module, ArrayRef<uint32_t> alignments) {
@@ -126,7 +128,7 @@ LogicalResult ImageBuilder::add(const IsolatedKernel &isolated, ModuleOp module,
   return success();
 }
 
-// Functions that LLVM knows and PTX has no instruction for; the rest of its intrinsics are arithmetic.
+// False for functions that LLVM knows and PTX has no instruction for. The other intrinsics of LLVM are arithmetic.
 static bool hasInstruction(const llvm::Function &function) {
   switch (function.getIntrinsicID()) {
   case llvm::Intrinsic::not_intrinsic:
@@ -149,13 +151,14 @@ static bool hasInstruction(const llvm::Function &function) {
   case llvm::Intrinsic::log2:
   case llvm::Intrinsic::sin:
   case llvm::Intrinsic::cos:
-    return false; // of f32 there are approximations, which are not meant
+    return false; // f32 has approximate instructions, which are not wanted here
   default:
     return true;
   }
 }
 
-// What the device has no code for became a call of the C library, or an instruction that PTX only approximates.
+// Reports a function that the device has no code for: it is a call of the C library, or an instruction that PTX only
+// approximates.
 llvm::Error ImageBuilder::checkCalls(const llvm::Module &code) const {
   for (const llvm::Function &function : code)
     for (const llvm::Instruction &instruction : llvm::instructions(function)) {
@@ -173,10 +176,10 @@ llvm::Error ImageBuilder::checkCalls(const llvm::Module &code) const {
   return llvm::Error::success();
 }
 
-// A module with one array that is too large could not be loaded at all.
+// Reports a kernel that needs too much shared memory. A module with such a kernel could not be loaded at all.
 llvm::Error ImageBuilder::checkShared(const llvm::Module &code) const {
   constexpr unsigned kShared = 3;
-  constexpr uint64_t kMost = 48 << 10; // bytes of a block that need no permission
+  constexpr uint64_t kMost = 48 << 10; // bytes of a block without an opt-in
   for (const llvm::GlobalVariable &global : code.globals())
     if (uint64_t bytes = code.getDataLayout().getTypeAllocSize(global.getValueType());
         global.getAddressSpace() == kShared && bytes > kMost)
@@ -186,8 +189,8 @@ llvm::Error ImageBuilder::checkShared(const llvm::Module &code) const {
   return llvm::Error::success();
 }
 
-// What loops say of their unrolling (ThreadEmitter::forLoop) comes through the conversions as an attribute that is not
-// translated.
+// Loops have annotations about unrolling (ThreadEmitter::forLoop). The conversions keep them as an attribute that is
+// not translated, so they are set again here.
 static void annotateLoops(ModuleOp module) {
   module.walk([](LLVM::BrOp branch) {
     if (auto annotation = branch->getAttrOfType<LLVM::LoopAnnotationAttr>(LLVM::LoopAnnotationAttr::name))

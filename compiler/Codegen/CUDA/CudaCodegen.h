@@ -4,9 +4,9 @@
 //   // image->ptx: one module with an entry for each kernel; its parameters are the launch's buffers, one pointer each
 //   // image->kernels["k0"]: how it is launched, and what the plan may say of its code
 //
-// The PTX calls nothing. Most f32 functions are the polynomials of the host (MathExpansion.h); exp and tanh are the
-// GPU's own instructions (FloatFunctions.h), and functions of f64 are formulas of their own (DoubleFunctions.h). What
-// has none of these is an error that names the kernel.
+// The PTX calls no functions. Most f32 functions are the polynomials of the host (MathExpansion.h). exp, tanh and erf
+// use the GPU's own instructions (FloatFunctions.h), and functions of f64 are separate formulas (DoubleFunctions.h).
+// Any other function without an instruction is an error that names the kernel.
 #ifndef CLEAVE_COMPILER_CODEGEN_CUDA_CUDACODEGEN_H
 #define CLEAVE_COMPILER_CODEGEN_CUDA_CUDACODEGEN_H
 
@@ -32,18 +32,19 @@ struct CudaImage {
   struct Kernel {
     uint32_t blockSize;
     uint64_t blocks;
-    uint64_t alignments; // that the code counts on: of buffer i, 2 to the power of the i-th four bits
+    uint64_t alignments; // on which the code relies: of buffer i, 2 to the power of the i-th four bits
     rt::KernelFacts facts;
   };
   std::string ptx;
   std::map<std::string, Kernel> kernels; // by label
 };
 
-// Blocks that have work (ThreadForm.h). Fails, with a diagnostic, where the kernel cannot be compiled.
+// Returns the number of pieces of work for blocks (ThreadForm.h). Fails, with a diagnostic, if the kernel cannot be
+// compiled.
 mlir::FailureOr<int64_t> cudaExtent(KernelOp kernel);
 
-// `alignments` has, by label, the multiples of bytes on which buffers begin (compiler/Target/Alignments.h). Errors carry
-// the first diagnostic's text.
+// `alignments` has, by label, the multiples of bytes at which buffers begin (compiler/Target/Alignments.h). An error
+// has the text of the first diagnostic.
 llvm::Expected<CudaImage> compileForCuda(mlir::ModuleOp module, const CudaArchitecture &architecture,
                                          llvm::StringRef prefix,
                                          const std::map<std::string, std::vector<uint32_t>> &alignments = {});

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-// ln 2 in two parts: a multiple of the first by an integer below 2^11 is exact.
+// ln 2 in two parts: the product of the first and an integer below 2^11 is exact.
 constexpr double kLn2High = 6.93147180369123816490e-01, kLn2Low = 1.90821492927058770002e-10;
 
 // Writes formulas in f64.
@@ -65,7 +65,7 @@ private:
   Value size(Value x) { return math::AbsFOp::create(builder, location, x); }
   Value withSignOf(Value size, Value x) { return math::CopySignOp::create(builder, location, size, x); }
 
-  // A number as the unrounded sum of two, the second at most half a unit in the last place of the first.
+  // A number as the unrounded sum of two. The second is at most half a unit in the last place of the first.
   struct Sum {
     Value high, low;
   };
@@ -74,7 +74,7 @@ private:
     Value high = add(a, b), ofB = sub(high, a);
     return {high, add(sub(a, sub(high, ofB)), sub(b, ofB))};
   }
-  // To about 2^-104 of itself.
+  // The relative error is about 2^-104.
   Sum product(Sum a, Sum b) {
     Value high = mul(a.high, b.high), lost = fma(a.high, b.high, sub(number(0), high));
     return {high, fma(a.high, b.low, fma(a.low, b.high, lost))};
@@ -83,7 +83,7 @@ private:
     Value high = div(a, b.high), minus = sub(number(0), high);
     return {high, div(fma(minus, b.low, fma(minus, b.high, a)), b.high)};
   }
-  Sum logarithm(Value x); // of a finite positive number
+  Sum logarithm(Value x); // `x` must be finite and positive
   Value logOf(Value x, Sum parts);
   // sum of coefficients[i] x^i
   Value polynomial(Value x, llvm::ArrayRef<double> coefficients) {
@@ -92,7 +92,7 @@ private:
       sum = fma(sum, x, number(coefficient));
     return sum;
   }
-  // The sine, `quarters` quarters of a period further on.
+  // The sine of x plus `quarters` quarters of a period.
   Value wave(Value x, int quarters);
   Value integer(Value x) { return arith::FPToSIOp::create(builder, location, builder.getI64Type(), x); }
 
@@ -116,7 +116,7 @@ Value Formula::exp(Value x) {
     factorial /= degree;
     sum = fma(sum, r, number(1 / factorial));
   }
-  // In two steps: 2^k alone may be no normal number.
+  // In two steps, because 2^k alone may not be a normal number.
   Value whole = integer(k);
   Value half = arith::ShRSIOp::create(builder, location, whole, bits(1));
   Value rest = arith::SubIOp::create(builder, location, whole, half);
@@ -124,13 +124,13 @@ Value Formula::exp(Value x) {
   return select(isNaN, x, result);
 }
 
-// log(x) = e ln 2 + log(m), m in [sqrt(1/2), sqrt(2)), log(m) = 2 s (1 + s^2/3 + s^4/5 + ...) with s = (m-1)/(m+1).
-// The quotient and the first two terms are kept as sums of two numbers, the rest is small enough for one.
+// log(x) = e ln 2 + log(m), m in [sqrt(1/2), sqrt(2)), log(m) = 2 s (1 + s^2/3 + s^4/5 + ...) with s = (m-1)/(m+1). The
+// quotient and the first two terms are kept as sums of two numbers. The rest is small enough for one number.
 Formula::Sum Formula::logarithm(Value x) {
   Value isSmall = is(arith::CmpFPredicate::OLT, x, 2.2250738585072014e-308);
   Value scaled = select(isSmall, mul(x, number(0x1p54)), x);
   Value word = toBits(scaled);
-  // Exponent and fraction about sqrt(1/2): adding the difference of the bits of 1 and of sqrt(1/2) carries over.
+  // Exponent and fraction relative to sqrt(1/2): adding the difference of the bits of 1 and of sqrt(1/2) carries over.
   Value shifted = arith::AddIOp::create(builder, location, word, bits(0x3ff0000000000000 - 0x3fe6a09e667f3bcd));
   Value exponent = arith::SubIOp::create(builder, location,
                                          arith::ShRUIOp::create(builder, location, shifted, bits(52)), bits(1023));
@@ -153,7 +153,7 @@ Formula::Sum Formula::logarithm(Value x) {
   return sum(result.high, result.low);
 }
 
-// Of any number whose logarithm has these parts if it is finite and positive.
+// Returns the logarithm of any number. `parts` is the logarithm if the number is finite and positive.
 Value Formula::logOf(Value x, Sum parts) {
   Value result = select(is(arith::CmpFPredicate::OEQ, x, kInfinity), x, parts.high);
   result = select(is(arith::CmpFPredicate::OEQ, x, 0), number(-kInfinity), result);
@@ -161,14 +161,14 @@ Value Formula::logOf(Value x, Sum parts) {
   return select(isNaN(x), x, result);
 }
 
-// |x|^y = exp(y log |x|), where the product is a sum of two numbers: the second is a factor of 1 + itself. The special
-// cases are those of C (C11, F.10.4.4).
+// |x|^y = exp(y log |x|). The product is a sum of two numbers, and exp of the second number is 1 plus that number. The
+// special cases are those of C (C11, F.10.4.4).
 Value Formula::pow(Value x, Value y) {
   Value a = size(x);
   Sum parts = logarithm(a);
   Value exponent = mul(y, logOf(a, parts)), raised = exp(exponent);
   Value corrected = fma(raised, product({y, number(0)}, parts).low, raised);
-  // 0 and infinity are right as they are, and so is what the product of an infinity or of a 0 gives.
+  // 0 and infinity need no correction, and neither do results from a product of an infinity or a 0.
   Value isFinite = is(arith::CmpFPredicate::OLT, size(exponent), 746);
   isFinite = arith::AndIOp::create(builder, location, isFinite, is(arith::CmpFPredicate::OLT, raised, kInfinity));
   Value result = select(isFinite, corrected, raised);
@@ -186,8 +186,9 @@ Value Formula::pow(Value x, Value y) {
   return select(is(arith::CmpFPredicate::OEQ, y, 0), number(1), result);
 }
 
-// x - trunc(x / y) y, exactly, with the sign of x (C11, 7.12.10.1). |x| = a 2^d and |y| = b 2^e with integers a and b
-// below 2^24. Where d > e, (a 2^(d-e)) mod b comes by steps of up to 40 bits, which 64 bits hold; d - e is at most 277.
+// Returns x - trunc(x / y) y, exactly, with the sign of x (C11, 7.12.10.1). |x| = a 2^d and |y| = b 2^e with integers a
+// and b below 2^24. If d > e, (a 2^(d-e)) mod b is computed in steps of up to 40 bits, which 64 bits hold; d - e is at
+// most 277.
 Value Formula::remainder(Value x, Value y) {
   constexpr int kStep = 40, kSteps = 7;
   auto integerOf = [&](Value number) { // an integer of 24 bits (of normal numbers) and its exponent, from 53 bits
@@ -210,7 +211,7 @@ Value Formula::remainder(Value x, Value y) {
     rest = arith::RemUIOp::create(builder, location, arith::ShLIOp::create(builder, location, rest, shift), b);
     left = arith::SubIOp::create(builder, location, left, shift);
   }
-  // An integer of y's unit is rest 2^(e - 23): at most 24 bits, so that no step rounds.
+  // The result is rest 2^(e - 23), and `rest` has at most 24 bits, so that no step rounds.
   Value scale = powerOfTwo(arith::SubIOp::create(builder, location, e, bits(1023 + 23)));
   Value result = mul(arith::UIToFPOp::create(builder, location, builder.getF64Type(), rest), scale);
   result = select(hasRemainder, result, large); // |x| < |y|, or y is infinite
@@ -220,7 +221,7 @@ Value Formula::remainder(Value x, Value y) {
   return select(exists, withSignOf(result, x), number(kNaN));
 }
 
-// Near zero, where exp(x) - 1 cancels, x times Taylor's polynomial of degree 15.
+// Near zero, where exp(x) - 1 cancels, the result is x times Taylor's polynomial of degree 15.
 Value Formula::expm1(Value x) {
   llvm::SmallVector<double> coefficients;
   double factorial = 1;
@@ -230,7 +231,7 @@ Value Formula::expm1(Value x) {
   return select(is(arith::CmpFPredicate::OLT, size(x), 0.5), near, sub(exp(x), number(1)));
 }
 
-// log(u) with u = 1 + x rounded, and what the rounding took away, over u.
+// Adds to log(u), u = 1 + x rounded, the part that the rounding removed, divided by u.
 Value Formula::log1p(Value x) {
   Value u = add(x, number(1));
   Value lost = sub(x, sub(u, number(1)));
@@ -240,16 +241,16 @@ Value Formula::log1p(Value x) {
   return select(is(arith::CmpFPredicate::OEQ, u, 1), x, result);
 }
 
-// t / (t + 2) with t = exp(2|x|) - 1; from 22 on the quotient rounds to 1.
+// t / (t + 2) with t = exp(2|x|) - 1. From 22 on the quotient rounds to 1.
 Value Formula::tanh(Value x) {
   Value clamped = arith::MinNumFOp::create(builder, location, size(x), number(22));
   Value t = expm1(add(clamped, clamped));
   return select(isNaN(x), x, withSignOf(div(t, add(t, number(2))), x));
 }
 
-// Below 2.5 the series 2/sqrt(pi) exp(-x^2) (x + 2 x^3/3 + 4 x^5/15 + ...), all of whose terms have one sign; above, 1
-// minus the continued fraction exp(-x^2)/sqrt(pi) / (x + (1/2)/(x + (2/2)/(x + ...))). Both are long: f64 is for
-// comparing, not for speed.
+// Below 2.5 the series 2/sqrt(pi) exp(-x^2) (x + 2 x^3/3 + 4 x^5/15 + ...), whose terms all have one sign. Above, 1
+// minus the continued fraction exp(-x^2)/sqrt(pi) / (x + (1/2)/(x + (2/2)/(x + ...))). Both are long: f64 is used for
+// comparisons, and need not be fast.
 Value Formula::erf(Value x) {
   constexpr double kSqrtPi = 1.7724538509055160273;
   Value a = arith::MinNumFOp::create(builder, location, size(x), number(6));
@@ -266,8 +267,8 @@ Value Formula::erf(Value x) {
   return select(isNaN(x), x, withSignOf(result, x));
 }
 
-// x = k pi/2 + r with |r| <= pi/4: pi/2 in three parts, whose products with k an fma does not round. Of arguments from
-// 2^48 on k is no number that f64 holds to the quarter: there the result is NaN, and not something between -1 and 1.
+// x = k pi/2 + r with |r| <= pi/4. pi/2 is in three parts, whose products with k an fma does not round. For
+// arguments from 2^48 on, f64 does not hold k to a quarter. Then the result is NaN, and not a number between -1 and 1.
 Value Formula::wave(Value x, int quarters) {
   Value k = math::RoundEvenOp::create(builder, location, mul(x, number(6.36619772367581382433e-01)));
   Value minus = sub(number(0), k);
@@ -295,7 +296,7 @@ Value Formula::wave(Value x, int quarters) {
 
 namespace {
 
-// Of one operand.
+// A function of one operand.
 template <typename Op, Value (Formula::*formula)(Value)> struct Expand : OpRewritePattern<Op> {
   using OpRewritePattern<Op>::OpRewritePattern;
   LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
@@ -307,7 +308,7 @@ template <typename Op, Value (Formula::*formula)(Value)> struct Expand : OpRewri
   }
 };
 
-// Of any floating-point type: narrower numbers are widened, and the result is rounded once more.
+// pow of any floating-point type: narrower numbers are widened, and the result is rounded once more.
 struct ExpandPow : OpRewritePattern<math::PowFOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(math::PowFOp op, PatternRewriter &rewriter) const override {
@@ -318,7 +319,7 @@ struct ExpandPow : OpRewritePattern<math::PowFOp> {
   }
 };
 
-// Of f32 and narrower types, which f64 holds with all their exponents.
+// Remainders of f32 and narrower types. f64 holds them with all their exponents.
 struct ExpandRemainder : OpRewritePattern<arith::RemFOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(arith::RemFOp op, PatternRewriter &rewriter) const override {

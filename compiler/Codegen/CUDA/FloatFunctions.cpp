@@ -18,7 +18,7 @@ public:
   Value add(Value a, Value b) { return arith::AddFOp::create(builder, location, a, b); }
   Value mul(Value a, Value b) { return arith::MulFOp::create(builder, location, a, b); }
   Value fma(Value a, Value b, Value c) { return math::FmaOp::create(builder, location, a, b, c); }
-  // An instruction of PTX that flushes subnormal numbers: "ex2" is right to 2 ulp, "rcp" to 1 ulp (PTX ISA).
+  // An instruction of PTX that flushes subnormal numbers: "ex2" is accurate to 2 ulp, "rcp" to 1 ulp (PTX ISA).
   Value approximate(StringRef instruction, Value x) {
     auto name = builder.getStringAttr("llvm.nvvm." + instruction + ".approx.ftz" + (instruction == "rcp" ? ".f" : ""));
     return LLVM::CallIntrinsicOp::create(builder, location, builder.getF32Type(), name, ValueRange{x}).getResult(0);
@@ -31,7 +31,7 @@ public:
       sum = fma(sum, x, number(coefficient));
     return sum;
   }
-  // `near` where |x| is below a bound, else `far` with the sign of x: an odd function of two formulas.
+  // Returns `near` if |x| is below a bound, and else `far` with the sign of x: an odd function by two formulas.
   Value odd(Value x, Value size, float bound, Value near, Value far) {
     far = math::CopySignOp::create(builder, location, far, x);
     Value isNear = arith::CmpFOp::create(builder, location, arith::CmpFPredicate::OLT, size, number(bound));
@@ -49,11 +49,11 @@ private:
 
 } // namespace
 
-// exp(x) = 2^j 2^r with an integer j near x log2(e), so that |r| <= 1/2. j is at most 126 in magnitude: 2^j is then a
-// normal number, and r makes up for the rest of it, so that large results become infinite and small ones subnormal by
-// the last product. NaN stays NaN in r.
+// exp(x) = 2^j 2^r with an integer j near x log2(e), so that |r| <= 1/2. |j| is limited to 126, so that 2^j is a normal
+// number. r then has the rest of the exponent, and the last product makes large results infinite and small ones
+// subnormal. NaN stays NaN in r.
 Value Formula::exp(Value x) {
-  // log2(e) as a sum of two. The lowest bits of a number from 1.5 * 2^23 on are those of an integer: j and the
+  // log2(e) as a sum of two. The lowest bits of a number from 1.5 * 2^23 on are those of an integer: j plus the
   // exponent's bias.
   constexpr float kHigh = 1.44269502f, kLow = 1.92596299e-8f, kShift = 0x1.8p23f + 127;
   Value shifted = fma(x, number(kHigh), number(kShift));
@@ -67,10 +67,10 @@ Value Formula::exp(Value x) {
   return mul(approximate("ex2", r), arith::BitcastOp::create(builder, location, builder.getF32Type(), exponent));
 }
 
-// Polynomials below are fitted by least squares of the result's relative error, weighted until the largest errors were
-// alike.
+// The polynomials below are fitted by least squares of the result's relative error, with weights that make the largest
+// errors equal.
 
-// From 0.6 on 1 - 2t / (1 + t) with t = exp(-2|x|), below an odd polynomial.
+// From 0.6 on 1 - 2t / (1 + t) with t = exp(-2|x|); below, an odd polynomial.
 Value Formula::tanh(Value x) {
   constexpr float kScale = -2.88539008f; // -2 log2(e)
   Value size = math::AbsFOp::create(builder, location, x);
@@ -81,8 +81,8 @@ Value Formula::tanh(Value x) {
   return odd(x, size, 0.6f, fma(mul(x, square), series, x), far);
 }
 
-// From 1 on 1 - erfc(|x|), where log2(erfc) is a polynomial, below an odd polynomial. From 4 on, 1 - erfc is 1 in f32. The
-// error is at most 1.8 units in the last place.
+// From 1 on 1 - erfc(|x|), where log2(erfc) is a polynomial; below, an odd polynomial. From 4 on, 1 - erfc is 1 in f32.
+// The error is at most 1.8 units in the last place.
 Value Formula::erf(Value x) {
   Value size = math::AbsFOp::create(builder, location, x);
   Value end = arith::MinimumFOp::create(builder, location, size, number(4));

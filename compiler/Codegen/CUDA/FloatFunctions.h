@@ -1,4 +1,4 @@
-// f32 functions that a GPU computes by its approximate instructions, which are exact enough: exp, tanh and erf, to 4 ulp.
+// f32 functions that a GPU computes by its approximate instructions: exp, tanh and erf, to 4 ulp.
 #ifndef CLEAVE_COMPILER_CODEGEN_CUDA_FLOATFUNCTIONS_H
 #define CLEAVE_COMPILER_CODEGEN_CUDA_FLOATFUNCTIONS_H
 

@@ -33,7 +33,7 @@ namespace {
 
 struct Ended {
   bool isGood;
-  std::string words; // of the program, or of the system where the program did not end by itself
+  std::string words; // the program's output, or the system's message if the program did not end by itself
 };
 
 } // namespace
@@ -80,7 +80,8 @@ llvm::Expected<std::optional<Ptxas>> Ptxas::find() {
   return found;
 }
 
-// The number before `words` in `text`; 0 where they are not there, as ptxas leaves out what a kernel does not use.
+// Returns the number before `words` in `text`. 0 if they are missing, because ptxas leaves out what a kernel does not
+// use.
 static uint64_t numberBefore(llvm::StringRef text, llvm::StringRef words) {
   size_t at = text.find((" " + words).str());
   if (at == llvm::StringRef::npos)
@@ -127,7 +128,7 @@ std::string cleave::ptxasComplaint(llvm::StringRef log, llvm::StringRef ptx) {
          place.trim().str();
 }
 
-// Words of ptxas 11 to 13.
+// Recognizes the messages of ptxas 11 to 13.
 static bool isTooOld(llvm::StringRef log) {
   return log.contains("is not defined for option 'gpu-name'") || log.contains("Unsupported .version ");
 }
@@ -162,7 +163,7 @@ llvm::Expected<Ptxas::Code> Ptxas::assemble(llvm::StringRef ptx, llvm::StringRef
   std::vector<std::string> options = {"-v", ("-arch=" + chip).str()};
   for (const std::string &entry : entries)
     options.insert(options.end(), {"--entry", entry});
-  // An entry has two texts: what ptxas said, and the code behind it.
+  // An entry of the cache has two texts: the output of ptxas, and then the code.
   std::string key = cache ? cache->key(ptx, {llvm::join(options, " "), version, 0, false}) : "";
   if (auto kept = cache ? cache->find(key) : std::nullopt) {
     llvm::StringRef rest = *kept;
@@ -186,7 +187,7 @@ std::map<std::string, std::string> cleave::splitEntries(llvm::StringRef ptx) {
     size_t next = ptx.find(kEntry, at + kEntry.size());
     llvm::StringRef text = ptx.slice(at, next);
     llvm::StringRef name = text.drop_front(kEntry.size()).take_until([](char c) { return c == '('; });
-    // What follows the closing brace is about the next entry.
+    // The text after the closing brace belongs to the next entry.
     found[name.str()] = (head + text.take_front(text.rfind('}') + 1) + "\n").str();
     at = next;
   }

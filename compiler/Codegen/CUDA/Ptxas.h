@@ -1,5 +1,5 @@
-// NVIDIA's assembler, where it is installed: it makes machine code (a cubin) of PTX, and says what each kernel takes.
-// Without it programs have PTX alone, which the driver compiles when they start.
+// NVIDIA's assembler, if it is installed. It makes machine code (a cubin) of PTX, and reports the resources of each
+// kernel. Without it, programs have only PTX, which the driver compiles when they start.
 //
 //   auto ptxas = Ptxas::find();                                // an error: CLEAVE_PTXAS names no program
 //   if (*ptxas)
@@ -20,12 +20,12 @@
 
 namespace cleave {
 
-// Of one thread, but for `sharedBytes`, which are of a block.
+// The resources of one thread, except that `sharedBytes` are those of a block.
 struct PtxasResources {
   uint64_t registers = 0, sharedBytes = 0, stackBytes = 0, spillStoreBytes = 0, spillLoadBytes = 0;
 };
 
-// This ptxas is of a time before the architecture, or before the version of PTX. It is no defect of the PTX.
+// This ptxas is older than the architecture, or than the version of PTX. The PTX is not wrong.
 class PtxasTooOld : public llvm::ErrorInfo<PtxasTooOld> {
 public:
   static char ID;
@@ -45,13 +45,13 @@ public:
     std::map<std::string, PtxasResources> resources; // of each entry, by its name
   };
 
-  // The file that CLEAVE_PTXAS names; none where that is `off`. Else on PATH, in $CUDA_PATH/bin, $CUDA_HOME/bin or
-  // /usr/local/cuda/bin.
+  // Returns the program that CLEAVE_PTXAS names, or none if that is `off`. Otherwise the one on PATH, in
+  // $CUDA_PATH/bin, $CUDA_HOME/bin or /usr/local/cuda/bin, or none. Fails if the program does not work.
   static llvm::Expected<std::optional<Ptxas>> find();
   static bool isOff();
 
-  // Of the entries that are named, or of all where none is. An error has ptxas' words and names the entry where they tell
-  // it. A cache gives what was assembled before by this version of ptxas.
+  // Assembles the named entries, or all if none is named. An error has ptxas' text, and names the entry if the text
+  // identifies it. If a cache is given, it may return code that this version of ptxas assembled before.
   llvm::Expected<Code> assemble(llvm::StringRef ptx, llvm::StringRef chip, const std::set<std::string> &entries,
                                 const KernelCache *cache) const;
 
@@ -64,18 +64,19 @@ private:
   std::string program, version;
 };
 
-// What `ptxas -v` has written.
+// Reads the resources of each entry from the output of `ptxas -v`.
 std::map<std::string, PtxasResources> parsePtxasLog(llvm::StringRef log);
 
-// Why ptxas failed, of what it has written about a PTX text: its first error, with the entry that is at its line.
+// Returns why ptxas failed: the first error that it reported about a PTX text, with the entry that is at its line.
 std::string ptxasComplaint(llvm::StringRef log, llvm::StringRef ptx);
 
-// A module for sm_90a of these entries of a module for all GPUs, where at least one has a form for sm_90a alone; else
-// empty. That form of NAME is the entry NAME_sm_90a, in which comments `//sm_90a: ...` are instructions that PTX for
-// other GPUs cannot have, and lines that end in `//not sm_90a` are left out (kernels/attention/cuda/Wgmma.cuh).
+// Returns a module for sm_90a of these entries of a module for all GPUs, if at least one has a form for sm_90a alone;
+// otherwise an empty text. This form of NAME is the entry NAME_sm_90a. In it, comments `//sm_90a: ...` are instructions
+// that PTX for other GPUs cannot have, and lines that end in `//not sm_90a` are left out
+// (kernels/attention/cuda/Wgmma.cuh).
 std::string textForSm90a(llvm::StringRef ptx, const std::set<std::string> &entries);
 
-// The module taken apart: entry -> a module with the same head and this entry alone, which ptxas takes.
+// Splits the module: maps each entry to a module with the same head and only this entry, which ptxas accepts.
 std::map<std::string, std::string> splitEntries(llvm::StringRef ptx);
 
 } // namespace cleave

@@ -8,13 +8,14 @@
 using namespace mlir;
 using namespace cleave;
 
-// The op of type Op that makes each element of a value; null where another one does.
+// Returns the op of type Op that makes each element of a value, and its generic; the op is null if another op makes
+// them.
 template <typename Op> static std::pair<linalg::GenericOp, Op> makerOf(Value value) {
   linalg::GenericOp maker = value ? elementwiseMaker(value) : linalg::GenericOp();
   return {maker, maker ? yieldedOf(maker).getDefiningOp<Op>() : Op()};
 }
 
-// What a broadcast repeats; null where another op makes the value.
+// Returns the value that a broadcast repeats; null if another op makes the value.
 static Value repeatedBy(Value value) {
   linalg::GenericOp maker = value ? elementwiseMaker(value) : linalg::GenericOp();
   auto argument = maker ? dyn_cast<BlockArgument>(yieldedOf(maker)) : BlockArgument();

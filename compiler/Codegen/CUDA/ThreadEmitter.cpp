@@ -14,7 +14,7 @@
 using namespace mlir;
 using namespace cleave;
 
-// Terms that one thread adds in f32 before it adds their sum to a total in f64.
+// The most terms that one thread adds in f32 before it adds their sum to a total in f64.
 static constexpr int64_t kChain = 256;
 
 static Type elementTypeOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); }
@@ -50,7 +50,7 @@ void ThreadEmitter::placeThread() {
   row = whole(form.lanes * form.sharers, form.rows);
 }
 
-// How many copies of its body LLVM is to make of a loop.
+// Returns the annotation by which LLVM makes `copies` copies of a loop's body.
 static LLVM::LoopAnnotationAttr unrolled(MLIRContext *context, int copies) {
   auto count = IntegerAttr::get(IntegerType::get(context, 32), copies);
   auto unroll = copies == 1 ? LLVM::LoopUnrollAttr::get(context, BoolAttr::get(context, true), {}, {}, {}, {}, {}, {})
@@ -103,8 +103,9 @@ ThreadEmitter::Elements ThreadEmitter::either(Element condition, TypeRange types
   return llvm::map_to_vector(branch.getResults(), [&](Value value) { return Element{value, scopes.getDepth()}; });
 }
 
-// The indices of loops that were joined to one of `size` iterations, the last being its fastest part; of a wide loop,
-// those of its vector. A division of 32 bits is a few instructions, one of 64 bits dozens.
+// Returns the indices of loops that were joined to one of `size` iterations. The last loop is the fastest part. For a
+// wide loop, it also returns the indices of its vector. A division of 32 bits is a few instructions, one of 64 bits
+// dozens.
 ThreadEmitter::LoopIndices ThreadEmitter::takeApart(Element flat, int64_t size, ArrayRef<int> dims) {
   bool isShort = dims.size() > 1 && size + form.blockSize() * form.splits <= INT32_MAX;
   if (isShort)
@@ -141,11 +142,11 @@ void ThreadEmitter::goTo(const LoopIndices &at, ArrayRef<int> dims) {
     vector = at.vector;
 }
 
-// The same indices in every stage: what an earlier one computed of the term is found again.
+// Uses the same indices in every stage, so that values of the term from an earlier stage are found again.
 void ThreadEmitter::goToTerm(int64_t position) {
   if (position == static_cast<int64_t>(keptTerms.size())) {
     Element term = plus(sharer, number(position * form.sharers));
-    term.depth = scopes.getDepth(); // in the tile, which is where the registers are free again
+    term.depth = scopes.getDepth(); // in the tile, after which the registers are free again
     keptTerms.push_back(takeApart(term, form.terms, form.reduced));
   }
   goTo(keptTerms[static_cast<size_t>(position)], form.reduced);
@@ -172,14 +173,14 @@ void ThreadEmitter::overTiles(const StagePlan &plan) {
     };
     if (!form.isRagged()) {
       emit();
-    } else if (form.meetsInBlock()) { // all threads go on to where they meet; those without a p of their own store none
+    } else if (form.meetsInBlock()) { // all threads go on to the barriers; those without a p of their own store nothing
       valid = less(p, number(form.parallel));
       p = elements.binary<arith::MinUIOp>(p, number(form.parallel - 1));
       emit();
     } else {
       Element inside = less(p, number(form.parallel));
       guarded(inside, [&] {
-        // What depends on p stays in the branch: outside, p may be of no element.
+        // Values that depend on p stay in the branch, because outside of it p may belong to no element.
         p = {p.value, scopes.getDepth()};
         emit();
       });
@@ -201,15 +202,15 @@ Element ThreadEmitter::converted(Element element, bool widen) {
   return {arith::TruncFOp::create(builder, location, builder.getF32Type(), element.value), element.depth};
 }
 
-// The sum as that of exponentials whose maximum is `to`, not `from`.
+// Returns the sum as one of exponentials whose maximum is `to` instead of `from`.
 Element ThreadEmitter::scaled(Element sum, Element from, Element to) {
   Element change = elements.binary<arith::SubFOp>(from, to);
   Element factor{math::ExpOp::create(scopes.at(change.depth), location, change.value), change.depth};
   return elements.binary<arith::MulFOp>(sum, factor);
 }
 
-// A scaled sum with the vector at the current place added, whose maximum was `before` and is `now`. While all that was
-// met is -inf, any other number serves as the maximum: the exponentials are zeros.
+// Adds the vector at the current place to a scaled sum, whose maximum was `before` and is `now`. While all elements so
+// far are -inf, any other number may be used as the maximum, because the exponentials are zeros.
 Element ThreadEmitter::addScaled(const Accumulator &accumulator, Element sum, Element before, Element now) {
   auto type = cast<FloatType>(now.value.getType());
   Element least = elements.constant(FloatAttr::get(type, APFloat::getInf(type.getFloatSemantics(), /*Negative=*/true)));
@@ -223,7 +224,7 @@ Element ThreadEmitter::addScaled(const Accumulator &accumulator, Element sum, El
   return sum;
 }
 
-// The sums with the terms at the current place added. Sums are those of the vector's first column, then its second, ...
+// Adds the terms at the current place to the sums. Sums are those of the vector's first column, then its second, ...
 ThreadEmitter::Elements ThreadEmitter::addTerm(const Stage &stage, ArrayRef<Accumulator> accumulators,
                                                ArrayRef<Element> sums) {
   Elements next(sums);
@@ -242,7 +243,8 @@ ThreadEmitter::Elements ThreadEmitter::addTerm(const Stage &stage, ArrayRef<Accu
   return next;
 }
 
-// Sums of columns are to have several loads under way in each thread: those of a few terms, unless a term has as many.
+// For sums of columns, each thread should have several loads under way: those of a few terms, unless one term has as
+// many.
 int ThreadEmitter::copiesOfTerm() const {
   constexpr int kAccesses = 8, kMost = 4;
   if (form.columns() == 1)
@@ -263,7 +265,7 @@ ThreadEmitter::Elements ThreadEmitter::overTerms(const Stage &stage, ArrayRef<Ac
   return forLoop(begin, end, number(form.sharers * form.splits), inits, add, copiesOfTerm());
 }
 
-// The sums with the elements behind the last vector of the row added, one to a thread.
+// Adds the elements after the last vector of the row to the sums, one element for each thread.
 ThreadEmitter::Elements ThreadEmitter::overTail(const Stage &stage, ArrayRef<Accumulator> accumulators, Element mine,
                                                 ArrayRef<Element> inits) {
   if (form.tail == 0)
@@ -276,7 +278,7 @@ ThreadEmitter::Elements ThreadEmitter::overTail(const Stage &stage, ArrayRef<Acc
   });
 }
 
-// This thread's part of each accumulator.
+// Returns this thread's part of each accumulator.
 ThreadEmitter::Elements ThreadEmitter::reduceTerms(const Stage &stage, ArrayRef<Accumulator> accumulators) {
   Elements inits;
   for (int64_t column = 0; column < form.columns(); ++column)
@@ -320,7 +322,7 @@ ThreadEmitter::Elements ThreadEmitter::reduceTerms(const Stage &stage, ArrayRef<
   return inChain(totals, [&](ArrayRef<Element> chains) { return overTail(stage, accumulators, mine, chains); });
 }
 
-// All is computed before anything is stored: a tied result overwrites what others still read.
+// Computes everything before it stores anything, because a tied result overwrites an input that other results may read.
 void ThreadEmitter::storeResults(ArrayRef<unsigned> numbers, Element condition) {
   Elements pulled;
   for (unsigned number : numbers)
@@ -332,7 +334,8 @@ void ThreadEmitter::storeResults(ArrayRef<unsigned> numbers, Element condition) 
     });
 }
 
-// The same for each element of the thread's vector; `onElement` is called at each before its results are computed.
+// Does the same for each element of the thread's vector. `onElement` is called for each before its results are
+// computed.
 void ThreadEmitter::storeVectors(ArrayRef<unsigned> numbers, Element condition,
                                  llvm::function_ref<void(unsigned)> onElement) {
   SmallVector<Elements> pulled;
@@ -352,13 +355,14 @@ void ThreadEmitter::storeVectors(ArrayRef<unsigned> numbers, Element condition,
     });
 }
 
-// Results that have one value for all sharers: one of them stores it, when no other reads what a tied one overwrites.
+// Stores results that have one value for all sharers. One of them stores it, after no other reads the input of a tied
+// one.
 void ThreadEmitter::storeOuter(const Stage &stage) {
   if (stage.outerResults.empty())
     return;
   if (form.sharers == 1)
     return storeResults(stage.outerResults, valid);
-  // Pulled before the others may go on; found again, by their places in the scopes, when they are stored.
+  // Computed before other threads may go on. The stores find the values again by their keys in the scopes.
   for (unsigned number : stage.outerResults)
     elements.pullCurrent(graph.getResults()[number]);
   if (llvm::any_of(stage.outerResults, [&](unsigned number) { return graph.getTies()[number] >= 0; }))
@@ -369,7 +373,8 @@ void ThreadEmitter::storeOuter(const Stage &stage) {
   storeResults(stage.outerResults, stores);
 }
 
-// Results of the sums that all threads have now, and what is stored of them, one column after the other.
+// Sets the results of sums that all threads have now, and stores those that leave the kernel, one column after the
+// other.
 void ThreadEmitter::setSums(const Stage &stage, ArrayRef<Accumulator> accumulators, ArrayRef<Element> sums) {
   for (int64_t column = 0; column < form.columns(); ++column) {
     if (form.columns() > 1)
@@ -414,7 +419,7 @@ void ThreadEmitter::emitStage(const Stage &stage) {
       return finishSplit(stage, accumulators, sums);
   }
   setSums(stage, accumulators, sums);
-  // Found again by the thread that stored it; threads without a p of their own have stored none.
+  // The thread that stored a result reads it from memory again. Threads without a p of their own have stored none.
   if (!valid.value)
     for (unsigned number : stage.fullResults)
       elements.setBuffer(graph.getResults()[number], resultBuffers[number]);
@@ -441,9 +446,9 @@ static MemRefType memoryOf(const KernelGraph &graph, Value tensor) {
   return MemRefType::get(graph.shapeOf(tensor), storageType(elementTypeOf(tensor)));
 }
 
-// Moves sums to the stage of their maxima, where that saves a pass over rows that registers do not hold. An exponential
-// for each vector, which scales the sum before, must cost less than the pass. A scaled sum is of one column, and the
-// blocks that share a row would need each other's maxima.
+// Moves sums to the stage of their maxima, if this saves a pass over rows that registers do not hold. It costs an
+// exponential for each vector, which scales the sum so far, and this must cost less than the pass. A scaled sum can
+// only be of one column, and the terms of a row may not be split over blocks, which would need each other's maxima.
 static void joinScaledSums(const ThreadForm &form, StagePlan &plan) {
   constexpr int64_t kWorthwhile = 4;
   if (form.kept > 0 || form.sharers == 1 || form.columns() > 1 || form.splits > 1 || form.width < kWorthwhile || form.depth() > kChain)
@@ -474,7 +479,8 @@ LogicalResult cleave::emitThread(const KernelGraph &graph, const ThreadForm &for
   function.addEntryBlock();
   for (unsigned argument = 0; argument < types.size(); ++argument) {
     function.setArgAttr(argument, LLVM::LLVMDialect::getNoAliasAttrName(), builder.getUnitAttr());
-    // No more than the plan says: a view (of a slice, of a part of a concatenation) begins at any element.
+    // No larger alignment than the plan states: a view (of a slice, of a part of a concatenation) may begin at any
+    // element.
     int64_t bytes = std::max<int64_t>(1, cast<MemRefType>(types[argument]).getElementTypeBitWidth() / 8);
     if (argument < alignments.size())
       bytes = std::max<int64_t>(bytes, alignments[argument]);

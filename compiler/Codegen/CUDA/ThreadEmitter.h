@@ -2,8 +2,8 @@
 //
 //   func.func @softmax(%x: memref<8192x768xf32>, %y: memref<8192x768xf32>)
 //
-// with one argument for each buffer of the launch: inputs, then results (that of a tied result is not used). Threads are
-// told apart by NVVM's special registers; see ThreadForm.h for who does what.
+// with one argument for each buffer of the launch: inputs, then results (that of a tied result is not used). A thread
+// finds its indices in NVVM's special registers; see ThreadForm.h for the work of each thread.
 #ifndef CLEAVE_COMPILER_CODEGEN_CUDA_THREADEMITTER_H
 #define CLEAVE_COMPILER_CODEGEN_CUDA_THREADEMITTER_H
 
@@ -11,8 +11,8 @@
 
 namespace cleave {
 
-// Adds function `name` to `module`. Each buffer begins on a multiple of its number in `alignments`, bytes; those beyond
-// the list on one of an element's size.
+// Adds function `name` to `module`. Each buffer begins at a multiple of its number in `alignments`, in bytes. Buffers
+// beyond the list begin at a multiple of an element's size.
 mlir::LogicalResult emitThread(const KernelGraph &graph, const ThreadForm &form, llvm::StringRef name,
                                mlir::ModuleOp module, llvm::ArrayRef<uint32_t> alignments = {});
 

@@ -14,16 +14,18 @@ using namespace cleave;
 
 namespace {
 constexpr int64_t kBlock = 256, kLargestBlock = 1024;
-// Threads of a block whose threads have sums of several columns, and the lanes that make a cache line of them.
+// Threads of a block whose threads have sums of several columns, and the lanes that read a cache line of these columns.
 constexpr int64_t kColumnBlock = 512, kColumnLanes = 8;
-// Elements that a thread of a block of kBlock keeps in registers, and ops of a kernel whose terms are written out.
+// Elements that a thread of a block of kBlock keeps in registers, and the most ops of a kernel whose terms are written
+// out.
 constexpr int64_t kKept = 32, kWrittenOps = 64;
-// Terms of a row that one warp takes, rather than a block.
+// The most terms of a row that one warp takes. A block takes longer rows.
 constexpr int64_t kWarpTerms = 1024;
-// Column sums of fewer tiles would leave multiprocessors idle: half a warp of columns each, still whole sectors of memory.
+// Column sums of fewer tiles would leave multiprocessors idle. Then half a warp of columns is used, which is still
+// whole sectors of memory.
 constexpr int64_t kManyTiles = 128;
-// Blocks that are wanted where sums are split (two for each multiprocessor of a large device), and the terms that each
-// thread is to have left.
+// The number of blocks that is wanted if sums are split (two for each multiprocessor of a large device), and the terms
+// that each thread should have left.
 constexpr int64_t kWantedBlocks = 264, kSplitTerms = 4;
 } // namespace
 
@@ -49,13 +51,13 @@ static bool canShare(const KernelGraph &graph) {
   return true;
 }
 
-// How many elements of `value` make 16 bytes.
+// Returns how many elements of `value` make 16 bytes.
 static int64_t elementsOfVector(Value value) {
   unsigned bits = std::max(8u, cast<RankedTensorType>(value.getType()).getElementTypeBitWidth());
   return std::min<int64_t>(ThreadForm::kMostColumns, 128 / bits);
 }
 
-// The most of these, of the values that have the innermost loop.
+// Returns the largest width that the values with the innermost loop allow.
 static int64_t chooseWidth(const KernelGraph &graph) {
   int last = static_cast<int>(graph.getDims().size()) - 1;
   int64_t width = 1;
@@ -70,8 +72,8 @@ static int64_t chooseWidth(const KernelGraph &graph) {
   return width;
 }
 
-// The same for rows that no vector divides, but that begin at a multiple of one in memory: all that is read of them is
-// cut out of longer rows, and nothing is written. 1 where this is not so.
+// Returns the width for rows whose size is not a multiple of a vector, but which begin at a multiple of one in memory:
+// all values that are read of them are cut out of longer rows, and nothing is written. 1 for other rows.
 static int64_t chooseRaggedWidth(const KernelGraph &graph) {
   int last = static_cast<int>(graph.getDims().size()) - 1;
   auto isRow = [&](Value value) { return llvm::is_contained(graph.dimsOf(value), last); };
@@ -91,7 +93,7 @@ static int64_t chooseRaggedWidth(const KernelGraph &graph) {
   return width;
 }
 
-// The terms that each thread keeps; none where threads have different numbers of them, or too many.
+// Returns the number of terms that each thread keeps; 0 if threads have different numbers of them, or too many.
 static int64_t chooseKept(const ThreadForm &form, const KernelGraph &graph) {
   if (form.lanes != 1 || form.splits != 1 || form.tail != 0 || form.terms % form.sharers != 0)
     return 0;

@@ -1,4 +1,4 @@
-// How threads read rows that pads and concatenations make of parts: a vector within a part like memory.
+// How threads read rows that pads and concatenations make of parts. A vector within one part is read like memory.
 #include "compiler/Codegen/CUDA/ThreadWriter.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -9,7 +9,7 @@
 using namespace mlir;
 using namespace cleave;
 
-// The first dimension of which `insert` fills a part alone; the last one if there is none.
+// Returns the first dimension of which `insert` fills only a part; the last one if there is none.
 static int dimOfPart(tensor::InsertSliceOp insert) {
   ArrayRef<int64_t> whole = insert.getType().getShape(), part = insert.getSourceType().getShape();
   size_t dim = 0;
@@ -18,7 +18,7 @@ static int dimOfPart(tensor::InsertSliceOp insert) {
   return static_cast<int>(dim);
 }
 
-// The part that `insert` makes of dimension `dim`; of no size where it does something else.
+// Returns the range of dimension `dim` that `insert` fills; an empty one if it does something else.
 static std::pair<int64_t, int64_t> rangeOf(tensor::InsertSliceOp insert, size_t dim) {
   ArrayRef<int64_t> whole = insert.getType().getShape(), part = insert.getSourceType().getShape();
   if (whole.size() != part.size() || whole.empty() || whole.take_front(dim) != part.take_front(dim) ||
@@ -28,11 +28,11 @@ static std::pair<int64_t, int64_t> rangeOf(tensor::InsertSliceOp insert, size_t 
   return {insert.getStaticOffsets()[dim], insert.getStaticOffsets()[dim] + part[dim]};
 }
 
-// How many indices of a dimension a vector has.
+// Returns how many indices of a dimension a vector has.
 int64_t ThreadEmitter::widthAlong(int dim) const { return form.isWide(dim) ? form.width : 1; }
 
-// Looks for a value that a pad or a concatenation makes of parts: insertions into each other, and into what is around.
-// Along another dimension than the innermost one, a vector is in one part; there, nothing may be around.
+// Looks for a value that a pad or a concatenation makes of parts: a chain of insertions. For another dimension than the
+// innermost one, a vector is always in one part; there, parts must fill the whole dimension.
 void ThreadEmitter::findParts() {
   constexpr size_t kMost = 8;
   if (form.width == 1 || form.kept > 0)
@@ -64,7 +64,7 @@ void ThreadEmitter::findParts() {
     parts.clear();
 }
 
-// Whether the thread's vector is in the part.
+// True if the thread's vector is in the part.
 Element ThreadEmitter::isInPart(const RowPart &part) {
   Element first = form.isWide(dimOfParts) ? vector.front() : elements.currentIndices(rowOfParts)[dimOfParts];
   Element isInside = less(first, number(part.end - widthAlong(dimOfParts) + 1));
@@ -73,8 +73,8 @@ Element ThreadEmitter::isInPart(const RowPart &part) {
   return isInside;
 }
 
-// Reads a vector of a row that has parts. Within a part it is read like memory; elsewhere each element selects between
-// clamped reads. The elements are those that are found when the row is read at these places.
+// Reads a vector of a row that has parts. Within a part it is read like memory. Elsewhere each element selects between
+// clamped reads. The elements are remembered, so that a read of the row at these places finds them.
 void ThreadEmitter::readParts() {
   if (vector.empty() || parts.empty())
     return;
@@ -87,9 +87,9 @@ void ThreadEmitter::readParts() {
   });
 }
 
-// The elements of the vector if it is in part `number` or in a later one.
+// Returns the elements of the vector if it is in part `number` or in a later one.
 ThreadEmitter::Elements ThreadEmitter::readPart(size_t number) {
-  // At places that are known in this branch only.
+  // The indices get the depth of this branch, because the elements are known only in it.
   auto read = [&](Value source, int64_t begin) {
     Elements found;
     forEachElement([&](unsigned) {
@@ -111,8 +111,8 @@ ThreadEmitter::Elements ThreadEmitter::readPart(size_t number) {
       isInPart(part), types, [&] { return read(part.source, part.begin); }, [&] { return readPart(number + 1); });
 }
 
-// The results of a kernel without sums. Vectors that are in no part of a row are computed one element after the other: if
-// both ways stored vectors, LLVM would merge their last stores, and leave single ones before.
+// Stores the results of a kernel without sums. Vectors that are in no part of a row are computed one element after the
+// other. If both branches stored vectors, LLVM would merge their last stores, and leave single ones before.
 void ThreadEmitter::storeElements(ArrayRef<unsigned> numbers) {
   if (vector.empty() || parts.empty() || hasOnlyParts)
     return storeVectors(numbers, valid);

@@ -1,4 +1,4 @@
-// How threads put their sums together: in a warp, in a block, over the blocks of a tile. The order is the same in each run.
+// How threads combine their sums: in a warp, in a block, over the blocks of a tile. The order is the same in each run.
 #include "compiler/Codegen/CUDA/ThreadWriter.h"
 
 using namespace mlir;
@@ -19,7 +19,7 @@ Slots &ThreadEmitter::slotsOf(int64_t count) {
   return *slots;
 }
 
-// The combination of all sharers' values of a row, equal in all of them.
+// Returns the combination of all sharers' values of a row, equal in all of them.
 Element ThreadEmitter::shareRow(Operation *combiner, Element value) {
   unsigned depth = scopes.getDepth();
   for (unsigned mask = ThreadForm::kWarp / 2; mask > 0; mask /= 2)
@@ -29,7 +29,7 @@ Element ThreadEmitter::shareRow(Operation *combiner, Element value) {
     return value;
   Slots &room = slotsOf(warps);
   Element warp = quotient(sharer, ThreadForm::kWarp), isFirst = less(remainder(sharer, ThreadForm::kWarp), number(1));
-  syncBlock(here(), location); // nobody reads what was there before
+  syncBlock(here(), location); // nobody still reads the old values
   guarded(isFirst, [&] { room.store(here(), location, warp.value, value.value); });
   syncBlock(here(), location);
   Type type = value.value.getType();
@@ -40,15 +40,15 @@ Element ThreadEmitter::shareRow(Operation *combiner, Element value) {
   return value;
 }
 
-// The same for neighbouring columns, of which each thread has some: `values[i]` is of its i-th one. A warp adds up the sums
-// of its own threads, then one thread for each column adds up the warps'.
+// Does the same for neighbouring columns, of which each thread has some: `values[i]` belongs to its i-th column. A warp
+// adds up the sums of its own threads. Then one thread for each column adds up those of the warps.
 void ThreadEmitter::shareColumns(Operation *combiner, MutableArrayRef<Element> values) {
   int64_t columns = form.lanes * static_cast<int64_t>(values.size()), warps = form.blockSize() / ThreadForm::kWarp;
   unsigned depth = scopes.getDepth();
   for (Element &value : values)
     for (unsigned mask = ThreadForm::kWarp / 2; mask >= form.lanes; mask /= 2)
       value = combine(combiner, value, {exchange(here(), location, value.value, mask), depth});
-  // Slot warp * columns + column has a warp's sum of a column; behind them, slot `column` has the sum of all.
+  // Slot warp * columns + column has a warp's sum of a column. After these, slot `column` has the sum of all warps.
   Slots &room = slotsOf((warps + 1) * columns); // all sums of a kernel have as many columns
   Type type = values.front().value.getType();
   Element sums = number(warps * columns);
@@ -56,7 +56,7 @@ void ThreadEmitter::shareColumns(Operation *combiner, MutableArrayRef<Element> v
     return plus(lane, number(static_cast<int64_t>(position) * form.lanes));
   };
   Element at = times(quotient(thread, ThreadForm::kWarp), number(columns));
-  syncBlock(here(), location); // nobody reads what was there before
+  syncBlock(here(), location); // nobody still reads the old values
   guarded(less(remainder(thread, ThreadForm::kWarp), number(form.lanes)), [&] {
     for (auto [position, value] : llvm::enumerate(values))
       room.store(here(), location, plus(at, columnOf(position)).value, value.value);
@@ -76,8 +76,8 @@ void ThreadEmitter::shareColumns(Operation *combiner, MutableArrayRef<Element> v
     value = {room.load(here(), location, plus(sums, columnOf(position)).value, type), depth};
 }
 
-// Makes each sum that of all sharers, equal in all of them. A scaled sum comes after its maximum: the threads' parts
-// are brought to the maximum of all first.
+// Makes each sum that of all sharers, equal in all of them. A scaled sum comes after its maximum: first, each thread's
+// part is scaled to the maximum of all threads.
 void ThreadEmitter::share(ArrayRef<Accumulator> accumulators, Elements &sums) {
   if (form.sharers == 1)
     return;
@@ -97,7 +97,7 @@ void ThreadEmitter::share(ArrayRef<Accumulator> accumulators, Elements &sums) {
   }
 }
 
-// What an accumulator begins with: the reduction's own first value, or, where it is shared, what changes no sum.
+// Returns the first value of an accumulator: the reduction's own, or if it is shared, the neutral element.
 Element ThreadEmitter::first(const Accumulator &accumulator) {
   if (form.sharers == 1)
     return elements.pullInit(accumulator.reduction, accumulator.number);
@@ -108,7 +108,7 @@ Element ThreadEmitter::neutral(const Accumulator &accumulator) {
   return elements.constant(*arith::getNeutralElement(accumulator.combiner));
 }
 
-// From what all sharers have together to the reduction's result.
+// Makes the reduction's result from the combined sum of all sharers.
 Element ThreadEmitter::finish(const Accumulator &accumulator, Element sum) {
   if (accumulator.chained)
     sum = converted(sum, /*widen=*/false);
@@ -118,17 +118,17 @@ Element ThreadEmitter::finish(const Accumulator &accumulator, Element sum) {
   return sum;
 }
 
-// Whether this block is the last of its tile's to come here; the same in all its threads. Their counter is 0 again
-// then. Two launches at the same time would count together: by the counters' name the runtime knows that it must not
-// let them (runtime/device/cuda/CudaModules.h, "Memory of a kernel's own").
+// True if this block is the last one of its tile that comes here; all its threads get the same answer. The counter is
+// then 0 again. Two launches at the same time would count together. The runtime recognizes the counters by their name,
+// and does not run such launches at the same time (runtime/device/cuda/CudaModules.h, "Memory of a kernel's own").
 Element ThreadEmitter::isLastBlock() {
   Slots counters(module, (function.getName() + "_counters").str(), form.tiles(), Slots::Where::Device);
   Slots flag(module, (function.getName() + "_flag").str(), 1, Slots::Where::Block);
   Element isFirst = less(thread, number(1)), zero = number(0);
   fenceDevice(here(), location);
   syncBlock(here(), location);
-  // The counter passes on what the barriers pass on within the blocks (PTX ISA, "Memory Consistency Model"): between a
-  // barrier and the counter the thread that counts needs fences of its own.
+  // Barriers make writes visible within a block, and the counter must make them visible to other blocks (PTX ISA,
+  // "Memory Consistency Model"): the thread that counts needs its own fences between the barriers and the counter.
   guarded(isFirst, [&] {
     fenceDevice(here(), location);
     Value before = counters.increment(here(), location, tile.value);
@@ -148,7 +148,7 @@ Element ThreadEmitter::isLastBlock() {
   return isLast;
 }
 
-// Each block leaves its sums in the device's memory; the last one of a tile adds them up, and stores the results.
+// Each block leaves its sums in the device's memory. The last block of a tile adds them up, and stores the results.
 void ThreadEmitter::finishSplit(const Stage &stage, ArrayRef<Accumulator> accumulators, Elements sums) {
   int64_t places = form.pieces() * form.lanes;
   Slots partials(module, (function.getName() + "_partials").str(), places * static_cast<int64_t>(sums.size()),

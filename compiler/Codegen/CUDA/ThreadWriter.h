@@ -1,5 +1,5 @@
-// The class of emitThread (ThreadEmitter.h): the loops of one thread are in ThreadEmitter.cpp, how threads put their
-// sums together in ThreadSums.cpp, how they read rows that have parts in ThreadParts.cpp.
+// The class behind emitThread (ThreadEmitter.h). The loops of one thread are in ThreadEmitter.cpp, the combination of
+// threads' sums in ThreadSums.cpp, and reads of rows that have parts in ThreadParts.cpp.
 #ifndef CLEAVE_COMPILER_CODEGEN_CUDA_THREADWRITER_H
 #define CLEAVE_COMPILER_CODEGEN_CUDA_THREADWRITER_H
 
@@ -29,18 +29,18 @@ private:
   struct Accumulator {
     mlir::Operation *reduction;
     unsigned number;
-    mlir::Operation *combiner; // null where one thread takes all terms
+    mlir::Operation *combiner; // null if one thread takes all terms
     bool chained; // its total is f64
     std::optional<size_t> maximum; // of a scaled sum (ScaledSum.h): the accumulator of its maximum, an earlier one
   };
 
-  // Where a flat index is in the loops that were joined to it.
+  // The indices of the loops that a flat index stands for.
   struct LoopIndices {
     Elements indices;
-    Elements vector; // indices of the innermost loop that the thread takes together, where it is wide
+    Elements vector; // the indices of a wide innermost loop that the thread takes together
   };
 
-  // Indices along one dimension, mostly the columns of a row, whose elements are those of `source`.
+  // A range of indices of one dimension, mostly of a row's columns, whose elements are those of `source`.
   struct RowPart {
     mlir::Value source;
     int64_t begin, end;
@@ -70,10 +70,10 @@ private:
   void goToTerm(int64_t number);
   void forEachElement(llvm::function_ref<void(unsigned)> body);
   void guarded(Element condition, llvm::function_ref<void()> body);
-  // What one of two branches gives, of these types.
+  // Emits two branches, and returns the values of the one that runs, which have these types.
   Elements either(Element condition, mlir::TypeRange types, llvm::function_ref<Elements()> first,
                   llvm::function_ref<Elements()> second);
-  // `copies`: of the body in the code, or 0 where LLVM may choose.
+  // `copies` is the number of copies of the body in the code; 0 if LLVM may choose.
   Elements forLoop(Element begin, Element end, Element step, llvm::ArrayRef<Element> inits,
                    llvm::function_ref<Elements(Element, llvm::ArrayRef<Element>)> body, int copies = 0);
   void emitStage(const Stage &stage);
@@ -115,14 +115,14 @@ private:
   std::vector<ElementEmitter::Buffer> resultBuffers;
   std::optional<Slots> slots;
   Element thread, lane, sharer, row, block, blocks, tile, split;
-  Elements vector; // of the place where the thread is
+  Elements vector; // at the current place of the thread
   int innermost = -1;
-  mlir::Value rowOfParts; // where there are parts
+  mlir::Value rowOfParts; // null if there are no parts
   int dimOfParts = 0;
   llvm::SmallVector<RowPart> parts;
-  bool hasOnlyParts = false; // whether each vector is in one of them
-  std::vector<LoopIndices> keptTerms; // of a tile, where each stage meets the same terms (ThreadForm::kept)
-  Element valid; // whether the thread has a p of its own; no value where all have
+  bool hasOnlyParts = false; // true if each vector is in one of them
+  std::vector<LoopIndices> keptTerms; // of a tile, if each stage visits the same terms (ThreadForm::kept)
+  Element valid; // true if the thread has a p of its own; null if all threads have
 };
 
 } // namespace cleave

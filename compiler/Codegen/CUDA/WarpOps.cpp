@@ -10,7 +10,7 @@ using namespace cleave;
 // Address spaces of NVPTX.
 static constexpr unsigned kGlobal = 1, kShared = 3;
 
-// A value as 32 or 64 bits of an integer, and back.
+// Converts a value to an integer of 32 or 64 bits, and back.
 static Value packed(OpBuilder &builder, Location location, Value value) {
   unsigned width = value.getType().getIntOrFloatBitWidth();
   if (isa<FloatType>(value.getType()))
@@ -49,13 +49,13 @@ Slots::Slots(ModuleOp module, StringRef name, int64_t slots, Where where)
     : name(name.str()), space(where == Where::Block ? kShared : kGlobal), isVolatile(where == Where::Device) {
   OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
   Type array = LLVM::LLVMArrayType::get(builder.getI64Type(), slots);
-  // The runtime looks for variables of the device by their names (runtime/device/cuda/CudaModules.h).
+  // The runtime finds variables of the device by their names (runtime/device/cuda/CudaModules.h).
   LLVM::Linkage linkage = where == Where::Device ? LLVM::Linkage::External : LLVM::Linkage::Internal;
   auto global =
       LLVM::GlobalOp::create(builder, module.getLoc(), array, /*isConstant=*/false, linkage, name, Attribute(),
                              /*alignment=*/16, space);
   if (where == Where::Block)
-    return; // without a value at first
+    return; // without an initial value
   Block *block = builder.createBlock(&global.getInitializerRegion());
   builder.setInsertionPointToStart(block);
   LLVM::ReturnOp::create(builder, module.getLoc(), LLVM::ZeroOp::create(builder, module.getLoc(), array).getResult());

@@ -1,4 +1,4 @@
-// What threads of a block do together: exchange values in a warp and through shared memory.
+// Operations of several threads of a block: exchanging values in a warp and through shared memory, and barriers.
 #ifndef CLEAVE_COMPILER_CODEGEN_CUDA_WARPOPS_H
 #define CLEAVE_COMPILER_CODEGEN_CUDA_WARPOPS_H
 
@@ -7,18 +7,18 @@
 
 namespace cleave {
 
-// The value that lane `lane ^ mask` of the warp has; all lanes take part.
+// Returns the value of lane `lane ^ mask` of the warp. All lanes must take part.
 mlir::Value exchange(mlir::OpBuilder &builder, mlir::Location location, mlir::Value value, unsigned mask);
 
-// An array that threads write for each other, one slot of 8 bytes for each of `slots` values: in the shared memory of a
-// block, or in the device's memory for all blocks of a launch.
+// An array in which threads leave values for each other, with a slot of 8 bytes for each of `slots` values. It is in
+// the shared memory of a block, or in the device's memory for all blocks of a launch.
 class Slots {
 public:
   enum class Where { Block, Device };
   Slots(mlir::ModuleOp module, llvm::StringRef name, int64_t slots, Where where);
   void store(mlir::OpBuilder &builder, mlir::Location location, mlir::Value slot, mlir::Value value) const;
   mlir::Value load(mlir::OpBuilder &builder, mlir::Location location, mlir::Value slot, mlir::Type type) const;
-  // Adds one to an i32, which is 0 when the program starts, and gives what was there before; one thread at a time.
+  // Atomically adds one to an i32, which is 0 when the program starts, and returns the old value.
   mlir::Value increment(mlir::OpBuilder &builder, mlir::Location location, mlir::Value slot) const;
 
 private:
@@ -28,10 +28,10 @@ private:
   bool isVolatile; // other blocks write it
 };
 
-// All threads of the block, or of the warp, have come here, and see what the others wrote before.
+// Waits for all threads of the block, or of the warp. After it, each sees what the others wrote before it.
 void syncBlock(mlir::OpBuilder &builder, mlir::Location location);
 void syncWarp(mlir::OpBuilder &builder, mlir::Location location);
-// What this thread wrote before is seen by all of the device before what it writes after.
+// Orders this thread's writes: the whole device sees those before the fence before those after it.
 void fenceDevice(mlir::OpBuilder &builder, mlir::Location location);
 
 } // namespace cleave

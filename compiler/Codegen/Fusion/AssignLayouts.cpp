@@ -1,14 +1,14 @@
 // assign-layouts: see Passes.td.
 //
-// A node of the cut is an op that has a channels-last form, and one of the source's side takes it. Capacities are bytes
-// that are moved, read and written:
+// The layouts are a minimum cut. Each op that has a channels-last form is a node, and it takes this form if it is on
+// the source's side. Capacities are bytes that are moved, read and written:
 //
-//   source -> op                what the op copies in its plain form
-//   for a value v that op p can make channels-last, b of its own:
+//   source -> op                the bytes that the op copies in its plain form
+//   for a value v that op p can make channels-last, with a node b:
 //     p -> b -> users           a transpose back, once for all users that want it plain
-//     users -> a -> p           a transpose, once for all that want it channels-last
+//     users -> a -> p           a transpose, once for all users that want it channels-last
 //   for a value that is always made plain:
-//     users -> a -> sink        a transpose, once for all
+//     users -> a -> sink        a transpose, once for all users
 //   for users that always want it plain: b -> sink
 #include "compiler/Codegen/Fusion/Passes.h"
 #include "compiler/Support/MinCut.h"
@@ -39,15 +39,16 @@ Forms findForms(Block &block) {
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-// Whether the op makes its result channels-last of what has no layout: it can be made in both layouts, and fuses with
-// what reads it.
+// True if the op makes its result channels-last from operands without a layout. Then it can be made in both layouts,
+// and fuses with its readers.
 bool isFreeToMake(Operation *op, const ChannelsLastForm &form) {
   auto compute = cast<ComputeOpInterface>(op);
   return form.result && !llvm::is_contained(form.operands, true) && compute.getComputeKind() == ComputeKind::Fusible &&
          compute.isReproducible();
 }
 
-// Bytes that a transpose of the value moves; 0 where it is none, or is folded or fused with what makes the value.
+// Returns the bytes that a transpose of the value moves; 0 if it moves none, or if it is folded or fused with the op
+// that makes the value.
 int64_t transposeBytes(Value value, const Forms &forms) {
   Operation *op = value.getDefiningOp();
   if (op && op->hasTrait<OpTrait::ConstantLike>())
@@ -58,7 +59,7 @@ int64_t transposeBytes(Value value, const Forms &forms) {
   return keepsBytes(type, channelsLastOrder(type.getRank())) ? 0 : 2 * byteSize(type);
 }
 
-// Which ops take their channels-last form.
+// Decides which ops take their channels-last form.
 class LayoutCut {
 public:
   explicit LayoutCut(const Forms &forms) : forms(forms) {
@@ -98,7 +99,7 @@ private:
       edges.push_back({from, to, capacity});
   }
 
-  // The node of an op that can have this operand channels-last; the sink for one that cannot.
+  // Returns the node of an op that can take this operand channels-last, and otherwise the sink.
   int nodeOfUse(OpOperand &use) {
     auto form = forms.find(use.getOwner());
     bool isLast = form != forms.end() && form->second.operands[use.getOperandNumber()];
@@ -171,15 +172,15 @@ private:
     (form.result ? lasts : plains)[op->getResult(0)] = result;
   }
 
-  // The value as an op of the other layout may read it, made behind the value itself.
+  // Builds the value in the other layout, directly after `value`.
   template <typename Make> static Value makeBehind(Value value, Make make) {
     OpBuilder builder(value.getContext());
     builder.setInsertionPointAfterValue(value);
     return make(builder);
   }
 
-  // Where no byte moves it is a reshape, of which nothing is left in a plan. Of several ranks each has a part of the
-  // tensor, and a reshape would not tell which dimension is split (kWholeAttr).
+  // If no byte moves, it is a reshape, which costs nothing in a plan. With several ranks, each has a part of the
+  // tensor, and a reshape would not say which dimension is split (kWholeAttr).
   Value transpose(OpBuilder &builder, Value from, ArrayRef<int64_t> order) const {
     RankedTensorType type = typeOf(from);
     if (!hasOneRank || !keepsBytes(type, order))
@@ -224,7 +225,7 @@ private:
   llvm::DenseMap<Value, Value> lasts, plains; // by the values of the plain program
 };
 
-// Whether a library's kernel copies less. Transposes alone are no reason to change a program.
+// True if a library's kernel then copies less. Transposes alone are no reason to change a program.
 bool gains(const std::pair<Operation *, ChannelsLastForm> &entry) {
   return entry.second.plainBytes > 0 && cast<ComputeOpInterface>(entry.first).getComputeKind() == ComputeKind::Kernel;
 }

@@ -1,14 +1,15 @@
 // dissolve-reshapes: see Passes.td.
 //
-// Ops that may be cut (CutLoops.h) and hang together, also through reshapes and by reading the same bytes, are a part of
-// the program. In it, what one loop walks is one class, and a class has factors: the sizes that it is cut into.
+// Ops whose loops may be cut (CutLoops.h) and that are connected, also through reshapes and by reading the same bytes,
+// are one *part* of the program. In a part, all dimensions that one loop walks are one class. A class has factors, the
+// sizes into which it is cut.
 //
 //   %c = cast %x    [8, 16, 56, 56]          a b c d
-//   %r = reshape    [1, 8, 16, 3136]         - b e g      the factors of g become 56 and 56, as c and d have it
+//   %r = reshape    [1, 8, 16, 3136]         - b e g      the factors of g become 56 and 56, as those of c and d
 //   %s = reduce sum %r, [1, 3]               all is computed as [8, 16, 56, 56], and the reshape is gone
 //
-// A value's shape is then the factors of its dimensions, without those of one element. Reshapes stay where two shapes
-// have no common cut, and appear where a value meets an op outside of the part.
+// The new shape of a value has the factors of its dimensions, without those of one element. A reshape stays if its two
+// shapes have no common cut. A new one is made if an op outside of the part uses a value.
 #include "compiler/Codegen/Fusion/Grouping.h"
 #include "compiler/Codegen/Fusion/Passes.h"
 #include "dialects/Cleave/IR/Algebra.h"
@@ -32,8 +33,8 @@ using Shape = SmallVector<int64_t>;
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-// The coarsest shape that both are cut into, in which elements keep their order; nothing where there is none. Shapes
-// have no dimensions of one element.
+// Returns the coarsest shape into which both can be cut while elements keep their order; nothing if there is none.
+// Neither shape may have dimensions of one element.
 static std::optional<Shape> commonCut(ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
   Shape cut;
   int64_t restOfA = 1, restOfB = 1; // of a dimension that was begun
@@ -61,7 +62,7 @@ public:
   void run();
 
 private:
-  using Loops = SmallVector<std::optional<unsigned>>; // a node of each loop, where it is in the part
+  using Loops = SmallVector<std::optional<unsigned>>; // a node of each loop; none if only constants have it
   unsigned makeNode(int64_t size);
   ArrayRef<unsigned> nodesOf(Value value);
   Shape &factorsOf(unsigned node) { return factors[nodes.getLeaderValue(node)]; }
@@ -84,13 +85,13 @@ private:
   Block &block;
   bool hasWholes;
   llvm::EquivalenceClasses<unsigned> nodes;
-  std::vector<Shape> factors;                   // of a class at its leader
+  std::vector<Shape> factors;                   // of each class, at its leader
   DenseMap<Value, SmallVector<unsigned>> dims;  // nodes of a value's dimensions
   llvm::EquivalenceClasses<const void *> parts; // of values
   SmallVector<Operation *> reshapes;            // of parts
   DenseSet<Operation *> replaced;               // ops and reshapes of parts
   DenseSet<const void *> chosen, refused;       // leaders of parts
-  DenseMap<Value, Value> made;                  // instead of results of the old program
+  DenseMap<Value, Value> made;                  // the new values of the old program's results
   DenseMap<std::pair<Value, RankedTensorType>, Value> views;
 };
 
@@ -102,7 +103,7 @@ unsigned Dissolver::makeNode(int64_t size) {
   return factors.size() - 1;
 }
 
-// The leader of its part; null for a value of none.
+// Returns the leader of the value's part; null if it is in no part.
 const void *Dissolver::partOf(Value value) const {
   auto member = parts.findLeader(value.getAsOpaquePointer());
   return member == parts.member_end() ? nullptr : *member;
@@ -123,7 +124,8 @@ Shape Dissolver::shapeOf(Value value) {
   return shape;
 }
 
-// Whether its readers are of one part: not so for a number, which anybody may read, and a constant, which each may make.
+// True if all readers of the value belong to one part. This does not hold for a single number, which any op may read,
+// and for a constant, which each reader may make for itself.
 static bool connects(Value value) {
   Operation *op = value.getDefiningOp();
   return !(op && op->hasTrait<OpTrait::ConstantLike>()) && typeOf(value).getNumElements() > 1;
@@ -135,7 +137,7 @@ static SmallVector<Value> valuesOf(Operation *op) {
   return values;
 }
 
-// Maps of operands, then of the result.
+// Returns the maps of the operands, then that of the result.
 static SmallVector<AffineMap> mapsOf(Operation *op) { return cast<shard::ShardingInterface>(op).getIndexingMaps(); }
 
 static int64_t loopOf(AffineExpr expr) { return cast<AffineDimExpr>(expr).getPosition(); }
@@ -150,7 +152,17 @@ Dissolver::Loops Dissolver::loopsOf(Operation *op) {
   return loops;
 }
 
-// What its loops walk together is one class, and what it reads and makes is of one part.
+// Returns the size of each loop.
+static Shape sizesOf(Operation *op) {
+  SmallVector<AffineMap> maps = mapsOf(op);
+  Shape sizes(maps.front().getNumDims(), 1);
+  for (auto [value, map] : llvm::zip_equal(valuesOf(op), maps))
+    for (auto [size, expr] : llvm::zip_equal(typeOf(value).getShape(), map.getResults()))
+      sizes[loopOf(expr)] = size;
+  return sizes;
+}
+
+// Makes one class of all dimensions that a loop walks, and one part of all values that the op reads and makes.
 void Dissolver::addOp(Operation *op) {
   Value first;
   for (Value value : valuesOf(op))
@@ -168,7 +180,8 @@ void Dissolver::addOp(Operation *op) {
         nodes.unionSets(*loops[loopOf(expr)], node);
 }
 
-// A reshape of what is made, or read under another shape, by ops that may be cut. Both its sides are of one part.
+// Adds a reshape of a value that such an op makes, or that has other users too, if such an op reads the result. Both
+// sides belong to one part.
 void Dissolver::addReshape(Operation *op) {
   Value from = reshapedOperand(op), to = op->getResult(0);
   Operation *maker = from.getDefiningOp();
@@ -180,8 +193,8 @@ void Dissolver::addReshape(Operation *op) {
   replaced.insert(op);
 }
 
-// Cuts the classes of the value's dimensions as `shape` has it, to which the value's own can be cut. Whether that goes
-// with how else they are cut.
+// Cuts the classes of the value's dimensions into the sizes of `shape`, which must be a cut of the value's own shape.
+// Returns false if this contradicts their other cuts.
 bool Dissolver::cut(Value value, ArrayRef<int64_t> shape) {
   for (auto [node, size] : llvm::zip_equal(nodesOf(value), typeOf(value).getShape())) {
     size_t count = 0;
@@ -196,7 +209,7 @@ bool Dissolver::cut(Value value, ArrayRef<int64_t> shape) {
   return true;
 }
 
-// Whether the two sides of the reshape had different shapes, and something was cut for them to have one.
+// True if the two sides of the reshape had different shapes, and were cut so that they have one shape.
 bool Dissolver::cutBoth(Operation *op) {
   Value from = op->getOperand(0), to = op->getResult(0);
   Shape a = shapeOf(from), b = shapeOf(to);
@@ -209,20 +222,20 @@ bool Dissolver::cutBoth(Operation *op) {
   return false;
 }
 
-// Whether an op that may not be cut, but be in a kernel, makes or reads the value.
+// True if an op that may not be cut, but may be in a kernel, makes or reads the value.
 bool Dissolver::isRigid(Value value) const {
   auto mayNotBeCut = [&](Operation *op) { return isFusible(op) && !hasCutLoops(op); };
   return (value.getDefiningOp() && mayNotBeCut(value.getDefiningOp())) || llvm::any_of(value.getUsers(), mayNotBeCut);
 }
 
-// Whether the value would be reshaped: ops of its part and others make and read it.
+// True if the value would be reshaped: an op outside of its part makes or reads it.
 bool Dissolver::isBorder(Value value) const {
   return !isReplaced(value.getDefiningOp()) ||
          !llvm::all_of(value.getUsers(), [&](Operation *user) { return isReplaced(user); });
 }
 
-// Whether ranks have parts of a dimension of which one rank has a single element: it says which sums are finished. A
-// reshape tells, and an op that reads or makes a number may have it of such a dimension.
+// True if ranks may have parts of a dimension of which each rank has a single element. Such a dimension says which sums
+// are finished. A reshape records it. An op that reads or makes a single number may have such a dimension.
 static bool maySplitOneElement(Operation *op) {
   if (auto whole = op->getAttrOfType<TypeAttr>(kWholeAttr)) {
     auto sizes = cast<RankedTensorType>(whole.getValue()).getShape();
@@ -234,8 +247,9 @@ static bool maySplitOneElement(Operation *op) {
   });
 }
 
-// Parts in which a reshape goes, and none of whose values another op of a kernel would have to read under a new shape.
-// Where a rank has a part of a tensor, a new reshape would not tell which dimension is split (kWholeAttr).
+// Chooses the parts in which a reshape goes away. A part is refused if another op that may be in a kernel would have to
+// read one of its values under a new shape. If ranks have parts of tensors, a part is refused if it needs a new
+// reshape, because that would not say which dimension is split (kWholeAttr).
 void Dissolver::choose() {
   for (Operation *op : reshapes)
     if (shapeOf(op->getOperand(0)) == shapeOf(op->getResult(0)))
@@ -253,7 +267,8 @@ void Dissolver::choose() {
     chosen.erase(part);
 }
 
-// The value under another shape, behind where it is made; a constant where it is read.
+// Returns the value under another shape. The reshape is made directly after the value, or for a constant before
+// `reader`.
 Value Dissolver::viewAs(Value value, ArrayRef<int64_t> shape, Operation *reader) {
   RankedTensorType type = typeOf(value).clone(shape);
   if (type == value.getType())
@@ -274,10 +289,14 @@ Value Dissolver::viewAs(Value value, ArrayRef<int64_t> shape, Operation *reader)
   return views[{value, type}] = view;
 }
 
-// The op, cut, beside the old one.
+// Makes the op with cut loops, next to the old one. A loop that only constants have (a sum over a constant's columns) is
+// not cut.
 void Dissolver::rewrite(Operation *op) {
   Loops loops = loopsOf(op);
-  auto factorsOfLoop = [&](int64_t loop) { return loops[loop] ? factorsOf(*loops[loop]) : Shape(); };
+  Shape sizes = sizesOf(op);
+  auto factorsOfLoop = [&](int64_t loop) {
+    return loops[loop] ? factorsOf(*loops[loop]) : sizes[loop] == 1 ? Shape() : Shape{sizes[loop]};
+  };
   SmallVector<Shape> shapes;
   for (AffineMap map : mapsOf(op)) {
     shapes.emplace_back();
@@ -299,7 +318,7 @@ void Dissolver::rewrite(Operation *op) {
   made[op->getResult(0)] = result;
 }
 
-// An op that stays reads what was made instead of its operands under their old shapes.
+// Makes an op that stays read the new values, under the shapes of its old operands.
 void Dissolver::readPlain(Operation *op) {
   op->walk([&](Operation *inner) {
     for (OpOperand &use : inner->getOpOperands())
@@ -339,12 +358,13 @@ void Dissolver::run() {
   }
   for (Operation *op : llvm::reverse(old))
     op->erase();
-  for (Operation &op : llvm::make_early_inc_range(block)) // constants of which there are others now
+  for (Operation &op : llvm::make_early_inc_range(block)) // constants that have been replaced
     if (op.hasTrait<OpTrait::ConstantLike>() && op.use_empty())
       op.erase();
 }
 
-// Whether each rank has whole tensors: the axis of a pipeline splits none. So a pipeline has the kernels of one rank.
+// True if each rank has whole tensors. The axis of a pipeline splits no tensor, so a pipeline has the kernels of one
+// rank.
 static bool hasWholeTensors(ModuleOp module) {
   auto mesh = module->getAttrOfType<MeshAttr>(kMeshAttr);
   if (!mesh)

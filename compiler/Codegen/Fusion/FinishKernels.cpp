@@ -10,12 +10,12 @@ namespace cleave {
 using namespace mlir;
 using namespace cleave;
 
-// The kernel whose result the value is, if nobody else wants it.
+// Returns the library kernel that makes the value; null if the value has other uses.
 static EpilogueOpInterface kernelOf(Value value) {
   return value.hasOneUse() ? dyn_cast_if_present<EpilogueOpInterface>(value.getDefiningOp()) : EpilogueOpInterface();
 }
 
-// The vector that the value repeats along its last dimension; null where it is something else.
+// Returns the vector that the value repeats along its last dimension; null if it is not such a broadcast.
 static Value vectorOf(Value value) {
   auto broadcast = value.getDefiningOp<BroadcastOp>();
   int64_t last = cast<RankedTensorType>(value.getType()).getRank() - 1;

@@ -18,10 +18,10 @@ namespace cleave {
 using namespace mlir;
 using namespace cleave;
 
-// Ops that a cheap producer may consist of; more are not worth computing again.
+// The most ops that a cheap producer may consist of. More are not worth computing again.
 static constexpr size_t kMaxClonedOps = 12;
 
-// The values outside of a chain of cheap ops that it reads.
+// Collects the values outside of a chain of cheap ops that the chain reads.
 static void collectLeaves(Value value, const DenseSet<Operation *> &cheap, llvm::SetVector<Value> &leaves,
                           llvm::SetVector<Operation *> &ops) {
   Operation *op = value.getDefiningOp();
@@ -34,8 +34,9 @@ static void collectLeaves(Value value, const DenseSet<Operation *> &cheap, llvm:
       collectLeaves(operand, cheap, leaves, ops);
 }
 
-// An op is cheap when its clones have the same bits and what it reads, cheap producers looked through, is at most half of what it makes: computing it
-// again then costs less memory traffic than reading it.
+// Returns the cheap ops. An op is cheap if its clones have the same bits, and if the values that it reads (through
+// other cheap ops) have at most half of the bytes of its result. Computing it again then costs less memory traffic than
+// reading it. Constants are always cheap.
 static DenseSet<Operation *> findCheapOps(Block &block) {
   DenseSet<Operation *> cheap;
   for (Operation &op : block) {
@@ -55,10 +56,10 @@ static DenseSet<Operation *> findCheapOps(Block &block) {
   return cheap;
 }
 
-// Gives every fusible reader of a cheap op its own copy; readers come first, so that chains are copied whole.
+// Gives every fusible reader of a cheap op its own copy. Readers are visited first, so that whole chains are copied.
 static void cloneCheapOps(Block &block) {
   DenseSet<Operation *> cheap = findCheapOps(block);
-  DenseSet<Operation *> fusible; // a concat of thousands of values looks at all of them to tell
+  DenseSet<Operation *> fusible; // a set, because isFusible() looks at all operands of a concat
   for (Operation &op : block)
     if (isFusible(&op))
       fusible.insert(&op);
@@ -77,8 +78,8 @@ static void cloneCheapOps(Block &block) {
     for (Operation *reader : readers) {
       OpBuilder builder(reader);
       Operation *clone = builder.clone(*op);
-      clone->setLoc(reader->getLoc()); // one op may stand for those of many nodes; a copy of it is its reader's
-      setBlockMark(clone, getBlockMark(reader)); // a kernel has ops of one block: of another, the copy would be stored
+      clone->setLoc(reader->getLoc()); // an op may stand for those of many nodes; a copy belongs to its reader
+      setBlockMark(clone, getBlockMark(reader)); // in another block, the copy would be stored
       fusible.insert(clone);
       reader->replaceUsesOfWith(op->getResult(0), clone->getResult(0));
     }
@@ -87,8 +88,8 @@ static void cloneCheapOps(Block &block) {
   }
 }
 
-// Equal ops inside a kernel (cheap producers cloned for two readers of one group) become one. `beforeFirst` is called before
-// anything changes.
+// Merges equal ops inside a kernel (cheap producers that were cloned for two readers in one group). Calls `beforeFirst`
+// before the first change.
 static void mergeEqualOps(Block &body, llvm::function_ref<void()> beforeFirst) {
   bool changes = false;
   llvm::DenseMap<llvm::hash_code, SmallVector<Operation *>> seen;
@@ -139,9 +140,9 @@ static bool compiles(KernelOp kernel) {
   return KernelGraph::tryBuild(kernel, why).has_value();
 }
 
-// Leaves only kernels of which a code generator can make loops: the kernel itself, the better with equal ops merged; else
-// one for each of its ops. Merging relates dimensions that were apart, where the equal ops are read in different ways. An
-// op that cannot be compiled alone is an error.
+// Leaves only kernels that code generation can compile: the kernel with equal ops merged; if that fails, without the
+// merge; if that fails too, one kernel for each op. A merge can fail because it relates dimensions that were
+// independent, if the equal ops are read in different ways. An op that cannot be compiled alone is an error.
 static LogicalResult settle(KernelOp kernel) {
   OwningOpRef<KernelOp> unmerged;
   mergeEqualOps(kernel.getBody().front(), [&] { unmerged = kernel.clone(); });
@@ -163,7 +164,7 @@ static LogicalResult settle(KernelOp kernel) {
   return success();
 }
 
-// A group is worth a kernel unless it is constants that nothing but kernels and library calls read.
+// True for a group of constants only. It gets no kernel, because only kernels and library calls read these constants.
 static bool isConstantGroup(const FusionGroup &group) {
   return llvm::all_of(group.ops, [](Operation *op) { return op->hasTrait<OpTrait::ConstantLike>(); });
 }
@@ -180,7 +181,7 @@ struct FormKernels : cleave::impl::FormKernelsBase<FormKernels> {
           op.emitError("form-kernels comes after decompose-composites; got: ") << op.getName();
           return signalPassFailure();
         }
-      // Gathered first: a moved write would be met again at the end.
+      // Collected first, because the loop would meet a moved write again at the end.
       for (WriteOp write : llvm::to_vector(block.getOps<WriteOp>()))
         write->moveBefore(block.getTerminator());
       cloneCheapOps(block);

@@ -30,8 +30,9 @@ void FormedOps::add(Operation *op) {
     own.push_back(LoopNest::of(made));
 }
 
-// One number that is summed over much, and much that is made with it (a norm of all gradients, and an update scaled by
-// it): together, one thread or one block does both. Apart, all threads do each.
+// True if the group sums many terms into one number and uses it for many elements (a norm of all gradients, and an
+// update that is scaled by it). In one kernel, one thread or one block would do both. In two kernels, all threads do
+// each.
 static bool waitsForOneSum(const IterationSpace &space, ArrayRef<Value> results) {
   constexpr int64_t kMuch = 1 << 16, kFew = 8;
   int64_t parallel = 1, terms = 1;

@@ -1,6 +1,6 @@
-// The linalg forms of a block's fusible ops, each lowered once, on the forms of what it reads. A group's form is those of
-// its ops put together: what code generation will make of the kernel (Loops/KernelGraph.h), without making it for every
-// group that is tried.
+// The linalg forms of a block's fusible ops. Each op is lowered once, on the forms of its operands. The form of a group
+// is the forms of its ops together. This is what code generation will make of the kernel (Loops/KernelGraph.h), without
+// building it for every group that is tried.
 #ifndef CLEAVE_COMPILER_CODEGEN_FUSION_FORMEDOPS_H
 #define CLEAVE_COMPILER_CODEGEN_FUSION_FORMEDOPS_H
 
@@ -16,16 +16,16 @@ class FormedOps {
 public:
   explicit FormedOps(mlir::MLIRContext *context);
 
-  // Ops are added in program order.
+  // Adds an op. Ops must be added in program order.
   void add(mlir::Operation *op);
-  // Whether the group can be a kernel. `group` is in program order; `outputs` are what something outside of it reads.
+  // True if the group can be a kernel. `group` is in program order; `outputs` are its values that ops outside it read.
   bool haveSpace(llvm::ArrayRef<mlir::Operation *> group, llvm::ArrayRef<mlir::Value> outputs) const;
 
 private:
   mlir::OwningOpRef<mlir::ModuleOp> module; // holds `forms`
   mlir::Block *block;
   mlir::IRMapping mapping;
-  // Of ops that have a form; others are left alone, and then diagnosed.
+  // Of ops that have a form. An op without a form stays alone, and form-kernels reports it.
   llvm::DenseMap<mlir::Operation *, std::vector<LoopNest>> nests;
 };
 

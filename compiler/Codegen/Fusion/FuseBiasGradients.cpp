@@ -1,8 +1,8 @@
 // fuse-bias-gradients: see Passes.td.
 //
-// A linear layer's backward pass reads the gradient of its output dy for two products and for the sum of its rows, the
-// gradient of the bias. Where the kernel that makes dy can add its columns, it does (form-kernels). What is left are
-// kernels that read dy from memory for nothing but that sum:
+// A linear layer's backward pass reads the gradient of its output dy for two products, and for the sum of its rows, the
+// gradient of the bias. If the kernel that makes dy can add its columns, it does so (form-kernels). This pass treats
+// the remaining kernels, which read dy from memory only for that sum:
 //
 //   %dw = matmul %x, %dy {transpose_lhs}                  %dw, %db = matmul_bias_grad %x, %dy
 //   %db = kernel ins(%dy) { reduce sum %dy, [0] }   =>
@@ -30,7 +30,7 @@ struct Read {
   unsigned input;
 };
 
-// The kernels that read rows, whatever their arrangement.
+// The kernels that read the rows of a value, under any reshape that keeps rows.
 class Reads {
 public:
   explicit Reads(Block &block) {
@@ -46,7 +46,7 @@ public:
       llvm::erase_if(all[rowsOf(input)], [&](const Read &read) { return read.kernel == kernel; });
   }
   SmallVector<Read> of(Value value) const { return all.lookup(rowsOf(value)); }
-  // `from` is about to be erased; it is no reshape.
+  // Moves the reads of `from`, which is about to be erased and is not a reshape, to `to`.
   void replace(Value from, Value to) {
     from.replaceAllUsesWith(to);
     SmallVector<Read> moved = std::move(all[from]);
@@ -54,7 +54,7 @@ public:
     llvm::append_range(all[rowsOf(to)], moved);
   }
 
-  // The value whose rows `value` has, in another arrangement or the same.
+  // Returns the value whose rows `value` has, in the same or another arrangement.
   static Value rowsOf(Value value);
 
 private:
@@ -80,8 +80,8 @@ static bool widens(CastOp cast) {
   return isa<FloatType>(from) && isa<FloatType>(to) && to.getIntOrFloatBitWidth() > from.getIntOrFloatBitWidth();
 }
 
-// The sum of the rows of the kernel's input, as a vector of `type`: all that the kernel does with it. The rows may be widened
-// before they are added, and the sum rounded after.
+// Returns the sum of the rows of the kernel's input, as a vector of `type`. Null if the kernel does anything else with
+// this input. The rows may be widened before they are added, and the sum may be rounded afterwards.
 static Value findSum(const Read &read, RankedTensorType type) {
   Value value = read.kernel->getRegion(0).front().getArgument(read.input);
   bool isSummed = false;
@@ -102,8 +102,8 @@ static Value findSum(const Read &read, RankedTensorType type) {
   return value;
 }
 
-// The kernel without that input, reading `sum` in place of what it made of it: its results but for `sum` itself. Null where no
-// code could be made of it.
+// Makes the kernel without that input. It reads `sum` in place of its own sum, and has the results `kept`. Returns null
+// if no code can be generated for it.
 static KernelOp makeRest(const Read &read, Value sumInside, Value sum, ArrayRef<unsigned> kept) {
   KernelOp kernel = read.kernel;
   Block &body = kernel.getBody().front();
@@ -122,7 +122,7 @@ static KernelOp makeRest(const Read &read, Value sumInside, Value sum, ArrayRef<
     if (index != read.input)
       mapping.map(argument, block->addArgument(argument.getType(), argument.getLoc()));
   mapping.map(sumInside, block->addArgument(sumInside.getType(), sumInside.getLoc()));
-  for (Operation &op : body.without_terminator()) { // but for those that lead from the input to the sum
+  for (Operation &op : body.without_terminator()) { // all ops but those that lead from the input to the sum
     bool isMade = llvm::any_of(op.getResults(), [&](Value result) { return mapping.contains(result); });
     if (!isMade && llvm::all_of(op.getOperands(), [&](Value operand) { return mapping.contains(operand); }))
       builder.clone(op, mapping);
@@ -137,7 +137,8 @@ static KernelOp makeRest(const Read &read, Value sumInside, Value sum, ArrayRef<
   return {};
 }
 
-// A kernel that made nothing but the sum is gone. False, and the kernel as it was, where no code could be made of what remains.
+// Makes the kernel read `sum` from outside. A kernel that made only the sum is erased. Returns false, and leaves the
+// kernel unchanged, if no code can be generated for the rest.
 static bool rewriteKernel(const Read &read, Value sumInside, Value sum, Reads &reads) {
   KernelOp kernel = read.kernel;
   SmallVector<unsigned> kept;
@@ -160,7 +161,7 @@ static bool rewriteKernel(const Read &read, Value sumInside, Value sum, Reads &r
   return true;
 }
 
-// Whether the kernel may stand directly behind the product.
+// True if the kernel may be placed directly after the product.
 static bool canFollow(KernelOp kernel, MatmulOp product) {
   return !kernel->isBeforeInBlock(product) || llvm::none_of(kernel->getUsers(), [&](Operation *user) {
     Operation *here = product->getBlock()->findAncestorOpInBlock(*user);

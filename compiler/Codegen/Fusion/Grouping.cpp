@@ -41,13 +41,14 @@ SmallVector<Value> cleave::groupInputs(const FusionGroup &group) {
 
 namespace {
 
-// Groups while they grow. A node is a group, or nothing once it was merged into another; `owner` has the node of each
-// fusible op. Invariant (Grouping.h): a node stands after all that it reads and before all that reads it.
+// Groups while they grow. A node is a group; it has no ops once it was merged into another. `owner` has the node of
+// each fusible op. Invariant (Grouping.h): a node is placed after everything that it reads and before everything that
+// reads it.
 //
 //   0 a = exp x     1 b = matmul a     2 c = add a, 1     3 d = mul c, b
 //
-//   {a c}    a moves down to 2? b reads it at 1, in the way. c moves up to 0: it reads a and no more. So at 0
-//   {a c d}  d reads b, made at 1: it cannot move up to 0, nor can {a c} move down past b. So d stays alone
+//   {a c}    a cannot move down to 2, because b reads it at 1. c moves up to 0, because it reads only a: placed at 0
+//   {a c d}  d cannot move up to 0, because it reads b, made at 1. {a c} cannot move down past b: d stays alone
 class FusionGrouper {
 public:
   explicit FusionGrouper(Block &block) : block(block), forms(block.getParentOp()->getContext()) {}
@@ -57,8 +58,8 @@ private:
   struct Node {
     SmallVector<unsigned> ops; // positions in the block, ascending
     unsigned place;
-    std::optional<int64_t> block; // of its ops, where they have one
-    bool isOwned = false;         // its results only owners have
+    std::optional<int64_t> block; // of its ops, if they have one
+    bool isOwned = false;         // only owners have its results
   };
   unsigned nodeOf(Operation *op) { return owner.lookup(op); }
   bool contains(unsigned node, Operation *op) { return owner.contains(op) && nodeOf(op) == node; }
@@ -76,14 +77,14 @@ private:
   DenseMap<Operation *, unsigned> positions;
   DenseMap<Operation *, unsigned> owner; // of fusible ops
   FormedOps forms;
-  DenseMap<Operation *, Operation *> inTheWay; // of an op's users, the one that was found last
+  DenseMap<Operation *, Operation *> inTheWay; // the user of an op that was found in the way last
   std::vector<Node> nodes;
 };
 
 } // namespace
 
-// Whether nobody needs the earlier node's results before the later one. A scalar of which all updates take some is
-// asked about once for each of them, so the user that was in the way is remembered.
+// True if nothing needs the earlier node's results before the later node. If all updates read one scalar, this is asked
+// once for each of them, so the user that was in the way is remembered.
 bool FusionGrouper::movesDown(unsigned earlier, unsigned later) {
   unsigned back = nodes[later].place;
   auto isInTheWay = [&](Operation *user) {
@@ -102,7 +103,7 @@ bool FusionGrouper::movesDown(unsigned earlier, unsigned later) {
   return true;
 }
 
-// Where the union can stand, if anywhere.
+// Returns the place at which the union can be; none if there is none.
 std::optional<unsigned> FusionGrouper::placeFor(unsigned earlier, unsigned later) {
   unsigned front = nodes[earlier].place, back = nodes[later].place;
   if (movesDown(earlier, later))
@@ -124,7 +125,7 @@ FusionGroup FusionGrouper::toGroup(const Node &node) {
   return group;
 }
 
-// Whether a code generator will take the union: its ops have one iteration space.
+// True if code can be generated for the union: its ops have one iteration space.
 bool FusionGrouper::haveSpace(ArrayRef<unsigned> members) {
   FusionGroup group;
   for (unsigned position : members)
@@ -132,17 +133,18 @@ bool FusionGrouper::haveSpace(ArrayRef<unsigned> members) {
   return forms.haveSpace(group.ops, groupOutputs(group));
 }
 
-// Merges a into b, or leaves both as they are. Cheap rules come first: most pairs fail them.
+// Merges a into b and returns true, or leaves both as they are. Cheap rules come first, because most pairs fail them.
 bool FusionGrouper::tryMerge(unsigned a, unsigned b) {
   if (nodes[a].place > nodes[b].place)
     std::swap(a, b);
   if (nodes[a].ops.size() + nodes[b].ops.size() > kMaxGroupedOps)
     return false;
-  // Blocks stay apart, with recomputation or without, so that it repeats the very kernels that ran before.
+  // Blocks stay apart, with or without recomputation, so that recomputation repeats exactly the kernels that ran
+  // before.
   std::optional<int64_t> blockOfA = nodes[a].block, blockOfB = nodes[b].block;
   if (blockOfA && blockOfB && *blockOfA != *blockOfB)
     return false;
-  // What all ranks compute must not wait for what only owners have.
+  // Values that all ranks compute must not wait for values that only owners have.
   if (nodes[a].isOwned != nodes[b].isOwned)
     return false;
   std::optional<unsigned> place = placeFor(a, b);
@@ -160,7 +162,7 @@ bool FusionGrouper::tryMerge(unsigned a, unsigned b) {
   return true;
 }
 
-// Until no producer can be taken in: each that was brings inputs of its own.
+// Merges until no producer can be merged. Each producer that is merged brings its own inputs.
 void FusionGrouper::mergeProducers(unsigned node) {
   bool changed = true;
   while (changed) {
@@ -177,7 +179,7 @@ void FusionGrouper::mergeProducers(unsigned node) {
   }
 }
 
-// Neighbours in the list of a value's readers: groups that read the same bytes, in one pass over them.
+// Tries neighbours in the list of a value's readers: such groups could read the bytes in one pass.
 void FusionGrouper::mergeSiblings() {
   auto tryReaders = [&](Value value) {
     SmallVector<unsigned> readers;
@@ -198,7 +200,7 @@ void FusionGrouper::mergeSiblings() {
       tryReaders(result);
 }
 
-// A group whose place is erased stands where it stood.
+// Erases the ops. A group whose place is erased is placed at the next op that stays.
 static void eraseUnneeded(std::vector<FusionGroup> &groups, ArrayRef<Operation *> unneeded) {
   DenseSet<Operation *> erased(unneeded.begin(), unneeded.end());
   llvm::erase_if(groups, [](const FusionGroup &group) { return group.ops.empty(); });

@@ -1,14 +1,15 @@
-// Which ops of a block are computed together.
+// Decides which ops of a block are computed together.
 //
-// Groups are numbered by the position of the op at which the group will stand. The invariant, kept by every merge, is
-// that a group stands after all that it reads and before all that reads it: two groups merge at the later one's place
-// when everybody who reads the earlier one stands after that, or at the earlier one's place when the later one reads
-// nothing made in between. No cycle can arise, and a merge costs only a look at the direct neighbours.
+// A group is identified by the position of the op at which it will be placed. Every merge keeps this invariant: a group
+// is placed after everything that it reads and before everything that reads it. Two groups may merge at the later one's
+// place if all readers of the earlier one are placed after that. They may merge at the earlier one's place if the later
+// one reads nothing that is made in between. So no cycle can arise, and a merge only has to look at the direct
+// neighbours.
 //
-// Order: each op, in program order, first tries the groups of its operands (producers), again whenever one was taken
-// in. Then groups that read the same value are tried (siblings: the column sums of a layer norm's backward pass). A
-// merge is kept when the form of the union has an iteration space (FormedOps.h): what a code generator will ask. Last,
-// groups compute again what costs more to write and read (RepeatValues.h).
+// Order: each op, in program order, first tries to merge with the groups of its operands (producers), and tries again
+// after each merge. Then groups that read the same value try to merge (siblings, such as the column sums of a layer
+// norm's backward pass). A merge is kept if the form of the union has an iteration space (FormedOps.h), which is what a
+// code generator will require. Last, groups compute values again that cost more to write and read (RepeatValues.h).
 #ifndef CLEAVE_COMPILER_CODEGEN_FUSION_GROUPING_H
 #define CLEAVE_COMPILER_CODEGEN_FUSION_GROUPING_H
 
@@ -20,8 +21,8 @@
 
 namespace cleave {
 
-// Ops that a kernel may hold: fusible ones, and views whose elements do not lie together. What is nothing but an
-// address stays outside of kernels.
+// True if a kernel may contain the op: a fusible op, or a view whose elements are not contiguous. Views that are only
+// an address stay outside of kernels.
 bool isFusible(mlir::Operation *op);
 
 // Kernels beyond this size compile slowly and gain nothing.
@@ -29,16 +30,17 @@ constexpr size_t kMaxGroupedOps = 96;
 
 struct FusionGroup {
   llvm::SmallVector<mlir::Operation *> ops; // in program order
-  mlir::Operation *place = nullptr;         // where it will stand
-  std::optional<int64_t> block; // that its ops are in (BlockMarks.h); ops of two blocks are never in one group
+  mlir::Operation *place = nullptr;         // the group will be placed at this op
+  std::optional<int64_t> block;             // of its ops (BlockMarks.h); ops of two blocks are never in one group
 };
 
-// Groups of more than zero ops, in the order of their places. The block gets copies of ops, and loses ops without use.
+// Returns the groups that have ops, in the order of their places. Adds copies of ops to the block, and erases ops that
+// nothing uses any more.
 std::vector<FusionGroup> groupOps(mlir::Block &block);
 
-// Values of the group that something outside reads, in program order.
+// Returns the values of the group that ops outside it read, in program order.
 llvm::SmallVector<mlir::Value> groupOutputs(const FusionGroup &group);
-// Values from outside that the group reads, by first use.
+// Returns the values from outside that the group reads, by first use.
 llvm::SmallVector<mlir::Value> groupInputs(const FusionGroup &group);
 
 } // namespace cleave

@@ -11,12 +11,12 @@ namespace cleave {
 using namespace mlir;
 using namespace cleave;
 
-// The kernel printed by itself: its body is isolated, so values are numbered from its own start, and inputs have no
-// names.
+// Returns the text of the kernel by itself. Its body is isolated, so values are numbered from its own start, and inputs
+// have no names.
 static std::string textOf(KernelOp kernel) {
   kernel.removeLabelAttr();
   std::optional<int64_t> block = getBlockMark(kernel);
-  setBlockMark(kernel, std::nullopt); // where it stands is no part of what it does
+  setBlockMark(kernel, std::nullopt); // the block is not a part of what the kernel does
   std::string text;
   llvm::raw_string_ostream stream(text);
   kernel->print(stream, OpPrintingFlags().useLocalScope());

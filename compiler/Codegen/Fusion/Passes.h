@@ -1,4 +1,4 @@
-// Passes that form and name kernels; independent of the target.
+// The passes that form and name kernels. They do not depend on the target.
 #ifndef CLEAVE_COMPILER_CODEGEN_FUSION_PASSES_H
 #define CLEAVE_COMPILER_CODEGEN_FUSION_PASSES_H
 

@@ -9,16 +9,16 @@
 using namespace mlir;
 using namespace cleave;
 
-// Ops that are computed again for one value; more are not worth it.
+// The most ops that are computed again for one value.
 static constexpr size_t kMaxRepeatedOps = 12;
-// Smaller values stay as they are: what they save is less than another kernel's code costs.
+// Values of fewer bytes are stored as they are: they save less than the code of another kernel costs.
 static constexpr int64_t kFewBytes = 1 << 14;
 
 using Values = llvm::SetVector<Value>;
 
 namespace {
 
-// The ops of which a reader computes the value again, in the order of their group, and what they read.
+// The ops by which a reader computes the value again, in the order of their group, and the values that they read.
 struct Frontier {
   SmallVector<Operation *> ops;
   Values values;
@@ -32,8 +32,8 @@ public:
         groupOf[op] = number;
   }
 
-  // The last groups first: what they then read in another group's place is that group's output, and may be repeated in
-  // turn.
+  // Visits the last groups first. The values that they then read instead are outputs of an earlier group, and may be
+  // repeated in turn.
   SmallVector<Operation *> run() {
     for (unsigned maker = groups.size(); maker-- > 0;) {
       SmallVector<Value> outputs = groupOutputs(groups[maker]);
@@ -68,8 +68,8 @@ int64_t bytesOf(const Values &values) {
   return bytes;
 }
 
-// Whether its maker computes with the very numbers that it stores. A kernel keeps what it computes in a narrow type as
-// f32 (ElementEmitter.h), and only a cast rounds.
+// True if the maker's kernel computes with exactly the numbers that it stores. A kernel keeps results of narrow types
+// in f32 (ElementEmitter.h), and only a cast rounds.
 bool isStoredAsComputed(Value value) {
   auto type = dyn_cast<FloatType>(getElementTypeOrSelf(value.getType()));
   return !type || type.getWidth() >= 32 || isa<CastOp>(value.getDefiningOp());
@@ -79,7 +79,8 @@ bool isRepeatable(Operation *op) { return op->getNumResults() == 1 && cast<Compu
 
 } // namespace
 
-// The other groups that read the value; none if something else reads it, which needs it in memory.
+// Returns the other groups that read the value; none if an op outside of all groups reads it, because it is then needed
+// in memory.
 std::optional<SmallVector<unsigned>> Repeater::readersOf(Value output, unsigned maker) const {
   llvm::SetVector<unsigned> readers;
   for (Operation *user : output.getUsers()) {
@@ -136,7 +137,7 @@ std::optional<Frontier> Repeater::cheapest(Value output, unsigned maker, ArrayRe
   return best;
 }
 
-// The maker's ops that it still needs when the readers compute the value themselves.
+// Returns the maker's ops that it still needs after the readers compute the value themselves.
 SmallVector<Operation *> Repeater::withoutDead(Value output, ArrayRef<Operation *> repeated, unsigned maker) const {
   llvm::SmallPtrSet<Operation *, 16> dead;
   for (Operation *op : llvm::reverse(repeated))
@@ -149,7 +150,7 @@ SmallVector<Operation *> Repeater::withoutDead(Value output, ArrayRef<Operation 
   return rest;
 }
 
-// A copy has its original's form, on which the forms of its readers are.
+// A copy has its original's form, and the forms of its readers use that form.
 bool Repeater::haveSpace(ArrayRef<Operation *> ops, ArrayRef<Value> outputs) const {
   llvm::SetVector<Operation *> formed;
   for (Operation *op : ops)
@@ -162,7 +163,7 @@ bool Repeater::haveSpace(ArrayRef<Operation *> ops, ArrayRef<Value> outputs) con
   return forms.haveSpace(formed.getArrayRef(), results);
 }
 
-// Whether the readers, with the repeated ops, are kernels still, and the maker, which may have other outputs.
+// True if the readers with the repeated ops are still kernels, and so is the maker, which may have other outputs.
 bool Repeater::canBeKernels(Value output, const Frontier &frontier, unsigned maker, ArrayRef<unsigned> readers) const {
   for (unsigned reader : readers) {
     SmallVector<Operation *> together(frontier.ops);

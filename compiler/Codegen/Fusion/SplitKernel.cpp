@@ -10,7 +10,8 @@ using namespace cleave;
 
 static bool isConstant(Operation *op) { return op && op->hasTrait<OpTrait::ConstantLike>(); }
 
-// A kernel of `op` alone, with the constants that it reads; `outside` has what stands for the other operands.
+// Makes a kernel of `op` alone, with the constants that it reads. `outside` maps its other operands to the values
+// outside.
 static KernelOp kernelOf(OpBuilder &builder, Operation *op, const IRMapping &outside) {
   llvm::SetVector<Value> reads(op->operand_begin(), op->operand_end());
   SmallVector<Value> read, inputs;

@@ -23,8 +23,8 @@ FailureOr<int64_t> cleave::kernelExtent(KernelOp kernel) {
 
 namespace {
 
-// One worker's share: compiled in a context of its own, so that workers share nothing. Each kernel is a module and an
-// object file of its own, so that its code is the same whatever other kernels a model has, and can be kept
+// One worker's share of the kernels. It has a context of its own, so that workers share nothing. Each kernel is a
+// module and an object file of its own. So its code does not depend on the other kernels of a model, and can be cached
 // (KernelCache.h).
 class Worker {
 public:
@@ -50,7 +50,7 @@ private:
 
 } // namespace
 
-// In a kernel's own object file; its symbol in the model is given to it afterwards.
+// Names in a kernel's own object file. The symbol is renamed afterwards to that of the model.
 static constexpr llvm::StringLiteral kEntry = "kernel", kBody = "kernel.body";
 
 // void kernel(void *const *buffers, int64_t begin, int64_t end): loads the pointers and calls the body.
@@ -69,7 +69,7 @@ static void addEntry(llvm::Module &module, ArrayRef<unsigned> buffers) {
   builder.CreateCall(body, arguments);
   builder.CreateRetVoid();
   body->setLinkage(llvm::GlobalValue::InternalLinkage);
-  // Inlined, its noalias arguments would become metadata, which later passes may drop.
+  // If it were inlined, its noalias arguments would become metadata, which later passes may drop.
   body->addFnAttr(llvm::Attribute::NoInline);
 }
 

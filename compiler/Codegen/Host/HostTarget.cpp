@@ -23,12 +23,12 @@ HostTarget HostTarget::detect() {
       present.push_back(("+" + feature.getKey()).str());
   llvm::sort(present);
   HostTarget target;
-  // The name only adds what it implies; what CPUID denies is switched off again.
+  // On x86 the name is the baseline's, so that only features that CPUID reports are added to it.
   target.cpu = isX86() ? "x86-64" : llvm::sys::getHostCPUName().str();
   target.features = llvm::join(present, ",");
   target.vectorWidth = isX86() ? widthOf(features) : 128;
   target.hasFma = !isX86() || features.lookup("fma");
-  // A wrong guess of the name costs time, and changes no result beyond the order of sums.
+  // A wrong guess of the name only costs time, and changes no results except the order of sums.
   target.halvesVectors = target.vectorWidth == 512 && llvm::sys::getHostCPUName() == "znver4";
   return target;
 }

@@ -7,7 +7,7 @@
 using namespace mlir;
 using namespace cleave;
 
-// Row buffers of one kernel, together; a thread's stack holds them.
+// The most bytes of all row buffers of one kernel. They are on a thread's stack.
 static constexpr int64_t kMaxRowBufferBytes = 256 * 1024;
 
 static bool isCostly(Operation *op) {
@@ -40,11 +40,11 @@ private:
   const KernelGraph &graph;
   const LoopForm &form;
   StagePlan &plan;
-  std::vector<llvm::SetVector<Value>> needs; // per stage: values computed inside its loops
+  std::vector<llvm::SetVector<Value>> needs; // for each stage: values computed inside its loops
 };
 } // namespace
 
-// Has a value of its own for every parallel index, and none for the reduced ones.
+// True if the value has one element for each parallel index, and no reduced dimensions.
 bool Planner::isOuter(Value value) const {
   for (int dim : graph.dimsOf(value))
     if (dim < 0 || graph.getDims()[dim].reduced)
@@ -67,7 +67,7 @@ void Planner::collectNeeds(Value value, unsigned stage) {
     collectNeeds(operand, stage);
 }
 
-// Costly full values that several stages want: kept from the first to the others.
+// Keeps costly full values that several stages need. The first of these stages stores them for the others.
 void Planner::chooseRowBuffers() {
   int64_t budget = kMaxRowBufferBytes;
   for (const LoopNest &nest : graph.getNests()) {
@@ -87,7 +87,8 @@ void Planner::chooseRowBuffers() {
   }
 }
 
-// In the block form a value like 1/sqrt(variance + epsilon) would be computed anew for every row.
+// If accumulators are arrays along a tile, a value like 1/sqrt(variance + epsilon) would be computed again for every
+// row.
 void Planner::chooseBlockValues() {
   const IterationSpace &space = graph.getSpace();
   if (!form.accumulatesInTile())

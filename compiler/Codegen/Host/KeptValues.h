@@ -1,6 +1,6 @@
-// Values that one stage of a kernel computes and the host's loops keep for later ones: on the stack, costly values
-// (with a transcendental function) where rows are short enough; in the form with a block along which accumulators are
-// arrays, also what has a value for each of its columns.
+// Decides which values of one stage of a kernel the host's loops keep for later stages. Costly values (with a
+// transcendental function or many ops) are kept on the stack if rows are short enough. If accumulators are arrays along
+// a tile, values with one element for each of its columns are kept too.
 #ifndef CLEAVE_COMPILER_CODEGEN_HOST_KEPTVALUES_H
 #define CLEAVE_COMPILER_CODEGEN_HOST_KEPTVALUES_H
 

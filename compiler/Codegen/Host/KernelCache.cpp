@@ -24,7 +24,7 @@ static std::string checksum(llvm::StringRef bytes) {
   return std::string(hash.begin(), hash.end());
 }
 
-// The build id among the notes of a loaded object: names, descriptions and headers are padded to 4 bytes.
+// Returns the build id from the notes of a loaded object. Names and descriptions of notes are padded to 4 bytes.
 static std::string buildId(const dl_phdr_info &object) {
   for (int i = 0; i < object.dlpi_phnum; ++i) {
     const ElfW(Phdr) &header = object.dlpi_phdr[i];
@@ -42,7 +42,7 @@ static std::string buildId(const dl_phdr_info &object) {
   return "";
 }
 
-// Of the program and all its libraries; nothing where one has no build id.
+// Returns a hash of the build ids of the program and all its libraries; empty if one has no build id.
 static std::string buildIdsOfThisProcess() {
   struct Ids {
     std::string text;
@@ -59,7 +59,7 @@ static std::string buildIdsOfThisProcess() {
   return ids.areComplete ? checksum(ids.text) : "";
 }
 
-// Its entries are run: nobody else may have written them.
+// Entries are executed, so nobody else may be able to write to the folder.
 static bool isOurs(llvm::StringRef folder) {
   fs::file_status status;
   if (fs::status(folder, status) || !fs::is_directory(status))
@@ -80,7 +80,7 @@ std::optional<KernelCache> KernelCache::ofUser() {
   if (const char *chosen = std::getenv("CLEAVE_KERNEL_CACHE"); chosen && *chosen)
     return llvm::StringRef(chosen) == "off" ? std::nullopt : in(chosen);
   llvm::SmallString<128> path;
-  // An empty or relative one would be a folder that came with somebody's model.
+  // An empty or relative path would be a folder that came with somebody's model.
   if (!llvm::sys::path::cache_directory(path) || !llvm::sys::path::is_absolute(path))
     return std::nullopt;
   llvm::sys::path::append(path, "cleave", "kernels");
@@ -100,7 +100,7 @@ std::string KernelCache::path(llvm::StringRef key) const {
   return path.str().str();
 }
 
-// Over the key, too: an entry under another one's name is another kernel's code.
+// The checksum includes the key: an entry under another entry's name is another kernel's code.
 static std::string entryChecksum(llvm::StringRef key, llvm::StringRef object) { return checksum((key + object).str()); }
 
 std::optional<std::string> KernelCache::find(llvm::StringRef key) const {
@@ -126,6 +126,6 @@ void KernelCache::add(llvm::StringRef key, llvm::StringRef object) const {
 void KernelCache::prune() const {
   llvm::CachePruningPolicy policy;
   policy.MaxSizeBytes = 256u << 20;
-  policy.MaxSizePercentageOfAvailableSpace = 100; // of a full disk everything would go
+  policy.MaxSizePercentageOfAvailableSpace = 100; // otherwise a full disk would empty the cache
   llvm::pruneCache(folder, policy);
 }

@@ -15,8 +15,9 @@ using namespace cleave;
 
 namespace {
 
-// The loops of one kernel on a host: one flat loop over `extent` (what threads share out), in it the stages one after
-// the other, each with the loops that LoopForm has chosen. Elements are pulled where they are needed (ElementEmitter).
+// Emits the loops of one kernel on a host: one flat loop over `extent`, which threads share, and in it the stages one
+// after the other, each with the loops that LoopForm has chosen. Elements are pulled when they are needed
+// (ElementEmitter).
 //
 //   softmax of [8192, 1024], row by row          bias gradient, [8192, 768] -> [768], in tiles of 128 columns
 //
@@ -25,8 +26,8 @@ namespace {
 //     for j: s = s + e^(x - m)   stage 1           for i: for c in the tile: column[c] += x[i, c]
 //     for j: y = e^(x - m) / s   stage 2           for c in the tile: y[c] = column[c]
 //
-// Invariant: when a stage's loops are emitted, values of earlier stages are known (setValue, setBuffer), and at a
-// loop's body its index is set.
+// Invariant: when a stage's loops are emitted, the values of earlier stages are known (setValue, setBuffer). When a
+// loop's body is emitted, the loop's index is set.
 class LoopEmitter {
 public:
   LoopEmitter(const KernelGraph &graph, const LoopForm &form, func::FuncOp function, ModuleOp module)
@@ -39,13 +40,13 @@ private:
   using Elements = SmallVector<Element>;
   using LoopBody = llvm::function_ref<Elements(ArrayRef<Element> carried)>;
   using Buffer = ElementEmitter::Buffer;
-  // What happens around each of a sum's chains (LoopForm.h): accumulators that begin one, and the totals with what it
-  // gave.
+  // The code before and after each of a sum's chains (LoopForm.h): `begin` makes the accumulators of a chain, and `end`
+  // adds its sums to the totals.
   struct Chains {
     llvm::function_ref<Elements(ArrayRef<Element> totals)> begin;
     llvm::function_ref<Elements(ArrayRef<Element> totals, ArrayRef<Element> chain)> end;
   };
-  // A reduction's accumulators along the tile; the totals are f64, of chains' sums only.
+  // A reduction's accumulators along the tile. Totals are f64, and only exist for sums of several chains.
   struct Column {
     Buffer sum;
     std::optional<Buffer> total;
@@ -88,7 +89,7 @@ private:
 
 } // namespace
 
-// Whether result `number` is its accumulator plus something that does not depend on it.
+// True if result `number` is its accumulator plus a value that does not depend on it, in f32.
 static bool isSumInF32(linalg::GenericOp op, unsigned number) {
   Value accumulator = op.getRegionOutputArgs()[number];
   auto add = op.getBody()->getTerminator()->getOperand(number).getDefiningOp<arith::AddFOp>();
@@ -97,8 +98,8 @@ static bool isSumInF32(linalg::GenericOp op, unsigned number) {
 
 static Type elementTypeOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); }
 
-// A loop that carries values. A scope is open while its body is emitted, so that elements that depend on its index are
-// emitted in it, and forgotten after it.
+// Emits a loop that carries values. A scope is open while its body is emitted, so that elements that depend on its
+// index are emitted in it, and forgotten after it.
 LoopEmitter::Elements LoopEmitter::forLoop(Element begin, Element end, ArrayRef<Element> inits,
                                            llvm::function_ref<Elements(Element, ArrayRef<Element>)> body) {
   unsigned depth = scopes.getDepth();
@@ -120,7 +121,7 @@ LoopEmitter::Elements LoopEmitter::forLoop(Element begin, Element end, ArrayRef<
   return results;
 }
 
-// The reduced loops from `position` inwards, around the body.
+// Emits the reduced loops from `position` inwards, around the body.
 LoopEmitter::Elements LoopEmitter::overReduced(unsigned position, ArrayRef<Element> carried, LoopBody body,
                                                const Chains *chains) {
   if (position == form.reduced.size())
@@ -135,7 +136,7 @@ LoopEmitter::Elements LoopEmitter::overReduced(unsigned position, ArrayRef<Eleme
                  });
 }
 
-// The loop over chains, and in it those of one chain.
+// Emits the loop over chains, and in it the loops of one chain.
 LoopEmitter::Elements LoopEmitter::overChains(unsigned position, ArrayRef<Element> totals, LoopBody body,
                                               const Chains &chains) {
   return forLoop(elements.constantIndex(0), elements.constantIndex(form.chain.count()), totals,
@@ -165,7 +166,7 @@ Element LoopEmitter::zero() {
   return {arith::ConstantOp::create(builder, location, builder.getF32FloatAttr(0.0f)), 0};
 }
 
-// The loops over one tile of the parallel dimensions; a single iteration where there is none.
+// Emits the loops over one tile of the parallel dimensions; a single iteration if there is no tile.
 void LoopEmitter::overTiles(llvm::function_ref<void()> body) {
   auto inner = [&] {
     if (!form.tile)
@@ -185,7 +186,8 @@ void LoopEmitter::overTiles(llvm::function_ref<void()> body) {
   });
 }
 
-// The loop's part that tile `number` is: [number * length, the next one), and no more than there is.
+// Sets the range of the loop that tile `number` has: [number * length, (number + 1) * length), limited to the loop's
+// end.
 void LoopEmitter::setTile(const LoopForm::Tile &tile, Element number, Element &begin, Element &end) {
   begin = elements.binary<arith::MulIOp>(number, elements.constantIndex(tile.length));
   end = elements.binary<arith::AddIOp>(begin, elements.constantIndex(tile.length));
@@ -195,7 +197,8 @@ void LoopEmitter::setTile(const LoopForm::Tile &tile, Element number, Element &b
     begin = elements.constantIndex(0), end = elements.constantIndex(tile.size);
 }
 
-// Opens the loop over [begin, end) and takes its index apart, the tile's number being its fastest part.
+// Opens the loop over [begin, end), and computes the indices of its parts from its index. The tile's number is the
+// fastest part.
 void LoopEmitter::openOuter() {
   unsigned count = function.getNumArguments();
   auto loop = scf::ForOp::create(scopes.at(0), location, function.getArgument(count - 2),
@@ -222,7 +225,7 @@ void LoopEmitter::openOuter() {
     iteration(dim, take(graph.getDims()[dim].size));
 }
 
-// An array on the stack along the given loops.
+// Makes an array on the stack along the given loops.
 LoopEmitter::Buffer LoopEmitter::makeBuffer(Type tensorElement, ArrayRef<int> dims) {
   Buffer buffer;
   buffer.elementType = computeType(tensorElement);
@@ -240,7 +243,7 @@ LoopEmitter::Buffer LoopEmitter::makeBuffer(Type tensorElement, ArrayRef<int> di
   return buffer;
 }
 
-// All is computed before anything is stored: a tied result overwrites what others still read.
+// Computes everything before it stores anything, because a tied result overwrites an input that other results may read.
 void LoopEmitter::storeResults(ArrayRef<unsigned> numbers) {
   Elements pulled;
   for (unsigned number : numbers)
@@ -262,7 +265,7 @@ void LoopEmitter::makeRowBuffers(const Stage &stage) {
     rowBuffers[value] = makeBuffer(elementTypeOf(value), dims);
 }
 
-// Which of a stage's results are f32 sums of more than one chain.
+// Returns which of a stage's results are f32 sums of more than one chain.
 static SmallVector<bool> findChained(const Stage &stage, const LoopForm &form) {
   SmallVector<bool> chained;
   for (Operation *op : stage.reductions)
@@ -271,8 +274,8 @@ static SmallVector<bool> findChained(const Stage &stage, const LoopForm &form) {
   return chained;
 }
 
-// Accumulators are values that the loops carry. A sum of several chains carries its total in f64; each chain begins at
-// zero, in f32, and its sum is added to the total where it ends:
+// Accumulators are values that the loops carry. A sum of several chains carries its total in f64. Each chain begins at
+// zero, in f32, and at its end its sum is added to the total:
 //
 //   total = f64(init)
 //   for chain: { s = 0; for i in the chain: s += x[i]; total += f64(s) }      result = f32(total)
@@ -314,7 +317,7 @@ void LoopEmitter::reduceInRegisters(const Stage &stage) {
   storeResults(stage.outerResults);
 }
 
-// One iteration of the reduced loops, for all columns of the tile.
+// Emits one iteration of the reduced loops, for all columns of the tile.
 void LoopEmitter::stepColumns(const Stage &stage, ArrayRef<Column> columns) {
   overTiles([&] {
     ArrayRef<Column> rest = columns;
@@ -331,7 +334,8 @@ void LoopEmitter::stepColumns(const Stage &stage, ArrayRef<Column> columns) {
   });
 }
 
-// The same for arrays of accumulators: where a chain begins, and where it ends, all columns of the tile are walked.
+// Does the same for arrays of accumulators. At the beginning and at the end of a chain, all columns of the tile are
+// walked.
 void LoopEmitter::reduceColumns(const Stage &stage, MutableArrayRef<Column> columns) {
   bool hasChains = llvm::any_of(columns, [](const Column &column) { return column.total.has_value(); });
   auto forTotals = [&](llvm::function_ref<void(Column &)> visit) {
@@ -362,8 +366,8 @@ void LoopEmitter::reduceColumns(const Stage &stage, MutableArrayRef<Column> colu
   forTotals([&](Column &column) { elements.store(column.sum, narrowed(elements.load(*column.total))); });
 }
 
-// Accumulators are arrays on the stack, along the tile: the reduced loops are outside, and the innermost loop goes
-// along elements that lie together.
+// Accumulators are arrays on the stack, along the tile. The reduced loops are outside, and the innermost loop walks
+// contiguous elements.
 void LoopEmitter::reduceInTile(const Stage &stage) {
   SmallVector<bool> chained = findChained(stage, form);
   std::vector<Column> columns;
@@ -453,7 +457,8 @@ LogicalResult cleave::emitLoops(const KernelGraph &graph, StringRef name, Module
   Block *entry = function.addEntryBlock();
   for (unsigned argument = 0; argument + 2 < types.size(); ++argument) {
     function.setArgAttr(argument, LLVM::LLVMDialect::getNoAliasAttrName(), builder.getUnitAttr());
-    // No more: a view (of a slice, of a part of a concatenation, of a rank's share) begins at any element.
+    // No larger alignment: a view (of a slice, of a part of a concatenation, of a rank's share) may begin at any
+    // element.
     int64_t bytes = std::max<int64_t>(1, cast<MemRefType>(types[argument]).getElementTypeBitWidth() / 8);
     function.setArgAttr(argument, LLVM::LLVMDialect::getAlignAttrName(), builder.getI64IntegerAttr(bytes));
   }

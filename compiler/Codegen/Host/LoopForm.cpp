@@ -6,17 +6,18 @@ using namespace mlir;
 using namespace cleave;
 
 namespace {
-// A flat elementwise tile: long enough that the loop around it costs nothing, short enough to balance threads.
+// The length of a flat elementwise tile: so long that the loop around it costs nothing, and short enough to balance
+// threads.
 constexpr int64_t kFlatTile = 4096;
 // Columns that one thread sums at a time: eight cache lines of f32, whose accumulators stay in the first-level cache.
 constexpr int64_t kColumnBlock = 128;
-// Sides of a transposed tile.
+// The sides of a tile of a transpose.
 constexpr int64_t kTurnedTile = 16, kTurnedLength = 64;
-// Terms of a sum's chain: in a vectorized loop, whose lanes share them; in a short one; in a column's accumulator.
+// Terms of a sum's chain: in a vectorized loop, whose lanes share them; in a short loop; in a column's accumulator.
 constexpr int64_t kVectorChain = 4096, kShortChain = 256, kColumnChain = 128;
 } // namespace
 
-// The parallel loop, other than `last`, along which most bytes of the kernel's inputs are contiguous; -1 for none.
+// Returns the parallel loop, other than `last`, along which most elements of the kernel's inputs are contiguous, or -1.
 static int findTurned(const KernelGraph &graph, int last) {
   llvm::SmallVector<int64_t> elements(graph.getDims().size(), 0);
   for (Value input : graph.getInputs()) {
@@ -36,7 +37,7 @@ static LoopForm::Tile chooseChain(const LoopForm &form, ArrayRef<IterationSpace:
     return {};
   int64_t innermost = dims[form.reduced.back()].size, longest = form.tile ? kColumnChain : kShortChain, inside = 1;
   bool vectorized = !form.tile && innermost >= kShortChain;
-  if (vectorized) // a chain for each run of the loop: what is left over after its last whole vector is added one by one
+  if (vectorized) // a chain for each run of the loop: terms after its last whole vector are added one by one
     longest = std::min(innermost, kVectorChain);
   for (int dim : llvm::reverse(form.reduced)) {
     int64_t size = dims[dim].size;

@@ -12,7 +12,7 @@ namespace cleave {
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>> makeTargetMachine(const HostTarget &target);
 // Lets multiply-adds round twice, for processors that cannot fuse them.
 void splitFusedMultiplyAdds(llvm::Module &module);
-// An object file with another name for one of its symbols.
+// Returns the object file with another name for one of its symbols.
 llvm::Expected<std::string> renameSymbol(llvm::StringRef object, llvm::StringRef from, llvm::StringRef to);
 
 } // namespace cleave

@@ -12,7 +12,7 @@ using llvm::GlobalVariable;
 
 namespace {
 
-// Builds the constants of one module; the struct's fields follow cleave_model.
+// Builds the constants of one module. The fields of the struct are those of cleave_model.
 class ObjectBuilder {
 public:
   explicit ObjectBuilder(llvm::Module &module)
@@ -92,7 +92,7 @@ Constant *ObjectBuilder::deviceTable(llvm::ArrayRef<ModelObject::Kernel> kernels
   return table;
 }
 
-// The file and its checksum: two texts of one constant, so that the section has them in this order.
+// Returns the file's name and its checksum: two texts in one constant, so that the section has them in this order.
 std::pair<Constant *, Constant *> ObjectBuilder::weightsFile(llvm::StringRef file, llvm::StringRef checksum) {
   if (file.empty())
     return {null(), null()};

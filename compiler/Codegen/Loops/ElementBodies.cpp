@@ -1,4 +1,4 @@
-// ElementEmitter: scalar code out of linalg bodies.
+// ElementEmitter: makes scalar code of linalg bodies.
 #include "compiler/Codegen/Loops/ElementEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -49,7 +49,7 @@ Element ElementEmitter::evaluateOp(Operation *op, unsigned result, Body &body) {
   return cloneOp(op, result, operands, accumulated);
 }
 
-// A cast between float types that are computed as one type does nothing but round.
+// A cast between float types that are computed in one type only rounds.
 Element ElementEmitter::convertFloat(Operation *op, Element operand) {
   Type type = op->getResult(0).getType();
   if (!isa<arith::ExtFOp>(op))
@@ -60,7 +60,7 @@ Element ElementEmitter::convertFloat(Operation *op, Element operand) {
   return {arith::ExtFOp::create(scopes.at(operand.depth), location, wide, operand.value), operand.depth};
 }
 
-// To the nearest number of `type`, in the type in which such numbers are computed.
+// Rounds to the nearest number of `type`, in the type in which such numbers are computed.
 Element ElementEmitter::rounded(Element operand, Type type) {
   OpBuilder &builder = scopes.at(operand.depth);
   Value value = arith::TruncFOp::create(builder, location, type, operand.value);
@@ -69,8 +69,8 @@ Element ElementEmitter::rounded(Element operand, Type type) {
   return {value, operand.depth};
 }
 
-// Whether the value is the same in all iterations of the reduced loops. Whatever depends on one of their indices is
-// made from that index.
+// True if the value is the same in all iterations of the reduced loops. A value that depends on one of their indices is
+// computed from that index.
 bool ElementEmitter::isSameForAllTerms(Value value) const {
   SmallVector<Value> stack = {value};
   llvm::DenseSet<Value> seen;
@@ -87,7 +87,7 @@ bool ElementEmitter::isSameForAllTerms(Value value) const {
   return true;
 }
 
-// Whether LLVM could take a factor out of the sum of this term and others. It takes a sign out first.
+// True if LLVM could take a factor out of the sum of this term and others. It takes a sign out first.
 bool ElementEmitter::hasCommonFactor(Value term) const {
   Operation *maker = term.getDefiningOp();
   while (isa_and_nonnull<arith::NegFOp>(maker))
@@ -98,12 +98,14 @@ bool ElementEmitter::hasCommonFactor(Value term) const {
   return isSameForAllTerms(maker->getOperand(1)) || (isProduct && isSameForAllTerms(maker->getOperand(0)));
 }
 
-// What is computed elementwise has no fast-math flag that changes a value: its bits are those of its operands' bits, in
-// this kernel and in any other, in a vector and in what is left over after the last whole one (Rationale.md, "An
-// element's bits"). Only a chain through an accumulator, which one kernel computes once, may be reassociated (that
-// vectorizes a sum) and take a product in unrounded; products say that they agree to that, and no other addition asks.
+// An elementwise op has no fast-math flag that changes a value. Its bits depend only on its operands' bits, in this
+// kernel and in any other, in a vector and in the rest after the last whole vector (Rationale.md, "An element's bits").
+// Only a chain through an accumulator, which one kernel computes once, may be reassociated (this vectorizes a sum) and
+// may use a product without rounding it. LLVM needs the flag `contract` on both ops: products always have it, and of
+// additions only those of chains.
 //
-// Two chains may not be reassociated as freely, because they would overflow where their terms, in order, do not:
+// Two kinds of chains may not be reassociated as freely, because they could overflow although their terms, in order, do
+// not:
 // - x1 c + x2 c + ... With `reassoc` and `nsz`, LLVM makes (x1 + x2 + ...) c of it, and the same of quotients. Without
 //   `nsz` it does not.
 // - x1 x2 ..., whose lanes are products of other terms than the whole.
@@ -140,7 +142,7 @@ Element ElementEmitter::cloneOp(Operation *op, unsigned result, ArrayRef<Element
   Operation *clone = scopes.at(depth).create(state);
   relax(clone, accumulated);
   Element element{clone->getResult(result), depth};
-  // Bodies round what they compute, but for an integer that becomes a number of a narrow type.
+  // Bodies round the numbers that they compute, except for an integer that becomes a number of a narrow type.
   Type type = op->getResult(result).getType();
   bool isWider = isa<arith::SIToFPOp, arith::UIToFPOp>(op) && type != element.value.getType();
   return isWider ? rounded(element, type) : element;

@@ -7,7 +7,7 @@
 using namespace mlir;
 using namespace cleave;
 
-// bf16, f16 -> f32; signed and unsigned integers -> signless, as arith has them.
+// bf16 and f16 are computed as f32. Signed and unsigned integers become signless, as arith requires.
 Type cleave::computeType(Type type) {
   if (type.isBF16() || type.isF16())
     return Float32Type::get(type.getContext());
@@ -27,8 +27,8 @@ ElementEmitter::ElementEmitter(const KernelGraph &graph, Scopes &scopes, ModuleO
     nests[nest.op] = &nest;
 }
 
-// A failure is told once, and a zero stands for the element, so that callers need no cases; who runs the emitter asks
-// hasFailed() at the end.
+// A failure is reported once, and a zero is returned as the element, so that callers need no special cases. The caller
+// of the emitter checks hasFailed() at the end.
 Element ElementEmitter::fail(Operation *op, Twine message) {
   if (!failed)
     op->emitError(message);
@@ -50,7 +50,7 @@ Element ElementEmitter::constant(TypedAttr value) {
   return {arith::ConstantOp::create(scopes.at(0), location, value), 0};
 }
 
-// One op for each number, at the function's front, where it dominates all uses.
+// Makes one op for each number, at the beginning of the function, where it dominates all uses.
 Element ElementEmitter::constantIndex(int64_t value) {
   auto [entry, inserted] = indexConstants.try_emplace(value);
   if (inserted) {
@@ -69,8 +69,8 @@ ElementEmitter::Indices ElementEmitter::currentIndices(Value tensor) {
   return indices;
 }
 
-// Buffers and finished sums hold the element of the current iteration alone. Indices are compared as values, not as
-// numbers: an index that was computed is taken for another one, and its element is computed anew.
+// Buffers and finished sums hold only the element of the current iteration. Indices are compared as values, not as
+// numbers: an index that was computed counts as another one, and its element is computed again.
 bool ElementEmitter::isCurrent(Value tensor, ArrayRef<Element> indices) {
   for (auto [dim, index] : llvm::zip(graph.dimsOf(tensor), indices))
     if (dim < 0 || loopIndices[dim].value != index.value)
@@ -86,8 +86,8 @@ Element ElementEmitter::load(const Buffer &buffer) {
   return pullInput(buffer.memref, buffer.elementType, indices);
 }
 
-// An element is emitted in the outermost loop in which all its indices are known (its depth): what an inner loop does
-// not change is computed once, before it.
+// An element is emitted in the outermost loop in which all its indices are known (its depth). So a value that an inner
+// loop does not change is computed once, before it.
 Element ElementEmitter::pullInput(Value memref, Type elementType, ArrayRef<Element> indices) {
   unsigned depth = 0;
   SmallVector<Value> operands;
@@ -120,18 +120,18 @@ void ElementEmitter::store(const Buffer &buffer, Element element) {
   memref::StoreOp::create(builder, location, value, buffer.memref, indices);
 }
 
-// The element of a tensor at an index, by the first of these that applies:
+// Emits the element of a tensor at an index, by the first of these that applies:
 //
 //   it was emitted before in a scope that is open     that value (Scopes)
-//   a finished sum, a kept row, a stored result       from where it is kept, at the current iteration alone
+//   a finished sum, a kept row, a stored result       from where it is kept, only at the current iteration
 //   an input of the kernel                            a load
 //   a constant                                        a number, or a table in the object
-//   a linalg op                                       its body, on elements of its operands (pullGeneric); of a sum that
-//                                                     picks one of its terms, on those of that term
+//   a linalg op                                       its body, on elements of its operands (pullGeneric); for a sum
+//                                                     that picks one of its terms, on the elements of that term
 //   an op that moves elements                         the element that it moves, at another index (pullMoved)
 //
-// Invariant: the value that is returned dominates the current place of all scopes from its depth inwards. Example,
-// y = exp(x - m) with m : [8192], at (i, j), the loop of j being the inner one:
+// Invariant: the returned value dominates the current insertion points of all scopes from its depth inwards. Example:
+// y = exp(x - m) with m : [8192], at (i, j), and j is the inner loop:
 //
 //   pull(y, i j) -> its body: exp, sub -> pull(x, i j): a load in j's loop
 //                                         pull(m, i):   a load in i's loop, before j's
@@ -164,7 +164,7 @@ Element ElementEmitter::pull(Value tensor, ArrayRef<Element> indices) {
   return element;
 }
 
-// A splat is a number; a table becomes constant data of the object.
+// A splat becomes a number, and a table becomes constant data of the object.
 Element ElementEmitter::pullConstant(Value tensor, DenseElementsAttr table, ArrayRef<Element> indices) {
   if (table.isSplat())
     return constant(cast<TypedAttr>(table.getSplatValue<Attribute>()));
@@ -206,7 +206,8 @@ Element ElementEmitter::evaluateExpr(AffineExpr expr, ArrayRef<Element> loops) {
   }
 }
 
-// At the loops' indices, one index for each dimension of the operand's view: that of the dimension which leads it.
+// Returns one index for each dimension of the operand's view, at the body's current loop indices: the index of the
+// dimension that leads it.
 ElementEmitter::Indices ElementEmitter::operandIndices(Operation *op, unsigned operand, Body &body) {
   const LoopNest &nest = *nests.lookup(op);
   Indices indices;
@@ -215,9 +216,9 @@ ElementEmitter::Indices ElementEmitter::operandIndices(Operation *op, unsigned o
   return indices;
 }
 
-// From an index of the result back to the op's loops, and from these to the operands' indices. Loops that the result's
-// map does not name have size 1, or are the loop of a sum that picks a term (placeOf). Another op that reduces is met
-// as a finished sum, never here.
+// Maps an index of the result back to the op's loops, and these to the operands' indices. Loops that the result's map
+// does not name have size 1, or are the loop of a sum that picks a term (placeOf). Any other op that reduces is a
+// finished sum at this point, and never comes here.
 Element ElementEmitter::pullGeneric(linalg::GenericOp op, unsigned result, ArrayRef<Element> indices) {
   const LoopNest &nest = *nests.lookup(op);
   unsigned position = op->getNumOperands() + result;
@@ -236,8 +237,8 @@ Element ElementEmitter::pullGeneric(linalg::GenericOp op, unsigned result, Array
   return picked ? plusZero(element) : element;
 }
 
-// Where the one term is that a sum picks, or the end of the row, where it is zero, if it has none. The body's loops are
-// at the beginning of the row, so that the counter is its origin.
+// Returns the place of the one term that a sum picks. If it has none, this is the end of the row, where the term is
+// zero. The body's loops must be at the beginning of the row, so that the counter is its origin.
 Element ElementEmitter::placeOf(const PickedSum &picked, Body &body) {
   const LoopNest &nest = *nests.lookup(body.op);
   auto pullThere = [&](Value value) {
@@ -253,15 +254,15 @@ Element ElementEmitter::placeOf(const PickedSum &picked, Body &body) {
   return {arith::IndexCastUIOp::create(scopes.at(place.depth), location, index, place.value), place.depth};
 }
 
-// A sum has terms that are zeros beside the one that is picked: it is never -0.
+// A sum adds zeros to the term that is picked, so it is never -0.
 Element ElementEmitter::plusZero(Element element) {
   if (!isa<FloatType>(element.value.getType()))
     return element;
   return binary<arith::AddFOp>(element, constant(scopes.at(0).getZeroAttr(element.value.getType())));
 }
 
-// One iteration of a reduction: its body with the accumulators in the place of its result. What depends on them may be
-// reassociated, so that loops of sums are vectorized; nothing else may.
+// Emits one iteration of a reduction: its body, with the accumulators in place of its results. Values that depend on
+// them may be reassociated, so that loops of sums are vectorized. No other values may.
 SmallVector<Element> ElementEmitter::reduce(Operation *op, ArrayRef<Element> accumulators) {
   auto generic = cast<linalg::GenericOp>(op);
   Body body{generic, {}, {}, {}};

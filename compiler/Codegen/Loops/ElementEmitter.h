@@ -1,8 +1,9 @@
-// Emits single elements of a kernel's tensors, on demand: the element of a linalg op's result at an index is its body,
-// on the operands' elements at the mapped indices, down to loads of the kernel's inputs. Fusion is nothing else.
+// Emits single elements of a kernel's tensors, on demand. The element of a linalg op's result at an index is the op's
+// body, applied to the operands' elements at the mapped indices, and so on down to loads of the kernel's inputs. This
+// is all that fusion needs.
 //
-// Numbers narrower than f32 are loaded, computed and kept as f32, and rounded where they are stored or cast. i1 is a
-// byte (0 or 1) in memory.
+// Numbers narrower than f32 are loaded, computed and kept as f32. They are rounded when they are stored or cast. i1 is
+// a byte (0 or 1) in memory.
 #ifndef CLEAVE_COMPILER_CODEGEN_LOOPS_ELEMENTEMITTER_H
 #define CLEAVE_COMPILER_CODEGEN_LOOPS_ELEMENTEMITTER_H
 
@@ -14,14 +15,14 @@
 
 namespace cleave {
 
-// The type in which elements of `type` are computed, and in which they lie in memory.
+// The types in which elements of `type` are computed, and stored in memory.
 mlir::Type computeType(mlir::Type type);
 mlir::Type storageType(mlir::Type type);
 
 class ElementEmitter {
 public:
   using Indices = llvm::SmallVector<Element>;
-  // Memory that holds a tensor: indexed by the current iteration of `dims`, less `origins` where there are any.
+  // Memory that holds a tensor. It is indexed by the current iteration of `dims`, less `origins` if there are any.
   struct Buffer {
     mlir::Value memref;
     mlir::Type elementType;
@@ -31,15 +32,15 @@ public:
 
   ElementEmitter(const KernelGraph &graph, Scopes &scopes, mlir::ModuleOp module);
 
-  // The element of `tensor` (an index per dimension of the view) or, for `current`, at the current iteration.
+  // Returns the element of `tensor` at `indices` (one for each dimension of the view), or at the current iteration.
   Element pull(mlir::Value tensor, llvm::ArrayRef<Element> indices);
   Element pullCurrent(mlir::Value tensor) { return pull(tensor, currentIndices(tensor)); }
-  // The new accumulators of a reduction, from its operands at the current iteration and the old ones.
+  // Returns the new accumulators of a reduction, from its operands at the current iteration and the old accumulators.
   llvm::SmallVector<Element> reduce(mlir::Operation *op, llvm::ArrayRef<Element> accumulators);
-  // The accumulators' first values.
+  // Returns the first value of an accumulator.
   Element pullInit(mlir::Operation *op, unsigned number);
 
-  // The current index of a loop; whole arrays and finished sums that stand for tensors from now on.
+  // Set the current index of a loop, and memory or a finished sum that is used for a tensor from now on.
   void setIndex(int dim, Element index) { loopIndices[dim] = index; }
   void setBuffer(mlir::Value tensor, Buffer buffer) { buffers[tensor] = std::move(buffer); }
   void setValue(mlir::Value tensor, Element element) { values[tensor] = element; }
@@ -49,15 +50,16 @@ public:
   void store(const Buffer &buffer, Element element);
   Indices currentIndices(mlir::Value tensor);
   Element constantIndex(int64_t value);
-  // In the type that numbers of its type are computed in.
+  // Makes a constant in the type in which numbers of its type are computed.
   Element constant(mlir::TypedAttr value);
-  // Folds where it can.
+  // Makes an op, or its folded result.
   template <typename Op> Element binary(Element a, Element b) {
     unsigned depth = std::max(a.depth, b.depth);
     return {scopes.at(depth).createOrFold<Op>(location, a.value, b.value), depth};
   }
-  // Sums and products of indices never overflow. Where an index has fewer bits than an address, that is what lets
-  // neighbouring accesses become one. A reversed slice has negative terms; others may say nuw, too.
+  // Sums and products of indices never overflow. If an index has fewer bits than an address, LLVM can merge
+  // neighbouring accesses only with this flag. A reversed slice has negative terms, so callers without negative terms
+  // may add nuw.
   using Overflow = mlir::arith::IntegerOverflowFlags;
   Element addIndices(Element a, Element b, Overflow flags = Overflow::nsw) {
     unsigned depth = std::max(a.depth, b.depth);
@@ -71,12 +73,12 @@ public:
   bool hasFailed() const { return failed; }
 
 private:
-  // A linalg body being evaluated: its loops' indices, and what is known of its values.
+  // A linalg body that is being evaluated: the indices of its loops, and the values that are known.
   struct Body {
     mlir::linalg::GenericOp op;
     Indices loops;
     llvm::DenseMap<mlir::Value, Element> known;
-    llvm::DenseSet<mlir::Value> accumulated; // depends on an accumulator: may be reassociated
+    llvm::DenseSet<mlir::Value> accumulated; // values that depend on an accumulator: may be reassociated
   };
   Element evaluate(mlir::Value value, Body &body);
   Element evaluateOp(mlir::Operation *op, unsigned result, Body &body);
@@ -89,7 +91,7 @@ private:
   Element pullGeneric(mlir::linalg::GenericOp op, unsigned result, llvm::ArrayRef<Element> indices);
   Element pullConstant(mlir::Value tensor, mlir::DenseElementsAttr table, llvm::ArrayRef<Element> indices);
   Element pullInput(mlir::Value memref, mlir::Type elementType, llvm::ArrayRef<Element> indices);
-  // Ops that move elements: slices, pads, concatenations, reshapes (MovedElements.cpp), on indices of the full type.
+  // Ops that move elements: slices, pads, concatenations, reshapes (MovedElements.cpp), at indices of the full type.
   Element pullMoved(mlir::Operation *op, llvm::ArrayRef<Element> full);
   Element pullSlice(mlir::tensor::ExtractSliceOp op, llvm::ArrayRef<Element> full);
   Element pullInserted(mlir::tensor::InsertSliceOp op, llvm::ArrayRef<Element> full);

@@ -1,4 +1,4 @@
-// Looking through the forms of ops: which tensor an element of a generic's body is of.
+// Matches the linalg forms of ops, by finding the tensor to which an element of a generic's body belongs.
 #ifndef CLEAVE_COMPILER_CODEGEN_LOOPS_GENERICMATCH_H
 #define CLEAVE_COMPILER_CODEGEN_LOOPS_GENERICMATCH_H
 
@@ -6,18 +6,18 @@
 
 namespace cleave {
 
-// The generic that makes a value, one element of its result for each of its loops, in their order; null where another op
-// makes it.
+// Returns the generic that makes a value with one element for each iteration of its loops, in their order; null if
+// another op makes it.
 mlir::linalg::GenericOp elementwiseMaker(mlir::Value value);
 
-// What the body of a generic with one result gives.
+// Returns the value that the body of a generic with one result yields.
 mlir::Value yieldedOf(mlir::linalg::GenericOp op);
 
-// The tensor that an argument of the body is an element of, at the same index as the result's; null for what is none.
+// Returns the tensor that an argument of the body is an element of, at the index of the result. Null for other values.
 mlir::Value operandOf(mlir::linalg::GenericOp op, mlir::Value element);
 
-// Of a reduction whose body is `accumulator op term`, where the term may be widened: the tensor whose elements are the
-// terms, in the loops' order, and the op; nulls where it is none.
+// For a reduction whose body is `accumulator op term`, where the term may be widened: the tensor whose elements are the
+// terms, in the loops' order, and the op. Nulls for other reductions.
 struct Terms {
   mlir::Value tensor;
   mlir::Operation *combiner = nullptr;

@@ -15,8 +15,8 @@ static fb::Operand operandOf(Value tensor, fb::Access access, int64_t tie) {
   return {static_cast<uint64_t>(type.getNumElements()) * width, static_cast<uint16_t>(tie + 1), access, dtype};
 }
 
-// Bit i of a result's mask is set when input i reaches it through operands, also through those that a loop's body
-// reads.
+// Returns a mask for each result. Bit i is set if input i reaches the result through operands, including those that a
+// loop's body reads.
 static std::vector<uint64_t> dependencesOf(const KernelGraph &graph) {
   llvm::DenseMap<Value, uint64_t> masks;
   for (auto [index, input] : llvm::enumerate(graph.getInputs()))

@@ -1,4 +1,4 @@
-// What a plan may say of a kernel's code, read off the very graph that the code is emitted from (KernelFacts.h).
+// The facts that a plan states about a kernel's code, derived from the same graph as the code (KernelFacts.h).
 #ifndef CLEAVE_COMPILER_CODEGEN_LOOPS_GRAPHFACTS_H
 #define CLEAVE_COMPILER_CODEGEN_LOOPS_GRAPHFACTS_H
 
@@ -7,11 +7,12 @@
 
 namespace cleave {
 
-// `depends` has a mask for each result: bit i is input i. `extent` is that of the target's loops.
+// Returns the facts of a kernel. `depends` has a mask for each result: bit i is input i. `extent` is that of the
+// target's loops.
 rt::KernelFacts factsOf(const KernelGraph &graph, llvm::StringRef label, int64_t extent);
 
-// Why the plan's table may not say `told` of code with these facts; empty where it may. Everything must be equal, but a
-// table may tell of more dependences than the code has.
+// Returns why the plan's table may not state the facts `told` for code with the facts `code`; empty if it may.
+// Everything must be equal, except that the table may state more dependences than the code has.
 std::string disagreement(const rt::KernelFacts &code, const rt::KernelFacts &told);
 
 } // namespace cleave

@@ -8,7 +8,7 @@
 using namespace mlir;
 using namespace cleave;
 
-// The kernel as a module of its own: its inputs are arguments of a function around it.
+// Returns the text of a module with the kernel alone. Its inputs are the arguments of a function around it.
 static std::string isolate(KernelOp kernel) {
   OpBuilder builder(kernel.getContext());
   OwningOpRef<ModuleOp> module = ModuleOp::create(kernel.getLoc());

@@ -1,4 +1,4 @@
-// The kernels of a module as text, each in a module of its own, so that code is generated from them in other contexts,
+// The kernels of a module as text, each as a module of its own. So code can be generated from them in other contexts,
 // by several threads that share nothing.
 #ifndef CLEAVE_COMPILER_CODEGEN_LOOPS_ISOLATEDKERNELS_H
 #define CLEAVE_COMPILER_CODEGEN_LOOPS_ISOLATEDKERNELS_H
@@ -14,14 +14,15 @@
 namespace cleave {
 
 struct IsolatedKernel {
-  std::string label; // a kernel without one is called by its place in the module: "k7"
+  std::string label; // a kernel without a label is named by its position in the module: "k7"
   std::string text;
 };
 
-// One for each label, in the module's order.
+// Returns one kernel for each label, in the module's order.
 std::vector<IsolatedKernel> isolateKernels(mlir::ModuleOp module);
 
-// The module that `text` describes and the kernel in it; null where it cannot be parsed (a diagnostic says why).
+// The module that `text` describes, and the kernel in it. Both are null if the text cannot be parsed (a diagnostic says
+// why).
 struct ParsedKernel {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   KernelOp kernel;

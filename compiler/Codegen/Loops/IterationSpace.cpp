@@ -10,7 +10,7 @@
 using namespace mlir;
 using namespace cleave;
 
-// Computed elements of one iteration, for a kernel with few operands.
+// The most computed elements of one iteration, for a kernel with few operands.
 static constexpr size_t kMaxReads = 256;
 
 LoopNest LoopNest::of(Operation *op) {
@@ -25,7 +25,7 @@ LoopNest LoopNest::of(Operation *op) {
         nest.maps.push_back(linalgOp.getMatchingIndexingMap(&init));
     nest.iterators = linalgOp.getIteratorTypesArray();
   } else if (isa<UnrealizedConversionCastOp, tensor::BitcastOp>(op) && op->getNumOperands() == 1) {
-    // Between signed and signless element types.
+    // A cast between signed and signless element types.
     auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
     int64_t rank = type ? type.getRank() : 0;
     nest.maps.assign(2, AffineMap::getMultiDimIdentityMap(rank, op->getContext()));
@@ -40,8 +40,8 @@ LoopNest LoopNest::of(Operation *op) {
 
 namespace cleave {
 
-// Union-find over value dimensions and loops: what is walked together is one class. Each node knows its size (-1: not
-// known yet). The classes that outputs and reductions need are the dimensions of the space.
+// Union-find over value dimensions and loops: those that are walked together are one class. Each node has a size (-1:
+// not known yet). The classes that outputs and reductions need are the dimensions of the space.
 //
 //   y[i, j] = exp(x[i, j] - m[i]),  m[i] = max over j of x[i, j]
 //
@@ -49,7 +49,7 @@ namespace cleave {
 class SpaceFinder {
 public:
   SpaceFinder(ArrayRef<const LoopNest *> nests, ArrayRef<Value> outputs) : nests(nests), outputs(outputs) {}
-  // The broken rule, or an empty text.
+  // Returns the violated rule, or an empty text.
   std::string run(IterationSpace &space);
 
 private:
@@ -113,14 +113,15 @@ ArrayRef<unsigned> SpaceFinder::nodesOf(Value value) {
   return entry->second;
 }
 
-// The same number wherever it is read.
+// True for a constant that is the same number wherever it is read.
 static bool isSplat(Value value) {
   SplatElementsAttr splat;
   return value.getDefiningOp() && matchPattern(value, m_Constant(&splat));
 }
 
-// A loop that an indexing map names is walked with the dimension that it indexes. Splats are the same number wherever
-// they are read, so they relate nothing: one splat in two places would else join loops that have nothing in common.
+// A loop that an indexing map names is walked together with the dimension that it indexes. Splats relate nothing,
+// because they are the same number wherever they are read. Otherwise one splat in two places would join independent
+// loops.
 void SpaceFinder::unify(const LoopNest &nest) {
   SmallVector<unsigned> loops;
   for (size_t i = 0; i < nest.iterators.size(); ++i)
@@ -136,7 +137,7 @@ void SpaceFinder::unify(const LoopNest &nest) {
   loopNodes[nest.op] = loops;
 }
 
-// Whether some element of the operand is read at another index than that of the result.
+// True if some element of the operand is read at another index than that of the result.
 bool SpaceFinder::isOpaque(const LoopNest &nest, unsigned valueIndex) {
   if (nest.maps.empty())
     return true;
@@ -162,7 +163,8 @@ void SpaceFinder::findPickedSums(IterationSpace &space) {
         space.pickedSums[nest->op] = *picked;
 }
 
-// Ops that reduce, and for each value how many of them lie on the longest path to it: the stage that computes it.
+// Finds the ops that reduce, and for each value how many of them are on the longest path to it: the stage that computes
+// it.
 void SpaceFinder::findReductions(IterationSpace &space) {
   for (const LoopNest *each : nests) {
     const LoopNest &nest = *each;
@@ -181,7 +183,7 @@ void SpaceFinder::findReductions(IterationSpace &space) {
   }
 }
 
-// The dimensions come in the order of the first output that has them all, else in that of the first reduction's loops.
+// The dimensions have the order of the first output that has them all, or else that of the first reduction's loops.
 std::string SpaceFinder::chooseDims(IterationSpace &space) {
   llvm::DenseSet<unsigned> reduced;
   SmallVector<unsigned> classes;
@@ -220,7 +222,7 @@ std::string SpaceFinder::chooseDims(IterationSpace &space) {
   return {};
 }
 
-// All reductions walk the whole space, and reduce the same dimensions of it: then one nest of loops serves all.
+// All reductions must walk the whole space, and reduce the same dimensions of it. Then one nest of loops serves all.
 std::string SpaceFinder::checkReductions(IterationSpace &space) {
   for (const LoopNest *nest : reductions) {
     SmallVector<int> seen(space.dims.size(), 0);
@@ -239,7 +241,8 @@ std::string SpaceFinder::checkReductions(IterationSpace &space) {
   return {};
 }
 
-// An output has every dimension once, or every one that is not reduced: an element is then stored in one iteration.
+// An output must have every dimension once, or every one that is not reduced. Then an element is stored in one
+// iteration.
 std::string SpaceFinder::checkOutputs(IterationSpace &space) {
   for (Value output : outputs) {
     SmallVector<int> seen(space.dims.size(), 0);
@@ -258,8 +261,9 @@ std::string SpaceFinder::checkOutputs(IterationSpace &space) {
   return {};
 }
 
-// A finished sum is known at the current iteration alone, so nothing may read it at another index. A picked term is read
-// at another index of one dimension: what depends on a finished sum has no value there, unless that dimension is reduced.
+// A finished sum is known only at the current iteration, so nothing may read it at another index. A picked term is read
+// at another index of one dimension. A value that depends on a finished sum does not exist there, unless that dimension
+// is reduced.
 std::string SpaceFinder::checkDependents(IterationSpace &space) {
   for (const LoopNest *nest : nests)
     for (unsigned i = 0; i < nest->op->getNumOperands(); ++i) {
@@ -275,9 +279,9 @@ std::string SpaceFinder::checkDependents(IterationSpace &space) {
   return {};
 }
 
-// How often elements are computed for one iteration: an op once for every index at which its result is read. An index
-// is named by how it came about: 0 is the current iteration's; another, the op that moved it and the index that it
-// moved.
+// Limits how many elements are computed for one iteration: an op is computed once for every index at which its result
+// is read. An index is identified by its history: 0 is the current iteration's; any other is a hash of the op or map
+// that moved it, and of the index that was moved.
 std::string SpaceFinder::checkReads(IterationSpace &space) {
   size_t operands = 0, reads = 0;
   bool moves = false;
@@ -312,7 +316,7 @@ std::string SpaceFinder::checkReads(IterationSpace &space) {
   return {};
 }
 
-// Classes first, then the dimensions, then what must hold of all ops. The text is the first rule that does not.
+// Finds the classes first, then the dimensions, and then checks the rules for all ops. Returns the first violated rule.
 std::string SpaceFinder::run(IterationSpace &space) {
   for (const LoopNest *nest : nests)
     unify(*nest);

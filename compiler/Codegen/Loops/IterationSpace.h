@@ -1,25 +1,27 @@
-// The iteration space that a group of tensor ops shares, found by unifying the dimensions that one loop walks.
+// The iteration space that a group of tensor ops shares. It is found by unifying the dimensions that one loop walks.
 //
 //   %m = reduce max %x, [1]        x: (a, b)   m: (a)
 //   %b = broadcast %m, [0]         b: (a, c)
 //   %y = sub %x, %b                y: (d, e), and x ~ b ~ y unify: a = d, b = c = e
 //
-// The space is {a: parallel, b: reduced}. Fusion asks whether the linalg form of a group has one (its legality rule).
-// Code generators ask the same of the kernel's linalg form, to place its loops (LinalgForm.h, KernelGraph.h). So what
-// was fused can be compiled.
+// The space is {a: parallel, b: reduced}. Fusion requires that the linalg form of a group has a space (its legality
+// rule). Code generators require the same of the kernel's linalg form, to place its loops (LinalgForm.h,
+// KernelGraph.h). So everything that was fused can be compiled.
 //
-// A group has a space when
+// A group has a space if
 //  - every dimension of it has elements;
 //  - all its reductions (over more than one element) run over the same dimensions, and reduce the same of them;
 //  - every output has exactly the space's dimensions, or exactly its parallel ones, each once;
-//  - elements are computed few times (checkReads): what depends on no reduction is computed again for every other index
-//    at which it is read, and ten sums of a value's neighbours, one of the other, read a thousand elements of the first;
-//  - whatever depends on a reduction has dimensions of the space only and is read at its own index: a reduced value
-//    exists for the current parallel index alone.
+//  - elements are computed few times (checkReads): a value that depends on no reduction is computed again for every
+//    other index at which it is read, and ten sums of neighbours, each of the one before, read a thousand elements of
+//    the first;
+//  - a value that depends on a reduction has only dimensions of the space, and is read at its own index: a reduced
+//    value exists only for the current parallel index.
 // Dimensions of size 1 never count. Values that depend on no reduction may be read anywhere (slices, pads): they are
-// recomputed from the group's inputs at the index where they are wanted. A constant of one number relates no
-// dimensions: ops that read the same one share nothing by it. A sum that picks one of its terms (PickedSum.h) is no
-// reduction, but a read at another index: that of the term, of a reduced dimension where it depends on a reduction.
+// computed again from the group's inputs at the index that is read. A constant of one number relates no dimensions: ops
+// that read the same constant share nothing by it. A sum that picks one of its terms (PickedSum.h) is not a reduction,
+// but a read at another index, that of the term. If the sum depends on a reduction, the index must be of a reduced
+// dimension.
 #ifndef CLEAVE_COMPILER_CODEGEN_LOOPS_ITERATIONSPACE_H
 #define CLEAVE_COMPILER_CODEGEN_LOOPS_ITERATIONSPACE_H
 
@@ -36,8 +38,8 @@
 
 namespace cleave {
 
-// An op as loops: `maps[i]` says how `values[i]` (operands, then results) is indexed. An op that cannot say has no maps
-// and is opaque: its operands may not depend on reductions.
+// An op as loops. `maps[i]` says how `values[i]` (operands, then results) is indexed. An op that cannot say this has no
+// maps and is opaque: its operands may not depend on reductions.
 struct LoopNest {
   mlir::Operation *op = nullptr;
   llvm::SmallVector<mlir::Value> values;
@@ -49,36 +51,36 @@ struct LoopNest {
 
 class IterationSpace {
 public:
-  // Dimensions of values that are not dimensions of the space.
+  // Stand for dimensions of values that are not dimensions of the space: those of size 1, and others.
   static constexpr int kUnit = -1, kOther = -2;
   struct Dim {
     int64_t size;
     bool reduced;
   };
 
-  // `nests` in topological order; `outputs` are the values that leave the group. On failure `why` says which rule
-  // broke.
+  // Returns the space of a group. `nests` must be in topological order; `outputs` are the values that leave the group.
+  // If there is none, `why` says which rule is violated.
   static std::optional<IterationSpace> find(llvm::ArrayRef<const LoopNest *> nests, llvm::ArrayRef<mlir::Value> outputs,
                                             std::string *why = nullptr);
 
   llvm::ArrayRef<Dim> getDims() const { return dims; }
   bool hasReductions() const { return !reductions.empty(); }
-  // Ops that reduce more than one element.
+  // True for ops that reduce more than one element.
   bool isReduction(mlir::Operation *op) const { return reductions.contains(op); }
-  // Of a sum that is no reduction, because it picks one of its terms; null for other ops.
+  // Returns the description of a sum that is not a reduction, because it picks one of its terms; null for other ops.
   const PickedSum *pickedSum(mlir::Operation *op) const {
     auto found = pickedSums.find(op);
     return found == pickedSums.end() ? nullptr : &found->second;
   }
-  // For every dimension of `value` the space's dimension that walks it, kUnit or kOther.
+  // Returns for every dimension of `value` the space's dimension that walks it, kUnit or kOther.
   llvm::SmallVector<int> dimsOf(mlir::Value value) const;
-  // The same for the loops of an op.
+  // Returns the same for the loops of an op.
   llvm::SmallVector<int> loopsOf(mlir::Operation *op) const;
-  // Whether operand `number` of the nest is read at the index of the loops at which it stands, dimension by dimension.
+  // True if operand `number` of the nest is read at the current index of the nest's loops, dimension by dimension.
   bool readsAtOwnIndex(const LoopNest &nest, unsigned number) const;
-  // Whether `value` has every dimension of the space, each once, and no others.
+  // True if `value` has every dimension of the space, each once, and no others.
   bool isFull(mlir::Value value) const;
-  // Number of reductions on the longest path to `value`.
+  // Returns the number of reductions on the longest path to `value`.
   int getLevel(mlir::Value value) const { return levels.lookup(value); }
 
 private:

@@ -11,7 +11,7 @@
 using namespace mlir;
 using namespace cleave;
 
-// Erases ops without users, last first: what remains is what the results need.
+// Erases ops without users, last first, so that only the ops that the results need remain.
 static void eraseUnused(func::FuncOp function) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(function.getBody().front())))
     if (!op.hasTrait<OpTrait::IsTerminator>() && op.use_empty())
@@ -75,7 +75,7 @@ std::optional<KernelGraph> KernelGraph::tryBuild(KernelOp kernel, std::string &w
   return graph;
 }
 
-// Whether some op asks for its position in a loop over `dim` or over its successor.
+// True if some op uses its position in a loop over `dim` or over `dim + 1`.
 bool KernelGraph::readsIndex(int dim) const {
   for (const LoopNest &nest : nests) {
     SmallVector<int> loops = space.loopsOf(nest.op);
@@ -93,7 +93,7 @@ static bool touches(ArrayRef<int> loops, int dim) {
   return llvm::is_contained(loops, dim) || llvm::is_contained(loops, dim + 1);
 }
 
-// Whether `dim` and `dim + 1` occur in `loops` only as neighbours in this order.
+// True if `dim` and `dim + 1` occur in `loops` only as neighbours in this order.
 static bool areNeighbours(ArrayRef<int> loops, int dim) {
   SmallVector<int> used;
   llvm::copy_if(loops, std::back_inserter(used), [](int loop) { return loop != IterationSpace::kUnit; });
@@ -106,7 +106,7 @@ static bool areNeighbours(ArrayRef<int> loops, int dim) {
   return true;
 }
 
-// Whether every element that `nest` touches has the two dimensions as neighbours, walked by the loops themselves.
+// True if all values of `nest` have the two dimensions as neighbours, indexed by the loops themselves.
 static bool allowsJoin(const LoopNest &nest, const IterationSpace &space, int dim) {
   if (nest.maps.empty())
     return nest.op->getNumOperands() == 0 ||

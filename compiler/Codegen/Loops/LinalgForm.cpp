@@ -28,7 +28,8 @@ void cleave::loadLinalgFormDialects(MLIRContext &context) {
 
 static bool isTensor(Value value) { return isa<RankedTensorType>(value.getType()); }
 
-// A body is scalar code without control flow, on the generic's own operands. Results are stored where loops are.
+// Returns why code cannot be generated for the generic. A body must be scalar code without control flow, on the
+// generic's own operands. Maps of results must name loops.
 static std::string whyNotGeneric(linalg::GenericOp op) {
   for (Operation &inner : *op.getBody()) {
     if (inner.getNumRegions() != 0)
@@ -43,7 +44,7 @@ static std::string whyNotGeneric(linalg::GenericOp op) {
   return {};
 }
 
-// Why code generators know no such op (Host/ElementEmitter.h); empty where they do.
+// Returns why code generators do not know such an op (Loops/ElementEmitter.h); empty if they do.
 static std::string whyNotForm(Operation *op) {
   bool hasTensors = llvm::any_of(op->getOperands(), isTensor) || llvm::any_of(op->getResults(), isTensor);
   if (!hasTensors && op->getNumRegions() == 0)
@@ -74,7 +75,7 @@ static std::string whyNotForm(Operation *op) {
       .Default([](Operation *other) { return ("kernels cannot be made of " + other->getName().getStringRef()).str(); });
 }
 
-// Named linalg ops become generic ones, so that code generators meet one form only.
+// Makes a generic op of a named linalg op, so that code generators see only one form.
 static Operation *generalize(Operation *op, SmallVectorImpl<Value> &results) {
   auto named = dyn_cast<linalg::LinalgOp>(op);
   if (!named || isa<linalg::GenericOp>(op))
@@ -91,7 +92,7 @@ static Operation *generalize(Operation *op, SmallVectorImpl<Value> &results) {
   return *generic;
 }
 
-// Erases what has no user, last first, but for `results`.
+// Erases ops without users, last first, except those of `results`. Returns the others.
 static SmallVector<Operation *> eraseUnused(ArrayRef<Operation *> made, ArrayRef<Value> results) {
   SmallVector<Operation *> kept;
   for (Operation *op : llvm::reverse(made)) {

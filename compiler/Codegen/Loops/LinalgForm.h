@@ -1,8 +1,8 @@
-// Single ops as linalg on tensors: what a kernel's code is made of.
+// Lowers single ops to linalg on tensors. The code of a kernel is generated from this form.
 //
-// Fusion lowers the ops of a block once, and asks of every group that it considers whether the loops of their forms make
-// one iteration space. Code generation lowers the ops of a kernel the same way, and asks the same. So whatever fusion
-// joins can be compiled.
+// Fusion lowers the ops of a block once. For every group that it considers, it requires that the loops of their forms
+// make one iteration space. Code generation lowers the ops of a kernel in the same way, and requires the same. So
+// everything that fusion joins can be compiled.
 #ifndef CLEAVE_COMPILER_CODEGEN_LOOPS_LINALGFORM_H
 #define CLEAVE_COMPILER_CODEGEN_LOOPS_LINALGFORM_H
 
@@ -14,13 +14,13 @@
 
 namespace cleave {
 
-// Loads the dialects of the forms. Passes that lower list them as dependent (addLinalgFormDialects) instead.
+// Loads the dialects of the forms. A pass must instead list them as dependent, by addLinalgFormDialects().
 void loadLinalgFormDialects(mlir::MLIRContext &context);
 void addLinalgFormDialects(mlir::DialectRegistry &registry);
 
-// Appends the form of `op` where the builder stands, and returns its ops: none without a user except those of the op's
-// results, no named linalg op. `mapping` has the values that stand for the operands; it gets those of the results. Fails
-// where the op can be no part of a kernel; `why` tells the reason.
+// Appends the form of `op` at the builder's insertion point, and returns its ops. Only the ops of the results have no
+// users, and there are no named linalg ops. `mapping` must have the values that stand for the operands; those of the
+// results are added to it. Fails if the op cannot be part of a kernel; then `why` has the reason.
 mlir::FailureOr<llvm::SmallVector<mlir::Operation *>> lowerToLinalg(mlir::OpBuilder &builder, mlir::Operation *op,
                                                                     mlir::IRMapping &mapping, std::string &why);
 

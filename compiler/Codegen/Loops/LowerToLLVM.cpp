@@ -43,7 +43,7 @@ void cleave::registerLoopDialects(DialectRegistry &registry) {
   registerLLVMDialectTranslation(registry);
 }
 
-// f32 becomes arithmetic; in f64 the functions stay calls of the C library (MathExpansion.h).
+// f32 functions become arithmetic; f64 functions stay calls of the C library (MathExpansion.h).
 static LogicalResult expandMath(ModuleOp module, bool hasBFloat16) {
   RewritePatternSet patterns(module.getContext());
   auto always = [](StringRef) { return true; };
@@ -55,14 +55,14 @@ static LogicalResult expandMath(ModuleOp module, bool hasBFloat16) {
   return applyPatternsGreedily(module, std::move(patterns));
 }
 
-// The type with i16 in place of bf16: itself, of elements of a vector or memref.
+// Returns the type with i16 in place of bf16, also as the element type of a vector or memref.
 static Type withoutBFloat16(Type type) {
   AttrTypeReplacer replacer;
   replacer.addReplacement([](BFloat16Type bf16) -> Type { return IntegerType::get(bf16.getContext(), 16); });
   return replacer.replace(type);
 }
 
-// The bits of a number or of a vector of numbers in bf16, as integers; any other attribute as it is.
+// Returns the bits of a bf16 number, or of a vector of them, as integers. Other attributes stay as they are.
 static Attribute withoutBFloat16(Attribute value) {
   if (auto number = dyn_cast<FloatAttr>(value); number && number.getType().isBF16())
     return IntegerAttr::get(withoutBFloat16(number.getType()), number.getValue().bitcastToAPInt());
@@ -71,9 +71,9 @@ static Attribute withoutBFloat16(Attribute value) {
   return value;
 }
 
-// After expandMath numbers in bf16 are moved, chosen and taken as bits, and never computed with. Keeps them in
-// integers: for a processor without bf16, LLVM makes a choice between vectors of them one of f32 numbers, each rounded
-// back by a library function (__truncsfbf2) that programs do not link with.
+// Keeps bf16 numbers in integers. After expandMath they are moved, chosen and converted to bits, but no arithmetic is
+// done with them. For a processor without bf16, LLVM would turn a choice between bf16 vectors into one of f32 vectors,
+// and round each number back by a library function (__truncsfbf2) with which programs are not linked.
 static void keepBFloat16InIntegers(ModuleOp module) {
   module.walk([](Operation *op) {
     for (Region &region : op->getRegions())

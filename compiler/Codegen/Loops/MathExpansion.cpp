@@ -10,7 +10,7 @@ using namespace cleave;
 
 namespace {
 
-// Scalar arithmetic that reads like the formula; numbers take the type of the other operand.
+// Scalar arithmetic that reads like the formula. A number gets the type of the other operand.
 struct Formula {
   PatternRewriter &b;
   Location loc;
@@ -32,13 +32,13 @@ struct Formula {
   Value less(Value x, double y) {
     return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, x, number(x.getType(), y));
   }
-  // Within [low, high]; NaN stays NaN.
+  // Returns x limited to [low, high]. NaN stays NaN.
   Value clamp(Value x, double low, double high) {
     Value above = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, x, number(x.getType(), high));
     x = select(above, number(x.getType(), high), x);
     return select(less(x, low), number(x.getType(), low), x);
   }
-  // c[0] x^k + c[1] x^(k-1) + ... + c[k]
+  // Returns c[0] x^k + c[1] x^(k-1) + ... + c[k].
   Value polynomial(Value x, ArrayRef<double> coefficients) {
     Value sum = number(x.getType(), coefficients.front());
     for (double coefficient : coefficients.drop_front())
@@ -51,8 +51,8 @@ struct Formula {
 // exp, expm1
 //===----------------------------------------------------------------------===//
 
-// x = n ln(2) + r, and e^r - 1. `n` is an integer as bits: a number of the size of 1.5 * 2^23 has it in its low bits,
-// and no conversion of a NaN is asked for.
+// x = n ln(2) + r, and e^r - 1. `n` is an integer in bits: a number of the size of 1.5 * 2^23 has it in its low bits,
+// so that no NaN is converted to an integer.
 struct Reduced {
   Value n, expm1;
 };
@@ -70,13 +70,13 @@ Reduced reduceExponent(Formula &f, Value x) {
   return {n, f.fma(f.mul(r, r), p, r)};
 }
 
-// 2^n for n in [-126, 127].
+// Returns 2^n for n in [-126, 127].
 Value power(Formula &f, Value n) {
   Value exponent = arith::AddIOp::create(f.b, f.loc, n, f.bits(127));
   return f.toFloat(arith::ShLIOp::create(f.b, f.loc, exponent, f.bits(23)));
 }
 
-// Beyond -104 and 89 there is only 0 and infinity.
+// Below -104 the result is 0, and above 89 it is infinity.
 Value expandExp(Formula f, Value x) {
   Reduced reduced = reduceExponent(f, f.clamp(x, -104, 89));
   Value half = arith::ShRSIOp::create(f.b, f.loc, reduced.n, f.bits(1));
@@ -84,7 +84,7 @@ Value expandExp(Formula f, Value x) {
   return f.mul(f.mul(f.add(reduced.expm1, 1), power(f, half)), power(f, rest));
 }
 
-// 2^n e^r - 1 = 2 (2^(n-1) (e^r - 1) + (2^(n-1) - 1/2)); below -20 it is -1, and the smallest x are their own result.
+// 2^n e^r - 1 = 2 (2^(n-1) (e^r - 1) + (2^(n-1) - 1/2)). Below -20 it is -1, and for the smallest x it is x.
 Value expandExpm1(Formula f, Value x) {
   Reduced reduced = reduceExponent(f, f.clamp(x, -20, 89));
   Value scale = power(f, arith::AddIOp::create(f.b, f.loc, reduced.n, f.bits(-1)));
@@ -96,14 +96,14 @@ Value expandExpm1(Formula f, Value x) {
 // sin, cos
 //===----------------------------------------------------------------------===//
 
-// 1 / (2 pi) in parts: three of 29 bits, whose products with the 24 bits of an f32 number are exact, and one of 53 bits; and
-// 2^63 / (2 pi) without its whole turns, times 2^-63. From 2^86 on a number is a multiple of 2^63, so whole turns may be
-// left out. Products with the last part are below half a turn.
+// 1 / (2 pi) in parts: three of 29 bits, whose products with the 24 bits of an f32 number are exact, and one of 53
+// bits; and 2^63 / (2 pi) without its whole turns, times 2^-63. A number from 2^86 on is a multiple of 2^63, so whole
+// turns may be left out. Products with the last part are below half a turn.
 constexpr double kTurn[4] = {0x1.45f306dp-3, 0x1.9391054p-32, 0x1.4fe13abp-61, 0x1.d1f534ddc0db6p-90};
 constexpr double kFarTurn[4] = {0x1.fc2757dp-66, 0x1.f534ddcp-98, 0x1.b6c52b3p-131, 0x1.3c439041fe516p-162};
 
-// x / (2 pi) + shift in turns, without whole ones; x is not negative. Each part's whole turns are subtracted, exactly,
-// before parts are added: what is left has the relative error of f64, however near it is to 0.
+// Returns x / (2 pi) + shift in turns, without whole turns; x must not be negative. Each part's whole turns are
+// subtracted, exactly, before parts are added. So the rest has the relative error of f64, however near it is to 0.
 Value countTurns(Formula &f, Value x, double shift) {
   Value wide = arith::ExtFOp::create(f.b, f.loc, f.b.getF64Type(), x);
   Value isNear = f.less(wide, 0x1p86);
@@ -121,8 +121,8 @@ Value countTurns(Formula &f, Value x, double shift) {
   return fraction(sum);
 }
 
-// sin(2 pi t) for |t| <= 1/2, which is that of 1/2 - t, too: of the two, the angle within a quarter of a turn. The angle
-// is rounded to f32 once, and the series is in f32, where vectors hold twice as many numbers.
+// Returns sin(2 pi t) for |t| <= 1/2. The sine of 1/2 - t is the same, so the angle within a quarter of a turn is used.
+// It is rounded to f32 once. The series is in f32, because vectors hold twice as many f32 numbers.
 Value sineOfTurns(Formula &f, Value t) {
   Value turns = f.abs(t), rest = f.sub(f.number(t.getType(), 0.5), turns);
   Value smaller = f.select(arith::CmpFOp::create(f.b, f.loc, arith::CmpFPredicate::OLT, turns, rest), turns, rest);
@@ -135,7 +135,7 @@ Value sineOfTurns(Formula &f, Value t) {
   return f.fma(f.mul(angle, square), series, angle);
 }
 
-// Of |x|, with the sign of x: -0 has its own.
+// Computes the sine of |x|, and changes its sign if x has the sign -, as -0 has.
 Value expandSin(Formula f, Value x) {
   Value sine = sineOfTurns(f, countTurns(f, f.abs(x), 0));
   Value sign = arith::AndIOp::create(f.b, f.loc, f.toBits(x), f.bits(INT32_MIN));
@@ -158,7 +158,7 @@ template <typename Op, Value (*expand)(Formula, Value)> struct Expand : OpRewrit
   }
 };
 
-// double name(double) of the C library.
+// Calls `double name(double)` of the C library.
 template <typename Op> struct CallLibrary : OpRewritePattern<Op> {
   CallLibrary(MLIRContext *context, StringRef name) : OpRewritePattern<Op>(context, /*benefit=*/10), name(name) {}
 

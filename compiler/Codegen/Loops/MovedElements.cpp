@@ -1,4 +1,5 @@
-// ElementEmitter: ops that move elements. They are read through, at the index their result's element comes from.
+// ElementEmitter: ops that move elements. An element of the result is read directly from the operand, at the index from
+// which it comes.
 #include "compiler/Codegen/Loops/ElementEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -68,7 +69,7 @@ Element ElementEmitter::clamp(Element index, int64_t low, int64_t high) {
   return binary<arith::MinSIOp>(binary<arith::MaxSIOp>(index, constantIndex(low)), constantIndex(high));
 }
 
-// condition and low <= index < high, compared once as unsigned numbers.
+// Returns condition and low <= index < high, with one comparison of unsigned numbers.
 Element ElementEmitter::isBetween(Element index, int64_t low, int64_t high, Element condition) {
   Element shifted = binary<arith::SubIOp>(index, constantIndex(low));
   Element inside{arith::CmpIOp::create(scopes.at(shifted.depth), location, arith::CmpIPredicate::ult, shifted.value,
@@ -77,7 +78,7 @@ Element ElementEmitter::isBetween(Element index, int64_t low, int64_t high, Elem
   return condition.value ? binary<arith::AndIOp>(condition, inside) : inside;
 }
 
-// Dimensions that the slice drops (of size 1) are read at their offset.
+// A dimension that the slice drops (of size 1) is read at its offset.
 Element ElementEmitter::pullSlice(tensor::ExtractSliceOp op, ArrayRef<Element> full) {
   if (!op.getOffsets().empty() || !op.getStrides().empty())
     return fail(op, "only slices with constant offsets can be compiled");
@@ -91,7 +92,7 @@ Element ElementEmitter::pullSlice(tensor::ExtractSliceOp op, ArrayRef<Element> f
   return pullFull(op.getSource(), source);
 }
 
-// Both operands are read, the inserted one at a clamped index: that vectorizes, where a branch would not.
+// Reads both operands, the inserted one at a clamped index. This vectorizes, and a branch would not.
 Element ElementEmitter::pullInserted(tensor::InsertSliceOp op, ArrayRef<Element> full) {
   if (op.getSourceType().getRank() != op.getType().getRank() || !op.getOffsets().empty() || !op.getStrides().empty())
     return fail(op, "only insertions of equal rank and constant offsets can be compiled");

@@ -16,10 +16,10 @@ static linalg::GenericOp makerInside(Value value, IsInside isInside) {
   return op && isInside(op) ? op : linalg::GenericOp();
 }
 
-// Values with a dimension that were asked about: each is asked once, since many ops may read one value.
+// Pairs of a value and a dimension that were examined. Each is examined once, since many ops may read one value.
 using Asked = llvm::DenseSet<std::pair<Value, int64_t>>;
 
-// Whether elements that differ only in their index of dimension `dim` may differ. `asked` has values that do not.
+// True if elements that differ only in their index of dimension `dim` may differ. False for pairs in `asked`.
 static bool variesAlong(Value value, int64_t dim, IsInside isInside, Asked &asked) {
   if (!asked.insert({value, dim}).second)
     return false;
@@ -42,7 +42,7 @@ static bool variesAlong(Value value, int64_t dim, IsInside isInside) {
   return variesAlong(value, dim, isInside, asked);
 }
 
-// Whether the value is that of its first element along `dim` plus the index there, in integers of its width.
+// True if each element is the first element along `dim` plus the index there, in integers of its width.
 static bool countsAlong(Value value, int64_t dim, IsInside isInside) {
   linalg::GenericOp op = makerInside(value, isInside);
   if (!op)
@@ -76,7 +76,7 @@ static bool isZero(Value value) {
 std::optional<PickedSum> cleave::findPickedSum(linalg::GenericOp sum, IsInside isInside) {
   Terms terms = sum.getNumReductionLoops() == 1 ? termsOf(sum) : Terms();
   if (llvm::is_contained(sum.getStaticLoopRanges(), 0))
-    return std::nullopt; // a row without elements has none to pick
+    return std::nullopt; // a row without elements has no term to pick
   if (!isa_and_nonnull<arith::AddFOp, arith::AddIOp>(terms.combiner))
     return std::nullopt;
   linalg::GenericOp choice = makerInside(terms.tensor, isInside);

@@ -1,5 +1,5 @@
-// Where code of a loop nest is placed: every value is emitted in the outermost loop that knows all it depends on, so
-// that nothing invariant stays in an inner loop, and is emitted there once.
+// Places the code of a loop nest. Every value is emitted in the outermost loop in which all its operands are known, so
+// that no inner loop has invariant code, and a value is emitted there only once.
 //
 //   Scopes scopes(entryBlock);
 //   scopes.open(loop, loop.getBody());        // depth 1
@@ -16,7 +16,7 @@
 
 namespace cleave {
 
-// A scalar in the emitted code, and the depth of the loop it lives in.
+// A scalar in the emitted code, and the depth of the loop in which it is emitted.
 struct Element {
   mlir::Value value;
   unsigned depth = 0;
@@ -27,12 +27,12 @@ public:
   explicit Scopes(mlir::Block *entry) : builder(entry, entry->end()) { scopes.push_back({entry, nullptr, {}}); }
 
   unsigned getDepth() const { return scopes.size() - 1; }
-  // `inner` is the op of this scope that holds the next one.
+  // Opens the scope `body`. `inner` is the op of the present scope that contains it.
   void open(mlir::Operation *inner, mlir::Block *body);
   void close();
   mlir::OpBuilder &at(unsigned depth);
 
-  // Emitted before, in a scope still open: tensor and indices name an element.
+  // Elements that were emitted before, in a scope that is still open. A tensor and indices identify an element.
   using Key = std::vector<const void *>;
   const Element *find(const Key &key) const;
   void remember(Key key, Element element);

@@ -3,7 +3,7 @@
 using namespace mlir;
 using namespace cleave;
 
-// A tied result overwrites its input: it is stored in the last stage, when no other will read the input.
+// A tied result overwrites its input, so it is stored in the last stage, after which nothing reads the input.
 static void delayTied(const KernelGraph &graph, StagePlan &plan) {
   auto delay = [&](SmallVector<unsigned> Stage::*list) {
     for (Stage &stage : MutableArrayRef<Stage>(plan.stages).drop_back()) {

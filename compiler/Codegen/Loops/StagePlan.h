@@ -1,9 +1,9 @@
-// Which pass over the reduced loops computes what.
+// Decides which pass over the reduced loops computes which values.
 //
 // Stage k computes the reductions whose operands depend on k earlier reductions, and stores the results that do.
-// Softmax has three: max; sum of exponentials; quotient. What an earlier stage computed at the same index is found
-// again in the result's buffer, when it was stored there; where the target keeps it (on a host:
-// Codegen/Host/KeptValues.h); or by computing it again from the inputs.
+// Softmax has three: max; sum of exponentials; quotient. A stage finds a value that an earlier stage computed at the
+// same index in the result's buffer, if it was stored there; or where the target keeps it (on a host:
+// Codegen/Host/KeptValues.h). Otherwise it computes the value again from the inputs.
 #ifndef CLEAVE_COMPILER_CODEGEN_LOOPS_STAGEPLAN_H
 #define CLEAVE_COMPILER_CODEGEN_LOOPS_STAGEPLAN_H
 

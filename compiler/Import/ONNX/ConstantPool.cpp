@@ -15,7 +15,7 @@ std::string ConstantPool::stateOf(const Literal &literal) {
   for (const auto &[other, symbol] : alike)
     if (other.bytes() == literal.bytes())
       return symbol;
-  // Names of constants and of initializers share one space.
+  // Constants and initializers share one name space, `weights_`.
   std::string name = "constant." + std::to_string(count_++);
   while (weights_.find(name))
     name += "_";

@@ -1,5 +1,5 @@
-// Large tensors that the graph computes from constants or holds in Constant nodes: states of role `constant`, each
-// stored once.
+// Stores large constant tensors: those that the importer computes from constants, and those of Constant nodes. Each
+// becomes a state of role `constant`. Equal tensors share one state.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_CONSTANTPOOL_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_CONSTANTPOOL_H
 
@@ -16,9 +16,9 @@ class ConstantPool {
 public:
   ConstantPool(mlir::SymbolTable &symbols, WeightMap &weights) : symbols_(symbols), weights_(weights) {}
 
-  // Too large for a `cleave.constant`.
+  // True if the literal is too large for a `cleave.constant`.
   static bool isLarge(const Literal &literal);
-  // The symbol of the state that holds it.
+  // Returns the symbol of the state that holds the literal. Declares the state if no equal literal has one.
   std::string stateOf(const Literal &literal);
 
 private:

@@ -9,14 +9,14 @@ using namespace cleave::onnx_import;
 
 namespace {
 
-// The largest number of samples that is asked about; above it, the end of a slice stands for no end.
+// The largest number of samples that is considered. Larger numbers occur as ends of slices, and mean "no end".
 constexpr double kMostSamples = 2147483647.0;
 
-// A number in the two imports, and with it those of every number of samples.
+// A number of the graph as an affine function of the number of samples. Its values in the two imports determine it.
 struct Line {
   double one, other;  // with `batch` and `otherBatch` samples
-  double first, last; // with one sample, and with the most
-  double slope;       // for each sample
+  double first, last; // with one sample, and with kMostSamples
+  double slope;       // change per sample
   double least() const { return std::min(first, last); }
   double most() const { return std::max(first, last); }
   bool isConstant() const { return one == other; }
@@ -28,7 +28,8 @@ bool isAbove(const Line &line) { return line.least() > 0; }
 bool isNotBelow(const Line &line) { return line.least() >= 0; }
 bool isNotAbove(const Line &line) { return line.most() <= 0; }
 
-// The element of an operand that broadcasts: its dimensions stand at the end of the result's.
+// Returns the position of the element that a broadcast operand has at `index` of the result. The operand's dimensions
+// are the last ones of the result.
 int64_t placeOf(llvm::ArrayRef<int64_t> index, llvm::ArrayRef<int64_t> strides) {
   int64_t place = 0;
   for (auto [at, stride] : llvm::zip(index.take_back(strides.size()), strides))
@@ -36,13 +37,13 @@ int64_t placeOf(llvm::ArrayRef<int64_t> index, llvm::ArrayRef<int64_t> strides) 
   return place;
 }
 
-// A decision in both imports.
+// One decision in both imports.
 class Question {
 public:
   Question(const Decision &one, const Decision &other, int64_t batch, int64_t otherBatch)
       : one(one), other(other), batch(double(batch)), otherBatch(double(otherBatch)) {}
 
-  // Whether the result is another line for some number of samples.
+  // True if the result is not one line over all numbers of samples.
   bool turns() const {
     if (one.operands.size() != other.operands.size() || !differs())
       return false;
@@ -73,7 +74,8 @@ public:
       return anyQuotient(one.op == "Div" && one.operands[0]->isFloat());
     case Kind::Rounding:
       return anyElement(roundingTurns());
-    case Kind::Cut: // of a dimension that does not grow, a longer part is an error of the model
+    // If the dimension does not grow with the batch, a slice beyond its end is an error of the model.
+    case Kind::Cut:
       return anyPairOf(0, 1, [&](const Line &size, const Line &end) {
         return !size.isConstant() && crossesZero(lineOf(size.one - end.one, size.other - end.other));
       });
@@ -92,7 +94,7 @@ private:
   }
   static bool crossesZero(const Line &line) { return !isNotBelow(line) && !isNotAbove(line); }
   static bool isNotWhole(const Line &line) { return !line.isWhole(); }
-  // A cast to truth values is a step at zero, and one to floating point no rounding.
+  // A cast to truth values is a step at zero. A cast to floating point does not round.
   Test roundingTurns() const {
     if (one.op != "Cast" || !one.result)
       return isNotWhole;
@@ -127,8 +129,9 @@ private:
         return true;
     return false;
   }
-  // A list that has more elements with more samples says nothing of those of further samples. Where its results differ
-  // from each other, the constants do. Where all are the same, those of further samples may be others.
+  // True if the list of operands has more elements with more samples, and the two results do not show what further
+  // elements give. If the elements of a result differ from each other, the imported constants differ, too, and the
+  // comparison of the modules finds them. If all are equal, further samples may still give other elements.
   bool hidesElements() const {
     if (!one.result || !other.result || decisionKindOf(one.op) == Kind::Reduction)
       return false;
@@ -139,9 +142,11 @@ private:
     bool isList = llvm::any_of(other.operands, [&](const auto &operand) { return operand && !isUniform(*operand); });
     return isList && isUniform(*one.result) && isUniform(*other.result) && !keepsSide();
   }
-  // Whether all elements stay on one side, however many there are: as in Where(i < 0, i + n, i) of an exporter.
+  // True if all elements of a longer list stay on the same side of the comparison. An exporter's Where(i < 0, i + n, i)
+  // is an example.
   bool keepsSide() const {
-    if (one.operands.size() != 2 || !one.operands[1] || !other.operands[1]) // such as axes that are not given
+    // Operand 1 may be missing, for example axes that are not given.
+    if (one.operands.size() != 2 || !one.operands[1] || !other.operands[1])
       return false;
     auto [low, high] = differences(one);
     auto [otherLow, otherHigh] = differences(other);
@@ -186,7 +191,8 @@ private:
         return true;
     return false;
   }
-  // Elements of two operands that meet, of shapes that broadcast.
+  // True if `test` holds for some pair of elements that meet when operands a and b are broadcast. Pairs in which both
+  // are constant are not tested.
   bool anyPairOf(size_t a, size_t b, llvm::function_ref<bool(const Line &, const Line &)> test) const {
     auto shape = broadcastShapes(one.operands[a]->shape(), one.operands[b]->shape());
     bool found = false;
@@ -209,7 +215,7 @@ private:
     return false;
   }
   bool anyPair(Test test) const {
-    constexpr int64_t kMostElements = 64; // sizes, not tables
+    constexpr int64_t kMostElements = 64; // sizes have fewer elements, tables may have more
     int64_t count = one.operands[0]->numElements();
     for (int64_t i = 0; count <= kMostElements && i < count; ++i)
       for (int64_t j = 0; j < i; ++j) {
@@ -220,8 +226,8 @@ private:
       }
     return false;
   }
-  // A quotient is a line where both numbers grow alike, or where the divisor does not grow. One that is rounded is none
-  // where a sample adds something else than a multiple of the divisor.
+  // A quotient is a line if number and divisor are proportional, or if the divisor is constant. A rounded quotient is
+  // not a line if one more sample adds something else than a multiple of the divisor.
   bool anyQuotient(bool isExact) const {
     return anyPairOf(0, 1, [isExact](const Line &number, const Line &divisor) {
       if (!divisor.isConstant())

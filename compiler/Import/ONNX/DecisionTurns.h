@@ -1,4 +1,4 @@
-// Whether a decision (SizeDecisions.h) has another result for some number of samples.
+// Tests whether a decision (SizeDecisions.h) has another result for some number of samples.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_DECISIONTURNS_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_DECISIONTURNS_H
 
@@ -6,8 +6,8 @@
 
 namespace cleave::onnx_import {
 
-// `one` and `other` are one decision in two imports, of `batch` and `otherBatch` samples. True where the result is not
-// one line over all numbers of samples.
+// Returns true if the decision's result is not one affine function over all numbers of samples. `one` and `other` are
+// the same decision in two imports, which have `batch` and `otherBatch` samples.
 bool turnsWithSize(const Decision &one, const Decision &other, int64_t batch, int64_t otherBatch);
 
 } // namespace cleave::onnx_import

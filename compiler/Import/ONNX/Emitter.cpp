@@ -8,7 +8,8 @@
 using namespace cleave;
 using namespace cleave::onnx_import;
 
-// Without a limit: the importer looks at what a node's operator has made (FunctionImporter.cpp).
+// As broadcastShapes(), but without a limit on the number of elements. The importer checks the results of each node
+// afterwards (FunctionImporter.cpp).
 static std::optional<Shape> joinShapes(llvm::ArrayRef<int64_t> a, llvm::ArrayRef<int64_t> b) {
   Shape result(std::max(a.size(), b.size()), 1);
   for (size_t i = 0; i < result.size(); ++i) {
@@ -88,7 +89,7 @@ Value Emitter::broadcastDims(Value a, llvm::ArrayRef<int64_t> shape, llvm::Array
 Value Emitter::broadcastTo(Value a, llvm::ArrayRef<int64_t> shape) {
   if (shapeOf(a) == shape)
     return a;
-  // A splat is made in the shape that is wanted.
+  // A splat is built in the requested shape directly.
   if (auto constant = a.getDefiningOp<ConstantOp>())
     if (auto dense = llvm::dyn_cast<mlir::DenseElementsAttr>(constant.getValue()); dense && dense.isSplat())
       return make<ConstantOp>(typeOf(a).clone(shape), dense.resizeSplat(typeOf(a).clone(shape)));
@@ -116,8 +117,9 @@ Value Emitter::sliceDim(Value a, int64_t dim, int64_t start, int64_t size) {
   return slice(a, starts, sizes, steps);
 }
 
-// A plan tells of each piece of a concatenation where it comes from. Concatenations of a value with itself double them.
-constexpr uint64_t kPieceSteps = 8; // some hundred bytes
+// A plan lists the sources of all pieces of a concatenation. A value that is concatenated with itself doubles their
+// number, and repeating this makes it grow exponentially, so the pieces are drawn from the budget.
+constexpr uint64_t kPieceSteps = 8; // a piece takes some hundred bytes
 static void drawPieces(Budget &budget, llvm::ArrayRef<Value> parts) {
   llvm::SmallVector<Value> stack(parts.begin(), parts.end());
   while (!stack.empty() && budget.draw(Budget::Kind::Steps, kPieceSteps)) {
@@ -162,7 +164,7 @@ Value Emitter::iota(int64_t dim, RankedTensorType type) {
   return make<IotaOp>(type, builder.getI64IntegerAttr(dim), Value());
 }
 
-// What a reduction over no elements gives.
+// Returns the result of a reduction over no elements.
 static Literal neutralElement(ReduceKind kind, RankedTensorType type) {
   Literal value(type.getElementType(), type.getShape());
   bool extremum = kind == ReduceKind::Max || kind == ReduceKind::Min, isMax = kind == ReduceKind::Max;
@@ -200,7 +202,8 @@ Value Emitter::norm(Value squares) {
   return select(zero, squares, unary<SqrtOp>(select(zero, splat(1, typeOf(squares)), squares)));
 }
 
-// Takes the operand of a transpose that only swaps the two last dimensions.
+// Returns the operand of a transpose that only exchanges the last two dimensions, and flips `transposed`. Returns `a`
+// itself if it is anything else.
 static Value peelTranspose(Value a, bool &transposed) {
   auto op = a.getDefiningOp<TransposeOp>();
   if (!op || rankOf(a) < 2)
@@ -223,12 +226,14 @@ Value Emitter::matmul(Value a, Value b, bool transposeA, bool transposeB) {
   shape.push_back(transposeB ? y[y.size() - 2] : y.back());
   if (isEmpty(a) || isEmpty(b))
     return splat(0, typeOf(a).clone(shape));
+  budget.draw(Budget::Kind::Ops, 1);
   auto op = MatmulOp::create(builder, loc, typeOf(a).clone(shape), a, b, /*bias=*/Value(), transposeA, transposeB);
   return op.getResult();
 }
 
 Emitter::Normalized Emitter::normalize(Value a, llvm::ArrayRef<int64_t> dims, double epsilon) {
   auto statistics = typeOf(a).clone(reducedShape(shapeOf(a), dims, false));
+  budget.draw(Budget::Kind::Ops, 1);
   auto op = NormalizeOp::create(builder, loc, a.getType(), statistics, statistics, a,
                                 builder.getDenseI64ArrayAttr(dims), builder.getF64FloatAttr(epsilon));
   return {op.getResult(), op.getMean(), op.getVariance()};

@@ -1,9 +1,11 @@
-// Builds cleave ops with result types that follow from the operands, and numpy's broadcasting made explicit.
+// Builds cleave ops. Result types follow from the operands, and numpy's broadcasting becomes explicit ops.
 //
-// Callers have checked axes and shapes (OpContext says how); nothing here fails. Shapes are static throughout.
+// Callers must have checked axes and shapes (OpContext has the checks), because the functions here cannot fail. All
+// shapes are static.
 //
-// Tensors without elements are computed here: what joins, pads, sums or multiplies them is a constant, or does without
-// them. So the ops that make them are dead, and nothing after the importer meets a tensor without elements.
+// Tensors without elements are removed here. An op that joins, pads, sums or multiplies such a tensor becomes a
+// constant, or an op without that operand. So the ops that compute empty tensors are dead, and no later phase sees a
+// tensor without elements.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_EMITTER_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_EMITTER_H
 
@@ -22,14 +24,15 @@ inline int64_t rankOf(Value value) { return typeOf(value).getRank(); }
 inline mlir::Type elementOf(Value value) { return typeOf(value).getElementType(); }
 inline bool isEmpty(Value value) { return typeOf(value).getNumElements() == 0; }
 inline bool isFloat(Value value) { return llvm::isa<mlir::FloatType>(elementOf(value)); }
-// Elements that the dialect adds and compares: floating point and signed integers.
+// True for the element types that the dialect adds and compares: floating point and signed integers.
 inline bool isSigned(Value value) {
   return isFloat(value) || (elementOf(value).isSignlessInteger() && !elementOf(value).isInteger(1));
 }
 
-// numpy's rule; none when the shapes do not go together.
+// Broadcasts by numpy's rule. Returns nullopt if the shapes are not compatible, or if the result has too many elements
+// (countElements).
 std::optional<Shape> broadcastShapes(llvm::ArrayRef<int64_t> a, llvm::ArrayRef<int64_t> b);
-// The shape without `dims`, or with 1 in their place.
+// Returns the shape without the dimensions `dims`, or with size 1 in each of them.
 Shape reducedShape(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> dims, bool keepDims);
 
 class Emitter {
@@ -49,7 +52,7 @@ public:
     return Op::create(builder, loc, type, std::forward<Args>(args)...)->getResult(0);
   }
   template <typename Op> Value unary(Value a) { return make<Op>(a.getType(), a); }
-  // Equal types, or numpy-broadcastable shapes of one element type.
+  // The operands must have one element type, and equal shapes or shapes that numpy can broadcast.
   template <typename Op> Value binary(Value a, Value b) {
     alignShapes(a, b);
     return make<Op>(a.getType(), a, b);
@@ -65,25 +68,26 @@ public:
   Value neg(Value a) { return unary<NegOp>(a); }
   Value compare(Predicate predicate, Value a, Value b);
   Value compare(Predicate predicate, Value a, double b) { return compare(predicate, a, splat(b, typeOf(a))); }
-  // Broadcasts all three.
+  // Broadcasts all three operands to one shape.
   Value select(Value condition, Value onTrue, Value onFalse);
-  // Clamping, not max and min: where `a` is the bound itself, `a` has the whole gradient (PyTorch's clamp), not half.
+  // These are selects, not max and min: if `a` equals the bound, `a` gets the whole gradient, as in PyTorch's clamp. A
+  // max would give it half.
   Value atLeast(Value a, Value low) { return select(compare(Predicate::Lt, a, low), low, a); }
   Value atMost(Value a, Value high) { return select(compare(Predicate::Gt, a, high), high, a); }
   Value atLeast(Value a, double low) { return atLeast(a, splat(low, typeOf(a))); }
   Value atMost(Value a, double high) { return atMost(a, splat(high, typeOf(a))); }
   Value cast(Value a, mlir::Type element);
-  // Truth values and bytes without sign as i32, which holds them all.
+  // Converts truth values and unsigned bytes to i32, which can represent all of them. Other values are not changed.
   Value asSigned(Value a) { return isSigned(a) ? a : cast(a, builder.getI32Type()); }
 
   Value literal(const Literal &value);
-  // A constant of this type with all elements equal.
+  // Returns a constant of this type whose elements are all `value`.
   Value splat(double value, RankedTensorType type);
 
   Value reshape(Value a, llvm::ArrayRef<int64_t> shape);
   Value transpose(Value a, llvm::ArrayRef<int64_t> permutation);
   Value broadcastTo(Value a, llvm::ArrayRef<int64_t> shape);
-  // Broadcast that says where the dimensions go: operand dimension i becomes dims[i].
+  // Broadcasts with explicit dimensions: operand dimension i becomes result dimension dims[i].
   Value broadcastDims(Value a, llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> dims);
   Value slice(Value a, llvm::ArrayRef<int64_t> starts, llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<int64_t> steps);
   // Elements [start, start + size) of one dimension.
@@ -93,9 +97,9 @@ public:
   Value iota(int64_t dim, RankedTensorType type);
 
   Value reduce(ReduceKind kind, Value a, llvm::ArrayRef<int64_t> dims, bool keepDims = false);
-  // sum / constant count: the form in which losses are recognized.
+  // Returns the sum divided by a constant count. Losses are recognized by this form.
   Value mean(Value a, llvm::ArrayRef<int64_t> dims, bool keepDims = false);
-  // The root of a sum of squares; the gradient at 0 is 0.
+  // Returns the square root of a sum of squares. Its gradient at 0 is 0.
   Value norm(Value squares);
   Value matmul(Value a, Value b, bool transposeA = false, bool transposeB = false);
   struct Normalized {

@@ -1,4 +1,4 @@
-// What every name of the graph stands for while one function is imported.
+// Maps each name of the graph to its binding while one function is imported.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_ENVIRONMENT_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_ENVIRONMENT_H
 
@@ -11,22 +11,22 @@
 
 namespace cleave::onnx_import {
 
-// A name stands for one of these. `Failed` is the result of a node that was reported already: what depends on it is
-// skipped silently.
+// The meaning of a name. `Failed` is the result of a node that has already been reported: nodes that depend on it are
+// skipped without another message.
 struct Binding {
   enum class Kind { Absent, Failed, Computed, Known, State, Sequence };
   Kind kind = Kind::Absent;
-  Value value;                                          // Computed; Known and State once they were used
-  std::shared_ptr<const Literal> known;                 // Known; what a State of one element is at first
+  Value value;                                          // Computed; Known after its first use
+  std::shared_ptr<const Literal> known;                 // Known; the initial value of a State of one element
   std::string symbol;                                   // State
   std::shared_ptr<const std::vector<Binding>> elements; // Sequence
 
-  // Also a sequence of known tensors.
+  // Also true for a sequence whose elements are all known tensors.
   bool isKnown() const {
     return kind == Kind::Known || (kind == Kind::Sequence &&
                                    llvm::all_of(*elements, [](const Binding &binding) { return binding.isKnown(); }));
   }
-  // Itself, or a sequence's elements.
+  // Returns the elements of a sequence, or the binding itself.
   llvm::ArrayRef<Binding> parts() const {
     return kind == Kind::Sequence ? llvm::ArrayRef<Binding>(*elements) : llvm::ArrayRef<Binding>(*this);
   }
@@ -61,25 +61,26 @@ private:
   }
 };
 
-// Names and states of one function. States are read where they are first used; a new value is kept aside, seen by later
-// reads, and written once at the function's end, so that every read stands before every write.
+// The names and states of one function. A state is read at its first use. A new value of a state is kept in `pending_`,
+// where later reads find it, and is written once at the end of the function. So all reads precede all writes.
 class Environment {
 public:
   Environment(Emitter &emit, mlir::SymbolTable &symbols, ConstantPool &constants)
       : emit_(emit), symbols_(symbols), constants_(constants) {}
 
-  // The binding of a name; Absent for the empty name.
+  // Returns the binding of a name. The empty name is Absent.
   Binding &binding(llvm::StringRef name) { return bindings_[name]; }
   void define(llvm::StringRef name, Binding binding) { bindings_[name] = std::move(binding); }
 
-  // The tensor, made where it is used first; null for a sequence.
+  // Returns the tensor, which is emitted at its first use. Returns null for a sequence.
   Value value(llvm::StringRef name) { return materialize(bindings_[name]); }
   Value materialize(Binding &binding);
-  // The types that a value may have: one, or any sequence where a sequence is empty; none of what failed.
+  // Returns the types that the value may have. This is one type, except for an empty sequence, which may be any
+  // sequence. It is 0 if the binding failed.
   TypeSet typesOf(const Binding &binding) const;
   Value readState(llvm::StringRef symbol);
-  // A state of role scalar and type tensor<i64> that the host writes (`scalar.seed`, `scalar.step`); declared where it
-  // is used first.
+  // Reads a state of role `scalar` and type tensor<i64> that the host writes (`scalar.seed`, `scalar.step`). The first
+  // read declares the state.
   Value readScalar(llvm::StringRef symbol);
   void writeState(llvm::StringRef symbol, Value value) { pending_[symbol.str()] = value; }
   void emitWrites();

@@ -34,7 +34,7 @@ bool cleave::onnx_import::forEachIndex(llvm::ArrayRef<int64_t> shape,
   return true;
 }
 
-// The same for what is evaluated: drawn from the budget.
+// As forEachIndex(), for results that are evaluated: it draws from the budget first.
 static bool evaluateEachIndex(mlir::Type element, llvm::ArrayRef<int64_t> shape,
                               llvm::function_ref<void(llvm::ArrayRef<int64_t>)> visit) {
   return mayEvaluate(element.getContext(), shape) && cleave::onnx_import::forEachIndex(shape, visit);
@@ -49,7 +49,8 @@ static int64_t dot(llvm::ArrayRef<int64_t> a, llvm::ArrayRef<int64_t> b) {
 
 static bool holdsOne(const Literal &a) { return a.isSplat() || a.numElements() == 1; }
 
-// The index of a broadcast operand: its dimensions stand at the end of the result's.
+// Returns the position of the element that a broadcast operand has at `index` of the result. The operand's dimensions
+// are the last ones of the result.
 static int64_t broadcastIndex(llvm::ArrayRef<int64_t> index, llvm::ArrayRef<int64_t> strides) {
   return dot(index.take_back(strides.size()), strides);
 }
@@ -98,7 +99,8 @@ std::optional<Literal> cleave::onnx_import::concatLiterals(llvm::ArrayRef<const 
     shape[dim] += part->shape()[dim];
   if (!mayEvaluate(parts[0]->element().getContext(), shape))
     return std::nullopt;
-  // A block is what lies under one index of the dimensions before `dim`; blocks of the parts alternate.
+  // A block is the elements with one index in the dimensions before `dim`. The result has the first block of each part,
+  // then the second block of each part, and so on.
   int64_t blocks = *countElements(shape) == 0 ? 0 : *countElements(llvm::ArrayRef<int64_t>(shape).take_front(dim));
   Literal result(parts[0]->element(), shape);
   for (int64_t block = 0; block < blocks; ++block)
@@ -134,7 +136,8 @@ std::optional<Literal> cleave::onnx_import::reduceLiteral(const Literal &operand
                                                           llvm::function_ref<int64_t(int64_t, int64_t)> integer) {
   Shape kept = reducedShape(operand.shape(), dims, true), strides = stridesOf(kept);
   auto count = countElements(operand.shape());
-  if (*count == 0 || *count > Literal::kMaxElements) // `kept` has as many at most
+  // `kept` has no more elements than the operand.
+  if (*count == 0 || *count > Literal::kMaxElements)
     return std::nullopt;
   std::vector<double> reals(*countElements(kept));
   std::vector<int64_t> ints(reals.size());
@@ -162,7 +165,7 @@ std::optional<Literal> cleave::onnx_import::mapLiterals(const Literal &a, const 
     return std::nullopt;
   Literal result(element, *shape);
   Shape aStrides = stridesOf(a.shape()), bStrides = stridesOf(b.shape());
-  // A splat of splats is one element.
+  // If both operands have one element, the result is a splat, and one element is computed.
   bool splat = holdsOne(a) && holdsOne(b) && countElements(*shape) != 0;
   bool done = evaluateEachIndex(element, splat ? Shape() : *shape, [&](llvm::ArrayRef<int64_t> index) {
     int64_t i = splat ? 0 : broadcastIndex(index, aStrides), j = splat ? 0 : broadcastIndex(index, bStrides);

@@ -9,7 +9,8 @@ static int64_t integerOf(const onnx::NodeProto &node, llvm::StringRef name) {
   return 0;
 }
 
-// Whether a Transpose exchanges the last two dimensions and leaves the others. Without `perm` it turns all around.
+// True if a Transpose exchanges the last two dimensions and keeps the others. A Transpose without `perm` reverses all
+// dimensions; it is taken to be of rank 2.
 static bool exchangesLastTwo(const onnx::NodeProto &transpose) {
   for (const auto &attribute : transpose.attribute()) {
     if (attribute.name() != "perm")

@@ -1,7 +1,8 @@
-// How many inputs and outputs a weight connects: what Kaiming's and Xavier's initial values are scaled by.
+// Computes the fans of a weight: the numbers of inputs and outputs that it connects. Kaiming's and Xavier's initial
+// values are scaled by them.
 //
-// PyTorch takes them from the shape, [out, in, receptive field...]. ONNX files hold the same weights in other orders,
-// so the use decides:
+// PyTorch reads them from the shape, [out, in, receptive field...]. ONNX files store the same weights in other orders,
+// so the first use of the weight decides:
 //
 //   Gemm(x, w, transB=1), MatMul(x, Transpose(w)), MatMul(w, x)   [out, in]      nn.Linear's own order
 //   Gemm(x, w), MatMul(x, w)                                      [in, out]      as exporters write nn.Linear
@@ -9,7 +10,7 @@
 //   LSTM, GRU, RNN: W and R                                       [directions, out, in]
 //   Conv, ConvTranspose, Gather (an embedding), all else          [out, in, receptive field...], the shape's own
 //
-// Of several uses the first product of matrices counts. Identity and Cast change nothing.
+// If a weight has several uses, the first matrix product counts. Identity and Cast do not change the order.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_FANS_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_FANS_H
 
@@ -27,11 +28,11 @@ class FanTable {
 public:
   explicit FanTable(const FlatGraph &graph);
 
-  // Of a tensor of at least two dimensions.
+  // Returns the fans of a tensor. It must have at least two dimensions.
   Fans of(llvm::StringRef name, llvm::ArrayRef<int64_t> shape) const;
 
 private:
-  // Where the last two dimensions of a matrix are [out, in] or [in, out].
+  // The order of the last two dimensions of a matrix.
   enum class Order { OutIn, InOut };
   struct Alias {
     llvm::StringRef source;

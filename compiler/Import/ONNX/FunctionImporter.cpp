@@ -83,7 +83,8 @@ private:
     }
   }
 
-  // The node in words, for messages; inside of it the name that the file gives it, by which users name it.
+  // Returns a location with the node's description, which messages show. It contains the name that the file gives to
+  // the node, because users know the node by it.
   mlir::Location locationOf(const FlatNode &node, mlir::StringAttr description) {
     if (node.proto->name().empty())
       return mlir::NameLoc::get(description);
@@ -95,8 +96,8 @@ private:
     return failed(checkDefinition(node, op)) ? failure() : controlFlow_.import(op);
   }
 
-  // Failure without a message: the node depends on one that failed, or its operator is not known; both are reported
-  // already.
+  // Fails without a message if the node depends on one that failed, or if its operator is unknown, because both have
+  // been reported.
   LogicalResult importNode(const FlatNode &node) {
     const CustomOperator *custom = findCustomOperator(node);
     Handler handler = nullptr;
@@ -122,7 +123,8 @@ private:
     return success();
   }
 
-  // Handlers check what they are given. What they make between, the scores of an attention say, may be larger.
+  // Checks the sizes of all values that the handler has created. Handlers check their operands, but inner values may be
+  // larger, for example the scores of an attention.
   LogicalResult checkSizes(OpContext &op, mlir::Operation *first) {
     for (mlir::Operation *made = first; made; made = made->getNextNode())
       for (mlir::Value value : made->getResults())
@@ -140,7 +142,8 @@ private:
     return results;
   }
 
-  // A node whose inputs are known has known results: the ops from `first` on, which its handler made, are computed.
+  // Folds a node whose inputs are all known. The interpreter computes the ops from `first` on, which the node's handler
+  // has created.
   void foldNode(const FlatNode &node, mlir::Operation *first) {
     auto isKnown = [&](const std::string &name) { return name.empty() || environment_.binding(name).isKnown(); };
     if (!llvm::all_of(node.proto->input(), isKnown) || llvm::all_of(node.proto->output(), isKnown))
@@ -168,7 +171,7 @@ private:
     interpreter_.clear();
   }
 
-  // The node against the standard's definition of its operator.
+  // Checks the node against the standard's definition of its operator.
   LogicalResult checkDefinition(const FlatNode &node, OpContext &op) {
     const OperatorSchema *schema = OperatorSchema::find(op.name(), node.opset());
     if (!schema)
@@ -182,7 +185,7 @@ private:
     return checkTypes(node, op);
   }
 
-  // The types of the inputs, and of the outputs that are there, against the standard's.
+  // Checks the types of the inputs, and of the outputs that are defined already, against the standard's definition.
   LogicalResult checkTypes(const FlatNode &node, OpContext &op) {
     const OperatorSchema *schema = OperatorSchema::find(op.name(), node.opset());
     if (!schema || !canonicalDomain(node.proto->domain()).empty())
@@ -223,7 +226,7 @@ private:
 
   void finish() {
     emit_.loc = emit_.builder.getUnknownLoc();
-    if (mode_.training == job_.options.train) // once, where a file is imported for training and for evaluation
+    if (mode_.training == job_.options.train) // once, even if the file is imported for training and for evaluation
       checkDeclaredTypes(job_.file.proto.graph(), environment_, function_.getContext(), job_.errors, job_.notes);
     llvm::SmallVector<Value> results;
     llvm::SmallVector<llvm::SmallVector<mlir::NamedAttribute>> attributes;
@@ -236,7 +239,7 @@ private:
       Value value = environment_.value(output.name());
       if (!value)
         continue;
-      if (isEmpty(value)) // known: what computes it is dead
+      if (isEmpty(value)) // no elements: the ops that compute it are dead
         value = emit_.splat(0, typeOf(value));
       results.push_back(value);
       attributes.push_back(portAttributes(emit_.builder, output.name(), batchDimOf(output, typeOf(value))));
@@ -257,7 +260,7 @@ private:
     bool isWhole = llvm::is_contained(job_.options.wholeOutputs, output.name());
     if (declared || isWhole || !job_.signature.mayHaveBatch(type))
       return declared;
-    if (mode_.training == job_.options.train) // once, as in finish
+    if (mode_.training == job_.options.train) // once, as in finish()
       job_.guessedBatch.push_back(output.name());
     return 0;
   }
@@ -303,8 +306,8 @@ private:
       attributes[*index].push_back(builder.getNamedAttr(kLossAttr, builder.getUnitAttr()));
   }
 
-  // What --data must bring besides the graph's own inputs. Which dimension has the classes is told where there is a
-  // choice: if two have the same size, labels of the other one fit as well.
+  // Notes which labels --data must contain, in addition to the graph's own inputs. The note names the dimension of the
+  // classes if there is a choice: if two dimensions have the same size, labels for the other one fit as well.
   void noteLabels(mlir::RankedTensorType type, mlir::RankedTensorType predictions, bool batched) {
     std::string text;
     llvm::raw_string_ostream out(text);
@@ -334,7 +337,7 @@ private:
   Environment environment_;
   Interpreter interpreter_;
   int64_t nextSite_ = 0;
-  const onnx::NodeProto *outer_ = nullptr; // the node of the model's graph that is imported
+  const onnx::NodeProto *outer_ = nullptr; // the node of the model's graph that is being imported
   ControlFlow controlFlow_;
 };
 

@@ -1,4 +1,4 @@
-// Imports the nodes into one function: `@model` or `@model.eval`.
+// Imports the nodes of the graph into one function: `@model` or `@model.eval`.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_FUNCTIONIMPORTER_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_FUNCTIONIMPORTER_H
 
@@ -11,7 +11,7 @@
 
 namespace cleave::onnx_import {
 
-// What all functions of one import share.
+// Data that all functions of one import share.
 struct ImportJob {
   const ModelFile &file;
   const FlatGraph &graph;
@@ -28,7 +28,8 @@ struct ImportJob {
   Decisions &decisions;
 };
 
-// Errors are added to the job's; the function is then incomplete.
+// Imports the graph as a function named `symbol`. If it fails, errors are added to `job.errors`, and the function is
+// incomplete.
 mlir::func::FuncOp importFunction(const ImportJob &job, llvm::StringRef symbol, const Mode &mode);
 
 } // namespace cleave::onnx_import

@@ -26,14 +26,15 @@
 using namespace cleave;
 using namespace cleave::onnx_import;
 
-// Ops that nothing uses: transposes folded into products, constants of evaluated arithmetic.
+// Erases ops without uses: transposes that became part of products, constants of evaluated arithmetic.
 static void eraseDeadOps(mlir::func::FuncOp function) {
   for (mlir::Operation &op : llvm::make_early_inc_range(llvm::reverse(function.getBody().front())))
     if (llvm::isa<ReadOp>(op) ? op.use_empty() : mlir::isOpTriviallyDead(&op))
       op.erase();
 }
 
-// The emitter leaves no tensor without elements where one is computed with. These operators do not go without.
+// Reports ops that compute with tensors without elements. The emitter replaces such tensors for most operators, but not
+// for all.
 static void reportEmptyTensors(mlir::func::FuncOp function, ErrorList &errors) {
   for (mlir::Operation &op : function.getBody().front()) {
     if (llvm::isa<ConstantOp, mlir::func::ReturnOp>(op))
@@ -50,11 +51,22 @@ static void reportEmptyTensors(mlir::func::FuncOp function, ErrorList &errors) {
   }
 }
 
-// Verifier messages with the node's name, which is the location.
+// A message in the user's words: without "'cleave.max_pool' op", because the user's file has nodes. Returns "" for MLIR's
+// summary of an error that was reported before.
+static std::string messageOfNode(mlir::Diagnostic &diagnostic) {
+  std::string text = messageOf(diagnostic);
+  if (llvm::StringRef(text).ends_with("failed to infer returned types"))
+    return "";
+  size_t begin = text.find("'cleave."), end = text.find("' op ", begin);
+  return begin == std::string::npos || end == std::string::npos ? text : text.erase(begin, end + 5 - begin);
+}
+
+// Verifies the module. Messages have the node's name, which is the location.
 static llvm::Error verifyModule(mlir::ModuleOp module) {
   ErrorList errors;
   mlir::ScopedDiagnosticHandler handler(module.getContext(), [&](mlir::Diagnostic &diagnostic) {
-    errors.add(messageOf(diagnostic));
+    if (std::string message = messageOfNode(diagnostic); !message.empty())
+      errors.add(message);
     return llvm::success();
   });
   if (llvm::failed(mlir::verify(module)) && errors.empty())
@@ -84,8 +96,8 @@ static std::vector<std::string> parameterNames(mlir::ModuleOp module) {
   return names;
 }
 
-// Parameters that may not be meant to be trained, of which the file does not say that they are parameters: those that
-// are probably buffers, and factors such as 0.5.
+// Notes parameters that are possibly not meant to be trained, unless the file declares them as parameters: probable
+// buffers, and factors such as 0.5.
 static void noteDoubtfulParameters(mlir::ModuleOp module, const WeightMap &weights, const ExportSignature &signature,
                                    const TensorUses &uses, std::vector<std::string> &notes) {
   std::vector<std::string> names, scalars;
@@ -108,13 +120,13 @@ static void noteDoubtfulParameters(mlir::ModuleOp module, const WeightMap &weigh
                     "; keep one as it is with --freeze NAME");
 }
 
-// "node '/pool/MyPool' (MyPool)"
+// Returns for example "node '/pool/MyPool' (MyPool)".
 static std::string nodeOf(mlir::Operation *op) {
   std::string node = placeOf(op->getLoc());
   return node.empty() ? "an op '" + op->getName().getStringRef().str() + "'" : node;
 }
 
-// A gradient that nobody knows must not be taken for zero. One error for each op.
+// Adds one error for each op without a derivative, because an unknown gradient must not be taken for zero.
 static void reportMissingGradients(mlir::ModuleOp module, llvm::ArrayRef<EndedGradient> missing, ErrorList &errors) {
   llvm::MapVector<mlir::Operation *, std::vector<std::string>> names;
   for (const EndedGradient &each : missing)
@@ -127,7 +139,7 @@ static void reportMissingGradients(mlir::ModuleOp module, llvm::ArrayRef<EndedGr
                ", or export the model with other operators in its place");
 }
 
-// Parameters of the model's author that have no gradient of their own.
+// Notes parameters of the model's author whose gradient ends before the loss.
 static void noteEnded(llvm::ArrayRef<EndedGradient> ended, llvm::StringRef what,
                       llvm::function_ref<bool(llvm::StringRef)> isOfAuthor, std::vector<std::string> &notes) {
   std::vector<std::string> names;
@@ -138,7 +150,8 @@ static void noteEnded(llvm::ArrayRef<EndedGradient> ended, llvm::StringRef what,
     notes.push_back((what + listNames(names, 4)).str());
 }
 
-// The operators of the default domain that the graph has, in bodies of nodes and of the functions that it calls, too.
+// Returns the operators of the default domain that the graph uses. This includes bodies of nodes, and the functions
+// that the graph calls.
 static llvm::StringSet<> usedOperators(const onnx::ModelProto &model) {
   llvm::StringSet<> used;
   llvm::SmallVector<const google::protobuf::RepeatedPtrField<onnx::NodeProto> *> open = {&model.graph().node()};
@@ -162,7 +175,8 @@ static llvm::StringSet<> usedOperators(const onnx::ModelProto &model) {
   return used;
 }
 
-// Of functions in the standard's own domain: the standard lets programs choose, and readers of the file should know.
+// Notes functions in the standard's own domain that the graph calls. The standard lets programs choose whether to use
+// the function, so readers of the file should know.
 static void noteStandardFunctions(const ModelFile &file, std::vector<std::string> &notes) {
   if (file.proto.functions().empty())
     return;
@@ -184,7 +198,8 @@ static void noteStandardFunctions(const ModelFile &file, std::vector<std::string
 
 namespace {
 
-// Of a graph with its functions inlined. Each step trusts those before it, and a step that fails is the last one.
+// Imports a graph whose functions have been inlined. Each step relies on the steps before it, and the import ends at
+// the first step that fails.
 class GraphImport {
 public:
   GraphImport(const ModelFile &file, const ImportOptions &options, TensorReader &reader,
@@ -224,7 +239,7 @@ private:
   mlir::SymbolTable symbols;
   ExportSignature exported;
   ErrorList errors;
-  // What the steps find out.
+  // Results of the steps.
   Signature signature;
   NamedBindings tensors;
   mlir::func::FuncOp function; // @model
@@ -232,7 +247,7 @@ private:
   RefinedStateRoles roles;
 };
 
-// What inputs and initializers are.
+// Binds the names of inputs and initializers.
 llvm::Error GraphImport::bindNames() {
   reportUnknownOperators(*graph, errors);
   forEachNode(*graph,
@@ -252,7 +267,8 @@ llvm::Error GraphImport::importFunctions() {
   function = importFunction(job, "model", {options.train, options.batchNormGroups, options.train});
   if (options.train && errors.empty() && !budget.isExhausted())
     importFunction(job, "model.eval", {/*training=*/false, 1, /*inTrainedModule=*/true});
-  if (auto refusal = budget.refusal()) // the errors after it are of what it left out
+  // The import stopped when the budget was exhausted. Errors in `errors` are then about nodes that were left out.
+  if (auto refusal = budget.refusal())
     return makeError(*refusal);
   return errors.take();
 }
@@ -268,7 +284,7 @@ llvm::Error GraphImport::checkFunctions() {
   return verifyModule(module);
 }
 
-// Which parameters are none, and which cannot be trained.
+// Finds initializers that are no parameters after all, and parameters that cannot be trained.
 llvm::Error GraphImport::refineStates() {
   staticUses = takeStaticUses(module);
   roles = refineStateRoles(module, function, [&](llvm::StringRef name) { return isOfAuthor(name); });
@@ -282,7 +298,7 @@ llvm::Error GraphImport::refineStates() {
   return llvm::Error::success();
 }
 
-// Whether it is probably a parameter of the model's author, and no constant of the exporter.
+// True if the name is probably that of a parameter of the model's author, not of a constant of the exporter.
 bool GraphImport::isOfAuthor(llvm::StringRef name) const {
   const WeightTensor *tensor = model.weights.find(name);
   return exported.kindOf(name) == ExportSignature::Kind::Parameter ||
@@ -317,7 +333,7 @@ static llvm::Error importGraph(const ModelFile &file, const ImportOptions &optio
   if (!flat)
     return flat.takeError();
   auto graph = std::make_shared<FlatGraph>(std::move(*flat));
-  model.weights.own(graph); // large constants of inlined nodes lie in it
+  model.weights.own(graph); // it holds large constants of inlined nodes
   return GraphImport(file, options, reader, graph, model).run();
 }
 
@@ -327,7 +343,7 @@ struct cleave::ModelSource {
   std::string path; // empty: it came from memory
 };
 
-// Every line says which file, or which option is wrong.
+// Adds the file's name to each error, except to errors that name an option.
 static llvm::Error locateErrors(llvm::Error errors, llvm::StringRef path) {
   llvm::Error located = llvm::Error::success();
   llvm::handleAllErrors(std::move(errors), [&](std::unique_ptr<llvm::ErrorInfoBase> one) {
@@ -358,7 +374,7 @@ static llvm::Expected<ImportedModel> importSource(mlir::MLIRContext &context, st
   TensorReader reader(&context, external);
   if (llvm::Error error = importGraph(*source->file, options, reader, model))
     return locateErrors(std::move(error), source->path);
-  // Weights point into these.
+  // Weights point into these files and buffers.
   for (auto &mapped : external.files()) {
     model.externalFiles.push_back(mapped->getBufferIdentifier().str());
     model.weights.own(mapped);
@@ -387,14 +403,14 @@ llvm::Expected<ImportedModel> cleave::importONNX(mlir::MLIRContext &context, llv
   auto source = readSource((*buffer)->getBuffer(), directory.empty() ? "." : directory, path);
   if (!source)
     return source.takeError();
-  buffer->reset(); // the message has copies of all bytes
+  buffer->reset(); // the parsed message has copies of all bytes
   return importSource(context, std::move(*source), options);
 }
 
 llvm::Expected<ImportedModel> cleave::importAgain(mlir::MLIRContext &context, const ImportedModel &model,
                                                   const ImportOptions &options) {
   auto again = importSource(context, model.source, options);
-  // What comes after has a budget of its own, whatever this import has taken of it.
+  // Code after this import gets a budget of its own, independent of what this import has used.
   Budget::of(&context).begin(model.source->bytes, options.budget);
   return again;
 }

@@ -16,14 +16,14 @@ namespace {
 
 struct Argument {
   const char *name;
-  std::optional<double> standard; // none: it must be given
+  std::optional<double> standard; // nullopt: it must be given
 };
 struct Function {
   const char *name;
-  std::vector<Argument> arguments; // numbers
+  std::vector<Argument> arguments; // those that are numbers
 };
 
-// The functions of torch.nn.init; those of Kaiming have two words besides.
+// The functions of torch.nn.init. The Kaiming functions have two more arguments, which are words.
 const std::vector<Function> &functions() {
   static const std::vector<Function> table = {{"normal", {{"mean", 0}, {"std", 1}}},
                                               {"uniform", {{"a", 0}, {"b", 1}}},
@@ -44,7 +44,7 @@ const Function *findFunction(llvm::StringRef name) {
   return nullptr;
 }
 
-// "0.02", "1e-3", "sqrt(5)"; nothing for what is no finite number.
+// Parses "0.02", "1e-3" or "sqrt(5)". Returns nullopt if the text is not a finite number.
 std::optional<double> parseNumber(llvm::StringRef text) {
   bool isRoot = text.consume_front("sqrt(") && text.consume_back(")");
   double value = 0;
@@ -112,7 +112,7 @@ llvm::Error InitSpec::addArgument(llvm::StringRef text, size_t place, rt::Option
   if (llvm::none_of(arguments, [&](const Argument &argument) { return name == argument.name; }))
     return wrong(kind_ + " has no argument '" + name + "'");
   auto number = parseNumber(value);
-  if (!number || !std::isfinite(static_cast<float>(*number))) // infinite parameters train to nothing
+  if (!number || !std::isfinite(static_cast<float>(*number))) // infinite parameters cannot be trained
     return wrong(kind_ + ": expected a finite number for " + name + ", as in 0.02 or sqrt(5); got: '" + value + "'");
   numbers_[name.str()] = *number;
   return llvm::Error::success();
@@ -136,7 +136,7 @@ llvm::Error InitSpec::check() const {
   return llvm::Error::success();
 }
 
-// torch.nn.init.calculate_gain; NaN for a name that is none.
+// Returns the gain of torch.nn.init.calculate_gain, or NaN if the nonlinearity's name is unknown.
 double InitSpec::gain() const {
   if (!isKaiming(kind_))
     return 1;

@@ -1,10 +1,12 @@
-// Which initial values parameters get in the place of the file's: `--init`, in the words of torch.nn.init.
+// Parses the rules of `--init`, which give parameters initial values in place of the file's. They use the words of
+// torch.nn.init.
 //
 //   --init '*.bias=zeros' --init 'h.*.weight=kaiming_uniform(a=sqrt(5))' --init 'normal(std=0.02)'
 //
-// The first pattern that matches a name counts; a rule without a pattern is for what no pattern names. Arguments go by
-// name or place, a number may be sqrt(N). Kaiming and Xavier are resolved here, from the weight's fans (Fans.h), so that
-// a plan knows normal and uniform alone (runtime/plan/DrawnWeights.h).
+// The first pattern that matches a name counts. A rule without a pattern is for names that no pattern matches.
+// Arguments are given by name or by position, and a number may be sqrt(N). The Kaiming and Xavier rules are resolved
+// here, from the weight's fans (Fans.h), so that a plan contains only normal and uniform distributions
+// (runtime/plan/DrawnWeights.h).
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_INITRULES_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_INITRULES_H
 
@@ -17,15 +19,16 @@
 
 namespace cleave::onnx_import {
 
-// One rule's right side.
+// The right side of one rule.
 class InitSpec {
 public:
-  // "kaiming_uniform(a=sqrt(5))"; the trailing underscore of PyTorch's functions may be there.
+  // Parses for example "kaiming_uniform(a=sqrt(5))". The function's name may end with the underscore of PyTorch's
+  // names.
   static llvm::Expected<InitSpec> parse(llvm::StringRef text);
 
-  // Every element is the same, and nothing is drawn.
+  // True if all elements get the same value, so that nothing is drawn.
   bool isFill() const { return kind_ == "constant" || kind_ == "zeros" || kind_ == "ones"; }
-  // How a tensor of that name begins.
+  // Returns the initial value of the tensor with this name and shape.
   llvm::Expected<InitAttr> resolve(mlir::MLIRContext *context, llvm::StringRef name, llvm::ArrayRef<int64_t> shape,
                                    const FanTable &fans) const;
 
@@ -44,18 +47,19 @@ public:
   static llvm::Expected<InitRules> parse(llvm::ArrayRef<std::string> texts);
 
   bool empty() const { return specs_.empty(); }
-  // The rule for a parameter; null: none.
+  // Returns the rule for a parameter, or null if there is none.
   const InitSpec *match(llvm::StringRef name);
-  // The rule for a buffer: of a pattern that fills it. What is drawn, and the rule without a pattern, is for parameters.
+  // Returns the rule for a buffer, or null. Only a pattern whose rule is a fill applies to buffers. Rules that draw
+  // numbers, and the rule without a pattern, are only for parameters.
   const InitSpec *matchBuffer(llvm::StringRef name);
-  // Whether the rule is the one without a pattern.
+  // True if `spec` is the rule without a pattern.
   bool isDefault(const InitSpec *spec) const { return default_ && spec == &specs_[*default_]; }
-  // An error for a pattern that has matched nothing; `others` are initializers that no rule can change.
+  // Fails if a pattern has matched nothing. `others` are the initializers that no rule can change.
   llvm::Error checkUsed(llvm::ArrayRef<std::string> parameters, llvm::ArrayRef<std::string> others) const;
 
 private:
-  std::vector<std::string> texts_; // patterns
-  std::vector<InitSpec> specs_;    // of the patterns, then the one without
+  std::vector<std::string> texts_; // the patterns
+  std::vector<InitSpec> specs_;    // one of each pattern, then that of the rule without a pattern
   std::optional<size_t> default_;
   NamePatterns patterns_;
 };

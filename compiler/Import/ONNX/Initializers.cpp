@@ -14,7 +14,7 @@
 using namespace cleave;
 using namespace cleave::onnx_import;
 
-// Inputs 3 and 4 of BatchNormalization: running mean and variance.
+// Returns the names of running means and variances: inputs 3 and 4 of BatchNormalization.
 static llvm::StringSet<> runningStatistics(const FlatGraph &graph) {
   llvm::StringSet<> names;
   forEachNode(graph, [&](const onnx::NodeProto &node) {
@@ -27,7 +27,8 @@ static llvm::StringSet<> runningStatistics(const FlatGraph &graph) {
 
 namespace {
 
-// What is wrong with a file of external data is wrong for all tensors in it, and is told once.
+// Collects tensors that could not be read. A defect of a file of external data concerns all tensors in it, so it is
+// reported once.
 class UnreadTensors {
 public:
   void add(const onnx::TensorProto &tensor, llvm::Error error) {
@@ -47,18 +48,19 @@ private:
   llvm::MapVector<std::string, std::vector<std::string>, std::map<std::string, unsigned>> names_; // by reason
 };
 
-// What the graph's initializers are, by their names, types and uses.
+// Decides what each initializer becomes, by its name, its type, its uses, and the file's signature.
 class InitializerRoles {
 public:
   InitializerRoles(const ModelFile &file, const FlatGraph &graph, const ExportSignature &signature,
                    const TensorUses &uses, NamePatterns &buffers)
       : signature(signature), uses(uses), buffers(buffers), statistics(runningStatistics(graph)) {
-    // A tensor that the exporter has made may be a parameter in another form, if one is missing.
+    // If a parameter of the signature is missing, a tensor that the exporter has made may be that parameter in another
+    // form. Only if none is missing, tensors of the exporter are buffers.
     if (signature.isPresent && changedParameters(file.proto.graph(), signature).empty())
       made = ExportSignature::Kind::Buffer;
   }
 
-  // Whether it is a literal: numbers of the code, and small integers.
+  // True if the initializer becomes a literal: a number of the code, or small integers.
   bool isLiteral(llvm::StringRef name, mlir::RankedTensorType type) const {
     if (!llvm::isa<mlir::FloatType>(type.getElementType()))
       return type.getNumElements() * elementBytes(type.getElementType()) <= kMaxConstantBytes;
@@ -89,8 +91,8 @@ private:
   ExportSignature::Kind made = ExportSignature::Kind::Unknown;
 };
 
-// Makes the bindings. Each initializer becomes one of three: a literal, a state that begins as --init says, or a state
-// that begins with the file's values.
+// Creates the bindings. Each initializer becomes a literal, a state whose initial values --init gives, or a state with
+// the file's values.
 class InitializerImport {
 public:
   InitializerImport(const InitializerJob &job, NamePatterns &buffers, InitRules &rules)
@@ -128,9 +130,9 @@ private:
   NamedBindings bindings;
   UnreadTensors unread;
   std::vector<std::string> parameters, others,
-      states;                        // states: parameters and those of the others that are no literals
+      states;                        // parameters, and those of `others` that are not literals
   std::vector<std::string> taken;    // literals that might have been parameters
-  std::vector<std::string> doubtful; // that --init leaves, as they are probably buffers
+  std::vector<std::string> doubtful; // probable buffers, which --init does not change
 };
 
 void InitializerImport::add(const onnx::TensorProto &tensor) {
@@ -162,8 +164,8 @@ void InitializerImport::checkStatistic(llvm::StringRef name) const {
         "exporters merge tensors of equal values; export the model in training mode, so that they stay apart");
 }
 
-// How --init has a tensor begin; null where it does not say. Where there is no pattern for what is probably a buffer,
-// the file's values stay.
+// Returns the rule of --init for a tensor, or null if there is none. A tensor that is probably a buffer keeps the
+// file's values, unless a pattern matches it.
 const InitSpec *InitializerImport::ruleFor(const onnx::TensorProto &tensor, Role role) {
   if (rules.empty() || role == Role::Constant)
     return nullptr;
@@ -192,7 +194,7 @@ void InitializerImport::addInitialized(llvm::StringRef name, mlir::RankedTensorT
 
 void InitializerImport::addLiteral(llvm::StringRef name, const WeightTensor &weight) {
   bool isFloat = llvm::isa<mlir::FloatType>(weight.type.getElementType());
-  if (isFloat && !job.signature.isPresent) // which says so itself
+  if (isFloat && !job.signature.isPresent) // a signature says it by itself
     taken.push_back(name.str());
   bindings.emplace_back(name, Binding::literal(Literal::fromBytes(weight.type, weight.bytes)));
 }
@@ -204,12 +206,13 @@ void InitializerImport::addStored(llvm::StringRef name, const WeightTensor &weig
   job.weights.insert(name, weight);
   bindings.emplace_back(name, Binding::state(declareState(job.symbols, name, weight.type, role, InitKind::Weights,
                                                           isFrozen(name, role))));
-  // Numbers that an operator wants to know (a bound, the scales of a resize, indices) are not trained.
+  // Operators may need to know a number at import (a bound, the scales of a resize, indices). Such numbers are not
+  // trained.
   if (weight.type.getNumElements() <= 64 || !llvm::isa<mlir::FloatType>(weight.type.getElementType()))
     bindings.back().second.known = std::make_shared<const Literal>(Literal::fromBytes(weight.type, weight.bytes));
 }
 
-// A pattern that matches nothing is a mistake.
+// Reports patterns that match nothing. Such a pattern is a mistake of the user.
 void InitializerImport::checkPatterns() {
   if (llvm::Error error = buffers.checkUsed(states, "initializers"))
     job.errors.add(std::move(error));

@@ -1,4 +1,4 @@
-// Initializers become what the model level has for them.
+// Imports initializers. Each becomes a state or a literal:
 //
 //   floating point                    -> state, role parameter (buffer for batch-norm statistics and --buffers)
 //   floating point, one number, of a name that an exporter made
@@ -6,8 +6,8 @@
 //   integers, at most 4 KiB           -> literal
 //   integers, more                    -> state, role constant
 //
-// A parameter for which `--init` has a rule begins as that says, and none of its bytes is read: the file of external
-// data that would hold them need not exist.
+// If `--init` has a rule for a parameter, the rule gives its initial values, and none of its bytes is read. A file of
+// external data that contains only such parameters need not exist.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_INITIALIZERS_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_INITIALIZERS_H
 
@@ -19,23 +19,26 @@
 
 namespace cleave::onnx_import {
 
-// What the graph's named tensors are, before any function is imported.
+// The bindings of the graph's named tensors, before any function is imported.
 using NamedBindings = std::vector<std::pair<std::string, Binding>>;
 
-// What the import of initializers reads, and what it adds to.
+// Inputs and results of the import of initializers.
 struct InitializerJob {
   const ModelFile &file;
   const FlatGraph &graph;
   const ExportSignature &signature;
   const ImportOptions &options;
   TensorReader &reader;
-  mlir::SymbolTable &symbols; // of the module, in which states are declared
-  WeightMap &weights;         // which get the bytes of the states
+  mlir::SymbolTable &symbols; // of the module; states are declared there
+  WeightMap &weights;         // gets the bytes of the states
   std::vector<std::string> &notes;
   ErrorList &errors;
 };
 
-// What the file's signature calls a parameter is one; what it calls a buffer, or does not know of, is none.
+// Returns the bindings of all initializers. If the file has a signature, it decides which tensors are parameters and
+// which are buffers. A tensor that the signature does not contain is a buffer. Exception: if the exporter has folded or
+// merged parameters (changedParameters, File/ExportNotes.h), such a tensor may be one of them in another form, and is
+// treated as if there were no signature.
 NamedBindings importInitializers(const InitializerJob &job);
 
 } // namespace cleave::onnx_import

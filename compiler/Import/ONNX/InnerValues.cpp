@@ -9,7 +9,8 @@
 
 using namespace cleave;
 
-// Whether precision may leave the values beside the operator's products in f32.
+// True if precision may keep the operator's inner values in f32: the operator has no product, or one that is only
+// scaled.
 static bool areOneStep(llvm::ArrayRef<mlir::Operation *> products) {
   if (products.size() != 1 || !products.front()->hasOneUse())
     return products.empty();

@@ -28,7 +28,7 @@ static Attribute makeElement(mlir::Type type, const Literal &literal, int64_t i)
   return mlir::IntegerAttr::get(type, bits);
 }
 
-// Integers of the same width without or with sign.
+// Changes the type of an integer to one of the same width, with or without sign.
 static Attribute retype(Attribute element, mlir::Type type) {
   auto integer = llvm::dyn_cast<mlir::IntegerAttr>(element);
   return integer && llvm::isa<mlir::IntegerType>(type) ? mlir::IntegerAttr::get(type, integer.getValue()) : element;
@@ -74,7 +74,7 @@ std::optional<Literal> Interpreter::find(Value value) const {
   return literal;
 }
 
-// Constants are known by themselves.
+// True if all operands are known. Operands that are constants become known here.
 bool Interpreter::hasOperands(Operation *op) {
   for (Value operand : op->getOperands()) {
     if (known_.count(operand))
@@ -103,14 +103,14 @@ void Interpreter::visit(Operation *op) {
     visitLowered(op);
 }
 
-// Builds what computes the op, beside the function, and runs that.
+// Builds the definition of the op in a scratch block, and runs it.
 void Interpreter::visitComputed(Operation *op) {
   auto compute = llvm::cast<ComputeOpInterface>(op);
   ComputeKind kind = compute.getComputeKind();
   if (kind == ComputeKind::Kernel)
     return;
   mlir::Block scratch;
-  mlir::OpBuilder builder(op->getContext()); // not of the block, which stands in no region
+  mlir::OpBuilder builder(op->getContext()); // not of the block, which belongs to no region
   builder.setInsertionPointToEnd(&scratch);
   llvm::SmallVector<Value> results = kind == ComputeKind::Composite ? compute.decompose(builder, op->getOperands())
                                                                     : compute.buildLinalg(builder, op->getOperands());
@@ -142,7 +142,7 @@ void Interpreter::visitLowered(Operation *op) {
   }
 }
 
-// Tensor ops that only give elements another place, or none: an empty tensor is zeros, which are all overwritten.
+// Computes tensor ops that only move or keep elements. An empty tensor becomes zeros, which are all overwritten later.
 std::optional<Interpreter::Tensor> Interpreter::moved(Operation *op) {
   auto type = tensorTypeOf(op->getResult(0));
   if (!take(type.getNumElements()))
@@ -158,7 +158,7 @@ std::optional<Interpreter::Tensor> Interpreter::moved(Operation *op) {
     for (Attribute element : known_[op->getOperand(0)].elements)
       result.elements.push_back(retype(element, type.getElementType()));
   } else if (llvm::isa<tensor::ExtractSliceOp, tensor::InsertSliceOp>(op)) {
-    // The part's element at `index` is the whole's at offset + index * stride.
+    // Element `index` of the part is the element at offset + index * stride of the whole.
     auto slice = llvm::cast<mlir::OffsetSizeAndStrideOpInterface>(op);
     bool isExtract = llvm::isa<tensor::ExtractSliceOp>(op);
     const Tensor &first = known_[op->getOperand(0)], &whole = isExtract ? first : known_[op->getOperand(1)];
@@ -186,7 +186,7 @@ std::optional<Interpreter::Tensor> Interpreter::moved(Operation *op) {
   return result;
 }
 
-// The loops of a linalg op. Each operand is read, each result written where its map says.
+// Runs the loops of a linalg op. The indexing maps give the elements that are read and written.
 bool Interpreter::runLoops(Operation *op) {
   auto loops = llvm::cast<linalg::LinalgOp>(op);
   llvm::SmallVector<int64_t> ranges = loops.getStaticLoopRanges();
@@ -236,7 +236,7 @@ Attribute Interpreter::scalarOf(Value value, const Scalars &scalars) const {
     operands.push_back(scalarOf(operand, scalars));
   if (llvm::is_contained(operands, Attribute()))
     return nullptr;
-  // Upstream folds exact truncations only; code rounds to the nearest.
+  // MLIR's folder folds only exact truncations, but compiled code rounds to nearest.
   if (auto narrow = llvm::dyn_cast<mlir::arith::TruncFOp>(op)) {
     auto wide = llvm::dyn_cast<mlir::FloatAttr>(operands[0]);
     if (!wide)
@@ -255,7 +255,7 @@ Attribute Interpreter::scalarOf(Value value, const Scalars &scalars) const {
   return scalarOf(llvm::cast<Value>(folded[0]), scalars);
 }
 
-// One turn of the loops: the body's ops in order.
+// Runs one iteration of the loops: the body's ops in order.
 bool Interpreter::runBody(mlir::Block &body, llvm::ArrayRef<int64_t> index, Scalars &scalars,
                           llvm::SmallVectorImpl<Attribute> &yielded) {
   for (Operation &op : body.without_terminator()) {

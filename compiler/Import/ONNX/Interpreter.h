@@ -1,14 +1,15 @@
-// Computes emitted ops whose operands are constants, by the definitions that the compiler generates code from.
+// Computes emitted ops whose operands are constants. It uses the definitions that the compiler generates code from.
 //
-// An op says in linalg and arith how it is computed (ComputeOpInterface). The interpreter builds that, runs over the
-// loops, and folds each scalar op with its own folder. So every operator of the importer is evaluated on constants, also
-// one that is added later, and the value is the one that compiled code would have computed. Nothing here knows an
-// operator or an op of the dialect by name. Ops that are named kernels (products, convolutions) are left alone.
+// An op defines its computation in linalg and arith (ComputeOpInterface). The interpreter builds this definition, runs
+// its loops, and folds each scalar op with its own folder. So every operator of the importer is evaluated on constants,
+// including operators that are added later, and the value is the one that compiled code would have computed. Nothing
+// here names an operator or an op of the dialect. Ops that are named kernels (products, convolutions) are not computed.
 //
 //   %0 = cleave.constant dense<[7, 3]>          known
 //   %1 = cleave.max %0, %c4                     buildLinalg: generic { arith.maxsi }   known: [7, 4]
 //
-// Work is bounded: by elements of a tensor, and by scalar operations of one import. What exceeds it stays an op.
+// The work is bounded by the elements of a tensor, and by the scalar operations of one interpreter. (Each imported
+// function has one, and so has each operand of StaticOperands.) An op that would exceed a bound is not computed.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_INTERPRETER_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_INTERPRETER_H
 
@@ -21,22 +22,22 @@ namespace cleave::onnx_import {
 class Interpreter {
 public:
   static constexpr int64_t kMaxElements = 4096;         // of one tensor
-  static constexpr int64_t kMaxWork = int64_t(1) << 22; // scalar operations
+  static constexpr int64_t kMaxWork = int64_t(1) << 22; // scalar operations of one interpreter
 
-  // What ops are lowered to here.
+  // Loads the dialects that ops are lowered to here.
   static void loadDialects(mlir::MLIRContext &context);
 
-  // Known from elsewhere, as the literal of a name.
+  // Sets the elements of a value that is known from elsewhere, for example as the literal of a name.
   void define(mlir::Value value, const Literal &literal);
-  // Computes the results of the op where it can.
+  // Computes the results of the op if its operands are known and the bounds permit it.
   void visit(mlir::Operation *op);
-  // None: not computed.
+  // Returns nullopt if the value was not computed.
   std::optional<Literal> find(mlir::Value value) const;
-  // Forgets all values, not the work that was done.
+  // Removes all values. The count of work continues.
   void clear() { known_.clear(); }
 
 private:
-  // A scalar is a tensor of rank 0. Elements are FloatAttr and IntegerAttr, as folders take them.
+  // A scalar is a tensor of rank 0. Elements are FloatAttr and IntegerAttr, the types that folders take.
   struct Tensor {
     mlir::Type element;
     Shape shape;

@@ -28,7 +28,7 @@ static int64_t wrapTo(int64_t value, mlir::Type type) {
   return negative ? int64_t(low | (~uint64_t(0) << width)) : int64_t(low);
 }
 
-// Out-of-range conversions to 64 bits saturate, NaN becomes 0: defined behaviour for whatever the file holds.
+// Truncates to 64 bits. Out-of-range values saturate and NaN becomes 0, so that the behavior is defined for every file.
 static int64_t truncate(double value) {
   if (std::isnan(value))
     return 0;
@@ -38,7 +38,7 @@ static int64_t truncate(double value) {
   return value < -limit ? std::numeric_limits<int64_t>::min() : int64_t(value);
 }
 
-// To the type's own range, as the same cast does at run time.
+// Saturates to the type's own range, as the same cast does at run time.
 static int64_t saturate(double value, mlir::Type type) {
   unsigned width = type.getIntOrFloatBitWidth();
   if (width == 64)

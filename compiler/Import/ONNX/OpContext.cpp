@@ -12,8 +12,9 @@ bool OpContext::has(size_t i) const { return i < numInputs() && !node_.proto->in
 
 static bool isHalf(Value value) { return isFloat(value) && elementOf(value).getIntOrFloatBitWidth() < 32; }
 
-// In f32, by one cast for all uses in the node: the gradients of several would be rounded one by one and then added.
-// The newest users come first.
+// Returns the value in f32, by one cast for all its uses in the node. With several casts, the gradient of each would be
+// rounded before they are added. The list of users begins with the newest, so the search ends at the first user of
+// another node.
 static Value widened(Emitter &emit, Value value) {
   for (mlir::Operation *user : value.getUsers()) {
     if (user->getLoc() != emit.loc || user->getBlock() != emit.builder.getInsertionBlock())
@@ -82,7 +83,7 @@ std::optional<double> OpContext::floatAttr(llvm::StringRef name) const {
 int64_t OpContext::intAttr(llvm::StringRef name, int64_t otherwise) const { return intAttr(name).value_or(otherwise); }
 
 double OpContext::floatAttr(llvm::StringRef name, double otherwise) const {
-  // A default of the standard is a float, too: 0.01 is the same number whether it is written or left out.
+  // The standard's defaults are floats, too. So 0.01 is the same number whether it is written or omitted.
   return floatAttr(name).value_or(static_cast<float>(otherwise));
 }
 

@@ -1,9 +1,10 @@
-// What a handler sees of the node that it imports: inputs, attributes, results; and how it fails.
+// The interface by which a handler reads the inputs and attributes of its node, defines the results, and reports
+// failures.
 //
-// Example, the whole handler of ONNX Sqrt:
+// Example, the complete handler of ONNX Sqrt:
 //   LogicalResult importSqrt(OpContext &op) { return op.result(op.emit.unary<SqrtOp>(op.value(0))); }
-// When a handler is called, the node is what the standard's definition of its operator allows: required inputs are
-// there, and inputs and attributes have its types.
+// Before a handler is called, the node has been checked against the standard's definition of its operator: required
+// inputs are present, and inputs and attributes have the types of the definition.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_OPCONTEXT_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_OPCONTEXT_H
 
@@ -16,12 +17,12 @@ namespace cleave::onnx_import {
 using llvm::LogicalResult;
 using llvm::success;
 
-// Facts about the import that handlers depend on.
+// Properties of the import that handlers depend on.
 struct Mode {
   bool training = false;
   int64_t batchNormGroups = 1;
-  // The module is trained, and this function may be its evaluation: losses are those of the framework's call, of which
-  // an exporter may have lost a part (TorchGradients.h).
+  // True if the module is trained. This function may be its evaluation. Losses are then those of the framework's call;
+  // an exporter may have lost a part of them (TorchGradients.h).
   bool inTrainedModule = false;
 };
 
@@ -34,11 +35,11 @@ public:
 
   Emitter &emit;
   const Mode &mode;
-  TensorReader &tensors; // reads those of attributes; some lie in the model's external files
+  TensorReader &tensors; // reads tensors of attributes; some are in the model's external files
 
   llvm::StringRef name() const { return node_.proto->op_type(); }
   int64_t opset() const { return node_.opset(); }
-  const Opsets &opsets() const { return *node_.opsets; } // for the graphs of the node
+  const Opsets &opsets() const { return *node_.opsets; } // for the graphs inside of the node
   std::string describe() const { return node_.describe(); }
   const onnx::NodeProto &node() const { return *node_.proto; }
 
@@ -48,19 +49,20 @@ public:
   llvm::StringRef inputName(size_t i) const { return node_.proto->input(int(i)); }
   Value value(size_t i);
   llvm::SmallVector<Value> values();
-  // From now on, inputs in half precision come as f32 and results are rounded to the first input's type: sums neither
-  // overflow nor round in between.
+  // After this call, value() returns half-precision inputs as f32, and results are rounded to the type of the first
+  // input. So sums neither overflow nor round in between. No effect if the first input is not in half precision.
   void computeInF32();
-  // Null when the input's value is not known at import.
+  // Returns the input's literal, or null if its value is not known at import.
   const Literal *literal(size_t i);
-  // The elements of a sequence input; null when it is a tensor. Valid until a result is defined.
+  // Returns the elements of a sequence input, or null if the input is a tensor. The pointer is valid until a result is
+  // defined.
   const std::vector<Binding> *sequence(size_t i);
-  // The symbol of the state that the input is; empty when it is none.
+  // Returns the symbol of the state that the input is bound to, or an empty string if it is not a state.
   llvm::StringRef state(size_t i);
   Environment &environment() { return environment_; }
 
-  // Attributes; the default when the node has none of that name and type. A zero counts as written where the type
-  // says so: writers of proto3 leave the field out.
+  // Attributes. The functions return the default, or nothing, if the node has no attribute of that name and type. If
+  // the attribute's type is set, an absent value counts as zero, because writers of proto3 omit zeros.
   const onnx::AttributeProto *attribute(llvm::StringRef name) const;
   int64_t intAttr(llvm::StringRef name, int64_t otherwise) const;
   double floatAttr(llvm::StringRef name, double otherwise) const;
@@ -68,10 +70,10 @@ public:
   std::optional<double> floatAttr(llvm::StringRef name) const;
   std::string stringAttr(llvm::StringRef name, llvm::StringRef otherwise) const;
   std::optional<Shape> intsAttr(llvm::StringRef name) const;
-  // Integers that are an attribute in old opsets and input `i` in new ones. Fails when the input is not known at
+  // Returns integers that are an attribute in old opsets, and input `i` in new ones. Fails if the input is not known at
   // import.
   llvm::FailureOr<std::optional<Shape>> ints(llvm::StringRef name, size_t i);
-  // The same for one number.
+  // As ints(), for one number.
   llvm::FailureOr<std::optional<double>> number(llvm::StringRef name, size_t i);
 
   // Results.
@@ -83,20 +85,23 @@ public:
   LogicalResult result(Literal literal);
   void define(size_t i, Binding binding);
 
-  // Failure, with the reason: "node 'a' (Reshape): <reason>".
+  // Reports "node 'a' (Reshape): <reason>" and returns failure.
   LogicalResult fail(const llvm::Twine &reason);
   void note(const llvm::Twine &text) { notes_.push_back(text.str()); }
-  // A number for the next random op; the same in every import of the same file.
+  // Returns a number for the next random op. It is the same in every import of the same file.
   int64_t takeSite() { return nextSite_++; }
 
-  // Checks that handlers share; each fails with a message.
-  // -1 counts from the end. `axis` may be rank itself when `inclusive`.
+  // Checks for handlers. Each fails with a message.
+  //
+  // Returns the axis with negative values counted from the end (-1 is the last one). `axis` may be `rank` itself if
+  // `inclusive`.
   llvm::FailureOr<int64_t> axis(int64_t axis, int64_t rank, bool inclusive = false);
-  // Axes as they are listed, none of them twice; without a list, the first `count`.
+  // Returns the listed axes in their order. Fails if one is listed twice. If there is no list, returns the first
+  // `count` axes.
   llvm::FailureOr<Shape> axisList(const std::optional<Shape> &axes, int64_t rank, size_t count);
-  // A set of axes, in ascending order.
+  // As axisList(), in ascending order.
   llvm::FailureOr<Shape> axes(llvm::ArrayRef<int64_t> axes, int64_t rank);
-  // The shape to which all broadcast; their element types must be equal.
+  // Returns the shape that all values broadcast to. Their element types must be equal.
   llvm::FailureOr<Shape> commonShape(llvm::ArrayRef<Value> values);
   LogicalResult expectBroadcast(llvm::ArrayRef<Value> values) { return commonShape(values); }
   LogicalResult expectFloat(Value value);
@@ -110,7 +115,7 @@ private:
   ErrorList &errors_;
   std::vector<std::string> &notes_;
   int64_t &nextSite_;
-  mlir::Type narrow_; // of the results, where the inputs were widened
+  mlir::Type narrow_; // type of the results after computeInF32(), else null
 };
 
 } // namespace cleave::onnx_import

@@ -25,7 +25,7 @@ public:
       initializers.insert(tensor.name());
     std::vector<const onnx::ValueInfoProto *> inputs;
     for (const auto &input : graph_.input())
-      if (!initializers.contains(input.name())) // otherwise a default value, which we keep (DeclaredTypes.h)
+      if (!initializers.contains(input.name())) // otherwise it is a default value, which is kept (DeclaredTypes.h)
         inputs.push_back(&input);
     findBatch(inputs);
     for (const auto *input : inputs)
@@ -37,7 +37,7 @@ public:
   }
 
 private:
-  // The name under which --dim binds the dimension; empty where it is fixed.
+  // Returns the name by which --dim binds the dimension, or an empty string if its size is fixed.
   static std::string symbolOf(const onnx::ValueInfoProto &input, int dim) {
     const Dimension &dimension = input.type().tensor_type().shape().dim(dim);
     if (dimension.has_dim_value())
@@ -78,7 +78,7 @@ private:
       std::string symbol = symbolOf(input, dim);
       if (!symbol.empty() && symbol == signature_.batchSymbol && !port.batchDim)
         port.batchDim = dim;
-      bound &= size.has_value(); // go on: all that are missing are reported
+      bound &= size.has_value(); // continue, so that all missing sizes are reported
       shape.push_back(size.value_or(1));
     }
     if (!bound)
@@ -93,7 +93,7 @@ private:
 
   int64_t scaleOf(llvm::StringRef symbol) const { return symbol == signature_.batchSymbol ? options_.dataRanks : 1; }
 
-  // About the size of a dimension: it names the option which gave it.
+  // Returns an error about the size of a dimension. It names the option that gave the size.
   llvm::Error sizeError(const std::string &symbol, int64_t size, const std::string &what) const {
     if (options_.boundBatch && symbol == signature_.batchSymbol)
       return usageError("--global-batch", "the batch of one rank, " + std::to_string(size) + ", " + what);
@@ -107,7 +107,7 @@ private:
     symbols_.insert(symbol);
     known_.insert({symbol, input.name() + ":" + std::to_string(dim)});
     auto it = options_.dims.find(symbol);
-    if (it == options_.dims.end()) // an anonymous name is accepted beside the symbol
+    if (it == options_.dims.end()) // the anonymous name is accepted, too
       it = options_.dims.find(input.name() + ":" + std::to_string(dim));
     bool isDerived = options_.boundBatch && symbol == signature_.batchSymbol;
     if (isDerived && it != options_.dims.end())
@@ -125,7 +125,8 @@ private:
     return std::nullopt;
   }
 
-  // Is it too large for what the user chose? The largest of the sizes that have a name could be smaller.
+  // Reports that an input is too large. If a smaller value for its largest named dimension would help, the message says
+  // so.
   void reportSize(const onnx::ValueInfoProto &input, llvm::ArrayRef<int64_t> shape) {
     std::string what = "input " + quote(input.name()) + " has the shape " + formatShape(shape);
     int64_t chosen = -1;
@@ -162,7 +163,7 @@ private:
       errors_.add(usageError("--global-batch", "it derives the batch dimension; leave --dim " + name + " away"));
   }
 
-  // "x is [8, 3], labels is [8]"
+  // Returns for example "x is [8, 3], labels is [8]".
   std::string fixedShapes() const {
     std::vector<std::string> texts;
     for (const auto &input : graph_.input()) {
@@ -175,7 +176,8 @@ private:
     return llvm::join(texts, ", ");
   }
 
-  // A name that is none of the model's is a slip of the pen; left alone, the user would believe that it took effect.
+  // Reports names of --dim that the model does not have. They are probably typing errors, and the user would believe
+  // that they have an effect.
   void reportUnknown() {
     if (symbols_.empty() && !errors_.empty()) // an input that cannot be read may have them
       return;
@@ -198,8 +200,8 @@ private:
   ErrorList &errors_;
   Signature signature_;
   std::set<std::string> unbound_;
-  std::set<std::string> derived_;         // names of the batch that --dim gives, too
-  std::set<std::string> symbols_, known_; // symbols; they and the anonymous names
+  std::set<std::string> derived_;         // names of the batch dimension that are also in --dim
+  std::set<std::string> symbols_, known_; // symbols; symbols and anonymous names
 };
 
 } // namespace

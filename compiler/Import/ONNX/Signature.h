@@ -1,8 +1,8 @@
-// Inputs and outputs of the model, with every symbolic dimension bound.
+// Reads the inputs and outputs of the model, and binds every symbolic dimension to a size.
 //
-// `--dim batch=8` binds a symbol, `--dim x:0=8` an anonymous dimension. The batch dimension is the one whose symbol
-// stands in dimension 0 of the first input that has one there; its size is multiplied by the number of data ranks,
-// wherever the symbol stands.
+// `--dim batch=8` binds a symbol, and `--dim x:0=8` an anonymous dimension. The batch dimension's symbol is the one in
+// dimension 0 of the first input that has a symbol there. Its size is multiplied by the number of data ranks wherever
+// the symbol occurs.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_SIGNATURE_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_SIGNATURE_H
 
@@ -21,16 +21,17 @@ struct Port {
 
 struct Signature {
   std::vector<Port> inputs;
-  std::string batchSymbol; // empty when there is no batch
+  std::string batchSymbol; // empty: the model has no batch
   int64_t globalBatch = 0; // bound size times data ranks
 
-  // The dimension of an output that the file declares to be the batch, where what is computed has that size.
+  // Returns the dimension that the file declares to be the batch of this output. Returns nullopt if there is none, or
+  // if the computed dimension does not have the size of the batch.
   std::optional<int64_t> declaredBatchDim(const onnx::ValueInfoProto &output, mlir::RankedTensorType type) const;
-  // Whether dimension 0 has the size of the batch. That may be a coincidence: a guess, which the caller has to confirm.
+  // True if dimension 0 has the size of the batch. This may be a coincidence, so the caller must confirm it.
   bool mayHaveBatch(mlir::RankedTensorType type) const;
 };
 
-// All errors are added to `errors`; the result then is incomplete.
+// Errors are added to `errors`; the result is then incomplete.
 Signature bindSignature(mlir::MLIRContext *context, const ModelFile &file, const ImportOptions &options,
                         ErrorList &errors);
 

@@ -16,7 +16,8 @@ std::shared_ptr<const Literal> knownAt(const onnx::NodeProto &node, int input, E
   return binding.kind == Binding::Kind::Known ? binding.known : nullptr;
 }
 
-// Of a slice, for each of its starts and ends, the dimension's size, and how far from the beginning or the end it is.
+// Reads the operands of a Slice. For each start and end they have the size of its dimension, and its distance from the
+// dimension's beginning or end. Returns false if they are not known.
 bool readCut(const onnx::NodeProto &node, Environment &environment, Decision &decision) {
   bool hasAxes = node.input_size() > 3 && !node.input(3).empty();
   auto starts = knownAt(node, 1, environment), ends = knownAt(node, 2, environment),
@@ -38,7 +39,7 @@ bool readCut(const onnx::NodeProto &node, Environment &environment, Decision &de
   return true;
 }
 
-// The names, and all that is computed from them.
+// Returns the names, and the names of all values that are computed from them.
 llvm::StringSet<> reachedFrom(const FlatGraph &graph, llvm::StringSet<> names) {
   for (const FlatNode &node : graph.nodes) {
     bool isReached = false;
@@ -46,7 +47,8 @@ llvm::StringSet<> reachedFrom(const FlatGraph &graph, llvm::StringSet<> names) {
       isReached |= llvm::any_of(inner.input(), [&](const std::string &input) { return names.contains(input); });
     });
     for (const onnx::AttributeProto &attribute : node.proto->attribute())
-      for (const auto &output : attribute.g().output()) // a branch may give a name of the graph as it is
+      // A branch may return a name of the graph without a node of its own.
+      for (const auto &output : attribute.g().output())
         isReached |= names.contains(output.name());
     if (isReached)
       for (const std::string &output : node.proto->output())
@@ -79,7 +81,7 @@ void Decisions::add(const onnx::NodeProto &node, const onnx::NodeProto &outer, E
 llvm::StringSet<> cleave::outputsDecidedBySize(const ImportedModel &one, const ImportedModel &other) {
   if (!one.decisions || !other.decisions || one.decisions->batch == other.decisions->batch)
     return {};
-  // Nodes in the turns of a loop are there several times.
+  // The nodes of a loop's body occur once for each iteration, so the n-th decision of a name is compared with the n-th.
   llvm::StringMap<llvm::SmallVector<const Decision *>> twins;
   for (const Decision &decision : other.decisions->all)
     twins[decision.output].push_back(&decision);

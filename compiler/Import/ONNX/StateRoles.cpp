@@ -10,10 +10,12 @@ using namespace cleave::onnx_import;
 using mlir::Operation;
 using mlir::Value;
 
-// Values on the way to a loss, each with the op that ends its gradient; null where the way to it is differentiable.
+// Values that lead to a loss. Each has the op that ends its gradient, or null if its path to the loss is
+// differentiable.
 using Ends = llvm::MapVector<Value, Operation *>;
 
-// Goes from results to operands through what `passes` says, from `roots` on, which are in `ends` already.
+// Visits operands from the values of `open`, which must be in `ends` already. It passes through the ops for which
+// `passes` returns true.
 static void follow(Ends &ends, llvm::SmallVector<Value> open, llvm::function_ref<bool(Operation *)> passes) {
   while (!open.empty()) {
     Value value = open.pop_back_val();
@@ -38,7 +40,7 @@ static Ends reached(llvm::ArrayRef<Value> roots, llvm::function_ref<bool(Operati
   return ends;
 }
 
-// What a gradient would reach from the operands of ops without a derivative, if they had one.
+// Returns the values that a gradient would reach from the operands of ops without a derivative, if these ops had one.
 static Ends behindGaps(const Ends &differentiable) {
   Ends ends;
   llvm::SmallVector<Value> open;
@@ -51,7 +53,7 @@ static Ends behindGaps(const Ends &differentiable) {
   return ends;
 }
 
-// All that the loss depends on, each with the decision nearest to it.
+// Returns all values that the loss depends on, each with the nearest decision.
 static Ends dependences(llvm::ArrayRef<Value> roots) {
   Ends ends;
   llvm::SmallVector<Value> open(roots);
@@ -88,7 +90,8 @@ RefinedStateRoles cleave::onnx_import::refineStateRoles(mlir::ModuleOp module, m
   Ends withZeros = reached(losses, passesZeros);
   Ends fromGaps = behindGaps(fromLoss), used = dependences(losses);
 
-  llvm::StringMap<llvm::SmallVector<Value>> reads; // in the model; also of states that only another function reads
+  // Reads in `model`. A state that only another function reads has an empty list.
+  llvm::StringMap<llvm::SmallVector<Value>> reads;
   module.walk([&](ReadOp read) {
     auto &values = reads[read.getState()];
     if (read->getParentOfType<mlir::func::FuncOp>() == model)

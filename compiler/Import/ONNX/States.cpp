@@ -8,7 +8,7 @@
 using namespace cleave;
 using namespace cleave::onnx_import;
 
-// Names that later passes give to functions, regions, programs, and states of their own, and find them by.
+// True for names of functions, regions, programs and states that later passes create, and look up by name.
 static bool isReserved(llvm::StringRef symbol) {
   static const llvm::StringSet<> words = {"mesh",      "infer",    "evaluate",   "update",        "train_step",
                                           "init",      "snapshot", "persistent", "input",         "output",
@@ -23,7 +23,7 @@ static bool isReserved(llvm::StringRef symbol) {
          symbol.starts_with("constant.kernel.") || isBucket;
 }
 
-// Letters, digits, `_` and `.` stay: MLIR prints such symbols without quotes.
+// Replaces all characters but letters, digits, `_` and `.`. MLIR prints the remaining symbols without quotes.
 static std::string sanitize(llvm::StringRef name, Role role) {
   std::string symbol;
   for (char c : name.take_front(200))
@@ -49,7 +49,7 @@ std::string cleave::onnx_import::declareState(mlir::SymbolTable &symbols, llvm::
   auto state = StateOp::create(builder, builder.getUnknownLoc(), builder.getStringAttr(sanitize(name, role)),
                                mlir::TypeAttr::get(type), RoleAttr::get(context, role), builder.getArrayAttr({segment}),
                                /*slot=*/{}, /*storage=*/{}, frozen ? builder.getUnitAttr() : mlir::UnitAttr());
-  // States stand before functions. A symbol that is taken is renamed.
+  // States precede functions. If the symbol is taken, the new state gets another one.
   mlir::Block &body = *llvm::cast<mlir::ModuleOp>(symbols.getOp()).getBody();
   auto place = body.end();
   while (place != body.begin() && llvm::isa<mlir::func::FuncOp>(*std::prev(place)))

@@ -1,4 +1,5 @@
-// Declaring states as the model level wants them: one segment each, under a symbol made of the original name.
+// Declares states in the form of the model level: one segment each, and a symbol that is derived from the original
+// name.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_STATES_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_STATES_H
 
@@ -6,10 +7,11 @@
 
 namespace cleave::onnx_import {
 
-// Bytes above which a constant tensor is a state.
+// A constant tensor of more bytes becomes a state.
 constexpr int64_t kMaxConstantBytes = 4096;
 
-// Returns the symbol: a sanitized and unique form of the name. Its weights, if any, are found under `name` itself.
+// Declares a state, and returns its symbol: a sanitized and unique form of `name`. Its weights, if any, are stored
+// under `name` itself.
 std::string declareState(mlir::SymbolTable &symbols, llvm::StringRef name, mlir::RankedTensorType type, Role role,
                          InitAttr initial, bool frozen = false);
 std::string declareState(mlir::SymbolTable &symbols, llvm::StringRef name, mlir::RankedTensorType type, Role role,

@@ -9,8 +9,8 @@ using namespace cleave;
 using namespace cleave::onnx_import;
 using mlir::Operation;
 
-static constexpr const char kMark[] = "import.static"; // on a state: the node that asked
-static constexpr size_t kMaxOps = 1024;                // between initializers and an operand
+static constexpr const char kMark[] = "import.static"; // attribute of a state: the node that needed it first
+static constexpr size_t kMaxOps = 1024;                // ops between initializers and an operand
 static constexpr const char kOfInputs[] = "a value computed from the model's inputs";
 
 static std::string initializerOf(StateOp state) {
@@ -24,12 +24,12 @@ static StateOp lookUp(Emitter &emit, llvm::StringRef symbol) {
 
 namespace {
 
-// What computes one value, operands first, down to constants and to states whose elements are known.
+// The ops that compute one value, operands first, down to constants and to states whose elements are known.
 class Slice {
 public:
   explicit Slice(OpContext &op) : op_(op) {}
 
-  // Empty, or why the value is not known.
+  // Collects the ops. Returns an empty string, or the reason why the value is not known.
   std::string collect(Value root) {
     llvm::SmallVector<std::pair<Operation *, unsigned>> open; // each with the number of operands that were visited
     auto enter = [&](Value value) -> std::string {
@@ -59,7 +59,8 @@ public:
     return reason;
   }
 
-  // Attributes are slower than the elements that the budget counts.
+  // Evaluates the collected ops. The interpreter's elements are attributes, which cost more than the elements that the
+  // budget counts, so each counts kCost times. Returns null if the value could not be computed.
   std::shared_ptr<const Literal> evaluate(Value root) {
     constexpr uint64_t kCost = 16;
     Interpreter interpreter;

@@ -53,7 +53,7 @@ std::string cleave::onnx_import::quote(llvm::StringRef name) {
   constexpr size_t kShown = 80;
   size_t end = std::min(name.size(), kShown);
   for (size_t back = 0; back < 3 && end < name.size() && cleave::rt::isContinuation(name[end]); ++back)
-    --end; // no character is cut
+    --end; // do not cut a character
   return "'" + cleave::rt::printable(name.take_front(end)) + (end < name.size() ? "...'" : "'");
 }
 

@@ -25,7 +25,7 @@ struct Registry {
   }
 };
 
-// Empty when the entry may be registered.
+// Returns an empty string if the entry may be registered.
 std::string mistakeIn(const CustomOperator &entry) {
   if (entry.domain.empty() || entry.domain == "ai.onnx")
     return "the default domain's operators are ONNX's own; expected a domain such as com.example";
@@ -46,7 +46,7 @@ void cleave::registerOperator(CustomOperator registered) {
     return registry.mistakes.push_back(label + ": " + mistake);
   auto [entry, isNew] =
       registry.operators[{registered.domain, registered.name}].try_emplace(registered.since, registered);
-  // The same library named twice registers the same handler again, which changes nothing.
+  // If a user names a library twice, it registers the same handler again. This is not a mistake.
   if (!isNew && entry->second.import != registered.import)
     registry.mistakes.push_back(label + ": two plug-ins register it since version " + std::to_string(registered.since) +
                                 "; load only one of them");

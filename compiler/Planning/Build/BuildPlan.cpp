@@ -32,8 +32,9 @@ std::vector<char> isFree(const AllocationTable &allocations) {
   return result;
 }
 
-// The most bytes that the allocations of each kind have in use at the same time; for those that host memory fills, what
-// the allocator needs for them: one's bytes pass to the next on the copy stream, beside positions in the list.
+// Measures the most bytes that the allocations of each kind have in use at the same time. For allocations that are
+// filled from host memory, this is what the allocator needs for them: on the copy stream, one may take over another's
+// bytes although their positions in the list overlap.
 void measurePeaks(ProgramDraft &draft, const std::vector<char> &free, const std::vector<std::optional<Span>> &spans) {
   constexpr const char *kStaging = "staging";
   std::vector<const char *> kind(draft.allocations.size(), "activation");
@@ -94,7 +95,8 @@ void schedule(ProgramDraft &draft, ModulePlan &plan, OffloadSavings &savings) {
     if (free[allocation] && spans[allocation])
       (draft.allocations[allocation].isHost ? ofHost : ofDevice).push_back(allocation);
   uint64_t needed = assignAddresses(draft, ofDevice, spans);
-  // Counted in the order of the list, or laid out alone, values of one kind may take more than streams let all of them.
+  // By positions in the list, or laid out alone, the values of one kind may take more bytes than all values together
+  // take, whose layout uses the order of streams.
   for (auto &[kind, bytes] : draft.peaks)
     bytes = std::min(bytes, llvm::alignTo(needed, kBufferAlignment));
   savings.add(draft, spans, ofDevice, ofHost, needed);
@@ -197,7 +199,7 @@ struct BuildPlan : impl::BuildPlanBase<BuildPlan> {
     }
     if (failed(checkAttributes(getOperation(), Level::Programs)))
       return signalPassFailure();
-    // Further kinds first: the first kind's module holds them.
+    // Further kinds come first, because the first kind's module contains them.
     std::vector<Kind> kinds;
     for (ModuleOp kind : getOperation().getOps<ModuleOp>())
       kinds.emplace_back(kind, planning);
@@ -208,13 +210,13 @@ struct BuildPlan : impl::BuildPlanBase<BuildPlan> {
     if (failed(draftInits(kinds)) || failed(state(kinds)))
       return signalPassFailure();
     explainSavings(kinds);
-    for (unsigned stream = 0; stream < kStreams; ++stream) // of the same numbers on all kinds
+    for (unsigned stream = 0; stream < kStreams; ++stream) // with the same numbers on all kinds
       if (llvm::any_of(kinds, [&](const Kind &kind) { return kind.plan->hasStream(stream); }))
         for (Kind &kind : kinds)
           kind.plan->needStream(stream);
     for (Kind &kind : kinds)
       emit(kind);
-    Block &body = *getOperation().getBody(); // and after its own tables and programs
+    Block &body = *getOperation().getBody(); // further kinds come after its tables and programs
     for (ModuleOp kind : llvm::to_vector(getOperation().getOps<ModuleOp>()))
       kind->moveBefore(&body, body.end());
   }
@@ -230,7 +232,7 @@ struct BuildPlan : impl::BuildPlanBase<BuildPlan> {
     OffloadSavings savings;
   };
 
-  // Who asked for it should not have to compare memory reports.
+  // Tells a user of --offload that it saves nothing, which would otherwise show only in a comparison of memory reports.
   void explainSavings(const std::vector<Kind> &kinds) {
     uint64_t stored = 0;
     for (const Kind &kind : kinds)
@@ -244,7 +246,7 @@ struct BuildPlan : impl::BuildPlanBase<BuildPlan> {
           << "these values are in use or not made yet; leave activations out";
   }
 
-  // Decides order and addresses; functions stay as they are.
+  // Decides order and addresses. Functions stay as they are.
   LogicalResult draft(Kind &kind) {
     if (failed(kind.plan->layOutStates()))
       return failure();
@@ -266,7 +268,7 @@ struct BuildPlan : impl::BuildPlanBase<BuildPlan> {
     return llvm::any_of(kinds, [](const Kind &kind) { return !kind.plan->getPackedStates().empty(); });
   }
 
-  // All kinds have the program, or none.
+  // Either all kinds have the program, or none.
   LogicalResult draftInits(std::vector<Kind> &kinds) {
     if (hasPacked(kinds))
       for (Kind &kind : kinds)
@@ -275,7 +277,7 @@ struct BuildPlan : impl::BuildPlanBase<BuildPlan> {
     return success();
   }
 
-  // What the programs mean, for `verify-plan` to compare with what was planned.
+  // Computes what the programs mean. `verify-plan` compares this with the plan.
   LogicalResult state(std::vector<Kind> &kinds) {
     std::vector<std::pair<ModuleOp, ModulePlan *>> modules;
     for (Kind &kind : kinds)
@@ -307,7 +309,7 @@ struct BuildPlan : impl::BuildPlanBase<BuildPlan> {
       if (!isa<PlanDialect>(op.getDialect()) && !isa<ModuleOp>(op))
         op.erase();
   }
-  // What the levels above left on the module.
+  // Erases the attributes that the levels above have left on the module.
   static void eraseAttributes(ModuleOp module) {
     llvm::SmallVector<StringAttr> names;
     for (NamedAttribute attribute : module->getDiscardableAttrs())

@@ -1,4 +1,4 @@
-// build-plan with callbacks, which pass options cannot carry. For Pipeline.cpp.
+// Creates the pass build-plan with callbacks, which pass options cannot carry. Only Pipeline.cpp needs this.
 #ifndef CLEAVE_COMPILER_PLANNING_BUILD_BUILDPLAN_H
 #define CLEAVE_COMPILER_PLANNING_BUILD_BUILDPLAN_H
 

@@ -22,10 +22,11 @@ namespace cleave::plan {
 
 namespace {
 
-// Of activations, of gradients, and of what crosses in the update and in evaluation.
+// The channels of activations, of gradients, and of values that cross stages in the update, in evaluation and in
+// inference.
 enum Channels : int64_t { kActivations, kGradients, kBetween };
 
-// Of a function that a stage's ranks start: what they do not read they need no bytes of.
+// Finishes a function that a stage's ranks start. Arguments that it does not read need no bytes.
 void finishEntry(func::FuncOp entry) {
   UnitAttr yes = UnitAttr::get(entry.getContext());
   entry->setAttr(kEntryAttr, yes);
@@ -34,15 +35,15 @@ void finishEntry(func::FuncOp entry) {
       entry.setArgAttr(argument.getArgNumber(), kAbsentAttr, yes);
 }
 
-// Whether the value is left in host memory.
+// True if the value is left in host memory.
 bool isOffloaded(Value value) {
   while (auto reshape = value.getDefiningOp<ReshapeOp>())
     value = reshape.getOperand();
   return value.getDefiningOp<OffloadOp>() != nullptr;
 }
 
-// A port that no stage reads is the last one's: some kind of ranks has each port of an entry (checkPresence in
-// RankKinds.cpp), as one rank has without stages.
+// A port that no stage reads belongs to the last stage: some kind of ranks must have each port of an entry
+// (checkPresence in RankKinds.cpp), as one rank has it without stages.
 void keepUnreadPorts(ArrayRef<ModuleOp> kinds) {
   ModuleOp last = kinds.back();
   for (auto entry : last.getOps<func::FuncOp>())
@@ -59,7 +60,7 @@ void eraseOthersStates(ModuleOp module, const StateStages &states, unsigned stag
       state.erase();
 }
 
-// Makes a copy of the module for all stages that of one.
+// Reduces a copy of the module, which is for all stages, to the module of one stage.
 class StageBuilder {
 public:
   StageBuilder(ModuleOp module, const PipelineDescription &description, const StageCalls &list, unsigned stage)
@@ -112,13 +113,14 @@ private:
     }));
   }
 
-  // Names stage buffers and what is waited for; marks what belongs to a backward pass, which gathers are planned by.
+  // Names the stage buffers and the events of a body. Marks the ops of a backward pass, because gathers are planned by
+  // this mark.
   void finishBody(func::FuncOp function) {
     std::string name = function.getName().str();
     for (BlockArgument argument : function.getArguments())
       if (auto input = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr))
         taken.insert(input);
-    // All ports at once: a change of one makes the list of all anew.
+    // All ports are set at once, because each change of one port makes a new list of all.
     llvm::SmallVector<DictionaryAttr> arguments, results;
     for (unsigned i = 0; i < function.getNumArguments(); ++i) {
       NamedAttrList port(function.getArgAttrDict(i));
@@ -157,12 +159,13 @@ private:
     return builder.getI64IntegerAttr(list.stageBuffers.at(stageBuffer).frames);
   }
 
-  // A host region without frames is a program's own, and nothing crosses bodies in it (Bodies.h).
+  // A host region without frames belongs to one program, and no value crosses bodies in it (Bodies.h). So it has at
+  // least two.
   IntegerAttr hostFramesAttr(const std::string &stageBuffer) {
     return builder.getI64IntegerAttr(std::max(2, list.stageBuffers.at(stageBuffer).frames));
   }
 
-  // With as many frames as there are micro-batches no frame is used twice in a step.
+  // True if a frame is used twice in a step: there are fewer frames than micro-batches.
   bool isReused(const std::string &stageBuffer) const {
     return list.stageBuffers.at(stageBuffer).frames < description.microBatches;
   }
@@ -227,7 +230,7 @@ private:
     function->setAttr(kRecordsAttr, builder.getArrayAttr(records));
   }
 
-  // All calls, then the update.
+  // Builds the step: all calls, then the update.
   void buildStep(const FoldedCalls &folded, ArrayRef<std::pair<DictionaryAttr, Type>> inputs) {
     func::FuncOp step = begin("train_step");
     for (auto [attributes, type] : inputs) {
@@ -251,7 +254,7 @@ private:
   const StageCalls &list;
   unsigned stage;
   OpBuilder builder;
-  llvm::DenseSet<StringAttr> taken; // inputs that bodies of the stage have
+  llvm::DenseSet<StringAttr> taken; // inputs that bodies of the stage use
 };
 
 struct BuildPrograms : impl::BuildProgramsBase<BuildPrograms> {
@@ -293,7 +296,7 @@ struct BuildPrograms : impl::BuildProgramsBase<BuildPrograms> {
     return success();
   }
 
-  // One pass through the stages.
+  // Builds inference, which is one pass through the stages.
   LogicalResult buildInference() {
     ModuleOp module = getOperation();
     StringRef axisName;
@@ -318,7 +321,7 @@ struct BuildPrograms : impl::BuildProgramsBase<BuildPrograms> {
     return success();
   }
 
-  // A copy of the module for each stage, of which `specialize` makes that of one; the first stage takes over the module
+  // Copies the module for each stage, and `specialize` reduces each copy to its stage. The first stage gets the module
   // itself.
   void makeKinds(StageAxis axis, StringRef axisName, llvm::function_ref<void(ModuleOp, unsigned)> specialize) {
     ModuleOp module = getOperation();
@@ -326,7 +329,7 @@ struct BuildPrograms : impl::BuildProgramsBase<BuildPrograms> {
     llvm::SmallVector<ModuleOp> kinds{module};
     for (unsigned stage = 1; stage < axis.stages; ++stage)
       kinds.push_back(module.clone());
-    // The last first: what is known of the module for all are the first one's ops.
+    // The first stage comes last: what is known of the module for all stages refers to its ops.
     for (unsigned stage = axis.stages; stage-- > 0;) {
       std::string name = "stage" + std::to_string(stage);
       kinds[stage]->setAttr(kKindAttr, RankKind::makeEntry(&getContext(), name, {{axisName, stage, stage + 1}}));
@@ -339,8 +342,9 @@ struct BuildPrograms : impl::BuildProgramsBase<BuildPrograms> {
     }
   }
 
-  // Schedules keep the order of a chunk's forward passes, and that of its backward passes. What one kind of them
-  // changes the other must not touch: the order between them is the schedule's. What is gathered stands before both.
+  // Schedules keep the order of a chunk's forward passes, and the order of its backward passes, but not the order
+  // between the two. So a state that one of the two changes must not be used by the other. Gathering functions run
+  // before both.
   LogicalResult checkStates(const PipelineDescription &description) {
     llvm::StringMap<std::string> changedBy; // a chunk's passes, "c0.bwd"
     auto passOf = [](func::FuncOp function) {
@@ -362,7 +366,7 @@ struct BuildPrograms : impl::BuildProgramsBase<BuildPrograms> {
     return success();
   }
 
-  // A chunk's states lie on its stage. What the host alone writes, one number each, is everywhere.
+  // A chunk's states lie on its stage. States that only the host writes, one number each, lie on all stages.
   StateStages locateStates(const PipelineDescription &description) {
     StateStages states;
     llvm::StringSet<> isWritten;
@@ -380,7 +384,7 @@ struct BuildPrograms : impl::BuildProgramsBase<BuildPrograms> {
     return states;
   }
 
-  // The model's inputs, each once.
+  // Returns the model's inputs, each once.
   static llvm::SmallVector<std::pair<DictionaryAttr, Type>> inputsOf(const PipelineDescription &description) {
     llvm::MapVector<StringAttr, std::pair<DictionaryAttr, Type>> inputs;
     for (func::FuncOp function : description.functions)

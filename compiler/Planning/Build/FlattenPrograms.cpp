@@ -16,8 +16,8 @@ namespace cleave::plan {
 
 namespace {
 
-// Inlines functions one after another into a new one, whose arguments are the inputs of all of them by name. Residuals
-// and edges are results of functions appended before.
+// Inlines functions, one after another, into a new one. Its arguments are the inputs of all of them, by name. Residuals
+// and edges must be results of functions that were appended before.
 class Flattener {
 public:
   Flattener(ModuleOp module, StringRef name) : module(module) {
@@ -41,7 +41,7 @@ public:
     return success();
   }
 
-  // Appends the body.
+  // Appends the function's body.
   LogicalResult append(func::FuncOp function) {
     IRMapping mapping;
     for (BlockArgument argument : function.getArguments()) {
@@ -54,7 +54,7 @@ public:
     bool marks = isBackward(function);
     for (Operation &op : function.getBody().front().without_terminator()) {
       Operation *copy = builder.clone(op, mapping);
-      // Which of the prefetch options is meant can no longer be seen when both are one body.
+      // In one body, it can no longer be seen which prefetch option applies.
       if (marks && (isa<shard::ShardDialect>(op.getDialect()) || isa<cleave::KernelOp, ComputeOpInterface>(op)))
         copy->setAttr(kBackwardAttr, builder.getUnitAttr());
     }
@@ -99,7 +99,7 @@ private:
   ModuleOp module;
   func::FuncOp result;
   llvm::MapVector<StringAttr, Value> inputs;
-  llvm::DenseMap<OpOperand *, Value> results; // of the functions appended, by where they return it
+  llvm::DenseMap<OpOperand *, Value> results; // of the functions appended, by the operand that returns them
 };
 
 struct FlattenPrograms : impl::FlattenProgramsBase<FlattenPrograms> {
@@ -121,7 +121,7 @@ struct FlattenPrograms : impl::FlattenProgramsBase<FlattenPrograms> {
   }
 
   func::FuncOp lookup(StringRef name) { return getOperation().lookupSymbol<func::FuncOp>(name); }
-  // A function of that name that runs `parts`.
+  // Returns a new function of that name that runs `parts`. Fails if one of them does not exist.
   FailureOr<func::FuncOp> join(StringRef name, ArrayRef<std::string> parts) {
     Flattener flattener(getOperation(), name);
     for (const std::string &part : parts) {
@@ -134,7 +134,8 @@ struct FlattenPrograms : impl::FlattenProgramsBase<FlattenPrograms> {
     return flattener.finish();
   }
 
-  // One micro-batch through all chunks, forward and back, on one rank; then the update.
+  // Lists the functions that take one micro-batch through all chunks, forward and back, on one rank; then the update if
+  // it is the last one.
   SmallVector<std::string> microBatch(StringRef variant, bool isLast) {
     SmallVector<std::string> parts;
     for (unsigned chunk : chunks)

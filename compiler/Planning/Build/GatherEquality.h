@@ -1,5 +1,5 @@
-// When two all_gathers bring the same bytes, though they are two instances: the same operand, or the same ops of reads
-// that see the same.
+// Finds all_gathers that bring the same bytes, although they are two ops. Their operands are the same, or are computed
+// by equal ops from reads that see the same values.
 #ifndef CLEAVE_COMPILER_PLANNING_BUILD_GATHEREQUALITY_H
 #define CLEAVE_COMPILER_PLANNING_BUILD_GATHEREQUALITY_H
 
@@ -10,12 +10,12 @@
 
 namespace cleave::plan {
 
-// Whether two reads see the same value; the functions may be different ones.
+// True if two reads see the same value. They may be in different functions.
 using SameRead = llvm::function_ref<bool(ReadOp, ReadOp)>;
 
 bool gathersSame(mlir::shard::AllGatherOp a, mlir::shard::AllGatherOp b, SameRead sameRead);
 
-// Erases the gather, and the kernels that made its part for it alone.
+// Erases the gather, and the ops that made its part only for it.
 void eraseWithMakers(mlir::Operation *gather);
 
 } // namespace cleave::plan

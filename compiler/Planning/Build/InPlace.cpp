@@ -20,7 +20,8 @@ bool InPlaceRule::allows(unsigned input, unsigned result) const {
   Value argument = graph->getInputs()[input], stored = graph->getResults()[result];
   if (space.dimsOf(argument) != space.dimsOf(stored) || graph->shapeOf(argument) != graph->shapeOf(stored))
     return false;
-  // What is computed from the input is computed from it again wherever it is read, up to the next reduction.
+  // A value that is computed from the input is computed again wherever it is read, up to the next reduction. So each
+  // read of it reads the input.
   llvm::DenseSet<Value> touched{argument};
   for (const LoopNest &nest : graph->getNests()) {
     bool reads = false;
@@ -45,7 +46,7 @@ bool mayTakeOver(Operation *kernel, Value input, Value result, const ValueFamili
     return write && read && write.getState() == read.getState() && !families.outlives(result, write.getState(), write);
   if (auto argument = dyn_cast<BlockArgument>(input)) {
     auto function = dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp());
-    // One that a function which runs later takes too (split-backward) must stay.
+    // A residual that a later function reads, too (split-backward), must stay.
     return function && function.getArgAttr(argument.getArgNumber(), kResidualAttr) &&
            !function.getArgAttr(argument.getArgNumber(), kSharedResidualAttr);
   }

@@ -12,7 +12,8 @@ static double elementsOf(Value value) {
   return type ? static_cast<double>(type.getNumElements()) : 0;
 }
 
-// Floating-point operations of what libraries compute; elsewhere an operation for each element made.
+// Returns the floating-point operations of a library's op. For other ops, counts one operation for each element of the
+// results.
 static double costOf(Operation &op) {
   if (!byteViews(&op).empty() || isa<ReadOp>(op) || op.hasTrait<OpTrait::ConstantLike>())
     return 0;

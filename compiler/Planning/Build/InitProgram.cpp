@@ -21,9 +21,9 @@ public:
     if (failed(kernel))
       return failure();
     uint64_t scratch = kernel->scratch.value_or(0);
-    plan.needRegion(RegionKind::Workspace, std::max<uint64_t>(scratch, 1)); // it must exist
+    plan.needRegion(RegionKind::Workspace, std::max<uint64_t>(scratch, 1)); // the region must exist
     unsigned allocation = draft.allocations.add(RegionKind::Persistent, state.bytes, state.offset, state.isHost);
-    // What the host stores comes to the device to be rewritten.
+    // A state in host memory is copied to the device to be packed.
     unsigned device = state.isHost ? draft.allocations.add(RegionKind::Transient, state.bytes) : allocation;
     if (state.isHost)
       addCopy(device, allocation, state.bytes, Purpose::CopyIn);
@@ -65,7 +65,7 @@ private:
 } // namespace
 
 FailureOr<ProgramDraft> draftInit(ModulePlan &plan, Location loc) {
-  // By address, so that a plan does not depend on how names hash.
+  // Ordered by address, so that a plan does not depend on how names hash.
   std::map<std::pair<bool, uint64_t>, StringRef> ordered;
   for (const auto &entry : plan.getPackedStates()) {
     ModulePlan::StateAddress address = *plan.findState(entry.getKey());

@@ -1,4 +1,5 @@
-// The entry program `init`: what is done to states once, after they are loaded. Now that is packing (PackedStates.h).
+// The entry program `init` changes states once, after they are loaded. At present it only packs states
+// (PackedStates.h).
 #ifndef CLEAVE_COMPILER_PLANNING_BUILD_INITPROGRAM_H
 #define CLEAVE_COMPILER_PLANNING_BUILD_INITPROGRAM_H
 

@@ -16,7 +16,7 @@ namespace cleave::plan {
 
 namespace {
 
-// The gathers of one chunk's functions.
+// Keeps the gathers of one chunk's functions.
 class ChunkKeeper {
 public:
   ChunkKeeper(ModuleOp module, unsigned chunk, const llvm::StringSet<> &written)
@@ -40,7 +40,7 @@ public:
   }
 
 private:
-  // Of states that no chunk writes, so that all micro-batches find the same.
+  // True if the value is made only of states that no chunk writes, so that it is the same for all micro-batches.
   bool isMadeOfStates(Value value) const {
     Operation *op = value.getDefiningOp();
     if (!op)
@@ -61,7 +61,8 @@ private:
     eraseWithMakers(gather);
   }
 
-  // A state for the gathered value, and its gather in the function that runs before the chunk's first micro-batch.
+  // Adds a state for the gathered value, and adds the gather to the function that runs before the chunk's first
+  // micro-batch. Returns the state's name.
   std::string gatherOnce(shard::AllGatherOp gather) {
     MLIRContext *context = module.getContext();
     if (!gathering) {

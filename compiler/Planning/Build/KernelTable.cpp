@@ -1,4 +1,4 @@
-// The kernel table of a ModulePlan.
+// Part of ModulePlan: the kernel table.
 #include "compiler/Planning/Build/ModulePlan.h"
 #include "runtime/plan/KernelDefs.h"
 
@@ -21,7 +21,7 @@ FlatSymbolRefAttr ModulePlan::addKernel(const KernelEntry &entry, Location loc) 
   if (isNew) {
     known->second =
         entry.kind == KernelKind::Generated ? entry.name.str() : (entry.name + "." + Twine(kernels.size() - 1)).str();
-    // A function or state may have the name of a label.
+    // A function or a state may have the same name as a label.
     while (isTaken(known->second))
       known->second = "kernel." + known->second;
     KernelOp::create(builder, loc, known->second, entry.kind, entry.name, entry.params, entry.extent, entry.cost.flops,
@@ -32,7 +32,8 @@ FlatSymbolRefAttr ModulePlan::addKernel(const KernelEntry &entry, Location loc) 
   return FlatSymbolRefAttr::get(builder.getContext(), known->second);
 }
 
-// Work of what is inside; traffic of inputs and results, since what is between stays in registers and caches.
+// Estimates the cost of a kernel: the operations of its body, and the bytes of its inputs and results. Values in
+// between stay in registers and caches.
 static OpCost costOf(cleave::KernelOp kernel) {
   OpCost cost;
   for (Operation &op : kernel.getBody().front())
@@ -45,7 +46,8 @@ static OpCost costOf(cleave::KernelOp kernel) {
   return cost;
 }
 
-// A kernel that computes a normalized activation and the running mean beside it is not one value to `verify-plan`.
+// `verify-plan` needs the inputs of each result: a kernel may compute a normalized activation and also the running
+// mean, which do not depend on the same inputs.
 llvm::SmallVector<int64_t> dependencesOf(cleave::KernelOp kernel) {
   Block &body = kernel.getBody().front();
   unsigned count = body.getNumArguments();
@@ -64,11 +66,11 @@ llvm::SmallVector<int64_t> dependencesOf(cleave::KernelOp kernel) {
   llvm::SmallVector<int64_t> depends;
   for (Value result : body.getTerminator()->getOperands())
     depends.push_back(masks.lookup(result));
-  int64_t all = (int64_t{1} << count) - 1;
+  auto all = static_cast<int64_t>((uint64_t{1} << count) - 1);
   return llvm::all_of(depends, [&](int64_t mask) { return mask == all; }) ? llvm::SmallVector<int64_t>() : depends;
 }
 
-// Inputs, then results: the buffers that the generated code has. It writes a tied result where its input lies.
+// Returns the buffers of the generated code: inputs, then results. The code writes a tied result over its input.
 static llvm::SmallVector<Attribute> operandsOf(cleave::KernelOp kernel) {
   llvm::SmallVector<Attribute> operands;
   auto add = [&](Type type, Access access, int64_t over) {

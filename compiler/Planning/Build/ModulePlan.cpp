@@ -10,7 +10,7 @@ using namespace mlir;
 
 namespace cleave::plan {
 
-// A kind's own name, except where a program has it.
+// Returns the name of the kind. The exception is `snapshot`, which is the name of a program.
 std::string regionName(RegionKind kind, bool isHost) {
   return (isHost ? "host." : "") + (kind == RegionKind::Snapshot ? "state_copy" : stringifyRegionKind(kind).str());
 }
@@ -50,7 +50,7 @@ uint64_t ModulePlan::inputOffset(StringRef name, Type type) {
   uint64_t &end = bytesOfRegion(RegionKind::Input);
   auto [known, isNew] = inputs.try_emplace(key, end);
   if (isNew)
-    end = llvm::alignTo(end + std::max<uint64_t>(bytesOf(type), 1), kBufferAlignment); // one without bytes has a place
+    end = llvm::alignTo(end + std::max<uint64_t>(bytesOf(type), 1), kBufferAlignment); // an empty one has a place, too
   return known->second;
 }
 
@@ -68,7 +68,7 @@ FlatSymbolRefAttr ModulePlan::event(StringRef name, int64_t frames) {
   return FlatSymbolRefAttr::get(builder.getContext(), name);
 }
 
-// The micro-batches are the frames of the inputs.
+// The inputs have a frame for each micro-batch.
 void ModulePlan::emitTables() {
   auto count = module->getAttrOfType<IntegerAttr>(kMicroBatchesAttr);
   int64_t microBatches = count ? count.getInt() : 1;

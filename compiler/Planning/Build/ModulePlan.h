@@ -1,5 +1,5 @@
-// What all programs of a plan share while it is built: where states and ports lie, the tables of kernels and groups,
-// the sizes of regions. It adds the corresponding ops of the plan dialect as it learns of them.
+// What all programs of a plan share while it is built: the addresses of states and ports, the tables of kernels and
+// groups, and the sizes of regions. ModulePlan adds the corresponding ops of the plan dialect as soon as it knows them.
 #ifndef CLEAVE_COMPILER_PLANNING_BUILD_MODULEPLAN_H
 #define CLEAVE_COMPILER_PLANNING_BUILD_MODULEPLAN_H
 
@@ -16,52 +16,53 @@
 
 namespace cleave::plan {
 
-// Buffers begin on multiples of these.
+// The alignment of buffers and of states, in bytes.
 inline constexpr uint64_t kBufferAlignment = 64;
 inline constexpr uint64_t kStateAlignment = 128;
 
 inline constexpr std::array<llvm::StringLiteral, kStreams> kStreamNames{
     "compute", "reduce", "gather", "copy", "send", "recv", "send.gradient", "recv.gradient"};
 
-// The name of the one region of a kind in the device's memory, or the host's: "persistent", "host.persistent".
+// Returns the name of the only region of a kind, in device or host memory: "persistent", "host.persistent".
 std::string regionName(RegionKind kind, bool isHost = false);
-// That of stage buffers with so many frames: "residual.2".
+// Returns the name of the region of stage buffers with this number of frames: "residual.2".
 std::string stageBufferRegionName(int64_t frames, bool isHost = false);
-// Bytes of a tensor in memory.
+// Returns the size of a tensor in memory, in bytes.
 uint64_t bytesOf(mlir::Type tensor);
 
-// For each result a mask of the inputs that it is computed from; empty where every result needs all of them.
+// Returns for each result a mask of the inputs that it is computed from. Empty if every result needs all inputs, or if
+// there are more than 63.
 llvm::SmallVector<int64_t> dependencesOf(cleave::KernelOp kernel);
-// The bits of a splat's element.
+// Returns the bits of a splat's element.
 uint64_t splatBits(mlir::DenseElementsAttr value);
 
 class ModulePlan {
 public:
-  // Ops of the plan are put in front of `module`'s others.
+  // Inserts ops of the plan before the other ops of `module`.
   ModulePlan(mlir::ModuleOp module, const PlanningOptions &options);
 
-  // Gives every cleave.state its address. Diagnoses storage that the wire format cannot express.
+  // Gives every cleave.state its address. Fails if the wire format cannot express a state's storage.
   mlir::LogicalResult layOutStates();
-  // What an allocation needs to know of a state that has an address.
+  // The address of a state, for an allocation.
   struct StateAddress {
     uint64_t offset, bytes;
     bool isHost = false; // in host memory
   };
   std::optional<StateAddress> findState(llvm::StringRef name) const;
-  // How a value read from a state was packed; null when it is plain.
+  // Returns how a value read from a state was packed; null if it is plain.
   const PackedState *findPacked(mlir::Value value) const;
-  // The operand of a library call that is packed.
+  // Returns the operand of a library call that is packed; none if all are plain.
   std::optional<PackedOperand> packedOperandOf(mlir::Operation *op) const;
   const llvm::StringMap<PackedState> &getPackedStates() const { return packed; }
-  // True when a later program may read what this one leaves in the state: an entry reads it before it writes it.
+  // True if a later program may read the state's present content: an entry reads the state before it writes it.
   bool survives(llvm::StringRef state);
 
-  // The address of the input of that name and type in a frame; inputs of two programs share it.
+  // Returns the address of an input in a frame. Inputs of two programs share it if they have the same name and type.
   uint64_t inputOffset(llvm::StringRef name, mlir::Type type);
-  // The address of a value that crosses bodies (StagePrograms.h) in a frame; all programs that name the stage buffer
-  // share it.
+  // Returns the address in a frame of a value that crosses bodies (StagePrograms.h). All programs that name the stage
+  // buffer share it.
   uint64_t stageBufferOffset(llvm::StringRef stageBuffer, int64_t frames, uint64_t bytes, bool isHost = false);
-  // Once it has one.
+  // The same for a stage buffer that has an address already.
   uint64_t knownStageBufferOffset(llvm::StringRef stageBuffer, uint64_t bytes, bool isHost) const {
     return stageBuffers.lookup(stageBufferKey(stageBuffer, bytes, isHost));
   }
@@ -69,31 +70,31 @@ public:
     auto known = stageBufferBytes[isHost].find(frames);
     return known == stageBufferBytes[isHost].end() ? 0 : known->second;
   }
-  // An event of the plan's, with frames.
+  // Returns the symbol of an event of the plan, with frames. The first call adds the event.
   mlir::FlatSymbolRefAttr event(llvm::StringRef name, int64_t frames);
-  // A constant that lies in memory as a state, under a new name.
+  // Adds a constant to memory as a state with a new name. Fails if there is no options.constants.
   mlir::FailureOr<StateAddress> addConstant(mlir::DenseElementsAttr value, mlir::Location loc);
-  // That name, once it has one.
+  // Returns that name; empty if the constant is no state.
   std::string nameOfConstant(mlir::DenseElementsAttr value) const { return constants.lookup(value); }
 
-  // Symbols of table entries, made on first use.
+  // These return symbols of table entries, which are made at the first use.
   mlir::FailureOr<mlir::FlatSymbolRefAttr> generatedKernel(cleave::KernelOp kernel);
   struct LibraryKernel {
     mlir::FlatSymbolRefAttr symbol;
-    std::optional<uint64_t> scratch;               // bytes, where the kernel has a scratch buffer
-    llvm::SmallVector<std::optional<size_t>> over; // of each buffer: the one in whose place it may be written
+    std::optional<uint64_t> scratch;               // bytes, if the kernel has a scratch buffer
+    llvm::SmallVector<std::optional<size_t>> over; // for each buffer: the one that it may be written over
     std::optional<size_t> overOf(size_t buffer) const { return buffer < over.size() ? over[buffer] : std::nullopt; }
   };
   mlir::FailureOr<LibraryKernel> libraryKernel(mlir::Operation *op);
   mlir::FailureOr<LibraryKernel> packKernel(const PackedState &state, uint64_t bytes, mlir::Location loc);
-  // The group of ranks that differ on these axes of the mesh, and how many they are.
+  // The group of ranks that differ only on these axes of the mesh, and its size.
   mlir::FlatSymbolRefAttr group(llvm::ArrayRef<llvm::StringRef> axes);
   int64_t ranksOn(llvm::ArrayRef<llvm::StringRef> axes) const;
   MeshAttr getMesh() const { return mesh; }
-  // Which ranks this plan is for.
+  // The ranks that this plan is for.
   const RankKind &getKind() const { return kind; }
 
-  // A region must have at least that many bytes.
+  // Makes the region at least this large.
   void needRegion(RegionKind kind, uint64_t bytes, bool isHost = false) {
     uint64_t &size = bytesOfRegion(kind, isHost);
     size = std::max(size, bytes);
@@ -103,16 +104,16 @@ public:
   // The role of a cleave.state.
   Role roleOf(llvm::StringRef state) const { return roles.lookup(state); }
   const PlanningOptions &getOptions() const { return options; }
-  // Header and regions, when all programs are known.
+  // Adds the header and the regions. All programs must be known.
   void emitTables();
 
 private:
   mlir::LogicalResult addState(cleave::StateOp state);
-  // The first micro-batch's bodies may keep other values under the name.
+  // The key contains the size, because the bodies of the first micro-batch may keep other values under the same name.
   static std::string stageBufferKey(llvm::StringRef stageBuffer, uint64_t bytes, bool isHost) {
     return stageBuffer.str() + (isHost ? " host " : " ") + std::to_string(bytes);
   }
-  // Whether something beside the tables' entries, which are numbered or labelled, has this name.
+  // True if an op of the module has this name. Entries of tables do not count: they are numbered or labelled.
   bool isTaken(llvm::StringRef name);
   // The operands of plan.kernel.
   struct KernelEntry {
@@ -141,15 +142,15 @@ private:
   llvm::StringMap<StateAddress> states;
   llvm::StringMap<Role> roles;
   llvm::StringMap<PackedState> packed;
-  std::optional<llvm::StringSet<>> surviving; // found when it is asked for
+  std::optional<llvm::StringSet<>> surviving; // computed at the first use
   llvm::StringMap<uint64_t> inputs, stageBuffers;
-  std::array<std::map<int64_t, uint64_t>, 2> stageBufferBytes; // of regions by frames; of the device, of the host
+  std::array<std::map<int64_t, uint64_t>, 2> stageBufferBytes; // of regions, by frames; [0] device, [1] host
   llvm::StringSet<> events;
   std::map<std::pair<std::string, std::vector<int64_t>>, std::string> kernels;
   std::map<std::vector<std::string>, std::string> groups;
-  std::array<std::array<uint64_t, getMaxEnumValForRegionKind() + 1>, 2> regionBytes{}; // of the device, of the host
+  std::array<std::array<uint64_t, getMaxEnumValForRegionKind() + 1>, 2> regionBytes{}; // [0] device, [1] host
   llvm::DenseMap<mlir::Attribute, std::string> constants;
-  std::optional<llvm::StringSet<>> taken; // found when it is asked for
+  std::optional<llvm::StringSet<>> taken; // computed at the first use
   std::array<bool, kStreams> usesStream{true};
 };
 

@@ -10,19 +10,20 @@ namespace {
 
 // A value that is stored in host memory.
 struct StoredValue {
-  Span kept;                  // from where it is stored to where its last copy is used last
-  bool isOverwritten = false; // these bytes of the device become something else after that
+  Span kept;                  // from the store to the last use of the last copy
+  bool isOverwritten = false; // the device writes these bytes again later
 };
 
-// What a program stores, and the copies of it that come back.
+// The values that a program stores, and their copies that come back.
 struct Traffic {
   std::map<unsigned, StoredValue> values;          // by the host's allocation
-  std::map<unsigned, std::vector<unsigned>> hosts; // the host's allocations that are stored from one of the device's
+  std::map<unsigned, std::vector<unsigned>> hosts; // allocation of the device -> those of the host that store it
   std::set<unsigned> copies;                       // allocations of the device
   bool hasFrames = false;                          // host memory has a frame for each micro-batch
 };
 
-// The results of reductions are gradients, not values that the backward pass reads; `ofHost` has no states.
+// Results of reductions do not count: they are gradients, not values that the backward pass reads. `ofHost` contains no
+// states.
 Traffic findTraffic(const ProgramDraft &draft, const std::vector<std::optional<Span>> &spans,
                     const std::vector<unsigned> &ofHost) {
   Traffic traffic;
@@ -65,7 +66,7 @@ void OffloadSavings::add(const ProgramDraft &draft, const std::vector<std::optio
     neededIfKept = std::max(neededIfKept, needed);
     return;
   }
-  // A value stays in its own bytes, unless they become something else.
+  // A value stays in its own bytes, unless they are written again.
   std::vector<AllocationRequest> requests;
   for (unsigned allocation : ofDevice) {
     Span span = *spans[allocation];

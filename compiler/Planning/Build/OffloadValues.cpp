@@ -21,7 +21,7 @@ Value behindReshapes(Value value) {
   return value;
 }
 
-// Whether the value is computed: arguments and states have a place already, and views have that of what they view.
+// True if the value is computed. Arguments and states have a place already, and views have the place of their whole.
 bool isComputed(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op || isa<ReadOp, ConstantOp>(op) || isa<shard::ShardDialect>(op->getDialect()) ||
@@ -55,7 +55,7 @@ struct OffloadValues : impl::OffloadValuesBase<OffloadValues> {
       explainNothing();
   }
 
-  // Who asked for it should not have to find out from the memory report.
+  // Tells a user of --offload that nothing is stored, which would otherwise show only in the memory report.
   void explainNothing() {
     InFlightDiagnostic remark = getOperation().emitRemark("--offload activations stores nothing in host memory: ");
     if (largestLeft > 0)
@@ -66,13 +66,13 @@ struct OffloadValues : impl::OffloadValuesBase<OffloadValues> {
       remark << "the forward pass keeps nothing that it computes, the backward pass computes all of it again";
   }
 
-  // Views of one value share its copy.
+  // Offloads residuals. Views of one value share its copy.
   void offloadResiduals(Block &block) {
     llvm::DenseMap<Value, Value> stored;
     for (OpOperand &residual : block.getTerminator()->getOpOperands()) {
       Value value = behindReshapes(residual.get());
       bool isEdge = !edgeOfResult(cast<func::FuncOp>(block.getParentOp()), residual.getOperandNumber()).empty();
-      if (isEdge || !isComputed(value)) // the next chunk takes it from the device
+      if (isEdge || !isComputed(value)) // the next chunk reads an edge on the device
         continue;
       if (int64_t bytes = byteSize(value.getType()); bytes < static_cast<int64_t>(minBytes)) {
         largestLeft = std::max(largestLeft, bytes);
@@ -91,8 +91,8 @@ struct OffloadValues : impl::OffloadValuesBase<OffloadValues> {
     }
   }
 
-  // An accumulator that is stored on the host is reduced there, as it were: the device does not keep the result from
-  // one use (the norm) to another (the update).
+  // An accumulator on the host is brought to the device, reduced, and stored on the host again. So the device does not
+  // keep the result from one use (the norm) to another (the update).
   void offloadReduced(Block &block) {
     SymbolTable symbols(getOperation());
     for (Operation &op : llvm::make_early_inc_range(block)) {
@@ -108,7 +108,7 @@ struct OffloadValues : impl::OffloadValuesBase<OffloadValues> {
     }
   }
 
-  int64_t numOffloaded = 0, largestLeft = 0; // residuals, and bytes of the largest that is too small
+  int64_t numOffloaded = 0, largestLeft = 0; // residuals, and bytes of the largest one that is too small
 };
 
 } // namespace

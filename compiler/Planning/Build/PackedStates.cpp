@@ -36,7 +36,7 @@ FailureOr<std::vector<int64_t>> encodeParams(Operation *op, std::optional<Packed
 
 namespace {
 
-// What the readers of a state have in common; `packer` is empty when nothing packs for all of them.
+// What the readers of a state have in common. `packer` is empty if no kernel packs for all of them.
 class Candidate {
 public:
   explicit Candidate(int64_t form) : form(form) {}
@@ -74,13 +74,13 @@ private:
 
 } // namespace
 
-// Adds the states that have room for that form, and are not in `result`.
+// Adds the states that have room for this form and are not in `result` yet.
 static LogicalResult findInForm(ModuleOp module, const PlanningOptions &options, int64_t form,
                                 llvm::StringMap<PackedState> &result) {
   llvm::StringMap<Candidate> candidates;
   auto candidateOf = [&](StringRef state) -> Candidate & { return candidates.try_emplace(state, form).first->second; };
   WalkResult walked = module.walk<WalkOrder::PreOrder>([&](Operation *op) {
-    if (isa<ModuleOp>(op) && op != module) // another kind's
+    if (isa<ModuleOp>(op) && op != module) // belongs to another kind
       return WalkResult::skip();
     if (auto write = dyn_cast<WriteOp>(op))
       candidateOf(write.getState()).spoil();

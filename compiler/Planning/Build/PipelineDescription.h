@@ -1,5 +1,5 @@
-// A pipeline as its module in kernels form says it: chunks, what flows between them, and the schedule that
-// `cleave.pipeline` asks for.
+// Describes a pipeline as its module in kernels form states it: the chunks, the values that flow between them, and the
+// schedule that `cleave.pipeline` asks for.
 #ifndef CLEAVE_COMPILER_PLANNING_BUILD_PIPELINEDESCRIPTION_H
 #define CLEAVE_COMPILER_PLANNING_BUILD_PIPELINEDESCRIPTION_H
 
@@ -14,7 +14,7 @@
 
 namespace cleave::plan {
 
-// The value of an edge of the chunk graph, by its name, and of the gradient that comes back; empty where none does.
+// The names of the value of an edge of the chunk graph, and of the gradient that comes back; empty if none does.
 struct EdgeNames {
   std::string value, gradient;
 };
@@ -26,16 +26,16 @@ struct PipelineDescription {
   llvm::SmallVector<mlir::func::FuncOp> functions; // of chunks
   llvm::StringMap<mlir::Type> typeOf;              // of edges and gradients
   pipeline::ChunkGraph graph;
-  std::vector<EdgeNames> edges; // of the graph
+  std::vector<EdgeNames> edges; // in the order of graph.edges
   pipeline::Schedule schedule;
 
   unsigned stageOf(mlir::func::FuncOp function) const { return schedule.rankOfChunk[*chunkNumber(function.getName())]; }
 };
 
-// Diagnoses what cannot be scheduled.
+// Fails, with an error, if the pipeline cannot be scheduled.
 mlir::FailureOr<PipelineDescription> readPipeline(mlir::ModuleOp module);
 
-// The axis of the stages alone; a mesh without it is diagnosed.
+// Reads only the axis of the stages. Fails, with an error, if the mesh does not have it.
 mlir::FailureOr<StageAxis> readStageAxis(mlir::ModuleOp module, llvm::StringRef *name);
 
 } // namespace cleave::plan

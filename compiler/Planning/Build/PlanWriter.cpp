@@ -21,13 +21,13 @@ namespace fb = rt::fb;
 
 namespace {
 
-// The writer of one kind's plan. Ops name things by symbol, the file by position in a table, so that every table is
-// numbered before anything that names its entries is written:
+// Writes the plan of one kind. Ops refer to other ops by symbol; the file refers to them by position in a table. So
+// every table is numbered before anything that refers to its entries is written:
 //
-//   1. header       axes and streams, which all else names
+//   1. header       axes and streams, to which all else refers
 //   2. tables       regions, events, groups, kernels; programs get a number and no content yet
-//   3. states       name regions and axes
-//   4. programs     name all of these, and each other: a call may be of a program that stands later
+//   3. states       refer to regions and axes
+//   4. programs     refer to all of these, and to each other: a call may be of a later program
 //
 //   plan.region @transient ...          regions["transient"] = 0
 //   plan.program @c0.fwd ...            indices["c0.fwd"] = 0         (step 2)
@@ -59,8 +59,8 @@ private:
   std::unique_ptr<fb::PlanT> result = std::make_unique<fb::PlanT>();
   fb::PlanT &plan = *result;
   llvm::StringMap<int64_t> indices; // symbol -> position in the table of its kind
-  llvm::StringMap<int64_t> groups;  // the same, of groups alone
-  llvm::StringMap<int64_t> events;  // and of the plan's events
+  llvm::StringMap<int64_t> groups;  // the same, only of groups
+  llvm::StringMap<int64_t> events;  // the same, only of the plan's events
   llvm::StringMap<uint16_t> regions;
   llvm::StringMap<uint8_t> streams;
   llvm::StringMap<uint32_t> axisIndices;
@@ -82,7 +82,8 @@ LogicalResult PlanWriter::encodeType(Operation *op, Type type, fb::DType &dtype)
   return success();
 }
 
-// The hashes of both instruction sets say what the numbers in the file mean: a build with others refuses it.
+// The hashes of both instruction sets say what the numbers in the file mean. A build with other hashes refuses the
+// file.
 LogicalResult PlanWriter::writeHeader(HeaderOp header) {
   plan.format = rt::kPlanFormat;
   plan.instruction_set = rt::instructionSetHash();
@@ -115,7 +116,7 @@ LogicalResult PlanWriter::writeHeader(HeaderOp header) {
 }
 
 // Properties are texts that the runtime looks up by name (runtime/plan/Properties.def). Attributes that are no text are
-// the compiler's own.
+// for the compiler alone.
 void PlanWriter::writeOptions(HeaderOp header) {
   if (DictionaryAttr options = header.getOptionsAttr())
     for (NamedAttribute option : options)
@@ -139,7 +140,8 @@ void PlanWriter::writeOptions(HeaderOp header) {
   }
 }
 
-// Segments keep the logical tensors' names and shapes: what checkpoints and weights go by, whatever the layout.
+// Segments keep the names and shapes of the logical tensors, by which checkpoints and weights find them, whatever the
+// layout.
 LogicalResult PlanWriter::writeState(StateOp state) {
   auto type = cast<RankedTensorType>(state.getType());
   auto result = std::make_unique<fb::StateT>();
@@ -171,9 +173,9 @@ LogicalResult PlanWriter::writeState(StateOp state) {
   return status;
 }
 
-// Gives a table's entry its number, and writes it where it names nothing but axes. Kernels share `indices` with groups
-// and programs, since a field of an instruction has one type of symbol; groups and events have maps of their own, too,
-// for buffers and for records.
+// Gives a table's entry its number, and writes it if it refers to nothing but axes. Kernels share `indices` with groups
+// and programs, because a field of an instruction has one type of symbol. Groups and events also have maps of their
+// own, for buffers and for records.
 LogicalResult PlanWriter::writeTable(Operation *op) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case<RegionOp, EventOp, GroupOp, KernelOp, ProgramOp>([&](auto entry) { return writeEntry(entry); })
@@ -236,20 +238,22 @@ LogicalResult PlanWriter::writeEntry(KernelOp kernel) {
     entry.operands.emplace_back(operand.getBytes(), operand.getOver() + 1, static_cast<fb::Access>(operand.getAccess()),
                                 dtype);
   }
-  // What the proof rests on, bound to the code: the artefact has the same hash beside the code (KernelFacts.h).
+  // Binds the facts on which the proof rests to the code: the artefact has the same hash next to the code
+  // (KernelFacts.h).
   if (entry.kind == fb::KernelKind::generated)
     entry.facts = rt::KernelFacts::of(entry).hash();
   return success();
 }
 
-// A number and no content yet: programs name each other.
+// The entry gets a number but no content yet, because programs refer to each other.
 LogicalResult PlanWriter::writeEntry(ProgramOp program) {
   indices[program.getSymName()] = plan.programs.size();
   plan.programs.push_back(std::make_unique<fb::ProgramT>());
   return success();
 }
 
-// A port without a region is of another kind of ranks. It is declared all the same: all kinds have the same ports.
+// A port without a region belongs to another kind of ranks. It is still declared, because all kinds have the same
+// ports.
 template <typename Port>
 LogicalResult PlanWriter::writePort(Port port, std::vector<std::unique_ptr<fb::PortT>> &ports) {
   auto type = cast<RankedTensorType>(port.getType());
@@ -265,7 +269,7 @@ LogicalResult PlanWriter::writePort(Port port, std::vector<std::unique_ptr<fb::P
   return encodeType(port, type.getElementType(), entry.dtype);
 }
 
-// Buffers name regions and groups by 16 bits, 0 being no group; instructions name streams by 8.
+// Buffers refer to regions and groups by 16 bits (0 is no group). Instructions refer to streams by 8 bits.
 LogicalResult PlanWriter::checkTableSizes() {
   auto check = [&](size_t size, size_t most, const char *what) -> LogicalResult {
     if (size <= most)
@@ -277,8 +281,8 @@ LogicalResult PlanWriter::checkTableSizes() {
                  succeeded(check(plan.streams.size(), std::numeric_limits<uint8_t>::max() + 1, "streams")));
 }
 
-// Ports and instructions in the order of the body. What ends and begins around them (events, frames) is in the
-// instructions: the file has no nesting.
+// Writes ports and instructions in the order of the body. The file has no nesting: instructions contain the events and
+// frames.
 LogicalResult PlanWriter::writeProgram(ProgramOp program, fb::ProgramT &result) {
   result.name = program.getSymName().str();
   result.entry = program.getEntry();
@@ -317,11 +321,11 @@ LogicalResult PlanWriter::writeProgram(ProgramOp program, fb::ProgramT &result) 
   return success();
 }
 
-// A field as a number. Its attribute says how: no instruction has code here.
+// Encodes a field as a number. Its attribute determines how, so that no instruction has code here.
 //
 //   count 2048 -> 2048     reduction sum -> 0     axis "dp" -> 0     dtype f32 -> its DType     @c0.fwd -> its position
 //
-// Events are numbered in one row: those of the program first (plain numbers), then the plan's, which have symbols.
+// Events have one numbering: the program's events first (plain numbers), then the plan's, which have symbols.
 FailureOr<int64_t> PlanWriter::encodeField(Operation *op, Attribute field) {
   if (auto number = dyn_cast_or_null<IntegerAttr>(field))
     return number.getInt();
@@ -347,8 +351,8 @@ FailureOr<int64_t> PlanWriter::encodeField(Operation *op, Attribute field) {
   return op->emitOpError("has a field that cannot be written; got: ") << field;
 }
 
-// Buffers and fields come in the definition's order, so that the position of a number is its meaning. Group 0 of a
-// buffer is no group: the same bytes on all ranks.
+// Buffers and fields come in the order of the definition, so a number's position gives its meaning. Group 0 of a buffer
+// is no group: the same bytes on all ranks.
 LogicalResult PlanWriter::writeInstruction(InstructionOpInterface op, fb::InstructionT &result) {
   const InstructionDef *def = op.getDefinition();
   if (!def)
@@ -380,7 +384,7 @@ LogicalResult PlanWriter::writeInstruction(InstructionOpInterface op, fb::Instru
   return success();
 }
 
-// The order of the steps is that of the class's comment. Further kinds of ranks are modules in this one, and plans in
+// The steps are in the order of the class comment. Further kinds of ranks are modules in this one, and become plans in
 // the first kind's plan.
 FailureOr<std::unique_ptr<fb::PlanT>> PlanWriter::write() {
   auto headers = module.getOps<HeaderOp>();
@@ -423,8 +427,8 @@ llvm::Expected<std::string> writePlan(ModuleOp module, const std::map<std::strin
     (*plan)->properties.back()->key = key;
     (*plan)->properties.back()->value = value;
   }
-  // Packed twice: the seal of what a plan declares is computed of the packed tables, as the reader does, and is itself
-  // a field of them.
+  // Packed twice: the seal of what a plan declares is computed from the packed tables, as the reader does, and is
+  // itself a field in them.
   flatbuffers::FlatBufferBuilder builder;
   auto pack = [&] { fb::FinishPlanBuffer(builder, fb::Plan::Pack(builder, plan->get())); };
   pack();

@@ -34,7 +34,7 @@ public:
   }
 
 private:
-  // A read sees what the last write before it has left: the number of writes of its state so far.
+  // A read sees what the last write before it has left. So reads are numbered by the writes of their state before them.
   void numberWrites() {
     llvm::StringMap<unsigned> writes;
     for (Operation &op : block) {

@@ -23,7 +23,7 @@ void emitSnapshot(OpBuilder &builder, ModuleOp module, ModulePlan &plan) {
   OpBuilder::InsertionGuard guard(builder);
   builder.createBlock(&program.getBody());
   MLIRContext *context = builder.getContext();
-  uint64_t ends[2] = {0, 0}; // of the copies on the device; of those of what host memory stores, which stay there
+  uint64_t ends[2] = {0, 0}; // of the copies on the device; of those on the host, of states that are there
   for (auto state : module.getOps<StateOp>()) {
     auto place = plan.findState(state.getSymName());
     if (!isSaved(state) || place->bytes == 0)

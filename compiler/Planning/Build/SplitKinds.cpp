@@ -17,7 +17,7 @@ namespace cleave::plan {
 
 namespace {
 
-// Makes a module for all kinds that of one.
+// Reduces a module for all kinds to the module of one kind.
 class Specializer {
 public:
   explicit Specializer(ModuleOp module) : module(module), kind(RankKind::of(module)) {}
@@ -36,7 +36,7 @@ public:
   }
 
 private:
-  // From the last op to the first, so that what only went into something that is gone goes too.
+  // Goes from the last op to the first, so that ops that were used only by erased ops are erased, too.
   LogicalResult specialize(Block &block) {
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
       if (op.hasTrait<OpTrait::IsTerminator>())
@@ -82,7 +82,7 @@ private:
     return success();
   }
 
-  // Collectives run whether anybody wants their results or not: other ranks do. A slice moves nothing.
+  // A collective runs even if nobody here uses its result, because other ranks do. A slice moves nothing.
   static bool isCommunication(Operation &op) {
     return isa<shard::ShardDialect>(op.getDialect()) && !isa<shard::AllSliceOp>(op);
   }
@@ -112,7 +112,7 @@ private:
   llvm::StringSet<> absent; // states that the kind does not have
 };
 
-// A kind of the stage that a module is of already, or of a module without stages.
+// Returns the entry of a kind within the module's stage, or of the kind alone if the module has no stages.
 DictionaryAttr kindOfStage(DictionaryAttr stage, DictionaryAttr kind) {
   if (!stage)
     return kind;
@@ -130,7 +130,7 @@ struct SplitKinds : impl::SplitKindsBase<SplitKinds> {
     ModuleOp module = getOperation();
     if (!module->hasAttr(kKindsAttr))
       return;
-    // The stages' modules aside: a copy of the first stage's is to be a copy of it alone.
+    // Takes out the modules of the stages first: a copy of the first stage's module must not contain them.
     llvm::SmallVector<ModuleOp> stages{module}, result;
     for (ModuleOp stage : llvm::to_vector(module.getOps<ModuleOp>())) {
       stage->remove();
@@ -146,7 +146,7 @@ struct SplitKinds : impl::SplitKindsBase<SplitKinds> {
       signalPassFailure();
   }
 
-  // The module becomes that of the first kind, and is followed by the others.
+  // The module becomes that of the first kind. It is added to `result`, and the modules of the other kinds after it.
   LogicalResult split(ModuleOp module, llvm::SmallVector<ModuleOp> &result) {
     auto kinds = cast<ArrayAttr>(module->removeAttr(kKindsAttr));
     auto stage = module->getAttrOfType<DictionaryAttr>(kKindAttr);

@@ -9,12 +9,11 @@ namespace cleave::plan {
 static std::string stageBufferOf(func::FuncOp function, StringRef edge, std::optional<int64_t> residual) {
   if (!edge.empty())
     return edge.str();
-  // The last micro-batch's own functions may keep other values, and have no frames to share with the rest.
+  // The last micro-batch may have its own functions, which may keep other values and share no frames with the others.
   StringRef variant = variantOf(function.getName()) == ".last" ? ".last" : "";
   return chunkName(*chunkNumber(function.getName())) + variant.str() + ".r" + std::to_string(*residual);
 }
 
-// Empty for a model's input.
 std::string stageBufferOfArgument(func::FuncOp function, unsigned index) {
   auto residual = function.getArgAttrOfType<IntegerAttr>(index, kResidualAttr);
   StringRef edge = edgeOfArgument(function, index);
@@ -78,7 +77,7 @@ LogicalResult StageCalls::addRun(const pipeline::Task &task) {
     break;
   }
   if (std::string gather = chunk + kGatherSuffix.str(); find(gather) && done.insert({gather, 0}).second) {
-    uses[gather]; // what it leaves is in states
+    uses[gather]; // its results are in states
     calls.push_back({gather, 0});
   }
   for (StringRef half : halves) {
@@ -97,7 +96,7 @@ LogicalResult StageCalls::addRun(const pipeline::Task &task) {
   return success();
 }
 
-// A value that several chunks of a stage use goes there once.
+// A value that several chunks of one stage use is sent there once.
 void StageCalls::addTransfer(const pipeline::Item &item) {
   const EdgeNames &edge = description.edges[item.edge];
   Transfer transfer{item.gradient ? edge.gradient : edge.value, item.kind == pipeline::ItemKind::Send, item.gradient,

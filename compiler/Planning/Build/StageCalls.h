@@ -1,5 +1,5 @@
-// What one stage of a pipeline calls in a step: the bodies of its chunks and its transfers, in order, with the stage
-// buffers of what crosses.
+// Lists the calls of one stage of a pipeline in a step, in order: the bodies of its chunks and its transfers, with the
+// stage buffers of the values that cross them.
 #ifndef CLEAVE_COMPILER_PLANNING_BUILD_STAGECALLS_H
 #define CLEAVE_COMPILER_PLANNING_BUILD_STAGECALLS_H
 
@@ -9,7 +9,7 @@
 
 namespace cleave::plan {
 
-// The stage buffer that an argument is in, empty for a model's input; and that of a result.
+// Returns the stage buffer of an argument (empty for an input of the model), or of a result.
 std::string stageBufferOfArgument(mlir::func::FuncOp function, unsigned index);
 std::string stageBufferOfResult(mlir::func::FuncOp function, unsigned index);
 
@@ -36,7 +36,7 @@ public:
   static std::string sentEvent(const Transfer &transfer);
 
 private:
-  // Null where there is none; looked up once.
+  // Returns null if there is no such function. Looks up each name only once.
   mlir::func::FuncOp find(llvm::StringRef name);
   mlir::LogicalResult addRun(const pipeline::Task &task);
   void addTransfer(const pipeline::Item &item);

@@ -5,13 +5,13 @@
 namespace cleave::plan {
 
 namespace {
-// Of one stage buffer and micro-batch: positions in the list.
+// The life of one micro-batch's value in a stage buffer, as positions in the list.
 struct Life {
   int written = -1, firstRead = -1, last = -1;
 };
 } // namespace
 
-// Micro-batches go through a stage buffer in ascending order, so those alive at a time are a range of them.
+// Micro-batches go through a stage buffer in ascending order, so those that are alive at a time are consecutive.
 static int framesOf(const std::vector<Life> &lives) {
   int frames = 1, oldest = 0;
   for (int i = 0; i < static_cast<int>(lives.size()); ++i) {
@@ -24,7 +24,7 @@ static int framesOf(const std::vector<Life> &lives) {
   return frames;
 }
 
-// Lets lives begin when a receive may.
+// Lets each life begin as early as its receive may begin.
 static void receiveAhead(const std::vector<StageCall> &calls, const Transferred &transferred,
                          std::vector<Life> &lives) {
   constexpr int kTasksAhead = 2;
@@ -67,7 +67,7 @@ std::map<std::string, StageBuffer> stageBuffersOf(const std::vector<StageCall> &
     stageBuffer.frames =
         std::min(microBatches, framesOf(ofStageBuffer) + static_cast<int>(transferred.sent.count(name)));
     for (const Life &life : ofStageBuffer) {
-      if (life.last < 0) // the first micro-batch's bodies may keep other values than those of the rest
+      if (life.last < 0) // the first micro-batch's bodies may keep other values
         continue;
       if (life.firstRead >= 0)
         stageBuffer.firstReaders.insert(calls[life.firstRead].program);

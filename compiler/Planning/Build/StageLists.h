@@ -1,11 +1,12 @@
-// What one rank of a pipeline calls in a step, and the frames of the values that cross its calls. No MLIR here.
+// Lists the calls of one rank of a pipeline in a step, and counts the frames of the values that cross calls. No MLIR
+// here.
 //
 // A *stage buffer* is the memory for one value that crosses calls: a residual, an activation or a gradient that is sent
-// or received, or one that goes from chunk to chunk on the rank itself. Micro-batch i has its own frame, i modulo their
-// number, which is how many are alive at a time in the order of the list; the value is alive from the call that writes
-// it to the last that reads it. One more frame of what is sent lets the next one be made while it is under way. What is
-// received has a frame from the time on when the second task before its first reader begins, so that it can be under
-// way while two tasks compute: a receive waits for nothing but its frame.
+// or received, or a value that goes from chunk to chunk on one rank. Micro-batch i uses frame i modulo the number of
+// frames, which is how many of these values are alive at a time in the order of the list. A value is alive from the
+// call that writes it to the last call that reads it. A sent value has one more frame, so that the next one can be made
+// during the transfer. A received value has its frame from the beginning of the second task before its first reader on,
+// so that the transfer can take as long as two tasks: a receive waits only for its frame.
 #ifndef CLEAVE_COMPILER_PLANNING_BUILD_STAGELISTS_H
 #define CLEAVE_COMPILER_PLANNING_BUILD_STAGELISTS_H
 
@@ -23,7 +24,7 @@ struct StageCall {
   int microBatch = 0;
 };
 
-// What a program does with stage buffers.
+// The stage buffers that a program reads and writes.
 struct StageBufferUses {
   std::vector<std::string> reads, writes;
 };
@@ -33,7 +34,7 @@ struct StageBuffer {
   std::set<std::string> firstReaders, lastReaders; // programs
 };
 
-// Stage buffers that some program sends away, those that some program receives, and these programs.
+// The stage buffers that some program sends, those that some program receives, and these programs.
 struct Transferred {
   std::set<std::string> sent, received, programs;
 };
@@ -42,12 +43,12 @@ std::map<std::string, StageBuffer> stageBuffersOf(const std::vector<StageCall> &
                                                   const std::map<std::string, StageBufferUses> &uses,
                                                   const Transferred &transferred, int microBatches);
 
-// Calls as plans have them: `times` micro-batches from `first` on, each `stride` after the one before.
+// A call as plans have it: `times` micro-batches from `first` on, each `stride` after the one before.
 struct FoldedCall {
   std::string program;
   int times = 1, first = 0, stride = 1;
 };
-// Lists that are called again and again are programs of their own, "loop.N", whose calls count from their caller's
+// A list that is called several times is a program of its own, "loop.N". Its calls count from their caller's
 // micro-batch.
 struct FoldedCalls {
   std::vector<FoldedCall> calls;

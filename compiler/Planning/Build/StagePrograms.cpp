@@ -13,12 +13,13 @@ namespace cleave::plan {
 
 namespace {
 
-// The plan's reader takes no further frames and no more repetitions; no schedule nests or runs nearly so many.
+// The reader of plans accepts no more frames and no more repetitions. No schedule comes near these limits of nesting
+// and runs.
 constexpr int64_t kMostFrames = 1 << 20;
 constexpr size_t kMostNested = 64;
 constexpr uint64_t kMostRuns = 1 << 20;
 
-// Depth-first over calls: `open` is the way from the function where we began to the one that is checked.
+// Depth-first search over calls. `open` is the path from the first function to the one that is checked.
 class CallChecker {
 public:
   explicit CallChecker(ModuleOp module) : symbols(module) {}
@@ -73,7 +74,7 @@ private:
 
   SymbolTable symbols;
   llvm::SetVector<func::FuncOp> open;
-  llvm::DenseMap<Operation *, uint64_t> runs; // of programs, where a function that has been checked runs once
+  llvm::DenseMap<Operation *, uint64_t> runs; // number of programs that run when a checked function runs once
 };
 
 } // namespace

@@ -18,7 +18,7 @@ static StringRef gridOf(Operation *op) {
   return (*op->getParentOfType<ModuleOp>().getOps<shard::GridOp>().begin()).getSymName();
 }
 
-// The ops that send know no tensors without dimensions.
+// The ops that send accept no tensors without dimensions.
 static RankedTensorType sentType(Type type) {
   auto tensor = cast<RankedTensorType>(type);
   return tensor.getRank() == 0 ? tensor.clone(ArrayRef<int64_t>{1}) : tensor;
@@ -51,7 +51,7 @@ StageSet StageSplit::whereOf(Value value) const {
   return value.getDefiningOp() && maker != numbers.end() ? stagesOf[maker->second] : everywhere();
 }
 
-// A state's bytes, or a part of them, or what ranks have of it together.
+// True if the value is a state's bytes, a part of them, or the whole that ranks make of their parts.
 bool StageSplit::isOfState(Value value) const {
   for (Operation *op = value.getDefiningOp(); op; op = op->getOperand(0).getDefiningOp()) {
     if (isa<ReadOp>(op))
@@ -65,7 +65,7 @@ bool StageSplit::isOfState(Value value) const {
 
 StageSet StageSplit::choose(Operation *op) const {
   StageSet all = everywhere(), any(axis.stages);
-  Value last; // of the operands that not all stages have
+  Value last; // newest of the operands that not all stages have
   for (Value operand : op->getOperands()) {
     StageSet where = whereOf(operand);
     all &= where;
@@ -77,7 +77,7 @@ StageSet StageSplit::choose(Operation *op) const {
   }
   if (all.any())
     return all;
-  constexpr double kOfState = 1000; // as heavy as so many bytes
+  constexpr double kOfState = 1000; // a byte of a state counts as this many
   auto cost = [&](unsigned stage) {
     double bytes = 0;
     for (Value operand : op->getOperands())
@@ -88,9 +88,9 @@ StageSet StageSplit::choose(Operation *op) const {
       }
     return bytes;
   };
-  // A chain goes on where its newest link is made, unless another stage costs less. To go back it must cost far less:
-  // what goes on from there crosses again. Otherwise a sum of layers in f32 would stay on the first stage, and each
-  // layer's part of it, in bf16, would come back.
+  // A chain goes on at the stage of its newest operand, unless another stage costs less. An earlier stage must cost far
+  // less, because later ops of the chain then cross again. Otherwise a sum of layers in f32 would stay on the first
+  // stage, and each layer's part of it, in bf16, would be sent back.
   constexpr double kBack = 4;
   int best = whereOf(last).find_first(), newest = best;
   for (int stage : any.set_bits())
@@ -129,7 +129,7 @@ void StageSplit::place(StateStages &states) {
       if (auto write = dyn_cast<WriteOp>(op); write && !states.contains(write.getState())) {
         StageSet where = whereOf(write.getValue());
         if (where.all())
-          continue; // perhaps of a state that is found in the next round
+          continue; // it may depend on a state that the next round finds
         states[write.getState()] = where;
         found = true;
       }
@@ -148,7 +148,7 @@ void StageSplit::place(StateStages &states) {
   findOwned();
 }
 
-// The axes that a reduce goes over: its root is an owner (RankKinds.h).
+// Returns the axes that a reduce goes over. Its root is an owner (RankKinds.h).
 static ArrayAttr axesOf(shard::ReduceOp reduce) {
   auto mesh = reduce->getParentOfType<ModuleOp>()->getAttrOfType<MeshAttr>(kMeshAttr);
   return ArrayAttr::get(reduce.getContext(), llvm::map_to_vector(reduce.getGridAxes(), [&](int16_t axis) -> Attribute {
@@ -156,8 +156,8 @@ static ArrayAttr axesOf(shard::ReduceOp reduce) {
                         }));
 }
 
-// What a parameter server reduces and computes of it, only servers send on. An optimizer without states has no state
-// with an owner: then the reduces alone say who owns.
+// Only servers send values that a parameter server has reduced, or computed from reduced ones. An optimizer without
+// states has no state with an owner. Then only the reduces tell who owns.
 void StageSplit::findOwned() {
   llvm::DenseSet<Operation *> owned = findOwnedOps(function.getBody().front());
   Attribute owners;
@@ -172,7 +172,7 @@ void StageSplit::findOwned() {
       crossing.owners = owners;
 }
 
-// What the op takes must be on these stages.
+// Adds the crossings that bring the op's operands to these stages.
 void StageSplit::require(Operation *op, const StageSet &stages) {
   for (Value operand : op->getOperands()) {
     StageSet where = whereOf(operand);
@@ -194,12 +194,12 @@ void StageSplit::specialize(func::FuncOp copy, int64_t stage, int64_t channel) c
   for (Operation &op : block.without_terminator())
     copies.push_back(&op);
   OpBuilder builder(copy.getContext());
-  // From the last: what crosses first after an op stands first.
+  // In reverse order, because each one is inserted directly after its op.
   for (const Crossing &crossing : llvm::reverse(crossings)) {
     Operation *maker = copies[crossing.op];
     builder.setInsertionPointAfter(maker);
     Value value = maker->getResult(crossing.result);
-    auto mark = [&] { // the op made last
+    auto mark = [&] { // marks the transfer that was made last
       Operation *last = &*std::prev(builder.getInsertionPoint());
       for (; !isa<shard::SendOp, shard::RecvOp>(last);)
         last = last->getPrevNode();

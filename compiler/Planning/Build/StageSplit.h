@@ -1,11 +1,11 @@
-// Which stage of a pipeline runs which op of a function that is for all stages: the update, and evaluation.
+// Decides which stage of a pipeline runs which op of a function that is written for all stages: the update, evaluation
+// and inference.
 //
-// A state lies on the stages whose chunks use it; a value on the stages that compute it. An op runs where its operands
-// are: on all stages that have all of them, or, if no stage has, on the one to which the fewest bytes must go (what is
-// read from states counts most: weights do not travel; a stage before that of the newest operand must need far fewer).
-// A value that another stage needs crosses right after the op
-// that makes it, by a send and a receive. All stages meet crossings in the function's order, so that none waits for
-// itself.
+// A state lies on the stages whose chunks use it, and a value on the stages that compute it. An op runs on all stages
+// that have all its operands. If there is no such stage, it runs on the one to which the fewest bytes must be sent.
+// Bytes of states count most, because weights do not travel. A stage before that of the newest operand must need far
+// fewer bytes. A value that another stage needs crosses directly after the op that makes it, by a send and a receive.
+// All stages run the crossings in the function's order, so that none waits for itself.
 //
 //   %a = read @w0.grad        stage 0              stage 0                       stage 1
 //   %b = read @w1.grad        stage 1              %a = read @w0.grad            %b = read @w1.grad
@@ -15,7 +15,7 @@
 //   write %n, @norm           both                 %n = receive from 1           send %n to 0
 //                                                  write %n, @norm               write %n, @norm
 //
-// So a pipeline adds in the order in which one rank adds, and computes the same bits.
+// So a pipeline adds in the same order as one rank, and computes the same bits.
 #ifndef CLEAVE_COMPILER_PLANNING_BUILD_STAGESPLIT_H
 #define CLEAVE_COMPILER_PLANNING_BUILD_STAGESPLIT_H
 
@@ -28,7 +28,7 @@
 
 namespace cleave::plan {
 
-// Of a state, or a value: a bit for each stage that has it.
+// The stages that have a state or a value: one bit for each stage.
 using StageSet = llvm::BitVector;
 using StateStages = llvm::StringMap<StageSet>;
 
@@ -38,8 +38,8 @@ struct StageAxis {
   unsigned stages = 1;
 };
 
-// Adds to or takes from a value on its way to another stage, at the builder's place; plans keep the orders of channels
-// apart.
+// Create the send or the receive of a value that another stage needs or has, at the builder's insertion point. Plans
+// order the transfers of each channel separately.
 void createSend(mlir::OpBuilder &builder, mlir::Value value, const StageAxis &axis, int64_t to, int64_t channel);
 mlir::Value createReceive(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type type, const StageAxis &axis,
                           int64_t from, int64_t channel);
@@ -48,19 +48,19 @@ class StageSplit {
 public:
   StageSplit(mlir::func::FuncOp function, StageAxis axis) : function(function), axis(axis) {}
 
-  // Decides where each op runs. A state that `states` does not have yet, and that the function writes, lies where it is
-  // computed, and is added.
+  // Decides where each op runs. If the function writes a state that `states` does not contain, the state lies where its
+  // value is computed, and is added to `states`.
   void place(StateStages &states);
 
-  // Makes of a copy of the function what one stage does of it. What is returned is on all stages.
+  // Reduces a copy of the function to the part that one stage runs. Returned values are on all stages.
   void specialize(mlir::func::FuncOp copy, int64_t stage, int64_t channel) const;
 
 private:
   struct Crossing {
-    size_t op; // that makes it
+    size_t op; // index of the op that makes the value
     unsigned result;
     int64_t from, to;
-    mlir::Attribute owners; // the axes, where only owners have the value
+    mlir::Attribute owners; // the axes, if only owners have the value
   };
 
   StageSet everywhere() const { return StageSet(axis.stages, true); }
@@ -76,7 +76,7 @@ private:
   llvm::SmallVector<mlir::Operation *> ops; // without the terminator
   llvm::DenseMap<mlir::Operation *, size_t> numbers;
   llvm::SmallVector<StageSet> stagesOf;  // of each op
-  llvm::SmallVector<Crossing> crossings; // by op, then by receiver
+  llvm::SmallVector<Crossing> crossings; // by op, then by result and receiver
 };
 
 } // namespace cleave::plan

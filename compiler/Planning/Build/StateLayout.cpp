@@ -1,4 +1,4 @@
-// States and constants of a ModulePlan: where they lie, and their entries in the plan.
+// Part of ModulePlan: states and constants, with their addresses and their entries in the plan.
 #include "compiler/Planning/Build/ModulePlan.h"
 
 #include "dialects/Cleave/IR/Attributes.h"
@@ -33,7 +33,7 @@ LogicalResult ModulePlan::layOutStates() {
   return success();
 }
 
-// The wire format cuts a state evenly in row-major order, which is what a split of the first dimension does.
+// The wire format cuts a state evenly in row-major order, as a split of the first dimension does.
 LogicalResult ModulePlan::addState(cleave::StateOp state) {
   RankedTensorType type = state.getTensorType();
   llvm::SmallVector<StringRef> split, partial;
@@ -79,7 +79,7 @@ const PackedState *ModulePlan::findPacked(Value value) const {
   return found == packed.end() ? nullptr : &found->second;
 }
 
-// Kinds that have a constant have one state, under one name: what they compute of it is one value, too.
+// Kinds with the same constant have one state of one name, so that what they compute from it is one value, too.
 static std::string digestOf(DenseElementsAttr value) {
   llvm::SHA256 hash;
   std::string type;
@@ -111,7 +111,7 @@ FailureOr<ModulePlan::StateAddress> ModulePlan::addConstant(DenseElementsAttr va
   return address;
 }
 
-// Adds the states whose first access in the program is a read to `read`. `accessed` are those that it has met before.
+// Adds to `read` the states whose first access in the program is a read. `accessed` are those that were met before.
 static void findFirstReads(ModuleOp module, func::FuncOp function, llvm::StringSet<> &accessed,
                            llvm::StringSet<> &read) {
   if (auto calls = function->getAttrOfType<ArrayAttr>(kCallsAttr))

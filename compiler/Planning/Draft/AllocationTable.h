@@ -1,8 +1,8 @@
-// The allocations of one program, and what became of them: an allocation can be merged into another, as part of it.
+// The allocations of one program. An allocation can be merged into another one, and is then a part of it.
 //
-// A value has an Address, (allocation, offset). The operands of a concat are made in allocations of their own; when the
-// concat is met, these are merged into its allocation, so that they are produced in place. So is a value that is
-// written to a state, or returned.
+// A value has an Address: an allocation, and an offset in it. The operands of a concat are made in allocations of their
+// own. When the concat is visited, these are merged into its allocation, so that the operands are produced in place.
+// The same is done with a value that is written to a state, or returned.
 #ifndef CLEAVE_COMPILER_PLANNING_DRAFT_ALLOCATIONTABLE_H
 #define CLEAVE_COMPILER_PLANNING_DRAFT_ALLOCATIONTABLE_H
 
@@ -24,14 +24,14 @@ struct Address {
 struct Allocation {
   RegionKind kind;
   uint64_t bytes;
-  std::optional<uint64_t> fixed; // the offset in the region, when it is decided; else the allocation is fresh
+  std::optional<uint64_t> fixed; // the offset in the region, if it is decided; if not, the allocation is fresh
   std::optional<Address> mergedInto;
-  std::vector<unsigned> merged; // into this one
-  // The first and the last instruction that uses it, or what was merged into it.
+  std::vector<unsigned> merged; // allocations that were merged into this one
+  // The first and the last instruction that uses this allocation, or one that was merged into it.
   size_t firstUse = std::numeric_limits<size_t>::max(), lastUse = 0;
-  bool isCut = false;  // an address in it is a share
+  bool isCut = false;  // there is an address of a share of it
   bool isHost = false; // in host memory: only copies use it, and nothing is merged with it
-  int64_t frames = 0;  // of a stage buffer, the frames of its region; 0: no stage buffer
+  int64_t frames = 0;  // number of frames of a stage buffer's region; 0: no stage buffer
 };
 
 class AllocationTable {
@@ -54,17 +54,18 @@ public:
     return address;
   }
   bool isHost(Address address) const { return allocations[resolve(address).allocation].isHost; }
-  // Fresh: on the device, and nobody has said yet where it lies.
+  // True if the allocation is on the device, and its offset is not decided.
   bool isFresh(Address address) const {
     const Allocation &allocation = allocations[resolve(address).allocation];
     return !allocation.fixed && !allocation.isHost;
   }
-  // The address is a fresh allocation from its first byte to its last.
+  // True if the address and `bytes` are a whole fresh allocation.
   bool isFreshWhole(Address address, uint64_t bytes) const {
     Address at = resolve(address);
     return isFresh(at) && !at.share && at.offset == 0 && allocations[at.allocation].bytes == bytes;
   }
-  // A share of a share has no address: the wire format knows one group a buffer.
+  // True if the allocation of `part` may become a part of `whole`. A share of a share has no address, because the wire
+  // format has one group for each buffer.
   bool canMerge(Address part, Address whole) const {
     return !isHost(whole) && (!resolve(whole).share || !allocations[resolve(part).allocation].isCut);
   }
@@ -79,18 +80,18 @@ public:
       noteUse(target.allocation, allocations[allocation].lastUse);
     }
   }
-  // An instruction uses the allocation.
+  // Records that an instruction uses the allocation.
   void noteUse(unsigned allocation, size_t instruction) {
     allocation = resolve({allocation, 0, {}}).allocation;
     allocations[allocation].firstUse = std::min(allocations[allocation].firstUse, instruction);
     allocations[allocation].lastUse = std::max(allocations[allocation].lastUse, instruction);
   }
-  // Whether an instruction uses `allocation` at or after the first use of `since`.
+  // True if an instruction uses `allocation` at or after the first use of `since`.
   bool isUsedSince(unsigned allocation, unsigned since) const {
     const Allocation &used = allocations[allocation], &other = allocations[since];
     return used.firstUse <= used.lastUse && other.firstUse <= used.lastUse;
   }
-  // The rank's share of what begins at `whole`; none where that is a share already.
+  // Returns the address of the rank's share of the bytes at `whole`; none if these are a share already.
   std::optional<Address> cut(Address whole, Share share) {
     Address at = resolve(whole);
     if (at.share)

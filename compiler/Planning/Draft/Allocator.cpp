@@ -17,8 +17,8 @@ struct Placed {
 };
 } // namespace
 
-// The start of the smallest gap that holds the request; behind everything when there is none. `placed` is sorted by
-// begin.
+// Returns the start of the smallest gap that holds the request. If there is none, returns the aligned end of all
+// buffers that live at the same time. `placed` is sorted by begin.
 static uint64_t bestFit(const std::vector<Placed> &placed, const AllocationRequest &request) {
   uint64_t best = 0, bestGap = std::numeric_limits<uint64_t>::max(), free = 0;
   bool found = false;
@@ -37,11 +37,11 @@ static uint64_t bestFit(const std::vector<Placed> &placed, const AllocationReque
 }
 
 namespace {
-// The free bytes below the highest end so far, by where they begin; neighbours are joined.
+// The free bytes below the highest end so far, as gaps, by their begin. Adjacent gaps are joined.
 class FreeBytes {
 public:
   uint64_t take(uint64_t bytes, uint64_t alignment) {
-    // Large gaps first would cut them up: the smallest that fits.
+    // Take the smallest gap that fits: taking large gaps first would cut them up.
     for (auto gap = bySize.lower_bound({bytes, 0}); gap != bySize.end(); ++gap) {
       auto [size, begin] = *gap;
       uint64_t start = alignUp(begin, alignment);
@@ -91,8 +91,8 @@ private:
 };
 } // namespace
 
-// In the order of time, n log n: for so many buffers that comparing each with all takes longer than a few percent of
-// memory are worth. What streams know of the end of a span is left out.
+// Places requests in the order of time, in n log n. This is for so many buffers that comparing each with all others
+// takes longer than a few percent of memory are worth. It does not use Span::begin and Span::end, only positions.
 static MemoryLayout allocateInOrder(const std::vector<AllocationRequest> &requests) {
   std::vector<size_t> begins(requests.size());
   std::iota(begins.begin(), begins.end(), size_t{0});

@@ -1,8 +1,9 @@
-// Offsets for buffers that live at different times.
+// Chooses offsets for buffers that live at different times.
 //
-// Greedy by size, best fit (Pisarchyk & Lee 2020, "Efficient memory management for deep neural net inference"): the
-// largest buffer first, into the smallest gap between those placed buffers that live at the same time. Rejected: first
-// come, first placed, which fragments when a large buffer comes late; exact solvers, which are slow for a few percent.
+// The algorithm is greedy by size with best fit (Pisarchyk & Lee 2020, "Efficient memory management for deep neural net
+// inference"). Buffers are placed from the largest to the smallest, each in the smallest gap between the placed buffers
+// that live at the same time. Rejected: placing buffers as they come, which fragments memory if a large buffer comes
+// late; exact solvers, which are slow and gain a few percent.
 #ifndef CLEAVE_COMPILER_PLANNING_DRAFT_ALLOCATOR_H
 #define CLEAVE_COMPILER_PLANNING_DRAFT_ALLOCATOR_H
 
@@ -17,7 +18,7 @@ struct AllocationRequest {
 };
 
 struct MemoryLayout {
-  std::vector<uint64_t> offsets; // one a request
+  std::vector<uint64_t> offsets; // one for each request
   uint64_t peak = 0;             // bytes of the region
 };
 

@@ -15,16 +15,16 @@ namespace cleave::plan {
 DraftBuilder::DraftBuilder(ModulePlan &plan, func::FuncOp function)
     : plan(plan), function(function), builder(function.getContext()), families(function.getBody().front()) {}
 
-// Ops are visited once, in order. After each one holds:
+// Visits the ops once, in order. After each op:
 //
-//   - every value that was met has an address: in a state, a port, a stage buffer, or in an allocation of its own
-//   - the instructions so far, in their order, leave at these addresses what the ops compute
+//   - every value so far has an address: in a state, a port, a stage buffer, or in an allocation of its own
+//   - the instructions so far, in their order, leave at these addresses the values that the ops compute
 //
-// Allocations may still be merged (moveTo), so instructions name them as they were, and are resolved at the end.
+// Allocations may still be merged (moveTo), so instructions name the original ones, and are resolved at the end.
 //
 //   %g = kernel ...           fresh a0                       launch a0=w
 //   %b = concat %g, %h        fresh a2; a0, a1 merged into it, as its parts: nothing is copied
-//   write %b, @bucket         a2 merged into @bucket's bytes, where nobody reads these any more; else a copy
+//   write %b, @bucket         a2 merged into @bucket's bytes, if nobody reads these any more; else a copy
 FailureOr<ProgramDraft> DraftBuilder::build() {
   draft.name = function.getSymName().str();
   draft.entry = function->hasAttr(kEntryAttr);
@@ -53,7 +53,7 @@ FailureOr<ProgramDraft> DraftBuilder::build() {
 
 LogicalResult DraftBuilder::visit(Operation *op) {
   if (isa<ConstantOp>(op))
-    return success(); // filled where it is used
+    return success(); // filled at its uses
   if (auto offload = dyn_cast<OffloadOp>(op))
     return visitOffload(offload);
   if (llvm::SmallVector<ByteView> views = byteViews(op); !views.empty())
@@ -70,7 +70,7 @@ LogicalResult DraftBuilder::visit(Operation *op) {
       .Case([&](shard::BroadcastOp broadcast) { return visitBroadcast(broadcast); })
       .Case([&](shard::SendOp send) { return visitSend(send); })
       .Case([&](shard::RecvOp receive) { return visitReceive(receive); })
-      .Case([&](ub::PoisonOp) { return success(); }) // what a kind does not have, and a broadcast gives it
+      .Case([&](ub::PoisonOp) { return success(); }) // a value that a kind lacks and gets by a broadcast
       .Case([&](func::ReturnOp ret) { return visitReturn(ret); })
       .Default([&](Operation *other) -> LogicalResult {
         auto compute = dyn_cast<ComputeOpInterface>(other);
@@ -120,7 +120,7 @@ void DraftBuilder::addCalls(ArrayAttr calls) {
   }
 }
 
-// A read costs nothing: the value is the state's bytes. It is copied where it is used after the state is written.
+// A read adds no instruction: the value has the state's bytes. It is copied if it is used after the state is written.
 LogicalResult DraftBuilder::visitRead(ReadOp read) {
   std::optional<ModulePlan::StateAddress> state = plan.findState(read.getState());
   if (!state || state->bytes != bytesOf(read.getResult().getType()))
@@ -136,7 +136,7 @@ LogicalResult DraftBuilder::visitRead(ReadOp read) {
   return success();
 }
 
-// The value is made in the state's bytes, where it can be: see moveTo. What the device holds of the state is stale now.
+// The value is made in the state's bytes if possible (moveTo). Copies of the state on the device become stale.
 LogicalResult DraftBuilder::visitWrite(WriteOp write) {
   std::optional<ModulePlan::StateAddress> state = plan.findState(write.getState());
   if (!state || state->bytes != bytesOf(write.getValue().getType()))
@@ -152,7 +152,7 @@ LogicalResult DraftBuilder::visitWrite(WriteOp write) {
   return address;
 }
 
-// A part of a whole is an offset; a whole of parts is visitJoined's.
+// A part of a whole has an offset in it. visitJoined handles a whole that is made of parts.
 LogicalResult DraftBuilder::visitViews(Operation *op, ArrayRef<ByteView> views) {
   if (views.front().whole.getDefiningOp() == op)
     return visitJoined(op, views);
@@ -163,9 +163,9 @@ LogicalResult DraftBuilder::visitViews(Operation *op, ArrayRef<ByteView> views) 
   return success();
 }
 
-// A concat's like: each operand is made where it belongs, when it can. What a state becomes (sums of gradients) is put
-// into it part by part, once nobody reads what it was: a bucket beside it would be as large, and whole only with its
-// last part.
+// Handles a concat and the like: each operand is made at its place in the result, if possible. The new value of a state
+// (sums of gradients) is put into the state part by part, after the last read of the old value. A separate bucket would
+// be as large as the state, and complete only with its last part.
 LogicalResult DraftBuilder::visitJoined(Operation *op, ArrayRef<ByteView> views) {
   Value result = op->getResult(0);
   std::optional<unsigned> state = stateToFill(op);
@@ -177,8 +177,9 @@ LogicalResult DraftBuilder::visitJoined(Operation *op, ArrayRef<ByteView> views)
   return success();
 }
 
-// The state that becomes the concat's result and may do so at once: device memory that the program has read, that
-// nobody reads from the concat to the write, and that holds no part already.
+// Returns the state to which the concat's result is written, if the result can be made in it at once. The state must be
+// in device memory, and the program must have read it. Between the concat and the write nobody may read it, and it must
+// not hold an operand already.
 std::optional<unsigned> DraftBuilder::stateToFill(Operation *concat) const {
   Value result = concat->getResult(0);
   auto write = result.hasOneUse() ? dyn_cast<WriteOp>(*result.user_begin()) : nullptr;
@@ -195,9 +196,9 @@ std::optional<unsigned> DraftBuilder::stateToFill(Operation *concat) const {
   return allocation->second;
 }
 
-// In the order of what they cost: a splat is filled at the target; a value that is there stays; a value that has a
-// whole allocation of its own is made in the target's bytes, if nothing has used these since it was begun; else it is
-// copied.
+// Tries the cheapest way first. A splat is filled at the target. A value that is already there stays. A value that has
+// a whole allocation of its own is made in the target's bytes, if these are fresh, or if nothing has used them since
+// the first use of that allocation. Any other value is copied.
 LogicalResult DraftBuilder::moveTo(Value value, Address target, Operation *op, bool isJoined) {
   DenseElementsAttr constant;
   if (matchPattern(value, m_Constant(&constant)) && constant.isSplat() && !draft.allocations.isHost(target)) {
@@ -217,10 +218,11 @@ LogicalResult DraftBuilder::moveTo(Value value, Address target, Operation *op, b
     draft.allocations.merge(from, to);
     return success();
   }
-  // Early, so that a bucket that is reduced in place waits for its value's copy into another one, and for no more.
+  // The copy moves up, so that a bucket that is reduced in place waits only for the copy of its value into another
+  // bucket.
   DraftInstruction &copy = addCopy(op, to, from, bytes);
   if (copy.purpose != Purpose::Compute) {                           // between device and host memory
-    if (auto broadcast = value.getDefiningOp<shard::BroadcastOp>()) // the state is equal on all ranks behind it alone
+    if (auto broadcast = value.getDefiningOp<shard::BroadcastOp>()) // before it, the state differs between ranks
       if (auto sent = kernelInstructions.find(broadcast); sent != kernelInstructions.end())
         copy.after.push_back(draft.instructions[sent->second].payload);
     return success();
@@ -232,8 +234,8 @@ LogicalResult DraftBuilder::moveTo(Value value, Address target, Operation *op, b
   return success();
 }
 
-// A tied result must lie where its input lies, since the code updates it there. Where others still need the input, the
-// result gets a copy of it.
+// A tied result must lie where its input lies, because the kernel updates it there. If others still need the input, the
+// kernel gets a copy of it.
 LogicalResult DraftBuilder::visitKernel(cleave::KernelOp kernel) {
   FailureOr<FlatSymbolRefAttr> symbol = plan.generatedKernel(kernel);
   llvm::SmallVector<Address> inputs, results;
@@ -274,7 +276,7 @@ LogicalResult DraftBuilder::visitKernel(cleave::KernelOp kernel) {
   return success();
 }
 
-// Whether the result may be made over the input: nobody reads the input later, and no other operand overlaps it.
+// True if the result may be made in the input's bytes: nobody reads the input later, and no other operand overlaps it.
 bool DraftBuilder::canFollowTie(cleave::KernelOp kernel, unsigned input, unsigned result, ArrayRef<Address> inputs) {
   if (!mayTakeOver(kernel, kernel.getInputs()[input], kernel.getResults()[result], families))
     return false;
@@ -286,12 +288,12 @@ bool DraftBuilder::canFollowTie(cleave::KernelOp kernel, unsigned input, unsigne
     if (other != input && taken.conflictsWith(use(at, bytesOf(kernel.getInputs()[other].getType()), true, false)))
       return false;
   }
-  // Fixed bytes may be overwritten only where they are the state that the result is written to.
+  // Fixed bytes may be overwritten only if they are the state that the result is written to.
   return draft.allocations.isFresh(address) || readBehind(kernel.getInputs()[input]);
 }
 
-// A library kernel may work in place (`over`), and need not. Scratch is one pool for all: kernels run one after the
-// other.
+// A library kernel may work in place (`over`), but need not. All kernels share one pool of scratch, because they run
+// one after the other.
 LogicalResult DraftBuilder::visitLibrary(Operation *op) {
   FailureOr<ModulePlan::LibraryKernel> kernel = plan.libraryKernel(op);
   if (failed(kernel))
@@ -325,12 +327,12 @@ LogicalResult DraftBuilder::visitLibrary(Operation *op) {
   return success();
 }
 
-// Outputs lie one after the other in their region; what crosses bodies lies in its stage buffer.
+// Outputs are placed one after the other in their region. Values that cross bodies are placed in their stage buffers.
 LogicalResult DraftBuilder::visitReturn(func::ReturnOp op) {
   uint64_t offset = 0;
   for (auto [index, value] : llvm::enumerate(op.getOperands())) {
     if (function.getResultAttr(index, kStageBufferHostAttr))
-      continue; // it is there since it was offloaded
+      continue; // visitOffload has copied it there
     if (function.getResultAttr(index, kStageBufferAttr)) {
       if (failed(moveTo(value, stageBufferAddress(function.getResultAttrDict(index), value.getType()), op)))
         return failure();
@@ -347,7 +349,7 @@ LogicalResult DraftBuilder::visitReturn(func::ReturnOp op) {
                            batchDim ? batchDim.getInt() : -1, split});
     if (bytes > 0 && failed(moveTo(value, {draft.allocations.add(RegionKind::Output, bytes, offset), 0}, op)))
       return failure();
-    offset = llvm::alignTo(offset + std::max<uint64_t>(bytes, 1), kBufferAlignment); // one without bytes has an address
+    offset = llvm::alignTo(offset + std::max<uint64_t>(bytes, 1), kBufferAlignment); // an empty one has an address, too
   }
   plan.needRegion(RegionKind::Output, offset);
   return success();

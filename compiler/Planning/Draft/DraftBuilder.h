@@ -1,4 +1,5 @@
-// A function in kernels form becomes a draft: values become byte ranges, ops become instructions in program order.
+// Makes a draft from a function in kernels form: values become byte ranges, and ops become instructions in program
+// order.
 #ifndef CLEAVE_COMPILER_PLANNING_DRAFT_DRAFTBUILDER_H
 #define CLEAVE_COMPILER_PLANNING_DRAFT_DRAFTBUILDER_H
 
@@ -10,7 +11,8 @@
 
 namespace cleave::plan {
 
-// What an instruction's payload refers to: the instruction without its buffers, stream and event.
+// An instruction without its buffers, stream and event. DraftInstruction::payload is its index in
+// ProgramDraft::payloads.
 struct InstructionPayload {
   std::string mnemonic;
   mlir::NamedAttrList fields;
@@ -23,21 +25,21 @@ struct PortDraft {
   mlir::Type type;
   uint64_t offset;
   int64_t batchDim;
-  mlir::ArrayAttr splitAxes; // null: none
-  bool isAbsent = false;     // other kinds of ranks have it
+  mlir::ArrayAttr splitAxes; // null: not split
+  bool isAbsent = false;     // only other kinds of ranks have this port
 };
 
 struct ProgramDraft {
   std::string name;
   bool entry = false;
-  bool isTransfer = false; // a send or a receive alone, which only events of the plan order
+  bool isTransfer = false; // a single send or receive, which only events of the plan order
   std::vector<PortDraft> ports;
   AllocationTable allocations;
   std::vector<DraftInstruction> instructions;
   std::vector<InstructionPayload> payloads;
   std::vector<Gather> gathers;
-  std::vector<mlir::FlatSymbolRefAttr> groups; // by Share::group - 1
-  std::vector<unsigned> gathered, unreduced;   // allocations that gathers fill, and that reductions are about
+  std::vector<mlir::FlatSymbolRefAttr> groups; // index: Share::group - 1
+  std::vector<unsigned> gathered, unreduced;   // allocations that gathers fill, and that are reduced
   std::vector<unsigned> staged;                // allocations that copies from host memory fill
   std::map<std::string, uint64_t> peaks;       // kind -> transient bytes
   unsigned events = 0;
@@ -83,16 +85,17 @@ private:
     addresses[value] = address;
     valuesIn[address.allocation].push_back(value);
   }
-  mlir::FailureOr<Address> addressOf(mlir::Value value); // constants are filled on first use
+  mlir::FailureOr<Address> addressOf(mlir::Value value); // fills a constant at its first use
   mlir::FailureOr<Address> materialize(ConstantOp constant);
   void fillWith(mlir::DenseElementsAttr splat, Address target, mlir::Operation *op);
-  // Where the op finds the value in device memory: a copy where it is stored on the host.
+  // Returns the value's address in device memory, for use by `op`. A value in host memory is copied to the device.
   mlir::FailureOr<Address> deviceAddressOf(mlir::Value value, mlir::Operation *op);
   Address addFresh(uint64_t bytes) { return {draft.allocations.add(RegionKind::Transient, bytes), 0}; }
   unsigned stateAllocation(llvm::StringRef name);
-  unsigned poolAllocation(RegionKind kind, uint64_t bytes); // staging, scratch: from the region's start
-  // Gives the value the bytes at `target`: by merging its allocation into it where nothing forbids, else by a copy.
-  // Every address of a splat is filled for itself, so that none of them must outlive its neighbours.
+  unsigned poolAllocation(RegionKind kind, uint64_t bytes); // staging or scratch, from the region's start
+  // Gives the value the bytes at `target`: merges its allocation into the target's if nothing forbids it, and copies it
+  // otherwise. A splat is filled separately at each of its addresses, so that no copy of it has to outlive its
+  // neighbours.
   mlir::LogicalResult moveTo(mlir::Value value, Address target, mlir::Operation *op, bool isJoined = false);
   std::optional<unsigned> stateToFill(mlir::Operation *concat) const;
   bool canFollowTie(cleave::KernelOp kernel, unsigned input, unsigned result, llvm::ArrayRef<Address> inputs);
@@ -112,12 +115,12 @@ private:
   void forgetCopies(Address changed);
   void dropUnreadCopies();
 
-  // Collectives: what is common to them.
+  // Shared by all collectives.
   struct Extent {
     llvm::SmallVector<llvm::StringRef> axes;
     int64_t ranks = 1;
-    unsigned group = 0;           // number in draft.groups + 1
-    uint64_t part = 0, whole = 0; // bytes of one rank's part, and of all together
+    unsigned group = 0;           // index in draft.groups, plus 1
+    uint64_t part = 0, whole = 0; // bytes of one rank's part, and of all parts together
   };
   mlir::FailureOr<Extent> extentOf(mlir::Operation *op, llvm::ArrayRef<int16_t> gridAxes, mlir::Value whole,
                                    mlir::Value part, int64_t dim);
@@ -129,7 +132,7 @@ private:
                                    std::optional<int64_t> root = std::nullopt);
   struct CollectiveRoot {
     int64_t index; // in the group
-    bool isHere;   // whether this kind's ranks are it
+    bool isHere;   // whether this kind's ranks are the root
   };
   mlir::FailureOr<CollectiveRoot> rootOf(mlir::Operation *op, const Extent &extent,
                                          llvm::ArrayRef<int64_t> coordinates);
@@ -149,22 +152,22 @@ private:
   ValueFamilies families;
   ProgramDraft draft;
   llvm::DenseMap<mlir::Value, Address> addresses;
-  llvm::DenseMap<unsigned, llvm::SmallVector<mlir::Value, 1>> valuesIn; // by the allocation that a value was put in
+  llvm::DenseMap<unsigned, llvm::SmallVector<mlir::Value, 1>> valuesIn; // by allocation
   llvm::StringMap<unsigned> stateAllocations, stageBufferAllocations;
   std::map<RegionKind, unsigned> poolAllocations;
-  std::optional<unsigned> transferStream;                       // of a body that is one transfer (StagePrograms.h)
-  llvm::DenseMap<mlir::Operation *, size_t> kernelInstructions; // where the instruction of a kernel or broadcast stands
+  std::optional<unsigned> transferStream; // set if the body is a single transfer (StagePrograms.h)
+  llvm::DenseMap<mlir::Operation *, size_t> kernelInstructions; // index of the instruction of a kernel or broadcast
 
-  // What of host memory the device holds too. Only the last few are used again: a program that would keep all that it
-  // once used has the whole state on the device.
+  // Bytes of host memory that the device holds, too. Only the last few copies are used again: a program that kept every
+  // copy would have the whole state on the device.
   struct DeviceCopy {
     Address host, device;
     uint64_t bytes;
-    uint64_t number; // by `transfers`
+    uint64_t number; // the value of `transfers` when it was made
   };
   std::vector<DeviceCopy> copies;
-  uint64_t transfers = 0;                 // ops that were given copies, and values stored on the host, so far
-  mlir::Operation *fetchingFor = nullptr; // the op whose copies the last of draft.gathers are
+  uint64_t transfers = 0;                 // number of ops that got copies, and of values stored on the host, so far
+  mlir::Operation *fetchingFor = nullptr; // the op that the last of draft.gathers copies for
 };
 
 } // namespace cleave::plan

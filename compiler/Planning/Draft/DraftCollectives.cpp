@@ -1,12 +1,13 @@
-// DraftBuilder's collectives: where their data lie, with padding, and on which streams they and what follows them are.
+// Part of DraftBuilder: collectives. Decides where their data lie, with padding, and on which streams they and the
+// instructions after them run.
 //
-//   all_gather      the own part is put at its address in the whole, the others come around it
-//   reduce_scatter  in place where the unreduced value is not used again; the result is this rank's share of its bytes
-//   all_slice       no instruction at all: the rank's share of the operand's bytes
+//   all_gather      the own part is put at its address in the whole, and the others come around it
+//   reduce_scatter  in place if the unreduced value is not used again; the result is this rank's share of its bytes
+//   all_slice       no instruction at all: the result is the rank's share of the operand's bytes
 //
-// A part's address in the whole depends on the rank's coordinates and is written as a share (Draft.h): coordinates
-// enter addresses only. The bytes of a part must lie together, as they do along the outermost dimension (flat buckets);
-// others are an error, which names the dimension.
+// A part's address in the whole depends on the rank's coordinates. It is written as a share (Draft.h), so coordinates
+// affect only addresses. The bytes of a part must be contiguous, as they are along the outermost dimension (flat
+// buckets). Other dimensions are an error, which names the dimension.
 #include "compiler/Planning/Draft/DraftBuilder.h"
 #include "dialects/Cleave/IR/Attributes.h"
 
@@ -27,12 +28,13 @@ static FailureOr<Reduction> convertReduction(Operation *op, shard::ReductionKind
   }
 }
 
-// The parts of a tensor along `dim` lie one behind the other.
+// True if the parts of a tensor along `dim` are contiguous.
 static bool isOutermost(RankedTensorType type, int64_t dim) {
   return llvm::all_of(type.getShape().take_front(dim), [](int64_t size) { return size == 1; });
 }
 
-// The ring cuts the data into as many equal shares as there are ranks: a scalar is padded with zeros up to that.
+// The ring cuts the data into as many equal shares as there are ranks. So the data, for example a scalar, is padded
+// with zeros to a multiple of that number.
 namespace {
 struct RingData {
   RingData(Type tensor, int64_t ranks) {
@@ -80,7 +82,7 @@ FailureOr<DraftBuilder::Extent> DraftBuilder::extentOf(Operation *op, ArrayRef<i
   return extent;
 }
 
-// On one rank a collective gives the same value again: it needs bytes of its own only where the operand is used again.
+// On one rank, a collective returns its operand. The result needs bytes of its own only if the operand is used again.
 void DraftBuilder::passThrough(Operation *op, Address address) {
   Value operand = op->getOperand(0), result = op->getResult(0);
   if (families.lastUse(operand) != families.position(op)) {
@@ -104,9 +106,9 @@ NamedAttrList DraftBuilder::ringFields(Operation *op, const Extent &extent, Type
 // Reductions
 //===----------------------------------------------------------------------===//
 
-// Whether no value that lies in the allocation by now, results of `op` aside, is used behind `op`. Exact where families
-// are not: two buckets that share a gradient (residual branches that end in batch norms have one bias gradient) are one
-// family.
+// True if no value that is in the allocation by now, except the results of `op`, is used after `op`. This is exact
+// where families are not: two buckets that share a gradient are one family (residual branches that end in batch norms
+// have one bias gradient).
 bool DraftBuilder::isLastUseOf(unsigned allocation, Operation *op) const {
   llvm::SmallVector<unsigned> open = {allocation};
   while (!open.empty()) {
@@ -126,15 +128,15 @@ bool DraftBuilder::canReduceInPlace(Operation *op, Address address, uint64_t byt
     return false;
   if (draft.allocations.isFresh(address))
     return bytes == padded || draft.allocations.isFreshWhole(address, bytes);
-  // A state's own bytes, when no program reads the unreduced value again (gradients: the next step begins with a
-  // write).
+  // A state's own bytes can be used if no program reads the unreduced value again (gradients: the next step begins with
+  // a write).
   auto read = op->getOperand(0).getDefiningOp<ReadOp>();
   if (!read || bytes != padded || plan.survives(read.getState()))
     return false;
   return !families.isReadBetween(read.getState(), op, nullptr);
 }
 
-// Where the value is reduced: its own bytes, or a copy; padded with zeros.
+// Returns where the value is reduced: in its own bytes, or in a copy. Adds padding with zeros.
 Address DraftBuilder::reducible(Operation *op, Address address, uint64_t bytes, uint64_t padded) {
   Address data = address;
   if (!canReduceInPlace(op, data, bytes, padded)) {
@@ -198,7 +200,7 @@ LogicalResult DraftBuilder::visitReduceScatter(shard::ReduceScatterOp op) {
   Share share{extent->group, static_cast<unsigned>(extent->ranks), extent->part};
   Address data = reducible(op, *address, extent->whole, extent->whole);
   std::optional<Address> part = draft.allocations.cut(data, share);
-  if (!part) { // a share of a share
+  if (!part) { // a share of a share has no address
     data = addFresh(extent->whole);
     addCopy(op, data, *address, extent->whole).purpose = Purpose::Relocate;
     part = draft.allocations.cut(data, share);
@@ -208,7 +210,7 @@ LogicalResult DraftBuilder::visitReduceScatter(shard::ReduceScatterOp op) {
                       cast<RankedTensorType>(op.getInput().getType()).getElementType());
 }
 
-// Ranks of one kind do one thing: a kind that has the root and others is not split far enough.
+// Ranks of one kind do the same. A kind that has the root and other ranks is not split far enough, which is an error.
 FailureOr<DraftBuilder::CollectiveRoot> DraftBuilder::rootOf(Operation *op, const Extent &extent,
                                                              ArrayRef<int64_t> coordinates) {
   if (coordinates.size() != extent.axes.size())
@@ -240,9 +242,9 @@ LogicalResult DraftBuilder::visitReduce(shard::ReduceOp op) {
   return addReduction(op, "reduce", op.getReduction(), *extent, data, ring.padded, ring.element, root->index);
 }
 
-// The root's bytes are where the value is; others get bytes of their own, which a write makes those of the state. In
-// program order, not earlier: an owner broadcasts behind its reductions, and all kinds must meet collectives in one
-// order.
+// On the root, the broadcast uses the value's own bytes, or a padded copy. On other ranks it fills a new allocation,
+// which a later write merges into the state. A broadcast stays in program order and does not move up: an owner
+// broadcasts after its reductions, and all kinds must issue collectives in one order.
 LogicalResult DraftBuilder::visitBroadcast(shard::BroadcastOp op) {
   FailureOr<Extent> extent = extentOf(op, op.getGridAxes(), op.getInput(), op.getResult(), -1);
   if (failed(extent))
@@ -277,7 +279,7 @@ LogicalResult DraftBuilder::visitBroadcast(shard::BroadcastOp op) {
   return success();
 }
 
-// A share of bytes that a collective of the reduce stream has reduced.
+// True if the value is a share of bytes that a collective of the reduce stream has reduced.
 bool DraftBuilder::isReducedPart(Value value) const {
   while (isa_and_nonnull<ReshapeOp, OffloadOp>(value.getDefiningOp()))
     value = value.getDefiningOp()->getOperand(0);
@@ -287,8 +289,8 @@ bool DraftBuilder::isReducedPart(Value value) const {
   return address != addresses.end() && draft.allocations.resolve(address->second).share;
 }
 
-// A kernel that only adds reduced parts to gradients runs where they are reduced: on the compute stream it would hold
-// up what comes next, or, if it came late, keep the unreduced buffer until then.
+// True if the kernel only adds reduced parts to gradients. It then runs on the reduce stream. On the compute stream it
+// would hold up the next instructions, or, if it came late, keep the unreduced buffer until then.
 bool DraftBuilder::accumulatesReduced(cleave::KernelOp kernel) const {
   auto isAccumulated = [&](Value result) {
     return llvm::all_of(result.getUsers(), [&](Operation *user) {
@@ -304,8 +306,8 @@ bool DraftBuilder::accumulatesReduced(cleave::KernelOp kernel) const {
 // Gathers
 //===----------------------------------------------------------------------===//
 
-// Whether the whole may be gathered around the part that lies at its address in it: nothing else that lies there is
-// used again, and where it is a state, the whole is what the state becomes.
+// True if the whole may be gathered around the part, at the part's present address: nothing else in that allocation is
+// used again, and if it is a state, the whole is written to this state.
 bool DraftBuilder::canGatherInPlace(shard::AllGatherOp op, Address part, Share share, uint64_t bytes) {
   if (draft.allocations.isHost(part) || !(part.share == share) ||
       part.offset + bytes > draft.allocations[part.allocation].bytes || !isLastUseOf(part.allocation, op))
@@ -317,8 +319,8 @@ bool DraftBuilder::canGatherInPlace(shard::AllGatherOp op, Address part, Share s
          draft.allocations[part.allocation].bytes == bytes;
 }
 
-// Whether a part can be made at any time before it is gathered: it is a state's, or kernels make it of such parts alone
-// (the cast of a parameter) and for nobody else. `makers` are the instructions of these kernels.
+// True if the part can be made at any time before it is gathered. It must be a state's, or kernels must make it of such
+// parts alone (the cast of a parameter), and for this gather alone. Adds the instructions of these kernels to `makers`.
 bool DraftBuilder::isMadeOfStates(Value part, llvm::SmallVectorImpl<size_t> &makers) const {
   llvm::SmallVector<Value> open = {part};
   while (!open.empty()) {
@@ -347,7 +349,7 @@ LogicalResult DraftBuilder::visitAllGather(shard::AllGatherOp op) {
   if (extent->ranks == 1)
     return passThrough(op, *part), success();
   Share share{extent->group, static_cast<unsigned>(extent->ranks), extent->part};
-  std::optional<unsigned> number; // of one that can be issued at any time before it is used
+  std::optional<unsigned> number; // set if it can be issued at any time before its use
   if (llvm::SmallVector<size_t> makers; isMadeOfStates(op.getInput(), makers)) {
     number = draft.gathers.size();
     draft.gathers.push_back({op->hasAttr(kBackwardAttr)});
@@ -355,7 +357,7 @@ LogicalResult DraftBuilder::visitAllGather(shard::AllGatherOp op) {
       draft.instructions[maker].gather = number;
   }
   auto finish = [&](DraftInstruction &instruction) {
-    // From host memory the part is copied straight to its address.
+    // The part is copied from host memory directly to its address.
     instruction.purpose = instruction.purpose == Purpose::CopyIn ? Purpose::GatherFromHost : Purpose::Gather;
     instruction.gather = number;
   };
@@ -389,7 +391,7 @@ LogicalResult DraftBuilder::visitAllSlice(shard::AllSliceOp op) {
     return success();
   Share share{extent->group, static_cast<unsigned>(extent->ranks), extent->part};
   std::optional<Address> part = draft.allocations.cut(*whole, share);
-  if (!part) { // a share of a share
+  if (!part) { // a share of a share has no address
     Address copy = addFresh(extent->whole);
     addCopy(op, copy, *whole, extent->whole);
     part = draft.allocations.cut(copy, share);
@@ -398,7 +400,7 @@ LogicalResult DraftBuilder::visitAllSlice(shard::AllSliceOp op) {
   return success();
 }
 
-// What became of the allocations of gathers and reductions, when all are merged.
+// Updates the lists of allocations after all merges.
 void DraftBuilder::settleGathers() {
   auto settle = [&](std::vector<unsigned> &allocations) {
     for (unsigned &allocation : allocations)
@@ -407,7 +409,7 @@ void DraftBuilder::settleGathers() {
   settle(draft.gathered);
   settle(draft.unreduced);
   settle(draft.staged);
-  for (const DraftInstruction &instruction : draft.instructions) // the last one of a gather is the one that fills
+  for (const DraftInstruction &instruction : draft.instructions) // the last instruction of a gather fills it
     if (instruction.gather && !draft.gathers[*instruction.gather].isCopy)
       draft.gathers[*instruction.gather].fillsState =
           draft.allocations[instruction.uses.front().allocation].fixed.has_value();

@@ -1,16 +1,16 @@
-// DraftBuilder's host memory: where values that are stored there come to the device, and go back.
+// Part of DraftBuilder: host memory. Decides where values that are stored there come to the device, and go back.
 //
-// A value's address may be in host memory: what is read from an offloaded state, what `offload-values` stores there,
-// and views of both. An op that works on it is given a copy of just the bytes that it uses, in an allocation of its
-// own; all that one op is given is one unit of prefetch (Prefetch.h). What is written to a host state, or offloaded, is
-// copied out right behind the instruction that makes it.
+// A value's address may be in host memory. This holds for values read from an offloaded state, for values that
+// `offload-values` stores there, and for views of both. An op that works on such a value gets a copy of just the bytes
+// that it uses, in an allocation of its own. All copies that one op gets are one unit of prefetch (Prefetch.h). A value
+// that is written to a host state, or is offloaded, is copied out directly after the instruction that makes it.
 //
 //   %m = cleave.read @w.momentum                 address: host.persistent
 //   %n, %v = cleave.kernel(%m, %g, %w)           fetch: copy t0 <- host.persistent; launch t0=rw ...
 //   cleave.write %n, @w.momentum                 copy host.persistent <- t0
 //
-// Copies are used again only while they are among the last few (`copies`): the device holds no more of the host's
-// memory than is in flight, whatever a program uses.
+// A copy is used again only while it is among the last few (`copies`). So the device holds no more of the host's memory
+// than is in flight, however much a program uses.
 #include "compiler/Planning/Build/StagePrograms.h"
 #include "compiler/Planning/Draft/DraftBuilder.h"
 #include "dialects/Cleave/IR/Attributes.h"
@@ -80,7 +80,8 @@ LogicalResult DraftBuilder::visitOffload(OffloadOp op) {
   return success();
 }
 
-// Where it is left for other bodies, in host memory: as it is, or another view of all its bytes.
+// Returns the stage buffers in host memory in which other bodies find the value, as it is or as another view of all its
+// bytes.
 std::vector<Address> DraftBuilder::hostStageBuffersOf(OffloadOp op) {
   std::vector<Address> stageBuffers;
   for (OpOperand &returned : function.getBody().front().getTerminator()->getOpOperands()) {
@@ -94,8 +95,8 @@ std::vector<Address> DraftBuilder::hostStageBuffersOf(OffloadOp op) {
   return stageBuffers;
 }
 
-// Whether what made the value moves up (a reduction), its copy out with it. What uses the value does not: were it given
-// the device's bytes, these would be held until then.
+// True if the instruction that made the value moves up (a reduction), and its copy out with it. The users of the value
+// do not move up. If they used the bytes on the device, these would be held until then.
 bool DraftBuilder::isMadeEarly(Address address) const {
   for (const DraftInstruction &instruction : llvm::reverse(draft.instructions))
     for (const MemoryAccess &touched : instruction.uses)
@@ -104,7 +105,7 @@ bool DraftBuilder::isMadeEarly(Address address) const {
   return false;
 }
 
-// Bytes at `changed` become something else: on the device, or of the state that lies there.
+// Forgets the copies that become stale because the bytes at `changed` change, on the device or in the state there.
 void DraftBuilder::forgetCopies(Address changed) {
   unsigned allocation = draft.allocations.resolve(changed).allocation;
   llvm::erase_if(copies, [&](const DeviceCopy &copy) {
@@ -112,7 +113,7 @@ void DraftBuilder::forgetCopies(Address changed) {
   });
 }
 
-// A value that was used again before it left the device was stored for nothing.
+// Drops copies out that nobody reads: the value was used again before it left the device.
 void DraftBuilder::dropUnreadCopies() {
   llvm::DenseSet<unsigned> read;
   for (const DraftInstruction &instruction : draft.instructions)

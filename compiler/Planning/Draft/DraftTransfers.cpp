@@ -1,5 +1,5 @@
-// DraftBuilder's stages of a pipeline: stage buffers of values that cross bodies, sends and receives, and the plan's
-// events around them (StagePrograms.h).
+// Part of DraftBuilder: stages of a pipeline. Has the stage buffers of values that cross bodies, sends and receives,
+// and the plan's events around them (StagePrograms.h).
 #include "compiler/Planning/Build/StagePrograms.h"
 #include "compiler/Planning/Draft/DraftBuilder.h"
 
@@ -9,7 +9,7 @@ using namespace mlir;
 
 namespace cleave::plan {
 
-// What slotAddress and addSharedEvents rely on, of modules written by hand.
+// Checks what stageBufferAddress and addSharedEvents rely on, because modules may be written by hand.
 LogicalResult DraftBuilder::checkStageBuffers() {
   llvm::StringSet<> stageBuffers;
   for (bool isResult : {false, true})
@@ -106,8 +106,8 @@ LogicalResult DraftBuilder::visitReceive(shard::RecvOp op) {
   return success();
 }
 
-// Waits stand before all else: what uses the stage buffer comes after them on any stream, for they pass as writing it.
-// Records pass so too, right after its last use.
+// Waits come before everything else, and count as writes of the stage buffer, so that its users come after them on any
+// stream. Records count as writes, too, and come directly after the last use.
 void DraftBuilder::addSharedEvents() {
   auto make = [&](StringRef mnemonic, DictionaryAttr entry) {
     unsigned allocation = stageBufferAllocations.lookup(entry.getAs<StringAttr>("stage_buffer").getValue());

@@ -1,4 +1,4 @@
-// DraftBuilder's values and instructions: addresses of states, constants and pools.
+// Part of DraftBuilder: values and instructions, and the addresses of states, constants and pools.
 #include "compiler/Planning/Draft/DraftBuilder.h"
 #include "dialects/Cleave/IR/Messages.h"
 
@@ -49,7 +49,7 @@ unsigned DraftBuilder::poolAllocation(RegionKind kind, uint64_t bytes) {
   auto known = poolAllocations.find(kind);
   if (known == poolAllocations.end())
     known = poolAllocations.emplace(kind, draft.allocations.add(kind, bytes, /*fixed=*/0)).first;
-  plan.needRegion(kind, std::max<uint64_t>(bytes, 1)); // it must exist
+  plan.needRegion(kind, std::max<uint64_t>(bytes, 1)); // the region must exist
   return known->second;
 }
 

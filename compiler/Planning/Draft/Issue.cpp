@@ -5,11 +5,11 @@ namespace cleave::plan {
 namespace {
 
 struct Issue {
-  std::optional<unsigned> stream; // none: its maker knows it
+  std::optional<unsigned> stream; // none: the maker of the instruction has set it
   bool movesUp;
 };
 
-// The table of the header.
+// The table in Issue.h.
 Issue issueOf(Purpose purpose) {
   switch (purpose) {
   case Purpose::Compute:

@@ -1,6 +1,6 @@
-// How an instruction is issued: on which stream it is, and whether it may move up. Decided once for all instructions of
-// a draft, by what each is for (Purpose), when it is known what became of allocations: one may have been merged into a
-// state since the instruction was made.
+// Decides how each instruction is issued: on which stream, and whether it may move up. This is decided once for all
+// instructions of a draft, by their purpose (Purpose), and after allocations have been merged: an allocation may have
+// become a part of a state since the instruction was made.
 //
 //                     stream    moves up
 //   Compute           compute   no
@@ -13,12 +13,13 @@
 //   CopyOut           copy      yes
 //   Transfer          as its body says
 //
-// What is part of a gather (DraftInstruction::gather) is moved as a whole by prefetchGathers:
+// prefetchGathers moves the instructions of a gather (DraftInstruction::gather) together:
 //
-//   a gather of states   its instructions do not move up for themselves; the kernels that make its part are on the
+//   a gather of states   its instructions do not move up by themselves; the kernels that make its part are on the
 //                        gather stream
-//   a copy               moves up, too, with what it is for, which is not held up then; its own position is found later
-//   into a state         no prefetch: it belongs where its part is made, and the table holds
+//   a copy               moves up, too, so that it does not hold up an early instruction that needs it;
+//                        prefetchGathers then finds its own position
+//   into a state         is not prefetched: it belongs where its part is made, and the table applies
 #ifndef CLEAVE_COMPILER_PLANNING_DRAFT_ISSUE_H
 #define CLEAVE_COMPILER_PLANNING_DRAFT_ISSUE_H
 
@@ -26,10 +27,10 @@
 
 namespace cleave::plan {
 
-// Whether instructions of this purpose move up, gathers aside.
+// True if instructions of this purpose move up, gathers aside.
 bool movesUp(Purpose purpose);
 
-// Sets `stream` and `early` of each instruction. `gathers` say which of them fill states.
+// Sets `stream` and `early` of each instruction. `gathers` tells which gathers are copies, and which fill states.
 void issue(std::vector<DraftInstruction> &instructions, const std::vector<Gather> &gathers);
 
 } // namespace cleave::plan

@@ -8,7 +8,7 @@ namespace cleave::plan {
 
 namespace {
 
-// Which instructions are known to be done when another one runs: vector clocks over records and waits.
+// Tells which instructions are known to be done when another one runs, by vector clocks over records and waits.
 class HappensBefore {
 public:
   explicit HappensBefore(const std::vector<DraftInstruction> &instructions) : instructions_(instructions) {
@@ -33,12 +33,12 @@ public:
     unsigned stream = instructions_[a].stream;
     return clocks_[b][stream] >= clocks_[a][stream];
   }
-  // The position of the first stream's last instruction that is done before `at` runs; 0 when none is known to be.
+  // Returns the position of the last compute instruction that is known to be done before `at` runs; 0 if there is none.
   size_t lastJoinBefore(size_t at) const {
     size_t known = clocks_[at][kComputeStream];
     return known == 0 ? 0 : compute_[known - 1];
   }
-  // The position from which the first stream knows that `at` is done; the end when it never does.
+  // Returns the position from which the compute stream knows that `at` is done; the last position if it never does.
   size_t nextJoinAfter(size_t at) const {
     auto next = std::upper_bound(compute_.begin(), compute_.end(), at);
     auto knows =
@@ -50,12 +50,13 @@ private:
   using Clock = std::array<size_t, kStreams>; // how many instructions of each stream are done
   const std::vector<DraftInstruction> &instructions_;
   std::vector<Clock> clocks_;
-  std::vector<size_t> compute_; // positions of the first stream's instructions
+  std::vector<size_t> compute_; // positions of the compute stream's instructions
 };
 
 } // namespace
 
-// Where other streams than the first begin or end an allocation.
+// Sets `begin` or `end` of each span whose first or last use is on another stream than the compute stream, if that use
+// is ordered with all other uses.
 static void findEnds(const std::vector<DraftInstruction> &instructions, const HappensBefore &order,
                      const std::vector<std::vector<size_t>> &uses, std::vector<std::optional<Span>> &spans) {
   for (size_t allocation = 0; allocation < spans.size(); ++allocation) {

@@ -1,15 +1,17 @@
-// When the bytes of an allocation are in use, in positions of the issue order.
+// Finds when the bytes of an allocation are in use, in positions of the issue order.
 //
-// On one stream, from its first use to its last. A use on another stream begins when that stream last waited for the
-// first stream, and ends when the first stream next waits for it, by itself or through a third one: in between nobody
-// knows how far it is.
+// A use on the compute stream (stream 0) covers its own position. A use on another stream covers more: from the last
+// compute instruction that is known to be done before it, to the position where the compute stream next waits for it,
+// directly or through a third stream. In between, nobody knows how far the other stream is. An allocation is in use
+// from the first to the last position that its uses cover.
 //
-//   0 compute w A   1 compute record 0   2 reduce wait 0   3 reduce rw A   4 reduce record 1   5 compute …   6 compute
-//   wait 1 span of A: [0, 6]; instruction 5 must not reuse its bytes
+//   0 compute w A       1 compute record 0   2 reduce wait 0   3 reduce rw A
+//   4 reduce record 1   5 compute …          6 compute wait 1
+//   The span of A is [0, 6]: instruction 5 must not reuse its bytes.
 //
-// Two uses of one stream are ordered by it alone. So an allocation whose uses all end before its last one, on some
-// stream, may hand its bytes to an allocation that begins after it on that stream (a buffer that is copied out, and
-// the next one copied in), wherever the first stream is.
+// Uses on the same stream are ordered by that stream. Suppose that all uses of an allocation are known to end before
+// its last one, which is on some stream. Then an allocation that begins later on the same stream may take over its
+// bytes, wherever the compute stream is. An example is a buffer that is copied out, and the next one that is copied in.
 //
 // Rejected: spans by list position alone (they are right only for one stream).
 #ifndef CLEAVE_COMPILER_PLANNING_DRAFT_LIVENESS_H
@@ -27,7 +29,7 @@ struct StreamPoint {
   size_t at = 0;
 };
 
-// Positions, both included.
+// The positions at which an allocation is in use, both included.
 struct Span {
   size_t first = 0, last = 0;
   std::optional<StreamPoint> begin = {}, end = {};
@@ -42,7 +44,8 @@ private:
   }
 };
 
-// One span for each allocation; none for an allocation that no instruction uses. `instructions` must be synchronized.
+// Returns one span for each allocation; none for an allocation that no instruction uses. `instructions` must be
+// synchronized.
 std::vector<std::optional<Span>> liveSpans(const std::vector<DraftInstruction> &instructions, size_t allocations);
 
 } // namespace cleave::plan

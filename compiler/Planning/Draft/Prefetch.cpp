@@ -9,13 +9,14 @@ namespace cleave::plan {
 
 namespace {
 
-// Positions are those in the list of instructions without gathers: `p` means in front of instruction p.
+// One prefetched gather, or one unit of copies. Positions count the instructions that remain without the gathers:
+// position p is directly before instruction p.
 struct Fetch {
-  std::vector<DraftInstruction> instructions; // each fills its first use
+  std::vector<DraftInstruction> instructions; // the first use of each is the bytes that it fills
   bool backward = false;
-  size_t earliest = 0; // behind what its input waits for
-  size_t first = 0;    // the first instruction that must come behind it
-  size_t last = 0;     // the last one that uses what it gathers
+  size_t earliest = 0; // after the instructions that it must follow
+  size_t first = 0;    // the first instruction that must come after it
+  size_t last = 0;     // the last one that uses the gathered bytes
   size_t issue = 0;
   bool resident = false;
 
@@ -29,7 +30,7 @@ struct Fetch {
 
 class Prefetcher {
 public:
-  // Of gathers alone, or of copies alone.
+  // Handles only copies if `copies`, and only other gathers if not.
   Prefetcher(std::vector<DraftInstruction> &instructions, const std::vector<Gather> &gathers,
              const PrefetchOptions &options, bool copies)
       : instructions_(instructions), gathers_(gathers), options_(options), copies_(copies), fetches_(gathers.size()) {
@@ -73,22 +74,23 @@ private:
   const PrefetchOptions &options_;
   bool copies_;
   std::vector<Fetch> fetches_;
-  // Without an index every gather would be compared with every instruction.
+  // Without this index, every gather would be compared with every instruction.
   std::map<unsigned, std::vector<size_t>> usersOf_; // allocation -> instructions
   std::vector<size_t> barriers_;
 };
 
 void Prefetcher::takeOut() {
   std::vector<DraftInstruction> rest;
-  std::vector<size_t> position(fetches_.size(), 0); // where each one stood
+  std::vector<size_t> position(fetches_.size(), 0); // the original position of each
   for (DraftInstruction &instruction : instructions_) {
     if (!isTaken(instruction)) {
       rest.push_back(std::move(instruction));
       continue;
     }
     std::vector<DraftInstruction> &instructions = fetches_[*instruction.gather].instructions;
-    // A gather's part may be made long before it is gathered, and its state changed in between; copies moved up, each
-    // behind what it waits for.
+    // A gather is at the position of its first instruction, because its part may be made long before it is gathered,
+    // and the state may change in between. Copies are at the position of the last one, because each of them has been
+    // moved up to directly after the instructions that it waits for.
     if (copies_ || instructions.empty())
       position[*instruction.gather] = rest.size();
     instructions.push_back(std::move(instruction));
@@ -108,7 +110,7 @@ void Prefetcher::takeOut() {
       fetches_.end());
 }
 
-// The instructions that may conflict with one of the fetch's, in order.
+// Returns the positions of instructions that may conflict with one of the fetch's instructions, in ascending order.
 std::vector<size_t> Prefetcher::mayMeet(const Fetch &fetch) const {
   std::vector<size_t> found = barriers_;
   for (const DraftInstruction &instruction : fetch.instructions)
@@ -128,7 +130,7 @@ void Prefetcher::findUses(Fetch &fetch, size_t position) {
   };
   DraftInstruction filling;
   for (const DraftInstruction &instruction : fetch.instructions)
-    if (copies_ || &instruction == &fetch.instructions.back()) // the others of a gather make its part
+    if (copies_ || &instruction == &fetch.instructions.back()) // the others make the part that is gathered
       filling.uses.push_back(instruction.uses.front());
   fetch.earliest = 0;
   fetch.first = fetch.last = position;
@@ -142,12 +144,13 @@ void Prefetcher::findUses(Fetch &fetch, size_t position) {
     }
     fetch.first = found ? fetch.first : at;
     found = true;
-    // An instruction that only changes what was gathered ends nothing: it must come behind, no more.
+    // An instruction that changes only the source of the fetch must come after it, but does not use the gathered bytes.
     fetch.last = conflict(instructions_[at], filling, false) ? at : std::max(fetch.last, fetch.first);
   }
 }
 
-// A fetch is worth a copy of the largest one's size; fetches are in the order of their first uses.
+// Joins neighbouring fetches while together they are not larger than the largest one. Fetches are in the order of their
+// first uses.
 void Prefetcher::joinFetches() {
   uint64_t largest = 0;
   for (const Fetch &fetch : fetches_)
@@ -168,14 +171,15 @@ void Prefetcher::joinFetches() {
   fetches_ = std::move(joined);
 }
 
-// The first copy may be for the update at the program's end: it runs beside the instruction before its use, no longer.
+// Returns the position of the last compute instruction before `position`. The first copies are issued there, so that
+// they run at the same time as that one instruction, and no longer: they may be for the update at the program's end.
 size_t Prefetcher::computeBefore(size_t position) const {
   while (position > 0 && instructions_[--position].stream != kComputeStream)
     ;
   return position;
 }
 
-// Where the options want it, the bound aside.
+// Returns the position that the options ask for, without the bound.
 size_t Prefetcher::wanted(size_t k) const {
   const Fetch &fetch = fetches_[k];
   size_t ahead = bound() - 1;
@@ -194,7 +198,8 @@ void Prefetcher::waitForEnd(Fetch &fetch, const Fetch &done) {
     fetch.instructions.front().after.push_back(instructions_[done.last].payload);
 }
 
-// The bound can always be met: a fetch that is not resident is done before the first use of the N-th after it.
+// The bound can always be met: a fetch that is not resident has its last use before the first use of the N-th fetch
+// after it.
 void Prefetcher::choosePositions() {
   std::vector<const Fetch *> counted;
   size_t previous = 0;

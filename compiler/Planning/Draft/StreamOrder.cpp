@@ -22,12 +22,13 @@ bool conflict(const DraftInstruction &a, const DraftInstruction &b, bool countSc
 
 namespace {
 
-// Uses of one allocation so far, found by their bytes: each by where it begins, in classes of length, so that the
-// thousand small parts of an allocation are not looked at for each of them, because one instruction uses it all.
+// The uses of one allocation so far, found by their bytes. They are sorted by their begin, in classes of length.
+// Without the classes, one instruction that uses the whole allocation would make every search look at its thousand
+// small parts, too.
 class UsesByBytes {
 public:
   void add(uint64_t begin, uint64_t end, size_t run) { classes_[classOf(end - begin)].emplace(begin, Entry{end, run}); }
-  // The last run of a use that has a byte of these, or `run`.
+  // Returns the last run of a use that shares a byte with [begin, end), or `run` if that is later.
   size_t lastRun(uint64_t begin, uint64_t end, size_t run) const {
     for (const auto &[length, uses] : classes_)
       for (auto at = firstNear(uses, begin, length); at != uses.end() && at->first < end; ++at)
@@ -35,7 +36,8 @@ public:
           run = std::max(run, at->second.run);
     return run;
   }
-  // Drops what lies in these bytes and stands in no later run: whoever meets it meets the use that has all of them.
+  // Drops uses within these bytes that are in no later run: an instruction that conflicts with one of them also
+  // conflicts with the use that covers all of them.
   void drop(uint64_t begin, uint64_t end, size_t run) {
     for (auto &[length, uses] : classes_)
       for (auto at = uses.lower_bound(begin); at != uses.end() && at->first < end;)
@@ -49,7 +51,7 @@ private:
   };
   using Uses = std::multimap<uint64_t, Entry>;
 
-  // The exponent of the least power of two that is not smaller.
+  // Returns the exponent of the smallest power of two that is not smaller than `length`.
   static unsigned classOf(uint64_t length) {
     unsigned exponent = 0;
     while (exponent < 63 && (uint64_t(1) << exponent) < length)
@@ -64,7 +66,7 @@ private:
   std::map<unsigned, Uses> classes_;
 };
 
-// What has used an allocation so far. Reads do not hold up reads, nor scratch scratch.
+// The uses of an allocation so far. Reads do not conflict with reads, nor scratch with scratch.
 class AllocationUsers {
 public:
   size_t lastConflict(const MemoryAccess &use, size_t run) const {
@@ -86,10 +88,10 @@ private:
   UsesByBytes uses_[2][2]; // [scratch][writes]
 };
 
-// The order is a sequence of runs: an instruction that is not early, and the early ones that stand right behind it. An
-// early instruction comes last in the run of the last instruction that it must follow, which its allocations and
-// `after` tell: walking up to that instruction would take quadratic time where everything is early, as in a plan of
-// many units and offloaded states.
+// The order is a sequence of runs. A run is an instruction that is not early, followed by early ones. An early
+// instruction is added at the end of the run of the last instruction that it must follow. Its allocations and `after`
+// tell which run that is. Walking up to that instruction would take quadratic time if all instructions are early, as in
+// a plan of many units and offloaded states.
 class Hoisting {
 public:
   explicit Hoisting(std::vector<DraftInstruction> &instructions) : instructions_(instructions) {}
@@ -132,9 +134,9 @@ private:
 
   std::vector<DraftInstruction> &instructions_;
   std::vector<std::vector<size_t>> runs_ =
-      std::vector<std::vector<size_t>>(1); // the first one has early instructions alone
+      std::vector<std::vector<size_t>>(1); // the first run has only early instructions
   std::unordered_map<unsigned, AllocationUsers> usersOf_;
-  std::unordered_map<size_t, size_t> runOf_; // of a payload
+  std::unordered_map<size_t, size_t> runOf_; // by payload
   size_t lastBarrier_ = 0;
 };
 
@@ -144,7 +146,7 @@ void hoistEarly(std::vector<DraftInstruction> &instructions) { Hoisting(instruct
 
 namespace {
 
-// Decides which instructions must wait for which; positions are those of the draft before events are added.
+// Decides which instructions must wait for which. Positions are those of the draft before events are added.
 class Synchronizer {
 public:
   Synchronizer(const std::vector<DraftInstruction> &instructions, unsigned streams)
@@ -157,8 +159,8 @@ public:
 private:
   using Clock = std::vector<uint64_t>; // [stream] -> how many of its instructions are known to be done
 
-  // Makes `stream` wait, at position `at`, for instruction `earlier` (-1: the program's start) unless it is known
-  // already.
+  // Makes `stream` wait, at position `at`, for instruction `earlier` (-1: the program's start), unless it is already
+  // known to be done.
   void waitFor(unsigned stream, size_t at, int64_t earlier);
   void waitForConflicts(size_t at);
   void advance(size_t at);
@@ -166,18 +168,19 @@ private:
   std::vector<size_t> mayConflict(size_t at) const;
 
   const std::vector<DraftInstruction> &instructions_;
-  std::map<size_t, size_t> positionOf_; // of a payload
-  // Who has used an allocation so far, by stream, ascending: only these can conflict. A barrier conflicts with all.
+  std::map<size_t, size_t> positionOf_; // by payload
+  // The instructions that have used an allocation so far, by stream, ascending. Only these can conflict, and barriers,
+  // which conflict with all.
   std::map<unsigned, std::vector<std::vector<size_t>>> usersOf_;
   std::vector<size_t> barriers_;
-  std::vector<Clock> known_;   // of each stream, as it stands
-  std::vector<Clock> clockAt_; // right behind each instruction
+  std::vector<Clock> known_;   // of each stream, at present
+  std::vector<Clock> clockAt_; // directly after each instruction
   std::vector<uint64_t> ordinal_;
-  std::map<int64_t, unsigned> recordOf_; // instruction -> event recorded behind it
+  std::map<int64_t, unsigned> recordOf_; // instruction -> event that is recorded after it
   struct Wait {
     unsigned stream, event;
   };
-  std::vector<std::vector<Wait>> waits_; // before each instruction; the last entry is the program's end
+  std::vector<std::vector<Wait>> waits_; // before each instruction; the last entry is for the program's end
 };
 
 void Synchronizer::waitFor(unsigned stream, size_t at, int64_t earlier) {
@@ -191,7 +194,7 @@ void Synchronizer::waitFor(unsigned stream, size_t at, int64_t earlier) {
     known_[stream][s] = std::max(known_[stream][s], (*clock)[s]);
 }
 
-// Earlier instructions of other streams, latest first.
+// Returns earlier instructions that may conflict, latest first.
 std::vector<size_t> Synchronizer::mayConflict(size_t at) const {
   const DraftInstruction &instruction = instructions_[at];
   std::vector<size_t> found = barriers_;
@@ -209,7 +212,7 @@ std::vector<size_t> Synchronizer::mayConflict(size_t at) const {
   return found;
 }
 
-// Latest first: what a later instruction of a stream knows makes waits for earlier ones unnecessary.
+// Goes through them latest first: the clock of a stream's later instruction makes waits for earlier ones unnecessary.
 void Synchronizer::waitForConflicts(size_t at) {
   for (size_t earlier : mayConflict(at))
     if (instructions_[earlier].stream != instructions_[at].stream &&
@@ -241,7 +244,7 @@ unsigned Synchronizer::run() {
   for (size_t at = 0; at < instructions_.size(); ++at) {
     unsigned stream = instructions_[at].stream;
     waitForConflicts(at);
-    // A stream's first instruction, where no wait has tied it to the program's start yet.
+    // A stream's first instruction waits for the program's start, unless another wait ties it to that already.
     if (ordinal_[stream] == 0 && stream != kComputeStream && waits_[at].empty())
       waitFor(stream, at, -1);
     advance(at);

@@ -30,14 +30,14 @@ void *ValueFamilies::leader(Value value) const {
 }
 
 ValueFamilies::ValueFamilies(Block &block) {
-  llvm::StringMap<Value> content; // what a state holds at this point, when that is known
+  llvm::StringMap<Value> content; // the value that a state holds at this point, if it is known
   llvm::SmallVector<Value> stateValues;
   auto join = [&](Value a, Value b) { families.unionSets(a.getAsOpaquePointer(), b.getAsOpaquePointer()); };
   size_t position = 0;
   for (Operation &op : block) {
     positions[&op] = position++;
     for (const ByteView &view : byteViews(&op))
-      if (!view.part.getDefiningOp<ConstantOp>()) // a constant is put into a concat, and is not made there
+      if (!view.part.getDefiningOp<ConstantOp>()) // a constant is not made in the concat, but copied
         join(view.whole, view.part);
     if (auto slice = dyn_cast<shard::AllSliceOp>(op))
       join(slice.getInput(), slice.getResult());

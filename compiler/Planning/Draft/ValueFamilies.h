@@ -1,4 +1,4 @@
-// Which values share bytes, and for how long a value's bytes are needed.
+// Finds which values share bytes, and for how long a value's bytes are needed.
 #ifndef CLEAVE_COMPILER_PLANNING_DRAFT_VALUEFAMILIES_H
 #define CLEAVE_COMPILER_PLANNING_DRAFT_VALUEFAMILIES_H
 
@@ -10,32 +10,32 @@
 
 namespace cleave::plan {
 
-// The read that made the value, or of which the value is this rank's part; null when there is none.
+// Returns the read that made the value, or the whole of which the value is this rank's part; null if there is none.
 ReadOp readBehind(mlir::Value value);
-// The write that takes the value, or what is gathered or broadcast from it.
+// Returns the write that stores the value, or a value that is gathered or broadcast from it; null if there is none.
 WriteOp writeAhead(mlir::Value value);
 
 // Families of values that may share bytes in one block: through views, and through states (all reads of a state between
-// two writes, and the value written before them). Conservative: members of a concat are one family though they do not
-// overlap.
+// two writes, and the value written before them). Families are conservative: the operands of a concat are in one family
+// although they do not overlap.
 class ValueFamilies {
 public:
   explicit ValueFamilies(mlir::Block &block);
 
-  // The position in the block of the last op that uses a member; 0 when there is none.
+  // Returns the position in the block of the last op that uses a member of the value's family; 0 if there is none.
   size_t lastUse(mlir::Value value) const;
-  // The same of the value alone.
+  // The same for the value alone.
   size_t lastOwnUse(mlir::Value value) const { return lastOwnUses.lookup(value); }
-  // Whether the state is read after `op` and before `end` (null: the block's end).
+  // True if the state is read after `op` and before `end` (null: the block's end).
   bool isReadBetween(llvm::StringRef state, mlir::Operation *op, mlir::Operation *end) const;
   size_t position(mlir::Operation *op) const { return positions.lookup(op); }
   bool related(mlir::Value a, mlir::Value b) const {
     return families.isEquivalent(a.getAsOpaquePointer(), b.getAsOpaquePointer());
   }
-  // Whether a member is used after the first write to `state` that follows `op`: then the value must not lie in the
-  // state.
+  // True if a member of the value's family is used after the first write to `state` that follows `op`. Then the value
+  // must not lie in the state.
   bool outlives(mlir::Value value, llvm::StringRef state, mlir::Operation *op) const;
-  // True when a member is read from a state or written to one.
+  // True if a member of the value's family is read from a state or written to one.
   bool touchesState(mlir::Value value) const { return stateful.lookup(leader(value)); }
 
 private:

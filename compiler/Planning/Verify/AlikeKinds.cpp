@@ -15,7 +15,8 @@ void KindOfBodies::add(const std::string &body, Meaning meaning, const Messages 
 
 namespace {
 
-// Classes of kinds that may be alike: all at first, and split until nothing tells the kinds of one class apart.
+// Classes of kinds that may be alike. At first there is one class. Classes are split until nothing distinguishes the
+// kinds of a class.
 class Classes {
 public:
   explicit Classes(const std::vector<KindOfBodies> &kinds) : kinds_(kinds), classOf_(kinds.size(), 0) {}
@@ -39,7 +40,7 @@ private:
     count_ = firstOf.size();
   }
 
-  // Of what is known to tell it from other kinds.
+  // Returns the number of everything that may distinguish the kind from others.
   ValueNumber numberOf(size_t kind) const {
     const KindOfBodies &own = kinds_[kind];
     Expression expression("kind");
@@ -72,8 +73,8 @@ private:
     return found;
   }
 
-  // What a kind does with a state that others of the class do not have is in nothing that is compared: what it makes of
-  // it would be.
+  // False for a state that some kinds of the class do not have. What a kind does with such a state need not be
+  // compared, because its effects on other results are compared.
   bool isOfAll(const std::string &key, size_t ofClass) const {
     if (key.rfind("state ", 0) != 0)
       return true;

@@ -1,25 +1,27 @@
-// Which kinds of ranks do the same in bodies: a parameter server and its workers, which differ in the update alone.
+// Finds kinds of ranks that do the same in bodies: for example a parameter server and its workers, which differ only in
+// the update.
 //
-// Bodies are proved kind by kind, for whatever they find (Bodies.h), so that numbers alone do not say whether two kinds
-// hold one value. Kinds are *alike* if
-//   - they have the same bodies, which leave the same in the states that both have, in cross-body regions and in
-//     messages, as numbers over the same symbols;
-//   - their entries call these in the same order, and change nothing before the last call;
-//   - what they receive on a channel comes from kinds that are alike;
-//   - whom they meet in collectives of bodies they are alike, too, and all bring the same, in one order.
+// Bodies are proved kind by kind, for any content that they may find (Bodies.h). So numbers alone do not tell whether
+// two kinds hold the same value. Kinds are *alike* if
+//   - they have the same bodies, which leave the same values in the states that both kinds have, in cross-body regions
+//     and in messages, as numbers over the same symbols;
+//   - their entries call these bodies in the same order, and change nothing before the last call;
+//   - whatever they receive on a channel comes from kinds that are alike;
+//   - the kinds that they meet in collectives of bodies are alike, too, and all make the same contributions in the same
+//     order.
 //
-// Then ranks of both are ranks of one program. By induction over what they run, a value that does not differ along an
-// axis (Piece::varies) is one value for all ranks that differ in their coordinates on that axis alone, whichever of the
-// kinds they are of:
+// Then the ranks of both kinds are ranks of one program. By induction over what they run, a value that does not differ
+// along an axis (Piece::varies) is one value for all ranks whose coordinates differ only on that axis, whichever kind
+// they belong to:
 //
 //   stage0.server  c0.fwd: counter' = counter + 1, send f(x, w)      counter: one value on server and worker
-//   stage0.worker  c0.fwd: counter' = counter + 1, send f(x, w)      f(x, w): another x on each, so that it varies
+//   stage0.worker  c0.fwd: counter' = counter + 1, send f(x, w)      f(x, w): each rank has its own x, so it varies
 //
-// Entries that write to cross-body regions, lists that do something themselves and broadcasts between kinds in bodies
-// are refused before (PlanMeaning::getUnproved).
+// Entries that write to cross-body regions, lists of calls with other instructions, and broadcasts between kinds in
+// bodies are refused earlier (PlanMeaning::getUnproved).
 //
-// Rejected: to compare only what bodies leave in one state. Two bodies that leave the same function of what arrives
-// leave two values where other kinds send to them.
+// Rejected: comparing only what bodies leave in one state. Two bodies that leave the same function of their messages
+// leave two values if different messages are sent to them.
 #ifndef CLEAVE_COMPILER_PLANNING_VERIFY_ALIKEKINDS_H
 #define CLEAVE_COMPILER_PLANNING_VERIFY_ALIKEKINDS_H
 
@@ -29,23 +31,23 @@
 
 namespace cleave::plan {
 
-// What one kind of ranks does in its bodies, and what decides when.
+// What one kind of ranks does in its bodies, and when they are called.
 struct KindOfBodies {
   KindBox box;
-  std::string calls; // of its entries
-  bool callsFirst = true;
-  std::set<std::string> states;                   // those that it has
-  std::map<std::string, Meaning> bodies;          // by program; of states what is changed and read by others
-  std::map<TransferChannel, TransferFacts> taken; // on what they receive
-  std::map<std::string, AxesFacts> met;           // over what they meet other kinds in collectives
+  std::string calls;                              // the lists of calls of its entries
+  bool callsFirst = true;                         // its entries change nothing before their last call
+  std::set<std::string> states;                   // the states that it has
+  std::map<std::string, Meaning> bodies;          // by program; only states that are changed and that others read
+  std::map<TransferChannel, TransferFacts> taken; // the channels on which the bodies receive
+  std::map<std::string, AxesFacts> met;           // the groups in which the bodies meet other kinds
   void add(const std::string &body, Meaning meaning, const Messages &messages);
 };
 
-// For each kind the ranks of the first that is alike, perhaps itself: first by its ranks, in whatever order kinds are
-// listed.
+// Returns for each kind the ranks of the first kind that is alike, perhaps itself. The first is found by its ranks, so
+// that the order in which kinds are listed does not matter.
 std::vector<KindBox> firstAlike(const std::vector<KindOfBodies> &kinds);
-// Two kinds that meet in a collective of bodies and are not alike, of which `first` tells: what such a collective
-// leaves is not known.
+// Returns two kinds that meet in a collective of bodies and are not alike, if there are such kinds. The result of such
+// a collective is not known. `first` is the result of firstAlike().
 std::optional<std::pair<size_t, size_t>> meetUnlike(const std::vector<KindOfBodies> &kinds,
                                                     const std::vector<KindBox> &first);
 

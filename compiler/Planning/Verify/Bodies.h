@@ -1,10 +1,10 @@
-// Bodies of pipelines by themselves: what a body does is computed once, for whatever it finds, and not for each
-// micro-batch (Rationale.md, "Bodies by themselves").
+// Bodies of pipelines by themselves: what a body does is computed once, for any content that it may find, and not for
+// each micro-batch (Rationale.md, "Bodies by themselves").
 //
 // What a body finds has symbols: a state as it is declared, a cross-body region (its frames cross bodies) in the frame
-// that runs, the n-th message of a channel. What it leaves are states, cross-body regions and messages, as numbers over
-// these symbols. The entry that calls bodies finds states "after the calls so far". The model's side (ValueRun.h) and
-// the plan's (PlanMeaning.h) have the same symbols.
+// that runs, the n-th message of a channel. Its results are states, cross-body regions and messages, as numbers over
+// these symbols. An entry that calls bodies finds states "after the calls so far". The model's side (ValueRun.h) and
+// the plan's side (PlanMeaning.h) have the same symbols.
 #ifndef CLEAVE_COMPILER_PLANNING_VERIFY_BODIES_H
 #define CLEAVE_COMPILER_PLANNING_VERIFY_BODIES_H
 
@@ -16,28 +16,28 @@
 namespace cleave::plan {
 
 ValueNumber crossBodySymbol(std::string_view region, uint64_t place);
-// Of what is there after calls: it depends on what the calls were given, which `history` has, and on where it is.
-// Kinds that are alike (AlikeKinds.h) have it under the name of the first of them.
+// The symbol of the content of a place after calls. It depends on what the calls were given, which is in `history`, and
+// on the place. All kinds that are alike (AlikeKinds.h) use the name of the first of them.
 ValueNumber afterCalls(const ValueNumber &place, const KindBox &firstAlike, const ValueNumber &history);
-// Of a state that bodies leave as nobody needs it.
+// The symbol of a state that bodies change, and whose content nobody needs.
 ValueNumber lostSymbol(const ValueNumber &state);
-// That of one more call. `changed`: the states that the entry itself has changed since it began, or since the call
-// before.
+// Returns the history after one more call. `changed` are the states that the entry itself has changed since it began,
+// or since the call before.
 ValueNumber historyAfter(const ValueNumber &history, const std::map<std::string, ValueNumber> &changed);
 
-// What one run of a body sends and takes, and what it brings to collectives with other kinds. A body may meet kinds
-// alone that do the same in their bodies (AlikeKinds.h): then the collective is one of ranks of one program.
+// The messages of one run of a body, and what it contributes to collectives with other kinds. A body may only meet
+// kinds that do the same in their bodies (AlikeKinds.h). Then the collective is one of ranks of one program.
 class Messages {
 public:
   void send(const TransferFacts &facts, const Content &content);
-  // The next that comes on the channel.
+  // Returns the next message that arrives on the channel.
   Content take(const TransferFacts &facts, uint64_t bytes, AxisMask varies);
-  // Of a collective to which other kinds bring the same.
+  // Adds a collective to which the other kinds make the same contribution.
   void meet(const CollectiveFacts &facts, const Content &mine);
   bool empty() const { return sent_.empty() && taken_.empty(); }
   ValueNumber number() const;
-  const std::map<TransferChannel, TransferFacts> &taken() const { return channels_; } // on what it has taken
-  // Collectives over a group, in order: what the kind has brought, and along which axes that differs.
+  const std::map<TransferChannel, TransferFacts> &taken() const { return channels_; } // on which it has received
+  // The collectives over a group, in order: what the kind has contributed, and along which axes that differs.
   struct Met {
     AxesFacts group;
     ValueNumber brought;
@@ -51,7 +51,7 @@ private:
   std::map<std::string, Met> met_;
 };
 
-// Along which axes the bytes of a cross-body region may differ.
+// The axes along which the bytes of a cross-body region may differ.
 class CrossBodyVariance {
 public:
   struct Range {
@@ -66,23 +66,24 @@ private:
   std::map<uint64_t, Range> ranges_;
 };
 
-// What is known of the bodies of one kind of ranks. It only grows: what it says of axes is run until it stays.
+// What is known of the bodies of one kind of ranks. Facts are only added: bodies run again until those about axes are
+// stable.
 struct BodyFacts {
   // What a run of a body does to states.
   struct Effect {
-    std::vector<uint32_t> runs;        // the programs that a call runs: it, and those that it calls
-    std::set<std::string> stated;      // the plan says what it leaves in them
-    std::set<std::string> readFirst;   // as they were when it began
-    std::set<std::string> overwritten; // nothing of what they were is left
-    std::set<std::string> lost;        // they hold something else, and nobody says what
+    std::vector<uint32_t> runs;        // the programs that a call runs: the body, and those that it calls
+    std::set<std::string> stated;      // the plan states a number for their new content
+    std::set<std::string> readFirst;   // read before they are written
+    std::set<std::string> overwritten; // nothing of their old content is left
+    std::set<std::string> lost;        // changed, and the plan states no number
   };
   std::map<uint32_t, Effect> effects;              // by program
   std::map<unsigned, CrossBodyVariance> crossBody; // by region
-  std::map<std::string, AxisMask> states;          // by name: beyond what is declared
-  // Of receives, by (program, index): what is sent to them. It is known of each by itself: what crosses beside it on
-  // the channel may differ along other axes.
+  std::map<std::string, AxisMask> states;          // by name: axes in addition to the declared ones
+  // The axes along which the bytes that a receive gets may differ, by (program, index) of the receive. Each receive has
+  // its own, because other values on the same channel may differ along other axes.
   std::map<std::pair<uint32_t, uint32_t>, AxisMask> arriving;
-  KindBox firstAlike; // of the kinds that do the same (AlikeKinds.h)
+  KindBox firstAlike; // the first of the kinds that do the same (AlikeKinds.h)
 };
 
 } // namespace cleave::plan

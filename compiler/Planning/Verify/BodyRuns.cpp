@@ -24,8 +24,8 @@ bool hasBodies(const std::vector<const fb::Plan *> &kinds) {
   return false;
 }
 
-// Bodies run in the order in which they are first called, all kinds side by side, and wait for what others send them
-// first: so what is known of axes when a body runs is nearly always all that there is to know.
+// Bodies run in the order in which they are first called, all kinds side by side. A body waits until its messages have
+// been sent. So nearly always, everything about axes is known when a body runs.
 BodyRuns::BodyRuns(const std::vector<const fb::Plan *> &kinds)
     : kinds_(kinds), meetings_(meetingsOf(kinds)), ofKinds_(kinds.size()) {
   for (size_t kind = 0; kind < kinds.size(); ++kind) {
@@ -75,7 +75,7 @@ void BodyRuns::addBodies(size_t kind) {
   own.assumed.resize(own.runs.size());
 }
 
-// Whether the next body takes what nobody has sent yet.
+// True if the next body receives a message that nobody has sent yet.
 bool BodyRuns::isWaiting(size_t kind) const {
   const OfKind &own = ofKinds_[kind];
   uint32_t program = own.runs[own.next].first;
@@ -90,7 +90,7 @@ void BodyRuns::run(size_t kind, size_t body) {
   OfKind &own = ofKinds_[kind];
   auto &[program, meaning] = own.runs[body];
   meaning = std::make_unique<PlanMeaning>(*kinds_[kind], program, &own.facts);
-  meaning->advance(); // it needs nobody
+  meaning->advance(); // it never stops before its end
   own.assumed[body] = assumedBy(kind, body);
   learn(kind, *meaning);
   BodyFacts::Effect &effect = own.facts.effects[program], now = meaning->getEffect();
@@ -133,7 +133,7 @@ void BodyRuns::learn(size_t kind, PlanMeaning &run) {
     tellReceivers({kind, send}, varies);
 }
 
-// What comes from several kinds may differ along the axis that it comes along, and along those on which they have
+// A message that comes from several kinds may differ along its own axis, and along the axes on which these kinds have
 // different ranks.
 void BodyRuns::tellReceivers(const KindRef &send, AxisMask varies) {
   auto met = meetings_.receiversOf.find(send);
@@ -150,7 +150,8 @@ void BodyRuns::tellReceivers(const KindRef &send, AxisMask varies) {
   }
 }
 
-// Whether what bodies leave in it is told, or found by one of them: all else is lost, and nobody asks.
+// True if the plan states what bodies leave in the state, or if a body reads it. If not, its content is lost, and
+// nobody needs it.
 bool BodyRuns::isRead(size_t kind, const std::string &state) const {
   const auto &effects = ofKinds_[kind].facts.effects;
   return std::any_of(effects.begin(), effects.end(), [&](const auto &effect) {
@@ -158,7 +159,7 @@ bool BodyRuns::isRead(size_t kind, const std::string &state) const {
   });
 }
 
-// Whether an entry changes nothing that bodies find before the last of its calls.
+// True if an entry changes nothing that bodies find before the last of its calls.
 static bool callsFirst(const fb::Plan &plan, uint32_t entry) {
   bool hasChanged = false;
   for (uint32_t i = 0; i < lengthOf(plan.programs()->Get(entry)->instructions()); ++i) {

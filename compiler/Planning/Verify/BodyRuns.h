@@ -1,5 +1,5 @@
-// Runs of all bodies of a plan by themselves (Bodies.h), before entries are run: numbers of what they leave, and the
-// axes along which what crosses bodies and ranks may differ.
+// Runs all bodies of a plan by themselves (Bodies.h), before entries are run. Finds the numbers of their results, and
+// the axes along which values that cross bodies and ranks may differ.
 #ifndef CLEAVE_COMPILER_PLANNING_VERIFY_BODYRUNS_H
 #define CLEAVE_COMPILER_PLANNING_VERIFY_BODYRUNS_H
 
@@ -11,30 +11,30 @@
 
 namespace cleave::plan {
 
-// Whether values cross bodies or ranks: then calls are not run one by one.
+// True if values cross bodies or ranks. Then calls are not run one by one.
 bool hasBodies(const std::vector<const rt::fb::Plan *> &kinds);
 
 class BodyRuns {
 public:
-  // Runs each body that an entry calls until what is known of axes stays; none where an entry is too long.
+  // Runs each body that an entry calls, until what is known of axes is stable. Runs none if an entry is too long.
   explicit BodyRuns(const std::vector<const rt::fb::Plan *> &kinds);
 
-  // That entry's name, or an empty text.
+  // Returns the name of that entry, or an empty text.
   const std::string &tooLong() const { return meetings_.tooLong; }
 
   const BodyFacts &factsOf(size_t kind) const { return ofKinds_[kind].facts; }
-  // By program, in the order in which they are first called.
+  // Returns the runs and their programs, in the order in which these are first called.
   std::vector<std::pair<uint32_t, std::unique_ptr<PlanMeaning>>> &runsOf(size_t kind) { return ofKinds_[kind].runs; }
 
-  // Two kinds that meet in collectives of bodies, and are not alike.
+  // Returns two kinds that meet in collectives of bodies and are not alike, if there are such kinds.
   const std::optional<std::pair<size_t, size_t>> &unlike() const { return unlike_; }
 
 private:
   struct OfKind {
     BodyFacts facts;
     std::vector<std::pair<uint32_t, std::unique_ptr<PlanMeaning>>> runs;
-    std::vector<ValueNumber> assumed; // of each run: what was known of axes when it ran
-    size_t next = 0;               // of the runs: the first that has not run
+    std::vector<ValueNumber> assumed; // for each run: what was known of axes when it ran
+    size_t next = 0; // the first of the runs that has not run
   };
 
   void addBodies(size_t kind);

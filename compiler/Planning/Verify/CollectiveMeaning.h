@@ -1,6 +1,6 @@
-// What each collective takes and leaves on the ranks of its group, as data: all that the abstract runs of Execution
-// know of one opcode and not of another. It says of the first buffer, `data`; others are staging, and mean nothing
-// afterwards.
+// What each collective needs and leaves on the ranks of its group, as a table. This is all that the abstract runs of
+// Execution know of one opcode and not of another. It describes the first buffer, `data`. Other buffers are staging,
+// and hold no value afterwards.
 //
 //   opcode           needs             afterwards, along the group   leaves
 //   all_reduce       all               equal                          all
@@ -9,7 +9,7 @@
 //   reduce           all               different                      the root's
 //   broadcast        the root's        equal                          all
 //
-// Rejected: a case for an opcode wherever it matters; a new collective would have to be found in each of them.
+// Rejected: a case for an opcode wherever it matters. A new collective would have to be added in each of these places.
 #ifndef CLEAVE_COMPILER_PLANNING_VERIFY_COLLECTIVEMEANING_H
 #define CLEAVE_COMPILER_PLANNING_VERIFY_COLLECTIVEMEANING_H
 
@@ -19,8 +19,8 @@ namespace cleave::plan {
 
 enum class DataPart {
   All,
-  OwnShare, // count / N elements, at their place
-  OfRoot,   // all, but on the root alone
+  OwnShare, // count / N elements, at the rank's place
+  OfRoot,   // all, but only on the root
 };
 
 struct CollectiveMeaning {
@@ -38,7 +38,7 @@ inline constexpr CollectiveMeaning kCollectiveMeanings[] = {
     {rt::Opcode::Broadcast, DataPart::OfRoot, true, DataPart::All},
 };
 
-// Null for an instruction that is no collective.
+// Returns null for an instruction that is no collective.
 inline const CollectiveMeaning *meaningOf(rt::Opcode opcode) {
   for (const CollectiveMeaning &meaning : kCollectiveMeanings)
     if (meaning.opcode == opcode)

@@ -26,7 +26,7 @@ Expression &Expression::add(uint64_t number) {
   return *this;
 }
 
-// With 128 bits of result, as SipHash's authors have it.
+// With a result of 128 bits, as SipHash's authors define it.
 ValueNumber Expression::number() const {
   uint64_t v[4] = {state_[0], state_[1], state_[2] ^ 0xee, state_[3]};
   auto half = [&] {
@@ -51,7 +51,7 @@ Expression &Expression::add(std::string_view text) {
   return add(word).add(uint64_t{text.size()});
 }
 
-// Where a piece stands after `bytes` more of its value.
+// Returns the offset of a piece after `bytes` more of its value.
 static uint64_t advance(const Piece &piece, uint64_t bytes) {
   return piece.period ? (piece.offset + bytes) % piece.period : piece.offset + bytes;
 }
@@ -133,8 +133,9 @@ AxisMask Content::varies() const {
   return varies;
 }
 
-// Between `begin` and `end` no rank's part crosses from one piece into another. Ranks whose parts lie in one piece are
-// one run. Offsets are told from that of the first run, so that a part of a share is that part of the whole share.
+// Between `begin` and `end`, no rank's part crosses from one piece into another. Ranks whose parts lie in one piece
+// form one run. Offsets are relative to that of the first run, so that a part of a share is the same part of the whole
+// share.
 Piece Content::shareOfPieces(uint64_t begin, uint64_t end, const ValueNumber &group, AxisMask axes, uint64_t ranks,
                              uint64_t stride) const {
   struct Run {

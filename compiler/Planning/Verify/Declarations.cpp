@@ -28,7 +28,7 @@ public:
     each(plan_.events(), [&](const fb::Event &event) { add(uint64_t{event.frames()}).add(uint64_t(event.counter())); });
     each(plan_.groups(), [&](const fb::Group &group) {
       addAll(group.axes());
-      if (lengthOf(group.only()) != 0) // plans that name no coordinates keep the seal that they have
+      if (lengthOf(group.only()) != 0) // plans that name no coordinates keep their seal
         each(group.only(),
              [&](const fb::AxisPlaces &places) { add(uint64_t{places.axis()}).addAll(places.coordinates()); });
     });
@@ -92,10 +92,10 @@ private:
       each(ports, [&](const fb::Port &port) {
         add(port.name()).add(uint64_t(port.dtype())).addAll(port.shape()).add(uint64_t{port.region()});
         add(port.offset()).add(static_cast<uint64_t>(port.batch_dim())).addAll(port.split_axes());
-        if (port.absent()) // plans of one kind of ranks have no such ports, and keep the seal that they have
+        if (port.absent()) // plans of one kind of ranks have no such ports, and keep their seal
           seal_.add("absent");
       });
-    each(program.meaning(), [&](const fb::Meaning &meaning) { add(meaning.name()); }); // what is stated at all
+    each(program.meaning(), [&](const fb::Meaning &meaning) { add(meaning.name()); }); // the names that have a number
   }
 
   const fb::Plan &plan_;

@@ -33,7 +33,8 @@ bool EntryGraph::add(size_t kind, uint32_t program) {
   return expand(kind, program, 1, {}, last);
 }
 
-// A program's calls, and what becomes a node: bodies are run often, and most of their instructions may be no nodes.
+// Returns a program's calls and the instructions that become nodes. Bodies run often, and most of their instructions
+// may be no nodes, so this is computed once.
 const std::vector<uint32_t> &EntryGraph::takenIn(size_t kind, uint32_t program) {
   auto [known, isNew] = instructions_.try_emplace({kind, program});
   const auto *instructions = kinds_[kind]->programs()->Get(program)->instructions();
@@ -69,7 +70,7 @@ bool EntryGraph::expand(size_t kind, uint32_t program, uint64_t repeats, const F
   return true;
 }
 
-// Calls of empty bodies are counted too.
+// Calls of empty bodies are counted, too.
 bool EntryGraph::expandCall(size_t kind, const InstructionView &call, uint64_t repeats, const Frames &frames,
                             Last &last) {
   int64_t times = std::min(call["times"], maxTimes_), first = call["first_frame"], stride = call["skip"] + 1;
@@ -81,7 +82,7 @@ bool EntryGraph::expandCall(size_t kind, const InstructionView &call, uint64_t r
   return true;
 }
 
-// A wait for one of the plan's events is for the last record of its place; without one it holds nothing.
+// A wait for one of the plan's events waits for the last record of its place. If there is none, it does not wait.
 void EntryGraph::addEvent(const InstructionView &view, size_t call, const Frames &frames, OwnEvents &own, Last &last) {
   const fb::Plan &kind = *kinds_[calls_[call].kind];
   size_t node = nodes_.size() - 1;
@@ -102,7 +103,7 @@ void EntryGraph::addEvent(const InstructionView &view, size_t call, const Frames
     edge(static_cast<int64_t>(record->second), node);
 }
 
-// A body lists its streams' instructions as one list, in which a wait may stand before the record.
+// The instructions of all streams of a body are one list, in which a wait may come before its record.
 void EntryGraph::joinOwn(const OwnEvents &own) {
   for (auto [event, node] : own.waits) {
     auto record = own.recorded.find(event);

@@ -1,13 +1,14 @@
-// The instructions that all kinds of ranks run in an entry program, in the order that binds them: calls are replaced by
-// what they run, and edges say what begins after what.
+// The instructions that all kinds of ranks run in an entry program, with the order that they must keep. Calls are
+// replaced by the instructions that they run. An edge says which instruction begins after which.
 //
-// Each stream runs its instructions in order, through calls; a wait begins after the record that it is for; a send and
-// its receive are a meeting of two ranks. One rank stands for all of its kind.
+// Each stream runs its instructions in order, also through calls. A wait begins after the record that it waits for. A
+// send and its receive are a meeting of two ranks. One rank stands for all of its kind.
 //
 //   c0.fwd: launch, record 0 | wait 0, send        nodes 0 1 2 3, edges 0->1 (stream), 2->3 (stream), 1->2 (event)
 //
-// Whether ranks hang (KindMatching.cpp) and when each body runs (StepTimeline.cpp) are questions about this graph. What
-// an instruction costs, and what is wrong with the graph, is for those who ask.
+// KindMatching.cpp uses this graph to find whether ranks hang, Meetings.cpp to find which sends meet which receives,
+// and StepTimeline.cpp to find when each body runs. They know what an instruction costs, and what is wrong with a
+// graph.
 #ifndef CLEAVE_COMPILER_PLANNING_VERIFY_ENTRYGRAPH_H
 #define CLEAVE_COMPILER_PLANNING_VERIFY_ENTRYGRAPH_H
 
@@ -25,14 +26,14 @@
 
 namespace cleave::plan {
 
-// The program of that name.
+// Returns the number of the program with this name, if there is one.
 std::optional<uint32_t> programOf(const rt::fb::Plan &kind, std::string_view name);
-// Whether a kind sends or receives anything.
+// True if the kind sends or receives anything.
 bool hasTransfers(const rt::fb::Plan &kind);
 
 class EntryGraph {
 public:
-  // Of one program that runs: a call, or the entry itself.
+  // One run of a program: a call, or the entry itself.
   struct Call {
     size_t kind;
     uint32_t program;
@@ -41,19 +42,20 @@ public:
   struct Node {
     InstructionRef ref;
     size_t call;
-    uint64_t repeats; // how often the calls around it run it, of which `maxTimes` are in the graph
+    uint64_t repeats; // how often the calls around it run it, if the graph has only some of these runs; else 1
   };
-  // A wait for an event that its body never records.
+  // The node of a wait for an event that its body never records.
   using LostWait = size_t;
-  // Sends of a kind in order, and the receives of one that they reach; either may be none.
+  // The sends of a kind in order, and the receives of a kind that they reach. Either may be empty.
   using Meeting =
       std::function<void(const TransferChannel &, const std::vector<size_t> &sent, const std::vector<size_t> &taken)>;
 
-  // Nodes are of instructions that `takes` says; those that transfer, wait or record must be among them. Of a call that
-  // runs its program more than `maxTimes` times, so many are in the graph.
+  // Nodes are the instructions for which `takes` is true; these must include all that transfer, wait or record. If a
+  // call runs its program more than `maxTimes` times, the graph has only this many runs.
   EntryGraph(const std::vector<const rt::fb::Plan *> &kinds, bool (*takes)(rt::Opcode), int64_t maxTimes = kAllTimes);
 
-  // False when the programs run more than kMaxInstructions instructions, calls counted; the graph is then not whole.
+  // Adds what a kind runs in a program. Returns false if programs run more than kMaxInstructions instructions, calls
+  // counted; the graph is then incomplete.
   bool add(size_t kind, uint32_t program);
 
   const std::vector<const rt::fb::Plan *> &kinds() const { return kinds_; }
@@ -67,7 +69,8 @@ public:
   // All sends and all receives of a kind, by channel.
   const std::map<TransferChannel, std::vector<size_t>> &sentBy(size_t kind) const { return sent_[kind]; }
   const std::map<TransferChannel, std::vector<size_t>> &takenBy(size_t kind) const { return taken_[kind]; }
-  // What ranks of a kind send, ranks of every kind that lies there receive; a kind may send to itself.
+  // Visits, for each channel, each pair of kinds such that the messages of the first go to ranks of the second. A kind
+  // may send to itself.
   void forEachMeeting(const Meeting &visit) const;
 
 private:
@@ -76,7 +79,7 @@ private:
     std::vector<int64_t> ofStream;
     std::map<std::pair<int64_t, uint64_t>, size_t> recorded;
   };
-  // Events of a body: who records each, and who waits.
+  // The events of a body: which node records each, and which nodes wait.
   struct OwnEvents {
     std::map<int64_t, size_t> recorded;
     std::vector<std::pair<int64_t, size_t>> waits;
@@ -101,7 +104,7 @@ private:
   std::vector<std::pair<size_t, size_t>> edges_;
   std::vector<LostWait> lostWaits_;
   std::vector<std::map<TransferChannel, std::vector<size_t>>> sent_, taken_;  // [kind]
-  std::map<std::pair<size_t, uint32_t>, std::vector<uint32_t>> instructions_; // of a kind's program: calls and nodes
+  std::map<std::pair<size_t, uint32_t>, std::vector<uint32_t>> instructions_; // by kind and program: calls, nodes
   size_t visited_ = 0;
 };
 

@@ -13,10 +13,10 @@ namespace cleave::plan {
 
 using namespace rt;
 
-// Instructions are run one by one, in the order of the list. Streams do not run in that order, so each has a clock: for
-// every stream, how many of that stream's instructions are done for certain when the own stream's next one starts. A
-// record keeps the clock of its stream; a wait takes, entry by entry, what is greater. An earlier instruction happens
-// before a later one if the later one's clock has its number (happensBefore).
+// Instructions are run one by one, in the order of the list. Streams do not run in that order, so each stream has a
+// clock. It contains, for every stream, the number of instructions that are certainly done when the own stream's next
+// one starts. A record saves the clock of its stream. A wait takes the maximum with the saved clock, entry by entry. An
+// earlier instruction happens before a later one if the later one's clock includes its number (happensBefore).
 //
 //                                    clock of stream 0    of stream 1
 //   0  stream 0  launch  a=w               (1, 0)            (0, 0)
@@ -28,7 +28,7 @@ using namespace rt;
 //
 // Invariant: before each instruction, every byte's history (MemoryHistory.h) has its last writer, all readers since,
 // and the axes along which ranks may hold different values in it. An instruction is first checked against the histories
-// of all its buffers, and then recorded in them: it does not race with itself.
+// of all its buffers, and then recorded in them. So it does not race with itself.
 Execution::Execution(const fb::Plan &plan, const std::vector<const fb::Plan *> &kinds, const Received &received,
                      const ShortStep &shortStep, std::vector<Finding> *findings)
     : plan_(plan), kinds_(kinds), received_(received), shortStep_(shortStep), findings_(findings),
@@ -60,7 +60,7 @@ static void addInitial(MemoryHistory &memory, uint64_t offset, uint64_t bytes, A
   }
 }
 
-// States begin as they are declared, the entry's inputs as they are fed; nothing else has a value.
+// States begin as they are declared, and the entry's inputs as they are fed. Nothing else has a value.
 void Execution::setInitial(unsigned region, MemoryHistory &memory) const {
   for (size_t i = 0; i < lengthOf(plan_.states()); ++i) {
     const fb::State &state = *plan_.states()->Get(i);
@@ -132,8 +132,8 @@ void Execution::runOwnEvent(const InstructionView &view, const Moment &moment, O
     join(stream, at->second.clock);
 }
 
-// As the runtime does, a wait takes the last record of the place: that must be the one of the frame that it names. Of
-// frames before the first there is none.
+// As in the runtime, a wait waits for the last record of the place. This must be the record of the frame that the wait
+// names. Frames before the first have no record.
 void Execution::runSharedEvent(const InstructionView &view, const Moment &moment, int64_t event, const Frames &frames) {
   const fb::Event &info = *plan_.events()->Get(static_cast<uint32_t>(event));
   int64_t frame = frames.of(info.counter()) + view["frame"];
@@ -157,7 +157,8 @@ void Execution::runSharedEvent(const InstructionView &view, const Moment &moment
     join(moment.stream, at->second.clock);
 }
 
-// After how many frames of a counter everything that follows it is in the same place again. 0: too many to tell.
+// Returns after how many frames of a counter everything that follows it is in the same place again; 0 if they are too
+// many to tell.
 uint64_t Execution::roundOf(fb::Counter counter) const {
   uint64_t round = 1;
   auto add = [&](uint64_t frames) {
@@ -175,10 +176,10 @@ uint64_t Execution::roundOf(fb::Counter counter) const {
   return round;
 }
 
-// The runs of a call, without those that would find nothing new. A round is as many runs as bring everything that
-// follows the counter to its place again: 6 where a region has 2 frames and an event 3. The first run is apart, since
-// it may find what was there before the call. After it, whole rounds are run until one has changed nothing in what
-// differs between ranks; then as many whole rounds are skipped as leave the last run to be run.
+// Makes the runs of a call, except those that would find nothing new. A round is the number of runs after which
+// everything that follows the counter is in its place again: 6 if a region has 2 frames and an event 3. The first run
+// is separate, because it may find what was there before the call. After it, whole rounds are run until one has changed
+// nothing in what differs between ranks. Then whole rounds are skipped, as many as leave the last run to be run.
 //
 //   100 runs, rounds of 6      run 0 | 1..6 | 7..12, as before | 13..96 skipped | 97, 98, 99
 void Execution::runCall(const InstructionView &view, bool isOfEntry, const Frames &frames) {
@@ -189,13 +190,13 @@ void Execution::runCall(const InstructionView &view, bool isOfEntry, const Frame
   auto round = static_cast<int64_t>(roundOf(counter)); // in frames, and below in runs
   round /= std::gcd(round, stride);
   uint64_t since = steps_; // when the round began
-  ValueNumber differences; // along which axes what lay where differed then
+  ValueNumber differences; // the axes along which bytes differed then
   for (int64_t i = 0; i < times && steps_ <= kMaxInstructions; ++i) {
-    ++steps_; // of a body without instructions, too
+    ++steps_; // counts bodies without instructions, too
     if (round != 0 && i > 1 && (i - 1) % round == 0) {
       ValueNumber before = std::exchange(differences, differencesNow());
       if (i > round + 1 && before == differences) {
-        int64_t skipped = (times - i - 1) / round * round; // the last run is the furthest in its inputs
+        int64_t skipped = (times - i - 1) / round * round; // the last run reads the last of the inputs
         skip(counter, skipped * stride, since);
         i += skipped;
       }
@@ -205,13 +206,13 @@ void Execution::runCall(const InstructionView &view, bool isOfEntry, const Frame
   }
 }
 
-// The axes along which all bytes may differ, as one number. A value may take more rounds than two from register to
-// register.
+// Returns one number for the axes along which all bytes may differ. A value may need more than two rounds to get from
+// register to register.
 ValueNumber Execution::differencesNow() const {
   Expression all("differences");
   for (const auto &[place, memory] : histories_)
     for (const auto &[begin, cell] : memory.cells()) {
-      if (!cell.writer) // as it was: inputs, of which each run meets another frame
+      if (!cell.writer) // not written: inputs, of which each run reads another frame
         continue;
       all.add(place.first).add(place.second).add(begin).add(cell.end).add(cell.varies);
       for (const ShareRange &share : cell.shares)
@@ -220,8 +221,7 @@ ValueNumber Execution::differencesNow() const {
   return all.number();
 }
 
-// Whole rounds of a call are not run: what the last one has recorded and written counts as that of the last one
-// skipped.
+// Skips whole rounds of a call: what the last round has recorded and written counts as that of the last one skipped.
 void Execution::skip(fb::Counter counter, int64_t frames, uint64_t since) {
   for (auto &[place, recorded] : recorded_)
     if (recorded.step > since && plan_.events()->Get(static_cast<uint32_t>(place.first))->counter() == counter)
@@ -239,7 +239,7 @@ ShareRange Execution::ownShare(const InstructionView &view) const {
   return {group + 1, bytes, data.offset(), data.offset() + bytes, 0};
 }
 
-// What must have been written of a buffer that is read.
+// Returns the bytes of a buffer that is read which must have been written.
 ShareRange Execution::neededShare(const InstructionView &view, const fb::Buffer &buffer) const {
   const CollectiveMeaning *meaning = meaningOf(view.opcode());
   if (meaning && meaning->needs == DataPart::OwnShare && buffer.share_of() == 0)
@@ -251,7 +251,7 @@ bool Execution::isRootHere(const InstructionView &view) const {
   return isRoot(plan_, *plan_.groups()->Get(static_cast<unsigned>(view["group"])), view["root"]).value_or(true);
 }
 
-// What an instruction does must not depend on the rank, within a kind.
+// Within a kind, what an instruction does must not depend on the rank.
 void Execution::checkRoot(const InstructionView &view, const Moment &moment) {
   if (fieldIndex(view.opcode(), "root") < 0)
     return;
@@ -260,7 +260,7 @@ void Execution::checkRoot(const InstructionView &view, const Moment &moment) {
     find("kind", text(moment.ref) + ": its root and others are of one kind of ranks");
 }
 
-// What is the same in every run of an instruction.
+// Checks what is the same in every run of an instruction.
 void Execution::checkAlone(const InstructionView &view, const Moment &moment) {
   if (!checkedAlone_.insert({moment.ref.program, moment.ref.index}).second)
     return;
@@ -320,8 +320,8 @@ void Execution::recordWrites(const InstructionView &view, const Moment &moment, 
   }
 }
 
-// What a collective leaves of its data that means nothing: partial sums beside the rank's share, or on all but the
-// root.
+// Marks the data that have no value after a collective: partial sums outside of the rank's share, or on all ranks but
+// the root.
 void Execution::recordLeft(const InstructionView &view, const CollectiveMeaning &meaning, MemoryHistory &memory,
                            AxisMask varies) {
   if (meaning.leaves == DataPart::All || (meaning.leaves == DataPart::OfRoot && isRootHere(view)))
@@ -337,7 +337,7 @@ void Execution::recordLeft(const InstructionView &view, const CollectiveMeaning 
   }
 }
 
-// The access modes that an instruction's meaning demands; empty where any will do.
+// Returns the access modes that an instruction's meaning demands; empty if any mode is allowed.
 std::vector<fb::Access> Execution::expectedAccess(const InstructionView &view) const {
   std::vector<fb::Access> modes;
   if (const CollectiveMeaning *meaning = meaningOf(view.opcode()); meaning && meaning->needs == DataPart::OfRoot)
@@ -364,7 +364,7 @@ void Execution::checkAccessModes(const InstructionView &view, const Moment &mome
   }
 }
 
-// Kernels and collectives run on the device: only copies reach the host's memory.
+// Kernels and collectives run on the device. Only copies use host memory.
 void Execution::checkSpaces(const InstructionView &view, const Moment &moment) {
   if (view.opcode() == Opcode::Copy)
     return;
@@ -374,7 +374,7 @@ void Execution::checkSpaces(const InstructionView &view, const Moment &moment) {
                         plan_.regions()->Get(view.buffer(i).region())->name()->str() + "), which only copies reach");
 }
 
-// Where a kernel may work in place, openPlan() knows.
+// openPlan() has checked where kernels work in place.
 void Execution::checkOwnOverlaps(const InstructionView &view, const Moment &moment) {
   if (view.opcode() == Opcode::Launch)
     return;
@@ -392,7 +392,8 @@ void Execution::checkOwnOverlaps(const InstructionView &view, const Moment &mome
 void Execution::checkInsideState(const fb::Buffer &buffer, const Moment &moment) {
   if (plan_.regions()->Get(buffer.region())->kind() != fb::RegionKind::persistent)
     return;
-  // States share no bytes (checkStateRanges): only the last that begins before the buffer can hold it.
+  // States share no bytes (checkStateRanges), so only the last state that begins at the buffer's first byte or before
+  // it can contain it.
   auto behind = stateEnds_.upper_bound({buffer.region(), buffer.offset()});
   if (behind != stateEnds_.begin() && std::prev(behind)->first.first == buffer.region() &&
       bufferEnd(plan_, buffer) <= std::prev(behind)->second)
@@ -412,7 +413,7 @@ void Execution::checkInitialized(const fb::Buffer &buffer, const MemoryHistory::
        text(moment.ref) + " reads " + describeBytes(plan_, buffer.region(), cell.first, cell.second.end) + what);
 }
 
-// Frames share places: what lies in one must be of the frame that is read.
+// Frames share places: the content of a place must belong to the frame that is read.
 void Execution::checkFrame(const fb::Buffer &buffer, const MemoryHistory::Cells::value_type &cell, const Moment &moment,
                            const Frames &frames) {
   const fb::Region &region = *plan_.regions()->Get(buffer.region());

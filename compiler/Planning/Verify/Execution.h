@@ -1,4 +1,4 @@
-// One abstract run of an entry program under vector clocks; the engine of PlanVerifier.
+// One abstract run of an entry program under vector clocks: the engine of PlanVerifier.
 #ifndef CLEAVE_COMPILER_PLANNING_VERIFY_EXECUTION_H
 #define CLEAVE_COMPILER_PLANNING_VERIFY_EXECUTION_H
 
@@ -18,19 +18,18 @@ AxisMask axisMask(const flatbuffers::Vector<uint32_t> *axes);
 
 class Execution {
 public:
-  // Of one of the kinds of ranks.
-  // `received`: what PlanMeaning knows of receives in this program; of others it is taken to differ along all axes.
-  // `shortStep`: of the entry that is run.
+  // Runs a program of one of the kinds of ranks. `received` is what PlanMeaning knows of the receives in this program;
+  // other receives are assumed to differ along all axes. `shortStep` is that of the entry that is run.
   Execution(const rt::fb::Plan &plan, const std::vector<const rt::fb::Plan *> &kinds, const Received &received,
             const ShortStep &shortStep, std::vector<Finding> *findings);
 
-  // Runs the program in frame 0, on states as they are declared and inputs as they are fed. Of many runs of one call
-  // only the first ones are run, and the last: once each place of each region and event that it can name has been met
-  // twice, and a round has changed nothing in what differs between ranks, further rounds meet what the round before
-  // left, moved on by as many frames, and would find nothing new.
+  // Runs the program in frame 0, on states as they are declared and inputs as they are fed. If a call has many runs,
+  // only the first ones and the last are made. The first ones go on until each place of each region and event that the
+  // call can name has been met twice, and a round has changed nothing in what differs between ranks. Further rounds
+  // would find what the round before has left, in later frames, and so nothing new.
   void run(uint32_t entry);
-  // Finds states that ranks hold whole and may now hold differently: replicas (tied weights, the parameters of
-  // data-parallel ranks) must stay equal. States begin as they are declared, so that this holds after every run.
+  // Finds states that ranks hold whole and may now hold differently. Replicas (tied weights, the parameters of
+  // data-parallel ranks) must stay equal. States begin as they are declared, so this holds after every run.
   void expectReplicasEqual();
   // Finds bytes of frame 0 that nothing has written.
   void expectWritten(unsigned region, uint64_t begin, uint64_t end, const std::string &what);
@@ -38,7 +37,7 @@ public:
 private:
   using Clock = std::vector<uint64_t>;
 
-  // The last record of an event, or of one place of a shared one.
+  // The last record of an event, or of one place of a shared event.
   struct Recorded {
     Clock clock;
     InstructionRef ref;
@@ -92,7 +91,7 @@ private:
     return earlier.stream == later.stream || clocks_[later.stream][earlier.stream] >= earlier.tick;
   }
   MemoryHistory &history(unsigned region, uint64_t place);
-  // Of the frame that a buffer lies in.
+  // Returns the history of the frame in which a buffer lies.
   MemoryHistory &history(const rt::fb::Buffer &buffer, const rt::Frames &frames) {
     const rt::fb::Region &region = *plan_.regions()->Get(buffer.region());
     return history(buffer.region(), frames.place(region.counter(), buffer.frame(), shortStep_.framesOf(region)));

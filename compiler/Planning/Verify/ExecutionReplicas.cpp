@@ -1,4 +1,4 @@
-// Along which axes of the mesh what lies where may differ between ranks: the second of Execution's abstract runs.
+// The second of Execution's abstract runs: along which axes of the mesh the bytes of a place may differ between ranks.
 #include "compiler/Planning/Verify/CollectiveMeaning.h"
 #include "compiler/Planning/Verify/Execution.h"
 
@@ -18,7 +18,7 @@ AxisMask axisMask(const flatbuffers::Vector<uint32_t> *axes) {
 
 AxisMask Execution::axesOf(unsigned group) const { return axisMask(plan_.groups()->Get(group)->axes()); }
 
-// Axes along which some ranks, of another kind, do not have the state.
+// Returns the axes along which some ranks, of another kind, do not have the state.
 AxisMask Execution::axesOfOwners(const fb::State &state) const {
   AxisMask axes = 0;
   for (const fb::Plan *kind : kinds_) {
@@ -28,7 +28,8 @@ AxisMask Execution::axesOfOwners(const fb::State &state) const {
       if (here.begin != there.begin || here.end != there.end)
         differs |= AxisMask{1} << axis;
     }
-    // Its states are looked through only where that says something: there may be thousands, and as many that ask.
+    // The states of a kind are searched only if that can change the result: there may be thousands, and as many
+    // callers.
     bool hasIt = (differs & ~axes) == 0;
     for (size_t i = 0; i < lengthOf(kind->states()) && !hasIt; ++i)
       hasIt = textOf(kind->states()->Get(i)->name()) == textOf(state.name());
@@ -41,8 +42,9 @@ AxisMask Execution::axesOfParts(const fb::State &state) const {
   return axisMask(state.split_axes()) | axisMask(state.partial_axes()) | axesOfOwners(state);
 }
 
-// Which axes the values that an instruction writes may differ along: those of what it reads (of it only the buffers
-// that `depends` names, by their number among those that are read), but for collectives, whose sense is to change that.
+// Returns the axes along which the values that an instruction writes may differ: those of the values that it reads. Of
+// these, only the buffers count that `depends` names, by their number among the buffers that are read. Collectives are
+// different, because they change these axes.
 AxisMask Execution::variesAfter(const InstructionView &view, const Frames &frames, uint64_t depends) {
   AxisMask varies = 0;
   unsigned number = 0;
@@ -63,7 +65,7 @@ AxisMask Execution::variesAfter(const InstructionView &view, const Frames &frame
   const CollectiveMeaning *meaning = meaningOf(view.opcode());
   if (!meaning)
     return varies;
-  // Receivers do not read what the root's value differs along: any other axis.
+  // Receivers do not read the root's value, which may differ along any other axis.
   if (meaning->needs == DataPart::OfRoot && !reads(view.buffer(0).access()))
     for (uint32_t axis = 0; axis < lengthOf(plan_.axes()); ++axis)
       if (plan_.axes()->Get(axis)->size() > 1)
@@ -83,7 +85,7 @@ AxisMask Execution::variesOfReceived(InstructionRef ref) const {
   return all;
 }
 
-// What the instruction's results vary along, in the order in which it writes them.
+// Returns the axes along which the instruction's results may differ, in the order in which it writes them.
 std::vector<AxisMask> Execution::variesOfResults(const InstructionView &view, InstructionRef ref,
                                                  const Frames &frames) {
   if (view.opcode() == Opcode::Recv)
@@ -100,7 +102,7 @@ std::vector<AxisMask> Execution::variesOfResults(const InstructionView &view, In
   return varies;
 }
 
-// What a collective makes equal on the ranks that only read it (a broadcast on its root), too.
+// Ranks that only read what a collective makes equal (the root of a broadcast) now have an equal value, too.
 void Execution::recordEqualized(const InstructionView &view, const Frames &frames) {
   const CollectiveMeaning *meaning = meaningOf(view.opcode());
   if (!meaning || !meaning->equalizes || writes(view.buffer(0).access()))
@@ -111,8 +113,8 @@ void Execution::recordEqualized(const InstructionView &view, const Frames &frame
     cell->second.varies &= ~axesOf(static_cast<unsigned>(view["group"]));
 }
 
-// Along an axis on which a kind has one coordinate, ranks of other kinds have its replicas: what these compute is other
-// code, which this run does not know. Their expressions are compared instead (compareKinds in MeaningChecks.cpp).
+// Along an axis on which a kind has one coordinate, ranks of other kinds have its replicas. They run other code, which
+// this run does not know. Their expressions are compared instead (compareKinds in MeaningChecks.cpp).
 AxisMask Execution::axesOfOtherKinds() const {
   AxisMask axes = 0;
   for (uint32_t axis = 0; axis < lengthOf(plan_.axes()); ++axis)

@@ -23,7 +23,7 @@ public:
           end = port.offset() + portBytes(port);
   }
 
-  // Why the entry must not write there; empty: it may.
+  // Returns why the entry must not write there; empty if it may.
   std::string why(const fb::Buffer &buffer) const {
     const fb::Region &region = *plan_.regions()->Get(buffer.region());
     if (region.kind() == fb::RegionKind::input)

@@ -1,4 +1,5 @@
-// verifyKinds(): collectives of different kinds of ranks meet, sends meet receives, and nobody waits for himself.
+// verifyKinds(): checks that collectives of different kinds of ranks meet, that sends meet receives, and that no rank
+// waits for itself.
 #include "compiler/Planning/Verify/EntryGraph.h"
 #include "compiler/Planning/Verify/PlanFacts.h"
 #include "compiler/Planning/Verify/PlanVerifier.h"
@@ -16,17 +17,17 @@ using namespace rt;
 
 namespace {
 
-// Only these wait for others, or are waited for.
+// Only these instructions wait for others, or are waited for.
 bool isWaiting(Opcode opcode) {
   return opcode == Opcode::Record || opcode == Opcode::Wait || isCollective(opcode) || isTransfer(opcode);
 }
 
-// The wait-for graph of one entry program over all kinds. An edge a -> b says that b starts after a; collectives that
-// meet are one node, since under rendezvous none ends before all have begun, and so are a send and its receive.
+// The wait-for graph of one entry program over all kinds. An edge a -> b says that b starts after a. Collectives that
+// meet are one node, because under rendezvous none of them ends before all have begun. The same holds for a send and
+// its receive.
 //
-// Where nothing is sent, all kinds call the same bodies equally often, and a few runs of each stand for all. With sends
-// the lists of calls differ from kind to kind (the first stage of a pipeline runs ahead), so that every run is in the
-// graph.
+// If nothing is sent, all kinds call the same bodies equally often, and a few runs of each stand for all. With sends,
+// the lists of calls differ from kind to kind (the first stage of a pipeline runs ahead), so every run is in the graph.
 class WaitGraph {
 public:
   WaitGraph(const EntryGraph &graph, std::vector<Finding> *findings)
@@ -83,8 +84,9 @@ private:
   std::vector<size_t> merged_;
 };
 
-// Collectives of different streams have communicators of their own, but ranks issue them in list order, and a device
-// may run all streams but the first on one thread: that order must be one over all kinds, so it is part of the graph.
+// Collectives of different streams have communicators of their own. But ranks issue them in list order, and a device
+// may run all streams except the first on one thread. So this order must be the same on all kinds, and is part of the
+// graph.
 void WaitGraph::addOrderOfIssue() {
   std::vector<int64_t> beside(kinds_.size(), -1), meeting(kinds_.size(), -1);
   auto follow = [&](int64_t &last, size_t node) {
@@ -149,7 +151,8 @@ void WaitGraph::matchKinds(size_t a, size_t b) {
       matchSequence(group->names, stepsOver(a, name), stepsOver(b, name));
 }
 
-// What keeps two instructions from being one; empty where they are. A send and a receive may be on any stream.
+// Returns the difference that keeps two instructions from meeting; empty if there is none. A send and its receive may
+// be on any stream.
 std::string WaitGraph::differenceOf(size_t first, size_t second) const {
   InstructionView a = graph_.viewOf(first), b = graph_.viewOf(second);
   auto both = [](const char *what, uint64_t left, uint64_t right) {
@@ -187,7 +190,7 @@ void WaitGraph::matchSequence(const std::string &over, const std::vector<size_t>
                  (shorter.empty() ? std::string() : "; the last that is met is " + text(shorter.back()))});
 }
 
-// Kahn's algorithm; what it leaves over waits for itself.
+// Kahn's algorithm. The nodes that it does not reach are on a cycle, or after one.
 void WaitGraph::findCycle() {
   std::vector<size_t> waiting(merged_.size(), 0);
   std::vector<std::vector<size_t>> next(merged_.size());
@@ -206,7 +209,7 @@ void WaitGraph::findCycle() {
       if (--waiting[to] == 0)
         ready.push_back(to);
   }
-  // Follow unmet predecessors from any left-over until one repeats: that one is on a cycle.
+  // Follow unreached predecessors from any such node until one repeats: that one is on a cycle.
   std::map<size_t, size_t> before;
   for (auto [from, to] : edges_)
     if (waiting[root(from)] != 0 && waiting[root(to)] != 0)

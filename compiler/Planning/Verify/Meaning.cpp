@@ -125,7 +125,7 @@ std::optional<Content> resultOf(const CollectiveFacts &facts, const std::vector<
     if (!all[who].isRoot)
       return std::nullopt;
     break;
-  case Opcode::Broadcast: // what is the same wherever it is computed is the same when it was sent
+  case Opcode::Broadcast: // a value that is equal on all ranks stays the same when it is sent
     if (!root || !root->data)
       return std::nullopt;
     if ((root->data->varies() & along) == 0 && (between & ~along) == 0)
@@ -166,7 +166,7 @@ bool KindBox::reaches(const KindBox &other, AxisMask axis, uint64_t offset, uint
   if (!meets(other, axis))
     return false;
   for (size_t i = 0; i < ranges.size(); ++i)
-    if (axis >> i & 1) { // once around the axis is `size` further on
+    if (axis >> i & 1) { // once around the axis adds `size`
       uint64_t begin = ranges[i].first + offset, end = ranges[i].second + offset;
       auto [first, last] = other.ranges[i];
       return (begin < last && first < end) || (begin < last + size && first + size < end);
@@ -210,7 +210,8 @@ public:
 private:
   bool meets(size_t a, size_t b) const { return boxes_[a].meets(boxes_[b], stops_[a]->facts.group); }
 
-  // All that take part in the collective at which `first` stands; empty where one of them stands elsewhere.
+  // Returns all runs that take part in the collective at which `first` has stopped; empty if one of them has stopped
+  // elsewhere.
   std::vector<size_t> partnersOf(size_t first) const {
     std::vector<size_t> found{first};
     for (size_t next = 0; next < found.size(); ++next)
@@ -251,7 +252,7 @@ private:
     return false;
   }
 
-  // What kinds have sent by one formula, and how much of it the receiving kinds have taken.
+  // The messages of one kind on one channel, and how many of them each receiving kind has taken.
   struct Queue {
     std::vector<Contribution> sent;
     std::map<size_t, size_t> taken;
@@ -260,7 +261,7 @@ private:
     return queues_[{sender, facts.axis.axes, facts.offset, facts.channel}];
   }
 
-  // Goes on with a send, or with a receive for which all has been sent.
+  // Continues a kind at a send, or at a receive for which everything has been sent. Returns false if it must wait.
   bool transfer(size_t kind) {
     const TransferFacts &facts = stops_[kind]->transfer;
     std::optional<Content> result;

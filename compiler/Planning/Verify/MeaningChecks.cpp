@@ -22,7 +22,7 @@ bool isSaved(const fb::State &state) {
 
 std::string quoted(const flatbuffers::String *name) { return "'" + std::string(textOf(name)) + "'"; }
 
-// One kind: its entry programs' runs, and what must hold of them.
+// The runs of one kind's programs, and the checks of what they leave.
 class KindCheck {
 public:
   KindCheck(const fb::Plan &plan, bool isOneOfMany, std::vector<Finding> *findings)
@@ -32,14 +32,14 @@ public:
     runs_.emplace_back(program, std::make_unique<PlanMeaning>(plan_, program, bodies));
     return *runs_.back().second;
   }
-  // Those of bodies by themselves.
+  // Adds the runs of bodies by themselves.
   void add(std::vector<std::pair<uint32_t, std::unique_ptr<PlanMeaning>>> &runs) {
     hasBodies_ = true;
     for (auto &run : runs)
       runs_.push_back(std::move(run));
   }
   const fb::Plan &plan() const { return plan_; }
-  // Bodies of which the runs have not looked at all calls.
+  // Returns the bodies of which the runs have not made all calls.
   std::set<uint32_t> repeated() const {
     std::set<uint32_t> programs;
     for (const auto &[index, run] : runs_)
@@ -102,7 +102,8 @@ void KindCheck::checkPartReads(const PlanMeaning &run) {
   }
 }
 
-// At the place from which the runtime reads it, the state's bytes as they were when the program began.
+// The snapshot must hold, at the place from which the runtime reads it, the state's bytes as they were when the program
+// began.
 void KindCheck::checkSnapshot(uint32_t program, PlanMeaning &run) {
   if (nameOf(program) != "snapshot")
     return;
@@ -119,8 +120,8 @@ void KindCheck::checkSnapshot(uint32_t program, PlanMeaning &run) {
   }
 }
 
-// Execution asks this of the runs of bodies that it looks at; what bodies say of axes holds of any number of runs, so
-// that it has what takes long from register to register.
+// Execution checks the same for the runs of bodies that it makes. The axes that are known of bodies hold for any number
+// of runs, so they include values that take many runs from register to register.
 void KindCheck::checkReplicas(uint32_t program, PlanMeaning &run) {
   AxisMask alone = 0; // along these, other kinds have the other ranks (compareKinds)
   for (uint32_t axis = 0; axis < lengthOf(plan_.axes()); ++axis)
@@ -137,8 +138,9 @@ void KindCheck::checkReplicas(uint32_t program, PlanMeaning &run) {
   }
 }
 
-// By an entry, or by a body in its next call. What only other bodies read is covered by the entries, which run them.
-// What a body leaves that is proved by itself, others read that are, and the entry after them.
+// True if an entry, or the program itself in its next call, reads the state before writing it. Other bodies are covered
+// by the entries, which run them. But if `by` is a body that is proved by itself, reads by other such bodies count,
+// too, and reads by the entry after them.
 bool KindCheck::isReadFirst(const std::string &state, uint32_t by) const {
   bool isAlone = hasBodies_ && !plan_.programs()->Get(by)->entry();
   for (const auto &[program, run] : runs_) {
@@ -149,8 +151,8 @@ bool KindCheck::isReadFirst(const std::string &state, uint32_t by) const {
   return false;
 }
 
-// Where some parameter that has a gradient is trained, all that have one are: what neither changes one of them nor
-// states that it does is no plan of training.
+// If a plan trains one parameter that has a gradient, it must train all that have one. If no program changes such a
+// parameter, or states that it does, the plan is no plan of training.
 void KindCheck::checkTrained() {
   std::set<std::string> trained;
   for (size_t i = 0; i < lengthOf(plan_.states()); ++i)
@@ -178,7 +180,7 @@ void KindCheck::checkTrained() {
                           " has a gradient, and no program changes it; expected an update, as others have");
 }
 
-// Where it begins to go wrong, as far as that can be told.
+// Tells where it begins to go wrong, as far as this is known.
 std::string KindCheck::cause(uint32_t program, const PlanMeaning &run) const {
   if (!plan_.programs()->Get(program)->expressions() || !run.getFirstOther())
     return "";
@@ -227,7 +229,7 @@ void KindCheck::checkStated(uint32_t program, PlanMeaning &run) {
     find("meaning", nameOf(program) + " states what it leaves in " + key + ", which the plan does not have");
 }
 
-// Whether ranks of the two kinds have different parts of the state.
+// True if ranks of the two kinds have different parts of the state.
 bool isCutBetween(const fb::Plan &a, const fb::Plan &b, const fb::State &state) {
   for (size_t s = 0; s < lengthOf(state.split_axes()); ++s) {
     AxisRange left = rangeOf(a, state.split_axes()->Get(s)), right = rangeOf(b, state.split_axes()->Get(s));
@@ -237,7 +239,7 @@ bool isCutBetween(const fb::Plan &a, const fb::Plan &b, const fb::State &state) 
   return false;
 }
 
-// Axes along which the two kinds have different ranks.
+// Returns the axes on which the two kinds have no coordinate in common.
 AxisMask axesBetween(const fb::Plan &a, const fb::Plan &b) {
   AxisMask axes = 0;
   for (uint32_t axis = 0; axis < lengthOf(a.axes()); ++axis) {
@@ -248,8 +250,8 @@ AxisMask axesBetween(const fb::Plan &a, const fb::Plan &b) {
   return axes;
 }
 
-// A state that two kinds have is one state: where it is not cut, both must leave the same in it. An expression that is
-// one value on each coordinate of an axis between them is not the same.
+// A state that two kinds have is one state. If it is not cut between them, both must leave the same in it. An
+// expression that has a value for each coordinate of an axis between the kinds is not the same on both.
 void compareKinds(KindCheck &a, uint32_t ofA, KindCheck &b, uint32_t ofB, std::vector<Finding> *findings) {
   Meaning left = a.runOf(ofA)->getMeaning(), right = b.runOf(ofB)->getMeaning();
   for (size_t i = 0; i < lengthOf(a.plan().states()); ++i) {
@@ -269,7 +271,7 @@ void compareKinds(KindCheck &a, uint32_t ofA, KindCheck &b, uint32_t ofB, std::v
   }
 }
 
-// What bodies send bodies take: an entry's own messages go other ways, so that each proof knows what comes.
+// Bodies receive what bodies send. An entry's own messages need other channels, so that each proof knows what arrives.
 void findSharedChannels(const std::vector<const fb::Plan *> &kinds, std::vector<Finding> *findings) {
   std::map<TransferChannel, InstructionRef> ofEntries;
   auto forEach = [&](bool isEntry, auto use) {
@@ -303,7 +305,7 @@ public:
   MeaningResult run(Check check);
 
 private:
-  // Of each kind, a program of one name, and its run.
+  // For each kind, the program of one name and its run.
   struct Joint {
     std::vector<uint32_t> programs;
     std::vector<PlanMeaning *> runs;
@@ -326,7 +328,7 @@ private:
   MeaningResult result_;
 };
 
-// Where a run is too long, nothing else is known.
+// If a run is too long, nothing else is known.
 MeaningResult MeaningCheck::run(Check check) {
   if (hasBodies(kinds_) && !proveBodies())
     return std::move(result_);
@@ -342,7 +344,7 @@ MeaningResult MeaningCheck::run(Check check) {
   return std::move(result_);
 }
 
-// False: one of them runs too long.
+// Returns false if one of them runs too long.
 bool MeaningCheck::proveBodies() {
   bodies_ = std::make_unique<BodyRuns>(kinds_);
   if (result_.tooLong = bodies_->tooLong(); !result_.tooLong.empty())
@@ -355,7 +357,7 @@ bool MeaningCheck::proveBodies() {
   return true;
 }
 
-// The first program of a name stands for those of all kinds.
+// Runs each entry. The first program of a name stands for those of all kinds.
 void MeaningCheck::runEntries() {
   std::set<std::string_view> seen;
   for (const fb::Plan *kind : kinds_)
@@ -365,7 +367,7 @@ void MeaningCheck::runEntries() {
         runOnAll(entry);
 }
 
-// The bodies of which the entries have not run all calls, on whichever kind.
+// Runs the bodies of which the entries have not run all calls, on any kind.
 void MeaningCheck::runRepeatedBodies() {
   std::map<std::string_view, const fb::Program *> repeated;
   for (KindCheck &kind : checks_)
@@ -393,7 +395,7 @@ void MeaningCheck::runOnAll(const fb::Program &program) {
   compare(joint);
 }
 
-// On the kinds that have the program; nothing has run yet.
+// Starts the program on the kinds that have it. Nothing runs yet.
 MeaningCheck::Joint MeaningCheck::start(const fb::Program &program) {
   Joint joint;
   for (size_t kind = 0; kind < kinds_.size(); ++kind)
@@ -406,7 +408,7 @@ MeaningCheck::Joint MeaningCheck::start(const fb::Program &program) {
   return joint;
 }
 
-// Of an entry: what it receives itself, and what the bodies that are proved by themselves do.
+// Notes what an entry receives, and what the bodies receive that are proved by themselves.
 void MeaningCheck::noteReceived(const Joint &joint) {
   for (size_t kind = 0; kind < kinds_.size(); ++kind) {
     Received &received = result_.received[kind][joint.programs[kind]];

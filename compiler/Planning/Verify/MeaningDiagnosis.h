@@ -1,14 +1,14 @@
-// What is wrong with bytes that are not what the model computes, in words of distributions: which collective is
-// missing, doubled or another one than the model's.
+// Explains what is wrong with bytes that are not what the model computes, in words of distributions: which collective
+// is missing, doubled, or not the model's.
 //
-// Expressions are numbers, and say only that they differ. But what a collective would make of the bytes can be
-// computed, and the plan lists (half of) the numbers of all that the model computes (`Program.expressions`). A
-// collective of just these bytes that the model has, and that no instruction has run, is the one that is missing.
+// Expressions are numbers, and tell only that they differ. But the result of a collective of the bytes can be computed,
+// and the plan lists (half of) the numbers of all values that the model computes (`Program.expressions`). If the model
+// has a collective of exactly these bytes, and no instruction has run it, it is the missing one.
 //
 //   update[7] launch reads transient[0, 256): it holds each rank's own term, summed over nothing; expected the sum over
 //   dp: an all_reduce over dp (sum) of transient[0, 1024) is missing before update[7]
 //
-// For messages only: nothing is accepted or refused because of it.
+// This is for messages only: nothing is accepted or refused because of it.
 #ifndef CLEAVE_COMPILER_PLANNING_VERIFY_MEANINGDIAGNOSIS_H
 #define CLEAVE_COMPILER_PLANNING_VERIFY_MEANINGDIAGNOSIS_H
 
@@ -24,20 +24,20 @@ using RunCollectives = std::unordered_map<ValueNumber, CollectiveFacts, ValueNum
 
 class MeaningDiagnosis {
 public:
-  // `isModels`: is an expression with this number among the model's?
+  // `isModels` tells whether the model has an expression with this number.
   MeaningDiagnosis(const std::vector<AxesFacts> &groups, const RunCollectives &run,
                    std::function<bool(const ValueNumber &)> isModels)
       : groups_(groups), run_(run), isModels_(std::move(isModels)) {}
 
-  // A collective of these bytes that the model has and nobody has run: "it holds ...; expected ...: a ... over dp" and
-  // the like, to be followed by " is missing before". Empty where there is none.
+  // Describes a collective of these bytes that the model has and that no instruction has run: "it holds ...; expected
+  // ...: a ... over dp". The caller adds " is missing before". Empty if there is none.
   std::string missing(const Content &content) const;
-  // Why a collective that ran over `data` is not the model's. Empty where that is not known.
+  // Returns why a collective that ran over `data` is not the model's; empty if this is not known.
   std::string wrong(const CollectiveFacts &facts, const Content &data) const;
 
 private:
   bool isMeant(const CollectiveFacts &facts, const Content &data, bool isNew) const;
-  // All collectives of so many bytes, and of the zeros that planning adds so that ranks have equal parts.
+  // Visits all collectives of this many bytes, with the zeros that planning adds so that ranks have equal parts.
   void forEach(const Content &data, const std::function<bool(const CollectiveFacts &, const Content &)> &visit) const;
 
   const std::vector<AxesFacts> &groups_;
@@ -45,7 +45,7 @@ private:
   std::function<bool(const ValueNumber &)> isModels_;
 };
 
-// "dp" of "dp:2", "dp and fsdp".
+// Returns the names of the axes: "dp" for "dp:2", or "dp and fsdp".
 std::string axesOf(const AxesFacts &axes);
 
 } // namespace cleave::plan

@@ -1,9 +1,10 @@
-// Which sends meet which receives, over all runs of all entry programs.
+// Finds which sends meet which receives, over all runs of all entry programs.
 //
-// What crosses on one channel has one order: the n-th send meets its n-th receive, whichever values they are of. An instruction of a body runs once for each micro-batch, so that it may meet several, and the same ones again.
+// The messages of one channel have one order: the n-th send meets the n-th receive, whichever values they carry. An
+// instruction of a body runs once for each micro-batch, so it may meet several instructions, and the same ones again.
 //
-//   stage0: send x, send y, send x, send y     the send of x meets the receive of x alone, that of y the one of y:
-//   stage1: recv x, recv y, recv x, recv y     what is known of y says nothing of x
+//   stage0: send x, send y, send x, send y     the send of x meets only the receive of x, and that of y only that of y:
+//   stage1: recv x, recv y, recv x, recv y     what is known of y says nothing about x
 #ifndef CLEAVE_COMPILER_PLANNING_VERIFY_MEETINGS_H
 #define CLEAVE_COMPILER_PLANNING_VERIFY_MEETINGS_H
 
@@ -24,11 +25,11 @@ struct KindRef {
 };
 
 struct Meetings {
-  std::string tooLong; // an entry program that runs more than is looked at: some meetings are missing then
+  std::string tooLong; // an entry program that runs more than is examined; some meetings are missing then
   std::map<KindRef, std::set<KindRef>> receiversOf; // by send
   std::map<KindRef, std::set<KindRef>> sendersOf;   // by receive
 };
-// Sends and receives that nothing meets are for KindMatching to tell.
+// KindMatching reports sends and receives that nothing meets.
 Meetings meetingsOf(const std::vector<const rt::fb::Plan *> &kinds);
 
 } // namespace cleave::plan

@@ -59,7 +59,7 @@ Content MemoryContents::readWhole(uint64_t begin, uint64_t end) const {
   return content;
 }
 
-// Whether [from, to) of the first rank's bytes, moved by some places but not by none, meets [begin, end).
+// True if [from, to) of the first rank's bytes meets [begin, end) after it is moved by some places, but not by none.
 static bool meetsShifted(const ShareLayout &layout, uint64_t from, uint64_t to, uint64_t begin, uint64_t end) {
   auto stride = static_cast<int64_t>(layout.stride), ranks = static_cast<int64_t>(layout.ranks);
   auto low = static_cast<int64_t>(begin - to), high = static_cast<int64_t>(end - from);
@@ -69,7 +69,7 @@ static bool meetsShifted(const ShareLayout &layout, uint64_t from, uint64_t to, 
   return false;
 }
 
-// Whether some rank's own part, of which [from, to) is the first rank's, lies in [begin, end).
+// True if some rank's own part meets [begin, end). [from, to) is the first rank's part.
 static bool meetsAny(const ShareLayout &layout, uint64_t from, uint64_t to, uint64_t begin, uint64_t end) {
   uint64_t rank = to > begin ? 0 : (begin - to) / layout.stride + 1;
   return rank < layout.ranks && from + rank * layout.stride < end;
@@ -168,9 +168,9 @@ Content MemoryContents::readShare(const ShareLayout &layout, uint64_t begin, uin
   return content;
 }
 
-// Own parts whose bytes are written otherwise: what is left of them is nobody's, on no rank.
+// Ends own parts of which bytes are written otherwise. The rest of such a part belongs to no value, on any rank.
 void MemoryContents::endShares(const ShareLayout *layout, uint64_t begin, uint64_t end) {
-  constexpr uint64_t kManyRanks = 4096; // beyond, all between the first's and the last's part is given up
+  constexpr uint64_t kManyRanks = 4096; // with more, all bytes between the first part and the last are given up
   forEachMet(own_, layout, begin, end, [&](const ShareLayout &other, Cells &cells, Cells::iterator part) {
     uint64_t from = part->first, to = part->second.end, reach = (other.ranks - 1) * other.stride;
     if (to - from == other.stride || other.ranks > kManyRanks)

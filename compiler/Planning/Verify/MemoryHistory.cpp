@@ -43,14 +43,14 @@ void MemoryHistory::recordShareWrite(uint64_t begin, uint64_t end, const Moment 
     cell->second.readers.clear();
     std::vector<ShareRange> &shares = cell->second.shares;
     shares.erase(std::remove_if(shares.begin(), shares.end(), same), shares.end());
-    for (ShareRange &other : shares) // of other groups: this rank's part of it may lie in there
+    for (ShareRange &other : shares) // shares of other groups may contain this rank's part
       if (other.group != share.group || other.stride != share.stride)
         other.varies |= share.varies;
     shares.push_back(share);
   }
 }
 
-// Whether shares of the group of `needed` make up [begin, end) of the first rank's.
+// True if shares of the group of `needed` make up [begin, end) of the first rank's bytes.
 static bool coversRange(std::vector<ShareRange> shares, const ShareRange &needed, uint64_t begin, uint64_t end) {
   std::sort(shares.begin(), shares.end(), [](auto &a, auto &b) { return a.begin < b.begin; });
   for (const ShareRange &share : shares)

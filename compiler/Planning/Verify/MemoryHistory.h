@@ -1,7 +1,7 @@
-// Who last wrote and who has since read every byte of one frame of a region.
+// Who last wrote, and who has read since then, every byte of one frame of a region.
 //
-// It also knows, for each byte, on which axes of the mesh its value may differ between ranks, and where only the rank's
-// share of it is known to be written. What the bytes are, MemoryContents knows.
+// It also knows, for each byte, the axes of the mesh along which its value may differ between ranks, and whether only
+// the rank's share of it is known to be written. MemoryContents knows the content of the bytes.
 //
 // Bytes with the same history share a cell; an access splits cells at its ends. So the history of a plan that uses
 // whole buffers has about as many cells as buffers, whatever their sizes.
@@ -24,10 +24,10 @@ struct Moment {
   uint64_t tick = 0;
   InstructionRef ref;
   uint64_t step = 0; // of the execution, all streams counted
-  int64_t frame = 0; // that of the bytes accessed, where their region has several
+  int64_t frame = 0; // the frame of the bytes accessed, if their region has several
 };
 
-// The rank's share of a range: group number + 1, as in fb::Buffer, and the first rank's bytes.
+// The rank's share of a range: group number + 1, as in fb::Buffer, and the bytes of the first rank's share.
 struct ShareRange {
   unsigned group = 0;
   uint64_t stride = 0, begin = 0, end = 0;
@@ -39,7 +39,7 @@ public:
   struct Cell {
     uint64_t end = 0;
     bool initialized = false;
-    std::vector<ShareRange> shares; // what has been written of it alone since it was written whole
+    std::vector<ShareRange> shares; // the shares of it that were written after it was written whole
     AxisMask varies = 0;            // the axes along which ranks may hold different values
     std::optional<Moment> writer;
     std::vector<Moment> readers; // the last one of every stream since the write
@@ -58,20 +58,20 @@ public:
     return {cells_.lower_bound(begin), cells_.lower_bound(end)};
   }
   const Cells &cells() const { return cells_; }
-  // What was written after step `since` counts as written so many frames later.
+  // What was written after step `since` counts as written `frames` frames later.
   void moveOn(int64_t frames, uint64_t since);
   void recordRead(uint64_t begin, uint64_t end, const Moment &moment);
   void recordWrite(uint64_t begin, uint64_t end, const Moment &moment, AxisMask varies);
-  // Of the rank's share alone; [begin, end) is what any rank's may be.
+  // Records a write to the rank's share alone. [begin, end) covers the shares of all ranks.
   void recordShareWrite(uint64_t begin, uint64_t end, const Moment &moment, const ShareRange &share);
 
 private:
   Cells cells_;
 };
 
-// Whether all is written that any rank needs of a cell: the part of its share that lies there.
+// True if everything is written that any rank needs of a cell: the part of its share that lies there.
 bool covers(const MemoryHistory::Cells::value_type &cell, const ShareRange &needed);
-// The axes along which what is needed of a cell may differ: other shares of it do not matter.
+// The axes along which the needed bytes of a cell may differ. Other shares of it do not matter.
 AxisMask variesOf(const MemoryHistory::Cells::value_type &cell, const ShareRange &needed);
 
 } // namespace cleave::plan

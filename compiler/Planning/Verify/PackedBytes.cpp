@@ -14,7 +14,7 @@ using namespace rt;
 
 namespace {
 
-// Bytes as a kernel leaves them, or as one wants them.
+// The form in which a kernel leaves bytes, or wants them.
 struct Form {
   std::string packer; // "matmul_pack_b"
   std::vector<int64_t> params;
@@ -33,7 +33,7 @@ std::vector<int64_t> paramsOf(const fb::Kernel &kernel) {
                          : std::vector<int64_t>();
 }
 
-// The form that the kernel wants in its operand; nothing where it wants the plain one.
+// Returns the form that the kernel wants in its operand; nothing if it wants the plain one.
 std::optional<Form> wantedForm(const fb::Kernel &kernel, const KernelDef &def, size_t operand) {
   std::vector<int64_t> params = paramsOf(kernel);
   KernelArgs args;
@@ -79,7 +79,7 @@ private:
     const fb::Kernel *kernel = libraryKernelOf(view);
     const KernelDef *def = kernel ? findKernelDef(textOf(kernel->name())) : nullptr;
     bool packs = def && isPacker(def->name);
-    std::optional<PackedRange> moved; // by a copy
+    std::optional<PackedRange> moved; // packed bytes that a copy moves
     for (size_t b = 0; b < view.bufferCount() && !packs; ++b)
       if (const fb::Buffer &buffer = view.buffer(b); buffer.bytes() != 0 && reads(buffer.access())) {
         if (view.opcode() == Opcode::Copy)
@@ -116,7 +116,7 @@ private:
         found != now_.end() && found->first.first == buffer.region() && found->first.second < bufferEnd(plan_, buffer);
     return overlaps ? found : now_.end();
   }
-  // The range that the buffer is.
+  // Returns the packed range whose bytes are exactly the buffer's.
   std::optional<PackedRange> wholeRangeOf(const fb::Buffer &buffer) {
     auto found = firstIn(buffer);
     bool isWhole = found != now_.end() && found->first.second == buffer.offset() &&
@@ -141,7 +141,7 @@ private:
          "wants bytes as " + wanted->packer + " of its parameters leaves them; expected init to pack them");
   }
 
-  // What was packed there is no more.
+  // Erases the packed ranges that the buffer overwrites.
   void write(InstructionRef ref, const fb::Buffer &buffer, bool packs, bool isInit) {
     for (auto found = firstIn(buffer); found != now_.end(); found = firstIn(buffer)) {
       if (packs)
@@ -167,7 +167,7 @@ private:
 
   const fb::Plan &plan_;
   std::vector<Finding> *findings_;
-  Ranges atStart_, now_; // as init leaves them; at the instruction that is looked at
+  Ranges atStart_, now_; // as init leaves them, and at the current instruction
 };
 
 } // namespace

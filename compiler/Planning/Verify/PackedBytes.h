@@ -1,9 +1,10 @@
-// Part of verifyPlan(): bytes that `init` has packed are read by the kernels that want them so, and by nothing else.
+// Part of verifyPlan(): checks that bytes which `init` has packed are read only by the kernels that want this form.
 //
-// A library kernel with a parameter packed_B reads its buffer B as the kernel NAME_pack_B of the same parameters leaves
-// it (Kernels.def). `init` packs states when a program starts, in place, or in device memory if they are kept on the
-// host. The numbers of other programs speak of a state's declared value, plain or packed, so they cannot tell. Each
-// program is followed in issue order, from the forms in which init leaves the states. Rule "packed":
+// A library kernel with a parameter packed_B reads its buffer B in the form in which the kernel NAME_pack_B with the
+// same parameters leaves it (Kernels.def). `init` packs states when a program starts, in place, or in device memory if
+// they are kept on the host. The numbers of other programs refer to a state's declared value, plain or packed, so they
+// cannot check this. Instead, each program is followed in issue order, from the forms in which init leaves the states.
+// Rule "packed":
 //
 //   - only init packs, and packs no byte twice; other programs leave packed states as they are;
 //   - a buffer that a kernel wants packed is one that was packed by this kernel's packer and parameters, and copied since;
@@ -19,7 +20,7 @@
 
 namespace cleave::plan {
 
-// Of the plan of one kind of ranks.
+// Checks the plan of one kind of ranks.
 void checkPackedBytes(const rt::fb::Plan &plan, std::vector<Finding> *findings);
 
 } // namespace cleave::plan

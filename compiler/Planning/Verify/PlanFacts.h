@@ -1,4 +1,4 @@
-// What a plan's tables say of groups, kinds of ranks, states, ports and kernels, in the terms of Meaning.h.
+// Converts what a plan's tables say of groups, kinds of ranks, states, ports and kernels to the facts of Meaning.h.
 #ifndef CLEAVE_COMPILER_PLANNING_VERIFY_PLANFACTS_H
 #define CLEAVE_COMPILER_PLANNING_VERIFY_PLANFACTS_H
 
@@ -10,12 +10,12 @@ namespace cleave::plan {
 
 // A group's axes, and the coordinates of its members.
 AxesFacts groupFacts(const rt::fb::Plan &plan, const rt::fb::Group &group);
-// The kind's ranks, in all of the mesh.
+// The ranks of a kind, as ranges on all axes of the mesh.
 KindBox boxOf(const rt::fb::Plan &kind);
 StateFacts stateFacts(const rt::fb::Plan &plan, const rt::fb::State &state);
 PortFacts portFacts(const rt::fb::Plan &plan, const rt::fb::Port &port);
 KernelFacts kernelFacts(const rt::fb::Kernel &kernel);
-// Of a send or a receive.
+// The facts of a send or a receive.
 TransferFacts transferFacts(const rt::fb::Plan &plan, const rt::InstructionView &view);
 
 } // namespace cleave::plan

@@ -12,7 +12,7 @@ namespace cleave::plan {
 
 using namespace rt;
 
-// Looks at each program once.
+// True if the program calls `callee`, directly or through others. Looks at each program once.
 static bool calls(const fb::Plan &plan, uint32_t program, uint32_t callee) {
   std::set<uint32_t> seen;
   std::vector<uint32_t> open = {program};
@@ -52,12 +52,12 @@ PlanMeaning::PlanMeaning(const fb::Plan &plan, uint32_t entry, const BodyFacts *
       atStart_[content.pieces().front().expression] = textOf(state.name());
   }
   expand(entry, {});
-  if (isTooLong()) // nothing is left as it should be
+  if (isTooLong()) // nothing is known of what is left
     runs_.clear();
 }
 
-// Calls are replaced by what they run. Of more than three runs of one body the first two and the last are run here, and
-// the body is proved by itself (getRepeated()). How many there are is part of what the entry means ("calls").
+// Calls are replaced by what they run. If a body has more than three runs, only the first two and the last are run
+// here, and the body is proved by itself (getRepeated()). The number of runs is part of the entry's meaning ("calls").
 void PlanMeaning::expand(uint32_t program, const Frames &frames) {
   const auto *instructions = plan_.programs()->Get(program)->instructions();
   for (uint32_t i = 0; i < lengthOf(instructions) && expanded_++ < kMaxInstructions; ++i) {
@@ -88,7 +88,7 @@ void PlanMeaning::expand(uint32_t program, const Frames &frames) {
   }
 }
 
-// Inputs are as the host feeds them for each micro-batch.
+// Inputs hold what the host feeds for each micro-batch.
 MemoryContents &PlanMeaning::memory(unsigned region, uint64_t place) {
   auto [known, isNew] = memories_.try_emplace({region, place});
   const auto *ports = plan_.programs()->Get(ports_)->inputs();
@@ -143,7 +143,7 @@ Content PlanMeaning::read(const fb::Buffer &buffer, const InstructionRun &run) {
   return content;
 }
 
-// Of a collective's data, the rank's own part at its place.
+// Returns the rank's own part of a collective's data, at its place.
 Content PlanMeaning::readOwnPart(const InstructionView &view, const InstructionRun &run) {
   const fb::Buffer &data = view.buffer(0);
   auto group = static_cast<unsigned>(view["group"]);
@@ -158,7 +158,7 @@ Content PlanMeaning::readOwnPart(const InstructionView &view, const InstructionR
   return content;
 }
 
-// Bodies are proved for inputs as they are fed, and for cross-body regions that bodies alone write.
+// Bodies are proved for inputs as they are fed, and for cross-body regions to which only bodies write.
 void PlanMeaning::noteWrite(const fb::Buffer &buffer, const InstructionRun &run) {
   bool isInput = plan_.regions()->Get(buffer.region())->kind() == fb::RegionKind::input;
   if (bodies_ && buffer.bytes() != 0 && !intruder_ && (isInput || (isCrossBody(buffer.region()) && !isBody())))
@@ -188,7 +188,7 @@ bool PlanMeaning::isModels(const ValueNumber &expression) const {
   return expressions && std::binary_search(expressions->begin(), expressions->end(), static_cast<uint32_t>(expression.low));
 }
 
-// A value that an instruction makes; what it reads is still there.
+// Notes a value that an instruction makes, while the bytes that the instruction reads are still there.
 void PlanMeaning::leave(const Content &content, const InstructionRun &run) {
   if (firstOther_ || content.bytes() == 0 || isModels(content.pieces().front().expression))
     return;
@@ -203,7 +203,7 @@ const PlanMeaning::Known &PlanMeaning::knownKernel(size_t number) {
   KernelFacts facts = kernelFacts(kernel);
   std::vector<Operand> operands;
   if (kernel.kind() != fb::KernelKind::generated)
-    (void)operandsOf(kernel, &operands); // openPlan() knows that it can be read
+    (void)operandsOf(kernel, &operands); // openPlan() has checked that it can be read
   Known known{facts.depends, facts.number(), {}};
   for (const Operand &operand : operands)
     known.isScratch.push_back(operand.name == "scratch");
@@ -268,7 +268,7 @@ void PlanMeaning::finishCollective(const std::optional<Content> &result) {
   if (view.opcode() == Opcode::Recv) {
     const fb::Buffer &target = view.buffer(0);
     received_[{run.ref.program, run.ref.index}] |= result->varies();
-    if (result->bytes() != target.bytes()) // KindMatching tells
+    if (result->bytes() != target.bytes()) // KindMatching reports it
       return forget(target, run);
     leave(*result, run);
     return write(target, *result, run);
@@ -295,7 +295,7 @@ void PlanMeaning::finishCollective(const std::optional<Content> &result) {
   to.writeShare(shareLayoutOf(group, data.bytes() / groups_[group].ranks), data.offset(), *result);
 }
 
-// Whether all ranks of the group are of this kind, whose ranks are all members.
+// True if all ranks of the group are of this kind. All ranks of the kind must be members.
 static bool isWithin(const fb::Plan &kind, const AxesFacts &group) {
   uint64_t ofKind = 1;
   for (uint32_t axis = 0; axis < lengthOf(kind.axes()); ++axis)

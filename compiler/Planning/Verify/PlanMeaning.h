@@ -1,8 +1,8 @@
-// What an entry program of a plan leaves in states and outputs, from what its instructions do to bytes: the abstract
-// run of PlanVerifier that knows what bytes are.
+// Computes what an entry program of a plan leaves in states and outputs, from what its instructions do to bytes. This
+// is the abstract run of PlanVerifier that knows the content of bytes.
 //
-// It runs instructions in list order. That is one order of many, but where no two accesses race (Execution.h) every
-// order reads the same.
+// It runs instructions in list order. This is one order of many, but if no two accesses race (Execution.h), every order
+// reads the same.
 #ifndef CLEAVE_COMPILER_PLANNING_VERIFY_PLANMEANING_H
 #define CLEAVE_COMPILER_PLANNING_VERIFY_PLANMEANING_H
 
@@ -18,12 +18,12 @@
 
 namespace cleave::plan {
 
-// The programs that a program calls, those of its callees among them, in the order in which they are first called.
+// Returns the programs that a program calls, directly or through others. Callees come before their callers.
 std::vector<uint32_t> calledBy(const rt::fb::Plan &plan, uint32_t program);
 
 class PlanMeaning : public MeaningRun {
 public:
-  // Of an entry program, or of a body by itself, which reads the inputs of an entry that calls it. With `bodies` calls
+  // Runs an entry program, or a body by itself, which reads the inputs of an entry that calls it. With `bodies`, calls
   // are not run: bodies are proved by themselves (Bodies.h).
   PlanMeaning(const rt::fb::Plan &plan, uint32_t entry, const BodyFacts *bodies = nullptr);
 
@@ -32,18 +32,18 @@ public:
 
   // After the run:
   Meaning getMeaning();
-  // Of a state of this plan, as it is left: that of getMeaning(), which asks for all states.
+  // Returns the number of what is left in a state of this plan. getMeaning() computes those of all states.
   ValueNumber numberOf(const rt::fb::State &state);
-  // Whether it runs more than is looked at.
+  // True if it runs more than is examined.
   bool isTooLong() const { return expanded_ >= kMaxInstructions; }
   // The states that the program reads as an earlier program has left them.
   const std::set<std::string> &getReadFirst() const { return readFirst_; }
-  // States that it reads as the bodies that it has called have left them.
+  // The states that it reads as the bodies that it has called have left them.
   const std::set<std::string> &getReadAfter() const { return readAfter_; }
-  // What it does to states; those that it states are not lost.
+  // What it does to states. A state with a stated number is not lost.
   BodyFacts::Effect getEffect();
   const Messages &getMessages() const { return messages_; }
-  // Of an entry: its calls, in order.
+  // The calls of an entry, in order.
   const std::string &getCalls() const { return calls_; }
   // The ranges of cross-body regions that it has read.
   struct CrossBodyRead {
@@ -51,20 +51,21 @@ public:
     uint64_t begin, end;
   };
   const std::vector<CrossBodyRead> &getCrossBodyReads() const { return crossBodyReads_; }
-  // Tells what it has left in cross-body regions, piece by piece: (region, begin, end, axes along which it may differ).
+  // Visits what it has left in cross-body regions, piece by piece: (region, begin, end, axes along which it may
+  // differ).
   template <typename Visit> void forEachCrossBodyWrite(Visit visit);
-  // Bodies of which not all calls were run.
+  // The bodies of which not all calls were run.
   const std::set<uint32_t> &getRepeated() const { return repeated_; }
-  // What lies in frame 0.
+  // The content of frame 0.
   Content contentAt(unsigned region, uint64_t begin, uint64_t end) { return memory(region, 0).read(begin, end, &met_); }
-  // Along which axes the bytes that receives have written may differ.
+  // The axes along which the bytes that receives have written may differ.
   const Received &getReceived() const { return received_; }
-  // The same of what a body has sent.
+  // The same for what a body has sent.
   const Received &getSent() const { return sent_; }
-  // Of a state of this plan.
+  // The content of a state of this plan when the program begins.
   const Content &stateAtStart(const rt::fb::State &state) const;
 
-  // An instruction that reads bytes as a whole of which each rank has written its own part alone.
+  // An instruction that reads bytes as a whole, although each rank has written only its own part of them.
   struct PartRead {
     InstructionRef ref;
     uint16_t region;
@@ -72,18 +73,18 @@ public:
     AxisMask axes; // over which they are parts
   };
   const std::vector<PartRead> &getPartReads() const { return partReads_; }
-  // What it does that no number stands for, whatever the plan states: it reads what nobody has written, or does what
-  // the proof of bodies does not cover (Rationale.md, "Bodies by themselves").
+  // Returns what the program does that no number covers, whatever the plan states: it reads bytes that nobody has
+  // written, or does something that the proof of bodies does not cover (Rationale.md, "Bodies by themselves").
   std::vector<std::string> getUnproved() const;
-  // The first instruction that leaves what is not among the program's `expressions`.
+  // The first instruction whose result is not among the program's `expressions`.
   const std::optional<InstructionRef> &getFirstOther() const { return firstOther_; }
-  // What is wrong there, as far as that can be told (MeaningDiagnosis.h); empty where it cannot.
+  // What is wrong there, as far as this is known (MeaningDiagnosis.h); empty if not.
   const std::string &getWhy() const { return why_; }
-  // The same of a state that is left as `expected` is not.
+  // The same for a state in which the program does not leave `expected`.
   std::string whyNot(const rt::fb::State &state, const ValueNumber &expected);
-  // "dp and fsdp".
+  // Returns the names of the axes: "dp and fsdp".
   std::string axesText(AxisMask axes) const;
-  // The last that wrote to a state.
+  // The last instruction that wrote to a state.
   std::optional<InstructionRef> getLastWriter(const rt::fb::State &state) const;
 
 private:
@@ -106,13 +107,13 @@ private:
   std::string entryOfOtherPorts() const;
   bool isLeftAnew(unsigned region, uint64_t place, const MemoryContents &contents) const;
   MemoryContents &memory(unsigned region, uint64_t place);
-  // Of the frame that a buffer lies in.
+  // Returns the memory of the frame in which a buffer lies.
   MemoryContents &memory(const rt::fb::Buffer &buffer, const InstructionRun &run) {
     return memory(buffer.region(), placeOf(*plan_.regions()->Get(buffer.region()), buffer, run.frames));
   }
   Content read(const rt::fb::Buffer &buffer, const InstructionRun &run);
   Content readOwnPart(const rt::InstructionView &view, const InstructionRun &run);
-  // What is read: `wholes`, as all ranks have it, or a share of that.
+  // Notes a read of `wholes`, as all ranks have them, or of a share of them.
   void note(const std::vector<Piece> &wholes, bool hasParts, const rt::fb::Buffer &buffer, const InstructionRun &run);
   void noteWrite(const rt::fb::Buffer &buffer, const InstructionRun &run);
   void write(const rt::fb::Buffer &buffer, const Content &content, const InstructionRun &run);
@@ -133,25 +134,24 @@ private:
   uint32_t entry_, ports_; // ports_: the program whose inputs it reads
   std::vector<InstructionRun> runs_;
   size_t next_ = 0;
-  uint64_t expanded_ = 0; // instructions and calls, of empty bodies as well
+  uint64_t expanded_ = 0; // instructions and calls, also of empty bodies
   Stop stop_;
   std::string calls_;
   ValueNumber history_; // of calls (Bodies.h)
   Messages messages_;
-  bool crossesKinds_ = false;                  // a body does, in a broadcast
-  bool hasCalls_ = false, hasOthers_ = false;  // a body that has both calls others, and does something itself
-  std::optional<InstructionRef> readsNothing_; // the first that reads bytes which hold no value
-  std::optional<InstructionRef>
-      intruder_; // it writes where only others may: to inputs, or an entry to what bodies leave each other
+  bool crossesKinds_ = false;                  // a body broadcasts between kinds
+  bool hasCalls_ = false, hasOthers_ = false;  // calls others; has instructions of its own
+  std::optional<InstructionRef> readsNothing_; // the first that reads bytes without a value
+  std::optional<InstructionRef> intruder_;     // the first to write to inputs, or as an entry to cross-body regions
   std::unordered_map<std::string, const rt::fb::State *> states_;
   std::unordered_map<const rt::fb::State *, Content> starts_;
   std::vector<CrossBodyRead> crossBodyReads_;
   std::set<std::string> overwritten_, readAfter_;
-  std::unordered_map<std::string, ValueNumber> leftByCalls_; // number of what the last call has left in a state
+  std::unordered_map<std::string, ValueNumber> leftByCalls_; // by state: number of its content after the last call
   std::unordered_map<ValueNumber, std::string, ValueNumberHash>
       afterCalls_; // expression of a state after calls -> its name
   std::vector<AxesFacts> groups_;
-  // Of a kernel of the table, the same at every launch.
+  // Facts of a kernel of the table, the same at every launch.
   struct Known {
     std::vector<uint64_t> depends;
     ValueNumber number;
@@ -169,8 +169,8 @@ private:
   std::string why_;
   RunCollectives collectives_;
   std::unordered_map<ValueNumber, Content, ValueNumberHash>
-      wholes_; // of which a part was read, by the part's expression
-  std::map<std::pair<unsigned, uint64_t>, InstructionRef> writers_; // of persistent bytes, by the first
+      wholes_; // wholes of which a part was read, by the part's expression
+  std::map<std::pair<unsigned, uint64_t>, InstructionRef> writers_; // of persistent bytes, by region and first byte
   Received received_, sent_;
   bool met_ = false;
 };

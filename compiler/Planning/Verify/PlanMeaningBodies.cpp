@@ -1,4 +1,4 @@
-// The part of PlanMeaning that looks at bodies by themselves, and at entries that call them (Bodies.h).
+// Part of PlanMeaning: bodies by themselves, and entries that call them (Bodies.h).
 #include "compiler/Planning/Verify/PlanMeaning.h"
 
 #include "compiler/Planning/Verify/PlanFacts.h"
@@ -10,8 +10,8 @@ namespace cleave::plan {
 
 using namespace rt;
 
-// A region by which values cross bodies: its frames outlive the program that runs. (A host region without frames is a
-// program's own; what bodies leave each other in host memory has two frames at least, see BuildPrograms.cpp.)
+// True if values cross bodies in the region: its frames outlive the program that runs. (A host region without frames
+// belongs to one program. Values that cross bodies in host memory have at least two frames, see BuildPrograms.cpp.)
 bool PlanMeaning::isCrossBody(unsigned index) const {
   const fb::Region &region = *plan_.regions()->Get(index);
   bool isResidual = region.kind() == fb::RegionKind::residual && region.space() == fb::Space::device;
@@ -49,7 +49,7 @@ std::vector<uint32_t> calledBy(const fb::Plan &plan, uint32_t program) {
   return list;
 }
 
-// What a body reads as the program began with it.
+// Adds the states that a called body reads first: as this program found them, or as earlier bodies have left them.
 void PlanMeaning::addReadFirst(uint32_t program) {
   auto effect = bodies_->effects.find(program);
   if (effect == bodies_->effects.end())
@@ -59,14 +59,14 @@ void PlanMeaning::addReadFirst(uint32_t program) {
   overwritten_.insert(effect->second.overwritten.begin(), effect->second.overwritten.end());
 }
 
-// What the bodies leave in states is what they state, whatever that is; of the rest of memory nothing is known.
+// After a call, states hold what the bodies state, whatever that is. Nothing is known of the rest of memory.
 void PlanMeaning::runCall(const InstructionView &view) {
-  if (isBody()) // a list of calls: the entry looks at its bodies
+  if (isBody()) // a list of calls: the entry looks at their bodies
     return;
   if (view["times"] <= 0)
     return;
   addToHistory();
-  std::map<std::string, bool> changed; // whether it is stated
+  std::map<std::string, bool> changed; // whether its number is stated
   auto callee = bodies_->effects.find(static_cast<uint32_t>(view["program"]));
   for (uint32_t body : callee == bodies_->effects.end() ? std::vector<uint32_t>() : callee->second.runs) {
     addReadFirst(body);
@@ -88,7 +88,8 @@ void PlanMeaning::runCall(const InstructionView &view) {
   }
 }
 
-// What the bodies are given: what a call before has left in states, which the history tells, and what the entry has.
+// Adds to the history what the bodies find in states: what the entry has changed there. What earlier calls have left is
+// in the history already.
 void PlanMeaning::addToHistory() {
   std::map<std::string, ValueNumber> changed;
   for (const auto &[name, state] : states_) {
@@ -135,7 +136,8 @@ void PlanMeaning::transferAlone(const InstructionView &view, const InstructionRu
   write(target, content, run);
 }
 
-// A collective of a body with other kinds: they bring the same (AlikeKinds.h), but to a broadcast.
+// Runs a collective of a body with other kinds, which make the same contribution (AlikeKinds.h). A broadcast is
+// refused.
 void PlanMeaning::meetAlone() {
   if (stop_.facts.opcode == Opcode::Broadcast) {
     crossesKinds_ = true;
@@ -167,7 +169,7 @@ BodyFacts::Effect PlanMeaning::getEffect() {
   return effect;
 }
 
-// What a body leaves in the frame that runs; in another one it has no business (getUnproved()).
+// Adds what a body leaves in the frame that runs. It must not write to another frame (getUnproved()).
 void PlanMeaning::addCrossBody(Meaning &meaning) {
   for (auto &[where, contents] : memories_)
     if (isCrossBody(where.first) && where.second == 0 && isLeftAnew(where.first, 0, contents)) {
@@ -178,7 +180,7 @@ void PlanMeaning::addCrossBody(Meaning &meaning) {
     meaning["messages"] = messages_.number();
 }
 
-// Whether a cross-body region is not as the body has found it.
+// True if the content of a cross-body region is not what the body has found there.
 bool PlanMeaning::isLeftAnew(unsigned index, uint64_t place, const MemoryContents &contents) const {
   const fb::Region &region = *plan_.regions()->Get(index);
   bool met = false;
@@ -186,8 +188,8 @@ bool PlanMeaning::isLeftAnew(unsigned index, uint64_t place, const MemoryContent
          Content::of(crossBodySymbolOf(index, place), region.bytes()).number();
 }
 
-// A body is run for the inputs of the first entry that calls it. Another one that calls it and does not have the same
-// where it looks.
+// A body is run for the inputs of the first entry that calls it. Returns another entry that calls it and has other
+// inputs in the regions that the body uses; empty if there is none.
 std::string PlanMeaning::entryOfOtherPorts() const {
   auto meantBy = [&](const fb::Program &entry) {
     std::set<std::tuple<unsigned, uint64_t, ValueNumber, AxisMask>> all; // where, and what
@@ -209,7 +211,7 @@ std::string PlanMeaning::entryOfOtherPorts() const {
   return "";
 }
 
-// No number stands for these: a plan may state any number.
+// No number covers these, because a plan may state any number.
 std::vector<std::string> PlanMeaning::getUnproved() const {
   std::vector<std::string> found;
   if (intruder_)

@@ -1,4 +1,4 @@
-// The part of PlanMeaning that says what is wrong where a plan computes something else.
+// Part of PlanMeaning: explains what is wrong if a plan computes something else than the model.
 #include "compiler/Planning/Verify/PlanMeaning.h"
 
 #include "compiler/Planning/Verify/PlanFacts.h"
@@ -9,7 +9,7 @@ namespace cleave::plan {
 
 using namespace rt;
 
-// Ranges around what is read of which the model has a collective that nobody ran.
+// Looks for ranges around the bytes that are read of which the model has a collective that nobody has run.
 std::string PlanMeaning::explainRead(const MeaningDiagnosis &diagnosis, const fb::Buffer &buffer,
                                      const InstructionRun &run) {
   constexpr size_t kMaxEdges = 24;
@@ -30,7 +30,7 @@ std::string PlanMeaning::explainRead(const MeaningDiagnosis &diagnosis, const fb
   return "";
 }
 
-// Parts of a whole that should have been reduced before it was cut.
+// Looks for parts of a whole that should have been reduced before it was cut.
 std::string PlanMeaning::explainParts(const MeaningDiagnosis &diagnosis, const Content &content) const {
   for (const Piece &piece : content.pieces())
     if (auto whole = wholes_.find(piece.expression); whole != wholes_.end())

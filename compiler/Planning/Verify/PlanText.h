@@ -11,13 +11,13 @@
 
 namespace cleave::plan {
 
-// An instruction of a plan, by place.
+// An instruction of a plan, by its position.
 struct InstructionRef {
   uint32_t program = 0;
   uint32_t index = 0;
 };
 
-// Of each receive that has run, by (program, index): the axes along which what it wrote may differ between ranks.
+// For each receive that has run, by (program, index): the axes along which the bytes that it wrote may differ.
 using Received = std::map<std::pair<uint32_t, uint32_t>, uint64_t>;
 
 inline rt::InstructionView viewOf(const rt::fb::Plan &plan, InstructionRef ref) {

@@ -63,7 +63,7 @@ static void checkPortRanges(const fb::Plan &plan, const fb::Program &program, st
   findOverlaps(std::move(ranges), "port", findings);
 }
 
-// The run of one entry, and what must hold after it.
+// Runs one entry, and checks what must hold after it.
 static std::vector<Finding> runEntry(const fb::Plan &plan, const std::vector<const fb::Plan *> &kinds, uint32_t entry,
                                      const Received &received, const ShortStep &shortStep) {
   std::vector<Finding> findings;
@@ -104,7 +104,7 @@ static void verifyKind(const fb::Plan &plan, const std::vector<const fb::Plan *>
 std::vector<Finding> verifyPlan(const fb::Plan &plan, Check check, Steps steps) {
   std::vector<Finding> findings, ofMeaning;
   std::vector<const fb::Plan *> kinds = kindsOf(plan);
-  MeaningResult result = checkMeaning(kinds, check, &ofMeaning); // first: it knows what receives bring
+  MeaningResult result = checkMeaning(kinds, check, &ofMeaning); // first, because it knows what receives bring
   if (!result.tooLong.empty())
     return {{"too long", textOfTooLong(result.tooLong)}};
   for (size_t k = 0; k < kinds.size(); ++k) {

@@ -1,4 +1,4 @@
-// Maps from the first byte of a range to what is known of the range; its value has `end`, the byte after it.
+// Maps from the first byte of a range to what is known of the range. The value has `end`, the byte after the range.
 #ifndef CLEAVE_COMPILER_PLANNING_VERIFY_RANGES_H
 #define CLEAVE_COMPILER_PLANNING_VERIFY_RANGES_H
 
@@ -9,7 +9,8 @@
 
 namespace cleave::plan {
 
-// Makes `at` a border: a range that has it inside becomes two that are known alike. Returns the upper one, or the end.
+// Makes `at` a border: a range that contains it becomes two ranges of which the same is known. Returns the upper one,
+// or the end of the map if no range is split.
 template <typename Value>
 typename std::map<uint64_t, Value>::iterator splitRange(std::map<uint64_t, Value> &ranges, uint64_t at) {
   auto next = ranges.upper_bound(at);

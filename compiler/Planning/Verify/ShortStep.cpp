@@ -36,9 +36,9 @@ public:
         waiting_[from].insert(streams.second.begin(), streams.second.end());
   }
 
-  // The most records with their waits on a path that goes along no stream twice.
+  // Returns the largest number of records with their waits on a path that goes along no stream twice.
   int64_t longestPath() const {
-    constexpr size_t kFew = 8; // of more, all paths are too many
+    constexpr size_t kFew = 8; // with more, there are too many paths
     if (waiting_.size() > kFew)
       return static_cast<int64_t>(waiting_.size()) - 1;
     int64_t longest = 0;
@@ -56,21 +56,21 @@ private:
     return longest;
   }
 
-  std::vector<std::set<unsigned>> waiting_; // for each stream
+  std::vector<std::set<unsigned>> waiting_; // for each stream, those that wait for it
 };
 
-// Frames from `low` to `high`, that of the running program among them.
+// A range of frames, relative to the running program. It contains 0.
 struct Span {
   int64_t low = 0, high = 0;
   void add(int64_t frame) { low = std::min(low, frame), high = std::max(high, frame); }
   void add(const Span &more) { add(more.low), add(more.high); }
 };
 
-// What a program names, in itself and in what it calls.
+// The frames that a program names, itself and in the programs that it calls.
 struct Reach {
   Span ofEvents, ofBuffers;
   void add(const Reach &more) { ofEvents.add(more.ofEvents), ofBuffers.add(more.ofBuffers); }
-  // Called from `first` to `last` frames on.
+  // The same, for a program that is called `first` to `last` frames further on.
   Reach movedOn(int64_t first, int64_t last) const {
     auto moved = [&](const Span &span) {
       Span result;
@@ -83,7 +83,7 @@ struct Reach {
   int64_t furthest() const { return std::max({-ofEvents.low, ofEvents.high, -ofBuffers.low, ofBuffers.high}); }
 };
 
-// Collects what the short step must be longer than.
+// Collects what decides how long the short step must be.
 class Form {
 public:
   explicit Form(const fb::Plan &kind) : kind_(kind), microBatches_(kind.micro_batches()), most_(microBatches_ / 8) {}
@@ -102,7 +102,7 @@ public:
         addAtEnds(framesNamedBy(view).furthest());
   }
 
-  // How many micro-batches to leave out; 0: none.
+  // Returns how many micro-batches can be left out; 0: none.
   int64_t cut() const {
     if (!fits_)
       return 0;
@@ -116,7 +116,7 @@ public:
 private:
   void need(bool holds) { fits_ = fits_ && holds; }
   bool isSmall(int64_t number) const { return std::abs(number) <= most_; }
-  // Of what begins or ends near the first or the last micro-batch: how far away.
+  // Notes how far from the first or the last micro-batch something begins or ends.
   void addAtEnds(int64_t number) {
     need(isSmall(number));
     atEnds_ = std::max(atEnds_, std::abs(number));
@@ -136,7 +136,7 @@ private:
     addToRound(frames);
   }
 
-  // Without one, what follows micro-batches comes round by itself.
+  // Without such a region, everything that follows micro-batches repeats within a step.
   bool hasLongCrossBody() const {
     for (uint32_t i = 0; i < lengthOf(kind_.regions()); ++i)
       if (const fb::Region &region = *kind_.regions()->Get(i); region.kind() != fb::RegionKind::input &&
@@ -146,7 +146,7 @@ private:
     return false;
   }
 
-  // The frames that an instruction names, from the running program's on.
+  // Returns the frames that an instruction names, relative to the running program.
   Reach framesNamedBy(const InstructionView &view) const {
     Reach named;
     for (size_t b = 0; b < view.bufferCount(); ++b)
@@ -157,7 +157,8 @@ private:
     return named;
   }
 
-  // Those that a run of a body names, along all paths of calls. Programs do not call themselves, so this ends.
+  // Returns the frames that a run of a body names, along all paths of calls. Programs do not call themselves, so this
+  // ends.
   Reach reachOf(uint32_t program) {
     auto [known, isNew] = reaches_.try_emplace(program);
     if (!isNew)
@@ -182,7 +183,7 @@ private:
   static bool isMicroBatches(const InstructionView &call) {
     return static_cast<fb::Counter>(call["counter"]) == fb::Counter::micro_batch;
   }
-  // The micro-batches that a call goes through.
+  // Returns the number of micro-batches that a call goes through.
   int64_t spanOf(const InstructionView &call) const {
     int64_t stride = call["skip"] + 1, times = call["times"];
     bool fits = times >= 0 && stride >= 1 && stride <= 2 * microBatches_ && times <= 2 * microBatches_;

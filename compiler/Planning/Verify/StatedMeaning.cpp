@@ -51,7 +51,7 @@ struct CompareMeaning : PassWrapper<CompareMeaning, OperationPass<ModuleOp>> {
       }
   }
 
-  // Null where the program states nothing, or is not there.
+  // Returns null if the program states nothing, or does not exist.
   static DictionaryAttr of(const StatedMeaning::key_type &program, const StatedMeaning &stated) {
     auto found = stated.find(program);
     return found == stated.end() ? DictionaryAttr() : found->second;

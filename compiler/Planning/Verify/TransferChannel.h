@@ -1,9 +1,9 @@
-// The channel of a send or a receive. What crosses on one has one order: its n-th send meets its n-th receive.
+// The channel of a send or a receive. The messages of a channel have one order: its n-th send meets its n-th receive.
 //
 //   plan.send axis = pp, offset = 1, channel = 0 of rank pp=0, and
 //   plan.recv axis = pp, offset = 1, channel = 0 of rank pp=1      are on {pp, 1, 0}
 //
-// The graph of an entry (EntryGraph.h) and the messages of bodies (Bodies.h) are both ordered by it.
+// It orders both the graph of an entry (EntryGraph.h) and the messages of bodies (Bodies.h).
 #ifndef CLEAVE_COMPILER_PLANNING_VERIFY_TRANSFERCHANNEL_H
 #define CLEAVE_COMPILER_PLANNING_VERIFY_TRANSFERCHANNEL_H
 
@@ -15,7 +15,7 @@
 
 namespace cleave::plan {
 
-// From each rank to the one `offset` further on along an axis.
+// The messages from each rank to the one `offset` further on along an axis.
 struct TransferChannel {
   AxisMask axis;   // one bit
   uint64_t offset; // to the receiver, not negative

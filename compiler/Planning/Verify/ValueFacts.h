@@ -1,4 +1,4 @@
-// The facts of Meaning.h, of a module that is being planned.
+// Computes the facts of Meaning.h from a module that is being planned.
 #ifndef CLEAVE_COMPILER_PLANNING_VERIFY_VALUEFACTS_H
 #define CLEAVE_COMPILER_PLANNING_VERIFY_VALUEFACTS_H
 
@@ -8,7 +8,7 @@
 
 namespace cleave::plan {
 
-// The wire's number of an element type.
+// Returns the number of an element type in the wire format.
 uint64_t dtypeNumber(mlir::Type element);
 AxesFacts axesOf(MeshAttr mesh, llvm::ArrayRef<llvm::StringRef> names);
 AxesFacts axesOf(MeshAttr mesh, std::optional<mlir::ArrayAttr> names);

@@ -11,7 +11,7 @@ using namespace mlir;
 
 namespace cleave::plan {
 
-// Programs that some call repeats more often than they are run here.
+// Returns the programs that some call repeats more often than they are run here.
 static llvm::StringSet<> repeatedPrograms(ModuleOp module) {
   llvm::StringSet<> repeated;
   for (auto function : module.getOps<func::FuncOp>())
@@ -27,7 +27,7 @@ static bool isSavedState(StateOp state) {
   return rt::isSaved(static_cast<rt::fb::Role>(state.getRole()), isPartial, !state.getSlot().value_or("").empty());
 }
 
-// States that a function reads as it finds them.
+// Adds the states that a function reads as it finds them.
 static void addFirstReads(func::FuncOp function, llvm::StringSet<> &read) {
   llvm::StringSet<> written;
   for (Operation &op : function.getBody().front()) {
@@ -38,7 +38,7 @@ static void addFirstReads(func::FuncOp function, llvm::StringSet<> &read) {
   }
 }
 
-// What each function that others call means by itself: in states that some function reads, in stage buffers, and in
+// Computes the meaning of each called function by itself: in states that some function reads, in stage buffers, and in
 // what it sends.
 static LogicalResult addBodies(ModuleOp module, const ModulePlan &plan, BodyMeanings &meanings) {
   llvm::StringSet<> read, called;
@@ -62,7 +62,7 @@ static LogicalResult addBodies(ModuleOp module, const ModulePlan &plan, BodyMean
   return success();
 }
 
-// What the kind does in its bodies; all calls stand before what entries do themselves.
+// Returns what the kind does in its bodies. In an entry, all calls come before its own ops.
 static KindOfBodies whatItDoes(ModuleOp module, const ModulePlan &plan, const BodyMeanings &bodies) {
   KindOfBodies own;
   own.box = boxOf(plan);
@@ -82,7 +82,8 @@ static KindOfBodies whatItDoes(ModuleOp module, const ModulePlan &plan, const Bo
   return own;
 }
 
-// For each kind, the ranks of the first that does the same in its bodies. Those that meet in bodies do.
+// Returns for each kind the ranks of the first kind that does the same in its bodies. Fails if kinds that meet in
+// bodies do not do the same.
 static FailureOr<std::vector<KindBox>> findAlike(ArrayRef<std::pair<ModuleOp, ModulePlan *>> kinds,
                                                  ArrayRef<BodyMeanings> bodies) {
   std::vector<KindOfBodies> all;
@@ -108,7 +109,7 @@ meaningOfValues(ArrayRef<std::pair<ModuleOp, ModulePlan *>> kinds) {
   if (failed(alike))
     return failure();
   llvm::StringSet<> repeated, seen;
-  SmallVector<func::FuncOp> programs; // the first of each name, on whichever kind
+  SmallVector<func::FuncOp> programs; // the first of each name, on any kind
   for (auto [module, plan] : kinds) {
     if (!areAlone)
       for (const auto &name : repeatedPrograms(module))
@@ -136,7 +137,7 @@ meaningOfValues(ArrayRef<std::pair<ModuleOp, ModulePlan *>> kinds) {
     bool meet = runTogether(all, boxes);
     for (auto [run, kind, meanings] : llvm::zip_equal(runs, kinds, result)) {
       ModulePlan &plan = *kind.second;
-      llvm::StringSet<> carried; // what one run leaves there the next one finds and reads, each kind for itself
+      llvm::StringSet<> carried; // states in which a run leaves what the next run reads, for each kind
       if (isRepeated)
         addFirstReads(ModuleOp(kind.first).lookupSymbol<func::FuncOp>(function.getSymName()), carried);
       FailureOr<EntryMeaning> meaning = run->take([&](StateOp state) {

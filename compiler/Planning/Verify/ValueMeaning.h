@@ -1,10 +1,9 @@
-// What the entry programs of a module in kernels form leave in states and outputs, from the values that its functions
-// compute: before planning decides where values lie and when ops run. `build-plan` states it in the plan, and
-// `verify-plan` asks the finished plan for it again (PlanMeaning.h).
+// Computes what the entry programs of a module in kernels form leave in states and outputs. It uses the values that its
+// functions compute, before planning decides where values lie and when ops run. `build-plan` states the result in the
+// plan, and `verify-plan` computes it again from the finished plan (PlanMeaning.h).
 //
-// It shares no decision with planning: a value is its expression, wherever it lies. What it must know of planning is
-// what changes values: padding of a collective's data with zeros, weights that are packed once, and the names that
-// planning gives to constants.
+// It shares no decision with planning: a value is its expression, wherever it lies. It must know only what planning
+// does to values: it pads a collective's data with zeros, packs weights once, and gives names to constants.
 #ifndef CLEAVE_COMPILER_PLANNING_VERIFY_VALUEMEANING_H
 #define CLEAVE_COMPILER_PLANNING_VERIFY_VALUEMEANING_H
 
@@ -14,23 +13,24 @@
 
 namespace cleave::plan {
 
-// What one entry program of one kind means.
+// The meaning of one entry program of one kind.
 struct EntryMeaning {
   Meaning meaning;
   std::vector<uint32_t> expressions; // ascending
-  std::vector<std::string> lost;     // states that it changes, and that nobody reads so
-  Messages messages;                 // of a body by itself
+  std::vector<std::string> lost;     // states that it changes, and that nobody reads then
+  Messages messages;                 // only of a body by itself
 };
 
-// By name of the program, for each of the kinds, given with what planning has decided so far. Functions are still
-// there, states have been laid out. Fails where an op has no meaning, or kinds do not meet.
+// Returns the meanings by name of the program, for each of the kinds, which are given with what planning has decided so
+// far. The functions must still be there, and states must have been laid out. Fails if an op has no meaning, or kinds
+// do not meet.
 mlir::FailureOr<std::vector<std::map<std::string, EntryMeaning>>>
 meaningOfValues(llvm::ArrayRef<std::pair<mlir::ModuleOp, ModulePlan *>> kinds);
 
-// Of the program that packs weights.
+// Returns the meaning of the program that packs weights.
 EntryMeaning meaningOfInit(mlir::ModuleOp module, const ModulePlan &plan);
 
-// As `plan.program` has it: a number of 128 bits for each name. Null where there is none.
+// Converts a meaning to the form of `plan.program`: a number of 128 bits for each name. Null if there is none.
 mlir::DictionaryAttr meaningAttr(mlir::Builder builder, const Meaning &meaning);
 ValueNumber numberOf(mlir::IntegerAttr number);
 

@@ -1,7 +1,7 @@
 // The value number of an expression (Content.h), as in global value numbering: expressions with one number are equal.
 //
-// It has 128 bits: of two expressions that somebody makes up until they have one number there are some 2^64, and of 64 bits some 2^32, which
-// takes a minute. A plan states all of them.
+// It has 128 bits. To make up two expressions that have one number takes some 2^64 tries. With 64 bits it takes some
+// 2^32 tries, which is a minute. A plan states all 128 bits.
 #ifndef CLEAVE_COMPILER_PLANNING_VERIFY_VALUENUMBER_H
 #define CLEAVE_COMPILER_PLANNING_VERIFY_VALUENUMBER_H
 

@@ -80,7 +80,7 @@ void ValueRun::expand(func::FuncOp function, uint64_t frame) {
   runs.push_back({function, frame});
 }
 
-// The functions that it calls, those of its callees among them, and itself.
+// Adds the function and all functions that it calls, directly or through others.
 static void addCallees(ModuleOp module, func::FuncOp function, llvm::SetVector<StringRef> &names) {
   if (auto list = function->getAttrOfType<ArrayAttr>(kCallsAttr))
     for (auto call : list.getAsRange<DictionaryAttr>())
@@ -88,12 +88,12 @@ static void addCallees(ModuleOp module, func::FuncOp function, llvm::SetVector<S
   names.insert(function.getSymName());
 }
 
-// What bodies state that they leave is there now, whatever it is; of what they change and do not state nothing is
-// known.
+// After a call, states hold what the bodies state, whatever that is. Nothing is known of states that bodies change
+// without stating it.
 void ValueRun::leaveAfterCalls(func::FuncOp callee) {
   llvm::SetVector<StringRef> names;
   addCallees(module, callee, names);
-  llvm::StringMap<bool> changed; // whether it is stated
+  llvm::StringMap<bool> changed; // whether its number is stated
   for (StringRef name : names) {
     auto body = bodies->find(name.str());
     if (body == bodies->end())
@@ -104,7 +104,7 @@ void ValueRun::leaveAfterCalls(func::FuncOp callee) {
       if (StringRef state = key; state.consume_front("state "))
         changed[state] = true;
   }
-  history = historyAfter(history, {}); // an entry's calls stand before what it does itself
+  history = historyAfter(history, {}); // an entry's calls come before its own ops
   for (StateOp state : module.getOps<StateOp>())
     if (auto found = changed.find(state.getSymName()); found != changed.end()) {
       const Content &start = starts[state.getSymName()];
@@ -113,7 +113,7 @@ void ValueRun::leaveAfterCalls(func::FuncOp callee) {
     }
 }
 
-// Stage buffers with so many frames lie in one region, as planning has decided.
+// Stage buffers with the same number of frames are in one region, as planning has decided.
 MemoryContents &ValueRun::crossBody(int64_t frames, bool isHost) {
   auto [known, isNew] = crossBodyMemories.try_emplace({frames, isHost});
   if (isNew)
@@ -122,7 +122,7 @@ MemoryContents &ValueRun::crossBody(int64_t frames, bool isHost) {
   return known->second;
 }
 
-// Of a body: what comes is whatever is sent.
+// Continues a body at a stop. A receive gets a symbol for whatever is sent.
 void ValueRun::transferAlone() {
   if (stop.facts.opcode == rt::Opcode::Send)
     return messages.send(stop.transfer, *stop.mine.data);
@@ -131,7 +131,7 @@ void ValueRun::transferAlone() {
   finishCollective(current, messages.take(stop.transfer, bytesOf(current->getResult(0).getType()), 0));
 }
 
-// Of a body, where other kinds take part: they bring the same (AlikeKinds.h), but to a broadcast.
+// Runs a body's collective with other kinds, which make the same contribution (AlikeKinds.h). A broadcast is an error.
 void ValueRun::meetAlone() {
   if (stop.facts.opcode == rt::Opcode::Broadcast)
     return fail(current, "a body of a pipeline has no broadcast between ranks of several kinds");
@@ -205,7 +205,7 @@ Content ValueRun::of(Value value) {
 
 bool ValueRun::run(Operation *op, uint64_t frame) {
   if (isa<ConstantOp>(op))
-    return false; // where it is used
+    return false; // of() handles it at its uses
   if (auto offload = dyn_cast<OffloadOp>(op)) {
     set(offload.getResult(), of(offload.getOperand()));
     return false;

@@ -1,4 +1,4 @@
-// The abstract run of one entry function of one kind of ranks, over the contents of its values (ValueMeaning.h).
+// Runs one entry function of one kind of ranks, in the abstract, over the contents of its values (ValueMeaning.h).
 #ifndef CLEAVE_COMPILER_PLANNING_VERIFY_VALUERUN_H
 #define CLEAVE_COMPILER_PLANNING_VERIFY_VALUERUN_H
 
@@ -10,7 +10,7 @@
 
 namespace cleave::plan {
 
-// Whether values cross bodies or ranks: then calls are not run, and bodies are looked at by themselves (Bodies.h).
+// True if values cross bodies or ranks. Then calls are not run, and bodies are examined by themselves (Bodies.h).
 bool hasBodies(mlir::ModuleOp module);
 KindBox boxOf(const ModulePlan &plan);
 // Meanings of bodies, by name.
@@ -18,8 +18,8 @@ using BodyMeanings = std::map<std::string, EntryMeaning>;
 
 class ValueRun : public MeaningRun {
 public:
-  // With `bodies` calls are not run: an entry goes on with what these, run before, have left, as all kinds do that are
-  // alike (AlikeKinds.h).
+  // With `bodies`, calls are not run: an entry goes on with what these bodies, which were run before, have left. All
+  // kinds that are alike do the same (AlikeKinds.h).
   ValueRun(mlir::ModuleOp module, const ModulePlan &plan, mlir::func::FuncOp entry,
            const BodyMeanings *bodies = nullptr, const KindBox &firstAlike = {});
 
@@ -27,7 +27,8 @@ public:
   const Stop *advance() override;
   void deliver(const std::optional<Content> &result) override;
 
-  // After the run. `outlives` tells of a state that a later program finds it as this one leaves it.
+  // Returns the meaning after the run. `outlives` tells whether a later program finds a state as this one leaves it.
+  // Fails if an op has no meaning.
   mlir::FailureOr<EntryMeaning> take(llvm::function_ref<bool(StateOp)> outlives);
 
 private:
@@ -35,7 +36,7 @@ private:
     mlir::func::FuncOp function;
     uint64_t frame;
   };
-  // Of an op, the same in every run of it.
+  // Facts of an op, the same in every run of it.
   struct Known {
     std::vector<uint64_t> depends;
     ValueNumber number;
@@ -59,7 +60,7 @@ private:
   bool startCollective(mlir::Operation *op);
   void finishCollective(mlir::Operation *op, const std::optional<Content> &result);
 
-  // A collective of any kind, in terms of its axes.
+  // Start a collective or a transfer. True: other kinds are needed.
   template <typename Op> bool reduce(Op op, rt::Opcode opcode);
   bool start(mlir::Operation *op, rt::Opcode opcode, llvm::ArrayRef<int16_t> axes, int64_t count);
   bool transfer(mlir::Operation *op, rt::Opcode opcode, llvm::ArrayRef<int16_t> axes,
@@ -87,9 +88,9 @@ private:
   const BodyMeanings *bodies;
   KindBox firstAlike;
   std::vector<Body> runs;                                   // in the order in which they run
-  size_t next = 0;                                          // of these
+  size_t next = 0; // the next of these
   mlir::Operation *current = nullptr, *following = nullptr; // in the body that runs
-  uint64_t frame = 0;                                       // of it
+  uint64_t frame = 0; // the frame of that body
   std::string calls;
   ValueNumber history;                                      // of calls (Bodies.h)
   llvm::StringMap<Content> states, starts;                  // as they are, and as they were when the entry began

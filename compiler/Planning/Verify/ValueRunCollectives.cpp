@@ -1,4 +1,5 @@
-// Collectives and transfers of a ValueRun: what this kind gives, until all kinds have come to theirs.
+// Part of ValueRun: collectives and transfers. A run stops with the contribution of this kind until all kinds have
+// stopped there.
 #include "compiler/Planning/Build/StagePrograms.h"
 #include "compiler/Planning/Verify/ValueRun.h"
 
@@ -9,7 +10,7 @@ using namespace mlir;
 
 namespace cleave::plan {
 
-// The ring cuts the data into equal parts: planning fills them up with zeros.
+// The ring cuts the data into equal parts, so planning pads them with zeros.
 Content ValueRun::padded(Value value, uint64_t ranks) const {
   Content content = const_cast<ValueRun *>(this)->of(value);
   auto type = cast<RankedTensorType>(value.getType());
@@ -20,7 +21,8 @@ Content ValueRun::padded(Value value, uint64_t ranks) const {
   return content;
 }
 
-// Fills in what all collectives have in common; runs it where no other kind is needed.
+// Fills in the facts that all collectives have. Runs the collective if no other kind is needed, and returns true if one
+// is.
 bool ValueRun::start(Operation *op, rt::Opcode opcode, ArrayRef<int16_t> axes, int64_t count) {
   CollectiveFacts &facts = stop.facts;
   facts.opcode = opcode;
@@ -56,7 +58,7 @@ void ValueRun::setRoot(Operation *op, ArrayRef<int16_t> axes, ArrayRef<int64_t> 
   stop.mine.isRoot = plan.getKind().isAt(names, root).value_or(true);
 }
 
-// What goes along an axis from this kind's one coordinate, or comes to it.
+// Starts a message along an axis, from or to the only coordinate of this kind.
 bool ValueRun::transfer(Operation *op, rt::Opcode opcode, ArrayRef<int16_t> axes,
                         std::optional<ArrayRef<int64_t>> peer) {
   auto channel = op->getAttrOfType<IntegerAttr>(kChannelAttr);
@@ -86,7 +88,7 @@ template <typename Op> bool ValueRun::reduce(Op op, rt::Opcode opcode) {
 
 bool ValueRun::startCollective(Operation *op) {
   stop = {};
-  auto passes = [&](auto collective) { // on one rank it gives the same value again
+  auto passes = [&](auto collective) { // on one rank, a collective returns its operand
     if (axesOf(collective.getGridAxes()).ranks != 1)
       return false;
     set(op->getResult(0), of(collective.getInput()));

@@ -56,7 +56,7 @@ private:
     return success();
   }
 
-  // What no pattern names is resident.
+  // Parameters that no pattern matches are resident.
   LogicalResult assignByName(StringRef text, ArrayRef<StateOp> parameters) {
     std::vector<std::string> texts, names;
     for (StringRef pattern : llvm::split(text, '|'))

@@ -12,14 +12,14 @@ constexpr int64_t kRankElements = 32;
 
 int64_t roundUp(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
-// Elements between two places that are aligned in every type.
+// Returns the number of elements between two positions that are aligned in every type.
 int64_t alignedElements(const BucketMember &member) {
   return std::max<int64_t>(kAlignBytes / (member.narrowestBytes ? member.narrowestBytes : member.elementBytes), 1);
 }
 
 struct OpenBucket {
   std::vector<size_t> members;
-  int64_t bytes = 0; // of the members alone: caps do not count padding
+  int64_t bytes = 0; // of the members, without padding
   bool first = true;
 };
 

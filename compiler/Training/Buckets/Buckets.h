@@ -1,18 +1,18 @@
-// Which gradients share a bucket, and where each begins in it.
+// Decides which gradients share a bucket, and at which element each begins.
 //
-// Members are taken in the order in which the backward pass completes them. A bucket takes members of one kind (types,
-// unit) until it reaches its cap, as PyTorch's DDP does: a member larger than the cap is a bucket of its own, not an
-// error. The first bucket of a kind has a smaller cap, so that communication begins early. Example, caps 100 and 1000
-// bytes:
+// Members are added in the order in which the backward pass completes them. All members of a bucket are of one kind
+// (types, unit). A bucket is closed when it reaches its cap, as in PyTorch's DDP. So a member that is larger than the
+// cap is not an error: it closes its bucket. The first bucket of a kind has a smaller cap, so that communication begins
+// early. Example, with caps of 100 and 1000 bytes:
 //
 //   members   a: 80 B   b: 60 B   c: 900 B   d: 200 B   e: 10 B
 //   buckets   {a, b}              {c, d}                {e}
 //
-// A bucket comes after another when its last member does. In a bucket members lie by parameter group, so that each
-// group is one range of it, and inside a group in the order above. Every member begins on a multiple of 128 bytes, and
-// the length is a multiple of ranks times that (and at least of 32 * ranks elements), so that equal parts of it begin
-// on such multiples too. Parameters and gradients may have different types: the narrowest says how many elements 128
-// bytes are.
+// Buckets are in the order of their last members. In a bucket, members are sorted by parameter group, so that each
+// group is one range, and inside of a group they are in the order above. Every member begins at a multiple of 128
+// bytes. The length is a multiple of ranks times that (and of 32 * ranks elements), so that equal parts of the bucket
+// begin at such multiples too. If parameters and gradients have different types, the narrowest one says how many
+// elements 128 bytes are.
 #ifndef CLEAVE_COMPILER_TRAINING_BUCKETS_BUCKETS_H
 #define CLEAVE_COMPILER_TRAINING_BUCKETS_BUCKETS_H
 
@@ -25,8 +25,8 @@ namespace cleave {
 struct BucketMember {
   int64_t elements;
   int64_t elementBytes;
-  unsigned kind;              // equal: may share a bucket
-  int64_t narrowestBytes = 0; // of an element of all that gets the bucket's layout, stored or read; 0: elementBytes
+  unsigned kind;              // members of equal kinds may share a bucket
+  int64_t narrowestBytes = 0; // bytes of the narrowest element with this layout, stored or read; 0: elementBytes
   int64_t group = 0;          // parameter group
 };
 

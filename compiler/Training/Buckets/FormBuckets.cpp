@@ -17,7 +17,7 @@ namespace cleave {
 
 namespace {
 
-// Where a former state lies now.
+// The part of a bucket that a former state has become.
 struct BucketSlice {
   StateOp bucket;
   int64_t offset;
@@ -25,8 +25,8 @@ struct BucketSlice {
 };
 using BucketSlices = llvm::StringMap<BucketSlice>;
 
-// The element types in which states are read, where that is not the one in which they are stored: all that read such a
-// state narrow it to the same type, and nobody sees more of it.
+// The element types in which states are read, if not in the type in which they are stored. A state has such a type if
+// all its readers narrow it to that type.
 class ReadTypes {
 public:
   ReadTypes() = default;
@@ -52,7 +52,7 @@ private:
   llvm::StringMap<Type> types;
 };
 
-// The bucket's state `name` for the states `members`, and their places in it.
+// Declares the state `name` of a bucket with the states `members`, and notes the slice of each member.
 StateOp declareBucket(SymbolTable &symbols, StringRef name, const Bucket &bucket, ArrayRef<StateOp> members,
                       const ReadTypes &readTypes, BucketSlices &slices) {
   SmallVector<Attribute> segments;
@@ -67,7 +67,7 @@ StateOp declareBucket(SymbolTable &symbols, StringRef name, const Bucket &bucket
   StateOp result = addState(symbols, name, type, first.getRole(), ArrayAttr::get(first.getContext(), segments),
                             first.getSlot().value_or(""));
   result.setFrozen(first.getFrozen());
-  if (Attribute unit = first->getAttr(kUnitAttr)) // which choose-residuals asks for
+  if (Attribute unit = first->getAttr(kUnitAttr)) // for choose-residuals
     result->setAttr(kUnitAttr, unit);
   for (auto [member, offset] : llvm::zip_equal(members, bucket.offsets)) {
     StateOp state = member;
@@ -76,11 +76,12 @@ StateOp declareBucket(SymbolTable &symbols, StringRef name, const Bucket &bucket
   return result;
 }
 
-// Turns a function's reads and writes of former states into those of their buckets.
+// Replaces a function's reads and writes of former states by those of their buckets.
 class FunctionPacker {
 public:
-  // `sumsWhole`: an accumulator's terms are laid end to end and added at once, which is how they can be reduced at
-  // once; otherwise each is added where it lies, which needs no second tensor of the bucket's size.
+  // With `sumsWhole`, the terms of an accumulator are concatenated, and the whole bucket is added at once. They can
+  // then be reduced together. Otherwise each term is added to its own slice, which does not need a second tensor of the
+  // bucket's size.
   FunctionPacker(func::FuncOp function, const BucketSlices &slices, bool sumsWhole)
       : block(function.getBody().front()), slices(slices), sumsWhole(sumsWhole) {}
 
@@ -103,7 +104,7 @@ private:
       return;
     BucketSlice slice = found->second;
     Value &whole = reads[slice.bucket];
-    if (!whole) { // narrowed before it is cut: where it is stored split, that is what is gathered
+    if (!whole) { // cast before it is sliced: a sharded bucket is then gathered in the narrow type
       OpBuilder atBegin = OpBuilder::atBlockBegin(&block);
       Value stored = readState(atBegin, slice.bucket.getLoc(), slice.bucket);
       whole = Arithmetic(atBegin, stored.getLoc()).cast(stored, slice.type.getElementType());
@@ -125,8 +126,8 @@ private:
     }
   }
 
-  // Gradients are written all or none, parameters by no forward or backward pass: what is left are parameters that
-  // a batch norm updates.
+  // Reports that a function writes only some members of a bucket. It writes all gradients of a bucket, or none, and no
+  // forward or backward pass writes parameters, except those that a batch norm updates.
   static LogicalResult refuseTrainedStatistic(WriteOp write) {
     return write.emitError(
                "the initializer that this updates as a running statistic is trained as a weight, too: the file "
@@ -137,7 +138,7 @@ private:
               "apart, or freeze the statistics by --batch-norm frozen";
   }
 
-  // One concat behind the last member's write, with zeros in the gaps.
+  // Builds one concat after the last member's write, with zeros in the gaps.
   LogicalResult packWrites(StateOp bucket, ArrayRef<WriteOp> members) {
     if (members.size() != bucket.getSegments().size())
       return refuseTrainedStatistic(members.front());
@@ -169,14 +170,14 @@ private:
     return success();
   }
 
-  // What `write` adds to its part of `old`; null where it is no such sum.
+  // Returns the term that `write` adds to its slice of `old`, or null if it does not write such a sum.
   static Value termOf(WriteOp write, Value old) {
     auto sum = write.getValue().getDefiningOp<AddOp>();
     for (int i = 0; sum && i < 2; ++i) {
       Value part = sum.getOperand(i);
       if (auto reshape = part.getDefiningOp<ReshapeOp>())
         part = reshape.getOperand();
-      if (auto slice = part.getDefiningOp<SliceOp>()) // none where one member is all of the bucket
+      if (auto slice = part.getDefiningOp<SliceOp>()) // there is none if one member is the whole bucket
         part = slice.getOperand();
       if (part == old)
         return sum.getOperand(1 - i);
@@ -184,7 +185,7 @@ private:
     return {};
   }
 
-  // The bucket's read, if every write is a sum onto its own part of it.
+  // Returns the bucket's read if every write is a sum on its own slice of it, otherwise null.
   Value oldSum(StateOp bucket, ArrayRef<WriteOp> members) {
     Value old = reads.lookup(bucket);
     bool isSum = old && llvm::all_of(members, [&](WriteOp write) { return termOf(write, old) != nullptr; });
@@ -253,7 +254,8 @@ private:
     }));
   }
 
-  // The backward passes of later chunks run first. Further accumulators of tied parameters go with the first.
+  // Adds a chunk's gradients in the order of their writes. Chunks come in descending order, because the backward passes
+  // of later chunks run first. Further accumulators of a tied parameter are packed like its first.
   void addGradientsInOrder(const SymbolTable &symbols, unsigned chunk, SmallVector<StateOp> &gradients) {
     func::FuncOp joint = lookupFunction(getOperation(), chunkName(chunk));
     if (!joint)
@@ -268,9 +270,9 @@ private:
     }
   }
 
-  // Buckets of equally many parameters and gradients (or of the same frozen parameters twice). Where parameters have
-  // units, a unit's members of one kind are one bucket, whatever their size. A bucket is of one chunk, whose backward
-  // pass writes it whole; what several chunks use is alone in one.
+  // Forms buckets of parameters and their gradients, which are equally many. (For frozen parameters, both lists are the
+  // same.) If parameters have units, a unit's members of one kind are one bucket of any size. A bucket belongs to one
+  // chunk, whose backward pass writes it whole. A parameter that several chunks use is alone in its bucket.
   std::vector<Bucket> form(ArrayRef<StateOp> parameters, ArrayRef<StateOp> gradients) {
     llvm::MapVector<std::tuple<Type, Type, Type, int64_t, std::pair<unsigned, int64_t>>, unsigned> kinds;
     std::vector<BucketMember> members;

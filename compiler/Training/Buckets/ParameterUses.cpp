@@ -33,7 +33,7 @@ void ParameterUses::add(func::FuncOp function) {
     int64_t place = block ? 2 * *block + 1 : 2 * begun;
     ops.push_back({&op, {place, place, ordered++}});
   }
-  llvm::DenseMap<Operation *, Span> uses; // of what is made of states, by its maker
+  llvm::DenseMap<Operation *, Span> uses; // uses of values that are made of states, by the op that makes them
   for (auto &[op, here] : llvm::reverse(ops)) {
     bool isMade = op->getNumResults() > 0 && ofStates.contains(op->getResult(0));
     auto found = uses.find(op);

@@ -1,5 +1,5 @@
-// Where the forward pass uses each parameter: in which block, or between which blocks. What is made of parameters alone
-// (a transposed or narrowed matrix) is no use of them; the op that meets an activation is.
+// Finds where the forward pass uses each parameter: in which block, or between which blocks. An op on parameters alone
+// (a transposed or narrowed matrix) is not a use. The op in which its result meets an activation is one.
 #ifndef CLEAVE_COMPILER_TRAINING_BUCKETS_PARAMETERUSES_H
 #define CLEAVE_COMPILER_TRAINING_BUCKETS_PARAMETERUSES_H
 
@@ -17,7 +17,7 @@ namespace cleave {
 
 class ParameterUses {
 public:
-  // Places are numbered along the forward pass: 2b + 1 is block b, 2b what stands before it.
+  // Places are numbered along the forward pass: 2b + 1 is block b, and 2b is the place before it.
   struct Span {
     int64_t firstPlace = std::numeric_limits<int64_t>::max(), lastPlace = -1;
     int64_t order = std::numeric_limits<int64_t>::max(); // of the first using op
@@ -29,10 +29,11 @@ public:
     }
   };
 
-  // The chunks of the forward pass in order. They carry the marks of find-blocks; a backward half does not count.
+  // `chunks` are in the order of the forward pass, and have the marks of find-blocks. Ops of a backward pass do not
+  // count.
   explicit ParameterUses(llvm::ArrayRef<mlir::func::FuncOp> chunks);
 
-  // Null for a parameter that nobody uses.
+  // Null for a parameter that no op uses.
   const Span *find(llvm::StringRef state) const {
     auto found = spans.find(state);
     return found == spans.end() ? nullptr : &found->second;
@@ -42,10 +43,10 @@ private:
   void add(mlir::func::FuncOp function);
 
   llvm::StringMap<Span> spans;
-  int64_t begun = 0, ordered = 0; // blocks and ops of the chunks so far
+  int64_t begun = 0, ordered = 0; // blocks and ops so far
 };
 
-// Whether the value is made of states and constants alone, by ops without effects.
+// The values that are made of states and constants alone. add() must see the ops in their order.
 class StateValues {
 public:
   bool contains(mlir::Value value) const { return made.contains(value.getDefiningOp()); }

@@ -8,12 +8,12 @@ namespace cleave {
 
 namespace {
 
-constexpr int64_t kResidentShare = 32;   // of all bytes: what small parameters take at most
-constexpr int64_t kUnitShare = 8;        // of all bytes: a larger unit is cut
+constexpr int64_t kResidentShare = 32;   // small parameters have at most this part of all bytes
+constexpr int64_t kUnitShare = 8;        // a unit with more than this part of all bytes is cut
 constexpr int64_t kLeastUnit = 64 << 10; // bytes; a smaller one is not worth a collective of its own
-constexpr int64_t kLeastPieceOfUnit = 8; // of a unit: what is cut off has at least this share
+constexpr int64_t kLeastPieceOfUnit = 8; // a unit is closed only if it has at least this part of the cap
 
-// Parameters up to this size are resident: of one size all are, or none.
+// Returns the size up to which parameters are resident. Of the parameters of one size, either all are resident or none.
 int64_t residentSize(const std::vector<UnitMember> &members, int64_t total) {
   std::vector<int64_t> sizes;
   for (const UnitMember &member : members)
@@ -30,7 +30,7 @@ int64_t residentSize(const std::vector<UnitMember> &members, int64_t total) {
   return limit;
 }
 
-// Fills one unit after the other.
+// Fills one unit after the other, in the order of the calls.
 class UnitFiller {
 public:
   explicit UnitFiller(int64_t cap) : cap(cap) {}

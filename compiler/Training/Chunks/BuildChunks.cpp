@@ -14,10 +14,10 @@ namespace cleave {
 
 namespace {
 
-// Values that later chunks use, with their edges' names.
+// Values that later chunks use, with the names of their edges.
 using Edges = llvm::MapVector<Value, std::string>;
 
-// The model's inputs that no chunk has an argument for yet.
+// The model's inputs that no chunk has as an argument yet.
 using Inputs = llvm::SetVector<Value>;
 
 class ChunkBuilder {
@@ -34,7 +34,7 @@ public:
     auto terminator = func::ReturnOp::create(builder, model.getLoc());
     builder.setInsertionPoint(terminator);
     ports.emplace(function);
-    // What is read of a state that this chunk changes is what was there before.
+    // Reads of a state that this chunk changes come first: they read the value from before the change.
     for (Operation &op : model.getBody().front())
       if (auto follower = graph.followers.find(&op); follower != graph.followers.end() && isHere(follower->second))
         builder.clone(op, mapping);
@@ -44,7 +44,7 @@ public:
     returnEdges();
     if (chunk + 1 == cut.stages.size()) {
       returnLoss();
-      while (!untaken.empty()) // so that a step takes all of the model's inputs, however it is cut
+      while (!untaken.empty()) // so that a step has all of the model's inputs, however it is cut
         addFromOutside(untaken.front());
     }
     for (WriteOp write : graph.counterWrites)
@@ -55,7 +55,8 @@ public:
 private:
   bool isHere(int node) const { return cut.stageOf(node) == static_cast<int>(chunk); }
 
-  // With a stack of its own: chains of sources may be long.
+  // Clones the op, and before it the sources that it needs. It uses a stack instead of recursion, because chains of
+  // sources may be long.
   void addOp(Operation &root) {
     llvm::SmallVector<Operation *> stack = {&root};
     while (!stack.empty()) {
@@ -74,7 +75,8 @@ private:
     }
   }
 
-  // An argument for an input or an edge; false for what is computed here, a source or a follower.
+  // Adds an argument for an input or an edge. False for a value that this chunk computes itself: a source or a
+  // follower.
   bool addFromOutside(Value value) {
     if (auto argument = dyn_cast<BlockArgument>(value)) {
       mapping.map(value, ports->addArgument(model.getArgAttrDict(argument.getArgNumber()), value));
@@ -94,7 +96,7 @@ private:
     return mapping.lookup(value);
   }
 
-  // Of what is made here and used later.
+  // Returns the values that are made here and used in later chunks.
   void returnEdges() {
     for (Operation *op : graph.ops)
       for (Value result : op->getResults()) {
@@ -115,7 +117,8 @@ private:
       ports->addResult(model.getResultAttrDict(result.getOperandNumber()), get(result.get()));
   }
 
-  // The counter of a chunk that uses it: the state itself in the first such chunk, one like it in each further one.
+  // Adds the counter of micro-batches if the chunk uses it. The first such chunk has the state itself, and each further
+  // one has a copy.
   void count(WriteOp write) {
     auto reads = llvm::make_filter_range(function.getBody().front().getOps<ReadOp>(),
                                          [&](ReadOp read) { return read.getState() == write.getState(); });

@@ -1,4 +1,4 @@
-// Makes a function of each chunk of @model, with what crosses as named edges (StepFunctions.h).
+// Makes a function of each chunk of @model. The values that cross between chunks are named edges (StepFunctions.h).
 #ifndef CLEAVE_COMPILER_TRAINING_CHUNKS_BUILDCHUNKS_H
 #define CLEAVE_COMPILER_TRAINING_CHUNKS_BUILDCHUNKS_H
 
@@ -6,7 +6,7 @@
 
 namespace cleave {
 
-// @model becomes @c0, @c1, ...; the results of split-loss are those of the last chunk.
+// @model becomes @c0, @c1, ... The last chunk returns the results of split-loss.
 void buildChunks(mlir::func::FuncOp model, const ModelGraph &graph, const pipeline::Cut &cut);
 
 } // namespace cleave

@@ -1,4 +1,4 @@
-// Arguments and results of a chunk's function with their attributes, while a pass adds to them.
+// The arguments and results of a chunk's function, with their attributes, while a pass adds some.
 //
 //   ChunkPorts ports(function);
 //   Value seed = ports.addArgument("cleave.seed", "", like);   // at the end of the block's arguments
@@ -19,17 +19,18 @@ public:
     mlir::Value value;
     std::string name;
   };
-  // Results, and arguments, that are edges.
+  // The results (outEdges) and the arguments (inEdges) that are edges. Gradients of edges are not among the arguments.
   llvm::SmallVector<Edge> outEdges() const;
   llvm::SmallVector<Edge> inEdges() const;
 
-  // An argument with the unit attribute `kind` (or none) of the type of `like`; of an edge, if the name is not empty.
+  // Adds an argument with the type of `like`. It has the unit attribute `kind`, or none if `kind` is empty, and belongs
+  // to the edge `edge` if that is not empty.
   mlir::BlockArgument addArgument(llvm::StringRef kind, llvm::StringRef edge, mlir::Value like);
-  // An argument or a result with these attributes.
+  // Add an argument or a result with these attributes, or of this edge.
   mlir::BlockArgument addArgument(mlir::DictionaryAttr attributes, mlir::Value like);
   void addResult(mlir::DictionaryAttr attributes, mlir::Value value);
   void addResult(llvm::StringRef edge, mlir::Value value);
-  // All results from this one on.
+  // Drops the result `from` and all results after it.
   void dropResults(unsigned from);
 
   void finish();

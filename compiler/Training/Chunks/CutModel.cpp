@@ -68,10 +68,10 @@ private:
     buildChunks(model, graph, *cut);
   }
 
-  // A stage without parameters computes little, and takes values and sends them on all the same. It can be wished for, so
-  // it is no error.
+  // A stage without parameters computes little, but still receives values and sends them on. The user may want it, so
+  // it is not an error.
   void noteIdleStages(const pipeline::CutGraph &graph, const pipeline::Cut &cut) {
-    if (graph.stateBytes.empty() || getOperation()->hasAttr(kStageBytesAttr)) // or only tried
+    if (graph.stateBytes.empty() || getOperation()->hasAttr(kStageBytesAttr)) // the cut is only a trial
       return;
     std::vector<std::string> idle;
     for (auto [number, stage] : llvm::enumerate(cut.stages))
@@ -89,7 +89,7 @@ private:
                                  " no parameters and little to compute: fewer stages may be faster");
   }
 
-  // For the driver, which compares it with what the plan needs (compiler/Driver/StageFit.h).
+  // For the driver, which compares these bytes with those that the plan needs (compiler/Driver/StageFit.h).
   void noteBytes(const pipeline::Cut &cut) {
     if (!getOperation()->hasAttr(kStageBytesAttr))
       return;
@@ -103,7 +103,7 @@ private:
     getOperation()->setAttr(kStageBeginsAttr, builder.getDenseI64ArrayAttr(begins));
   }
 
-  // What the driver has found out about cuts that it has tried.
+  // Applies the results of cuts that the driver has tried before.
   void setLimit(pipeline::CutRequest &request) {
     if (auto limit = getOperation()->getAttrOfType<IntegerAttr>(kStageLimitAttr))
       request.memoryLimit = limit.getInt();
@@ -127,7 +127,7 @@ private:
     pipeline::CutRequest request;
     request.stages = static_cast<int>(std::clamp<int64_t>(count, -1, std::numeric_limits<int>::max()));
     request.together = graph.together;
-    // The link's time for a byte and for that of its gradient, as the cost model has it.
+    // The time to send a byte, and the byte of its gradient back, in the cost model.
     request.transferCost = 2.0 / Machine().linkBytesPerSecond;
     pinLoss(model, graph, request);
     if (llvm::Error error = setMode(graph, how, request))
@@ -139,8 +139,8 @@ private:
     return request;
   }
 
-  // Sum and count are results of the last chunk. So no stage begins between the first of them and the model's end,
-  // which bounds the number of stages, too.
+  // Sum and count are results of the last chunk. So no stage begins between the first of them and the model's end. This
+  // also limits the number of stages.
   static void pinLoss(func::FuncOp model, const ModelGraph &graph, pipeline::CutRequest &request) {
     int last = static_cast<int>(graph.graph.nodes.size()) - 1;
     for (Value value : model.getBody().front().getTerminator()->getOperands())
@@ -150,7 +150,7 @@ private:
       }
   }
 
-  // By a measure, and after it the pins of a user: "auto,head.weight=1".
+  // Parses a measure, which pins of the user may follow: "auto,head.weight=1".
   llvm::Error setMode(const ModelGraph &graph, StringRef text, pipeline::CutRequest &request) {
     auto [measure, ofUser] = text.split(',');
     if (measure == "auto" || measure == "uniform" || measure == "parameters") {
@@ -195,7 +195,7 @@ private:
     return names;
   }
 
-  // The nodes that a name stands for: those that use the parameter of that name, or that the file calls so.
+  // Returns the nodes that use the parameter `name`, or that have this name in the file.
   llvm::Expected<llvm::SmallVector<int>> nodesOf(const ModelGraph &graph, StringRef name) {
     llvm::SmallVector<int> nodes;
     for (auto [number, names] : llvm::enumerate(graph.namesOf))
@@ -207,7 +207,7 @@ private:
     return nodes;
   }
 
-  // Names of what stages 1, 2, ... begin with.
+  // `names` are those of the nodes that stages 1, 2, ... begin with.
   template <typename Names>
   llvm::Error setBoundaries(const ModelGraph &graph, const Names &names, pipeline::CutRequest &request) {
     for (StringRef name : names) {

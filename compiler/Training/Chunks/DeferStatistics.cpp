@@ -1,25 +1,26 @@
-// Batch norm's running statistics, updated once a step and not in every micro-batch (`--batch-norm local-deferred`, as
-// torchgpipe's and fairscale's DeferredBatchNorm).
+// Updates batch norm's running statistics once a step, and not in every micro-batch (`--batch-norm local-deferred`, as
+// DeferredBatchNorm of torchgpipe and fairscale).
 //
 // Each micro-batch is normalized by its own statistics in both cases. Let m be the mean and v the (biased) variance of
-// one of k micro-batches of n values each, and r the running mean. Micro-batches add up
+// one of k micro-batches, each of n values, and let r be the running mean. The micro-batches add up
 //
 //   sum = sum of (m - r)          squares = sum of (v + (m - r)^2)
 //
-// and the update takes of all N = k * n values together
+// From these, the update computes the statistics of all N = k * n values together:
 //
 //   mean = r + sum/k              variance = (squares/k - (sum/k)^2) * N/(N-1)
 //
-// which are those of one batch that is not cut into micro-batches, and as there the running variance is the unbiased
-// one (DeferredBatchNorm takes the biased one). Sums of differences from r lose no digits where means are large.
+// They are the statistics of one batch that is not cut into micro-batches. As for such a batch, the running variance is
+// the unbiased one (DeferredBatchNorm uses the biased one). Sums of differences from r lose no digits if means are
+// large.
 //
-//   running mean' = momentum * r + (1 - momentum) * mean         and so the variance
+//   running mean' = momentum * r + (1 - momentum) * mean         and the same for the variance
 //
-// A layer that normalizes several values in a micro-batch has an m and a v of each: they enter by their parts of the n
-// values.
+// A layer that normalizes several values in a micro-batch has an m and a v for each of them. They are weighted by their
+// parts of the n values.
 //
-// The importer marks what has running statistics; `defer-statistics` makes the sums, or takes the marks away;
-// build-update updates.
+// The importer marks the ops that have running statistics. `defer-statistics` builds the sums, or removes the marks.
+// build-update builds the update.
 #include "compiler/Training/Arithmetic.h"
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/States.h"
@@ -64,7 +65,8 @@ private:
         op->removeAttr(kStatisticsAttr);
   }
 
-  // A layer's uses have both statistics and the momentum in common, and no other layer has one of these states.
+  // Checks that all uses of a layer have the same two statistics and the same momentum, and that no other layer has one
+  // of these states.
   LogicalResult checkApart(const Layers &layers) {
     llvm::DenseSet<Attribute> states;
     for (auto &[mean, ops] : layers) {
@@ -82,7 +84,7 @@ private:
     return success();
   }
 
-  // The sums of one layer, which may normalize several values in a micro-batch.
+  // Builds the sums of one layer, which may normalize several values in a micro-batch.
   LogicalResult defer(func::FuncOp model, SymbolTable &symbols, ArrayRef<NormalizeOp> ops) {
     auto marks = NormalizeOp(ops.front())->getAttrOfType<DictionaryAttr>(kStatisticsAttr);
     auto mean = symbols.lookup<StateOp>(marks.getAs<StringAttr>("mean")),
@@ -129,13 +131,13 @@ private:
     return success();
   }
 
-  // How many values of a channel the op normalizes together.
+  // Returns how many values of a channel the op normalizes together.
   static int64_t countOf(NormalizeOp op) {
     return op->getAttrOfType<DictionaryAttr>(kStatisticsAttr).getAs<IntegerAttr>("count").getInt();
   }
 
-  // Of statistics [groups, channels] those of the first group, whose running statistics count: as a sum over all
-  // groups, since a slice of a split dimension would gather.
+  // Returns the statistics of the first group, whose running statistics count; `perGroup` is [groups, channels]. It is
+  // a sum over all groups, because a slice of a sharded dimension would need a gather.
   static Value ofFirstGroup(OpBuilder &builder, Value perGroup) {
     RankedTensorType type = tensorType(perGroup);
     Arithmetic a(builder, perGroup.getLoc());

@@ -27,10 +27,10 @@ namespace {
 
 bool isFloat(Value value) { return isa<FloatType>(tensorType(value).getElementType()); }
 
-// The values that change when a trainable parameter does, of all chunks. Only they get gradients.
+// The values of all chunks that depend on a trainable parameter. Only they get gradients.
 class ActiveValues {
 public:
-  // `chunks` in ascending order, so that what an edge brings is known before its users are visited.
+  // `chunks` must be in ascending order, so that a chunk's edges are known before the chunks that use them are visited.
   ActiveValues(ModuleOp module, ArrayRef<func::FuncOp> chunks) {
     SymbolTable symbols(module);
     for (func::FuncOp chunk : chunks) {
@@ -44,7 +44,7 @@ public:
 
   bool contains(Value value) const { return values.contains(value); }
 
-  // Whether a gradient on the way from `loss` to the parameters is of fp16: it has the type of its value.
+  // True if a gradient between `loss` and the parameters is fp16. A gradient has the type of its value.
   bool hasFp16Gradients(Value loss) const {
     SmallVector<Value> stack = {loss};
     llvm::DenseSet<Value> seen;
@@ -78,19 +78,20 @@ private:
   llvm::DenseSet<Value> values;
 };
 
-// Reverse-mode differentiation, block by block. Gradients are built at the builder's place, after the whole forward
-// pass.
+// Reverse-mode differentiation of one block. Gradients are built at the builder's insertion point, after the whole
+// forward pass.
 class ReverseWalk {
 public:
   ReverseWalk(OpBuilder &builder, const ActiveValues &active) : builder(builder), active(active) {}
 
-  // Several are added in the order in which they come.
+  // Adds a gradient of the value. Several are added in the order of the calls.
   void seed(Value value, Value gradient) { accumulate(value, gradient); }
-  // Of a value that has a gradient of zeros behind another chunk's decisions.
+  // Marks a value that has a gradient of zeros from another chunk (dialects/Cleave/IR/GradientFlow.h,
+  // givesZeroGradient).
   void seedZero(Value value) { zeros.insert(value); }
-  // Whether all that is known of the value's gradient is that it is zero: decisions that round end every way to it.
+  // True if the only gradient of the value is one of zeros: ops such as floor end all its paths to the loss.
   bool isZero(Value value) const { return zeros.contains(value) && !gradients.count(value); }
-  // Null: none. All that add to it have been visited.
+  // Returns the gradient, or null if there is none. All ops that add to it must have been visited.
   Value get(Value value) {
     auto it = gradients.find(value);
     return it == gradients.end() ? Value() : it->second.total(builder);
@@ -137,7 +138,7 @@ private:
   OpBuilder &builder;
   const ActiveValues &active;
   llvm::DenseMap<Value, GradientSum> gradients;
-  llvm::DenseSet<Value> zeros; // may have a gradient besides
+  llvm::DenseSet<Value> zeros; // they may also have another gradient
 };
 
 class DifferentiatePass : public impl::DifferentiateBase<DifferentiatePass> {
@@ -184,7 +185,7 @@ private:
       eraseStopGradients(function);
   }
 
-  // The chunks that cut-model made, or all of @model as one.
+  // Returns the chunks that cut-model has made. Without any, @model becomes the only chunk.
   SmallVector<func::FuncOp> takeChunks() {
     SmallVector<func::FuncOp> chunks;
     for (unsigned number : chunksOf(getOperation()))
@@ -197,7 +198,7 @@ private:
     return chunks;
   }
 
-  // The chunk with the results of split-loss, its last two.
+  // The chunk with the results of split-loss, which are its last two.
   struct Loss {
     func::FuncOp function;
     unsigned index = 0;
@@ -216,8 +217,8 @@ private:
     return getOperation().emitError("expected a function @model with the two results of split-loss, or chunks of it");
   }
 
-  // Appends the backward pass of one chunk, after those of the chunks that use its values. Whether a parameter has a
-  // gradient here.
+  // Appends the backward pass of one chunk. The chunks that use its values must have theirs already. True if a
+  // parameter has a gradient here.
   FailureOr<bool> differentiate(func::FuncOp chunk, const ActiveValues &active, Loss loss, LossAverage average,
                                 const LossScaleOptions *scale) {
     Block &block = chunk.getBody().front();
@@ -257,9 +258,9 @@ private:
     return found;
   }
 
-  // scalar.loss_sum += sum, scalar.loss_count += count; of means, their sum and their number, so that the quotient is
-  // the mean of means. Both are f32, as all scalars that the host reads, also of a loss in f64. Reads stand at the
-  // block's beginning, before all writes.
+  // scalar.loss_sum += sum, scalar.loss_count += count. For means, their sum and their number are added up, so that the
+  // quotient is the mean of means. Both states are f32, as all scalars that the host reads, even if the loss is f64.
+  // Their reads are at the beginning of the block, before all writes.
   void addToLoss(OpBuilder &builder, Block &block, Value sum, Value count, LossAverage average) {
     if (average == LossAverage::Rank) {
       Arithmetic a(builder, sum.getLoc());
@@ -279,8 +280,9 @@ private:
     WriteOp::create(builder, loc, AddOp::create(builder, loc, old, term), state.getSymName());
   }
 
-  // rank: the mean over ranks and micro-batches of their means; `count` has one entry per rank. A rank on which nothing
-  // counts adds no gradient: that of its sum is 0, and must not become 0 / 0.
+  // With the average `rank`, the loss is the mean over ranks and micro-batches of their means, and `count` has one
+  // entry for each rank. A rank without labels that count adds no gradient: the gradient of its sum is 0, and must not
+  // become 0 / 0.
   Value scaleSeed(OpBuilder &builder, Value seed, Value count, LossAverage average) {
     Arithmetic a(builder, count.getLoc());
     if (Value scale = readLossScale(getOperation(), builder, count.getLoc()))
@@ -292,7 +294,8 @@ private:
     return a.div(seed, a.select(none, a.splat(tensorType(count), 1), a.scale(count, means)));
   }
 
-  // One gradient state for each parameter and chunk, written as soon as its gradient is there. False if there is none.
+  // Adds one gradient state for each parameter and chunk. It is written as soon as the gradient is known. False if
+  // there is no gradient.
   bool addToGradients(OpBuilder &builder, Block &block, ArrayRef<Operation *> forward, ReverseWalk &walk,
                       unsigned chunk) {
     SmallVector<std::pair<Value, StateOp>> found;
@@ -300,7 +303,7 @@ private:
     for (Operation *op : forward)
       if (auto read = dyn_cast<ReadOp>(op)) {
         Value gradient = walk.get(read.getResult());
-        if (walk.isZero(read.getResult())) // an optimizer decays what has a gradient, if only of zeros
+        if (walk.isZero(read.getResult())) // an optimizer decays a parameter that has a gradient, even one of zeros
           gradient = Arithmetic(builder, op->getLoc()).splat(tensorType(read.getResult()), 0);
         if (gradient)
           found.emplace_back(gradient, symbols.lookup<StateOp>(read.getState()));
@@ -314,23 +317,23 @@ private:
                    Role::Gradient, retyped(zeroedSegments(parameter.getSegments()), element), "grad");
       OpBuilder::InsertionGuard guard(builder);
       builder.setInsertionPointAfterValue(gradient);
-      // Rounded here, so that sums over micro-batches and ranks are of the gradient's type.
+      // Rounds here, so that sums over micro-batches and ranks have the gradient's type.
       Value term = Arithmetic(builder, gradient.getLoc()).cast(gradient, element);
       accumulate(builder, block, state, term, gradient.getLoc());
     }
     return !found.empty();
   }
 
-  // "w.grad"; in the further chunks that use a tied parameter, "w.grad.c0".
+  // Returns "w.grad", or "w.grad.c0" if another chunk that uses the tied parameter has the first name.
   static std::string freeGradientName(const SymbolTable &symbols, StateOp parameter, unsigned chunk) {
     std::string name = gradientName(parameter.getSymName());
     auto taken = symbols.lookup<StateOp>(name);
     return taken && taken.getRole() == Role::Gradient ? furtherGradientName(name, chunk) : name;
   }
 
-  llvm::StringMap<SmallVector<unsigned>> gradientsOfEdges; // the chunks that return one, the last first
-  llvm::StringSet<> zeroEdges;                             // that have a gradient of zeros in a chunk
-  Type gradientType;                                       // null: that of the parameter
+  llvm::StringMap<SmallVector<unsigned>> gradientsOfEdges; // the chunks that return one, the last chunk first
+  llvm::StringSet<> zeroEdges;                             // edges that have a gradient of zeros in a chunk
+  Type gradientType;                                       // null: the type of the parameter
 };
 } // namespace
 } // namespace cleave

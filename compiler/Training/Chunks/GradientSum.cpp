@@ -6,7 +6,8 @@ using namespace mlir;
 namespace cleave {
 namespace {
 
-// The one dimension that the op pads with zeros, at its ends alone; none if there are several.
+// Returns the only dimension that the op pads with zeros at its ends. Returns nothing if there are several, or if it
+// pads otherwise.
 std::optional<int64_t> paddedDim(PadOp pad) {
   std::optional<int64_t> found;
   for (auto [dim, low, high, interior] : llvm::enumerate(pad.getLow(), pad.getHigh(), pad.getInterior())) {
@@ -70,8 +71,8 @@ Value GradientSum::joinPieces(OpBuilder &builder) {
   }
   if (int64_t size = type.getDimSize(dim); at < size)
     parts.push_back(zeros(builder, type, dim, size - at, loc));
-  // The pads stay: the gradient of another value may be one of them, too (of the other operand of a sum). Unused ones
-  // are dead.
+  // The pads are not erased: one of them may also be the gradient of another value (of the other operand of a sum).
+  // Unused ones are dead.
   return ConcatOp::create(builder, loc, type, parts, static_cast<uint64_t>(dim));
 }
 

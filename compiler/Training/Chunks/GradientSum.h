@@ -1,12 +1,12 @@
-// The gradient of one value, as the gradients of its uses come in.
+// Adds up the gradient of one value from the gradients of its uses.
 //
-// A use that slices the value gives the slice's gradient, padded with zeros to the value's shape. Added up like that, n
-// slices cost n whole tensors: for the n steps of a recurrent layer, that is quadratic in the length of the sequence.
-// Slices along one dimension that share no element are laid side by side instead:
+// A use that slices the value gives the slice's gradient, padded with zeros to the value's shape. If these are added
+// up, n slices cost n whole tensors: for the n steps of a recurrent layer, that is quadratic in the length of the
+// sequence. So slices along one dimension that share no element are concatenated instead:
 //
 //   pad(g0, 0, 2) + pad(g1, 1, 1) + pad(g3, 2, 0)     becomes     concat(g0, g1, g3)
 //
-// The elements are the same: each was a sum of itself and zeros.
+// The elements are the same, because each was a sum of itself and zeros.
 #ifndef CLEAVE_COMPILER_TRAINING_CHUNKS_GRADIENTSUM_H
 #define CLEAVE_COMPILER_TRAINING_CHUNKS_GRADIENTSUM_H
 
@@ -18,9 +18,9 @@ namespace cleave {
 
 class GradientSum {
 public:
-  // Whole tensors are added at once, in the order in which they come.
+  // Adds the gradient of one use. Whole tensors are added at once, in the order of the calls.
   void add(mlir::OpBuilder &builder, mlir::Value gradient);
-  // The sum of all so far; null if there is none.
+  // Returns the sum of all gradients so far, or null if there is none.
   mlir::Value total(mlir::OpBuilder &builder);
 
 private:
@@ -29,7 +29,7 @@ private:
   void addWhole(mlir::OpBuilder &builder, mlir::Value gradient);
 
   mlir::Value whole;
-  // Pads of dimension `dim` alone, by the places where their operands begin; no two overlap.
+  // Pads along dimension `dim` alone. The key is the index at which the operand begins. No two overlap.
   std::map<int64_t, PadOp> pieces;
   int64_t dim = 0;
 };

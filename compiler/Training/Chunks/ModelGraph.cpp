@@ -11,21 +11,21 @@ namespace cleave {
 
 namespace {
 
-// What training keeps of a parameter's size: itself, its gradient, and two moments (Adam). Other optimizers keep less;
-// the balance of the stages does not depend on it.
+// Tensors of a parameter's size that training keeps: the parameter, its gradient, and two moments (Adam). Other
+// optimizers keep fewer, but the balance of the stages does not depend on it.
 constexpr int64_t kStateCopies = 4;
 
-// A backward pass takes about as long as the forward pass for each operand that needs a gradient, at most this many (a
-// convolution's or a product's two; normalizations have more, which they compute together).
+// For each operand that needs a gradient, a backward pass takes about as long as the forward pass. At most this many
+// operands count: a convolution or a product has two. Normalizations have more, but compute them together.
 constexpr unsigned kMostGradients = 2;
 
-// Accesses of a parameter's bytes besides those of its kernels. In each micro-batch its gradient is added to the sum,
-// which counts where batches are small; in each step the update reads weight, gradient and two moments and writes all
-// but the gradient (Adam; other optimizers touch less).
+// Reads and writes of a parameter's bytes, in addition to those of its kernels. In each micro-batch, the gradient is
+// added to the sum, which matters if batches are small. In each step, the update reads weight, gradient and two
+// moments, and writes all of them except the gradient (Adam; other optimizers need fewer).
 constexpr double kGradientAccesses = 3, kUpdateAccesses = 7;
 
-// Of the forward pass. Views cost nothing. What fuses is bound by its bytes; as far as it fuses it costs less, in all
-// stages alike.
+// Returns the time of the forward pass. Views cost nothing. The time of a fusible op is that of its bytes. Fusion makes
+// it shorter, but in all stages alike.
 double secondsOf(Operation &op) {
   auto compute = dyn_cast<ComputeOpInterface>(op);
   auto cost = dyn_cast<CostOpInterface>(op);
@@ -47,13 +47,13 @@ int64_t keptBytes(Operation &op) {
   return bytes;
 }
 
-// For messages: "node 'fc1' (Gemm)".
+// Returns a name for messages: "node 'fc1' (Gemm)".
 std::string nameOf(Operation &op) {
   auto name = dyn_cast<NameLoc>(op.getLoc());
   return name ? name.getName().str() : op.getName().getStringRef().str();
 }
 
-// As the file has it: "fc1". Importers put it inside of the location for messages.
+// Returns the name in the file: "fc1". Importers put it inside of the location for messages.
 std::string fileNameOf(Operation &op) {
   auto name = dyn_cast<NameLoc>(op.getLoc());
   auto ofFile = name ? dyn_cast<NameLoc>(name.getChildLoc()) : NameLoc();
@@ -66,8 +66,8 @@ ModelGraph::ModelGraph(func::FuncOp function, int64_t microBatches)
     : model(function), accessesOfState(kGradientAccesses + kUpdateAccesses / static_cast<double>(microBatches)) {
   SymbolTable symbols(model->getParentOfType<ModuleOp>());
   findWritten(symbols);
-  // A write is right after what it writes: importers put them all at the end, where they would pin their layers to the
-  // last stage.
+  // A write becomes a node right after the op that makes its value. Importers put all writes at the end, where they
+  // would pin their layers to the last stage.
   llvm::DenseMap<Operation *, llvm::SmallVector<Operation *, 1>> writesOf;
   for (auto &[state, write] : writes)
     if (Operation *maker = write.getValue().getDefiningOp())
@@ -81,7 +81,7 @@ ModelGraph::ModelGraph(func::FuncOp function, int64_t microBatches)
     if (write && !writes.contains(write.getState()))
       counterWrites.push_back(write);
     else if (auto read = dyn_cast<ReadOp>(op); read && writes.contains(read.getState()))
-      followers[&op] = -1; // until the writes are numbered
+      followers[&op] = -1; // until the writes have numbers
     else if (isSource(op))
       sources.insert(&op);
     else {
@@ -107,7 +107,7 @@ bool ModelGraph::isSource(Operation &op) const {
   });
 }
 
-// Operands that need a gradient; a read of a trainable parameter counts as one.
+// Returns the number of operands that need a gradient. A read of a trainable parameter counts as one.
 unsigned ModelGraph::countGradients(const SymbolTable &symbols, Operation &op) const {
   if (auto read = dyn_cast<ReadOp>(op)) {
     auto state = symbols.lookup<StateOp>(read.getState());
@@ -131,7 +131,7 @@ void ModelGraph::addNode(const SymbolTable &symbols, Operation &op) {
   graph.nodes.push_back(std::move(node));
 }
 
-// The parameters that the op uses, through any sources.
+// Adds the parameters that the op uses, also through sources.
 void ModelGraph::addStates(const SymbolTable &symbols, Operation &op, pipeline::CutNode &node) {
   llvm::SmallVector<Operation *> stack;
   llvm::DenseSet<Operation *> seen;
@@ -172,7 +172,8 @@ void ModelGraph::addEdges() {
     }
 }
 
-// A state that the forward pass changes is in one chunk with all that sees it: before and after are one order there.
+// A state that the forward pass changes is in one chunk with all ops that read it, because only within a chunk the
+// order of reads and writes is kept.
 void ModelGraph::keepStatesTogether() {
   for (auto &[op, node] : followers) {
     node = nodeOf.lookup(writes.lookup(cast<ReadOp>(op).getState()));
@@ -182,9 +183,9 @@ void ModelGraph::keepStatesTogether() {
   }
 }
 
-// What is computed for a state alone is one run of nodes, in the chunk of the last value that it is computed from: a
-// batch norm's running statistics in that of its mean. Else the mean would be sent to another stage, only to be kept
-// there.
+// Nodes that are computed for a state alone form one run, in the chunk of the last value that they are computed from.
+// For example, a batch norm's running statistics are in the chunk of its mean. Otherwise the mean would be sent to
+// another stage, only to be stored there.
 void ModelGraph::keepStatesWithTheirMakers() {
   llvm::DenseSet<Operation *> forStates;
   for (Operation *op : llvm::reverse(ops))

@@ -1,10 +1,10 @@
-// @model as the cut sees it (compiler/Pipeline/Cut.h), and what belongs to no stage of its own.
+// @model as a graph that can be cut into stages (compiler/Pipeline/Cut.h). Some ops belong to no stage of their own.
 //
-//   nodes      ops that compute with samples, and writes of what they change; in the order of the function
-//   sources    constants, reads, and what is computed of those alone (a cast weight, a dropout's numbers): each chunk
-//              that uses one computes it itself
-//   followers  reads of states that the forward pass also writes (running statistics): in the chunk of the write, with
-//              all that uses them
+//   nodes      ops that compute with samples, and writes of states that they change; in the order of the function
+//   sources    constants, reads, and ops on these alone (a cast weight, a dropout's numbers): each chunk that uses a
+//              source computes it itself
+//   followers  reads of states that the forward pass also writes (running statistics): they are in the chunk of the
+//              write, with all ops that use them
 //   counters   the counter of micro-batches: each chunk that uses it has its own (States.h, isMicroCounter)
 #ifndef CLEAVE_COMPILER_TRAINING_CHUNKS_MODELGRAPH_H
 #define CLEAVE_COMPILER_TRAINING_CHUNKS_MODELGRAPH_H
@@ -20,19 +20,19 @@
 namespace cleave {
 
 struct ModelGraph {
-  // The update's time is spread over the micro-batches of a step.
+  // The time of the update is divided by the number of micro-batches of a step.
   ModelGraph(mlir::func::FuncOp model, int64_t microBatches);
 
   pipeline::CutGraph graph;
   llvm::SmallVector<mlir::Operation *> ops;      // of each node
-  llvm::DenseMap<mlir::Operation *, int> nodeOf; // of nodes
+  llvm::DenseMap<mlir::Operation *, int> nodeOf; // the number of each node
   llvm::DenseSet<mlir::Operation *> sources;
   llvm::DenseMap<mlir::Operation *, int> followers; // the node of the write
   llvm::SmallVector<WriteOp> counterWrites;
-  std::vector<std::pair<int, int>> together; // nodes
-  llvm::SmallVector<StateOp> states;         // by the graph's number
-  // Original names of the parameters that a node uses, directly or through sources, and then what the file calls the
-  // node.
+  std::vector<std::pair<int, int>> together; // pairs of nodes that must be in one chunk
+  llvm::SmallVector<StateOp> states;         // by their numbers in the graph
+  // For each node the original names of the parameters that it uses, directly or through sources, and then its own name
+  // in the file.
   llvm::SmallVector<llvm::SmallVector<std::string>> namesOf;
 
 private:
@@ -46,9 +46,10 @@ private:
   void keepStatesWithTheirMakers();
 
   mlir::func::FuncOp model;
-  double accessesOfState;                           // of the bytes of a trainable parameter, for a micro-batch
+  // How often a trainable parameter's bytes are read or written for one micro-batch, in addition to its kernels.
+  double accessesOfState;
   llvm::DenseSet<mlir::Operation *> differentiated; // ops whose results need a gradient
-  llvm::StringMap<WriteOp> writes;                  // of states but counters
+  llvm::StringMap<WriteOp> writes;                  // of states that are not counters
   llvm::DenseMap<mlir::Operation *, int> stateNumbers;
 };
 

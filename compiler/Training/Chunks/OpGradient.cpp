@@ -14,7 +14,7 @@ bool isNarrow(Value value) {
   return type && isa<FloatType>(type.getElementType()) && type.getElementTypeBitWidth() < 32;
 }
 
-// The ops that are inserted at the builder's place from now on.
+// The ops that are inserted at the builder's insertion point after this object has been made.
 class Inserted {
 public:
   explicit Inserted(OpBuilder &builder) : block(builder.getInsertionBlock()), end(builder.getInsertionPoint()) {
@@ -37,14 +37,15 @@ private:
   Operation *before;
 };
 
-// Whether loops compute it: its operands are widened in registers.
+// True if the op becomes part of a loop, which widens its operands in registers.
 bool isComputedByLoops(Operation *op) {
   auto compute = dyn_cast<ComputeOpInterface>(op);
   return compute &&
          (compute.getComputeKind() == ComputeKind::Fusible || compute.getComputeKind() == ComputeKind::Composite);
 }
 
-// Whether a 16-bit number that one of the ops makes is used by another one. Zero is exact in all types.
+// True if one of the ops makes a 16-bit number, and another one uses it. Zeros do not count, because they are exact in
+// all types.
 bool roundsBetween(const Inserted &inserted) {
   llvm::SmallPtrSet<Operation *, 8> makers;
   for (Operation &op : inserted.ops()) {
@@ -98,7 +99,8 @@ private:
     return wide;
   }
 
-  // A gradient that the rule only passes on was not computed, and is that of the result itself.
+  // If the rule only passes a gradient on, it has computed nothing, and the result's own gradient is returned
+  // unchanged.
   Value narrow(Value gradient, Value operand) {
     if (auto result = dyn_cast<OpResult>(gradient); result && result.getOwner() == twin)
       gradient = results[result.getResultNumber()];
@@ -110,7 +112,7 @@ private:
 
   OpBuilder &builder;
   Operation *op, *twin;
-  SmallVector<Value> results; // the op's, widened
+  SmallVector<Value> results; // results of `op`, widened
   SmallVector<CastOp> casts;
 };
 

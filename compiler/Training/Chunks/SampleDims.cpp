@@ -17,7 +17,7 @@ bool fits(Value value, const SamplePosition &position) {
   return position.count > 0 && shapeOf(value)[position.dim] % (position.inner * position.count) == 0;
 }
 
-// Elements between two neighbours of dimension `dim`.
+// Returns the number of elements between two neighbours along dimension `dim`.
 int64_t strideOf(ArrayRef<int64_t> shape, int64_t dim) {
   int64_t stride = 1;
   for (int64_t size : shape.drop_front(dim + 1))
@@ -25,7 +25,8 @@ int64_t strideOf(ArrayRef<int64_t> shape, int64_t dim) {
   return stride;
 }
 
-// A single sample has no extent: it is a dimension of size 1 in its place, or else part of the first dimension there.
+// Places a single sample, which has no extent. It becomes a dimension of size 1 at its stride. Without one, it is part
+// of the first dimension that contains this stride.
 std::optional<SamplePosition> placeOne(ArrayRef<int64_t> to, int64_t stride) {
   for (bool wantsOne : {true, false})
     for (int64_t dim = 0, rank = to.size(); dim < rank; ++dim) {
@@ -36,7 +37,8 @@ std::optional<SamplePosition> placeOne(ArrayRef<int64_t> to, int64_t stride) {
   return std::nullopt;
 }
 
-// The samples' place in the row-major order stays; of several dimensions that they become it is the outermost.
+// A reshape keeps the samples' position in the row-major order. If they become several dimensions, the position is in
+// the outermost.
 std::optional<SamplePosition> reshaped(SamplePosition from, ArrayRef<int64_t> shape, ArrayRef<int64_t> to) {
   int64_t low = strideOf(shape, from.dim) * from.inner, high = low * from.count;
   if (from.count == 1)
@@ -89,7 +91,7 @@ bool SampleDims::visit(Operation *op) {
   return maps.size() == op->getNumOperands() + op->getNumResults() && visitLoops(op, maps);
 }
 
-// By strides and not by its loops, in which dimensions of size 1 have none.
+// Uses strides and not the op's loops, because dimensions of size 1 have no loop.
 bool SampleDims::visitReshape(Value from, Value to) {
   if (!get(from))
     std::swap(from, to);
@@ -97,7 +99,7 @@ bool SampleDims::visitReshape(Value from, Value to) {
   return known && note(to, reshaped(*known, shapeOf(from), shapeOf(to)));
 }
 
-// The samples are a loop; what has that loop as a dimension has them there.
+// The samples are a loop. Operands and results that have this loop as a dimension have the samples there.
 bool SampleDims::visitLoops(Operation *op, ArrayRef<AffineMap> maps) {
   for (auto [index, map] : llvm::enumerate(maps)) {
     std::optional<SamplePosition> known = get(valueOf(op, index));
@@ -113,14 +115,15 @@ bool SampleDims::visitLoops(Operation *op, ArrayRef<AffineMap> maps) {
   return false;
 }
 
-// What is made of samples has them somewhere, and so has what is of the same shape and used with it.
+// A result that is made of samples has them in some dimension. So does an operand that has the shape of such a value,
+// and is used with it.
 bool SampleDims::noteLost(Operation *op) {
   if (llvm::none_of(op->getOperands(), [&](Value operand) { return reaches(operand); }))
     return false;
   bool changed = false;
   for (Value result : op->getResults())
     changed |= note(result, std::nullopt);
-  llvm::SmallDenseSet<ArrayRef<int64_t>, 4> lost; // shapes, but none of a single number
+  llvm::SmallDenseSet<ArrayRef<int64_t>, 4> lost; // shapes, except those of a single number
   for (Value operand : op->getOperands())
     if (reaches(operand) && !get(operand) && !shapeOf(operand).empty())
       lost.insert(shapeOf(operand));

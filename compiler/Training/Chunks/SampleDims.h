@@ -1,11 +1,13 @@
-// Where the samples of a batch lie in every value of a function: the dimension that `cleave.batch_dim` has become.
+// Finds where the samples of a batch are in every value of a function: the dimension that `cleave.batch_dim` has
+// become.
 //
 //   x : 24x8 (dimension 0)  ->  transpose: 8x24 (1)  ->  reshape to 192: dimension 0, samples 1 apart, 8 times
-//                           ->  reshape to 4x6x8: dimension 0, and of its count 4 alone (rows of 6 samples)
+//                           ->  reshape to 4x6x8: dimension 0, with a count of only 4 (rows of 6 samples)
 //
-// Followed from the arguments through the ops' indexing maps (ShardingInterface), and from there back to values that
-// are made of no samples but used element by element with them: the random numbers and masks of a dropout. In a product
-// with a weight the samples are a loop that the weight does not have: a dropout of weights has no samples.
+// The position is followed from the arguments through the ops' indexing maps (ShardingInterface). From there it is
+// followed back to values that are made of no samples, but are used element by element with samples: the random numbers
+// and masks of a dropout. In a product with a weight, the samples are a loop that the weight does not have, so a
+// dropout of weights has no samples.
 #ifndef CLEAVE_COMPILER_TRAINING_CHUNKS_SAMPLEDIMS_H
 #define CLEAVE_COMPILER_TRAINING_CHUNKS_SAMPLEDIMS_H
 
@@ -18,7 +20,7 @@
 
 namespace cleave {
 
-// Dimension `dim` counts (outer, samples, inner): `count` samples, `inner` indices apart.
+// Dimension `dim` counts (outer, samples, inner). There are `count` samples, `inner` indices apart.
 struct SamplePosition {
   int64_t dim = 0, inner = 1, count = 1;
 };
@@ -27,7 +29,7 @@ class SampleDims {
 public:
   explicit SampleDims(mlir::func::FuncOp function);
 
-  // True where the value has samples, or is used with them; also where it is not known in which dimension.
+  // True if the value has samples, or is used with samples, even if it is not known in which dimension they are.
   bool reaches(mlir::Value value) const { return positions.contains(value); }
   std::optional<SamplePosition> get(mlir::Value value) const { return positions.lookup(value); }
 

@@ -12,7 +12,8 @@ namespace cleave {
 
 namespace {
 
-// [0, ..., 0, micro * step, 0, ...], the step at `dim`: where the micro-batch's tensor begins in the whole step's.
+// Builds [0, ..., 0, micro * step, 0, ...], with the step at `dim`. This is where the tensor of a micro-batch begins in
+// the tensor of the whole step.
 Value buildOrigin(OpBuilder &builder, Location loc, Value micro, int64_t rank, int64_t dim, int64_t step) {
   Arithmetic a(builder, loc);
   SmallVector<Value> parts;
@@ -31,8 +32,8 @@ struct Site {
   SamplePosition samples;
 };
 
-// The random numbers that differ from sample to sample. Where the samples' dimension cannot be told it is the first,
-// so that micro-batches get different numbers at least.
+// Returns the ops whose random numbers differ from sample to sample. If the samples' dimension is not known, it is
+// taken to be the first, so that micro-batches at least get different numbers.
 SmallVector<Site> findSites(func::FuncOp model) {
   SampleDims dims(model);
   bool hasDims = llvm::any_of(model.getArguments(), [&](Value argument) { return dims.reaches(argument); });
@@ -73,14 +74,14 @@ private:
     WriteOp::create(builder, model.getLoc(), Arithmetic(builder, model.getLoc()).shift(micro, 1), counter.getSymName());
   }
 
-  // A dimension of (outer, samples, inner) is drawn as (outer, ranks, samples of a rank, inner): a rank's samples of
-  // all micro-batches lie together in the global batch. Sizes of 1 are left away.
+  // A dimension (outer, samples, inner) is drawn as (outer, ranks, samples of a rank, inner), because the global batch
+  // has all micro-batches of a rank together. Sizes of 1 are left out.
   void shift(RandomUniformOp op, SamplePosition samples, Value micro) {
     OpBuilder builder(op);
     RankedTensorType type = tensorType(op.getResult());
     int64_t ranks = op.getOrigin() || samples.count % dataRanks != 0 ? 1 : dataRanks;
     int64_t outer = op.getOrigin() ? 1 : type.getDimSize(samples.dim) / (samples.count * samples.inner);
-    int64_t rows = type.getDimSize(samples.dim) / (outer * ranks); // inner counted in: they follow one another
+    int64_t rows = type.getDimSize(samples.dim) / (outer * ranks); // samples of a rank x inner: they are contiguous
     SmallVector<int64_t> shape(type.getShape()), whole(op.getGlobalShape());
     int64_t dim = samples.dim;
     shape[dim] = rows;

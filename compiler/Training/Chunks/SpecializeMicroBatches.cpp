@@ -13,8 +13,8 @@ namespace cleave {
 
 namespace {
 
-// Folds what a zero goes into: parts of it are zeros, and adding it is nothing. (Only here is x + 0 = x wanted for
-// floating point: an accumulator's first term is the term itself.)
+// Folds the users of a zero: parts of it are zeros, and adding it changes nothing. (Only here may x + 0 become x in
+// floating point, because the first term of an accumulator is the term itself.)
 void foldZero(Value zero) {
   for (Operation *user : llvm::make_early_inc_range(zero.getUsers())) {
     OpBuilder builder(user);
@@ -48,7 +48,7 @@ void beginAtZero(const SymbolTable &symbols, func::FuncOp function) {
   }
 }
 
-// What a step keeps of the time before it is written by its first micro-batch alone.
+// The states with values from before the step are written only by its first micro-batch.
 void eraseFirstWrites(const SymbolTable &symbols, func::FuncOp function) {
   for (WriteOp write : llvm::make_early_inc_range(function.getBody().front().getOps<WriteOp>()))
     if (symbols.lookup<StateOp>(write.getState()).getSlot() == kBeforeSlot)
@@ -66,10 +66,10 @@ private:
       module.emitError("a step has at least one micro-batch; got: ") << int64_t(microBatches);
       return signalPassFailure();
     }
-    SymbolTable symbols(module); // of states: the functions that are added are not looked for
+    SymbolTable symbols(module); // for states: functions that are added later are not looked up
     SmallVector<unsigned> chunks = chunksOf(module);
     if (chunks.empty())
-      chunks.push_back(0); // whose absence is told
+      chunks.push_back(0); // its absence is reported below
     for (unsigned chunk : chunks)
       for (StringRef half : {".fwd", ".bwd"}) {
         std::string name = chunkName(chunk) + half.str();

@@ -16,7 +16,7 @@ struct CrossEntropy {
   Value labels; // integers, of the scores' shape without the class dimension
 };
 
-// The class dimension that the iota behind `value` counts, in `value`'s shape.
+// Returns the class dimension, in `value`'s shape, along which the iota that `value` is made of counts.
 std::optional<int64_t> getIotaDim(Value value) {
   if (auto cast = value.getDefiningOp<CastOp>())
     value = cast.getOperand();
@@ -28,7 +28,7 @@ std::optional<int64_t> getIotaDim(Value value) {
   return getIotaDim(broadcast.getOperand()) ? std::optional<int64_t>(broadcast.getDims()[0]) : std::nullopt;
 }
 
-// The labels that were spread along `dim`, or null.
+// Returns the labels that were broadcast along `dim`, or null.
 Value getSpreadLabels(Value value, int64_t dim) {
   if (auto cast = value.getDefiningOp<CastOp>())
     value = cast.getOperand();
@@ -45,7 +45,7 @@ struct Hit {
   int64_t dim;
 };
 
-// Whether the mask is `value` at the label and the opposite elsewhere.
+// Matches a mask that is `value` at the label and the opposite elsewhere.
 std::optional<Hit> matchHit(Value mask, bool value) {
   if (auto cast = mask.getDefiningOp<CastOp>())
     mask = cast.getOperand();
@@ -59,14 +59,15 @@ std::optional<Hit> matchHit(Value mask, bool value) {
   return std::nullopt;
 }
 
-// The mask of an op that keeps its operand at the label's class and is zero elsewhere: select(hit, x, 0), x * hit.
+// Matches the mask of an op that keeps its operand at the label's class and is zero elsewhere: select(hit, x, 0), x *
+// hit.
 std::optional<Hit> matchPickedBy(const LinearOperand &linear) {
   if (linear.condition)
     return matchHit(linear.condition, linear.isWhere);
   return linear.scale && !linear.divides ? matchHit(linear.scale, true) : std::nullopt;
 }
 
-// An op that picks the label's entry of a log_softmax, perhaps after a cast or a negation of it.
+// Matches an op that picks the label's entry of a log_softmax, perhaps after a cast or a negation.
 std::optional<CrossEntropy> matchPick(Operation *op) {
   for (const LinearOperand &linear : linearOperands(op)) {
     std::optional<Hit> hit = matchPickedBy(linear);
@@ -81,7 +82,7 @@ std::optional<CrossEntropy> matchPick(Operation *op) {
   return std::nullopt;
 }
 
-// The value without changes of type and shape, and without the replacement of labels that do not count.
+// Returns the labels before changes of type and shape, and before labels that do not count were replaced.
 Value rootOf(Value labels) {
   while (Operation *op = labels.getDefiningOp()) {
     auto select = dyn_cast<SelectOp>(op);
@@ -95,7 +96,7 @@ Value rootOf(Value labels) {
   return labels;
 }
 
-// Whether the factor is what a table has at the labels: the weight of a class.
+// True if the factor is read from a table at the labels: it is the weight of a class.
 bool isClassWeight(Value factor, Value labels) {
   while (Operation *op = factor.getDefiningOp()) {
     if (auto take = dyn_cast<TakeOp>(op))
@@ -111,7 +112,8 @@ bool isClassWeight(Value factor, Value labels) {
   return false;
 }
 
-// Labels that count: classes, at positions that the loss counts. Null where that cannot be told.
+// Builds a mask of the labels that count: those that are classes, at positions that the loss counts. Returns null if
+// these positions are not known.
 Value buildCounted(OpBuilder &builder, Arithmetic &a, CrossEntropy match, const LossPath &path) {
   RankedTensorType type = tensorType(match.labels);
   PositionMask positions = buildPositionMask(builder, path, static_cast<int64_t>(match.scores.getDim()),
@@ -124,7 +126,7 @@ Value buildCounted(OpBuilder &builder, Arithmetic &a, CrossEntropy match, const 
   return positions.mask ? a.mask(counted, a.reshape(positions.mask, type.getShape())) : counted;
 }
 
-// "input 'y'"
+// "the labels of input 'y'"
 std::string describeLabels(Value labels) {
   auto argument = dyn_cast<BlockArgument>(rootOf(labels));
   auto function = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();

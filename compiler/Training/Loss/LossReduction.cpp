@@ -12,7 +12,7 @@ namespace cleave {
 
 namespace {
 
-// By LossReduction's numbers.
+// In the order of LossReduction.
 constexpr llvm::StringLiteral kNames[] = {"sum", "mean", "share", "whole", "unknown"};
 
 bool isNear(double a, double b) { return std::fabs(a - b) <= 1e-5 * std::fabs(b); }
@@ -21,7 +21,7 @@ double growthOf(const LossTerm &once, const LossTerm &twice) {
   return twice.factor * twice.elements / (once.factor * once.elements);
 }
 
-// By how much the count grows; nothing where its terms grow differently.
+// Returns the factor by which the count grows with twice the batch, or nothing if its terms grow differently.
 std::optional<double> growthOfCount(llvm::ArrayRef<LossTerm> once, llvm::ArrayRef<LossTerm> twice) {
   std::optional<double> growth;
   if (once.size() != twice.size())
@@ -43,13 +43,13 @@ LossReduction ofGrowth(double growth) {
 }
 
 // Summands that are made of several samples together may themselves grow or shrink with the batch (weights that are
-// divided by their sum): that the factor stays the same says nothing then.
+// divided by their sum). For them it says nothing that the factor is not the one of a mean.
 LossReduction ofGrowth(const LossTerm &term, double growth) {
   LossReduction reduction = ofGrowth(growth);
   return term.addsUp || reduction == LossReduction::Mean ? reduction : LossReduction::Whole;
 }
 
-// A guard whose number grows with the batch is a part of the count that micro-batches do not have.
+// False if a guard's number grows with the batch: it is then a part of the count that micro-batches do not have.
 bool haveSameGuards(const LossTerm &once, const LossTerm &twice) {
   return llvm::equal(once.guards, twice.guards, [](const CountGuard &a, const CountGuard &b) {
     return a.kind == b.kind && a.predicate == b.predicate && a.number == b.number && a.other == b.other;
@@ -65,13 +65,13 @@ TermReduction reductionOf(const LossTerm &once, const LossTerm &twice) {
   if (isCounted)
     count = divisor ? ofGrowth(*divisor) : LossReduction::Unknown;
   if (once.factor == 0 && twice.factor == 0)
-    return {LossReduction::Mean, count}; // of no weight, whatever it is
+    return {LossReduction::Mean, count}; // weight 0: its reduction does not matter
   if (once.ofSamples && !isNear(twice.elements, 2 * once.elements))
     return {LossReduction::Whole, count};
   return {divisor ? ofGrowth(once, growthOf(once, twice) / *divisor) : LossReduction::Unknown, count};
 }
 
-// Of a sum over samples: by how much it grows with twice the batch.
+// Guesses the factor by which a term grows with twice the batch.
 double guessGrowth(const LossTerm &term, int64_t batch) {
   if (!term.ofSamples)
     return 1;
@@ -91,7 +91,7 @@ TermReduction guessReduction(const LossTerm &term, int64_t batch) {
   if (term.factor == 0)
     return {LossReduction::Mean, count};
   if (term.ofSamples && std::fmod(term.elements, static_cast<double>(batch)) != 0)
-    return {LossReduction::Whole, count}; // the batch is not what is summed here
+    return {LossReduction::Whole, count}; // this is not a sum over the batch
   return {ofGrowth(term, guessGrowth(term, batch) / divisor), count};
 }
 

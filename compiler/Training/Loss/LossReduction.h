@@ -1,13 +1,14 @@
-// Whether a term of the loss is a sum over samples or a mean (ONNX's attribute `reduction`): it decides how the losses
-// of micro-batches are put together.
+// Tells whether a term of the loss is a sum over samples or a mean (ONNX's attribute `reduction`). This decides how the
+// losses of micro-batches are combined.
 //
 //   0.125 * reduce_sum(x),  x : 8x3      a mean over a batch of 8, or an eighth of a sum?
 //
-// One graph of static shapes cannot tell. Two can: of the same model with twice the samples, a mean has half the factor
-// and a sum the same. So the driver imports the graph twice where it matters and writes the answer to the loss result
-// (`cleave.loss_reductions = ["sum", "mean/sum", ...]`, one a term, and what its count is: LossTerms.h); without it the
-// constants are guessed from. Rejected: to guess always (0.5 * sum is the mean of a batch of 2), and to mark what the
-// importer makes of ReduceMean (x.shape[0] counts too).
+// One graph of static shapes cannot tell, but two graphs can. In the graph of the same model with twice the samples, a
+// mean has half the factor, and a sum has the same factor. So the driver imports the model twice if it matters, and
+// writes the answer to the loss result: `cleave.loss_reductions = ["sum", "mean/sum", ...]`. Each entry is the
+// reduction of one term, and of its count if it has one (LossTerms.h). Without the attribute, the reductions are
+// guessed from the constants. Rejected: always guessing (0.5 * sum is the mean of a batch of 2). Rejected: a mark on
+// the ops that the importer makes of ReduceMean (a division by x.shape[0] is a mean too).
 #ifndef CLEAVE_COMPILER_TRAINING_LOSS_LOSSREDUCTION_H
 #define CLEAVE_COMPILER_TRAINING_LOSS_LOSSREDUCTION_H
 
@@ -18,38 +19,40 @@
 namespace cleave {
 
 enum class LossReduction {
-  Sum,     // grows as the batch does
-  Mean,    // does not; also what no samples reach, such as a penalty on weights, which counts once, and what has the
-           // weight 0, a term that is switched off
-  Share,   // falls as the batch grows: a penalty on weights, divided by the batch
-  Whole,   // a function of all samples that is no sum over them (a maximum, the root of a mean)
+  Sum,     // grows with the batch
+  Mean,    // does not grow. Also a term without samples that counts once, such as a penalty on weights, and a term
+           // with the weight 0, which is switched off
+  Share,   // shrinks as the batch grows: a penalty on weights, divided by the batch
+  Whole,   // a function of all samples that is not a sum over them (a maximum, the root of a mean)
   Unknown, // grows in another way
 };
 
-// Of a term, and of the count that it is divided by, if there is one.
+// The reduction of a term, and of the count that it is divided by, if there is one.
 struct TermReduction {
   LossReduction term;
   std::optional<LossReduction> count;
 };
 
-// "sum"; "mean/sum" of a mean over a count that is a sum.
+// Prints "sum", or "mean/sum" for a mean over a count that is a sum.
 std::string printReduction(TermReduction reduction);
 std::optional<TermReduction> parseReduction(llvm::StringRef text);
 
-// What a term is multiplied by so that the mean over `microBatches` is the term of all their samples.
+// Returns the weight of a term with which the mean over `microBatches` micro-batches is the term of all their samples.
 double weightOf(LossReduction reduction, int64_t microBatches);
 
-// `twice` is the loss of the same model with twice the samples. One a term; nothing where the terms are not the same.
+// `twice` is the loss of the same model with twice the samples. Returns one reduction for each term, or nothing if the
+// two losses do not have the same number of terms.
 std::optional<llvm::SmallVector<TermReduction>> compareReductions(const LossTerms &once, const LossTerms &twice);
 
-// The size of the batch dimension; 1 where no input has one.
+// Returns the size of the batch dimension, or 1 if no input has one.
 int64_t batchOf(mlir::func::FuncOp function);
 
-// A mean's factor has a reciprocal that is a multiple of the batch (of what is summed, for a batch of one).
+// Guesses the reductions from the constants. A term is taken for a mean if the reciprocal of its factor is a multiple
+// of the batch. (For a batch of one: a multiple of the number of summed elements.)
 llvm::SmallVector<TermReduction> guessReductions(const LossTerms &terms, int64_t batch);
 
-// By how much the sum of the counts of `microBatches` batches is larger than the count of all their samples: a count
-// that is a mean stays as it is, where the sum of means is so many times larger.
+// Returns the sum of the counts of `microBatches` batches, divided by the count of all their samples. It is
+// `microBatches` for a count that is a mean, since the mean does not grow with the batch, and 1 for others.
 double excessOfCount(LossReduction count, int64_t microBatches);
 
 } // namespace cleave

@@ -17,7 +17,7 @@ namespace {
 
 bool isSingle(Value value) { return tensorType(value).getNumElements() == 1; }
 
-// Walks from the loss towards its sum, gathering the constant factor and at most one divisor.
+// Walks from the loss to its sum. Collects the constant factor and at most one divisor.
 class Peeler {
 public:
   explicit Peeler(const SampleDependence &samples) : samples(samples) {}
@@ -47,7 +47,7 @@ private:
     return parts;
   }
 
-  // False for a factor that is no constant, and for all divisors but constants and one count.
+  // False for a factor that is not a constant. Of divisors, only constants and one count are accepted.
   bool takeFactor(const LinearOperand &linear) {
     if (linear.condition || !linear.usesEachOnce)
       return false;
@@ -68,7 +68,7 @@ private:
   LossParts parts;
 };
 
-// What is summed to the scalar, through casts and reshapes; null where it is no sum.
+// Returns the tensor whose sum is the scalar, through casts and reshapes, or null if the scalar is not a sum.
 Value getSummed(Value value) {
   Operation *op = isSingle(value) ? throughViews(value).getDefiningOp() : nullptr;
   if (op)
@@ -78,7 +78,8 @@ Value getSummed(Value value) {
   return nullptr;
 }
 
-// The scalar `value` as a vector: its reduction over each rank's samples, wherever they lie in the summed tensor.
+// Returns the scalar `value` as a vector of `ranks` numbers: its reduction over the samples of each rank, at any
+// position of the samples in the summed tensor. Returns null, and sets `reason`, if this is not possible.
 Value splitOverRanks(OpBuilder &builder, Value value, int64_t ranks, const SampleDependence &samples,
                      std::string &reason) {
   Arithmetic a(builder, value.getLoc());
@@ -107,7 +108,8 @@ Value splitOverRanks(OpBuilder &builder, Value value, int64_t ranks, const Sampl
   return ReduceOp::create(builder, value.getLoc(), ReduceKind::Sum, a.reshape(summed, shape), dims);
 }
 
-// factor * n where n is the integer that makes it 1 or -1, if it is one: then the division was a mean's.
+// Returns (factor * n, n). If the integer n makes factor * n equal to 1 or -1, the constant was the divisor of a mean.
+// If there is no such n, n is `elements`.
 std::pair<double, double> undoMean(double factor, int64_t elements) {
   double whole = std::round(1 / std::fabs(factor));
   if (whole >= 1 && std::fabs(std::fabs(factor) * whole - 1) < 1e-6)
@@ -149,7 +151,7 @@ SmallVector<CountGuard> guardsOver(ArrayRef<CountGuard> guards, double excess) {
   });
 }
 
-// {kind, number, predicate, other}, one a guard.
+// One dictionary for each guard: {kind, number, predicate, other}.
 void setCountGuards(ModuleOp module, ArrayRef<CountGuard> guards) {
   if (guards.empty())
     return;
@@ -175,7 +177,7 @@ SmallVector<CountGuard> takeCountGuards(ModuleOp module) {
   return guards;
 }
 
-// The count of a split: guarded here, or by who adds up the counts.
+// Sets the count of a split. Its guards are applied here, or later, after the counts have been added up.
 static void setCount(Arithmetic &a, LossSplit &split, Value counted, const LossCount &count, const LossLayout &layout) {
   split.count = layout.guardsEach ? guardCount(a, counted, count.guards) : counted;
   split.countReduction = layout.count;
@@ -218,9 +220,9 @@ std::optional<LossSplit> splitLoss(OpBuilder &builder, const LossParts &parts, L
   return split;
 }
 
-// What terms that are not counted are multiplied by in a batch, so that the sum over batches is the guarded count of
-// all: what a guard adds is dealt out to the batches. A guard that acts on small counts alone cannot be known in one
-// of several batches.
+// Returns the factor of terms that are not counted, in one batch. The sum of these factors over the batches is the
+// guarded count of all. A number that a guard adds is divided among the batches. A guard that acts only on small counts
+// cannot be applied in one of several batches.
 static Value weightOfUncounted(Arithmetic &a, const LossSplit &split, const LossLayout &layout) {
   if (layout.microBatches == 1)
     return guardCount(a, split.count, split.guards);
@@ -231,7 +233,7 @@ static Value weightOfUncounted(Arithmetic &a, const LossSplit &split, const Loss
   return a.shift(split.count, added);
 }
 
-// Whether a guard acts where labels count, too, and not only where none does.
+// True if the guard also acts on counts that are not zero.
 static bool actsOnCounts(const CountGuard &guard, LossReduction count) {
   constexpr double kRounding = 1e-6;
   if (guard.kind == NumberBound::Plus)
@@ -239,7 +241,8 @@ static bool actsOnCounts(const CountGuard &guard, LossReduction count) {
   return guard.number > (count == LossReduction::Mean ? kRounding : 1);
 }
 
-// Terms that every batch adds whole, be its samples many or few, would be added so many times, and guarded once.
+// A term that every batch adds whole, with few samples as with many, would be added once for each batch, but guarded
+// only once.
 bool averagesBatches(const LossTerms &terms, ArrayRef<CountGuard> guards, const LossLayout &layout) {
   auto isOfBatch = [](const auto &pair) {
     const auto &[term, reduction] = pair;
@@ -259,7 +262,7 @@ LossSplit splitTerms(OpBuilder &builder, Value loss, const LossTerms &terms, con
   for (auto [term, reduction] : llvm::zip_equal(terms.get(), layout.reductions)) {
     weights.push_back(weightOf(reduction, layout.microBatches));
     if (term.factor == 0)
-      continue; // switched off: its count is not the loss's
+      continue; // switched off: its count is not a count of the loss
     if (term.count)
       counts.insert(term.count);
     isUncounted |= term.ofSamples && !term.count;

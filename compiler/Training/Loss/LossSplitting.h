@@ -1,17 +1,21 @@
-// A loss as (sum, count), found in the graph of its value.
+// Splits a loss into (sum, count), which are found in the graph of its value.
 //
-// The mathematics of a step must not depend on how its samples are dealt out, so a mean cannot stay a mean: the mean of
-// means is another number when counts differ (ignored labels). We look for
+// The result of a step must not depend on how its samples are distributed over ranks and micro-batches. So a mean
+// cannot stay a mean: the mean of means is another number if the counts differ (ignored labels). The form that is
+// looked for is
 //
 //   loss = factor * reduce_sum(x) / count          with a count that no parameter reaches, itself a sum over samples
 //
-// through negations, casts, reshapes of scalars and constant factors: the sum is (factor * n) * reduce_sum(x), the
-// count n * count, where n undoes a constant divisor such as 1/512 exactly. A loss of several terms (LossTerms.h), each
-// of them a sum over samples, a mean or a penalty on weights, is weighted term by term; what is divided by different
-// counts has no (sum, count) and is averaged over micro-batches as it is.
+// through negations, casts, reshapes of scalars and constant factors. The sum is (factor * n) * reduce_sum(x), and the
+// count is n * count. The integer n cancels a constant divisor such as 1/512 exactly.
 //
-// Rejected: asking the importer, which knows which ONNX operator a loss was, but not the losses written in primitives;
-// several sums and counts, since their gradients would have to be added up apart until all counts are known.
+// A loss may have several terms (LossTerms.h). Each is a sum over samples, a mean or a penalty on weights, and has its
+// own weight. If terms are divided by different counts, there is no (sum, count), and the loss is averaged over
+// micro-batches as it is.
+//
+// Rejected: asking the importer. It knows which ONNX operator a loss was, but not the losses that are written in
+// primitives. Rejected: several sums and counts. Their gradients would have to be added up separately until all counts
+// are known.
 #ifndef CLEAVE_COMPILER_TRAINING_LOSS_LOSSSPLITTING_H
 #define CLEAVE_COMPILER_TRAINING_LOSS_LOSSSPLITTING_H
 
@@ -26,59 +30,60 @@ namespace cleave {
 
 class Arithmetic;
 
-// The count with its guards, element by element.
+// Applies the guards to the count, element by element.
 mlir::Value guardCount(Arithmetic &a, mlir::Value count, llvm::ArrayRef<CountGuard> guards);
 
-// Guards of the sum of the counts of `batches` batches. The sum of means is that many times the mean, and so the
-// numbers of its guards grow with it (excessOfCount).
+// Returns the guards of a sum of counts that is `excess` times the count of all samples (excessOfCount). The numbers of
+// the guards are multiplied by `excess`: the sum of the means of n batches is n times the mean.
 llvm::SmallVector<CountGuard> guardsOver(llvm::ArrayRef<CountGuard> guards, double excess);
 
-// "plus 1", "at-least 10", "where le 0 then 1": for the plan.
+// Prints a guard for the plan: "plus 1", "at-least 10", "where le 0 then 1".
 std::string printGuard(const CountGuard &guard);
 
-// The guards of the count of a whole step, on the module (`cleave.loss_guards`) from split-loss to build-update, which
-// takes them off.
+// The guards of the count of a whole step. split-loss sets them on the module (`cleave.loss_guards`), and build-update
+// removes them.
 void setCountGuards(mlir::ModuleOp module, llvm::ArrayRef<CountGuard> guards);
 llvm::SmallVector<CountGuard> takeCountGuards(mlir::ModuleOp module);
 
-// loss = factor * sum / (count or 1), all scalars; `sum` is the result of a `reduce sum` over `elements` elements.
+// loss = factor * sum / count, all scalars. `sum` is the result of a `reduce sum` over `elements` elements.
 struct LossParts {
   mlir::Value sum;
-  LossCount count; // no sum: none but the constant in `factor`
+  LossCount count; // if its sum is null, the only divisor is the constant in `factor`
   double factor = 1;
   int64_t elements = 1;
 };
 
-// What the loss consists of; nothing where it has another form (a sum of losses, a maximum, ...).
+// Returns the parts of the loss, or nothing if the loss has another form (a sum of losses, a maximum, ...).
 std::optional<LossParts> recognizeLoss(mlir::Value loss, const SampleDependence &samples);
 
 struct LossSplit {
-  mlir::Value sum, count;                  // of one float type; with `ranks` > 1 vectors of that length
-  llvm::SmallVector<CountGuard, 1> guards; // of the count of all batches together, as the model has them
+  mlir::Value sum, count;                  // both of one float type. With `ranks` > 1 they are vectors of that length
+  llvm::SmallVector<CountGuard, 1> guards; // of the count of all batches together, as in the model
   LossReduction countReduction = LossReduction::Sum;
-  bool addsUp = true;           // sums and counts of batches are those of all their samples
-  bool averagesBatches = false; // an evaluation of which guards and terms without samples do not (averagesBatches)
+  bool addsUp = true;           // the sums and counts of all batches add up to those of all their samples
+  bool averagesBatches = false; // the losses of an evaluation's batches are averaged (see averagesBatches())
 };
 
 struct LossLayout {
   llvm::SmallVector<LossReduction> reductions; // of the loss's terms
-  LossReduction count = LossReduction::Sum;    // of what they are divided by
+  LossReduction count = LossReduction::Sum;    // of the terms' divisor
   int64_t ranks = 1, microBatches = 1, batch = 1;
-  bool guardsEach = false;   // each batch has its own mean, so that guards act on each count
-  bool isEvaluation = false; // of any number of batches
+  bool guardsEach = false;   // each batch has its own mean: guards act on the count of each batch
+  bool isEvaluation = false; // the number of batches is not known
 };
 
-// Whether an evaluation averages the losses of its batches, since guards of the count act on terms that every batch
-// adds: (sum(l) + 1) / (sum(m) + 1), or a penalty on weights beside sum(l) / (sum(m) + 1).
+// True if an evaluation averages the losses of its batches. It does so if guards of the count act on terms that every
+// batch adds: (sum(l) + 1) / (sum(m) + 1), or a penalty on weights that is added to sum(l) / (sum(m) + 1).
 bool averagesBatches(const LossTerms &terms, llvm::ArrayRef<CountGuard> guards, const LossLayout &layout);
 
-// Builds (sum, count) of a loss whose terms have one reduction, `reduction`. `ranks` > 1 gives each rank's own: the
-// reduced tensors' samples are cut into that many parts. Nothing, with `reason` set, where a tensor cannot be cut.
+// Builds (sum, count) of a loss whose terms have one reduction, `reduction`. With `ranks` > 1, the results hold one
+// number for each rank: the samples of the reduced tensors are cut into that many parts. Returns nothing, and sets
+// `reason`, if a tensor cannot be cut.
 std::optional<LossSplit> splitLoss(mlir::OpBuilder &builder, const LossParts &parts, LossReduction reduction,
                                    const SampleDependence &samples, const LossLayout &layout, std::string &reason);
 
-// Builds (sum, count) term by term, for one rank. `reason` is set where (loss * batch, batch) is all that can be said:
-// then the loss depends on how samples are dealt out to micro-batches.
+// Builds (sum, count) term by term, for one rank. If (loss * batch, batch) is the only possible result, `reason` is
+// set. The loss then depends on how samples are distributed over micro-batches.
 LossSplit splitTerms(mlir::OpBuilder &builder, mlir::Value loss, const LossTerms &terms,
                      const SampleDependence &samples, const LossLayout &layout, std::string &reason);
 

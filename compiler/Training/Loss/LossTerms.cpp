@@ -12,9 +12,9 @@ namespace cleave {
 
 namespace {
 
-// A loss of more terms is not taken apart at all: some terms alone would be weighted, and the rest not.
+// A loss with more sums of two operands is not taken apart at all: some terms would be weighted, and the rest not.
 constexpr unsigned kMostSplits = 256;
-// Nor is one that is more linear ops deep, or whose count is divided by a count that is divided by a count, and so on.
+// The same holds for a loss with more ops on its tree. kMostCounts: how deep divisions by counts may be nested.
 constexpr unsigned kMostNodes = 2048, kMostCounts = 4;
 
 double elementsOf(Value value) { return static_cast<double>(tensorType(value).getNumElements()); }
@@ -40,7 +40,8 @@ void addSource(ReadOp read, SymbolTableCollection &symbols, Sources &sources) {
 
 } // namespace
 
-// By a factor that is the same for all elements: a constant, a number that no sample reaches, or a division by a count.
+// Accepts a factor that is the same for all elements: a constant, a number that no sample reaches, or a division by a
+// count. Returns nothing for others.
 std::optional<LossTerms::TermFactor> LossTerms::factorOf(const LinearOperand &linear) const {
   TermFactor factor;
   if (auto constant = getConstantNumber(linear.scale)) {
@@ -64,7 +65,7 @@ std::optional<LossTerms::TermFactor> LossTerms::factorOf(const LinearOperand &li
   return sourcesOf(single).samples ? std::nullopt : std::optional(factor);
 }
 
-// The operand to go on with. Of a product that is the one beside the constant, where there is one.
+// Returns the operand to go on with. In a product with a constant, it is the other operand.
 std::optional<LossTerms::TermFactor> LossTerms::nextFactor(Operation *op) const {
   SmallVector<LinearOperand, 2> linear = linearOperands(op);
   llvm::erase_if(linear, [](const LinearOperand &one) { return one.condition || !one.usesEachOnce; });
@@ -107,7 +108,7 @@ Sources sourcesOf(Value value) {
   return sources;
 }
 
-// The bound that the op puts on `inner` by a constant; nothing where it puts none.
+// Returns the value that the op bounds by a constant, and the bound, or nothing.
 static std::optional<std::pair<Value, CountGuard>> matchGuard(Operation *op) {
   for (const NumberBound &bound : numberBounds(op)) {
     auto number = getConstantNumber(bound.number);
@@ -118,7 +119,7 @@ static std::optional<std::pair<Value, CountGuard>> matchGuard(Operation *op) {
   return std::nullopt;
 }
 
-// Takes the guards off a value, through casts and reshapes: what is left, and the guards.
+// Removes the guards from a value, through casts and reshapes. Returns the rest as `sum`, and the guards.
 static LossCount takeGuardsOff(Value value) {
   LossCount count{value, {}, {}};
   while (auto *op = throughViews(count.sum).getDefiningOp()) {
@@ -136,7 +137,7 @@ LossCount countOf(Value divisor, const SampleDependence &samples, unsigned count
   Sources sources = sourcesOf(divisor);
   if (sources.parameters || (!sources.samples && sources.others))
     return {};
-  // The divisor itself may be a sum in which a constant is one of the terms.
+  // The divisor itself may be a sum with a constant term, so it is tried as it is first.
   for (LossCount &count : SmallVector<LossCount, 2>{{divisor, {}, {}}, takeGuardsOff(divisor)}) {
     LossTerms terms(count.sum, samples, counts);
     if (!llvm::all_of(terms.get(), [&](const LossTerm &term) {
@@ -212,7 +213,7 @@ Value LossTerms::build(OpBuilder &builder, unsigned index, ArrayRef<double> weig
   Operation *op = node.value.getDefiningOp();
   Operation *copy = builder.clone(*op, mapping);
   for (auto [operand, inner] : node.inner) {
-    // Operands stand before the copy.
+    // Operands are built before the copy.
     OpBuilder before(copy);
     copy->setOperand(operand, build(before, inner, weights, count));
   }

@@ -46,7 +46,7 @@ LinearOperand linearIn(OpOperand *use) {
                         [&](const LinearOperand &linear) { return linear.number == use->getOperandNumber(); });
 }
 
-// The only operand of an op that moves its elements, casts or negates them.
+// Returns the only operand of an op that moves, casts or negates its elements, or null.
 Value getMoved(Operation *op) {
   if (Value carried = carriedOperand(op))
     return carried;
@@ -61,14 +61,14 @@ bool isElementwise(Operation *op) {
   return loops && llvm::all_of(loops.getIndexingMaps(), [](AffineMap map) { return map.isIdentity(); });
 }
 
-// Carries a mask from the sum down the path, in the shape of the value where it stands.
+// Carries a mask from the sum down the path. The mask has the shape of the value that the path has reached.
 class MaskBuilder {
 public:
   MaskBuilder(OpBuilder &builder, Location loc, function_ref<bool(Value)> isClassWeight)
       : builder(builder), loc(loc), a(builder, loc), isClassWeight(isClassWeight) {}
 
-  // From the result of the use's op to the operand, without the dimensions `leftOut` of it. False where it cannot be
-  // told what the op masks.
+  // Goes from the result of the use's op to the operand, without the operand's dimensions `leftOut`. False if it is not
+  // known which positions the op masks.
   bool pass(OpOperand *use, ArrayRef<int64_t> leftOut) {
     LinearOperand linear = linearIn(use);
     if (linear.condition)
@@ -102,7 +102,8 @@ private:
     return true;
   }
 
-  // Where the factor is not zero; null: nowhere is it. False where that cannot be told.
+  // Sets `of` to a mask of the positions where the factor is not zero. `of` stays null if the factor masks nothing.
+  // False if the mask is not known.
   bool read(Value factor, Value &of) {
     if (getConstantNumber(factor) || isClassWeight(factor))
       return true;
@@ -134,7 +135,7 @@ private:
     return true;
   }
 
-  // The mask moved as the op moves its operand.
+  // Moves the mask as the op moves its operand.
   Value moveAlike(Operation *op, Value of) {
     if (isElementwise(op))
       return of;
@@ -152,7 +153,7 @@ private:
   function_ref<bool(Value)> isClassWeight;
 };
 
-// Whether the use sums dimension `dim` of its operand away.
+// True if the use's op sums over dimension `dim` of its operand.
 bool sumsOver(OpOperand *use, int64_t dim) {
   auto loops = dyn_cast<shard::ShardingInterface>(use->getOwner());
   if (!loops || !linearIn(use).sums)
@@ -163,7 +164,7 @@ bool sumsOver(OpOperand *use, int64_t dim) {
          loops.getLoopIteratorTypes()[cast<AffineDimExpr>(loop).getPosition()] == utils::IteratorType::reduction;
 }
 
-// Whether nothing but casts and negations stands between the use and the end.
+// True if there are only casts and negations on the rest of the path.
 bool endsBelow(ArrayRef<OpOperand *> rest) {
   return llvm::all_of(rest, [](OpOperand *use) { return getKeptInPlace(use->getOwner()->getResult(0)); });
 }
@@ -192,7 +193,7 @@ PositionMask buildPositionMask(OpBuilder &builder, const LossPath &path, int64_t
     if (isLast)
       return {true, made.mask};
   }
-  // The classes of a position count together.
+  // A position counts if one of its classes counts.
   if (made.mask) {
     Value numbers = a.cast(made.mask, builder.getF32Type());
     numbers = ReduceOp::create(builder, path.end->getLoc(), ReduceKind::Max, numbers, ArrayRef<int64_t>{dim});

@@ -13,7 +13,7 @@ namespace cleave {
 
 namespace {
 
-// The loop that the samples of a value are, or null.
+// Returns the loop that goes over the samples of a value, or null.
 AffineExpr loopOf(std::optional<SamplePosition> position, AffineMap map) {
   if (!position || position->dim >= map.getNumResults() || !isa<AffineDimExpr>(map.getResult(position->dim)))
     return nullptr;
@@ -61,7 +61,7 @@ Dependence SampleDependence::visit(Operation *op, Value result) const {
     most = std::max(most, get(operand));
   if (most != Dependence::Each)
     return most;
-  if (!hasDims) // all that can be said: a number is of all samples
+  if (!hasDims) // without batch dimensions, a single number counts as made of all samples
     return cast<RankedTensorType>(result.getType()).getNumElements() > 1 ? Dependence::Each : Dependence::Mixed;
   if (Value from = reshapedOperand(op))
     return keepsSamples(from, result) ? Dependence::Each : Dependence::Mixed;
@@ -70,7 +70,7 @@ Dependence SampleDependence::visit(Operation *op, Value result) const {
   return visitLoops(op, result);
 }
 
-// The groups of a batch normalization cut the sample dimension in two.
+// The groups of a batch normalization split the sample dimension in two.
 bool SampleDependence::keepsSamples(Value from, Value to) const {
   std::optional<SamplePosition> before = dims.get(from), after = dims.get(to);
   return before && after && (before->count == after->count || isOnlyNormalized(to));
@@ -96,7 +96,8 @@ Dependence SampleDependence::visitLoops(Operation *op, Value result) const {
   return usesPlaces ? Dependence::Mixed : Dependence::Each;
 }
 
-// Whether a constant has other elements at other places; a very large one counts as if it had. Each element is compared
+// True if elements of the constant differ between the places. A very large constant is not compared, and counts as one
+// that differs. Each element is compared with the one at the place before it:
 // with the one at the place before it:
 //
 //   [1, 1, 2, 2] with 2 places, 2 apart: it differs (1 and 2); with 2 places, 1 apart: it does not (1 and 1, 2 and 2)
@@ -125,8 +126,8 @@ static bool differs(DenseElementsAttr elements, const SamplePosition &places) {
   });
 }
 
-// The loops of an index, and by how many places one iteration of each moves it: d0 * 20 + d1 has (d0, 20) and (d1, 1).
-// False for other indices.
+// Collects the loops of an index, each with the number of places by which one iteration moves the index: d0 * 20 + d1
+// has (d0, 20) and (d1, 1). Returns false for other forms of an index.
 using LoopSteps = SmallVector<std::pair<AffineExpr, int64_t>>;
 static bool collectLoops(AffineExpr index, int64_t step, LoopSteps &loops) {
   if (auto number = dyn_cast<AffineConstantExpr>(index))
@@ -150,7 +151,8 @@ static bool isSameNumber(Value a, Value b) {
   return a == b || (number && number == getConstantNumber(b));
 }
 
-// The one number that all elements are: of a value that is spread, and of such values that are joined; or null.
+// Returns the one number that all elements of a value are equal to, or null. The value is a broadcast number, or a
+// concatenation of such values.
 static Value oneNumber(Value value) {
   if (Value number = getSpreadNumber(value))
     return number;
@@ -170,20 +172,20 @@ bool SampleDependence::variesAlong(Value value, int64_t dim) const {
   return variesAt(value, {dim, 1, cast<RankedTensorType>(value.getType()).getDimSize(dim)}, asked);
 }
 
-// A loop of the op moves the value's index along the dimension, and the indices of operands with it:
+// A loop of the op moves the value's index along the dimension, and with it the indices of the operands:
 //
 //   p = reshape(r) : [4, 20]     index d0, samples 1 apart      r : [80]     index d0 * 20 + d1, samples 20 apart
 //
-// Input: `places` are `count` indices of a dimension, `inner` apart (and so on again: the dimension counts (outer, count,
-// inner)). Invariant: elements differ at two of the places only if some loop that moves the index from place to place
-// moves an operand to other elements. A loop of step s meets places at multiples of lcm(s, inner), as long as the next
-// larger loop does not move on, and the run of places does not end:
+// Input: `places` are `count` indices of a dimension, `inner` apart. They repeat along the dimension, which counts
+// (outer, count, inner). Invariant: elements at two of the places differ only if some loop that moves the index from
+// place to place moves an operand to other elements. A loop of step s meets places at multiples of lcm(s, inner), until
+// the next larger loop moves on, or the run of places ends:
 //
 //   index d0 * 20 + d1, places 1 apart, 80 of them    d1: end min(80, 20), moves of 1, 20 of them
 //                                                     d0: end 80, moves of 20, 4 of them
 //
-// Where no loop is known to move the index, as in a dimension that is cut, joined or padded, all elements may differ,
-// unless they are one number. Numbers that are drawn belong to their sample (shift-random-origins).
+// If no loop is known to move the index, as in a dimension that is cut, joined or padded, all elements may differ,
+// unless they are one number. Random numbers belong to their sample (shift-random-origins).
 bool SampleDependence::variesAt(Value value, SamplePosition places, Asked &asked) const {
   Operation *op = value.getDefiningOp();
   if (places.count <= 1 || (op && drawsNumbers(op)) || oneNumber(value))
@@ -197,7 +199,7 @@ bool SampleDependence::variesAt(Value value, SamplePosition places, Asked &asked
     return matchPattern(op, m_Constant(&elements)) && differs(elements, places);
   }
   if (!asked.insert({value.getAsOpaquePointer(), places.dim, places.inner, places.count}).second)
-    return false; // looked at before, and nothing was found
+    return false; // already asked, and no difference was found
   auto loops = dyn_cast<shard::ShardingInterface>(op);
   SmallVector<AffineMap> maps = loops ? loops.getIndexingMaps() : SmallVector<AffineMap>();
   if (maps.size() != op->getNumOperands() + op->getNumResults())
@@ -207,26 +209,26 @@ bool SampleDependence::variesAt(Value value, SamplePosition places, Asked &asked
   if (places.dim >= own.getNumResults() || !collectLoops(own.getResult(places.dim), 1, ownLoops) || ownLoops.empty())
     return true;
   for (auto [loop, step] : ownLoops) {
-    int64_t end = places.inner * places.count; // places that the loop goes through, within one run of the samples
+    int64_t end = places.inner * places.count; // places that the loop goes through in one run of the samples
     for (auto [other, further] : ownLoops)
       end = further > step ? std::min(end, further) : end;
-    int64_t move = std::lcm(step, places.inner); // the least that is both the loop's and the samples'
+    int64_t move = std::lcm(step, places.inner); // the least move of the loop that is also one of places
     if (end / move > 1 && isMovedBy(op, maps, loop, move / step, end / move, /*counts=*/nullptr, asked))
       return true;
   }
   return false;
 }
 
-// Input: a loop of the op, `turns` (how many iterations it goes on at a time) and `count` (the iterations that are
-// compared: 0, turns, ..., (count - 1) * turns). Whether an operand has other elements at one of them than at another.
-// One iteration moves the index of a dimension by the loop's step there, so that the dimension is asked about places
-// that lie step * turns apart:
+// Input: a loop of the op, `turns` (the number of iterations that it moves on at a time) and `count` (the iterations
+// that are compared: 0, turns, ..., (count - 1) * turns). True if an operand's elements differ between these
+// iterations. One iteration moves the index of a dimension by the loop's step there. So the question about the
+// dimension is asked for places that are step * turns apart:
 //
 //   r : [80] read at d0 * 20 + d1, loop d0, turns 1, count 4      elements of r that are 20 apart, 4 of them
 //
-// An index that the loop moves in another way than by a fixed step may also lie outside of the operand (windows with
-// padding), so one number everywhere in the operand says nothing there. `counts` says which operands are asked about;
-// null: all.
+// If the loop moves an index in another way than by a fixed step, the index may also be outside of the operand (windows
+// with padding). Then it does not help that the operand is one number everywhere. `counts` says which operands are
+// asked about; null means all.
 bool SampleDependence::isMovedBy(Operation *op, ArrayRef<AffineMap> maps, AffineExpr loop, int64_t turns, int64_t count,
                                  llvm::function_ref<bool(Value)> counts, Asked &asked) const {
   unsigned position = cast<AffineDimExpr>(loop).getPosition();

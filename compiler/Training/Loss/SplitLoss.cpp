@@ -16,7 +16,8 @@ namespace cleave {
 
 namespace {
 
-// The result that carries `cleave.loss`, or an error at the function.
+// Returns the number of the result that has `cleave.loss`. Reports an error at the function if there is none, or if it
+// is not one floating-point number.
 FailureOr<unsigned> findLoss(func::FuncOp function) {
   for (unsigned i = 0; i < function.getNumResults(); ++i) {
     if (!function.getResultAttr(i, kLossAttr))
@@ -30,7 +31,8 @@ FailureOr<unsigned> findLoss(func::FuncOp function) {
          << function.getSymName() << " carries 'cleave.loss'; name it with --loss-output";
 }
 
-// What the driver knows of the loss's terms, or else what their constants say.
+// Returns the reductions that the driver has found for the loss's terms. If there are none, they are guessed from the
+// constants.
 SmallVector<TermReduction> reductionsOf(func::FuncOp function, unsigned index, const LossTerms &terms) {
   SmallVector<TermReduction> reductions, guessed = guessReductions(terms, batchOf(function));
   if (auto known = function.getResultAttrOfType<ArrayAttr>(index, kLossReductionsAttr))
@@ -45,7 +47,7 @@ SmallVector<TermReduction> reductionsOf(func::FuncOp function, unsigned index, c
   return reductions;
 }
 
-// The count of the loss: its terms have one, or it is taken apart no further (splitTerms).
+// Returns the reduction of the loss's count: that of the first term which has one. Without any, it is Sum (splitTerms).
 LossReduction countReductionOf(ArrayRef<TermReduction> reductions, const LossTerms &terms) {
   for (auto [reduction, term] : llvm::zip_equal(reductions, terms.get()))
     if (reduction.count && term.factor != 0)
@@ -53,7 +55,7 @@ LossReduction countReductionOf(ArrayRef<TermReduction> reductions, const LossTer
   return LossReduction::Sum;
 }
 
-// Gives the function the results `values`, the last two of them sum and count.
+// Replaces the function's results by the results `kept`, followed by sum and count.
 void setResults(func::FuncOp function, func::ReturnOp terminator, ArrayRef<unsigned> kept, LossSplit split) {
   OpBuilder builder(terminator);
   SmallVector<Value> values;
@@ -70,8 +72,8 @@ void setResults(func::FuncOp function, func::ReturnOp terminator, ArrayRef<unsig
   function.setAllResultAttrs(attrs);
 }
 
-// What the division by the count of a whole evaluation needs, for the host, which adds up the batches' sums
-// (`cleave.evaluation`, properties of the plan; runtime/train/loop/EvaluationRule.h reads them).
+// Writes how the host divides by the count of a whole evaluation, after it has added up the batches' sums. The
+// attribute `cleave.evaluation` becomes properties of the plan, which runtime/train/loop/EvaluationRule.h reads.
 void setEvaluation(ModuleOp module, const LossSplit &loss) {
   Builder b(module.getContext());
   SmallVector<NamedAttribute> entries;
@@ -122,7 +124,7 @@ private:
     auto terminator = cast<func::ReturnOp>(function.getBody().front().getTerminator());
     OpBuilder builder(terminator);
     Value loss = terminator.getOperand(*index);
-    // An evaluation that normalizes over its batch's samples mixes them as any other op does.
+    // In an evaluation, a normalization over the batch's samples mixes them as any other op does.
     bool isEvaluation = function.getSymName() == "model.eval";
     SampleDependence samples(function, /*normalizationMixes=*/isEvaluation);
     LossTerms terms(loss, samples);
@@ -167,8 +169,8 @@ private:
     StringRef inexact =
         llvm::any_of(terms.get(), isInexact) ? "it is a sum of what is made of several samples together" : "";
     std::string reason = inexact.empty() ? "it is not a sum divided by a count" : inexact.str();
-    bool isOfRanks = layout.ranks > 1; // a rank's part is one of sums over samples alone
-    // A count by which elements are divided before they are summed is one that the terms have and the parts do not.
+    bool isOfRanks = layout.ranks > 1; // only sums over samples have a part for each rank
+    // If elements are divided by a count before they are summed, the terms have the count, and `parts` do not.
     bool isCounted = llvm::any_of(terms.get(), [](const LossTerm &term) { return term.count && term.factor != 0; });
     std::optional<LossParts> parts = recognizeLoss(loss, samples);
     bool hasCount = parts && (parts->count.sum || (reduction != LossReduction::Share && !isCounted));
@@ -193,7 +195,7 @@ private:
     return split;
   }
 
-  // A bound on the count acts on the count of the step, which one of its micro-batches does not know.
+  // A bound on the count acts on the count of the step, which is not known in one of its micro-batches.
   void noteScaledPenalty(Value loss, const LossTerms &terms, const LossSplit &split) {
     auto isPenalty = [](const LossTerm &term) { return term.factor != 0 && !term.count && !term.ofSamples; };
     auto isBound = [](const CountGuard &guard) { return guard.kind != NumberBound::Plus; };
@@ -220,7 +222,7 @@ private:
           << layout.batch << " samples";
   }
 
-  bool isKnown = false; // the reductions of the loss's terms; otherwise they are guessed
+  bool isKnown = false; // the reductions of the loss's terms are known, not guessed
 };
 } // namespace
 } // namespace cleave

@@ -1,5 +1,5 @@
 // LAMB (You et al., 2020, arXiv 1904.00962, Algorithm 2, with the identity for its function phi): Adam's direction with
-// decoupled weight decay, in each parameter tensor as long as the tensor itself.
+// decoupled weight decay, scaled in each parameter tensor to the norm of the tensor itself.
 #include "compiler/Training/Optimizers/Moments.h"
 #include "compiler/Training/Optimizers/Own.h"
 
@@ -17,7 +17,7 @@ Value direction(OptimizerUpdate &u) {
   return a.add(adam, u.decayTerm());
 }
 
-// |param| / |direction| of each tensor; 1 where one of them is 0, so that tensors of zeros begin to move.
+// |param| / |direction| of each tensor. It is 1 if one of them is 0, so that tensors of zeros begin to move.
 Value trustRatio(OptimizerUpdate &u, Value direction) {
   Arithmetic &a = u.a;
   Value own = u.tensorNorms(u.param), step = u.tensorNorms(direction);

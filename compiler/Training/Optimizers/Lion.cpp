@@ -17,7 +17,8 @@ Value interpolate(Arithmetic &a, Value average, double decay, Value x) {
 void update(OptimizerUpdate &u) {
   Value &average = u.state("exp_avg");
   Value direction = u.a.sign(interpolate(u.a, average, u.get("beta1"), u.grad));
-  // Not as a factor 1 - lr * weight_decay: Lion's rates are small, and f32 holds 1 - 1e-5 to a relative 6e-8 only.
+  // Not as a factor 1 - lr * weight_decay: Lion's rates are small, and f32 stores 1 - 1e-5 only with a relative error
+  // of 6e-8.
   u.descend(u.a.add(direction, u.decayTerm()));
   average = interpolate(u.a, average, u.get("beta2"), u.grad);
 }

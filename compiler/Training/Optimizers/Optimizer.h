@@ -1,8 +1,8 @@
-// The optimizers' plug-in point: what an optimizer is, and how one of your own becomes known to `--optimizer`.
+// The interface of an optimizer, and the function by which a plug-in adds one to `--optimizer`.
 //
-// An optimizer is one file: a table of settings, a list of states, and an update rule. Cleave's own are beside this
-// header, one file each (Sgd.cpp is a good one to begin with). One of a plug-in is registered from the plug-in's
-// callback and is complete: states, sharding, checkpoints, mixed precision, offloading and `inspect` follow. The guide
+// An optimizer is one file: a table of settings, a list of states, and an update rule. Cleave's own are in this folder,
+// one file each (Sgd.cpp is a good one to begin with). A plug-in registers its optimizers in its callback. Nothing else
+// is needed: states, sharding, checkpoints, mixed precision, offloading and `inspect` follow. The guide
 // docs/extending/optimizer.md builds examples/custom-optimizer.
 //
 //   void registerOptimizers() {
@@ -12,11 +12,11 @@
 //                        update});
 //   }
 //
-// The learning rate is no setting: it is given to the compiled program (train --lr, --lr-schedule).
+// The learning rate is not a setting, because the compiled program reads it (train --lr, --lr-schedule).
 //
 // Rejected: a class with virtual functions for each optimizer. There is no object to keep: settings are values of the
-// compilation, states are values of the program. A row of data is what the parser, the messages and the help read.
-// The registry is a shared library, so that a plug-in and the program that loads it meet in the same one.
+// compilation, and states are values of the program. The parser, the messages and the help read a row of data. The
+// registry is a shared library, so that a plug-in and the program that loads it use the same one.
 #ifndef CLEAVE_COMPILER_TRAINING_OPTIMIZERS_OPTIMIZER_H
 #define CLEAVE_COMPILER_TRAINING_OPTIMIZERS_OPTIMIZER_H
 
@@ -27,38 +27,39 @@
 
 namespace cleave {
 
-// A tensor that stays from step to step, of the parameter's shape and in the type of the update (f32 for bf16 and fp16
-// parameters). PyTorch's names are taken where PyTorch has the optimizer: checkpoints carry them.
+// A tensor that stays from step to step. It has the parameter's shape and the type of the update (f32 for bf16 and fp16
+// parameters). If PyTorch has the optimizer, the names are PyTorch's, because checkpoints contain them.
 struct OptimizerState {
   std::string name;
-  double init = 0; // every element begins with this
+  double init = 0; // the first value of every element
 };
 using OptimizerStates = std::vector<OptimizerState>;
 
 struct Optimizer {
-  std::string name;    // what a user types
-  std::string summary; // one line of help: the method, and where it comes from
+  std::string name;    // as a user types it
+  std::string summary; // one line of help: the method and its source
   std::vector<OptimizerSetting> settings;
-  // May depend on settings: SGD without momentum has none.
+  // Returns the states. They may depend on settings: SGD without momentum has none.
   OptimizerStates (*states)(const OptimizerSettings &settings);
   // Called once for each bucket of parameters.
   void (*update)(OptimizerUpdate &update);
-  // What settings do not fit together, as "nesterov needs momentum above 0"; empty where they do. May be null.
+  // Returns what is wrong with a combination of settings, for example "nesterov needs momentum above 0", or an empty
+  // text. May be null.
   std::string (*check)(const OptimizerSettings &settings) = nullptr;
-  double rate = 1e-3; // the learning rate of a program that is not given one (train --lr)
+  double rate = 1e-3; // the default learning rate of a program (train --lr)
 };
 
-// A mistake in the declaration, or a name that is taken, is kept for checkOptimizers: callbacks have nowhere to return
-// it to. The same optimizer registered twice is none.
+// Registers an optimizer. If the declaration has a mistake, or if the name belongs to another one, the message is kept
+// for checkOptimizers(), because callbacks cannot return it. It is not a mistake to register the same optimizer twice.
 void registerOptimizer(Optimizer optimizer);
 
-// The mistakes of all registrations since the last call, one a line.
+// Returns the mistakes of all registrations since the last call, one on each line.
 llvm::Error checkOptimizers();
 
-// Null where none of that name is known.
+// Null if no optimizer has that name.
 const Optimizer *findOptimizer(llvm::StringRef name);
 
-// All that are known: Cleave's own first, then those of plug-ins as they came.
+// Returns all optimizers: Cleave's own first, then those of plug-ins in the order of their registration.
 std::vector<const Optimizer *> allOptimizers();
 
 } // namespace cleave

@@ -1,7 +1,7 @@
-// The numbers of an optimizer that a user may type: `--optimizer sgd,momentum=0.9,nesterov=true`.
+// The numbers of an optimizer that a user may set: `--optimizer sgd,momentum=0.9,nesterov=true`.
 //
-// Each is declared once, with its default, its range and one line of help. The parser, its messages and the help text
-// are made from the declaration.
+// Each setting is declared once, with its default, its range and one line of help. The parser, its messages and the
+// help text are made from the declaration.
 #ifndef CLEAVE_COMPILER_TRAINING_OPTIMIZERS_OPTIMIZERSETTINGS_H
 #define CLEAVE_COMPILER_TRAINING_OPTIMIZERS_OPTIMIZERSETTINGS_H
 
@@ -26,21 +26,21 @@ struct OptimizerSetting {
   static OptimizerSetting flag(std::string key, std::string help) {
     return {std::move(key), 0, 0, 2, std::move(help), true};
   }
-  // `--param-group` may give parameters another one. An optimizer without this setting has no weight decay.
+  // `--param-group` may give another value to some parameters. An optimizer without this setting has no weight decay.
   static OptimizerSetting weightDecay(double byDefault, std::string help) {
     return number(kWeightDecay.str(), byDefault, 0, INFINITY, std::move(help));
   }
   static constexpr llvm::StringLiteral kWeightDecay = "weight_decay";
 };
 
-// The values of one optimizer's settings: the defaults, or what the user typed.
+// The values of one optimizer's settings: defaults, or values that the user has set.
 class OptimizerSettings {
 public:
   OptimizerSettings() = default;
   explicit OptimizerSettings(const std::vector<OptimizerSetting> &declared);
 
   bool has(llvm::StringRef key) const { return find(key) != nullptr; }
-  // Ends the program where no setting of that key is declared: a mistake in the optimizer's own code.
+  // Ends the program if the optimizer does not declare the setting, because that is a mistake in its own code.
   double get(llvm::StringRef key) const;
   bool isSet(llvm::StringRef key) const { return get(key) != 0; }
   void set(llvm::StringRef key, double value);

@@ -35,7 +35,7 @@ Value &OptimizerUpdate::state(llvm::StringRef name) {
   return found->second;
 }
 
-// A term of -0 changes no bit of what it is added to.
+// Adding a term of -0 changes no bit.
 Value OptimizerUpdate::decayTerm() {
   Value none = a.splat(tensorType(param), -0.0);
   return byDecay([&](double decay) { return decay == 0 ? none : a.scale(param, decay); });

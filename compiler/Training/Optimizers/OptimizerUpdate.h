@@ -1,9 +1,9 @@
-// What the update rule of an optimizer works with: the arithmetic of one @update, on one flat tensor.
+// The arithmetic of one @update on one flat tensor, for the update rule of an optimizer.
 //
-// A rule does not know what it updates: a bucket of several parameters, a single one, a rank's part of either. It sees
-// `param`, `grad` and its states as tensors of one shape, replaces `param` and the states, and builds every op with
-// `a`. Gradients are averaged and clipped already. Sharding, precision (the f32 master of a bf16 parameter), steps that
-// a loss scale skips, checkpoints and offloading are the business of those who call it.
+// A rule does not know what it updates: a bucket of several parameters, one parameter, or a rank's part of either. It
+// reads `param`, `grad` and its states, which are tensors of one shape, replaces `param` and the states, and builds
+// every op with `a`. Gradients are averaged and clipped already. The caller handles sharding, precision (the f32 master
+// of a bf16 parameter), steps that a loss scale skips, checkpoints and offloading.
 //
 //   void update(OptimizerUpdate &u) {            // SGD with momentum
 //     Value &velocity = u.state("velocity");
@@ -19,16 +19,16 @@
 
 namespace cleave {
 
-// What a bucket's ranges have each of their own: a range begins at an element, and ends where the next one begins.
+// A value for each range of a bucket. A range begins at an element, and ends where the next one begins.
 template <typename T> class ByRange {
 public:
-  // In ascending order; what equals its neighbour is no range of its own.
+  // Ranges are appended in ascending order. A range with the same value as the one before it is merged with that one.
   void append(int64_t begin, T value) {
     if (ranges.empty() || !(ranges.back().second == value))
       ranges.emplace_back(begin, value);
   }
 
-  // A tensor of the bucket's shape: in each range what `make` gives for its value.
+  // Returns a tensor of the bucket's shape. In each range it has what `make` returns for the range's value.
   mlir::Value choose(Arithmetic &a, llvm::function_ref<mlir::Value(T)> make) const {
     mlir::Value next = make(ranges.back().second), result = next;
     for (size_t i = ranges.size() - 1; i > 0; --i) {
@@ -44,13 +44,14 @@ private:
   llvm::SmallVector<std::pair<int64_t, T>> ranges;
 };
 
-// Scalars of the step: f64, as PyTorch has them (Python numbers). They are cast when they meet a tensor, and only there
-// is it chosen between parameter groups: every element meets the operations of a bucket of its group alone.
+// Scalars of the step. They are f64, as PyTorch's Python numbers. They are cast when they meet a tensor, and only then
+// the values of different parameter groups are put together. So every element goes through the same operations as in a
+// bucket with only its own group.
 struct StepScalars {
-  mlir::Value step;        // from 1
-  ByRange<mlir::Value> lr; // with the groups' scales
+  mlir::Value step;        // 1 in the first step
+  ByRange<mlir::Value> lr; // times the groups' scales
   ByRange<double> weightDecay;
-  ByRange<std::pair<mlir::Value, double>> lrAndDecay; // where both are needed at once
+  ByRange<std::pair<mlir::Value, double>> lrAndDecay; // if both are needed together
 };
 
 class OptimizerUpdate {
@@ -69,27 +70,28 @@ public:
 
   double get(llvm::StringRef key) const { return settings.get(key); }
   bool isSet(llvm::StringRef key) const { return settings.isSet(key); }
-  // One of the optimizer's states, to be read and replaced. Ends the program where none of that name is declared.
+  // Returns one of the optimizer's states, to be read and replaced. Ends the program if the optimizer does not declare
+  // it.
   Value &state(llvm::StringRef name);
   void addState(llvm::StringRef name, Value value) { states.emplace_back(name.str(), value); }
 
   // weight_decay * param, with the weight decay of each element's parameter group.
   Value decayTerm();
-  // grad = grad + weight_decay * param: decay that goes through the rule, as all but AdamW, Lion and LAMB have it.
+  // grad = grad + weight_decay * param: the decay goes through the rule. All except AdamW, Lion and LAMB do this.
   void addWeightDecay();
-  // param = param * (1 - lr * weight_decay): decay beside the rule.
+  // param = param * (1 - lr * weight_decay): the decay does not go through the rule.
   void shrink();
   // param = param - lr * direction
   void descend(Value direction);
-  // 1 - beta^step, an f64 scalar: by how much an average that began at zero is too small.
+  // 1 - beta^step, an f64 scalar: an average that began at zero is too small by this factor.
   Value biasCorrection(double beta);
-  // In each element's place what `make` gives for the learning rate (an f64 scalar) or the weight decay of its group.
+  // Each element has what `make` returns for the learning rate (an f64 scalar) or for the weight decay of its group.
   Value byRate(llvm::function_ref<Value(Value lr)> make) { return scalars.lr.choose(a, make); }
   Value byDecay(llvm::function_ref<Value(double decay)> make) { return scalars.weightDecay.choose(a, make); }
-  // The 2-norm of x over each whole parameter tensor, on all ranks that have parts of it: a vector of f64 with one number
-  // for each tensor that is updated here. x has the parameter's shape.
+  // The 2-norm of x over each whole parameter tensor, on all ranks that have parts of it. It is a vector of f64 with
+  // one number for each tensor that is updated. x has the parameter's shape.
   Value tensorNorms(Value x) { return a.sqrt(tensors.sumsOfSquares(a, x)); }
-  // x, each element times its tensor's number.
+  // Returns x with each element multiplied by the number of its tensor.
   Value scaleByTensor(Value x, Value numbers) { return tensors.scale(a, x, numbers); }
 
 private:

@@ -12,7 +12,7 @@ using llvm::StringRef;
 namespace {
 
 struct Registry {
-  // A deque: who holds a pointer keeps it when another one is registered.
+  // A deque: pointers to optimizers stay valid when another one is registered.
   std::deque<Optimizer> optimizers = {makeSgd(),     makeAdam(),    makeAdamW(), makeAdadelta(),
                                       makeRmsProp(), makeAdagrad(), makeLion(),  makeLamb()};
   std::vector<std::string> mistakes;
@@ -38,7 +38,7 @@ std::string mistakeIn(const OptimizerSetting &setting) {
   return "";
 }
 
-// Empty when the entry may be registered.
+// Returns the mistake, or an empty text if the optimizer may be registered.
 std::string mistakeIn(const Optimizer &optimizer) {
   if (!isWord(optimizer.name, "_-"))
     return "the name has letters, digits, '_' and '-'";
@@ -54,7 +54,7 @@ std::string mistakeIn(const Optimizer &optimizer) {
       return "setting '" + setting.key + "' is declared twice";
   }
   for (const OptimizerState &state : optimizer.states(OptimizerSettings(optimizer.settings))) {
-    // States of the step level that Cleave makes itself, and a name that would be read as the accumulator of a chunk.
+    // Cleave makes states with these names itself (grad, master, before).
     bool isTaken = state.name == "grad" || state.name == "master" || state.name == "before";
     if (!isWord(state.name, "_") || isTaken || !names.insert(state.name).second)
       return "state '" + state.name + "': expected letters, digits and '_', each name once, and not grad, master, before";
@@ -72,7 +72,7 @@ void cleave::registerOptimizer(Optimizer optimizer) {
   const Optimizer *known = findOptimizer(optimizer.name);
   if (!known)
     registry.optimizers.push_back(std::move(optimizer));
-  else if (known->update != optimizer.update) // the same library named twice changes nothing
+  else if (known->update != optimizer.update) // the same library loaded twice is no mistake
     registry.mistakes.push_back(label + "an optimizer of that name is there already; choose another name");
 }
 

@@ -15,7 +15,7 @@ OptimizerStates states(const OptimizerSettings &s) {
   return result;
 }
 
-// What the gradient is divided by: the root of its running square, or of its running variance.
+// The divisor of the gradient: the root of its running square, or of its running variance.
 Value deviation(OptimizerUpdate &u) {
   Arithmetic &a = u.a;
   double alpha = u.get("alpha");

@@ -10,7 +10,8 @@ OptimizerStates states(const OptimizerSettings &s) {
   return s.isSet("momentum") ? OptimizerStates{{"momentum_buffer"}} : OptimizerStates{};
 }
 
-// The first step's buffer is the gradient itself, without dampening. (Without dampening the formula says so too.)
+// The buffer of the first step is the gradient itself, not dampened. (With a dampening of 0 the formula gives the
+// same.)
 Value nextMomentum(OptimizerUpdate &u) {
   Arithmetic &a = u.a;
   Value next = a.add(a.scale(u.state("momentum_buffer"), u.get("momentum")), a.scale(u.grad, 1 - u.get("dampening")));

@@ -9,7 +9,8 @@ using namespace mlir;
 namespace cleave {
 
 namespace {
-// Every bucket that form-buckets makes begins its tensors, and each rank's part, on multiples of this many elements.
+// In the buckets of form-buckets, each tensor and each rank's part begin at multiples of this many elements. (In a
+// bucket of f64, tensors begin at multiples of 16: blockSize.)
 constexpr int64_t kBlock = 32;
 } // namespace
 
@@ -36,7 +37,7 @@ Value TensorRanges::membership(Arithmetic &a, int64_t blocks, int64_t block) con
   return a.mask(isAfterBegin, a.compare(Predicate::Lt, index, a.along(a.table(ends), 0, shape)));
 }
 
-// An element counts where it stands before the end of its block's tensor. Blocks between tensors have the end 0.
+// An element counts if it is before the end of its block's tensor. Blocks between tensors have the end 0.
 Value TensorRanges::withoutPadding(Arithmetic &a, Value x) const {
   int64_t blocks = tensorType(x).getDimSize(0), block = tensorType(x).getDimSize(1);
   if (llvm::all_of(ranges, [&](const Range &range) { return range.elements % block == 0; }))

@@ -1,27 +1,30 @@
-// What is kept is narrow, what is computed is f32.
+// Rounds the values that are kept to a narrow type. Everything is computed in f32.
 //
-// A model's values live in two forms: f32, in which everything but products is computed, and the parameters' type P, in
-// which values are kept. The pass decides at the model level where a value is rounded to P, so that the mathematics
-// depends neither on fusion nor on the target:
+// A model's values have two forms: f32, in which everything except products is computed, and the parameters' type P, in
+// which values are kept. The pass decides at the model level where a value is rounded to P, so that the result depends
+// neither on fusion nor on the target:
 //
-//   parameters            are states of type P, read and widened; a frozen one, of which no optimizer keeps a master,
-//                         is a state of the model's type, and rounded where it is read
-//   products              (kernels that do arithmetic on what depends on a parameter) take operands of type P, sum in
-//                         f32, their bias included (form-epilogues), and give P
-//   values of several users  are rounded, for they are what is kept for later: residual connections, activations
-//   inner values of an operator  are not: the importer marks them (cleave.inner), and the operator's result is rounded.
-//                         A product among them takes operands rounded to P, and gives f32; a pool takes f32, too
-//   moved elements        (reshape, transpose, take) are moved in P where they come in P
+//   parameters            are states of type P, which are read and widened. A frozen one has no master in an optimizer,
+//                         so it is a state of the model's type, and is rounded where it is read
+//   products              (kernels that do arithmetic on a value that depends on a parameter) have operands of type P,
+//                         sum in f32, including their bias (form-epilogues), and have a result of type P
+//   values of several users  are rounded, because they are kept for later: residual connections, activations
+//   inner values of an operator  are not rounded: the importer marks them (cleave.inner), and the operator's result
+//                         is. A product among them has operands rounded to P and a result in f32. A pool among them has
+//                         operands in f32, too
+//   moved elements        (reshape, transpose, take) are moved in P if they are in P
 //
-// Everything else between two products is one f32 chain, which fuses. Never rounded: the tail behind the last product
-// (logits with their bias, softmax, the loss), statistics (reductions, and what is computed of them alone: means,
-// variances), and what no parameter reaches (masks, whose -3.4e38 no narrower type has).
+// Everything else between two products is one f32 chain, which fuses. These are never rounded: the tail after the last
+// product (logits with their bias, softmax, the loss), statistics (reductions, and values computed from them alone:
+// means, variances), and values that no parameter reaches (masks, whose -3.4e38 does not exist in narrower types).
 //
-// Which op is which, the op says itself: ComputeOpInterface (kernels, views), CostOpInterface (a kernel without
-// floating-point operations moves), ShardingInterface (reductions), and its linalg body (no arithmetic: it moves).
+// An op says itself to which class it belongs: ComputeOpInterface (kernels, views), CostOpInterface (a kernel without
+// floating-point operations moves elements), ShardingInterface (reductions), and its linalg body (without arithmetic,
+// it moves elements).
 //
-// Rejected: every op in P, as eager frameworks have it (norms and activations that exporters write in primitives would
-// be rounded ten times instead of once); rounding where fusion happens to store (then the mathematics depends on it).
+// Rejected: every op in P, as in eager frameworks. Norms and activations that exporters write in primitives would be
+// rounded ten times instead of once. Rejected: rounding where fusion happens to store values. The result would then
+// depend on fusion.
 #include "compiler/Training/Arithmetic.h"
 #include "compiler/Training/Diagnose.h"
 #include "compiler/Training/Passes.h"
@@ -46,7 +49,7 @@ namespace cleave {
 namespace {
 
 bool isHalf(Type type) { return type.isBF16() || type.isF16(); }
-// The types that the pass replaces. f64 is asked for where accuracy matters, and left alone.
+// The types that the pass replaces. A model has f64 where accuracy matters, so f64 stays.
 bool isWorking(Type type) { return type.isF32() || isHalf(type); }
 Type elementOf(Value value) { return tensorType(value).getElementType(); }
 
@@ -64,7 +67,7 @@ bool survivesRounding(Attribute value) {
   return true;
 }
 
-// Whether an op of the linalg form leaves elements as they are.
+// True if the op, which is in linalg form, leaves elements as they are.
 bool movesElements(Operation &op) {
   if (auto constant = dyn_cast<arith::ConstantOp>(op))
     return survivesRounding(constant.getValue());
@@ -77,7 +80,7 @@ bool movesElements(Operation &op) {
          isa<tensor::TensorDialect>(op.getDialect());
 }
 
-// Builds the op's linalg form aside, into a block that is thrown away.
+// Builds the op's linalg form in a block that is thrown away, and looks whether it only moves elements.
 bool isMovedByLinalg(ComputeOpInterface compute) {
   Block scratch;
   OpBuilder builder(compute.getContext());
@@ -94,7 +97,7 @@ bool isKernel(Operation *op) {
   return compute && compute.getComputeKind() == ComputeKind::Kernel;
 }
 
-// The result's elements are elements of the operands (or constants that every type has).
+// True if the result's elements are elements of the operands (or constants that every type has).
 bool onlyMoves(Operation *op) {
   auto compute = dyn_cast<ComputeOpInterface>(op);
   if (!compute || op->getNumOperands() == 0 || op->getNumResults() != 1)
@@ -117,7 +120,7 @@ bool reduces(Operation *op) {
   return loops && llvm::is_contained(loops.getLoopIteratorTypes(), utils::IteratorType::reduction);
 }
 
-// One function, all of whose floating-point results are f32 first.
+// Rounds one function. At first, all its floating-point results become f32.
 class FunctionRounder {
 public:
   FunctionRounder(ModuleOp module, func::FuncOp function, Type narrow)
@@ -137,7 +140,7 @@ public:
   }
 
 private:
-  // Sources keep what they are and are widened behind; all other results become f32 themselves.
+  // Sources keep their type and are widened after the op. All other results become f32 themselves.
   void widenArguments() {
     builder.setInsertionPointToStart(&block);
     for (BlockArgument argument : block.getArguments())
@@ -168,7 +171,8 @@ private:
     return widened;
   }
 
-  // The bias of a last product belongs to the tail, and is not rounded with the product.
+  // Splits products of the tail into product and bias. The bias is then in the tail, and is not rounded with the
+  // product.
   void openTail() {
     findTail();
     for (Operation &op : llvm::make_early_inc_range(block.without_terminator())) {
@@ -186,7 +190,7 @@ private:
   void round() {
     openTail();
     findTail();
-    // Ops that the walk inserts are not visited: they stand behind or before the one that it is at.
+    // Ops that the walk inserts are not visited: they are right before or after the current op.
     auto ops = llvm::map_to_vector(block.without_terminator(), [](Operation &op) { return &op; });
     for (Operation *op : ops) {
       noteOrigin(op);
@@ -203,7 +207,7 @@ private:
     }
   }
 
-  // Values from which a product can be reached; the others are the tail.
+  // Finds the values from which a product can be reached (beforeProduct). The others are the tail.
   void findTail() {
     for (Operation &op : block)
       for (Value result : op.getResults())
@@ -223,14 +227,15 @@ private:
     return state && state.getRole() == Role::Parameter && isWorking(state.getTensorType().getElementType());
   }
 
-  // A pool is treated as one, for its speed, but not inside of an operator.
+  // A pool counts as a product, because it is faster in P, except inside of an operator.
   bool isProduct(Operation *op) {
     return isComputingKernel(op) && (isProductKernel(op) || !op->hasAttr(kInnerAttr)) && op->getNumResults() == 1 &&
            isWorking(elementOf(op->getResult(0))) &&
            llvm::any_of(op->getOperands(), [&](Value v) { return active.contains(v); });
   }
 
-  // What is computed of reductions alone is a statistic; values that the walk inserted count as what they stand for.
+  // A value that is computed from reductions alone is a statistic. Values that the walk inserts have the same notes as
+  // those that they replace.
   void noteOrigin(Operation *op) {
     bool shrinks = reduces(op) && !isKernel(op);
     int64_t taken = 0;
@@ -269,16 +274,17 @@ private:
     return any && elementOf(op->getResult(0)) == wide && onlyMoves(op);
   }
 
-  // One that is stored otherwise, in f32 or the other narrow type: to the last user, the tail's too.
+  // Rounds a parameter that is not stored in P (but in f32 or the other narrow type), for all users, including the
+  // tail.
   void roundParameter(ReadOp read) {
     if (elementOf(read) == narrow)
       return;
     Value stored = read.getResult();
-    roundResult(elementOf(stored) == wide ? stored : stored.user_begin()->getResult(0)); // else the widening
+    roundResult(elementOf(stored) == wide ? stored : stored.user_begin()->getResult(0)); // otherwise the widening
   }
 
-  // Operands and result in P, the result widened for its users. A product inside of an operator is of f32, of operands
-  // that have P's numbers.
+  // Changes operands and result to P, and widens the result for its users. A product inside of an operator stays in
+  // f32, but its operands are rounded to P first.
   void makeNarrow(Operation *op) {
     builder.setInsertionPoint(op);
     bool isInner = op->hasAttr(kInnerAttr);
@@ -313,7 +319,7 @@ private:
                             : Arithmetic(builder, value.getLoc()).cast(value, narrow);
   }
 
-  // Results have the function's types, written values their state's.
+  // Casts results to the function's types, and written values to the types of their states.
   void restoreEnds() {
     Operation *terminator = block.getTerminator();
     builder.setInsertionPoint(terminator);
@@ -340,7 +346,8 @@ public:
   using ApplyPrecisionBase::ApplyPrecisionBase;
 
 private:
-  // Here and not in Passes.td: linalg forms are built aside only, and the headers are heavy.
+  // These dialects are declared here and not in Passes.td, because linalg forms are only built to look at them, and the
+  // headers are large.
   void getDependentDialects(DialectRegistry &registry) const override {
     registry.insert<arith::ArithDialect, linalg::LinalgDialect, math::MathDialect, tensor::TensorDialect>();
   }

@@ -17,7 +17,7 @@ namespace {
 
 double getNumber(DictionaryAttr settings, StringRef key) { return settings.getAs<FloatAttr>(key).getValueAsDouble(); }
 
-// A number that the count does not exceed where each term counts at most 1; 1 where nothing is known.
+// Returns a number that the count does not exceed if each term counts at most 1. Returns 1 if no bound is known.
 double boundOf(Value count) {
   while (Operation *op = count.getDefiningOp()) {
     DenseElementsAttr constant;

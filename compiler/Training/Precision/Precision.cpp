@@ -30,7 +30,7 @@ std::string printNumber(double value) {
   return text;
 }
 
-// A number that dynamic loss scaling takes, and what it must exceed or stay below.
+// A number of dynamic loss scaling, which must be above `above` and below `below`.
 struct ScaleRow {
   StringRef key;
   double LossScaleOptions::*field;

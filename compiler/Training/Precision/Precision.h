@@ -1,15 +1,15 @@
-// In which floating-point types a model is kept, computed and reduced: --precision and --loss-scale.
+// The floating-point types in which a model is kept, computed and reduced: --precision and --loss-scale.
 //
 //   --precision bf16                         parameters and gradients in bf16
 //   --precision param=bf16,reduce=f32        bf16 in forward and backward pass, f32 where gradients are summed
 //   --precision param=fp16,buffer=fp16 --loss-scale dynamic,init=1024
 //
-// The parts are independent of each other (PyTorch's FSDP MixedPrecision has the same three):
-//   param    parameters, the operands of products, and activations that are kept; left out: as the model has them.
-//            Frozen parameters are stored as the model has them, to the last bit, and rounded where they are used
-//   reduce   gradients, from the accumulator through the collective to the update; left out: that of the parameter
-//   buffer   running statistics; left out: as the model has them
-// What is not kept is computed in f32 whatever the type (ApplyPrecision.cpp).
+// The parts are independent of each other (MixedPrecision of PyTorch's FSDP has the same three):
+//   param    parameters, the operands of products, and activations that are kept; default: as in the model. Frozen
+//            parameters are stored exactly as in the model, and are rounded where they are used
+//   reduce   gradients, from the accumulator through the collective to the update; default: the parameter's type
+//   buffer   running statistics; default: as in the model
+// Values that are not kept are computed in f32 with every type (ApplyPrecision.cpp).
 #ifndef CLEAVE_COMPILER_TRAINING_PRECISION_PRECISION_H
 #define CLEAVE_COMPILER_TRAINING_PRECISION_PRECISION_H
 
@@ -30,7 +30,7 @@ struct PrecisionOptions {
   bool narrowsParameters() const { return param && *param != FloatKind::F32; }
 };
 
-// A lone type, or PART=TYPE[,PART=TYPE...]; an empty text asks for nothing.
+// Parses one type, or PART=TYPE[,PART=TYPE...]. An empty text sets nothing.
 llvm::Expected<PrecisionOptions> parsePrecision(llvm::StringRef text);
 std::string printPrecision(const PrecisionOptions &options);
 // "f32", "bf16", "fp16".
@@ -40,15 +40,15 @@ mlir::FloatType floatType(mlir::MLIRContext *context, FloatKind kind);
 
 // The factor on the loss that keeps fp16 gradients from vanishing, with torch.amp.GradScaler's defaults.
 struct LossScaleOptions {
-  enum class Mode { Auto, None, Fixed, Dynamic }; // Auto: dynamic where parameters or gradients are fp16
+  enum class Mode { Auto, None, Fixed, Dynamic }; // Auto: dynamic if parameters or gradients are fp16
   Mode mode = Mode::Auto;
-  double init = 65536;  // of Dynamic at first, of Fixed always
+  double init = 65536;  // the first scale of Dynamic, the only one of Fixed
   double growth = 2;    // after `interval` steps without overflow
   double backoff = 0.5; // after a step with overflow
   int64_t interval = 2000;
 };
 
-// dynamic[,init=N,growth=N,backoff=N,interval=N] | a number | none | auto.
+// Parses dynamic[,init=N,growth=N,backoff=N,interval=N] | a number | none | auto.
 llvm::Expected<LossScaleOptions> parseLossScale(llvm::StringRef text);
 std::string printLossScale(const LossScaleOptions &options);
 

@@ -8,14 +8,14 @@ namespace cleave {
 
 namespace {
 
-// Ops [first, last), or atoms.
+// A range [first, last) of ops, or of atoms.
 struct Stretch {
   int first = 0, last = 0;
 
   int size() const { return last - first; }
 };
 
-// What can be asked about stretches of the list.
+// Answers questions about stretches of the list.
 class Narrowness {
 public:
   explicit Narrowness(const BlockGraph &graph) : graph(graph), maker(valueCount()), layers(graph.ops.size() + 1) {
@@ -42,7 +42,7 @@ public:
   int widthBefore(int op) const { return width[op]; }
   int layersIn(Stretch ops) const { return layers[ops.last] - layers[ops.first]; }
 
-  // The widths before each op of the stretch, without its `ignored` longest-lived values.
+  // Returns the widths before each op of the stretch, without its `ignored` longest-lived values.
   std::vector<int> widthsIn(Stretch ops, int ignored) const {
     std::vector<int> result(width.begin() + ops.first, width.begin() + ops.last);
     std::vector<Stretch> lives;
@@ -59,7 +59,7 @@ public:
     return result;
   }
 
-  // Cut wherever the width, counted without the `ignored` longest-lived values, is one or none.
+  // Cuts the stretch wherever the width, without the `ignored` longest-lived values, is one or zero.
   std::vector<Stretch> cut(Stretch ops, int ignored) const {
     std::vector<int> widths = widthsIn(ops, ignored);
     std::vector<Stretch> parts;
@@ -71,7 +71,7 @@ public:
     return parts;
   }
 
-  // Equal for stretches of the same ops, wired in the same way.
+  // Returns a description that is equal for stretches of the same ops, connected in the same way.
   std::vector<uint64_t> shapeOf(Stretch ops) const {
     std::vector<uint64_t> shape;
     for (int at = ops.first; at < ops.last; ++at) {
@@ -119,7 +119,7 @@ public:
       kind.push_back(kinds.try_emplace(graph.shapeOf(atom), static_cast<int>(kinds.size())).first->second);
   }
 
-  // All repetitions, in order: the best, then the best on either side of it, and so on.
+  // Returns the repetitions, in order. The best is found first, then the best before and after it, and so on.
   std::vector<Repetition> find() const {
     std::vector<Repetition> found;
     std::vector<Stretch> open = {{0, static_cast<int>(atoms.size())}};
@@ -141,7 +141,7 @@ private:
   Repetition bestIn(Stretch range) const {
     Repetition best;
     for (int period = 1; 2 * period <= range.size(); ++period) {
-      int matches = 0; // atoms up to here that equal the one a period before
+      int matches = 0; // atoms just before `at` that equal the one a period earlier
       for (int at = range.first + period; at <= range.last; ++at) {
         if (at < range.last && kind[at] == kind[at - period]) {
           ++matches;
@@ -155,7 +155,7 @@ private:
     return best;
   }
 
-  // `run` repeats with that period; it is cut into whole copies at the best of the possible beginnings.
+  // `run` repeats with that period. Cuts it into whole copies, at the best possible beginning.
   void consider(Repetition &best, Stretch run, int period) const {
     for (int shift = 0; shift <= run.size() % period; ++shift) {
       Repetition one;
@@ -168,7 +168,8 @@ private:
     }
   }
 
-  // More layers; then shorter patterns; then patterns that begin with a layer, and with a fork rather than in a chain.
+  // Repetitions with more layers are better; then shorter patterns; then patterns that begin with a layer; then
+  // patterns that begin with a fork rather than in a chain.
   std::tuple<int, int, bool, bool> rank(const Repetition &one) const {
     if (one.copies == 0)
       return {0, 0, false, false};
@@ -178,7 +179,7 @@ private:
 
   const Narrowness &graph;
   std::vector<Stretch> atoms;
-  std::vector<int> kind; // of each atom; equal: equal atoms
+  std::vector<int> kind; // of each atom; equal atoms have equal numbers
 };
 
 class BlockFinder {
@@ -197,11 +198,11 @@ public:
   }
 
 private:
-  static constexpr int kLargeAtom = 4;  // layers; smaller atoms are not worth a second look
-  static constexpr int kMaxIgnored = 3; // values that may run beside a stack of layers
+  static constexpr int kLargeAtom = 4;  // layers; smaller atoms are not cut again
+  static constexpr int kMaxIgnored = 3; // values that may cross a whole stack of layers
 
-  // Repetitions, and single atoms that could be blocks. What stands between two blocks without a layer of its own (a
-  // ReLU behind the sum) goes to the first of them.
+  // Returns the repetitions, and single atoms that could be blocks. Ops between two blocks that have no layer (a ReLU
+  // after the sum) belong to the first of these blocks.
   std::vector<Stretch> repeated() const {
     std::vector<Stretch> atoms = cutAtoms(), blocks;
     auto add = [&](Stretch block) {
@@ -232,8 +233,8 @@ private:
     return atoms;
   }
 
-  // Puts the parts of a large atom in its place where most of its layers then belong to a repetition, which may go on
-  // beside the atom: behind the last use of the encoder's result a decoder is narrow.
+  // Replaces a large atom by its parts if at least half of its layers are then part of a repetition. The repetition may
+  // go on outside of the atom: after the last use of the encoder's result, a decoder is narrow.
   void cutAgain(std::vector<Stretch> &atoms, Stretch atom) const {
     int before = repeatedLayers(atoms);
     for (int ignored = 1; ignored <= kMaxIgnored; ++ignored) {
@@ -258,7 +259,8 @@ private:
     return layers;
   }
 
-  // One segment a layer: cut where the width is least between a layer and the next, as late as possible.
+  // Returns one segment for each layer. The cut is where the width is least between a layer and the next, and as late
+  // as possible.
   std::vector<Stretch> segments() const {
     std::vector<Stretch> result;
     int previous = -1; // layer

@@ -28,15 +28,16 @@ private:
     }
   }
 
-  // Whether the chunk has a backward pass. One without trained parameters before or in it has an empty one.
+  // Splits a chunk into forward and backward pass. True if the chunk has a seed. Without trained parameters in it or
+  // before it, it has none, and its backward pass is empty.
   bool split(func::FuncOp function) {
     JointFunction joint(function);
     std::string name = function.getSymName().str();
     SplitNames names{name + ".fwd", name + ".bwd", ""};
     SmallVector<Value> residuals = chooseKept(joint, keepAll);
     func::FuncOp forward = buildFirstHalf(joint, names, residuals);
-    // The forward pass keeps the marks of its blocks, for recompute-blocks; what of it is in the backward pass has
-    // none.
+    // The ops of the forward pass keep the marks of their blocks, for recompute-blocks. Those that are repeated in the
+    // backward pass have none.
     for (Operation &op : function.getBody().front())
       setBlockMark(&op, std::nullopt);
     setForward(buildSecondHalf(joint, names, residuals, forward), forward.getSymName());

@@ -19,9 +19,9 @@ namespace cleave {
 
 namespace {
 
-// What a forward value is made of.
+// The inputs and states that a forward value is computed from.
 enum class Origin {
-  Constant,  // constants, random numbers, states that are no parameters
+  Constant,  // constants, random numbers, states that are not parameters
   Input,     // inputs, perhaps with constants: a mask
   Weight,    // parameters, perhaps with constants: a transposed matrix, a repeated bias
   Activation // parameters and inputs
@@ -33,8 +33,9 @@ Origin join(Origin a, Origin b) {
   return a == Origin::Constant ? b : Origin::Activation;
 }
 
-// The forward half, its values told apart by origin. Activations that the loss or a result depends on are the spine:
-// the ops that blocks are cut from. The others (running statistics, masks, weights) go with the ops beside them.
+// The forward half, with the origin of each value. The *spine* is the activations that the loss or a result depends on:
+// blocks are cut from their ops. The other ops (running statistics, masks, weights) join the blocks of their
+// neighbours.
 class Spine {
 public:
   Spine(const SymbolTable &symbols, const JointFunction &joint) {
@@ -72,7 +73,7 @@ private:
     return op->getNumResults() > 0 && originOf(op->getResult(0)) == Origin::Activation;
   }
 
-  // What the function's results and its scalars (the loss's sum and count) are made of.
+  // Finds the ops that the function's results and scalars (the loss's sum and count) are computed from.
   void findContributors(const SymbolTable &symbols) {
     for (Operation *op : llvm::reverse(ops)) {
       bool isRoot = op->hasTrait<OpTrait::IsTerminator>();
@@ -93,7 +94,7 @@ private:
   llvm::DenseSet<Operation *> contributors;
 };
 
-// The operand of which the result is the elements in another type: what a cast has. Null for other ops.
+// Returns the operand of a cast: the result has its elements in another type. Null for other ops.
 Value castOperand(Operation *op) {
   auto shaped = [](Value value) { return cast<RankedTensorType>(value.getType()); };
   Value carried = carriedOperand(op);
@@ -102,8 +103,8 @@ Value castOperand(Operation *op) {
   return carried.getType() != op->getResult(0).getType() ? carried : Value();
 }
 
-// What an op does, as a number: equal for equal ops on equal types. Of operands outside the spine, how they are made
-// counts, but neither which parameter nor which random numbers they are.
+// Numbers that are equal for ops that do the same on equal types. For an operand outside the spine, it counts how it is
+// made, but not from which parameter or which random numbers.
 class Labels {
 public:
   explicit Labels(const Spine &spine) : spine(spine) {
@@ -139,8 +140,9 @@ private:
     return hash;
   }
 
-  // Weights are told apart by how they are made (which matrix is transposed), and not by the type in which they are
-  // stored (a frozen one in the model's); constants by their value.
+  // True for ops outside the spine that do not count in a label. Ops on weights count (which matrix is transposed), and
+  // constants count by their value. Reads do not count, and neither do casts, because a frozen parameter is stored in
+  // the model's type.
   bool isOpaque(Operation *op) const {
     return isa<ReadOp>(op) ||
            (spine.originOf(op->getResult(0)) != Origin::Weight && !op->hasTrait<OpTrait::ConstantLike>());
@@ -191,8 +193,8 @@ private:
     getOperation()->setAttr(kBlocksAttr, Builder(&getContext()).getI64IntegerAttr(count));
   }
 
-  // Blocks are numbered from `first` on. Returns how many there are. Blocks depend on no precision: a cast is no op of
-  // the graph, but part of what it casts. So the rounded value is what leaves a block.
+  // Numbers the blocks from `first` on, and returns their number. Blocks are the same in every precision: a cast is not
+  // an op of the graph, but belongs to the value that it casts. So the rounded value leaves the block.
   int64_t placeSpine(const Spine &spine, int64_t first) {
     Labels labels(spine);
     BlockGraph graph;
@@ -203,7 +205,7 @@ private:
       if (!spine.contains(op))
         continue;
       if (auto found = numbers.find(castOperand(op)); found != numbers.end()) {
-        int same = found->second; // adding to the map moves what it has
+        int same = found->second; // adding to the map moves its entries
         numbers[op->getResult(0)] = same;
         casts.push_back(op);
         continue;
@@ -229,7 +231,7 @@ private:
     return blocks.count;
   }
 
-  // Made of activations, but nothing comes of it (running statistics): in the block of what it is made of.
+  // Ops on activations that no result depends on (running statistics) go into the latest block of their operands.
   void placeSideBranches(const Spine &spine) {
     for (Operation *op : spine.forwardOps()) {
       if (spine.contains(op) || op->hasTrait<OpTrait::IsTerminator>())
@@ -246,7 +248,7 @@ private:
     }
   }
 
-  // Not made of activations (weights, masks, random numbers): in the block of all its users, if it is one.
+  // Ops without activations (weights, masks, random numbers) go into the block of their users, if all users are in one.
   void placeSources(const Spine &spine) {
     llvm::DenseSet<Operation *> forward(spine.forwardOps().begin(), spine.forwardOps().end());
     for (Operation *op : llvm::reverse(spine.forwardOps())) {
@@ -280,7 +282,7 @@ private:
   }
 
   llvm::DenseMap<Operation *, int64_t> blockOf;
-  llvm::MapVector<Operation *, int64_t> blockOfState; // -1: of several
+  llvm::MapVector<Operation *, int64_t> blockOfState; // -1: in several blocks
 };
 
 } // namespace

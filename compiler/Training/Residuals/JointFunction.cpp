@@ -24,7 +24,7 @@ bool JointFunction::isFree(Value value) const {
   if (!op || op->hasTrait<OpTrait::ConstantLike>())
     return true;
   if (llvm::SmallVector<ByteView> views = byteViews(op); !views.empty() && views.front().whole.getDefiningOp() != op)
-    return isFree(views.front().whole); // a bucket's part
+    return isFree(views.front().whole); // a part of a bucket
   auto read = dyn_cast<ReadOp>(op);
   return read && !writtenForward.contains(read.getState());
 }

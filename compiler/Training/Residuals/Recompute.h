@@ -1,22 +1,22 @@
-// Which blocks (Blocks.h) the backward pass computes again instead of keeping what they make.
+// Chooses the blocks (Blocks.h) whose values the backward pass computes again instead of keeping them.
 //
-//   never        nothing at all: every value that the backward pass reads is kept, to compare numbers with
-//   none         nothing beyond what is cheap anyway (ResidualChoice.h)
-//   blocks       every block: only what crosses from block to block is kept
+//   never        nothing is computed again: every value that the backward pass reads is kept, to compare numbers with
+//   none         only ops that are cheap (ResidualChoice.h)
+//   blocks       every block: only values that cross from block to block are kept
 //   every=N      every N-th block: blocks N, 2N, ... counted from 1 (every=1 is blocks); as torchtitan counts
 //   first=N      the first N blocks; as Megatron's "block" method
-//   segments=N   every block, N of them at a time: kept is what crosses from segment to segment; as DeepSpeed's
-//                interval and Megatron's "uniform" method
-//   auto         the cheapest of these that fits the memory limit: the driver asks for one after the other
+//   segments=N   every block, in segments of N blocks: values between segments are kept; as DeepSpeed's interval
+//                and Megatron's "uniform" method
+//   auto         the cheapest of these that fits the memory limit: the driver tries one after the other
 //
-// The last block is never computed again where nothing follows it: its backward pass begins at once.
+// The last block is never computed again if nothing follows it, because its backward pass begins at once.
 //
-// In which micro-batches (as torchgpipe's and fairscale's `checkpoint`):
+// A second option chooses the micro-batches (as `checkpoint` of torchgpipe and fairscale):
 //
-//   always       in all
-//   except-last  in all but the last of a step, after which nothing is waited for: one frame of everything is kept, and
-//                no time is lost for it
-//   never        in none
+//   always       all
+//   except-last  all but the last of a step, whose backward pass follows at once: one frame of all its values is kept,
+//                and no time is spent to compute them again
+//   never        none
 #ifndef CLEAVE_COMPILER_TRAINING_RESIDUALS_RECOMPUTE_H
 #define CLEAVE_COMPILER_TRAINING_RESIDUALS_RECOMPUTE_H
 
@@ -38,12 +38,12 @@ struct Recompute {
   int64_t count = 0; // N; 0 for never, none and auto
 };
 
-// The texts above. Whether a model has that many blocks is not asked here.
+// These read and print the texts above. They do not check that a model has enough blocks.
 llvm::Expected<Recompute> parseRecompute(llvm::StringRef text);
 std::string printRecompute(const Recompute &recompute);
 llvm::Expected<RecomputeWhen> parseRecomputeWhen(llvm::StringRef text);
 
-// For each block the segment that is computed again as one, or -1. Not for auto.
+// Returns for each block the number of the segment that it is computed again with, or -1. `recompute` must not be auto.
 std::vector<int> recomputedSegments(const Recompute &recompute, int64_t blocks);
 
 } // namespace cleave

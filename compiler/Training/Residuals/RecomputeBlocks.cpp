@@ -1,4 +1,5 @@
-// recompute-blocks: which residuals are kept and which kernels of the forward pass run again, on kernels form.
+// The pass recompute-blocks: chooses, on kernels form, the residuals that are kept and the forward kernels that run
+// again.
 #include "compiler/Training/Diagnose.h"
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/Residuals/Recompute.h"
@@ -25,8 +26,8 @@ bool isView(Operation *op) {
   return compute && compute.getComputeKind() == ComputeKind::View;
 }
 
-// The forward function as ResidualChoice wants it: kernels of chosen segments may run again, and what leaves a segment
-// must not be computed again.
+// The forward function as a graph of ResidualChoice. Kernels of chosen segments may run again. Values that leave a
+// segment must not be computed again.
 class KernelsGraph {
 public:
   KernelsGraph(func::FuncOp forward, ArrayRef<int> segmentOfBlock)
@@ -37,7 +38,7 @@ public:
     for (Operation &op : body.without_terminator())
       add(&op);
     for (OpOperand &result : body.getTerminator()->getOpOperands())
-      if (edgeOfResult(forward, result.getOperandNumber()).empty()) // those that leave the chunk are no residuals
+      if (edgeOfResult(forward, result.getOperandNumber()).empty()) // results that leave the chunk are not residuals
         graph.values[index.lookup(result.get())].needed = true;
     markAnchors();
   }
@@ -52,7 +53,7 @@ public:
   const FreeValues &free() const { return freeValues; }
 
 private:
-  // Views belong to what they show where nobody says otherwise: passes may have made them anew.
+  // A view without a mark belongs to the segment of its operand: a pass may have built it anew.
   int segmentOf(Operation *op) const {
     if (std::optional<int64_t> block = getBlockMark(op))
       return *block >= 0 && *block < static_cast<int64_t>(segmentOfBlock.size()) ? segmentOfBlock[*block] : -1;
@@ -137,7 +138,7 @@ private:
       }
   }
 
-  // The backward pass, or its two halves.
+  // Returns the backward pass, or its two halves.
   SmallVector<func::FuncOp, 2> backwardOf(unsigned chunk, StringRef variant) {
     SmallVector<func::FuncOp, 2> functions;
     for (StringRef half : {".bwd", ".bwd_x", ".bwd_w"})
@@ -146,7 +147,8 @@ private:
     return functions;
   }
 
-  // Functions of the last micro-batch's own, which stay as they are. Fails, without an error, where there is no other.
+  // Makes copies of the functions for the last micro-batch, which stay as they are. Fails, without an error, if the
+  // step has only one micro-batch.
   LogicalResult keepLastMicroBatch() {
     auto count = getOperation()->getAttrOfType<IntegerAttr>(kMicroBatchesAttr);
     if (!count || count.getInt() < 2)
@@ -190,7 +192,8 @@ private:
     return success();
   }
 
-  // A block whose backward pass begins as soon as its forward pass ends gains nothing: the one that makes the loss.
+  // Keeps the block that makes the loss. Its backward pass begins as soon as its forward pass ends, so recomputing it
+  // would save nothing.
   static void keepLastBlock(func::FuncOp forward, std::vector<int> &segments) {
     for (WriteOp write : forward.getBody().front().getOps<WriteOp>()) {
       Operation *loss = write.getState() == "scalar.loss_sum" ? write.getValue().getDefiningOp() : nullptr;

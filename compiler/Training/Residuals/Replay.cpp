@@ -20,7 +20,7 @@ namespace {
 
 bool isCollective(Operation *op) { return isa<shard::ShardDialect>(op->getDialect()); }
 
-// Ops that show values anew, in fewer bytes too, or move them between ranks.
+// True for views, for casts to narrower types, and for collectives, which move values between ranks.
 bool passesOn(Operation *op) {
   if (isCollective(op) || (narrows(op) && isMemoryEffectFree(op)))
     return true;
@@ -34,7 +34,7 @@ void eraseDead(Block &block) {
       op.erase();
 }
 
-// Results that leave the chunk. They stand before the residuals.
+// The number of results that leave the chunk. They come before the residuals.
 int64_t numEdges(func::FuncOp forward) {
   int64_t edges = 0;
   for (unsigned i = 0; i < forward.getNumResults(); ++i)
@@ -42,7 +42,8 @@ int64_t numEdges(func::FuncOp forward) {
   return edges;
 }
 
-// What both passes of a replay have numbered is what the forward function returns.
+// Makes the forward function return its edges, and then the kept values. The residual numbers of the backward functions
+// are indices into these results.
 void returnKept(func::FuncOp forward, const llvm::SetVector<Value> &kept) {
   Block &body = forward.getBody().front();
   SmallVector<std::pair<DictionaryAttr, Value>> edges;
@@ -67,7 +68,7 @@ public:
 
   LogicalResult run() {
     ValueRange old = forward.getBody().front().getTerminator()->getOperands();
-    std::vector<std::pair<BlockArgument, Value>> residuals; // old ones: the argument, and the value it stands for
+    std::vector<std::pair<BlockArgument, Value>> residuals; // each old argument, with its value in the forward function
     for (BlockArgument argument : body.getArguments()) {
       auto number = backward.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), kResidualAttr);
       if (!number)
@@ -98,14 +99,15 @@ public:
   }
 
 private:
-  // A residual that is computed again, right before `at`.
+  // A residual that is computed again, before the op `at`.
   struct Remade {
     BlockArgument argument;
     Value value;
     Operation *at;
   };
 
-  // What is only returned (for the second half of a split backward pass) is made along with its block's other values.
+  // A value that is only returned (for the second half of a split backward pass) is made together with the first of its
+  // block's other values.
   static void joinReturned(llvm::MutableArrayRef<Remade> remade) {
     auto blockOf = [](const Remade &one) {
       Operation *maker = one.value.getDefiningOp();
@@ -133,7 +135,7 @@ private:
     return first;
   }
 
-  // Arguments for all kept values, behind those that are there, which go at the end.
+  // Adds arguments for all kept values, after the old ones. finish() erases the old ones.
   void addKept(ArrayRef<std::pair<BlockArgument, Value>> residuals) {
     oldArguments = body.getNumArguments();
     int64_t edges = numEdges(forward);
@@ -152,7 +154,7 @@ private:
         inputs[name] = body.getArgument(i);
   }
 
-  // Of a model's input, or of an edge.
+  // Returns the name of a model's input, or of an edge.
   static StringAttr inputName(func::FuncOp function, unsigned argument) {
     auto name = function.getArgAttrOfType<StringAttr>(argument, kNameAttr);
     if (name)
@@ -168,7 +170,8 @@ private:
     return fresh;
   }
 
-  // Reads and what becomes of them are done once: they are found again in the backward function.
+  // Collects the reads, constants, views, collectives and narrowing casts that the backward function has already.
+  // repeat() uses them instead of a copy.
   void collectFree() {
     for (Operation &op : body)
       if (isa<ReadOp, ConstantOp>(op) || passesOn(&op))
@@ -176,7 +179,7 @@ private:
   }
 
   Operation *findEqual(Operation *op) {
-    // Marks and instance numbers say where an op stands, not what it does.
+    // Marks and instance numbers say where an op is, not what it computes.
     auto plain = [](Operation *one) {
       NamedAttrList attributes;
       for (NamedAttribute attribute : one->getAttrs())
@@ -185,7 +188,7 @@ private:
       return attributes.getDictionary(one->getContext());
     };
     auto kernel = dyn_cast<KernelOp>(op);
-    if (kernel && !kernel.getLabel()) // which says what it does
+    if (kernel && !kernel.getLabel()) // only the label says what a kernel computes
       return nullptr;
     for (Operation *other : known.lookup(op->getName()))
       if (other->getResultTypes() == op->getResultTypes() &&
@@ -196,7 +199,8 @@ private:
     return nullptr;
   }
 
-  // The value in the backward function, at the builder's place. With a stack of its own: chains may be long.
+  // Makes the value in the backward function, at the builder's insertion point. It uses a stack instead of recursion,
+  // because chains may be long.
   Value make(Value wanted) {
     SmallVector<Operation *> stack;
     auto need = [&](Value value) {
@@ -233,7 +237,7 @@ private:
     bool isFree = llvm::all_of(op->getResults(), [&](Value v) { return free.contains(v); });
     Operation *copy = isFree ? findEqual(op) : nullptr;
     if (copy) {
-      // It may stand behind the place; what it needs has been asked for before it.
+      // The op may be after the insertion point. Its operands have been made before, so it can be moved.
       if (order.lookup_or(copy, 0) >= order.lookup(&*builder.getInsertionPoint()))
         copy->moveBefore(&*builder.getInsertionPoint());
       order[copy] = 0;
@@ -244,11 +248,12 @@ private:
         copy->setAttr(kInstanceAttr, builder.getI64IntegerAttr(nextInstance(backward->getParentOfType<ModuleOp>())));
     }
     for (auto [from, to] : llvm::zip_equal(op->getResults(), copy->getResults()))
-      if (!mapping.contains(from)) // a kept result stays what was kept
+      if (!mapping.contains(from)) // do not replace a kept result
         mapping.map(from, to);
   }
 
-  // Old residual arguments go, and those of kept values that this function does not read; inputs stay where they are.
+  // Erases the old arguments of residuals, and those of kept values that this function does not read. Inputs keep their
+  // order.
   void finish() {
     SmallVector<Attribute> attributes;
     llvm::BitVector gone(body.getNumArguments());
@@ -312,7 +317,8 @@ int64_t nextInstance(ModuleOp module) {
   return next;
 }
 
-// What the second half reads and is neither kept nor free the first half makes, and hands on as edges.
+// Residuals that the second half reads, and that are neither kept nor free, are made by the first half, which returns
+// them as edges.
 static void passOn(func::FuncOp forward, func::FuncOp first, func::FuncOp second, const llvm::SetVector<Value> &kept,
                    const FreeValues &free) {
   MLIRContext *context = forward.getContext();
@@ -327,7 +333,7 @@ static void passOn(func::FuncOp forward, func::FuncOp first, func::FuncOp second
   for (unsigned i = 0; i < second.getNumArguments(); ++i) {
     auto number = second.getArgAttrOfType<IntegerAttr>(i, residual);
     if (!number || number.getInt() < 0 || number.getInt() >= static_cast<int64_t>(old.size()))
-      continue; // the replay says what is wrong
+      continue; // the replay reports the error
     Value value = old[number.getInt()];
     if (kept.contains(value) || free.contains(value) || second.getArgument(i).use_empty())
       continue;

@@ -8,10 +8,10 @@ namespace cleave {
 
 namespace {
 
-constexpr int64_t kUnit = 1000; // a byte's weight: the penalty counts in thousandths
+constexpr int64_t kUnit = 1000; // weight of a byte; the penalty is counted in thousandths
 constexpr int kMaxDistance = 50;
 
-// Ops between a value and its nearest use in the backward pass.
+// Returns for each value the number of ops between it and its nearest use in the backward pass, at most kMaxDistance.
 std::vector<int> distancesFromBackward(const ResidualGraph &graph) {
   std::vector<int> distance(graph.values.size(), kMaxDistance);
   for (size_t i = 0; i < distance.size(); ++i)
@@ -27,7 +27,7 @@ std::vector<int> distancesFromBackward(const ResidualGraph &graph) {
   return distance;
 }
 
-// Value v is the edge in(v) -> out(v).
+// Value v is the edge from in(v) to out(v).
 int in(int value) { return 2 * value; }
 int out(int value) { return 2 * value + 1; }
 
@@ -42,7 +42,7 @@ std::vector<int> chooseResiduals(const ResidualGraph &graph) {
     const ResidualGraph::Value &value = graph.values[v];
     if (value.free)
       continue;
-    // One byte at least: an empty tensor must not make a cut look free of choices.
+    // At least one byte: a cut through an empty tensor must not cost nothing.
     cut.addEdge(in(v), out(v), std::max<int64_t>(value.bytes, 1) * (kUnit + distance[v]));
     if (value.needed)
       cut.addEdge(out(v), sink, MinCut::kInfinite);

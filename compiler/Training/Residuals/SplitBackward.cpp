@@ -11,7 +11,8 @@ namespace cleave {
 
 namespace {
 
-// The ops that the function's results do not need: the gradients of weights, and the sums over micro-batches.
+// Puts the ops that the function's results do not need into the second half: the gradients of weights, and their sums
+// over micro-batches.
 JointFunction withoutResults(func::FuncOp backward) {
   JointFunction joint;
   joint.function = backward;
@@ -56,7 +57,7 @@ private:
     backward.erase();
   }
 
-  // Residuals that only the weights' gradients need.
+  // Drops the arguments of residuals that only the gradients of weights need.
   static void dropUnusedArguments(func::FuncOp function) {
     for (BlockArgument argument : llvm::reverse(function.getArguments()))
       if (argument.use_empty())

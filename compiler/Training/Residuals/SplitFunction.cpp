@@ -16,7 +16,8 @@ namespace cleave {
 
 namespace {
 
-// Reductions to a quarter of the elements or fewer are cheap to keep, and cost a pass over their operand to repeat.
+// Reductions to a quarter of the elements or fewer. Keeping the result is cheap, and repeating them costs a pass over
+// their operand.
 bool isShrinking(Operation *op) {
   int64_t read = 0, written = 0;
   for (Value operand : op->getOperands())
@@ -26,7 +27,7 @@ bool isShrinking(Operation *op) {
   return op->getNumOperands() > 0 && 4 * written <= read;
 }
 
-// The second half has other kernels than the first: what it computes again must have the same bits there.
+// A value that is computed again must have the same bits, although the second half has other kernels than the first.
 bool isRecomputable(Operation *op) {
   auto compute = dyn_cast<ComputeOpInterface>(op);
   if (!compute || !compute.isReproducible())
@@ -34,7 +35,7 @@ bool isRecomputable(Operation *op) {
   return compute.getComputeKind() == ComputeKind::View || !isShrinking(op);
 }
 
-// The operand of a view of which the value is a part (a slice), or null.
+// Returns the operand of a view if the value is a part of it (a slice), or null.
 Value wholeOf(Value value) {
   auto view = value.getDefiningOp<ComputeOpInterface>();
   if (!view || view.getComputeKind() != ComputeKind::View || view->getNumOperands() != 1)
@@ -43,7 +44,8 @@ Value wholeOf(Value value) {
   return byteSize(operand.getType()) > byteSize(value.getType()) ? operand : Value();
 }
 
-// A part with nearly all of its operand (a padded product's columns) is a copy that keeping the operand does not make.
+// A part of nearly all of its operand (a padded product's columns) would be a copy. Keeping the operand needs none, so
+// the part is made more expensive than its operand.
 int64_t bytesToKeep(Value value) {
   int64_t bytes = byteSize(value.getType());
   Value operand = wholeOf(value);
@@ -53,7 +55,7 @@ int64_t bytesToKeep(Value value) {
   return whole - bytes < whole / 16 ? whole + whole / 16 : bytes;
 }
 
-// The first half as ResidualChoice wants it, with the values by index.
+// The first half as a graph of ResidualChoice, and the index of each value.
 struct ForwardGraph {
   ResidualGraph graph;
   llvm::MapVector<Value, int> index;
@@ -99,7 +101,7 @@ void eraseDeadOps(Block &block) {
 
 bool isOfFirst(const JointFunction &joint, Value result) { return !joint.isBackward(result); }
 
-// The results that the first half makes, and then what is kept.
+// Builds the first half. It returns its own results, and then the kept values.
 func::FuncOp buildFirst(const JointFunction &joint, const SplitNames &names, ArrayRef<Value> kept) {
   OpBuilder builder(joint.function);
   IRMapping mapping;
@@ -124,10 +126,11 @@ func::FuncOp buildFirst(const JointFunction &joint, const SplitNames &names, Arr
   return first;
 }
 
-// What is kept and all other arguments in; the states that the second half writes, and the rest of the results, out.
+// Builds the second half. Its arguments are the kept values and those arguments of the whole that it reads. It writes
+// its states, and returns the results that the first half does not.
 class SecondBuilder {
 public:
-  // `firstKept`: of the first half's results.
+  // `firstKept` is the number of the first kept value among the first half's results.
   SecondBuilder(const JointFunction &joint, const SplitNames &names, ArrayRef<Value> kept, unsigned firstKept)
       : joint(joint), names(names), kept(kept), firstKept(firstKept), builder(joint.function) {}
 
@@ -151,7 +154,7 @@ public:
     for (ChunkPorts::Edge &edge : ChunkPorts(joint.function).outEdges())
       if (!isOfFirst(joint, edge.value)) {
         if (auto argument = dyn_cast<BlockArgument>(edge.value); argument && !mapping.contains(argument))
-          addInput(argument); // a gradient that goes on as it has come
+          addInput(argument); // a gradient that is passed on unchanged
         ports->addResult(edge.name, mapping.lookup(edge.value));
       }
     ports->finish();
@@ -168,12 +171,13 @@ private:
 
   void addInput(BlockArgument argument) {
     NamedAttrList input(joint.function.getArgAttrDict(argument.getArgNumber()));
-    input.erase(kCotangentAttr); // of joint functions
+    input.erase(kCotangentAttr); // only joint functions have it
     mapping.map(argument, ports->addArgument(input.getDictionary(builder.getContext()), argument));
   }
 
-  // Clones the op after all that it needs and that is not there yet: recomputed values stand right before their first
-  // use, so that they live shortly. With a stack of its own, since recomputed chains may be long.
+  // Clones the op, and before it all ops that it needs and that have no clone yet. So a recomputed value is right
+  // before its first use, and is alive for a short time. A stack replaces recursion, because chains of recomputed
+  // values may be long.
   void cloneWithOperands(Operation *root) {
     SmallVector<Operation *> stack = {root};
     while (!stack.empty()) {
@@ -199,7 +203,7 @@ private:
     }
   }
 
-  // A recomputed op with several results must not replace one that was kept.
+  // If a recomputed op has several results, a kept one stays the kept value.
   void cloneOnce(Operation *op) {
     Operation *copy = builder.clone(*op, mapping);
     for (auto [old, fresh] : llvm::zip_equal(op->getResults(), copy->getResults()))

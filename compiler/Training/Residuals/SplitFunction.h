@@ -1,9 +1,10 @@
-// One function becomes two, which run one after the other: a chunk's joint function its forward and backward pass, and
-// a backward pass the gradients of the inputs and those of the weights.
+// Splits one function into two, which run one after the other. A chunk's joint function becomes the forward and the
+// backward pass. A backward pass becomes two halves: the gradients of the inputs and those of the weights.
 //
-// A JointFunction says which ops are the second half's (its `backward`). What the first half computes and the second
-// needs is kept, as far as it is not cheaper to compute it again (ResidualChoice.h): the first half returns it after
-// its own results. Arguments of the whole are arguments of each half that needs them.
+// A JointFunction says which ops belong to the second half (its `backward`). Values that the first half computes and
+// the second half needs are kept, unless it is cheaper to compute them again (ResidualChoice.h). The first half returns
+// the kept values after its own results. It has all arguments of the whole
+// function except seeds, and the second half has those that it needs.
 #ifndef CLEAVE_COMPILER_TRAINING_RESIDUALS_SPLITFUNCTION_H
 #define CLEAVE_COMPILER_TRAINING_RESIDUALS_SPLITFUNCTION_H
 
@@ -15,10 +16,11 @@ namespace cleave {
 
 struct SplitNames {
   std::string first, second; // of the functions
-  std::string keptEdge;      // kept values are the edges of this name with a number; empty: they are residuals
+  std::string keptEdge;      // the kept values are edges with this name and a number; empty: they are residuals
 };
 
-// The values to keep; all that the second half reads, or the least bytes.
+// Returns the values to keep. With `keepAll` they are all values that the second half reads, otherwise those with the
+// fewest bytes.
 llvm::SmallVector<mlir::Value> chooseKept(const JointFunction &joint, bool keepAll);
 
 mlir::func::FuncOp buildFirstHalf(const JointFunction &joint, const SplitNames &names,
@@ -26,7 +28,7 @@ mlir::func::FuncOp buildFirstHalf(const JointFunction &joint, const SplitNames &
 mlir::func::FuncOp buildSecondHalf(const JointFunction &joint, const SplitNames &names,
                                    llvm::ArrayRef<mlir::Value> kept, mlir::func::FuncOp first);
 
-// Marks the residuals of `first` that `second` reads too, later: `first` must not overwrite them.
+// Marks the residuals of `first` that `second` also reads, later. `first` must not overwrite them.
 void markSharedResiduals(mlir::func::FuncOp first, mlir::func::FuncOp second);
 
 } // namespace cleave

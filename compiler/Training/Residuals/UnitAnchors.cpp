@@ -36,7 +36,7 @@ public:
   }
 
 private:
-  // Ops without a mark belong where their operands come from: passes may have made them anew.
+  // An op without a mark belongs to the block of its operands: a pass may have built it anew.
   int64_t blockOf(Operation &op) const {
     if (std::optional<int64_t> mark = getBlockMark(&op))
       return *mark;
@@ -47,7 +47,7 @@ private:
     return block;
   }
 
-  // What a value is made of, if it is made again: the unit read last, and the bytes of all units since an anchor.
+  // The units that are read if a value is computed again: the last one, and the bytes of all since an anchor.
   struct Need {
     StringRef unit;
     int64_t bytes = 0;
@@ -68,7 +68,7 @@ private:
       if (auto unit = gathered.find(read.getState()); unit != gathered.end())
         need = {unit->first(), unit->second};
     } else if (auto compute = dyn_cast<ComputeOpInterface>(op); compute && compute.isReproducible()) {
-      // Parameters first: the unit that is read here is the last one.
+      // Parameters come first: the unit that is read here is the last one.
       for (bool wanted : {true, false})
         for (Value operand : op.getOperands())
           if (ofStates.contains(operand) == wanted)
@@ -91,10 +91,10 @@ private:
   }
 
   const JointFunction &joint;
-  llvm::StringMap<int64_t> gathered; // states of units, with their bytes
+  llvm::StringMap<int64_t> gathered; // states of gathered units, with their bytes
   StateValues ofStates;
   llvm::DenseMap<Operation *, int64_t> blocks;
-  llvm::DenseMap<Value, Need> needs; // to be computed again
+  llvm::DenseMap<Value, Need> needs; // of values that may be computed again
   llvm::DenseSet<Value> anchors;
 };
 

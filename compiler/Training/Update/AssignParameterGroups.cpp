@@ -38,7 +38,7 @@ private:
     parameters.clear();
   }
 
-  // The parameters that the pattern names; none is an error.
+  // Returns the parameters that the pattern matches. It is an error if there are none.
   FailureOr<SmallVector<StateOp>> match(StringRef pattern, StringRef option) {
     auto patterns = orDiagnose(getOperation(), NamePatterns::parse(option, pattern.str()));
     if (failed(patterns))
@@ -66,7 +66,7 @@ private:
     return success();
   }
 
-  // Backwards, so that the first group that matches wins.
+  // In reverse order, so that the first group that matches wins.
   LogicalResult applyGroups(const std::vector<ParamGroupOptions> &parsed) {
     for (size_t i = parsed.size(); i-- > 0;)
       for (const std::string &pattern : parsed[i].patterns) {
@@ -79,7 +79,8 @@ private:
     return checkEffect(parsed);
   }
 
-  // A group would change nothing where earlier ones have every parameter of it, or where no parameter of it is trained.
+  // Reports a group that changes nothing, because earlier groups have all its parameters, or because none of them is
+  // trained.
   LogicalResult checkEffect(const std::vector<ParamGroupOptions> &parsed) {
     for (size_t i = 0; i < parsed.size(); ++i) {
       auto isMember = [&](StateOp state) { return onlySegment(state).getGroup() == int64_t(i) + 1; };

@@ -22,8 +22,8 @@ struct ParamGroupConstants {
   double lrScale = 1, weightDecay = 0;
 };
 
-// The module's group table with the optimizer's weight decay where a group has none of its own; written back, so that
-// the plan tells what was used.
+// Returns the module's group table. A group without a weight decay of its own has the optimizer's. The table is written
+// back to the module, so that the plan says which values were used.
 FailureOr<SmallVector<ParamGroupConstants>> resolveGroups(ModuleOp module, const OptimizerOptions &options) {
   bool decays = options.settings.has(OptimizerSetting::kWeightDecay);
   double weightDecay = decays ? options.settings.get(OptimizerSetting::kWeightDecay) : 0;
@@ -89,11 +89,11 @@ public:
   }
 
 private:
-  // Of all ranks' gradients, before anything is updated: a step with an infinite or undefined one changes no state.
+  // True if the loss is scaled. Then a step with an infinite or undefined gradient on any rank changes no state.
   bool isScaled() { return lookupState(module, "scalar.loss_scale") != nullptr; }
 
-  // The 2-norm of all gradients together, after the division by `count`. In f64: the square of an f32 element of 2e19
-  // is infinite in f32, and that norm would be infinite of gradients that are not.
+  // Builds the 2-norm of all gradients together, before the division by the count. It is computed in f64: the square of
+  // an f32 element of 2e19 is infinite in f32, so the norm would be infinite although the gradients are not.
   Value buildNorm(ArrayRef<Value> gradients) {
     Value squares;
     for (Value gradient : gradients) {
@@ -104,18 +104,18 @@ private:
     return a.sqrt(squares);
   }
 
-  // In a step in which nothing counts, the gradients of the sum are 0, and 0 / 0 would take all parameters with it.
-  // They stay 0 there, as PyTorch's do: the loss alone is NaN. A count of 0 under other gradients gives infinities, as
-  // it should.
+  // If nothing counts in a step, the gradients of the sum are 0, and 0 / 0 would make all parameters NaN. The gradients
+  // stay 0, as in PyTorch: only the loss is NaN. If the count is 0 and gradients are not, they become infinite, as they
+  // should.
   Value orOneWhereNothingCounts(Value divisor, Value count, Value norm) {
     Value isEmpty = a.mask(a.compare(Predicate::Eq, count, a.splat(tensorType(count), 0)),
                            a.compare(Predicate::Eq, norm, a.splat(tensorType(norm), 0)));
     return a.select(isEmpty, a.splat(tensorType(divisor), 1), divisor);
   }
 
-  // What every gradient is multiplied by: 1 / count, and torch.nn.utils.clip_grad_norm_'s
-  // min(1, clip_norm / (norm + 1e-6)). A clip_norm of +inf asks for no clipping: then the norm is reported and nothing
-  // else. In particular one gradient that is infinite or NaN makes no other gradient NaN.
+  // Builds the factor of every gradient: 1 / count, times min(1, clip_norm / (norm + 1e-6)) of
+  // torch.nn.utils.clip_grad_norm_. A clip_norm of +inf means no clipping: the norm is only reported. In particular,
+  // one infinite or NaN gradient does not make the others NaN.
   Value buildFactor(Value norm, Value count) {
     Value limit = a.spread(readScalar("scalar.clip_norm", builder.getF32Type()), norm);
     Value one = a.splat(tensorType(norm), 1), unlimited = a.splat(tensorType(norm), INFINITY);
@@ -141,13 +141,13 @@ private:
     options.optimizer->update(update);
     Value next = ifFinite(update.param, old);
     write(master, next);
-    if (master != parameter) // the same bits as before where the master keeps its own
+    if (master != parameter) // the same bits as before if the master has not changed
       write(parameter, a.cast(next, stored));
     for (auto &[slot, name, oldValue] : slots)
       write(slot, ifFinite(update.state(name), oldValue));
   }
 
-  // Running statistics of all values of the step (DeferStatistics.cpp). The states that they name are there
+  // Updates running statistics from all values of the step (DeferStatistics.cpp). The states that are named exist
   // (checkDeferred).
   void updateStatistics() {
     for (StateOp mean : llvm::to_vector(module.getOps<StateOp>())) {
@@ -173,8 +173,8 @@ private:
     }
   }
 
-  // The forward pass writes running statistics before it is known whether the step counts: it keeps the old ones as
-  // well.
+  // The forward pass writes running statistics before it is known whether the step is skipped. So it also keeps the old
+  // ones, and the update restores them.
   void keepBuffers() {
     for (unsigned chunk : chunksOf(module))
       if (func::FuncOp joint = lookupFunction(module, chunkName(chunk)))
@@ -195,13 +195,13 @@ private:
     }
   }
 
-  // An optimizer state of the parameter, in the type in which the optimizer computes.
+  // Adds an optimizer state of the parameter, in the type in which the optimizer computes.
   StateOp addSlot(StateOp parameter, StringRef slot, Type type, ArrayAttr segments) {
     return addState(symbols, (parameter.getSymName() + "." + slot).str(), parameter.getTensorType().clone(type),
                     Role::Optimizer, retyped(segments, type), slot);
   }
 
-  // A skipped step is a choice of the old value, so that plans need no branches.
+  // A skipped step selects the old value, so plans need no branches.
   Value ifFinite(Value value, Value old) {
     if (!finite)
       return value;
@@ -235,7 +235,7 @@ private:
     return tensors;
   }
 
-  // The learning rate with a group's scale; one value for all groups of that scale.
+  // Returns the learning rate times a group's scale. All groups with the same scale have the same value.
   Value lrOf(double scale) {
     auto found = llvm::find_if(rates, [&](const auto &rate) { return rate.first == scale; });
     return found != rates.end() ? found->second : rates.emplace_back(scale, a.scale(lr, scale)).second;
@@ -258,10 +258,10 @@ private:
   ArrayRef<ParamGroupConstants> groups;
   Value lr, step;                              // read once, f64
   SmallVector<std::pair<double, Value>> rates; // lr by scale
-  Value finite;                                // with a loss scale: whether the gradients are
+  Value finite;                                // with a loss scale: true if all gradients are finite
 };
 
-// What `cleave.deferred` names must be states.
+// Checks that `cleave.deferred` names existing states.
 LogicalResult checkDeferred(const SymbolTable &symbols) {
   for (StateOp mean : cast<ModuleOp>(symbols.getOp()).getOps<StateOp>())
     if (auto note = mean->getAttrOfType<DictionaryAttr>(kDeferredAttr))
@@ -285,7 +285,7 @@ private:
     SmallVector<StateOp> gradients;
     for (auto state : module.getOps<StateOp>())
       if (state.getRole() == Role::Gradient && !chunkNumber(state.getSymName().rsplit('.').second))
-        gradients.push_back(state); // the further ones of tied parameters come with the first
+        gradients.push_back(state); // further gradients of tied parameters are added to the first
     SymbolTable symbols(module);
     for (StateOp state : gradients)
       if (!getParameterOf(symbols, state)) {

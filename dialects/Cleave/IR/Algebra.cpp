@@ -26,8 +26,8 @@ static bool isNumber(mlir::Type type) {
   return llvm::isa<mlir::FloatType>(type) || (llvm::isa<mlir::IntegerType>(type) && !type.isInteger(1));
 }
 
-// Whether a cast leaves every number the number that it is, rounding aside. Cast to integers, fractions are cut; cast
-// to truth values, all but 0 and 1 are. An integer must fit: 32 bits hold what is counted in a batch.
+// True if a cast keeps the value of every number, apart from rounding. A cast to integers cuts off fractions; a cast to
+// truth values changes all numbers but 0 and 1. An integer must fit: 32 bits hold all counts of a batch.
 static bool castKeepsNumbers(mlir::Type from, mlir::Type to) {
   constexpr unsigned kCountBits = 32;
   auto given = llvm::dyn_cast<mlir::IntegerType>(from), wanted = llvm::dyn_cast<mlir::IntegerType>(to);
@@ -46,7 +46,7 @@ Value cleave::pullBackInShape(Operation *op, mlir::OpBuilder &builder, mlir::Loc
 
 namespace {
 
-// The element itself, in another place.
+// Each element of the result is an element of the operand, at another place.
 template <typename Op, bool isCarried> struct Moves : AlgebraOpInterface::ExternalModel<Moves<Op, isCarried>, Op> {
   LinearOperands getLinearOperands(Operation *op) const {
     LinearOperand linear;
@@ -116,7 +116,7 @@ struct Multiplies : AlgebraOpInterface::ExternalModel<Multiplies, MulOp> {
 struct Divides : AlgebraOpInterface::ExternalModel<Divides, DivOp> {
   LinearOperands getLinearOperands(Operation *op) const {
     if (!llvm::isa<mlir::FloatType>(typeOf(op->getResult(0)).getElementType()))
-      return {}; // quotients of whole numbers are cut
+      return {}; // quotients of whole numbers are cut off
     LinearOperand linear;
     linear.scale = op->getOperand(1);
     linear.divides = true;
@@ -144,7 +144,7 @@ struct Selects : AlgebraOpInterface::ExternalModel<Selects, SelectOp> {
       }
     return result;
   }
-  // select(a < b, c, a) is a where it is not below b; what is compared may be a in another type or shape.
+  // select(a < b, c, a) is a if a is not below b. The compared value may be a in another type or shape.
   NumberBounds getNumberBounds(Operation *op) const {
     auto compare = op->getOperand(0).getDefiningOp<CompareOp>();
     NumberBounds result;
@@ -301,7 +301,7 @@ SmallVector<ArrayRef<int64_t>, 2> cleave::startsOf(Operation *op) {
   return indexing ? indexing.getStarts() : SmallVector<ArrayRef<int64_t>, 2>();
 }
 
-// The carried operand, where its elements are the same numbers.
+// Returns the carried operand if its elements are the same numbers; null otherwise.
 static Value sameNumbers(Operation *op) {
   Value carried = carriedOperand(op);
   bool isSame =

@@ -14,13 +14,13 @@ using mlir::utils::IteratorType;
 //===----------------------------------------------------------------------===//
 
 namespace {
-// What both ops take first.
+// The operands that both ops begin with.
 struct Operands {
   Value query, key, value, mask, seed, stream, first;
   bool hasFill;
   std::optional<llvm::APFloat> rate;
 
-  // The rule that they break; empty where they break none.
+  // Returns the violated rule; empty if there is none.
   std::string findError() const {
     RankedTensorType q = tensorTypeOf(query), k = tensorTypeOf(key), v = tensorTypeOf(value);
     if (q.getRank() != 4 || k.getRank() != 4 || v.getRank() != 4)
@@ -143,7 +143,7 @@ static SmallVector<AffineMap> headMaps(mlir::Operation *op) {
     SmallVector<int64_t> loops(shape.size(), kWhole);
     ArrayRef<int64_t> heads = shapeOf(op->getOperand(0)).take_front(2);
     for (size_t d = 0; d < std::min<size_t>(2, shape.size()); ++d) // seed and stream are scalars
-      if (shape[d] == heads[d])                                    // a mask may have one for all
+      if (shape[d] == heads[d])                                    // a mask may have one for all of them
         loops[d] = static_cast<int64_t>(d);
     maps.push_back(loopMap(op->getContext(), 2, loops));
   };
@@ -152,12 +152,12 @@ static SmallVector<AffineMap> headMaps(mlir::Operation *op) {
   return maps;
 }
 
-// Products of rows with all columns; `products` of them, half of each where it is causal.
+// The cost of `products` products of rows with all columns; half of it if attention is causal.
 template <typename Op> static OpCost costOf(Op op, double products) {
   ArrayRef<int64_t> q = shapeOf(op.getQuery()), v = shapeOf(op.getValue());
   double scores = static_cast<double>(q[0] * q[1]) * static_cast<double>(q[2]) * static_cast<double>(v[2]);
   double flops = scores * static_cast<double>(q[3] + v[3]) * products * (op.getCausal() ? 0.5 : 1);
-  if (op.getRate()) // the ten rounds of Philox, for four scores
+  if (op.getRate()) // the ten rounds of Philox for each four scores
     flops += scores * 25;
   return costWithFlops(op, static_cast<int64_t>(std::min(flops, 0x1p58)));
 }

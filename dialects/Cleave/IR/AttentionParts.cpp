@@ -1,5 +1,5 @@
-// What attention is, in plain ops, and its gradient. The plain ops are the definition: the executable reference runs
-// them, and kernels are tested against the same formulas.
+// Attention and its gradient in plain ops. The plain ops are the definition: the executable reference runs them, and
+// kernels are tested against the same formulas.
 #include "dialects/Cleave/IR/Attention.h"
 #include "dialects/Cleave/IR/OpSupport.h"
 
@@ -21,7 +21,7 @@ static Value scaled(ImplicitLocOpBuilder &builder, Value value, const llvm::APFl
   return MulOp::create(builder, value, splatLike(builder, value, scale.convertToDouble()));
 }
 
-// The mask in the scores' shape.
+// Returns the mask in the scores' shape.
 static Value spread(ImplicitLocOpBuilder &builder, Value mask, ArrayRef<int64_t> shape) {
   RankedTensorType type = tensorTypeOf(mask);
   SmallVector<int64_t> kept, sizes;
@@ -36,7 +36,7 @@ static Value spread(ImplicitLocOpBuilder &builder, Value mask, ArrayRef<int64_t>
   return BroadcastOp::create(builder, type.clone(shape), small, kept);
 }
 
-// For every score whether its row has its column.
+// Returns for every score whether its row may use its column.
 static Value visible(ImplicitLocOpBuilder &builder, ArrayRef<int64_t> shape) {
   auto type = RankedTensorType::get(shape, builder.getI64Type());
   Value row = IotaOp::create(builder, type, builder.getI64IntegerAttr(2), Value());
@@ -60,7 +60,7 @@ template <typename Op> static Value scoresOf(ImplicitLocOpBuilder &builder, Op o
   return scores;
 }
 
-// Which probabilities dropout keeps; null where there is none. `op` is an adaptor of either op.
+// Returns which probabilities dropout keeps; null if there is no dropout. `op` is an adaptor of either op.
 template <typename Adaptor> static Value keptOf(ImplicitLocOpBuilder &builder, Adaptor op, ArrayRef<int64_t> scores) {
   if (!op.getSeed())
     return {};
@@ -76,7 +76,7 @@ template <typename Adaptor> static Value keptOf(ImplicitLocOpBuilder &builder, A
                            splatLike(builder, uniform, op.getRateAttr().getValueAsDouble()));
 }
 
-// Probabilities, or gradients of what becomes of them, after dropout.
+// Returns probabilities after dropout, or gradients of the probabilities from gradients of the values after dropout.
 static Value dropped(ImplicitLocOpBuilder &builder, Value value, Value kept, std::optional<llvm::APFloat> rate) {
   if (!kept)
     return value;
@@ -113,7 +113,7 @@ SmallVector<Value> AttentionGradOp::decompose(mlir::OpBuilder &opBuilder, mlir::
   Value ofProbabilities = dropped(builder, matmul(builder, grad, value, false, true), kept, getRate());
   Value differences = SubOp::create(builder, ofProbabilities, along(given.getDelta()));
   Value scoreGrad = MulOp::create(builder, probabilities, differences);
-  if (getFill()) // a score that is replaced has no part in it
+  if (getFill()) // a score that was replaced has no gradient
     scoreGrad =
         SelectOp::create(builder, spread(builder, mask, shapeOf(scores)), scoreGrad, splatLike(builder, scoreGrad, 0));
   auto narrow = [&](Value gradient) { return castTo(builder, gradient, tensorTypeOf(getQuery()).getElementType()); };
@@ -122,8 +122,8 @@ SmallVector<Value> AttentionGradOp::decompose(mlir::OpBuilder &opBuilder, mlir::
           narrow(matmul(builder, dropped(builder, probabilities, kept, getRate()), grad, true, false))};
 }
 
-// The gradient of the op's plain parts, which the backward pass then computes with all scores. It is for what
-// attention_grad does not give: gradients of a mask, and of what the statistics are used for.
+// The gradient of the op's plain parts. The backward pass then computes with all scores. It is for gradients that
+// attention_grad does not give: those of a mask, and those through the statistics.
 static llvm::LogicalResult throughParts(ImplicitLocOpBuilder &builder, AttentionOp op, ArrayRef<Value> resultGrads,
                                         llvm::SmallVectorImpl<Value> &operandGrads) {
   llvm::SmallVector<mlir::Operation *> parts;

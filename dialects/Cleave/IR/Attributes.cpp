@@ -94,8 +94,8 @@ Test testOf(llvm::StringRef word) {
       .Default(nullptr);
 }
 
-// Each `take` removes a form from the front of `text`, and says whether the attribute has this form. A null attribute
-// has none: with it, a form is skipped.
+// Each `take` removes a form from the front of `text`, and returns whether the attribute has this form. A null
+// attribute has no form, so with it a form is skipped.
 bool takeForm(llvm::StringRef &text, mlir::Attribute attribute);
 
 llvm::StringRef takeWord(llvm::StringRef &text) {
@@ -105,7 +105,7 @@ llvm::StringRef takeWord(llvm::StringRef &text) {
   return word;
 }
 
-// "[form]", after its first character. Every element is compared with the same text.
+// Takes "[form]", after its first character. Every element is compared with the same text.
 bool takeList(llvm::StringRef &text, mlir::ArrayAttr list) {
   llvm::StringRef form = text;
   (void)takeForm(text, {});
@@ -118,7 +118,7 @@ bool takeList(llvm::StringRef &text, mlir::ArrayAttr list) {
          });
 }
 
-// "{key: form, optional?: form}" or "{*: form}", after its first character. No other keys than these are allowed.
+// Takes "{key: form, optional?: form}" or "{*: form}", after its first character. No other keys are allowed.
 bool takeDictionary(llvm::StringRef &text, mlir::DictionaryAttr entries) {
   bool fits = entries != nullptr;
   size_t known = 0;
@@ -159,18 +159,19 @@ bool takeForm(llvm::StringRef &text, mlir::Attribute attribute) {
   return fits;
 }
 
-// "count (1 to 1048576)", for people.
+// Returns a text for people, such as "count (1 to 1048576)".
 std::string explained(llvm::StringRef form) {
   if (form == "count")
     return llvm::formatv("count (1 to {0})", kMostCount);
   return form == "index" ? llvm::formatv("index (0 to {0})", kMostIndex).str() : form.str();
 }
 
-// What a function's argument or result carries is named by the function: `where` says which of its ports.
+// Checks the form of an attribute. Errors about a function's argument or result are at the function, and `where` names
+// the port.
 llvm::LogicalResult checkForm(mlir::Operation *op, mlir::NamedAttribute attribute, unsigned carrier,
                               const llvm::Twine &where) {
   auto known = declarations().find(attribute.getName().getValue());
-  // A level's verify pass knows what may be there; and between passes, ops carry lists of `cleave.sharding`.
+  // The verify pass of a level checks what may be there. And between passes, ops carry lists of `cleave.sharding`.
   if (known == declarations().end() || !(known->second.carriers & carrier))
     return llvm::success();
   llvm::StringRef text = known->second.form;

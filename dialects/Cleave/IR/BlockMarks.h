@@ -1,6 +1,6 @@
 // `cleave.block = N : i64` says that an op, a kernel or a parameter's state belongs to the N-th repeated block of the
-// model (compiler/Training/Residuals/Blocks.h). It is a mark and no semantics: passes that copy ops copy it, passes
-// that make ops anew may lose it, and then recomputation keeps more than it need.
+// model (compiler/Training/Residuals/Blocks.h). It is a mark and has no semantics. Passes that copy ops copy it. Passes
+// that build new ops may lose it; then recomputation keeps more than necessary.
 #ifndef CLEAVE_DIALECTS_CLEAVE_IR_BLOCKMARKS_H
 #define CLEAVE_DIALECTS_CLEAVE_IR_BLOCKMARKS_H
 

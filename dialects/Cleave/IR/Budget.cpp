@@ -12,7 +12,7 @@ struct Limit {
   double perByte; // of the file
   const char *unit;
 };
-// A node takes at least 8 bytes of a file, so that its own nodes are always within the limit.
+// A node needs at least 8 bytes of a file, so the file's own nodes are always within the limit.
 constexpr Limit kLimits[] = {{100000, 0.125, "nodes"},
                              {200000, 1, "operations"},
                              {uint64_t(1) << 25, 1, "constant elements"},
@@ -57,7 +57,8 @@ bool Budget::refuse(Kind kind, uint64_t amount, uint64_t left, llvm::StringRef a
   if (exhausted_.exchange(true))
     return false;
   const char *unit = kLimits[size_t(kind)].unit;
-  // The factor that gives what is refused here. More may be asked for later, so it is at least four times the present one.
+  // The factor that would allow this request. More may be requested later, so it is at least four times the present
+  // one.
   uint64_t limit = limits_[size_t(kind)], wanted = llvm::SaturatingAdd(limit - left, amount);
   uint64_t enough = llvm::divideCeil(wanted, std::max<uint64_t>(limit / factor_, 1));
   refusal_ = (asker + (asker.empty() ? "" : ": ") + "asks for " + llvm::Twine(amount) + " " + unit +

@@ -1,4 +1,4 @@
-// Which values of the shape ops are bytes of one another.
+// Which values of the shape ops are a range of the bytes of others.
 #include "dialects/Cleave/IR/Cleave.h"
 
 using namespace cleave;
@@ -8,11 +8,12 @@ SmallVector<ByteView> ReshapeOp::getByteViews() { return {{getOperand(), getResu
 
 SmallVector<ByteView> OffloadOp::getByteViews() { return {{getOperand(), getResult(), 0}}; }
 
-// A slice is a view where its elements lie together: outside of the outermost dimension that is cut, one element each.
+// A slice is a view if its elements are contiguous: outside of the outermost dimension that is cut, it has one element
+// in each dimension.
 SmallVector<ByteView> SliceOp::getByteViews() {
   mlir::RankedTensorType type = getOperand().getType();
   int64_t stride = byteSize(type) / std::max<int64_t>(type.getNumElements(), 1), offset = 0;
-  bool whole = true; // the dimensions inside of this one are taken whole
+  bool whole = true; // all dimensions inside of this one are taken whole
   for (int64_t dim = type.getRank() - 1; dim >= 0; --dim) {
     int64_t size = getSizes()[dim];
     if (size > 1 && (getSteps()[dim] != 1 || !whole))

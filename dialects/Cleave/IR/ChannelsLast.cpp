@@ -52,7 +52,7 @@ bool cleave::keepsBytes(RankedTensorType type, ArrayRef<int64_t> permutation) {
   return true;
 }
 
-// Where a dimension goes.
+// Returns the position of a dimension after the change.
 static int64_t movedDim(int64_t dim, int64_t rank) { return dim == 0 ? 0 : dim == 1 ? rank - 1 : dim - 1; }
 
 static SmallVector<int64_t> movedDims(ArrayRef<int64_t> dims, int64_t rank) {
@@ -61,8 +61,8 @@ static SmallVector<int64_t> movedDims(ArrayRef<int64_t> dims, int64_t rank) {
   return moved;
 }
 
-// A tensor that has some dimensions of a channels-last one, in that one's order: is it channels-last itself, or plain?
-// Nothing where it is neither. `dims` ascend.
+// Returns whether a tensor that has some dimensions of a channels-last one, in that one's order, is channels-last
+// itself (true) or plain (false). Nothing if it is neither. `dims` must ascend.
 static std::optional<bool> isSubsetLast(ArrayRef<int64_t> dims) {
   const auto *channels = llvm::find(dims, 1);
   if (channels == dims.end() || channels + 1 == dims.end())
@@ -73,7 +73,7 @@ static std::optional<bool> isSubsetLast(ArrayRef<int64_t> dims) {
 
 static bool hasChannels(Value value) { return tensorTypeOf(value).getRank() >= 3; }
 
-// All tensors alike, the op built with attributes of its own.
+// The form in which all tensors are channels-last; `build` makes the op with its attributes.
 template <typename Build> static Form allLast(mlir::Operation *op, Build build) {
   if (op->getNumResults() != 1 || !hasChannels(op->getResult(0)) || !llvm::all_of(op->getOperands(), hasChannels))
     return std::nullopt;
@@ -81,7 +81,7 @@ template <typename Build> static Form allLast(mlir::Operation *op, Build build) 
 }
 
 //===----------------------------------------------------------------------===//
-// Ops that compute each element of those at the same index
+// Ops that compute each element from those at the same index
 //===----------------------------------------------------------------------===//
 
 static Form elementwiseForm(mlir::Operation *op) {
@@ -101,7 +101,7 @@ Form cleave::channelsLastForm(mlir::Operation *op) {
 }
 
 //===----------------------------------------------------------------------===//
-// Reductions, and what moves elements
+// Reductions, and ops that move elements
 //===----------------------------------------------------------------------===//
 
 static Form formOf(ReduceOp op) {
@@ -149,7 +149,8 @@ static Form formOf(ConcatOp op) {
   });
 }
 
-// Dimensions behind the channels become others. What is known of the whole tensor (kWholeAttr) is of the plain one.
+// The dimensions after the channels may change. A reshape with kWholeAttr has no form, because that is the type of the
+// plain tensor.
 static Form formOf(ReshapeOp op) {
   ArrayRef<int64_t> from = op.getOperand().getType().getShape(), to = op.getResult().getType().getShape();
   if (op->hasAttr(kWholeAttr) || from.size() < 3 || to.size() < 3 || from.take_front(2) != to.take_front(2))
@@ -159,7 +160,7 @@ static Form formOf(ReshapeOp op) {
   });
 }
 
-// The op itself may be what brings channels to their place, and is then not needed.
+// The op itself may move the channels to their new place, and is then not needed.
 static Form formOf(TransposeOp op) {
   RankedTensorType type = op.getOperand().getType();
   int64_t rank = type.getRank();
@@ -182,8 +183,8 @@ static Form formOf(TransposeOp op) {
 // Convolutions and pools
 //===----------------------------------------------------------------------===//
 
-// Libraries compute with channels last, or in blocks of channels: of plain tensors they make copies, which are written
-// and read.
+// Libraries compute with channels last, or in blocks of channels. They copy plain tensors, and copies are written and
+// read.
 static Form formOf(ConvolutionOp op) {
   int64_t copied = 2 * (byteSize(op.getInput().getType()) + byteSize(op.getType()));
   auto build = [=](OpBuilder &builder, ValueRange operands) mutable -> Value {

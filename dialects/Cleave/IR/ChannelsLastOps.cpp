@@ -1,4 +1,4 @@
-// cleave.last_convolution and cleave.last_pool. What is said of their tensors is said of the plain types, [n, c, s...].
+// cleave.last_convolution and cleave.last_pool. Checks are written for the plain types of their tensors, [n, c, s...].
 #include "dialects/Cleave/IR/ChannelsLast.h"
 #include "dialects/Cleave/IR/WindowSupport.h"
 
@@ -18,7 +18,7 @@ static Window windowOf(LastPoolOp op) {
   return {op.getWindow(), op.getStrides(), op.getDilations(), op.getPadLow(), op.getPadHigh()};
 }
 
-// That the result has `channels` channels, and of space what the window leaves.
+// Checks that the result has `channels` channels, and the spatial sizes that the window leaves.
 template <typename Op> static llvm::LogicalResult verifyResult(Op op, int64_t channels) {
   auto emitError = [&] { return op.emitOpError(); };
   RankedTensorType x = plainTypeOf(op.getInput());
@@ -54,14 +54,14 @@ llvm::LogicalResult LastPoolOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
-// Loops: as those of the ops with their channels first
+// Loops: as those of the ops with channels first
 //===----------------------------------------------------------------------===//
 
 namespace {
 enum Loop : int64_t { N, OutChannel, InChannel }; // of a convolution
 } // namespace
 
-// The first dimension and the last one walk these loops.
+// The map in which the loops `first` and `last` walk the first and the last dimension.
 static AffineMap endsMap(Value value, int64_t numLoops, int64_t first, int64_t last) {
   SmallVector<int64_t> loops(tensorTypeOf(value).getRank(), kWhole);
   loops.front() = first;
@@ -129,8 +129,8 @@ KernelSpec LastPoolOp::getKernelSpec() {
   return spec;
 }
 
-// In f32 the library adds a bias while the result is in registers. Of other types the sum would have to be rounded in
-// between.
+// In f32 the library adds a bias while the result is in registers. In other types the product would have to be rounded
+// before the sum.
 Value LastConvolutionOp::withEpilogue(mlir::OpBuilder &builder, Value bias) {
   if (getBias() || !getType().getElementType().isF32() ||
       tensorTypeOf(bias) != getType().clone({getType().getShape().back()}))

@@ -31,7 +31,7 @@ SmallVector<AffineMap> CheckIndexOp::getIndexingMaps() { return elementwiseMaps(
 OpCost CheckIndexOp::getCost() { return costWithFlops(*this, 0); }
 ComputeKind CheckIndexOp::getComputeKind() { return ComputeKind::Kernel; }
 
-// No other number: `first`, which is in range anyway.
+// If there is no number to replace an index by, `first` is given, which is in range.
 KernelSpec CheckIndexOp::getKernelSpec() {
   int64_t first = getFirst(), end = getEnd();
   return {"check_index",

@@ -50,7 +50,7 @@ mlir::LogicalResult MeshAttr::verify(llvm::function_ref<mlir::InFlightDiagnostic
   return mlir::success();
 }
 
-// `<["dp", "tp"], [2, 4]>`; a generated parser wants lists of at least one.
+// `<["dp", "tp"], [2, 4]>`. A generated parser would not accept empty lists.
 mlir::Attribute MeshAttr::parse(mlir::AsmParser &parser, mlir::Type) {
   llvm::SMLoc loc = parser.getCurrentLocation();
   llvm::SmallVector<StringAttr> names;
@@ -81,7 +81,7 @@ static llvm::SmallVector<llvm::StringRef> axisNames(ArrayAttr axes) {
   llvm::SmallVector<llvm::StringRef> names;
   if (axes)
     for (mlir::Attribute axis : axes)
-      if (auto name = llvm::dyn_cast<StringAttr>(axis)) // a number: how many blocks
+      if (auto name = llvm::dyn_cast<StringAttr>(axis)) // an integer is the number of blocks
         names.push_back(name.getValue());
   return names;
 }
@@ -140,7 +140,7 @@ mlir::RankedTensorType ShardingAttr::getLocalType(mlir::RankedTensorType global,
   return mlir::RankedTensorType::get(shape, global.getElementType());
 }
 
-// Each axis splits one dimension, is partial or has an owner: a rank has one place in a value.
+// An axis splits one dimension, or is partial, or has an owner, because a rank has one place in a value.
 static mlir::LogicalResult verifyAxes(llvm::function_ref<mlir::InFlightDiagnostic()> emitError, mlir::Attribute list,
                                       llvm::StringSet<> &seen) {
   auto axes = llvm::dyn_cast<ArrayAttr>(list);

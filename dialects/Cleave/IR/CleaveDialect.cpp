@@ -22,8 +22,8 @@ using namespace cleave;
 #include "dialects/Cleave/IR/CleaveDialect.cpp.inc"
 #include "dialects/Cleave/IR/CleaveEnums.cpp.inc"
 
-// `, source = "w"` and `, value = 1.0`, both optional. Two optional groups of a declarative format that both begin with
-// a comma cannot be told apart.
+// Parses `, source = "w"` and `, value = 1.0`, both optional. A declarative format cannot tell apart two optional
+// groups that both begin with a comma.
 static mlir::ParseResult parseInitFields(mlir::AsmParser &parser, mlir::StringAttr &source, mlir::FloatAttr &value) {
   while (mlir::succeeded(parser.parseOptionalComma())) {
     bool isSource = mlir::succeeded(parser.parseOptionalKeyword("source"));

@@ -1,4 +1,4 @@
-// The plain functions that several ops' interface answers share.
+// Plain functions that several ops use to answer their interfaces.
 #include "dialects/Cleave/IR/CleaveInterfaces.h"
 
 using namespace cleave;

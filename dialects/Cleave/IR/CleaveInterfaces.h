@@ -1,4 +1,4 @@
-// C++ side of the op interfaces: the small value types they answer with.
+// The C++ side of the op interfaces: the small value types of their answers.
 #ifndef CLEAVE_DIALECTS_CLEAVE_IR_CLEAVEINTERFACES_H
 #define CLEAVE_DIALECTS_CLEAVE_IR_CLEAVEINTERFACES_H
 
@@ -13,12 +13,12 @@
 
 namespace cleave {
 
-// Upstream's ShardingInterface declares its methods on our ops with these unqualified names.
+// Upstream's ShardingInterface declares its methods on Cleave's ops with these unqualified names.
 using llvm::SmallVector;
 using mlir::AffineMap;
 using mlir::shard::ReductionKind;
 
-// Work of one execution. Flops count a multiply-add as two; transcendental functions count as one.
+// The work of one execution. A multiply-add counts as two flops, a transcendental function as one.
 struct OpCost {
   int64_t flops = 0;
   int64_t bytes = 0;
@@ -32,19 +32,19 @@ struct ByteView {
   uint64_t offset;
 };
 
-// A kernel of runtime/plan/Kernels.def with its parameters by name. Scalars are lists of one; data types are kept as
-// MLIR types under their parameter's name and encoded when the plan is written.
+// A kernel of runtime/plan/Kernels.def with its parameters by name. A scalar is a list of one number. Data types are
+// kept as MLIR types under their parameter's name, and encoded when the plan is written.
 struct KernelSpec {
   llvm::StringRef name;
   llvm::SmallVector<std::pair<llvm::StringRef, llvm::SmallVector<int64_t>>> params;
   llvm::SmallVector<std::pair<llvm::StringRef, mlir::Type>> types;
 };
 
-// One flop per result element; every operand read and every result written once.
+// Returns one flop for each result element; every operand is read once, and every result is written once.
 OpCost elementwiseCost(mlir::Operation *op);
-// Whether the op is fusible or a view, and none of its loops reduces.
+// True if the op is fusible or a view, and none of its loops reduces.
 bool computesElementsAlone(mlir::Operation *op);
-// Bytes of a statically shaped tensor type (i1 counts one byte).
+// Returns the bytes of a statically shaped tensor type (i1 counts as one byte).
 int64_t byteSize(mlir::Type type);
 
 } // namespace cleave
@@ -53,7 +53,7 @@ int64_t byteSize(mlir::Type type);
 
 namespace cleave {
 
-// What `op` says about bytes; nothing where it is no op that computes.
+// Returns the byte views that `op` states; none if it is not an op that computes.
 llvm::SmallVector<ByteView> byteViews(mlir::Operation *op);
 
 } // namespace cleave

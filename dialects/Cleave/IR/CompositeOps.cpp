@@ -1,7 +1,7 @@
 // softmax, log_softmax and normalize: ops whose gradients are better than those of their parts.
 //
-// Their dimensions are loops of the result too, and the reduced ones are reduction loops of kind Generic: no
-// collective finishes them, so a partitioner that wants to split one decomposes the op first.
+// Their dimensions are loops of the result too, and the reduced ones are reduction loops of kind Generic. No collective
+// can complete these, so a partitioner that wants to split one decomposes the op first.
 #include "dialects/Cleave/IR/OpSupport.h"
 
 using namespace cleave;
@@ -30,7 +30,7 @@ static llvm::LogicalResult verifySoftmaxDim(mlir::Operation *op, Value operand, 
 llvm::LogicalResult SoftmaxOp::verify() { return verifySoftmaxDim(*this, getOperand(), getDim()); }
 llvm::LogicalResult LogSoftmaxOp::verify() { return verifySoftmaxDim(*this, getOperand(), getDim()); }
 
-// x minus its maximum along `dim`: the exponentials cannot overflow.
+// Returns x minus its maximum along `dim`, so that the exponentials cannot overflow.
 static Value subtractMax(ImplicitLocOpBuilder &builder, Value x, int64_t dim) {
   Value max = ReduceOp::create(builder, ReduceKind::Max, x, ArrayRef<int64_t>{dim});
   return SubOp::create(builder, x, repeat(builder, max, x, dim));
@@ -139,8 +139,8 @@ static Value mean(ImplicitLocOpBuilder &builder, Value value, ArrayRef<int64_t> 
   return MulOp::create(builder, sum, splatLike(builder, sum, 1.0 / count));
 }
 
-// The variance in two passes over memory: the mean first, then the squares of the differences. One pass, E[x^2] -
-// E[x]^2, cancels all digits when the mean is large.
+// The variance is computed in two passes over memory: first the mean, then the squares of the differences. One pass,
+// E[x^2] - E[x]^2, would cancel all digits if the mean is large.
 SmallVector<Value> NormalizeOp::decompose(mlir::OpBuilder &opBuilder, mlir::ValueRange operands) {
   ImplicitLocOpBuilder builder(getLoc(), opBuilder);
   ArrayRef<int64_t> dims = getDims();
@@ -155,7 +155,7 @@ SmallVector<Value> NormalizeOp::decompose(mlir::OpBuilder &opBuilder, mlir::Valu
   return {castTo(builder, result, getResult().getType().getElementType()), average, variance};
 }
 
-// From the normalized result: rstd * (dy - mean(dy) - y * mean(dy * y)).
+// The gradient from the normalized result: rstd * (dy - mean(dy) - y * mean(dy * y)).
 static Value normalizedGradient(ImplicitLocOpBuilder &builder, NormalizeOp op, Value y, Value shifted, Value dy) {
   ArrayRef<int64_t> dims = op.getDims();
   int64_t count = normalizedCount(op);

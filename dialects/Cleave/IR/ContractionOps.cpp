@@ -8,7 +8,7 @@ using mlir::Value;
 using mlir::utils::IteratorType;
 
 namespace {
-// The sizes of a product; `rows` of an operand are the dimension before its last, as stored.
+// The sizes of a product.
 struct MatmulSizes {
   ArrayRef<int64_t> batch;
   int64_t m, n, k, rhsK;
@@ -29,7 +29,7 @@ static MatmulSizes sizesOf(MatmulOp op) {
   return sizesOf(shapeOf(op.getLhs()), shapeOf(op.getRhs()), op.getTransposeLhs(), op.getTransposeRhs());
 }
 
-// A rank-2 operand beside one with batch dimensions serves all batches.
+// An operand of rank 2 serves all batches if the other operand has batch dimensions.
 static bool isShared(Value operand, Value other) { return shapeOf(operand).size() == 2 && shapeOf(other).size() > 2; }
 
 llvm::LogicalResult MatmulOp::inferReturnTypes(mlir::MLIRContext *, std::optional<mlir::Location> location,
@@ -70,7 +70,8 @@ static Value matmul(ImplicitLocOpBuilder &builder, Value lhs, Value rhs, bool tr
   return MatmulOp::create(builder, lhs, rhs, /*bias=*/Value(), transposeLhs, transposeRhs);
 }
 
-// [batch..., rows, columns] as [batch * rows, columns]; with `transposed` it is stored [batch..., columns, rows].
+// Returns [batch..., rows, columns] as [batch * rows, columns]. With `transposed` it is stored [batch..., columns,
+// rows].
 static Value stackRows(ImplicitLocOpBuilder &builder, Value value, bool transposed) {
   int64_t rank = tensorTypeOf(value).getRank();
   if (transposed) {
@@ -83,15 +84,15 @@ static Value stackRows(ImplicitLocOpBuilder &builder, Value value, bool transpos
   return ReshapeOp::create(builder, type.clone({product(type.getShape().drop_back()), columns}), value);
 }
 
-// The sum over batches of lhs^T rhs, transposed on demand, as one product: batches are stacked along the contracted
-// rows.
+// Returns the sum over batches of lhs^T rhs, transposed if wanted, as one product: batches are stacked along the
+// contracted rows.
 static Value stackedProduct(ImplicitLocOpBuilder &builder, Value lhs, bool lhsTransposed, Value rhs, bool rhsTransposed,
                             bool transposeResult) {
   Value a = stackRows(builder, lhs, lhsTransposed), b = stackRows(builder, rhs, rhsTransposed);
   return transposeResult ? matmul(builder, b, a, true, false) : matmul(builder, a, b, true, false);
 }
 
-// dA = dC op(B)^T, written so that the result lies as A does.
+// dA = dC op(B)^T, written so that the result has the layout of A.
 static Value lhsGradient(ImplicitLocOpBuilder &builder, MatmulOp op, Value dc) {
   Value b = op.getRhs();
   if (isShared(op.getLhs(), b)) // sum over batch and n of dC[m, n] B[n, k]
@@ -101,7 +102,7 @@ static Value lhsGradient(ImplicitLocOpBuilder &builder, MatmulOp op, Value dc) {
   return matmul(builder, dc, b, false, !op.getTransposeRhs());
 }
 
-// dB = op(A)^T dC, written so that the result lies as B does.
+// dB = op(A)^T dC, written so that the result has the layout of B.
 static Value rhsGradient(ImplicitLocOpBuilder &builder, MatmulOp op, Value dc) {
   Value a = op.getLhs();
   if (isShared(op.getRhs(), a)) // sum over batch and m of A[m, k] dC[m, n]
@@ -116,7 +117,7 @@ llvm::LogicalResult MatmulOp::buildVJP(mlir::OpBuilder &opBuilder, ArrayRef<Valu
   if (!resultGrads[0])
     return mlir::success();
   ImplicitLocOpBuilder builder(getLoc(), opBuilder);
-  if (getBias()) // first, as where it is added by an op of its own: buckets follow this order
+  if (getBias()) // first, as if a separate op added it: buckets follow this order
     operandGrads[2] = reduceSum(builder, resultGrads[0], range(0, getType().getRank() - 1));
   operandGrads[0] = lhsGradient(builder, *this, resultGrads[0]);
   operandGrads[1] = rhsGradient(builder, *this, resultGrads[0]);
@@ -147,7 +148,7 @@ SmallVector<AffineMap> MatmulOp::getIndexingMaps() {
   bool tl = getTransposeLhs(), tr = getTransposeRhs();
   SmallVector<AffineMap> maps = {mapOf(isShared(getLhs(), getRhs()), tl ? k : m, tl ? m : k),
                                  mapOf(isShared(getRhs(), getLhs()), tr ? n : k, tr ? k : n)};
-  if (getBias()) // it does not walk k: a sum that ranks share out cannot have it
+  if (getBias()) // it does not walk k: if ranks share the sum, it cannot have a bias
     maps.push_back(loopMap(getContext(), batch + 3, {n}));
   maps.push_back(mapOf(false, m, n));
   return maps;
@@ -156,7 +157,7 @@ SmallVector<AffineMap> MatmulOp::getIndexingMaps() {
 OpCost MatmulOp::getCost() {
   MatmulSizes sizes = sizesOf(*this);
   int64_t elements = product(sizes.batch) * sizes.m * sizes.n;
-  // In floating point: of operands and a result of 2^46 elements each there may be 2^70, of which 2^58 are enough to know.
+  // In floating point: operands and a result of 2^46 elements each may need 2^70 flops. They are limited to 2^58.
   double flops = 2.0 * static_cast<double>(elements) * static_cast<double>(sizes.k);
   return costWithFlops(*this, static_cast<int64_t>(std::min(flops, 0x1p58)) + (getBias() ? elements : 0));
 }
@@ -167,7 +168,7 @@ KernelSpec MatmulOp::getKernelSpec() {
   MatmulSizes sizes = sizesOf(*this);
   int64_t batch = product(sizes.batch);
   bool sharedLhs = isShared(getLhs(), getRhs()), sharedRhs = isShared(getRhs(), getLhs());
-  // [batch, m, k] against one matrix is [batch * m, k]: one large product instead of many small ones.
+  // [batch, m, k] times one matrix is [batch * m, k]: one large product instead of many small ones.
   if (sharedRhs && !getTransposeLhs()) {
     sizes.m *= batch;
     batch = 1;
@@ -189,7 +190,7 @@ KernelSpec MatmulOp::getKernelSpec() {
 // Bias
 //===----------------------------------------------------------------------===//
 
-// The kernels of f64, which is for tests, have no epilogue on every target.
+// Not every target has an f64 kernel with an epilogue. f64 is for tests.
 Value MatmulOp::withBias(mlir::OpBuilder &builder, Value bias) {
   auto type = getType();
   if (getBias() || type.getElementType().isF64() || tensorTypeOf(bias) != type.clone({type.getShape().back()}))

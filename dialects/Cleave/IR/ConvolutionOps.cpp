@@ -1,8 +1,8 @@
 // cleave.convolution and its two gradients.
 //
-// The three ops relate the same three tensors: x [n, ic, in...], w [oc, ic/groups, kernel...], y [n, oc, out...]; each
-// makes one of them from the other two. What is true of all (checks, loops, cost, parameters) is written once, for the
-// triple.
+// The three ops relate the same three tensors: x [n, ic, in...], w [oc, ic/groups, kernel...], y [n, oc, out...]. Each
+// op makes one of them from the other two. Everything that they share (checks, loops, cost, parameters) is written
+// once, for the triple.
 #include "dialects/Cleave/IR/ConvolutionGradients.h"
 #include "dialects/Cleave/IR/WindowSupport.h"
 
@@ -42,7 +42,7 @@ static Triple tripleOf(ConvolutionWeightGradOp op) {
 // Types
 //===----------------------------------------------------------------------===//
 
-// The type of y for x and w, after checking that they belong together.
+// Returns the type of y for x and w. Fails if x and w do not fit together.
 static llvm::FailureOr<RankedTensorType> resultType(const Triple &t, EmitError emitError) {
   if (t.x.getElementType() != t.w.getElementType())
     return emitError() << "expects input and filter of one element type; got: " << t.x.getElementType() << " and "
@@ -109,8 +109,8 @@ llvm::LogicalResult ConvolutionOp::buildVJP(mlir::OpBuilder &builder, ArrayRef<V
   return mlir::success();
 }
 
-// x = input_grad(y, w) is linear in both, and <x, x'> = <y, convolution(x', w)> for all x': the gradient of y is the
-// convolution of that of x, and w has the gradient that it has there, with x' as the input.
+// x = input_grad(y, w) is linear in both, and <x, x'> = <y, convolution(x', w)> for all x'. So with x' as the gradient
+// of x, the gradient of y is convolution(x', w), and that of w is the weight gradient of this convolution for y.
 namespace {
 struct InputGradGradient : DifferentiableOpInterface::ExternalModel<InputGradGradient, ConvolutionInputGradOp> {
   llvm::LogicalResult buildVJP(mlir::Operation *op, mlir::OpBuilder &builder, ArrayRef<Value> resultGrads,
@@ -135,8 +135,8 @@ void cleave::attachConvolutionGradients(mlir::MLIRContext &context) {
 }
 
 //===----------------------------------------------------------------------===//
-// Loops: n, oc, ic. Space stays whole: a split would need the neighbours' borders. With groups, a rank's channels of x
-// and w would have to match group by group; channels stay whole too.
+// Loops: n, oc, ic. Spatial dimensions stay whole, because a split would need the neighbours' borders. With groups,
+// channels stay whole too, because a rank's channels of x and w would have to match group by group.
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -185,7 +185,7 @@ SmallVector<AffineMap> ConvolutionWeightGradOp::getIndexingMaps() {
 // Cost and kernel
 //===----------------------------------------------------------------------===//
 
-// Every element of y is a dot product over ic/groups and the window; the gradients do the same multiplications.
+// Every element of y is a dot product over ic/groups and the window. The gradients do the same multiplications.
 static int64_t flopsOf(const Triple &t) {
   double each = 2.0 * static_cast<double>(t.w.getDimSize(1)) * static_cast<double>(product(t.window.kernel));
   return static_cast<int64_t>(std::min(each * static_cast<double>(t.y.getNumElements()), 0x1p58)); // as MatmulOp::getCost()

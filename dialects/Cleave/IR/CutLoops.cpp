@@ -34,7 +34,7 @@ Value cleave::cutLoops(OpBuilder &builder, mlir::Operation *op, ValueRange opera
   return copy->getResult(0);
 }
 
-// What some dimensions became: their loops are those of the op, in order.
+// Returns the new dimensions of `dims`. Their loops are those of the op, in order.
 static SmallVector<int64_t> cutDims(ArrayRef<int64_t> dims, ArrayRef<int64_t> parts) {
   SmallVector<int64_t> cut;
   int64_t first = 0;
@@ -46,7 +46,7 @@ static SmallVector<int64_t> cutDims(ArrayRef<int64_t> dims, ArrayRef<int64_t> pa
   return cut;
 }
 
-// What is reduced over single elements alone stays as it is.
+// If only single elements are reduced, the operand is the result.
 static Value cut(ReduceOp op, OpBuilder &builder, ValueRange operands, RankedTensorType, ArrayRef<int64_t> parts) {
   SmallVector<int64_t> dims = cutDims(op.getDims(), parts);
   return dims.empty() ? operands[0] : ReduceOp::create(builder, op.getLoc(), op.getKind(), operands[0], dims);

@@ -1,4 +1,4 @@
-// What all elementwise ops answer alike: loops, maps and the linalg frame around one scalar computation.
+// The common answers of all elementwise ops: loops, maps and the linalg frame around one scalar computation.
 //
 // Example: for `cleave.add %a, %b : tensor<8x4xf32>` the loops are (parallel, parallel), the three maps
 // (d0, d1) -> (d0, d1), and the frame is one linalg.generic whose region is what AddOp::buildScalar makes.
@@ -19,7 +19,7 @@ using ScalarBuilder = llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Lo
 mlir::Value elementwiseLinalg(mlir::Operation *op, mlir::OpBuilder &builder, mlir::ValueRange operands,
                               ScalarBuilder scalar);
 
-// linalg and arith know signless integers only: ui8 becomes i8 before, and i8 becomes ui8 again after.
+// linalg and arith know only signless integers: ui8 becomes i8 before them, and ui8 again after them.
 mlir::RankedTensorType signlessType(mlir::RankedTensorType type);
 mlir::Value toSignless(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tensor);
 mlir::Value fromSignless(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tensor, mlir::Type type);

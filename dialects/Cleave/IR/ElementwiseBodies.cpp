@@ -1,5 +1,5 @@
-// One element of every elementwise op, in arith and math. f16 and bf16 are computed in f32 and rounded once
-// (round inputs, compute in fp32, round the output).
+// The computation of one element of every elementwise op, in arith and math. f16 and bf16 are computed in f32 and
+// rounded once (round inputs, compute in fp32, round the output).
 #include "dialects/Cleave/IR/Cleave.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -73,7 +73,7 @@ CLEAVE_MATH(CeilOp, math::CeilOp)
 CLEAVE_MATH(RoundOp, math::RoundEvenOp)
 #undef CLEAVE_MATH
 
-// Targets approximate the logarithm of f32 for normal numbers alone: smaller ones are scaled by 2^24 before.
+// Targets approximate the logarithm of f32 only for normal numbers, so smaller ones are multiplied by 2^24 first.
 Value LogOp::buildScalar(OpBuilder &b, Location loc, ValueRange x) {
   Value wide = widen(b, loc, x[0]);
   if (!wide.getType().isF32())
@@ -85,8 +85,8 @@ Value LogOp::buildScalar(OpBuilder &b, Location loc, ValueRange x) {
   return narrow(b, loc, arith::AddFOp::create(b, loc, math::LogOp::create(b, loc, scaled), shift), x[0].getType());
 }
 
-// log(u) for u = 1 + x, and what was rounded off in u as the first term of the logarithm's series around it. At the
-// ends, u = 0 and u = inf, nothing was.
+// log(u) for u = 1 + x, plus the part that was rounded off in u, as the first term of the logarithm's series around u.
+// At the ends, u = 0 and u = inf, there is no such part.
 Value Log1pOp::buildScalar(OpBuilder &b, Location loc, ValueRange x) {
   Value wide = widen(b, loc, x[0]);
   if (!wide.getType().isF32())
@@ -132,14 +132,14 @@ Value SignOp::buildScalar(OpBuilder &b, Location loc, ValueRange x) {
   return choose(b, loc, above, one, choose(b, loc, below, minus, zero));
 }
 
-// Not math.rsqrt: targets approximate it.
+// Not math.rsqrt, because targets approximate it.
 Value RsqrtOp::buildScalar(OpBuilder &b, Location loc, ValueRange x) {
   Value wide = widen(b, loc, x[0]);
   Value root = math::SqrtOp::create(b, loc, wide);
   return narrow(b, loc, arith::DivFOp::create(b, loc, constant(b, loc, wide.getType(), 1), root), x[0].getType());
 }
 
-// e^x / (1 + e^x) below 0, where e^-x would overflow before the result vanishes.
+// Below 0 it is e^x / (1 + e^x), because e^-x would overflow before the result vanishes.
 Value SigmoidOp::buildScalar(OpBuilder &b, Location loc, ValueRange x) {
   Value wide = widen(b, loc, x[0]);
   Value zero = constant(b, loc, wide.getType(), 0), one = constant(b, loc, wide.getType(), 1);
@@ -190,7 +190,7 @@ Value PowOp::buildScalar(OpBuilder &b, Location loc, ValueRange x) {
   return narrow(b, loc, power, x[0].getType());
 }
 
-// Hardware traps on x / 0 and on min / -1: those lanes divide by one, and the answer is chosen afterwards.
+// Hardware traps on x / 0 and on min / -1. Such lanes divide by one, and the answer is chosen afterwards.
 Value DivOp::buildScalar(OpBuilder &b, Location loc, ValueRange x) {
   if (isFloat(x[0]))
     return binary<arith::DivFOp, arith::DivSIOp>(b, loc, x);
@@ -206,7 +206,7 @@ Value DivOp::buildScalar(OpBuilder &b, Location loc, ValueRange x) {
   return choose(b, loc, byZero, zero, choose(b, loc, byMinusOne, negated, quotient));
 }
 
-// The remainder by 0 and by -1 is that by 1: zero.
+// The remainders by 0 and by -1 are computed as that by 1, which is zero.
 Value RemOp::buildScalar(OpBuilder &b, Location loc, ValueRange x) {
   if (isFloat(x[0]))
     return binary<arith::RemFOp, arith::RemSIOp>(b, loc, x);
@@ -245,7 +245,7 @@ Value SelectOp::buildScalar(OpBuilder &b, Location loc, ValueRange x) { return c
 // cast
 //===----------------------------------------------------------------------===//
 
-// Truncates, saturates, and makes 0 of NaN. The conversion of an element out of range is poison, never chosen.
+// Truncates and saturates; NaN becomes 0. The conversion of an element out of range is poison, and is never chosen.
 static Value floatToInt(OpBuilder &b, Location loc, Value x, mlir::IntegerType type, bool isUnsigned) {
   unsigned width = type.getWidth();
   llvm::APInt low = isUnsigned ? llvm::APInt::getZero(width) : llvm::APInt::getSignedMinValue(width);
@@ -280,10 +280,10 @@ static Value intToInt(OpBuilder &b, Location loc, Value x, mlir::Type type, bool
                     : arith::ExtSIOp::create(b, loc, type, x).getResult();
 }
 
-// f64 to f32, rounded to odd: what f32 does not hold becomes the neighbour towards zero or, if that is even, the other
-// one. Rounded once more, to a type with two bits fewer or less, it gives what a single rounding gives (S. Boldo,
-// G. Melquiond: Emulation of FMA and Correctly Rounded Sums. IEEE Transactions on Computers 57 (2008)). Processors
-// round no f64 to 16 bits, and the functions of libraries that do are not linked with.
+// Casts f64 to f32, rounded to odd: a number that f32 does not hold becomes the neighbour towards zero or, if that is
+// even, the other one. If it is rounded once more, to a type with at least two bits less, the result is that of a
+// single rounding (S. Boldo, G. Melquiond: Emulation of FMA and Correctly Rounded Sums. IEEE Transactions on Computers
+// 57 (2008)). Processors have no rounding of f64 to 16 bits, and the library functions for it are not linked.
 static Value roundToOdd(OpBuilder &b, Location loc, Value x) {
   auto integer = [&](int32_t value) -> Value { return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(value)); };
   Value rounded = arith::TruncFOp::create(b, loc, b.getF32Type(), x);
@@ -298,7 +298,7 @@ static Value roundToOdd(OpBuilder &b, Location loc, Value x) {
 }
 
 static Value floatToFloat(OpBuilder &b, Location loc, Value x, mlir::Type type) {
-  Value wide = widen(b, loc, x); // f16 and bf16 meet in f32
+  Value wide = widen(b, loc, x); // f16 and bf16 are converted through f32
   if (wide.getType().isF64() && type.getIntOrFloatBitWidth() == 16)
     wide = roundToOdd(b, loc, wide);
   unsigned from = wide.getType().getIntOrFloatBitWidth(), to = type.getIntOrFloatBitWidth();

@@ -1,5 +1,5 @@
 // Folders of the elementwise ops: neutral elements, double negation, and small constants. `x * 0` is not folded for
-// floating point (0 * inf and 0 * NaN are NaN); `x + 0` is, which makes +0 of -0.
+// floating point (0 * inf and 0 * NaN are NaN). `x + 0` is folded, although it makes +0 of -0.
 #include "dialects/Cleave/IR/Cleave.h"
 #include "dialects/Cleave/IR/Folding.h"
 
@@ -12,7 +12,7 @@ using llvm::APInt;
 using mlir::Attribute;
 using mlir::OpFoldResult;
 
-// Whether all operands are small constants, and the budget has enough left to evaluate the op on them.
+// True if all operands are small constants, and the budget has enough left to evaluate the op on them.
 static bool areFoldable(mlir::Operation *op, llvm::ArrayRef<Attribute> operands) {
   int64_t elements = 1;
   for (Attribute operand : operands) {
@@ -24,7 +24,7 @@ static bool areFoldable(mlir::Operation *op, llvm::ArrayRef<Attribute> operands)
   return drawFolding(op, elements);
 }
 
-// The upstream folders read elements as the attribute they are told, without a check.
+// The upstream folders read elements as the given kind of attribute, without a check.
 static bool isFloatConstant(Attribute operand) {
   return llvm::isa<mlir::FloatType>(llvm::cast<mlir::DenseElementsAttr>(operand).getElementType());
 }
@@ -104,7 +104,7 @@ struct ElementKind {
 };
 } // namespace
 
-// Through f32 to the types of 16 bits, as the op does: both roundings.
+// Converts through f32 to the types of 16 bits, as the op does, with both roundings.
 static APFloat toFloat(const APInt &x, ElementKind from, ElementKind to) {
   APFloat converted(to.width() < 32 ? APFloat::IEEEsingle() : to.semantics());
   converted.convertFromAPInt(x, !from.isUnsigned(), APFloat::rmNearestTiesToEven);
@@ -132,7 +132,7 @@ static APFloat rounded(APFloat x, ElementKind to) {
   return x;
 }
 
-// Whether every number of the operand's type is one of the result's: there and back changes nothing.
+// True if the result's type has every number of the operand's type, so that casting there and back changes nothing.
 static bool keepsFloats(CastOp cast) {
   ElementKind from{cast.getOperand().getType().getElementType()}, to{cast.getResult().getType().getElementType()};
   return from.isFloat() && to.isFloat() && llvm::APFloat::isRepresentableBy(from.semantics(), to.semantics());

@@ -1,5 +1,5 @@
-// Vector-Jacobian products of the elementwise ops, with PyTorch's conventions at kinks. A rule uses the result
-// instead of the operand where it can (exp, tanh, relu): one residual then serves both directions.
+// Vector-Jacobian products of the elementwise ops, with PyTorch's conventions at kinks. A rule uses the result instead
+// of the operand if it can (exp, tanh, relu), so that one residual serves both directions.
 #include "dialects/Cleave/IR/ElementwiseGradients.h"
 #include "dialects/Cleave/IR/Cleave.h"
 #include "dialects/Cleave/IR/OpSupport.h"
@@ -9,7 +9,7 @@ using mlir::OpBuilder;
 using mlir::Value;
 using Grads = llvm::SmallVectorImpl<Value>;
 
-// Every rule: nothing flows in, or the operands carry no gradient -> nothing flows out.
+// True if no gradient flows: the result has none, or the operands are not floating-point numbers.
 static bool noGradient(Value operand, llvm::ArrayRef<Value> resultGrads) {
   auto type = llvm::cast<mlir::RankedTensorType>(operand.getType());
   return !resultGrads[0] || !llvm::isa<mlir::FloatType>(type.getElementType());
@@ -30,7 +30,7 @@ struct Formula {
   Value oneMinus(Value x) { return sub(number(x, 1), x); }
   Value select(Value c, Value yes, Value no) { return SelectOp::create(b, loc, c, yes, no); }
   Value compare(Predicate predicate, Value x, Value y) { return CompareOp::create(b, loc, predicate, x, y); }
-  // The gradient of the one of two operands that is the maximum or minimum; equal ones share it.
+  // Returns the gradient of `x` if the op chooses the maximum or minimum of `x` and `other`. Equal operands share it.
   Value wins(Predicate predicate, Value x, Value other, Value gradient) {
     Value loses = select(compare(Predicate::Eq, x, other), mul(gradient, 0.5), number(gradient, 0));
     return select(compare(predicate, x, other), gradient, loses);
@@ -38,7 +38,7 @@ struct Formula {
 };
 } // namespace
 
-// The operand gradient of a one-operand op whose local derivative times the gradient is `PRODUCT`.
+// Defines the gradient of an op with one operand as `PRODUCT`, the local derivative times the result's gradient.
 #define CLEAVE_UNARY_VJP(OP, PRODUCT)                                                                                  \
   mlir::LogicalResult OP::buildVJP(OpBuilder &builder, llvm::ArrayRef<Value> resultGrads, Grads &operandGrads) {       \
     if (noGradient(getOperand(), resultGrads))                                                                         \
@@ -65,7 +65,7 @@ CLEAVE_UNARY_VJP(CosOp, f.neg(f.mul(g, SinOp::create(builder, getLoc(), x))))
 CLEAVE_UNARY_VJP(ReluOp, f.select(f.compare(Predicate::Le, y, f.number(y, 0)), f.number(g, 0), g))
 #undef CLEAVE_UNARY_VJP
 
-// Constant almost everywhere: the gradient is zero, which is said by giving none.
+// These ops are constant almost everywhere. No gradient means a gradient of zero.
 #define CLEAVE_ZERO_VJP(OP)                                                                                            \
   mlir::LogicalResult OP::buildVJP(OpBuilder &, llvm::ArrayRef<Value>, Grads &) { return mlir::success(); }
 CLEAVE_ZERO_VJP(SignOp)
@@ -93,8 +93,7 @@ CLEAVE_BINARY_VJP(MaxOp, f.wins(Predicate::Gt, a, b, g), f.wins(Predicate::Gt, b
 CLEAVE_BINARY_VJP(MinOp, f.wins(Predicate::Lt, a, b, g), f.wins(Predicate::Lt, b, a, g))
 #undef CLEAVE_BINARY_VJP
 
-// a - trunc(a / b) b: d/da = 1, d/db = -trunc(a / b). The quotient of what was taken off is that whole number but for its
-// rounding.
+// a - trunc(a / b) b: d/da = 1, d/db = -trunc(a / b). (a - result) / b is this whole number, apart from rounding.
 namespace {
 struct RemGradient : DifferentiableOpInterface::ExternalModel<RemGradient, RemOp> {
   llvm::LogicalResult buildVJP(mlir::Operation *op, OpBuilder &builder, llvm::ArrayRef<Value> resultGrads,
@@ -114,7 +113,7 @@ struct RemGradient : DifferentiableOpInterface::ExternalModel<RemGradient, RemOp
 
 void cleave::attachElementwiseGradients(mlir::MLIRContext &context) { RemOp::attachInterface<RemGradient>(context); }
 
-// d/da = b a^(b-1), but 0 where b = 0; d/db = a^b log a, but 0 where a = 0 and b >= 0.
+// d/da = b a^(b-1), but 0 if b = 0; d/db = a^b log a, but 0 if a = 0 and b >= 0.
 mlir::LogicalResult PowOp::buildVJP(OpBuilder &builder, llvm::ArrayRef<Value> resultGrads, Grads &operandGrads) {
   if (noGradient(getLhs(), resultGrads))
     return mlir::success();

@@ -1,4 +1,4 @@
-// The gradient of cleave.rem, which is an op of integers, too. The dialect attaches it when it is loaded.
+// The gradient of cleave.rem, which is also an op of integers. The dialect attaches it when it is loaded.
 #ifndef CLEAVE_DIALECTS_CLEAVE_IR_ELEMENTWISEGRADIENTS_H
 #define CLEAVE_DIALECTS_CLEAVE_IR_ELEMENTWISEGRADIENTS_H
 

@@ -1,4 +1,4 @@
-// Result types of the elementwise ops that do not follow from their traits.
+// The result types of those elementwise ops whose traits do not determine them.
 #include "dialects/Cleave/IR/Cleave.h"
 
 using namespace cleave;

@@ -25,7 +25,7 @@ llvm::SmallVector<int64_t> cleave::rowMajorStrides(llvm::ArrayRef<int64_t> shape
   return strides;
 }
 
-// The next index in row-major order.
+// Moves to the next index in row-major order.
 static void advance(llvm::SmallVectorImpl<int64_t> &index, llvm::ArrayRef<int64_t> shape) {
   for (int64_t dim = static_cast<int64_t>(shape.size()) - 1; dim >= 0; --dim) {
     if (++index[dim] < shape[dim])
@@ -38,8 +38,8 @@ bool cleave::drawFolding(mlir::Operation *op, int64_t elements) {
   return Budget::of(op->getContext()).draw(Budget::Kind::Elements, static_cast<uint64_t>(elements), op->getLoc());
 }
 
-// One constant of `type` whose element i is made of element `source(i)`. Without an attribute for each element, which
-// the context would keep for ever.
+// Returns a constant of `type` whose element i is element `source(i)` of `values`. It makes no attribute for each
+// element, because the context would keep these for ever.
 template <typename T, typename Values>
 static mlir::DenseElementsAttr gather(mlir::RankedTensorType type, Values values,
                                       llvm::function_ref<int64_t(llvm::ArrayRef<int64_t>)> source) {

@@ -7,7 +7,7 @@ using llvm::ArrayRef;
 using mlir::Value;
 using mlir::utils::IteratorType;
 
-// operand[:dim] + indices + operand[dim+1:]
+// Returns operand[:dim] + indices + operand[dim+1:].
 static SmallVector<int64_t> takenShape(ArrayRef<int64_t> operand, ArrayRef<int64_t> indices, int64_t dim) {
   SmallVector<int64_t> shape(operand.take_front(dim));
   llvm::append_range(shape, indices);
@@ -27,8 +27,8 @@ static llvm::LogicalResult checkIndexing(std::optional<mlir::Location> location,
   return mlir::success();
 }
 
-// The loops are the result's (or updates') dimensions: outer..., indices..., inner.... The dimension that is indexed
-// stays whole: which of its elements are read is known at run time only.
+// The loops are the result's (or updates') dimensions: outer..., indices..., inner.... The indexed dimension stays
+// whole, because only the run shows which of its elements are read.
 static AffineMap tableMap(Value operand, Value indices, int64_t dim) {
   int64_t rank = tensorTypeOf(operand).getRank(), indexRank = tensorTypeOf(indices).getRank();
   SmallVector<int64_t> loops = range(0, dim);
@@ -68,7 +68,7 @@ llvm::LogicalResult TakeOp::inferReturnTypes(mlir::MLIRContext *, std::optional<
   return mlir::success();
 }
 
-// Rows that are taken often add up in f32, as every sum of narrow numbers does.
+// The gradients of rows that are taken several times are added in f32, as in every sum of narrow numbers.
 llvm::LogicalResult TakeOp::buildVJP(mlir::OpBuilder &opBuilder, ArrayRef<Value> resultGrads,
                                      llvm::SmallVectorImpl<Value> &operandGrads) {
   if (!resultGrads[0] || !llvm::isa<mlir::FloatType>(getType().getElementType()))
@@ -91,7 +91,7 @@ SmallVector<AffineMap> TakeOp::getIndexingMaps() {
           AffineMap::getMultiDimIdentityMap(getType().getRank(), getContext())};
 }
 
-// What is touched of the table is what is taken from it.
+// Only the rows that are taken are read from the table.
 OpCost TakeOp::getCost() { return {0, 2 * byteSize(getType()) + byteSize(getIndices().getType())}; }
 ComputeKind TakeOp::getComputeKind() { return ComputeKind::Kernel; }
 KernelSpec TakeOp::getKernelSpec() { return indexingSpec("take", getOperand(), getIndices(), getDim()); }
@@ -122,8 +122,8 @@ llvm::LogicalResult PutAddOp::verify() {
   return mlir::success();
 }
 
-// Linear in operand and updates together: the gradient of the sum passes to the operand as it is, and each update takes
-// that of the slice that it went to.
+// Linear in operand and updates together. The gradient of the sum is that of the operand, and each update has the
+// gradient of the slice that it was added to.
 namespace {
 struct PutAddGradient : DifferentiableOpInterface::ExternalModel<PutAddGradient, PutAddOp> {
   llvm::LogicalResult buildVJP(mlir::Operation *op, mlir::OpBuilder &builder, ArrayRef<Value> resultGrads,
@@ -140,9 +140,9 @@ struct PutAddGradient : DifferentiableOpInterface::ExternalModel<PutAddGradient,
 
 void cleave::attachPutAddGradient(mlir::MLIRContext &context) { PutAddOp::attachInterface<PutAddGradient>(context); }
 
-// The index dimensions are a reduction: ranks that put different updates make results that add up. The operand is not
-// walked by it, so that each rank would add it: that is right for a zero (the gradient of an embedding under data
-// parallelism) and for a term of a sum, and LoopSharding knows to ask.
+// The index dimensions are a reduction: if ranks put different updates, their results add up. This loop does not walk
+// the operand, so each rank would add it. That is right for a zero (the gradient of an embedding under data
+// parallelism) and for a term of a sum. LoopSharding checks this.
 SmallVector<IteratorType> PutAddOp::getLoopIteratorTypes() {
   SmallVector<IteratorType> types(tensorTypeOf(getUpdates()).getRank(), IteratorType::parallel);
   for (int64_t loop : range(getDim(), tensorTypeOf(getIndices()).getRank()))
@@ -160,7 +160,7 @@ SmallVector<AffineMap> PutAddOp::getIndexingMaps() {
           AffineMap::getMultiDimIdentityMap(tensorTypeOf(getUpdates()).getRank(), getContext()), table};
 }
 
-// The operand counts as copied; a kernel that works in place touches only the rows that updates go to.
+// The operand counts as copied, but a kernel that works in place touches only the rows that are updated.
 OpCost PutAddOp::getCost() { return costWithFlops(*this, tensorTypeOf(getUpdates()).getNumElements()); }
 ComputeKind PutAddOp::getComputeKind() { return ComputeKind::Kernel; }
 KernelSpec PutAddOp::getKernelSpec() { return indexingSpec("put_add", getOperand(), getIndices(), getDim()); }

@@ -11,7 +11,7 @@ using namespace mlir;
 
 namespace cleave {
 
-// The first text that `read` finds in the parts of a location, the inner ones of calls before their callers.
+// Returns the first text that `read` finds in the parts of a location. The callee of a call comes before its caller.
 static std::string findText(Location location, llvm::function_ref<std::string(Location)> read) {
   if (std::string text = read(location); !text.empty())
     return text;

@@ -1,7 +1,8 @@
-// MLIR's diagnostics in the words of a user, who has a model and no MLIR: every message of the program is made here.
+// Translates MLIR's diagnostics for a user who has a model and does not know MLIR. Every message of the program is made
+// here.
 //
 //   loc(fused["node 's' (MatMul)"]): ... got: 'tensor<8x3xf32>'     MLIR's form
-//   node 's' (MatMul): ... got: f32[8, 3]                           ours
+//   node 's' (MatMul): ... got: f32[8, 3]                           Cleave's form
 //
 // The importer names each op's location by its node. Passes fuse such locations and wrap them in calls.
 #ifndef CLEAVE_DIALECTS_CLEAVE_IR_NODENAME_H
@@ -14,18 +15,18 @@
 
 namespace cleave {
 
-// The description of the node: of a fused location the first one that has a name. Empty where there is none.
+// Returns the description of the node. For a fused location it is the first that has a name. Empty if there is none.
 std::string nodeNameOf(mlir::Location location);
 
-// As nodeNameOf; where the program was written in MLIR's text, FILE:LINE:COLUMN. Empty where nothing is known.
+// Returns nodeNameOf(), or FILE:LINE:COLUMN if the program was written as MLIR text. Empty if nothing is known.
 std::string placeOf(mlir::Location location);
 
-// A tensor's type as `f32[8, 3]`, a scalar's as `f32`; other types as MLIR has them.
+// Returns a tensor's type as `f32[8, 3]`, a scalar's as `f32`; other types as MLIR prints them.
 std::string describeType(mlir::Type type);
 
-// What the diagnostic says, without its place.
+// Returns the text of the diagnostic without its place.
 std::string textOf(mlir::Diagnostic &diagnostic);
-// With it: PLACE: TEXT.
+// Returns the text with its place: PLACE: TEXT.
 std::string messageOf(mlir::Diagnostic &diagnostic);
 
 } // namespace cleave

@@ -1,4 +1,4 @@
-// Ops that keep a tensor's elements in fewer bytes.
+// Ops that store a tensor's elements in fewer bytes.
 #ifndef CLEAVE_DIALECTS_CLEAVE_IR_NARROWING_H
 #define CLEAVE_DIALECTS_CLEAVE_IR_NARROWING_H
 
@@ -6,8 +6,8 @@
 
 namespace cleave {
 
-// Whether an op makes of one tensor another of its shape in fewer bytes, as a cast to a narrower type does, or a kernel
-// of one.
+// True if an op makes another tensor of the same shape in fewer bytes of one tensor, such as a cast to a narrower type,
+// or a kernel of one.
 bool narrows(mlir::Operation *op);
 
 } // namespace cleave

@@ -1,12 +1,12 @@
-// What the op families share when they answer their interfaces: loop descriptions, and small expressions of cleave ops
-// for gradients and decompositions.
+// Helpers by which the op families answer their interfaces: loop descriptions, and small expressions of cleave ops for
+// gradients and decompositions.
 //
 // A loop description is a list of loops and, for every operand and result, which loop walks each dimension:
 //
 //   matmul, one batch dimension      loops: b m n k(sum)
 //     lhs [b, m, k] -> {0, 1, 3}     rhs [b, k, n] -> {0, 3, 2}     result [b, m, n] -> {0, 1, 2}
 //
-// kWhole in place of a loop marks a dimension that cannot be split; it becomes the constant 0 of the indexing map.
+// kWhole in place of a loop marks a dimension that cannot be split. It becomes the constant 0 in the indexing map.
 #ifndef CLEAVE_DIALECTS_CLEAVE_IR_OPSUPPORT_H
 #define CLEAVE_DIALECTS_CLEAVE_IR_OPSUPPORT_H
 
@@ -18,36 +18,36 @@ namespace cleave {
 
 constexpr int64_t kWhole = -1;
 
-// The map (d0, ..., d{numLoops-1}) -> (d{loops[0]}, d{loops[1]}, ...).
+// Returns the map (d0, ..., d{numLoops-1}) -> (d{loops[0]}, d{loops[1]}, ...).
 AffineMap loopMap(mlir::MLIRContext *context, int64_t numLoops, llvm::ArrayRef<int64_t> loops);
 
 mlir::RankedTensorType tensorTypeOf(mlir::Value value);
 llvm::ArrayRef<int64_t> shapeOf(mlir::Value value);
 int64_t product(llvm::ArrayRef<int64_t> sizes);
-// first, first + 1, ..., first + count - 1.
+// Returns first, first + 1, ..., first + count - 1.
 llvm::SmallVector<int64_t> range(int64_t first, int64_t count);
-// The dimensions 0 ... rank-1 that are not among `dims`, in order.
+// Returns the dimensions 0 ... rank-1 that are not among `dims`, in order.
 llvm::SmallVector<int64_t> otherDims(int64_t rank, llvm::ArrayRef<int64_t> dims);
-// `dims` must increase strictly and lie in [0, rank). Says what is wrong through `emitError`.
+// Checks that `dims` increase strictly and are in [0, rank). Says what is wrong through `emitError`.
 llvm::LogicalResult checkDims(llvm::ArrayRef<int64_t> dims, int64_t rank,
                               llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 
-// A constant with the same value everywhere; integers take the value truncated.
+// Returns a constant with the same value everywhere; for integers, the value is truncated.
 mlir::Value splat(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type type, double value);
 mlir::Value splatLike(mlir::ImplicitLocOpBuilder &builder, mlir::Value like, double value);
 mlir::Value reduceSum(mlir::ImplicitLocOpBuilder &builder, mlir::Value value, llvm::ArrayRef<int64_t> dims);
 // Repeats `reduced` (which lost `dims`) along `dims` to the shape of `like`.
 mlir::Value repeat(mlir::ImplicitLocOpBuilder &builder, mlir::Value reduced, mlir::Value like,
                    llvm::ArrayRef<int64_t> dims);
-// The sum of both where both are there, else the one that is; null where neither is.
+// Returns the sum of both gradients, or the one that is not null; null if both are.
 mlir::Value addGradients(mlir::ImplicitLocOpBuilder &builder, mlir::Value a, mlir::Value b);
 
-// f16 and bf16 are computed in f32: round inputs, compute, round output.
+// f16 and bf16 are computed in f32: inputs are widened, and the output is rounded.
 mlir::Type computeElementType(mlir::Type element);
 mlir::Value castTo(mlir::ImplicitLocOpBuilder &builder, mlir::Value value, mlir::Type element);
 mlir::Value widen(mlir::ImplicitLocOpBuilder &builder, mlir::Value value);
 
-// Bytes of every operand and result once, with the given work.
+// Returns the cost of the given work, with the bytes of every operand and result once.
 OpCost costWithFlops(mlir::Operation *op, int64_t flops);
 
 } // namespace cleave

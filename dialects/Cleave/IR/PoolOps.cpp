@@ -17,8 +17,8 @@ template <typename Op> static Window windowOf(Op op) {
 // Types
 //===----------------------------------------------------------------------===//
 
-// The type of y for x. A window that lies in the padding alone has no maximum and no mean: padding is less than a
-// window.
+// Returns the type of y for x. A window that is completely in the padding has no maximum and no mean, so padding must
+// be smaller than a window.
 static llvm::FailureOr<RankedTensorType> resultType(RankedTensorType x, const Window &window, EmitError emitError) {
   if (x.getRank() < 3)
     return emitError() << "expects an input [n, c, in...] of rank 3 or more; got: " << x;
@@ -64,7 +64,7 @@ llvm::LogicalResult AvgPoolOp::inferReturnTypes(mlir::MLIRContext *, std::option
   return inferPool(getOperationName(), Adaptor(operands, attributes, properties, regions), location, types);
 }
 
-// The result of a gradient op is of x's type.
+// The result of a gradient op has x's type.
 template <typename Op> static llvm::LogicalResult verifyGradient(Op op) {
   auto emitError = [&] { return op.emitOpError(); };
   auto type = resultType(op.getType(), windowOf(op), emitError);
@@ -90,7 +90,7 @@ llvm::LogicalResult AvgPoolOp::buildVJP(mlir::OpBuilder &builder, ArrayRef<Value
 }
 
 //===----------------------------------------------------------------------===//
-// Loops n, c; space stays whole. Cost and kernel.
+// Loops n, c; spatial dimensions stay whole. Cost and kernel.
 //===----------------------------------------------------------------------===//
 
 static SmallVector<AffineMap> poolMaps(mlir::Operation *op, int64_t rank) {

@@ -1,4 +1,4 @@
-// Shared by the ops whose elements depend on where they stand: the `origin` operand.
+// Helpers for ops whose elements depend on their position: the `origin` operand.
 #ifndef CLEAVE_DIALECTS_CLEAVE_IR_POSITIONAL_H
 #define CLEAVE_DIALECTS_CLEAVE_IR_POSITIONAL_H
 
@@ -7,10 +7,10 @@
 
 namespace cleave {
 
-// An origin, when there, is tensor<rank x i64>.
+// Checks that an origin, if there is one, is a tensor<rank x i64>.
 mlir::LogicalResult verifyOrigin(mlir::Operation *op, mlir::Value origin, mlir::RankedTensorType result);
 
-// The origin's elements as tensors of rank 0.
+// Returns the origin's elements as tensors of rank 0.
 llvm::SmallVector<mlir::Value> originScalars(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value origin);
 
 } // namespace cleave

@@ -1,6 +1,6 @@
 // random_uniform and random_uniform_at: Philox 4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy
-// as 1, 2, 3", 2011) in integer arithmetic, counted by the element's index in the *whole* tensor: splitting and fusing
-// change nothing.
+// as 1, 2, 3", 2011) in integer arithmetic. The counter is the element's index in the *whole* tensor, so splitting and
+// fusing change nothing.
 #include "dialects/Cleave/IR/Attention.h"
 #include "dialects/Cleave/IR/Elementwise.h"
 #include "dialects/Cleave/IR/Folding.h"
@@ -60,7 +60,7 @@ Value RandomUniformOp::localize(OpBuilder &builder, mlir::RankedTensorType local
 }
 
 namespace {
-// 32-bit words kept in i64: products need no high-word instruction, and vectorize.
+// 32-bit words in i64, so that products need no instruction for the high word, and vectorize.
 struct Words {
   OpBuilder &b;
   mlir::Location loc;
@@ -84,7 +84,7 @@ static std::array<Value, 4> philox(Words &w, std::array<Value, 4> counter, Value
   return counter;
 }
 
-// The word of an element: one of the four of its counter.
+// Returns the word of an element: one of the four words of its counter.
 static Value drawWord(Words &w, Value index, Value step, Value site, Value seed) {
   Value group = arith::ShRUIOp::create(w.b, w.loc, index, w.number(2));
   std::array<Value, 4> words = philox(w, {w.low(group), w.high(group), step, site}, w.low(seed), w.high(seed));
@@ -96,7 +96,7 @@ static Value drawWord(Words &w, Value index, Value step, Value site, Value seed)
   return word;
 }
 
-// The upper bits of a word that the type can hold, as a fraction in [0, 1).
+// Returns as many upper bits of a word as the type can hold, as a fraction in [0, 1).
 static Value toFraction(Words &w, Value word, mlir::FloatType type) {
   unsigned bits = std::min(24u, type.getFPMantissaWidth());
   Value upper = arith::ShRUIOp::create(w.b, w.loc, word, w.number(32 - bits));
@@ -107,7 +107,8 @@ static Value toFraction(Words &w, Value word, mlir::FloatType type) {
   return wide == type ? fraction : arith::TruncFOp::create(w.b, w.loc, type, fraction).getResult();
 }
 
-// Row-major index in the whole tensor; `origin` holds the part's first index, one scalar a dimension, or nothing.
+// Returns the row-major index in the whole tensor. `origin` has the part's first index, one scalar for each dimension,
+// or is empty.
 static Value globalIndex(Words &w, llvm::ArrayRef<int64_t> globalShape, mlir::ValueRange origin) {
   Value index = w.number(0);
   for (auto [dim, stride] : llvm::enumerate(rowMajorStrides(globalShape))) {

@@ -1,4 +1,4 @@
-// cleave.reduce and cleave.argmax. The composites around them are in CompositeOps.cpp.
+// cleave.reduce and cleave.argmax. The composite ops are in CompositeOps.cpp.
 #include "dialects/Cleave/IR/OpSupport.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -47,7 +47,7 @@ llvm::LogicalResult ReduceOp::verify() { return checkOrdered(*this, getOperand()
 mlir::OpFoldResult ReduceOp::fold(FoldAdaptor adaptor) {
   if (getDims().empty())
     return getOperand();
-  // Extrema of a constant splat. Sums are left alone: count * value rounds differently from adding.
+  // Folds extrema of a splat. Sums are not folded, because count * value rounds differently from adding.
   auto splat = llvm::dyn_cast_if_present<mlir::SplatElementsAttr>(adaptor.getOperand());
   if (splat && (getKind() == ReduceKind::Max || getKind() == ReduceKind::Min))
     return splat.resizeSplat(getType());
@@ -60,7 +60,7 @@ mlir::OpFoldResult ReduceOp::fold(FoldAdaptor adaptor) {
 // ReduceOp: gradient
 //===----------------------------------------------------------------------===//
 
-// Where the operand equals the extremum, the gradient divided by how many do.
+// The gradient is divided among the elements that are equal to the extremum.
 static Value extremumGradient(ImplicitLocOpBuilder &builder, ReduceOp op, Value grad) {
   Value x = op.getOperand();
   ArrayRef<int64_t> dims = op.getDims();
@@ -70,8 +70,8 @@ static Value extremumGradient(ImplicitLocOpBuilder &builder, ReduceOp op, Value 
   return MulOp::create(builder, mask, repeat(builder, share, x, dims));
 }
 
-// d(x0 x1 x2)/dx0 = x1 x2, without dividing by zeros: with P the product of the non-zero factors, an element's gradient
-// is P / itself (or P where it is zero) when all *other* factors are non-zero, and 0 when another one is zero.
+// d(x0 x1 x2)/dx0 = x1 x2, without dividing by zeros. P is the product of the non-zero factors. If all *other* factors
+// are non-zero, an element's gradient is P / itself (or P if it is zero). If another factor is zero, the gradient is 0.
 static Value productGradient(ImplicitLocOpBuilder &builder, ReduceOp op, Value grad) {
   Value x = op.getOperand();
   ArrayRef<int64_t> dims = op.getDims();
@@ -145,7 +145,7 @@ OpCost ReduceOp::getCost() { return costWithFlops(*this, tensorTypeOf(getOperand
 
 ComputeKind ReduceOp::getComputeKind() { return ComputeKind::Fusible; }
 
-// Extrema, and whatever is reduced of integers, are the same in every order.
+// Extrema, and all reductions of integers, are the same in every order.
 bool ReduceOp::isReproducible() {
   bool isExtremum = getKind() == ReduceKind::Max || getKind() == ReduceKind::Min;
   return isExtremum || !llvm::isa<mlir::FloatType>(getType().getElementType());
@@ -166,7 +166,7 @@ static mlir::arith::AtomicRMWKind toAtomicKind(ReduceKind kind, bool isFloat) {
   llvm_unreachable("all kinds are above");
 }
 
-// One element-wise generic that rounds the f32 accumulator to the result's type.
+// Makes an elementwise generic that rounds the f32 accumulator to the result's type.
 static Value roundTo(ImplicitLocOpBuilder &builder, Value value, RankedTensorType type) {
   Value init = mlir::tensor::EmptyOp::create(builder, type.getShape(), type.getElementType());
   SmallVector<AffineMap> maps(2, builder.getMultiDimIdentityMap(type.getRank()));

@@ -11,13 +11,13 @@ static ReduceKindAttr addition(mlir::Operation *op) { return ReduceKindAttr::get
 static mlir::Type elementOf(Value value) { return tensorTypeOf(value).getElementType(); }
 static bool isFloat(Value value) { return llvm::isa<mlir::FloatType>(elementOf(value)); }
 
-// A sum of slices of a zero table.
+// The gradient is a sum of slices, put into a table of zeros.
 llvm::LogicalResult PickOp::buildVJP(mlir::OpBuilder &opBuilder, ArrayRef<Value> resultGrads,
                                      llvm::SmallVectorImpl<Value> &operandGrads) {
   if (!resultGrads[0] || !isFloat(getResult()))
     return mlir::success();
   ImplicitLocOpBuilder builder(getLoc(), opBuilder);
-  // In f32, as every sum of narrow numbers.
+  // In f32, as in every sum of narrow numbers.
   Value updates = widen(builder, resultGrads[0]);
   Value zeros = splat(builder, getLoc(), tensorTypeOf(getOperand()).clone(elementOf(updates)), 0.0);
   Value sum = PutOp::create(builder, zeros, getIndices(), updates, getDim(), getBatch(), addition(*this));
@@ -30,8 +30,8 @@ llvm::LogicalResult PickOp::buildVJP(mlir::OpBuilder &opBuilder, ArrayRef<Value>
 //===----------------------------------------------------------------------===//
 
 namespace {
-// Builds what the gradients of one put need. What is picked is of the updates' shape, what is put
-// of the operand's.
+// Builds the values that the gradients of one put need. pick() gives values of the updates' shape, and put() values of
+// the operand's.
 class PutGradient {
 public:
   PutGradient(ImplicitLocOpBuilder &builder, PutOp op, Value grad) : builder(builder), op(op), grad(grad) {}
@@ -53,7 +53,7 @@ private:
   Value onlyWhere(Value condition, Value value) {
     return SelectOp::create(builder, condition, value, zeroLike(value));
   }
-  // What the gradient of an element is times, where it is the product of others with the factor `own`.
+  // Returns the factor of an element's gradient, if the element is the factor `own` of a product.
   Value withoutOwn(Value product, Value zeros, Value own);
   Value isLast();
 
@@ -63,8 +63,8 @@ private:
 };
 } // namespace
 
-// Whether an update is the last one of its index: the numbers of the updates are put in the same way, and each looks
-// whether its own stayed. Shape [batch..., indices...], repeated to that of the updates.
+// True for an update that is the last one of its index. The numbers of the updates are put in the same way, and each
+// update checks whether its own number remained. Shape [batch..., indices...], repeated to that of the updates.
 Value PutGradient::isLast() {
   auto indices = tensorTypeOf(op.getIndices());
   int64_t batch = op.getBatch(), dim = op.getDim(), rank = indices.getRank();
@@ -95,7 +95,7 @@ void PutGradient::ofSet(Value &operandGrad, Value &updatesGrad) {
   updatesGrad = onlyWhere(isLast(), pick(grad));
 }
 
-// Split evenly among the elements that are equal to the result, as that of cleave.reduce.
+// The gradient is split evenly among the elements that are equal to the result, as for cleave.reduce.
 void PutGradient::ofExtremum(Value &operandGrad, Value &updatesGrad) {
   Value isOperand = equal(op.getOperand(), op.getResult()), isUpdate = equal(op.getUpdates(), pick(op.getResult()));
   mlir::Type element = elementOf(grad);
@@ -105,7 +105,7 @@ void PutGradient::ofExtremum(Value &operandGrad, Value &updatesGrad) {
   updatesGrad = onlyWhere(isUpdate, pick(share));
 }
 
-// `product` is of all factors but zeros, `zeros` how many are zero.
+// `product` is the product of all factors except zeros, and `zeros` is the number of zeros.
 Value PutGradient::withoutOwn(Value product, Value zeros, Value own) {
   Value isZero = equal(own, zeroLike(own));
   Value factor = SelectOp::create(builder, isZero, splatLike(builder, own, 1.0), own);
@@ -131,7 +131,7 @@ llvm::LogicalResult PutOp::buildVJP(mlir::OpBuilder &opBuilder, ArrayRef<Value> 
     return mlir::success();
   ImplicitLocOpBuilder builder(getLoc(), opBuilder);
   mlir::Type element = elementOf(getResult());
-  // Sums and replacements move gradients and round nothing; the others compute.
+  // Sums and replacements only move gradients, and round nothing. The others compute.
   auto combine = getCombine();
   bool moves = !combine || *combine == ReduceKind::Sum;
   PutGradient gradient(builder, *this, moves ? resultGrads[0] : widen(builder, resultGrads[0]));

@@ -1,5 +1,5 @@
-// cleave.pick and cleave.put: types, loops, cost, kernels. What is true of both is written once, for the table (the
-// operand), the indices, and the slices (what is picked, or the updates).
+// cleave.pick and cleave.put: types, loops, cost, kernels. What both share is written once, for the table (the
+// operand), the indices, and the slices (the picked slices, or the updates).
 #include "dialects/Cleave/IR/OpSupport.h"
 #include "dialects/Cleave/IR/Scatter.h"
 
@@ -11,12 +11,12 @@ using mlir::utils::IteratorType;
 namespace {
 struct Indexing {
   Value table, indices;
-  int64_t dim, batch; // the dimension that is indexed; leading dimensions that table and indices share
+  int64_t dim, batch; // the indexed dimension; the number of leading dimensions that table and indices share
 
   int64_t tableRank() const { return tensorTypeOf(table).getRank(); }
-  // Of the indices without the batch.
+  // The rank of the indices without the batch.
   int64_t indexRank() const { return tensorTypeOf(indices).getRank() - batch; }
-  // table[:dim] + indices[batch:] + table[dim+1:]
+  // Returns table[:dim] + indices[batch:] + table[dim+1:].
   SmallVector<int64_t> slicesShape() const {
     ArrayRef<int64_t> shape = shapeOf(table);
     SmallVector<int64_t> slices(shape.take_front(dim));
@@ -88,8 +88,8 @@ llvm::LogicalResult PutOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
-// Loops: the dimensions of the slices: batch..., outer..., indices..., inner.... The dimension that is indexed stays
-// whole: which of its elements are read or written is known at run time only.
+// Loops: the dimensions of the slices: batch..., outer..., indices..., inner.... The indexed dimension stays whole,
+// because only the run shows which of its elements are read or written.
 //===----------------------------------------------------------------------===//
 
 static int64_t slicesRank(const Indexing &x) { return x.tableRank() - 1 + x.indexRank(); }
@@ -101,7 +101,7 @@ static AffineMap tableMap(const Indexing &x) {
   return loopMap(x.table.getContext(), slicesRank(x), loops);
 }
 
-// With `isWhole`, the dimensions of the indices are not split.
+// With `isWhole`, the dimensions of the indices cannot be split.
 static AffineMap indicesMap(const Indexing &x, bool isWhole) {
   SmallVector<int64_t> loops = range(0, x.batch);
   llvm::append_range(loops, isWhole ? SmallVector<int64_t>(x.indexRank(), kWhole) : range(x.dim, x.indexRank()));
@@ -124,7 +124,7 @@ SmallVector<AffineMap> PickOp::getIndexingMaps() {
   return {tableMap(x), indicesMap(x, false), slicesMap(x, false)};
 }
 
-// Which update comes last is known only where all of them are.
+// The dimensions of the indices are not split, because only with all updates it is known which one comes last.
 SmallVector<IteratorType> PutOp::getLoopIteratorTypes() {
   return SmallVector<IteratorType>(slicesRank(indexingOf(*this)), IteratorType::parallel);
 }
@@ -149,12 +149,12 @@ static KernelSpec specOf(llvm::StringRef name, const Indexing &x) {
           {{"dtype", tensorTypeOf(x.table).getElementType()}, {"index_dtype", tensorTypeOf(x.indices).getElementType()}}};
 }
 
-// What is touched of the table is what is picked from it.
+// Only the slices that are picked are read from the table.
 OpCost PickOp::getCost() { return {0, 2 * byteSize(getType()) + byteSize(getIndices().getType())}; }
 ComputeKind PickOp::getComputeKind() { return ComputeKind::Kernel; }
 KernelSpec PickOp::getKernelSpec() { return specOf("pick", indexingOf(*this)); }
 
-// The operand counts as copied; a kernel that works in place touches only the rows that updates go to.
+// The operand counts as copied, but a kernel that works in place touches only the rows that are updated.
 OpCost PutOp::getCost() {
   return costWithFlops(*this, getCombine() ? tensorTypeOf(getUpdates()).getNumElements() : 0);
 }

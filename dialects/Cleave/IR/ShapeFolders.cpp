@@ -109,7 +109,7 @@ static DenseElementsAttr joinBlocks(mlir::RankedTensorType type, llvm::ArrayRef<
   return DenseElementsAttr::get(type, llvm::ArrayRef<T>(values));
 }
 
-// Equal splats stay one splat; other constants are laid together element by element.
+// Equal splats become one splat. Other constants are concatenated element by element.
 OpFoldResult ConcatOp::fold(FoldAdaptor adaptor) {
   if (getNumOperands() == 1)
     return getOperand(0);
@@ -127,7 +127,7 @@ OpFoldResult ConcatOp::fold(FoldAdaptor adaptor) {
     return DenseElementsAttr::get(type, splatValue(parts[0]));
   if (type.getNumElements() > kMaxFoldedElements || !drawFolding(*this, type.getNumElements()))
     return nullptr;
-  // A block is what lies under one index of the dimensions before `dim`; blocks of the parts alternate.
+  // A block is the elements under one index of the dimensions before `dim`. Blocks of the parts alternate.
   int64_t blocks = 1;
   for (int64_t size : type.getShape().take_front(getDim()))
     blocks *= size;

@@ -1,4 +1,4 @@
-// Vector-Jacobian products of the shape ops: each is the transpose of a 0/1 matrix, and again a shape op (or a sum).
+// Vector-Jacobian products of the shape ops. Each is the transpose of a 0/1 matrix, and so again a shape op (or a sum).
 #include "dialects/Cleave/IR/Cleave.h"
 
 using namespace cleave;

@@ -1,5 +1,4 @@
-// The shape ops as linalg and tensor ops: generics where fusion shall see through them, tensor ops where elements
-// only get another place.
+// The shape ops as linalg and tensor ops: generics if fusion must see through them, tensor ops if elements only move.
 #include "dialects/Cleave/IR/Cleave.h"
 #include "dialects/Cleave/IR/Elementwise.h"
 #include "dialects/Cleave/IR/Positional.h"
@@ -28,7 +27,7 @@ static SmallVector<OpFoldResult> indices(OpBuilder &b, llvm::ArrayRef<int64_t> v
   return mlir::getAsIndexOpFoldResult(b.getContext(), values);
 }
 
-// One dimension (or none) in between serves every pair of shapes.
+// With one dimension (or none) in between, every pair of shapes can be reshaped.
 static Value reshape(OpBuilder &b, mlir::Location loc, Value x, RankedTensorType to) {
   RankedTensorType from = tensorType(x);
   if (from == to)
@@ -51,7 +50,7 @@ SmallVector<Value> ReshapeOp::buildLinalg(OpBuilder &b, ValueRange operands) {
 
 SmallVector<Value> OffloadOp::buildLinalg(OpBuilder &, ValueRange operands) { return {operands[0]}; }
 
-// A generic that copies through the op's own maps.
+// Makes a generic that copies through the op's own maps.
 static SmallVector<Value> copyThroughMaps(OpBuilder &b, mlir::Location loc, Value operand, RankedTensorType type,
                                           llvm::ArrayRef<mlir::AffineMap> maps,
                                           llvm::ArrayRef<mlir::utils::IteratorType> loops) {

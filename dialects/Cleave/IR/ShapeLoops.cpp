@@ -1,4 +1,4 @@
-// Loops and indexing maps of the shape ops: what sharding knows of them (Rationale.md, "Indexing maps").
+// Loops and indexing maps of the shape ops. Sharding knows nothing else about them (Rationale.md, "Indexing maps").
 #include "dialects/Cleave/IR/Cleave.h"
 #include "dialects/Cleave/IR/Folding.h"
 
@@ -30,10 +30,10 @@ CLEAVE_SHAPE_OP(IotaOp, Fusible)
 //===----------------------------------------------------------------------===//
 
 namespace {
-// Cuts the row-major index space at the strides of both shapes. [6, 4] -> [24] has the cuts 24, 4, 1 and so the loops
-// d0 = 6 and d1 = 4: the operand is (d0, d1), the result d0 * 4 + d1. Where the cuts do not divide one another
-// ([6, 4] -> [8, 3]: 4 and 3), the finer structure is lost: both sides are unsplittable from the last cut on at which a
-// dimension of either begins ([2, 6, 4] -> [2, 8, 3]: 24).
+// Cuts the row-major index space at the strides of both shapes. [6, 4] -> [24] has the cuts 24, 4, 1, and so the loops
+// d0 = 6 and d1 = 4: the operand is (d0, d1), the result d0 * 4 + d1. If the cuts do not divide one another ([6, 4] ->
+// [8, 3]: 4 and 3), the finer structure is lost: both sides cannot be split inside of the last common cut at which a
+// dimension of each begins ([2, 6, 4] -> [2, 8, 3]: 24).
 struct ReshapeLoops {
   SmallVector<int64_t> cuts; // descending, first the number of elements, each a multiple of the next
 
@@ -67,7 +67,7 @@ struct ReshapeLoops {
 
   int64_t numLoops() const { return static_cast<int64_t>(cuts.size()) - 1; }
 
-  // A dimension covers the loops between its own stride times size and its stride; 0 where a cut is missing.
+  // A dimension covers the loops between stride * size and its stride. Returns 0 if one of these is not a cut.
   AffineExpr dimension(int64_t stride, int64_t size, mlir::MLIRContext *context) const {
     AffineExpr expr = mlir::getAffineConstantExpr(0, context);
     auto first = llvm::find(cuts, stride * size), last = llvm::find(cuts, stride);
@@ -98,7 +98,7 @@ SmallVector<AffineMap> ReshapeOp::getIndexingMaps() {
 }
 
 //===----------------------------------------------------------------------===//
-// The others: one loop a result dimension
+// The others: one loop for each result dimension
 //===----------------------------------------------------------------------===//
 
 SmallVector<IteratorType> OffloadOp::getLoopIteratorTypes() { return parallelLoops(getResult().getType().getRank()); }
@@ -127,7 +127,7 @@ SmallVector<AffineMap> BroadcastOp::getIndexingMaps() {
   return {AffineMap::get(rank, 0, operand, getContext()), AffineMap::getMultiDimIdentityMap(rank, getContext())};
 }
 
-// The identity, but for the dimensions that cannot be split.
+// Returns the identity, except for the dimensions that cannot be split.
 template <typename Predicate>
 static AffineMap partialIdentity(int64_t rank, mlir::MLIRContext *context, Predicate isWhole) {
   SmallVector<AffineExpr> exprs;
@@ -182,7 +182,7 @@ mlir::Value IotaOp::localize(mlir::OpBuilder &builder, mlir::RankedTensorType lo
 
 bool IotaOp::countsAlong(int64_t dim) { return dim == static_cast<int64_t>(getDim()); }
 
-// Only dimensions taken whole are split; their sizes become the part's.
+// Only dimensions that are taken whole are split. Their sizes become those of the part.
 mlir::Value SliceOp::localize(mlir::OpBuilder &builder, mlir::RankedTensorType local, mlir::Value) {
   return SliceOp::create(builder, getLoc(), local, getOperand(), getStarts(), local.getShape(), getSteps());
 }

@@ -16,7 +16,7 @@ using mlir::success;
       mlir::DictionaryAttr attributes, mlir::OpaqueProperties properties, mlir::RegionRange regions,                   \
       llvm::SmallVectorImpl<mlir::Type> &results
 
-// Inference runs before the verifiers and so must bear wrong attributes.
+// Type inference runs before the verifiers, so it must handle wrong attributes.
 static LogicalResult inferenceError(std::optional<mlir::Location> location, const llvm::Twine &message) {
   return mlir::emitOptionalError(location, message);
 }

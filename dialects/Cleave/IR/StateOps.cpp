@@ -12,7 +12,7 @@ using mlir::success;
 // state
 //===----------------------------------------------------------------------===//
 
-// Segments lie inside the state, in ascending order, without overlap, on multiples of 128 bytes.
+// Checks that segments are inside the state, in ascending order, without overlap, and begin at multiples of 128 bytes.
 static LogicalResult verifyBucket(StateOp state) {
   RankedTensorType type = state.getTensorType();
   int64_t bytes = byteSize(type.clone({1})), end = 0;
@@ -52,13 +52,13 @@ LogicalResult StateOp::verify() {
 //===----------------------------------------------------------------------===//
 
 namespace {
-// What reads and writes touch; ops on other memory do not come in between.
+// The resource that reads and writes access. It is separate, so that ops on other memory do not come in between.
 struct StateResource : mlir::SideEffects::Resource::Base<StateResource> {
   llvm::StringRef getName() final { return "CleaveState"; }
 };
 } // namespace
 
-// The type one rank stores, once storage and mesh are known.
+// Returns the type that one rank stores, if storage and mesh are known.
 static RankedTensorType storedType(StateOp state) {
   auto mesh = state->getParentOfType<mlir::ModuleOp>()->getAttrOfType<MeshAttr>(kMeshAttr);
   return mesh && state.getStorage() ? state.getStorage()->getLocalType(state.getTensorType(), mesh)
@@ -118,5 +118,5 @@ LogicalResult KernelOp::verify() {
   return success();
 }
 
-// What the parser adds to a body without a terminator.
+// Called by the parser for a body without a terminator.
 void YieldOp::build(mlir::OpBuilder &, mlir::OperationState &) {}

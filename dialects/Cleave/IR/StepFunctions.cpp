@@ -14,7 +14,7 @@ namespace cleave {
 std::optional<unsigned> chunkNumber(llvm::StringRef function) {
   llvm::StringRef name = function.split('.').first;
   unsigned number = 0;
-  // No leading zeros: names and numbers are one to one.
+  // Leading zeros are not accepted, so that each number has one name.
   if (!name.consume_front("c") || name.empty() || !llvm::all_of(name, llvm::isDigit) ||
       (name.size() > 1 && name.front() == '0') || name.getAsInteger(10, number))
     return std::nullopt;

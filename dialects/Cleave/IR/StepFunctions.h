@@ -1,8 +1,8 @@
-// How the functions of a training step belong together, from differentiation until `flatten-programs` has laid their
-// bodies one after another.
+// How the functions of a training step are related, from differentiation until `flatten-programs` has put their bodies
+// one after another.
 //
 // The forward graph is cut into chunks (cut-model); without a pipeline there is one, c0. Chunk cN is one function @cN
-// until `choose-residuals` makes two of it; `specialize-micro-batches` adds the pair of the first micro-batch,
+// until `choose-residuals` makes two of it. `specialize-micro-batches` adds the pair of the first micro-batch,
 // @cN.fwd.first and @cN.bwd.first. `verify-step` checks all of this. Two chunks:
 //
 //   func.func @c0.fwd(%x {cleave.name = "x"}) -> (%h {cleave.edge = "c0:0"}, residuals...)
@@ -10,10 +10,10 @@
 //   func.func @c1.bwd(residuals...) -> (%dh {cleave.edge = "c0:0.grad.c1"}) attributes {cleave.backward_of = @c1.fwd}
 //   func.func @c0.bwd(residuals..., %dh {cleave.edge = "c0:0.grad.c1"}) attributes {cleave.backward_of = @c0.fwd}
 //
-// So an argument is a model's input (`cleave.name`), a residual of the function's own forward pass (`cleave.residual`),
-// or an edge: the result of that name of another function of the same micro-batch. An edge's value has one maker and
-// any number of users, in chunks over any distance. Each user returns a gradient of its own; the maker's backward pass
-// adds them, the last user's first.
+// So an argument is an input of the model (`cleave.name`), a residual of the function's own forward pass
+// (`cleave.residual`), or an edge: the result of that name of another function of the same micro-batch. One function
+// makes an edge's value, and any number of functions use it, in chunks over any distance. Each user returns a gradient
+// of its own. The maker's backward pass adds them, the last user's first.
 #ifndef CLEAVE_DIALECTS_CLEAVE_IR_STEPFUNCTIONS_H
 #define CLEAVE_DIALECTS_CLEAVE_IR_STEPFUNCTIONS_H
 
@@ -29,8 +29,8 @@ namespace cleave {
 
 inline bool isBackward(mlir::func::FuncOp function) { return function->hasAttr(kBackwardOfAttr); }
 
-// The module's function of this name; null where there is none. From the end: a few functions stand after the states,
-// of which a deep model has thousands.
+// Returns the module's function of this name; null if there is none. It searches from the end, because a few functions
+// come after the states, of which a deep model has thousands.
 inline mlir::func::FuncOp findFunction(mlir::ModuleOp module, llvm::StringRef name) {
   for (mlir::Operation &op : llvm::reverse(*module.getBody()))
     if (auto function = llvm::dyn_cast<mlir::func::FuncOp>(op); function && function.getSymName() == name)
@@ -38,7 +38,7 @@ inline mlir::func::FuncOp findFunction(mlir::ModuleOp module, llvm::StringRef na
   return nullptr;
 }
 
-// The function whose results are the residuals of `backward`; null where there is none.
+// Returns the function whose results are the residuals of `backward`; null if there is none.
 inline mlir::func::FuncOp forwardOf(mlir::func::FuncOp backward) {
   auto name = backward->getAttrOfType<mlir::FlatSymbolRefAttr>(kBackwardOfAttr);
   return name ? findFunction(backward->getParentOfType<mlir::ModuleOp>(), name.getValue()) : nullptr;
@@ -48,30 +48,31 @@ inline void setForward(mlir::func::FuncOp backward, llvm::StringRef forward) {
   backward->setAttr(kBackwardOfAttr, mlir::FlatSymbolRefAttr::get(backward.getContext(), forward));
 }
 
-// The number of the chunk that a function is of: 2 for "c2", "c2.fwd", "c2.bwd.first"; none for other names.
+// Returns the number of the chunk that a function belongs to: 2 for "c2", "c2.fwd", "c2.bwd.first"; none for other
+// names.
 std::optional<unsigned> chunkNumber(llvm::StringRef function);
 std::string chunkName(unsigned number);
 
-// Which micro-batches a chunk's function is for: ".first" ("c2.bwd.first"), ".last" (recompute-blocks may leave that one
-// as it is), or empty for all for which there is no function of their own.
+// Returns the micro-batches that a chunk's function is for: ".first" ("c2.bwd.first"), ".last" (recompute-blocks may
+// leave that one unchanged), or empty for all micro-batches that have no function of their own.
 llvm::StringRef variantOf(llvm::StringRef function);
 
-// The numbers of the chunks that the module has functions of, in ascending order.
+// Returns the numbers of the chunks of which the module has functions, in ascending order.
 llvm::SmallVector<unsigned> chunksOf(mlir::ModuleOp module);
 
-// All functions that belong to no chunk, then the chunks' forward functions in ascending order, then their backward
-// functions in descending order: a function comes after those whose results it takes.
+// Returns all functions that belong to no chunk, then the chunks' forward functions in ascending order, then their
+// backward functions in descending order. So a function comes after those whose results it takes.
 llvm::SmallVector<mlir::func::FuncOp> inStepOrder(mlir::ModuleOp module);
 
-// The returned value that an argument stands for, a residual or an edge. Null for a model's input, and where no
-// function returns it.
+// Returns the returned value that an argument stands for, a residual or an edge. Null for an input of the model, and if
+// no function returns it.
 mlir::OpOperand *sourceOf(mlir::BlockArgument argument);
 
-// The names of the edges that an argument takes, or a result is; empty for others.
+// Return the name of the edge that an argument takes, or that a result is; empty for others.
 llvm::StringRef edgeOfArgument(mlir::func::FuncOp function, unsigned index);
 llvm::StringRef edgeOfResult(mlir::func::FuncOp function, unsigned index);
 
-// The name of the gradient that chunk `user` returns for an edge.
+// Returns the name of the gradient that chunk `user` returns for an edge.
 std::string edgeGradientName(llvm::StringRef edge, unsigned user);
 
 } // namespace cleave

@@ -14,7 +14,7 @@ llvm::SmallVector<Value> StopGradientOp::buildLinalg(mlir::OpBuilder &builder, m
   return {elementwiseLinalg(*this, builder, operands, same)};
 }
 
-// None: the operand has no part in the gradient.
+// Gives no gradient, because the operand has no part in it.
 mlir::LogicalResult StopGradientOp::buildVJP(mlir::OpBuilder &, llvm::ArrayRef<Value>, llvm::SmallVectorImpl<Value> &) {
   return mlir::success();
 }

@@ -9,7 +9,7 @@
 
 namespace cleave {
 
-// Replaces every stop_gradient of the function by its operand: where gradients are built, or none will be.
+// Replaces every stop_gradient of the function by its operand. Gradients must have been built, or none will be.
 void eraseStopGradients(mlir::func::FuncOp function);
 
 } // namespace cleave

@@ -29,7 +29,7 @@ llvm::LogicalResult TopKOp::verify() {
   return mlir::success();
 }
 
-// Every row is ranked alone; the row itself stays whole.
+// Every row is ranked separately, and stays whole.
 SmallVector<IteratorType> TopKOp::getLoopIteratorTypes() {
   return SmallVector<IteratorType>(getType().getRank() - 1, IteratorType::parallel);
 }
@@ -41,7 +41,7 @@ SmallVector<AffineMap> TopKOp::getIndexingMaps() {
   return SmallVector<AffineMap>(2, loopMap(getContext(), loops, dims));
 }
 
-// Every element is compared with the worst of those found, and few are better.
+// Every element is compared with the worst one found so far, and few are better.
 OpCost TopKOp::getCost() { return costWithFlops(*this, tensorTypeOf(getOperand()).getNumElements()); }
 ComputeKind TopKOp::getComputeKind() { return ComputeKind::Kernel; }
 KernelSpec TopKOp::getKernelSpec() {

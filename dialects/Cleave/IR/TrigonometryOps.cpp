@@ -1,4 +1,4 @@
-// Inverse tangent as Sun's fdlibm has it, without branches; inverse sine and cosine by it.
+// The inverse tangent as in Sun's fdlibm, without branches; inverse sine and cosine are computed by it.
 #include "dialects/Cleave/IR/OpSupport.h"
 #include "dialects/Cleave/IR/Trigonometry.h"
 
@@ -17,10 +17,10 @@ namespace math = mlir::math;
 
 namespace {
 
-// Of numbers t with |t| < 7/16: atan(t) = t - t * (t^2 * (series[0] + t^2 * (series[1] + ...))).
+// For numbers t with |t| < 7/16: atan(t) = t - t * (t^2 * (series[0] + t^2 * (series[1] + ...))).
 struct Series {
   llvm::ArrayRef<double> series;
-  double high[4], low[4]; // atan(0.5), atan(1), atan(1.5), atan(inf): as a number of the type, and the rest
+  double high[4], low[4]; // atan(0.5), atan(1), atan(1.5), atan(inf): each as a number of the type, and the rest
 };
 
 const double kSeriesF32[] = {3.3333328366e-01, -1.9999158382e-01, 1.4253635705e-01, -1.0648017377e-01,
@@ -56,8 +56,9 @@ struct Scalar {
     return arith::SelectOp::create(b, loc, condition, yes, no);
   }
 
-  // Of a = |x| >= 0. Beyond 7/16, atan(a) = atan(c) + atan(t) for t = (a - c) / (1 + a c), with the c of 0.5, 1, 1.5
-  // and infinity for which |t| stays below 7/16. NaN takes the last one and stays NaN.
+  // Returns the inverse tangent of a = |x| >= 0. Beyond 7/16, atan(a) = atan(c) + atan(t) for t = (a - c) / (1 + a c).
+  // c is that of 0.5, 1, 1.5 and infinity for which |t| stays below 7/16. For NaN, the last c is chosen, and the result
+  // is NaN.
   Value atan(Value a) const {
     const Series &of = type.isF64() ? kF64 : kF32;
     Value one = number(1), isSmall = less(a, 7. / 16), isHalf = less(a, 11. / 16);
@@ -78,7 +79,7 @@ struct Scalar {
   }
 };
 
-// `body` of an element that is f32 at least; its result is rounded once.
+// Computes `body` of an element in f32 or wider. The result is rounded once.
 template <typename Body> Value inWide(OpBuilder &b, Location loc, Value x, Body body) {
   mlir::Type narrow = x.getType();
   bool isNarrow = narrow.getIntOrFloatBitWidth() < 32;
@@ -95,7 +96,7 @@ Value AtanOp::buildScalar(OpBuilder &builder, Location loc, ValueRange elements)
   });
 }
 
-// atan(|x| / sqrt((1 - |x|) (1 + |x|))), where 1 - |x| is exact near 1. At 1 the quotient is infinite, beyond 1 it is
+// atan(|x| / sqrt((1 - |x|) (1 + |x|))), where 1 - |x| is exact near 1. At 1 the quotient is infinite; beyond 1 it is
 // NaN.
 Value AsinOp::buildScalar(OpBuilder &builder, Location loc, ValueRange elements) {
   return inWide(builder, loc, elements[0], [&](const Scalar &f, Value x) -> Value {
@@ -105,7 +106,8 @@ Value AsinOp::buildScalar(OpBuilder &builder, Location loc, ValueRange elements)
   });
 }
 
-// 2 atan(sqrt((1 - x) / (1 + x))), the angle's half. At -1 the quotient is infinite, beyond 1 and -1 it is negative.
+// 2 atan(sqrt((1 - x) / (1 + x))): the inverse tangent is half of the angle. At -1 the quotient is infinite; beyond 1
+// and -1 it is negative.
 Value AcosOp::buildScalar(OpBuilder &builder, Location loc, ValueRange elements) {
   return inWide(builder, loc, elements[0], [&](const Scalar &f, Value x) -> Value {
     Value one = f.number(1), half = f.atan(f.root(f.div(f.sub(one, x), f.add(one, x))));
@@ -117,7 +119,7 @@ Value AcosOp::buildScalar(OpBuilder &builder, Location loc, ValueRange elements)
 // Gradients
 //===----------------------------------------------------------------------===//
 
-// sqrt(1 - x^2), without cancellation near 1 and -1.
+// Returns sqrt(1 - x^2), without cancellation near 1 and -1.
 static Value distanceFromOne(mlir::ImplicitLocOpBuilder &b, Value x) {
   Value one = splatLike(b, x, 1);
   return SqrtOp::create(b, MulOp::create(b, SubOp::create(b, one, x), AddOp::create(b, one, x)));

@@ -3,7 +3,7 @@
 using namespace cleave;
 using llvm::ArrayRef;
 
-// Products of two of them, and sums, are no overflow.
+// The largest value. Products of two such values, and their sums, do not overflow.
 static constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
 
 static llvm::LogicalResult checkValues(llvm::StringRef name, ArrayRef<int64_t> values, size_t rank, int64_t least,

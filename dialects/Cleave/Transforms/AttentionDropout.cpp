@@ -16,7 +16,7 @@ using mlir::Value;
 // Finding it
 //===----------------------------------------------------------------------===//
 
-// Whether the probabilities are multiplied by 1 / (1 - rate), as nearly as their type can hold it, and the rate f32.
+// True if the probabilities are multiplied by 1 / (1 - rate), as exactly as their type and a rate in f32 allow.
 static bool isFactorOf(double rate, double factor, Value value) {
   auto type = llvm::cast<mlir::FloatType>(tensorTypeOf(value).getElementType());
   double precision = std::ldexp(1.0, 1 - static_cast<int>(std::min(type.getFPMantissaWidth(), 24u)));
@@ -33,7 +33,7 @@ std::optional<AttentionDropout> AttentionDropout::find(Value value) {
     return std::nullopt;
   std::optional<double> rate = splatNumber(compare.getRhs());
   Value numbers = compare.getLhs();
-  while (auto reshape = numbers.getDefiningOp<ReshapeOp>()) // of other micro-batches (shift-random-origins)
+  while (auto reshape = numbers.getDefiningOp<ReshapeOp>()) // for other micro-batches (shift-random-origins)
     numbers = reshape.getOperand();
   auto uniform = numbers.getDefiningOp<RandomUniformOp>();
   if (!rate || !uniform || !(*rate > 0 && *rate < 1) || !tensorTypeOf(numbers).getElementType().isF32())
@@ -45,8 +45,8 @@ std::optional<AttentionDropout> AttentionDropout::find(Value value) {
   return std::nullopt;
 }
 
-// Row-major order says where an element lies: the last dimensions that make `count` are whole in the global tensor, but
-// for the first of them.
+// Row-major order says where an element is. The last dimensions, whose product is `count`, must be whole in the global
+// tensor, except for the first of them.
 //
 //   8x4x16x16 of 8x12x16x16, heads of 16x16   2
 //   4x16x16 of 12x16x16, heads of 16x16       1
@@ -71,15 +71,17 @@ static Value integers(ImplicitLocOpBuilder &builder, llvm::ArrayRef<int64_t> sha
   return ConstantOp::create(builder, mlir::DenseElementsAttr::get(type, values));
 }
 
-// The step in the lower 32 bits and the site in the upper ones: the third and fourth counter word of random_uniform.
+// The step is in the lower 32 bits, and the site in the upper ones: the third and fourth counter word of
+// random_uniform.
 static Value buildStream(ImplicitLocOpBuilder &builder, RandomUniformOp uniform) {
   Value step = AndOp::create(builder, uniform.getStep(), integers(builder, {}, {0xffffffff}));
   auto site = static_cast<int64_t>(static_cast<uint64_t>(uniform.getSite()) << 32);
   return OrOp::create(builder, step, integers(builder, {}, {site}));
 }
 
-// The element index at which each head begins: the sum of each leading dimension's index times its stride in the whole
-// tensor. They are iotas, which know where a rank's part begins, and where the numbers' own part begins is added once.
+// Builds the element index at which each head begins: the sum of each leading dimension's index times its stride in the
+// whole tensor. The indices are iotas, which know where a rank's part begins. The origin of the numbers' own part is
+// added once.
 AttentionDropout::Operands AttentionDropout::build(ImplicitLocOpBuilder &builder, int64_t batch, int64_t heads) const {
   RandomUniformOp draw = uniform;
   RankedTensorType numbers = draw.getType();

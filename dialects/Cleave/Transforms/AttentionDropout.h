@@ -1,4 +1,5 @@
-// Dropout between softmax and the second product, as `form-attention` finds it, and what cleave.attention takes of it.
+// Dropout between softmax and the second product, as `form-attention` finds it, and the operands of cleave.attention
+// for it.
 //
 //   if (auto dropout = AttentionDropout::find(value))               // select(uniform >= rate, p / (1 - rate), 0)
 //     if (dropout->hasRowsInOrder(rows, columns))
@@ -19,11 +20,11 @@ struct AttentionDropout {
   RandomUniformOp uniform;   // of as many elements, perhaps in another shape
   double rate;
 
-  // Nothing where `value` is not made by dropout, or has other uses.
+  // Returns nothing if `value` is not made by dropout, or has other uses.
   static std::optional<AttentionDropout> find(mlir::Value value);
 
-  // Whether the numbers of a head, which has that many rows and columns, follow one another in the whole tensor, too.
-  // Then one index for each head says which they are.
+  // True if the numbers of a head with this many rows and columns are contiguous in the whole tensor, too. Then one
+  // index for each head identifies them.
   bool hasRowsInOrder(int64_t rows, int64_t columns) const { return leadingDims(rows * columns).has_value(); }
 
   struct Operands {
@@ -32,7 +33,7 @@ struct AttentionDropout {
   Operands build(mlir::ImplicitLocOpBuilder &builder, int64_t batch, int64_t heads) const;
 
 private:
-  // How many of the numbers' dimensions count heads of `count` elements.
+  // Returns how many of the numbers' dimensions count heads of `count` elements.
   std::optional<int64_t> leadingDims(int64_t count) const;
 };
 

@@ -27,7 +27,7 @@ std::optional<double> cleave::splatNumber(Value value) {
 // Causal masks
 //===----------------------------------------------------------------------===//
 
-// What a mask is before it is repeated over batch and heads, as [rows, columns]; null where they differ in it.
+// Returns a mask as [rows, columns], before it is repeated over batch and heads; null if it differs between these.
 static Value matrixOf(Value mask) {
   auto broadcast = mask.getDefiningOp<BroadcastOp>();
   int64_t rank = tensorTypeOf(mask).getRank();
@@ -47,7 +47,7 @@ static Value matrixOf(Value mask) {
   return mask;
 }
 
-// The dimension whose index each element is, counted from the last: 0 for columns, 1 for rows.
+// Returns the dimension whose index each element is, counted from the last one: 0 for columns, 1 for rows.
 static std::optional<int64_t> indexOf(Value value) {
   int64_t rank = tensorTypeOf(value).getRank();
   if (auto cast = value.getDefiningOp<CastOp>())
@@ -63,7 +63,7 @@ static std::optional<int64_t> indexOf(Value value) {
   return std::nullopt;
 }
 
-// A triangle of two numbers that are compared with a third one is one of booleans.
+// A triangle of two numbers that are compared with a third number is a triangle of booleans.
 static mlir::Attribute comparedTriangle(Predicate predicate, mlir::Attribute triangle, double number) {
   auto numbers = llvm::dyn_cast_if_present<mlir::DenseF64ArrayAttr>(triangle);
   if (!numbers)
@@ -92,13 +92,13 @@ static mlir::Attribute comparedTriangle(Predicate predicate, mlir::Attribute tri
 static mlir::Attribute triangleUnder(Value mask);
 
 namespace {
-// What a matrix has up to the diagonal, and after it.
+// The numbers of a matrix up to the diagonal, and after it.
 struct Sides {
   double lower, upper;
 };
 } // namespace
 
-// The sides of a triangle, or of one number; nothing where only a bound of them is known.
+// Returns the sides of a triangle or of a constant number; nothing if only a bound of them is known.
 static std::optional<Sides> sidesOf(Value value) {
   if (std::optional<double> number = splatNumber(value))
     return Sides{*number, *number};
@@ -110,7 +110,8 @@ static std::optional<Sides> sidesOf(Value value) {
   return std::nullopt;
 }
 
-// Numbers that an elementwise op makes of triangles: f32 as exporters write masks (torch.tril of ones, 1 - m, m * -1e9).
+// Returns the sides that an elementwise op makes of triangles, in f32, as exporters write masks (torch.tril of ones,
+// 1 - m, m * -1e9).
 static std::optional<Sides> madeSides(mlir::Operation *op) {
   auto all = [&](auto function, auto... operands) -> std::optional<Sides> {
     if (!(operands && ...))
@@ -131,7 +132,7 @@ static std::optional<Sides> madeSides(mlir::Operation *op) {
   return std::nullopt;
 }
 
-// What the matrix under a mask is (Triangle.h); null where it is no triangle.
+// Returns the triangle that the matrix of a mask is (Triangle.h); null if it is none.
 static mlir::Attribute triangleUnder(Value mask) {
   Value matrix = matrixOf(mask);
   if (!matrix)
@@ -174,7 +175,7 @@ static mlir::Attribute triangleUnder(Value mask) {
 // Classes
 //===----------------------------------------------------------------------===//
 
-// A learned mask needs the gradient of all scores.
+// A learned mask needs the gradients of all scores.
 static bool dependsOnParameter(Value mask) {
   SmallVector<Value> stack = {mask};
   llvm::DenseSet<Value> seen;
@@ -196,8 +197,8 @@ static bool dependsOnParameter(Value mask) {
 std::optional<AttentionMask> AttentionMasks::classify(llvm::ArrayRef<int64_t> scores) const {
   AttentionMask mask;
   size_t others = added.size() + kept.size() - 1;
-  // A row has its own column at least: what the mask gives the others is nothing beside it, but where another mask
-  // takes that one away, and all scores are alike.
+  // A row has at least its own column. The numbers that the mask gives the other columns are negligible against it,
+  // unless another mask removes the own column, so that all scores are masked.
   auto isInfinite = [](double fill) { return std::isinf(fill) && fill < 0; };
   auto isWithout = [&](double fill) { return isInfinite(fill) || (leavesNothing(fill) && others == 0); };
   int causal = -1, finite = -1; // places of the outermost causal mask and select of a finite number
@@ -237,7 +238,7 @@ std::optional<AttentionMask> AttentionMasks::classify(llvm::ArrayRef<int64_t> sc
 // The operand
 //===----------------------------------------------------------------------===//
 
-// In rank 4, with 1 where it is repeated.
+// Returns the mask in rank 4, with size 1 in dimensions in which it is repeated.
 static Value small(ImplicitLocOpBuilder &builder, Value mask) {
   RankedTensorType type = tensorTypeOf(mask);
   int64_t rank = type.getRank();

@@ -1,10 +1,11 @@
-// The masks between a product and softmax, as `form-attention` finds them, and what cleave.attention takes of them.
+// The masks between a product and softmax, as `form-attention` finds them, and the operands of cleave.attention for
+// them.
 //
 //   AttentionMasks masks;
 //   masks.keep(condition, /*keeps=*/true, fill);       // select(condition, scores, fill)
 //   masks.add(bias);                                    // scores + bias
 //   if (auto mask = masks.classify(shape))              // nothing: attention has no such mask
-//     Value operand = mask->build(builder, f32);        // null: none but perhaps the causal one
+//     Value operand = mask->build(builder, f32);        // null: there is at most a causal mask
 #ifndef CLEAVE_DIALECTS_CLEAVE_TRANSFORMS_ATTENTIONMASKS_H
 #define CLEAVE_DIALECTS_CLEAVE_TRANSFORMS_ATTENTIONMASKS_H
 
@@ -16,32 +17,32 @@
 
 namespace cleave {
 
-// The number that a constant is everywhere.
+// Returns the number of a constant whose elements are all equal.
 std::optional<double> splatNumber(mlir::Value value);
 
-// Masks of one kind, joined, and the causal one apart.
+// Masks of one kind, joined, and separately the causal one.
 struct AttentionMask {
   struct Part {
-    mlir::Value value; // of the scores' shape
-    bool keeps;        // of booleans: whether true keeps the score
+    mlir::Value value; // has the scores' shape
+    bool keeps;        // for booleans: true if true keeps the score
   };
   bool isCausal = false;
-  std::optional<double> fill; // the parts are booleans
+  std::optional<double> fill; // only if the parts are booleans
   llvm::SmallVector<Part> parts;
 
-  // The operand of cleave.attention, of rank 4, as small as the parts are before they are repeated. `computed` is the
-  // type of masks that are added.
+  // Returns the operand of cleave.attention, of rank 4, with the sizes that the parts have before they are repeated.
+  // `computed` is the type of masks that are added.
   mlir::Value build(mlir::ImplicitLocOpBuilder &builder, mlir::Type computed) const;
 };
 
-// They are told from the innermost to the outermost, that is from the product to softmax.
+// Collects masks. They must be given from the innermost to the outermost, that is, from the product to softmax.
 class AttentionMasks {
 public:
   void add(mlir::Value mask) { added.push_back({mask, numMasks++}); }
   void keep(mlir::Value condition, bool keeps, double fill) { kept.push_back({condition, keeps, fill, numMasks++}); }
 
-  // Nothing where masks of both kinds or with different fills meet, one is computed of a parameter, or a select of a
-  // finite number stands outside of the causal mask, which attention applies last.
+  // Returns nothing if there are masks of both kinds or with different fills, if one is computed from a parameter, or
+  // if a select of a finite number is outside of the causal mask, which attention applies last.
   std::optional<AttentionMask> classify(llvm::ArrayRef<int64_t> scores) const;
 
 private:

@@ -16,7 +16,7 @@ using namespace cleave;
 using mlir::Value;
 using Values = llvm::SmallVector<Value>;
 
-// A kernel's body takes its place: the reference does not care what is computed together.
+// Replaces a kernel by its body, because the reference does not depend on what is computed together.
 static void inlineKernel(KernelOp kernel) {
   mlir::Block &body = kernel.getBody().front();
   mlir::Operation *yield = body.getTerminator();
@@ -30,7 +30,7 @@ static void inlineKernel(KernelOp kernel) {
   kernel.erase();
 }
 
-// Plain loops, or the ops that define it where the kernel has none (attention).
+// Builds plain loops, or the ops that define the op if its kernel has no reference body (attention).
 static Values buildReference(mlir::ImplicitLocOpBuilder &builder, ComputeOpInterface op) {
   KernelSpec spec = op.getKernelSpec();
   ReferenceBody body = findReferenceBody(spec.name);
@@ -80,7 +80,7 @@ static llvm::LogicalResult convert(mlir::Operation *op) {
 
 namespace {
 struct ConvertCleaveToLinalg : impl::ConvertCleaveToLinalgBase<ConvertCleaveToLinalg> {
-  // Decompositions and inlined kernels leave cleave ops behind: repeat until a walk finds none.
+  // Decompositions and inlined kernels leave cleave ops, so the walk is repeated until it finds none.
   void runOnOperation() override {
     while (true) {
       llvm::SmallVector<mlir::Operation *> ops;

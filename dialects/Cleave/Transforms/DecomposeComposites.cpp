@@ -11,7 +11,7 @@ using namespace cleave;
 namespace {
 struct DecomposeComposites : impl::DecomposeCompositesBase<DecomposeComposites> {
   void runOnOperation() override {
-    // A decomposition may itself contain composites: repeat until a walk finds none.
+    // A decomposition may itself contain composites, so the walk is repeated until it finds none.
     while (true) {
       SmallVector<ComputeOpInterface> composites;
       getOperation().walk([&](ComputeOpInterface op) {
@@ -28,7 +28,7 @@ struct DecomposeComposites : impl::DecomposeCompositesBase<DecomposeComposites> 
           op.emitOpError("says that it is composite but has no decomposition");
           return signalPassFailure();
         }
-        // The parts belong where the whole does.
+        // The parts belong to the block of the whole op.
         for (mlir::Operation *part = before ? before->getNextNode() : &op->getBlock()->front(); part != op;
              part = part->getNextNode())
           setBlockMark(part, getBlockMark(op));

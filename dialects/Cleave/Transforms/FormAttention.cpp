@@ -1,10 +1,10 @@
-// Finds attention in what exporters write. The scores are read from softmax upwards, as a chain of values with one use
-// each:
+// Finds attention in the graphs that exporters write. The scores are read from softmax upwards, as a chain of values
+// with one use each:
 //
 //   operand <- { dropout } <- softmax <- { + mask | select(mask, ., fill) }* <- { * number | / number }* <- product
 //
-// with casts between floating-point types anywhere. Numbers by which queries or keys are multiplied belong to the
-// scale, too (exporters split it between both).
+// There may be casts between floating-point types anywhere. Numbers by which queries or keys are multiplied belong to
+// the scale, too (exporters split it between both).
 #include "dialects/Cleave/IR/Attention.h"
 #include "dialects/Cleave/IR/OpSupport.h"
 #include "dialects/Cleave/Transforms/AttentionDropout.h"
@@ -28,7 +28,7 @@ namespace {
 struct Scores {
   MatmulOp product;
   double scale = 1;
-  bool isScaled = false; // by an op that was seen before: masks under it would be scaled, too
+  bool isScaled = false; // by an op that was seen before: a mask further in would be scaled too
   AttentionMasks masks;
 };
 } // namespace
@@ -37,7 +37,7 @@ static bool isFloatCast(CastOp cast) {
   return llvm::isa<mlir::FloatType>(tensorTypeOf(cast.getOperand()).getElementType());
 }
 
-// Takes the scale and one side of a product or quotient apart.
+// Multiplies `scale` by the number of a product or quotient, and returns the other side; null for other ops.
 static Value withoutFactor(mlir::Operation *op, double *scale) {
   if (auto mul = llvm::dyn_cast<MulOp>(op))
     for (auto [number, other] : {std::pair(mul.getLhs(), mul.getRhs()), std::pair(mul.getRhs(), mul.getLhs())})
@@ -103,7 +103,7 @@ static Value throughCasts(Value value) {
   return value;
 }
 
-// The softmax whose rows `value` has, perhaps after dropout.
+// Returns the softmax that makes the rows of `value`, perhaps before dropout.
 static SoftmaxOp softmaxOf(Value value, std::optional<AttentionDropout> &dropout) {
   value = throughCasts(value);
   dropout = AttentionDropout::find(value);
@@ -112,7 +112,7 @@ static SoftmaxOp softmaxOf(Value value, std::optional<AttentionDropout> &dropout
   return value.hasOneUse() ? value.getDefiningOp<SoftmaxOp>() : SoftmaxOp();
 }
 
-// An operand of the first product without the number that it is multiplied by.
+// Returns an operand of the first product without the number by which it is multiplied.
 static Value withoutScale(ImplicitLocOpBuilder &builder, Value value, double *scale) {
   mlir::Type element = tensorTypeOf(value).getElementType();
   Value inner = value;
@@ -140,7 +140,7 @@ static Value withLastSwapped(ImplicitLocOpBuilder &builder, Value value) {
   return TransposeOp::create(builder, transpose.getOperand(), permutation);
 }
 
-// [batch, heads, rows, size], whatever is missing of the first two.
+// Returns the value as [batch, heads, rows, size]. Missing leading dimensions get size 1.
 static Value withFourDims(ImplicitLocOpBuilder &builder, Value value) {
   RankedTensorType type = tensorTypeOf(value);
   if (type.getRank() == 4)
@@ -150,7 +150,7 @@ static Value withFourDims(ImplicitLocOpBuilder &builder, Value value) {
   return ReshapeOp::create(builder, type.clone(shape), value);
 }
 
-// Whether the op's operands have the ranks that attention is made of.
+// True if the op's operands have the ranks that attention needs.
 static bool hasOwnBatches(MatmulOp op) {
   int64_t rank = op.getType().getRank();
   return rank >= 2 && rank <= 4 && tensorTypeOf(op.getLhs()).getRank() == rank &&
@@ -165,7 +165,7 @@ static bool formAttention(MatmulOp last) {
     return false;
   mlir::Type computed = computeElementType(last.getType().getElementType());
   if (softmax.getType().getElementTypeBitWidth() > computed.getIntOrFloatBitWidth())
-    return false; // the model asks for more than the kernel computes in
+    return false; // the model's type is wider than the one in which the kernel computes
   llvm::ArrayRef<int64_t> shape = softmax.getType().getShape();
   if (dropout && !dropout->hasRowsInOrder(shape[shape.size() - 2], shape.back()))
     return false;
@@ -202,7 +202,7 @@ static bool formAttention(MatmulOp last) {
   return true;
 }
 
-// Removes an op that nobody uses, and what is then unused.
+// Removes an op without uses, and then the ops that are no longer used.
 static void eraseUnused(mlir::Operation *op) {
   SmallVector<mlir::Operation *> stack = {op};
   while (!stack.empty()) {

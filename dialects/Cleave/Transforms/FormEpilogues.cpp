@@ -9,8 +9,8 @@ namespace cleave {
 using namespace cleave;
 using mlir::Value;
 
-// The vector that `value` repeats along its last dimension; null where it is something else. A vector of one element is
-// repeated as a scalar.
+// Returns the vector that `value` repeats along its last dimension; null if it is not such a value. A vector of one
+// element is repeated as a scalar.
 static Value vectorOf(mlir::OpBuilder &builder, Value value) {
   auto broadcast = value.getDefiningOp<BroadcastOp>();
   if (!broadcast)
@@ -24,8 +24,8 @@ static Value vectorOf(mlir::OpBuilder &builder, Value value) {
   return ReshapeOp::create(builder, value.getLoc(), tensorTypeOf(repeated).clone({1}), repeated);
 }
 
-// The kernel whose result `value` is, as it is or with its rows arranged in another way. Nobody else may want the
-// result.
+// Returns the kernel whose result `value` is, perhaps with another arrangement of its rows. The result must have no
+// other uses.
 static ComputeOpInterface kernelOf(Value value) {
   int64_t columns = tensorTypeOf(value).getRank() > 0 ? tensorTypeOf(value).getShape().back() : 0;
   while (value.hasOneUse() && tensorTypeOf(value).getRank() > 0 && tensorTypeOf(value).getShape().back() == columns) {

@@ -1,15 +1,15 @@
-// Brings ops that move elements together. A reshape is free, as a view of the same bytes, but it is no part of a kernel:
-// ops on its two sides each pass over memory. So it gives way where it can,
+// Brings ops that move elements together. A reshape is free, as a view of the same bytes, but it is not a part of a
+// kernel: ops on its two sides each pass over memory. So it is moved out of the way if possible,
 //
 //   slice -> reshape -> transpose          reshape -> slice -> transpose        the heads of one of three projections
 //   transpose -> reshape -> transpose      transpose -> reshape                 keys that are turned twice
-//   transpose -> reshape -> concat         transpose -> concat -> reshape       gradients of the three, put together
+//   transpose -> reshape -> concat         transpose -> concat -> reshape       gradients of the three, concatenated
 //   concat -> reshape -> sum               concat -> sum -> reshape             and the gradient of their bias
 //
-// and only where something joins that was apart, and nothing is parted that was joined.
+// and only if this joins ops that were separate, and separates no ops that were joined.
 //
-// Patterns end: each leaves fewer transposes that meet through a reshape, or moves one reshape up over a slice, or down
-// over another op. No pattern moves it the other way over the same kind of op.
+// The patterns end: each leaves fewer transposes that meet through a reshape, or moves one reshape up over a slice, or
+// down over another op. No pattern moves a reshape in the opposite direction over the same kind of op.
 #include "dialects/Cleave/IR/BlockMarks.h"
 #include "dialects/Cleave/IR/OpSupport.h"
 #include "dialects/Cleave/Transforms/Passes.h"
@@ -34,10 +34,10 @@ using mlir::success;
 using mlir::Value;
 
 //===----------------------------------------------------------------------===//
-// What joins what
+// Which ops can join
 //===----------------------------------------------------------------------===//
 
-// Whether the op passes over its elements in a kernel that it may share with its neighbours.
+// True if the op passes over its elements in a kernel that it may share with its neighbours.
 static bool passesOver(Operation *op) {
   auto compute = llvm::dyn_cast_if_present<ComputeOpInterface>(op);
   if (!compute)
@@ -47,13 +47,13 @@ static bool passesOver(Operation *op) {
          (kind == ComputeKind::View && compute.getByteViews().empty());
 }
 
-// The same, where a constant is no reason to move anything.
+// The same for a value, except that a constant is no reason to move anything.
 static bool isComputed(Value value) {
   Operation *op = value.getDefiningOp();
   return passesOver(op) && !op->hasTrait<mlir::OpTrait::ConstantLike>();
 }
 
-// Whether the value is stored elements in another place: no kernel that it may join computes them.
+// True if the value has stored elements at another place, and no kernel that it may join computes them.
 static bool isMoved(Value value) {
   llvm::SetVector<Value> values;
   values.insert(value);
@@ -74,7 +74,7 @@ static bool joinsUser(Value value) { return llvm::any_of(value.getUsers(), passe
 //===----------------------------------------------------------------------===//
 
 namespace {
-// Dimensions, but those of size 1, that a reshape makes of one another: [8, 12, 1024, 64] -> [96, 1024, 8, 8] has the
+// Dimensions that a reshape makes of one another, except those of size 1: [8, 12, 1024, 64] -> [96, 1024, 8, 8] has the
 // groups {0, 1} -> {0}, {2} -> {1} and {3} -> {2, 3}.
 struct Group {
   SmallVector<int64_t> from, to;
@@ -85,7 +85,7 @@ static std::optional<SmallVector<Group>> groupsOf(ArrayRef<int64_t> from, ArrayR
   if (llvm::is_contained(from, 0))
     return std::nullopt;
   SmallVector<Group> groups;
-  int64_t before = 1, after = 1; // sizes of the last group's dimensions
+  int64_t before = 1, after = 1; // product of the sizes of the last group's dimensions
   size_t i = 0, j = 0;
   while (i < from.size() || j < to.size()) {
     if (i < from.size() && from[i] == 1) {
@@ -116,8 +116,8 @@ static SmallVector<int64_t> permuted(ArrayRef<int64_t> shape, ArrayRef<int64_t> 
   return llvm::map_to_vector(permutation, [&](int64_t dim) { return shape[dim]; });
 }
 
-// The permutation of `from` after which a reshape gives what `permutation` gives after the reshape from `from` to `to`:
-// there is one if the dimensions of each group stay together, in their order.
+// Returns the permutation of `from` after which a reshape gives the same as `permutation` after the reshape from `from`
+// to `to`. There is one if the dimensions of each group stay together, in their order.
 static std::optional<SmallVector<int64_t>> beforeReshape(ArrayRef<int64_t> from, ArrayRef<int64_t> to,
                                                          ArrayRef<int64_t> permutation) {
   std::optional<SmallVector<Group>> groups = groupsOf(from, to);
@@ -138,7 +138,7 @@ static std::optional<SmallVector<int64_t>> beforeReshape(ArrayRef<int64_t> from,
   return result;
 }
 
-// The first dimension that has `count` indices of the dimensions before it, and for which `fits` says yes.
+// Returns the first dimension for which `fits` is true, and before which the dimensions have `count` indices together.
 static std::optional<int64_t> dimBehind(ArrayRef<int64_t> shape, int64_t count,
                                         llvm::function_ref<bool(int64_t)> fits) {
   int64_t before = 1;
@@ -152,7 +152,7 @@ static std::optional<int64_t> dimBehind(ArrayRef<int64_t> shape, int64_t count,
 // The patterns
 //===----------------------------------------------------------------------===//
 
-// A new op in the place of `old`, with its mark.
+// Makes a new op in place of `old`, with its block mark.
 template <typename Op, typename... Args>
 static Op createLike(PatternRewriter &rewriter, Operation *old, Args &&...args) {
   auto op = Op::create(rewriter, old->getLoc(), std::forward<Args>(args)...);
@@ -167,7 +167,7 @@ static Value reshaped(PatternRewriter &rewriter, Operation *old, Value value, Ar
 
 namespace {
 
-// Two transposes become one, if the reshape between them goes up over the first one or down over the second one.
+// Makes one of two transposes, if the reshape between them can go up over the first one or down over the second one.
 struct MeetTransposes : mlir::OpRewritePattern<TransposeOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -176,7 +176,7 @@ struct MeetTransposes : mlir::OpRewritePattern<TransposeOp> {
     auto first = reshape ? reshape.getOperand().getDefiningOp<TransposeOp>() : TransposeOp();
     if (!first)
       return failure();
-    // The transpose stays next to what it can join.
+    // The transpose stays next to the ops that it can join.
     bool staysDown = joinsUser(second) || !isComputed(first.getOperand());
     return success(
         staysDown
@@ -195,7 +195,7 @@ private:
     return success();
   }
 
-  // first : x -> y and reshape : y -> z. Seen backwards, from z, it is the reshape that comes first.
+  // first : x -> y and reshape : y -> z. Seen from z backwards, the reshape comes first.
   static LogicalResult goUp(TransposeOp first, ReshapeOp reshape, TransposeOp second, PatternRewriter &rewriter) {
     auto back = beforeReshape(shapeOf(reshape), shapeOf(first), inverseOf(first.getPermutation()));
     if (!back)
@@ -207,7 +207,7 @@ private:
   }
 };
 
-// A transpose goes up over a reshape to the op that makes the elements, if it has nothing to join below.
+// Moves a transpose up over a reshape to the op that makes the elements, if it has nothing to join below.
 struct TransposeBeforeReshape : mlir::OpRewritePattern<TransposeOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -224,7 +224,7 @@ struct TransposeBeforeReshape : mlir::OpRewritePattern<TransposeOp> {
   }
 };
 
-// A reshape goes up over a slice, which then joins all that reads the reshape. What the slice is cut out of is stored
+// Moves a reshape up over a slice, which then joins all readers of the reshape. The operand of the slice is stored
 // anyway. Under each index of the dimensions before the cut one, the slice takes a range of elements:
 //
 //   [8, 1024, 2304] -> [8, 1024, 768] -> [8, 1024, 12, 64]     768 of 2304 elements are 12 of 36 rows of 64
@@ -238,7 +238,7 @@ struct ReshapeBeforeSlice : mlir::OpRewritePattern<ReshapeOp> {
       return failure();
     Value whole = slice.getOperand();
     if (isComputed(whole) && whole.hasOneUse())
-      return failure(); // computes no more than is cut out
+      return failure(); // its kernel computes only the elements that are cut out
     std::optional<int64_t> cut = cutDim(slice);
     if (!cut)
       return failure();
@@ -261,7 +261,7 @@ struct ReshapeBeforeSlice : mlir::OpRewritePattern<ReshapeOp> {
   }
 
 private:
-  // The one dimension that is not whole, if each of its elements in a range is taken.
+  // Returns the one dimension that is not whole, if the slice takes contiguous elements of it.
   static std::optional<int64_t> cutDim(SliceOp slice) {
     std::optional<int64_t> cut;
     for (auto [dim, size, whole] : llvm::enumerate(slice.getSizes(), shapeOf(slice.getOperand())))
@@ -274,7 +274,7 @@ private:
   }
 };
 
-// Reshapes of all that is put together go down over the concatenation, which then joins what makes its operands. Under
+// Moves the reshapes of all operands down over a concatenation, which then joins the ops that make its operands. Under
 // each index of the dimensions before the joined one, it puts ranges of elements one after the other.
 struct ReshapeAfterConcat : mlir::OpRewritePattern<ConcatOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -310,9 +310,9 @@ private:
   }
 };
 
-// A reduction goes up over a reshape to the op that moves the elements, if the reshape keeps the dimensions that are
-// reduced, and nothing is left behind that it could join there. The loops of a sum remain and no term is computed in
-// them that was read before, so that its bits do not change.
+// Moves a reduction up over a reshape to the op that moves the elements. The reshape must keep the dimensions that are
+// reduced, and no op that the reduction could join there may be left behind. The loops of a sum stay the same, and no
+// term that was read before is computed in them, so its bits do not change.
 struct ReduceBeforeReshape : mlir::OpRewritePattern<ReduceOp> {
   using OpRewritePattern::OpRewritePattern;
 

@@ -59,7 +59,7 @@ LogicalResult cleave::checkStateAccess(mlir::ModuleOp module) {
   return mlir::failure(failed);
 }
 
-// An op of a plug-in's dialect is as good as ours when it answers what every later stage asks.
+// An op of a plug-in's dialect is accepted if it has the interfaces that every later stage uses.
 static bool isCompleteOp(mlir::Operation *op) {
   return mlir::isa<ComputeOpInterface>(op) && mlir::isa<mlir::shard::ShardingInterface>(op);
 }

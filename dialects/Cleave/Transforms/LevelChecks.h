@@ -1,5 +1,5 @@
-// Rules that several levels share. Every check emits one error for every op that breaks its rule and returns failure if
-// there was any; a verify pass runs all of them, so that one run shows all there is to repair.
+// Rules that several levels share. Every check emits one error for every op that violates its rule, and returns failure
+// if there was one. A verify pass runs all checks, so that one run shows all errors.
 #ifndef CLEAVE_DIALECTS_CLEAVE_TRANSFORMS_LEVELCHECKS_H
 #define CLEAVE_DIALECTS_CLEAVE_TRANSFORMS_LEVELCHECKS_H
 
@@ -10,16 +10,17 @@
 
 namespace cleave {
 
-// The module says `cleave.level = "<level>"` and has a mesh.
+// The module must have `cleave.level = "<level>"` and a mesh.
 llvm::LogicalResult checkLevel(mlir::ModuleOp module, llvm::StringRef level);
-// No `cleave.kernel`, no collective, no storage: where and how are still open. `checkAttributes` refuses
-// `cleave.sharding`.
+// There must be no `cleave.kernel`, no collective and no storage, because these are not decided yet. `checkAttributes`
+// refuses `cleave.sharding`.
 llvm::LogicalResult checkUnsharded(mlir::ModuleOp module);
-// In every function, reads of a state stand before its write, and there is one write.
+// In every function, reads of a state come before its write, and there is one write.
 llvm::LogicalResult checkStateAccess(mlir::ModuleOp module);
-// Functions have one block that ends in func.return, and call nobody.
+// Functions have one block that ends in func.return, and call no functions.
 llvm::LogicalResult checkFunctions(mlir::ModuleOp module);
-// Arguments and results with attributes are tensors of static shapes, and `cleave.batch_dim` is a dimension of them.
+// Arguments and results with attributes are tensors of static shapes, and `cleave.batch_dim` is one of their
+// dimensions.
 llvm::LogicalResult checkPorts(mlir::func::FuncOp function);
 // Every argument and result has a `cleave.name`.
 llvm::LogicalResult checkAllNamed(mlir::func::FuncOp function);

@@ -59,7 +59,7 @@ Value LoopWriter::both(Value a, Value b) { return arith::AndIOp::create(builder,
 Value LoopWriter::isTrue() { return arith::ConstantOp::create(builder, builder.getBoolAttr(true)); }
 
 Value LoopWriter::inRange(Value index, int64_t size) {
-  // Unsigned, a negative index is larger than any size.
+  // As an unsigned number, a negative index is larger than any size.
   return arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, index, constant(size));
 }
 

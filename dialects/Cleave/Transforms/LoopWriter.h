@@ -1,4 +1,4 @@
-// Plain loops over flat tensors: the language in which the reference bodies are written.
+// Plain loops over flat tensors. The reference bodies are written with them.
 //
 //   LoopWriter nest(builder);
 //   Value y = nest.loop({rows, columns}, zeros, [&](ValueRange i, ValueRange carried) {
@@ -7,8 +7,8 @@
 //   });
 //
 // Tensors are flattened to one dimension first, so that a body is written from sizes alone, like a kernel in C. Numbers
-// narrower than f32 are loaded as f32. Chosen over linalg.generic, which cannot say "scatter", "first maximum", or
-// "skip the padding" without tricks that an oracle should not need.
+// narrower than f32 are loaded as f32. linalg.generic was rejected, because it cannot say "scatter", "first maximum",
+// or "skip the padding" without tricks that an oracle should not need.
 #ifndef CLEAVE_DIALECTS_CLEAVE_TRANSFORMS_LOOPWRITER_H
 #define CLEAVE_DIALECTS_CLEAVE_TRANSFORMS_LOOPWRITER_H
 
@@ -26,7 +26,7 @@ public:
 
   mlir::ImplicitLocOpBuilder &getBuilder() { return builder; }
 
-  // for i0 < sizes[0], i1 < sizes[1], ...: carried = body(i, carried). Returns what is carried at the end.
+  // for i0 < sizes[0], i1 < sizes[1], ...: carried = body(i, carried). Returns the last carried values.
   llvm::SmallVector<mlir::Value> loop(llvm::ArrayRef<int64_t> sizes, mlir::ValueRange initial, Body body);
   // carried = condition ? then() : carried
   llvm::SmallVector<mlir::Value> onlyIf(mlir::Value condition, mlir::ValueRange carried,
@@ -40,16 +40,16 @@ public:
   mlir::Value isTrue();
   // 0 <= index < size
   mlir::Value inRange(mlir::Value index, int64_t size);
-  // Row-major position of `indices` in `sizes`.
+  // Returns the row-major position of `indices` in `sizes`.
   mlir::Value linear(llvm::ArrayRef<mlir::Value> indices, llvm::ArrayRef<int64_t> sizes);
 
-  // The type numbers of `element` are computed in.
+  // Returns the type in which numbers of `element` are computed.
   static mlir::Type wide(mlir::Type element);
   mlir::Value number(mlir::Type type, double value);
   mlir::Value flatten(mlir::Value tensor);
-  // A flat tensor of `count` copies of `value`.
+  // Returns a flat tensor of `count` copies of `value`.
   mlir::Value filled(int64_t count, mlir::Value value);
-  // Rounds a flat tensor to the element type of `type` and gives it its shape.
+  // Rounds a flat tensor to the element type of `type`, and reshapes it to that type.
   mlir::Value finish(mlir::Value flat, mlir::RankedTensorType type);
   mlir::Value load(mlir::Value flat, mlir::Value index);
   mlir::Value store(mlir::Value value, mlir::Value flat, mlir::Value index);
@@ -57,7 +57,7 @@ public:
   mlir::Value times(mlir::Value a, mlir::Value b);
   mlir::Value greater(mlir::Value a, mlir::Value b);
   mlir::Value larger(mlir::Value a, mlir::Value b); // NaN wins
-  // flat with `value` added at `index`.
+  // Returns `flat` with `value` added at `index`.
   mlir::Value addAt(mlir::Value flat, mlir::Value index, mlir::Value value);
 
 private:

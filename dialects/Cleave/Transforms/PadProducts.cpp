@@ -12,12 +12,12 @@ using namespace cleave;
 using llvm::SmallVector;
 using mlir::Value;
 
-// A product of fewer operations takes as long as the copies that padding makes.
-static constexpr int64_t kLeastOperations = int64_t{1} << 30;
-// A padded operand is copied once, and each of its elements is used this often at least.
-static constexpr int64_t kLeastUses = 128;
+// A matrix product of fewer multiplications takes no longer than the copies that padding makes.
+static constexpr uint64_t kLeastProducts = uint64_t{1} << 29;
+// A padded operand is copied once, so each of its elements must be used at least this often.
+static constexpr uint64_t kLeastUses = 128;
 
-// `value` with `more` zeros at the end of dimension `dim`.
+// Returns `value` with `more` zeros at the end of dimension `dim`.
 static Value padded(mlir::OpBuilder &builder, Value value, int64_t dim, int64_t more) {
   if (!value || more == 0)
     return value;
@@ -28,14 +28,14 @@ static Value padded(mlir::OpBuilder &builder, Value value, int64_t dim, int64_t 
                        llvm::APFloat(0.0));
 }
 
-// The first `columns` elements of each row.
+// Returns the first `columns` elements of each row.
 static Value sliced(mlir::OpBuilder &builder, Value value, int64_t columns) {
   SmallVector<int64_t> shape(tensorTypeOf(value).getShape()), starts(shape.size(), 0), steps(shape.size(), 1);
   shape.back() = columns;
   return SliceOp::create(builder, value.getLoc(), tensorTypeOf(value).clone(shape), value, starts, shape, steps);
 }
 
-// Uses of the rows that `value` has, too, stay views of it: the slice is made after a reshape that keeps the rows.
+// Replaces uses of `old`. A reshape that keeps the rows stays a view of `value`: the slice is made after it.
 static void replaceSliced(mlir::OpBuilder &builder, Value old, Value value) {
   int64_t columns = tensorTypeOf(old).getShape().back();
   for (mlir::Operation *user : llvm::make_early_inc_range(old.getUsers())) {
@@ -63,10 +63,10 @@ static void padProduct(MatmulOp product, int64_t multiple) {
   int64_t rightN = right.getRank() - (product.getTransposeRhs() ? 2 : 1);
   int64_t n = result.getShape().back(), k = left.getDimSize(leftK);
   int64_t moreN = llvm::alignTo(n, multiple) - n, moreK = llvm::alignTo(k, multiple) - k;
-  int64_t operations = 2 * k * result.getNumElements();
-  if (operations < kLeastOperations) // in particular where a tensor has no elements
+  auto products = llvm::SaturatingMultiply<uint64_t>(k, result.getNumElements());
+  if (products < kLeastProducts) // also if a tensor has no elements
     return;
-  int64_t usesOfLeft = operations / (2 * left.getNumElements()), usesOfRight = operations / (2 * right.getNumElements());
+  uint64_t usesOfLeft = products / left.getNumElements(), usesOfRight = products / right.getNumElements();
   if (usesOfRight < kLeastUses)
     return;
   if (usesOfLeft < kLeastUses)

@@ -1,4 +1,4 @@
-// Passes over the `cleave` dialect alone; see Passes.td.
+// The passes over the `cleave` dialect alone; see Passes.td.
 #ifndef CLEAVE_DIALECTS_CLEAVE_TRANSFORMS_PASSES_H
 #define CLEAVE_DIALECTS_CLEAVE_TRANSFORMS_PASSES_H
 

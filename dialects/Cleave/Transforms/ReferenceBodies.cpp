@@ -21,7 +21,7 @@ ArrayRef<int64_t> KernelParams::list(llvm::StringRef name) const {
   llvm::report_fatal_error("kernel '" + llvm::Twine(spec.name) + "' is specified without '" + name + "'");
 }
 
-// c[b, m, n] += a[b, m, k] * b[b, k, n], to zeros or to what `init` holds
+// c[b, m, n] += a[b, m, k] * b[b, k, n], to the values of `init`.
 static Value addProduct(LoopWriter &nest, const KernelParams &p, ArrayRef<Value> in, Value init) {
   int64_t batch = p["batch"], m = p["m"], n = p["n"], k = p["k"];
   auto at = [&](llvm::StringRef batches, Value b, Value row, int64_t rows, Value column, int64_t columns, bool swap) {
@@ -39,7 +39,7 @@ static Value addProduct(LoopWriter &nest, const KernelParams &p, ArrayRef<Value>
 static Value matmul(LoopWriter &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type element) {
   return addProduct(nest, p, in, nest.filled(p["batch"] * p["m"] * p["n"], nest.number(element, 0.0)));
 }
-// The same, to bias[n].
+// Does the same, beginning with bias[n].
 static Value matmulBias(LoopWriter &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type element) {
   int64_t rows = p["batch"] * p["m"], n = p["n"];
   Value zeros = nest.filled(rows * n, nest.number(element, 0.0));
@@ -49,14 +49,15 @@ static Value matmulBias(LoopWriter &nest, const KernelParams &p, ArrayRef<Value>
   return addProduct(nest, p, in, biases);
 }
 
-// An index tensor's element as a row number; negative ones count from the end.
+// Returns an index tensor's element as a row number. Negative indices count from the end.
 static Value rowAt(LoopWriter &nest, mlir::ImplicitLocOpBuilder &builder, Value indices, Value i, int64_t rows) {
   Value index = mlir::arith::IndexCastOp::create(builder, builder.getIndexType(), nest.load(indices, i));
   Value negative = mlir::arith::CmpIOp::create(builder, mlir::arith::CmpIPredicate::slt, index, nest.constant(0));
   return mlir::arith::SelectOp::create(builder, negative, nest.add(index, rows), index);
 }
 
-// The loops of indexing kernels: batch, outer, indices, inner; where they read tables, indices and slices.
+// The loops of indexing kernels: batch, outer, indices, inner; and the positions that they read in tables, indices and
+// slices.
 namespace {
 struct IndexLoops {
   IndexLoops(const KernelParams &p, int64_t batch)
@@ -65,7 +66,7 @@ struct IndexLoops {
   llvm::SmallVector<int64_t> sizes() const { return {batch, outer, indices, inner}; }
   int64_t slices() const { return batch * outer * indices * inner; }
   Value slice(LoopWriter &nest, ValueRange i) const { return nest.linear({i[0], i[1], i[2], i[3]}, sizes()); }
-  // The element of the table; negative indices count from the end.
+  // Returns the position in the table. Negative indices count from the end.
   Value element(LoopWriter &nest, Value index, ValueRange i) const {
     auto &builder = nest.getBuilder();
     Value row = nest.load(index, nest.linear({i[0], i[2]}, {batch, indices}));
@@ -93,7 +94,8 @@ static Value pick(LoopWriter &nest, const KernelParams &p, ArrayRef<Value> in, m
   return gather(nest, IndexLoops(p, p["batch"]), in, element);
 }
 
-// y = x; y[b, o, index[b, i], r] = combine(y, update[b, o, i, r]). In half precision every step rounds, as in the kernel.
+// y = x; y[b, o, index[b, i], r] = combine(y, update[b, o, i, r]). In half precision every step rounds, as in the
+// kernel.
 static Value scatter(LoopWriter &nest, const IndexLoops &loops, ArrayRef<Value> in, int64_t combine) {
   auto combined = [&](Value old, Value update) -> Value {
     if (combine < 0)
@@ -117,10 +119,11 @@ static Value put(LoopWriter &nest, const KernelParams &p, ArrayRef<Value> in, ml
   return scatter(nest, IndexLoops(p, p["batch"]), in, p["combine"]);
 }
 
-// y = x: what is refused is no number.
+// y = x: the reference does not check indices.
 static Value checkIndex(LoopWriter &, const KernelParams &, ArrayRef<Value> in, mlir::Type) { return in[0]; }
 
-// y[o, c] = the element of x[o, :] that c others come before: larger ones (or smaller), and equal ones to its left
+// y[o, c] = the index of the element of x[o, :] before which c others come: larger ones (or smaller), and equal ones to
+// its left
 static Value topK(LoopWriter &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type element) {
   int64_t outer = p["outer"], extent = p["extent"], count = p["count"];
   auto &builder = nest.getBuilder();

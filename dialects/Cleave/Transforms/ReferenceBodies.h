@@ -1,5 +1,5 @@
 // Plain loops for the kernels of runtime/plan/Kernels.def, written from a kernel's specification alone. They are the
-// oracle for the devices' kernels, and, since they see nothing else of the op, for the specification itself.
+// oracle for the devices' kernels. Because they see nothing else of the op, they also test the specification itself.
 #ifndef CLEAVE_DIALECTS_CLEAVE_TRANSFORMS_REFERENCEBODIES_H
 #define CLEAVE_DIALECTS_CLEAVE_TRANSFORMS_REFERENCEBODIES_H
 
@@ -8,7 +8,7 @@
 
 namespace cleave {
 
-// Read access to a KernelSpec by parameter name; a name that is not there is an error of the op that made it.
+// Read access to a KernelSpec by parameter name. A missing name is an error of the op that made the specification.
 class KernelParams {
 public:
   explicit KernelParams(const KernelSpec &spec) : spec(spec) {}
@@ -20,14 +20,14 @@ private:
   const KernelSpec &spec;
 };
 
-// Operands come flat; so goes the result, in the type that its numbers are computed in.
+// Operands are flat, and so is the result, which has the type in which its numbers are computed.
 using ReferenceBody = mlir::Value (*)(LoopWriter &nest, const KernelParams &params, llvm::ArrayRef<mlir::Value> operands,
                                       mlir::Type element);
 
-// Null for a kernel without reference.
+// Returns null for a kernel without a reference.
 ReferenceBody findReferenceBody(llvm::StringRef kernel);
 
-// The windows' part of the table (ReferenceWindows.cpp).
+// Looks up the kernels with windows (ReferenceWindows.cpp).
 ReferenceBody findWindowBody(llvm::StringRef kernel);
 
 } // namespace cleave

@@ -1,4 +1,5 @@
-// Convolutions and pools. All are one walk over their taps: every (output, window position) that lies on an input.
+// Convolutions and pools. All are one walk over their taps: every pair of an output and a window position that is on an
+// input.
 #include "dialects/Cleave/Transforms/ReferenceBodies.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -20,7 +21,7 @@ struct Geometry {
   ArrayRef<int64_t> in, out, kernel, stride, dilation, padLow;
 };
 
-// The input that output `o` sees through window position `w`, and whether it is there or padding.
+// The input that output `o` reads through window position `w`, and whether it exists or is padding.
 struct Tap {
   Values input;
   Value inside;
@@ -57,7 +58,7 @@ static Values indices(std::initializer_list<Value> first, ValueRange rest) {
 
 static bool isChannelsLast(const KernelParams &p) { return p.has("channels_last") && p["channels_last"] != 0; }
 
-// Where element (n, c, at...) of a tensor lies, whose sizes are those of [n, c, space...].
+// Returns the position of element (n, c, at...) of a tensor, whose sizes are given as those of [n, c, space...].
 static Value placeOf(LoopWriter &nest, Value n, Value c, ValueRange at, ArrayRef<int64_t> sizes, bool channelsLast) {
   if (!channelsLast)
     return nest.linear(indices({n, c}, at), sizes);
@@ -77,7 +78,7 @@ namespace {
 enum Role { X, W, Y };
 } // namespace
 
-// `made` of the three tensors is summed from `a` and `b`, given in the order x, w, y with `made` left out.
+// Sums one of the three tensors, `made`, from `a` and `b`, the other two in the order x, w, y.
 static Value convolve(LoopWriter &nest, const KernelParams &p, Role made, Value a, Value b, mlir::Type element,
                       bool channelsLast = false) {
   Geometry g(p);
@@ -159,7 +160,7 @@ static Value maxPool(LoopWriter &nest, const KernelParams &p, ArrayRef<Value> in
   })[0];
 }
 
-// dx at the first maximum of each window += dy. A negative position says that no tap was seen yet.
+// dx at the first maximum of each window += dy. A negative position means that no tap was seen yet.
 static Value maxPoolGrad(LoopWriter &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type element) {
   Pool pool(p);
   auto &builder = nest.getBuilder();
@@ -172,14 +173,14 @@ static Value maxPoolGrad(LoopWriter &nest, const KernelParams &p, ArrayRef<Value
       Value better = mlir::arith::OrIOp::create(builder, none, nest.greater(value, seen[0]));
       return nest.onlyIf(better, seen, [&]() -> Values { return {value, x}; });
     });
-    // A dilated window may see nothing but padding.
+    // A dilated window may be completely in the padding.
     return nest.onlyIf(nest.inRange(best[1], count(pool.x())), dx, [&]() -> Values {
       return {nest.addAt(dx[0], best[1], nest.load(in[1], nest.linear(Values(i), pool.y())))};
     });
   })[0];
 }
 
-// One over the number of elements in the window of output `i`.
+// Returns one over the number of elements in the window of output `i`.
 static Value meanFactor(LoopWriter &nest, const KernelParams &p, const Pool &pool, ValueRange i, mlir::Type element) {
   Value one = nest.number(element, 1.0), size = nest.number(element, count(pool.kernel));
   if (!p["count_pad"])

@@ -12,7 +12,7 @@ using mlir::Value;
 
 static mlir::RankedTensorType typeOf(Value value) { return llvm::cast<mlir::RankedTensorType>(value.getType()); }
 
-// Whether the kernel moves some of the elements of its first operand, which is `table`, and does no arithmetic.
+// True if the kernel moves some of the elements of its first operand, which is `table`, and does no arithmetic.
 static bool takesFew(mlir::Operation *op, Value table) {
   auto compute = llvm::dyn_cast<ComputeOpInterface>(op);
   auto cost = llvm::dyn_cast<CostOpInterface>(op);

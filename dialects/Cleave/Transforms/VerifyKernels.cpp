@@ -12,7 +12,7 @@ namespace cleave {
 using namespace cleave;
 using llvm::LogicalResult;
 
-// What may stand in a function's body: see Rationale.md, "kernels".
+// Checks that the op may be in a function's body: see Rationale.md, "kernels".
 static LogicalResult checkBodyOp(mlir::Operation &op) {
   if (mlir::isa<KernelOp, ConstantOp, ReadOp, WriteOp, mlir::func::ReturnOp>(op) ||
       mlir::isa<mlir::shard::ShardDialect>(op.getDialect()))
@@ -32,7 +32,7 @@ static LogicalResult checkBodyOp(mlir::Operation &op) {
   llvm_unreachable("all kinds are above");
 }
 
-// Inside a kernel: what the code generator can fuse.
+// Checks that the code generator can compile the op inside a kernel.
 static LogicalResult checkKernelOp(mlir::Operation &op) {
   if (mlir::isa<YieldOp>(op))
     return mlir::success();
@@ -57,7 +57,7 @@ static LogicalResult checkOps(mlir::ModuleOp module) {
   return mlir::failure(failed);
 }
 
-// Upstream's collectives are pure; an instance number each keeps equal ones from being merged.
+// Upstream's collectives are pure, so each needs its own instance number, or equal ones would be merged.
 static LogicalResult checkInstances(mlir::ModuleOp module) {
   bool failed = false;
   llvm::DenseMap<int64_t, mlir::Operation *> seen;

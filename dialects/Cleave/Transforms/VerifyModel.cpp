@@ -10,7 +10,8 @@ using namespace cleave;
 using llvm::LogicalResult;
 using mlir::func::FuncOp;
 
-// One function, @model, and for training its evaluation form @model.eval; their values are named.
+// There must be one function, @model, and for training its evaluation form @model.eval. Their arguments and results
+// have names.
 static LogicalResult checkModelFunction(mlir::ModuleOp module) {
   bool failed = false, found = false;
   for (FuncOp function : module.getOps<FuncOp>()) {
@@ -28,7 +29,7 @@ static LogicalResult checkModelFunction(mlir::ModuleOp module) {
   return mlir::failure(failed);
 }
 
-// States are what the model file has: no gradients, no optimizer, no coordinates; one tensor each.
+// States are those of the model file: no gradients, no optimizer, no coordinates; one tensor each.
 static LogicalResult checkModelStates(mlir::ModuleOp module) {
   bool failed = false;
   for (StateOp state : module.getOps<StateOp>()) {

@@ -18,7 +18,7 @@ using mlir::func::FuncOp;
 // The halves of a chunk: "c0.bwd" or, split, "c0.bwd_x" and "c0.bwd_w".
 static constexpr StringRef kForward = ".fwd", kBackward = ".bwd", kInputs = ".bwd_x", kWeights = ".bwd_w";
 
-// "c0" of "c0.fwd" for suffix ".fwd"; empty where `name` is not a chunk's function of that kind.
+// Returns "c0" of "c0.fwd" for suffix ".fwd"; empty if `name` is not a chunk's function of that kind.
 static StringRef chunkOf(StringRef name, StringRef suffix) {
   StringRef chunk = name;
   return chunk.consume_back(suffix) && !chunk.contains('.') && chunkNumber(chunk) ? chunk : StringRef();
@@ -32,7 +32,7 @@ static LogicalResult checkMicroBatches(mlir::ModuleOp module) {
   return count ? error << count.getInt() : error << "none";
 }
 
-// A backward pass says of which function, and nothing else does.
+// Every backward pass names its forward function, and no other function names one.
 static LogicalResult checkBackward(FuncOp function, bool isNamedBackward) {
   if (isNamedBackward != isBackward(function))
     return function.emitOpError("expects cleave.backward_of exactly on backward passes; got: ")
@@ -82,8 +82,8 @@ static LogicalResult checkFunctionSet(mlir::ModuleOp module) {
   return mlir::failure(failed);
 }
 
-// Every argument of a backward pass says what it is: a result of its forward function, of its type, a named input, or
-// an edge.
+// Every argument of a backward pass must be declared: as a result of its forward function, with the same type, as a
+// named input, or as an edge.
 static LogicalResult checkResiduals(mlir::ModuleOp module) {
   bool failed = false;
   for (FuncOp backward : module.getOps<FuncOp>()) {
@@ -116,8 +116,8 @@ static LogicalResult checkResiduals(mlir::ModuleOp module) {
   return mlir::failure(failed);
 }
 
-// An edge has one maker in each micro-batch's functions, of its users' type, which runs before them: forward from chunk
-// to later chunk, backward from chunk to earlier chunk.
+// An edge has one maker among the functions of a micro-batch, with its users' type. The maker runs before the users:
+// forward from chunk to later chunk, backward from chunk to earlier chunk.
 static LogicalResult checkEdges(mlir::ModuleOp module) {
   bool failed = false;
   llvm::DenseMap<FuncOp, unsigned> order;
@@ -150,7 +150,7 @@ static LogicalResult checkEdges(mlir::ModuleOp module) {
   return mlir::failure(failed);
 }
 
-// The scalar block: host and device find its members by name and agree on their types.
+// The scalar states: host and device find them by name, and must agree on their types.
 static LogicalResult checkScalars(mlir::ModuleOp module) {
   bool failed = false;
   for (StateOp state : module.getOps<StateOp>()) {

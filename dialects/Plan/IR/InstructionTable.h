@@ -1,9 +1,10 @@
-// The instruction set as the dialect sees it, from the one definition in runtime/plan/Instructions.def.
+// The instruction set for the dialect, from the one definition in runtime/plan/Instructions.def.
 //
 //   const InstructionDef *def = findInstruction("copy");   // opcode 1, buffers {"target", "source"}, no fields
 //
-// An instruction op is a definition's mnemonic with attributes of the definition's names, so buffers and fields are
-// collected by name and no code lists instructions. A hand-written accessor per op was rejected: the two sides drift.
+// An instruction op has the mnemonic of a definition, and attributes with the definition's names. So buffers and fields
+// are collected by name, and no code lists instructions. Rejected: a hand-written accessor for each op, because the two
+// sides would drift apart.
 #ifndef CLEAVE_DIALECTS_PLAN_IR_INSTRUCTIONTABLE_H
 #define CLEAVE_DIALECTS_PLAN_IR_INSTRUCTIONTABLE_H
 
@@ -25,10 +26,10 @@ struct InstructionDef {
 };
 
 llvm::ArrayRef<InstructionDef> instructionTable();
-// Null when there is no such instruction.
+// Returns null if there is no such instruction.
 const InstructionDef *findInstruction(llvm::StringRef mnemonic);
 
-// The attributes of `op` that its definition names, in the definition's order.
+// Return the attributes of `op` that its definition names, in the definition's order.
 llvm::SmallVector<BufferAttr, 4> collectBuffers(mlir::Operation *op);
 llvm::SmallVector<mlir::Attribute, 6> collectFields(mlir::Operation *op);
 

@@ -1,4 +1,4 @@
-// Verifiers of the instructions. Whether a plan is free of races is not their business: see
+// Verifiers of the instructions. They do not check whether a plan is free of races: see
 // compiler/Planning/Verify/PlanVerifier.h.
 #include "dialects/Plan/IR/Plan.h"
 
@@ -27,7 +27,8 @@ static LogicalResult verifyAccess(Operation *op, llvm::StringRef name, BufferAtt
 
 LogicalResult LaunchOp::verify() { return success(); }
 
-// Which bytes of different kinds of shares meet depends on the rank's group: openPlan() knows.
+// True if the buffers overlap on every rank. Whether different kinds of shares overlap depends on the rank's group:
+// openPlan() checks that.
 static bool surelyOverlap(BufferAttr a, BufferAttr b) {
   return a.getRegion() == b.getRegion() && a.getGroup() == b.getGroup() && a.getStride() == b.getStride() &&
          a.getFrame() == b.getFrame() && a.getOffset() < b.getOffset() + b.getBytes() &&
@@ -127,7 +128,7 @@ static Symbol lookUp(Op op, SymbolTableCollection &symbols, FlatSymbolRefAttr na
   return found;
 }
 
-// What two buffers of a generated kernel may have in common.
+// Checks what two buffers of a generated kernel have in common.
 static LogicalResult verifyApart(LaunchOp launch, ArrayRef<OperandAttr> operands, ArrayRef<BufferAttr> buffers,
                                  int64_t i, int64_t j) {
   BufferAttr a = buffers[i], b = buffers[j];
@@ -145,7 +146,7 @@ static LogicalResult verifyApart(LaunchOp launch, ArrayRef<OperandAttr> operands
   return success();
 }
 
-// What the operands of other kernels are, openPlan() knows.
+// Checks the operands of a generated kernel. openPlan() checks those of other kernels.
 static LogicalResult verifyOperands(LaunchOp launch, KernelOp kernel) {
   if (kernel.getKind() != KernelKind::Generated)
     return success();

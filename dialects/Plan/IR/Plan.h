@@ -26,13 +26,13 @@
 
 namespace cleave::plan {
 
-// Bytes of an element as it lies in memory (i1 takes one).
+// Returns the bytes of an element in memory (1 for i1).
 int64_t elementBytes(mlir::Type type);
-// The header of the module around an op; null where there is none.
+// Returns the header of the module around an op; null if there is none.
 HeaderOp findHeader(mlir::Operation *from);
-// Size of the header's axis of this name; nullopt where there is no such axis, or its size is not positive.
+// Returns the size of the header's axis of this name; nullopt if there is no such axis, or its size is not positive.
 std::optional<int64_t> sizeOfAxis(mlir::Operation *from, llvm::StringRef name);
-// Product of the sizes of the header's axes of these names; nullopt where one is not an axis, or it exceeds 2^63 - 1.
+// Returns the product of the sizes of these axes of the header; nullopt if one is not an axis, or it exceeds 2^63 - 1.
 std::optional<int64_t> ranksOnAxes(mlir::Operation *from, mlir::ArrayAttr axes);
 
 } // namespace cleave::plan

@@ -5,7 +5,7 @@
 
 using namespace cleave::plan;
 
-// A plain number. The declarative printer would add ": i64" to it.
+// Parses a plain number. The declarative printer would add ": i64" to it.
 static mlir::ParseResult parseI64(mlir::OpAsmParser &parser, mlir::IntegerAttr &value) {
   int64_t number = 0;
   if (parser.parseInteger(number))
@@ -17,8 +17,8 @@ static void printI64(mlir::OpAsmPrinter &printer, mlir::Operation *, mlir::Integ
   printer << value.getInt();
 }
 
-// An event: the number of a program's own, or the symbol of one of the plan's with its frame, unless that is the
-// running program's.
+// Parses an event: the number of one of the program's own events, or the symbol of one of the plan's events with its
+// frame. The frame is left out if it is the running program's.
 static mlir::ParseResult parseEvent(mlir::OpAsmParser &parser, mlir::Attribute &event, mlir::IntegerAttr &frame) {
   int64_t number = 0;
   mlir::OptionalParseResult isNumber = parser.parseOptionalInteger(number);

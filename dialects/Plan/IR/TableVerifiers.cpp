@@ -17,7 +17,7 @@ HeaderOp findHeader(Operation *from) {
   return headers.empty() ? nullptr : *headers.begin();
 }
 
-// Ops are verified in the order of the text, so the header may stand behind them and be wrong.
+// Ops are verified in the order of the text, so the header may come after them and may be wrong.
 std::optional<int64_t> sizeOfAxis(Operation *from, StringRef name) {
   HeaderOp header = findHeader(from);
   if (!header)
@@ -38,7 +38,7 @@ std::optional<int64_t> ranksOnAxes(Operation *from, ArrayAttr axes) {
   return ranks;
 }
 
-// Elements of a type; nullopt where a size is not static, or they exceed 2^63 - 1.
+// Returns the elements of a type; nullopt if a size is not static, or they exceed 2^63 - 1.
 static std::optional<int64_t> elementsOf(RankedTensorType type) {
   if (!type.hasStaticShape())
     return std::nullopt;
@@ -49,10 +49,10 @@ static std::optional<int64_t> elementsOf(RankedTensorType type) {
   return elements;
 }
 
-// The plan's file has 32 bits for counts and places in tables.
+// True if the number fits in 32 bits, which the plan's file has for counts and positions in tables.
 static bool fits32Bits(int64_t number) { return number >= 0 && number <= std::numeric_limits<uint32_t>::max(); }
 
-// Checks that `elements` of the type from `offset` on lie in a frame of the region. Offsets are in bytes.
+// Checks that `elements` of the type from `offset` on are inside a frame of the region. Offsets are in bytes.
 static LogicalResult verifyPlace(Operation *op, llvm::StringRef region, int64_t offset, Type type, int64_t elements) {
   int64_t bytes = 0;
   if (llvm::MulOverflow(elements, elementBytes(type), bytes))
@@ -193,7 +193,7 @@ LogicalResult KernelOp::verify() {
   return success();
 }
 
-// Records of the program's own events come before waits and happen once.
+// Checks that the program's own events are recorded once, and before they are waited for.
 static LogicalResult verifyEvents(ProgramOp program) {
   llvm::SmallVector<Operation *> recorded(std::min<int64_t>(program.getEvents(), 1 << 24), nullptr);
   auto inRange = [&](int64_t event) { return event < static_cast<int64_t>(recorded.size()); };

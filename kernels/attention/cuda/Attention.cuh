@@ -1,5 +1,5 @@
-// Attention and its gradient, tile by tile: scores live in shared memory, and none is stored (FlashAttention-2, Dao
-// 2023, arXiv 2307.08691). Numbers are computed in f32 on the ordinary cores; depth and width are at most kMostSize.
+// Attention and its gradient, tile by tile. Scores are in shared memory, and none is stored (FlashAttention-2, Dao
+// 2023, arXiv 2307.08691). Numbers are computed in f32 on the ordinary cores. Depth and width are at most kMostSize.
 #pragma once
 
 #include "kernels/attention/cuda/Dropout.cuh"
@@ -8,7 +8,7 @@ namespace cleave::rt {
 
 template <typename T, bool Drops> __device__ void attention(const CudaCall &call) {
   constexpr int kTile = 32, kSide = AttentionCall::kSide, kOwn = kTile / kSide, kColumns = AttentionCall::kColumns;
-  __shared__ AttentionTile<T, kTile> queries, others; // others: keys, then values
+  __shared__ AttentionTile<T, kTile> queries, others; // others: first keys, then values
   __shared__ float powers[kTile][kTile + 1];
   AttentionCall a(call, Drops);
   const int x = threadIdx.x % kSide, y = threadIdx.x / kSide;
@@ -89,8 +89,8 @@ template <typename T, bool Drops> __device__ void attention(const CudaCall &call
   }
 }
 
-// The gradient is two kinds of work: tiles of columns (of keys and values), and tiles of rows (of queries). Both
-// compute the scores of all tiles that they meet; nothing is added up across blocks, so that results have one order.
+// The gradient has two kinds of work: tiles of columns (keys and values), and tiles of rows (queries). Both compute the
+// scores of all tiles of the other side that they need. Nothing is added up across blocks, so sums have one order.
 template <typename T, bool Drops> struct AttentionGradTiles {
   static constexpr int kTile = sizeof(T) == 2 ? 32 : 16, kSide = AttentionCall::kSide, kOwn = kTile / kSide,
                        kColumns = AttentionCall::kColumns;
@@ -106,7 +106,7 @@ template <typename T, bool Drops> struct AttentionGradTiles {
     values.load(buffer<T>(call, 2) + item * a.columns * a.width, first, a.columns, a.width);
   }
 
-  // Probabilities and gradients of scores, of the tiles that are loaded.
+  // Computes the probabilities, and the gradients of the scores, of the loaded tiles.
   __device__ void differentiate(const CudaCall &call, const AttentionCall &a, Int item, int row, int column) {
     const int x = threadIdx.x % kSide, y = threadIdx.x / kSide;
     float products[kOwn][kOwn] = {}, ofGrads[kOwn][kOwn] = {};
@@ -151,7 +151,7 @@ template <typename T, bool Drops> struct AttentionGradTiles {
     float keyGrads[kOwn][kColumns] = {}, valueGrads[kOwn][kColumns] = {};
     __syncthreads();
     loadColumns(call, a, item, first);
-    for (int row = a.causal ? first : 0; row < a.rows; row += kTile) { // rows before have none of the columns
+    for (int row = a.causal ? first : 0; row < a.rows; row += kTile) { // earlier rows do not see these columns
       __syncthreads();
       loadRows(call, a, item, row);
       __syncthreads();

@@ -1,25 +1,24 @@
-// What attention's kernels are called with, and tiles in shared memory.
-// params: batch heads rows columns depth width causal scale fill mask-kind mask-sizes[4] rate; scale, fill and rate are
-// the bits of doubles.
+// The parameters of attention's kernels, and tiles in shared memory. params: batch heads rows columns depth width
+// causal scale fill mask-kind mask-sizes[4] rate. Scale, fill and rate are the bits of doubles.
 #pragma once
 
 #include "kernels/common/cuda/Device.cuh"
 
 namespace cleave::rt {
 
-// The 256 threads of a block are 16 x 16: thread (y, x) has the elements (y + 16 i, x + 16 j) of what is computed.
+// The 256 threads of a block are 16 x 16: thread (y, x) computes the elements (y + 16 i, x + 16 j).
 struct AttentionCall {
   static constexpr int kMostSize = 128, kSide = 16, kColumns = kMostSize / kSide;
-  static constexpr int kRate = 14; // of params
+  static constexpr int kRate = 14; // index in params
   enum MaskKind { kNone, kAdded, kKept };
 
   Int heads, items;
-  int rows, columns, depth, width; // fewer than 2^31 (CudaKernel.cpp)
+  int rows, columns, depth, width; // less than 2^31 (CudaKernel.cpp)
   bool causal;
   float scale, fill;
-  int maskKind, after; // after: the number of the buffer after mask and dropout
+  int maskKind, after; // after: index of the first buffer after those of mask and dropout
   Int mask[4], maskRowStride, maskBegin = 0;
-  int maskColumns; // 0 where all columns have one mask, else all bits
+  int maskColumns; // 0 if all columns have the same mask, else all bits
   const void *masks;
 
   __device__ AttentionCall(const CudaCall &call, bool drops) {
@@ -34,17 +33,18 @@ struct AttentionCall {
     masks = call.buffers[3];
   }
 
-  // The head that masks are of from here on.
+  // Sets the head whose mask the following calls read.
   __device__ void setItem(Int item) {
     Int sample = mask[0] == 1 ? 0 : item / heads, head = mask[1] == 1 ? 0 : item % heads;
     maskBegin = (sample * mask[1] + head) * mask[2] * mask[3];
   }
-  // Where the mask of a row begins.
+  // The offset of a row's mask.
   __device__ Int maskOf(int row) const { return maskBegin + row * maskRowStride; }
   __device__ bool isScore(int row, int column) const {
     return row < rows && column < columns && !(causal && column > row);
   }
-  // Of a product that is a score, of a row whose mask begins there; with whether the mask has replaced it.
+  // The score of a product, which must be a score (isScore). `rowMask` is the offset of the row's mask. `isReplaced`
+  // says whether the mask has replaced the score.
   __device__ float masked(float product, Int rowMask, int column, bool *isReplaced) const {
     float value = product * scale;
     *isReplaced = false;
@@ -58,19 +58,20 @@ struct AttentionCall {
     *isReplaced = true;
     return fill;
   }
-  // -inf where it is none.
+  // The same; -inf if there is no score.
   __device__ float score(float product, int row, Int rowMask, int column) const {
     bool isReplaced;
     return isScore(row, column) ? masked(product, rowMask, column, &isReplaced) : -INFINITY;
   }
 };
 
-// A tile of rows of a head's tensor in shared memory; a line is one number longer, so that lines begin in other banks.
+// A tile of rows of a head's tensor in shared memory. A line has one more 32-bit word, so that lines begin in different
+// banks.
 template <typename T, int Tile> struct AttentionTile {
   static constexpr int kLine = AttentionCall::kMostSize + (sizeof(T) == 2 ? 2 : 1);
   T values[Tile][kLine];
 
-  // Zeros where there are no rows.
+  // Rows after the last one become zeros.
   __device__ void load(const T *from, int first, int rows, int size) {
 #pragma unroll 1
     for (int e = threadIdx.x; e < Tile * size; e += blockDim.x) {
@@ -81,7 +82,7 @@ template <typename T, int Tile> struct AttentionTile {
   __device__ float at(int r, int i) const { return widened<float>(values[r][i]); }
 };
 
-// The sum, or the largest, of what the 16 threads of a line have.
+// The sum, or the largest, of the values of the 16 threads of a line.
 __device__ inline float sumOfLine(float value) {
   for (int step = 8; step > 0; step /= 2)
     value += __shfl_xor_sync(0xffffffffu, value, step);

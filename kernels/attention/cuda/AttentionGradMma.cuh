@@ -1,5 +1,5 @@
-// The gradient of attention of f16 and bf16 by mma.sync (AttentionMma.cuh). It is two passes, one function: `own` lines
-// against tiles of the `other` side.
+// The gradient of attention for f16 and bf16, by mma.sync (AttentionMma.cuh). It has two passes, which share one
+// function. A block has lines of its own (`own`), and goes through the tiles of the other side (`other`):
 //
 //   row gradients     lines are rows:     S = Q K^T    dP = dY V^T    dQ += dS K
 //   column gradients  lines are columns:  S^T = K Q^T  dP^T = V dY^T  dK += dS^T Q   dV += P^T dY
@@ -11,8 +11,8 @@
 
 namespace cleave::rt {
 
-// What a row brings to the gradient: its largest score, the sum of its powers as -log2, and delta. The largest score is
-// taken off before anything is multiplied: of large scores the difference is what counts.
+// The numbers of a row that its gradient needs: the largest score, -log2 of the sum of powers, and delta. The largest
+// score is subtracted before anything is multiplied, because only the difference of large scores matters.
 struct RowStatistics {
   float maximum, less, delta;
 
@@ -21,11 +21,11 @@ struct RowStatistics {
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(fmaf(score - maximum, 1.44269504f, less)));
     return power;
   }
-  // The probability of a product where nothing is masked; the score is rounded as in the forward pass.
+  // The probability of a product that is not masked. The score is rounded as in the forward pass.
   __device__ float probability(const AttentionCall &a, float product) const {
     return ofScore(__fmul_rn(product, a.scale));
   }
-  // The same under a mask, with whether no gradient goes through it.
+  // The same with a mask. `isReplaced` is true if no gradient goes through the mask.
   __device__ float ofMasked(const AttentionCall &a, float product, int row, int column, bool *isReplaced) const {
     *isReplaced = true;
     if (!a.isScore(row, column))
@@ -34,7 +34,7 @@ struct RowStatistics {
   }
 };
 
-// Of the rows of a tile.
+// The statistics of a tile's rows.
 template <int Rows> struct TileStatistics {
   struct alignas(8) Base {
     float maximum, less;
@@ -49,7 +49,7 @@ template <int Rows> struct TileStatistics {
   }
 };
 
-// As the row's statistics are in memory. They are asked for a tile ahead and used when they are here.
+// A row's statistics as they are in memory. They are read one tile ahead, and converted when they have arrived.
 struct RowNumbers {
   float maximum = 0, sum = 1, delta = 0;
 
@@ -62,7 +62,7 @@ struct RowNumbers {
   }
   __device__ RowStatistics statistics() const { return {maximum, -log2f(sum), delta}; }
 
-  // Of a thread's two lines of a warp's 16.
+  // The statistics of the two lines that a thread has of its warp's 16.
   __device__ static void ofLines(const CudaCall &call, const AttentionCall &a, Int item, int line,
                                  RowStatistics (&found)[2]) {
     for (int half = 0; half < 2; ++half) {
@@ -73,12 +73,13 @@ struct RowNumbers {
   }
 };
 
-// What there is to do for a tile of scores: nothing is masked or beyond an end; only ends and the causal mask; a mask.
+// The checks that a tile of scores needs. Whole: none. Bounded: the ends and the causal mask. Masked: a mask operand
+// too.
 enum class GradTile { Whole, Bounded, Masked };
-// What code is for: calls without a mask, those with one, or both.
+// The calls that the code is compiled for: those without a mask, those with a mask, or both.
 enum class GradCalls { Unmasked, Masked, All };
 
-// Which others are scores with lines `line` and line + 8, by their numbers from `first` on.
+// The ranges [from, to) of the other side that are scores with lines `line` and line + 8, counted from `first` on.
 template <bool OfColumns> struct GradBounds {
   int from[2], to[2];
 
@@ -100,7 +101,7 @@ template <bool OfColumns> struct GradBounds {
   }
 };
 
-// The tensors of a head: [0] of depth, [1] of width.
+// The tensors of a head: [0] has the size `depth`, [1] the size `width`.
 template <typename T, bool OfColumns> struct GradSides {
   const T *own[2], *other[2];
   int lines, others;
@@ -114,18 +115,18 @@ template <typename T, bool OfColumns> struct GradSides {
     for (int k = 0; k < 2; ++k)
       own[k] = OfColumns ? columns[k] : rows[k], other[k] = OfColumns ? rows[k] : columns[k];
   }
-  // Of a causal mask, columns meet the rows from theirs on, and rows the columns up to theirs.
+  // With a causal mask, columns meet only the rows from theirs on, and rows meet only the columns up to theirs.
   __device__ int from(const AttentionCall &a, int begin, int tile) const {
     return a.causal && OfColumns ? begin / tile * tile : 0;
   }
   __device__ int end(const AttentionCall &a, int begin) const {
     return a.causal && !OfColumns && begin + kMmaLines < others ? begin + kMmaLines : others;
   }
-  // Whether the causal mask leaves nothing of this many others with a warp's 16 lines.
+  // True if the causal mask leaves no score of `count` others, from `at` on, with a warp's 16 lines.
   __device__ static bool isEmpty(const AttentionCall &a, int line, int at, int count) {
     return a.causal && (OfColumns ? at + count <= line : at > line + 15);
   }
-  // Whether each of them is a score.
+  // True if each of them is a score.
   __device__ bool isWhole(const AttentionCall &a, int line, int at, int count) const {
     return line + 16 <= lines && at + count <= others &&
            (!a.causal || (OfColumns ? at >= line + 15 : at + count - 1 <= line));
@@ -142,8 +143,9 @@ template <typename T, bool OfColumns> struct GradSides {
   }
 };
 
-// The blocks' work: tiles of columns and of rows, in turn, of 16 heads at a time. Those that a causal mask leaves most
-// work come first, so that the last ones are short. run(call, head, whether lines are columns, the first line).
+// Distributes the work of the blocks: tiles of columns and of rows alternate, for 16 heads at a time. With a causal
+// mask, the tiles with the most work come first, so that the last ones are short. Calls run(a, head, whether lines
+// are columns, first line), where `a` has the head's mask, and the third argument is std::true_type or std::false_type.
 template <bool Drops, typename Run> __device__ void runGrad(const CudaCall &call, Run run) {
   constexpr int kHeads = 16;
   AttentionCall a(call, Drops);
@@ -168,18 +170,19 @@ template <bool Drops, typename Run> __device__ void runGrad(const CudaCall &call
 }
 
 template <typename T, int Size, bool Drops> struct AttentionGradMma {
-  // Others of a tile, and those that a warp takes at a time.
+  // Others of a tile, and others that a warp processes at a time.
   static constexpr int kTile = Size == 64 ? 64 : 32, kRows = kTile / 2;
   using Operands = unsigned[Size / 16][4];
-  // Queries and gradients of results, or keys and values: those at hand, and those that are under way.
+  // Queries and gradients of results, or keys and values. Of each there is the present tile, and the tile that is being
+  // loaded.
   MmaTile<T, kTile, Size> first[2], second[2];
   TileStatistics<kTile> statistics[2];
 
-  // A warp's 16 lines as left operands. The lines of a block come by way of the tiles.
+  // Reads a warp's 16 lines as left operands. The lines of a block are loaded through the memory of the tiles.
   __device__ void readOwn(Operands &ofDepth, Operands &ofWidth, const T *const *own, int begin, int lines,
                           const AttentionCall &a) {
     using Own = MmaTile<T, kMmaLines, Size>;
-    constexpr bool kBoth = Size == 64; // there is room for both at a time
+    constexpr bool kBoth = Size == 64; // both tensors fit at the same time
     static_assert(sizeof(Own) == (kBoth ? sizeof(first) : sizeof(first) + sizeof(second)));
     Own &depths = reinterpret_cast<Own &>(first), &widths = kBoth ? reinterpret_cast<Own &>(second) : depths;
     __syncthreads();
@@ -198,7 +201,8 @@ template <typename T, int Size, bool Drops> struct AttentionGradMma {
     widths.lines(threadIdx.x / 32 * 16, ofWidth);
   }
 
-  // From scores and gradients of probabilities to probabilities and gradients of scores, of lines `line` and line + 8.
+  // Turns scores and gradients of probabilities into probabilities and gradients of scores, for lines `line` and line +
+  // 8.
   template <bool OfColumns, GradTile Kind>
   static __device__ void differentiate(const AttentionCall &a, float (&scores)[kRows / 8][4],
                                        float (&grads)[kRows / 8][4], const TileStatistics<kTile> &ofOthers, int part,
@@ -226,13 +230,13 @@ template <typename T, int Size, bool Drops> struct AttentionGradMma {
       }
   }
 
-  // Lines [begin, begin + 128) of a head: its columns, or its rows.
+  // Computes lines [begin, begin + 128) of a head: its columns, or its rows.
   template <bool OfColumns, GradCalls Calls>
   __device__ void run(const CudaCall &call, const AttentionCall &a, Int item, int begin) {
     const int g = threadIdx.x % 32 / 4, line = begin + threadIdx.x / 32 * 16;
     const GradSides<T, OfColumns> sides(call, a, item);
     const int from = sides.from(a, begin, kTile), end = sides.end(a, begin);
-    RowNumbers numbers; // of a row of the tile that is under way
+    RowNumbers numbers; // of a row of the tile that is being loaded
     auto ask = [&](int at, int place) {
       first[place].load(sides.other[0], at, sides.others, a.depth);
       second[place].load(sides.other[1], at, sides.others, a.width);
@@ -250,7 +254,7 @@ template <typename T, int Size, bool Drops> struct AttentionGradMma {
       RowNumbers::ofLines(call, a, item, line, ofLines);
     float depthGrads[Size / 8][4] = {}, widthGrads[Size / 8][4] = {};
     auto step = [&](int at, int place, int part) {
-      unsigned keep = 0; // made before there are scores: fewer registers are in use
+      unsigned keep = 0; // drawn before there are scores, to use fewer registers
       if constexpr (Drops)
         keep = Dropout<Drops>::template keepOfLines<OfColumns, kRows / 8>(line + g, at);
       float scores[kRows / 8][4], grads[kRows / 8][4];
@@ -284,14 +288,14 @@ template <typename T, int Size, bool Drops> struct AttentionGradMma {
 #pragma unroll 1
     for (int tile = from, place = 0; tile < end; tile += kTile, place ^= 1) {
       waitForTiles();
-      __syncthreads(); // all have their parts of these tiles here, and are done with the other ones
+      __syncthreads(); // all threads' parts of these tiles have arrived, and none uses the other ones
       const bool hasNext = tile + kTile < end;
       if (hasNext)
         ask(tile + kTile, place ^ 1);
 #pragma unroll 1
       for (int part = 0; part < kTile; part += kRows)
         if (line < sides.lines && tile + part < end && !sides.isEmpty(a, line, tile + part, kRows))
-          step(tile + part, place, part); // of the whole warp
+          step(tile + part, place, part); // the condition is the same for the whole warp
       if (hasNext)
         keepStatistics(place ^ 1);
     }
@@ -305,7 +309,7 @@ template <typename T, int Size, bool Drops> __device__ void attentionGradMma(con
     constexpr bool kOfColumns = decltype(isOfColumns)::value;
     if constexpr (Size == 64 || Drops)
       tiles.template run<kOfColumns, GradCalls::All>(call, a, item, begin);
-    else if (a.maskKind == AttentionCall::kNone) // faster on an H200 (Rationale.md)
+    else if (a.maskKind == AttentionCall::kNone) // separate code is faster on an H200 (Rationale.md)
       tiles.template run<kOfColumns, GradCalls::Unmasked>(call, a, item, begin);
     else
       tiles.template run<kOfColumns, GradCalls::Masked>(call, a, item, begin);

@@ -1,14 +1,14 @@
-// Attention of f16 and bf16 by matrix instructions (mma.sync m16n8k16, from sm_80 on; f32 sums). A warp owns 16 lines
-// of the scores and keeps its part of results in registers. What a product leaves in registers is what the next one
-// takes as its left operand (probabilities, gradients of scores), so that only the other side's tiles are in shared
+// Attention for f16 and bf16 by matrix instructions (mma.sync m16n8k16, from sm_80 on; f32 sums). A warp owns 16 lines
+// of the scores, and keeps its part of the results in registers. The registers with the result of one product are the
+// left operand of the next one (probabilities, gradients of scores). So only the tiles of the other side are in shared
 // memory:
 //
 //   forward           lines are rows:     S = Q K^T    O += P V
 //
-// Its gradient is in AttentionGradMma.cuh. Size is the padded size of a head, 64 or 128; numbers beyond depth and width
-// are zeros.
+// The gradient is in AttentionGradMma.cuh. Size is the padded size of a head, 64 or 128. Elements beyond depth and
+// width are zeros.
 //
-// A thread of a warp is (g, t) = (lane / 4, lane % 4). It has these elements of a tile of sums, 16 lines by 8:
+// A thread of a warp is (g, t) = (lane / 4, lane % 4). Of a tile of sums, 16 lines by 8 columns, it has these elements:
 //   [0] (g, 2 t)   [1] (g, 2 t + 1)   [2] (g + 8, 2 t)   [3] (g + 8, 2 t + 1)
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace cleave::rt {
 
-constexpr int kMmaLines = 128; // of a block: 8 warps of 16
+constexpr int kMmaLines = 128; // lines of a block: 8 warps of 16
 
 template <typename T> struct Mma;
 #define CLEAVE_MMA(T, type, convert)                                                                                   \
@@ -36,24 +36,24 @@ CLEAVE_MMA(__half, "f16", __floats2half2_rn)
 CLEAVE_MMA(__nv_bfloat16, "bf16", __floats2bfloat162_rn)
 #undef CLEAVE_MMA
 
-// e^x for x <= 0, to two ulp.
+// e^x for x <= 0, with an error of at most two ulp.
 __device__ inline float powerOfE(float x) {
   float power;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x * 1.44269504f));
   return power;
 }
 
-// All tiles that this thread has asked for are here.
+// Waits until all tiles that this thread has asked for have arrived.
 __device__ inline void waitForTiles() {
   asm volatile("cp.async.commit_group;" ::: "memory");
   asm volatile("cp.async.wait_group 0;" ::: "memory");
 }
 
-// Asks for lines [first, first + Rows) of a head's tensor: they are in the tile after waitForTiles() and a barrier.
-// Zeros where there is nothing.
+// Starts to load lines [first, first + Rows) of a head's tensor. They are in the tile after waitForTiles() and a
+// barrier. Elements outside of the tensor become zeros.
 template <int Rows, int Size, typename Tile, typename T>
 __device__ void loadTile(Tile &tile, const T *from, int first, int rows, int size) {
-  constexpr int kThreads = 256, kChunks = Size / 8, kStep = kThreads / kChunks; // rows that the block has at a time
+  constexpr int kThreads = 256, kChunks = Size / 8, kStep = kThreads / kChunks; // rows that the block loads at a time
   static_assert(Rows % kStep == 0);
   const int r = threadIdx.x / kChunks, i = threadIdx.x % kChunks * 8;
   if (size % 8 == 0 && reinterpret_cast<unsigned long long>(from) % 16 == 0) {
@@ -81,7 +81,7 @@ __device__ void loadTile(Tile &tile, const T *from, int first, int rows, int siz
   }
 }
 
-// Rows of a head's tensor in shared memory; a line is 16 bytes longer, so that matrices lie in all banks.
+// Rows of a head's tensor in shared memory. A line is padded by 16 bytes, so that matrices are spread over all banks.
 template <typename T, int Rows, int Size> struct MmaTile {
   alignas(16) T values[Rows][Size + 8];
 
@@ -89,7 +89,8 @@ template <typename T, int Rows, int Size> struct MmaTile {
   __device__ void load(const T *from, int first, int rows, int size) {
     loadTile<Rows, Size>(*this, from, first, rows, size);
   }
-  // The right operands of two steps of 16 of a product with this tile transposed: tile rows are columns of the product.
+  // Reads the right operands of two steps of 16, for a product with this tile transposed: the tile's rows are columns
+  // of the product.
   __device__ void across(int row, int column, unsigned (&b)[4]) const {
     int lane = threadIdx.x % 32;
     auto at = static_cast<unsigned>(__cvta_generic_to_shared(&values[row + lane % 8][column + lane / 8 * 8]));
@@ -97,7 +98,7 @@ template <typename T, int Rows, int Size> struct MmaTile {
                  : "=r"(b[0]), "=r"(b[1]), "=r"(b[2]), "=r"(b[3])
                  : "r"(at));
   }
-  // 16 lines as left operands.
+  // Reads 16 lines as left operands.
   __device__ void lines(int row, unsigned (&operands)[Size / 16][4]) const {
     int lane = threadIdx.x % 32;
 #pragma unroll
@@ -110,7 +111,8 @@ template <typename T, int Rows, int Size> struct MmaTile {
                    : "memory");
     }
   }
-  // The right operands of products with this tile as it is, for columns [column, column + 16) in two tiles.
+  // Reads the right operands of products with this tile as it is, for columns [column, column + 16), which are two
+  // tiles of sums.
   __device__ void along(int row, int column, unsigned (&b)[4]) const {
     int lane = threadIdx.x % 32;
     auto at = static_cast<unsigned>(__cvta_generic_to_shared(&values[row + lane % 16][column + lane / 16 * 8]));
@@ -120,11 +122,11 @@ template <typename T, int Rows, int Size> struct MmaTile {
   }
 };
 
-// 16 lines of a warp as left operands.
+// The 16 lines of a warp as left operands.
 template <typename T, int Size> struct MmaLines {
   unsigned values[Size / 16][4];
 
-  // All warps call it: the lines of a block come by way of a tile.
+  // All warps must call it: the lines of a block are loaded through a tile.
   template <int Rows> __device__ void load(MmaTile<T, Rows, Size> &tile, const T *from, int first, int rows, int size) {
     const int own = threadIdx.x / 32 * 16;
 #pragma unroll 1
@@ -139,8 +141,8 @@ template <typename T, int Size> struct MmaLines {
   }
 };
 
-// sums[j] = lines * (rows first + [8 j, 8 j + 8) of the tile)^T. Neighbouring products are of different sums: none waits
-// for the one before it.
+// sums[j] = lines * (rows first + [8 j, 8 j + 8) of the tile)^T. Consecutive products belong to different sums, so none
+// waits for the one before it.
 template <typename T, int Rows, int TileRows, int Size>
 __device__ void multiplyAcross(float (&sums)[Rows / 8][4], const unsigned (&lines)[Size / 16][4],
                                const MmaTile<T, TileRows, Size> &tile, int first) {
@@ -180,7 +182,7 @@ __device__ void multiplyAlong(float (&result)[Size / 8][4], const float (&factor
   }
 }
 
-// Over the four threads that have a line.
+// Reductions over the four threads that share a line.
 __device__ inline float sumOfFour(float value) {
   value += __shfl_xor_sync(0xffffffffu, value, 1);
   return value + __shfl_xor_sync(0xffffffffu, value, 2);
@@ -190,7 +192,7 @@ __device__ inline float maximumOfFour(float value) {
   return fmaxf(value, __shfl_xor_sync(0xffffffffu, value, 2));
 }
 
-// Writes 16 lines, times factors of their upper and lower half.
+// Writes 16 lines, multiplied by factors for their upper and lower half.
 template <typename T, int Size>
 __device__ void storeLines(T *to, const float (&sums)[Size / 8][4], int first, int rows, int size, float upper,
                            float lower) {
@@ -217,7 +219,8 @@ __device__ void storeLines(T *to, const float (&sums)[Size / 8][4], int first, i
   }
 }
 
-// From products to scores: scaled, masked, and -inf where there is none. Of the 16 lines of a warp from `line` on.
+// Turns products into scores: scales and masks them, and sets -inf where there is no score. For the 16 lines of a warp
+// from `line` on.
 template <int Rows>
 __device__ void maskScores(const AttentionCall &a, float (&scores)[Rows / 8][4], int line, int begin) {
   const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
@@ -228,7 +231,7 @@ __device__ void maskScores(const AttentionCall &a, float (&scores)[Rows / 8][4],
     for (int j = 0; j < Rows / 8; ++j)
 #pragma unroll
       for (int e = 0; e < 4; ++e)
-        scores[j][e] = __fmul_rn(scores[j][e], a.scale); // as it is compared, and no part of a multiply-add
+        scores[j][e] = __fmul_rn(scores[j][e], a.scale); // rounded as it is compared: no multiply-add
     return;
   }
 #pragma unroll
@@ -243,8 +246,8 @@ __device__ void maskScores(const AttentionCall &a, float (&scores)[Rows / 8][4],
   }
 }
 
-// From scores to their powers, with the lines' largest scores and sums so far, for the upper and the lower half. What
-// was added up before is to be multiplied by the factors.
+// Turns scores into powers, and updates the lines' largest scores and sums, for the upper and the lower half. The
+// caller must multiply earlier sums by `factors`.
 template <int Rows>
 __device__ void powersOfScores(float (&scores)[Rows / 8][4], float (&maximum)[2], float (&sum)[2],
                                float (&factors)[2]) {
@@ -267,7 +270,7 @@ __device__ void powersOfScores(float (&scores)[Rows / 8][4], float (&maximum)[2]
   }
 }
 
-// The lines' largest scores and sums, which the gradient reads; `from`: the number of the head's first line.
+// Stores the lines' largest scores and sums, which the gradient reads. `from` is the index of the head's first line.
 __device__ inline void storeStatistics(const CudaCall &call, const AttentionCall &a, Int from, int line,
                                        const float (&maximum)[2], const float (&sum)[2]) {
   for (int half = 0; half < 2; ++half)
@@ -278,8 +281,8 @@ __device__ inline void storeStatistics(const CudaCall &call, const AttentionCall
 }
 
 template <typename T, int Size, bool Drops> __device__ void attentionMma(const CudaCall &call) {
-  constexpr int kTile = Size == 64 ? 64 : 32, kRows = 32;    // rows of a tile, and those that a warp takes at a time
-  __shared__ MmaTile<T, kTile, Size> keys[2], values[2]; // the tiles at hand, and those that are under way
+  constexpr int kTile = Size == 64 ? 64 : 32, kRows = 32;    // rows of a tile; rows that a warp processes at a time
+  __shared__ MmaTile<T, kTile, Size> keys[2], values[2]; // the present tiles, and those that are being loaded
   AttentionCall a(call, Drops);
   const int tiles = (a.rows + kMmaLines - 1) / kMmaLines;
 #pragma unroll 1
@@ -303,11 +306,11 @@ template <typename T, int Size, bool Drops> __device__ void attentionMma(const C
       const int place = begin / kTile % 2;
       if (begin % kTile == 0) {
         waitForTiles();
-        __syncthreads(); // all have their parts of these tiles here, and are done with the other ones
+        __syncthreads(); // all threads' parts of these tiles have arrived, and none uses the other ones
         if (begin + kTile < end)
           ask(begin + kTile);
       }
-      if (line >= a.rows || (a.causal && begin > line + 15)) // of the whole warp
+      if (line >= a.rows || (a.causal && begin > line + 15)) // the condition is the same for the whole warp
         continue;
       float scores[kRows / 8][4];
       multiplyAcross<T, kRows, kTile, Size>(scores, queries.values, keys[place], begin % kTile);

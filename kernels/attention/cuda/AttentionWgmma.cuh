@@ -1,12 +1,12 @@
-// Attention of f16 and bf16 by wgmma: the forward kernel of AttentionMma.cuh for sm_90a, without dropout. A block has
-// two warp groups of 64 lines (rows of the scores); a warp of a group has 16 of them, as there. Keys and values are
-// tiles in shared memory, loaded one or two tiles ahead:
+// Attention for f16 and bf16 by wgmma: the forward kernel of AttentionMma.cuh for sm_90a, without dropout. A block has
+// two warp groups of 64 lines each (rows of the scores), and each warp has 16 of them, as in AttentionMma.cuh. Keys and
+// values are tiles in shared memory, which are loaded one or two tiles ahead:
 //
-//   S = Q K^T   both read along their lines
-//   O += P V    P is what S left in registers; V is read across its lines
+//   S = Q K^T   both operands are read along their lines
+//   O += P V    P is in the registers where S was computed; V is read across its lines
 //
-// A block takes 48 KiB, which no launch has to ask for. Whole heads (of Size elements, aligned, without a mask) have a
-// form of their own, in which offsets are constants.
+// A block uses 48 KiB of shared memory, which needs no special launch. Whole heads (of Size elements, aligned, without
+// a mask) have separate code, in which offsets are constants.
 #pragma once
 
 #include "kernels/attention/cuda/Wgmma.cuh"
@@ -15,7 +15,7 @@
 
 namespace cleave::rt {
 
-constexpr int kCachedBytes = 24 << 20; // of keys and values that are read at a time: less than the L2 cache has
+constexpr int kCachedBytes = 24 << 20; // bytes of keys and values that are read at a time: less than the L2 cache
 constexpr float kLog2e = 1.44269504f;
 
 __device__ inline float powerOfTwo(float x) {
@@ -30,18 +30,19 @@ __device__ inline float inverseOf(float x) {
 }
 
 __device__ inline void closeCopies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-// Of this thread, but for the latest `Left` groups.
+// Waits for the copies of this thread, except the latest `Left` groups.
 template <int Left> __device__ void waitForCopies() { asm volatile("cp.async.wait_group %0;" ::"n"(Left) : "memory"); }
 
-// This thread's number. What is made of it takes no registers before.
+// This thread's number. The barrier for the compiler keeps values that depend on it out of registers before this call.
 __device__ inline int threadHere() {
   int thread = threadIdx.x;
   asm volatile("" : "+r"(thread));
   return thread;
 }
 
-// Rows of a head's tensor on their way to swizzled tiles (SwizzledTile): of each tile this thread copies the same 16
-// bytes of every kStep-th row. Zeros where there is nothing. Whole rows have Size elements and are aligned.
+// Copies rows of a head's tensor to swizzled tiles (SwizzledPlace). Of each tile, this thread copies the same 16 bytes
+// of every kStep-th row. Elements outside of the tensor become zeros. If IsWhole, rows have Size elements and are
+// aligned.
 template <typename T, int Size, bool IsWhole> struct TileCopies {
   static constexpr int kChunks = Size / 8, kStep = 256 / kChunks;
   const T *from; // this thread's chunk of the next tile's first rows
@@ -53,9 +54,9 @@ template <typename T, int Size, bool IsWhole> struct TileCopies {
     thread = number;
     from = tensor + Int(first + row()) * (IsWhole ? Size : size) + chunk() * 8;
   }
-  // rows: that there are, from the tile's first row on.
+  // `rows`: rows that exist, from the tile's first row on.
   template <int Rows> __device__ void next(unsigned tile, int rows, int size, bool isAligned) {
-    const int left = size - chunk() * 8; // of a row
+    const int left = size - chunk() * 8; // elements to the end of the row
     const unsigned at = tile + chunk() / 8 * (Rows * 128) + row() * 128 + ((chunk() % 8) ^ (row() % 8)) * 16;
     const Int step = IsWhole ? Size : size;
     rows -= row();
@@ -83,14 +84,14 @@ template <typename T, int Size, bool IsWhole> struct TileCopies {
 };
 
 template <typename T, int Size, bool IsWhole> struct AttentionWgmma {
-  static constexpr int kTile = Size == 64 ? 64 : 48, kGroup = 64; // columns of a tile, lines of a warp group
-  static constexpr bool kIsAhead = Size == 128;                    // the next scores are made beside O += P V
+  static constexpr int kTile = Size == 64 ? 64 : 48, kGroup = 64; // columns of a tile; lines of a warp group
+  static constexpr bool kIsAhead = Size == 128;                    // the next scores are computed while O += P V runs
   static constexpr bool kQueriesInRegisters = Size == 128 || IsWhole;
   static constexpr int kPlaces = Size == 64 && IsWhole ? 3 : 2;
   static constexpr unsigned kTileBytes = kTile * Size * 2, kBytes = 48 << 10;
-  // Keys are first, then values. Queries come last, where tiles are later if they go on to registers.
+  // Keys come first, then values. Queries come last; if they are moved to registers, later tiles use their memory.
   static constexpr unsigned kValues = kPlaces * kTileBytes, kQueries = kBytes - kMmaLines * Size * 2;
-  // Largest scores may grow by so much before what was added up is scaled: powers stay below e^5.
+  // The largest score may grow by this much before earlier sums are scaled. (With 5, powers would stay below e^5.)
   static constexpr float kSlack = 0;
   using Scores = Wgmma<T, kTile>;
   using Result = Wgmma<T, Size>;
@@ -101,8 +102,8 @@ template <typename T, int Size, bool IsWhole> struct AttentionWgmma {
   const unsigned memory;
   const bool isAligned;
   TileCopies<T, Size, IsWhole> keys, values;
-  int line; // the warp's first one
-  float result[Size / 8][4], maximum[2], sum[2], base[2], factors[2]; // powers are of scores less the base
+  int line; // the first line of the warp
+  float result[Size / 8][4], maximum[2], sum[2], base[2], factors[2]; // powers are of scores minus `base`
   unsigned powers[kTile / 16][4], queries[kQueriesInRegisters ? Size / 16 : 1][4];
 
   __device__ unsigned keysAt(int place) const { return memory + place * kTileBytes; }
@@ -114,7 +115,7 @@ template <typename T, int Size, bool IsWhole> struct AttentionWgmma {
     values.template next<kTile>(valuesAt(place), a.columns - begin, a.width, isAligned);
   }
 
-  // Left operands of a warp's 16 lines.
+  // Reads the left operands of a warp's 16 lines.
   __device__ void readQueries() {
     const int thread = threadHere(), row = thread / 32 * 16 + thread % 16, second = thread % 32 / 16;
 #pragma unroll
@@ -154,14 +155,15 @@ template <typename T, int Size, bool IsWhole> struct AttentionWgmma {
     closeGroup();
   }
 
-  // From products to scores: masked, and -inf where there is none. Those of whole heads are yet to be scaled.
+  // Turns products into scores: masks them, and sets -inf where there is no score. For whole heads, they are not yet
+  // scaled.
   __device__ void maskProducts(float (&scores)[kTile / 8][4], int begin) {
     const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
     if (!IsWhole && a.maskKind != AttentionCall::kNone) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         int row = line + g + half * 8;
-        asm volatile("" : "+r"(row)); // where its mask is takes no registers elsewhere
+        asm volatile("" : "+r"(row)); // keeps the address of the mask out of registers elsewhere
         const Int rowMask = a.maskOf(row);
 #pragma unroll
         for (int j = 0; j < kTile / 8; ++j)
@@ -190,8 +192,9 @@ template <typename T, int Size, bool IsWhole> struct AttentionWgmma {
     }
   }
 
-  // From products to powers; whether what was added up is to be multiplied by the factors. Of whole heads the scale and
-  // the base are one multiply-add with the power's; elsewhere the base is taken off first, since masks may be large.
+  // Turns products into powers. Returns whether earlier sums must be multiplied by `factors`. For whole heads, the
+  // scale, the base and the factor of the power are one multiply-add. Otherwise the base is subtracted first, because
+  // masks may be large.
   __device__ bool powersOf(float (&scores)[kTile / 8][4], int begin) {
     maskProducts(scores, begin);
     bool grows = false;
@@ -252,7 +255,7 @@ template <typename T, int Size, bool IsWhole> struct AttentionWgmma {
     holdOperands(powers);
   }
 
-  // Lines go to their tensor by way of shared memory, 16 bytes at a time.
+  // Writes the lines to their tensor through shared memory, 16 bytes at a time.
   __device__ void store(Int item) {
     float inverse[2];
     T *to = buffer<T>(call, a.after) + item * a.rows * a.width;
@@ -266,8 +269,8 @@ template <typename T, int Size, bool IsWhole> struct AttentionWgmma {
     storeStatistics(call, a, item * a.rows, line, maximum, sum);
     if (!IsWhole && (a.width % 8 != 0 || reinterpret_cast<unsigned long long>(to) % 16 != 0))
       return storeLines<T, Size>(to, result, line, a.rows, a.width, inverse[0], inverse[1]);
-    __syncthreads(); // all are done with the tiles
-    constexpr int kChunks = Size / 8, kRows = 32 / kChunks; // of a row; that a warp writes at a time
+    __syncthreads(); // no thread uses the tiles any more
+    constexpr int kChunks = Size / 8, kRows = 32 / kChunks; // chunks of a row; rows that a warp writes at a time
     const int thread = threadHere(), lane = thread % 32;
     const unsigned own = memory + thread / 32 * (16 * Size * 2);
 #pragma unroll
@@ -295,12 +298,12 @@ template <typename T, int Size, bool IsWhole> struct AttentionWgmma {
     }
   }
 
-  // Lines [first, first + 128) of a head.
+  // Computes lines [first, first + 128) of a head.
   __device__ void run(Int item, int first) {
     const int thread = threadHere(), group = first + __shfl_sync(0xffffffffu, thread / 128, 0) * kGroup;
     line = first + thread / 32 * 16;
     const int end = a.causal && first + kMmaLines < a.columns ? first + kMmaLines : a.columns;
-    const int own = group >= a.rows ? 0 : a.causal && group + kGroup < end ? group + kGroup : end; // of the group
+    const int own = group >= a.rows ? 0 : a.causal && group + kGroup < end ? group + kGroup : end; // of this group
     __syncthreads();
     TileCopies<T, Size, IsWhole> lines;
     lines.begin(threadHere(), buffer<T>(call, 0) + item * a.rows * a.depth, first, a.depth);
@@ -319,7 +322,7 @@ template <typename T, int Size, bool IsWhole> struct AttentionWgmma {
     store(item);
   }
 
-  // The products and powers of a tile in turn: what they leave idle the other blocks use.
+  // Alternates between the products and the powers of a tile. Units that are idle are used by other blocks.
   __device__ void runInTurn(int own, int end) {
     askForValues(0, 0);
     closeCopies();
@@ -339,7 +342,7 @@ template <typename T, int Size, bool IsWhole> struct AttentionWgmma {
     auto turn = [&](int place) {
       waitForCopies<kPlaces - 2>();
       showToProducts();
-      __syncthreads(); // this tile is here, and all are done with the one before
+      __syncthreads(); // this tile has arrived, and no thread uses the one before
       const int ahead = begin + (kPlaces - 1) * kTile, free = place == 0 ? kPlaces - 1 : place - 1;
       auto ask = [&] {
         if (ahead < end)
@@ -348,7 +351,7 @@ template <typename T, int Size, bool IsWhole> struct AttentionWgmma {
       };
       if (begin < own) {
         float scores[kTile / 8][4];
-        if constexpr (kQueriesInRegisters) // as if touched: ptxas wants a fence before the products of each turn
+        if constexpr (kQueriesInRegisters) // as if changed: ptxas needs a fence before the products of each turn
           asm volatile("mov.b32 %0, %0;" : "+r"(queries[0][0]));
         Scores::open(scores);
         multiplyAcross(scores, place);
@@ -384,7 +387,7 @@ template <typename T, int Size, bool IsWhole> struct AttentionWgmma {
     }
   }
 
-  // The scores of the next tile are made beside the products with the values of this one.
+  // Computes the scores of the next tile while the products with the values of this tile run.
   __device__ void runAhead(int own, int end) {
     closeCopies();
     waitForCopies<0>();
@@ -408,7 +411,7 @@ template <typename T, int Size, bool IsWhole> struct AttentionWgmma {
     auto turn = [&](int place) {
       waitForCopies<0>();
       showToProducts();
-      __syncthreads(); // these values and the next keys are here, and all are done with those before
+      __syncthreads(); // these values and the next keys have arrived, and no thread uses the earlier ones
       const int next = begin + kTile, ahead = next + kTile;
       auto ask = [&] {
         if (next < end)
@@ -467,7 +470,7 @@ __device__ void attentionWgmma(const CudaCall &call, AttentionCall &a, unsigned 
       return;
     Int item;
     int block;
-    if (a.causal && a.items * blocks < INT_MAX) { // long blocks first, of as many heads as the cache has place for
+    if (a.causal && a.items * blocks < INT_MAX) { // long blocks first, of as many heads as fit in the cache
       const Int bytes = Int(a.columns) * (a.depth + a.width) * 2;
       const unsigned items = unsigned(a.items), most = bytes < kCachedBytes ? kCachedBytes / unsigned(bytes) : 1;
       const unsigned heads = min(most, items);

@@ -1,14 +1,14 @@
-// Dropout of probabilities (kernels/attention/host/Dropout.h says which numbers): made again wherever scores are, of
-// counters alone. `Dropout<false>` is for kernels without it, and does nothing.
+// Dropout of probabilities. kernels/attention/host/Dropout.h defines its random numbers. They depend only on counters,
+// and are drawn again wherever scores are computed. `Dropout<false>` is for kernels without dropout, and does nothing.
 #pragma once
 
 #include "kernels/attention/cuda/AttentionCall.cuh"
 
 namespace cleave::rt {
 
-// Of the head that a block works on. It lies in shared memory, so that it takes no registers between its uses.
+// The head that a block works on. It is in shared memory, so that it uses no registers between its uses.
 struct DropoutHead {
-  unsigned key[2], stream[2], threshold; // numbers of 24 bits below it drop
+  unsigned key[2], stream[2], threshold; // numbers of 24 bits below the threshold drop
   float factor;                          // 1 / (1 - rate)
   unsigned long long first;              // the index of the head's first element
   int columns;
@@ -20,7 +20,7 @@ template <bool Drops> struct Dropout {
     __shared__ DropoutHead value;
     return value;
   }
-  // All threads call it. The buffers of dropout are those before a.after.
+  // All threads must call it. The buffers of dropout are the three before a.after.
   __device__ static void setItem(const CudaCall &call, const AttentionCall &a, Int item) {
     if constexpr (Drops) {
       __syncthreads();
@@ -45,7 +45,7 @@ template <bool Drops> struct Dropout {
       return head().factor;
     return 1;
   }
-  // Which of the four elements of a counter are kept, as bits. Philox 4x32-10 (runtime/base/Philox.h).
+  // Returns as bits which of the four elements of a counter are kept. Philox 4x32-10 (runtime/base/Philox.h).
   __device__ static unsigned keepOfFour(unsigned long long group) {
     const DropoutHead &h = head();
     unsigned words[4] = {unsigned(group), unsigned(group >> 32), h.stream[0], h.stream[1]};
@@ -67,22 +67,22 @@ template <bool Drops> struct Dropout {
     const unsigned long long index = head().first + static_cast<unsigned long long>(row) * head().columns + column;
     return keepOfFour(index >> 2) >> (index & 3) & 1;
   }
-  // Of a row's columns that begin at this one: aligned, so that they are those of one counter.
+  // The same for the four columns of a row from this one on. They must be aligned, so that they belong to one counter.
   __device__ static unsigned keepOfFour(int row, int column) {
     return keepOfFour(head().first / 4 + static_cast<unsigned long long>(row) * unsigned(head().columns / 4) +
                       unsigned(column) / 4);
   }
-  // By which dropout multiplies a probability.
+  // The factor of a probability: 0 if it is dropped.
   __device__ static float factorOf(int row, int column) {
     if constexpr (Drops)
       return keeps(row, column) ? factor() : 0;
     return 1;
   }
 
-  // Bit 4 j + e is of the element [e] of a thread's j-th tile of sums (AttentionMma.cuh): of the lines `line` and
-  // line + 8, which are of this thread, and of the others at + 8 j + 2 t and the one after it. OfColumns: lines are
-  // columns. Each thread makes the four numbers of one counter, where rows begin with whole counters, and takes what
-  // it needs from its neighbours.
+  // Returns as bits what is kept. Bit 4 j + e is for element [e] of a thread's j-th tile of sums (AttentionMma.cuh).
+  // The lines are `line` and line + 8, which belong to this thread. The elements of the other side are at + 8 j + 2 t
+  // and the next one. OfColumns: lines are columns. If rows begin with whole counters, each thread draws the four
+  // numbers of one counter and exchanges them with its neighbours.
   template <bool OfColumns, int Tiles> __device__ static unsigned keepOfLines(int line, int at) {
     const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
     unsigned keep = 0;
@@ -97,14 +97,14 @@ template <bool Drops> struct Dropout {
 #pragma unroll 1
     for (int j = 0; j < Tiles; ++j) {
       unsigned mine;
-      if (OfColumns) { // of the four lanes that have the same rows, lane k makes element [k] of all four
+      if (OfColumns) { // four lanes have the same rows: lane k draws element [k] for all of them
         const int k = g % 4;
         unsigned all = keepOfFour(at + j * 8 + t * 2 + k % 2, line - k + k / 2 * 8) << (4 * k);
         all |= __shfl_xor_sync(0xffffffffu, all, 4);
         all |= __shfl_xor_sync(0xffffffffu, all, 8);
         all >>= k; // bits 0, 4, 8, 12
         mine = (all & 1) | (all >> 3 & 2) | (all >> 6 & 4) | (all >> 9 & 8);
-      } else { // of two lanes, the first makes four columns of line g, the second those of line g + 8
+      } else { // of two lanes, the first draws four columns of line g, the second those of line g + 8
         const int half = t % 2;
         const unsigned own = keepOfFour(line + half * 8, at + j * 8 + t / 2 * 4);
         const unsigned other = __shfl_xor_sync(0xffffffffu, own, 1);
@@ -114,7 +114,7 @@ template <bool Drops> struct Dropout {
     }
     return keep;
   }
-  // Zero for what is dropped; what is kept is not yet divided by 1 - rate.
+  // Sets dropped values to zero. Kept values are not yet divided by 1 - rate.
   template <int Tiles> __device__ static void drop(float (&values)[Tiles][4], unsigned keep) {
 #pragma unroll
     for (int j = 0; j < Tiles; ++j)

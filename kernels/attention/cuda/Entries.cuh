@@ -1,13 +1,14 @@
-// Attention's kernels as entries of a module: NAME_TYPE, or NAME_TYPE_SIZE for 16-bit types, each with a CudaCall as its
-// parameter. The names are made again in kernels/common/cuda/CudaKernel.cpp. Kernels with dropout are a module of their
-// own (DropoutKernels.cu): a driver compiles a module whole.
+// Attention's kernels as entries of a module. An entry is named NAME_TYPE, or NAME_TYPE_SIZE for 16-bit types, and its
+// parameter is a CudaCall. kernels/common/cuda/CudaKernel.cpp builds the same names. Kernels with dropout are in a
+// separate module (DropoutKernels.cu), because a driver always compiles a whole module.
 #pragma once
 
 #include "kernels/attention/cuda/Attention.cuh"
 #include "kernels/attention/cuda/AttentionGradMma.cuh"
 
-// `blocks` at a time on a multiprocessor: what registers allow without spilling. The gradient of heads of 65 to 128 elements
-// spills some all the same: two sums of 16 lines by 128 and the left operands of both products take 192 registers.
+// `blocks`: blocks that run at a time on a multiprocessor, as many as registers allow without spilling. As an
+// exception, the gradient of heads of 65 to 128 elements spills some: two sums of 16 lines by 128 and the left operands
+// of both products take 192 registers.
 #define ENTRY(name, blocks, ...)                                                                                       \
   extern "C" __global__ void __launch_bounds__(256, blocks) name(const __grid_constant__ CudaCall call) {              \
     __VA_ARGS__(call);                                                                                                 \

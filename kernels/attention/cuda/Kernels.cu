@@ -5,7 +5,7 @@ using namespace cleave::rt;
 
 CLEAVE_ATTENTION_ENTRIES(attention, false)
 
-// For sm_90a, in place of attention_f16_64 and its siblings (compiler/Codegen/CUDA/Ptxas.h).
+// These replace attention_f16_64 and its siblings in text for sm_90a (compiler/Codegen/CUDA/Ptxas.h).
 #define WGMMA(label, type, size)                                                                                       \
   ENTRY(attention_##label##_##size##_sm_90a, size == 64 ? 2 : 1, attentionWgmma<type, size>)
 WGMMA(f16, __half, 64)

@@ -1,7 +1,7 @@
-// wgmma: products of 64 lines by four warps together (a warp group; PTX ISA, "Asynchronous Warpgroup Level Matrix
-// Instructions"). Only sm_90a has it, and this text is compiled for compute_80. So each such instruction is a comment
-// of the PTX, which begins with `//sm_90a:`; the compiler makes it code where it makes machine code for that GPU
-// (compiler/Codegen/CUDA/Ptxas.h). In the text as it is, these kernels trap at once.
+// wgmma: products of 64 lines, computed by four warps together (a warp group; PTX ISA, "Asynchronous Warpgroup Level
+// Matrix Instructions"). Only sm_90a has it, and this text is compiled for compute_80. So each such instruction is a
+// comment of the PTX, which begins with `//sm_90a:`. When the compiler makes machine code for that GPU, it turns these
+// comments into code (compiler/Codegen/CUDA/Ptxas.h). In the unchanged text, these kernels trap at once.
 #pragma once
 
 #include "kernels/attention/cuda/AttentionMma.cuh"
@@ -10,24 +10,24 @@ namespace cleave::rt {
 
 #define CLEAVE_SM_90A(text) "//sm_90a: " text
 
-// Ends a kernel whose instructions are comments. Of the text for sm_90a this line is no part.
+// Ends a kernel whose instructions are comments. The text for sm_90a does not have this line.
 __device__ inline void needsWgmma() { asm volatile("trap; exit; //not sm_90a" ::: "memory"); }
 
-// A tile in shared memory as wgmma reads it with a swizzle of 128 bytes: parts of 64 columns, of each part a line of
-// 128 bytes for each row, and in each line the 16-byte chunk c lies at place c ^ (row % 8). It begins at a multiple of
-// 1024 bytes.
+// A tile in shared memory, as wgmma reads it with a swizzle of 128 bytes. It consists of parts of 64 columns. A part
+// has a line of 128 bytes for each row. In a line, the 16-byte chunk c is at place c ^ (row % 8). The tile begins at a
+// multiple of 1024 bytes.
 template <int Rows> struct SwizzledPlace {
-  // "Matrix Descriptor Format". What begins at this column, a multiple of 16. Along k, which are columns, groups of 8
-  // rows are 1024 bytes apart; the other offset is not used with a swizzle.
+  // The descriptor ("Matrix Descriptor Format") of an operand that begins at this column, a multiple of 16. k goes
+  // along the columns. Groups of 8 rows are 1024 bytes apart. With a swizzle, the other offset is not used.
   __device__ static unsigned long long lines(unsigned tile, int column) {
     return descriptor(tile, 1, column / 64 * (Rows * 8) + column % 64 / 8);
   }
-  // What begins at this row, a multiple of 8, with rows as k ("MN-major"): groups of 8 rows are 1024 bytes apart, parts
-  // of 64 columns as far as the parts are.
+  // The descriptor of an operand that begins at this row, a multiple of 8. k goes along the rows ("MN-major"). Groups
+  // of 8 rows are 1024 bytes apart, and parts of 64 columns are Rows * 128 bytes apart.
   __device__ static unsigned long long columns(unsigned tile, int row) { return descriptor(tile, Rows * 8, row * 8); }
 
 private:
-  // In units of 16 bytes.
+  // `leading` and `offset` are in units of 16 bytes.
   __device__ static unsigned long long descriptor(unsigned tile, unsigned leading, unsigned offset) {
     constexpr unsigned kHigh = 1024 >> 4 | 1u << 30;
     unsigned long long all;
@@ -36,7 +36,7 @@ private:
   }
 };
 
-// Operands of inline assembly: the registers of sums, 8 columns at a time.
+// Operands of inline assembly: the registers of sums, in groups of 8 columns.
 #define CLEAVE_SUMS_8(d, j) "+f"((d)[j][0]), "+f"((d)[j][1]), "+f"((d)[j][2]), "+f"((d)[j][3])
 #define CLEAVE_SUMS_16(d, j) CLEAVE_SUMS_8(d, j), CLEAVE_SUMS_8(d, (j) + 1)
 #define CLEAVE_SUMS_32(d, j) CLEAVE_SUMS_16(d, j), CLEAVE_SUMS_16(d, (j) + 2)
@@ -49,12 +49,12 @@ private:
   CLEAVE_NAMES_32 ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,"  \
                   "%56,%57,%58,%59,%60,%61,%62,%63"
 
-// Of 64 lines, which are a warp group's, and Columns columns. A warp has 16 of the lines, in its threads as mma.sync
-// has them. `open` comes before the first product that has these sums (and before each that has them after they were
-// touched), `close` ends a group of products, and `wait` waits for all but the latest `Left` groups. Sums are operands
-// of `open` and `wait`, so that no compiler moves an access of theirs across.
+// Products with sums of 64 lines (those of a warp group) and Columns columns. A warp has 16 of the lines, distributed
+// over its threads as in mma.sync. `open` must precede the first product with these sums, and each product after other
+// code has accessed them. closeGroup() ends a group of products, and `wait` waits for all but the latest `Left` groups.
+// The sums are operands of `open` and `wait`, so that no compiler moves an access to them across these.
 template <typename T, int Columns> struct Wgmma;
-// names: of the registers of sums; o0 to o5: the operands after them.
+// names: the registers of sums; o0 to o5: the operands after them.
 #define CLEAVE_WGMMA(T, type, N, names, o0, o1, o2, o3, o4, o5)                                                        \
   template <> struct Wgmma<T, N> {                                                                                     \
     using Sums = float (&)[N / 8][4];                                                                                  \
@@ -67,7 +67,7 @@ template <typename T, int Columns> struct Wgmma;
                    : "n"(Left)                                                                                         \
                    : "memory");                                                                                        \
     }                                                                                                                  \
-    /* d = a * b^T, or d += a * b^T, where it adds: rows of b are columns of d. */                                     \
+    /* d = a * b^T, or d += a * b^T if Adds. Rows of b are columns of d. */                                            \
     template <bool Adds> static __device__ void across(Sums d, unsigned long long a, unsigned long long b) {           \
       asm volatile(CLEAVE_SM_90A("wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." type "." type " {" names "}, " o0   \
                                  ", " o1 ", " o2 ", 1, 1, 0, 0;")                                                      \
@@ -103,10 +103,10 @@ CLEAVE_WGMMA_OF(__nv_bfloat16, "bf16")
 // Ends a group of products.
 __device__ inline void closeGroup() { asm volatile(CLEAVE_SM_90A("wgmma.commit_group.sync.aligned;") ::: "memory"); }
 
-// What this thread has written into shared memory is seen by products ("the async proxy") after a barrier.
+// Makes this thread's writes to shared memory visible to products ("the async proxy"), after a barrier.
 __device__ inline void showToProducts() { asm volatile(CLEAVE_SM_90A("fence.proxy.async.shared::cta;") ::: "memory"); }
 
-// Left operands are in their registers here: no compiler makes them later.
+// Forces left operands to be in their registers here, so that no compiler computes them later.
 template <int Steps> __device__ void holdOperands(unsigned (&a)[Steps][4]) {
 #pragma unroll
   for (int k = 0; k < Steps; ++k)

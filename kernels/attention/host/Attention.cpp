@@ -8,7 +8,7 @@ namespace cleave::rt {
 
 namespace {
 
-// Blocks of rows in one item of work: what is converted of keys and values serves all of them.
+// Tiles of rows in one item of work. They share the converted keys and values.
 constexpr int64_t kTilesOfItem = 4;
 
 template <typename C> struct ForwardScratch {
@@ -24,7 +24,7 @@ template <typename C> struct ForwardScratch {
     values = parts.take(converts ? s.columns * s.width : 0);
     count = parts.taken();
   }
-  C *query, *result, *scores, *factors; // transposed; factors are those of dropout
+  C *query, *result, *scores, *factors; // transposed; `factors` are those of dropout
   C *maximum, *sum, *keys, *values;
   int64_t count;
 };
@@ -38,9 +38,9 @@ template <typename T, typename C> struct ForwardHead {
   C *maximum, *sum;
 };
 
-// scores := e^(scores - maximum), after the maxima of rows have grown to those of this tile; sums and the result so
-// far are brought down to the new maxima. A row whose scores are all -inf keeps 0 for its sum: the result is then NaN.
-// Dropout comes after the sums.
+// scores := e^(scores - maximum), after the maxima of rows were updated by this tile. Earlier sums and results are
+// scaled to the new maxima. If all scores of a row are -inf, its sum stays 0, and its result is NaN. Dropout comes
+// after the sums.
 template <typename V>
 CLEAVE_VECTOR_CODE void updateSoftmax(const AttentionShape &s, ForwardScratch<typename V::Number> &w, int64_t columns) {
   using C = typename V::Number;
@@ -100,7 +100,7 @@ CLEAVE_VECTOR_CODE void attendTile(const AttentionShape &s, const ForwardHead<T,
   }
 }
 
-// Rows [first, first + kTilesOfItem tiles) of a head.
+// Computes rows [first, first + kTilesOfItem tiles) of a head.
 template <typename V, typename T>
 CLEAVE_VECTOR_CODE void attendRows(const AttentionShape *shape, const ForwardHead<T, typename V::Number> *head,
                                    typename V::Number *scratch, int64_t first) {

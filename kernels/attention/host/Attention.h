@@ -1,15 +1,15 @@
-// Attention on the host: scores are computed tile by tile and never kept, forward and backward (FlashAttention-2, Dao
+// Attention and its gradient on the host. Scores are computed tile by tile and never stored (FlashAttention-2, Dao
 // 2023, arXiv 2307.08691).
 //
-// A tile is 64 rows by 64 columns of the scores, transposed: columns (keys) are the tile's lines, and rows (queries)
-// lie side by side in vectors. Maxima, sums and factors of rows are then vectors too, no sum goes across a vector, and
-// keys and values are read as they lie:
+// A tile is 64 rows by 64 columns of the scores, and it is transposed: columns (keys) are the tile's lines, and rows
+// (queries) are next to each other in vectors. So maxima, sums and factors of rows are vectors too, no sum goes across
+// a vector, and keys and values are read as they are in memory:
 //
 //   S^T [64 keys, 64 queries] = K [64, depth] * Q^T [depth, 64]       Q^T is made once for a tile of queries
 //   O^T [width, 64 queries]  += V^T [width, 64] * P^T [64, 64]        V^T is V, read by columns
 //
-// Forward, items of work are tiles of queries of a head; backward, heads. An item is computed by one thread, in one
-// order: the number of threads changes no bit. Scratch is linear in rows and columns.
+// In the forward kernel, an item of work is a few tiles of queries of a head; in the backward kernel it is a head. One
+// thread computes an item in one order, so the number of threads changes no bit. Scratch is linear in rows and columns.
 #ifndef CLEAVE_KERNELS_ATTENTION_HOST_ATTENTION_H
 #define CLEAVE_KERNELS_ATTENTION_HOST_ATTENTION_H
 
@@ -26,23 +26,24 @@ struct AttentionShape {
   int64_t batch, heads, rows, columns, depth, width;
   bool causal, hasMask, hasDropout;
   double scale, fill, rate;
-  int64_t dropThreshold; // numbers of 24 bits below it drop
+  int64_t dropThreshold; // numbers of 24 bits below the threshold drop
   int64_t mask[4];       // sizes
   fb::DType dtype, sumDtype, maskDtype;
 
   static Status read(const KernelArgs &args, AttentionShape *result);
   int64_t items() const { return batch * heads; }
   bool isBooleanMask() const { return hasMask && maskDtype == fb::DType::boolean; }
-  // Columns that some of the rows [first, first + kTile) have.
+  // The number of columns that some of the rows [first, first + kTile) see.
   int64_t columnsOf(int64_t first) const { return causal ? std::min(columns, first + kTile) : columns; }
-  // Where the mask of a head begins, and from one row and column to the next; 0 where all have the same.
+  // The offset of a head's mask, and its strides from row to row and from column to column; 0 if all have the same
+  // mask.
   int64_t maskOffset(int64_t item) const;
   int64_t maskRowStride() const { return mask[2] == 1 ? 0 : mask[3]; }
   int64_t maskColumnStride() const { return mask[3] == 1 ? 0 : 1; }
-  // The number of dropout's first buffer, and of the first one after those that both kernels begin with.
+  // The index of dropout's first buffer, and the number of buffers with which both kernels begin.
   size_t dropoutBuffer() const { return hasMask ? 4 : 3; }
   size_t buffersInCommon() const { return dropoutBuffer() + (hasDropout ? 3 : 0); }
-  // The bytes of mask and dropout.
+  // Appends the bytes of the buffers of mask and dropout.
   void addBufferBytes(std::vector<size_t> *bytes) const;
 
 private:

@@ -30,8 +30,8 @@ template <typename C> struct BackwardScratch {
     count = parts.taken();
   }
   C *query, *grad, *queryGrad;             // transposed
-  C *queryRows, *gradRows;                 // as they are
-  C *probabilities, *scoreGrads, *factors; // transposed; factors are those of dropout
+  C *queryRows, *gradRows;                 // not transposed
+  C *probabilities, *scoreGrads, *factors; // transposed; `factors` are those of dropout
   C *maximum, *inverse, *delta;            // of the tile's rows; inverse is 1 / sum
   C *keyGrad, *valueGrad, *keys, *values;  // of all columns
   int64_t count;
@@ -45,7 +45,8 @@ template <typename T, typename C> struct BackwardHead {
   T *queryGrad, *keyGrad, *valueGrad;
 };
 
-// Probabilities of the tile's scores, after dropout, and gradients of the scores from those of the probabilities.
+// Computes the probabilities of the tile's scores, after dropout, and the gradients of the scores from those of the
+// probabilities.
 template <typename V>
 CLEAVE_VECTOR_CODE void differentiateSoftmax(const AttentionShape &s, BackwardScratch<typename V::Number> &w,
                                              int64_t columns) {
@@ -80,7 +81,7 @@ CLEAVE_VECTOR_CODE void readBlock(const AttentionShape &s, const BackwardHead<T,
   }
 }
 
-// What a tile of rows has to do with all its columns.
+// Computes the share of a tile of rows in all gradients, with all its columns.
 template <typename V, typename T>
 CLEAVE_VECTOR_CODE void differentiateBlock(const AttentionShape &s, const BackwardHead<T, typename V::Number> &head,
                                            BackwardScratch<typename V::Number> &w, const typename V::Number *keys,
@@ -111,7 +112,8 @@ CLEAVE_VECTOR_CODE void differentiateBlock(const AttentionShape &s, const Backwa
           static_cast<T>(w.queryGrad[i * tile + r] * static_cast<typename V::Number>(s.scale));
 }
 
-// All of a head: tiles of rows in ascending order, so that gradients of keys and values are summed in one order.
+// Computes a head. Tiles of rows are in ascending order, so that gradients of keys and values have one order of
+// summation.
 template <typename V, typename T>
 CLEAVE_VECTOR_CODE void differentiateHead(const AttentionShape *shape, const BackwardHead<T, typename V::Number> *head,
                                           typename V::Number *scratch) {

@@ -52,8 +52,8 @@ Status AttentionShape::readMask(const KernelArgs &args, fb::DType computed) {
   return countElements({mask[0], mask[1], mask[2], mask[3]}, &unused);
 }
 
-// The unfused graph compares uniform numbers, which are multiples of 2^-24, with the rate as f32. The first multiple
-// that is not below it says the same of whole numbers.
+// The unfused graph compares uniform numbers, which are multiples of 2^-24, with the rate as f32. For whole numbers,
+// the threshold is the first multiple that is not below the rate.
 Status AttentionShape::readDropout(const KernelArgs &args) {
   hasDropout = args.def().findBuffer("first").has_value();
   if (!hasDropout)

@@ -1,9 +1,9 @@
-// Which probabilities of a tile dropout keeps: the same Philox numbers as the unfused graph draws, made again wherever
-// a tile is computed.
+// Which probabilities of a tile dropout keeps. The Philox numbers are those of the unfused graph, and are drawn again
+// wherever a tile is computed.
 //
-// The number of row r and column c is word `index mod 4` of the counter `index / 4`, index = first + r * columns + c. A
-// tile's rows lie side by side in vectors, so that a lane is a row: its counters begin at its own index / 4, and its
-// column c is the word c + (index mod 4) after that.
+// The number of row r and column c is word `index mod 4` of the counter `index / 4`, with index = first + r * columns +
+// c. A tile's rows are next to each other in vectors, so a lane is a row. Its counters begin at `index / 4` of the
+// tile's first column, and column c is the word c + (index mod 4) from there on.
 //
 //   columns 6, row 1: index 6 is word 2 of counter 1
 //     words    w0 w1 w2 w3 | w0 w1 w2 w3     of counters 1 and 2
@@ -19,21 +19,21 @@
 
 namespace cleave::rt {
 
-// Of a head: the key, the upper half of the counter, and the index of its first element.
+// The dropout of a head: the key, the upper half of the counter, and the index of its first element.
 struct HeadDropout {
   uint64_t seed = 0, stream = 0, first = 0;
 
-  // `buffers` begin with those of dropout.
+  // `buffers` must begin with those of dropout.
   static HeadDropout of(void *const *buffers, int64_t item) {
     auto number = [&](int buffer, int64_t at) { return static_cast<const uint64_t *>(buffers[buffer])[at]; };
     return {number(0, 0), number(1, 0), number(2, item)};
   }
 };
 
-// The lines of a tile's factors, and the few words more that they are chosen from.
+// The lines of a tile's factors, and a few more for the words that the factors are made from.
 constexpr int64_t kDropoutLines = kAttentionTile + 4;
 
-// Vectors of 64-bit lanes, each with a 32-bit word; `Part` has as many words, each as long as a kernel's number.
+// Vectors of 64-bit lanes with a 32-bit word each. `Part` holds as many words, each as wide as a number of the kernel.
 template <int Bytes, typename Element> struct WordVectors {
   typedef uint64_t Words __attribute__((vector_size(Bytes)));
   typedef int Halves __attribute__((vector_size(Bytes)));
@@ -47,7 +47,7 @@ template <typename V> struct PhiloxLanes {
   using Vectors = WordVectors<kBytes, std::conditional_t<sizeof(typename V::Number) == 4, uint32_t, uint64_t>>;
   using Words = typename Vectors::Words;
 
-  // The 64-bit product of words: one instruction, which GCC does not find by itself.
+  // The 64-bit product of words. It is one instruction, which GCC does not find by itself.
   static CLEAVE_VECTOR_CODE Words product(Words word, uint64_t number) {
     Words numbers = Words{} + number;
 #if defined(__x86_64__) && !defined(__clang__)
@@ -79,7 +79,7 @@ template <typename V> struct PhiloxLanes {
   }
 };
 
-// Words of the counters that the rows' columns need: line 4 k + j has word j of the k-th counter of each row.
+// Draws the counters of the rows' columns: line 4 k + j gets word j of the k-th counter of each row.
 template <typename V>
 CLEAVE_VECTOR_CODE void drawWords(typename V::Number *to, const uint64_t *indices, const HeadDropout &d,
                                   int64_t lines) {
@@ -99,8 +99,8 @@ CLEAVE_VECTOR_CODE void drawWords(typename V::Number *to, const uint64_t *indice
   }
 }
 
-// factors[c, r] = 1 / (1 - rate) where the probability of column c and row r is kept, else 0. `factors` has
-// kDropoutLines lines, and holds the words first: line c is made of lines c to c + 3, which no earlier one has changed.
+// factors[c, r] = 1 / (1 - rate) if the probability of column c and row r is kept, else 0. `factors` has kDropoutLines
+// lines, which first hold the words. Line c is made from the lines c to c + 3, which no earlier line has overwritten.
 template <typename V>
 CLEAVE_VECTOR_CODE void keepOfTile(typename V::Number *factors, const AttentionShape &s, const HeadDropout &d,
                                    const ScoreTile &tile) {

@@ -1,4 +1,4 @@
-// What forward and backward share: reading tiles, masking scores and scratch.
+// Code that the forward and the backward kernel share: reading tiles, masking scores, and scratch.
 #ifndef CLEAVE_KERNELS_ATTENTION_HOST_TILES_H
 #define CLEAVE_KERNELS_ATTENTION_HOST_TILES_H
 
@@ -13,10 +13,10 @@ namespace cleave::rt {
 
 constexpr int64_t kAttentionTile = AttentionShape::kTile;
 
-// Room for vectors at the end of each line.
+// The size of a line, padded to whole vectors.
 inline int64_t paddedSize(int64_t size) { return (size + 15) / 16 * 16; }
 
-// Hands out parts of a thread's scratch; with nothing to begin with, it only counts.
+// Gives out parts of a thread's scratch. If `begin` is null, it only counts.
 template <typename C> class ScratchParts {
 public:
   explicit ScratchParts(C *begin) : begin_(begin) {}
@@ -32,7 +32,7 @@ private:
   int64_t taken_ = 0;
 };
 
-// to[i, r] = from[r, i] for `count` rows of `size`, zeros for the rest of a tile.
+// to[i, r] = from[r, i] for `count` rows of `size`. The rest of the tile becomes zeros.
 template <typename C, typename T>
 CLEAVE_VECTOR_CODE void readTransposed(C *to, const T *from, int64_t count, int64_t size) {
   for (int64_t r = 0; r < kAttentionTile; ++r)
@@ -40,7 +40,7 @@ CLEAVE_VECTOR_CODE void readTransposed(C *to, const T *from, int64_t count, int6
       to[i * kAttentionTile + r] = r < count ? static_cast<C>(from[r * size + i]) : C(0);
 }
 
-// Rows as they are, in lines of `padded` with zeros at their ends.
+// Copies rows to lines of `padded` elements, with zeros at their ends.
 template <typename C, typename T>
 CLEAVE_VECTOR_CODE void readRows(C *to, const T *from, int64_t count, int64_t size, int64_t padded) {
   for (int64_t r = 0; r < count; ++r)
@@ -48,7 +48,7 @@ CLEAVE_VECTOR_CODE void readRows(C *to, const T *from, int64_t count, int64_t si
       to[r * padded + i] = i < size ? static_cast<C>(from[r * size + i]) : C(0);
 }
 
-// Elements in the type they are computed in: where they lie, or a copy.
+// Returns the elements in the type of the computation: the original ones, or a copy.
 template <typename C, typename T> CLEAVE_VECTOR_CODE const C *readAll(C *copy, const T *from, int64_t count) {
   if constexpr (std::is_same_v<C, T>) {
     return from;
@@ -59,12 +59,13 @@ template <typename C, typename T> CLEAVE_VECTOR_CODE const C *readAll(C *copy, c
   }
 }
 
-// The place of a tile among the scores of a head.
+// The position of a tile in the scores of a head.
 struct ScoreTile {
-  int64_t row, rows, column, columns; // first and how many
+  int64_t row, rows, column, columns; // first row, their number; first column, their number
 };
 
-// Products to scores: scaled, masked. `mask` is the head's. Rows that are none (tile.rows and on) keep their zeros.
+// Turns products into scores: scales and masks them. `mask` is the head's. Rows that do not exist (from tile.rows on)
+// keep their zeros.
 template <typename V>
 CLEAVE_VECTOR_CODE void finishScores(typename V::Number *scores, const AttentionShape &s, const void *mask,
                                      const ScoreTile &tile) {
@@ -86,7 +87,7 @@ CLEAVE_VECTOR_CODE void finishScores(typename V::Number *scores, const Attention
       for (int64_t r = 0; r < tile.rows; ++r)
         line[r] += added[r * s.maskRowStride()];
     }
-    if (s.causal) // rows before the column do not have it
+    if (s.causal) // rows before the column do not see it
       for (int64_t r = 0; r < std::min(tile.rows, column - tile.row); ++r)
         line[r] = -std::numeric_limits<C>::infinity();
   }

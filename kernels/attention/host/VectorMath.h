@@ -1,4 +1,4 @@
-// Vector code of the attention kernels, a template over the element type and the processor's vectors
+// Vector code of the attention kernels, as templates over the element type and the processor's vectors
 // (kernels/common/host/Vectors.h).
 #ifndef CLEAVE_KERNELS_ATTENTION_HOST_VECTORMATH_H
 #define CLEAVE_KERNELS_ATTENTION_HOST_VECTORMATH_H
@@ -9,7 +9,7 @@
 
 namespace cleave::rt {
 
-// e^x for x <= 0 (from softmax), to about an ulp; 0 below the smallest normal number. NaN stays.
+// e^x for x <= 0 (from softmax), with an error of about an ulp; 0 below the smallest normal number. NaN stays NaN.
 template <typename V> CLEAVE_VECTOR_CODE typename V::Vector powerOfE(typename V::Vector x) {
   using Vector = typename V::Vector;
   using Integers = typename V::Integers;
@@ -18,7 +18,7 @@ template <typename V> CLEAVE_VECTOR_CODE typename V::Vector powerOfE(typename V:
       x[i] = std::exp(x[i]);
     return x;
   } else {
-    const float magic = 12582912.0f; // 1.5 * 2^23: adding it rounds to an integer, which stands in the low bits
+    const float magic = 12582912.0f; // 1.5 * 2^23: adding it rounds to an integer, which is in the low bits
     Vector rounded = x * 1.44269504088896341f + magic;
     Vector n = rounded - magic;
     Vector r = x - n * 0.693359375f;
@@ -39,7 +39,7 @@ template <typename V> CLEAVE_VECTOR_CODE typename V::Vector powerOfE(typename V:
   }
 }
 
-// Lines [0, L) and vectors [0, N) of c (+)= a b, in registers. a's element (m, k) is a[m * lineStride + k *
+// c = a b, or c += a b if `adds`, for L lines of N vectors, in registers. Element (m, k) of a is a[m * lineStride + k *
 // stepStride].
 template <typename V, int L, int N>
 CLEAVE_VECTOR_CODE void multiplyTile(typename V::Number *c, int64_t columnsOfC, const typename V::Number *a,
@@ -78,8 +78,8 @@ CLEAVE_VECTOR_CODE void multiplyColumns(typename V::Number *c, int64_t columnsOf
                           steps, adds);
 }
 
-// c[lines, columns] (+)= a[lines, steps] b[steps, columns]; `columns` is a multiple of a vector. Each element is summed
-// in ascending k, whatever the tile.
+// c[lines, columns] = a[lines, steps] b[steps, columns], or += if `adds`. `columns` must be a multiple of a vector.
+// Each element is summed in ascending k, independent of the tile.
 template <typename V>
 CLEAVE_VECTOR_CODE void multiply(typename V::Number *c, int64_t columnsOfC, int64_t lines, int64_t columns,
                                  const typename V::Number *a, int64_t lineStride, int64_t stepStride,

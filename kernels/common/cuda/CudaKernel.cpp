@@ -35,13 +35,13 @@ void setWindow(const Window &window, long long *params) {
     params = std::copy(dims->begin(), dims->end(), params);
 }
 
-// put_add: classes of rows and slices of a row for about three blocks on each multiprocessor of a large GPU. A class is
-// to have indices enough for its blocks, and rows that 32 bits number.
+// put_add: divides rows into classes and each row into slices, to get about three blocks for each multiprocessor of a
+// large GPU. A class should have enough indices for its blocks, and its rows must be numbered in 32 bits.
 void shareAdditions(const KernelArgs &args, CudaKernelCall *call) {
   constexpr int64_t kBlocks = 400, kSliceBytes = 64, kLeast = 32; // Additions of PutAdd.cuh
   int64_t rowBytes = args["inner"] * static_cast<int64_t>(dtypeSize(args.dtype()));
   int64_t slices = args["outer"] * ((rowBytes + kSliceBytes - 1) / kSliceBytes);
-  int64_t each = (slices + kBlocks - 1) / kBlocks; // of a block
+  int64_t each = (slices + kBlocks - 1) / kBlocks; // slices of a block
   int64_t groups = each == 0 ? 0 : (slices + each - 1) / each, shift = 0;
   while (shift < 16 && ((groups << (shift + 1) <= kBlocks && args["indices"] >> (shift + 1) >= kLeast) ||
                         (args["rows"] - 1) >> shift > UINT32_MAX))
@@ -73,7 +73,7 @@ Status describeIndexing(const KernelArgs &args, CudaKernelCall *call) {
     shareAdditions(args, call);
   else if (isPut)
     setItems(call, batch * args["outer"] * args["inner"]);
-  else // a thread 16 bytes where it can
+  else // each thread moves 16 bytes if the row permits it
     setItems(call, batch * args["outer"] * args["indices"] * (rowBytes % 16 == 0 ? rowBytes / 16 : args["inner"]));
   if (isPut)
     call->source = 0, call->target = 3;
@@ -117,7 +117,8 @@ Status describeTopK(const KernelArgs &args, CudaKernelCall *call) {
   return Status::ok();
 }
 
-// What pools and convolutions share. The compiler puts channels last for the host's kernels alone.
+// Describes what pools and convolutions have in common. The compiler uses channels-last tensors only for the host's
+// kernels.
 Status describeWindowed(const KernelArgs &args, Window *window, CudaKernelCall *call) {
   if (!isFloat(args.dtype()))
     return wrongType(args, args.dtype());
@@ -128,7 +129,7 @@ Status describeWindowed(const KernelArgs &args, Window *window, CudaKernelCall *
   return Window::read(args, window);
 }
 
-// Positions of a pool's planes have 32 bits, which hold sums of a few (Pooling.cuh).
+// Positions in a pool's planes have 32 bits, which must also hold sums of a few positions (Pooling.cuh).
 Status checkPool(const Window &window) {
   constexpr int64_t kMost = int64_t(1) << 29;
   bool fits = window.inSize() <= kMost && window.outSize() <= kMost;
@@ -171,8 +172,8 @@ Status describeConvolution(const KernelArgs &args, CudaKernelCall *call) {
   return Status::ok();
 }
 
-// In f32 tiles of 32 rows, and of 16 rows or columns for the gradient. In 16 bits by matrix instructions, for heads of at
-// most 64 elements or of more, in tiles of 128.
+// In f32, tiles have 32 rows; those of the gradient have 16 rows or columns. In 16 bits, matrix instructions are used,
+// with tiles of 128 rows. There are kernels for heads of at most 64 elements, and for larger heads.
 Status describeAttention(const KernelArgs &args, CudaKernelCall *call) {
   constexpr int64_t kMostSize = 128; // AttentionCall::kMostSize
   bool isNarrow = args.dtype() != fb::DType::f32;
@@ -210,7 +211,7 @@ Status describeAttention(const KernelArgs &args, CudaKernelCall *call) {
 
 struct Entry {
   std::string_view name;
-  Describe describe; // null: cuBLASLt's
+  Describe describe; // null: cuBLASLt computes it
 };
 
 constexpr Entry kEntries[] = {
@@ -274,7 +275,7 @@ bool isProduct(const KernelDef &def) {
 }
 
 Status cudaColumnSums(const KernelArgs &args, CudaKernelCall *call) {
-  constexpr int64_t kColumns = 32; // of a block
+  constexpr int64_t kColumns = 32; // columns of a block
   bool isOfA = args.def().name == "matmul_bias_grad_a";
   int64_t columns = args[isOfA ? "m" : "n"];
   call->image = cudaKernelImage;
@@ -312,9 +313,9 @@ Status cudaScratchBytes(const KernelArgs &args, uint64_t *bytes) {
   if (entry->describe) {
     if (std::optional<DnnConvolution> convolution = DnnConvolution::of(args))
       *bytes = convolution->workspaceBytes(dtypeSize(args.dtype()));
-  } else { // what cuBLASLt may take to split long sums and to stage results; more helps large products little
+  } else { // for cuBLASLt, to split long sums and to stage results; more helps large products little
     constexpr uint64_t kMost = 32 << 20;
-    uint64_t batch = static_cast<uint64_t>(std::max<int64_t>(args["batch"], 1)); // one where the kernel has none
+    uint64_t batch = static_cast<uint64_t>(std::max<int64_t>(args["batch"], 1)); // 1 if the kernel has no batch
     uint64_t result = batch * static_cast<uint64_t>(args["m"]) * static_cast<uint64_t>(args["n"]) * 8;
     *bytes = std::min(kMost, (result * 4 + 255) / 256 * 256);
   }
@@ -326,7 +327,7 @@ Status cudaKernelCall(const KernelArgs &args, CudaKernelCall *call) {
   const Entry *entry = find(args.def().name);
   if (!entry || !entry->describe)
     return internal("'" + std::string(args.def().name) + "' is not a hand-written kernel");
-  call->image = cudaKernelImage; // but where the family says another
+  call->image = cudaKernelImage; // unless the family sets another one
   return entry->describe(args, call);
 }
 

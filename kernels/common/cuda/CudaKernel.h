@@ -1,5 +1,6 @@
-// The kernels of Kernels.def on a GPU: which there are, and how the hand-written ones are called. Needs no CUDA to be
-// compiled: the compiler asks it which kernels it may plan, and the device (runtime/device/cuda) launches them.
+// The kernels of Kernels.def on a GPU: which of them exist, and how the hand-written ones are called. This file needs
+// no CUDA to be compiled: the compiler asks which kernels it may plan, and the device (runtime/device/cuda) launches
+// them.
 #ifndef CLEAVE_KERNELS_COMMON_CUDA_CUDAKERNEL_H
 #define CLEAVE_KERNELS_COMMON_CUDA_CUDAKERNEL_H
 
@@ -13,34 +14,36 @@
 
 namespace cleave::rt {
 
-// A call of an entry of Kernels.cu, but for its buffers.
+// The call of an entry of Kernels.cu, without its buffers.
 struct CudaKernelCall {
   static constexpr unsigned kBlockSize = 256;
   std::string function;
-  const char *(*image)() = nullptr; // the PTX that has it: a module of the device, which is loaded when it is first called
-  uint64_t blocks = 0; // that have work; fewer do the same work
+  const char *(*image)() = nullptr; // the PTX with the function: a module of the device, loaded when it is first called
+  uint64_t blocks = 0; // blocks that have work; fewer blocks do the same work
   long long params[CudaCall::kParams] = {};
-  // The kernel changes buffer `target` in place; before, it is to hold what `source` holds. None where negative.
+  // If `target` is not negative, the kernel changes that buffer in place, and `source` must be copied into it before.
   int source = -1, target = -1;
-  std::string expected; // which indices it takes, for messages
+  std::string expected; // the indices that the kernel accepts, for messages
 };
 
-// Parameters of a kernel that a GPU has; an error that names it where there is none, or not for its types.
+// Reads the parameters of a kernel. Fails, with its name, if there is no such kernel for GPUs, or not for its types.
 Status cudaKernelArgs(std::string_view name, const std::vector<int64_t> &params, KernelArgs *args);
-// Where a library's workspace begins: on a multiple of this. A plan's scratch begins on one of kScratchAlignment, and has
-// room to skip the rest.
+// A library's workspace must begin at a multiple of this. A plan's scratch begins at a multiple of kScratchAlignment,
+// and has enough bytes to skip the rest.
 inline constexpr uint64_t kWorkspaceAlignment = 256;
-// The bytes of its buffer `scratch`; 0 where it has none.
+// The bytes of the kernel's buffer `scratch`; 0 if it has none.
 Status cudaScratchBytes(const KernelArgs &args, uint64_t *bytes);
-// Whether cuBLASLt computes it.
+// True if cuBLASLt computes it.
 bool isProduct(const KernelDef &def);
-// The sums of columns that a product gives with its result, where the library does not: of buffer `source` into `target`.
+// Describes the kernel that sums the columns of buffer `source` into `target`, for a product that gives these sums with
+// its result, if the library does not compute them.
 Status cudaColumnSums(const KernelArgs &args, CudaKernelCall *call);
-// How it is called; of all but products (matmul), which cuBLASLt computes.
+// Describes the call of a kernel. Not for products (matmul), which cuBLASLt computes.
 Status cudaKernelCall(const KernelArgs &args, CudaKernelCall *call);
 
-// The PTX of Kernels.cu, and of attention's kernels without and with dropout, each of which is as much code as all others
-// and is apart for that: a driver compiles a module whole. Ended by NUL; empty where no CUDA compiler was found when Cleave was built.
+// The PTX of Kernels.cu, and that of attention's kernels without and with dropout. Each of these two has as much code
+// as all others together. They are separate modules because a driver always compiles a whole module. The texts end with
+// NUL, and are empty if there was no CUDA compiler when Cleave was built.
 const char *cudaKernelImage();
 const char *cudaAttentionImage();
 const char *cudaAttentionDropoutImage();

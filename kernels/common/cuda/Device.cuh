@@ -1,4 +1,4 @@
-// What all CUDA kernels share: element types, the walk over work items, error reports, windows.
+// Code that all CUDA kernels share: element types, loops over work items, error reports, windows.
 #pragma once
 
 #include "kernels/common/cuda/Call.h"
@@ -10,7 +10,7 @@ namespace cleave::rt {
 
 using Int = long long;
 
-// Reduced types are computed in f32 and rounded where they are stored.
+// 16-bit types are computed in f32, and rounded when they are stored.
 template <typename T> struct ComputeOf {
   using type = T;
 };
@@ -28,18 +28,19 @@ template <typename T> __device__ T *buffer(const CudaCall &call, int number) {
   return static_cast<T *>(call.buffers[number]);
 }
 
-// Work items of a thread: any number of blocks does all of them.
+// Loops over the work items of a thread. A launch with any number of blocks does all items.
 #define CLEAVE_FOR_EACH(item, count)                                                                                   \
   for (Int item = Int(blockIdx.x) * blockDim.x + threadIdx.x; item < (count); item += Int(gridDim.x) * blockDim.x)
 
-// The first report stays.
+// Reports an index out of range. Only the first report is kept.
 __device__ inline void reportIndex(const CudaCall &call, Int index) {
   if (atomicCAS(reinterpret_cast<unsigned long long *>(call.error), 0ull, static_cast<unsigned long long>(call.launch)) ==
       0)
     call.error[1] = index;
 }
 
-// The row that an index names, counted from the end where it is negative; -1, and a report, where there is none.
+// Returns the row that an index names; a negative index counts from the end. If there is no such row, reports the index
+// and returns -1.
 template <typename Index> __device__ Int rowOf(const CudaCall &call, Index index, Int rows) {
   Int row = index < 0 ? Int(index) + rows : Int(index);
   if (row >= 0 && row < rows)
@@ -48,8 +49,8 @@ template <typename Index> __device__ Int rowOf(const CudaCall &call, Index index
   return -1;
 }
 
-// Loops over windows are not unrolled: the kernels are many, and their text is in each program.
-// Geometry of a window in three dimensions; params[at...] as kernels/common/cuda/CudaKernel.cpp writes them.
+// The geometry of a window in three dimensions, read from params[at...] as kernels/common/cuda/CudaKernel.cpp writes
+// them. Loops over windows are not unrolled, because there are many kernels and their PTX is in each program.
 struct DeviceWindow {
   Int in[3], out[3], kernel[3], stride[3], dilation[3], padLow[3], padHigh[3];
 
@@ -63,16 +64,16 @@ struct DeviceWindow {
   __device__ Int inSize() const { return in[0] * in[1] * in[2]; }
   __device__ Int outSize() const { return out[0] * out[1] * out[2]; }
   __device__ Int kernelSize() const { return kernel[0] * kernel[1] * kernel[2]; }
-  // Input position of tap k of output o on one dimension; may lie in the padding.
+  // The input position of tap k of output o on one dimension. It may be in the padding.
   __device__ Int position(int d, Int o, Int k) const { return o * stride[d] - padLow[d] + k * dilation[d]; }
-  // The output whose tap k reads input i on one dimension; -1 where there is none.
+  // The output whose tap k reads input i on one dimension; -1 if there is none.
   __device__ Int outputOf(int d, Int i, Int k) const {
     Int from = i + padLow[d] - k * dilation[d];
     if (from < 0 || from % stride[d] != 0 || from / stride[d] >= out[d])
       return -1;
     return from / stride[d];
   }
-  // Calls visit(input index, kernel index) for each tap of an output that is not padding, row-major.
+  // Calls visit(input index, kernel index) for each tap of an output that is not in the padding, row-major.
   template <typename Visit> __device__ void forEachTap(Int output, Visit visit) const {
     Int ow = output % out[2], oh = output / out[2] % out[1], od = output / (out[1] * out[2]);
 #pragma unroll 1
@@ -86,7 +87,7 @@ struct DeviceWindow {
             visit((d * in[1] + h) * in[2] + w, (kd * kernel[1] + kh) * kernel[2] + kw);
         }
   }
-  // Calls visit(output index, kernel index) for each output that reads an input, outputs ascending where taps descend.
+  // Calls visit(output index, kernel index) for each output that reads an input. Outputs ascend while taps descend.
   template <typename Visit> __device__ void forEachReader(Int input, Visit visit) const {
     Int w = input % in[2], h = input / in[2] % in[1], d = input / (in[1] * in[2]);
 #pragma unroll 1

@@ -1,5 +1,5 @@
-// All hand-written CUDA kernels as entries of one module: NAME_TYPE or NAME_TYPE_INDEX, each with a CudaCall as its
-// parameter. The names are made again in kernels/common/cuda/CudaKernel.cpp.
+// All hand-written CUDA kernels except attention, as entries of one module. An entry is named NAME_TYPE or
+// NAME_TYPE_INDEX, and its parameter is a CudaCall. kernels/common/cuda/CudaKernel.cpp builds the same names.
 #include "kernels/convolution/cuda/Convolution.cuh"
 #include "kernels/indexing/cuda/Indexing.cuh"
 #include "kernels/indexing/cuda/PutAdd.cuh"
@@ -12,12 +12,13 @@ using namespace cleave::rt;
 
 #define ENTRY(name, ...)                                                                                               \
   extern "C" __global__ void __launch_bounds__(256) name(const __grid_constant__ CudaCall call) { __VA_ARGS__(call); }
-// For those that ptxas would hold to 32 or 64 registers, so that more blocks run at a time, and would spill.
+// For kernels that ptxas would limit to 32 or 64 registers, so that more blocks run at a time, and that would spill
+// then.
 #define ROOMY(name, ...)                                                                                               \
   extern "C" __global__ void __launch_bounds__(256, 1) name(const __grid_constant__ CudaCall call) {                   \
     __VA_ARGS__(call);                                                                                                 \
   }
-// For those that wait for memory, and whose blocks in CudaKernel.cpp are as many: three on a multiprocessor.
+// For kernels that wait for memory. Their number of blocks in CudaKernel.cpp gives each multiprocessor three.
 #define THREEFOLD(name, ...)                                                                                           \
   extern "C" __global__ void __launch_bounds__(256, 3) name(const __grid_constant__ CudaCall call) {                   \
     __VA_ARGS__(call);                                                                                                 \
@@ -26,7 +27,7 @@ using namespace cleave::rt;
 #define INDEXED(name, type, ...)                                                                                       \
   ENTRY(name##_i32, __VA_ARGS__<type, int>)                                                                            \
   ENTRY(name##_i64, __VA_ARGS__<type, long long>)
-// Moves elements of so many bytes.
+// For kernels that move elements, by the element's bytes.
 #define MOVED(name, function) INDEXED(name##_1, unsigned char, function) INDEXED(name##_2, unsigned short, function) \
   INDEXED(name##_4, unsigned, function) INDEXED(name##_8, unsigned long long, function)
 MOVED(take, take)

@@ -13,7 +13,7 @@ std::optional<CopyingReorder> CopyingReorder::make(const dnnl::memory::desc &fro
   std::vector<ReorderAxis> axes = reorderAxes(from, to);
   std::sort(axes.begin(), axes.end(), [](const ReorderAxis &a, const ReorderAxis &b) { return a.to < b.to; });
   CopyingReorder result;
-  for (const ReorderAxis &axis : axes) { // the innermost first
+  for (const ReorderAxis &axis : axes) { // from the innermost on
     ReorderAxis *inner = result.loops_.empty() ? nullptr : &result.loops_.front();
     if (!inner && axis.from == result.run_ && axis.to == result.run_)
       result.run_ *= axis.size;

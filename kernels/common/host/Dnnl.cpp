@@ -49,7 +49,7 @@ dnnl::engine &DnnlBuilder::engine() {
   return engine;
 }
 
-// Values of the enumeration are sets of features: a later one has those of the earlier.
+// Values of the enumeration are sets of features: a later value includes the features of the earlier ones.
 static bool hasInstructions(dnnl::cpu_isa set) {
   auto wanted = static_cast<unsigned>(set);
   return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
@@ -148,7 +148,7 @@ dnnl::memory DnnlBuilder::addedOutput(size_t buffer, const dnnl::memory::desc &p
 void DnnlBuilder::repack(size_t buffer, const std::vector<DnnlPiece> &pieces) {
   if (std::all_of(pieces.begin(), pieces.end(), [](const DnnlPiece &piece) { return piece.stays(); }))
     return;
-  // All are read before the first is written: a piece may lie where another one goes.
+  // All pieces are read before the first one is written, because a piece may be where another one is written to.
   std::vector<dnnl::memory> copies;
   for (const DnnlPiece &piece : pieces) {
     copies.push_back(scratch(piece.wanted));

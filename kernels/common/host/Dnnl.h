@@ -1,15 +1,16 @@
-// A kernel made of oneDNN primitives whose every byte of scratch is planned.
+// Makes a kernel of oneDNN primitives. Every byte of its scratch is planned.
 //
-// The builder collects calls (primitives) and where their memories lie: in a buffer of the launch, or in scratch.
-// oneDNN's own scratchpads are in user mode and share one area at the end of scratch, since calls run one by one.
+// The builder collects calls (primitives) and the addresses of their memory, which is in a buffer of the launch or in
+// scratch. oneDNN's own scratchpads are in user mode. They share one area at the end of scratch, because calls run one
+// after the other.
 //
 //   DnnlBuilder builder(threads, /*scratch=*/3);
 //   auto a = builder.operand(0, aDesc);
-//   auto x = builder.input(0, plainDesc, wantedDesc);     // reordered into scratch when they differ
+//   auto x = builder.input(0, plainDesc, wantedDesc);     // reordered into scratch if they differ
 //   builder.call(dnnl::matmul(pd), {{DNNL_ARG_SRC, a}, ...}, pd.scratchpad_desc());
 //   *result = builder.finish(bufferBytes);
 //
-// oneDNN reports errors by exceptions; guardDnnl() is the one place where they become a Status.
+// oneDNN reports errors by exceptions. Only guardDnnl() turns them into a Status.
 #ifndef CLEAVE_KERNELS_COMMON_HOST_DNNL_H
 #define CLEAVE_KERNELS_COMMON_HOST_DNNL_H
 
@@ -25,16 +26,16 @@ namespace cleave::rt {
 
 using DnnlArgs = std::unordered_map<int, dnnl::memory>;
 
-// A primitive's execution, or a reorder of our own.
+// A primitive's execution, or a reorder that Cleave computes itself.
 using DnnlCall = std::function<void(const dnnl::stream &)>;
 
-// A memory whose address is known at run time: `offset` bytes into a buffer of the launch.
+// A memory object whose address is known at run time: `offset` bytes into a buffer of the launch.
 struct DnnlBinding {
   dnnl::memory memory;
   size_t buffer, offset;
 };
 
-// A part of a buffer that is rewritten in place: `plain` from byte `from` on becomes `wanted` from byte `to` on.
+// A part of a buffer that is rewritten in place: format `plain` at byte `from` becomes format `wanted` at byte `to`.
 struct DnnlPiece {
   dnnl::memory::desc plain;
   size_t from;
@@ -51,28 +52,28 @@ public:
   dnnl::memory operand(size_t buffer, const dnnl::memory::desc &desc, size_t offset = 0) {
     return bind(buffer, offset, desc);
   }
-  // The buffer in the format a primitive wants; a reorder comes before (input) or after (output) the next step.
+  // The buffer in the format that a primitive needs. A reorder runs before (input) or after (output) the next call.
   dnnl::memory input(size_t buffer, const dnnl::memory::desc &plain, const dnnl::memory::desc &wanted,
                      size_t offset = 0);
   dnnl::memory output(size_t buffer, const dnnl::memory::desc &plain, const dnnl::memory::desc &wanted);
-  // The result of the next step is added to what the buffer holds.
+  // The same as output(), but the result of the next call is added to the present value of the buffer.
   dnnl::memory addedOutput(size_t buffer, const dnnl::memory::desc &plain, const dnnl::memory::desc &wanted);
-  // The buffer itself goes from one format to the other, by way of scratch. Pieces together cover it before and
-  // after. No scratch is used when all of them stay.
+  // Changes the format of the buffer itself, through scratch. The pieces together cover the buffer before and after. No
+  // scratch is used if all pieces stay.
   void repack(size_t buffer, const std::vector<DnnlPiece> &pieces);
   void call(const dnnl::primitive &primitive, DnnlArgs args, const dnnl::memory::desc &scratchpad);
-  // What the calls so far have in scratch is not used by those that follow.
+  // Reuses the scratch of the calls so far: later calls must not read it.
   void freeScratch() { scratchBytes_ = 0; }
-  // `bufferBytes` without scratch, whose size is added.
+  // Adds the size of scratch to `bufferBytes`.
   std::unique_ptr<HostKernel> finish(std::vector<size_t> bufferBytes);
 
   static dnnl::engine &engine();
-  // Whether the library uses AVX-512 (F, BW, CD, DQ, VL), for which it has kernels that differ from all others.
+  // True if the library uses AVX-512 (F, BW, CD, DQ, VL). It has special kernels for it.
   static bool hasAvx512();
-  // Whether the processor multiplies bf16 itself (AVX512-BF16, AMX). oneDNN takes bf16 from AVX-512 on, and emulates
-  // it.
+  // True if the processor has products of bf16 (AVX512-BF16, AMX). With plain AVX-512, oneDNN accepts bf16, but
+  // emulates it.
   static bool hasNativeBFloat16();
-  // User-mode scratchpad.
+  // Attributes with a scratchpad in user mode.
   static dnnl::primitive_attr attributes();
 
 private:
@@ -82,16 +83,16 @@ private:
   DnnlCall execute(const dnnl::primitive &primitive, DnnlArgs args, const dnnl::memory::desc &scratchpad);
 
   size_t scratchBuffer_;
-  size_t scratchBytes_ = 0; // of reordered copies in use
+  size_t scratchBytes_ = 0; // of the reordered copies that are in use
   size_t scratchPeak_ = 0;
   size_t scratchpadBytes_ = 0; // the largest of all calls
   std::vector<DnnlBinding> bindings_;
   std::vector<DnnlCall> calls_, after_;
-  std::vector<size_t> scratchpads_; // bindings whose offset is known at the end
+  std::vector<size_t> scratchpads_; // indices of bindings whose offset is set by finish()
 };
 
-// oneDNN counts dimensions, and products of some, in 32 bits, and ends the program when it divides by one that became
-// 0.
+// oneDNN counts dimensions, and some products of dimensions, in 32 bits. If one of them becomes 0 and oneDNN divides by
+// it, the program ends. So such sizes are refused.
 inline Status checkDnnlSizes(std::initializer_list<int64_t> sizes) {
   for (int64_t size : sizes)
     if (size > std::numeric_limits<int32_t>::max())
@@ -101,7 +102,7 @@ inline Status checkDnnlSizes(std::initializer_list<int64_t> sizes) {
   return Status::ok();
 }
 
-// What oneDNN throws, as a status.
+// Runs `body` and turns an exception of oneDNN into a status.
 template <typename Body> Status guardDnnl(Body body) {
   try {
     return body();

@@ -9,7 +9,7 @@ namespace cleave::rt {
 
 namespace {
 
-// oneDNN plans for the OpenMP team of the thread that makes a primitive.
+// Sets the size of the calling thread's OpenMP team, because oneDNN uses it when a primitive is made.
 class TeamSize {
 public:
   explicit TeamSize(int threads) : before_(omp_get_max_threads()) { omp_set_num_threads(threads); }
@@ -41,7 +41,7 @@ bool hasNativeProducts(fb::DType dtype) {
   }
 }
 
-// Makes a kernel for its sizes alone.
+// Makes a kernel only to get its sizes.
 static Status bufferBytes(std::string_view name, const std::vector<int64_t> &params, int threads,
                           std::vector<size_t> *bytes) {
   if (threads < 1)
@@ -69,13 +69,13 @@ Status hostScratchBytes(std::string_view name, const std::vector<int64_t> &param
 Status hostPackedBytes(std::string_view packer, const std::vector<int64_t> &params, int threads, size_t *bytes) {
   std::vector<size_t> all;
   CLEAVE_TRY(bufferBytes(packer, params, threads, &all));
-  *bytes = all.back() ? all.front() : 0; // without scratch there is nothing to do
+  *bytes = all.back() ? all.front() : 0; // without scratch, the packer does nothing
   return Status::ok();
 }
 
 void keepToInstructions(std::string_view target) {
   if (target == "host:generic")
-    dnnl::set_max_cpu_isa(dnnl::cpu_isa::sse41); // the least that the library has
+    dnnl::set_max_cpu_isa(dnnl::cpu_isa::sse41); // the lowest level of the library
   else if (target == "host:avx2")
     dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx2);
   else if (target == "host:avx512")

@@ -1,5 +1,5 @@
-// Which function makes which host kernel. A table rather than objects that register themselves: the linker drops
-// those from static archives.
+// The table of the host's kernels: names and functions that make them. It is a table because the linker would drop
+// objects that register themselves from static archives.
 #ifndef CLEAVE_KERNELS_COMMON_HOST_REGISTRY_H
 #define CLEAVE_KERNELS_COMMON_HOST_REGISTRY_H
 
@@ -7,7 +7,7 @@
 
 namespace cleave::rt {
 
-// Null when the host has no implementation.
+// Null if the host has no such kernel.
 MakeHostKernel findHostKernel(std::string_view name);
 
 } // namespace cleave::rt

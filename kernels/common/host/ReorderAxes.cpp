@@ -16,7 +16,7 @@ struct Part {
   int64_t size, stride;
 };
 
-// A dimension as the layout splits it, the finest part last.
+// The parts into which the layout splits a dimension, the finest part last.
 std::vector<Part> partsOf(const dnnl_memory_desc_t &desc, int dim) {
   const dnnl_blocking_desc_t &blocking = desc.format_desc.blocking;
   std::vector<Part> parts;
@@ -30,7 +30,7 @@ std::vector<Part> partsOf(const dnnl_memory_desc_t &desc, int dim) {
   return parts;
 }
 
-// Takes the finest `size` elements off.
+// Removes the finest `size` elements.
 void split(std::vector<Part> &parts, int64_t size) {
   Part &last = parts.back();
   if (last.size == size)

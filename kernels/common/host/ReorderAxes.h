@@ -1,5 +1,5 @@
-// Two of oneDNN's layouts of one f32 tensor as one nest of axes, each with its stride in either layout. Blocked
-// dimensions are split where one of the layouts splits them. Example, [k, n] by rows to blocks of 16 x 64:
+// Describes two of oneDNN's layouts of an f32 tensor as one nest of axes, each with its stride in both layouts. A
+// blocked dimension is split wherever one of the layouts splits it. Example, [k, n] by rows to blocks of 16 x 64:
 //
 //   axes      k/16    k 16   n/64   n 64
 //   from      16*n    n      64     1
@@ -17,8 +17,8 @@ struct ReorderAxis {
   int64_t size, from, to; // strides in elements
 };
 
-// The axes of more than one element. Empty where a layout is padded or of another type, and where the two split a
-// dimension in ways that do not divide each other.
+// Returns the axes with more than one element. Empty if a layout is padded or of another type, or if the two layouts
+// split a dimension into sizes that do not divide each other.
 std::vector<ReorderAxis> reorderAxes(const dnnl::memory::desc &from, const dnnl::memory::desc &to);
 
 } // namespace cleave::rt

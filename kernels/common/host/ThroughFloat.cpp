@@ -9,7 +9,7 @@ namespace cleave::rt {
 
 namespace {
 
-constexpr size_t kChunk = 4096; // elements that a thread converts at once
+constexpr size_t kChunk = 4096; // elements that a thread converts at a time
 
 template <typename Convert> void inChunks(size_t count, int threads, Convert convert) {
   auto chunks = static_cast<int64_t>((count + kChunk - 1) / kChunk);

@@ -13,13 +13,13 @@ namespace cleave::rt {
 namespace {
 
 constexpr int64_t kLanes = 16;
-constexpr int64_t kLongRun = 256; // longer ones gain nothing, and their offsets need memory
+constexpr int64_t kLongRun = 256; // longer runs gain nothing, and their offsets need memory
 
 #if defined(__x86_64__)
 
 #define CLEAVE_AVX512 __attribute__((target("avx512f")))
 
-// In Intel's numbering of 32-bit lanes: pairs, then quarters, then 128-bit parts, then halves.
+// Transposes in this order, in Intel's terms for 32-bit lanes: pairs, quarters, 128-bit parts, halves.
 CLEAVE_AVX512 inline void transpose(__m512 (&r)[kLanes]) {
   __m512 t[kLanes];
   for (int i = 0; i < 16; i += 2) {
@@ -52,7 +52,7 @@ CLEAVE_AVX512 void transposeWhole(const float *from, const int64_t *rows, float 
     _mm512_storeu_ps(to + columns[j], block[j]);
 }
 
-// `height` rows and `width` columns, at most kLanes each.
+// Transposes `height` rows and `width` columns, at most kLanes each.
 CLEAVE_AVX512 void transposePart(const float *from, const int64_t *rows, int64_t height, float *to,
                                  const int64_t *columns, int64_t width) {
   auto isColumn = static_cast<__mmask16>((1u << width) - 1), isRow = static_cast<__mmask16>((1u << height) - 1);
@@ -84,7 +84,7 @@ bool hasVectors() { return false; }
 
 } // namespace
 
-// A long axis becomes two where whole blocks permit.
+// Splits a long axis into two, if one of them can consist of whole blocks.
 void TransposingReorder::addAxis(ReorderAxis axis, std::vector<ReorderAxis> &axes) {
   int64_t part = axis.size > kLongRun ? kLongRun : 0;
   while (part > 0 && axis.size % part != 0)
@@ -96,7 +96,7 @@ void TransposingReorder::addAxis(ReorderAxis axis, std::vector<ReorderAxis> &axe
   axes.push_back(axis);
 }
 
-// Removes the axes of a contiguous run that begins with axis `first`.
+// Removes the axes of a contiguous run that begins with axis `first`, and returns the run's offsets on the other side.
 TransposingReorder::Offsets TransposingReorder::takeRun(std::vector<ReorderAxis> &axes, size_t first,
                                                         int64_t ReorderAxis::*contiguous, int64_t ReorderAxis::*other) {
   Offsets run = {0};

@@ -1,4 +1,4 @@
-// Element types and sizes, for kernels that are templates over them.
+// Element types and sizes, for kernels that are templates over element types.
 #ifndef CLEAVE_KERNELS_COMMON_HOST_TYPES_H
 #define CLEAVE_KERNELS_COMMON_HOST_TYPES_H
 
@@ -28,7 +28,7 @@ template <typename Make> Status withFloat(fb::DType dtype, Make make) {
   }
 }
 
-// With that of a floating-point or a signed integer dtype.
+// Calls `make` with the C++ type of a floating-point or a signed integer dtype.
 template <typename Make> Status withNumber(fb::DType dtype, Make make) {
   switch (dtype) {
   case fb::DType::i64:
@@ -44,7 +44,7 @@ template <typename Make> Status withNumber(fb::DType dtype, Make make) {
   }
 }
 
-// With the C++ type of an index dtype, i64 or i32.
+// Calls `make` with the C++ type of an index dtype, i64 or i32.
 template <typename Make> Status withIndex(fb::DType dtype, Make make) {
   if (dtype == fb::DType::i64)
     return make(Type<int64_t>{});
@@ -53,7 +53,8 @@ template <typename Make> Status withIndex(fb::DType dtype, Make make) {
   return invalidArgument(std::string("expected indices of type i64 or i32; got: ") + fb::EnumNameDType(dtype));
 }
 
-// The product of dimensions. All must be positive, and the product below 2^46, so that bytes never overflow.
+// Computes the product of dimensions. Fails unless all are positive and the product is below 2^46, so that a number of
+// bytes never overflows.
 inline Status countElements(std::initializer_list<int64_t> dimensions, size_t *count) {
   uint64_t product = 1;
   for (int64_t dimension : dimensions) {
@@ -66,7 +67,7 @@ inline Status countElements(std::initializer_list<int64_t> dimensions, size_t *c
   return Status::ok();
 }
 
-// Loops over less data than this are not worth waking the team.
+// Bytes of data above which a loop runs on several threads. For less data, waking the team costs more than it gains.
 constexpr size_t kParallelBytes = 32 << 10;
 
 } // namespace cleave::rt

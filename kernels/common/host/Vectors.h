@@ -1,5 +1,5 @@
-// Code over the processor's vectors, a template over the element type and the vectors' size. Everything is inlined into
-// functions that are compiled for one set of instructions (CLEAVE_FOR_PROCESSOR).
+// Code that uses the processor's vectors. It is written as templates over the element type and the vectors' size, and
+// inlined into functions that are compiled for one set of instructions (CLEAVE_FOR_PROCESSOR).
 #ifndef CLEAVE_KERNELS_COMMON_HOST_VECTORS_H
 #define CLEAVE_KERNELS_COMMON_HOST_VECTORS_H
 
@@ -14,7 +14,7 @@ template <typename C> struct IntegerOf;
 template <> struct IntegerOf<float> { using type = int32_t; };
 template <> struct IntegerOf<double> { using type = int64_t; };
 
-// Vectors of Bytes bytes, and how large a tile of sums is held in registers: kLines lines of kVectors vectors.
+// Vectors of `Bytes` bytes. A tile of sums that is held in registers has kLines lines of kVectors vectors.
 template <typename C, int Bytes, int Lines, int Vectors> struct VectorsOf {
   using Number = C;
   using Integer = typename IntegerOf<C>::type;
@@ -33,12 +33,14 @@ template <typename V> CLEAVE_VECTOR_CODE void storeVector(typename V::Number *to
   std::memcpy(to, &value, sizeof value);
 }
 
-// The widest vectors that kernels use: those of the instructions that the library is kept to (HostKernel.h).
+// The widest vectors that kernels use. They are those of the instructions that the library is restricted to
+// (HostKernel.h).
 enum class VectorLevel { Baseline, Avx2, Avx512 };
 VectorLevel vectorLevel();
 
-// Calls NAME<V, T>(...) compiled for the processor's vectors: NAME is a template of CLEAVE_VECTOR_CODE. A function of
-// its own for each set of instructions is what makes the compiler use it.
+// Defines a function that calls NAME<V, T>(...), compiled for the processor's vectors. NAME must be a template with
+// CLEAVE_VECTOR_CODE. It is inlined into a separate function for each set of instructions, because the compiler chooses
+// instructions for whole functions.
 #if defined(__x86_64__)
 #define CLEAVE_FOR_PROCESSOR(NAME)                                                                                     \
   template <typename T, typename C, typename... A>                                                                     \

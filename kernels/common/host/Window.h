@@ -1,5 +1,5 @@
-// The geometry of a pooling or convolution window, always in three spatial dimensions: lower ranks get leading
-// dimensions of size one, so that each kernel is written once.
+// The geometry of a pooling or convolution window. It always has three spatial dimensions: lower ranks get leading
+// dimensions of size 1, so that each kernel is written only once.
 #ifndef CLEAVE_KERNELS_COMMON_HOST_WINDOW_H
 #define CLEAVE_KERNELS_COMMON_HOST_WINDOW_H
 
@@ -21,10 +21,10 @@ struct Window {
   int64_t kernelSize() const { return kernel[0] * kernel[1] * kernel[2]; }
   int64_t inIndex(int64_t d, int64_t h, int64_t w) const { return (d * in[1] + h) * in[2] + w; }
 
-  // Input position of tap `k` of output `o` on one dimension; may lie in the padding.
+  // The input position of tap `k` of output `o` on one dimension. It may be in the padding.
   int64_t position(int dim, int64_t o, int64_t k) const { return o * stride[dim] - padLow[dim] + k * dilation[dim]; }
 
-  // Taps [first, last) of output `o` that lie in [low, high).
+  // Taps [first, last) of output `o` whose input positions are in [low, high).
   struct Taps {
     int64_t first, last;
   };
@@ -36,7 +36,7 @@ struct Window {
   }
   Taps tapsInside(int dim, int64_t o) const { return taps(dim, o, 0, in[dim]); }
 
-  // Calls `visit(input index, kernel index)` for each tap of output (d, h, w) that is not padding, row-major.
+  // Calls `visit(input index, kernel index)` for each tap of output (d, h, w) that is not in the padding, row-major.
   template <typename Visit> void forEachTap(int64_t d, int64_t h, int64_t w, Visit visit) const {
     Taps td = tapsInside(0, d), th = tapsInside(1, h), tw = tapsInside(2, w);
     for (int64_t kd = td.first; kd < td.last; ++kd)
@@ -46,7 +46,7 @@ struct Window {
                 (kd * kernel[1] + kh) * kernel[2] + kw);
   }
 
-  // The output that reads input `at` of a dimension by tap `k`; -1 where none does.
+  // The output whose tap `k` reads input `at` of a dimension; -1 if there is none.
   int64_t readerOf(int dim, int64_t at, int64_t k) const {
     int64_t start = at + padLow[dim] - k * dilation[dim], o = start / stride[dim];
     return start >= 0 && start % stride[dim] == 0 && o < out[dim] ? o : -1;

@@ -1,4 +1,5 @@
-// Convolution and its gradients, directly: right for every window, and slow. params: n ic oc groups, then a window at 4.
+// Direct loops for convolution and its gradients. They are right for every window, and slow. params: n ic oc groups,
+// then a window at 4.
 #pragma once
 
 #include "kernels/common/cuda/Device.cuh"
@@ -13,7 +14,7 @@ struct ConvolutionShape {
         groupOut(oc / groups), window(call, 4) {}
 };
 
-// A thread an element of y[n, oc, out...].
+// Each thread computes an element of y[n, oc, out...].
 template <typename T> __device__ void convolution(const CudaCall &call) {
   using C = typename ComputeOf<T>::type;
   ConvolutionShape s(call);
@@ -35,7 +36,7 @@ template <typename T> __device__ void convolution(const CudaCall &call) {
   }
 }
 
-// A thread an element of dx[n, ic, in...].
+// Each thread computes an element of dx[n, ic, in...].
 template <typename T> __device__ void convolutionInputGrad(const CudaCall &call) {
   using C = typename ComputeOf<T>::type;
   ConvolutionShape s(call);
@@ -58,7 +59,8 @@ template <typename T> __device__ void convolutionInputGrad(const CudaCall &call)
   }
 }
 
-// A block an element of dw[oc, ic/groups, kernel...]; 256 threads share the sum over samples and outputs.
+// Each block computes an element of dw[oc, ic/groups, kernel...]. Its 256 threads share the sum over samples and
+// outputs.
 template <typename T> __device__ void convolutionWeightGrad(const CudaCall &call) {
   using C = typename ComputeOf<T>::type;
   ConvolutionShape s(call);

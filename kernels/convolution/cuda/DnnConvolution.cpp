@@ -8,21 +8,21 @@ namespace cleave::rt {
 
 namespace {
 
-// One padding for both sides: that of the low side, with which there are as many outputs, in the same places. What lies
-// in the padding of the high side is zero whether the library knows of it or not.
+// True if the padding of the low side can be used for both sides: the outputs have the same number and the same places.
+// Elements in the padding of the high side are zero, whether the library knows this padding or not.
 bool isOneWindow(const Window &window, int dim) {
   int64_t span = (window.kernel[dim] - 1) * window.dilation[dim] + 1;
   int64_t room = window.in[dim] + 2 * window.padLow[dim] - span;
   return room >= 0 && room / window.stride[dim] + 1 == window.out[dim];
 }
 
-// Such a dimension changes nothing: of one number, and a window of one.
+// True if the dimension has no effect: one element, and a window of one element.
 bool isTrivial(const Window &window, int dim) {
   return window.in[dim] == 1 && window.out[dim] == 1 && window.kernel[dim] == 1 && window.padLow[dim] == 0 &&
          window.padHigh[dim] == 0;
 }
 
-// Whether a tensor of these sizes has less than 2^31 elements.
+// True if a tensor of these sizes has less than 2^31 elements.
 bool isSmall(int64_t first, int64_t second, int64_t inner) {
   constexpr int64_t kMost = INT32_MAX;
   return first <= kMost && second <= kMost && inner <= kMost && first <= kMost / second &&
@@ -48,7 +48,7 @@ std::optional<DnnConvolution> DnnConvolution::of(const KernelArgs &args) {
     if (!isOneWindow(window, dim))
       return std::nullopt;
   DnnConvolution result;
-  int first = isTrivial(window, 0) ? 1 : 0; // the library wants two spatial dimensions or more
+  int first = isTrivial(window, 0) ? 1 : 0; // the library needs at least two spatial dimensions
   result.dims = 5 - first;
   result.groups = narrow(groups);
   result.x = {narrow(n), narrow(ic)};

@@ -9,7 +9,7 @@
 
 namespace cleave::rt {
 
-// The most elements of a window. oneDNN's choice of blocks does not end for much larger ones, or divides by zero.
+// The most elements of a window. For much larger windows, oneDNN's choice of blocks does not end, or divides by zero.
 static constexpr size_t kMaxWindow = size_t{1} << 24;
 
 Status ConvolutionShape::read(const KernelArgs &args, ConvolutionShape *s) {
@@ -41,13 +41,13 @@ namespace {
 
 using dnnl::memory;
 
-// Without AVX-512 the library adds all products of an output, channels times window, in one chain of f32 additions: at
-// 256 channels and a 3x3 window its error is 8.2e-7 of the result. Sums longer than kLongestChain are therefore made of
-// parts of about kPartOfChain products, by channels, whose results are added: of at most kMostPartsOfChain of them.
+// Without AVX-512, the library adds all products of an output (channels x window) in one chain of f32 additions. At 256
+// channels and a 3x3 window, its error is 8.2e-7 of the result. So sums longer than kLongestChain are divided by
+// channels into at most kMostPartsOfChain parts of about kPartOfChain products, whose results are added.
 constexpr int64_t kLongestChain = 512, kPartOfChain = 216, kMostPartsOfChain = 64;
-constexpr int64_t kBlockOfChannels = 8; // of the library's formats for AVX2 and SSE 4.1
+constexpr int64_t kBlockOfChannels = 8; // in the library's formats for AVX2 and SSE 4.1
 
-// Some or all channels of a tensor in row-major form; its channels, dimension 1, may be last in memory.
+// Some or all channels of a plain tensor. Its channels, dimension 1, may be last in memory.
 struct PlainTensor {
   PlainTensor() = default;
   PlainTensor(memory::data_type type, memory::dims sizes, bool channelsLast = false)
@@ -74,7 +74,7 @@ struct PlainTensor {
   size_t skip = 0; // bytes of the buffer before the first element
 };
 
-// What oneDNN wants to know, at the rank of the plan.
+// The parameters of a convolution for oneDNN, with the number of dimensions that the plan has.
 struct DnnlConvolution {
   DnnlConvolution(const KernelArgs &args, const ConvolutionShape &s) {
     type = s.dtype == fb::DType::f32 ? memory::data_type::f32 : memory::data_type::bf16;
@@ -101,14 +101,14 @@ struct DnnlConvolution {
     return dims;
   }
 
-  // The convolutions whose results add up to the forward one's: of the channels that an output's sum is over.
+  // The convolutions whose results add up to the forward result. The sum over channels is divided among them.
   std::vector<DnnlConvolution> partsOfForward() const {
     return partsOf(x.dims[1], [](DnnlConvolution &part, int64_t first, int64_t count) {
       part.x = part.x.slice(1, first, count);
       part.w = part.w.slice(1, first, count);
     });
   }
-  // Those whose input gradients add up.
+  // The convolutions whose input gradients add up to the whole one.
   std::vector<DnnlConvolution> partsOfInputGrad() const {
     return partsOf(y.dims[1], [](DnnlConvolution &part, int64_t first, int64_t count) {
       part.y = part.y.slice(1, first, count);
@@ -118,7 +118,7 @@ struct DnnlConvolution {
   template <typename Slice> std::vector<DnnlConvolution> partsOf(int64_t channels, Slice slice) const {
     if (DnnlBuilder::hasAvx512() || packedWeights || isGrouped || channels * window <= kLongestChain)
       return {*this};
-    // Of equal size where that is possible, so that they share the library's code.
+    // Parts have equal size if possible, so that they share the library's code.
     auto divideUp = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
     int64_t block = std::max<int64_t>(kPartOfChain / window / kBlockOfChannels, 1) * kBlockOfChannels;
     int64_t count = std::min(divideUp(channels, block), kMostPartsOfChain);
@@ -130,9 +130,9 @@ struct DnnlConvolution {
   }
 
   dnnl::convolution_forward::primitive_desc forward(dnnl::prop_kind kind) const {
-    // Plain tensors are never described as they lie: with one channel the library takes them for those with channels
-    // last, and gives the other form's kernel, which wants other scratch (ConvolutionScratchTest.cpp).
-    // What is described must be there for as long as the library is asked for its next kernel.
+    // Plain tensors are never described as they are: with one channel, the library treats them as tensors with channels
+    // last, and returns the kernel of the other form, which needs other scratch (ConvolutionScratchTest.cpp). A
+    // description must live as long as the library is asked for its next kernel.
     Described plain = describe(kind, x.desc(), y.desc()), any = describe(kind, x.any(), y.any());
     if (auto number = channelsLast ? findAsTheyAre(plain) : std::nullopt)
       return pickShortSums(kernelOf(plain, *number));
@@ -149,7 +149,7 @@ struct DnnlConvolution {
   }
   memory::desc bias() const { return {{y.dims[1]}, type, memory::format_tag::x}; }
 
-  // The library's kernel of that number, by its order of preference; empty behind the last.
+  // The library's kernel with this number, in its order of preference. Empty after the last one.
   static dnnl::convolution_forward::primitive_desc kernelOf(const Described &described, int number) {
     dnnl::convolution_forward::primitive_desc desc(described, DnnlBuilder::attributes(), DnnlBuilder::engine(),
                                                    /*allow_empty=*/true);
@@ -159,11 +159,12 @@ struct DnnlConvolution {
     return desc;
   }
 
-  // Which kernel computes on channels-last tensors as they are; nothing where none is compiled. Of those with the
-  // instructions of the library's first choice (with halfVectors also of others behind it), it is one that is fast for
-  // the shape (isSlow) where there is one, and whose weights take no more room than plain ones where there is one: those are packed once,
-  // not at each launch (PackedStates.h). The library's first choice fills blocks of up to 64 filters with zeros; those
-  // with smaller blocks take as long.
+  // Returns the number of a kernel that computes channels-last tensors in place; empty if none is compiled for the
+  // shape. Only kernels with the instructions of the library's first choice are considered, and with halfVectors also
+  // later ones with other instructions. Of these, it prefers a kernel that is fast for the shape (isSlow) and whose
+  // weights need no more space than plain ones, because such weights are packed once and not at each launch
+  // (PackedStates.h). The library's first choice fills blocks of up to 64 filters with zeros. Kernels with smaller
+  // blocks are as fast.
   std::optional<int> findAsTheyAre(const Described &described) const {
     std::optional<int> found, slow;
     auto best = [&] { return found ? found : slow; };
@@ -188,31 +189,33 @@ struct DnnlConvolution {
   }
 
   bool isDepthwise() const { return isGrouped && w.dims[1] == 1 && w.dims[2] == 1; }
-  // Convolutions by small matrix products are slower than the library's direct ones (Rationale.md) where they multiply
-  // nothing but diagonals, and where they read rows of a strided input in place.
+  // True for convolutions by small matrix products that are slower than the library's direct kernels (Rationale.md):
+  // those that multiply only diagonals, and those that read rows of a strided input in place.
   template <typename Desc> bool isSlow(const Desc &desc) const {
     const char *name = desc.impl_info_str();
     bool isStrided = window == 1 && std::any_of(stride.begin(), stride.end(), [](int64_t step) { return step > 1; });
     return std::strncmp(name, "br", 2) == 0 && (isDepthwise() || isStrided);
   }
 
-  // "avx512_core" of "jit_1x1:avx512_core".
+  // Returns "avx512_core" for "jit_1x1:avx512_core".
   template <typename Desc> static std::string instructionsOf(const Desc &desc) {
     std::string name = desc.impl_info_str();
     return name.substr(name.find(':') + 1);
   }
 
-  // Code made for the convolution, and not the library's plain loops or a product over copies of windows.
+  // True if the kernel's code is made for this convolution. False for plain loops, and for a product over copies of
+  // windows.
   template <typename Desc> static bool isCompiled(const Desc &desc) {
     const char *name = desc.impl_info_str();
     return std::strncmp(name, "br", 2) == 0 || (std::strncmp(name, "jit", 3) == 0 && !std::strstr(name, "gemm"));
   }
 
-  // oneDNN 2.6 prefers convolutions by small matrix products (brgemm), which add all products of an output, channels
-  // times kernel, in one chain of f32 additions. The direct ones add a chain for each block of channels: at 512
-  // channels and a 3x3 kernel their error is 1.8e-7 of the result instead of 6.9e-7. Training needs the short chains,
-  // for its errors grow from step to step; kernels of packed weights are those of inference (PackedStates.h), where the
-  // preferred ones take three quarters of the time. In bf16 the products' own rounding is larger than that of the sums.
+  // oneDNN 2.6 prefers convolutions by small matrix products (brgemm), which add all products of an output (channels x
+  // kernel) in one chain of f32 additions. The direct kernels add one chain for each block of channels: at 512 channels
+  // and a 3x3 kernel, their error is 1.8e-7 of the result instead of 6.9e-7. Training needs the short chains, because
+  // its errors grow from step to step. Kernels with packed weights are those of inference (PackedStates.h), where the
+  // preferred kernels take three quarters of the time. In bf16, the rounding of the products is larger than that of the
+  // sums.
   template <typename Desc> Desc pickShortSums(const Desc &preferred) const {
     if (type != memory::data_type::f32 || packedWeights)
       return preferred;
@@ -225,14 +228,14 @@ struct DnnlConvolution {
 
   memory::data_type type;
   bool packedWeights, halfVectors, channelsLast, isGrouped, hasBias;
-  int64_t window; // its elements
+  int64_t window; // number of its elements
   PlainTensor x, y, w;
   memory::dims stride, dilation, padLow, padHigh;
 };
 
 constexpr size_t kScratch = 3; // the fourth buffer of all three kernels
 
-// The first part's result, or one that is added to those before it.
+// The result of the first part, or a result that is added to the earlier parts.
 memory outputOf(DnnlBuilder &builder, const PlainTensor &result, const memory::desc &wanted, bool isFirst) {
   return isFirst ? builder.output(2, result.desc(), wanted) : builder.addedOutput(2, result.desc(), wanted);
 }
@@ -256,7 +259,7 @@ std::unique_ptr<HostKernel> buildForward(const DnnlConvolution &c, std::vector<s
   return builder.finish(std::move(bytes));
 }
 
-// All channels at once: a bias is added to the whole sum.
+// Computes all channels at once, because the bias is added to the whole sum.
 std::unique_ptr<HostKernel> buildBias(const DnnlConvolution &c, std::vector<size_t> bytes) {
   DnnlBuilder builder(/*scratchBuffer=*/4);
   auto desc = c.forward(dnnl::prop_kind::forward_inference);
@@ -272,7 +275,7 @@ std::unique_ptr<HostKernel> buildBias(const DnnlConvolution &c, std::vector<size
   return builder.finish(std::move(bytes));
 }
 
-// The weights that buildForward() wants, and buildBias().
+// Packs the weights into the format that buildForward() and buildBias() read.
 std::unique_ptr<HostKernel> buildPack(const DnnlConvolution &c, std::vector<size_t> bytes) {
   auto wanted = c.forward(dnnl::prop_kind::forward_inference).weights_desc();
   DnnlBuilder builder(/*scratchBuffer=*/1);
@@ -313,12 +316,12 @@ std::unique_ptr<HostKernel> buildWeightGrad(const DnnlConvolution &c, std::vecto
 
 using Build = std::unique_ptr<HostKernel> (*)(const DnnlConvolution &, std::vector<size_t>);
 
-// Formats are those of oneDNN in a type that the processor has: elsewhere there is nothing to pack.
+// For types that are not computed by oneDNN itself: their weights stay plain, so there is nothing to pack.
 std::unique_ptr<HostKernel> makeNothing(const ConvolutionShape &s) {
   return DnnlBuilder(/*scratchBuffer=*/1).finish({s.wBytes()});
 }
 
-// Operands in the order of the kernel's buffers, the result last.
+// The bytes of operands in the order of the kernel's buffers, the result last.
 std::vector<size_t> operandBytes(ConvolutionKind kind, const ConvolutionShape &s) {
   switch (kind) {
   case ConvolutionKind::InputGrad:

@@ -1,7 +1,7 @@
-// Convolution and its two gradients on the host. Tensors are plain (NCHW, OIHW) at the interface; oneDNN may choose
-// other formats inside and reorders in planned scratch, because its plain-layout kernels are several times slower. With
-// channels last (NHWC) the forward kernel computes on the tensors as they are.
-// 16-bit types that the processor lacks go through f32.
+// Convolution and its two gradients on the host. Tensors are plain (NCHW, OIHW) for the caller. oneDNN may choose other
+// formats and reorder in planned scratch, because its kernels for plain tensors are several times slower. With channels
+// last (NHWC), the forward kernel reads and writes the tensors in place. 16-bit types that the processor does not have
+// are computed in f32.
 #ifndef CLEAVE_KERNELS_CONVOLUTION_HOST_CONVOLUTION_H
 #define CLEAVE_KERNELS_CONVOLUTION_HOST_CONVOLUTION_H
 
@@ -14,7 +14,7 @@ struct ConvolutionShape {
   fb::DType dtype;
   int64_t n, ic, oc, groups;
   bool packedWeights, channelsLast; // of the forward kernel
-  bool halfVectors; // the packed weights may be those of kernels for half as wide vectors (Kernels.def)
+  bool halfVectors; // packed weights may be for kernels with vectors of half the width (Kernels.def)
   Window window;
 
   static Status read(const KernelArgs &args, ConvolutionShape *result);
@@ -28,12 +28,12 @@ Status makeConvolutionPack(const KernelArgs &args, int threads, std::unique_ptr<
 Status makeConvolutionInputGrad(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result);
 Status makeConvolutionWeightGrad(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result);
 
-// With channels last and a bias, in f32: the library's alone.
+// With channels last and a bias, in f32. Only the library computes it.
 Status makeConvolutionBias(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result);
 Status makeConvolutionBiasPack(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result);
 
 enum class ConvolutionKind { Forward, InputGrad, WeightGrad, Pack, Bias, BiasPack };
-// Direct loops, for f64, which oneDNN lacks.
+// Direct loops, for f64, which oneDNN does not have.
 Status makeReferenceConvolution(ConvolutionKind kind, const ConvolutionShape &shape, int threads,
                                 std::unique_ptr<HostKernel> *result);
 

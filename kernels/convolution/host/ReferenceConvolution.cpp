@@ -4,7 +4,7 @@ namespace cleave::rt {
 
 namespace {
 
-// What the three kernels share: sizes, and the channels of a group.
+// The base of the three kernels: sizes, and the channels of a group.
 template <typename T> class ReferenceConvolution : public HostKernel {
 protected:
   using Sum = typename ComputeType<T>::type;
@@ -46,7 +46,7 @@ public:
   }
 
 private:
-  // From a channel of a sample to the next, and from a position to the next.
+  // Distances from one channel of a sample to the next, and from one position to the next.
   struct Steps {
     int64_t channel, position;
   };
@@ -67,8 +67,8 @@ private:
   }
 };
 
-// dx[i] is the sum over the outputs whose window holds i: gathered by inverting position(), so that each element is
-// summed by one thread in one order and rounded once.
+// dx[i] is the sum over the outputs whose window contains i. It is gathered, by the inverse of position(), so each
+// element is summed by one thread in one order, and rounded once.
 template <typename T> class InputGrad : public ReferenceConvolution<T> {
 public:
   using Base = ReferenceConvolution<T>;
@@ -97,7 +97,7 @@ public:
   }
 
 private:
-  // The output on one dimension that sees `position` through tap `k`; -1 when none does.
+  // The output on one dimension that reads `position` through tap `k`; -1 if there is none.
   int64_t outputOf(int dim, int64_t position, int64_t k) const {
     int64_t at = position + this->w_.padLow[dim] - k * this->w_.dilation[dim];
     if (at < 0 || at % this->w_.stride[dim] != 0 || at / this->w_.stride[dim] >= this->w_.out[dim])

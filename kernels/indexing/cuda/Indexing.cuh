@@ -12,7 +12,7 @@ struct IndexParams {
         indices(call.params[4]) {}
 };
 
-// Rows of `inner` elements of type T; Count holds the number of elements of y and of threads.
+// Copies rows of `inner` elements of type T. Count must hold the number of elements of y, and of threads.
 template <typename T, typename Count, typename Index> __device__ void takeRows(const CudaCall &call, Int inner) {
   IndexParams s(call);
   const T *__restrict__ x = buffer<const T>(call, 0);
@@ -27,7 +27,8 @@ template <typename T, typename Count, typename Index> __device__ void takeRows(c
   }
 }
 
-// A thread 16 bytes of y where rows allow it, or an element. Items are divided in 32 bits where they fit.
+// A thread copies 16 bytes of y if rows and addresses permit it, else an element. Items are divided in 32 bits if they
+// fit.
 template <typename T, typename Index> __device__ void take(const CudaCall &call) {
   IndexParams s(call);
   constexpr Int kFew = 1ll << 31;
@@ -53,8 +54,8 @@ template <typename Index> __device__ void checkIndex(const CudaCall &call) {
   }
 }
 
-// What becomes of an element and an update: -1 the update, 0 their sum, 1 the larger, 2 the smaller, 3 the product; of
-// two numbers one of which is none, max and min give none.
+// Combines an element with an update: -1 the update, 0 their sum, 1 the larger, 2 the smaller, 3 the product. If one of
+// two numbers is NaN, so are their maximum and minimum.
 template <typename C> __device__ C combined(Int combine, C element, C update) {
   switch (combine) {
   case 0:
@@ -73,8 +74,9 @@ template <typename T> __device__ void combineInto(Int combine, T &element, T upd
   element = rounded<T>(combined(combine, widened<C>(element), widened<C>(update)));
 }
 
-// y holds x. A thread a column of a sample, all indices in ascending order: of few indices, or many samples. param 5
-// says how; kMoves where the update replaces the element, so that T is any type of its size.
+// y must hold x. Each thread updates a column of a sample, for all indices in ascending order. It is for few indices,
+// or many samples. param 5 is the combination. If kMoves, the update replaces the element, so T may be any type of this
+// size.
 template <typename T, typename Index, bool kMoves> __device__ void putEach(const CudaCall &call) {
   IndexParams s(call);
   const Index *__restrict__ index = buffer<const Index>(call, 1);
@@ -83,7 +85,7 @@ template <typename T, typename Index, bool kMoves> __device__ void putEach(const
   CLEAVE_FOR_EACH(item, s.batch * s.outer * s.inner) {
     Int r = item % s.inner, o = item / s.inner;
     const Index *numbers = index + o / s.outer * s.indices;
-    Index wrong = 0; // the first one out of range
+    Index wrong = 0; // the first one that is out of range
     bool isWrong = false;
 #pragma unroll 4
     for (Int i = 0; i < s.indices; ++i) {

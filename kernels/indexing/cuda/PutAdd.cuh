@@ -1,11 +1,11 @@
-// put_add: params batch outer rows inner indices shift groups size (of an index, in bytes). y holds x.
+// put_add: params batch outer rows inner indices shift groups size (of an index, in bytes). y must hold x.
 //
-// The work is linear in the number of indices. A block owns a class of rows (of 2^shift) and every groups-th slice of
-// 64 bytes of a row. It reads all indices once and keeps those of its class, up to a window of kWindow; it sorts the
-// window by row, the updates of a row in ascending order; then it adds them for each of its slices. So each element of
-// y is written by one block, and the order of addition is fixed. A window's updates are copied to shared memory in
-// tiles, several of which are under way at a time: even where all updates are of one row, no load waits for the sum
-// before it.
+// The work is linear in the number of indices. A block owns a class of rows (one of 2^shift) and every groups-th slice
+// of 64 bytes of a row. It reads all indices once and keeps those of its class, up to a window of kWindow. It sorts the
+// window by row; updates of a row stay in ascending order. Then it adds the updates for each of its slices. So each
+// element of y is written by one block, and the order of addition is fixed. A window's updates are copied to shared
+// memory in tiles, and several tiles are loaded at a time. So no load waits for the sum before it, even if all updates
+// belong to one row.
 #pragma once
 
 #include "kernels/indexing/cuda/Indexing.cuh"
@@ -16,31 +16,31 @@ struct Additions {
   static constexpr int kThreads = 256, kWarps = kThreads / 32, kRounds = 8;
   static constexpr int kWindow = kThreads * kRounds, kReach = 1 << 16; // updates of a window; indices that it spans
   static constexpr int kTile = 64, kStages = 4, kSliceBytes = 64, kChunks = kSliceBytes / 16;
-  static constexpr int kDigits = 256; // of a pass of the sort
+  static constexpr int kDigits = 256; // in a pass of the sort
   struct Spare {
     unsigned row[kWindow];
     unsigned short at[kWindow];
-    unsigned places[kWarps][kDigits]; // of the next update with a digit; before, how many have it
+    unsigned places[kWarps][kDigits]; // place of the next update with a digit; before, the number of updates with it
   };
-  // A window: rows without the bits that the class tells, and positions from the window's first. Bit e of `heads`:
-  // update e is the first of its row.
+  // A window: rows without the bits that the class determines, and positions relative to the window's first. Bit e of
+  // `heads` is set if update e is the first of its row.
   unsigned row[kWindow];
   unsigned short at[kWindow];
   unsigned heads[kWindow / 32];
   unsigned totals[2][kWarps];
   union {
-    // Of each update of a tile: its slice, and that of y where it is the first of its row.
+    // For each update of a tile: its slice, and the slice of y if it is the first of its row.
     uint4 tiles[kStages][2][kTile][kChunks];
     Spare spare;                   // while the window is sorted
-    long long numbers[2][kWindow]; // while indices are read: these and the next, as many bytes of each as it has
+    long long numbers[2][kWindow]; // while indices are read: the present ones and the next, stored in their own size
   };
 
-  // Of a tile: bit e is update e's.
+  // The heads of a tile: bit e belongs to update e.
   __device__ unsigned long long headsOf(int tile) const {
     return heads[tile * 2] | static_cast<unsigned long long>(heads[tile * 2 + 1]) << 32;
   }
 
-  // Radix sort: stable, eight bits at a time. A warp has updates that follow each other.
+  // Sorts by a stable radix sort, eight bits at a time. Each warp has a range of consecutive updates.
   __device__ void sort(int count, unsigned largest) {
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     int share = (count + kThreads - 1) / kThreads * 32, first = warp * share;
@@ -77,14 +77,14 @@ struct Additions {
     }
   }
 
-  // A thread a digit: counts become the places of each warp's first update with that digit.
+  // Each thread handles a digit: counts become the places of each warp's first update with that digit.
   __device__ void placeDigits() {
     static_assert(kDigits == kThreads);
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     unsigned counts[kWarps], sum = 0;
     for (int w = 0; w < kWarps; ++w)
       counts[w] = spare.places[w][threadIdx.x], sum += counts[w];
-    unsigned upTo = sum; // of the warp's digits
+    unsigned upTo = sum; // sum over the warp's digits up to this one
     for (int distance = 1; distance < 32; distance *= 2) {
       unsigned other = __shfl_up_sync(~0u, upTo, distance);
       upTo += lane >= distance ? other : 0;
@@ -112,7 +112,7 @@ struct Additions {
   }
 };
 
-// Rows of a class lie far apart, and those at equal distances are of several classes.
+// Maps rows to classes: rows of a class are far apart, and rows at equal distances are spread over several classes.
 struct RowClass {
   int shift;
   unsigned number;
@@ -122,7 +122,7 @@ struct RowClass {
   __device__ Int rowOf(unsigned rest) const { return Int(rest) << shift | ((number ^ mixed(rest)) & mask()); }
 };
 
-// Begins a copy to shared memory; of 2 bytes, which no instruction copies so, does it.
+// Starts a copy to shared memory. For 2 bytes there is no such instruction, and the copy is made at once.
 template <typename T> __device__ void copyAhead(T *to, const T *from) {
   unsigned at = unsigned(__cvta_generic_to_shared(to));
   if constexpr (sizeof(T) == 16)
@@ -133,18 +133,18 @@ template <typename T> __device__ void copyAhead(T *to, const T *from) {
     *to = *from;
 }
 
-// Adds a window to the slices of a block.
+// Adds a window of updates to the slices of a block.
 template <typename T> class WindowAdder {
   using A = Additions;
   static constexpr int kEach = sizeof(T) == 8 ? 2 : 4;             // columns of a thread
-  static constexpr int kColumns = A::kSliceBytes / int(sizeof(T)); // of a slice, which a team of threads has
+  static constexpr int kColumns = A::kSliceBytes / int(sizeof(T)); // columns of a slice, for a team of threads
   static constexpr int kTeam = kColumns / kEach, kTeams = A::kThreads / kTeam, kShare = A::kTile / kTeams;
   struct alignas(kEach * sizeof(T)) Columns {
     T of[kEach];
   };
 
 public:
-  // Updates are at `first` and on.
+  // The updates are at `first` and after it.
   __device__ WindowAdder(A &memory, const CudaCall &call, const IndexParams &s, RowClass rows, int count, Int first)
       : memory_(memory), rows_(rows), inner_(s.inner), count_(count), column_(threadIdx.x % kTeam * kEach),
         team_(threadIdx.x / kTeam) {
@@ -155,7 +155,7 @@ public:
     update_ = update + first * s.inner, y_ = y;
   }
 
-  // Of slice `at` of sample o.
+  // Adds the window to slice `at` of sample o.
   __device__ void add(const IndexParams &s, Int o, Int at) {
     const T *update = update_ + o * s.indices * inner_ + at * kColumns;
     T *y = y_ + o * s.rows * inner_ + at * kColumns;
@@ -202,8 +202,8 @@ private:
     }
   }
 
-  // A team the rows whose first update here is one of its kShare. The sum of a row that goes on in the next tile is
-  // where that tile has y's.
+  // Each team adds the rows whose first update of this tile is one of its kShare. If a row continues in the next tile,
+  // its sum is stored where that tile has the slice of y.
   __device__ void addTile(T *y, int tile) const {
     auto &stage = memory_.tiles[tile % A::kStages];
     int begin = tile * A::kTile, end = min(count_ - begin, A::kTile);
@@ -251,7 +251,7 @@ private:
   bool isWide_;
 };
 
-// Every 32nd index, of those that are left.
+// Copies every 32nd of the remaining indices.
 template <typename Index> __device__ void copyIndices(Int *numbers, const Index *index, int left) {
 #pragma unroll 1
   for (int at = 0; at < min(left, Additions::kRounds * 32); at += 32)
@@ -263,12 +263,12 @@ template <typename T> __device__ void putAdd(const CudaCall &call) {
   __shared__ A memory;
   IndexParams s(call);
   int shift = int(call.params[5]), warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  int parity = 0, mine = warp * A::kRounds * 32 + lane; // of kWindow indices, every 32nd from here
+  int parity = 0, mine = warp * A::kRounds * 32 + lane; // this thread has every 32nd index from here
   bool isLong = call.params[7] == 8;
 #pragma unroll 1
   for (Int item = blockIdx.x; item < call.params[6] << shift; item += gridDim.x) {
     RowClass rows = {shift, unsigned(item) & ((1u << shift) - 1)};
-    Int from = 0, copied = 0; // of indices
+    Int from = 0, copied = 0; // of the indices
     int count = 0, reach = 0; // of the window
 #pragma unroll 1
     while (from < s.indices || count > 0) {

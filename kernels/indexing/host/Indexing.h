@@ -1,5 +1,5 @@
-// Reading, adding and replacing rows by index: `take` and `pick` (ONNX Gather and its relatives), `put_add` and `put`.
-// `check_index` refuses numbers that no such kernel meets.
+// Kernels that read, add and replace rows by index: `take` and `pick` (ONNX Gather and its relatives), `put_add` and
+// `put`. `check_index` checks numbers that none of these kernels checks.
 #ifndef CLEAVE_KERNELS_INDEXING_HOST_INDEXING_H
 #define CLEAVE_KERNELS_INDEXING_HOST_INDEXING_H
 
@@ -8,7 +8,7 @@
 
 namespace cleave::rt {
 
-// A table [batch, outer, rows, inner], and indices [batch, indices] of its rows; take and put_add have a batch of 1.
+// A table [batch, outer, rows, inner], and indices [batch, indices] of its rows. take and put_add have a batch of 1.
 struct IndexShape {
   int64_t batch, outer, rows, inner, indices;
 
@@ -18,7 +18,7 @@ struct IndexShape {
   size_t allIndices() const { return static_cast<size_t>(batch * indices); }
 };
 
-// Every index must lie in [-rows, rows); the error names the first that does not.
+// Fails unless every index is in [-rows, rows). The error names the first one that is not.
 template <typename Index> Status checkIndices(const Index *index, const IndexShape &shape) {
   int64_t rows = shape.rows;
   for (size_t i = 0; i < shape.allIndices(); ++i)

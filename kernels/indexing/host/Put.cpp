@@ -9,7 +9,7 @@ namespace cleave::rt {
 
 namespace {
 
-// What becomes of an element and an update. Sums and products of integers wrap.
+// Ways to combine an element with an update. Sums and products of integers wrap around.
 struct Set {
   template <typename T> static T combine(T, T update) { return update; }
 };
@@ -40,12 +40,12 @@ struct Min {
   }
 };
 
-// Indices may repeat, so threads share out the target and not the updates: each owns a range of the batch, of columns,
-// or of rows where rows are short, and walks all indices in ascending order. Atomics would be faster on few rows and
-// would add in a different order at each run.
+// Indices may repeat, so threads divide the target among them, and not the updates. Each thread owns a range of the
+// batch, of columns, or (if rows are short) of rows, and goes through all indices in ascending order. Atomics would be
+// faster for few rows, but would add in another order at each run.
 template <typename T, typename Index, typename Combine> class Put : public HostKernel {
   using C = typename ComputeType<T>::type;
-  static constexpr int64_t kMinColumns = 16; // of one thread: a cache line of f32
+  static constexpr int64_t kMinColumns = 16; // of a thread: a cache line of f32
 
 public:
   Put(const IndexShape &shape, int threads) : s_(shape), threads_(threads) {}
@@ -86,7 +86,7 @@ private:
     int64_t begin, end;
   };
 
-  // `index` is that of batch b.
+  // `index` has the indices of batch b.
   void putInto(int64_t b, Range rows, Range columns, const Index *index, const T *update, T *y) const {
     for (int64_t o = b * s_.outer; o < (b + 1) * s_.outer; ++o)
       for (int64_t i = 0; i < s_.indices; ++i) {
@@ -124,7 +124,7 @@ Status makeCombining(const KernelArgs &args, int threads, std::unique_ptr<HostKe
   });
 }
 
-// Moves bytes: one instance serves all types of a size.
+// Moves bytes, so one instance serves all types of a size.
 Status makeSet(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result) {
   switch (dtypeSize(args.dtype())) {
   case 1:

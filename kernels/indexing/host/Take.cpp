@@ -44,7 +44,7 @@ public:
   }
 
 private:
-  // Rows of one element, as those of a batched take along the last dimension, are no calls.
+  // Rows of one element (a batched take along the last dimension has them) are copied without a call.
   void copyRow(char *to, const char *from) const {
     if (rowBytes_ == 4)
       std::memcpy(to, from, 4);

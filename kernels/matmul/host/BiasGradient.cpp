@@ -1,4 +1,4 @@
-// The gradients of a linear layer's weight and bias: a product, and the sums of the columns of one of its operands.
+// Gradients of a linear layer's weight and bias: a product, and the sums of the columns of one of its operands.
 #include "kernels/common/host/Types.h"
 #include "kernels/matmul/host/Matmul.h"
 #include "runtime/base/HalfArrays.h"
@@ -10,9 +10,11 @@ namespace cleave::rt {
 
 namespace {
 
-// Rows that are added in one chain of f32. Longer sums are of chains, added in f64, as those of generated kernels.
+// Rows that are added in one chain of f32. Sums of more rows consist of chains, which are added in f64, as in generated
+// kernels.
 constexpr int64_t kChain = 64;
-// Columns that are added at a time. Each is summed in ascending rows, so that threads change no bit.
+// Columns that are added at a time. Each column is summed in ascending order of rows, so the number of threads changes
+// no bit.
 constexpr int64_t kTile = 64;
 
 template <typename T> void addRow(const T *row, int64_t width, typename ComputeType<T>::type *sums) {
@@ -27,7 +29,7 @@ template <typename T> void addNarrowRow(const T *row, int64_t width, float *sums
 void addRow(const BFloat16 *row, int64_t width, float *sums) { addNarrowRow(row, width, sums); }
 void addRow(const Float16 *row, int64_t width, float *sums) { addNarrowRow(row, width, sums); }
 
-// The sums of `width` columns of a matrix of `rows` rows, `stride` elements apart.
+// Sums `width` columns of a matrix. Its `rows` rows are `stride` elements apart.
 template <typename T, typename Out>
 void sumTile(const T *x, int64_t rows, int64_t stride, int64_t width, Out *result) {
   using Sum = typename ComputeType<T>::type;
@@ -45,7 +47,7 @@ void sumTile(const T *x, int64_t rows, int64_t stride, int64_t width, Out *resul
 
 template <typename T, typename Out> class MatmulBiasGrad : public HostKernel {
 public:
-  // `columns` of the operand that is summed, of which there are `rows`.
+  // `rows` and `columns` are those of the operand that is summed.
   MatmulBiasGrad(std::unique_ptr<HostKernel> product, size_t summed, int64_t rows, int64_t columns, int threads)
       : product_(std::move(product)), summed_(summed), rows_(rows), columns_(columns), threads_(threads) {}
 

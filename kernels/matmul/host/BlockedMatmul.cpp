@@ -9,23 +9,23 @@ namespace cleave::rt {
 
 namespace {
 
-// The right operand is packed kColumns columns and kSteps values of k at a time: a quarter of a megabyte, for the
-// second-level cache. kRows rows of a transposed left operand lie beside it.
+// The right operand is packed in blocks of kColumns columns and kSteps values of k: a quarter of a megabyte, for the
+// second-level cache. kRows rows of a transposed left operand are packed next to it.
 constexpr int64_t kColumns = 256, kRows = 96, kSteps = 256;
-// Below so many rows a right operand is read where it lies: packing it takes longer than multiplying it.
+// With fewer rows than this, the right operand is read in place, because packing would take longer than multiplying.
 constexpr int64_t kRowsThatPay = 6;
-// An item of work has at least so many rows: it packs for itself.
+// An item of work has at least this many rows, because it packs its own block.
 constexpr int64_t kLeastRows = 48, kItemsOfThread = 3;
 
-// Columns of one batch times some rows, by one thread.
+// The work of one thread at a time: some columns of one batch times some rows.
 struct Item {
-  const float *a, *b, *bias; // of the first row and column
+  const float *a, *b, *bias; // at the first row and column
   float *c;
   int64_t rows, columns;
   float *packedA, *packedB;
 };
 
-// to[k, n] = from[n, k] for four values of each.
+// to[k, n] = from[n, k] for four values of k and of n.
 CLEAVE_VECTOR_CODE void transposeFour(float *to, int64_t strideTo, const float *from, int64_t strideFrom) {
   using V = VectorsOf<float, 16, 1, 1>;
   V::Vector rows[4], halves[4];
@@ -53,7 +53,8 @@ CLEAVE_VECTOR_CODE void transpose(float *to, int64_t strideTo, const float *from
       to[k * strideTo + n] = from[n * strideFrom + k];
 }
 
-// Columns of b as panels of `width`, each with its values of k one after the other. Zeros fill the last one.
+// Packs columns of b as panels of `width` columns. In a panel, the rows of k follow each other. Zeros fill the last
+// panel.
 CLEAVE_VECTOR_CODE void packRight(float *to, const MatmulShape &s, const float *b, int64_t steps, int64_t columns,
                                   int64_t width) {
   for (int64_t first = 0; first < columns; first += width, to += width * steps) {
@@ -68,7 +69,7 @@ CLEAVE_VECTOR_CODE void packRight(float *to, const MatmulShape &s, const float *
   }
 }
 
-// A left operand as the tiles read it: element (m, k) is at[m * line + k * step].
+// The left operand of the tiles: element (m, k) is at[m * line + k * step].
 struct Left {
   const float *at;
   int64_t line, step;
@@ -82,7 +83,8 @@ CLEAVE_VECTOR_CODE Left packLeft(float *to, const MatmulShape &s, const float *a
   return {to, 1, rows};
 }
 
-// Where a tile's sums go: what lies in c, or the bias, or 0, plus the sum. `columns` of them are in the matrix.
+// The target of a tile's sums. The sums are added to c if `adds`, else to the bias, else to 0. Only `columns` columns
+// of the tile are in the matrix.
 struct Result {
   float *c;
   const float *bias;
@@ -108,7 +110,8 @@ CLEAVE_VECTOR_CODE void storeTile(const Result &to, const typename V::Vector (*s
   }
 }
 
-// L lines of N vectors, in registers. Each sum begins at 0 and has the products of `steps` values of k in their order.
+// Multiplies L lines by N vectors, with the sums in registers. Each sum begins at 0, and adds the products of `steps`
+// values of k in their order.
 template <typename V, int L, int N>
 CLEAVE_VECTOR_CODE void multiplyTile(const Result &to, const Left &a, const float *b, int64_t strideB, int64_t steps) {
   typename V::Vector sums[L][N] = {};
@@ -126,7 +129,7 @@ CLEAVE_VECTOR_CODE void multiplyTile(const Result &to, const Left &a, const floa
   storeTile<V, L, N>(to, sums);
 }
 
-// `rows` lines of N vectors, L at a time as long as there are so many.
+// Multiplies `rows` lines by N vectors, L lines at a time while there are that many.
 template <typename V, int L, int N>
 CLEAVE_VECTOR_CODE void multiplyLines(Result to, Left a, const float *b, int64_t strideB, int64_t rows, int64_t steps) {
   for (; rows >= L; rows -= L) {
@@ -140,7 +143,7 @@ CLEAVE_VECTOR_CODE void multiplyLines(Result to, Left a, const float *b, int64_t
 
 template <typename V, typename T> CLEAVE_VECTOR_CODE void multiplyItem(const MatmulShape *shape, const Item *item) {
   const MatmulShape &s = *shape;
-  constexpr int kWide = 4 * V::kVectors; // of a row or two
+  constexpr int kWide = 4 * V::kVectors; // for items of one or two rows
   constexpr int64_t width = V::kVectors * V::kLanes, wide = kWide * V::kLanes;
   bool packs = s.transposeB || item->rows >= kRowsThatPay || item->columns % width != 0;
   for (int64_t k = 0; k < s.k; k += kSteps) {

@@ -11,7 +11,7 @@
 
 namespace cleave::rt {
 
-// The kernel with a bias, and the one that packs for it, whose buffers have none.
+// The name of the kernel with a bias. The kernel that packs for it has a name that begins in the same way, but no bias.
 static constexpr std::string_view kWithBias = "matmul_bias";
 
 Status MatmulShape::read(const KernelArgs &args, MatmulShape *s) {
@@ -82,18 +82,18 @@ static Status makeDnnlMatmul(const MatmulShape &shape, std::unique_ptr<HostKerne
   });
 }
 
-// Of f32: the library's where it is a kernel whose memory and sums we know.
+// For f32: the library is used only for its AVX-512 kernels, whose memory and order of sums are known.
 static Status makeFloatMatmul(const MatmulShape &shape, int threads, std::unique_ptr<HostKernel> *result) {
   if (DnnlBuilder::hasAvx512())
     return makeDnnlMatmul(shape, result);
   MatmulShape s = plainest(shape);
-  if (s.packedB) // by makeRowsPack()
+  if (s.packedB) // packed by makeRowsPack()
     s.transposeB = s.packedB = false;
   *result = makeBlockedMatmul(s, threads);
   return Status::ok();
 }
 
-// The right operand of the blocks of our own as [k, n], however it was stored.
+// Packs the right operand for BlockedMatmul: as [k, n], from either stored format.
 static Status makeRowsPack(const MatmulShape &s, std::unique_ptr<HostKernel> *result) {
   CLEAVE_TRY(checkSizes(s));
   return guardDnnl([&] {
@@ -138,7 +138,7 @@ Status makeMatmul(const KernelArgs &args, int threads, std::unique_ptr<HostKerne
     return makeDnnlMatmul(shape, result);
   MatmulShape wide = shape;
   wide.dtype = wide.outDtype = fb::DType::f32;
-  wide.packedB = false; // makeMatmulPack() leaves it plain
+  wide.packedB = false; // makeMatmulPack() has left it plain
   std::unique_ptr<HostKernel> inner;
   CLEAVE_TRY(makeFloatMatmul(wide, threads, &inner));
   auto count = [](int64_t batch, int64_t rows, int64_t columns) { return static_cast<size_t>(batch * rows * columns); };
@@ -159,7 +159,7 @@ Status makeMatmulPack(const KernelArgs &args, int, std::unique_ptr<HostKernel> *
     return DnnlBuilder::hasAvx512() ? makeDnnlPack(shape, result) : makeRowsPack(shape, result);
   if (shape.dtype == fb::DType::bf16 && hasNativeProducts(shape.dtype))
     return makeDnnlPack(shape, result);
-  // The other ways read plain operands: there is nothing to do.
+  // All other kernels read plain operands, so there is nothing to pack.
   *result = DnnlBuilder(/*scratchBuffer=*/1).finish({shape.operandBytes()[1]});
   return Status::ok();
 }

@@ -1,5 +1,6 @@
-// Matrix multiplication on the host: oneDNN where the processor has AVX-512 and the type, blocks of our own for f32
-// elsewhere, through f32 for other 16-bit types, and a reference kernel for f64.
+// Matrix multiplication on the host. oneDNN computes it if the processor has AVX-512 and instructions for the type.
+// Without AVX-512, f32 is computed by BlockedMatmul. Other 16-bit types are computed through f32, and f64 by a
+// reference kernel.
 #ifndef CLEAVE_KERNELS_MATMUL_HOST_MATMUL_H
 #define CLEAVE_KERNELS_MATMUL_HOST_MATMUL_H
 
@@ -15,14 +16,14 @@ struct MatmulShape {
 
   static Status read(const KernelArgs &args, MatmulShape *result);
   std::vector<size_t> operandBytes() const;               // a, b, the bias if there is one, c
-  size_t resultBuffer() const { return hasBias ? 3 : 2; } // after it comes scratch
+  size_t resultBuffer() const { return hasBias ? 3 : 2; } // scratch comes after it
 };
 
 Status makeMatmul(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result);
-// Of matmul_bias_grad and matmul_bias_grad_a.
+// For matmul_bias_grad and matmul_bias_grad_a.
 Status makeMatmulBiasGrad(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result);
 Status makeMatmulPack(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result);
-// Any type, sums in f64 for f64 and otherwise in f32.
+// For any type. Sums are f64 for f64, and f32 otherwise.
 Status makeReferenceMatmul(const MatmulShape &shape, int threads, std::unique_ptr<HostKernel> *result);
 
 } // namespace cleave::rt

@@ -9,33 +9,34 @@ namespace cleave::rt {
 
 namespace {
 
-// kPartOfSum is how many products are added in one chain. Longer sums are made of parts, whose roundings do not add up
-// as fast: at 9216 products (the MNIST CNN's first linear layer) the error falls from 5.9e-7 of the result to 3.9e-7
-// with the library's blocked kernel and to 1.5e-7 with its other one. The parts cost 2 to 28 % of the time, most where
-// a transposed right operand must be copied for few rows (one core of a Zen 4). Each part is a primitive, so that there
-// is a bound on their number.
+// kPartOfSum is the number of products that are added in one chain. Longer sums are split into parts, so that rounding
+// errors grow more slowly: at 9216 products (the MNIST CNN's first linear layer), the error falls from 5.9e-7 of the
+// result to 3.9e-7 with the library's blocked kernel, and to 1.5e-7 with its other kernel. The parts cost 2 to 28 % of
+// the time, most if a transposed right operand must be copied for few rows (one core of a Zen 4). Each part is a
+// primitive, so the number of parts has a bound.
 //
-// Of an operand that was packed before. One chain over 2048 to 14336 products has an error of 5.8e-7, parts of 384 have
-// 3.6e-7 and parts of 768 have 3.8e-7; PyTorch has 2.6e-7, and twice that is the bound. Longer parts read and write the
-// result less often: 512 x 3072 x 4096 takes 0.92 of the time that it takes in parts of 384 (one core of a Zen 5).
+// For an operand that was packed before: one chain over 2048 to 14336 products has an error of 5.8e-7, parts of 384
+// have 3.6e-7, and parts of 768 have 3.8e-7. PyTorch has 2.6e-7, and twice this is the bound. Longer parts read and
+// write the result less often: 512 x 3072 x 4096 takes 0.92 of the time that it takes in parts of 384 (one core of a
+// Zen 5).
 constexpr int64_t kPartOfPackedSum = 768;
-// Of one row times a packed operand, where the parts' calls are a good part of the time, and where PyTorch's own error
-// is 5.2e-7 at 3072 products and 8.7e-7 at 9216. One chain of the library's has 6.0e-7 and 6.8e-7.
+// For one row times a packed operand, the calls of the parts take much of the time, and PyTorch's own error is 5.2e-7
+// at 3072 products and 8.7e-7 at 9216. One chain of the library has 6.0e-7 and 6.8e-7.
 constexpr int64_t kPartOfPackedRow = 8192;
 
-// Packing costs k * n and saves m * k * n, so that it pays from so many rows on (Rationale.md has the figures). Rows of
-// whole pages compete for the same places of the caches: reading them in place costs most.
+// Packing costs k * n and saves m * k * n, so it pays from a certain number of rows on (Rationale.md has the figures).
+// It pays earlier if rows are whole pages: these compete for the same places of the caches when they are read in place.
 constexpr int64_t kRowsThatPay = 512, kRowsThatPayForPages = 256, kNumbersOfPage = 1024;
-// The library's blocks; what does not fill them would be padded.
+// The sizes of the library's blocks. A matrix that does not fill them would be padded.
 constexpr int64_t kBlockOfN = 64, kBlockOfK = 16;
-// Scratch for a part's blocks.
+// The largest scratch for a part's blocks, in bytes.
 constexpr int64_t kMostScratch = 32 << 20;
 
 dnnl::memory::dims stridesOf(int64_t rows, int64_t columns, bool transposed) {
   return transposed ? dnnl::memory::dims{rows * columns, 1, rows} : dnnl::memory::dims{rows * columns, columns, 1};
 }
 
-// Values of k in a part; the last part has what is left.
+// The number of values of k in a part. The last part has the rest.
 int64_t partOfSum(const MatmulShape &s) {
   int64_t part = !s.packedB ? kPartOfSum : s.m > 1 ? kPartOfPackedSum : kPartOfPackedRow;
   if (s.dtype != fb::DType::f32 || s.k <= std::max(part, kLongestSum))
@@ -44,7 +45,7 @@ int64_t partOfSum(const MatmulShape &s) {
   return ((s.k + parts - 1) / parts + 15) / 16 * 16; // whole cache lines
 }
 
-// Whether the right operand is plain and fills the library's blocks.
+// True if the right operand is plain and fills the library's blocks.
 bool canPack(const MatmulShape &s) {
   bool isPlain = !s.packedB && s.batch == 1 && s.dtype == fb::DType::f32;
   bool isWhole = s.n % kBlockOfN == 0 && s.k % kBlockOfK == 0;
@@ -52,7 +53,7 @@ bool canPack(const MatmulShape &s) {
   return isPlain && isWhole && bytes <= kMostScratch;
 }
 
-// Whether packing takes less time than it saves. A transposed operand is read well enough as it is.
+// True if packing takes less time than it saves. A transposed operand is read fast enough in place.
 bool hasRowsThatPay(const MatmulShape &s) {
   return !s.transposeB && s.m >= (s.n % kNumbersOfPage == 0 ? kRowsThatPayForPages : kRowsThatPay);
 }
@@ -93,9 +94,10 @@ DnnlMatmul::DnnlMatmul(const MatmulShape &s, FormOfB form, int64_t length, bool 
   }
 }
 
-// The stride of a single batch or row means nothing. It is that of the part, so that a part of whole rows is taken for
-// the dense matrix that it is, and is not copied; and so that one descriptor describes it (plainest()). A single matrix
-// that is packed has two dimensions: of three the library (2.6.3) wants plain ones alone.
+// The stride of a single batch or row has no meaning. It is set to that of the part. So a part of whole rows is
+// described as the dense matrix that it is, and is not copied; and a shape has one descriptor (plainest()). A single
+// matrix that is packed has two dimensions, because with three dimensions the library (2.6.3) accepts only plain
+// matrices.
 dnnl::memory::desc DnnlMatmul::matrices(int64_t batch, int64_t rows, int64_t columns, dnnl::memory::dims strides,
                                         fb::DType dtype) const {
   auto type = dtype == fb::DType::f32 ? dnnl::memory::data_type::f32 : dnnl::memory::data_type::bf16;
@@ -116,19 +118,19 @@ dnnl::matmul::primitive_desc DnnlMatmul::describe(const dnnl::memory::desc &left
 
 bool DnnlMatmul::isBlockedKernel() const { return std::string_view(desc.impl_info_str()).substr(0, 3) == "brg"; }
 
-// The library's blocked kernel takes parts of rows only from a copy of them. Its other one copies them itself, into
-// memory that no plan knows, unless there are few rows and b alone is transposed (seen in 2.6.3: none at 8, 73,984
-// bytes and more from 16 on).
+// The library's blocked kernel reads a part of each row only from a copy. Its other kernel makes such copies itself, in
+// memory that no plan knows, unless there are few rows and only b is transposed (seen in 2.6.3: none at 8 rows, 73,984
+// bytes and more from 16 rows on).
 bool DnnlMatmul::packsByItself(const MatmulShape &s, bool isTransposedB) const {
   return !isBlockedKernel() && s.m > (isTransposedB && !s.transposeA ? 8 : 1);
 }
 
 PartedMatmul::PartedMatmul(const MatmulShape &s) : shape(s) {
   describeParts(s.packedB ? FormOfB::Blocked : FormOfB::Stored);
-  // Blocks that pad do not fit in the bytes of the plain operand, where the packed one must lie.
+  // Padded blocks do not fit in the bytes of the plain operand, and the packed operand must.
   if (s.packedB && bytesOfB() > s.operandBytes()[1])
     describeParts(FormOfB::Rows);
-  // The bits stay because both forms are added up by one kernel.
+  // The bits stay the same only if one kind of kernel computes both formats.
   if (!canPack(s) || !(copiesB() || hasRowsThatPay(s)) || !areBlockedKernels())
     return;
   describeParts(FormOfB::Blocked);

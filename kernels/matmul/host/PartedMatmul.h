@@ -1,17 +1,17 @@
-// A product as the primitives of oneDNN that compute it, and how each of them wants the right operand.
+// A product as a list of primitives of oneDNN, and the format of the right operand for each of them.
 //
 //   PartedMatmul matmul(plainest(shape));
 //   for (const DnnlMatmul &part : matmul.parts)   // c = a[:, first] * b[first, :], then c += a[:, next] * b[next, :]
 //     part.desc ...
 //
-// The right operand is multiplied as it is stored, or from the library's own blocks:
+// The right operand is multiplied from its stored format, or from the library's own blocks:
 //
-//   packed before   its buffer holds the blocks of all parts, one after the other (parameter packed_b, kernel
+//   packed before   its buffer has the blocks of all parts, one after the other (parameter packed_b, kernel
 //                   matmul_pack_b)
-//   packed here     its buffer holds the plain matrix; each part's blocks are made in scratch before it is computed,
-//                   where that takes less time than they save, or where a part would be copied anyway
+//   packed here     its buffer has the plain matrix. The blocks of each part are made in scratch before the part is
+//                   computed. This is done if it takes less time than it saves, or if the part would be copied anyway.
 //
-// Blocks change where numbers lie, not the order in which they are added: the two forms give the same bits.
+// Blocks change the place of numbers, but not the order in which they are added: both formats give the same bits.
 #ifndef CLEAVE_KERNELS_MATMUL_HOST_PARTEDMATMUL_H
 #define CLEAVE_KERNELS_MATMUL_HOST_PARTEDMATMUL_H
 
@@ -22,26 +22,29 @@
 
 namespace cleave::rt {
 
-// The same product with the plainest parameters.
-// - A row or a column lies the same way transposed or not. The library (2.6.3) takes such descriptors as equal and gives
-//   the primitive that it made for either, whose scratch can be another: a shape must have one descriptor.
-// - A shared right operand makes one tall multiplication: many rows use the machine better than many batches.
+// Returns the same product with the plainest parameters.
+// - A matrix of one row or one column is the same transposed or not. The library (2.6.3) treats two such descriptors
+//   as
+// equal, and returns the primitive that it has made for either, whose scratch may differ. So a shape must have one
+// descriptor.
+// - With a shared right operand, a batch becomes one tall multiplication: many rows use the machine better than many
+//   batches.
 MatmulShape plainest(MatmulShape shape);
 
-// How the right operand of a primitive lies.
+// The format of the right operand of a primitive.
 enum class FormOfB {
   Stored,  // as the parameters say
   Rows,    // [k, n], whatever the parameters say
-  Blocked, // as the library wants each part: on AVX-512, blocks of 16 x 64 numbers
+  Blocked, // the library's format for each part: on AVX-512, blocks of 16 x 64 numbers
 };
 
-// Sums the products of `length` values of k, to what is there already where it is added, and to the bias where it is
-// not: then it begins the sum.
+// Computes the sum of the products for `length` values of k. If `isAdded`, the sum is added to the present result.
+// Otherwise the part is the first one, and begins with the bias.
 struct DnnlMatmul {
   DnnlMatmul(const MatmulShape &shape, FormOfB form, int64_t length, bool isAdded);
 
   size_t packedBytes() const { return desc.weights_desc().get_size(); }
-  // Computed by the library's kernel for AVX-512, which reads plain matrices and blocks.
+  // True if the library's kernel for AVX-512 computes it, which reads plain matrices and blocks.
   bool isBlockedKernel() const;
 
   bool isSingle;
@@ -60,8 +63,8 @@ private:
 struct PartedMatmul {
   explicit PartedMatmul(const MatmulShape &shape);
 
-  size_t bytesOfB() const; // of the buffer
-  // Where a part's products begin in the operands as they are stored.
+  size_t bytesOfB() const; // of its buffer
+  // Bytes from the beginning of the stored operand to the beginning of a part.
   size_t skipA(size_t part) const { return beginOf(part) * (shape.transposeA ? shape.m : 1) * dtypeSize(shape.dtype); }
   size_t skipB(size_t part) const { return beginOf(part) * (shape.transposeB ? 1 : shape.n) * dtypeSize(shape.dtype); }
 
@@ -72,7 +75,7 @@ struct PartedMatmul {
 private:
   void describeParts(FormOfB wanted);
   bool areBlockedKernels() const;
-  bool copiesB() const; // before it is multiplied: the library takes a part of [n, k] only as a matrix of its own
+  bool copiesB() const; // true: the library reads a part of [n, k] only as a separate matrix
   size_t beginOf(size_t part) const;
 };
 

@@ -7,8 +7,8 @@ namespace cleave::rt {
 
 namespace {
 
-// One row of c at a time, in tiles of columns whose sums stay in registers and the first-level cache. Every element
-// is summed in ascending k, so threads change no bit.
+// Computes one row of c at a time, in tiles of columns whose sums stay in registers and the first-level cache. Every
+// element is summed in ascending k, so the number of threads changes no bit.
 template <typename T, typename Out> class ReferenceMatmul : public HostKernel {
   using Sum = typename ComputeType<T>::type;
   static constexpr int64_t kTile = 256;

@@ -1,14 +1,14 @@
 // Pools and their gradients. params: planes count_pad, then a window at 2.
 //
-// Positions of a plane are numbers of 32 bits, and are divided by products (Divider): numbers of 64 bits and divisions
-// took most of the time. The terms of a sum are added in ascending order of taps, or of outputs.
+// Positions of a plane are 32-bit numbers, and are divided by multiplication (Divider), because 64-bit numbers and
+// divisions took most of the time. The terms of a sum are added in ascending order of taps, or of outputs.
 #pragma once
 
 #include "kernels/common/cuda/Device.cuh"
 
 namespace cleave::rt {
 
-// n / by for n from 0 to 2^31 - 1, which is (n * magic / 2^32 + n) / 2^shift.
+// Computes n / by for n from 0 to 2^31 - 1, as (n * magic / 2^32 + n) / 2^shift.
 struct Divider {
   unsigned magic, shift;
   __device__ explicit Divider(int divisor) {
@@ -38,23 +38,24 @@ struct PoolAxis {
         padHigh(static_cast<int>(window.padHigh[d])), byIn(in), byOut(out), byStride(stride) {}
 
   __device__ int start(int output) const { return output * stride - padLow; }
-  // The taps of a window from `start` on whose positions are below `end`.
+  // The number of taps of a window that begins at `start` whose positions are below `end`.
   __device__ int tapsBelow(int start, int end) const {
     int room = end - start;
     return room <= 0 ? 0 : min(kernel, dilation == 1 ? room : (room + dilation - 1) / dilation);
   }
-  // Those that are not padding.
+  // The taps that are not in the padding.
   __device__ Range taps(int start) const { return {tapsBelow(start, 0), tapsBelow(start, in)}; }
-  // The outputs whose windows reach one of the inputs from `first` to `last`; where taps are apart, some read none.
+  // The outputs whose windows reach one of the inputs `first` to `last`. With dilation, some of them may read none of
+  // these.
   __device__ Range readers(int first, int last) const {
     int begin = first + padLow - (kernel - 1) * dilation;
     return {begin <= 0 ? 0 : byStride.quotient(begin + stride - 1), min(byStride.quotient(last + padLow) + 1, out)};
   }
-  // Whether this output, one of its readers, has a tap on an input.
+  // True if this output, one of the input's readers, has a tap on the input.
   __device__ bool reads(int output, int input) const {
     return dilation == 1 || (input - start(output)) % dilation == 0;
   }
-  // The positions of this output that the mean divides by.
+  // The number of positions of this output that the mean divides by.
   __device__ int positions(int output, bool countPad) const {
     Range inside = taps(start(output));
     return countPad ? tapsBelow(start(output), in + padHigh) : inside.end - inside.first;
@@ -72,10 +73,10 @@ struct PoolWindow {
       fits &= window.in[i] + window.padLow[i] + window.padHigh[i] <= kMost && window.stride[i] <= kMost &&
               window.kernel[i] * window.dilation[i] <= kMost;
     if (!fits)
-      __trap(); // an error, where results would be wrong
+      __trap(); // an error instead of wrong results
   }
 
-  // Calls visit(input) for each tap of an output that is not padding, row-major.
+  // Calls visit(input) for each tap of an output that is not in the padding, row-major.
   template <typename Visit> __device__ void forEachTap(int output, Visit visit) const {
     int row = w.byOut.quotient(output), slice = h.byOut.quotient(row);
     int startD = d.start(slice), startH = h.start(row - slice * h.out), startW = w.start(output - row * w.out);
@@ -92,12 +93,12 @@ struct PoolWindow {
   }
 };
 
-// Calls work(plane, item) for the work items of a thread, which each plane numbers from 0.
+// Calls work(plane, item) for the work items of a thread. Items of each plane are numbered from 0.
 template <typename Work> __device__ void forEachOfPlanes(Int planes, int ofPlane, Work work) {
   if (ofPlane == 0)
     return;
   Divider byPlane(ofPlane);
-  Int most = (Int(1) << 30) / ofPlane; // planes whose items 32 bits number
+  Int most = (Int(1) << 30) / ofPlane; // planes whose items fit in 32 bits
 #pragma unroll 1
   for (Int first = 0; first < planes; first += most) {
     int items = static_cast<int>(min(most, planes - first)) * ofPlane;
@@ -109,8 +110,8 @@ template <typename Work> __device__ void forEachOfPlanes(Int planes, int ofPlane
   }
 }
 
-// The input that is the maximum of an output's window, the first of equal ones; a NaN is larger than any number. -1
-// where all is padding.
+// Returns the input that is the maximum of an output's window: the first of equal ones, where a NaN is larger than any
+// number. Returns -1 if the whole window is in the padding.
 template <typename T> __device__ int maximumOf(const T *plane, const PoolWindow &window, int output) {
   using C = typename ComputeOf<T>::type;
   int best = -1;
@@ -137,7 +138,8 @@ template <typename T> __device__ void maxPool(const CudaCall &call) {
   });
 }
 
-// Neighbours in a row whose gradients a thread computes together: most outputs that read one of them read the others.
+// Neighbours in a row whose gradients a thread computes together: most outputs that read one of them read the others
+// too.
 struct PoolGroups {
   static constexpr int kInputs = 4;
   int ofRow, ofPlane;
@@ -146,8 +148,8 @@ struct PoolGroups {
       : ofRow((window.w.in + kInputs - 1) / kInputs), ofPlane(window.d.in * window.h.in * ofRow), byRow(ofRow) {}
 };
 
-// The gradients of a group: those of the outputs that have their maximum there, which maximum(output) tells, in
-// ascending order.
+// Computes the gradients of a group. For each input, adds the gradients of the outputs that have their maximum there,
+// in ascending order. maximum(output) returns the input that has the output's maximum.
 template <typename T, typename Maximum>
 __device__ void gatherMaxima(const PoolWindow &window, const PoolGroups &groups, int group, const T *dy, T *dx,
                              Maximum maximum) {
@@ -191,8 +193,8 @@ __device__ void gatherMaxima(const PoolWindow &window, const PoolGroups &groups,
     *reinterpret_cast<Vector *>(dx + input) = vector;
 }
 
-// A block finds the maxima of a few planes' outputs, and keeps their places in shared memory. Where planes are few or
-// large, a thread finds the maxima that it needs itself.
+// A block finds the maxima of a few planes' outputs and keeps their positions in shared memory. If planes are few or
+// large, each thread finds the maxima that it needs.
 template <typename T> __device__ void maxPoolGrad(const CudaCall &call) {
   constexpr int kPlaces = 12800, kNowhere = 65535, kManyPlanes = 128;
   __shared__ unsigned short places[kPlaces];
@@ -208,7 +210,7 @@ template <typename T> __device__ void maxPoolGrad(const CudaCall &call) {
     });
     return;
   }
-  // A quarter of the blocks have work, as many as run at a time.
+  // A quarter of the blocks get work: as many as run at a time.
   Int blocks = max(1, gridDim.x / 4), wanted = (planes + blocks - 1) / blocks;
   int together = static_cast<int>(min(Int(kPlaces / max(1, window.out)), wanted));
   Divider byOut(window.out), byPlane(groups.ofPlane);
@@ -250,7 +252,7 @@ template <typename T> __device__ void averagePool(const CudaCall &call) {
   });
 }
 
-// A thread computes the gradient of an input.
+// Each thread computes the gradient of an input.
 template <typename T> __device__ void averagePoolGrad(const CudaCall &call) {
   using C = typename ComputeOf<T>::type;
   PoolWindow window(DeviceWindow(call, 2));

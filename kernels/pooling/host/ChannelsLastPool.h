@@ -1,5 +1,5 @@
-// Pools of tensors whose channels are last: the channels of an output lie side by side, and so do those of each input
-// in its window.
+// Pools of tensors with channels last: the channels of an output are contiguous, and so are those of each input in its
+// window.
 #ifndef CLEAVE_KERNELS_POOLING_HOST_CHANNELSLASTPOOL_H
 #define CLEAVE_KERNELS_POOLING_HOST_CHANNELSLASTPOOL_H
 
@@ -10,8 +10,8 @@
 
 namespace cleave::rt {
 
-// Outputs (d, h, 0 ...) of a sample, `row` being {d, h}. With `divisors`, one for each output of the row, they are sums
-// divided by them; without, maxima: a NaN wins, and padding never does.
+// Computes outputs (d, h, 0 ...) of a sample; `row` is {d, h}. With `divisors`, one for each output of the row, the
+// result is a sum divided by its divisor. Without them it is the maximum: a NaN is the maximum, and padding never is.
 template <typename V, typename T>
 CLEAVE_VECTOR_CODE void poolRow(const Window *window, int64_t channels, const int64_t *row, const T *x, T *y,
                                 const typename V::Number *divisors) {

@@ -27,7 +27,7 @@ struct PoolShape {
   }
 };
 
-// Each pool is a policy with plane(window, inputs..., output); the kernel around it shares out the planes.
+// Base of the pools. It divides the planes among threads.
 template <typename T> class PoolKernel : public HostKernel {
 public:
   PoolKernel(const PoolShape &shape, int threads)
@@ -46,7 +46,8 @@ protected:
       plane(p);
   }
 
-  // A pool with its channels last. Rows of outputs are shared out. `divisors` of all outputs of a sample make it a mean.
+  // Computes a pool with channels last. Rows of outputs are divided among threads. With `divisors` for all outputs of a
+  // sample, it is a mean.
   void poolRows(const T *x, T *y, const C *divisors) const {
     int64_t rows = window_.out[0] * window_.out[1], channels = shape_.channels;
     bool parallel = shape_.planes * out_ * window_.kernelSize() > 4096;
@@ -59,8 +60,9 @@ protected:
     }
   }
 
-  // Sums over windows of T, which is too narrow to add in: adds a piece of a row of inputs at a time in C, and rounds once.
-  // addRow(d, h, first, count, sums) adds to inputs [first, first + count) what row (d, h) of the outputs gives them.
+  // Sums over windows for types that are too narrow to be added in. It adds a piece of a row of inputs at a time in C,
+  // and rounds once. addRow(d, h, first, count, sums) must add the terms of row (d, h) of the outputs to inputs [first,
+  // first + count).
   template <typename AddRow> void sumRows(T *plane, AddRow addRow) const {
     constexpr int64_t kPiece = 512;
     C sums[kPiece];
@@ -75,7 +77,7 @@ protected:
         }
   }
 
-  // How many positions the mean divides by.
+  // The number of positions that the mean divides by.
   C divisor(int64_t d, int64_t h, int64_t w) const {
     int64_t count = 1, at[3] = {d, h, w};
     for (int dim = 0; dim < 3; ++dim) {
@@ -196,7 +198,7 @@ public:
   }
 
 private:
-  std::vector<C> divisors_; // of the outputs of a sample, where the kernel wants them all
+  std::vector<C> divisors_; // of all outputs of a sample; empty if they are not needed
 };
 
 template <typename T> class AvgPoolGrad : public PoolKernel<T> {
@@ -227,7 +229,7 @@ public:
   }
 
 private:
-  // To the inputs [first, first + count) of one row what a row of outputs gives them.
+  // Adds the terms of one row of outputs to the inputs [first, first + count) of one row.
   void addRow(const T *dy, int64_t d, int64_t h, int64_t first, int64_t count, C *sums) const {
     const Window &window = this->window_;
     int64_t begin = first % window.in[2];

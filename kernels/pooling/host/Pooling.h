@@ -1,5 +1,5 @@
-// Pooling and its gradients on the host. Planes (one sample, one channel) are independent and shared out to threads;
-// within a plane the order is fixed, so results do not depend on the number of threads.
+// Pooling and its gradients on the host. Planes (one sample, one channel) are independent, and are divided among
+// threads. The order within a plane is fixed, so results do not depend on the number of threads.
 #ifndef CLEAVE_KERNELS_POOLING_HOST_POOLING_H
 #define CLEAVE_KERNELS_POOLING_HOST_POOLING_H
 

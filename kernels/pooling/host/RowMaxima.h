@@ -1,13 +1,13 @@
-// The maxima of pooling windows without their places, for the forward pass: first over the windows' rows, whose
-// elements lie side by side, then along the one row that remains.
+// The maxima of pooling windows without their positions, for the forward pass. Maxima are first taken over the rows of
+// a window, element by element, and then along the one row that remains:
 //
 //   rows of a 2x2 window     3 1 4 1 5 9      line  3 7 4 8 5 9      y  7 8 9
 //                            2 7 1 8 2 8
 //
-// Most comparisons are in the first part, on whole vectors; tap by tap (WindowMaxima.h) each would gather every
-// stride-th element. Rows are often short (MNIST's have 12 outputs), so that what is done once a row counts: a plane is
-// one function compiled for the processor's vector length, which rows meet which is known beforehand, and loops run in
-// whole vectors. A NaN in a window is its maximum.
+// Most comparisons are in the first part, on whole vectors. Going tap by tap (WindowMaxima.h), each comparison would
+// gather every stride-th element. Rows are often short (MNIST's have 12 outputs), so the work that is done once a row
+// counts. A plane is one function compiled for the processor's vector length, the rows of each window are known
+// beforehand, and loops run in whole vectors. If a window has a NaN, it is the maximum.
 #ifndef CLEAVE_KERNELS_POOLING_HOST_ROWMAXIMA_H
 #define CLEAVE_KERNELS_POOLING_HOST_ROWMAXIMA_H
 
@@ -19,7 +19,7 @@
 
 namespace cleave::rt {
 
-// Into what is compiled for the processor's vector length.
+// Inlines into functions that are compiled for the processor's vector length.
 #define CLEAVE_INLINE inline __attribute__((always_inline))
 
 template <typename T> class RowMaxima;
@@ -31,7 +31,7 @@ PlaneMaximaF32 choosePlaneMaximaF32();
 template <typename T> class RowMaxima {
   using C = typename ComputeType<T>::type;
   static constexpr int64_t kLine = 1024;                            // inputs of a line that are held at a time
-  static constexpr int64_t kLanes = 8;                              // outputs are made in multiples of these
+  static constexpr int64_t kLanes = 8;                              // outputs are computed in multiples of this
   typedef C Lanes __attribute__((vector_size(kLanes * sizeof(C)))); // in one register, or several
 
 public:
@@ -45,7 +45,7 @@ public:
         addRow(d, h);
   }
 
-  // Whether as many windows as are made at once lie in a line.
+  // True if the windows of kLanes outputs, the number that is computed at once, fit in a line.
   bool fits() const { return span_ <= kLine && (kLanes - 1) * window_.stride[2] <= kLine - span_; }
 
   void plane(const T *x, T *y) const {
@@ -65,7 +65,7 @@ public:
   }
 
 private:
-  // The input rows that the windows of a row of outputs meet.
+  // Adds the input rows that are in the windows of a row of outputs.
   void addRow(int64_t d, int64_t h) {
     Window::Taps td = window_.tapsInside(0, d), th = window_.tapsInside(1, h);
     for (int64_t kd = td.first; kd < td.last; ++kd)
@@ -74,7 +74,8 @@ private:
     begins_.push_back(inputs_.size());
   }
 
-  // Outputs [w, w + run) of a row. Those of a last incomplete vector go there too: the next rows overwrite them.
+  // Computes outputs [w, w + run) of a row. If the last vector is incomplete, its extra elements are written too, and
+  // the next rows overwrite them.
   CLEAVE_INLINE void part(const T *x, size_t row, int64_t w, T *y, const T *end) const {
     C line[kLine];
     int64_t count = std::min(run_, window_.out[2] - w), stride = window_.stride[2];
@@ -92,7 +93,7 @@ private:
       maximaOfLine<0>(line, count, y, end);
   }
 
-  // Elements [first, last) of a line that begins at column `origin`.
+  // Computes elements [first, last) of a line that begins at column `origin`.
   CLEAVE_INLINE void maximaOfRows(const T *x, size_t row, int64_t origin, int64_t first, int64_t last, C *line) const {
     const int64_t *begin = inputs_.data() + begins_[row], *end = inputs_.data() + begins_[row + 1];
     int64_t i = first;
@@ -110,7 +111,7 @@ private:
     }
   }
 
-  // `Stride` 0: that of the window. A constant is what lets the compiler load whole vectors and shuffle.
+  // `Stride` 0 means the window's stride. With a constant stride, the compiler loads whole vectors and shuffles them.
   template <int Stride> CLEAVE_INLINE void maximaOfLine(const C *line, int64_t count, T *y, const T *end) const {
     int64_t stride = Stride ? Stride : window_.stride[2];
     for (int64_t i = 0; i < count; i += kLanes, y += kLanes) {
@@ -128,7 +129,7 @@ private:
 
   static constexpr C lowest() { return -std::numeric_limits<C>::infinity(); }
 
-  // Of values, or lane by lane.
+  // For values, or lane by lane.
   template <typename V> static CLEAVE_INLINE void meet(const V &candidate, V &best) {
     best = (candidate > best) | (candidate != candidate) ? candidate : best;
   }
@@ -140,7 +141,7 @@ private:
     } else if constexpr (Stride == 2) {
       Lanes next;
       std::memcpy(&lanes, x, sizeof(lanes));
-      std::memcpy(&next, x + kLanes - 1, sizeof(next)); // ends with the last element that counts
+      std::memcpy(&next, x + kLanes - 1, sizeof(next)); // ends with the last element that is needed
       lanes = __builtin_shufflevector(lanes, next, 0, 2, 4, 6, 9, 11, 13, 15);
     } else {
       for (int64_t lane = 0; lane < kLanes; ++lane)
@@ -151,8 +152,8 @@ private:
 
   Window window_;
   int64_t span_, run_ = 1;
-  std::vector<int64_t> inputs_;      // of all rows, each row's where it begins
-  std::vector<size_t> begins_ = {0}; // and the end of the last
+  std::vector<int64_t> inputs_;      // of all rows, one row after the other
+  std::vector<size_t> begins_ = {0}; // where each row begins in inputs_, and the end of the last
   PlaneMaximaF32 planeF32_;
 };
 

@@ -4,7 +4,7 @@ namespace cleave::rt {
 
 namespace {
 
-// A constant stride is what lets the compiler load whole vectors and shuffle.
+// With a constant stride, the compiler loads whole vectors and shuffles them.
 inline __attribute__((always_inline)) void meetAnyStride(const float *x, int64_t stride, int64_t count, int32_t tap,
                                                          float *value, int32_t *taps) {
   if (stride == 1)

@@ -1,13 +1,16 @@
-// Where the maximum of each pooling window lies: runs of outputs along the last dimension, tap after tap.
+// Finds the position of the maximum of each pooling window, for runs of outputs along the last dimension, tap after
+// tap.
 //
 // The plain way, window after window, has a branch at each tap and cannot be vectorized. Here the inner loop goes along
 // a row of outputs for one tap, without branches:
 //
-//   for i in the run:  better = x[i * stride] > value[i] ...;  value[i] = better ? x[i * stride] : value[i];  tap[i] =
-//   better ? k : tap[i]
+//   for i in the run:
+//     better = x[i * stride] > value[i] ...
+//     value[i] = better ? x[i * stride] : value[i]
+//     tap[i] = better ? k : tap[i]
 //
-// Taps come in row-major order, so the first of equal maxima wins, and so does the first NaN. A window that lies in the
-// padding altogether has tap -1 and value -infinity.
+// Taps are in row-major order, so the first of equal maxima wins, and so does the first NaN. If the whole window is in
+// the padding, its tap is -1 and its value -infinity.
 #ifndef CLEAVE_KERNELS_POOLING_HOST_WINDOWMAXIMA_H
 #define CLEAVE_KERNELS_POOLING_HOST_WINDOWMAXIMA_H
 
@@ -21,13 +24,13 @@ namespace cleave::rt {
 // Maxima of `count` neighbouring outputs.
 template <typename C> struct MaximaRun {
   static constexpr int64_t kLongest = 128;
-  int64_t origin; // input index of tap 0 of the first output; may lie outside
+  int64_t origin; // input index of tap 0 of the first output; may be outside
   int64_t count;
   C value[kLongest];
-  int32_t tap[kLongest]; // as Window::forEachTap counts
+  int32_t tap[kLongest]; // numbered as in Window::forEachTap
 };
 
-// Takes tap number `tap`, whose inputs lie `stride` apart, into account.
+// Updates the maxima with tap number `tap`, whose inputs are `stride` apart.
 template <typename T, typename C>
 inline __attribute__((always_inline)) void meetTap(const T *__restrict x, int64_t stride, int64_t count, int32_t tap,
                                                    C *__restrict value, int32_t *__restrict taps) {
@@ -89,7 +92,7 @@ private:
           meet(plane, w, static_cast<int32_t>((kd * window_.kernel[1] + kh) * window_.kernel[2] + kw), kw, run);
   }
 
-  // The outputs of the run whose tap is not padding.
+  // Updates the outputs of the run for which this tap is not in the padding.
   void meet(const T *plane, int64_t w, int32_t tap, int64_t kw, Run *run) const {
     int64_t stride = window_.stride[2], start = window_.position(2, w, kw);
     int64_t first = start >= 0 ? 0 : (-start + stride - 1) / stride;
@@ -106,7 +109,7 @@ private:
       meetTap(x, stride, count, tap, run->value + first, run->tap + first);
   }
 
-  // 16-bit inputs are widened first, together with those between them.
+  // 16-bit inputs are widened first, including those between the taps.
   void meetNarrow(const T *x, int64_t stride, int64_t count, int32_t tap, float *value, int32_t *taps) const {
     constexpr int64_t kMaxStride = 4;
     float wide[Run::kLongest * kMaxStride];

@@ -5,7 +5,7 @@
 
 namespace cleave::rt {
 
-// A thread an output; a NaN is larger than any number.
+// Each thread computes an output. A NaN is larger than any number.
 template <typename T> __device__ void argmax(const CudaCall &call) {
   using C = typename ComputeOf<T>::type;
   Int outer = call.params[0], extent = call.params[1], inner = call.params[2];

@@ -1,11 +1,12 @@
-// column_sums: y[j] = sum over i of x[i, j]. params: rows columns isWide (y is f32, whatever x is).
+// column_sums: y[j] = sum over i of x[i, j]. params: rows columns isWide (y is f32, independent of x).
 #pragma once
 
 #include "kernels/common/cuda/Device.cuh"
 
 namespace cleave::rt {
 
-// A block adds 32 columns in 8 lines of threads: each its rows in chains of f32, the chains in f64, then line by line.
+// A block adds 32 columns with 8 lines of threads. Each line adds its rows in chains of f32, and the chains in f64.
+// Then the sums of the lines are added in their order.
 template <typename T> __device__ void columnSums(const CudaCall &call) {
   constexpr int kColumns = 32, kLines = 8, kChain = 64;
   __shared__ double partial[kLines][kColumns];
@@ -32,7 +33,7 @@ template <typename T> __device__ void columnSums(const CudaCall &call) {
       else
         buffer<T>(call, 1)[column] = rounded<T>(static_cast<float>(total));
     }
-    __syncthreads(); // the next tile's partial sums
+    __syncthreads(); // before the next tile's partial sums are written
   }
 }
 

@@ -5,7 +5,8 @@
 
 namespace cleave::rt {
 
-// The order of the host's kernel: total, also with NaN, which is larger than any number; of equals the first comes first.
+// The order of the host's kernel. It is total, also with NaN, which is larger than any number. Of equal elements, the
+// first one comes first.
 template <typename T> struct Ranking {
   using C = typename ComputeOf<T>::type;
   const T *x;
@@ -18,11 +19,11 @@ template <typename T> struct Ranking {
       return true;
     return i < j && !(smallest ? isLarger(a, b) : isLarger(b, a));
   }
-  // -1 stands for nothing yet.
+  // -1 means that there is no element yet.
   __device__ Int better(Int i, Int j) const { return i < 0 || (j >= 0 && isBetter(j, i)) ? j : i; }
 };
 
-// A block a row: in each of `count` rounds, the best of those that come after what the round before has found.
+// Each block handles a row. Each of `count` rounds finds the best element after the one of the round before.
 template <typename T> __device__ void topK(const CudaCall &call) {
   __shared__ Int found[256];
   Int outer = call.params[0], extent = call.params[1], count = call.params[2];

@@ -29,7 +29,7 @@ public:
   }
 
 private:
-  static bool isNan(C value) { return value != value; } // of integers, too: none is
+  static bool isNan(C value) { return value != value; } // also for integers, which are never NaN
 
   int64_t first(const T *x) const {
     int64_t best = 0;

@@ -1,4 +1,4 @@
-// The first position of the maximum along a dimension, as i64; a NaN counts as the maximum, as in PyTorch.
+// The first position of the maximum along a dimension, as i64. A NaN counts as the maximum, as in PyTorch.
 #ifndef CLEAVE_KERNELS_REDUCTION_HOST_ARGMAX_H
 #define CLEAVE_KERNELS_REDUCTION_HOST_ARGMAX_H
 

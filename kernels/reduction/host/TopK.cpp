@@ -9,7 +9,7 @@ namespace cleave::rt {
 
 namespace {
 
-// The result's row is the workspace: a heap of the best indices so far, the worst of them on top.
+// The result's row is the workspace: a heap of the best indices so far, with the worst of them on top.
 template <typename T> class TopK : public HostKernel {
   using C = typename ComputeType<T>::type;
 
@@ -32,7 +32,7 @@ public:
   }
 
 private:
-  // A total order, also with NaN.
+  // A total order, even with NaN.
   static bool isLarger(C a, C b) { return a > b || (a != a && b == b); }
 
   void rank(const T *x, int64_t *best) const {

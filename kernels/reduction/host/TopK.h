@@ -1,5 +1,5 @@
-// The places of the largest (or smallest) elements of a row, best first, as i64. Of equal elements the one with the lower
-// index comes first; NaN is larger than every number, as in PyTorch.
+// The positions of the largest (or smallest) elements of a row, best first, as i64. Of equal elements, the one with the
+// lower index comes first. NaN is larger than every number, as in PyTorch.
 #ifndef CLEAVE_KERNELS_REDUCTION_HOST_TOPK_H
 #define CLEAVE_KERNELS_REDUCTION_HOST_TOPK_H
 

@@ -1,7 +1,8 @@
-/* Between libcleave_rt and the module cleave_comm_mpi: plain C, so that executables neither link MPI nor export
- * symbols. The module defines `const cleave_mpi_api *cleave_mpi(void)`. Functions return 0, or write a message. An
- * exchange that `give_up` (may be NULL; asked at each poll) ends returns CLEAVE_MPI_GAVE_UP; it is told for whom the
- * exchange still waits, -1 where a side is done. */
+/* The interface between libcleave_rt and the module cleave_comm_mpi. It is plain C, so that executables neither link
+ * MPI nor export symbols. The module defines `const cleave_mpi_api *cleave_mpi(void)`. Functions return 0, or write a
+ * message and return another number. `give_up` may be NULL. It is called while an exchange waits, with the ranks that
+ * it still waits for (-1: that side is done). If it returns a number other than 0, the exchange ends with
+ * CLEAVE_MPI_GAVE_UP. */
 #ifndef CLEAVE_RUNTIME_COMM_MPI_MPIAPI_H
 #define CLEAVE_RUNTIME_COMM_MPI_MPIAPI_H
 
@@ -14,31 +15,32 @@ extern "C" {
 #define CLEAVE_MPI_ABI 4
 #define CLEAVE_MPI_GAVE_UP 2
 
-/* A message to one rank and a message from another, under way at the same time: with to = rank + 1 and
- * from = rank - 1, all ranks of a ring shift their data by one place, and none waits for another to receive first. */
+/* A message to one rank and a message from another, which are under way at the same time. With to = rank + 1 and
+ * from = rank - 1, all ranks of a ring shift their data by one place, and no rank waits for another to receive
+ * first. */
 typedef struct cleave_mpi_exchange {
-  int to; /* a rank; below 0: this side is left out */
+  int to; /* a rank; below 0: nothing is sent */
   const void *send_data;
   size_t send_bytes;
-  int from;
+  int from; /* a rank; below 0: nothing is received */
   void *receive_data;
   size_t receive_bytes;
   int channel;
   double timeout_seconds;
-  int poll_us; /* sleep between polls after the first ones; 0: short */
+  int poll_us; /* microseconds of sleep between polls, after the first ones; 0: 5, later 50 */
   int (*give_up)(void *context, int from, int to);
   void *context;
 } cleave_mpi_exchange;
 
 typedef struct cleave_mpi_api {
   int abi;
-  /* Joins the world, in which messages of an earlier time or of the embedding program do not show. */
+  /* Joins the world. Its communicator has no messages of earlier sessions or of the embedding program. */
   int (*join)(int *rank, int *size, char *error, size_t error_size);
   int (*exchange)(const cleave_mpi_exchange *step, char *error, size_t error_size);
-  /* `bytes` of every rank, side by side in `all`; called by one thread at a time, with nothing else under way. */
+  /* Gathers `bytes` of every rank, by rank, in `all`. Called by one thread at a time, with nothing else under way. */
   int (*all_gather)(const void *mine, size_t bytes, void *all, char *error, size_t error_size);
-  /* Waits for the others to leave; one may join again after it. A process that exits without it, having joined, tells
-   * the launcher that it has failed. */
+  /* Waits for the others to leave. A process may join again after it. If it exits after it has joined, but without this
+   * call, the launcher takes it for failed. */
   void (*leave)(void);
 } cleave_mpi_api;
 

@@ -1,4 +1,4 @@
-// The only file that includes mpi.h: point-to-point exchange over MPI, behind the C table of MpiApi.h.
+// Point-to-point exchange over MPI, with the C interface of MpiApi.h. It is the only file that includes mpi.h.
 #include "runtime/base/WaitClock.h"
 #include "runtime/comm/mpi/MpiApi.h"
 
@@ -15,11 +15,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kMaxMessage = size_t{1} << 30; // MPI counts are int
-// How long an exchange polls without looking at anything else. MPI_Testall() may leave the core to other processes: on a
-// busy machine few polls take long, and a peer that is lost would be found late.
+// How long an exchange polls without calling give_up. MPI_Testall() may yield the core to other processes. So on a busy
+// machine even a few polls take long, and a lost peer would be found late.
 constexpr std::chrono::milliseconds kSpin{1};
 
-MPI_Comm world = MPI_COMM_NULL; // our own, so that an embedding program's messages cannot mix with ours
+MPI_Comm world = MPI_COMM_NULL; // our own, so that messages of an embedding program do not mix with Cleave's
 
 int fail(char *error, size_t size, const char *call, int code) {
   char text[MPI_MAX_ERROR_STRING] = "";
@@ -29,8 +29,8 @@ int fail(char *error, size_t size, const char *call, int code) {
   return 1;
 }
 
-// MPI cannot be initialized a second time, so it is finalized when the process exits. One that is still in the world
-// then has given it up: the launcher ends the others.
+// MPI cannot be initialized twice, so it is finalized when the process exits. A process that is still in the world then
+// has failed: without MPI_Finalize(), the launcher ends the others.
 void finalizeAtExit() {
   int finalized = 0;
   MPI_Finalized(&finalized);
@@ -66,7 +66,7 @@ int join(int *rank, int *size, char *error, size_t errorSize) {
   return 0;
 }
 
-// Posts both sides; at most two requests, since larger messages are cut by the caller.
+// Posts both sides. There are at most two requests, because the caller splits larger messages.
 int post(const cleave_mpi_exchange &step, MPI_Request *requests, int *count, char *error, size_t errorSize) {
   if (step.from >= 0)
     if (int code = MPI_Irecv(step.receive_data, static_cast<int>(step.receive_bytes), MPI_BYTE, step.from, step.channel,
@@ -79,7 +79,7 @@ int post(const cleave_mpi_exchange &step, MPI_Request *requests, int *count, cha
   return 0;
 }
 
-// A short message is accepted by MPI without a word, so the received size is checked.
+// MPI accepts a message that is too short without an error, so the received size is checked.
 int checkReceived(const cleave_mpi_exchange &step, MPI_Status *status, char *error, size_t errorSize) {
   int received = 0;
   MPI_Get_count(status, MPI_BYTE, &received);
@@ -90,7 +90,8 @@ int checkReceived(const cleave_mpi_exchange &step, MPI_Status *status, char *err
   return 1;
 }
 
-// Nothing may be written into the caller's buffers after it has given up. A send cannot be taken back, only forgotten.
+// After the caller has given up, nothing may be written into its buffers. A send cannot be taken back, so its request
+// is only freed.
 void withdraw(MPI_Request *requests, int count) {
   for (int i = 0; i < count; ++i) {
     if (requests[i] == MPI_REQUEST_NULL)
@@ -100,7 +101,7 @@ void withdraw(MPI_Request *requests, int count) {
   }
 }
 
-// The peer of a side that is not done.
+// The peer of a side that is not done, or -1 if the side is done.
 int awaited(int peer, MPI_Request request) {
   int done = 1;
   if (peer >= 0)
@@ -108,9 +109,9 @@ int awaited(int peer, MPI_Request request) {
   return done ? -1 : peer;
 }
 
-// Names the peers of the sides that are not done.
+// Writes a message with the peers of the sides that are not done.
 void tellAwaited(double seconds, const cleave_mpi_exchange &step, int from, int to, char *error, size_t errorSize) {
-  if (from < 0 && to < 0) { // done since they were looked at
+  if (from < 0 && to < 0) { // they have ended since they were tested
     from = step.from;
     to = step.to;
   }
@@ -139,7 +140,7 @@ int exchangePiece(const cleave_mpi_exchange &step, char *error, size_t errorSize
       withdraw(requests, count);
       return CLEAVE_MPI_GAVE_UP;
     }
-    // Ranks and progress threads often outnumber cores: leave the core to whoever computes.
+    // Ranks and progress threads often outnumber cores, so the core is left to threads that compute.
     std::this_thread::sleep_for(std::chrono::microseconds(step.poll_us ? step.poll_us : polls < 2000 ? 5 : 50));
     double waited = clock.look(std::chrono::duration<double>(Clock::now().time_since_epoch()).count());
     if (waited > step.timeout_seconds) {

@@ -22,11 +22,11 @@ namespace {
 
 constexpr std::string_view kHeader = "cleave-algorithms ", kFormat = "1", kPart = "on ", kChecksum = "checksum ";
 
-// The file that this code was mapped from: the program, or a shared library.
+// Returns the path of the file that this code was mapped from: the program, or a shared library.
 std::string thisFile() {
   static const char here = 0;
   const auto wanted = reinterpret_cast<uintptr_t>(&here);
-  constexpr std::string_view kDeleted = " (deleted)"; // it has been replaced since
+  constexpr std::string_view kDeleted = " (deleted)"; // the file has been replaced since
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
     char *rest = nullptr;
@@ -43,7 +43,7 @@ std::string thisFile() {
   return "";
 }
 
-// The whole file; nothing where there is none.
+// Reads the whole file. Reads nothing if it does not exist.
 Status readWhole(const std::string &path, std::string *text) {
   FileMapping file;
   if (Status status = FileMapping::open(path, &file); !status.isOk())
@@ -52,7 +52,7 @@ Status readWhole(const std::string &path, std::string *text) {
   return Status::ok();
 }
 
-// One process at a time reads, adds and writes: whoever holds the folder. It is let go with the descriptor.
+// Locks the folder, so that only one process at a time reads, adds and writes. Closing the descriptor unlocks it.
 class FolderLock {
 public:
   explicit FolderLock(const std::string &folder) : fd_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
@@ -61,7 +61,7 @@ public:
     }
     error_ = isHeld ? 0 : errno;
   }
-  int error() const { return error_; } // 0: it is held
+  int error() const { return error_; } // 0: it is locked
   ~FolderLock() {
     if (fd_ >= 0)
       ::close(fd_);
@@ -222,9 +222,9 @@ Status Algorithms::write() {
   std::string otherFormat;
   if (!text.empty())
     CLEAVE_TRY(parse(text, &parts, &otherFormat));
-  if (!otherFormat.empty()) // written since this program has started
+  if (!otherFormat.empty()) // written since this program started
     return invalidArgument("it has format " + otherFormat + " of another version of Cleave now, and is left as it is");
-  parts[part_].insert(added_.begin(), added_.end()); // what is there stays
+  parts[part_].insert(added_.begin(), added_.end()); // keeps entries that are in the file
   CLEAVE_TRY(writeFileAtomically(path_, format(parts)));
   if (lock.error())
     note(std::string("was written while its folder could not be locked (") + std::strerror(lock.error()) +

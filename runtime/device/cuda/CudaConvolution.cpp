@@ -1,13 +1,13 @@
 // CudaDevice: convolutions and their gradients by cuDNN.
 //
-// The algorithm is chosen when the plan is bound for the first time: the first of the library's own estimate that adds
-// in a fixed order and needs no more than the planned workspace. It is kept in a file (Algorithms.h), so that runs on
-// one device and library version give the same bits. f32 is computed in f32: TF32, which the library takes by default,
-// has a fraction of 10 bits. Where the library has no such algorithm, Cleave's own kernel computes the convolution; so
-// it does for what DnnConvolution.h excludes, and with CLEAVE_CUDA_CONVOLUTION=own for all.
+// The algorithm is chosen when the plan is bound for the first time: the first one in the library's own estimate that
+// adds in a fixed order and needs no more than the planned workspace. It is kept in a file (Algorithms.h), so runs on
+// one device and library version compute the same bits. f32 is computed in f32: the library's default, TF32, has a
+// fraction of only 10 bits. If the library has no such algorithm, Cleave's own kernel computes the convolution. It also
+// computes those that DnnConvolution.h excludes, and all of them with CLEAVE_CUDA_CONVOLUTION=own.
 //
-// Rejected: the library's graph interface. Its plans are named by trees of descriptors, where this one's are numbers
-// that a file can keep; both reach the same kernels of a single convolution.
+// Rejected: the library's graph interface. Its plans are named by trees of descriptors. The algorithms here are
+// numbers, which a file can keep. For a single convolution both reach the same kernels.
 #include "runtime/device/cuda/CudaDevice.h"
 #include "runtime/device/cuda/Workspace.h"
 
@@ -22,12 +22,12 @@ using cuda::Handle;
 
 namespace {
 
-// Numbers of cudnn.h.
+// The numbers of cudnn.h that Cleave uses.
 constexpr int kFloat = 0, kHalf = 2, kBrain16 = 9;
 constexpr int kChannelsFirst = 0, kCrossCorrelation = 1, kDeterministic = 1;
-constexpr int kDefaultMath = 0, kTensorMath = 1, kFullMath = 3; // the first takes TF32 for f32
+constexpr int kDefaultMath = 0, kTensorMath = 1, kFullMath = 3; // kDefaultMath allows TF32 for f32
 
-// cudnnConvolutionFwdAlgoPerf_t and its like.
+// The layout of cudnnConvolutionFwdAlgoPerf_t, and of the types for the other passes.
 struct Performance {
   int algorithm, status;
   float time;
@@ -36,13 +36,13 @@ struct Performance {
   int reserved[3];
 };
 
-// What is stored of a choice: an algorithm and its arithmetic, or that the library has none.
+// The stored form of a choice: kByLibrary with an algorithm and its arithmetic, or kByCleave if the library has none.
 constexpr uint64_t kByLibrary = 1, kByCleave = 2;
 struct Choice {
   int algorithm = 0, math = 0;
 };
 
-// One of the three passes: its functions, and which operand of the kernel is which of the library.
+// One of the three passes: its functions, and which operands of the kernel are the library's first and second.
 struct Pass {
   decltype(Dnn::forwardChoice) choice;
   decltype(Dnn::forwardWorkspace) workspace;
@@ -77,7 +77,7 @@ public:
   }
 
   Status setUp(const DnnConvolution &convolution, const KernelArgs &args);
-  // What is stored of this convolution, or is chosen now; `isThere` says whether the library computes it.
+  // Finds the stored choice for this convolution, or makes one. `isThere` says whether the library computes it.
   Status choose(const KernelArgs &args, Algorithms &algorithms, bool *isThere);
   Status run(const Frames &frames, uint32_t) override {
     const float one = 1, zero = 0;
@@ -100,7 +100,7 @@ private:
   Workspace workspace_;
   bool isFull_;
   Handle tensors_[2] = {}, filter_ = nullptr, convolution_ = nullptr; // tensors of x and y
-  Handle descA_ = nullptr, descB_ = nullptr, descC_ = nullptr;        // three of them, as the pass has them
+  Handle descA_ = nullptr, descB_ = nullptr, descC_ = nullptr;        // three of the above, in the order of the pass
   Choice choice_;
 };
 
@@ -135,7 +135,7 @@ Status ConvolutionAction::setUp(const DnnConvolution &convolution, const KernelA
   return checkDnn(dnn_.convolutionMath(convolution_, isFull_ ? kFullMath : kTensorMath), "cudnnSetConvolutionMathType");
 }
 
-// Sets the arithmetic of a choice, and asks the library whether it computes this in the planned workspace.
+// True if the library computes this choice in the planned workspace. Sets the arithmetic of the descriptor.
 bool ConvolutionAction::fits(const Choice &choice) {
   if (isFull_ ? choice.math != kFullMath : choice.math != kTensorMath && choice.math != kDefaultMath)
     return false;
@@ -186,7 +186,7 @@ Status ConvolutionAction::choose(const KernelArgs &args, Algorithms &algorithms,
   return Status::ok();
 }
 
-// What an algorithm is chosen for.
+// The key of a choice: everything that it depends on.
 std::string ConvolutionAction::describe(const KernelArgs &args) const {
   std::string text(args.def().name);
   for (const KernelDef::ParamDef &param : args.def().params) {
@@ -207,7 +207,7 @@ Status usesLibrary(bool *result) {
 
 } // namespace
 
-// A handle for each stream: one that changed its stream would do so while a graph is captured.
+// Each stream has a handle. A shared handle would have to change its stream while a graph is captured.
 Status CudaDevice::openDnn(Handle stream, Handle *handle) {
   if (!dnn_) {
     const Dnn *dnn = nullptr;

@@ -61,7 +61,7 @@ Status CudaDevice::open(const std::string &target) {
   return modules_.open(*driver_, options_.image, major_, minor_, options_.rank);
 }
 
-// An abort that has begun lets kernels end, but is over only after the graphs are destroyed (NcclComms.h).
+// An abort that has begun lets kernels end, but itself ends only after the graphs are destroyed (NcclComms.h).
 CudaDevice::~CudaDevice() {
   if (!context_)
     return;
@@ -128,7 +128,7 @@ void CudaDevice::leaveThread(unsigned) {
 }
 
 Status CudaDevice::beginProgram(unsigned program, bool *isDone) {
-  algorithms_.save(); // all is bound; the first run's
+  algorithms_.save(); // all instructions are bound; only the first run saves anything
   dnnAlgorithms_.save();
   Replay &replay = replays_[program];
   *isDone = replay.graph != nullptr;
@@ -160,7 +160,7 @@ Status CudaDevice::endProgram(unsigned program) {
   return launchGraph(replay.graph);
 }
 
-// The copy of the error is in it.
+// The graph contains the copy of the error.
 Status CudaDevice::launchGraph(Handle graph) {
   isErrorCopied_ = true;
   return world_ ? world_->launch(graph, streams_.main())
@@ -181,7 +181,7 @@ Status CudaDevice::download(std::byte *target, const std::byte *source, size_t b
   return move(target, source, bytes, streams_.main());
 }
 
-// The first stream is joined, so that all kernels have ended before.
+// Call it when the first stream is joined, so that all kernels have ended before the copy.
 Status CudaDevice::copyError() {
   isErrorCopied_ = true;
   if (indexed_.empty())
@@ -189,7 +189,7 @@ Status CudaDevice::copyError() {
   return check(driver_->copy(pointerTo(errorOnHost_), error_, 2 * sizeof(long long), streams_.main()), "cuMemcpyAsync");
 }
 
-// What the watchdog has aborted looks done.
+// Work that the watchdog has aborted looks done, so health() is asked first.
 Status CudaDevice::synchronize() {
   Status status = streams_.synchronize();
   if (world_)
@@ -199,7 +199,7 @@ Status CudaDevice::synchronize() {
   CLEAVE_TRY(std::move(status));
   if (indexed_.empty())
     return Status::ok();
-  if (!isErrorCopied_) { // within a run that is traced, or outside of runs
+  if (!isErrorCopied_) { // in a traced run, or outside of runs
     CLEAVE_TRY(copyError());
     CLEAVE_TRY(waitFor(streams_.main()));
   }
@@ -251,8 +251,8 @@ public:
   }
 
 private:
-  // The driver has no fill of 8 bytes: the first element is made of its halves, and what is there is copied after
-  // itself.
+  // The driver has no fill of 8 bytes. The first element is written in halves. Then the filled bytes are copied after
+  // themselves, so their number doubles with each copy.
   Status fillWide(Pointer data, unsigned low, unsigned high) const {
     if (target_.bytes == 0)
       return Status::ok();
@@ -303,7 +303,7 @@ Status CudaDevice::copy(unsigned stream, Address target, Address source, ActionP
 }
 
 Status CudaDevice::fill(unsigned stream, Address target, uint64_t pattern, unsigned width, ActionPtr *action) {
-  if (width == 8 && pattern >> 32 == (pattern & 0xffffffffu)) // zeros, above all
+  if (width == 8 && pattern >> 32 == (pattern & 0xffffffffu)) // above all zeros
     width = 4;
   Handle handle = nullptr;
   CLEAVE_TRY(streams_.at(stream, &handle));

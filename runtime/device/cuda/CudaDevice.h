@@ -1,15 +1,16 @@
-// A GPU as a device of the runtime: actions enqueue work, one thread serves all streams.
+// A GPU as a device of the runtime: actions enqueue work, and one thread serves all streams.
 //
-// Each stream of the plan is a stream of the driver, ordered by the plan's events alone (CudaStreams.h).
+// Each stream of the plan is a stream of the driver. Only the plan's events order them (CudaStreams.h).
 //
-// A program runs once as it is, is captured as a graph of the driver at its second run, and replayed from then on: the
-// addresses of all frames are in it, and what changes between steps lies in memory. Not where the host takes part
-// (an exchange through its memory) or waits for each instruction (a trace), nor with CLEAVE_CUDA_GRAPHS=0.
+// The first run of a program executes its actions. The second run is captured as a graph of the driver, and later runs
+// launch this graph. It contains the addresses of all frames; everything that changes between steps is in memory. No
+// graph is captured if the host takes part in the program (an exchange through its memory), if a trace waits for each
+// instruction, or with CLEAVE_CUDA_GRAPHS=0.
 //
-// Where each rank has a GPU of its own, they talk by NCCL (NcclWorld.h). Where ranks share one, which NCCL refuses, or
-// with CLEAVE_CUDA_COMM=host, collectives, sends and receives go through the host (CudaExchange.cpp): the bytes come to
-// pinned memory, the communicator reduces, gathers or moves them there, and they go back. While the host is busy with
-// that it enqueues nothing; what is in line already runs on.
+// If each rank has a GPU of its own, the GPUs communicate by NCCL (NcclWorld.h). If ranks share a GPU, which NCCL
+// refuses, or with CLEAVE_CUDA_COMM=host, collectives, sends and receives go through the host (CudaExchange.cpp): the
+// bytes are copied to pinned memory, the communicator reduces, gathers or moves them there, and they are copied back.
+// Meanwhile the host enqueues nothing, but work that is already enqueued goes on.
 #ifndef CLEAVE_RUNTIME_DEVICE_CUDA_CUDADEVICE_H
 #define CLEAVE_RUNTIME_DEVICE_CUDA_CUDADEVICE_H
 
@@ -30,7 +31,7 @@ class KernelArgs; // runtime/plan/KernelDefs.h
 
 class CudaDevice : public Device {
 public:
-  // Checks that there is a driver, and a GPU that can run code for `target` ("cuda:sm_90").
+  // Fails if there is no driver, or no GPU that can run code for `target` ("cuda:sm_90").
   static Status create(const std::string &target, const DeviceOptions &options, std::unique_ptr<Device> *result);
   ~CudaDevice() override;
 
@@ -59,10 +60,11 @@ public:
 
   // Enqueues a copy on one stream.
   Status move(std::byte *target, const std::byte *source, size_t bytes, cuda::Handle stream);
-  // Waits until that stream alone has done its work.
+  // Waits until this stream has done its work. It does not wait for other streams.
   Status waitFor(cuda::Handle stream);
 
-  // Pinned memory of the host through which a stream's exchanges go, one after the other: as much as the largest needs.
+  // Pinned memory of the host for the exchanges of one stream, which run one after the other. It has the size of the
+  // largest.
   struct Pinned {
     std::byte *data = nullptr;
     size_t bytes = 0;
@@ -78,10 +80,10 @@ private:
   Status copyError();
   Status openBlas();
   Status bindMatmul(const LaunchRequest &request, const KernelArgs &args, ActionPtr *action);
-  // The bias_grad of a product for which the library has no sums of columns: by Cleave's own kernel.
+  // Binds Cleave's own kernel to the bias_grad of a product for which the library cannot sum columns.
   Status bindColumnSums(const LaunchRequest &request, const KernelArgs &args, ActionPtr *action);
   Status openDnn(cuda::Handle stream, cuda::Handle *handle);
-  // No action where cuDNN does not compute it.
+  // Sets no action if cuDNN does not compute this convolution.
   Status bindConvolution(const LaunchRequest &request, const KernelArgs &args, ActionPtr *action);
   unsigned gridOf(uint64_t blocks) const;
   Status reservePinned(cuda::Handle stream, size_t bytes, const Pinned **pinned);
@@ -92,8 +94,8 @@ private:
   struct Replay {
     unsigned runs = 0;
     bool isCapturing = false;
-    cuda::Handle graph = nullptr; // executable
-    NcclWorld::Script script;     // of the graph
+    cuda::Handle graph = nullptr; // the executable graph
+    NcclWorld::Script script;     // what the graph communicates
   };
 
   DeviceOptions options_;
@@ -103,24 +105,24 @@ private:
   const cuda::BlasLt *blas_ = nullptr;
   const cuda::Dnn *dnn_ = nullptr;
   CudaStreams streams_;
-  std::unique_ptr<NcclWorld> world_; // null: ranks talk through the host
+  std::unique_ptr<NcclWorld> world_; // null: ranks communicate through the host
   cuda::Handle context_ = nullptr, blasHandle_ = nullptr;
-  std::optional<cuda::Handle> callersContext_; // of the thread that has entered; none where it could not be read
+  std::optional<cuda::Handle> callersContext_; // of the thread that has entered; nothing if it could not be read
   Algorithms algorithms_;            // of blasHandle_
-  std::map<cuda::Handle, cuda::Handle> dnnHandles_; // of cuDNN, by stream
+  std::map<cuda::Handle, cuda::Handle> dnnHandles_; // cuDNN's handle for each stream
   Algorithms dnnAlgorithms_;
   CudaModules modules_;
   std::string deviceName_; // "sm_90, NVIDIA H100 80GB HBM3"
   int device_ = 0, multiprocessors_ = 1;
   int major_ = 0, minor_ = 0; // its compute capability
-  size_t freeBytes_ = 0; // of its memory, when it was opened
-  cuda::Pointer error_ = 0;          // CudaCall::error
-  long long *errorOnHost_ = nullptr; // its copy
-  bool isErrorCopied_ = false;       // by the run that is enqueued
+  size_t freeBytes_ = 0; // of its memory, when the device was opened
+  cuda::Pointer error_ = 0;          // the address in CudaCall::error
+  long long *errorOnHost_ = nullptr; // the host's copy of error_
+  bool isErrorCopied_ = false;       // the run that is enqueued copies error_ to errorOnHost_
   struct IndexedLaunch {
     std::string place, expected;
   };
-  std::vector<IndexedLaunch> indexed_; // what a launch number of CudaCall::launch stands for
+  std::vector<IndexedLaunch> indexed_; // by CudaCall::launch - 1
   std::vector<cuda::Pointer> memory_;
   std::vector<void *> pinned_;
   std::map<cuda::Handle, Pinned> exchanged_; // by stream

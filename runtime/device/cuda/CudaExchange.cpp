@@ -1,7 +1,8 @@
 // CudaDevice: collectives, sends and receives through the host's memory.
 //
-// The pinned memory is a stream's. Each action begins there in line with what the one before has left: a copy from the
-// device is in line on the stream, and a receive waits for it.
+// All exchanges of a stream use the same pinned memory. The copy of one action to the device may not have ended when
+// the next action begins. A copy from the device is enqueued after it on the same stream. A receive writes to the
+// memory at once, so it first waits for the stream.
 #include "runtime/device/cuda/CudaDevice.h"
 
 #include <algorithm>
@@ -34,7 +35,7 @@ private:
   CudaDevice &device_;
   Handle stream_;
   CollectiveRequest request_;
-  const Pinned *pinned_; // of the data, then of the staging
+  const Pinned *pinned_; // for the data, then the staging
 };
 
 class TransferAction : public Action {
@@ -44,7 +45,7 @@ public:
   Status run(const Frames &frames, uint32_t) override {
     std::byte *pinned = pinned_->data;
     if (request_.opcode == Opcode::Recv) {
-      CLEAVE_TRY(device_.waitFor(stream_)); // what came last time has left the pinned memory
+      CLEAVE_TRY(device_.waitFor(stream_)); // the last copy from the pinned memory must have ended
       CLEAVE_TRY(runTransfer(request_, pinned));
       return device_.move(request_.data.at(frames), pinned, request_.data.bytes, stream_);
     }
@@ -62,7 +63,7 @@ private:
 
 } // namespace
 
-// What is too small goes: actions look it up when they run.
+// Replaces memory that is too small. Actions read its address only when they run.
 Status CudaDevice::reservePinned(Handle stream, size_t bytes, const Pinned **result) {
   Pinned &pinned = exchanged_[stream];
   *result = &pinned;
@@ -80,7 +81,7 @@ Status CudaDevice::reservePinned(Handle stream, size_t bytes, const Pinned **res
 
 Status CudaDevice::exchangeCollective(const CollectiveRequest &request, Handle stream, ActionPtr *action) {
   const Pinned *pinned = nullptr;
-  canCapture_ = canCapture_ && request.group.size() == 1; // a graph runs without the host
+  canCapture_ = canCapture_ && request.group.size() == 1; // the host cannot take part in a graph
   if (request.group.size() > 1)
     CLEAVE_TRY(reservePinned(stream, request.data.bytes + request.staging.bytes, &pinned));
   *action = std::make_unique<CollectiveAction>(*this, stream, request, pinned);

@@ -1,4 +1,4 @@
-// CudaDevice: launches of generated and of hand-written kernels.
+// CudaDevice: launches of generated and hand-written kernels.
 #include "runtime/device/cuda/CudaDevice.h"
 
 #include "kernels/common/cuda/CudaKernel.h"
@@ -13,7 +13,7 @@ using cuda::Pointer;
 
 namespace {
 
-// Blocks of a launch for each multiprocessor: enough to fill it several times over with the smallest.
+// The most blocks of a launch for each multiprocessor: enough to fill it several times over with the smallest blocks.
 constexpr uint64_t kBlocksPerProcessor = 32;
 
 class GeneratedLaunch : public Action {
@@ -75,7 +75,7 @@ Status checkSizes(const KernelArgs &args, const std::vector<Address> &operands) 
   for (size_t i = 0; i < def.buffers.size() && i < operands.size(); ++i) {
     uint64_t needed = 0;
     if (def.buffers[i].name == "scratch")
-      continue; // as large as it is
+      continue; // any size is enough
     CLEAVE_TRY(args.bufferBytes(i, &needed));
     if (operands[i].bytes < needed)
       return invalidArgument("kernel " + std::string(def.name) + " touches " + std::to_string(needed) + " bytes of '" +
@@ -163,7 +163,7 @@ Status CudaDevice::bindColumnSums(const LaunchRequest &request, const KernelArgs
   std::copy(std::begin(kernel.params), std::end(kernel.params), call.params);
   std::vector<Address> operands = {request.operands[static_cast<size_t>(kernel.source)],
                                    request.operands[static_cast<size_t>(kernel.target)]};
-  kernel.source = kernel.target = -1; // nothing is copied
+  kernel.source = kernel.target = -1; // buffer 1 is not a copy of buffer 0
   *action = std::make_unique<NamedLaunch>(*driver_, stream, function, gridOf(kernel.blocks), kernel, call,
                                           std::move(operands));
   return Status::ok();

@@ -1,13 +1,16 @@
 // CudaDevice: products by cuBLASLt.
 //
-// A row-major matrix is the transpose of a column-major one, so c = op(a) op(b) is computed as c' = op(b)' op(a)': the
-// library's first operand is our b. The algorithm is chosen when the plan is bound for the first time, by the library's
-// own estimate, among those that need no more than the planned workspace and add the parts of a sum that they split in
-// the compute type, and kept in a file (Algorithms.h): runs on one device and library version give the same bits. Other
-// algorithms round each part to the result's type, in which a part may overflow though the sum does not. A bias, one
-// number for each of our columns, is one for each row of c': the library's epilogue adds it before it rounds. The
-// gradient of a bias, the sums of the columns of our b or a, is the library's of its A or B, over k. The library has it
-// for some products alone: where it proposes no algorithm, the product is a plain one, and a kernel of ours adds the
+// A row-major matrix is the transpose of a column-major one. So c = op(a) op(b) is computed as c' = op(b)' op(a)', and
+// the library's first operand is Cleave's b.
+//
+// The algorithm is chosen when the plan is bound for the first time, by the library's own estimate. It must need no
+// more than the planned workspace, and if it splits sums, it must add the parts in the compute type. Other algorithms
+// round each part to the type of the result, in which a part may overflow although the sum does not. The choice is kept
+// in a file (Algorithms.h), so runs on one device and library version compute the same bits.
+//
+// A bias has one number for each column of c, which is a row of c'. The library's epilogue adds it before it rounds.
+// The gradient of a bias is the sums over k of Cleave's b or a, which are the library's A or B. The library computes it
+// only for some products. If it proposes no algorithm, it computes a plain product, and a kernel of Cleave adds the
 // columns (columnSums).
 #include "runtime/device/cuda/CudaDevice.h"
 #include "runtime/device/cuda/Workspace.h"
@@ -25,15 +28,15 @@ using cuda::Handle;
 
 namespace {
 
-// Numbers of library_types.h and cublasLt.h.
+// The numbers of library_types.h and cublasLt.h that Cleave uses.
 constexpr int kReal32 = 0, kReal64 = 1, kReal16 = 2, kBrain16 = 14;
 constexpr int kCompute32 = 68, kCompute64 = 70; // full precision: no TF32
 constexpr int kTransposeA = 3, kTransposeB = 4, kEpilogue = 7, kBiasPointer = 8;
-// Of kEpilogue. Gradients are of the library's operands, which are ours in reverse.
+// Values of kEpilogue. kGradientOfA means the library's A, which is Cleave's b.
 constexpr uint32_t kPlain = 1, kAddBias = 4, kGradientOfA = 256, kGradientOfB = 512;
 constexpr int kBatchCount = 5, kBatchStride = 6;
 constexpr int kWorkspaceBytes = 1, kReductionSchemes = 3, kAlignmentA = 5;
-constexpr uint32_t kInComputeType = 2; // of the parts of a long sum; the others round them to the result's type
+constexpr uint32_t kInComputeType = 2; // for parts of a long sum; other schemes round each part to the result's type
 constexpr int kNotSupported = 15;
 
 // cublasLtMatmulHeuristicResult_t.
@@ -52,10 +55,10 @@ int typeOf(fb::DType type) {
                                    : kReal32;
 }
 
-// The products of a kernel.
+// The sizes of a kernel's products.
 struct Products {
   int64_t batch = 1, batchA = 1, batchB = 1, m, n, k;
-  bool transposeA = true, transposeB = false; // where the kernel does not say
+  bool transposeA = true, transposeB = false; // the values of a kernel without these parameters
 
   explicit Products(const KernelArgs &args) : m(args["m"]), n(args["n"]), k(args["k"]) {
     if (args["batch"] == 0)
@@ -102,7 +105,7 @@ public:
   }
 
   Status setUp(const KernelArgs &args, Algorithms &algorithms);
-  // Whether columns are to be added by `sums`, since the library does not do it.
+  // True if a kernel of Cleave must add the columns (`sums`), because the library does not.
   bool needsSums() const { return needsSums_; }
   void setSums(ActionPtr sums) { sums_ = std::move(sums); }
   Status run(const Frames &frames, uint32_t count) override {
@@ -135,7 +138,7 @@ private:
   Handle handle_, stream_, desc_ = nullptr, layouts_[3] = {}; // of b, a, c
   Address a_, b_, c_;
   Workspace workspace_;
-  std::optional<Address> bias_; // or its gradient
+  std::optional<Address> bias_; // or the bias's gradient
   uint32_t epilogue_;
   bool isDouble_, needsSums_ = false;
   ActionPtr sums_;
@@ -214,7 +217,7 @@ Status MatmulAction::setEpilogue(uint32_t epilogue, const void *bias) {
   return setBias(bias);
 }
 
-// A plain product. The library refuses a pointer that an epilogue does not use.
+// Makes it a plain product. The library refuses a bias pointer that the epilogue does not use.
 Status MatmulAction::setApart() {
   needsSums_ = true;
   return setEpilogue(kPlain, nullptr);
@@ -224,14 +227,14 @@ Status MatmulAction::setBias(const void *address) {
   return checkBlas(blas_.descSet(desc_, kBiasPointer, &address, sizeof address), "cublasLtMatmulDescSetAttribute");
 }
 
-// The largest power of two, up to 256, that divides the addresses of all frames.
+// Returns the largest power of two, up to 256, that divides the addresses of all frames.
 uint32_t alignmentOf(const Address &address) {
   uint64_t bits = reinterpret_cast<uint64_t>(address.base) | (address.frames > 1 ? address.stride : 0) | 256;
   return static_cast<uint32_t>(bits & -bits);
 }
 
-// What an algorithm is chosen for: the product's parameters, what is promised of its memory, and how it may add (older
-// versions of Cleave stored algorithms that round the parts of a sum: they have keys without it).
+// The key of a choice: the product's parameters, the alignments of its memory, and how sums may be added. (Older
+// versions of Cleave stored algorithms that round the parts of a sum. Their keys have no `parts=compute`.)
 std::string MatmulAction::describe(const KernelArgs &args) const {
   std::string text(args.def().name);
   for (const KernelDef::ParamDef &param : args.def().params)
@@ -243,9 +246,9 @@ std::string MatmulAction::describe(const KernelArgs &args) const {
   return text + " parts=compute workspace=" + std::to_string(workspace_.bytes());
 }
 
-// An algorithm that was stored: the library is asked whether it computes this product.
+// Asks the library whether a stored algorithm computes this product.
 Status MatmulAction::check(const KernelArgs &args, const std::string &path) {
-  Choice needs = {}; // its algorithm is left as it was
+  Choice needs = {}; // its algorithm is not used
   cuda::Result result = blas_.algorithmCheck(handle_, desc_, layouts_[0], layouts_[1], layouts_[2], layouts_[2],
                                              choice_.algorithm.data(), &needs);
   if (result == 0 && needs.workspaceBytes <= workspace_.bytes())
@@ -257,7 +260,7 @@ Status MatmulAction::check(const KernelArgs &args, const std::string &path) {
       "); remove the file, and algorithms are chosen anew, or name another one in CLEAVE_CUDA_ALGORITHMS");
 }
 
-// Nothing is found where the library has none.
+// Sets `*found` to false if the library has no algorithm.
 Status MatmulAction::choose(bool *found) {
   Handle preference = nullptr;
   CLEAVE_TRY(checkBlas(blas_.preferenceCreate(&preference), "cublasLtMatmulPreferenceCreate"));

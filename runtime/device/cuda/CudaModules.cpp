@@ -34,7 +34,7 @@ void CudaModules::close() {
   firstStreams_.clear();
 }
 
-// Variables of ThreadSums.cpp have the kernel's name and this.
+// True if the module has variables of ThreadSums.cpp for the kernel. Their names begin with the kernel's name.
 bool CudaModules::hasMemory(Handle module, const char *name) const {
   cuda::Pointer address = 0;
   size_t bytes = 0;
@@ -45,7 +45,7 @@ Status CudaModules::generated(const char *name, unsigned stream, Handle *functio
   Handle module = nullptr;
   CLEAVE_TRY(this->module(image_.ptx(), 0, kModels, &module));
   unsigned first = firstStreams_.try_emplace(name, stream).first->second;
-  if (stream != first && hasMemory(module, name)) // instance 0 may be that of another kernel's stream
+  if (stream != first && hasMemory(module, name)) // instance 0 may belong to the stream of another kernel
     CLEAVE_TRY(this->module(image_.ptx(), stream + 1, kModels, &module));
   return find(module, name, function);
 }
@@ -72,20 +72,20 @@ Status CudaModules::module(const char *ptx, unsigned instance, const char *what,
   std::string_view code = image_.codeFor(ptx, major_, minor_);
   std::string why = "the program has no machine code of them for sm_" + std::to_string(10 * major_ + minor_);
   if (!code.empty()) {
-    // The driver reads an ELF file, whose numbers are aligned; the image may begin anywhere.
+    // The driver reads an ELF file, whose numbers must be aligned. In the image it may begin at any byte.
     std::vector<uint64_t> aligned((code.size() + 7) / 8);
     std::memcpy(aligned.data(), code.data(), code.size());
     std::string words;
     cuda::Result result = load(aligned.data(), &known, &words);
     *module = known;
     if (result == 0) {
-      bool isText = code.substr(0, 4) != "\x7f" "ELF"; // for this compute capability alone (compiler/Target/Cuda.cpp)
+      bool isText = code.substr(0, 4) != "\x7f" "ELF"; // PTX for this capability only (compiler/Target/Cuda.cpp)
       log(LogLevel::Debug, rank_,
           std::string(what) + (isText ? " are compiled by the driver, from PTX for this GPU alone"
                                       : " are loaded as machine code"));
       return Status::ok();
     }
-    // The code is undamaged: whatever else is wrong is wrong with PTX, too.
+    // A checksum has shown that the code is whole. If anything else is wrong, loading the PTX fails too.
     why = "it does not take their machine code (error " + std::to_string(result) + (words.empty() ? "" : ": " + words) + ")";
   }
   log(LogLevel::Debug, rank_, std::string(what) + " are compiled by the driver, from PTX: " + why);

@@ -1,4 +1,4 @@
-// CudaDevice: how the GPUs of all ranks talk, and collectives, sends and receives by NCCL.
+// CudaDevice: how the GPUs of all ranks communicate; collectives, sends and receives by NCCL.
 #include "runtime/base/HumanUnits.h"
 #include "runtime/base/Log.h"
 #include "runtime/device/cuda/CudaDevice.h"
@@ -14,11 +14,11 @@ using cuda::Handle;
 
 namespace {
 
-// Where a rank runs, and how it wants to talk (0: as fits, 1: NCCL, 2: through the host).
+// The GPU of a rank, and the way in which it wants to communicate.
 struct RankDevice {
   char uuid[16];
   int32_t way;
-  uint64_t bytes, free; // of the GPU's memory: that the rank's plan takes, that there are
+  uint64_t bytes, free; // of the GPU's memory: needed by the rank's plan; free
 };
 constexpr int32_t kAsFits = 0, kByNccl = 1, kByHost = 2;
 
@@ -33,7 +33,7 @@ bool shareGpu(const RankDevice &one, const RankDevice &other) {
   return std::memcmp(one.uuid, other.uuid, sizeof one.uuid) == 0;
 }
 
-// Whether the plans of the ranks that share one's GPU fit into it together.
+// Fails if the plans of all ranks on this rank's GPU do not fit into its memory together.
 Status checkMemory(const std::vector<RankDevice> &devices, const RankDevice &mine) {
   uint64_t needed = 0, ranks = 0;
   for (const RankDevice &device : devices)
@@ -48,7 +48,7 @@ Status checkMemory(const std::vector<RankDevice> &devices, const RankDevice &min
                                  " are free; give each rank a GPU of its own, or compile for fewer ranks"};
 }
 
-// Two ranks on one GPU; false where there are none.
+// Finds two ranks on one GPU. Returns false if there are none.
 bool findShared(const std::vector<RankDevice> &devices, size_t *one, size_t *other) {
   for (*one = 0; *one < devices.size(); ++*one)
     for (*other = *one + 1; *other < devices.size(); ++*other)
@@ -57,7 +57,7 @@ bool findShared(const std::vector<RankDevice> &devices, size_t *one, size_t *oth
   return false;
 }
 
-// A collective, a send or a receive: what the world enqueues of a request.
+// An action that passes its request to the world: a collective, a send or a receive.
 template <typename Request, Status (NcclWorld::*enqueue)(const Request &, std::byte *, Handle, const std::string &)>
 class NcclAction : public Action {
 public:
@@ -77,7 +77,8 @@ using NcclTransfer = NcclAction<TransferRequest, &NcclWorld::transfer>;
 
 } // namespace
 
-// NCCL where each rank has a GPU of its own, the host's memory where they share one. All ranks see the same places.
+// Uses NCCL if each rank has a GPU of its own, and the host's memory if ranks share one. All ranks have the same data,
+// so they choose alike.
 Status CudaDevice::connect(const ConnectRequest &request) {
   if (request.comm.size() == 1)
     return Status::ok();
@@ -88,7 +89,7 @@ Status CudaDevice::connect(const ConnectRequest &request) {
   mine.free = freeBytes_;
   std::vector<RankDevice> devices(static_cast<size_t>(request.comm.size()));
   CLEAVE_TRY(request.comm.allGather(&mine, sizeof mine, devices.data(), kControlChannel));
-  // Nobody has taken any of it yet: all ranks are between open() and here.
+  // No rank has allocated its regions yet: all ranks are between open() and this point.
   CLEAVE_TRY(checkMemory(devices, mine));
   size_t one = 0, other = 0;
   bool isShared = findShared(devices, &one, &other);

@@ -52,7 +52,8 @@ Status CudaStreams::record(unsigned event, Handle stream) {
   return check(driver_->eventRecord(events_[event].handle, stream), "cuEventRecord");
 }
 
-// An event of an earlier run is over, as that whole run is; and a capture must not wait for what lies outside of it.
+// The whole run of an older record has ended, so there is nothing to wait for. And a capture must not wait for an event
+// from outside of it.
 Status CudaStreams::wait(unsigned event, Handle stream) {
   if (events_[event].run != run_)
     return Status::ok();

@@ -1,14 +1,15 @@
 // The streams and events of a plan, as streams and events of the driver.
 //
-// One thread enqueues all streams, in the plan's issue order, so that an event of the plan means to the driver what it
-// means to the plan: a wait is for the last record that was enqueued before it. Nothing else orders streams within a
-// run. A run begins with a fork from the first stream, on which the host's copies are in line, and ends with a join
-// into it; calls of bodies are neither.
+// One thread enqueues the work of all streams in the plan's issue order. So an event has the same meaning for the
+// driver and for the plan: a wait is for the last record that was enqueued before it. Nothing else orders streams
+// within a run. A run begins with a fork from the first stream, which also does the host's copies, and ends with a join
+// into it. Calls of bodies neither fork nor join.
 //
 //   upload, fork, | compute: k0  record e0          k2        | join, download
 //                 | reduce:         wait e0   all-reduce      |
 //
-// Between fork and join the same calls may be captured: streams that wait for the fork's event take part in the capture.
+// The calls between fork and join can also be captured: streams that wait for the fork's event take part in the
+// capture.
 #ifndef CLEAVE_RUNTIME_DEVICE_CUDA_CUDASTREAMS_H
 #define CLEAVE_RUNTIME_DEVICE_CUDA_CUDASTREAMS_H
 
@@ -20,19 +21,20 @@ namespace cleave::rt {
 
 class CudaStreams {
 public:
-  // Makes the first stream; the context is current, as in all that follows.
+  // Makes the first stream. The context must be current, here and in all other calls.
   Status open(const cuda::Driver &driver);
   void close();
 
   cuda::Handle main() const { return streams_.empty() ? nullptr : streams_[0]; }
-  // Stream `number` of the plan. Made when it is asked for first, which is not between fork and join.
+  // Returns stream `number` of the plan. It is made when it is first asked for, which must not be between fork and
+  // join.
   Status at(unsigned number, cuda::Handle *stream);
 
   unsigned makeEvent();
-  // The driver's event is made when a record or a wait is bound.
+  // Makes the driver's event. It is called when a record or a wait is bound.
   Status prepare(unsigned event);
   Status record(unsigned event, cuda::Handle stream);
-  // Of an event that this run has not recorded, there is nothing to wait for.
+  // Does nothing if this run has not recorded the event.
   Status wait(unsigned event, cuda::Handle stream);
 
   Status fork();
@@ -43,12 +45,12 @@ public:
 private:
   struct Event {
     cuda::Handle handle = nullptr;
-    uint64_t run = 0; // that recorded it last; 0: none
+    uint64_t run = 0; // the run that recorded it last; 0: none
   };
   const cuda::Driver *driver_ = nullptr;
   std::vector<cuda::Handle> streams_;
   std::vector<Event> events_;
-  std::vector<unsigned> ends_; // the event that joins each stream; of the first one: that of the fork
+  std::vector<unsigned> ends_; // the event that joins each stream; for the first stream, the event of the fork
   uint64_t run_ = 0;
 };
 

@@ -18,15 +18,15 @@ struct Head {
   uint32_t format, parts;
   uint64_t bytes; // of the image
   uint32_t tableChecksum;
-  uint32_t checksum; // of what precedes it
+  uint32_t checksum; // of the bytes before it
 };
 
-// The first part is the PTX with its NUL; the others are machine code. They follow each other without room between, so that
-// every byte is under a checksum.
+// The first part is the PTX with its NUL. The others are machine code. There are no gaps between parts, so every byte
+// is under a checksum.
 struct Part {
   uint64_t offset, bytes, sourceBytes;
   uint32_t sourceChecksum, checksum;
-  char chip[16]; // padded with NULs; empty: of no machine
+  char chip[16]; // padded with NULs; empty for the PTX
 };
 
 uint32_t checksumOf(std::string_view bytes) { return crc32c(bytes.data(), bytes.size()); }
@@ -46,7 +46,7 @@ bool runsMachineCode(std::string_view chip, int major, int minor) {
   int number = 0;
   for (; !chip.empty() && std::isdigit(static_cast<unsigned char>(chip[0])) && number < 10000; chip.remove_prefix(1))
     number = 10 * number + (chip[0] - '0');
-  if (!chip.empty()) // "a": of this one alone
+  if (!chip.empty()) // "a": only for this compute capability
     return chip == "a" && number == 10 * major + minor;
   return number > 0 && number / 10 == major && number % 10 <= minor;
 }
@@ -81,7 +81,8 @@ std::string DeviceImageWriter::finish() const {
   return std::string(bytesOf(head)) + table + contents;
 }
 
-// What is wrong with a part that has to begin at `begin`, if anything is. Nothing is added that could overflow.
+// Says what is wrong with a part that must begin at `begin`, or returns an empty text. No sum is computed that could
+// overflow.
 static std::string findProblem(const Part &part, uint64_t begin, std::string_view bytes, const std::string &name) {
   if (part.offset != begin)
     return "its " + name + " does not follow what precedes it";

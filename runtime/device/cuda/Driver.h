@@ -1,12 +1,12 @@
-// The CUDA driver, cuBLASLt, cuDNN and NCCL, opened at run time: a program that was linked with this runtime starts where
-// none of them is installed, and says so when a plan for a GPU is run.
+// The CUDA driver, cuBLASLt, cuDNN and NCCL, opened at run time. So a program that was linked with this runtime starts
+// even if none of them is installed. It reports the missing one when a plan for a GPU is run.
 //
 //   const cuda::Driver *driver;
 //   CLEAVE_TRY(cuda::openDriver(&driver));
 //   CLEAVE_TRY(cuda::check(driver->streamSynchronize(stream), "cuStreamSynchronize"));
 //
-// CLEAVE_LIBCUDA, CLEAVE_LIBCUBLASLT, CLEAVE_LIBCUDNN and CLEAVE_LIBNCCL name other files to open, with the same entry
-// points.
+// CLEAVE_LIBCUDA, CLEAVE_LIBCUBLASLT, CLEAVE_LIBCUDNN and CLEAVE_LIBNCCL name other files to open. They must have the
+// same entry points.
 #ifndef CLEAVE_RUNTIME_DEVICE_CUDA_DRIVER_H
 #define CLEAVE_RUNTIME_DEVICE_CUDA_DRIVER_H
 
@@ -52,24 +52,24 @@ struct Nccl {
 #include "runtime/device/cuda/Nccl.def"
 };
 
-// Opened and initialized once in a process.
+// Each library is opened and initialized once in a process.
 Status openDriver(const Driver **driver);
 Status openBlasLt(const BlasLt **library);
-// Of version 9.
+// Version 9.
 Status openDnn(const Dnn **library);
-// Of a version that splits communicators (2.18).
+// A version that can split communicators (2.18 or later).
 Status openNccl(const Nccl **library);
 
-// A driver's error with its name and text; `what` is the entry point that gave it.
+// Turns a driver's error into a status with its name and text. `what` is the entry point that returned it.
 Status check(Result result, const char *what);
-// The same of cuBLASLt.
+// The same for cuBLASLt.
 Status checkBlas(Result result, const char *what);
-// Of cuDNN.
+// The same for cuDNN.
 Status checkDnn(Result result, const char *what);
-// And of NCCL.
+// The same for NCCL.
 Status checkNccl(Result result, const char *what);
 
-// A context as the thread's current one, while this lives. A program that embeds the runtime may have one of its own.
+// While it exists, `context` is the thread's current context. A program that embeds the runtime may have another one.
 class ContextScope {
 public:
   ContextScope(const Driver &driver, Handle context) : driver_(driver) {
@@ -90,18 +90,18 @@ public:
 private:
   const Driver &driver_;
   Handle before_ = nullptr;
-  bool isRead_ = false; // before_
+  bool isRead_ = false; // before_ was read
   Status status_;
 };
 
-// Numbers of cuda.h and cublasLt.h that are in use.
+// The numbers of cuda.h that Cleave uses.
 constexpr int kMultiprocessors = 16, kCapabilityMajor = 75, kCapabilityMinor = 76; // device attributes
 constexpr int kErrorLogBuffer = 5, kErrorLogBytes = 6;                             // options of a module
 constexpr unsigned kNonBlockingStream = 1, kEventWithoutTime = 2;
-constexpr int kCaptureThisThread = 1; // other threads may call the driver meanwhile
+constexpr int kCaptureThisThread = 1; // other threads may call the driver during a capture
 constexpr int kErrorOutOfMemory = 2, kErrorNoDevice = 100, kErrorNewerPtx = 222,
               kErrorNotReady = 600;
-constexpr int kFirstExecutionError = 700, kEndOfExecutionErrors = 720; // of work that was enqueued before
+constexpr int kFirstExecutionError = 700, kEndOfExecutionErrors = 720; // errors of work that was enqueued earlier
 
 } // namespace cleave::rt::cuda
 

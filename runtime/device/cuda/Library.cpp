@@ -13,8 +13,8 @@ namespace {
 constexpr int kOldestNccl = 21800;
 constexpr size_t kOldestDnn = 90000;
 
-// A library is never closed, and its table never destroyed: its threads, and those that were left behind in its calls,
-// may outlive main.
+// A library is never closed, and its table is never destroyed. Threads of the library, and threads that were left
+// behind in its calls, may outlive main().
 template <typename Table> struct Opened {
   std::once_flag once;
   Table table;
@@ -26,7 +26,7 @@ auto &openedBlas = *new Opened<BlasLt>;
 auto &openedDnn = *new Opened<Dnn>;
 auto &openedNccl = *new Opened<Nccl>;
 
-// The library that an environment variable names, or the first of `names` that there is.
+// Opens the library that an environment variable names, or otherwise the first of `names` that exists.
 Status openLibrary(const char *variable, std::initializer_list<const char *> names, const char *hint, void **library) {
   const char *chosen = std::getenv(variable);
   std::string errors;
@@ -64,7 +64,7 @@ Status load(Driver *driver) {
 
 Status load(BlasLt *blas) {
   void *library = nullptr;
-  // That of a later major version than the driver's loads, and does not work.
+  // A library of a later major version than the driver can be loaded, but does not work.
   const Driver &driver = openedDriver.table;
   int version = 0;
   bool isOld = driver.driverVersion && driver.driverVersion(&version) == 0 && version < 13000;
@@ -138,7 +138,8 @@ Status openBlasLt(const BlasLt **library) { return openOnce(openedBlas, library)
 Status openDnn(const Dnn **library) { return openOnce(openedDnn, library); }
 Status openNccl(const Nccl **library) { return openOnce(openedNccl, library); }
 
-// Errors have words where the library is open: one may come of a table that the caller has made.
+// Adds the library's text for the error if the library is open. It need not be: the caller may have made the table that
+// returned the error.
 Status check(Result result, const char *what) {
   if (result == 0)
     return Status::ok();
@@ -152,7 +153,7 @@ Status check(Result result, const char *what) {
                         (name ? std::string(" (") + name + ")" : "") + (text ? std::string(": ") + text : "");
   if (result == kErrorOutOfMemory)
     return {Code::OutOfMemory, message};
-  if (result >= kFirstExecutionError && result < kEndOfExecutionErrors) // told by a later call: the queue runs behind
+  if (result >= kFirstExecutionError && result < kEndOfExecutionErrors) // of work that was enqueued earlier
     message += "; a run with --trace FILE waits for each instruction, and its message names the one that fails";
   return internal(message);
 }

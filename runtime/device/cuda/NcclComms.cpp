@@ -11,11 +11,11 @@ using cuda::Handle;
 
 namespace {
 
-// Aborts that are under way in this process. An abort may wait for graphs of other ranks of the process, which go one
-// after the other: so the last communicators to go wait for all aborts.
+// Aborts that are under way in this process. An abort may wait for graphs of other ranks of the process, which are
+// destroyed one after the other. So only the last NcclComms object to be destroyed waits for all aborts.
 class Aborts {
 public:
-  // Never destroyed: threads that are left behind may outlive main.
+  // Never destroyed, because threads that are left behind may outlive main().
   static Aborts &ofProcess() {
     static auto *aborts = new Aborts;
     return *aborts;
@@ -24,7 +24,7 @@ public:
     std::lock_guard<std::mutex> lock(mutex_);
     ++users_;
   }
-  // The last user waits. A thread that is not over then is left behind.
+  // The last user waits for all aborts, together for at most `limit`. A thread that is not over by then is left behind.
   void removeUser(std::chrono::milliseconds limit) {
     std::list<WatchedCall> calls;
     {
@@ -43,7 +43,7 @@ public:
   }
 
 private:
-  std::mutex mutex_; // what follows
+  std::mutex mutex_; // guards all below
   std::list<WatchedCall> calls_;
   unsigned users_ = 0;
 };
@@ -55,7 +55,8 @@ NcclComms::NcclComms(const cuda::Nccl &nccl, const cuda::Driver &driver, int dev
   Aborts::ofProcess().addUser();
 }
 
-// Nobody uses them any more: users own them. No graph has captured one of them any more.
+// Nobody uses the communicators any more, because all users own this object. No graph has captured one of them any
+// more.
 NcclComms::~NcclComms() {
   for (size_t i = comms_.size(); i-- > 0;)
     nccl_.destroy(comms_[i]);
@@ -82,7 +83,7 @@ bool NcclComms::keep(Handle comm) {
       return true;
     }
   }
-  beginAbort(comm); // nobody waits for it any more
+  beginAbort(comm); // nobody waits for it
   return false;
 }
 
@@ -118,7 +119,7 @@ void NcclComms::abort() {
     beginAbort(comms[i]);
 }
 
-// The context is taken here, where it lives: the thread may begin after the device is gone.
+// The context is retained here, while it exists. The thread may begin when the device is already destroyed.
 void NcclComms::beginAbort(Handle comm) const {
   Handle context = nullptr;
   if (driver_.contextRetain(&context, device_) != 0)

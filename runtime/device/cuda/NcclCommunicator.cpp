@@ -28,13 +28,13 @@ using cuda::Handle;
 namespace {
 
 constexpr const char *kTransport = "nccl";
-constexpr unsigned kLeaveChannel = kAllChannels; // of those that have done their work
+constexpr unsigned kLeaveChannel = kAllChannels; // for messages of ranks that have done their work
 constexpr std::chrono::milliseconds kPeriod{50};
-constexpr double kNamedSeconds = 2;   // NCCL knows of a loss; the monitor may find out who it is
-constexpr double kGoodbyeSeconds = 2; // all have done their work
+constexpr double kNamedSeconds = 2;   // after NCCL reports a loss: for the monitor to find out which rank it is
+constexpr double kGoodbyeSeconds = 2; // the time limit when all have done their work
 constexpr uint64_t kMark = 0x65766165'6c636e63;
 
-// The first block of an exchange. The rest of it is the first of the bytes.
+// The first bytes of an exchange's first block. The rest of the block is the first bytes of the data.
 struct Head {
   uint64_t mark, bytes, channel;
 };
@@ -51,7 +51,7 @@ public:
   ~NcclCommunicator() override;
 
   Status open(const std::string &target);
-  // `self` is let go where a thread is left in NCCL.
+  // Releases `self` if a thread is left behind in NCCL.
   static Status join(std::unique_ptr<NcclCommunicator> &self);
   Status meetPeers();
 
@@ -65,7 +65,7 @@ protected:
   Status doExchange(const Exchange &step) override;
 
 private:
-  // A wait that the watchdog looks after.
+  // A wait that the watchdog watches.
   class Wait {
   public:
     Wait(NcclCommunicator &comm, std::string what) : comm_(comm) {
@@ -74,7 +74,7 @@ private:
       ++comm_.waits_;
     }
     ~Wait() { say(""); }
-    // The same wait, in other words.
+    // Changes the text of the same wait.
     void say(std::string what) {
       std::lock_guard<std::mutex> lock(comm_.mutex_);
       comm_.awaited_ = std::move(what);
@@ -101,19 +101,19 @@ private:
   const MeetingPoint point_;
   const NcclMeeting meeting_;
   const cuda::Nccl *nccl_ = nullptr;
-  std::shared_ptr<NcclComms> comms_; // one, once it is made
+  std::shared_ptr<NcclComms> comms_; // of one communicator, when it has been made
   NcclExchange exchange_;
   std::unique_ptr<PeerMonitor> monitor_;
-  std::atomic<PeerMonitor *> watched_{nullptr}; // monitor_, once there is one
+  std::atomic<PeerMonitor *> watched_{nullptr}; // monitor_, when it exists
   std::atomic<bool> isBusy_{false}, failed_{false}, isLeaving_{false};
 
-  mutable std::mutex mutex_; // what follows
+  mutable std::mutex mutex_; // guards all below, except the watchdog's own
   std::condition_variable changed_;
-  std::string reason_;  // why it was given up; empty where the monitor says why
-  std::string awaited_; // whom a thread is waiting for; empty: nobody
+  std::string reason_;  // why it was given up; empty if the monitor has the reason
+  std::string awaited_; // the ranks that a thread waits for; empty: none
   uint64_t waits_ = 0;
   bool stopping_ = false;
-  // The watchdog's.
+  // Only the watchdog uses these.
   uint64_t seenWait_ = 0;
   WaitClock clock_;
   std::thread watchdog_;
@@ -128,7 +128,7 @@ Status NcclCommunicator::open(const std::string &target) {
   return Status::ok();
 }
 
-// A communicator that is made after this one has given up is aborted: it has nobody.
+// If this object has given up meanwhile, keep() aborts the new communicator.
 Status NcclCommunicator::join(std::unique_ptr<NcclCommunicator> &self) {
   WatchedCall call([self = self.get()] {
     Wait wait(*self, self->meeting_.awaited());
@@ -144,7 +144,7 @@ Status NcclCommunicator::join(std::unique_ptr<NcclCommunicator> &self) {
   if (!call.isOver(WatchedCall::kWakeTime)) {
     Status lost = self->health();
     membership.end(/*isLost=*/true);
-    self.release(); // the thread may still look at it
+    self.release(); // the thread may still use it
     return lost;
   }
   return self->failed_ ? self->health() : call.status();
@@ -159,14 +159,14 @@ Status NcclCommunicator::meetPeers() {
   return Status::ok();
 }
 
-// Of a world in which somebody is lost nobody takes leave.
+// If a rank is lost, the ranks do not agree to leave.
 NcclCommunicator::~NcclCommunicator() {
   bool isInOrder = monitor_ && !isBroken();
   if (isInOrder)
     sayGoodbye();
   if (monitor_)
     monitor_->stop();
-  stopWatching(); // which may find that somebody is lost
+  stopWatching(); // it may find that a rank is lost
   bool isLost = isBroken();
   if (comms_ && isLost)
     comms_->abort();
@@ -174,20 +174,20 @@ NcclCommunicator::~NcclCommunicator() {
   membership.end(isLost);
 }
 
-// Until all have come to their end, one that dies is missed. From then on nobody is: a process may end as soon as it
-// knows that nobody looks for it any more.
+// Until all ranks have come here, the loss of one is an error. After that it is not: a process may end as soon as it
+// knows that nobody watches it any more.
 void NcclCommunicator::sayGoodbye() {
   bool all = true;
   if (!agree(true, &all, kLeaveChannel).isOk())
     return;
   monitor_->stop();
   isLeaving_ = true;
-  static_cast<void>(agree(true, &all, kLeaveChannel)); // its work is done, whatever becomes of the others
+  static_cast<void>(agree(true, &all, kLeaveChannel)); // this rank's work is done, even if another rank fails now
 }
 
 void NcclCommunicator::abort(const Status &) {
   if (PeerMonitor *monitor = this->monitor())
-    monitor->fail(); // the watchdog aborts
+    monitor->fail(); // the watchdog then aborts
 }
 
 Status NcclCommunicator::health() const {
@@ -225,7 +225,8 @@ Status NcclCommunicator::exchangeAll(const Exchange &step) {
     CLEAVE_TRY(checkHead(step));
   if (received)
     std::memcpy(target, exchange_.incoming() + sizeof head, received);
-  // The Nth piece of a side is the Nth of its other side: no rank waits for one that is not under way.
+  // Both sides of an exchange send and receive their pieces in the same order, so no rank waits for a piece that is not
+  // under way.
   while (sent < toSend || received < toReceive) {
     size_t out = std::min(NcclExchange::kPieceBytes, toSend - sent);
     size_t in = std::min(NcclExchange::kPieceBytes, toReceive - received);
@@ -260,12 +261,12 @@ Status NcclCommunicator::exchangePiece(const Exchange &step, size_t sendBytes, s
     if (!isDone && polls > 200)
       std::this_thread::sleep_for(std::chrono::microseconds(polls < 2000 ? 5 : 50));
   }
-  if (failed_) // what was aborted looks done
+  if (failed_) // aborted work looks done
     return health();
   return status.isOk() ? status : explain(std::move(status));
 }
 
-// An error of NCCL is often how a lost rank shows.
+// Reports a lost rank: NCCL often notices one only by an error.
 Status NcclCommunicator::explain(Status status) {
   fail(nameLost(status.message()));
   return health();
@@ -287,7 +288,7 @@ Status NcclCommunicator::checkHead(const Exchange &step) {
 }
 
 void NcclCommunicator::watch() {
-  static_cast<void>(exchange_.enter()); // it was possible before
+  static_cast<void>(exchange_.enter()); // cannot fail: it did not before
   for (;;) {
     {
       std::unique_lock<std::mutex> lock(mutex_);
@@ -341,7 +342,8 @@ bool NcclCommunicator::waitsTooLong(std::string *why) {
   return true;
 }
 
-// NCCL does not say which rank it is. The monitor may find out; then it is the one that says why.
+// NCCL does not say which rank is lost. Waits for the monitor to find out. Then the text is empty, because the monitor
+// has the reason.
 std::string NcclCommunicator::nameLost(const std::string &error) {
   for (double end = secondsNow() + kNamedSeconds; secondsNow() < end && !isLeaving_;
        std::this_thread::sleep_for(kPeriod))
@@ -350,7 +352,7 @@ std::string NcclCommunicator::nameLost(const std::string &error) {
   return error + " (another rank is lost, or the network between them)";
 }
 
-// The reason stands before the waiting thread can see that its wait is over.
+// Sets the reason before the waiting thread can see that its wait has ended.
 void NcclCommunicator::fail(const std::string &why) {
   {
     std::lock_guard<std::mutex> lock(mutex_);

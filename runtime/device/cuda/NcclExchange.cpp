@@ -58,7 +58,7 @@ Status NcclExchange::enqueue(const cuda::Nccl &nccl, Handle comm, int to, size_t
     status = checkNccl(nccl.receive(reinterpret_cast<void *>(memory_ + kPieceBytes), receiveBytes, kBytes, from, comm,
                                     stream_),
                        "ncclRecv");
-  Status ended = checkNccl(nccl.groupEnd(), "ncclGroupEnd"); // a group that has begun ends
+  Status ended = checkNccl(nccl.groupEnd(), "ncclGroupEnd"); // also after an error: a group that has begun must end
   return status.isOk() ? ended : status;
 }
 

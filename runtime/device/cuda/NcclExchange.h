@@ -1,5 +1,5 @@
-// Bytes of the host that cross from rank to rank by NCCL, a piece at a time: pinned memory to the GPU, ncclSend and
-// ncclRecv in one group on a stream of their own, and back to pinned memory.
+// Moves bytes of the host from rank to rank by NCCL, one piece at a time: from pinned memory to the GPU, by ncclSend
+// and ncclRecv (in one group, on a stream of their own), and back to pinned memory.
 #ifndef CLEAVE_RUNTIME_DEVICE_CUDA_NCCLEXCHANGE_H
 #define CLEAVE_RUNTIME_DEVICE_CUDA_NCCLEXCHANGE_H
 
@@ -16,22 +16,22 @@ public:
   NcclExchange() = default;
   NcclExchange(const NcclExchange &) = delete;
   NcclExchange &operator=(const NcclExchange &) = delete;
-  // Waits for what is under way: a communicator of which somebody is lost must have been aborted.
+  // Waits for the piece under way. If a rank is lost, the communicator must have been aborted before.
   ~NcclExchange();
 
-  // Takes the rank's GPU (ChosenDevice.h) and memory on it.
+  // Chooses the rank's GPU (ChosenDevice.h) and allocates memory on it.
   Status open(const std::string &target, int rank);
-  // Once it is open.
+  // Valid after open().
   const cuda::Driver &driver() const { return *driver_; }
   int device() const { return device_; }
   cuda::Handle context() const { return context_; }
-  // Makes the GPU this thread's, which is one of our own.
+  // Makes the GPU's context current on this thread, which must be a thread of Cleave.
   Status enter() const;
 
-  // What goes and what has come: kPieceBytes each, of the caller between two pieces.
+  // The bytes to send and the bytes received, kPieceBytes each. The caller may use them only between two pieces.
   std::byte *outgoing() const { return static_cast<std::byte *>(pinned_); }
   std::byte *incoming() const { return outgoing() + kPieceBytes; }
-  // -1: no such side.
+  // A rank of -1 means that nothing is sent, or received.
   Status begin(const cuda::Nccl &nccl, cuda::Handle comm, int to, size_t sendBytes, int from, size_t receiveBytes);
   Status poll(bool *isDone) const;
 
@@ -42,7 +42,7 @@ private:
   int device_ = 0;
   cuda::Handle context_ = nullptr, stream_ = nullptr;
   void *pinned_ = nullptr;
-  cuda::Pointer memory_ = 0; // as in pinned_: what goes, then what comes
+  cuda::Pointer memory_ = 0; // like pinned_: first the bytes to send, then those received
 };
 
 } // namespace cleave::rt

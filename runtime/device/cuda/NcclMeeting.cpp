@@ -14,10 +14,10 @@ using cuda::checkNccl;
 namespace {
 
 constexpr const char *kVariable = "NCCL_COMM_ID";
-constexpr std::chrono::milliseconds kPause{50};    // between two of NCCL's tries
+constexpr std::chrono::milliseconds kPause{50};    // between two attempts of NCCL
 constexpr int kInvalidUsage = 5, kRemoteError = 6; // ncclResult_t
 
-// 0: the system does not say.
+// Returns 0 if the system does not say.
 size_t threadsOfThisProcess() {
   std::error_code error;
   std::filesystem::directory_iterator threads("/proc/self/task", error), end;
@@ -56,7 +56,7 @@ Status NcclMeeting::join(const cuda::Nccl &nccl, const std::function<bool()> &is
   for (;;) {
     cuda::Result result = nccl.init(comm, size_, id, rank_);
     Status status = checkNccl(result, "ncclCommInitRank");
-    if (result != 0 && *comm) { // NCCL leaves what it has made of it
+    if (result != 0 && *comm) { // NCCL leaves the unfinished communicator to the caller
       nccl.abort(*comm);
       *comm = nullptr;
     }

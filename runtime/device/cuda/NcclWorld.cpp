@@ -25,7 +25,7 @@ constexpr double kNamedSeconds = 2;
 constexpr int kBytes = 1;                                                      // ncclUint8
 constexpr cuda::Result kSystemError = 2, kInternalError = 3, kRemoteError = 6; // ncclResult_t
 
-// A type of ncclDataType_t in which elements are reduced; -1: there is none.
+// Returns the type of ncclDataType_t in which elements are reduced, or -1 if there is none.
 int reducedType(fb::DType type) {
   switch (type) {
   case fb::DType::i8:
@@ -52,7 +52,7 @@ int reducedType(fb::DType type) {
 
 int operationOf(Reduction reduction) { return reduction == Reduction::Sum ? 0 : reduction == Reduction::Max ? 2 : 3; }
 
-// What each rank tells the others before anybody waits in NCCL.
+// The data that ranks exchange before any of them waits in NCCL.
 struct Offer {
   uint32_t opened;
   cuda::NcclId id;
@@ -100,15 +100,15 @@ Status NcclWorld::join(const Setup &setup, const ConnectRequest &request, std::u
   return Status::ok();
 }
 
-// Every rank splits by the same groups in the same order; the color of a part is its first member. A rank that is in no
-// part is alone in one: in a split that fails, NCCL writes through a null pointer where there is no color (read in 2.18
-// to 2.30, src/init.cc, ncclCommInitRankFunc).
+// Every rank splits by the same groups in the same order. The color of a part is its first member. A rank that is a
+// member of no part gets a part of its own: if a split fails, NCCL writes through a null pointer for ranks without a
+// color (read in 2.18 to 2.30, src/init.cc, ncclCommInitRankFunc).
 std::vector<NcclWorld::Part> NcclWorld::partsOf(const ConnectRequest &request) const {
   std::vector<Part> parts;
   for (const GroupShape &shape : request.groups) {
     Group group = meshGroup(request.mesh, shape.axes, rank_, shape.only);
     bool isAll = group.size() == request.comm.size() && std::is_sorted(group.members.begin(), group.members.end());
-    if (group.size() == 1 || isAll) // of any rank's
+    if (group.size() == 1 || isAll) // true on all ranks or on none
       continue;
     auto place = std::find(group.members.begin(), group.members.end(), rank_);
     bool isMember = place != group.members.end();
@@ -120,17 +120,17 @@ std::vector<NcclWorld::Part> NcclWorld::partsOf(const ConnectRequest &request) c
 
 namespace {
 
-// What the thread that makes communicators works with and on. It owns all of it, but for `driver`, which is never
+// The data of the thread that makes communicators. The thread owns all of it, except `driver`, which is never
 // destroyed.
 struct Making {
   const cuda::Driver &driver;
   Handle context;
-  std::shared_ptr<NcclComms> hosts; // null: the hosts talk by other means
+  std::shared_ptr<NcclComms> hosts; // null: the hosts do not communicate by NCCL
   std::shared_ptr<NcclComms> comms;
-  std::vector<std::pair<int, int>> splits; // color and index in each
+  std::vector<std::pair<int, int>> splits; // the color and index of each split
   cuda::NcclId id;
   int size, rank;
-  std::vector<Handle> made = {}; // of all ranks, then of the splits
+  std::vector<Handle> made = {}; // the one of all ranks, then those of the splits
 
   Status keep(Handle comm) {
     made.push_back(comm);
@@ -183,7 +183,7 @@ Status NcclWorld::makeCommunicators(const std::vector<Part> &parts, const cuda::
     return lost;
   }
   if (Status status = call.status(); !status.isOk()) {
-    comms_->abort(); // others may wait in a communicator that this rank has
+    comms_->abort(); // others may wait in a communicator of this rank
     return status;
   }
   all_ = making->made[0];
@@ -208,7 +208,7 @@ void NcclWorld::stopWatching() {
     watchdog_.join();
 }
 
-// Who is lost cannot take leave: communicators are aborted then, which ends them.
+// A lost rank cannot take part in freeing communicators. So they are aborted, which ends all waits in them.
 void NcclWorld::abortIfBroken() {
   stopWatching();
   if (failed_ || !host_.health().isOk())
@@ -217,7 +217,7 @@ void NcclWorld::abortIfBroken() {
 
 void NcclWorld::startRun(const Script *script) {
   std::lock_guard<std::mutex> lock(mutex_);
-  *setup_.done = 0; // nothing is under way: each run is waited for
+  *setup_.done = 0; // nothing is under way, because the host waits for each run
   seen_ = 0;
   clock_ = WaitClock();
   isIdle_ = false;
@@ -238,13 +238,13 @@ Status NcclWorld::findGroup(const Group &group, Handle *comm) const {
   return Status::ok();
 }
 
-// The place stands in the script before NCCL is called.
+// Adds the place to the script before NCCL is called, so that the watchdog can name it.
 Status NcclWorld::begin(Handle stream, const std::string &place) {
   CLEAVE_TRY(health());
   {
     std::lock_guard<std::mutex> lock(mutex_);
     script_.places.push_back(&place);
-    isIdle_ = false; // a trace waits for each instruction: the one before has ended the run
+    isIdle_ = false; // a trace waits for each instruction, which sets isIdle_
   }
   return setup_.streams->wait(order_, stream);
 }
@@ -263,7 +263,8 @@ Status NcclWorld::finish(Handle stream, uint64_t bytes) {
   return setup_.streams->record(order_, stream);
 }
 
-// An error of NCCL is often how a lost rank shows. Who it is, the watch of the hosts knows, perhaps a little later.
+// NCCL often notices a lost rank only by an error. The communicator of the hosts may find out which rank it is, perhaps
+// a little later.
 Status NcclWorld::explain(cuda::Result result, const char *what) const {
   Status status = checkNccl(result, what);
   if (result != kSystemError && result != kInternalError && result != kRemoteError)
@@ -335,7 +336,7 @@ Status NcclWorld::launch(Handle graph, Handle stream) {
   return check(setup_.driver->graphLaunch(graph, stream), "cuGraphLaunch");
 }
 
-// Of communicators that were aborted.
+// The error of a call that found communicators aborted.
 Status NcclWorld::lost() const {
   Status status = health();
   return status.isOk() ? peerLost("another rank is lost") : status;
@@ -348,19 +349,20 @@ Status NcclWorld::health() const {
   return peerLost(reason_);
 }
 
-// What stands in `done` after all that the script has; of longer scripts the last marks are one.
+// The value of `done` after all operations of the script. Scripts with more than kMarks - 1 operations share the last
+// mark.
 uint32_t NcclWorld::lastMark() const {
   return static_cast<uint32_t>(std::min<size_t>(script_.places.size(), kMarks - 1));
 }
 
-// The operation that is waited in: the first one that is not done.
+// The operation that this rank waits in: the first one that is not done.
 std::string NcclWorld::pending() const {
   std::lock_guard<std::mutex> lock(mutex_);
   uint32_t done = *setup_.done;
   return done < lastMark() ? *script_.places[done] : "";
 }
 
-// NCCL does not say which rank it is; the hosts' own watch does, perhaps a little later.
+// NCCL does not say which rank is lost. Waits for the communicator of the hosts to find out.
 std::string NcclWorld::nameLost(const std::string &error) const {
   for (double end = secondsNow() + kNamedSeconds; secondsNow() < end; std::this_thread::sleep_for(kPeriod))
     if (Status status = host_.health(); !status.isOk())
@@ -404,7 +406,7 @@ void NcclWorld::watch() {
   }
 }
 
-// The reason stands before the host can see that its wait is over.
+// Sets the reason before the host can see that its wait has ended.
 void NcclWorld::giveUp(const std::string &why) {
   std::string place = pending();
   {

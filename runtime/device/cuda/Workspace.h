@@ -1,5 +1,6 @@
-// The workspace of a library inside of a plan's scratch: it begins on a multiple of 256 bytes, as the library's own
-// allocator would give it, and has one size in all frames. The plan has room for what is skipped (cudaScratchBytes).
+// The workspace of a library inside of a plan's scratch. It begins on a multiple of 256 bytes, like memory of the
+// library's own allocator, and has the same size in all frames. The plan's scratch includes the bytes that are skipped
+// for that (cudaScratchBytes).
 #ifndef CLEAVE_RUNTIME_DEVICE_CUDA_WORKSPACE_H
 #define CLEAVE_RUNTIME_DEVICE_CUDA_WORKSPACE_H
 

@@ -16,7 +16,8 @@ HostDevice::~HostDevice() {
     ::munmap(allocation.data, allocation.bytes);
 }
 
-// Pages come zeroed, aligned, and untouched ones cost nothing. Both spaces are memory of this machine.
+// mmap() gives pages that are zeroed and aligned. Pages that nobody touches use no memory. Both spaces are memory of
+// this machine.
 Status HostDevice::allocate(fb::Space, size_t bytes, std::byte **data) {
   size_t size = std::max<size_t>(bytes, 1);
   void *memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -39,8 +40,8 @@ int sizeOfTeam() {
 
 } // namespace
 
-// Library kernels are cut for a number of threads when they are made, and a smaller team would leave parts of a result
-// as they were, without a word.
+// Fails if the team is smaller than asked for. Library kernels are built for a number of threads: a smaller team would
+// leave parts of their results unwritten, without an error.
 Status HostDevice::enterThread(unsigned thread) {
   if (thread != 0) {
     omp_set_num_threads(1);
@@ -48,7 +49,7 @@ Status HostDevice::enterThread(unsigned thread) {
   }
   teamBefore_ = omp_get_max_threads();
   wasDynamic_ = omp_get_dynamic() != 0;
-  omp_set_dynamic(0); // else OpenMP makes teams smaller where the machine is busy
+  omp_set_dynamic(0); // otherwise OpenMP makes teams smaller if the machine is busy
   omp_set_num_threads(options_.threads);
   int size = options_.threads > 1 ? sizeOfTeam() : 1;
   if (size == options_.threads)

@@ -1,9 +1,10 @@
 // The host as a device: actions compute on the calling thread and its OpenMP team.
 //
-// Stream 0 is the plan's compute stream and runs on the thread that calls Rank::run; each other stream has a progress
-// thread, and a communication channel, of its own, so that a gather waits for no reduction. Streams beyond the threads
-// share the last one, in issue order, which is a legal order of the whole program. Generated kernels are cut over the
-// team by their outermost loop, which changes no bit of the result; library kernels use the same team.
+// Stream 0 is the plan's compute stream, and runs on the thread that calls Rank::run. Each other stream has its own
+// progress thread and communication channel, so a gather does not wait for a reduction. If there are more streams than
+// threads, the remaining ones share the last thread, in issue order, which is a legal order of the whole program. The
+// team splits the outermost loop of a generated kernel, which changes no bit of the result. Library kernels use the
+// same team.
 #ifndef CLEAVE_RUNTIME_DEVICE_HOST_HOSTDEVICE_H
 #define CLEAVE_RUNTIME_DEVICE_HOST_HOSTDEVICE_H
 
@@ -42,12 +43,12 @@ private:
     size_t bytes;
   };
   DeviceOptions options_;
-  // Of the first thread, outside of runs.
+  // The settings of the first thread outside of runs.
   int teamBefore_ = 1;
   bool wasDynamic_ = false;
   std::vector<Allocation> allocations_;
   std::array<NamedKernels, kThreads> kernels_; // by thread
-  std::deque<Gate> events_;                    // a deque: gates cannot move
+  std::deque<Gate> events_;                    // a deque, because gates cannot move
 };
 
 } // namespace cleave::rt

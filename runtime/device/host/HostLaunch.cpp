@@ -14,10 +14,10 @@ void keepHostKernelsTo(std::string_view target) {
 
 namespace {
 
-// Below this much traffic, waking the team costs more than the kernel itself.
+// With less traffic than this, waking the team takes longer than the kernel itself.
 constexpr uint64_t kSerialBytes = 32 << 10;
 
-// Operand pointers of one launch. They change from run to run only when a region has frames.
+// The operand pointers of one launch. They differ between runs only if a region has frames.
 class Operands {
 public:
   explicit Operands(const std::vector<Address> &addresses) : addresses_(addresses), pointers_(addresses.size()) {

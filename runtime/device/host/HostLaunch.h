@@ -10,16 +10,16 @@
 
 namespace cleave::rt {
 
-// Machine code emitted beside the plan, cut over `threads` threads by its outermost loop.
+// Binds machine code that was emitted with the plan. `threads` threads split its outermost loop.
 Status bindGenerated(const LaunchRequest &request, int threads, ActionPtr *action);
 
-// Keeps the host's kernels to the instructions of the plan's target (HostKernel.h), if the program has any.
+// Restricts the host's kernels to the instructions of the plan's target (HostKernel.h), if the program has any kernels.
 void keepHostKernelsTo(std::string_view target);
 
-// The library and built-in kernels that one thread launches. All launches of a kernel share it: a primitive takes
-// kilobytes, and a deep model launches the same one for every layer.
+// The library and built-in kernels that one thread launches. All launches of a kernel share one object: a primitive
+// needs kilobytes, and a deep model launches the same one for every layer.
 using NamedKernels = std::unordered_map<const fb::Kernel *, std::shared_ptr<HostKernel>>;
-// Checks that every operand is as large as the kernel touches.
+// Fails if an operand is smaller than what the kernel touches.
 Status bindNamed(const LaunchRequest &request, int threads, NamedKernels &kernels, ActionPtr *action);
 
 } // namespace cleave::rt

@@ -32,7 +32,7 @@ Status snapshotStates(const RankStates &live, const Rank &rank, const fb::Progra
   return Status::ok();
 }
 
-// Where the copy lies on a device, it is read from its image.
+// If the copy is on a device, it is first copied to its image in the host's memory.
 static Status pullSnapshot(Rank &rank) {
   const fb::Plan &plan = rank.plan();
   for (unsigned i = 0; i < lengthOf(plan.regions()); ++i)
@@ -48,7 +48,6 @@ CheckpointSaver::~CheckpointSaver() {
 
 Status CheckpointSaver::open(Session &session, bool async, CheckpointSaver *result) {
   result->session_ = &session;
-  result->states_ = liveStates(session);
   Communicator *processes = session.processes();
   if (async && processes && !processes->servesThreads()) {
     async = false;
@@ -62,6 +61,7 @@ Status CheckpointSaver::open(Session &session, bool async, CheckpointSaver *resu
   if (!result->snapshot_)
     return invalidArgument(
         "--save-async: this model has no memory for a copy of its state; compile it with --save-async");
+  result->states_ = stateImages(session);
   for (unsigned local = 0; local < session.localRanks(); ++local)
     CLEAVE_TRY(snapshotStates(session.states(local), session.rank(local),
                               *findProgram(session.rank(local).plan(), "snapshot"), &result->states_[local]));
@@ -72,8 +72,7 @@ Status CheckpointSaver::save(SaveRequest request) {
   CLEAVE_TRY(finish());
   request_ = std::move(request);
   if (!snapshot_) {
-    CLEAVE_TRY(session_->forEach([](unsigned, Rank &rank) { return rank.pullStates(); }));
-    CLEAVE_TRY(writeCheckpoint(*session_, states_, request_));
+    CLEAVE_TRY(saveLiveStates(*session_, request_));
     saved_.push_back(CheckpointSave(request_.directory, request_.position.step).path());
     return Status::ok();
   }

@@ -38,7 +38,7 @@ Status checkSpace(const SavePlan &plan, uint64_t bytes, uint64_t free, std::stri
   if (fit == 0)
     return ioError("a checkpoint takes " + formatBytes(bytes) + has +
                    "make room there, or give --save a directory of another file system");
-  uint64_t keep = fit + plan.present - 1; // one that is being written stands beside those that are kept
+  uint64_t keep = fit + plan.present - 1; // while one is being written, `keep` others are there
   std::string fewer =
       keep != 0 ? "give --keep " + std::to_string(keep) + " or less, or make room there" : "make room there";
   *note = counted(added, "checkpoint") + " of " + formatBytes(bytes) + " will be added" + has + fewer;

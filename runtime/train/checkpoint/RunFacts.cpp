@@ -10,7 +10,7 @@ struct FactKind {
   bool isCompiled; // `name` is a property of the plan
 };
 
-// In the order in which differences are told.
+// In the order in which differences are reported.
 constexpr FactKind kFacts[] = {
     {kOptimizerProperty, "optimizer", true},
     {kParamGroupProperty, "--param-group", true},

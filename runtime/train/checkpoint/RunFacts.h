@@ -1,11 +1,13 @@
-// What a run was, as its checkpoints tell: the one place that says what may differ when another run goes on from one.
+// The facts of a run that its checkpoints store. This is the one place that decides which of them may differ if another
+// run continues from a checkpoint.
 //
-// Whether the tensors fit is Checkpoint::load()'s answer. Facts are about what fits and still continues something else:
-// they are texts under names, so that a checkpoint of another version compares what both know. A difference is
+// Checkpoint::load() checks whether the tensors fit. Facts are about checkpoints that fit, and still belong to another
+// kind of run. They are texts with names, so that a checkpoint of another version is compared by the names that both
+// know. A difference is
 //
-//   an error   where going on means nothing: another model whose tensors happen to fit
-//   a note     where a user may want it: another global batch, rate, schedule, optimizer option, precision, data set
-//   nothing    in what no result depends on: ranks, threads, strategies, micro-batches of the same global batch
+//   an error   if continuing makes no sense: another model whose tensors happen to fit
+//   a note     if a user may want it: another global batch, rate, schedule, optimizer option, precision, data set
+//   nothing    if no result depends on it: ranks, threads, strategies, micro-batches of the same global batch
 //
 //   RunFacts now = planFacts(plan, "gpt");
 //   now["global-batch"] = "32";
@@ -22,11 +24,11 @@
 
 namespace cleave::rt {
 
-// What was compiled in. `name` stands for the model where the plan does not say what file it was.
+// The facts that were compiled in. `name` is the model's name if the plan does not have the name of its file.
 RunFacts planFacts(const fb::Plan &plan, const std::string &name);
-// Whether both have a fact of this name, and it is another.
+// True if both have a fact of this name, and it differs.
 bool differ(const RunFacts &saved, const RunFacts &now, const std::string &name);
-// Of names that both have; `note` is empty where none differs.
+// Compares the facts that both have. `note` is empty if none of them differs.
 Status compareFacts(const RunFacts &saved, const RunFacts &now, std::string *note);
 
 } // namespace cleave::rt

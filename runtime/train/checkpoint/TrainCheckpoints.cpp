@@ -9,7 +9,7 @@
 namespace cleave::rt {
 namespace {
 
-// What goes between processes at once: the leader never holds more of the others' states.
+// Bytes that are sent between processes at one time. The leader never holds more of the others' states.
 constexpr size_t kPieceBytes = 4u << 20;
 
 class Writer {
@@ -18,7 +18,8 @@ public:
       : session_(session), states_(states), request_(request), channel_(channel),
         save_(request.directory, request.position.step) {}
 
-  // Nobody goes on to a step that another could not do, and nobody waits for one that has given up.
+  // All processes agree after each phase: none goes on if another one has failed, and none waits for one that has given
+  // up.
   Status write() {
     bool leads = session_.isLeader();
     CLEAVE_TRY(makeCheckpointIndex(session_.plan(), &index_));
@@ -45,7 +46,7 @@ private:
     return Status::ok();
   }
 
-  // The bytes of the slices that the local ranks own, by key; keys are those of one slice each.
+  // The bytes of the slices that the local ranks own, by key. Each slice has its own key.
   std::map<std::string, const std::byte *> localSlices() const {
     std::map<std::string, const std::byte *> result;
     for (const RankStates &states : states_)
@@ -56,7 +57,7 @@ private:
     return result;
   }
 
-  // Another process's part is received to its end even when the disk is full: its sender waits for that.
+  // The part of another process is received to its end even if the disk is full, because the sender waits until then.
   Status writeFull() {
     auto local = localSlices();
     std::vector<std::byte> piece;
@@ -110,7 +111,7 @@ private:
     return Status::ok();
   }
 
-  // `best` goes before what it names is replaced by something else: at no moment does it name what is not the best.
+  // `best` is removed before the checkpoint that it names is replaced. So it never names one that is not the best.
   Status dropBest() {
     bool dropped = false;
     CLEAVE_TRY(save_.unpoint("best", &dropped));
@@ -146,11 +147,16 @@ private:
 Status writeCheckpoint(Session &session, const std::vector<RankStates> &states, const SaveRequest &request,
                        unsigned channel) {
   const fb::Program *step = nullptr;
-  CLEAVE_TRY(session.entry("train_step", &step)); // weights for inference are packed, and as they were loaded
+  CLEAVE_TRY(session.entry("train_step", &step)); // weights for inference are packed, and never change
   return Writer(session, states, request, channel).write();
 }
 
-std::vector<RankStates> liveStates(const Session &session) {
+Status saveLiveStates(Session &session, const SaveRequest &request) {
+  CLEAVE_TRY(session.forEach([](unsigned, Rank &rank) { return rank.pullStates(); }));
+  return writeCheckpoint(session, stateImages(session), request);
+}
+
+std::vector<RankStates> stateImages(const Session &session) {
   std::vector<RankStates> result;
   for (unsigned local = 0; local < session.localRanks(); ++local)
     result.push_back(session.states(local));
@@ -165,7 +171,8 @@ Status openCheckpoint(const Session &session, const std::string &path, Checkpoin
   return Status::ok();
 }
 
-// The ranks' threads succeed all the same: a rank that fails ends what the ranks talk through, for good.
+// The work of the ranks' threads returns success even if a check fails: a rank that fails ends the communication
+// between ranks for good.
 Status checkStates(Session &session, const Checkpoint &checkpoint) {
   std::vector<Status> found(session.localRanks());
   CLEAVE_TRY(session.forEach([&](unsigned local, Rank &) {
@@ -182,7 +189,7 @@ Status fillStates(Session &session, const Checkpoint &checkpoint) {
   return session.finishLoading();
 }
 
-// Of a checkpoint that does not fit: another optimizer is the reason that explains the list of tensors.
+// For a checkpoint that does not fit: another optimizer explains the list of tensors.
 static std::string otherOptimizer(const fb::Plan &plan, const RunFacts &saved) {
   const RunFacts now = planFacts(plan, "");
   if (!differ(saved, now, "optimizer"))

@@ -1,4 +1,4 @@
-// Checkpoints of a session: all processes write their parts, the leader the rest.
+// Checkpoints of a session: every process writes its parts, and the leader writes the rest.
 #ifndef CLEAVE_RUNTIME_TRAIN_CHECKPOINT_TRAINCHECKPOINTS_H
 #define CLEAVE_RUNTIME_TRAIN_CHECKPOINT_TRAINCHECKPOINTS_H
 
@@ -13,31 +13,36 @@ struct SaveRequest {
   CheckpointForm form = CheckpointForm::Sharded;
   TrainingPosition position;
   bool isBest = false;
-  unsigned keep = 0; // newest checkpoints that stay; 0: all
+  unsigned keep = 0; // newest checkpoints that are kept; 0: all
   RunFacts run;
-  bool isOnlyBest = false; // saved because it is the best so far, and for no other reason
-  unsigned keepBest = 0;   // newest checkpoints of that kind that stay; 0: all
-  std::shared_ptr<FormerBests> bests = std::make_shared<FormerBests>(); // of the directory: a run's requests share it
+  bool isOnlyBest = false; // true: saved only because it is the best so far
+  unsigned keepBest = 0;   // newest checkpoints saved only as the best that are kept; 0: all
+  std::shared_ptr<FormerBests> bests = std::make_shared<FormerBests>(); // shared by all requests of a run
 };
 
-// Saves states as DIR/step-*, lets `latest` (and `best`) name it, and removes old ones. `states` are those of the local
-// ranks, or a copy of them; all processes come with the same request, on a channel that nobody else uses meanwhile.
-// They all return an error when one of them cannot write.
+// Saves states as DIR/step-*, makes `latest` (and `best`) refer to it, and removes old checkpoints. `states` are the
+// states of the local ranks, or a copy of them. All processes must call it with the same request, on a channel that
+// nobody else uses meanwhile. If one of them cannot write, all of them return an error.
 Status writeCheckpoint(Session &session, const std::vector<RankStates> &states, const SaveRequest &request,
                        unsigned channel = 0);
 
-// The states of the local ranks as they are now.
-std::vector<RankStates> liveStates(const Session &session);
+// Saves the states as they are now, after it has copied those of a device to their images in the host's memory.
+Status saveLiveStates(Session &session, const SaveRequest &request);
 
-// The checkpoint that `path` names, opened; the leader tells the user what it lacks.
+// The states of the local ranks. On a device, these are images in the host's memory, which are as old as the last
+// Rank::pullStates().
+std::vector<RankStates> stateImages(const Session &session);
+
+// Opens the checkpoint that `path` names. The leader prints the notes about it.
 Status openCheckpoint(const Session &session, const std::string &path, Checkpoint *result);
-// Whether fillStates() will succeed. Nothing is written, and a failure leaves the session as it is.
+// Checks that fillStates() will succeed. Nothing is written, and a failure leaves the session as it is.
 Status checkStates(Session &session, const Checkpoint &checkpoint);
 // Fills the states of all ranks.
 Status fillStates(Session &session, const Checkpoint &checkpoint);
 
-// Opens the checkpoint that `path` names, fills the states of all ranks, says where and in what run it was made, and
-// which it is: processes that load each must have loaded the same one (Session::agreeOnHash()).
+// Opens the checkpoint that `path` names and fills the states of all ranks. Returns the position and the facts of the
+// run that saved it, and its identity. Processes must compare their identities, to be sure that they have loaded the
+// same checkpoint (Session::agreeOnHash()).
 Status loadCheckpoint(Session &session, const std::string &path, TrainingPosition *position, RunFacts *run,
                       uint64_t *identity);
 

@@ -15,8 +15,8 @@ bool fits(const Shape &found, const Order &order, const Shape &wanted) {
   return true;
 }
 
-// The order of dimensions that makes `wanted` of `found`; empty where none does. Where equal sizes leave a choice, that
-// which moves one dimension alone: channels last to channels first, and back.
+// Returns the order of dimensions that turns `found` into `wanted`, or an empty one if there is none. If equal sizes
+// allow several, it prefers one that moves a single dimension: channels last to channels first, or back.
 Order orderOf(const Shape &found, const Shape &wanted) {
   constexpr size_t kMost = 6; // 720 orders
   size_t rank = found.size();

@@ -1,4 +1,4 @@
-// What to do with an array that an input does not take, in the words of NumPy: most data files are written by it.
+// Advice for a user whose array does not fit an input, in terms of NumPy, because it has written most data files.
 #ifndef CLEAVE_RUNTIME_TRAIN_DATA_ARRAYADVICE_H
 #define CLEAVE_RUNTIME_TRAIN_DATA_ARRAYADVICE_H
 
@@ -6,8 +6,8 @@
 
 namespace cleave::rt {
 
-// "; the sizes fit in another order: save numpy.transpose(x, (0, 3, 1, 2))", and its like where the dimension of samples
-// is missing or a sample is laid out in other dimensions; empty where nothing simple fits.
+// For example "; the sizes fit in another order: save numpy.transpose(x, (0, 3, 1, 2))". There is similar advice if the
+// dimension of samples is missing, or if a sample has other dimensions. Empty if nothing simple fits.
 std::string shapeAdvice(const Shape &found, const InputType &input);
 
 // "; save the array as x.astype(numpy.float32)"

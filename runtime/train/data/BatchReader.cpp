@@ -19,7 +19,7 @@ BatchReader::~BatchReader() {
   thread_.join();
 }
 
-// Where a rank's inputs lie in its part, frame after frame, and where it ends.
+// The offsets of a rank's inputs in its part, frame after frame, and the end of the part.
 std::vector<size_t> BatchReader::offsetsOf(size_t rank) const {
   std::vector<size_t> offsets{0};
   for (unsigned frame = 0; frame < geometry_.frames; ++frame)

@@ -1,10 +1,10 @@
-// Reads the next global batch in the background while the ranks compute on this one.
+// Reads the next global batch in the background while the ranks compute on the present one.
 //
-// Two batches of fixed buffers are allocated once; the reader's thread fills one while the other is in use. Only the
-// parts of the ranks of this process are read. A rank's part may lie in memory that its device copies from by itself: it
-// is in use until next() is called again, which is after the device has read it.
+// Two batches of fixed size are allocated once. The reader's thread fills one while the other is in use. Only the parts
+// of the ranks of this process are read. A rank's part may be in memory from which its device copies by itself. The
+// part is in use until next() is called again, which is after the device has read it.
 //
-//   const Batch *batch = reader.next();              // waits; the batch before it goes back to the reader
+//   const Batch *batch = reader.next();              // waits, and gives the batch before it back to the reader
 //   batch->bytes(localRank, frame, input)
 #ifndef CLEAVE_RUNTIME_TRAIN_DATA_BATCHREADER_H
 #define CLEAVE_RUNTIME_TRAIN_DATA_BATCHREADER_H
@@ -21,28 +21,28 @@
 
 namespace cleave::rt {
 
-// How a global batch is laid over data ranks, frames (micro-batches) and samples.
+// How a global batch is divided into data ranks, frames (micro-batches) and samples.
 struct BatchGeometry {
   uint64_t samples = 1; // of one data rank and frame
   unsigned frames = 1;
   unsigned dataRanks = 1;
   std::vector<unsigned> localDataRanks;  // the data rank of each rank of this process
-  std::vector<std::vector<bool>> unused; // [rank of this process][input] that another kind of ranks reads; empty: none
+  std::vector<std::vector<bool>> unused; // [rank of this process][input]: only other kinds read it; empty: none
 
   uint64_t globalBatch() const { return samples * frames * dataRanks; }
   bool uses(size_t localRank, size_t input) const { return unused.empty() || !unused[localRank][input]; }
 };
 
 struct Batch {
-  uint64_t epoch = 0, position = 0;            // where it starts
+  uint64_t epoch = 0, position = 0;            // where the batch starts
   uint64_t nextEpoch = 0, nextPosition = 0;    // where the batch after it starts
-  std::vector<std::vector<std::byte>> storage; // of ranks that have no other memory for their part
-  std::vector<std::byte *> places;             // of (rank, frame, input)
+  std::vector<std::vector<std::byte>> storage; // memory for parts of ranks that have no memory of their own
+  std::vector<std::byte *> places;             // by (rank, frame, input)
   size_t size = 0;                             // of all parts, in bytes
-  std::vector<uint64_t> samples;               // which sample lies at each place, rank after rank and frame after frame
+  std::vector<uint64_t> samples;               // the sample at each place, by rank, frame and index
   unsigned frames = 0, inputs = 0;
 
-  // Of an input that the rank uses.
+  // The rank must use the input.
   std::byte *bytes(unsigned localRank, unsigned frame, unsigned input) const {
     return places[(localRank * frames + frame) * inputs + input];
   }
@@ -53,10 +53,10 @@ struct Batch {
 
 class BatchReader {
 public:
-  // Memory for a rank's part of a batch, which outlives the reader; null: the reader has its own.
+  // Returns memory for a rank's part of a batch, which must outlive the reader. Null: the reader allocates it.
   using MemoryFn = std::function<std::byte *(unsigned localRank, size_t bytes)>;
-  // Starts at (epoch, position). `sources`, one per input, must outlive the reader. `memory` is asked here, for each of
-  // the two batches.
+  // Starts at (epoch, position). `sources`, one per input, must outlive the reader. `memory` is called in the
+  // constructor, for each of the two batches.
   BatchReader(const std::vector<DataSource> &sources, const Sampler &sampler, const BatchGeometry &geometry,
               uint64_t epoch, uint64_t position, const MemoryFn &memory = {});
   ~BatchReader();
@@ -78,7 +78,7 @@ private:
   uint64_t produced_ = 0, consumed_ = 0; // batches filled; batches given back
   bool holding_ = false, stopping_ = false;
   uint64_t epoch_, position_;
-  size_t readBytes_ = 0; // since pages were dropped
+  size_t readBytes_ = 0; // since the last time that pages were dropped
   std::thread thread_;
 };
 

@@ -34,7 +34,7 @@ void normalize(const std::byte *source, std::byte *target, uint64_t count, uint6
   }
 }
 
-// Integers that hold every value of From.
+// The conversion to an integer type that holds every value of From; null for other types.
 template <typename From> ConvertFn widening(ElementType to) {
   constexpr bool isSigned = std::is_signed_v<From>;
   switch (to) {

@@ -1,7 +1,8 @@
-// Elements of a file to elements of an input: copied, widened, or normalized.
+// Converts elements of a file to elements of an input: copies, widens or normalizes them.
 //
-// Allowed: the same type; integers into wider integers; anything numeric into f32 or f64 when mean/std ask for it. What
-// would lose values silently (f64 into f32, i64 into i32) is refused: the user converts the file knowingly.
+// These are allowed: the same type; integers to wider integers; any number to f32 or f64 if mean and std are given. A
+// conversion that would lose digits without a message (f64 to f32, i64 to i32) is refused, so the user converts the
+// file knowingly.
 #ifndef CLEAVE_RUNTIME_TRAIN_DATA_CONVERT_H
 #define CLEAVE_RUNTIME_TRAIN_DATA_CONVERT_H
 
@@ -16,11 +17,11 @@ struct Normalization {
   bool isNone() const { return scale.empty(); }
 };
 
-// Converts `count` elements; `index` is the first one's place in its sample (for the channel).
+// Converts `count` elements. `index` is the index of the first one in its sample (for the channel).
 using ConvertFn = void (*)(const std::byte *source, std::byte *target, uint64_t count, uint64_t index,
                            const Normalization &normalization);
 
-// Null when the pair is not allowed.
+// Returns null if the conversion is not allowed.
 ConvertFn findConversion(ElementType from, ElementType to, bool normalized);
 
 } // namespace cleave::rt

@@ -20,7 +20,7 @@ std::vector<std::string> inputNames(const fb::Program &program) {
   return names;
 }
 
-// One spec per input, in the order of the inputs; without files where it is spared.
+// Finds the spec of each input, in the order of the inputs. A spared input may have a spec without files.
 Status matchSpecs(const std::vector<std::string> &names, const std::vector<std::string> &texts,
                   const std::vector<bool> &spared, std::vector<DataSpec> *result) {
   std::vector<DataSpec> specs(names.size());
@@ -30,7 +30,7 @@ Status matchSpecs(const std::vector<std::string> &names, const std::vector<std::
     if (hasName)
       CLEAVE_TRY(parseDataSpec(text, &spec));
     auto found = std::find(names.begin(), names.end(), spec.input);
-    // "x.npy", "text.bin:u8,window=64"
+    // The user has forgotten the input's name, as in "x.npy" or "text.bin:u8,window=64".
     if (!names.empty() && found == names.end() && (!hasName || spec.input.find_first_of(",:") != std::string::npos))
       return invalidArgument("'" + text + "': expected INPUT=FILE, as in " + names[0] + "=" + text +
                              "; the model's inputs are " + joinNames(names));
@@ -55,7 +55,8 @@ Status matchSpecs(const std::vector<std::string> &names, const std::vector<std::
   return Status::ok();
 }
 
-// Inputs have equally many samples, but a window that ends further behind in a stream may leave no place for the last.
+// All inputs must have the same number of samples. As an exception, streams with one stride may differ by the samples
+// at the end for which the window with the larger end has no space.
 Status matchSamples(const DataSpec &specA, const DataSource &a, const DataSpec &specB, const DataSource &b) {
   uint64_t difference = a.samples() > b.samples() ? a.samples() - b.samples() : b.samples() - a.samples();
   uint64_t allowed = 0;
@@ -113,7 +114,7 @@ uint64_t DataSet::fingerprint() const {
   for (const DataSource &source : sources) {
     uint64_t count = source.isOpen() ? std::min(source.samples(), kSamples) : 0, hash = fnv1a("");
     uint64_t last = source.samples() - 1,
-             gaps = std::max<uint64_t>(count, 2) - 1; // the first and the last are among them
+             gaps = std::max<uint64_t>(count, 2) - 1; // the first and the last sample are included
     for (uint64_t i = 0; i < count; ++i)
       hash = source.hashOf(i * (last / gaps) + i * (last % gaps) / gaps, kMostBytes, hash);
     source.dropPages();
@@ -141,7 +142,7 @@ Status InputFeed::open(Session &session, const fb::Program &program, unsigned fr
   }
   bool batched = std::any_of(data.sources.begin(), data.sources.end(),
                              [](const DataSource &source) { return source.input().batched; });
-  // Without a batch dimension the one sample is every batch.
+  // If no input has a batch dimension, there is one sample, and it is the batch.
   uint64_t globalBatch = batched ? geometry.globalBatch() : 1;
   Sampler sampler(data.samples, globalBatch, seed, shuffle, last);
   if (sampler.batchesPerEpoch() == 0)
@@ -151,7 +152,7 @@ Status InputFeed::open(Session &session, const fb::Program &program, unsigned fr
                                 ? ", and the loss is not a sum over samples divided by a count; give more data"
                                 : "; give more data, or --last-batch pad"));
   result->reset(new InputFeed(program, data, frames, sampler, IndexRange::ofInputs(session.plan(), program)));
-  std::string missing; // why a rank has no memory of its device's
+  std::string missing; // why a rank has no memory of its device
   auto memory = [&](unsigned local, size_t bytes) {
     std::byte *part = nullptr;
     Status status = session.rank(local).allocateFeed(bytes, &part);
@@ -171,11 +172,11 @@ Status InputFeed::fill(unsigned local, Rank &rank) const {
   for (unsigned input = 0; input < lengthOf(program_.inputs()); ++input)
     for (unsigned frame = 0; frame < frames_; ++frame) {
       Bytes port = rank.portBytes(*program_.inputs()->Get(input), frame);
-      if (!port.data) // another kind of ranks uses it
+      if (!port.data) // only another kind of ranks uses it
         continue;
       std::byte *values = batch_->bytes(local, frame, input);
       CLEAVE_TRY(rank.feed(*program_.inputs()->Get(input), frame, values));
-      uint64_t element = 0; // what is checked is on its way already
+      uint64_t element = 0; // the check runs while the device already copies the values
       for (const IndexRange &range : ranges_[input])
         if (Status status = range.check(*program_.inputs()->Get(input), {values, port.size}, &element);
             !status.isOk()) {

@@ -1,4 +1,4 @@
-// The data of all inputs of a program, and how they get to the ranks.
+// The data of all inputs of a program, and how they are copied to the ranks.
 #ifndef CLEAVE_RUNTIME_TRAIN_DATA_DATASET_H
 #define CLEAVE_RUNTIME_TRAIN_DATA_DATASET_H
 
@@ -8,25 +8,26 @@
 
 namespace cleave::rt {
 
-// Sources in the order of a program's inputs; sample i of one belongs to sample i of the others.
+// The sources are in the order of the program's inputs. Sample i of one source belongs to sample i of the others.
 struct DataSet {
   std::vector<DataSource> sources;
-  uint64_t samples = 0; // what all batched inputs have: the least of them
+  uint64_t samples = 0; // samples that all batched inputs have: the minimum
 
-  // `option` ("--data") is named in messages. Every spec needs an input, and every input a spec, but for those that are
-  // `spared` (by their place; empty: none): their source is not open where they have none.
+  // `option` ("--data") is named in messages. Every spec must name an input, and every input must have a spec, except
+  // those that are `spared` (by index; empty: none). A spared input without a spec has a source that is not open.
   static Status open(const fb::Program &program, const std::vector<std::string> &specs, const char *option,
                      DataSet *result, const std::vector<bool> &spared = {});
 
-  // What tells these data from others without reading all: a hash of samples that lie evenly over them, as the files
-  // hold them, and of how many there are. Data that differ elsewhere only are taken for the same.
+  // A hash that tells these data from other data without reading all of it. It is made of the number of samples, and of
+  // samples at equal distances as the files hold them. Data that differ only between those samples are taken for the
+  // same.
   uint64_t fingerprint() const;
 };
 
 // Copies global batches into the frames of a program's inputs, on all local ranks.
 class InputFeed {
 public:
-  // Reads `data` (which must outlive the feed) from (epoch, position) on.
+  // Reads `data` from (epoch, position) on. `data` must outlive the feed.
   static Status open(Session &session, const fb::Program &program, unsigned frames, const DataSet &data, uint64_t seed,
                      bool shuffle, LastBatch last, uint64_t epoch, uint64_t position, const char *option,
                      std::unique_ptr<InputFeed> *result);
@@ -36,14 +37,14 @@ public:
   uint64_t batchesFrom(uint64_t position) const { return sampler_.batchesFrom(position); }
   uint64_t samples() const { return sampler_.samples(); }
   uint64_t tail() const { return sampler_.tail(); }
-  // Waits for the next global batch; it stays until the next call.
+  // Waits for the next global batch. The batch is valid until the next call.
   const Batch &advance() { return *(batch_ = reader_->next()); }
-  // Feeds this rank's part of the current batch to its ports (Rank::feed), for the run that follows; called on the rank's
-  // thread. Fails where a number is no label or index that the model knows: a loss computed from it could be zero, and
-  // training would go on.
+  // Feeds this rank's part of the current batch to its ports (Rank::feed), for the run that follows. To be called on
+  // the rank's thread. Fails if a number is no label or index that the model knows. Without this check, the loss
+  // computed from it could be zero, and training would go on.
   Status fill(unsigned local, Rank &rank) const;
-  // "x.npy, sample 7: input 'x' holds a value that is not a number": the first such value of the rank's part of the
-  // current batch, or else its first infinite one; empty where all are finite.
+  // For example "x.npy, sample 7: input 'x' holds a value that is not a number". The text is about the first NaN of the
+  // rank's part of the current batch, or else about the first infinite value. Empty if all values are finite.
   std::string findNonFinite(unsigned local, Rank &rank) const;
 
 private:

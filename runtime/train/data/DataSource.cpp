@@ -11,13 +11,13 @@
 namespace cleave::rt {
 namespace {
 
-// Shapes are equal up to dimensions of one element: [28, 28] feeds [1, 28, 28].
+// Shapes may differ by dimensions of one element: [28, 28] feeds [1, 28, 28].
 Shape withoutOnes(Shape shape) {
   shape.erase(std::remove(shape.begin(), shape.end(), 1), shape.end());
   return shape;
 }
 
-// llm.c puts a header of 256 i32 before its tokens: magic, version, count. Returns the bytes to skip.
+// llm.c writes a header of 256 i32 before its tokens: magic, version, count. Returns the bytes to skip.
 size_t streamHeader(const FileMapping &file, ElementType type) {
   constexpr size_t kHeaderBytes = 1024;
   constexpr int32_t kMagics[] = {20240520, 20240801};
@@ -29,7 +29,8 @@ size_t streamHeader(const FileMapping &file, ElementType type) {
   return known && kHeaderBytes + uint64_t(head[2]) * elementSize(type) == file.size() ? kHeaderBytes : 0;
 }
 
-// "; it has: a, b (choose one with key=NAME)"; a file of weights may have thousands.
+// For example "; it has: a, b (choose one with key=NAME)". Only the first names are shown, because a file of weights
+// may have thousands.
 std::string listOf(const SafeTensors &file) {
   constexpr size_t kNamed = 8;
   std::string names;
@@ -132,7 +133,7 @@ Status DataSource::openArray(const std::string &file, const std::string &key, Te
     if (!found)
       return notFound(file + " has no tensor '" + key + "'" + listOf(safetensors_.back()));
     *view = *found;
-    return verifyBytes(*view, 0, view->bytes); // samples are taken one by one, in any order
+    return verifyBytes(*view, 0, view->bytes); // all at once, because samples are read in any order
   }
   if (!endsWith(file, ".npy"))
     return invalidArgument(file + ": expected a name ending in .npy, .npz or .safetensors, or a flat stream FILE:u8, "

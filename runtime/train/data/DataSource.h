@@ -1,12 +1,12 @@
-// The samples of one input, mapped and never copied whole.
+// The samples of one input, in mapped files that are never copied as a whole.
 //
-// Every kind of file is seen as one row of elements, made of pieces (the files one after the other); sample i is the
-// run of `length` elements at shift + i*stride:
+// Every kind of file is treated as one row of elements. The row consists of pieces, which are the files one after the
+// other. Sample i is the run of `length` elements at shift + i*stride:
 //
 //   array [S, 28, 28]            length 784, stride 784, shift 0
 //   stream, window=64, shift=1   length 64,  stride 64,  shift 1      (a window may span two files)
 //
-// An input without a batch dimension has one sample, which every batch repeats.
+// An input without a batch dimension has one sample, which is used for every batch.
 #ifndef CLEAVE_RUNTIME_TRAIN_DATA_DATASOURCE_H
 #define CLEAVE_RUNTIME_TRAIN_DATA_DATASOURCE_H
 
@@ -17,7 +17,7 @@
 
 namespace cleave::rt {
 
-// An input port, as far as its data are concerned.
+// The properties of an input port that matter for its data.
 struct InputType {
   std::string name;
   ElementType type = ElementType::f32;
@@ -25,27 +25,27 @@ struct InputType {
   bool batched = true; // false: the same value for every sample
 };
 
-// The batch dimension must be dimension 0.
+// Fails if the batch dimension is not dimension 0.
 Status inputType(const fb::Port &port, InputType *result);
 
 class DataSource {
 public:
   static Status open(const DataSpec &spec, const InputType &input, DataSource *result);
 
-  // Whether there are data: an input that nothing asked for depends on may have none.
+  // False if there are no data: an input that no wanted output depends on may have none.
   bool isOpen() const { return !pieces_.empty(); }
   const InputType &input() const { return input_; }
   uint64_t samples() const { return samples_; }
   uint64_t stride() const { return stride_; } // elements from one sample to the next
   size_t sampleBytes() const { return sampleBytes_; }
-  // Writes sample i (any i for an input without a batch dimension) as the port's type.
+  // Writes sample i as the port's type. If the input has no batch dimension, i may be any number.
   void read(uint64_t i, std::byte *target) const;
   uint64_t sampleElements() const { return length_; }
-  // A hash of sample i as the file holds it, or of its first `most` bytes, joined to `hash`.
+  // Adds a hash of sample i as the file holds it, or of its first `most` bytes, to `hash`.
   uint64_t hashOf(uint64_t i, size_t most, uint64_t hash) const;
-  // Where an element of sample i comes from, for messages: "labels.npy, sample 3", "text.bin, element 4711".
+  // For messages: the place of an element of sample i, as "labels.npy, sample 3" or "text.bin, element 4711".
   std::string placeOf(uint64_t i, uint64_t element) const;
-  // Gives back the pages that were read so far; unpacked archives stay.
+  // Releases the pages that were read so far. Unpacked archives stay in memory.
   void dropPages() const;
 
 private:
@@ -69,7 +69,7 @@ private:
   bool isStream_ = false;
   ConvertFn convert_ = nullptr;
   Normalization normalization_;
-  // What the pieces point into.
+  // The memory that the pieces refer to.
   std::vector<FileMapping> files_;
   std::vector<SafeTensors> safetensors_;
   std::vector<Npz> archives_;

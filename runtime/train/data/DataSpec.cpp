@@ -48,7 +48,7 @@ Status parseOption(const std::string &key, const std::string &value, DataSpec *s
                                                               : "a whole number from 1"));
 }
 
-// The first such character that has its meaning, or npos.
+// The index of the first such character that no backslash precedes, or npos.
 size_t findPlain(std::string_view text, char wanted, size_t begin = 0) {
   for (size_t i = begin; i < text.size(); ++i)
     if (text[i] == '\\')
@@ -65,7 +65,7 @@ bool isPlain(std::string_view text, size_t at) {
   return slashes % 2 == 0;
 }
 
-// The text that was meant: "a\,b" is "a,b".
+// Removes the backslashes: "a\,b" becomes "a,b".
 std::string withoutEscapes(std::string_view text) {
   std::string result;
   for (size_t i = 0; i < text.size(); ++i)
@@ -73,7 +73,8 @@ std::string withoutEscapes(std::string_view text) {
   return result;
 }
 
-// "text.bin:u8" names a flat stream; a colon elsewhere belongs to the name, and so does one after a backslash.
+// A name that ends in ":u8" is a flat stream ("text.bin:u8"). A colon elsewhere, or after a backslash, belongs to the
+// name.
 Status addFile(std::string item, DataSpec *spec) {
   static constexpr std::pair<const char *, ElementType> kStreams[] = {
       {":u8", ElementType::u8}, {":u16", ElementType::u16}, {":u32", ElementType::u32}};
@@ -125,7 +126,7 @@ Status parse(const std::string &text, size_t equals, DataSpec *spec) {
     end = std::min(findPlain(text, ',', begin), text.size());
     std::string item = text.substr(begin, end - begin);
     if (item.empty() && begin == equals + 1 && end == text.size())
-      break; // checkSpec() says that no file is named
+      break; // checkSpec() reports that no file is named
     if (item.empty())
       return invalidArgument("there is nothing between two commas, or after the last one; remove the comma");
     size_t at = findPlain(item, '=');
@@ -154,7 +155,7 @@ Status parseDataSpec(const std::string &text, DataSpec *result) {
 
 namespace {
 
-// A text that cannot be read stands for itself; whoever opens the data says what is wrong with it.
+// If the text cannot be parsed, it is returned as it is. The error is reported when the data are opened.
 std::string withoutFiles(const std::string &text) {
   DataSpec spec;
   if (!parseDataSpec(text, &spec).isOk())

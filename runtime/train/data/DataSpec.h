@@ -1,14 +1,14 @@
-// What a user writes after --data and --input.
+// The syntax of --data and --input:
 //
 //   x=a.npy                              an array; dimension 0 counts the samples
-//   x=a.npy,b.npy                        several, one after the other
+//   x=a.npy,b.npy                        several arrays, one after the other
 //   x=mnist.npz,key=images               an array of an archive, or of a safetensors file; key defaults to the input's
 //   tokens=text.bin:u8,window=64,shift=0 a flat stream (u8, u16 or u32): sample i is elements
 //   labels=text.bin:u8,window=64,shift=1 [i*stride + shift, i*stride + shift + window); stride defaults to window
 //   image=x.npy,mean=0.1307,std=0.3081   (v - mean) / std; u8 pixels are first divided by 255. One value per channel:
 //                                        mean=0.485/0.456/0.406
 //
-// A backslash takes the meaning from the character after it, so that any name can be written: x=lr\=1\,2/a.npy
+// A backslash makes the next character a plain one, so that any name can be written: x=lr\=1\,2/a.npy
 #ifndef CLEAVE_RUNTIME_TRAIN_DATA_DATASPEC_H
 #define CLEAVE_RUNTIME_TRAIN_DATA_DATASPEC_H
 
@@ -32,8 +32,8 @@ struct DataSpec {
 
 Status parseDataSpec(const std::string &text, DataSpec *result);
 
-// All of them but the files, as a text to be compared and shown: "tokens:u8,window=64 labels:u8,window=64,shift=1". It
-// is what processes of one run must be given alike, and what a resumed run is told of. Paths may differ.
+// Returns all parts of the specs except the files: "tokens:u8,window=64 labels:u8,window=64,shift=1". Processes of a
+// run must agree on this text, and a resumed run reports a change of it. Paths may differ.
 std::string textWithoutFiles(const std::vector<std::string> &specs);
 
 } // namespace cleave::rt

@@ -13,7 +13,7 @@ namespace {
 constexpr char kMagic[] = "\x93NUMPY";
 constexpr size_t kMagicSize = 6;
 
-// The values of a header such as {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }, as they are written.
+// The entries of a header such as {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }, as they are written.
 using Header = std::map<std::string_view, std::string_view>;
 
 constexpr char kBlanks[] = " \t\r\n";
@@ -24,7 +24,7 @@ std::string_view trimmed(std::string_view text) {
                                          : text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
 }
 
-// 'text' or "text" as a whole, without the quotes; a backslash would give it another meaning.
+// Removes the quotes of 'text' or "text". Fails for a text with the same quote or a backslash inside.
 bool unquote(std::string_view text, std::string_view *result) {
   if (text.size() < 2 || (text[0] != '\'' && text[0] != '"') || text.back() != text[0])
     return false;
@@ -32,7 +32,7 @@ bool unquote(std::string_view text, std::string_view *result) {
   return result->find(text[0]) == std::string_view::npos && result->find('\\') == std::string_view::npos;
 }
 
-// Where the item that begins at `begin` ends: at one of `ends` that stands in no quotes and no brackets.
+// Returns the end of the item that begins at `begin`: the first of `ends` outside of quotes and brackets.
 size_t endOfItem(std::string_view text, size_t begin, std::string_view ends) {
   char quote = 0;
   int depth = 0;
@@ -50,8 +50,8 @@ size_t endOfItem(std::string_view text, size_t begin, std::string_view ends) {
   return std::string_view::npos;
 }
 
-// One dictionary with these three keys, each once, and nothing else: what NumPy refuses, or another reader would read
-// otherwise, is no header.
+// Reads one dictionary with these three keys, each once, and nothing else. Other headers are refused, because NumPy
+// refuses them too, or another reader could understand them differently.
 bool readHeader(std::string_view text, Header *header) {
   text = trimmed(text);
   if (text.empty() || text[0] != '{')
@@ -62,7 +62,7 @@ bool readHeader(std::string_view text, Header *header) {
       return false;
     std::string_view item = text.substr(at, end - at), key;
     bool isLast = text[end] == '}';
-    if (!isLast || !trimmed(item).empty()) { // a comma may stand after the last item
+    if (!isLast || !trimmed(item).empty()) { // there may be a comma after the last item
       size_t colon = endOfItem(item, 0, ":");
       if (colon == std::string_view::npos || !unquote(trimmed(item.substr(0, colon)), &key) ||
           (key != "descr" && key != "fortran_order" && key != "shape") ||
@@ -76,7 +76,7 @@ bool readHeader(std::string_view text, Header *header) {
   return false;
 }
 
-// What a message quotes of a header's value.
+// The part of a header's value that a message quotes.
 std::string beginning(std::string_view value) {
   size_t end = value.find(')');
   value = value.substr(0, end == std::string_view::npos ? end : end + 1);
@@ -93,7 +93,7 @@ bool parseTuple(std::string_view text, bool hasLongs, Shape *shape) {
   for (; !text.empty(); ++commas) {
     size_t comma = std::min(text.find(','), text.size());
     std::string_view number = trimmed(text.substr(0, comma));
-    if (hasLongs && !number.empty() && number.back() == 'L') // Python 2 writes its long integers so
+    if (hasLongs && !number.empty() && number.back() == 'L') // Python 2 wrote its long integers like this
       number.remove_suffix(1);
     uint64_t extent = 0;
     bool isPlain = number.find_first_not_of("0123456789") == std::string_view::npos && number.size() <= 18;
@@ -101,7 +101,7 @@ bool parseTuple(std::string_view text, bool hasLongs, Shape *shape) {
       return false;
     shape->push_back(static_cast<int64_t>(extent));
     if (comma == text.size())
-      return commas != 0; // (6) is a number
+      return commas != 0; // (6) is a number, not a tuple
     text = trimmed(text.substr(comma + 1));
   }
   return true;
@@ -127,7 +127,7 @@ std::string headerOf(const TensorView &array) {
   for (int64_t extent : array.shape)
     dict += std::to_string(extent) + ", ";
   dict += "), }";
-  // Format 1.0: the data starts at a multiple of 64 bytes.
+  // In format 1.0, the data starts at a multiple of 64 bytes.
   while ((kMagicSize + 4 + dict.size() + 1) % 64 != 0)
     dict += ' ';
   dict += '\n';

@@ -1,4 +1,4 @@
-// NumPy's array files: the .npy header, and writing arrays.
+// NumPy's array files: reads the .npy header, and writes arrays.
 #ifndef CLEAVE_RUNTIME_TRAIN_DATA_NPY_H
 #define CLEAVE_RUNTIME_TRAIN_DATA_NPY_H
 
@@ -10,7 +10,7 @@ namespace cleave::rt {
 // Reads an .npy image (format 1 to 3, C order, little-endian); `view` points into it. `origin` names it in messages.
 Status parseNpy(const std::byte *image, size_t size, const std::string &origin, TensorView *view);
 
-// Writes an array as one .npy file that appears whole or not at all. bf16, which NumPy lacks, is refused.
+// Writes an array as an .npy file, which appears whole or not at all. bf16 is refused, because NumPy does not have it.
 Status writeNpy(const std::string &path, const TensorView &array);
 
 } // namespace cleave::rt

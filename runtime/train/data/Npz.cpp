@@ -9,7 +9,7 @@
 namespace cleave::rt {
 namespace {
 
-// Zip's records; sizes and offsets are those of PKWARE's APPNOTE 4.3.
+// Zip's records. Their sizes and offsets are from PKWARE's APPNOTE 4.3.
 constexpr uint32_t kLocalHeader = 0x04034b50, kCentralHeader = 0x02014b50, kEndRecord = 0x06054b50;
 constexpr uint32_t kEndRecord64 = 0x06064b50, kEndLocator64 = 0x07064b50;
 constexpr size_t kLocalBytes = 30, kCentralBytes = 46, kEndBytes = 22, kLocatorBytes = 20, kEnd64Bytes = 56;
@@ -20,7 +20,8 @@ template <typename T> T get(const std::byte *at) {
   return value;
 }
 
-// Replaces the fields that are all ones by those of the zip64 extra field, which follow one another in this order.
+// Replaces each field that is all ones by a number of the zip64 extra field, which has only these, in the order of
+// `fields`.
 bool applyZip64(const std::byte *extra, size_t size, std::vector<uint64_t *> fields) {
   while (size >= 4) {
     uint16_t id = get<uint16_t>(extra), length = get<uint16_t>(extra + 2);
@@ -53,7 +54,8 @@ Status inflateBytes(const std::byte *source, size_t stored, std::byte *target, s
   stream.next_in = const_cast<Bytef *>(reinterpret_cast<const Bytef *>(source));
   stream.next_out = reinterpret_cast<Bytef *>(target);
   int result = Z_OK;
-  // Until the end of the stream, or no progress: zlib may have read everything, and have some to write yet.
+  // Runs until the end of the stream, or until there is no progress. zlib may have read everything and still have bytes
+  // to write.
   while (result == Z_OK) {
     if (stream.avail_in == 0) {
       stream.avail_in = static_cast<uInt>(std::min(stored, atOnce));
@@ -86,7 +88,7 @@ Status Npz::readDirectory() {
   size_t size = file_->size();
   if (size < kEndBytes)
     return dataLoss("not an .npz archive");
-  // The end record may be followed by a comment of up to 64 KiB.
+  // A comment of up to 64 KiB may follow the end record.
   size_t end = size - kEndBytes, lowest = end > UINT16_MAX ? end - UINT16_MAX : 0;
   auto isEnd = [&] {
     return get<uint32_t>(data + end) == kEndRecord && end + kEndBytes + get<uint16_t>(data + end + 20) == size;
@@ -160,7 +162,8 @@ Status Npz::memberBytes(const Member &member, const std::byte **data) {
       return dataLoss("its sizes disagree");
     return checkSum(member, *data);
   }
-  // Deflate packs at most 1032 to 1: a larger claim is a bomb or damage, and is not allocated.
+  // Deflate compresses at most 1032 to 1. If a member claims more, it is damaged or a zip bomb, and nothing is
+  // allocated.
   if (member.size / 1032 > member.stored + 1)
     return dataLoss("its sizes disagree");
   std::unique_ptr<std::byte[]> buffer(new (std::nothrow) std::byte[member.size]);

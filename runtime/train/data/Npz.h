@@ -1,6 +1,6 @@
 // NumPy's .npz archives: a zip of .npy members, stored (numpy.savez) or deflated (numpy.savez_compressed).
 //
-// Stored members are views of the mapped archive; deflated ones are unpacked once into memory, which the archive owns.
+// Stored members are views of the mapped archive. Deflated members are unpacked once, into memory of the archive.
 #ifndef CLEAVE_RUNTIME_TRAIN_DATA_NPZ_H
 #define CLEAVE_RUNTIME_TRAIN_DATA_NPZ_H
 
@@ -11,8 +11,8 @@
 
 namespace cleave::rt {
 
-// Unpacks a deflated member, which must have exactly `size` bytes. zlib counts in 32 bits: it gets `atOnce` bytes at a
-// time of what is packed, and of room for the result.
+// Unpacks a deflated member, which must have exactly `size` bytes. zlib counts in 32 bits, so it gets at most `atOnce`
+// bytes of the packed data, and of space for the result, at a time.
 Status inflateBytes(const std::byte *source, size_t stored, std::byte *target, size_t size, size_t atOnce = 1u << 30);
 
 class Npz {

@@ -5,7 +5,7 @@
 namespace cleave::rt {
 namespace {
 
-// Four rounds give a pseudo-random permutation (Luby & Rackoff 1988); two more for small halves.
+// Four rounds give a pseudo-random permutation (Luby & Rackoff 1988). Two more are added for small halves.
 constexpr unsigned kRounds = 6;
 
 } // namespace
@@ -31,14 +31,14 @@ uint64_t Permutation::encrypt(uint64_t value) const {
 }
 
 uint64_t Permutation::operator()(uint64_t i) const {
-  // The network permutes a power of four below 4 * size: on average fewer than four walks.
+  // The network permutes a power of four below 4 * size, so on average fewer than four applications are needed.
   do
     i = encrypt(i);
   while (i >= size_);
   return i;
 }
 
-// A position need not be a multiple of the batch: a checkpoint may come from another number of ranks.
+// A position need not be a multiple of the global batch: the checkpoint may be from another number of ranks.
 bool Sampler::hasBatch(uint64_t position) const {
   if (last_ == LastBatch::Measure)
     return position / globalBatch_ < batchesPerEpoch();

@@ -1,11 +1,12 @@
-// Which sample is at which place of an epoch, without a list of them.
+// Computes which sample is at which position of an epoch, without a list of samples.
 //
-// The shuffle of an epoch is a permutation of [0, n) made of a Feistel network over Philox, keyed by (seed, epoch) and
-// walked until it lands below n (Black & Rogaway 2002). It needs no memory, is the same on every machine and for every
-// number of ranks, and any place can be asked for, which is what makes resuming cheap.
+// The shuffle of an epoch is a permutation of [0, n): a Feistel network over Philox, keyed by (seed, epoch), which is
+// applied again until the result is below n (Black & Rogaway 2002). It needs no memory, and is the same on every
+// machine and for every number of ranks. Every element of it can be computed directly, so a run can be resumed anywhere
+// at no cost.
 //
-// A position counts the samples of the epoch that all ranks have used; the global batch at position p is the places
-// [p, p + G), and place p + i goes to data rank i div (G / data ranks).
+// A position counts the samples of the epoch that all ranks have used. The global batch at position p has the places
+// [p, p + G), and place p + i belongs to data rank i div (G / data ranks).
 #ifndef CLEAVE_RUNTIME_TRAIN_DATA_SAMPLER_H
 #define CLEAVE_RUNTIME_TRAIN_DATA_SAMPLER_H
 
@@ -25,10 +26,10 @@ private:
   unsigned halfBits_;
 };
 
-// What becomes of the samples left when no whole global batch is: dropped, or padded with the epoch's first ones.
-// Measure is for sums over samples that must count each once: the batch is filled with copies of the last sample, and
-// another batch of copies alone follows, whose sums tell what the filling has added (Evaluator.h). Leave is Drop where
-// no option asked for it.
+// What to do with the last samples of an epoch if they do not fill a global batch. Drop: leave them out. Pad: fill the
+// batch with the epoch's first samples. Measure: for sums that must count each sample once; the batch is filled with
+// copies of the last sample, and one more batch of only these copies follows, whose sums tell what the copies have
+// added (Evaluator.h). Leave: like Drop, but no option has asked for it.
 enum class LastBatch { Drop, Pad, Measure, Leave };
 
 class Sampler {
@@ -36,12 +37,12 @@ public:
   Sampler(uint64_t samples, uint64_t globalBatch, uint64_t seed, bool shuffle, LastBatch last)
       : samples_(samples), globalBatch_(globalBatch), seed_(seed), shuffle_(shuffle), last_(last) {}
 
-  // Whether a global batch starts at this position.
+  // True if a global batch starts at this position.
   bool hasBatch(uint64_t position) const;
   uint64_t batchesPerEpoch() const;
-  // The global batches of the epoch that start here or later.
+  // The number of global batches of the epoch that start at this position or later.
   uint64_t batchesFrom(uint64_t position) const;
-  // Samples beyond the last whole global batch.
+  // The number of samples after the last whole global batch.
   uint64_t tail() const { return samples_ % globalBatch_; }
   uint64_t globalBatch() const { return globalBatch_; }
   uint64_t samples() const { return samples_; }

@@ -1,12 +1,13 @@
-// How the sums of an evaluation become its loss, as properties of the plan that the compiler writes (SplitLoss.cpp):
+// How the loss is computed from the sums of an evaluation. The compiler writes these properties of the plan
+// (SplitLoss.cpp):
 //
-//   evaluate.divisor  "plus 1", "at-least 10", "where le 0 then 1", and lists of them: what the model does to the count
-//                     before it divides by it. It acts once, on the count of the whole pass.
-//   evaluate.count    "mean": the count of a batch is a mean. The sum of such counts over B batches is B times the mean
-//                     of all, and so the numbers of the divisor are B times what they say.
-//   evaluate.batches  "whole": the loss is not a sum over samples divided by a count (the root of a mean, a contrastive
-//                     loss, two losses that each divide by the labels that they count), so that it has no value for a
-//                     batch that is not full.
+//   evaluate.divisor  "plus 1", "at-least 10", "where le 0 then 1", and lists of them: how the model changes the count
+//                     before it divides by it. This is done once, to the count of the whole pass.
+//   evaluate.count    "mean": the count of a batch is a mean. The sum of these counts over B batches is B times the
+//                     mean of all, so the numbers of the divisor are multiplied by B.
+//   evaluate.batches  "whole": the loss is not a sum over samples divided by a count. Examples are the root of a mean,
+//                     a contrastive loss, and two losses that each divide by the number of labels that they count. Such
+//                     a loss has no value for a batch that is not full.
 #ifndef CLEAVE_RUNTIME_TRAIN_LOOP_EVALUATIONRULE_H
 #define CLEAVE_RUNTIME_TRAIN_LOOP_EVALUATIONRULE_H
 
@@ -22,7 +23,7 @@ class EvaluationRule {
 public:
   static Status read(const fb::Plan &plan, EvaluationRule *result);
 
-  // What the sum is divided by, for the count that `batches` batches have together.
+  // The divisor of the sum, for a count that was summed over `batches` batches.
   double divisorOf(double count, double batches) const;
   bool hasWholeBatches() const { return wholeBatches_; }
 

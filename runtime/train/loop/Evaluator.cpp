@@ -84,7 +84,7 @@ Status Evaluator::runBatch(EvaluationSums *sums) {
   return scalars_.read(*session_, sums);
 }
 
-// Says which value of the batch's data makes its loss infinite or not a number; false where all are finite.
+// Reports which value of the batch's data makes the loss infinite or not a number. False if all values are finite.
 bool Evaluator::noteNonFinite() {
   for (unsigned local = 0; local < session_->localRanks(); ++local)
     if (std::string found = feed_->findNonFinite(local, session_->rank(local)); !found.empty()) {

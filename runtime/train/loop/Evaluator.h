@@ -1,17 +1,18 @@
-// A pass over the validation data with the program `evaluate`: mean loss, and accuracy where the model has classes.
+// Runs the program `evaluate` over the validation data: the mean loss, and the accuracy if the model has classes.
 //
-// The program adds a batch to scalar.eval_*, summed over ranks; the host takes the sums after each batch and adds them
-// in double. Every sample counts once, whatever the batch: with T samples left for a batch of G, the last two batches
-// are those T and G - T copies of the last sample, and G copies of it. The sums of the second tell what a copy adds:
+// The program adds a batch to scalar.eval_*, summed over ranks. The host reads these sums after each batch and adds
+// them in double. Every sample counts once, whatever the batch size is. Suppose that T samples are left for the last
+// batch of G. Then the last batch but one has these T samples and G - T copies of the last sample, and the last batch
+// has G copies of it. The sums of the last batch tell how much a copy adds:
 //
 //   sum of the T = sum of the first - (G - T) / G * sum of the second
 //
-// Where the last sample's loss is infinite, so is the sum of the T.
+// If the loss of the last sample is infinite, the sum of the T is too.
 //
-// That holds where the loss is a sum over samples, divided by a count that is one too. For any other loss (the plan
-// says so: EvaluationRule.h) the T samples are left out, and a line of the log says it. Where the model keeps the count
-// from zero, it does so once, with the count of the whole pass. Rejected: a mask over samples inside the program, which
-// a loss written by primitives has no place for.
+// This is valid if the loss is a sum over samples, divided by a count that is such a sum too. For any other loss (the
+// plan says so: EvaluationRule.h), the T samples are left out, and a line of the log says it. If the model prevents a
+// count of zero, this is done once, with the count of the whole pass. Rejected: a mask over samples inside of the
+// program, because a loss that is written by primitives has no place for it.
 #ifndef CLEAVE_RUNTIME_TRAIN_LOOP_EVALUATOR_H
 #define CLEAVE_RUNTIME_TRAIN_LOOP_EVALUATOR_H
 
@@ -27,13 +28,13 @@ struct Evaluation {
   uint64_t samples = 0;
 };
 
-// What the program adds up: of the losses, of what they are divided by, of predictions that are right, of predictions.
+// The sums that the program computes: of losses, of their divisors, of right predictions, and of all predictions.
 struct EvaluationSums {
   double loss = 0, count = 0, correct = 0, predictions = 0;
 
   void add(const EvaluationSums &other);
-  // Takes a part of sums away whose samples were added before. What is not finite has made a sum so for good: it stays
-  // infinite, and inf - inf would be no number.
+  // Subtracts a part of sums whose samples were added before. An infinite sum stays infinite: infinite terms are not
+  // subtracted, because inf - inf is no number.
   void takeBack(const EvaluationSums &other, double part);
 };
 
@@ -42,7 +43,7 @@ class EvaluationScalars {
 public:
   static Status open(Session &session, EvaluationScalars *result);
   void clear() const;
-  // All processes call it.
+  // All processes must call it.
   Status read(Session &session, EvaluationSums *sums) const;
   bool hasAccuracy() const { return correct_.exists() && predictions_.exists(); }
 

@@ -1,4 +1,4 @@
-// Whether a step has left numbers that training can go on from.
+// Checks whether training can continue after a step.
 #ifndef CLEAVE_RUNTIME_TRAIN_LOOP_FINITESTEP_H
 #define CLEAVE_RUNTIME_TRAIN_LOOP_FINITESTEP_H
 
@@ -9,15 +9,16 @@
 
 namespace cleave::rt {
 
-// A step in which nothing counts (all labels are ignored), or on one of the ranks whose means are averaged: the loss is
-// 0 / 0, and what has no labels gives gradients of 0. The parameters are good, and training goes on, as PyTorch's does.
+// True if all labels of a step are ignored, or all labels of one of the ranks whose means are averaged. The loss is 0 /
+// 0 then, and the samples without labels give gradients of 0. The parameters are valid, and training continues, as in
+// PyTorch.
 bool nothingCounted(double loss, std::optional<double> gradNorm);
 
-// DataLoss where the loss or the norm of the gradients is infinite or not a number: every parameter that such a
-// gradient has updated is lost, so nothing may be saved after it. None where nothing counted. With a loss scale there
-// is no such step: it is skipped, and the scale falls. The norm's sum of squares is in f64 (float gradients cannot
-// overflow it), so it is finite unless some gradient is not. `badInput` says which value of the step's data is not
-// finite itself, and is asked where one of the two is not; empty: none.
+// Returns DataLoss if the loss or the norm of the gradients is infinite or not a number. Every parameter that such a
+// gradient has updated is lost, so nothing may be saved after it. It succeeds if nothing counted. With a loss scale it
+// succeeds too: such a step is skipped, and the scale is reduced. The norm's sum of squares is in f64 (float gradients
+// cannot overflow it), so it is finite unless some gradient is not. `badInput` returns a text about a value of the
+// step's data that is not finite itself, or an empty text. It is called only before a failure.
 Status checkFinite(double loss, std::optional<double> gradNorm, std::optional<double> lossScale,
                    const std::function<std::string()> &badInput = {});
 

@@ -1,10 +1,9 @@
 // Learning-rate schedules, with PyTorch's definitions.
 //
 //   constant
-//   step,size=N|Nepoch[s],gamma=G       StepLR: lr * G^floor(k / N), in steps or in epochs ("every" is the same as
-//   "size") cosine[,warmup=W][,min=M]           W steps of LinearLR from lr/W up to lr, then CosineAnnealingLR down to
-//   M at the end:
-//                                       M + (lr - M) * (1 + cos(pi * t / T)) / 2,  t = k - W, T = steps - W
+//   step,size=N|Nepoch[s],gamma=G       StepLR: lr * G^floor(k / N), in steps or in epochs ("every" means "size" too)
+//   cosine[,warmup=W][,min=M]           W steps of LinearLR from lr/W up to lr, then CosineAnnealingLR down to M at the
+//                                       end:  M + (lr - M) * (1 + cos(pi * t / T)) / 2,  t = k - W, T = steps - W
 //   linear[,warmup=W][,min=M]           the same warm-up, then LinearLR down to M:  lr + (M - lr) * t / T
 //
 // k counts steps from 0: step k + 1 of training uses lr(k). `constant` and `step` take warmup too.

@@ -8,10 +8,10 @@
 
 namespace cleave::rt {
 
-// Nobody reads faster, and a launcher's terminal must not fill up with what nobody reads.
+// Nobody reads faster, and a launcher's terminal must not fill up with unread text.
 constexpr std::chrono::milliseconds kRedraw{100};
 
-// mpirun gives every process a terminal of its own and copies what comes from it, to a file too.
+// mpirun gives every process a terminal of its own, and copies its output, possibly to a file.
 static bool isInPlace() { return ::isatty(1) == 1 && !startedAsOneOfSeveral(); }
 
 Progress::Progress(uint64_t totalSteps, uint64_t logEvery, std::string unit, bool quiet)

@@ -1,4 +1,4 @@
-// The line that a user watches: in place on a terminal, else one line every --log-every steps.
+// The progress line: it is updated in place on a terminal, and otherwise printed every --log-every steps.
 //
 //   step 120/200  loss 2.4131  lr 3.0e-04  18.2k tokens/s  0:12 left
 #ifndef CLEAVE_RUNTIME_TRAIN_LOOP_PROGRESS_H
@@ -13,15 +13,15 @@ namespace cleave::rt {
 
 class Progress {
 public:
-  // `unit` is "tokens" or "samples"; a quiet one (not the leader) prints nothing.
+  // `unit` is "tokens" or "samples". If `quiet` (all processes but the leader), nothing is printed.
   Progress(uint64_t totalSteps, uint64_t logEvery, std::string unit, bool quiet);
   ~Progress() { finish(); }
 
-  // `perSecond`: throughput of late steps; `stepSeconds` likewise.
+  // `perSecond`: throughput of recent steps; `stepSeconds`: their time.
   void step(const StepMetrics &metrics, double perSecond, double stepSeconds);
-  // A line that stays: evaluations, checkpoints.
+  // Prints a line that stays, for evaluations and checkpoints.
   void note(const std::string &line);
-  // Ends the line in place.
+  // Ends the line that is updated in place.
   void finish();
 
 private:

@@ -13,7 +13,7 @@
 namespace cleave::rt {
 namespace {
 
-// The fewest digits that give the same double back; whole numbers (bytes) are written as such.
+// The shortest text that gives the same double when it is read. Whole numbers (bytes) have no decimal point.
 std::string number(double value) {
   if (!std::isfinite(value))
     return "null";
@@ -25,7 +25,7 @@ std::string number(double value) {
   return text;
 }
 
-// The step of a line that toJsonLine() has made.
+// Returns the step of a line that toJsonLine() has written.
 std::optional<uint64_t> stepOf(std::string_view line) {
   constexpr std::string_view kBegin = "{\"step\": ";
   uint64_t step = 0;
@@ -35,11 +35,11 @@ std::optional<uint64_t> stepOf(std::string_view line) {
   return error == std::errc() && *end == ',' ? std::optional<uint64_t>(step) : std::nullopt;
 }
 
-// Removes the lines of later steps, and a last one that a killed process has left unfinished. A file with any other
-// line is not ours, and stays as it is.
+// Removes the lines of later steps, and an unfinished last line of a killed process. If the file has any other line, it
+// was not written by this class, and stays as it is.
 Status cutBehind(const std::string &path, uint64_t step) {
   std::error_code error;
-  std::string target = std::filesystem::canonical(path, error).string(); // a link stays one
+  std::string target = std::filesystem::canonical(path, error).string(); // a symbolic link stays one
   if (error || !std::filesystem::is_regular_file(target, error))
     return Status::ok();
   std::string kept;
@@ -94,7 +94,7 @@ Status MetricsFile::open(const std::string &path, std::optional<uint64_t> resume
   path_ = path;
   if (resumedStep)
     CLEAVE_TRY(cutBehind(path, *resumedStep));
-  // Opening a pipe without a reader would wait for one, without a word.
+  // Without O_NONBLOCK, opening a pipe would wait for a reader without a message.
   int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | (resumedStep ? O_APPEND : O_TRUNC);
   int fd = ::open(path.c_str(), flags, 0666);
   if (fd < 0 && errno == ENXIO)

@@ -1,4 +1,4 @@
-// What one training step has to tell, and where it is told: JSON lines, TensorBoard.
+// The results of a training step, and the file of JSON lines that records them.
 #ifndef CLEAVE_RUNTIME_TRAIN_LOOP_STEPMETRICS_H
 #define CLEAVE_RUNTIME_TRAIN_LOOP_STEPMETRICS_H
 
@@ -21,15 +21,15 @@ struct StepMetrics {
   std::optional<double> valLoss, valAccuracy, lr, gradNorm, samplesPerS, tokensPerS, stepS, lossScale;
   std::optional<uint64_t> peakBytes, commBytes, skipped;
 
-  // The keys that apply, in the order of a line, without "step".
+  // The keys that have a value, in the order of a line, without "step".
   std::vector<std::pair<const char *, double>> values() const;
 };
 
-// One JSON object per line and step, flushed line by line so that others can follow it.
+// Writes one JSON object per step, on a line of its own. Lines are flushed, so that other programs can follow the file.
 class MetricsFile {
 public:
-  // Goes on after what a run that was resumed after `resumedStep` has written up to that step: later lines are of
-  // steps that come again. Without it a new file is started.
+  // With `resumedStep`, lines of later steps are removed, because these steps will run again, and new lines are
+  // appended. Without it, a new file is started.
   Status open(const std::string &path, std::optional<uint64_t> resumedStep);
   Status write(const StepMetrics &metrics);
 
@@ -41,7 +41,7 @@ private:
   std::unique_ptr<std::FILE, Close> file_;
 };
 
-// The JSON text of one line, without the line's end. Values that JSON lacks (NaN, infinity) are null.
+// The JSON text of one line, without the end of line. NaN and infinity become null, because JSON does not have them.
 std::string toJsonLine(const StepMetrics &metrics);
 
 } // namespace cleave::rt

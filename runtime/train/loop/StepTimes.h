@@ -1,5 +1,5 @@
-// The steps of a run, as a median: of any number of them in fixed memory. And the line at the end of a run that sets it
-// beside the time that the compiler predicted (the plan's properties predicted.seconds and predicted.machine).
+// The median time of a run's steps, of any number of steps in fixed memory. A line at the end of a run compares it with
+// the time that the compiler predicted (the plan's properties predicted.seconds and predicted.machine).
 #ifndef CLEAVE_RUNTIME_TRAIN_LOOP_STEPTIMES_H
 #define CLEAVE_RUNTIME_TRAIN_LOOP_STEPTIMES_H
 
@@ -13,14 +13,14 @@ namespace cleave::rt {
 
 class StepTimes {
 public:
-  // The first step of the process touches memory for the first time, and counts only where it is the only one.
+  // The first step of the process touches memory for the first time. It counts only if it is the only step.
   void add(double seconds);
   uint64_t count() const { return count_; }
-  // To half a percent; 0 without steps.
+  // With an error of at most half a percent. 0 if there were no steps.
   double median() const;
 
 private:
-  // Classes of times, each a hundredth longer than the one before: from a tenth of a microsecond to a day.
+  // Classes of times, from a tenth of a microsecond to a day. Each is one percent longer than the one before.
   static constexpr double kShortest = 1e-7, kRatio = 1.01;
   static constexpr size_t kClasses = 2800;
   double first_ = 0;
@@ -28,8 +28,8 @@ private:
   std::array<uint32_t, kClasses> classes_{};
 };
 
-// "step time: predicted 12.3 ms (AMD EPYC, 1 thread a rank), measured 12.9 ms (median of 18 steps), 1.05 times that".
-// `threads`: of a rank in this run. Empty without steps.
+// For example "step time: predicted 12.3 ms (AMD EPYC, 1 thread a rank), measured 12.9 ms (median of 18 steps), 1.05
+// times that". `threads`: compute threads of a rank in this run. Empty without steps.
 std::string stepTimeReport(const fb::Plan &plan, const StepTimes &times, unsigned threads);
 
 } // namespace cleave::rt

@@ -22,7 +22,7 @@ void appendVarint(std::string *text, uint64_t value) {
   text->push_back(static_cast<char>(value));
 }
 
-// Protocol buffer fields by wire type: 0 varint, 1 fixed 64, 2 length-delimited, 5 fixed 32.
+// Wire types of protocol buffer fields: 0 varint, 1 fixed 64, 2 length-delimited, 5 fixed 32.
 void appendTag(std::string *text, unsigned field, unsigned wire) { appendVarint(text, field << 3 | wire); }
 
 void appendBytes(std::string *text, unsigned field, const std::string &bytes) {

@@ -1,4 +1,4 @@
-// TensorBoard event files: TFRecords of `Event` protocol buffers, encoded here in full (no protobuf at run time).
+// TensorBoard event files: TFRecords of `Event` protocol buffers. They are encoded here, without a protobuf library.
 //
 // A record is  u64 length | u32 masked CRC-32C of it | data | u32 masked CRC-32C of the data.
 // An event is  1: wall_time double | 2: step int64 | 3: file_version string, or 5: Summary { 1: Value { 1: tag, 2:
@@ -16,13 +16,13 @@ namespace cleave::rt {
 uint32_t maskedCrc32c(std::string_view data);
 
 std::string encodeRecord(std::string_view data);
-// The first event of a file.
+// The event that begins a file.
 std::string encodeVersionEvent(double wallTime);
 std::string encodeScalarEvent(double wallTime, int64_t step, const std::string &tag, float value);
 
 class TensorBoard {
 public:
-  // A new event file DIR/events.out.tfevents.<seconds>.<host>.<pid>.<number>; none that is there is touched.
+  // Creates a new event file DIR/events.out.tfevents.<seconds>.<host>.<pid>.<number>. Existing files are not changed.
   Status open(const std::string &directory);
   Status write(const StepMetrics &metrics);
 

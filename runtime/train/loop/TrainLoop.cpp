@@ -52,7 +52,7 @@ Status TrainLoop::run() {
                 position_.step < total_
                     ? ""
                     : "; --steps and --epochs count the whole training, with what the checkpoint has: give more");
-  sentBefore_ = session_->bytesSent(); // what was agreed on is no part of the first step
+  sentBefore_ = session_->bytesSent(); // the traffic before training does not count for the first step
   while (!stop) {
     StepMetrics metrics;
     bool epochEnds = false;
@@ -124,12 +124,12 @@ Status TrainLoop::step(StepMetrics *metrics, bool *epochEnds) {
   if (nothingCounted(metrics->loss, metrics->gradNorm))
     progress_->note("step " + std::to_string(metrics->step) + "  all labels are ignored" +
                     (metrics->gradNorm == 0.0 ? ", so it has no gradient" : " on a rank, which adds no gradient"));
-  // The first step warms caches up and says little about those to come.
+  // The first step fills caches, and says little about later steps.
   smoothStep_ = smoothStep_ == 0 || metrics->step <= 2 ? seconds : 0.9 * smoothStep_ + 0.1 * seconds;
   return Status::ok();
 }
 
-// A skipped step is told; gradients that overflow at the smallest scale are no matter of scale.
+// Reports a skipped step. Fails if gradients still overflow at the smallest scale: then the scale is not the reason.
 Status TrainLoop::noteSkipped(const StepMetrics &metrics) {
   if (!metrics.lossScale || !metrics.skipped || *metrics.skipped <= skippedBefore_) {
     skippedInARow_ = 0;
@@ -141,7 +141,7 @@ Status TrainLoop::noteSkipped(const StepMetrics &metrics) {
   std::snprintf(text, sizeof text, "skipped (gradients overflow), loss scale now %g", *metrics.lossScale);
   progress_->note("step " + std::to_string(metrics.step) + "  " + text);
   constexpr double kSmallest = 1.0 / (1 << 24);
-  constexpr unsigned kMostInARow = 40; // enough halvings for every scale that begins in range
+  constexpr unsigned kMostInARow = 40; // enough halvings from every scale in range
   if (*metrics.lossScale >= kSmallest && skippedInARow_ < kMostInARow)
     return Status::ok();
   return dataLoss("gradients were infinite or undefined in " + std::to_string(skippedInARow_) +
@@ -179,8 +179,7 @@ Status TrainLoop::finishStep(StepMetrics *metrics, bool epochEnds, bool *stop) {
   progress_->step(*metrics, tokensPerSample_ != 0 ? samplesPerS * tokensPerSample_ : samplesPerS, smoothStep_);
   if (evaluator_ && (evaluates || last))
     CLEAVE_TRY(evaluate(metrics, &isBest));
-  CLEAVE_TRY(metricsFile_.write(*metrics).in("--metrics"));
-  CLEAVE_TRY(tensorboard_.write(*metrics).in("--tensorboard"));
+  Status logged = writeLogs(*metrics); // an error ends the run after the step is saved
   *stop = last || outOfPatience();
   if (*stop && !last)
     progress_->note(stoppedEarly(position_));
@@ -190,14 +189,20 @@ Status TrainLoop::finishStep(StepMetrics *metrics, bool epochEnds, bool *stop) {
   if (saver_)
     CLEAVE_TRY(saver_->poll().in("--save"));
   noteSaved();
-  bool isDue = saves || *stop;
+  // Other processes do not know of the error, so a step that is not due can be saved only by a process alone.
+  bool isDue = saves || *stop || (!logged.isOk() && !session_->processes());
   if (saver_ && (isDue || (isBest && options_.saveBest)))
-    return save(isBest && options_.saveBest, isDue);
-  return Status::ok();
+    CLEAVE_TRY(save(isBest && options_.saveBest, isDue));
+  return logged;
 }
 
-// A signal reaches processes at different steps, or only one of them: they ask each other about four times a second, at
-// steps that they agree on each time, and end at the same one.
+Status TrainLoop::writeLogs(const StepMetrics &metrics) {
+  CLEAVE_TRY(metricsFile_.write(metrics).in("--metrics"));
+  return tensorboard_.write(metrics).in("--tensorboard");
+}
+
+// A signal may reach processes at different steps, or only one of them. So they ask each other about four times a
+// second. They agree on the next step for this each time, and all end at the same step.
 Status TrainLoop::heedSignals(bool *stop) {
   if (!saver_ || !endsInOrder())
     return Status::ok();

@@ -1,8 +1,8 @@
 // The training of a model, from the first step (or a checkpoint) to the last.
 //
-// One step: the reader's next global batch is copied to the input frames, the host writes the step's scalars, every
-// rank runs `train_step`, and the results are read. What is not part of a step (evaluating, saving, stopping early)
-// happens between steps, decided by numbers that are equal on all ranks, so that processes never disagree.
+// In one step, the reader's next global batch is copied to the input frames, the host writes the step's scalars, every
+// rank runs `train_step`, and the results are read. Everything else (evaluating, saving, stopping early) happens
+// between steps. Its decisions depend only on numbers that are equal on all ranks, so processes never disagree.
 //
 //   TrainLoop loop;
 //   CLEAVE_TRY(TrainLoop::open(session, options, &loop));
@@ -28,10 +28,10 @@ public:
   Status run();
 
   const TrainingPosition &position() const { return position_; }
-  // The checkpoint from which the run goes on; empty: none.
+  // The checkpoint from which the run continues; empty: none.
   const std::string &resumedFrom() const { return resumedFrom_; }
   const StepTimes &stepTimes() const { return times_; }
-  // The signal that has ended run() before its last step (Termination.h), with all saved; 0: none.
+  // The signal that has ended run() before its last step (Termination.h), after everything was saved; 0: none.
   int stoppedBy() const { return stoppedBy_; }
 
 private:
@@ -59,6 +59,7 @@ private:
   Status save(bool isBest, bool isDue);
   void noteSaved();
   Status finishStep(StepMetrics *metrics, bool epochEnds, bool *stop);
+  Status writeLogs(const StepMetrics &metrics);
   Status heedSignals(bool *stop);
   bool outOfPatience() const { return options_.patience != 0 && position_.stale >= options_.patience; }
 
@@ -73,7 +74,7 @@ private:
   std::unique_ptr<InputFeed> feed_;
   std::optional<Evaluator> evaluator_;
   TrainingPosition position_;
-  bool resumed_ = false, resumedInPlace_ = false; // in place: from a checkpoint of --save
+  bool resumed_ = false, resumedInPlace_ = false; // in place: the checkpoint is in the directory of --save
   std::string resumedFrom_;                       // the checkpoint
   RunFacts resumedRun_, run_;
   uint64_t resumedIdentity_ = 0;
@@ -93,7 +94,7 @@ private:
   uint64_t skippedBefore_ = 0;
   unsigned skippedInARow_ = 0;
   int stoppedBy_ = 0;
-  uint64_t meetingStep_ = 0; // when processes ask each other for signals next
+  uint64_t meetingStep_ = 0; // the next step at which processes ask each other for signals
 };
 
 } // namespace cleave::rt

@@ -1,4 +1,4 @@
-// What a training run is asked to do: the options of `train`, with their defaults.
+// The options of `train`, with their defaults.
 #ifndef CLEAVE_RUNTIME_TRAIN_LOOP_TRAINOPTIONS_H
 #define CLEAVE_RUNTIME_TRAIN_LOOP_TRAINOPTIONS_H
 
@@ -11,12 +11,12 @@
 
 namespace cleave::rt {
 
-// The learning rate where neither the user nor the optimizer names one.
+// The learning rate if neither the user nor the optimizer gives one.
 constexpr double kDefaultRate = 1e-3;
 
 struct TrainOptions {
   std::vector<std::string> data, valData; // see DataSpec.h
-  std::optional<uint64_t> epochs, steps;  // of the whole training, resumed parts included; default: one epoch
+  std::optional<uint64_t> epochs, steps;  // of all training, resumed parts included; default: one epoch
   std::optional<uint64_t> seed;           // default: 0, or the checkpoint's
   bool shuffle = true;
   LastBatch lastBatch = LastBatch::Drop;
@@ -26,15 +26,15 @@ struct TrainOptions {
   std::optional<double> clipGradNorm;  // default: off
 
   uint64_t evalEvery = 0; // steps; 0: at the end of each epoch
-  uint64_t patience = 0;  // evaluations without a better loss until training stops; 0: never
+  uint64_t patience = 0;  // evaluations without a better loss after which training stops; 0: never
 
   std::string save;       // directory; empty: nothing is saved
   uint64_t saveEvery = 0; // steps; 0: at the end only
-  unsigned keep = 0;      // newest checkpoints kept; 0: all
+  unsigned keep = 0;      // newest checkpoints that are kept; 0: all
   bool saveBest = false;
-  std::optional<unsigned> keepBest; // of those saved only as the best so far, with the best; default: 1
+  std::optional<unsigned> keepBest; // of those saved only as the best so far: newest that are kept; default: 1
   CheckpointForm checkpoint = CheckpointForm::Sharded;
-  std::optional<bool> saveAsync; // default: where the model has a snapshot
+  std::optional<bool> saveAsync; // default: true if the model has a snapshot
   std::string resume;            // a checkpoint, or "auto": the latest of `save` if there is one
 
   uint64_t logEvery = 10;

@@ -1,4 +1,4 @@
-// What a training run needs before its first step: everything that can be wrong with options and files shows here.
+// Prepares a training run before its first step. All mistakes in options and files are found here.
 #include "runtime/base/Log.h"
 #include "runtime/base/NumberRange.h"
 #include "runtime/base/OptionText.h"
@@ -18,7 +18,7 @@
 namespace cleave::rt {
 namespace {
 
-// Tokens per sample: the sequence length when an input is integer [batch, sequence]; 0 when there is none.
+// The sequence length if the first input is integer [batch, sequence]; 0 otherwise.
 double tokensPerSample(const fb::Program &program) {
   if (lengthOf(program.inputs()) == 0)
     return 0;
@@ -42,12 +42,12 @@ template <typename T> std::string asText(const T &value) {
 }
 template <typename T> std::string asText(const std::optional<T> &value) { return value ? asText(*value) : ""; }
 
-// Of a run that is resumed, after it has become known whether it saves the best.
+// For a resumed run, to be called when it is known whether the run saves the best.
 Status checkKeepBest(const TrainOptions &options) {
   return options.keepBest && !options.saveBest ? invalidArgument("--keep-best needs --save-best") : Status::ok();
 }
 
-// Of options, the first one that is given; null: none is.
+// Returns the name of the first option that is given; null if none is.
 const char *firstOf(std::initializer_list<std::pair<bool, const char *>> options) {
   for (const auto &[isGiven, name] : options)
     if (isGiven)
@@ -110,7 +110,7 @@ Status TrainLoop::open(Session &session, const TrainOptions &options, TrainLoop 
   return Status::ok();
 }
 
-// Processes that were started with other options would train something that nobody asked for, or wait for each other.
+// Processes with different options would train something that nobody asked for, or wait for each other.
 Status TrainLoop::agreeOnOptions() {
   const TrainOptions &o = options_;
   SameRun same;
@@ -155,7 +155,7 @@ Status TrainLoop::checkScalars() {
   return Status::ok();
 }
 
-// Processes that write their parts into different directories leave no whole checkpoint anywhere.
+// If processes write their parts into different directories, there is no whole checkpoint anywhere.
 Status TrainLoop::checkShared(const std::string &directory) {
   Communicator *processes = session_->processes();
   if (!processes)
@@ -167,7 +167,7 @@ Status TrainLoop::checkShared(const std::string &directory) {
   return session_->agree(DirectoryMark::find(directory, number), "see the directory of the first one");
 }
 
-// Whether checkpoints can be written is asked before an hour of training, not after it.
+// Checks whether checkpoints can be written, before an hour of training and not after it.
 Status TrainLoop::openSave() {
   if (options_.save.empty())
     return Status::ok();
@@ -200,8 +200,8 @@ Status TrainLoop::openSaver() {
   return CheckpointSaver::open(*session_, async, saver_.get());
 }
 
-// Only the leader's view of the directory counts: all parts go there. A file system that does not say its size is let
-// pass.
+// Only the leader's file system counts, because all parts are written there. A file system that does not report its
+// size is accepted.
 Status TrainLoop::checkSaveSpace() {
   if (options_.save.empty())
     return Status::ok();
@@ -224,7 +224,8 @@ Status TrainLoop::checkSaveSpace() {
   return Status::ok();
 }
 
-// "; --resume DIR/step-... takes the newest whole one" where a checkpoint is damaged and others stand beside it.
+// If the checkpoint is damaged and another one in its directory is whole, returns "; --resume DIR/step-... takes the
+// newest whole one beside it".
 static std::string wholeBeside(const std::string &path) {
   auto isWhole = [](const std::string &each) {
     Checkpoint checkpoint;
@@ -242,7 +243,8 @@ static std::string wholeBeside(const std::string &path) {
   return "";
 }
 
-// Fills the states from what --resume names; nothing is found where it is `auto` and there is no checkpoint yet.
+// Fills the states from the checkpoint of --resume. `found` is false if --resume is `auto` and there is no checkpoint
+// yet.
 Status TrainLoop::loadLatest(bool *found) {
   std::string path = options_.resume == "auto" ? options_.save : options_.resume, resolved, standIn;
   Status status = resolveCheckpoint(path, &resolved, &standIn);
@@ -256,7 +258,7 @@ Status TrainLoop::loadLatest(bool *found) {
   if (!status.isOk())
     return {status.code(), status.message() + wholeBeside(resolved)};
   resumedFrom_ = resolved;
-  // Another directory's checkpoint is not yet one of --save.
+  // The checkpoint of another directory is not yet saved in the directory of --save.
   std::error_code error;
   resumedInPlace_ = !options_.save.empty() && std::filesystem::equivalent(resolved + "/..", options_.save, error);
   if (resumedInPlace_)
@@ -264,9 +266,9 @@ Status TrainLoop::loadLatest(bool *found) {
   return Status::ok();
 }
 
-// What is told as the best and what `best` names are one: a run that began it goes on with it, and where it names
-// another than the best that the checkpoint knows (one of another directory, or of steps that come again), the next
-// evaluation is the first to compare with.
+// The best loss that is reported must be that of the checkpoint that `best` names. A run that began with --save-best
+// goes on with it. If `best` names another checkpoint than the best one that the resumed checkpoint knows (in another
+// directory, or of steps that will run again), the next evaluation becomes the first to compare with.
 void TrainLoop::resumeBest() {
   std::string best;
   bool exists = !options_.save.empty() && resolveCheckpoint(options_.save + "/best", &best).isOk();
@@ -290,7 +292,7 @@ Status TrainLoop::resume() {
   if (options_.resume.empty())
     return Status::ok();
   CLEAVE_TRY(session_->agree(loadLatest(&resumed_).in("--resume"), "resume"));
-  // Processes may see different directories, or one at different times.
+  // Processes may see different directories, or see one directory at different times.
   CLEAVE_TRY(session_->agreeOn(position_.step, "the step to resume at").in("--resume"));
   CLEAVE_TRY(session_->agreeOnHash(resumedIdentity_, "--resume: the checkpoints"));
   if (!resumed_)
@@ -298,7 +300,7 @@ Status TrainLoop::resume() {
   if (options_.seed && *options_.seed != position_.seed)
     return invalidArgument("--resume: the checkpoint was made with --seed " + std::to_string(position_.seed) +
                            ", not " + std::to_string(*options_.seed) + "; give that number, or leave --seed out");
-  // Between epochs another order takes no sample twice.
+  // At the end of an epoch, another order uses no sample twice.
   if (position_.sample != 0 && position_.shuffle.value_or(options_.shuffle) != options_.shuffle)
     return invalidArgument(std::string("--resume: the checkpoint was made ") + (options_.shuffle ? "with" : "without") +
                            " --no-shuffle, and lies inside an epoch, which goes on in that order: " +
@@ -329,7 +331,7 @@ Status TrainLoop::openData() {
   return session_->agreeOn(evaluator_->samples(), "the samples of --val-data");
 }
 
-// The leader's data are those that are told: all processes must say the same of a checkpoint.
+// The facts are those of the leader's data: all processes must write the same facts into a checkpoint.
 Status TrainLoop::describeData() {
   auto describe = [&](std::vector<std::string> specs, const DataSet &data, std::string *text) {
     uint64_t hash = session_->isLeader() ? data.fingerprint() : 0;
@@ -343,13 +345,13 @@ Status TrainLoop::describeData() {
   CLEAVE_TRY(describe(options_.data, *data_, &run_["data"]));
   if (evaluator_)
     return describe(options_.valData, evaluator_->data(), &run_["val-data"]);
-  // The best loss of the checkpoint goes on being that of the data which it was computed from.
+  // Without validation data, the checkpoint's best loss still belongs to the data that it was computed from.
   if (auto before = resumedRun_.find("val-data"); before != resumedRun_.end())
     run_.insert(*before);
   return Status::ok();
 }
 
-// Losses of other validation data cannot be compared.
+// Losses on different validation data cannot be compared.
 void TrainLoop::compareBest() {
   if (!position_.hasBest || !differ(resumedRun_, run_, "val-data"))
     return;
@@ -361,8 +363,8 @@ void TrainLoop::compareBest() {
             "anew with the next evaluation");
 }
 
-// What the optimizer and the model are is compiled in; the rest is this run's options and data. The length of training
-// is a fact only where the rate depends on it.
+// The optimizer and the model are compiled in. All other facts are this run's options and data. The length of training
+// is a fact only if the rate depends on it.
 Status TrainLoop::compareRuns() {
   run_ = planFacts(session_->plan(), session_->modelName());
   run_["global-batch"] = asText(feed_->globalBatch());
@@ -388,7 +390,7 @@ Status TrainLoop::compareRuns() {
   return Status::ok();
 }
 
-// Steps before the checkpoint may have been of another global batch: what is left of the epochs is counted in samples.
+// Steps before the checkpoint may have had another global batch, so the rest of the epochs is counted in samples.
 Status TrainLoop::countSteps() {
   uint64_t epochs = options_.epochs.value_or(1);
   if (options_.steps) {

@@ -1,7 +1,7 @@
 """emulated_checkpoints.py SOURCE BUILD FOLDER    Checkpoints move between programs for the host and for the emulated CUDA device.
 
 A run of four steps on one target is stopped after two, and goes on from its checkpoint on the other target and in another layout: its
-losses are those of four steps on the host, within 1e-5."""
+losses are those of four steps on the host, within 1e-5. The same of a checkpoint that the C API has saved."""
 import json
 import pathlib
 import subprocess
@@ -32,6 +32,14 @@ def train(program, steps, name, *options):
     return {line["step"]: line["loss"] for line in lines if "loss" in line}
 
 
+def goes_on(second, checkpoint, how):
+    losses = train(second, 4, f"{checkpoint.name}.2", "--save", checkpoint, "--resume", "auto")
+    worst = max(abs(losses[step] - expected[step]) / expected[step] for step in losses)
+    if sorted(losses) != [3, 4] or not worst <= 1e-5:
+        sys.exit(f"{how}: {losses}; expected {expected}")
+    print(f"{how}: losses within {worst:.1e}")
+
+
 data = []
 for key, array in training_cases.data("mlp").items():
     np.save(folder / f"{key}.npy", array)
@@ -46,8 +54,18 @@ expected = train("host-one", 4, "expected")
 for first, second in (("host-one", "cuda-fsdp"), ("cuda-fsdp", "host-one"), ("host-fsdp", "cuda-one"), ("cuda-one", "cuda-fsdp")):
     checkpoint = folder / f"{first}.{second}"
     train(first, 2, f"{first}.{second}.1", "--save", checkpoint)
-    losses = train(second, 4, f"{first}.{second}.2", "--save", checkpoint, "--resume", "auto")
-    worst = max(abs(losses[step] - expected[step]) / expected[step] for step in losses)
-    if sorted(losses) != [3, 4] or not worst <= 1e-5:
-        sys.exit(f"{first} to {second}: {losses}; expected {expected}")
-    print(f"{first} to {second}: losses within {worst:.1e}")
+    goes_on(second, checkpoint, f"{first} to {second}")
+
+run("cleave", "compile", model, "--train", "--loss-output", "loss", "--optimizer", "adamw", "--global-batch", "16", "--target", "cuda:sm_90",
+    "--emit", "shared", "-o", folder / "libcuda-api.so")
+(folder / "api.py").write_text(f"""
+import sys
+sys.path.insert(0, {str(source / "python")!r})
+import cleave, numpy
+model, data = cleave.Model({str(folder / "libcuda-api.so")!r}), {{name: numpy.load({str(folder)!r} + f"/{{name}}.npy") for name in {list(training_cases.data("mlp"))!r}}}
+for step in range(2):
+    model.train_step(lr=1e-3, **{{name: array[16 * step:16 * (step + 1)] for name, array in data.items()}})
+model.save({str(folder / "api")!r})
+""")
+run(sys.executable, folder / "api.py")
+goes_on("host-one", folder / "api", "C API to host-one")

@@ -5,6 +5,7 @@ import os
 import sys
 
 import onnx
+import onnxruntime
 import torch
 from torch import nn
 
@@ -104,6 +105,47 @@ def check_output_names(path):
         assert report.outputs == ["logits", "loss", "loss_2"] and report.loss == "loss_2" and "--loss-output loss_2" in report.command, report
         said = refusal(lambda: cleave.export_torch(OwnLoss(), (x, labels), path, loss=nn.CrossEntropyLoss(), output_names=["logits", "loss"], exporter=exporter))
         assert "'loss' is also the name of the output that loss= makes" in said, said
+
+
+class Pair(nn.Module):
+    def __init__(self, kind):
+        super().__init__()
+        self.a, self.b, self.kind = nn.Linear(4, 3), nn.Linear(4, 3), kind
+
+    def forward(self, x):
+        return self.kind(self.a(x), self.b(x))
+
+
+def check_losses_of_several_outputs(path):
+    """A loss gets all that forward() returns, as in PyTorch; one that takes a tensor gets the first."""
+    x, target = torch.randn(4, 4), torch.randn(4, 3)
+    losses = [(Pair(lambda a, b: (a, b)), lambda output, target: nn.functional.mse_loss(output[1], target)),
+              (Pair(lambda a, b: {"a": a, "b": b}), lambda output, target: nn.functional.mse_loss(output["b"], target)),
+              (Pair(lambda a, b: (b, a)), nn.MSELoss())]
+    for exporter in ("dynamo", "torchscript"):
+        for module, loss in losses:
+            cleave.export_torch(module, {"x": x, "target": target}, path, loss=loss, exporter=exporter, quiet=True)
+            made = onnxruntime.InferenceSession(path).run(["loss"], {"x": x.numpy(), "target": target.numpy()})[0]
+            expected = nn.functional.mse_loss(module.b(x), target)
+            assert abs(float(made) - float(expected)) < 1e-5, (exporter, made, expected)
+    refusal(lambda: cleave.export_torch(losses[0][0], {"x": x, "target": target}, path, loss=lambda output, target: output["c"], quiet=True))
+
+
+class DetachedInPlace(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 3)
+
+    def forward(self, x):
+        y = self.fc(x)
+        return y * y.clone().detach_()
+
+
+def check_detached_in_place(path):
+    """torch.export leaves detach_() out: it is refused, and the other exporter writes the file."""
+    x = torch.randn(2, 4)
+    assert "y = y.detach()" in refusal(lambda: cleave.export_torch(DetachedInPlace(), {"x": x}, path, exporter="dynamo", quiet=True))
+    assert cleave.export_torch(DetachedInPlace(), {"x": x}, path, quiet=True).exporter == "torchscript"
 
 
 class Counting(nn.Module):
@@ -316,6 +358,8 @@ def main():
     check_files(path)
     check_losses(path)
     check_output_names(path)
+    check_losses_of_several_outputs(path)
+    check_detached_in_place(path)
     check_unwritten(path)
 
 

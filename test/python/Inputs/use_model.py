@@ -79,6 +79,22 @@ def main():
     assert "threads: expected a whole number; got '2'" in refusal(TypeError, lambda: cleave.Model(train, threads="2"))
     assert "lr: expected a number; got 'fast'" in refusal(TypeError, lambda: trained.train_step(lr="fast", **batch))
     assert "norm: expected a number; got None" in refusal(TypeError, lambda: trained.set_clip_norm(None))
+    for number in ("0.1", True, np.ones(1)):
+        assert "lr: expected a number; got" in refusal(TypeError, lambda: trained.train_step(lr=number, **batch))
+    assert trained.train_step(lr=np.float32(1e-3), **batch) > 0 and trained.train_step(lr=np.array(1e-3), **batch) > 0
+    # What is no dictionary is refused, also where Python takes it for false.
+    for given in (next(iter(batch.values())), [], 0, "", np.zeros(0), [("x", 1)]):
+        assert "expected a dictionary from names to arrays" in refusal(TypeError, lambda: trained.evaluate(given))
+    assert "masked" in refusal(TypeError, lambda: trained.evaluate(**{**batch, name: np.ma.masked_greater(batch[name], 0)}))
+    assert "program: expected a text; got 3" in refusal(TypeError, lambda: trained.inputs(3))
+    one = trained.evaluate(**batch)
+    assert sum([one, one, one]).count == 3 * one.count
+    refusal(TypeError, lambda: one + 1)
+    another = cleave.Model(train)
+    assert "two models" in refusal(ValueError, lambda: one + another.evaluate(**batch))
+    said = refusal(cleave.CleaveError, lambda: another.train_step(lr=1e-3, **{**batch, name: np.full(tensor.shape, np.nan)}))
+    assert "--" not in said and "(lr)" in said, said
+    another.close()
     assert "infer has not run yet" in refusal(ValueError, lambda: (model := cleave.Model(infer)).output(next(iter(model.outputs()))))
     assert "its path is empty" in refusal(cleave.CleaveError, lambda: trained.save(""))
 

@@ -1,3 +1,4 @@
+#include "runtime/base/AtomicFile.h"
 #include "runtime/base/Crc32c.h"
 #include "runtime/base/FileMapping.h"
 #include "runtime/base/Gate.h"
@@ -10,6 +11,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -119,6 +121,30 @@ TEST(Gate, GivesUpAndWraps) {
   EXPECT_FALSE(gate.waitFor(1, [] { return true; }));
   gate.open(2);
   EXPECT_TRUE(gate.waitFor(0xfffffff0u, [] { return true; })); // long ago, modulo 2^32
+}
+
+TEST(AtomicFile, ReplacesTheTargetOfALinkAndNoDevice) {
+  std::string folder = ::testing::TempDir() + "links." + std::to_string(::getpid()), target;
+  std::filesystem::create_directories(folder + "/inner");
+  auto link = [&](const char *to, const std::string &name) {
+    std::filesystem::create_symlink(to, folder + "/" + name);
+    return folder + "/" + name;
+  };
+  auto found = [&](const std::string &path) {
+    target.clear();
+    return findFileToReplace(path, &target).isOk() ? std::filesystem::relative(target, folder).string() : "refused";
+  };
+  EXPECT_EQ(found(folder + "/new"), "new");
+  EXPECT_EQ(found(link("inner/a", "first")), "inner/a"); // the target need not exist
+  EXPECT_EQ(found(link("../first", "inner/second")), "inner/a");
+  EXPECT_EQ(found(link("round", "round")), "refused");
+  EXPECT_EQ(found(folder + "/inner"), "refused");
+  for (const char *device :
+       {"/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "/dev/null", "/dev/new", "/proc/self/new"}) {
+    EXPECT_EQ(found(device), "refused") << device;
+    EXPECT_EQ(found(link(device, "to" + std::to_string(std::hash<std::string>()(device)))), "refused") << device;
+  }
+  std::filesystem::remove_all(folder);
 }
 
 TEST(FileMapping, MapsAndNamesWhatFails) {

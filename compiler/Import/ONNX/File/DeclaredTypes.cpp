@@ -7,14 +7,15 @@
 namespace cleave::onnx_import {
 namespace {
 
-// The type of a value that was imported; nothing of others.
+// Returns the type of a value that was imported, or null for other bindings.
 mlir::RankedTensorType importedType(const Binding &binding) {
   if (binding.kind == Binding::Kind::Computed)
     return typeOf(binding.value);
   return binding.kind == Binding::Kind::Known ? binding.known->type() : mlir::RankedTensorType();
 }
 
-// The types of initializers, which are not read before they are used. Those that cannot be read are reported there.
+// Returns the types of initializers. They are not read before they are used, and those that cannot be read are reported
+// then.
 llvm::StringMap<mlir::RankedTensorType> initializerTypes(const onnx::GraphProto &graph, mlir::MLIRContext *context) {
   llvm::StringMap<mlir::RankedTensorType> types;
   for (const auto &tensor : graph.initializer()) {
@@ -48,7 +49,7 @@ public:
   Checker(Environment &environment, mlir::MLIRContext *context, ErrorList &errors, std::string where = "")
       : environment(environment), context(context), errors(errors), where(std::move(where)) {}
 
-  // Of a value that was imported.
+  // Checks the declaration of a value that was imported.
   void check(const onnx::ValueInfoProto &info, llvm::StringRef what) {
     mlir::RankedTensorType type = importedType(environment.binding(info.name()));
     std::string wrong = type ? wrongShape(info, what, type) : "";
@@ -56,7 +57,7 @@ public:
       firstWrong = wrong + ", and its node computes " + formatShape(type.getShape());
   }
 
-  // Of an initializer. A graph input gives its type, and value_info tells of it.
+  // Checks the declaration of an initializer, by a graph input of its name or by value_info.
   void checkInitializer(const onnx::ValueInfoProto &info, mlir::RankedTensorType type, bool isInput) {
     std::string wrong = wrongShape(info, isInput ? "input" : "value", type);
     std::string is = ", and its initializer is " + formatShape(type.getShape());
@@ -66,7 +67,7 @@ public:
       firstWrong = wrong + is;
   }
 
-  // One line for all shapes.
+  // Returns one line for all wrong shapes.
   std::optional<std::string> note() const {
     if (wrongShapes == 0)
       return std::nullopt;
@@ -75,7 +76,8 @@ public:
   }
 
 private:
-  // "output 'y' is declared with the shape '[4]'" where that is another one than the type's. Other elements are an error.
+  // If the shape is wrong, returns for example "output 'y' is declared with the shape '[4]'". Reports a wrong element
+  // type as an error.
   std::string wrongShape(const onnx::ValueInfoProto &info, llvm::StringRef what, mlir::RankedTensorType type) {
     std::string name = (what + " " + quote(info.name()) + " is declared ").str();
     if (info.type().value_case() == onnx::TypeProto::VALUE_NOT_SET)
@@ -98,7 +100,7 @@ private:
   Environment &environment;
   mlir::MLIRContext *context;
   ErrorList &errors;
-  std::string where; // before each error
+  std::string where; // put in front of each error
   std::string firstWrong;
   size_t wrongShapes = 0;
 };
@@ -109,7 +111,7 @@ void checkDeclaredTypes(const onnx::GraphProto &graph, Environment &environment,
                         ErrorList &errors, std::vector<std::string> &notes) {
   Checker checker(environment, context, errors);
   llvm::StringMap<mlir::RankedTensorType> initializers = initializerTypes(graph, context);
-  for (const auto &input : graph.input()) // others are bound as they are declared
+  for (const auto &input : graph.input()) // inputs without an initializer get their declared type
     if (auto type = initializers.lookup(input.name()))
       checker.checkInitializer(input, type, /*isInput=*/true);
   for (const auto &output : graph.output())

@@ -1,10 +1,11 @@
-// What a file declares of its values (outputs, value_info) against what its nodes compute, and of initializers (inputs
-// whose default they are, value_info) against what they are; in the graphs of If, Loop and Scan, too.
+// Compares the types that a file declares with the actual ones. Declarations of outputs and value_info are compared
+// with the types that nodes compute. Declarations of inputs and value_info are compared with the types of the
+// initializers of these names. The graphs of If, Loop and Scan are checked, too.
 //
-// A declared element type that is another one is an error: the file says two things, and onnxruntime refuses it, too. A
-// declared size that is another one is noted: onnxruntime warns and computes, and exporters leave sizes behind that a
-// change of the graph has made wrong. But it is an error of an input with an initializer, as in onnxruntime: it says
-// what may stand for the initializer. Symbols, and what is not declared, say nothing.
+// A wrong element type is an error, because the file contradicts itself, and onnxruntime refuses it, too. A wrong size
+// is noted. onnxruntime warns and computes, and exporters leave sizes in a file that a change of the graph has made
+// wrong. But the size of an input with an initializer must match, as in onnxruntime, because it declares what may
+// replace the initializer. Symbols, and values without a declaration, are not checked.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_FILE_DECLAREDTYPES_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_FILE_DECLAREDTYPES_H
 
@@ -19,7 +20,8 @@ namespace cleave::onnx_import {
 
 void checkDeclaredTypes(const onnx::GraphProto &graph, Environment &environment, mlir::MLIRContext *context,
                         ErrorList &errors, std::vector<std::string> &notes);
-// Of a graph of a node, which `where` names: element types alone. Sizes may change from turn to turn.
+// Checks a graph inside of a node. `where` names the node. Only element types are checked, because sizes may change
+// between the iterations of a loop.
 void checkDeclaredElements(const onnx::GraphProto &graph, const std::string &where, Environment &environment,
                            mlir::MLIRContext *context, ErrorList &errors);
 

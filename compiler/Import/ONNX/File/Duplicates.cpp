@@ -13,7 +13,7 @@ static bool isRepeated(llvm::ArrayRef<char> bytes, size_t width) {
   return bytes.size() < 2 * width || std::memcmp(bytes.data(), bytes.data() + width, bytes.size() - width) == 0;
 }
 
-// Independent of the order of elements, so that a transpose has the same.
+// Returns a hash that does not depend on the order of elements, so that a matrix and its transpose have the same hash.
 static uint64_t fingerprint(llvm::ArrayRef<char> bytes, size_t width) {
   uint64_t sum = 0;
   for (size_t at = 0; at + width <= bytes.size(); at += width) {
@@ -26,7 +26,7 @@ static uint64_t fingerprint(llvm::ArrayRef<char> bytes, size_t width) {
 }
 
 static bool isTranspose(const WeightTensor &a, const WeightTensor &b, size_t width) {
-  // A square matrix's shape does not say that it is transposed: such a pair cannot be tied.
+  // If a matrix is square, its shape is no evidence of a transpose, and such a pair cannot be tied.
   if (a.type.getRank() != 2 || b.type.getRank() != 2 || a.type.getDimSize(0) != b.type.getDimSize(1) ||
       a.type.getDimSize(1) != b.type.getDimSize(0) || a.type == b.type)
     return false;
@@ -54,7 +54,7 @@ llvm::StringSet<> cleave::onnx_import::embeddingTables(const FlatGraph &graph) {
   return tables;
 }
 
-// "layers.0.weight" and "layers.1.weight": names of two layers of a stack.
+// True for names of two layers of a stack, such as "layers.0.weight" and "layers.1.weight".
 static bool differInNumbersOnly(llvm::StringRef a, llvm::StringRef b) {
   auto shape = [](llvm::StringRef name) {
     std::string text;
@@ -71,7 +71,7 @@ static bool differInNumbersOnly(llvm::StringRef a, llvm::StringRef b) {
 void cleave::onnx_import::noteDuplicates(const WeightMap &weights, llvm::ArrayRef<std::string> parameters,
                                          const llvm::StringSet<> &tables, std::vector<std::string> &notes) {
   std::map<std::pair<uint64_t, size_t>, std::vector<std::string>> seen; // (fingerprint, bytes) -> names
-  // Of thousands that begin alike a few tell what there is to tell.
+  // Thousands of parameters may start with equal values. Each is compared with a few of them only.
   constexpr size_t kMostCompared = 8;
   std::vector<std::string> pairs, tellings;
   for (const std::string &name : parameters) {

@@ -40,7 +40,7 @@ std::vector<std::string> cleave::onnx_import::changedParameters(const onnx::Grap
     hasMade |= signature.kindOf(tensor.name()) == ExportSignature::Kind::Unknown && isFloating(tensor) &&
                countElements(llvm::SmallVector<int64_t>(tensor.dims().begin(), tensor.dims().end())).value_or(2) > 1;
   }
-  // Statistics that went into a convolution.
+  // A missing variance has been folded into a convolution.
   for (const std::string &buffer : signature.buffers)
     hasMade |= llvm::StringRef(buffer).ends_with(".running_var") && !present.contains(buffer);
   std::vector<std::string> missing;
@@ -61,7 +61,8 @@ public:
       initializers_.insert(tensor.name());
   }
 
-  // What the exporter has done to the model, and the call that leaves it alone. Empty: nothing that the file shows.
+  // Returns what the exporter has done to the model, and the call that exports it unchanged. Returns an empty string if
+  // the file shows no change.
   std::string changes() const {
     if (signature_.isPresent) {
       std::vector<std::string> changed = changedParameters(proto_, signature_);
@@ -84,7 +85,7 @@ public:
                                  "and do_constant_folding=False";
   }
 
-  // BatchNormalization that leaves its statistics as they are, where no Dropout says that the graph is for training.
+  // True if the graph has BatchNormalization, none updates its statistics, and there is no Dropout.
   bool isInferenceForm() const {
     bool found = false;
     for (const FlatNode &node : graph_.nodes) {
@@ -95,7 +96,7 @@ public:
     return found;
   }
 
-  // Nodes of a training graph of PyTorch that leave their statistics as they are: layers in eval().
+  // Returns the BatchNormalizations of a PyTorch model that keep their statistics: layers in eval().
   std::vector<std::string> keptNorms() const {
     std::vector<std::string> names;
     for (const FlatNode &node : graph_.nodes)
@@ -104,8 +105,8 @@ public:
     return names;
   }
 
-  // What the TorchScript exporter computed from parameters and buffers. Transposed weights train as they should, under
-  // names that nobody knows.
+  // Returns the tensors that the TorchScript exporter computed from parameters and buffers. For example, transposed
+  // weights are trained correctly, but under names that the user does not know.
   std::vector<std::string> madeTensors() const {
     std::vector<std::string> names;
     for (const onnx::TensorProto &tensor : proto_.initializer())
@@ -125,7 +126,7 @@ private:
   bool isTrainingNorm(const onnx::NodeProto &node) const {
     if (node.op_type() != "BatchNormalization")
       return false;
-    if (signature_.isPresent) // its nodes never say so
+    if (signature_.isPresent) // nodes of this exporter have no training_mode
       return node.input_size() > 3 && signature_.mutated.contains(node.input(3));
     return llvm::any_of(node.attribute(), [](const auto &a) { return a.name() == "training_mode" && a.i() != 0; });
   }
@@ -188,7 +189,7 @@ static bool isTrue(const onnx::TensorProto &tensor) {
 
 void cleave::onnx_import::noteTrainingForm(const ModelFile &file, const FlatGraph &graph,
                                            std::vector<std::string> &notes) {
-  llvm::StringSet<> truths; // what Dropout's `training_mode` is, an input
+  llvm::StringSet<> truths; // constants that are true; Dropout's input `training_mode` may be one
   for (const onnx::TensorProto &tensor : file.proto.graph().initializer())
     if (isTrue(tensor))
       truths.insert(tensor.name());

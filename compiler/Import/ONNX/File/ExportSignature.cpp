@@ -15,7 +15,7 @@ static std::string signatureText(const onnx::ModelProto &model) {
   return findMetadata(model.graph(), kGraphMetadata, isSignature);
 }
 
-// The text between the quotes after `target=`, which may be of either kind.
+// Returns the text between the quotes after `target=`. The quotes may be single or double.
 static llvm::StringRef targetOf(llvm::StringRef text) {
   size_t at = text.find("target=");
   if (at == llvm::StringRef::npos)

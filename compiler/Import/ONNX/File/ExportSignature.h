@@ -1,4 +1,4 @@
-// What a file of torch.onnx.export(dynamo=True) says about its tensors.
+// Reads what a file of torch.onnx.export(dynamo=True) states about its tensors.
 //
 // The exporter stores the signature of the exported program as text, in the graph's metadata:
 //   # inputs
@@ -7,8 +7,8 @@
 //   x: USER_INPUT
 //   # outputs
 //   getitem_3: BUFFER_MUTATION target='bn.running_mean'
-// (or, by an older one, as `InputSpec(kind=<InputKind.PARAMETER: 2>, ..., target='fc.weight', ...)`). Targets are the
-// names of initializers. So the file itself says what is a parameter; nothing has to be guessed.
+// (An older exporter writes `InputSpec(kind=<InputKind.PARAMETER: 2>, ..., target='fc.weight', ...)`.) Targets are the
+// names of initializers. So the file itself says which initializers are parameters.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_FILE_EXPORTSIGNATURE_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_FILE_EXPORTSIGNATURE_H
 
@@ -22,7 +22,7 @@ struct ExportSignature {
   enum class Kind { Unknown, Parameter, Buffer };
 
   bool isPresent = false;
-  std::vector<std::string> parameters, buffers; // in the file's order; lifted constants are among the buffers
+  std::vector<std::string> parameters, buffers; // in the file's order; `buffers` includes lifted constants
   llvm::StringSet<> mutated;                    // buffers that the program writes
 
   Kind kindOf(llvm::StringRef name) const;
@@ -31,7 +31,7 @@ struct ExportSignature {
 };
 
 ExportSignature readExportSignature(const onnx::ModelProto &model);
-// The same, of the metadata's text.
+// Parses the text of the metadata.
 ExportSignature parseExportSignature(llvm::StringRef text);
 
 } // namespace cleave::onnx_import

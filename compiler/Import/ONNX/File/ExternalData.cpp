@@ -10,7 +10,7 @@
 
 using namespace cleave::onnx_import;
 
-// The path's parts; fails where one could lead out of the directory.
+// Returns the parts of the path. Fails if the path could lead out of the directory.
 static llvm::Expected<llvm::SmallVector<std::string>> splitLocation(llvm::StringRef location) {
   llvm::SmallVector<std::string> parts;
   if (location.empty() || location.contains('\0') || location.contains('\\') || llvm::sys::path::is_absolute(location))
@@ -30,7 +30,7 @@ static llvm::Expected<llvm::SmallVector<std::string>> splitLocation(llvm::String
   return parts;
 }
 
-// Opens part by part with O_NOFOLLOW, so that no link is followed, not even one that appears between check and use.
+// Opens the path part by part with O_NOFOLLOW. So no link is followed, not even one that appears between check and use.
 static llvm::Expected<int> openBeneath(llvm::StringRef directory, llvm::ArrayRef<std::string> parts,
                                        llvm::StringRef location) {
   int at = ::open(directory.str().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -99,8 +99,11 @@ llvm::Expected<llvm::ArrayRef<char>> ExternalData::find(const onnx::TensorProto 
       location = entry.value();
       continue;
     }
-    if (entry.key() != "offset" && entry.key() != "length")
+    if (entry.key() == "checksum" || entry.key() == "basepath") // not read, as in onnxruntime
       continue;
+    if (entry.key() != "offset" && entry.key() != "length")
+      return makeError("its external data have the unknown key " + quote(entry.key()) +
+                       "; expected location, offset, length or checksum");
     auto value = parseNumber(entry.key(), entry.value());
     if (!value)
       return value.takeError();

@@ -1,8 +1,8 @@
-// Files that hold tensors outside of the ONNX file, mapped read-only.
+// Maps files that contain tensors outside of the ONNX file, read-only.
 //
-// A model must not reach files that its user did not hand over: the location is one relative path without `..`, no part
-// of it is a symbolic link, and the file is a regular one with a single hard link. The file stays mapped; nothing is
-// copied.
+// A model must not reach files that its user did not provide. So a location must be a relative path without `..`, no
+// part of it may be a symbolic link, and the file must be a regular file with a single hard link. Files stay mapped,
+// and nothing is copied.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_FILE_EXTERNALDATA_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_FILE_EXTERNALDATA_H
 
@@ -20,9 +20,9 @@ class ExternalData {
 public:
   explicit ExternalData(std::string directory) : directory_(std::move(directory)) {}
 
-  // The `size` bytes that the tensor's `location`, `offset` and `length` name.
+  // Returns the `size` bytes that the tensor's `location`, `offset` and `length` name.
   llvm::Expected<llvm::ArrayRef<char>> find(const onnx::TensorProto &tensor, int64_t size);
-  // The mapped files, to be kept as long as their bytes are used.
+  // Returns the mapped files. The caller must keep them as long as their bytes are used.
   std::vector<std::shared_ptr<llvm::MemoryBuffer>> files() const;
 
 private:

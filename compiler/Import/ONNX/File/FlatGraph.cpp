@@ -27,7 +27,8 @@ void cleave::onnx_import::forEachNode(const FlatGraph &graph, llvm::function_ref
     visitNodes(*node.proto, visit);
 }
 
-// Graph inputs and initializers; an initializer may give an input its default value.
+// Adds the names of graph inputs and initializers to `defined`. An initializer may have an input's name; it is then the
+// input's default value.
 static llvm::Error collectDefined(const onnx::GraphProto &graph, llvm::StringSet<> &defined) {
   for (const auto &input : graph.input()) {
     if (input.name().empty())
@@ -60,7 +61,7 @@ static llvm::StringSet<> ownNames(const onnx::GraphProto &graph) {
   return names;
 }
 
-// Names that a node's branches take from around them.
+// Appends the names that a node's branches read from outside.
 static void addCaptured(const onnx::NodeProto &node, std::vector<std::string> &names) {
   for (const onnx::AttributeProto &attribute : node.attribute()) {
     std::vector<std::string> read;
@@ -109,7 +110,7 @@ static llvm::Error sortNodes(std::vector<FlatNode> &nodes, const llvm::StringSet
       if (auto it = producer.find(name); it != producer.end())
         depend(i, it->second);
   }
-  // A file in a valid order keeps it: the import is then easy to compare with the file.
+  // If the file's order is valid, it is kept, so that the import is easy to compare with the file.
   if (sorted)
     return llvm::Error::success();
 

@@ -1,8 +1,8 @@
-// Model-local functions (FunctionProto) are expanded like macros: formal names become actual ones, inner names get the
-// call's name as a prefix, attribute references become the call's attributes.
+// Expands model-local functions (FunctionProto) like macros. Formal names become actual names, inner names get the
+// call's name as a prefix, and attribute references become the call's attributes.
 //
-// A few functions that call each other are exponentially many nodes. The nodes of a call are counted and drawn from the
-// budget before it is expanded; every call, name and copy is drawn, too.
+// A few functions that call each other can expand to exponentially many nodes. So the nodes of a call are counted and
+// drawn from the budget before it is expanded. Every call, name and copy is drawn, too.
 #include "compiler/Import/ONNX/File/FlatGraph.h"
 #include "compiler/Import/ONNX/File/Metadata.h"
 #include "compiler/Import/ONNX/Operators/KnownOperators.h"
@@ -44,7 +44,7 @@ public:
   }
 
 private:
-  // A call of a function, and what the function has for attributes that the call leaves out.
+  // A call of a function, and the function's defaults of attributes that the call may omit.
   struct Call {
     const onnx::NodeProto &node;
     const std::vector<onnx::AttributeProto> &defaults;
@@ -59,7 +59,7 @@ private:
 
   llvm::Error add(const onnx::NodeProto &node, const Opsets &opsets) {
     const onnx::FunctionProto *function = calledBy(node, opsets);
-    if (stack_.empty()) // the nodes of a call in a body are among those of the outer call
+    if (stack_.empty()) // the nodes of inner calls are among those of the outer call
       if (llvm::Error error = draw(Kind::Nodes, function ? countNodes(*function, 0) : 1, node))
         return error;
     if (!function) {
@@ -73,14 +73,15 @@ private:
     return expand(node, *function);
   }
 
-  // Null where the node is an operator. The standard leaves open which of the two a call of the name of a standard
-  // operator means; onnxruntime takes the operator.
+  // Returns the called function, or null if the node is an operator. If a function has the name of a standard operator,
+  // the standard does not say which of them a call means. onnxruntime uses the operator.
   const onnx::FunctionProto *calledBy(const onnx::NodeProto &node, const Opsets &opsets) const {
     auto it = functions_.find(functionKey(node));
     return it == functions_.end() || isStandardOperator({&node, &opsets}) ? nullptr : it->second;
   }
 
-  // Of a call of it. What lies too deep, as in a function that calls itself, counts as nothing: expand() refuses it.
+  // Returns the number of nodes of a call of the function. Calls that are nested too deep count as 0, for example those
+  // of a function that calls itself, because expand() refuses them.
   uint64_t countNodes(const onnx::FunctionProto &function, size_t depth) {
     auto [it, isNew] = numNodes_.try_emplace(&function, 0);
     if (!isNew || depth == kMaxDepth)
@@ -108,7 +109,7 @@ private:
     return it->second;
   }
 
-  // The names that nodes of its body define.
+  // Returns the names that nodes of the function's body define.
   const llvm::StringSet<> &madeBy(const onnx::FunctionProto &function) {
     auto [it, isNew] = made_.try_emplace(&function);
     if (isNew)
@@ -127,7 +128,7 @@ private:
                        llvm::Twine(call.input_size()) + " inputs and " + llvm::Twine(call.output_size()) +
                        " outputs; it has " + llvm::Twine(function.input_size()) + " and " +
                        llvm::Twine(function.output_size()));
-    // Formal names are looked up, and those of the call hashed, even where the body is empty.
+    // Formal names are looked up and names of the call are hashed, even if the body is empty.
     uint64_t names =
         bytesOf(function.input()) + bytesOf(function.output()) + bytesOf(call.input()) + bytesOf(call.output());
     if (llvm::Error error = draw(Kind::Steps, 1 + names / 8, call))
@@ -141,7 +142,7 @@ private:
         return makeError("function " + quote(function.name()) + " has the output " + quote(function.output(i)) +
                          ", which none of its nodes defines");
     stack_.push_back(&function);
-    // The number makes it unique, the rest is for the reader.
+    // The number makes the prefix unique, the rest is for readers.
     llvm::StringRef name = call.name().empty() ? call.op_type() : call.name();
     std::string prefix = "call" + std::to_string(graph_.numCalls++) + "." + name.take_back(64).str() + "/";
     Actual actual = bindNames(call, function);
@@ -157,7 +158,8 @@ private:
     return llvm::Error::success();
   }
 
-  // Formal inputs that the call leaves out become the empty name, which is ONNX's "absent".
+  // Maps formal names to the call's names. Formal inputs that the call omits become the empty name, which means
+  // "absent" in ONNX.
   static Actual bindNames(const onnx::NodeProto &call, const onnx::FunctionProto &function) {
     Actual actual;
     for (int i = 0; i < function.input_size(); ++i)
@@ -168,8 +170,8 @@ private:
     return actual;
   }
 
-  // The attribute of the call, or the function's default, that an attribute of the body refers to; null when there is
-  // neither.
+  // Returns the attribute that `attribute` of the body refers to: the call's, or else the function's default. Returns
+  // null if there is neither.
   static const onnx::AttributeProto *given(const Call &call, const onnx::AttributeProto &attribute) {
     auto isMeant = [&](const onnx::AttributeProto &one) { return one.name() == attribute.ref_attr_name(); };
     if (auto found = llvm::find_if(call.node.attribute(), isMeant); found != call.node.attribute().end())
@@ -178,7 +180,7 @@ private:
     return found == call.defaults.end() ? nullptr : &*found;
   }
 
-  // Memory of what `instantiate` makes, known before it is made.
+  // Returns the memory that instantiate() will use.
   static uint64_t instantiatedBytes(const onnx::NodeProto &inner, const Call &call, const std::string &prefix,
                                     const Actual &actual) {
     uint64_t bytes = sizeof(onnx::NodeProto) + inner.name().size() + prefix.size() +
@@ -203,7 +205,7 @@ private:
     return name.empty() || it != actual.end() ? (name.empty() ? "" : it->second.str()) : prefix + name;
   }
 
-  // A node's own graph (If, Loop, Scan) reads the names around it: those of the function.
+  // Renames the values of a node's own graph (If, Loop, Scan). It reads names of the function around it.
   static void instantiateGraph(onnx::GraphProto &graph, const Call &call, const std::string &prefix,
                                const Actual &actual) {
     auto rename = [&](auto &items) {
@@ -220,7 +222,7 @@ private:
 
   static onnx::NodeProto instantiate(const onnx::NodeProto &inner, const Call &call, const std::string &prefix,
                                      const Actual &actual) {
-    onnx::NodeProto node = inner; // with what the classes at hand do not know: the overload, metadata
+    onnx::NodeProto node = inner; // with fields that older protobuf classes do not know: overload, metadata
     node.set_name(prefix + inner.name());
     for (Names *names : {node.mutable_input(), node.mutable_output()})
       for (std::string &name : *names)
@@ -244,7 +246,7 @@ private:
   Budget &budget_;
   std::map<const onnx::FunctionProto *, std::vector<onnx::AttributeProto>> defaults_;
   std::map<const onnx::FunctionProto *, llvm::StringSet<>> made_;
-  std::map<const onnx::FunctionProto *, uint64_t> numNodes_; // of those that countNodes() has begun
+  std::map<const onnx::FunctionProto *, uint64_t> numNodes_; // functions that countNodes() has visited
   llvm::StringMap<const onnx::FunctionProto *> functions_;
   llvm::SmallVector<const onnx::FunctionProto *> stack_;
 };

@@ -5,8 +5,8 @@
 
 using google::protobuf::UnknownField;
 
-// What field `number` holds, whether the classes at hand know it or not: each entry's message or text, serialized.
-// Stops when `take` returns true.
+// Calls `take` with each serialized entry of field `number`, whether the protobuf classes know the field or not. Stops
+// when `take` returns true.
 static void forEachEntry(const google::protobuf::Message &message, int number,
                          llvm::function_ref<bool(const std::string &)> take) {
   const auto *reflection = message.GetReflection();
@@ -39,7 +39,7 @@ std::string cleave::onnx_import::findMetadata(const google::protobuf::Message &m
   return value;
 }
 
-// The text of the optional field `number`; empty where there is none. Of several the last one counts.
+// Returns the text of the optional field `number`, or an empty string. If it occurs several times, the last one counts.
 static std::string findText(const google::protobuf::Message &message, int number) {
   std::string text;
   forEachEntry(message, number, [&](const std::string &bytes) {

@@ -9,7 +9,7 @@
 
 using namespace cleave::onnx_import;
 
-// What to do with a file that is no model.
+// Returns advice for a file that is not a model, as the end of a message.
 static const char *adviceOn(cleave::rt::FileFormat format) {
   switch (format) {
   case cleave::rt::FileFormat::TorchSave:
@@ -38,7 +38,7 @@ static llvm::Error parseBytes(onnx::ModelProto &proto, llvm::StringRef bytes) {
   if (format != FileFormat::Unknown)
     return makeError(llvm::Twine("this is ") + rt::describeFormat(format) + "; expected an ONNX model" +
                      adviceOn(format));
-  google::protobuf::LogSilencer silence; // our message says it all
+  google::protobuf::LogSilencer silence; // the error below is enough
   google::protobuf::io::ArrayInputStream raw(bytes.data(), int(bytes.size()));
   google::protobuf::io::CodedInputStream stream(&raw);
   stream.SetTotalBytesLimit(INT_MAX);

@@ -1,4 +1,4 @@
-// An ONNX file as parsed: the protobuf message, checked for what every later step relies on.
+// A parsed ONNX file: the protobuf message, after the checks on which every later step relies.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_FILE_MODELFILE_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_FILE_MODELFILE_H
 
@@ -11,27 +11,30 @@
 
 namespace cleave::onnx_import {
 
-// Operator set versions of the default domain that are read.
+// The operator set versions of the default domain that are read.
 constexpr int64_t kMinOpset = 13;
 constexpr int64_t kMaxOpset = 27;
-// The newest version of the file format (onnx.proto's IR_VERSION) that is read. A newer one may say what is not looked at.
+// The newest version of the file format (onnx.proto's IR_VERSION) that is read. A newer file may contain statements
+// that Cleave would ignore.
 constexpr int64_t kMaxIrVersion = 13;
 
 using Opsets = llvm::StringMap<int64_t>; // version by domain
 
 struct ModelFile {
   onnx::ModelProto proto;
-  std::string directory; // where external data are; empty: none allowed
+  std::string directory; // of external data; empty: no external data are allowed
   Opsets opsets;
 };
 
-// Fails on bytes that are no ONNX model, on a model without a graph, and on operator sets that are too old.
+// Fails if the bytes are not an ONNX model, if the model has no graph or no outputs, and if an operator set is too old
+// or too new.
 llvm::Expected<std::unique_ptr<ModelFile>> parseModel(llvm::StringRef bytes, llvm::StringRef directory);
 
-// An error where `what` uses a newer operator set of the default domain than those that are known.
+// Fails if the operator set of the default domain is newer than the newest known one. `what` names its user in the
+// message.
 llvm::Error checkNewestOpset(const llvm::Twine &what, int64_t opset);
 
-// The default domain goes by two names.
+// Returns the domain's name. The default domain has two names.
 inline llvm::StringRef canonicalDomain(llvm::StringRef domain) { return domain == "ai.onnx" ? "" : domain; }
 
 } // namespace cleave::onnx_import

@@ -7,7 +7,7 @@ using namespace cleave::onnx_import;
 
 namespace {
 
-// Which characters a name may have.
+// The characters that a name may have.
 enum class Charset { NoNul, NoControl };
 
 class NameChecker {
@@ -105,7 +105,7 @@ private:
   }
 
   ErrorList errors_;
-  llvm::StringSet<> reported_; // a name that many nodes use is one defect
+  llvm::StringSet<> reported_; // a name is reported once, even if many nodes use it
 };
 
 } // namespace

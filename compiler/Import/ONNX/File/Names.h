@@ -1,13 +1,13 @@
-// The one check of a model's names, made once when the file has been read.
+// Checks all names of a model once, after the file has been read.
 //
-// Names travel far: into messages, command lines, plans, checkpoints and the symbols of object files. What is true of
-// each, later steps trust:
+// Names are used in messages, command lines, plans, checkpoints and the symbols of object files. Later steps rely on
+// this:
 //   - names of values, nodes and functions are UTF-8 without a NUL byte;
-//   - what selects a meaning (operators, domains, attributes) or is typed by the user (symbols of dimensions) has no
+//   - names that select a meaning (operators, domains, attributes) or that users type (symbols of dimensions) have no
 //     control characters either;
-//   - a list that declares names has each once: the graph's outputs, a function's inputs and outputs, a node's
+//   - lists that declare names have no repetitions: the graph's outputs, a function's inputs and outputs, a node's
 //     attributes.
-// Subgraphs are checked as the graph is.
+// Subgraphs are checked like the graph.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_FILE_NAMES_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_FILE_NAMES_H
 

@@ -12,7 +12,7 @@ using namespace cleave::onnx_import;
 
 static llvm::StringRef leafOf(llvm::StringRef name) { return name.substr(name.find_last_of("./:") + 1); }
 
-// Leaves that the field's modules register as buffers, and never as parameters.
+// True if the last part of the name is one that common modules use for buffers, and never for parameters.
 static bool hasBufferName(llvm::StringRef name) {
   static const llvm::StringSet<> leaves = {
       "mean",           "std",           "var",          "pixel_mean",        "pixel_std",    "image_mean",
@@ -23,7 +23,8 @@ static bool hasBufferName(llvm::StringRef name) {
   return leaves.contains(leafOf(name));
 }
 
-// Leaves that name numbers of a loss or of its scores, where they are used as such: at most one number for each class.
+// True for constants of a loss or of its scores: the last part of the name says so, the tensor is used as such, and it
+// has at most one number for each class.
 static bool isLossConstant(llvm::StringRef name, const WeightTensor &tensor, const TensorUses &uses) {
   static const llvm::StringSet<> leaves = {"pos_weight",   "class_weight",  "class_weights", "loss_weight",
                                            "loss_weights", "sample_weight", "center",        "log_prior",
@@ -34,7 +35,7 @@ static bool isLossConstant(llvm::StringRef name, const WeightTensor &tensor, con
   return isList && leaves.contains(leafOf(name)) && uses.isArithmetic(name);
 }
 
-// As many leading elements as decide.
+// Returns the first elements, as many as the tests below need.
 static std::vector<double> leadingValues(const WeightTensor &tensor) {
   constexpr int64_t kEnough = 1 << 14;
   int64_t count = std::min(tensor.type.getNumElements(), kEnough);
@@ -47,7 +48,8 @@ static std::vector<double> leadingValues(const WeightTensor &tensor) {
   return values;
 }
 
-// Rows of (sin, cos) pairs, next to each other or in two halves.
+// True if the rows consist of (sin, cos) pairs. The two numbers of a pair are adjacent, or in the two halves of the
+// row.
 static bool isSinusoidal(llvm::ArrayRef<double> values, llvm::ArrayRef<int64_t> shape) {
   if (shape.size() < 2 || shape.back() < 4 || shape.back() % 2 != 0)
     return false;
@@ -63,7 +65,7 @@ static bool isSinusoidal(llvm::ArrayRef<double> values, llvm::ArrayRef<int64_t> 
   return pairs || halves;
 }
 
-// Equal differences or equal quotients, none of them trivial.
+// True if all differences are equal and not 0, or all quotients are equal and not 1.
 static bool isSequence(llvm::ArrayRef<double> values) {
   if (values.size() < 4)
     return false;
@@ -81,7 +83,7 @@ static bool isMask(llvm::ArrayRef<double> values) {
   return llvm::any_of(values, [](double value) { return value == -INFINITY || value < -1e30; });
 }
 
-// Not all alike: zeros and ones are what weights begin with.
+// True for integers that are not all equal. Zeros and ones are initial values of weights.
 static bool isIntegers(llvm::ArrayRef<double> values) {
   return values.size() >= 4 && llvm::all_of(values, [](double value) { return value == std::floor(value); }) &&
          llvm::any_of(values, [&](double value) { return value != values[0]; });
@@ -100,7 +102,7 @@ llvm::StringRef cleave::onnx_import::reasonForBuffer(llvm::StringRef name, const
     return "sinusoidal table";
   llvm::StringRef leaf = leafOf(name);
   if (leaf.ends_with("weight") || leaf.ends_with("bias"))
-    return ""; // of an identity, say
+    return ""; // such as an identity matrix
   if (isMask(values))
     return "mask";
   if (tensor.type.getRank() == 1 && isSequence(values))
@@ -108,7 +110,7 @@ llvm::StringRef cleave::onnx_import::reasonForBuffer(llvm::StringRef name, const
   return isIntegers(values) ? "integers" : "";
 }
 
-// A name as a pattern that matches itself. A comma ends a pattern, so it is matched as any character.
+// Returns a pattern that matches the name. A comma ends a pattern, so it becomes `?`.
 static std::string escape(llvm::StringRef name) {
   std::string text;
   for (char c : name) {

@@ -1,4 +1,4 @@
-// The generated protobuf classes of ONNX, with the macros that they need, and the warnings that they cause silenced.
+// Includes the generated protobuf classes of ONNX, with the macros that they need, and with their warnings disabled.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_FILE_PROTO_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_FILE_PROTO_H
 

@@ -9,11 +9,39 @@ static llvm::Error wrongCount(int64_t actual, int64_t expected, llvm::StringRef 
   return makeError("it has " + llvm::Twine(actual) + " " + what + "; its shape and type take " + llvm::Twine(expected));
 }
 
-// Low `width` bytes of every element, as they would lie in raw_data.
+// Appends the low `width` bytes of every element, the encoding of raw_data.
 template <typename Field> static void encode(const Field &field, int64_t width, std::string &out) {
   out.reserve(size_t(field.size()) * size_t(width));
   for (auto value : field)
     out.append(reinterpret_cast<const char *>(&value), size_t(width));
+}
+
+// Fails if int32_data has a number that the narrow type cannot hold. Half-precision numbers are stored as their bits.
+static llvm::Error checkNarrow(const onnx::TensorProto &tensor) {
+  int64_t low = 0, high = 0xffff;
+  switch (tensor.data_type()) {
+  case onnx::TensorProto::INT32:
+    return llvm::Error::success();
+  case onnx::TensorProto::BOOL:
+    high = 1;
+    break;
+  case onnx::TensorProto::UINT8:
+    high = UINT8_MAX;
+    break;
+  case onnx::TensorProto::INT8:
+    low = INT8_MIN, high = INT8_MAX;
+    break;
+  case onnx::TensorProto::INT16:
+    low = INT16_MIN, high = INT16_MAX;
+    break;
+  default:
+    break;
+  }
+  for (int32_t value : tensor.int32_data())
+    if (value < low || value > high)
+      return makeError("its int32_data holds " + llvm::Twine(value) + "; " + dataTypeName(tensor.data_type()) +
+                       " has " + llvm::Twine(low) + " to " + llvm::Twine(high));
+  return llvm::Error::success();
 }
 
 llvm::Expected<llvm::ArrayRef<char>> TensorReader::typedField(const onnx::TensorProto &tensor, int64_t count,
@@ -35,7 +63,9 @@ llvm::Expected<llvm::ArrayRef<char>> TensorReader::typedField(const onnx::Tensor
   case onnx::TensorProto::INT64:
     stored = take(tensor.int64_data());
     break;
-  default: // all narrow types share int32_data, 16-bit floats as their bits
+  default: // all narrow types use int32_data
+    if (llvm::Error error = checkNarrow(tensor))
+      return error;
     stored = take(tensor.int32_data());
   }
   if (stored != count)
@@ -63,7 +93,7 @@ llvm::Expected<mlir::RankedTensorType> TensorReader::typeOf(const onnx::TensorPr
   return mlir::RankedTensorType::get(shape, element);
 }
 
-// A tensor's values stand in one place: of two, another program could take the other.
+// Fails if the tensor has its values in several places, because another program could read the other one.
 static llvm::Error checkOnePlace(const onnx::TensorProto &tensor) {
   bool isExternal = tensor.data_location() == onnx::TensorProto::EXTERNAL;
   std::pair<bool, llvm::StringRef> places[] = {

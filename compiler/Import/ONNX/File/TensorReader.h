@@ -1,5 +1,5 @@
-// TensorProto, in any of its encodings (raw bytes, typed fields, external), as typed bytes that are not copied where
-// that can be.
+// Reads a TensorProto in any of its encodings (raw bytes, typed fields, external) as typed bytes. They are not copied
+// if this is possible.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_FILE_TENSORREADER_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_FILE_TENSORREADER_H
 
@@ -13,15 +13,15 @@ class TensorReader {
 public:
   TensorReader(mlir::MLIRContext *context, ExternalData &external) : context_(context), external_(external) {}
 
-  // The error does not name the tensor; callers do. The bytes live as long as the message, the external files and
-  // `storage()`.
+  // Reads a tensor. The error does not name the tensor; callers must. The bytes live as long as the message, the
+  // external files and `storage()`.
   llvm::Expected<WeightTensor> read(const onnx::TensorProto &tensor);
-  // Its type alone: of external data no byte is read.
+  // Returns the tensor's type. No byte of external data is read.
   llvm::Expected<mlir::RankedTensorType> typeOf(const onnx::TensorProto &tensor);
-  // Of a Constant node's or initializer's tensor that is small enough.
+  // Reads a small tensor of a Constant node or initializer.
   llvm::Expected<Literal> readLiteral(const onnx::TensorProto &tensor);
   mlir::MLIRContext *context() const { return context_; }
-  // Bytes that had to be made, because the message holds them in a typed field.
+  // Bytes that had to be created, because the message stores the tensor in a typed field.
   const std::vector<std::shared_ptr<std::string>> &storage() const { return storage_; }
 
 private:

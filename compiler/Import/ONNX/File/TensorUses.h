@@ -1,4 +1,5 @@
-// What the nodes of a graph use its initializers for: evidence of what a tensor is, beside its name.
+// Records how the nodes of a graph use its initializers. This is evidence of a tensor's purpose, in addition to its
+// name.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_FILE_TENSORUSES_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_FILE_TENSORUSES_H
 
@@ -12,14 +13,15 @@ class TensorUses {
 public:
   explicit TensorUses(const FlatGraph &graph);
 
-  // Nothing but the weights of classes in a loss: numbers of the training, which no gradient changes.
+  // True if the tensor is used only as class weights of a loss. They are settings of the training, which no gradient
+  // changes.
   bool isClassWeight(llvm::StringRef name) const;
-  // Nothing but the state in which a recurrent layer starts: zeros, unless the user has made it.
+  // True if the tensor is used only as the initial state of a recurrent layer. Exporters write zeros for it.
   bool isInitialState(llvm::StringRef name) const;
-  // A running mean or variance of a BatchNormalization, and something else besides.
+  // True if the tensor is a running mean or variance of a BatchNormalization, and has other uses, too.
   bool isSharedStatistic(llvm::StringRef name) const;
-  // Nothing but an operand of arithmetic, element by element, or a list from which integers choose numbers: never a
-  // factor of a product of matrices, a kernel of a convolution, the scale of a normalization.
+  // True if the tensor is used only in element-wise arithmetic, or as a list from which a Gather selects numbers. So it
+  // is never a factor of a matrix product, a kernel of a convolution, or the scale of a normalization.
   bool isArithmetic(llvm::StringRef name) const;
 
 private:

@@ -1,7 +1,7 @@
-// The weights of an imported model: names, types and bytes, none of which is copied.
+// The weights of an imported model: names, types and bytes. Nothing is copied.
 //
-// Bytes lie where they were found: in a mapped external file, or in the protobuf string that carried them. The map
-// keeps those owners alive. Rejected: DenseElementsAttr in the module (copies and uniques gigabytes).
+// The bytes stay in the mapped external file, or in the protobuf string that contains them. The map keeps these owners
+// alive. Rejected: DenseElementsAttr in the module, because it copies and uniques gigabytes.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_FILE_WEIGHTS_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_FILE_WEIGHTS_H
 
@@ -23,14 +23,14 @@ class WeightMap {
 public:
   using Entry = std::pair<std::string, WeightTensor>;
 
-  // False when the name is taken.
+  // Returns false if the name is taken.
   bool insert(llvm::StringRef name, WeightTensor tensor) {
     if (!index_.try_emplace(name, entries_.size()).second)
       return false;
     entries_.emplace_back(name.str(), tensor);
     return true;
   }
-  // Null when there is none of that name.
+  // Returns null if there is no tensor of that name.
   const WeightTensor *find(llvm::StringRef name) const {
     auto it = index_.find(name);
     return it == index_.end() ? nullptr : &entries_[it->second].second;
@@ -46,11 +46,11 @@ public:
       }
     entries_ = std::move(kept);
   }
-  // Keeps `owner` alive as long as the map.
+  // Keeps `owner` alive as long as the map lives.
   void own(std::shared_ptr<const void> owner) { owners_.push_back(std::move(owner)); }
 
   size_t size() const { return entries_.size(); }
-  // In the order of the file.
+  // The entries are in the order of the file.
   std::vector<Entry>::const_iterator begin() const { return entries_.begin(); }
   std::vector<Entry>::const_iterator end() const { return entries_.end(); }
 

@@ -9,7 +9,7 @@ using llvm::failure;
 
 namespace {
 
-// A handler of a function x -> y that wants a floating-point input.
+// Imports a function x -> y of a floating-point input.
 template <Value (*function)(OpContext &, Value)> LogicalResult importFunction(OpContext &op) {
   if (failed(op.expectFloat(op.value(0))))
     return failure();
@@ -23,7 +23,7 @@ LogicalResult importRelu(OpContext &op) {
 }
 Value sigmoid(OpContext &op, Value x) { return op.emit.unary<SigmoidOp>(x); }
 
-// x where x > 0, else `negative`.
+// Returns `positive` where x > 0, else `negative`.
 Value wherePositive(Emitter &emit, Value x, Value positive, Value negative) {
   return emit.select(emit.compare(Predicate::Gt, x, 0.0), positive, negative);
 }
@@ -37,7 +37,7 @@ Value thresholdedRelu(OpContext &op, Value x) {
   return op.emit.select(keep, x, op.emit.splat(0, typeOf(x)));
 }
 
-// alpha (e^min(x, 0) - 1): the exponent is clamped, so that the branch not taken has a finite gradient.
+// alpha (e^min(x, 0) - 1). The exponent is clamped, so that the branch that is not selected has a finite gradient.
 Value negativeElu(Emitter &emit, Value x, double alpha) {
   Value clamped = emit.atMost(x, 0.0);
   return emit.mul(emit.unary<Expm1Op>(clamped), alpha);
@@ -53,27 +53,28 @@ Value selu(OpContext &op, Value x) {
   return op.emit.mul(wherePositive(op.emit, x, x, negativeElu(op.emit, x, alpha)), gamma);
 }
 
-// max(0, x) + alpha (e^(min(x, 0) / alpha) - 1), where alpha may be negative, too.
+// max(0, x) + alpha (e^(min(x, 0) / alpha) - 1). alpha may be negative.
 Value celu(OpContext &op, Value x) {
   double alpha = op.floatAttr("alpha", 1.0);
   Value scaled = op.emit.div(op.emit.atMost(x, 0.0), alpha);
   return op.emit.add(relu(op, x), op.emit.mul(op.emit.unary<Expm1Op>(scaled), alpha));
 }
 
-// `low` where x <= 0, `high` where x >= 1, else `between`. At both kinks the gradient is that of the outer branch, as
-// in PyTorch. NaN stays NaN.
+// Returns `low` where x <= 0, `high` where x >= 1, else `between`. The gradient at both kinks is that of the outer
+// branch, as in PyTorch. NaN stays NaN.
 Value piecewise(Emitter &emit, Value x, Value low, Value between, Value high) {
   Value upper = emit.select(emit.compare(Predicate::Ge, x, 1.0), high, between);
   return emit.select(emit.compare(Predicate::Le, x, 0.0), low, upper);
 }
 
-// Where alpha x + beta cancels, the error is at most 2^-22 (for alpha and beta up to 1), not a few ulp of the result.
+// If alpha x + beta cancels, the error is at most 2^-22 (for alpha and beta up to 1), instead of a few ulp of the
+// result.
 Value hardSigmoid(OpContext &op, Value x) {
   Value line = op.emit.add(op.emit.mul(x, op.floatAttr("alpha", 0.2)), op.floatAttr("beta", 0.5));
   return piecewise(op.emit, line, op.emit.splat(0, typeOf(x)), line, op.emit.splat(1, typeOf(x)));
 }
 
-// x + 3 is exact near -3, where x / 6 + 1/2 would cancel.
+// x + 3 is exact near -3. x / 6 + 1/2 would cancel there.
 Value hardSwish(OpContext &op, Value x) {
   Value line = op.emit.mul(op.emit.add(x, 3.0), 1.0 / 6);
   return piecewise(op.emit, line, op.emit.mul(x, 0.0), op.emit.mul(x, line), x);
@@ -83,8 +84,8 @@ Value softplus(OpContext &op, Value x) { return emitSoftplus(op.emit, x); }
 
 Value softsign(OpContext &op, Value x) { return op.emit.div(x, op.emit.add(op.emit.unary<AbsOp>(x), 1.0)); }
 
-// x tanh(log(1 + e^x)) = x n / (n + 2) for n = e^x (e^x + 2). Above zero n and 2 are divided by e^2x: n alone is beyond
-// f32 from x = 44.4 on, where no result is.
+// x tanh(log(1 + e^x)) = x n / (n + 2) for n = e^x (e^x + 2). For x above zero, n and 2 are divided by e^2x: n alone
+// exceeds f32 from x = 44.4 on, although the result does not.
 Value mish(OpContext &op, Value x) {
   Emitter &emit = op.emit;
   Value decay = emit.unary<ExpOp>(wherePositive(emit, x, emit.neg(x), x)); // at most 1
@@ -95,7 +96,8 @@ Value mish(OpContext &op, Value x) {
 
 Value swish(OpContext &op, Value x) { return op.emit.mul(x, sigmoid(op, op.emit.mul(x, op.floatAttr("alpha", 1.0)))); }
 
-// Of negative x, 1 + erf cancels: the error is then at most 2^-23 |x|, as in PyTorch, and not a few ulp of the result.
+// If x is negative, 1 + erf cancels. The error is then at most 2^-23 |x|, as in PyTorch, instead of a few ulp of the
+// result.
 Value gelu(OpContext &op, Value x) {
   Emitter &emit = op.emit;
   Value inner;
@@ -108,7 +110,7 @@ Value gelu(OpContext &op, Value x) {
   return emit.mul(emit.mul(x, 0.5), emit.add(inner, 1.0));
 }
 
-// Integers in f64, whose results are truncated, as in onnxruntime: lambd and bias need not be whole.
+// Integers are computed in f64 and the results truncated, as in onnxruntime, because lambd and bias may have fractions.
 LogicalResult importShrink(OpContext &op) {
   Value given = op.value(0), x = isFloat(given) ? given : op.emit.cast(given, op.emit.builder.getF64Type());
   double bias = op.floatAttr("bias", 0), lambda = op.floatAttr("lambd", 0.5);
@@ -133,7 +135,7 @@ template <bool logarithm> LogicalResult importSoftmax(OpContext &op) {
   return op.result(logarithm ? op.emit.logSoftmax(x, *dim) : op.emit.softmax(x, *dim));
 }
 
-// Whether all elements are that number, through broadcasts and changes of type.
+// True if all elements equal `number`, looking through broadcasts, reshapes and casts.
 bool isSplatOf(Value value, double number) {
   while (auto *op = value.getDefiningOp()) {
     if (!llvm::isa<ReshapeOp, BroadcastOp, CastOp>(op))
@@ -147,7 +149,7 @@ bool isSplatOf(Value value, double number) {
          elements.getSplatValue<llvm::APFloat>().convertToDouble() == number;
 }
 
-// One at the first maximum, else zero.
+// Returns one at the first maximum, else zero.
 LogicalResult importHardmax(OpContext &op) {
   Value x = op.value(0);
   auto dim = op.axis(op.intAttr("axis", -1), rankOf(x));
@@ -162,8 +164,8 @@ LogicalResult importHardmax(OpContext &op) {
 
 } // namespace
 
-// max(x, 0) + log(1 + e^-|x|): does not overflow. Selections, whose gradients at 0 are those of x < 0: relu and abs
-// have none there, and the sum's is 1/2.
+// max(x, 0) + log(1 + e^-|x|), which does not overflow. Both max and |x| are selections whose gradient at 0 is the one
+// for x < 0, so the gradient of the sum is 1/2. With relu and abs, whose gradient at 0 is 0, it would be 0.
 Value cleave::onnx_import::emitSoftplus(Emitter &emit, Value x) {
   Value decay = emit.unary<ExpOp>(wherePositive(emit, x, emit.neg(x), x));
   return emit.add(wherePositive(emit, x, x, emit.splat(0, typeOf(x))), emit.unary<Log1pOp>(decay));

@@ -1,4 +1,4 @@
-// Activation functions that other operators are rewritten to.
+// Builds activation functions that several operators use.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_OPERATORS_ACTIVATIONS_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_OPERATORS_ACTIVATIONS_H
 
@@ -6,11 +6,12 @@
 
 namespace cleave::onnx_import {
 
-// log(1 + e^x), which neither overflows nor loses small results.
+// Returns log(1 + e^x), without overflow, and without losing small results.
 Value emitSoftplus(Emitter &emit, Value x);
 
-// log(p) of a probability p that the graph has just computed, from its scores: a sigmoid, one minus a sigmoid, a
-// softmax. Null for any other value. Where p underflows, log(p) is -inf and its gradient NaN; these are neither.
+// Returns log(p) of a probability p that the graph has just computed from its scores: a sigmoid, one minus a sigmoid,
+// or a softmax. Returns null for any other value. If p underflows, log(p) would be -inf and its gradient NaN. The
+// returned value and its gradient stay finite.
 Value emitLogProbability(Emitter &emit, Value probability);
 
 } // namespace cleave::onnx_import

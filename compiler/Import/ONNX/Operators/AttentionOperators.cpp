@@ -1,5 +1,5 @@
-// Attention (opset 23): scaled dot product of heads, with masks, grouped key-value heads and a key-value cache; and
-// RotaryEmbedding.
+// Imports Attention (opset 23) and RotaryEmbedding. Attention is the scaled dot product of heads, with masks, grouped
+// key-value heads and a key-value cache.
 #include "compiler/Import/ONNX/Operators/Contraction.h"
 #include "compiler/Import/ONNX/Operators/IndexRange.h"
 #include "compiler/Import/ONNX/Operators/IndexedAccess.h"
@@ -32,7 +32,7 @@ Value mergeHeads(Emitter &emit, Value x) {
   return emit.reshape(merged, {shape[0], shape[1], shape[2] * shape[3]});
 }
 
-// [batch, heads, ...] with every head repeated `times` times.
+// Returns [batch, heads, ...] with every head repeated `times` times.
 Value repeatHeads(Emitter &emit, Value x, int64_t times) {
   if (times == 1)
     return x;
@@ -41,7 +41,7 @@ Value repeatHeads(Emitter &emit, Value x, int64_t times) {
   return emit.reshape(spread, {s[0], s[1] * times, s[2], s[3]});
 }
 
-// The cached keys (or values) before the new ones; the result is an output of the operator too.
+// Puts the cached keys (or values) before the new ones. The result is an output of the operator, too.
 FailureOr<Value> appendPast(OpContext &op, Value x, size_t input, size_t output) {
   if (op.has(input)) {
     Value past = op.value(input);
@@ -56,9 +56,9 @@ FailureOr<Value> appendPast(OpContext &op, Value x, size_t input, size_t output)
   return x;
 }
 
-// Which keys a query sees for its place in the sequence, p = offset + its index: from p - left to p + right. A causal
-// mask is right = 0. The offset is the number of keys in the cache, `past`; where the keys are a buffer of which a
-// sample fills the first `lengths` [batch, 1, 1, 1], its queries are the last of these.
+// The keys that a query sees because of its position p = offset + its index: those from p - left to p + right. A causal
+// mask is right = 0. The offset is the number of keys in the cache, `past`. If the keys are a buffer of which a sample
+// fills the first `lengths` [batch, 1, 1, 1], its queries are the last of these.
 struct Window {
   int64_t queries, keys, past = 0;
   std::optional<int64_t> left, right;
@@ -73,7 +73,7 @@ FailureOr<Window> readWindow(OpContext &op, Value scores, int64_t past) {
     int64_t size = op.intAttr(name, -1);
     if (size < -1)
       return op.fail(llvm::Twine("`") + name + "` must be -1, for none, or a number from 0; got " + llvm::Twine(size));
-    if (size >= 0 && size < window.queries + window.keys) // a larger one hides nothing
+    if (size >= 0 && size < window.queries + window.keys) // a larger window hides nothing
       *bound = size;
   }
   if (op.intAttr("is_causal", 0) != 0)
@@ -94,7 +94,7 @@ FailureOr<Window> readWindow(OpContext &op, Value scores, int64_t past) {
   return window;
 }
 
-// Compares each key with p + shift: [queries, keys], or [batch, 1, queries, keys].
+// Compares each key with p + shift. The result is [queries, keys], or [batch, 1, queries, keys].
 Value compareKeys(Emitter &emit, const Window &window, Predicate predicate, int64_t shift) {
   auto square = RankedTensorType::get({window.queries, window.keys}, emit.i64());
   shift += window.lengths ? -window.queries : window.past;
@@ -104,9 +104,9 @@ Value compareKeys(Emitter &emit, const Window &window, Predicate predicate, int6
   return emit.compare(predicate, emit.iota(1, square), bound);
 }
 
-// What the window's parts let through.
+// The conditions on keys that the parts of the window make.
 struct Bounds {
-  Value right, left, filled; // null: everything
+  Value right, left, filled; // null: no condition
 };
 
 Bounds boundsOf(Emitter &emit, const Window &window) {
@@ -122,9 +122,13 @@ Bounds boundsOf(Emitter &emit, const Window &window) {
   return bounds;
 }
 
-// Whether the window and a known mask leave each query a key. `next` has, for each row of the mask, the first key from
-// each one on that the mask does not hide.
-bool leavesKeys(const Literal *mask, const Window &window) {
+// Since this opset, a mask may have fewer columns than there are keys, and hides the keys beyond them.
+constexpr int64_t kPadsMasks = 24;
+
+// True if the window and a known mask leave a key to each query. For a row of the mask, next[i] is the first key from i
+// on that the mask does not hide. If `isRepeated`, a mask of one column is for all keys; otherwise the keys beyond its
+// columns are hidden.
+bool leavesKeys(const Literal *mask, bool isRepeated, const Window &window) {
   int64_t columns = mask && mask->rank() > 0 ? mask->shape().back() : 1,
           queries = mask && mask->rank() > 1 ? mask->shape().end()[-2] : 1;
   auto isHidden = [&](int64_t i) {
@@ -140,7 +144,7 @@ bool leavesKeys(const Literal *mask, const Window &window) {
       next[key] = isHidden(row * columns + key) ? next[key + 1] : key;
     auto seesKey = [&](int64_t query) {
       int64_t from = low(query);
-      if (columns == 1 && columns != window.keys) // of all keys
+      if (isRepeated && columns == 1)
         return next[0] == 0 && from <= high(query);
       return from < columns && next[from] <= high(query);
     };
@@ -152,9 +156,9 @@ bool leavesKeys(const Literal *mask, const Window &window) {
   return true;
 }
 
-// The scores under the mask and the window, and which queries these hide all keys from, [..., queries or 1, 1]; null
-// where none can be. Those see some keys instead, since softmax has NaN for a row without one and so have its
-// gradients: the standard wants zeros for them, which importAttention puts in their place.
+// The scores under the mask and the window, and the queries from which these hide all keys, [..., queries or 1, 1]
+// (null if there are none). Such queries see some keys instead, because the softmax of a row without keys is NaN, and
+// so are its gradients. The standard wants zeros for them, which importAttention() puts in their place.
 struct Masked {
   Value scores, hidden;
 };
@@ -171,14 +175,15 @@ Value findHidden(Emitter &emit, Value mask, const Bounds &bounds) {
   return emit.compare(Predicate::Eq, count, 0.0);
 }
 
-// The mask of input 3, of the scores' last dimension; null where there is none.
+// Returns the mask of input 3, extended to the scores' last dimension, or null if there is none.
 FailureOr<Value> readMask(OpContext &op, Value scores) {
   if (!op.has(3))
     return Value();
   Value mask = op.value(3);
-  // Since opset 24 a mask may end before the last keys, which are hidden then; before, one column stood for all.
+  // Since opset 24, a mask may end before the last keys, which are then hidden. Before, one column counted for all
+  // keys.
   int64_t missing = shapeOf(scores)[3] - (rankOf(mask) > 0 ? shapeOf(mask).back() : shapeOf(scores)[3]);
-  if (op.opset() >= 24 && missing > 0) {
+  if (op.opset() >= kPadsMasks && missing > 0) {
     Shape none(rankOf(mask), 0), high = none;
     high.back() = missing;
     mask = op.emit.pad(mask, none, high, isFloat(mask) ? -INFINITY : 0);
@@ -198,8 +203,10 @@ FailureOr<Masked> applyMasks(OpContext &op, Value scores, const Window &window) 
   if (!*mask && window.isWhole())
     return Masked{scores, {}};
   Emitter &emit = op.emit;
-  // A mask that was made longer has the columns of before in the literal: the others are hidden.
-  bool isSafe = !window.lengths && (!op.has(3) || op.literal(3)) && leavesKeys(op.literal(3), window);
+  // If readMask() has extended a mask, the literal still has the columns of before. leavesKeys() treats the others as
+  // hidden.
+  bool isSafe = !window.lengths && (!op.has(3) || op.literal(3)) &&
+                leavesKeys(op.literal(3), !op.has(3) || op.opset() < kPadsMasks, window);
   Bounds bounds = boundsOf(emit, window);
   Value hidden = isSafe ? Value() : findHidden(emit, *mask, bounds);
   auto keep = [&](Value condition, bool mayHideAll) {
@@ -217,7 +224,7 @@ FailureOr<Masked> applyMasks(OpContext &op, Value scores, const Window &window) 
     keep(bounds.filled, true);
   if (bounds.left)
     keep(bounds.left, true);
-  if (bounds.right) // alone it leaves the first key, but where a sample has less keys than queries
+  if (bounds.right) // alone it leaves the first key, except if a sample has fewer keys than queries
     keep(bounds.right, bool(window.lengths));
   return Masked{scores, hidden};
 }
@@ -232,8 +239,8 @@ LogicalResult checkOperands(OpContext &op, Value q, Value k, Value v) {
                  " (batch, heads, length, size) do not fit together");
 }
 
-// In `softmax_precision`, where it is wider than the one that Cleave computes in: narrow types are computed in f32
-// anyhow. Fused attention computes f32, so a softmax in f64 is not fused.
+// Computes the softmax in `softmax_precision` if it is wider than the precision that Cleave computes in. Narrow types
+// are computed in f32 anyway. Fused attention computes f32, so a softmax in f64 is not fused.
 FailureOr<Value> emitProbabilities(OpContext &op, Value scores) {
   int64_t precision = op.intAttr("softmax_precision", 0);
   mlir::Type type = precision ? elementTypeOf(op.emit.context(), int(precision)) : elementOf(scores);
@@ -259,11 +266,12 @@ LogicalResult importAttention(OpContext &op) {
                    "`past_value`");
   if (merged) {
     int64_t kvHeads = op.intAttr("kv_num_heads", 0);
-    auto a = splitHeads(op, q, op.intAttr("q_num_heads", 0)), b = splitHeads(op, k, kvHeads),
-         c = splitHeads(op, v, kvHeads);
-    if (failed(a) || failed(b) || failed(c))
-      return failure();
-    q = *a, k = *b, v = *c;
+    for (auto [x, heads] : {std::pair(&q, op.intAttr("q_num_heads", 0)), {&k, kvHeads}, {&v, kvHeads}}) {
+      auto split = splitHeads(op, *x, heads);
+      if (failed(split))
+        return failure(); // one message
+      *x = *split;
+    }
   }
   int64_t past = op.has(4) && rankOf(op.value(4)) == 4 ? shapeOf(op.value(4))[2] : 0;
   auto keys = appendPast(op, k, 4, 1), values = appendPast(op, v, 5, 2);
@@ -272,7 +280,7 @@ LogicalResult importAttention(OpContext &op) {
   int64_t times = shapeOf(q)[1] / shapeOf(*keys)[1];
   k = repeatHeads(emit, *keys, times), v = repeatHeads(emit, *values, times);
 
-  // Scaled before the product: in half precision the product alone may be beyond the type.
+  // The queries are scaled before the product, because in half precision the product alone may exceed the type.
   double scale = op.floatAttr("scale", 1 / std::sqrt(double(shapeOf(q)[3]))), softcap = op.floatAttr("softcap", 0);
   Value scores = emit.matmul(emit.mul(q, scale), k, false, /*transposeB=*/true);
   if (softcap > 0)
@@ -290,7 +298,7 @@ LogicalResult importAttention(OpContext &op) {
   return op.result(merged ? mergeHeads(emit, y) : y);
 }
 
-// Every second number of the last dimension, from `first` on; or one half of it.
+// Returns every second number of the last dimension, starting with `first`, or half `first` of it.
 Value halfOf(Emitter &emit, Value x, int64_t first, bool interleaved) {
   int64_t last = rankOf(x) - 1, half = shapeOf(x)[last] / 2;
   if (!interleaved)
@@ -300,7 +308,7 @@ Value halfOf(Emitter &emit, Value x, int64_t first, bool interleaved) {
   return emit.slice(x, starts, sizes, steps);
 }
 
-// The angles' cosines or sines [batch, length, half], as the node gives them or at its positions.
+// Returns the cosines or sines of the angles, [batch, length, half]: as the node gives them, or at its positions.
 FailureOr<Value> rotations(OpContext &op, size_t input, Shape expected) {
   Value table = op.value(input);
   if (op.has(3)) {
@@ -317,7 +325,7 @@ FailureOr<Value> rotations(OpContext &op, size_t input, Shape expected) {
   return table;
 }
 
-// Pairs of numbers of each head are turned by the angle of their position.
+// Rotates pairs of numbers of each head by the angle of their position.
 LogicalResult importRotaryEmbedding(OpContext &op) {
   Emitter &emit = op.emit;
   Value given = op.value(0), x = given;

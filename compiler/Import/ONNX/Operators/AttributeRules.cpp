@@ -11,7 +11,8 @@ using onnx::AttributeProto;
 
 namespace {
 
-// Truth values, which the standard writes as the integers 0 and 1, whatever the operator; of some, one for each tensor.
+// Attributes that are truth values, which the standard writes as the integers 0 and 1, in every operator. Some of them
+// have one for each tensor.
 constexpr llvm::StringLiteral kFlags[] = {"allowzero",
                                           "antialias",
                                           "ceil_mode",
@@ -41,7 +42,7 @@ constexpr llvm::StringLiteral kFlags[] = {"allowzero",
                                           "transB",
                                           "upper"};
 
-// The types of the fields that hold something.
+// Returns the types of the fields that have a value.
 llvm::SmallVector<AttributeProto::AttributeType, 1> heldTypes(const AttributeProto &attribute) {
   std::pair<bool, AttributeProto::AttributeType> fields[] = {
       {attribute.has_i(), AttributeProto::INT},
@@ -65,8 +66,8 @@ llvm::SmallVector<AttributeProto::AttributeType, 1> heldTypes(const AttributePro
   return held;
 }
 
-// The type that a writer left out, as those of IR version 1 do, is that of the field that it wrote. A field of another
-// type is a value that nobody would read. (A field that holds a 0 may be left out.)
+// Checks the type of an attribute. If the writer has omitted it, as in IR version 1, it is the type of the field that
+// has a value. A field of another type would be a value that nobody reads. (A field whose value is 0 may be omitted.)
 std::string checkType(const AttributeProto &attribute, AttributeProto::AttributeType wanted) {
   auto held = heldTypes(attribute);
   auto name = [](AttributeProto::AttributeType type) { return AttributeProto::AttributeType_Name(type); };

@@ -1,5 +1,5 @@
-// BatchNormalization: running statistics in inference; the batch's own in training, which also updates the running
-// ones.
+// Imports BatchNormalization. It uses running statistics in inference. In training, it uses the statistics of the
+// batch, and updates the running ones.
 #include "compiler/Import/ONNX/Operators/OperatorTable.h"
 #include "dialects/Cleave/IR/Attributes.h"
 
@@ -31,7 +31,7 @@ llvm::FailureOr<Inputs> readInputs(OpContext &op) {
   return in;
 }
 
-// (x - mean) * (scale / sqrt(variance + epsilon)) + bias, the factor computed once a channel.
+// (x - mean) * (scale / sqrt(variance + epsilon)) + bias. The factor is computed once for each channel.
 Value emitInference(OpContext &op, const Inputs &in, double epsilon) {
   Emitter &emit = op.emit;
   auto spread = [&](Value v) { return emit.broadcastDims(v, shapeOf(in.x), {1}); };
@@ -40,22 +40,22 @@ Value emitInference(OpContext &op, const Inputs &in, double epsilon) {
   return emit.add(y, spread(in.bias));
 }
 
-// The first group's statistic, as a sum over all: a slice of a split dimension would gather, and a sum is an
-// all-reduce.
+// Returns the first group's statistic as a sum over all groups. A slice of a split dimension would need a gather, but
+// the sum is an all-reduce.
 Value ofFirstGroup(Emitter &emit, Value perGroup) {
   Value group = emit.iota(0, RankedTensorType::get(shapeOf(perGroup), emit.i64()));
   Value first = emit.compare(Predicate::Eq, group, 0.0);
   return emit.reduce(ReduceKind::Sum, emit.select(first, perGroup, emit.splat(0.0, typeOf(perGroup))), {0});
 }
 
-// new = momentum * running + (1 - momentum) * batch. With several groups it is the first one's statistic that counts:
-// PyTorch's DDP broadcasts the buffers of rank 0 before each step.
+// new = momentum * running + (1 - momentum) * batch. If there are several groups, the first one's statistic counts,
+// because PyTorch's DDP broadcasts the buffers of rank 0 before each step.
 Value updated(Emitter &emit, Value running, Value perGroup, double momentum) {
   Value batch = shapeOf(perGroup)[0] == 1 ? emit.reshape(perGroup, shapeOf(running)) : ofFirstGroup(emit, perGroup);
   return emit.add(emit.mul(running, momentum), emit.mul(batch, 1 - momentum));
 }
 
-// For defer-statistics, which may update the running ones in another way.
+// Adds an attribute for defer-statistics, which may update the running statistics in another way.
 void markStatistics(OpContext &op, mlir::Operation *normalize, double momentum, double count) {
   mlir::Builder &builder = op.emit.builder;
   normalize->setAttr(kStatisticsAttr,
@@ -66,15 +66,15 @@ void markStatistics(OpContext &op, mlir::Operation *normalize, double momentum, 
                           builder.getNamedAttr("count", builder.getI64IntegerAttr(static_cast<int64_t>(count)))}));
 }
 
-// As outputs, which have the type of the running ones.
+// Defines the statistics as outputs of the node, in the type of the running ones.
 void giveStatistics(OpContext &op, Value mean, Value variance) {
   for (auto [i, statistic] : {std::pair<size_t, Value>{1, mean}, {2, variance}})
     if (op.wants(i))
       (void)op.result(i, op.emit.cast(statistic, elementOf(op.value(i + 2))));
 }
 
-// Groups of samples are normalized apart: [n, c, s...] is viewed as [g, n/g, c, s] and normalized over dimensions 1
-// and 3.
+// Normalizes each group of samples separately: [n, c, s...] is viewed as [g, n/g, c, s] and normalized over dimensions
+// 1 and 3.
 llvm::FailureOr<Value> emitTraining(OpContext &op, const Inputs &in, double epsilon) {
   Emitter &emit = op.emit;
   Shape shape(shapeOf(in.x));
@@ -110,9 +110,9 @@ llvm::FailureOr<Value> emitTraining(OpContext &op, const Inputs &in, double epsi
   return emit.reshape(y, shape);
 }
 
-// Whether the graph reduces something to this statistic: then it is no running one, and the node is the formula that it
-// says. So torch.export writes a normalization by the values' own statistics (weights that are standardized, as
-// NFNets have them).
+// True if the graph reduces something to this statistic. Then it is not a running statistic, and the node is the
+// formula that it states. torch.export writes a normalization by the values' own statistics in this form (weights that
+// are standardized, as in NFNets).
 bool isReduced(Value statistic) {
   llvm::SetVector<mlir::Operation *> open;
   auto add = [&](Value value) {
@@ -129,7 +129,8 @@ bool isReduced(Value statistic) {
   return false;
 }
 
-// An initializer is a running statistic, though an earlier use of the layer has updated it by what it reduced.
+// True if the graph computes the statistics. An initializer is a running statistic, even if an earlier use of the layer
+// has updated it by a value that it reduced.
 bool isGiven(OpContext &op, const Inputs &in) {
   return op.intAttr("training_mode", 0) == 0 && op.state(3).empty() && op.state(4).empty() && isReduced(in.mean) &&
          isReduced(in.variance);
@@ -140,13 +141,13 @@ LogicalResult importBatchNormalization(OpContext &op) {
   if (failed(inputs))
     return failure();
   double epsilon = op.floatAttr("epsilon", 1e-5);
-  // Frozen statistics are those of inference, in training too.
+  // In training, too, frozen statistics are treated as in inference.
   Shape shape(shapeOf(op.value(0)));
   if (op.mode.training && op.mode.batchNormGroups > 0 && !isGiven(op, *inputs)) {
     auto y = emitTraining(op, *inputs, epsilon);
     return failed(y) ? failure() : op.result(op.emit.reshape(*y, shape));
   }
-  // A file in training form declares the new statistics as outputs; in inference they are the old ones.
+  // A file in training form declares the new statistics as outputs. In inference they are the old ones.
   giveStatistics(op, inputs->mean, inputs->variance);
   return op.result(op.emit.reshape(emitInference(op, *inputs, epsilon), shape));
 }

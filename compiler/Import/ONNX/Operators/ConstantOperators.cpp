@@ -1,4 +1,4 @@
-// Operators whose result is known at import: Constant, ConstantOfShape, Shape, Size, Range, Identity, EyeLike,
+// Imports operators whose result is known at import: Constant, ConstantOfShape, Shape, Size, Range, Identity, EyeLike,
 // NonZero.
 #include "compiler/Import/ONNX/Evaluate.h"
 #include "compiler/Import/ONNX/File/TensorReader.h"
@@ -69,8 +69,8 @@ LogicalResult importSize(OpContext &op) {
 
 constexpr int64_t kMostElements = int64_t(1) << 40; // of a range
 
-// ceil((limit - start) / delta) elements, or none; nothing where that is no number or too many. Integers are counted
-// exactly: no double holds those beyond 2^53.
+// Returns the number of elements, ceil((limit - start) / delta), at least 0. Returns nullopt if this is not a number,
+// or too large. Integers are counted exactly, because a double cannot represent all of them beyond 2^53.
 std::optional<int64_t> rangeLength(const Literal &start, const Literal &limit, const Literal &delta) {
   if (delta.asReal(0) == 0)
     return std::nullopt;
@@ -88,8 +88,8 @@ std::optional<int64_t> rangeLength(const Literal &start, const Literal &limit, c
   return count <= kMostElements ? std::optional(int64_t(count)) : std::nullopt;
 }
 
-// start + index * delta. Floating-point numbers are computed in f64, as known ranges are, and rounded once: a narrow
-// type does not hold all indices (f16 ends at 65504, and is even from 2048 on).
+// Returns start + index * delta. Floating-point ranges are computed in f64, like known ranges, and rounded once. A
+// narrow type cannot represent all indices (f16 ends at 65504, and has only even numbers from 2048 on).
 Value computedRange(Emitter &emit, const Literal &start, const Literal &delta, int64_t count) {
   mlir::Type wide = start.isFloat() ? mlir::Type(emit.builder.getF64Type()) : start.element();
   auto number = [&](const Literal &given) { return emit.literal(given.withShape({}).withElement(wide)); };
@@ -106,7 +106,7 @@ LogicalResult importRange(OpContext &op) {
     return op.fail("the range has delta 0 or more than 2^40 elements");
   if (int64_t stash = op.intAttr("stash_type", 1); stash != 1 && stash != 11)
     return op.fail("`stash_type` " + llvm::Twine(stash) + " is not known; expected 1 (float) or 11 (double)");
-  if (*count > Literal::kMaxElements) // computed by the program, as large constants are not kept
+  if (*count > Literal::kMaxElements) // the program computes it, because large constants are not stored
     return op.result(computedRange(op.emit, *start.value, *delta.value, *count));
   Literal result(start->element(), {*count});
   if (!mayEvaluate(op.emit.context(), result.shape()))
@@ -120,7 +120,7 @@ LogicalResult importRange(OpContext &op) {
   return op.result(std::move(result));
 }
 
-// How many elements are not zero decides the result's shape, so they must be known.
+// The operand must be known, because the number of its nonzero elements decides the shape of the result.
 LogicalResult importNonZero(OpContext &op) {
   StaticOperand x = staticOperand(op, 0);
   if (!x || !mayEvaluate(op.emit.context(), x->shape()))
@@ -139,7 +139,7 @@ LogicalResult importNonZero(OpContext &op) {
   return op.result(std::move(result));
 }
 
-// The name stands for the same thing: a state stays one, a known value stays known.
+// Binds the output to the input's binding, so that a state stays a state, and a known value stays known.
 LogicalResult importIdentity(OpContext &op) {
   Binding binding = op.environment().binding(op.inputName(0));
   op.define(0, std::move(binding));

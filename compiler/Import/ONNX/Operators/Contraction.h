@@ -1,4 +1,4 @@
-// numpy's matmul out of cleave.matmul, for the operators that contain one.
+// Builds numpy's matmul from cleave.matmul, for all operators that contain one.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_OPERATORS_CONTRACTION_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_OPERATORS_CONTRACTION_H
 
@@ -6,7 +6,7 @@
 
 namespace cleave::onnx_import {
 
-// Vectors are promoted, batch dimensions broadcast. Fails with a message on shapes that do not fit.
+// Vectors are promoted to matrices, and batch dimensions broadcast. Fails with a message if the shapes do not fit.
 llvm::FailureOr<Value> emitMatMul(OpContext &op, Value a, Value b);
 
 } // namespace cleave::onnx_import

@@ -1,4 +1,4 @@
-// MatMul and Gemm. Transposes become the product's flags.
+// Imports MatMul and Gemm. Transposes become flags of the product.
 #include "compiler/Import/ONNX/Operators/Contraction.h"
 #include "compiler/Import/ONNX/Operators/OperatorTable.h"
 
@@ -8,8 +8,8 @@ using llvm::failed;
 using llvm::failure;
 using llvm::FailureOr;
 
-// [..., m, k] by [..., k, n], both of the batch's shape: products [..., m, k, n], added up. Library products are of
-// floating point.
+// Multiplies [..., m, k] by [..., k, n] of integers, both with the same batch. The products [..., m, k, n] are added
+// up, because products in libraries are only for floating point.
 static FailureOr<Value> emitIntegerProduct(OpContext &op, Value a, Value b) {
   int64_t rank = rankOf(a);
   Shape all(shapeOf(a));
@@ -42,7 +42,7 @@ FailureOr<Value> cleave::onnx_import::emitMatMul(OpContext &op, Value a, Value b
   auto batch = broadcastShapes(x.drop_back(2), y.drop_back(2));
   if (!batch)
     return op.fail("batch dimensions of " + formatShape(x) + " and " + formatShape(y) + " do not broadcast");
-  // A matrix is shared by all of the other's batch; anything else is made equal.
+  // A matrix is shared by the whole batch of the other operand. Other operands are broadcast to the same batch.
   auto spread = [&](Value v) {
     Shape shape = *batch;
     shape.append({shapeOf(v)[rankOf(v) - 2], shapeOf(v).back()});
@@ -67,14 +67,15 @@ LogicalResult importMatMul(OpContext &op) {
   return failed(product) ? failure() : op.result(*product);
 }
 
-// [rows, columns] of integers, which have no product with flags.
+// Multiplies matrices of integers, whose product has no transpose flags.
 FailureOr<Value> multiplyIntegers(OpContext &op, Value a, Value b, bool transA, bool transB) {
   auto turned = [&](Value x, bool isTurned) { return isTurned ? op.emit.transpose(x, {1, 0}) : x; };
   return emitMatMul(op, turned(a, transA), turned(b, transB));
 }
 
-// alpha * A' * B' + beta * C. A scaled product in half precision is one of f32: rounded before alpha scales it, it may
-// be beyond the type where the result is not. One of integers is scaled in f64 and truncated, as in ONNX's reference.
+// alpha * A' * B' + beta * C. In half precision, a scaled product is computed in f32. If the product were rounded
+// before alpha scales it, it could exceed the type although the result does not. A scaled product of integers is
+// computed in f64 and truncated, as in ONNX's reference.
 LogicalResult importGemm(OpContext &op) {
   Emitter &emit = op.emit;
   double alpha = op.floatAttr("alpha", 1), beta = op.has(2) ? op.floatAttr("beta", 1) : 0;
@@ -93,7 +94,7 @@ LogicalResult importGemm(OpContext &op) {
   if (failed(product))
     return failure();
   Value result = *product, c = op.value(2);
-  if (c && broadcastShapes(shapeOf(result), shapeOf(c)) != Shape(shapeOf(result))) // also of a C that beta leaves away
+  if (c && broadcastShapes(shapeOf(result), shapeOf(c)) != Shape(shapeOf(result))) // also checked if beta is 0
     return op.fail("C of shape " + formatShape(shapeOf(c)) + " does not broadcast to " + formatShape(shapeOf(result)));
   bool isScaled = alpha != 1 || (beta != 0 && beta != 1), isTruncated = isScaled && !isFloat(a);
   auto widened = [&](Value x) { return isTruncated ? emit.cast(x, emit.builder.getF64Type()) : x; };

@@ -28,7 +28,7 @@ static constexpr const char kRemedy[] = "; a static plan takes no branches that 
                                         "shapes, and compute the value from sizes and "
                                         "constants alone";
 
-// One number or truth value that must be known.
+// Returns a number or truth value that must be known at import.
 static FailureOr<int64_t> knownNumber(OpContext &op, size_t input, llvm::StringRef what) {
   StaticOperand known = staticOperand(op, input);
   if (known && known->numElements() == 1)
@@ -46,7 +46,7 @@ FailureOr<const ControlFlow::Body *> ControlFlow::prepare(OpContext &op, llvm::S
   const onnx::AttributeProto *found = op.attribute(attribute);
   if (!found || !found->has_g())
     return op.fail("its graph `" + attribute + "` is missing");
-  // A function can call itself by a graph of its own.
+  // A function can call itself in a graph of one of its nodes.
   if (depth_ >= kMaxDepth)
     return op.fail("branches and loops are nested deeper than " + llvm::Twine(kMaxDepth));
   if (auto known = bodies_.find(&found->g()); known != bodies_.end())
@@ -89,7 +89,7 @@ FailureOr<ControlFlow::Bindings> ControlFlow::run(OpContext &op, const Body &bod
                    llvm::Twine(body.proto->input_size()));
   size_t errors = errors_.size();
   auto location = op.emit.loc;
-  std::vector<std::pair<std::string, Binding>> hidden; // names around the graph that its inputs have, too
+  std::vector<std::pair<std::string, Binding>> hidden; // outer bindings of names that the graph defines, too
   auto define = [&](const std::string &name, const Binding &binding) {
     hidden.emplace_back(name, environment_.binding(name));
     environment_.define(name, binding);
@@ -112,7 +112,7 @@ FailureOr<ControlFlow::Bindings> ControlFlow::run(OpContext &op, const Body &bod
       environment_.define(output, Binding());
   for (auto &[name, binding] : llvm::reverse(hidden))
     environment_.define(name, std::move(binding));
-  // What is wrong in one turn is wrong in all.
+  // An error of one turn would occur in all turns, so the loop ends here.
   if (budget.isExhausted() || errors_.size() != errors)
     return failure();
   for (auto [output, binding] : llvm::zip(body.proto->output(), outputs)) {
@@ -140,7 +140,7 @@ FailureOr<Binding> ControlFlow::sliceOf(OpContext &op, Binding binding, int64_t 
   return Binding::computed(op.emit.reshape(op.emit.slice(value, starts, sizes, steps), shape));
 }
 
-// Of a body that never ran.
+// Returns the stacked output of a body that never ran.
 static FailureOr<Binding> emptyStack(OpContext &op, int64_t axis, const onnx::ValueInfoProto &declared) {
   const auto &type = declared.type().tensor_type();
   mlir::Type element = elementTypeOf(op.emit.context(), type.elem_type());
@@ -317,7 +317,7 @@ LogicalResult ControlFlow::importLoop(OpContext &op) {
   return defineResults(op, body, turns, 1);
 }
 
-// An attribute with one entry for each of `count` tensors.
+// Returns an attribute that has one entry for each of `count` tensors; without the attribute, zeros.
 static FailureOr<Shape> perTensor(OpContext &op, llvm::StringRef name, size_t count) {
   Shape values = op.intsAttr(name).value_or(Shape(count, 0));
   if (values.size() != count)

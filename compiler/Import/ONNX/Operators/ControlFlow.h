@@ -1,17 +1,17 @@
-// If, Loop and Scan. A static plan takes no branches and counts no turns: their graphs are expanded at import, as often
-// as they run.
+// Imports If, Loop and Scan. A static plan has neither branches nor loops, so the graphs of these nodes are expanded at
+// import, once for each run of the graph (a *turn*).
 //
 //   y = Loop(3, true, x) { v' = v * w }     becomes     y = ((x * w) * w) * w
 //
-// So every later level sees plain nodes: gradients, shardings and kernels need no rule for loops. The price is that the
-// branch, the number of turns and the condition after each turn must be known at import (errors name the value that is
-// not), and that code grows with the number of turns: each turn takes its nodes from the budget.
+// Every later level sees plain nodes: gradients, shardings and kernels need no rule for loops. The price is that the
+// branch, the number of turns, and the condition after each turn must be known at import (errors name the unknown
+// value). Also, the code grows with the number of turns, and each turn draws its nodes from the budget.
 //
-// A graph's names live for one turn: its inputs are defined, its nodes imported, its outputs taken, and all its names
-// forgotten. Names from around it are read as any others.
+// The names of a graph live for one turn: its inputs are defined, its nodes are imported, its outputs are read, and
+// then all its names are removed. A graph reads names from outside like any other names.
 //
 // Rejected: a loop op in the dialect. Bodies that schedules call (DESIGN, section 4) would keep the code of a long loop
-// small; every level would need its rules for values that turns hand on. Expansion is right first.
+// small, but every level would need rules for values that pass from turn to turn.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_OPERATORS_CONTROLFLOW_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_OPERATORS_CONTROLFLOW_H
 
@@ -24,8 +24,8 @@ namespace cleave::onnx_import {
 
 class ControlFlow {
 public:
-  // `importNodes` imports the nodes of a graph into the function; it may come back here. `keep` owns what large
-  // constants lie in.
+  // `importNodes` imports the nodes of a graph into the function; it may call import() again. `keep` keeps the graphs
+  // alive, because they own large constants.
   using ImportNodes = std::function<void(const FlatGraph &)>;
   using Keep = std::function<void(std::shared_ptr<const void>)>;
   ControlFlow(const ModelFile &file, size_t numCalls, Environment &environment, ErrorList &errors,
@@ -33,7 +33,7 @@ public:
       : file_(file), numCalls_(numCalls), environment_(environment), errors_(errors),
         importNodes_(std::move(importNodes)), keep_(std::move(keep)) {}
 
-  // Whether the node is one of the three.
+  // True if the node is an If, Loop or Scan.
   static bool imports(const FlatNode &node);
 
   LogicalResult import(OpContext &op);
@@ -46,24 +46,25 @@ private:
     std::vector<std::pair<std::string, Binding>> initializers;
   };
 
-  // How a loop is to run.
+  // The conditions under which a loop runs.
   struct Conditions {
-    bool asks = false;            // it has a condition
-    std::optional<int64_t> trips; // none: no limit
-    bool goesOn = true;           // before the first turn
+    bool asks = false;            // the node has a condition
+    std::optional<int64_t> trips; // trip count; nullopt: no limit
+    bool goesOn = true;           // the condition before the next turn
   };
-  // A tensor that turns take their parts of, and one that is made of theirs.
+  // A tensor of which each turn reads one slice, and a result that has one slice from each turn.
   struct Scanned {
     Binding source;
     int64_t axis;
     bool isBackward;
   };
   struct Stacked {
-    Bindings parts; // one of each turn
+    Bindings parts; // one from each turn
     int64_t axis = 0;
     bool isBackward = false;
   };
-  // What is handed from turn to turn: a graph's outputs are the carried values, then the parts, after `first` others.
+  // The state of a loop between turns. Of the graph's outputs, take() skips `first`, then reads the carried values,
+  // then the new parts.
   struct Turns {
     Bindings carried;
     std::vector<Stacked> stacked;
@@ -76,26 +77,26 @@ private:
 
   llvm::FailureOr<Conditions> readConditions(OpContext &op);
   LogicalResult runLoop(OpContext &op, const Body &body, Conditions conditions, Turns &turns);
-  // Whether the loop goes on after a turn, of which `next` is the condition.
+  // Decides whether the loop continues after a turn. `next` is the condition that the turn has computed.
   LogicalResult decide(OpContext &op, const Body &body, const Binding &next, int64_t turn, Conditions &conditions);
   llvm::FailureOr<std::vector<Scanned>> readScanned(OpContext &op, size_t numStates);
-  // How many turns there are.
+  // Returns the number of turns.
   llvm::FailureOr<int64_t> lengthOf(OpContext &op, std::vector<Scanned> &scanned);
   LogicalResult runScan(OpContext &op, const Body &body, const std::vector<Scanned> &scanned, int64_t length,
                         Turns &turns);
   LogicalResult defineResults(OpContext &op, const Body &body, Turns &turns, size_t first);
 
-  // A graph of a node, read once, however often the node runs.
+  // Returns a graph of the node. It is read once, however often the node runs.
   llvm::FailureOr<const Body *> prepare(OpContext &op, llvm::StringRef attribute);
   LogicalResult readInitializers(OpContext &op, Body &body);
-  // One turn: the outputs for these inputs.
+  // Runs one turn, and returns its outputs for these inputs.
   llvm::FailureOr<Bindings> run(OpContext &op, const Body &body, const Bindings &inputs);
 
   llvm::FailureOr<Binding> sliceOf(OpContext &op, Binding binding, int64_t axis, int64_t index);
   llvm::FailureOr<Binding> stack(OpContext &op, Bindings parts, int64_t axis, const onnx::ValueInfoProto &declared);
 
   const ModelFile &file_;
-  size_t numCalls_; // of functions that were inlined so far
+  size_t numCalls_; // function calls inlined so far
   Environment &environment_;
   ErrorList &errors_;
   ImportNodes importNodes_;

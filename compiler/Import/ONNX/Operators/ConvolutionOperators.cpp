@@ -1,4 +1,4 @@
-// Conv, in one to three spatial dimensions.
+// Imports Conv, in one to three spatial dimensions.
 #include "compiler/Import/ONNX/Operators/OperatorTable.h"
 #include "compiler/Import/ONNX/Operators/Windows.h"
 
@@ -9,7 +9,7 @@ using llvm::failure;
 
 namespace {
 
-// The exporter writes explicit zeros where a convolution has no bias.
+// True if the bias is known to be zero. The exporter writes explicit zeros for a convolution without a bias.
 bool isZero(Emitter &emit, const Literal *literal) {
   if (!literal || !(literal->isSplat() || literal->numElements() <= Literal::kMaxElements) ||
       !emit.budget.draw(Budget::Kind::Steps, literal->bytes().size()))
@@ -46,7 +46,7 @@ LogicalResult importConv(OpContext &op) {
   shape.append(windows->output);
   mlir::OpBuilder &b = op.emit.builder;
   auto type = typeOf(x).clone(shape);
-  // Windows in the padding of an input without elements: sums of nothing.
+  // If the input has no elements, all windows are in the padding, and their sums are 0.
   Value y = isEmpty(x) || isEmpty(w)
                 ? op.emit.splat(0, type)
                 : op.emit.make<ConvolutionOp>(type, x, w, b.getDenseI64ArrayAttr(windows->strides),

@@ -1,4 +1,4 @@
-// CumSum and CumProd.
+// Imports CumSum and CumProd.
 #include "compiler/Import/ONNX/Operators/CumulativeOperators.h"
 
 #include <cmath>
@@ -11,7 +11,7 @@ using llvm::failure;
 
 namespace {
 
-// How places before a place are combined: `kind` is a sum or a product, and `neutral` its number that changes nothing.
+// How elements before a position are combined. `kind` is a sum or a product, and `neutral` is its neutral number.
 struct Running {
   ReduceKind kind;
   double neutral;
@@ -22,11 +22,12 @@ Value combine(Emitter &emit, const Running &running, Value a, Value b) {
   return running.kind == ReduceKind::Sum ? emit.add(a, b) : emit.mul(a, b);
 }
 
-// Every place of a dimension has what the places before it (after it when `reverse`) are combined to, with its own
-// unless `exclusive`. A selection: in a product with a triangle of ones, one infinity would make NaN of all sums.
+// Returns, for every position of a dimension, the combination of the elements before it (after it if `reverse`),
+// including its own unless `exclusive`. It is a selection, because in a product with a triangle of ones, one infinity
+// would make all sums NaN.
 Value combineBefore(Emitter &emit, Value x, int64_t dim, const Running &running) {
   Shape all(shapeOf(x)), dims;
-  all.insert(all.begin() + dim, all[dim]); // the place, and behind it what it combines
+  all.insert(all.begin() + dim, all[dim]); // dim: the position; dim + 1: the elements that it combines
   for (int64_t i = 0; i < rankOf(x); ++i)
     dims.push_back(i < dim ? i : i + 1);
   auto indices = RankedTensorType::get(all, emit.i64());
@@ -38,7 +39,7 @@ Value combineBefore(Emitter &emit, Value x, int64_t dim, const Running &running)
   return emit.reduce(running.kind, chosen, {dim + 1});
 }
 
-// Numbers along a dimension: `factors`, times 2^`exponents` where there are exponents (whole numbers in f64).
+// Numbers along a dimension: `factors` times 2^`exponents`. The exponents are whole numbers in f64, or null.
 struct Numbers {
   Value factors, exponents;
 };
@@ -52,31 +53,32 @@ Value power(Emitter &emit, Value exponents) {
   return emit.binary<PowOp>(emit.splat(2.0, typeOf(exponents)), exponents);
 }
 
-// The same numbers with factors between 1/2 and 2, but for 0, infinities and NaN, which stay as they are. The powers of
-// two come from whole numbers, through which no gradient flows: they are constants of the product.
+// Returns the same numbers with factors between 1/2 and 2. Only 0, infinities and NaN stay as they are. The powers of
+// two are computed from integers, which have no gradient, so they are constants of the product.
 Numbers normalized(Emitter &emit, const Numbers &numbers) {
   Value size = emit.unary<AbsOp>(numbers.factors);
   Value ordinary = emit.binary<AndOp>(emit.compare(Predicate::Gt, size, 0.0),
                                       emit.compare(Predicate::Lt, size, std::numeric_limits<double>::infinity()));
   Value logarithm = emit.div(emit.unary<LogOp>(emit.select(ordinary, size, emit.splat(1.0, typeOf(size)))), M_LN2);
   Value whole = emit.cast(emit.unary<FloorOp>(logarithm), emit.i64());
-  // 2^-whole is finite: a number smaller yet keeps a small factor.
+  // The bound keeps 2^-whole finite. A smaller number keeps a small factor.
   Value exponents = emit.cast(emit.atLeast(whole, -1000.0), elementOf(size));
   Value factors = emit.mul(numbers.factors, power(emit, emit.neg(exponents)));
   return {factors, numbers.exponents ? emit.add(numbers.exponents, exponents) : exponents};
 }
 
-// Factor times 2^exponent. By halves: 2^exponent alone may be beyond the type where the product is not. Factors are 0
-// or at least 1/2, so what the bounds cut off is an infinity or 0 with them, too.
+// Returns factor times 2^exponent. The power is multiplied in two halves, because 2^exponent alone may exceed the type
+// although the product does not. Factors are 0 or at least 1/2, so an exponent beyond the bounds gives an infinity or 0
+// with them, too.
 Value joined(Emitter &emit, const Numbers &numbers) {
   Value bounded = emit.atMost(emit.atLeast(numbers.exponents, -2040.0), 2046.0);
   Value half = emit.unary<FloorOp>(emit.mul(bounded, 0.5));
   return emit.mul(emit.mul(numbers.factors, power(emit, half)), power(emit, emit.sub(bounded, half)));
 }
 
-// In blocks, and the blocks: n^1.5 work. Blocks are combined before what stands before them is known, so a block's own
-// result must not overflow, although the sequence's results do not. Callers see to it: a block has at most 256 numbers,
-// and the normalized factors of two levels are at most 2^512.
+// Combines the elements of each block, then the blocks, which is n^1.5 work. A block is combined before the elements
+// before it are known. So its own result must not overflow even if no result of the sequence does. Callers ensure this:
+// a block has at most 256 numbers, and two levels of normalized factors are at most 2^512.
 Numbers combineInBlocks(Emitter &emit, const Numbers &numbers, int64_t dim, const Running &running) {
   int64_t size = shapeOf(numbers.factors)[dim];
   if (size <= 64)
@@ -113,8 +115,8 @@ Numbers combineInBlocks(Emitter &emit, const Numbers &numbers, int64_t dim, cons
           totals.exponents ? join(inside.exponents, before.exponents, sum) : Value()};
 }
 
-// f64 has room for all sums of f32 numbers. Sums of f64 numbers that overflow in a block are made again of smaller
-// ones.
+// Sums of f32 numbers cannot overflow in f64. If sums of f64 numbers overflow in a block, they are computed again from
+// smaller numbers.
 Value combineSums(Emitter &emit, Value x, int64_t dim, const Running &running, bool mayOverflow) {
   Value sums = combineInBlocks(emit, {x, Value()}, dim, running).factors;
   if (!mayOverflow)

@@ -5,7 +5,7 @@ using namespace cleave::onnx_import;
 
 namespace {
 
-// What a plug-in sees of an OpContext.
+// The plug-in's view of an OpContext.
 class ContextNode : public NodeImport {
 public:
   explicit ContextNode(OpContext &op) : op(op) {}

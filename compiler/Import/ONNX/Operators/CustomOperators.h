@@ -1,4 +1,4 @@
-// Operators that plug-ins registered (compiler/Import/Registry/OperatorRegistry.h), as the importer meets them.
+// Connects the importer with operators that plug-ins have registered (compiler/Import/Registry/OperatorRegistry.h).
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_OPERATORS_CUSTOMOPERATORS_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_OPERATORS_CUSTOMOPERATORS_H
 
@@ -7,7 +7,7 @@
 
 namespace cleave::onnx_import {
 
-// Null when no plug-in knows the node's operator at the file's version of its domain.
+// Returns null if no plug-in has registered the node's operator for the file's version of its domain.
 const CustomOperator *findCustomOperator(const FlatNode &node);
 
 LogicalResult importCustomNode(const CustomOperator &custom, OpContext &op);

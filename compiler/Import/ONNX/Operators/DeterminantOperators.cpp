@@ -1,11 +1,11 @@
-// Det, by Gaussian elimination with the largest element as the pivot. The matrices are small: the rows are eliminated
-// one after the other, each in a few ops.
+// Imports Det, by Gaussian elimination with the largest element as the pivot. The matrices are small: the rows are
+// eliminated one after the other, each in a few ops.
 //
-// The pivot is the largest element of all rows and columns that are left, so it is zero only where they all are. The
-// gradient then needs no case of its own for singular matrices. With one row missing, all pivots but the last element
-// are nonzero, and the gradient of that element is their product. With two or more missing, two factors of the product
-// are zero, as every cofactor is. The largest element of the first column would not do: in [[0, 1], [0, 0]] it is zero,
-// and the factor of the row below it is 0 / 0.
+// The pivot is the largest element of all remaining rows and columns, so it is zero only if they all are. Then the
+// gradient needs no special case for singular matrices. If the rank is n - 1, all pivots but the last element are
+// nonzero, and the gradient of that element is their product. If the rank is lower, two factors of the product are
+// zero, and so is every cofactor. The largest element of the first column would not be enough: in [[0, 1], [0, 0]] it
+// is zero, and the factor of the row below it is 0 / 0.
 #include "compiler/Import/ONNX/Operators/DeterminantOperators.h"
 #include "compiler/Import/ONNX/Operators/IndexedAccess.h"
 
@@ -18,7 +18,7 @@ namespace {
 
 constexpr int64_t kMaxSize = 64;
 
-// Places 0 and `at` [batch] of dimension `dim` of `x` [batch, n, n] change places.
+// Exchanges positions 0 and `at` [batch] of dimension `dim` of `x` [batch, n, n].
 Value exchange(Emitter &emit, Value x, int64_t dim, Value at) {
   auto indices = RankedTensorType::get({shapeOf(x)[0], shapeOf(x)[dim]}, emit.i64());
   Value place = emit.iota(1, indices), spread = emit.broadcastDims(at, indices.getShape(), {0});
@@ -27,8 +27,8 @@ Value exchange(Emitter &emit, Value x, int64_t dim, Value at) {
   return pick(emit, x, emit.select(isFirst, spread, emit.select(isAt, first, place)), dim, /*batch=*/1);
 }
 
-// One step: takes a row and a column away from `x` [batch, n, n], and gives their factor [batch] of the determinant.
-// With a pivot of zero the rest, of zeros too, is left as it is.
+// Eliminates one row and one column of `x` [batch, n, n], and returns their factor [batch] of the determinant. If the
+// pivot is zero, the remaining elements are zero, too, and are not changed.
 Value eliminate(Emitter &emit, Value &x) {
   int64_t batch = shapeOf(x)[0], n = shapeOf(x)[1];
   auto indices = RankedTensorType::get({batch}, emit.i64());
@@ -47,7 +47,7 @@ Value eliminate(Emitter &emit, Value &x) {
   Value tail = emit.reshape(emit.sliceDim(head, 2, 1, n - 1), {batch, n - 1});
   x = emit.sub(emit.sliceDim(rest, 2, 1, n - 1),
                emit.mul(emit.broadcastDims(factors, inner, {0, 1}), emit.broadcastDims(tail, inner, {0, 2})));
-  // Each exchange of two places turns the sign.
+  // Each exchange of two positions changes the sign.
   Value rowStays = emit.compare(Predicate::Eq, row, 0.0), columnStays = emit.compare(Predicate::Eq, column, 0.0);
   Value signs = emit.select(rowStays, pivot, emit.neg(pivot));
   return emit.select(columnStays, signs, emit.neg(signs));

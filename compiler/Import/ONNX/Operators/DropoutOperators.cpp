@@ -1,5 +1,5 @@
-// Dropout: the identity in inference; in training a mask of the counter-based generator, which recomputation repeats
-// exactly.
+// Imports Dropout. It is the identity in inference. In training it is a mask of the counter-based generator, which
+// recomputation repeats exactly.
 #include "compiler/Import/ONNX/Operators/OperatorTable.h"
 
 using namespace cleave;
@@ -20,7 +20,7 @@ LogicalResult importDropout(OpContext &op) {
   Value x = op.value(0);
   if (failed(op.expectFloat(x)))
     return failure();
-  if (!op.mode.training) // the ratio may be a value that the model computes
+  if (!op.mode.training) // then the ratio may be a value that the model computes
     return identity(op);
   auto given = op.number("ratio", 1);
   if (failed(given))

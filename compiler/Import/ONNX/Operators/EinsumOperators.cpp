@@ -1,14 +1,15 @@
-// Einsum as sums, transposes and batched products. Operands are combined from left to right.
+// Imports Einsum as sums, transposes and batched products. Operands are combined from left to right.
 //
-// First the equation is brought to a form in which every letter occurs at most once an operand. "..." becomes letters
-// of its own, aligned at the right. A letter that occurs again in one operand takes its diagonal. A dimension of size 1
-// for which another operand has another size is left away, which broadcasts it. For x: [3, 1, 4, 4] and y: [5, 4]:
+// First the equation is brought to a form in which every letter occurs at most once in an operand. "..." is replaced by
+// letters that the equation does not use, aligned at the right. If a letter occurs twice in an operand, its diagonal is
+// taken. If a dimension has size 1, and the same letter has another size in another operand, the dimension is removed,
+// which broadcasts it. For x: [3, 1, 4, 4] and y: [5, 4]:
 //
 //   "...ii,...i->...i"      ABii,Bi->ABi, the diagonal: ABi,Bi->ABi, and without the B of x, which is 1: Ai,Bi->ABi
 //
-// For a pair, every letter is one of: batch (both, kept), contracted (both, not kept), free (one, kept), or summed away
-// (one, not kept). The left operand is brought to [batch, free, contracted], the right one to [batch, contracted,
-// free]; the product is a matmul.
+// For a pair of operands, every letter is one of: batch (in both, kept), contracted (in both, not kept), free (in one,
+// kept), or summed away (in one, not kept). The left operand is brought to [batch, free, contracted], the right one to
+// [batch, contracted, free]; the product is a matmul.
 #include "compiler/Import/ONNX/Operators/Contraction.h"
 #include "compiler/Import/ONNX/Operators/OperatorTable.h"
 
@@ -24,7 +25,7 @@ namespace {
 
 struct Labeled {
   Value value;
-  std::string labels; // one letter a dimension
+  std::string labels; // one letter for each dimension
 };
 
 struct Equation {
@@ -34,7 +35,7 @@ struct Equation {
 
 constexpr llvm::StringLiteral kEllipsis = "...";
 
-// As it is written: with ellipses.
+// Returns the equation as it is written, with ellipses.
 FailureOr<Equation> readEquation(OpContext &op, const std::string &text) {
   auto [left, right] = llvm::StringRef(text).split("->");
   Equation equation;
@@ -43,7 +44,8 @@ FailureOr<Equation> readEquation(OpContext &op, const std::string &text) {
   for (llvm::StringRef term : terms)
     equation.inputs.push_back(term.str());
   equation.output = right.str();
-  if (left.size() == text.size()) { // implicit output: what "..." stands for, then letters that occur once, in order
+  // Implicit output: the letters for "...", then the letters that occur once, in alphabetical order.
+  if (left.size() == text.size()) {
     equation.output = left.contains(kEllipsis) ? kEllipsis.str() : "";
     for (char c = 'A'; c <= 'z'; ++c)
       if (llvm::isAlpha(c) && llvm::count(left, c) == 1)
@@ -55,8 +57,8 @@ FailureOr<Equation> readEquation(OpContext &op, const std::string &text) {
   return equation;
 }
 
-// Puts letters that the equation leaves in the place of each "...": those at the right end of `letters`, which are as
-// many as the largest of the operands' ellipses has dimensions.
+// Replaces each "..." by letters that the equation does not use. The largest ellipsis of the operands gets all of
+// `letters`, a smaller one those at the right end.
 FailureOr<std::string> expandEllipses(OpContext &op, const std::string &text, Equation &equation) {
   std::string spare;
   for (char c = 'A'; c <= 'z'; ++c)
@@ -104,7 +106,7 @@ LogicalResult checkLetters(OpContext &op, const std::string &text, const Equatio
 
 bool has(llvm::StringRef labels, char c) { return labels.contains(c); }
 
-// Sums over letters that `kept` lacks.
+// Sums over the letters that `kept` does not contain.
 Labeled sumAway(Emitter &emit, Labeled x, llvm::StringRef kept) {
   Shape dims;
   std::string left;
@@ -153,7 +155,7 @@ FailureOr<Labeled> multiply(OpContext &op, Labeled a, Labeled b, llvm::StringRef
   return Labeled{emit.reshape(*product, shape), batch + freeA + freeB};
 }
 
-// Leaves away the dimensions where the operand has size 1 and another one another size, which may be 0.
+// Removes dimensions in which an operand has size 1 and another operand has another size, which may be 0.
 void dropBroadcast(Emitter &emit, llvm::MutableArrayRef<Labeled> operands) {
   for (char c = 'A'; c <= 'z'; ++c) {
     int64_t common = 1;
@@ -170,7 +172,8 @@ void dropBroadcast(Emitter &emit, llvm::MutableArrayRef<Labeled> operands) {
   }
 }
 
-// The diagonal of dimensions with one letter: what lies beside it is no summand, whatever it is (an infinity, NaN).
+// Takes the diagonal of dimensions with the same letter. Elements beside it are not added, even with a factor of 0,
+// because they may be an infinity or NaN.
 Labeled takeDiagonals(Emitter &emit, Labeled x) {
   for (size_t dim = 0; dim < x.labels.size();) {
     size_t first = x.labels.find(x.labels[dim]);
@@ -213,7 +216,7 @@ LogicalResult checkSizes(OpContext &op, llvm::ArrayRef<Labeled> operands, llvm::
   return success();
 }
 
-// Whether an operand has size 1 where another one has not.
+// True if an operand has size 1 where another one has a different size.
 bool isBroadcast(OpContext &op, const Equation &equation) {
   llvm::DenseMap<char, int64_t> sizes;
   for (size_t i = 0; i < equation.inputs.size(); ++i)
@@ -223,7 +226,7 @@ bool isBroadcast(OpContext &op, const Equation &equation) {
   return false;
 }
 
-// Whether nothing is rounded but the result: it is one sum, or one product.
+// True if only the result is rounded, because the computation is one sum or one product.
 bool isOneStep(const Equation &equation) {
   if (equation.inputs.size() == 1)
     return true;
@@ -246,7 +249,7 @@ LogicalResult importEinsum(OpContext &op) {
   mlir::Type element = elementOf(op.value(0));
   if (!isOneStep(*equation) || isBroadcast(op, *equation))
     op.computeInF32();
-  // Narrow integers are added in 32 bits; their sums have the same lower bits.
+  // Narrow integers are added in 32 bits. The lower bits of the sums are the same.
   bool isNarrow = !isFloat(op.value(0)) && element.getIntOrFloatBitWidth() < 32;
   llvm::SmallVector<Labeled> operands;
   for (auto [i, labels] : llvm::enumerate(equation->inputs)) {

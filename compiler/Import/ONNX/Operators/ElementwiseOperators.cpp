@@ -1,4 +1,4 @@
-// Arithmetic, one element at a time. Known operands are evaluated.
+// Imports element-wise arithmetic. Known operands are evaluated.
 #include "compiler/Import/ONNX/Evaluate.h"
 #include "compiler/Import/ONNX/Operators/Activations.h"
 #include "compiler/Import/ONNX/Operators/OperatorTable.h"
@@ -13,12 +13,12 @@ using llvm::failure;
 
 namespace {
 
-// Wrapping integer arithmetic: the operands come from the file.
+// Integer arithmetic that wraps around, because the operands come from the file.
 int64_t wrap(uint64_t value) { return int64_t(value); }
 int64_t safeDiv(int64_t a, int64_t b) { return b == 0 ? 0 : b == -1 ? wrap(-uint64_t(a)) : a / b; }
 int64_t safeRem(int64_t a, int64_t b) { return b == 0 || b == -1 ? 0 : a % b; }
 
-// A binary operator: the op that computes it, and its values on known operands.
+// A binary operator: its op, and its result for known operands.
 struct Add {
   using Op = AddOp;
   static double real(double a, double b) { return a + b; }
@@ -59,7 +59,7 @@ template <typename F> LogicalResult importBinary(OpContext &op) {
   return op.result(op.emit.binary<typename F::Op>(op.value(0), op.value(1)));
 }
 
-// Any number of operands, combined from left to right.
+// Imports an operator with any number of operands, which are combined from left to right.
 template <typename F> LogicalResult importVariadic(OpContext &op) {
   if (op.numInputs() == 2)
     return importBinary<F>(op);
@@ -102,7 +102,7 @@ LogicalResult importMod(OpContext &op) {
   Value rest = op.emit.binary<RemOp>(a, b);
   if (fmod)
     return op.result(rest);
-  // The remainder takes the divisor's sign: add the divisor where signs differ.
+  // The remainder gets the divisor's sign: the divisor is added where the signs differ.
   b = op.emit.broadcastTo(b, shapeOf(rest));
   Value differ =
       op.emit.binary<XorOp>(op.emit.compare(Predicate::Lt, rest, 0.0), op.emit.compare(Predicate::Lt, b, 0.0));
@@ -110,7 +110,7 @@ LogicalResult importMod(OpContext &op) {
   return op.result(op.emit.select(fix, op.emit.add(rest, b), rest));
 }
 
-// Powers whose gradient is simpler, and defined for negative bases.
+// Returns a power by ops whose gradient is simpler, and defined for negative bases. Returns null for other exponents.
 Value emitKnownPower(Emitter &emit, Value base, double exponent) {
   if (exponent == 1)
     return base;
@@ -127,7 +127,7 @@ Value emitKnownPower(Emitter &emit, Value base, double exponent) {
   return nullptr;
 }
 
-// By squaring, so that the result wraps as products do.
+// Multiplies by repeated squaring, so that the result wraps around like products.
 LogicalResult importIntegerPow(OpContext &op, Value base) {
   auto given = op.number("exponent", 1);
   if (failed(given))
@@ -146,7 +146,8 @@ LogicalResult importIntegerPow(OpContext &op, Value base) {
   return op.result(result ? result : op.emit.splat(1, typeOf(base)));
 }
 
-// Exact, and wrapping as products do. Of a negative exponent: the real power without its fraction.
+// Returns the exact power, which wraps around like products. A negative exponent gives the real power without its
+// fraction.
 int64_t integerPower(int64_t base, int64_t exponent) {
   if (exponent < 0)
     return base == 1 ? 1 : base == -1 ? (exponent % 2 == 0 ? 1 : -1) : 0;
@@ -157,7 +158,7 @@ int64_t integerPower(int64_t base, int64_t exponent) {
   return wrap(result);
 }
 
-// Whether the exponents may be integers that this type does not hold.
+// True if the exponents may be integers that this type cannot represent.
 bool isRounded(OpContext &op, mlir::Type element) {
   unsigned digits = llvm::cast<mlir::FloatType>(element).getFPMantissaWidth();
   const Literal *known = op.literal(1);
@@ -185,7 +186,7 @@ LogicalResult importPow(OpContext &op) {
       return op.result(result);
   if (!isFloat(base))
     return importIntegerPow(op, base);
-  // An odd number must stay odd: in the base's type it may be rounded to an even one.
+  // An odd exponent must stay odd. In the base's type it could be rounded to an even number.
   mlir::Type element = isRounded(op, elementOf(base)) ? op.emit.builder.getF64Type() : elementOf(base);
   Value wide = op.emit.cast(base, element), exponent = op.emit.cast(op.value(1), element);
   if (failed(op.expectBroadcast({wide, exponent})))
@@ -194,7 +195,7 @@ LogicalResult importPow(OpContext &op) {
   return op.result(op.emit.cast(power, elementOf(base)));
 }
 
-// A unary operator: its op, and its value on a known operand.
+// A unary operator: its op, and its result for a known operand.
 struct Neg {
   using Op = NegOp;
   static double real(double a) { return -a; }

@@ -1,17 +1,17 @@
-// DFT and STFT, as products with constant matrices of cosines and sines.
+// Imports DFT and STFT, as products with constant matrices of cosines and sines.
 //
-// A complex number is a pair, the last dimension, so that n numbers are 2n reals, and a transform of them is one
-// product with a matrix [2n, 2k]; of real numbers [n, 2k]; to real numbers [2n, k]. That is 8 n k operations for each
-// row where a fast transform has 5 n log n: less than a layer of that width takes. A long transform is two rounds of
-// short ones, n = n1 n2. With j = j1 n2 + j2 and k = k1 + n1 k2:
+// A complex number is a pair in the last dimension, so n numbers are 2n reals. A transform of them is one product with
+// a matrix [2n, 2k], of real numbers [n, 2k], and to real numbers [2n, k]. This takes 8 n k operations for each row. A
+// fast transform takes 5 n log n, but a product takes less than a layer of that width. A long transform is computed in
+// two rounds of short ones, n = n1 n2. With j = j1 n2 + j2 and k = k1 + n1 k2:
 //
 //   X[k] = sum over j2 of w^(j2 k) * sum over j1 of w1^(j1 k1) x[j]       w = exp(-2 pi i / n), w1 = exp(-2 pi i / n1)
 //
-// The inner sum is one product for all j2, the outer one a product for each k1: 8 n (n1 + n2) operations, and constants
-// of 4 n1^2 + 4 n n2 numbers. Where those are too many, w^(j2 k) = w^(j2 k1) w2^(j2 k2) is multiplied in two parts:
-// each inner result by w^(j2 k1), 2 n numbers, and then a transform of length n2 is left. It and the inner one may be
-// rounds again. The gradient is that of the products. Chosen over an op of its own, which would need a kernel for each
-// device and rules of sharding that those of products give already.
+// The inner sum is one product for all j2, and the outer one a product for each k1. They take 8 n (n1 + n2) operations,
+// and constants of 4 n1^2 + 4 n n2 numbers. If these are too many, w^(j2 k) = w^(j2 k1) w2^(j2 k2) is multiplied in two
+// parts: each inner result is multiplied by w^(j2 k1), 2 n numbers, and the rest is a transform of length n2. This one
+// and the inner one may use rounds again. The gradient is that of the products. Rejected: an op for transforms. It
+// would need a kernel for each device, and rules of sharding, which products have already.
 #include "compiler/Import/ONNX/Operators/FourierOperators.h"
 #include "compiler/Import/ONNX/Operators/IndexedAccess.h"
 
@@ -24,19 +24,19 @@ using llvm::failure;
 
 namespace {
 
-constexpr int64_t kMaxElements = int64_t(1) << 22; // of a constant matrix
+constexpr int64_t kMaxElements = int64_t(1) << 22; // elements of a constant matrix
 
-// A transform along the dimension before the last.
+// A transform along the next to last dimension.
 struct Transform {
   int64_t length; // n
   bool inverse;
-  bool isScaled = true; // an inverse, by 1/n
+  bool isScaled = true; // multiplies the result of an inverse by 1/n
 
   double sign() const { return inverse ? 1 : -1; }
   double scale() const { return inverse && isScaled ? 1 / double(length) : 1; }
 };
 
-// cos and sin of 2 pi i / n for all i: angles of a whole turn at most, so that none loses digits.
+// Cosines and sines of 2 pi i / n for all i. Angles are at most a whole turn, so that no digits are lost.
 class Turn {
 public:
   explicit Turn(int64_t length) : length(length) {}
@@ -50,14 +50,14 @@ private:
   int64_t length;
 };
 
-// The element of a matrix between (row, part) and (column, part), the parts being real and imaginary.
+// Returns the matrix element between (row, part) and (column, part). A part is real (0) or imaginary (1).
 double rotation(double cos, double sin, int64_t from, int64_t to) { return from == to ? cos : from == 0 ? sin : -sin; }
 
 class Fourier {
 public:
   Fourier(OpContext &op, Value x, Transform transform) : op(op), emit(op.emit), x(x), t(transform) {}
 
-  // [..., n, 1 or 2] -> [..., count, 2]; null after an error.
+  // Transforms [..., n, 1 or 2] to [..., count, 2]. Returns null after an error.
   Value complex(int64_t count) {
     int64_t parts = shapeOf(x).back(), given = std::min(shapeOf(x)[rankOf(x) - 2], t.length);
     double direct = double(given) * double(parts) * double(count) * 2;
@@ -80,8 +80,8 @@ public:
     });
   }
 
-  // The bins of a real signal, [..., n/2 + 1, 2] -> [..., n, 1]: each bin but the first, and the last of an even
-  // number, stands for its conjugate, too.
+  // Transforms the bins of a real signal, [..., n/2 + 1, 2] -> [..., n, 1]. Each bin also stands for its conjugate,
+  // except for the first one, and for the last one if n is even.
   Value real() {
     int64_t bins = t.length / 2 + 1, given = std::min(shapeOf(x)[rankOf(x) - 2], bins);
     auto weight = [&](int64_t k) { return k == 0 || 2 * k == t.length ? 1.0 : 2.0; };
@@ -100,7 +100,7 @@ public:
   }
 
 private:
-  // [..., rows or more, parts] -> [..., columns, to]
+  // Multiplies by a constant matrix: [..., rows or more, parts] -> [..., columns, to].
   template <typename Element> Value product(Value from, int64_t rows, int64_t columns, int64_t to, Element element) {
     int64_t rank = rankOf(from), parts = shapeOf(from).back();
     if (!emit.budget.draw(Budget::Kind::Steps, uint64_t(rows * parts * columns * to)))
@@ -118,7 +118,7 @@ private:
     return emit.reshape(emit.matmul(flat, emit.literal(matrix)), result);
   }
 
-  // n1 of n = n1 n2: the cheapest whose matrices are small enough; 1 where there is none.
+  // Returns n1 of n = n1 n2: the cheapest one whose matrices are small enough, or 1 if there is none.
   int64_t bestFactor() const {
     int64_t best = 1;
     for (int64_t first = 2; first <= t.length / 2 && t.length <= kMaxElements; ++first) {
@@ -130,7 +130,7 @@ private:
     return best;
   }
 
-  // n1 of n = n1 n2, as near to n2 as can be; 1 where a prime factor of n is too long for a matrix.
+  // Returns n1 of n = n1 n2 that is closest to n2, or 1 if a prime factor of n is too long for a matrix.
   int64_t middleFactor() const {
     int64_t rest = t.length, middle = 1;
     for (int64_t prime = 2; 4 * prime * prime <= kMaxElements; ++prime)
@@ -142,7 +142,7 @@ private:
     return middle;
   }
 
-  // All n results, by transforms of length n1 and of length n2. [r, n, parts] is the shape with r rows.
+  // Computes all n results by transforms of length n1 and of length n2. In the comments, r is the number of rows.
   Value inSeparateRounds(int64_t first) {
     int64_t second = t.length / first, parts = shapeOf(x).back();
     Shape shape(shapeOf(x).drop_back(2));
@@ -164,7 +164,7 @@ private:
     return y ? emit.reshape(emit.transpose(emit.reshape(y, {rows, first, second, 2}), {0, 2, 1, 3}), shape) : y;
   }
 
-  // y[r, j2, k1] times w^(j2 k1), and times the scale.
+  // Multiplies y[r, j2, k1] by w^(j2 k1), and by the scale.
   Value turned(Value y) {
     Shape shape(shapeOf(y));
     Turn turn(t.length);
@@ -183,7 +183,7 @@ private:
         {emit.sub(emit.mul(real, c), emit.mul(imaginary, s)), emit.add(emit.mul(real, s), emit.mul(imaginary, c))}, 3);
   }
 
-  // All n results.
+  // Computes all n results in two rounds of products.
   Value inRounds(int64_t first) {
     int64_t second = t.length / first, outer = rankOf(x) - 2, parts = shapeOf(x).back();
     Shape batch(shapeOf(x).take_front(outer));
@@ -217,7 +217,7 @@ private:
     return reshaped(emit.transpose(emit.reshape(y, moved), back), batch, {t.length, 2});
   }
 
-  // x in its whole length: cut off, or filled with zeros.
+  // Returns x with its full length: cut off, or padded with zeros.
   Value filled() {
     int64_t dim = rankOf(x) - 2, given = shapeOf(x)[dim];
     if (given >= t.length)
@@ -239,7 +239,7 @@ private:
     return emit.reshape(value, shape);
   }
 
-  // The identity, followed by the last dimensions in this order.
+  // Returns the permutation that keeps the outer dimensions, followed by the last dimensions in this order.
   static Shape order(int64_t outer, std::initializer_list<int64_t> last) {
     Shape all(llvm::to_vector(llvm::seq<int64_t>(0, outer)));
     for (int64_t dim : last)
@@ -253,7 +253,8 @@ private:
   Transform t;
 };
 
-// The length that the node gives; else that of the signal, or of the signal whose bins are given.
+// Returns the length that the node gives. Without it, returns the length of the signal, or of the signal that has
+// `size` bins.
 llvm::FailureOr<int64_t> lengthOf(OpContext &op, int64_t size, bool isToReal) {
   if (!op.has(1))
     return isToReal ? 2 * (size - 1) : size;
@@ -303,7 +304,7 @@ LogicalResult importDFT(OpContext &op) {
   if (failed(length))
     return failure();
   Shape order(llvm::to_vector(llvm::seq<int64_t>(0, rank)));
-  std::swap(order[*dim], order[rank - 2]); // its own inverse
+  std::swap(order[*dim], order[rank - 2]); // the permutation is its own inverse
   int64_t count = isOneSided && !inverse ? *length / 2 + 1 : *length;
   Shape result(shapeOf(x));
   result[*dim] = count, result.back() = isOneSided && inverse ? 1 : 2;
@@ -317,7 +318,7 @@ LogicalResult importDFT(OpContext &op) {
   return y ? op.result(op.emit.transpose(y, order)) : failure();
 }
 
-// One positive number that is known.
+// Returns a known positive number.
 llvm::FailureOr<int64_t> positive(OpContext &op, llvm::StringRef name, size_t input) {
   auto given = op.ints(name, input);
   if (failed(given))
@@ -327,7 +328,7 @@ llvm::FailureOr<int64_t> positive(OpContext &op, llvm::StringRef name, size_t in
   return (**given)[0];
 }
 
-// The frames [batch, frames, n, parts] of a signal, times the window; null after an error.
+// Returns the frames [batch, frames, n, parts] of a signal, multiplied by the window. Returns null after an error.
 Value framesOf(OpContext &op, Value signal) {
   auto step = positive(op, "frame_step", 1);
   Value window = op.has(2) ? op.value(2) : Value();
@@ -370,7 +371,9 @@ LogicalResult importSTFT(OpContext &op) {
                    "numbers; got " +
                    formatShape(shape));
   bool isNone = shape[0] == 0;
-  if (isNone) // a batch of no signals has a result of no spectra: one of zeros is transformed, and left out
+  // A batch of no signals has a result without elements: a batch of one signal of zeros is transformed, and sliced
+  // away.
+  if (isNone)
     signal = op.emit.splat(0, typeOf(signal).clone({1, shape[1], parts}));
   Value frames = framesOf(op, signal);
   if (!frames)

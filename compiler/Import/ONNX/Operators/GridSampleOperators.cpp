@@ -1,12 +1,12 @@
-// GridSample: the values of an image at the places that a grid names, which lie between its pixels; and AffineGrid,
-// which makes such grids.
+// Imports GridSample, which reads an image at the positions of a grid, between its pixels; and AffineGrid, which builds
+// such grids.
 //
 //   image [n, c, h, w], grid [n, p, q, 2] of (x, y) in [-1, 1]  ->  [n, c, p, q]        (or d, h, w and (x, y, z))
 //
-// A place is taken to pixels, and into the image where the padding says so. Along each direction the result is made of
-// one pixel (nearest), two (linear) or four (cubic), its taps; and of all their combinations. Each pixel is picked by
-// its linear index in the image of its sample, and multiplied by its weight; one outside the image is 0. So gradients
-// of the image and of the grid are those of picks and of arithmetic.
+// A position is converted to pixels, and moved into the image if the padding says so. Along each direction, the result
+// depends on one pixel (nearest), two (linear) or four (cubic), its taps. It is the sum over all combinations of taps.
+// Each pixel is picked by its linear index in the image of its sample, and multiplied by its weight; a pixel outside of
+// the image is 0. So gradients of the image and of the grid are those of picks and of arithmetic.
 #include "compiler/Import/ONNX/Operators/GridSampleOperators.h"
 #include "compiler/Import/ONNX/Operators/IndexedAccess.h"
 
@@ -27,16 +27,16 @@ struct Request {
   Padding padding;
 };
 
-// One pixel along one direction, for each place: its number, whether it is in the image, and what it counts.
+// For each position, one pixel along one direction: its number, whether it is in the image, and its weight.
 struct Tap {
-  Value index, isInside, weight; // no weight: 1
+  Value index, isInside, weight; // null weight: 1
 };
 
 class Sampler {
 public:
   Sampler(Emitter &emit, const Request &request) : emit(emit), request(request) {}
 
-  // Of one direction's places in [-1, 1].
+  // Returns the taps along one direction, for positions in [-1, 1].
   llvm::SmallVector<Tap> taps(Value grid, int64_t size) {
     Value at = inPixels(grid, double(size));
     if (request.mode == Interpolation::Cubic)
@@ -48,8 +48,8 @@ public:
     return {tap(pixel, size, emit.add(emit.neg(part), 1.0)), tap(emit.add(pixel, 1.0), size, part)};
   }
 
-  // The values at one tap of each direction, the first one's being that of the slowest dimension, times their weights.
-  // `table` is [n, pixels, c].
+  // Returns the values at one tap of each direction, times their weights. The first tap is that of the slowest
+  // dimension. `table` is [n, pixels, c].
   Value values(Value table, llvm::ArrayRef<Tap> taps, llvm::ArrayRef<int64_t> sizes) {
     Value index = taps[0].index, here = taps[0].isInside, weight = taps[0].weight;
     for (auto [tap, size] : llvm::zip(taps.drop_front(), sizes.drop_front())) {
@@ -63,7 +63,7 @@ public:
   }
 
 private:
-  // Keys' kernel with a = -0.75, as PyTorch and the standard have it. Each pixel is padded by itself.
+  // Uses Keys' kernel with a = -0.75, like PyTorch and the standard. Each pixel is padded separately.
   llvm::SmallVector<Tap> cubicTaps(Value at, int64_t size) {
     constexpr double a = -0.75;
     Value pixel = emit.unary<FloorOp>(at), part = emit.sub(at, pixel);
@@ -84,11 +84,12 @@ private:
   Tap tap(Value pixel, int64_t size, Value weight) {
     Value isInside =
         emit.binary<AndOp>(emit.compare(Predicate::Ge, pixel, 0.0), emit.compare(Predicate::Lt, pixel, double(size)));
-    // Of a pixel outside, whose value is not taken, the next one inside.
+    // A pixel outside of the image gets the index of the nearest pixel inside. Its value is not used.
     return {emit.cast(clipped(pixel, 0, double(size) - 1), emit.i64()), isInside, weight};
   }
 
-  // -1 and 1 are the middles of the first and the last pixel, or their outer edges.
+  // Converts [-1, 1] to pixels. -1 and 1 are the centers of the first and the last pixel (align_corners), or their
+  // outer edges.
   Value inPixels(Value grid, double size) {
     Value shifted = emit.add(grid, 1.0);
     return request.alignCorners ? emit.mul(shifted, (size - 1) / 2)
@@ -101,7 +102,7 @@ private:
     return request.padding == Padding::Zeros ? at : clipped(at, 0, double(size) - 1);
   }
 
-  // Places beyond the ends go back, as often as it takes.
+  // Reflects positions beyond the ends, as often as necessary.
   Value reflected(Value at, double size) {
     double low = request.alignCorners ? 0 : -0.5, span = request.alignCorners ? size - 1 : size;
     if (span == 0)
@@ -113,7 +114,7 @@ private:
     return emit.add(emit.select(isBack, emit.add(emit.neg(rest), span), rest), low);
   }
 
-  // With no gradient at the ends, as in PyTorch; NaN becomes `low`.
+  // The gradient at the ends is zero, as in PyTorch. NaN becomes `low`.
   Value clipped(Value at, double low, double high) {
     Value below = emit.select(emit.compare(Predicate::Lt, at, high), at, emit.splat(high, typeOf(at)));
     return emit.select(emit.compare(Predicate::Gt, at, low), below, emit.splat(low, typeOf(at)));
@@ -160,7 +161,7 @@ LogicalResult checkShapes(OpContext &op, const Request &request, llvm::ArrayRef<
 LogicalResult importGridSample(OpContext &op) {
   Value image = op.value(0), grid = op.value(1);
   auto request = readRequest(op);
-  bool isPicked = succeeded(request) && request->mode == Interpolation::Nearest; // of any type: nothing is added up
+  bool isPicked = succeeded(request) && request->mode == Interpolation::Nearest; // any type: nothing is added up
   if (failed(request) || (!isPicked && failed(op.expectFloat(image))) || failed(op.expectRank(image, 4, 5)))
     return failure();
   Shape in(shapeOf(image)), places(shapeOf(grid)), sizes(in.begin() + 2, in.end());
@@ -178,7 +179,7 @@ LogicalResult importGridSample(OpContext &op) {
   grid = emit.reshape(isFloat(image) ? emit.cast(grid, elementOf(image)) : grid, {in[0], count, dims});
   Value table = emit.transpose(emit.reshape(image, {in[0], in[1], pixels}), {0, 2, 1});
   Sampler sampler(emit, *request);
-  // The grid's first number belongs to the image's last dimension.
+  // The first number of a grid position belongs to the image's last dimension.
   llvm::SmallVector<llvm::SmallVector<Tap>> directions;
   for (int64_t dim = 0; dim < dims; ++dim) {
     Value coordinates = emit.reshape(emit.sliceDim(grid, 2, dims - 1 - dim, 1), {in[0], count});
@@ -199,8 +200,8 @@ LogicalResult importGridSample(OpContext &op) {
   return op.result(emit.reshape(emit.transpose(sum, {0, 2, 1}), result));
 }
 
-// grid[n, places..., k] = theta[n, k, 0] x + theta[n, k, 1] y (+ theta[n, k, 2] z) + theta[n, k, last], where x, y and
-// z go from -1 to 1 along the last, the next to last and the first spatial dimension.
+// grid[n, positions..., k] = theta[n, k, 0] x + theta[n, k, 1] y (+ theta[n, k, 2] z) + theta[n, k, last]. x, y and z
+// go from -1 to 1 along the last, the next to last and the first spatial dimension.
 LogicalResult importAffineGrid(OpContext &op) {
   Value theta = op.value(0);
   auto given = op.ints("size", 1);
@@ -230,7 +231,7 @@ LogicalResult importAffineGrid(OpContext &op) {
   for (int64_t k = 0; k < dims; ++k) {
     int64_t dim = dims - k, length = result[dim]; // of the result
     Value place = emit.cast(emit.iota(dim, type.clone(emit.i64())), type.getElementType());
-    if (alignCorners) // one place alone is the middle
+    if (alignCorners) // a single position is the center
       place = length > 1 ? emit.add(emit.mul(place, 2.0 / double(length - 1)), -1.0) : emit.splat(0, type);
     else
       place = emit.add(emit.div(emit.add(emit.mul(place, 2.0), 1.0), double(length)), -1.0);

@@ -1,8 +1,8 @@
-// Sinh, Cosh and their inverses, of exponentials and logarithms. (Tanh is an op of the dialect.)
+// Imports Sinh, Cosh and their inverses, composed of exponentials and logarithms. (Tanh is an op of the dialect.)
 //
-// Each is at most 4 ulp off for every f32 number: formulas change where one would overflow or cancel. Odd functions are
-// those of |x| with the sign of x. Where a selection takes one formula, the other one is given an operand at which it
-// is finite, so that its gradient, times zero, is zero and not NaN.
+// The error of each is at most 4 ulp for every f32 number: another formula is used where one would overflow or cancel.
+// Odd functions are computed from |x|, and get the sign of x. Where a selection uses one formula, the operand of the
+// other one is replaced by one at which it is finite, so that its gradient, times zero, is zero and not NaN.
 #include "compiler/Import/ONNX/Operators/HyperbolicOperators.h"
 
 #include <cmath>
@@ -14,15 +14,15 @@ using llvm::failure;
 
 namespace {
 
-// |x|, with the gradient -1 at 0: abs has none there, and sinh has.
+// Returns |x|, with gradient -1 at 0. abs has gradient 0 there, and the gradient of sinh is not 0.
 Value magnitude(Emitter &emit, Value x) { return emit.select(emit.compare(Predicate::Gt, x, 0.0), x, emit.neg(x)); }
 
-// `ofSize` is the function of |x|: it has the sign of x.
+// Gives the sign of x to `ofSize`, the function's value at |x|.
 Value withSignOf(Emitter &emit, Value x, Value ofSize) {
   return emit.select(emit.compare(Predicate::Gt, x, 0.0), ofSize, emit.neg(ofSize));
 }
 
-// e^x / 2 as (e^(x/2) / 2) e^(x/2): e^x overflows before the hyperbolic functions do.
+// Returns e^x / 2, computed as (e^(x/2) / 2) e^(x/2), because e^x overflows before the hyperbolic functions do.
 Value halfExp(Emitter &emit, Value x) {
   Value root = emit.unary<ExpOp>(emit.mul(x, 0.5));
   return emit.mul(emit.mul(root, 0.5), root);
@@ -36,7 +36,8 @@ LogicalResult importCosh(OpContext &op) {
   return op.result(op.emit.add(half, op.emit.div(op.emit.splat(0.25, typeOf(half)), half)));
 }
 
-// Of |x|, with the sign of x: (m + m / (m + 1)) / 2 for m = e^|x| - 1 below 1, where e^|x| - e^-|x| would cancel.
+// Computed from |x|, with the sign of x. Below 1 it is (m + m / (m + 1)) / 2 for m = e^|x| - 1, because e^|x| - e^-|x|
+// would cancel.
 LogicalResult importSinh(OpContext &op) {
   Value x = op.value(0);
   if (failed(op.expectFloat(x)))
@@ -50,16 +51,16 @@ LogicalResult importSinh(OpContext &op) {
   return op.result(withSignOf(emit, x, result));
 }
 
-// From here on asinh(x) and acosh(x) are log(2x), to the last bit of f64: 1 / (4 x^2) is less than 2^-53 of it.
+// From here on, asinh(x) and acosh(x) equal log(2x) to the last bit of f64: 1 / (4 x^2) is less than 2^-53 of it.
 constexpr double kLarge = 0x1p30;
 
-// `small` where x < kLarge, else log(x) + log(2): 2x may overflow.
+// Returns `small` where x < kLarge, else log(x) + log(2), because 2x may overflow.
 Value orLogarithm(Emitter &emit, Value x, Value small) {
   Value large = emit.add(emit.unary<LogOp>(emit.atLeast(x, kLarge)), M_LN2);
   return emit.select(emit.compare(Predicate::Lt, x, kLarge), small, large);
 }
 
-// Of |x|: log(a + s) for s = sqrt(a^2 + 1), as log1p(a + (s - 1)), where s - 1 = a^2 / (s + 1) does not cancel.
+// Computed from |x|: log(a + s) for s = sqrt(a^2 + 1), as log1p(a + (s - 1)). s - 1 = a^2 / (s + 1) does not cancel.
 LogicalResult importAsinh(OpContext &op) {
   Value x = op.value(0);
   if (failed(op.expectFloat(x)))
@@ -71,8 +72,8 @@ LogicalResult importAsinh(OpContext &op) {
   return op.result(withSignOf(emit, x, orLogarithm(emit, size, small)));
 }
 
-// log(x + sqrt(x^2 - 1)) as log1p(t + sqrt(t (t + 2))) for t = x - 1, which is exact near 1. Below 1 there is none: of
-// t < -2 the formula would make a number.
+// log(x + sqrt(x^2 - 1)), computed as log1p(t + sqrt(t (t + 2))) for t = x - 1, which is exact near 1. Below 1 the
+// result is set to NaN, because the formula would give a number for t < -2.
 LogicalResult importAcosh(OpContext &op) {
   Value x = op.value(0);
   if (failed(op.expectFloat(x)))
@@ -84,7 +85,8 @@ LogicalResult importAcosh(OpContext &op) {
   return op.result(emit.select(emit.compare(Predicate::Lt, x, 1.0), emit.splat(std::nan(""), typeOf(x)), result));
 }
 
-// Of |x|: log((1 + a) / (1 - a)) / 2 as log1p(2 a / (1 - a)) / 2. NaN beyond 1, where that is below -1.
+// Computed from |x|: log((1 + a) / (1 - a)) / 2, as log1p(2 a / (1 - a)) / 2. Beyond 1 the operand of log1p is below
+// -1, so the result is NaN.
 LogicalResult importAtanh(OpContext &op) {
   Value x = op.value(0);
   if (failed(op.expectFloat(x)))

@@ -8,8 +8,8 @@ using namespace cleave::onnx_import;
 
 namespace {
 
-// Follows an index tensor to what it is made of: `value` holds it, and `labels` say which dimension of the space each
-// dimension of `value` is; -1 for a dimension of size 1.
+// The source of an index tensor, before broadcasts and reshapes. `labels` gives, for each dimension of `value`, its
+// dimension of the space, or -1 (kUnit) if its size is 1.
 struct Peeled {
   Value value;
   Shape labels;
@@ -17,7 +17,7 @@ struct Peeled {
 
 constexpr int64_t kUnit = -1;
 
-// The labels of the operand of a reshape that adds or drops dimensions of size 1 only.
+// Returns the labels of the operand of a reshape, or nullopt if the reshape changes more than dimensions of size 1.
 std::optional<Shape> labelsBefore(llvm::ArrayRef<int64_t> operand, llvm::ArrayRef<int64_t> result,
                                   llvm::ArrayRef<int64_t> labels) {
   Shape wide, before;
@@ -34,7 +34,7 @@ std::optional<Shape> labelsBefore(llvm::ArrayRef<int64_t> operand, llvm::ArrayRe
   return a == b ? std::optional<Shape>(before) : std::nullopt;
 }
 
-// A cast between integers that keeps every value.
+// True if the cast is between integers and keeps every value.
 bool isWidening(CastOp cast) {
   mlir::Type from = elementOf(cast->getOperand(0)), to = elementOf(cast->getResult(0));
   return from.isSignlessInteger() && to.isSignlessInteger() && from.getIntOrFloatBitWidth() > 1 &&
@@ -80,7 +80,7 @@ std::optional<Literal> constantOf(Value value) {
   return literal;
 }
 
-// Keeps the dimensions along which it varies.
+// Removes the dimensions along which the indices do not vary.
 IndexComponent analyzeKnown(const Literal &known, llvm::ArrayRef<int64_t> labels) {
   Shape strides = stridesOf(known.shape()), kept, steps;
   IndexComponent component;
@@ -111,7 +111,7 @@ IndexComponent analyzeKnown(const Literal &known, llvm::ArrayRef<int64_t> labels
   return component;
 }
 
-// Brings the dimensions into the order of the space.
+// Sorts the dimensions into the order of the space.
 void sortDims(Emitter &emit, IndexComponent &component) {
   Shape order(llvm::to_vector(llvm::seq<int64_t>(0, int64_t(component.dims.size()))));
   llvm::sort(order, [&](int64_t a, int64_t b) { return component.dims[a] < component.dims[b]; });
@@ -140,7 +140,7 @@ IndexComponent cleave::onnx_import::analyzeIndices(OpContext &op, Value indices)
       if (label != kUnit)
         component.dims.push_back(label), kept.push_back(size);
     component.value = op.emit.reshape(peeled.value, kept);
-    if (elementOf(component.value).getIntOrFloatBitWidth() < 32) // no kernel takes these
+    if (elementOf(component.value).getIntOrFloatBitWidth() < 32) // kernels do not take these types
       component.value = op.emit.cast(component.value, op.emit.i64());
   }
   sortDims(op.emit, component);

@@ -20,7 +20,7 @@ std::optional<int64_t> splatInteger(Value value) {
   return constant.getSplatValue<llvm::APInt>().getSExtValue();
 }
 
-// `select(x == c, other, x)` and `select(x != c, x, other)`: where x comes from, and the c that it may also be.
+// Matches `select(x == c, other, x)` and `select(x != c, x, other)`: `kept` is x, `replaced` is c.
 struct Replacement {
   Value kept;
   int64_t replaced;
@@ -41,8 +41,8 @@ std::optional<Replacement> matchReplacement(SelectOp select) {
   return std::nullopt;
 }
 
-// Whether every integer of the one type is that integer of the other: narrow types wrap, and of truth values and
-// floating-point numbers a cast makes others.
+// True if the conversion keeps every integer. Narrow types wrap around, and casts of truth values and of floating-point
+// numbers give other numbers.
 bool keepsNumbers(Value from, Value to) {
   auto source = llvm::dyn_cast<mlir::IntegerType>(elementOf(from)),
        target = llvm::dyn_cast<mlir::IntegerType>(elementOf(to));
@@ -57,7 +57,8 @@ struct Source {
   llvm::SmallVector<int64_t> others;
 };
 
-// The argument whose every element becomes an index, or is replaced.
+// Returns the function argument whose elements all become indices, or are replaced before. Returns nullopt if there is
+// none.
 std::optional<Source> findSource(Value indices) {
   Source source;
   while (mlir::Operation *op = indices.getDefiningOp()) {
@@ -81,14 +82,14 @@ std::optional<Source> findSource(Value indices) {
   return source.function && !isFloat(indices) ? std::optional(source) : std::nullopt;
 }
 
-// Numbers from `first` to `size - 1`, and some others.
+// The numbers from `first` to `size - 1`, and some others.
 struct Range {
   int64_t first, size;
   llvm::SmallVector<int64_t> others;
   bool allows(int64_t number) const { return (number >= first && number < size) || llvm::is_contained(others, number); }
 };
 
-// Of several uses of one input each must be able to use every number: what all of them allow is noted.
+// Adds a range to the argument. If the argument has one from another use, the numbers that both uses permit are noted.
 void note(Source &source, llvm::StringRef name, Range range) {
   if (auto noted = source.function.getArgAttrOfType<mlir::ArrayAttr>(source.argument, name)) {
     llvm::SmallVector<int64_t> known;
@@ -104,7 +105,7 @@ void note(Source &source, llvm::StringRef name, Range range) {
     range.others = both;
   }
   range.others.insert(range.others.begin(), range.size);
-  // A change of one argument's attributes makes a new list of all.
+  // MLIR copies the list of all arguments' attributes when one of them changes.
   auto &budget = Budget::of(source.function.getContext());
   if (!budget.draw(Budget::Kind::Bytes, sizeof(void *) * source.function.getNumArguments()))
     return;

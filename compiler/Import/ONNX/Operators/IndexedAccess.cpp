@@ -14,7 +14,7 @@ static Shape inverse(llvm::ArrayRef<int64_t> permutation) {
   return result;
 }
 
-// The permutation that sorts the labels.
+// Returns the permutation that sorts the labels.
 static Shape sortingOrder(llvm::ArrayRef<int64_t> labels) {
   Shape order(labels.size());
   std::iota(order.begin(), order.end(), 0);
@@ -62,8 +62,8 @@ LogicalResult IndexedAccess::check() {
   return success();
 }
 
-// Decides what becomes of each dimension. A scatter must meet every point of the space, whether or not an index depends
-// on it, and its batches are whole.
+// Decides the treatment of each dimension. A scatter must visit every point of the space, even if no index depends on
+// it, and its batches must be whole.
 void IndexedAccess::arrange(bool forScatter) {
   llvm::SmallVector<bool> isVaried(space.size(), false), isTaken(space.size(), false);
   llvm::SmallVector<bool> isCoordinate(components.size(), false);
@@ -81,7 +81,7 @@ void IndexedAccess::arrange(bool forScatter) {
   if (forScatter)
     for (size_t dim = 0; dim < space.size(); ++dim)
       isVaried[dim] = isVaried[dim] || !isTaken[dim];
-  // Updates that repeat along the space need an index, even where all components are coordinates.
+  // If updates repeat along the space, an index is needed even if all components are coordinates.
   auto repeats = [&](size_t dim) { return isVaried[dim] && space[dim] > 1; };
   if (indexed.empty() && llvm::any_of(llvm::seq<size_t>(0, space.size()), repeats)) {
     indexed.push_back(int64_t(components.size()) - 1);
@@ -127,7 +127,7 @@ Shape IndexedAccess::sliceLabels() const {
   return labels;
 }
 
-// Of a tensor in the data's order: the indexed dimensions are one.
+// Returns the shape of a tensor in the data's order, with the indexed dimensions merged into one.
 Shape IndexedAccess::rowShape(llvm::ArrayRef<int64_t> shape) const {
   size_t first = batch.size() + outer.size();
   Shape rows(shape.take_front(first));
@@ -136,7 +136,7 @@ Shape IndexedAccess::rowShape(llvm::ArrayRef<int64_t> shape) const {
   return rows;
 }
 
-// Positions of a dimension, from its begin.
+// Returns the positions in dimension `dim`, counted from its beginning.
 Value IndexedAccess::component(size_t dim) {
   IndexComponent &component = components[dim];
   if (component.known)
@@ -146,12 +146,13 @@ Value IndexedAccess::component(size_t dim) {
   noteIndices(component.value, data[dim]);
   if (indexed.size() == 1)
     return component.value;
-  // Taken from 0, 1, ..., size-1: indices from the end become indices from the begin, and those outside are reported.
+  // The positions are gathered from 0, 1, ..., size-1. So indices that count from the end become indices from the
+  // beginning, and the gather reports indices out of range.
   Value positions = op.emit.iota(0, RankedTensorType::get({data[dim]}, op.emit.i64()));
   return take(op.emit, positions, component.value, 0);
 }
 
-// [batch..., index...]
+// Returns the linear index, [batch..., index...].
 Value IndexedAccess::linearIndex() {
   Shape labels, shape;
   for (int64_t dim : batch)
@@ -175,7 +176,8 @@ Value IndexedAccess::linearIndex() {
   return linear;
 }
 
-// Known indices that count up by one, the only ones: a slice, whose gradient needs no scatter.
+// If the only indices are known and count up by one, returns the first one. The access is then a slice, whose gradient
+// needs no scatter.
 std::optional<int64_t> IndexedAccess::firstOfRun() const {
   if (indexed.size() != 1 || !batch.empty() || !components[indexed[0]].known)
     return std::nullopt;
@@ -260,7 +262,7 @@ Value IndexedAccess::combined(Value into, Value updates, Combine combine) {
   Value index = linearIndex();
   mlir::OpBuilder &b = emit.builder;
   auto dimAttr = b.getI64IntegerAttr(int64_t(dim));
-  // Ranks may share sums along the indices, too.
+  // With PutAddOp, ranks may also share sums along the indices.
   if (combine == Combine::Add && batch.empty())
     return emit.make<PutAddOp>(into.getType(), into, index, updates, dimAttr);
   return emit.make<PutOp>(into.getType(), into, index, updates, dimAttr, b.getI64IntegerAttr(int64_t(batch.size())),
@@ -273,7 +275,7 @@ Value IndexedAccess::scatter(Value into, Value updates, Combine combine) {
   Shape shape(shapeOf(x));
   if (!indexed.empty())
     x = op.emit.reshape(x, rowShape(shape));
-  // The updates' dimensions are the labels 0, 1, ....
+  // The dimensions of the updates have the labels 0, 1, ....
   x = combined(x, op.emit.transpose(updates, sliceLabels()), combine);
   return op.emit.transpose(op.emit.reshape(x, shape), inverse(dataOrder()));
 }

@@ -1,14 +1,14 @@
-// Reading and writing the elements of a tensor that index components name: what GatherND, GatherElements, ScatterND and
-// ScatterElements have in common.
+// Reads and writes the elements of a tensor that index components select. GatherND, GatherElements, ScatterND and
+// ScatterElements share this code.
 //
-// The first dimensions of the data have a component each; the others are walked along. For every point of the index
-// space, the components name a position:
+// The first dimensions of the data have one component each; the others are walked along. For every point of the index
+// space, the components select a position:
 //
 //   result[space..., rest...] = data[c0[space], c1[space], ..., rest...]
 //
-// A component that is a coordinate of the space is not indexed: its dimension is a batch, if the others vary with it,
-// or else one that is walked along. So the rest is one linear index into few dimensions, cleave.pick and cleave.put
-// along that, and transposes, which are none where the batch leads already.
+// A component that is a coordinate of the space needs no index. Its dimension is a batch if the other components vary
+// with it, otherwise it is walked along. The remaining components become one linear index into few dimensions. So the
+// access is cleave.pick or cleave.put along these, with transposes, which are omitted if the batch comes first already.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_OPERATORS_INDEXEDACCESS_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_OPERATORS_INDEXEDACCESS_H
 
@@ -16,9 +16,10 @@
 
 namespace cleave::onnx_import {
 
-// Slices along `dim`.
+// Gathers slices along `dim`.
 Value take(Emitter &emit, Value table, Value indices, int64_t dim);
-// The same at the indices of the same sample; the first `batch` dimensions belong to both.
+// As take(), with separate indices for each sample: the first `batch` dimensions belong to the table and to the
+// indices.
 Value pick(Emitter &emit, Value table, Value indices, int64_t dim, int64_t batch);
 
 enum class Combine { Set, Add, Multiply, Max, Min };
@@ -29,10 +30,10 @@ public:
                 llvm::SmallVector<IndexComponent> components)
       : op(op), data(data), space(space), components(std::move(components)) {}
 
-  // Fails where an index that is known is out of range. The others are checked when they are met.
+  // Fails if a known index is out of range. The runtime checks the others.
   LogicalResult check();
   Value gather(Value from);
-  // Of several updates of one element, in row-major order of the space, the last one comes last.
+  // If several updates hit one element, they are applied in row-major order of the space.
   Value scatter(Value into, Value updates, Combine combine);
 
 private:
@@ -49,9 +50,10 @@ private:
   Shape data, space;
   llvm::SmallVector<IndexComponent> components;
 
-  // Dimensions of the data, by what becomes of them; and those of the space that the linear index has after the batch.
+  // The dimensions of the data, by their treatment. `indexDims` has the dimensions of the space that the linear index
+  // has after the batch.
   Shape batch, outer, indexed, inner, indexDims;
-  int64_t labelOf(int64_t dataDim) const; // of a walked dimension, in the result: space..., rest...
+  int64_t labelOf(int64_t dataDim) const; // position of a walked dimension in the result: space..., rest...
   Shape dataOrder() const;                // batch, outer, indexed, inner
   Shape sliceLabels() const;              // batch, outer, index, inner
 };

@@ -1,4 +1,4 @@
-// Operators that pick elements: Slice, Split, Gather, Pad, Trilu, OneHot.
+// Imports operators that select elements: Slice, Split, Gather, Pad, Trilu, OneHot.
 #include "compiler/Import/ONNX/Evaluate.h"
 #include "compiler/Import/ONNX/Operators/IndexRange.h"
 #include "compiler/Import/ONNX/Operators/IndexedAccess.h"
@@ -48,7 +48,7 @@ LogicalResult importSlice(OpContext &op) {
   if (op.literal(0))
     if (auto known = sliceLiteral(*op.literal(0), begin, size, step))
       return op.result(std::move(*known));
-  // A dimension that runs backwards is taken by its indices.
+  // A dimension with a negative step is gathered by indices.
   Value x = op.value(0);
   for (int64_t dim = 0; dim < rankOf(x); ++dim)
     if (step[dim] < 0) {
@@ -60,7 +60,7 @@ LogicalResult importSlice(OpContext &op) {
   return op.result(op.emit.slice(x, begin, size, step));
 }
 
-// Sizes of the parts along a dimension of this size.
+// Returns the sizes of the parts of a dimension of this size.
 FailureOr<Shape> splitSizes(OpContext &op, int64_t size) {
   auto given = op.ints("split", 1);
   if (failed(given))
@@ -134,7 +134,7 @@ LogicalResult importGather(OpContext &op) {
     if (auto known = takeLiteral(*op.literal(0), *indices, *dim))
       return op.result(std::move(*known));
   Value table = op.value(0);
-  // One known index is a slice, whose gradient needs no scatter.
+  // A single known index is a slice, whose gradient needs no scatter.
   if (indices && !indices->isFloat() && indices->numElements() == 1) {
     int64_t index = indices->asInt(0), size = shape[*dim];
     Shape result(llvm::ArrayRef<int64_t>(shape).take_front(*dim));
@@ -142,7 +142,7 @@ LogicalResult importGather(OpContext &op) {
     result.append(shape.begin() + *dim + 1, shape.end());
     return op.result(op.emit.reshape(op.emit.sliceDim(table, *dim, index < 0 ? index + size : index, 1), result));
   }
-  // So are known indices at regular distances: positions 0, 1, ... of an embedding, windows of a view.
+  // Known indices at regular distances are slices, too: positions 0, 1, ... of an embedding, windows of a view.
   if (Binding &binding = op.environment().binding(op.inputName(1)); binding.known && !binding.known->isFloat())
     if (Value taken = takeStrided(op.emit, table, *binding.known, *dim)) {
       staticOperand(op, 1);
@@ -160,7 +160,7 @@ LogicalResult importGather(OpContext &op) {
   return op.result(take(op.emit, table, rows, *dim));
 }
 
-// Elements first, first - 1, ... of one dimension. A few are picked one by one.
+// Returns elements first, first - 1, ... of one dimension. If they are few, each is a slice.
 Value takeBackwards(Emitter &emit, Value x, int64_t dim, int64_t first, int64_t count) {
   constexpr int64_t kFew = 16;
   if (count <= kFew) {
@@ -173,10 +173,10 @@ Value takeBackwards(Emitter &emit, Value x, int64_t dim, int64_t first, int64_t 
   return take(emit, x, emit.add(emit.neg(emit.iota(0, type)), double(first)), dim);
 }
 
-// Pads on both sides of one dimension by copies of the edge, or by the mirrored inside.
+// Pads both sides of one dimension with copies of the edge, or with the mirrored inside.
 Value padDim(Emitter &emit, Value x, int64_t dim, int64_t low, int64_t high, bool reflect) {
   int64_t size = shapeOf(x)[dim];
-  // `count` elements from the inside, beginning at `first` and going backwards; or as many copies of one.
+  // Returns `count` elements from the inside, from `first` backwards, or `count` copies of element `first`.
   auto part = [&](int64_t first, int64_t count) {
     if (reflect)
       return takeBackwards(emit, x, dim, first, count);
@@ -193,7 +193,7 @@ Value padDim(Emitter &emit, Value x, int64_t dim, int64_t low, int64_t high, boo
   return emit.concat(parts, dim);
 }
 
-// Pads by the other end of the dimension, as often as it takes.
+// Pads with the other end of the dimension, as often as necessary.
 Value wrapDim(Emitter &emit, Value x, int64_t dim, int64_t low, int64_t high) {
   int64_t size = shapeOf(x)[dim];
   if (low == 0 && high == 0)
@@ -205,7 +205,8 @@ Value wrapDim(Emitter &emit, Value x, int64_t dim, int64_t low, int64_t high) {
   return take(emit, x, emit.binary<RemOp>(places, double(size)), dim);
 }
 
-// Integers that no double holds are added behind zeros; wrapping arithmetic gives the inside back.
+// The pad value is a double. For integers that a double cannot represent, x - fill is padded with zeros, and fill is
+// added afterwards. Integer arithmetic wraps around, so the inside is unchanged.
 Value padConstant(OpContext &op, Value x, llvm::ArrayRef<int64_t> low, llvm::ArrayRef<int64_t> high, double value) {
   const Literal *exact = op.literal(2);
   if (!exact || exact->isFloat() || std::abs(value) < double(int64_t(1) << 53))
@@ -230,12 +231,14 @@ LogicalResult importPad(OpContext &op) {
   for (auto [i, dim] : llvm::enumerate(*dims)) {
     low[dim] = (**pads)[i], high[dim] = (**pads)[i + dims->size()];
     constexpr int64_t limit = int64_t(1) << 30;
-    auto isFar = [](int64_t pad) { return pad < -limit || pad > limit; }; // std::abs has no answer for the least one
+    auto isFar = [](int64_t pad) {
+      return pad < -limit || pad > limit;
+    }; // std::abs is undefined for the smallest integer
     if (isFar(low[dim]) || isFar(high[dim]) || size[dim] + low[dim] + high[dim] < 0 || low[dim] < -size[dim] ||
         high[dim] < -size[dim])
       return op.fail("pads " + formatShape(**pads) + " do not fit shape " + formatShape(shapeOf(x)));
   }
-  // Negative pads cut.
+  // Negative pads remove elements.
   Shape starts(rankOf(x), 0);
   for (size_t i = 0; i < low.size(); ++i) {
     starts[i] = std::max<int64_t>(-low[i], 0);

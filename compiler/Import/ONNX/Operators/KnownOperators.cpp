@@ -6,7 +6,7 @@
 
 using namespace cleave::onnx_import;
 
-// What the user can do about it.
+// Returns what the user can do about an unknown operator.
 static std::string remedy(const FlatNode &node, OperatorTable::Lookup lookup) {
   using Lookup = OperatorTable::Lookup;
   if (auto since = cleave::firstOperatorVersion(canonicalDomain(node.proto->domain()), node.proto->op_type()))

@@ -1,4 +1,4 @@
-// Which operators the importer knows, and what it says of the others.
+// Tells which operators the importer knows, and reports the others.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_OPERATORS_KNOWNOPERATORS_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_OPERATORS_KNOWNOPERATORS_H
 
@@ -7,9 +7,9 @@
 
 namespace cleave::onnx_import {
 
-// Whether the node is of the default domain, with an operator that the importer knows at its opset.
+// True if the node is of the default domain, and the importer knows its operator at its opset.
 bool isStandardOperator(const FlatNode &node);
-// Adds every node whose operator is not known to `errors`: one line an operator, with its count and first nodes.
+// Adds an error for each unknown operator to `errors`, with the number of its nodes and the first of them.
 void reportUnknownOperators(const FlatGraph &graph, ErrorList &errors);
 
 } // namespace cleave::onnx_import

@@ -1,4 +1,4 @@
-// Comparisons, boolean and bitwise operators, and Where.
+// Imports comparisons, boolean and bitwise operators, and Where.
 #include "compiler/Import/ONNX/Evaluate.h"
 #include "compiler/Import/ONNX/Operators/IndexedAccess.h"
 #include "compiler/Import/ONNX/Operators/OperatorTable.h"
@@ -71,12 +71,12 @@ LogicalResult importNot(OpContext &op) {
 }
 
 LogicalResult importBitwiseNot(OpContext &op) {
-  Value x = op.value(0), y = op.emit.asSigned(x); // bytes without sign as i32
+  Value x = op.value(0), y = op.emit.asSigned(x); // unsigned bytes become i32
   Value flipped = op.emit.sub(op.emit.splat(isSigned(x) ? -1 : 255, typeOf(y)), y);
   return op.result(op.emit.cast(flipped, elementOf(x)));
 }
 
-// Of bytes: a product with, or a quotient by, a power of two. Shifts of 8 and more leave nothing.
+// Shifts bytes: a product with a power of two, or a quotient by one. A shift by 8 or more gives 0.
 LogicalResult importBitShift(OpContext &op) {
   std::string direction = op.stringAttr("direction", "");
   Value x = op.value(0), by = op.value(1);

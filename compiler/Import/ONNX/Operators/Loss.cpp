@@ -5,7 +5,7 @@
 using namespace cleave;
 using namespace cleave::onnx_import;
 
-// "f32 [8, 10]".
+// Returns for example "f32 [8, 10]".
 static std::string formatType(RankedTensorType type) {
   std::string text;
   llvm::raw_string_ostream(text) << type.getElementType() << " ";
@@ -34,7 +34,7 @@ mlir::Type cleave::onnx_import::labelsTypeFor(llvm::StringRef kind, RankedTensor
     return nullptr;
   }
   if (predictions.getRank() < 2) {
-    errors.add(usageError("--loss", kind + " needs a first output of rank 2 or more, [batch, classes]; got shape " +
+    errors.add(usageError("--loss", kind + " needs a first output of 2 or more dimensions, [batch, classes]; got shape " +
                                         formatShape(predictions.getShape()) +
                                         ". Put the class scores first, or give --loss mse"));
     return nullptr;
@@ -56,7 +56,7 @@ static Shape allDims(Value value) { return Shape(llvm::to_vector(llvm::seq<int64
 Value cleave::onnx_import::emitCounted(Emitter &emit, Value labels, std::optional<int64_t> ignored) {
   if (!ignored)
     return Value();
-  Value number = emit.literal(Literal::ofInts(emit.i64(), {}, {*ignored})); // no double: it holds all of i64
+  Value number = emit.literal(Literal::ofInts(emit.i64(), {}, {*ignored})); // exact for all of i64
   return emit.compare(Predicate::Ne, emit.cast(labels, emit.i64()), emit.broadcastTo(number, shapeOf(labels)));
 }
 
@@ -93,7 +93,7 @@ Value cleave::onnx_import::emitPickedLoss(Emitter &emit, Value logProbabilities,
 
 Value cleave::onnx_import::emitLoss(Emitter &emit, llvm::StringRef kind, Value predictions, Value labels,
                                     std::optional<int64_t> ignored, std::optional<int64_t> classDim) {
-  if (elementOf(predictions).getIntOrFloatBitWidth() < 32) // a count of labels needs more digits than f16 has
+  if (elementOf(predictions).getIntOrFloatBitWidth() < 32) // f16 has too few digits for a count of labels
     predictions = emit.cast(predictions, emit.builder.getF32Type());
   if (kind == "mse") {
     Value difference = emit.sub(predictions, emit.cast(labels, elementOf(predictions)));

@@ -1,4 +1,4 @@
-// SoftmaxCrossEntropyLoss and NegativeLogLikelihoodLoss, with weights, ignored labels and all reductions.
+// Imports SoftmaxCrossEntropyLoss and NegativeLogLikelihoodLoss, with weights, ignored labels and all reductions.
 #include "compiler/Import/ONNX/Operators/IndexRange.h"
 #include "compiler/Import/ONNX/Operators/Loss.h"
 #include "compiler/Import/ONNX/Operators/OperatorTable.h"
@@ -18,7 +18,7 @@ namespace {
 
 Shape allDims(Value value) { return Shape(llvm::to_vector(llvm::seq<int64_t>(0, rankOf(value)))); }
 
-// Labels that the file holds; those of the model's inputs are checked when a program reads them.
+// Checks labels that are in the file. Labels that are inputs of the model are checked when a program reads them.
 LogicalResult checkKnownLabels(OpContext &op, int64_t classes) {
   const Literal *known = op.literal(1);
   const auto *ignore = op.attribute("ignore_index");
@@ -44,13 +44,15 @@ LogicalResult checkInputs(OpContext &op, Value scores, Value labels) {
   return checkKnownLabels(op, shapeOf(scores)[1]);
 }
 
-// Without the attribute every label must be a class. PyTorch's exporters always write it: -100 is its default there.
+// Without the attribute, every label must be a class. PyTorch's exporters always write it, because its default there is
+// -100.
 std::optional<int64_t> ignoredLabel(OpContext &op) {
   const auto *ignore = op.attribute("ignore_index");
   return ignore ? std::optional<int64_t>(ignore->i()) : std::nullopt;
 }
 
-// What every label counts: its class's weight (1 without weights), 0 where it is ignored. Null when all count 1.
+// Returns the weight of every label: that of its class (1 without weights), or 0 if the label is ignored. Returns null
+// if all are 1.
 llvm::FailureOr<Value> labelWeights(OpContext &op, Value logs, Value labels, Value counted) {
   Emitter &emit = op.emit;
   Value weights;
@@ -65,7 +67,7 @@ llvm::FailureOr<Value> labelWeights(OpContext &op, Value logs, Value labels, Val
   return emitLabelWeights(emit, weights, counted, typeOf(labels).clone(elementOf(logs)));
 }
 
-// `losses` are those of each label, times its weight.
+// `losses` has the loss of each label, times its weight.
 LogicalResult reduceLoss(OpContext &op, Value losses, Value weights) {
   Emitter &emit = op.emit;
   std::string reduction = op.stringAttr("reduction", "mean");
@@ -77,9 +79,9 @@ LogicalResult reduceLoss(OpContext &op, Value losses, Value weights) {
                                       : emitMeanLoss(emit, losses, weights));
 }
 
-// (1 - s) * the label's loss + s / classes * the sum of all classes' losses, as
-// torch.nn.CrossEntropyLoss(label_smoothing=s) has it: a class's weight counts in the sum, too, and an ignored label
-// has none.
+// Returns (1 - s) * the label's loss + s / classes * the sum of all classes' losses, as
+// torch.nn.CrossEntropyLoss(label_smoothing=s). In the sum, each class is multiplied by its weight. An ignored label
+// has no sum.
 Value smoothed(OpContext &op, double smoothing, Value losses, Value logs, Value counted) {
   Emitter &emit = op.emit;
   int64_t classes = shapeOf(logs)[1];
@@ -90,14 +92,15 @@ Value smoothed(OpContext &op, double smoothing, Value losses, Value logs, Value 
     all = emit.select(counted, all, emit.splat(0, typeOf(all)));
   std::string number;
   llvm::raw_string_ostream(number) << llvm::format("%g", smoothing);
-  if (op.mode.training) // once, though the function for evaluation is imported as well
+  if (op.mode.training) // noted once, although the evaluation is imported as well
     op.note(op.describe() + ": label_smoothing=" + number +
             " is applied, which the exporter wrote into the node's metadata alone; onnxruntime computes this loss "
             "without it");
   return emit.add(emit.mul(losses, 1 - smoothing), all);
 }
 
-// Computed labels of an inference program may go unchecked (compiler/Driver/InputNeeds.h): NaN where one is no class.
+// In an inference program, computed labels may be unchecked (compiler/Driver/InputNeeds.h). The loss of a label that is
+// not a class is NaN.
 Value orNotANumber(OpContext &op, Value losses, Value labels, int64_t classes, Value counted) {
   Emitter &emit = op.emit;
   Value isClass = emit.binary<AndOp>(emit.compare(Predicate::Ge, labels, 0.0),

@@ -1,4 +1,5 @@
-// Layer, instance, group, RMS, Lp and local response normalization: reshapes around cleave.normalize, scale and bias.
+// Imports layer, instance, group, RMS, Lp and local response normalization: reshapes around cleave.normalize, scale and
+// bias.
 #include "compiler/Import/ONNX/Operators/OperatorTable.h"
 
 using namespace cleave;
@@ -10,7 +11,7 @@ namespace {
 
 Shape trailingDims(Value x, int64_t first) { return Shape(llvm::to_vector(llvm::seq<int64_t>(first, rankOf(x)))); }
 
-// The other inputs broadcast to the first, and not the other way.
+// Checks that the other inputs broadcast to the first one, and not the first one to them.
 LogicalResult expectParts(OpContext &op, Value x) {
   auto shape = op.commonShape(op.values());
   if (failed(shape) || llvm::ArrayRef<int64_t>(*shape) == shapeOf(x))
@@ -29,8 +30,8 @@ LogicalResult importLayerNormalization(OpContext &op) {
   Value y = op.emit.mul(normalized.result, op.value(1));
   if (op.has(2))
     y = op.emit.add(y, op.value(2));
-  // Statistics have the type `stash_type`, f32 where nothing is said, whatever x has; f64 is computed in f64 all the
-  // same.
+  // Statistics have the type `stash_type` for every type of x; its default is f32. f64 inputs are computed in f64
+  // nevertheless.
   mlir::Type stash = elementTypeOf(op.emit.context(), int(op.intAttr("stash_type", 1)));
   if (!stash || !llvm::isa<mlir::FloatType>(stash))
     return op.fail("`stash_type` " + llvm::Twine(op.intAttr("stash_type", 1)) + " is not a floating-point type");
@@ -53,7 +54,7 @@ LogicalResult importRMSNormalization(OpContext &op) {
   return op.result(op.emit.mul(op.emit.mul(x, factor), op.value(1)));
 }
 
-// Scale and bias hold one number for each entry of dimension 1.
+// Scale and bias must have one number for each entry of dimension 1.
 LogicalResult scaleChannels(OpContext &op, Value y, Value scale, Value bias) {
   for (Value v : {scale, bias})
     if (shapeOf(v) != llvm::ArrayRef<int64_t>{shapeOf(y)[1]} || elementOf(v) != elementOf(y))
@@ -84,7 +85,7 @@ LogicalResult importGroupNormalization(OpContext &op) {
   auto normalized = op.emit.normalize(grouped, {2, 3}, op.floatAttr("epsilon", 1e-5));
   Value y = op.emit.reshape(normalized.result, shape);
   Value scale = op.value(1), bias = op.value(2);
-  // Before opset 21 there is one scale a group, since then one a channel.
+  // Before opset 21 there is one scale for each group, since then one for each channel.
   auto perChannel = [&](Value v) {
     bool perGroup = op.opset() < 21 && shapeOf(v) == llvm::ArrayRef<int64_t>{groups} && groups != channels;
     return perGroup ? op.emit.reshape(op.emit.broadcastDims(v, {groups, channels / groups}, {0}), {channels}) : v;
@@ -103,13 +104,14 @@ LogicalResult importLpNormalization(OpContext &op) {
   Value terms = p == 1 ? op.emit.unary<AbsOp>(x) : op.emit.mul(x, x);
   Value norm = op.emit.reduce(ReduceKind::Sum, terms, {*dim}, /*keepDims=*/true);
   norm = p == 1 ? norm : op.emit.norm(norm);
-  // A vector of zeros stays one, and has no gradient.
+  // A vector of zeros stays zero, and has no gradient.
   Value zero = op.emit.compare(Predicate::Eq, norm, 0.0);
   Value divisor = op.emit.select(zero, op.emit.splat(1, typeOf(norm)), norm);
   return op.result(op.emit.select(zero, op.emit.splat(0, typeOf(x)), op.emit.div(x, divisor)));
 }
 
-// (x - mean) / (deviation + 1e-9): what is added keeps a constant input, and does not matter otherwise.
+// (x - mean) / (deviation + 1e-9). The addend prevents a division by zero for a constant input, and is negligible
+// otherwise.
 LogicalResult importMeanVarianceNormalization(OpContext &op) {
   Value x = op.value(0);
   auto dims = op.axes(op.intsAttr("axes").value_or(Shape{0, 2, 3}), rankOf(x));
@@ -120,7 +122,7 @@ LogicalResult importMeanVarianceNormalization(OpContext &op) {
   return op.result(op.emit.div(centered, op.emit.add(deviation, 1e-9)));
 }
 
-// Sums of a channel, of `low` before it and `high` behind it.
+// For each channel, returns the sum of the channel, `low` channels before it and `high` after it.
 Value sumOfSlices(Emitter &emit, Value x, int64_t low, int64_t high) {
   Shape before(rankOf(x), 0), behind(rankOf(x), 0);
   before[1] = low, behind[1] = high;
@@ -132,10 +134,10 @@ Value sumOfSlices(Emitter &emit, Value x, int64_t low, int64_t high) {
   return sum;
 }
 
-// The same for wide windows: the code does not grow with the window.
+// As sumOfSlices(), for wide windows: the code does not grow with the window.
 Value sumOfSelected(Emitter &emit, Value x, int64_t low, int64_t high) {
   Shape all(shapeOf(x)), dims;
-  all.insert(all.begin() + 1, all[1]); // the channel, and behind it those that it sums
+  all.insert(all.begin() + 1, all[1]); // dim 1: the channel; dim 2: the channels that it sums
   for (int64_t i = 0; i < rankOf(x); ++i)
     dims.push_back(i < 1 ? i : i + 1);
   auto indices = RankedTensorType::get(all, emit.i64());
@@ -146,7 +148,7 @@ Value sumOfSelected(Emitter &emit, Value x, int64_t low, int64_t high) {
   return emit.reduce(ReduceKind::Sum, emit.select(inside, spread, emit.splat(0, typeOf(spread))), {2});
 }
 
-// x / (bias + alpha / size * sum of squares of the channels around)^beta
+// x / (bias + alpha / size * sum of squares of the neighboring channels)^beta
 LogicalResult importLRN(OpContext &op) {
   Value x = op.value(0);
   int64_t size = op.intAttr("size", 0);

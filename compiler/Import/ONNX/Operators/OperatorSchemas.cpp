@@ -34,7 +34,7 @@ TypeSet typeNamed(llvm::StringRef name) {
   return found == std::end(kTypeNames) ? 0 : 1u << (found - kTypeNames);
 }
 
-// "real|bf16|seq(any)". Cleave has no optional values: `opt(...)` is none of its types.
+// Parses for example "real|bf16|seq(any)". Cleave has no optional values, so `opt(...)` adds no type.
 TypeSet parseTypes(llvm::StringRef text) {
   TypeSet types = 0;
   while (!text.empty()) {
@@ -52,7 +52,7 @@ TypeSet parseTypes(llvm::StringRef text) {
   return types;
 }
 
-// "X:T", "B?:T", "data...1:T", "v...0*:V".
+// Parses for example "X:T", "B?:T", "data...1:T" or "v...0*:V".
 Parameter parseParameter(llvm::StringRef text, const std::map<llvm::StringRef, TypeSet> &variables) {
   Parameter parameter;
   auto [left, type] = text.split(':');
@@ -109,7 +109,7 @@ const llvm::StringMap<Versions> &allSchemas() {
   return table;
 }
 
-// How many there must be, and may be, at the least and most.
+// The smallest and the largest number of inputs or outputs.
 struct Range {
   size_t least = 0, most = 0;
 };
@@ -193,7 +193,8 @@ std::string cleave::onnx_import::checkCounts(const onnx::NodeProto &node, const 
   return "";
 }
 
-// bf16 goes wherever f16 does: older definitions do not list it, and PyTorch exports modules in bf16 to any opset.
+// Permits bf16 wherever f16 is permitted. Older definitions do not list it, but PyTorch exports modules in bf16 to any
+// opset.
 static TypeSet allowedBy(TypeSet types) {
   const TypeSet half = typeNamed("f16"), brain = typeNamed("bf16");
   return types | (types & half ? brain : 0) | (types & sequenceOf(half) ? sequenceOf(brain) : 0);
@@ -203,7 +204,7 @@ std::string cleave::onnx_import::checkTypes(const onnx::NodeProto &node, const O
                                             llvm::ArrayRef<TypeSet> types) {
   struct Bound {
     TypeSet types;
-    size_t index; // of the first that has the variable
+    size_t index; // of the first input or output with the variable
   };
   std::map<llvm::StringRef, Bound> bound;
   const size_t numInputs = size_t(node.input_size());

@@ -1,9 +1,9 @@
-// (domain, operator, since-version) -> handler.
+// Maps (domain, operator, since-version) to a handler.
 //
-// ONNX versions an operator by the operator set in which its definition last changed: the entry with the greatest
-// `since` not above the file's opset applies. Definitions older than opset 13 are entered as 13. Each family of
-// operators adds its own entries. What a node's inputs, outputs and attributes may be is the standard's
-// (OperatorSchemas.h), and is checked before a handler is called.
+// ONNX versions an operator by the operator set in which its definition changed last. The entry with the greatest
+// `since` that is not above the file's opset applies. Definitions older than opset 13 are entered as 13. Each family of
+// operators adds its own entries. Inputs, outputs and attributes of a node are checked against the standard
+// (OperatorSchemas.h) before its handler is called.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_OPERATORS_OPERATORTABLE_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_OPERATORS_OPERATORTABLE_H
 
@@ -14,7 +14,7 @@
 namespace cleave::onnx_import {
 
 using Handler = LogicalResult (*)(OpContext &);
-// For operators of several steps: half precision is rounded once, at the end.
+// Wraps handlers of operators with several steps: half precision is rounded once, at the end.
 template <Handler handler> LogicalResult inF32(OpContext &op) {
   op.computeInF32();
   return handler(op);
@@ -22,20 +22,20 @@ template <Handler handler> LogicalResult inF32(OpContext &op) {
 
 class OperatorTable {
 public:
-  // All operators that the importer knows.
+  // Returns the table of all operators that the importer knows.
   static const OperatorTable &get();
 
   void add(llvm::StringRef name, int64_t since, Handler handler) { entries_[name.str()][since] = handler; }
 
   enum class Lookup { Found, UnknownDomain, UnknownOperator, NewerThanOpset };
   Lookup find(const FlatNode &node, Handler &handler) const;
-  // The opset from which on the operator is known.
+  // Returns the first opset for which the operator is known. It must be in the table.
   int64_t firstVersion(llvm::StringRef name) const { return entries_.at(name.str()).begin()->first; }
   size_t size() const { return entries_.size(); }
   std::vector<std::string> names() const;
 
 private:
-  std::map<std::string, std::map<int64_t, Handler>> entries_; // of the default domain
+  std::map<std::string, std::map<int64_t, Handler>> entries_; // operators of the default domain, by name and `since`
 };
 
 void addActivationOperators(OperatorTable &table);

@@ -1,4 +1,4 @@
-// Pools over windows, over everything, and global ones.
+// Imports pools over windows, and global pools.
 #include "compiler/Import/ONNX/Operators/IndexedAccess.h"
 #include "compiler/Import/ONNX/Operators/OperatorTable.h"
 #include "compiler/Import/ONNX/Operators/Windows.h"
@@ -24,8 +24,8 @@ RankedTensorType pooledType(Value x, const Windows &windows) {
   return typeOf(x).clone(shape);
 }
 
-// Where the largest element of each window stands, counted through all of `x`; of equal ones the first. The windows are
-// laid out beside each other by picking rows and columns at known places, the padding being -inf.
+// Returns the position of the largest element of each window, counted through all of `x`. Of equal elements, the first
+// one counts. The windows are laid out side by side by gathering rows and columns at known positions; padding is -inf.
 Value maxIndices(OpContext &op, Value x, const Windows &w) {
   Emitter &emit = op.emit;
   bool isColumnMajor = op.intAttr("storage_order", 0) != 0;
@@ -47,12 +47,12 @@ Value maxIndices(OpContext &op, Value x, const Windows &w) {
   spread = emit.reshape(emit.transpose(spread, order), flat);
   auto type = RankedTensorType::get(result, emit.i64());
   Value place = emit.make<ArgMaxOp>(type, spread, emit.builder.getI64IntegerAttr(2 + dims)), index;
-  // The place in the window, taken apart from its last dimension on.
+  // Splits the position in the window into its dimensions, the last one first.
   llvm::SmallVector<Value> positions(static_cast<size_t>(dims));
   for (int64_t dim = dims; dim-- > 0; place = emit.div(place, double(w.kernel[dim]))) {
     Value inWindow = emit.mul(emit.binary<RemOp>(place, double(w.kernel[dim])), double(w.dilations[dim]));
     Value begin = emit.add(emit.mul(emit.iota(2 + dim, type), double(w.strides[dim])), -double(w.padLow[dim]));
-    // Padding is the first of equal ones where all are -inf: then the nearest element counts.
+    // If all elements are -inf, the first one may be in the padding. Then the nearest element of the input counts.
     positions[size_t(dim)] = emit.atMost(emit.atLeast(emit.add(begin, inWindow), 0.0), double(sizes[2 + dim] - 1));
   }
   index = emit.add(emit.mul(emit.iota(0, type), double(sizes[1])), emit.iota(1, type));
@@ -66,7 +66,7 @@ Value maxIndices(OpContext &op, Value x, const Windows &w) {
 LogicalResult importMaxPool(OpContext &op) {
   Value x = op.value(0);
   mlir::Type element = elementOf(x);
-  if (element.isInteger(8)) // of quantized models: f32 holds them all
+  if (element.isInteger(8)) // quantized models; f32 represents all such numbers
     x = op.emit.cast(x, op.emit.builder.getF32Type());
   auto w = poolWindows(op, x);
   if (failed(w))
@@ -95,7 +95,8 @@ LogicalResult importAveragePool(OpContext &op) {
   if (failed(w))
     return failure();
   bool countPad = op.intAttr("count_include_pad", 0) != 0;
-  // Padding counts, but not the part of a window past it, which ceil_mode adds: the padding becomes elements, 0.
+  // Padding counts here, but not the part of a window beyond it, which ceil_mode adds. So the padding becomes elements
+  // of value 0.
   if (countPad && op.intAttr("ceil_mode", 0) != 0) {
     Shape low(2, 0), high(2, 0);
     for (size_t i = 0; i < w->kernel.size(); ++i) {
@@ -113,7 +114,7 @@ LogicalResult importAveragePool(OpContext &op) {
                                            b.getDenseI64ArrayAttr(w->padHigh)));
 }
 
-// |x|^p; its sum's p-th root. Both have the gradient 0 at 0, where the root has none.
+// raised() returns |x|^p, and root() the p-th root of a sum. Both have the gradient 0 at 0, where the root has none.
 Value raised(Emitter &emit, Value x, int64_t p) {
   if (p == 2)
     return emit.mul(x, x);
@@ -137,7 +138,7 @@ llvm::FailureOr<int64_t> exponent(OpContext &op) {
   return p;
 }
 
-// The sum over a window is its average times the number of its places.
+// The sum over a window is its average times the number of its elements.
 LogicalResult importLpPool(OpContext &op) {
   Value x = op.value(0);
   auto w = poolWindows(op, x);

@@ -1,9 +1,9 @@
-// Numbers as small integers: QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear, and products of such integers.
+// Imports QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear, and products of quantized numbers.
 //
 //   y = saturate(round(x / scale) + zero point)        x = (y - zero point) * scale
 //
-// One scale is for all of a tensor, for each slice of an axis, or for each block of an axis. The integers' sums are
-// exact: a product of two is below 2^16, so that f32 holds sums of 256 of them, and f64 all that fit a tensor.
+// A scale is for a whole tensor, for each slice of an axis, or for each block of an axis. The sums of the integers are
+// exact. A product of two is below 2^16, so f32 can represent sums of 256 products, and f64 those of any tensor.
 #include "compiler/Import/ONNX/Operators/QuantizationOperators.h"
 #include "compiler/Import/ONNX/Operators/Contraction.h"
 #include "compiler/Import/ONNX/Operators/Windows.h"
@@ -16,7 +16,7 @@ using llvm::FailureOr;
 
 namespace {
 
-// A scale or zero point in the shape of `x`.
+// Broadcasts a scale or zero point to the shape of `x`.
 FailureOr<Value> spreadOver(OpContext &op, Value parameter, Value x) {
   Emitter &emit = op.emit;
   Shape shape(shapeOf(x)), given(shapeOf(parameter));
@@ -27,13 +27,13 @@ FailureOr<Value> spreadOver(OpContext &op, Value parameter, Value x) {
     return failure();
   if (given.size() == 1 && given[0] == shape[*dim])
     return emit.broadcastDims(parameter, shape, {*dim});
-  // A block may be larger than the axis, which then is one block.
+  // A block may be larger than the axis, which is then one block.
   int64_t block = std::min(op.intAttr("block_size", 0), std::max<int64_t>(shape[*dim], 1));
   Shape expected = shape;
   if (block > 0)
     expected[*dim] = (shape[*dim] + block - 1) / block;
   else
-    expected.clear(); // no shape
+    expected.clear(); // no shape is expected
   if (given != expected)
     return op.fail("a scale or zero point of shape " + formatShape(given) + " does not fit an input " +
                    formatShape(shape) + ": expected one number, one for each slice of axis " + llvm::Twine(*dim) +
@@ -55,10 +55,10 @@ Range rangeOf(mlir::Type element) {
   return element.isInteger(8) ? Range{-128, 127} : Range{-32768, 32767};
 }
 
-// Integers with exact values in f32; those of 32 bits are rounded as a cast does.
+// 8-bit and 16-bit integers are exact in f32. 32-bit integers are rounded, as by any cast.
 Value asF32(Emitter &emit, Value x) { return emit.cast(x, emit.builder.getF32Type()); }
 
-// `zero` is of the result's type, or null. `precision` is that of the quotient.
+// `zero` has the result's type, or is null. `precision` is the type of the quotient.
 FailureOr<Value> quantized(OpContext &op, Value x, Value scale, Value zero, mlir::Type element, mlir::Type precision) {
   Emitter &emit = op.emit;
   Range range = rangeOf(element);
@@ -84,7 +84,7 @@ LogicalResult importQuantizeLinear(OpContext &op) {
     return op.fail("`output_dtype` " + dataTypeName(int(dtype)) + " is not the type of the zero point");
   if (dtype)
     element = elementTypeOf(op.emit.context(), int(dtype));
-  // Without the attribute f32, as in onnxruntime, which is at least as precise as the scale's type.
+  // The default is f32, as in onnxruntime. It is at least as precise as the scale's type.
   mlir::Type quotient = elementTypeOf(op.emit.context(), precision ? int(precision) : int(onnx::TensorProto::FLOAT));
   if (!quotient || !llvm::isa<mlir::FloatType>(quotient))
     return op.fail("`precision` " + dataTypeName(int(precision)) + " is not supported; expected a floating-point type");
@@ -94,7 +94,7 @@ LogicalResult importQuantizeLinear(OpContext &op) {
   return failed(y) ? failure() : op.result(*y);
 }
 
-// The integers without their zero point, as i32 where they have 32 bits, else as f32.
+// Subtracts the zero point from the integers. The result is i32 for 32-bit integers, otherwise f32.
 FailureOr<Value> centered(OpContext &op, Value x, Value zero) {
   Emitter &emit = op.emit;
   auto widened = [&](Value value) { return elementOf(value).isInteger(32) ? value : asF32(emit, value); };
@@ -118,7 +118,7 @@ LogicalResult importDequantizeLinear(OpContext &op) {
   return op.result(op.emit.cast(op.emit.mul(asF32(op.emit, *steps), *scales), element));
 }
 
-// The scale and the zero point are those of the tensor's own range, which holds 0.
+// The scale and the zero point come from the tensor's own range, extended to contain 0.
 LogicalResult importDynamicQuantizeLinear(OpContext &op) {
   Emitter &emit = op.emit;
   Value x = op.value(0);
@@ -142,7 +142,7 @@ LogicalResult importDynamicQuantizeLinear(OpContext &op) {
 
 // ---- products of integers
 
-// Integers without their zero point, in a type that holds sums of `terms` products of two of them.
+// Returns the integers minus their zero point, in a type that can represent sums of `terms` products of two of them.
 FailureOr<Value> factor(OpContext &op, size_t input, size_t zeroInput, llvm::ArrayRef<int64_t> zeroShape,
                         int64_t terms) {
   Emitter &emit = op.emit;
@@ -161,7 +161,7 @@ FailureOr<Value> factor(OpContext &op, size_t input, size_t zeroInput, llvm::Arr
   return emit.sub(x, emit.cast(zero, wide));
 }
 
-// [..., m, k] by [..., k, n]; the zero points are the inputs `zeroA` and `zeroB`.
+// Multiplies [..., m, k] by [..., k, n]. `zeroA` and `zeroB` are the inputs with the zero points.
 FailureOr<Value> integerMatMul(OpContext &op, size_t a, size_t zeroA, size_t b, size_t zeroB) {
   llvm::ArrayRef<int64_t> x = shapeOf(op.value(a)), y = shapeOf(op.value(b));
   if (x.empty() || y.empty())
@@ -176,7 +176,8 @@ LogicalResult importMatMulInteger(OpContext &op) {
   return failed(product) ? failure() : op.result(op.emit.cast(*product, op.emit.builder.getI32Type()));
 }
 
-// Sums of products of the scale a * b as integers of the scale y, with the zero point y.
+// Converts sums of products, whose scale is scaleA * scaleB, to integers with the scale scaleY and the zero point
+// zeroY.
 LogicalResult requantize(OpContext &op, Value sums, Value scaleA, Value scaleB, Value scaleY, Value zeroY) {
   Emitter &emit = op.emit;
   Range range = rangeOf(elementOf(zeroY));
@@ -203,7 +204,7 @@ LogicalResult importQLinearMatMul(OpContext &op) {
   return requantize(op, *sums, op.value(1), scaleB, op.value(6), op.value(7));
 }
 
-// Padding is a zero, and so the zero point: it is added after that has been taken away.
+// Padding has the value of the zero point. So it is added as 0 after the zero point has been subtracted.
 FailureOr<Value> integerConvolution(OpContext &op, size_t x, size_t zeroX, size_t w, size_t zeroW) {
   if (failed(op.expectRank(op.value(x), 3, 5)))
     return failure();

@@ -16,7 +16,7 @@ using namespace mlir;
 namespace cleave::onnx_import {
 namespace {
 
-// The number that all elements of a constant are, through broadcasts.
+// Returns the number that all elements of a constant equal, looking through broadcasts, or nullopt.
 std::optional<double> numberOf(Value value) {
   while (auto broadcast = value.getDefiningOp<BroadcastOp>())
     value = broadcast.getOperand();
@@ -26,13 +26,13 @@ std::optional<double> numberOf(Value value) {
   return elements.getSplatValue<APFloat>().convertToDouble();
 }
 
-// A mask of ones and zeros, and how often it is one.
+// A mask of ones and zeros, and the probability of a one.
 struct Mask {
   Value value;
   double probability;
 };
 
-// cast(uniform < number) to floating point, the comparison in any direction.
+// Finds cast(uniform < number) to floating point, with the comparison in any direction.
 void findCompared(CompareOp compare, Value uniform, SmallVectorImpl<Mask> &masks) {
   bool left = compare.getLhs() == uniform;
   std::optional<double> number = numberOf(left ? compare.getRhs() : compare.getLhs());
@@ -47,7 +47,7 @@ void findCompared(CompareOp compare, Value uniform, SmallVectorImpl<Mask> &masks
         masks.push_back({cast.getResult(), less == left ? below : 1 - below});
 }
 
-// floor(uniform + number) with a number in [0, 1].
+// Finds floor(uniform + number) with a number in [0, 1].
 void findFloored(AddOp add, Value uniform, SmallVectorImpl<Mask> &masks) {
   std::optional<double> number = numberOf(add.getLhs() == uniform ? add.getRhs() : add.getLhs());
   if (!number || !(*number >= 0 && *number <= 1))
@@ -57,7 +57,7 @@ void findFloored(AddOp add, Value uniform, SmallVectorImpl<Mask> &masks) {
       masks.push_back({floor.getResult(), *number});
 }
 
-// Whether all that is made of the value is a product of it with something else.
+// True if the value is only used as a factor of a product, perhaps after a broadcast, reshape, cast or scaling.
 bool isFactor(Value value) {
   return !value.use_empty() && llvm::all_of(value.getUses(), [](OpOperand &use) {
     Operation *user = use.getOwner();
@@ -81,7 +81,7 @@ SmallVector<Mask> masksOf(RandomUniformOp draw) {
   return masks;
 }
 
-// Whether nothing that lasts is made of the value.
+// True if the value does not reach a result or a side effect.
 bool isUnused(Value value) {
   return llvm::all_of(value.getUsers(), [](Operation *user) {
     return isMemoryEffectFree(user) && !user->hasTrait<OpTrait::IsTerminator>() &&

@@ -1,8 +1,9 @@
-// Operators that draw: RandomUniform, RandomNormal, their -Like forms, Bernoulli, Multinomial.
+// Imports operators that draw random numbers: RandomUniform, RandomNormal, their -Like forms, Bernoulli, Multinomial.
 //
-// All draw from the dialect's counter-based generator, so that what an element gets depends on the seed, the step, the
-// node and its place in the whole tensor, and on no layout. The seed is the run's (train --seed); an attribute `seed`
-// takes its place. In inference the step and the run's seed stay 0: each call draws the same numbers.
+// All of them use the dialect's counter-based generator. So the number of an element depends on the seed, the step, the
+// node and the element's position in the whole tensor, and not on the sharding. The seed is that of the run (train
+// --seed), or the attribute `seed`. In inference the step and the run's seed stay 0, so each call draws the same
+// numbers.
 #include "compiler/Import/ONNX/Operators/OperatorTable.h"
 
 #include "llvm/ADT/bit.h"
@@ -22,14 +23,15 @@ Value seedOf(OpContext &op) {
   return op.emit.literal(Literal::ofInts(op.emit.i64(), {}, {int64_t(bits)}));
 }
 
-// Uniform numbers in [0, 1), in a type of their own site.
+// Draws uniform numbers in [0, 1) of this type, with a site of their own.
 Value drawFractions(OpContext &op, RankedTensorType type) {
   mlir::OpBuilder &b = op.emit.builder;
   return op.emit.make<RandomUniformOp>(type, seedOf(op), op.environment().readScalar("scalar.step"), Value(),
                                        b.getI64IntegerAttr(op.takeSite()), b.getDenseI64ArrayAttr(type.getShape()));
 }
 
-// The result's type: `dtype`, or that of `like`; f32 without either. Null, with a message, where it cannot be drawn.
+// Returns the result's type: `dtype`, or that of `like`, or f32 without either. Returns null, with a message, if
+// numbers of this type cannot be drawn.
 RankedTensorType drawnType(OpContext &op, llvm::ArrayRef<int64_t> shape, mlir::Type like) {
   mlir::Type element = like ? like : op.emit.builder.getF32Type();
   if (int64_t dtype = op.intAttr("dtype", 0)) {
@@ -65,8 +67,8 @@ LogicalResult uniform(OpContext &op, RankedTensorType type) {
   return op.result(low == 0 ? numbers : op.emit.add(numbers, low));
 }
 
-// Box and Muller: sqrt(-2 ln(1 - u)) cos(2 pi v), u and v uniform in [0, 1). In f32 at least, so that the logarithm has
-// all 24 bits of 1 - u; the largest number drawn is 5.8.
+// Box-Muller transform: sqrt(-2 ln(1 - u)) cos(2 pi v), u and v uniform in [0, 1). It is computed in f32 or wider, so
+// that the logarithm gets all 24 bits of 1 - u. In f32 the largest number is 5.8.
 LogicalResult normal(OpContext &op, RankedTensorType type) {
   if (!type)
     return failure();
@@ -89,7 +91,7 @@ LogicalResult importRandomUniformLike(OpContext &op) { return uniform(op, likeTy
 LogicalResult importRandomNormal(OpContext &op) { return normal(op, givenType(op)); }
 LogicalResult importRandomNormalLike(OpContext &op) { return normal(op, likeType(op)); }
 
-// 1 with the probability that the input's element says. No gradient flows through it, as in PyTorch.
+// Returns 1 with the probability that the input's element gives. It has no gradient, as in PyTorch.
 LogicalResult importBernoulli(OpContext &op) {
   Value probability = op.value(0);
   if (failed(op.expectFloat(probability)))
@@ -105,8 +107,8 @@ LogicalResult importBernoulli(OpContext &op) {
   return op.result(op.emit.cast(drawn, element));
 }
 
-// Classes with the probabilities whose logarithms the rows have, up to a constant: the largest of the scores minus
-// log(-log u), u uniform, is of each class as often as its probability says (Gumbel).
+// Draws classes. The rows contain the logarithms of the probabilities, up to a constant. The class with the largest
+// score - log(-log u), u uniform, has the given probability (Gumbel-max trick).
 LogicalResult importMultinomial(OpContext &op) {
   Value scores = op.value(0);
   int64_t count = op.intAttr("sample_size", 1);
@@ -121,7 +123,7 @@ LogicalResult importMultinomial(OpContext &op) {
   Emitter &emit = op.emit;
   auto type = RankedTensorType::get(all, emit.builder.getF32Type());
   Value rest = emit.add(emit.neg(drawFractions(op, type)), 1); // in (0, 1]
-  // An exponential of 0 would make the noise infinite, and the class the drawn one whatever its score.
+  // With an exponential of 0 the noise would be infinite, and its class would be drawn whatever its score is.
   Value exponential = emit.atLeast(emit.neg(emit.unary<LogOp>(rest)), std::ldexp(1.0, -25));
   Value noise = emit.neg(emit.unary<LogOp>(exponential));
   Value spread = emit.broadcastDims(emit.cast(scores, type.getElementType()), all, {0, 2});

@@ -1,12 +1,12 @@
-// RNN, GRU and LSTM, expanded over the sequence, whose length is static.
+// Imports RNN, GRU and LSTM, expanded over the sequence, whose length is static.
 //
 //   all steps at once:   xw = x W' + b                                  [length, batch, gates * hidden]
 //   step t:              gates = xw[t] + h R',   h = cell(gates, h)
 //
-// One product reads the weights of the inputs, and its gradient is one product, too; a step has one product with R. The
-// backward direction takes the steps in the opposite order. Where samples have lengths of their own, a step past a
-// sample's end gives 0 and leaves its state as it is: one rule for both directions, since the backward one then starts
-// at each sample's last step.
+// One product uses W for all steps, and its gradient is one product, too. Each step has one product with R. The
+// backward direction runs the steps in the opposite order. If samples have lengths of their own, a step past a sample's
+// end gives 0 and keeps its state. This is right for both directions, because the backward direction then starts at
+// each sample's last step.
 #include "compiler/Import/ONNX/Operators/Activations.h"
 #include "compiler/Import/ONNX/Operators/IndexRange.h"
 #include "compiler/Import/ONNX/Operators/OperatorTable.h"
@@ -22,7 +22,7 @@ namespace {
 
 using Function = Value (*)(Emitter &, Value);
 
-// Null: not one of those without parameters.
+// Returns null if the name is not that of a function without parameters.
 Function functionOf(llvm::StringRef name) {
   if (name.equals_insensitive("Sigmoid"))
     return [](Emitter &emit, Value x) { return emit.unary<SigmoidOp>(x); };
@@ -37,16 +37,16 @@ Function functionOf(llvm::StringRef name) {
   return nullptr;
 }
 
-// Null: zeros.
+// A null value is zeros.
 struct State {
   Value h, c;
 };
 
-// What one direction computes with.
+// The operands of one direction.
 struct Direction {
   Value w, r;     // [gates * hidden, input], [gates * hidden, hidden]
   Value wb, rb;   // [gates * hidden]; null: zeros
-  Value peephole; // [3 * hidden], of LSTM; null: none
+  Value peephole; // [3 * hidden], only for LSTM; null: none
   State initial;  // [batch, hidden]
   llvm::SmallVector<Function, 3> functions;
   bool isBackward = false;
@@ -64,8 +64,8 @@ Value withState(Emitter &emit, const Direction &d, Value x, Value h) {
 
 Value sumOf(Emitter &emit, Value a, Value b) { return a && b ? emit.add(a, b) : a ? a : b; }
 
-// A kind of cell in one direction: the number of its gates, what is added to all steps' products, and one step. What
-// steps share of the weights is made once.
+// A kind of cell in one direction: the number of its gates, the bias of all steps' products, and one step. Parts of the
+// weights that all steps use are made once.
 struct Rnn {
   static constexpr int64_t kGates = 1;
   static constexpr const char *kFunctions[] = {"Tanh"};
@@ -96,12 +96,12 @@ struct Lstm {
   }
 };
 
-// Gates z, r, h. In the paper's form, r times the state goes through the product; in PyTorch's (the attribute
+// Gates z, r, h. In the form of the paper, r multiplies the state before the product. In PyTorch's form (the attribute
 // linear_before_reset), r multiplies the product and its bias.
 struct Gru {
   bool resetFirst;
-  Value zr, candidate; // of R: both gates', and the candidate's where r comes first
-  Value candidateBias; // of Rb, where r comes after the product; null: zeros
+  Value zr, candidate; // parts of R: for both gates, and for the candidate if r comes first
+  Value candidateBias; // part of Rb, if r comes after the product; null: zeros
   static constexpr int64_t kGates = 3;
   static constexpr const char *kFunctions[] = {"Sigmoid", "Tanh"};
   Gru(OpContext &op, const Direction &d) : resetFirst(op.intAttr("linear_before_reset", 0) == 0) {
@@ -139,10 +139,10 @@ struct Gru {
   }
 };
 
-// One node, checked.
+// A node after all checks.
 struct Recurrence {
   Value x;       // [length, batch, input]
-  Value lengths; // [batch]; null: all of the sequence
+  Value lengths; // [batch]; null: the whole sequence
   llvm::SmallVector<Direction, 2> directions;
   bool batchFirst = false;
   int64_t length() const { return shapeOf(x)[0]; }
@@ -264,7 +264,7 @@ template <typename Cell> FailureOr<Recurrence> readRecurrence(OpContext &op) {
   return node;
 }
 
-// `next` of the samples that reach step t, `before` of the others.
+// Returns `next` for the samples that reach step t, and `before` for the others.
 Value whereReached(Emitter &emit, const Recurrence &node, int64_t t, Value next, Value before) {
   if (!next || !node.lengths)
     return next;
@@ -273,7 +273,7 @@ Value whereReached(Emitter &emit, const Recurrence &node, int64_t t, Value next,
   return emit.select(reached, next, before ? before : emit.splat(0, typeOf(next)));
 }
 
-// Each step's result in the order of the sequence, and the state at the end.
+// Runs one direction. `results` gets each step's result in the order of the sequence. Returns the state at the end.
 template <typename Cell>
 State runDirection(Emitter &emit, const Cell &cell, const Recurrence &node, const Direction &d,
                    std::vector<Value> &results) {
@@ -284,7 +284,8 @@ State runDirection(Emitter &emit, const Cell &cell, const Recurrence &node, cons
     return d.initial;
   results.resize(size_t(node.length()));
   State state = d.initial;
-  if (!state.h && node.length() == 1) // R is a parameter of the model even where no step has used it
+  // A single step without an initial state would not use R, but R is a parameter of the model.
+  if (!state.h && node.length() == 1)
     state.h = emit.splat(0, typeOf(all).clone(Shape{node.batch(), d.hidden}));
   for (int64_t step = 0; step < node.length() && !emit.budget.isExhausted(); ++step) {
     int64_t t = d.isBackward ? node.length() - 1 - step : step;
@@ -295,7 +296,8 @@ State runDirection(Emitter &emit, const Cell &cell, const Recurrence &node, cons
   return state;
 }
 
-// Parts [batch, hidden], one for each direction, as [directions, batch, hidden], or [batch, directions, hidden].
+// Joins parts [batch, hidden], one for each direction, to [directions, batch, hidden], or to [batch, directions,
+// hidden].
 Value joinStates(Emitter &emit, const Recurrence &node, llvm::ArrayRef<Value> parts) {
   int64_t dim = node.batchFirst ? 1 : 0;
   llvm::SmallVector<Value> wide;

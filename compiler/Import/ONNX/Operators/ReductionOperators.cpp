@@ -1,4 +1,5 @@
-// Reductions, ArgMax and ArgMin. The axes are an attribute before opset 18 (13 for ReduceSum) and an input since.
+// Imports reductions, ArgMax and ArgMin. The axes are an attribute before opset 18 (13 for ReduceSum), and an input
+// since then.
 #include "compiler/Import/ONNX/Evaluate.h"
 #include "compiler/Import/ONNX/Operators/IndexedAccess.h"
 #include "compiler/Import/ONNX/Operators/OperatorTable.h"
@@ -32,7 +33,7 @@ FailureOr<Axes> reducedAxes(OpContext &op, int64_t rank) {
   return Axes{Shape(llvm::to_vector(llvm::seq<int64_t>(0, rank))), keep};
 }
 
-// Value on two known elements, where the reduction is exactly the fold of them.
+// Combines two known elements. Only for reductions that are exactly the fold of such pairs.
 template <ReduceKind kind, typename T> T combine(T a, T b) {
   using U = std::conditional_t<std::is_same_v<T, double>, double, uint64_t>;
   switch (kind) {
@@ -64,8 +65,8 @@ template <ReduceKind kind> LogicalResult importReduce(OpContext &op) {
                                              : op.emit.cast(extremum, elementOf(x)));
 }
 
-// Reductions with work before and after: `function` gets the input and the axes. Those of integers that have roots or
-// logarithms are computed in f64 and truncated, as in onnxruntime.
+// Imports reductions with other computations before and after: `function` gets the input and the axes. If they have
+// roots or logarithms, integers are computed in f64 and truncated, as in onnxruntime.
 template <Value (*function)(Emitter &, Value, const Axes &), bool isWhole = false>
 LogicalResult importComposed(OpContext &op) {
   Value x = op.value(0);
@@ -78,7 +79,7 @@ LogicalResult importComposed(OpContext &op) {
   return op.result(op.emit.cast(function(op.emit, wide, *axes), elementOf(x)));
 }
 
-// Of integers, too: the quotient is truncated.
+// The mean of integers is truncated.
 LogicalResult importMean(OpContext &op) {
   Value x = op.value(0);
   auto axes = reducedAxes(op, rankOf(x));
@@ -96,7 +97,7 @@ Value l1(Emitter &emit, Value x, const Axes &axes) { return sum(emit, emit.unary
 Value l2(Emitter &emit, Value x, const Axes &axes) { return emit.norm(sumSquare(emit, x, axes)); }
 Value logSum(Emitter &emit, Value x, const Axes &axes) { return emit.unary<LogOp>(sum(emit, x, axes)); }
 
-// max + log sum e^(x - max): does not overflow. An infinite maximum is not subtracted: inf - inf is NaN.
+// max + log sum e^(x - max), which does not overflow. An infinite maximum is not subtracted, because inf - inf is NaN.
 Value logSumExp(Emitter &emit, Value x, const Axes &axes) {
   Value largest = emit.reduce(ReduceKind::Max, x, axes.dims, /*keepDims=*/true);
   Value infinite = emit.compare(Predicate::Eq, emit.unary<AbsOp>(largest), INFINITY);
@@ -115,11 +116,11 @@ template <bool smallest> LogicalResult importArg(OpContext &op) {
     return op.fail("dimension " + llvm::Twine(*dim) + " of " + formatShape(shapeOf(x)) + " has no elements");
   int64_t size = shapeOf(x)[*dim];
   bool isLast = op.intAttr("select_last_index", 0) != 0;
-  if (isLast) { // the first one from the end
+  if (isLast) { // reversed, so that the first one is the last
     Value place = op.emit.iota(0, RankedTensorType::get({size}, op.emit.i64()));
     x = take(op.emit, x, op.emit.sub(op.emit.splat(double(size - 1), typeOf(place)), place), *dim);
   }
-  if (smallest) // -1 - x turns the order of integers around without overflow
+  if (smallest) // -1 - x reverses the order of integers without overflow
     x = isFloat(x) ? op.emit.neg(x) : op.emit.sub(op.emit.splat(-1, typeOf(x)), x);
   auto type = RankedTensorType::get(reducedShape(shapeOf(x), {*dim}, false), op.emit.i64());
   Value index = op.emit.make<ArgMaxOp>(type, x, op.emit.builder.getI64IntegerAttr(*dim));

@@ -1,10 +1,11 @@
-// RoiAlign: each region of an image as a raster of the same size, for the heads of detectors.
+// Imports RoiAlign, which samples each region of an image into a raster of the same size, for the heads of detectors.
 //
 //   x [n, c, h, w], rois [r, 4] of (x1, y1, x2, y2), batch_indices [r]  ->  [r, c, height, width]
 //
-// A cell of the raster is the average (or the maximum) of `sampling_ratio` squared places in it, each made of the four
-// pixels around it. The number of places must be given: without one it follows from each region's size, which is data.
-// Rows and columns are independent of one another: one index and one weight for both.
+// A cell of the raster is the average (or the maximum) of `sampling_ratio` squared positions in it. The value at a
+// position is interpolated from the four pixels around it. The number of positions must be given. Otherwise it would
+// depend on each region's size, which is data. Rows and columns are independent of one another. Their indices and
+// weights are combined into one index and one weight.
 #include "compiler/Import/ONNX/Operators/RegionOperators.h"
 #include "compiler/Import/ONNX/Operators/IndexRange.h"
 #include "compiler/Import/ONNX/Operators/IndexedAccess.h"
@@ -16,7 +17,7 @@ using llvm::failure;
 
 namespace {
 
-// Along one direction: the pixels before and after each place [r, cells, samples], and what each counts.
+// For one direction: the pixels before and after each position [r, cells, samples], and their weights.
 struct Axis {
   Value before, after, weightBefore, weightAfter;
 };
@@ -56,7 +57,8 @@ public:
     return result;
   }
 
-  // [r, cells y, samples y, cells x, samples x, c] at one pixel of each direction.
+  // Returns the values at one pixel of each direction, [r, cells y, samples y, cells x, samples x, c], times their
+  // weights.
   Value corner(Value table, Value image, Value row, Value column, Value weightRow, Value weightColumn) {
     Shape rows(shapeOf(row)), space = rows;
     space.append(shapeOf(column).begin() + 1, shapeOf(column).end());

@@ -1,4 +1,4 @@
-// Resize: along each axis, a gather with known indices and a weighted sum of what it gathers.
+// Imports Resize. Along each axis it is a gather with known indices, and a weighted sum of the gathered elements.
 #include "compiler/Import/ONNX/Operators/IndexedAccess.h"
 #include "compiler/Import/ONNX/Operators/OperatorTable.h"
 #include "compiler/Import/ONNX/Operators/ResizeWeights.h"
@@ -58,7 +58,7 @@ FailureOr<ResizeMode> readMode(OpContext &op) {
   return mode;
 }
 
-// Numbers known at compile time; none where the input is absent or empty.
+// Returns numbers known at compile time, or nullopt if the input is absent or empty.
 FailureOr<std::optional<std::vector<float>>> readFloats(OpContext &op, llvm::StringRef name, size_t i) {
   if (!op.has(i))
     return std::optional<std::vector<float>>();
@@ -74,7 +74,7 @@ FailureOr<std::optional<std::vector<float>>> readFloats(OpContext &op, llvm::Str
   return values.empty() ? std::optional<std::vector<float>>() : std::optional(values);
 }
 
-// What of the sizes is kept: the axes get one scale.
+// Gives all axes one scale, as `keep_aspect_ratio_policy` requires.
 LogicalResult keepAspectRatio(OpContext &op, llvm::MutableArrayRef<ResizeAxis> axes) {
   enum class Policy { Stretch, NotLarger, NotSmaller };
   auto policy = choose<Policy>(
@@ -94,7 +94,7 @@ LogicalResult keepAspectRatio(OpContext &op, llvm::MutableArrayRef<ResizeAxis> a
   return success();
 }
 
-// Scales or sizes, as many as axes.
+// Reads scales or sizes, one for each axis.
 LogicalResult readSizes(OpContext &op, llvm::MutableArrayRef<ResizeAxis> axes) {
   auto scales = readFloats(op, "scales", 2);
   if (failed(scales))
@@ -136,7 +136,7 @@ LogicalResult readRegion(OpContext &op, const ResizeMode &mode, llvm::MutableArr
   return success();
 }
 
-// One axis. `x` is of a floating-point type where there are weights.
+// Resizes one axis. `x` must be floating-point if there are weights.
 Value resizeAxis(Emitter &emit, Value x, int64_t dim, const ResizeWeights &weights, double outside) {
   int64_t input = shapeOf(x)[dim], output = int64_t(weights.indices.size()) / weights.taps;
   if (weights.isIdentity(input))

@@ -9,7 +9,7 @@ using Kind = ResizeMode::Kind;
 
 namespace {
 
-// Where output element `i` lies among the input's elements.
+// Returns the position of output element `i` among the input's elements.
 float coordinateOf(const ResizeMode &mode, const ResizeAxis &axis, float i) {
   float input = float(axis.input), output = float(axis.output);
   float halfPixel = (i + 0.5f) / axis.scale - 0.5f;
@@ -46,7 +46,7 @@ int64_t nearest(ResizeMode::Rounding rounding, float at) {
   return 0;
 }
 
-// The weight of an element at this distance.
+// Returns the weight of an element at this distance.
 double kernel(const ResizeMode &mode, double distance) {
   double x = std::abs(distance), a = mode.cubicCoefficient;
   if (mode.kind == Kind::Linear)
@@ -56,7 +56,7 @@ double kernel(const ResizeMode &mode, double distance) {
   return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
 }
 
-// Antialiasing widens the kernel by the factor of the reduction.
+// Returns the factor by which antialiasing widens the kernel: that of the reduction.
 double spread(const ResizeMode &mode, const ResizeAxis &axis) {
   return mode.antialias ? std::max(1.0 / axis.scale, 1.0) : 1.0;
 }
@@ -78,7 +78,7 @@ ResizeWeights cleave::onnx_import::makeResizeWeights(const ResizeMode &mode, con
     float at = coordinateOf(mode, axis, float(i));
     if (mode.coordinates == Coordinates::CropAndResize)
       result.isOutside.push_back(!(at >= 0 && at <= float(axis.input - 1)));
-    // Far outside, all is the edge; no number overflows on the way.
+    // Far outside, every element is the edge. The clamp prevents overflow.
     at = std::clamp(at, -4.0f * float(result.taps), float(axis.input) + 4.0f * float(result.taps));
     if (mode.kind == Kind::Nearest) {
       result.indices.push_back(std::clamp<int64_t>(nearest(mode.rounding, at), 0, axis.input - 1));
@@ -112,7 +112,7 @@ std::optional<int64_t> ResizeWeights::repetition(int64_t input) const {
   return output / input;
 }
 
-// Every element is itself, whatever the number of taps.
+// True if every output element is the input element of its index, whatever the number of taps.
 bool ResizeWeights::isIdentity(int64_t input) const {
   if (!isOutside.empty() || int64_t(indices.size()) != input * taps)
     return false;

@@ -1,4 +1,4 @@
-// Operators whose indices name single positions: GatherND, GatherElements, ScatterND, ScatterElements.
+// Imports operators whose indices name single positions: GatherND, GatherElements, ScatterND, ScatterElements.
 #include "compiler/Import/ONNX/Operators/ScatterOperators.h"
 #include "compiler/Import/ONNX/Evaluate.h"
 #include "compiler/Import/ONNX/Operators/IndexRange.h"
@@ -17,7 +17,8 @@ LogicalResult expectIntegers(OpContext &op, Value indices) {
   return isFloat(indices) || elementOf(indices).isInteger(1) ? op.fail("indices must be integers") : success();
 }
 
-// The space of tuples of indices, and how many dimensions of the data each tuple names after the first `batch`.
+// Checks tuples of indices against the data. The first `batch` dimensions are shared; each tuple names a position in
+// the dimensions after them.
 LogicalResult checkTuples(OpContext &op, llvm::ArrayRef<int64_t> data, llvm::ArrayRef<int64_t> indices, int64_t batch) {
   int64_t rank = int64_t(data.size());
   if (data.empty() || indices.empty())
@@ -40,7 +41,7 @@ Shape inputShape(OpContext &op, size_t i) {
   return Shape(op.literal(i) ? op.literal(i)->shape() : shapeOf(op.value(i)));
 }
 
-// One component for each batch dimension, and those of the tuples.
+// Returns one component for each batch dimension, then those of the tuples.
 llvm::SmallVector<IndexComponent> tupleComponents(OpContext &op, int64_t batch) {
   llvm::SmallVector<IndexComponent> components;
   for (int64_t dim = 0; dim < batch; ++dim)
@@ -49,7 +50,7 @@ llvm::SmallVector<IndexComponent> tupleComponents(OpContext &op, int64_t batch) 
   return components;
 }
 
-// Where no element is picked, or no element is there.
+// True if there are no indices. Fails if there are indices, but the data has no elements.
 FailureOr<bool> isTrivial(OpContext &op, llvm::ArrayRef<int64_t> data, llvm::ArrayRef<int64_t> space) {
   if (llvm::is_contained(space, 0))
     return true;
@@ -77,7 +78,7 @@ LogicalResult importGatherND(OpContext &op) {
   return failed(access.check()) ? failure() : op.result(access.gather(op.value(0)));
 }
 
-// Every dimension but `axis` is its own index.
+// Returns the components: each dimension except `axis` is its own index.
 llvm::SmallVector<IndexComponent> elementComponents(OpContext &op, int64_t rank, int64_t axis) {
   llvm::SmallVector<IndexComponent> components;
   for (int64_t dim = 0; dim < rank; ++dim)
@@ -85,7 +86,7 @@ llvm::SmallVector<IndexComponent> elementComponents(OpContext &op, int64_t rank,
   return components;
 }
 
-// The axis, after checking that the indices lie within the data beside it.
+// Returns the axis. Checks that the indices are not larger than the data in the other dimensions.
 FailureOr<int64_t> elementAxis(OpContext &op, llvm::ArrayRef<int64_t> data, llvm::ArrayRef<int64_t> indices) {
   if (failed(expectIntegers(op, op.value(1))))
     return failure();
@@ -102,8 +103,8 @@ FailureOr<int64_t> elementAxis(OpContext &op, llvm::ArrayRef<int64_t> data, llvm
   return axis;
 }
 
-// One element of each row, as losses pick the score of a class: every position is compared with the index, which fuses
-// with what makes the row and, in the backward pass, with what uses its gradient.
+// Picks one element of each row, as losses pick the score of a class. Every position is compared with the index. This
+// fuses with the computation of the row, and in the backward pass with the use of its gradient.
 Value pickOne(OpContext &op, Value data, Value indices, int64_t dim) {
   Emitter &emit = op.emit;
   int64_t size = shapeOf(data)[dim];
@@ -112,7 +113,8 @@ Value pickOne(OpContext &op, Value data, Value indices, int64_t dim) {
     if (i != dim)
       rows.push_back(i);
   noteIndices(indices, size);
-  // Taken from 0, 1, ..., size-1: indices from the begin, and those outside are reported when they are met.
+  // The indices are gathered from 0, 1, ..., size-1. So they count from the beginning, and the gather reports indices
+  // out of range.
   Value wanted = take(emit, emit.iota(0, RankedTensorType::get({size}, emit.i64())), indices, 0);
   Shape kept = reducedShape(all, {dim}, /*keepDims=*/false);
   wanted = emit.broadcastDims(emit.reshape(wanted, kept), all, rows);
@@ -160,7 +162,7 @@ FailureOr<Combine> readReduction(OpContext &op) {
   return op.fail("reduction " + quote(name) + " is not known; expected none, add, mul, max or min");
 }
 
-// Truth values and bytes without sign are combined as i32 and stored as what they were.
+// Truth values and unsigned bytes are combined as i32, and converted back to their type.
 Value scatter(OpContext &op, IndexedAccess &access, Value into, Value updates, Combine combine) {
   if (combine == Combine::Set)
     return access.scatter(into, updates, combine);
@@ -190,7 +192,7 @@ LogicalResult importScatterND(OpContext &op) {
   return failed(access.check()) ? failure() : op.result(scatter(op, access, data, updates, *combine));
 }
 
-// Puts `part` over the begin of `whole`: what lies after it along each dimension stays.
+// Overwrites the beginning of `whole` with `part`. Elements after it stay along each dimension.
 Value overwriteBegin(Emitter &emit, Value whole, Value part, int64_t dim = 0) {
   if (dim == rankOf(whole))
     return part;
@@ -216,7 +218,7 @@ LogicalResult importScatterElements(OpContext &op) {
     return failure();
   if (*trivial)
     return op.result(data);
-  // Rows that no index belongs to are left out.
+  // The other dimensions are cut to the size of the indices, because elements beyond it are not changed.
   Shape part = space;
   part[*axis] = shape[*axis];
   Value target = op.emit.slice(data, Shape(part.size(), 0), part, Shape(part.size(), 1));

@@ -1,4 +1,5 @@
-// Families of operators that pick, put, rank and resize; each adds its own entries.
+// Families of operators that scatter, rank and resize, and transposed convolutions. Each adds its own entries to the
+// table.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_OPERATORS_SCATTEROPERATORS_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_OPERATORS_SCATTEROPERATORS_H
 

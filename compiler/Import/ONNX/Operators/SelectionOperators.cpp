@@ -1,4 +1,5 @@
-// Operators that reorder, cut or overwrite along an axis: ReverseSequence, CenterCropPad, Compress, TensorScatter.
+// Imports operators that reorder, cut or overwrite along an axis: ReverseSequence, CenterCropPad, Compress,
+// TensorScatter.
 #include "compiler/Import/ONNX/Operators/SelectionOperators.h"
 #include "compiler/Import/ONNX/Operators/IndexRange.h"
 #include "compiler/Import/ONNX/Operators/IndexedAccess.h"
@@ -13,7 +14,7 @@ using llvm::failure;
 
 namespace {
 
-// The dimensions with `first` and `second` in front, the others in their order; and the way back.
+// A permutation with `first` and `second` in front and the others in their order, and its inverse.
 struct FrontOrder {
   Shape order, back;
   FrontOrder(int64_t rank, int64_t first, int64_t second) : order{first, second}, back(size_t(rank), 0) {
@@ -25,7 +26,7 @@ struct FrontOrder {
   }
 };
 
-// The first known number for which `isBad` holds; of a splat the one that it has.
+// Returns the first known number for which `isBad` is true. Of a splat, only one element is checked.
 std::optional<int64_t> firstBad(OpContext &op, size_t input, llvm::function_ref<bool(int64_t)> isBad) {
   const Literal *known = op.literal(input);
   int64_t count = known ? std::min<int64_t>(known->numElements(), known->isSplat() ? 1 : INT64_MAX) : 0;
@@ -35,7 +36,7 @@ std::optional<int64_t> firstBad(OpContext &op, size_t input, llvm::function_ref<
   return std::nullopt;
 }
 
-// The first `lens` elements of each sample in reverse, the others where they are.
+// Reverses the first `lens` elements of each sample, and keeps the others.
 LogicalResult importReverseSequence(OpContext &op) {
   Value x = op.value(0), lengths = op.value(1);
   auto batch = op.axis(op.intAttr("batch_axis", 1), rankOf(x)), time = op.axis(op.intAttr("time_axis", 0), rankOf(x));
@@ -56,7 +57,7 @@ LogicalResult importReverseSequence(OpContext &op) {
   Emitter &emit = op.emit;
   auto type = RankedTensorType::get({samples, steps}, emit.i64());
   Value step = emit.iota(1, type), length = emit.broadcastDims(emit.cast(lengths, emit.i64()), type.getShape(), {0});
-  // A length beyond the end names an element that is not there, which is reported when it is met.
+  // A length beyond the end gives an index out of range, which the runtime reports.
   Value mirrored = emit.add(emit.sub(length, step), -1.0);
   Value index = emit.select(emit.compare(Predicate::Lt, step, length), mirrored, step);
   FrontOrder order(rankOf(x), *batch, *time);
@@ -64,7 +65,7 @@ LogicalResult importReverseSequence(OpContext &op) {
   return op.result(emit.transpose(rows, order.back));
 }
 
-// Each axis is cut or padded with zeros on both sides; an odd one goes to the end.
+// Crops each axis, or pads it with zeros, on both sides. If the difference is odd, the end gets one more.
 LogicalResult importCenterCropPad(OpContext &op) {
   Value x = op.value(0);
   auto sizes = op.ints("shape", 1);
@@ -90,7 +91,7 @@ LogicalResult importCenterCropPad(OpContext &op) {
   return op.result(op.emit.pad(op.emit.slice(x, start, kept, Shape(kept.size(), 1)), low, high, 0));
 }
 
-// How many elements are taken decides the result's shape, so the condition must be known.
+// The condition must be known, because the number of selected elements decides the shape of the result.
 LogicalResult importCompress(OpContext &op) {
   Value x = op.value(0);
   StaticOperand condition = staticOperand(op, 1);
@@ -138,8 +139,8 @@ LogicalResult checkCache(OpContext &op, Value cache, Value update, int64_t dim) 
   return success();
 }
 
-// The cache with the update put into it, from each sample's write index on. Each place of the cache asks for the update
-// that it gets: so nothing is written twice, and no order matters.
+// Returns the cache with the update written into it, from each sample's write index on. Each position of the cache
+// reads the update that it gets. So nothing is written twice, and the order does not matter.
 LogicalResult importTensorScatter(OpContext &op) {
   Value cache = op.value(0), update = op.value(1);
   std::string mode = op.stringAttr("mode", "linear");
@@ -153,7 +154,7 @@ LogicalResult importTensorScatter(OpContext &op) {
   Emitter &emit = op.emit;
   int64_t samples = shapeOf(cache)[0], size = shapeOf(cache)[*dim], count = shapeOf(update)[*dim];
   auto type = RankedTensorType::get({samples, size}, emit.i64());
-  Value offset = emit.iota(1, type); // of each place of the cache, from where the update begins
+  Value offset = emit.iota(1, type); // distance of each position of the cache from the start of the update
   if (op.has(2)) {
     Value begin = emit.cast(op.value(2), emit.i64());
     int64_t last = mode == "linear" ? size - count : size - 1;
@@ -163,7 +164,7 @@ LogicalResult importTensorScatter(OpContext &op) {
     if (!op.literal(2))
       begin = checkLabels(emit, begin, last + 1, std::nullopt);
     offset = emit.sub(offset, emit.broadcastDims(begin, type.getShape(), {0}));
-    if (mode == "circular") // begins lie in [0, size)
+    if (mode == "circular") // starts are in [0, size)
       offset = emit.select(emit.compare(Predicate::Lt, offset, 0.0), emit.add(offset, double(size)), offset);
   }
   Value isWritten =

@@ -1,4 +1,5 @@
-// Sequences exist only inside the importer: PyTorch's exporter splits a tensor into one and takes the parts out again.
+// Imports operators on sequences. Sequences exist only inside the importer. PyTorch's exporter splits a tensor into a
+// sequence, and takes the parts out again.
 #include "compiler/Import/ONNX/Operators/OperatorTable.h"
 #include "compiler/Import/ONNX/Operators/Stacking.h"
 #include "compiler/Import/ONNX/StaticOperands.h"
@@ -11,7 +12,7 @@ using llvm::FailureOr;
 
 namespace {
 
-// Sizes of the parts: one number is the size of each, a vector lists them.
+// Returns the sizes of the parts. A single number is the size of each part, a vector lists them.
 FailureOr<Shape> partSizes(OpContext &op, int64_t size) {
   if (!op.has(1))
     return Shape(size, 1);
@@ -76,8 +77,8 @@ LogicalResult importSequenceEmpty(OpContext &op) {
   return success();
 }
 
-// Input `i`, a place in a sequence: -1 is its last one; `otherwise` where the input is left out. `end` is a place, too,
-// when `inclusive`.
+// Returns input `i` as a position in a sequence of `size` elements. -1 is the last position. If the input is omitted,
+// the position is `otherwise`. If `inclusive`, the position after the last one is permitted, too.
 FailureOr<size_t> position(OpContext &op, size_t i, int64_t size, int64_t otherwise, bool inclusive = false) {
   StaticOperand given = staticOperand(op, i);
   if (op.has(i) && (!given || given->numElements() != 1))
@@ -88,7 +89,7 @@ FailureOr<size_t> position(OpContext &op, size_t i, int64_t size, int64_t otherw
   return size_t(at < 0 ? at + size : at);
 }
 
-// A copy of the sequence, which costs its elements.
+// Returns a copy of the sequence. Its elements are drawn from the budget.
 FailureOr<std::vector<Binding>> copied(OpContext &op) {
   const std::vector<Binding> *elements = op.sequence(0);
   if (!elements)

@@ -1,5 +1,5 @@
-// Operators that change the shape, or copy whole dimensions: known operands are evaluated, others become views and
-// copies.
+// Imports operators that change the shape, or copy whole dimensions. Known operands are evaluated, others become views
+// and copies.
 #include "compiler/Import/ONNX/Evaluate.h"
 #include "compiler/Import/ONNX/Operators/OperatorTable.h"
 #include "llvm/Support/MathExtras.h"
@@ -24,7 +24,7 @@ LogicalResult reshapeTo(OpContext &op, llvm::ArrayRef<int64_t> shape) {
   return op.result(op.emit.reshape(op.value(0), shape));
 }
 
-// 0 copies the operand's size (unless allowzero), -1 takes what is left.
+// Resolves the sizes of a reshape: 0 copies the operand's size (unless allowzero), -1 gets the remaining elements.
 FailureOr<Shape> reshapeTarget(OpContext &op, Shape target) {
   llvm::ArrayRef<int64_t> shape = inputShape(op);
   bool allowZero = op.intAttr("allowzero", 0) != 0;
@@ -65,7 +65,7 @@ LogicalResult importReshape(OpContext &op) {
 
 LogicalResult importFlatten(OpContext &op) {
   llvm::ArrayRef<int64_t> shape = inputShape(op);
-  // The rank itself is an axis too: everything then goes into the rows.
+  // The axis may equal the rank. All dimensions then become rows.
   int64_t rank = int64_t(shape.size()), given = op.intAttr("axis", 1);
   auto axis = given == rank ? FailureOr<int64_t>(rank) : op.axis(given, rank);
   if (failed(axis))
@@ -152,7 +152,7 @@ LogicalResult importTile(OpContext &op) {
   if ((*repeats)->size() != shape.size())
     return op.fail("`repeats` must have one number for each of the input's " + llvm::Twine(shape.size()) +
                    " dimensions");
-  // [a, b] tiled by [m, n]: view as [1, a, 1, b], broadcast to [m, a, n, b], view as [m a, n b].
+  // [a, b] tiled by [m, n] is viewed as [1, a, 1, b], broadcast to [m, a, n, b], and viewed as [m a, n b].
   Shape split, tiled, merged;
   for (auto [size, repeat] : llvm::zip(shape, **repeats)) {
     int64_t product;
@@ -197,7 +197,8 @@ LogicalResult importConcat(OpContext &op) {
   return op.result(op.emit.concat(values, *dim));
 }
 
-// [n, c, h, w] viewed with blocks, permuted, merged. One function for both directions would hide the two formulas.
+// [n, c, h, w] is viewed with blocks, permuted, and merged. The two directions are separate functions, so that each
+// shows its formula.
 LogicalResult importDepthToSpace(OpContext &op) {
   Value x = op.value(0);
   int64_t b = op.intAttr("blocksize", 0);

@@ -1,5 +1,5 @@
-// Constants of signal processing: HannWindow, HammingWindow, BlackmanWindow, MelWeightMatrix. Their sizes decide
-// shapes, so that they are known, and so is the result.
+// Imports constants of signal processing: HannWindow, HammingWindow, BlackmanWindow, MelWeightMatrix. Their sizes
+// decide shapes, so they must be known, and the results are known, too.
 #include "compiler/Import/ONNX/Operators/SignalOperators.h"
 
 #include <cmath>
@@ -12,7 +12,7 @@ using llvm::FailureOr;
 
 namespace {
 
-constexpr int64_t kMaxElements = int64_t(1) << 22; // of a result
+constexpr int64_t kMaxElements = int64_t(1) << 22; // largest number of elements of a result
 
 FailureOr<Literal> emptyResult(OpContext &op, llvm::ArrayRef<int64_t> shape) {
   int64_t dtype = op.intAttr("output_datatype", 1);
@@ -31,7 +31,7 @@ void push(Literal &literal, double number) {
     literal.push(int64_t(number));
 }
 
-// a0 - a1 cos(2 pi i / n) + a2 cos(4 pi i / n)
+// Imports a window: a0 - a1 cos(2 pi i / n) + a2 cos(4 pi i / n).
 template <int hundred0, int hundred1, int hundred2> LogicalResult importWindow(OpContext &op) {
   auto given = op.number("size", 0);
   if (failed(given))
@@ -47,13 +47,13 @@ template <int hundred0, int hundred1, int hundred2> LogicalResult importWindow(O
          a2 = hundred2 / 100.0;
   double turn = op.intAttr("periodic", 1) != 0 ? size : size - 1;
   for (int64_t i = 0; i < int64_t(size); ++i) {
-    double angle = turn > 0 ? 2 * M_PI * double(i) / turn : M_PI; // a window of one number is its middle
+    double angle = turn > 0 ? 2 * M_PI * double(i) / turn : M_PI; // a window of one number is its center
     push(*result, a0 - a1 * std::cos(angle) + a2 * std::cos(2 * angle));
   }
   return op.result(std::move(*result));
 }
 
-// Triangles over the bins of a transform, whose corners are equally far apart on the mel scale.
+// Builds triangles over the bins of a transform. Their corners are at equal distances on the mel scale.
 LogicalResult importMelWeightMatrix(OpContext &op) {
   double numbers[5];
   constexpr const char *names[] = {"num_mel_bins", "dft_length", "sample_rate", "lower_edge_hertz", "upper_edge_hertz"};

@@ -6,7 +6,8 @@ using namespace cleave::onnx_import;
 
 namespace {
 
-// The distance between neighbours along each dimension of the indices; 0 where there is one. Nothing where it changes.
+// Returns the distance between neighbors along each dimension of the indices, 0 if its size is 1. Returns nullopt if a
+// distance is not constant.
 std::optional<Shape> distancesOf(Emitter &emit, const Literal &indices) {
   int64_t count = indices.numElements();
   if (indices.isFloat() || count < 2 || indices.isSplat())
@@ -23,15 +24,15 @@ std::optional<Shape> distancesOf(Emitter &emit, const Literal &indices) {
       }
     return indices.asInt(i) == expected;
   };
-  // Most others differ at the end, so that they cost nothing.
+  // The last element is checked first: most other indices differ there, and are refused at no cost.
   if (!isExpected(count - 1) || !emit.budget.draw(Budget::Kind::Steps, uint64_t(count)) ||
       !llvm::all_of(llvm::seq<int64_t>(0, count), isExpected))
     return std::nullopt;
   return distances;
 }
 
-// A dimension cut into parts by distances that divide each other, the largest first: the index is a number whose digits
-// are the places in the parts.
+// A dimension that is cut into parts by distances that divide each other, the largest first. An index is then a number
+// whose digits are the positions in the parts.
 //
 //   distances 4, 2 and 1 in 16 elements     digits below 4, 2 and 2
 struct Digits {
@@ -43,7 +44,8 @@ struct Digits {
   }
 };
 
-// `order` are dimensions of the indices, by falling distance.
+// Returns the digits, or nullopt if the distances do not divide each other. `order` lists dimensions of the indices by
+// falling distance.
 std::optional<Digits> digitsOf(const Literal &indices, llvm::ArrayRef<int64_t> distances, llvm::ArrayRef<int64_t> order,
                                int64_t size) {
   Digits digits;
@@ -60,7 +62,7 @@ std::optional<Digits> digitsOf(const Literal &indices, llvm::ArrayRef<int64_t> d
   return digits;
 }
 
-// `parts` in the place of dimension `dim`.
+// Returns the shape with `parts` in place of dimension `dim`.
 Shape replaced(llvm::ArrayRef<int64_t> shape, int64_t dim, llvm::ArrayRef<int64_t> parts) {
   Shape result(shape.take_front(dim));
   result.append(parts.begin(), parts.end());

@@ -1,4 +1,4 @@
-// TopK.
+// Imports TopK.
 #include "compiler/Import/ONNX/Operators/IndexedAccess.h"
 #include "compiler/Import/ONNX/Operators/OperatorTable.h"
 #include "compiler/Import/ONNX/Operators/ScatterOperators.h"
@@ -11,8 +11,8 @@ using llvm::failure;
 
 namespace {
 
-// Of equal elements the one with the lower index comes first. The values are picked with the indices; the order that
-// `sorted = 0` leaves open is the same.
+// Of equal elements, the one with the lower index comes first. The values are picked with the indices. With `sorted =
+// 0` the order is free, and the same order is used.
 LogicalResult importTopK(OpContext &op) {
   Value x = op.value(0);
   auto wanted = op.ints("k", 1);

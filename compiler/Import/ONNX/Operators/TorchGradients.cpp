@@ -34,8 +34,8 @@ double cleave::onnx_import::labelSmoothingOf(const onnx::NodeProto &loss) {
   return smoothing >= 0 && smoothing <= 1 ? smoothing : 0;
 }
 
-// A value that no parameter reaches has no gradient to stop; and what is found by its form, a count of labels, say,
-// keeps its form.
+// True if a parameter or other state reaches the value. A value without one has no gradient to stop, and keeps its
+// form, by which for example a count of labels is recognized.
 static bool isOfParameters(Value value) {
   llvm::SmallVector<Value> open = {value};
   llvm::DenseSet<Value> seen;
@@ -53,19 +53,20 @@ static bool isOfParameters(Value value) {
 
 static Value stop(Emitter &emit, Value value) { return emit.unary<StopGradientOp>(value); }
 
-// `value` without its gradient where the condition holds.
+// Returns `value`, without its gradient where the condition is true.
 static Value stopWhere(Emitter &emit, Value condition, Value value) {
   return emit.select(condition, stop(emit, value), value);
 }
 
-// An embedding's rows at the index `padding` have no gradient.
+// Returns an embedding's rows, without the gradient of those at the index `padding`.
 static Value withoutPadding(Emitter &emit, Value rows, Value indices, int64_t padding) {
   Value isPadding = emit.compare(Predicate::Eq, emit.cast(indices, emit.i64()), double(padding));
   auto dims = llvm::to_vector(llvm::seq<int64_t>(0, rankOf(indices)));
   return stopWhere(emit, emit.broadcastDims(isPadding, shapeOf(rows), dims), rows);
 }
 
-// x.max(dim) and x.min(dim): the gradient goes to the element whose index they return, and not to all equal ones.
+// For x.max(dim) and x.min(dim), the gradient goes only to the element whose index they return, not to all equal
+// elements.
 static Value picked(Emitter &emit, Value x, Value result, const TorchCall &call, bool smallest) {
   int64_t dim = 0, rank = rankOf(x);
   if (call.arguments.size() < 2 || !llvm::to_integer(call.arguments[1], dim) || dim < -rank || dim >= rank)
@@ -80,7 +81,7 @@ static Value picked(Emitter &emit, Value x, Value result, const TorchCall &call,
   return emit.reduce(ReduceKind::Sum, emit.select(isBest, x, emit.splat(0, typeOf(x))), {dim}, keeps);
 }
 
-// What the call says of the gradient that the operator does not; null where that is nothing.
+// Returns the result with the gradient that the call has and the operator does not, or null if there is no difference.
 static Value withGradientOfCall(Emitter &emit, const TorchCall &call, const onnx::NodeProto &node, Value result,
                                 llvm::function_ref<Value(int)> input) {
   llvm::StringRef operation = node.op_type(), target = call.target;
@@ -90,7 +91,7 @@ static Value withGradientOfCall(Emitter &emit, const TorchCall &call, const onnx
   if (operation == "Gather" && target.starts_with("aten.embedding.") && call.arguments.size() > 2 &&
       llvm::to_integer(call.arguments[2], padding) && padding >= 0)
     return withoutPadding(emit, result, input(1), padding);
-  // At a bound the whole gradient is the clamped value's.
+  // At a bound, the clamped value gets the whole gradient.
   if ((operation == "Max" || operation == "Min") && target.starts_with("aten.clamp") && node.input_size() == 2)
     return operation == "Max" ? emit.atLeast(input(0), input(1)) : emit.atMost(input(0), input(1));
   if ((operation == "ReduceMax" && target.starts_with("aten.max.dim")) ||

@@ -1,5 +1,6 @@
-// Where PyTorch's gradient of a node is not that of its ONNX operator. torch.onnx.export(dynamo=True) keeps the call
-// that a node stands for as metadata of the node, call_function[target=torch.ops.aten.detach.default](args = ...):
+// Handles nodes whose gradient in PyTorch differs from that of their ONNX operator. torch.onnx.export(dynamo=True)
+// keeps the call that a node stands for as metadata of the node,
+// call_function[target=torch.ops.aten.detach.default](args = ...):
 //
 //   node      target=torch.ops.  arguments                 the gradient in PyTorch
 //   Identity  aten.detach        (%tanh,)                  ends here
@@ -8,12 +9,12 @@
 //                                                          (scale_grad_by_freq): refused
 //   Clip      aten.hardtanh      (%x, 0.0, 6.0)            none at the bounds, too; aten.relu6 alike
 //
-// Where the operator has no attribute for an argument of the call:
+// Some arguments of a call have no attribute of the ONNX operator:
 //
 //   node                     target=torch.ops.        arguments                     the argument means
 //   SoftmaxCrossEntropyLoss  aten.cross_entropy_loss  (%x, %y, None, 1, -100, 0.1)  label_smoothing = 0.1
 //
-// Files of other exporters do not say so.
+// Files of other exporters do not have this metadata.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_OPERATORS_TORCHGRADIENTS_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_OPERATORS_TORCHGRADIENTS_H
 
@@ -23,18 +24,18 @@
 
 namespace cleave::onnx_import {
 
-// The call that the node stands for.
+// The call that a node stands for.
 struct TorchCall {
-  std::string target; // "aten.detach.default"; empty: the file does not say
+  std::string target; // "aten.detach.default"; empty: the file has no call for the node
   llvm::SmallVector<std::string> arguments;
 };
 TorchCall torchCallOf(const onnx::NodeProto &node);
 
-// The label smoothing of a cross-entropy loss, in [0, 1]; 0 where the file does not say.
+// Returns the label smoothing of a cross-entropy loss, in [0, 1]. It is 0 if the file has none.
 double labelSmoothingOf(const onnx::NodeProto &loss);
 
-// After the node is imported, for training: its result, with the gradient that the call has. An error where it has one
-// that is not supported.
+// Gives the node's result the gradient of its call. Must be called after the node has been imported, for training.
+// Fails if the gradient is not supported.
 LogicalResult applyTorchGradient(const FlatNode &node, Environment &environment, OpContext &op);
 
 } // namespace cleave::onnx_import

@@ -1,5 +1,5 @@
-// ConvTranspose: the gradient of a convolution with respect to its input. The filter [ic, oc/groups, kernel...] is that
-// of the convolution which goes the other way.
+// Imports ConvTranspose, the gradient of a convolution with respect to its input. The filter [ic, oc/groups, kernel...]
+// is that of the convolution in the opposite direction.
 #include "compiler/Import/ONNX/Operators/OperatorTable.h"
 #include "compiler/Import/ONNX/Operators/ScatterOperators.h"
 #include "compiler/Import/ONNX/Operators/Windows.h"
@@ -25,7 +25,7 @@ LogicalResult checkShapes(OpContext &op, Value x, Value w, int64_t groups) {
   return success();
 }
 
-// Splits what must be cut off: the part that two does not divide goes to the end with SAME_UPPER, else to the begin.
+// Splits the part that must be cut off. If it is odd, the end loses one more with SAME_UPPER, otherwise the beginning.
 void splitPadding(TransposedWindows &windows, llvm::ArrayRef<int64_t> output, bool upper) {
   for (size_t i = 0; i < output.size(); ++i) {
     int64_t total = std::max<int64_t>(windows.covered[i] + windows.outputPadding[i] - output[i], 0);
@@ -34,7 +34,7 @@ void splitPadding(TransposedWindows &windows, llvm::ArrayRef<int64_t> output, bo
   }
 }
 
-// The spatial sizes of the result, and the padding that gives them.
+// Returns the spatial sizes of the result, and sets the padding that gives them.
 FailureOr<Shape> outputSizes(OpContext &op, TransposedWindows &windows, llvm::ArrayRef<int64_t> input) {
   std::string automatic = op.stringAttr("auto_pad", "NOTSET");
   bool isSame = automatic == "SAME_UPPER" || automatic == "SAME_LOWER";
@@ -65,7 +65,7 @@ FailureOr<Shape> outputSizes(OpContext &op, TransposedWindows &windows, llvm::Ar
   return output;
 }
 
-// Output padding first takes back what is cut off at the end, and then adds zeros.
+// Output padding first restores elements that are cut off at the end, and then adds zeros.
 Value transposedConvolution(OpContext &op, Value x, Value w, const TransposedWindows &windows, int64_t groups,
                             llvm::ArrayRef<int64_t> output) {
   mlir::OpBuilder &b = op.emit.builder;

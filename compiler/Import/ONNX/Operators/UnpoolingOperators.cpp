@@ -1,4 +1,4 @@
-// Operators that put windows back: Col2Im, MaxUnpool.
+// Imports operators that put windows back into an image: Col2Im, MaxUnpool.
 #include "compiler/Import/ONNX/Operators/UnpoolingOperators.h"
 #include "compiler/Import/ONNX/Operators/IndexRange.h"
 #include "compiler/Import/ONNX/Operators/Windows.h"
@@ -11,11 +11,11 @@ using llvm::failure;
 
 namespace {
 
-// What the columns of an image's windows add up to: [n, c * block..., windows] -> [n, c, image...].
+// Adds up the columns of an image's windows: [n, c * block..., windows] -> [n, c, image...].
 //
-// The element of window w at place k of the block belongs to w * stride + k * dilation of the padded image. So the
-// columns are added along one linear dimension of it, at indices [block..., windows...]; and the padding is cut off.
-// Narrow integers are added in 32 bits; their sums have the same lower bits.
+// The element of window w at position k of the block belongs to position w * stride + k * dilation of the padded image.
+// So the columns are added along one linear dimension of it, at indices [block..., windows...], and the padding is cut
+// off. Narrow integers are added in 32 bits. The lower bits of the sums are the same.
 LogicalResult importCol2Im(OpContext &op) {
   Value given = op.value(0), x = given;
   if (!isFloat(x) && elementOf(x).getIntOrFloatBitWidth() < 32)
@@ -66,8 +66,8 @@ LogicalResult importCol2Im(OpContext &op) {
   return op.result(emit.cast(inImage, elementOf(given)));
 }
 
-// Each element goes to the place that its index names, and zeros to the others. Indices count through all of the tensor
-// that was pooled; those of each channel begin at its first element.
+// Puts each element at the position that its index names, and zeros elsewhere. Indices count through the whole pooled
+// tensor, so those of each channel start at the channel's first element.
 LogicalResult importMaxUnpool(OpContext &op) {
   Value x = op.value(0), indices = op.value(1);
   if (failed(op.expectFloat(x)) || failed(op.expectRank(x, 3, 5)))
@@ -100,7 +100,7 @@ LogicalResult importMaxUnpool(OpContext &op) {
   auto type = RankedTensorType::get(rows, emit.i64());
   Value first = emit.add(emit.mul(emit.iota(0, type), double(pooled[1])), emit.iota(1, type));
   Value index = emit.sub(emit.reshape(emit.cast(indices, emit.i64()), rows), emit.mul(first, double(size)));
-  index = checkLabels(emit, index, size, std::nullopt); // one of another channel would count from the end
+  index = checkLabels(emit, index, size, std::nullopt); // an index of another channel could count from the end
   mlir::OpBuilder &b = emit.builder;
   Value zeros = emit.splat(0, typeOf(x).clone({pooled[0], pooled[1], size}));
   Value put = emit.make<PutOp>(zeros.getType(), zeros, index, emit.reshape(x, rows), b.getI64IntegerAttr(2),

@@ -8,7 +8,8 @@ namespace {
 
 constexpr int64_t kLimit = int64_t(1) << 31;
 
-// An attribute with one entry (or `perDim` entries) for each spatial dimension, all within [low, kLimit].
+// Returns an attribute that has `size` entries, all in [low, kLimit]. Without the attribute, all entries are
+// `otherwise`.
 FailureOr<Shape> readAttribute(OpContext &op, llvm::StringRef name, size_t size, int64_t low, int64_t otherwise) {
   Shape values = op.intsAttr(name).value_or(Shape(size, otherwise));
   if (values.size() != size)
@@ -19,8 +20,8 @@ FailureOr<Shape> readAttribute(OpContext &op, llvm::StringRef name, size_t size,
   return values;
 }
 
-// SAME: as many windows as strides fit; what the padding cannot split evenly goes to the end (UPPER) or the begin
-// (LOWER).
+// Pads for SAME: as many windows as strides fit. If the padding is odd, the end (UPPER) or the beginning (LOWER) gets
+// one more.
 void padSame(Windows &windows, llvm::ArrayRef<int64_t> sizes, bool upper) {
   for (size_t i = 0; i < sizes.size(); ++i) {
     int64_t count = (sizes[i] + windows.strides[i] - 1) / windows.strides[i];

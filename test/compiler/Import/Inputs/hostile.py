@@ -45,9 +45,9 @@ def weight(name="w", shape=(2, 2)):
     return onnx.numpy_helper.from_array(np.ones(shape, np.float32), name)
 
 
-def external(location, offset=None, length=None, shape=(2, 2)):
+def external(location, offset=None, length=None, shape=(2, 2), **more):
     tensor = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=shape, data_location=TensorProto.EXTERNAL)
-    for key, entry in (("location", location), ("offset", offset), ("length", length)):
+    for key, entry in (("location", location), ("offset", offset), ("length", length), *more.items()):
         if entry is not None:
             tensor.external_data.add(key=key, value=str(entry))
     return model([node("Add", ("x", "w"))], initializers=[tensor])
@@ -240,6 +240,12 @@ def short_float_data():
     return model([node("Add", ("x", "w"))], initializers=[tensor])
 
 
+for kind, number, said in ((TensorProto.INT8, 128, "INT8 (3) has -128 to 127"), (TensorProto.UINT8, -1, "UINT8 (2) has 0 to 255"),
+                           (TensorProto.BOOL, 256, "BOOL (9) has 0 to 1"), (TensorProto.FLOAT16, 65536, "FLOAT16 (10) has 0 to 65535")):
+    CASES.append((f"narrow-{kind}", lambda kind=kind, number=number: model(
+        [node("Cast", ("w",), to=TensorProto.FLOAT)], initializers=[TensorProto(name="w", data_type=kind, dims=[2, 2], int32_data=[0, 1, 0, number])]), said))
+
+
 @case("element type STRING (8)")
 def string_weight():
     return model([node("Add", ("x", "w"))], initializers=[TensorProto(name="w", data_type=TensorProto.STRING, dims=[1])])
@@ -313,6 +319,11 @@ def offset_overflow():
 @case("have length 9223372036854775807")
 def length_huge():
     return external("good.bin", offset=0, length=2**63 - 1)
+
+
+@case("the unknown key 'ofset'; expected location, offset")
+def offset_misspelled():
+    return external("good.bin", ofset=0)
 
 
 @case("must be a non-negative integer")
@@ -427,6 +438,11 @@ def huge_pad():
 @case("must be at least 1")
 def zero_stride():
     return model([node("MaxPool", kernel_shape=[2, 2], strides=[0, 1])], inputs=[value("x", [1, 1, 4, 4])])
+
+
+@case("node 'n_y' (MaxPool): expects padding smaller than the window")
+def padding_beyond_the_window():
+    return model([node("MaxPool", kernel_shape=[2, 2], pads=[5, 5, 5, 5])], inputs=[value("x", [1, 1, 8, 8])])
 
 
 @case("does not exist in a tensor of rank 2")

@@ -113,6 +113,13 @@ def windows(checks):
     check(checks, "window_mask", full | {"mask": mask}, attention(q, k, v, visible), 1e-5, opset=25, peer=False, left_window_size=1, right_window_size=1)
     check(checks, "window_known", full, attention(q, k, v, visible), 1e-5, {"mask": mask}, opset=25, peer=False, left_window_size=1, right_window_size=1)
     added = numbers(6, 6)
+    # A mask ends before the last keys, which it hides: queries whose window has none of its keys see no key.
+    for columns in (1, 4):
+        short = np.ones((6, columns), bool)
+        visible = np.pad(short, ((0, 0), (0, 6 - columns))) & seen(6, 6, 0, 1, 0)
+        for how, given, known in (("given", {"mask": short}, None), ("known", {}, {"mask": short})):
+            check(checks, f"window_short_{columns}_{how}", full | given, attention(q, k, v, visible), 1e-5, known, opset=25, peer=False,
+                  left_window_size=1, right_window_size=0)
     check(checks, "window_added", full | {"mask": added}, attention(q, k, v, seen(6, 6, 0, 2), added), 1e-5, opset=25, peer=False, left_window_size=2)
     # After a cache; and of queries beyond the last key, which see none.
     past = {"past_k": numbers(2, 2, 3, SIZE), "past_v": numbers(2, 2, 3, SIZE)}
@@ -192,6 +199,6 @@ def slopes(checks, name, given, w, visible, opset, attributes):
 
 if __name__ == "__main__":
     all_checks = Checks(sys.argv[1])
-    for part in (half_precision, masks, order, gradients):
+    for part in (half_precision, masks, order, windows, precision, lengths, gradients):
         part(all_checks)
     all_checks.end()
