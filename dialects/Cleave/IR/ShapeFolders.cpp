@@ -29,7 +29,8 @@ OpFoldResult ReshapeOp::fold(FoldAdaptor adaptor) {
     return getResult();
   }
   DenseElementsAttr constant = dense(adaptor.getOperand());
-  return isFoldable(constant) ? constant.reshape(getResult().getType()) : nullptr;
+  bool hasSameCount = constant && constant.getNumElements() == getResult().getType().getNumElements();
+  return hasSameCount && isFoldable(constant) ? constant.reshape(getResult().getType()) : nullptr; // else the verifier fails
 }
 
 OpFoldResult TransposeOp::fold(FoldAdaptor adaptor) {

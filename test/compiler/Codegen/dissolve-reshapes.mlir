@@ -52,6 +52,26 @@ func.func @views(%c: tensor<4x6xf32>, %d: tensor<24xf32>) -> (tensor<4x2x3xf32>,
 
 // -----
 
+// Only a constant has the reduced dimension: it keeps it.
+// CHECK-LABEL: func.func @reduced_constant
+// CHECK:       %[[K:.*]] = cleave.constant dense<{{\[\[}}0, 0, 0], [0, 1, 0], [0, 0, 1]]> : tensor<3x3xi32>
+// CHECK:       cleave.reduce max %[[K]], [1] : tensor<3x3xi32> -> tensor<3xi32>
+// CHECK-NOT:   cleave.reshape
+// CHECK:       return
+func.func @reduced_constant(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %k = cleave.constant dense<[[0, 0, 0], [0, 1, 0], [0, 0, 1]]> : tensor<3x3xi32>
+  %zero = cleave.constant dense<0> : tensor<3x1xi32>
+  %none = cleave.constant dense<0.0> : tensor<3xf32>
+  %m = cleave.reduce max %k, [1] : tensor<3x3xi32> -> tensor<3xi32>
+  %r = cleave.reshape %m : tensor<3xi32> -> tensor<3x1xi32>
+  %c = cleave.compare eq %r, %zero : tensor<3x1xi32>
+  %h = cleave.reshape %c : tensor<3x1xi1> -> tensor<3xi1>
+  %y = cleave.select %h, %none, %x : tensor<3xi1>, tensor<3xf32>
+  return %y : tensor<3xf32>
+}
+
+// -----
+
 // Rows of 6 and rows of 4 have no common cut.
 // CHECK-LABEL: func.func @no_common_cut
 // CHECK-NEXT:  cleave.exp %{{.*}} : tensor<4x6xf32>

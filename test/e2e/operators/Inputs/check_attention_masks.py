@@ -59,6 +59,8 @@ def masks(checks):
     hides = np.array([[1, 0, 1, 1], [0, 0, 0, 0], [1, 1, 0, 0]], bool)
     check(checks, "boolean", full | {"mask": hides}, attention(q, k, v, hides), 1e-5)
     check(checks, "boolean_known", full, attention(q, k, v, hides), 1e-5, initializers={"mask": hides})
+    late = np.array([[0, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 1]], bool)  # the first row does not say which queries see a key
+    check(checks, "late_known", full, attention(q, k, v, late), 1e-5, initializers={"mask": late})
     check(checks, "opset24", full | {"mask": hides}, attention(q, k, v, hides), 1e-5, opset=24)
     added = np.where(hides, numbers(QUERIES, KEYS), np.float32(-np.inf)).astype("f4")
     check(checks, "added", full | {"mask": added}, attention(q, k, v, hides, np.where(hides, added, 0)), 1e-5)
