@@ -53,16 +53,17 @@ class Loss:
         return float(arrays[self.graph.outputs[0]])
 
     def slope(self, direction):
-        """The derivative along `direction`, or None where there is none."""
+        """The derivative along `direction`, or None where there is none: differences of three widths must agree. Two alone would both
+        take the mean of the slopes on the two sides of a kink that lies nearer than both (a Min of two numbers that are almost equal)."""
         def difference(width):
             ahead = self({name: width * step for name, step in direction.items()})
             back = self({name: -width * step for name, step in direction.items()})
             return (ahead - back) / (2 * width)
         try:
-            wide, near = difference(2e-4), difference(1e-4)
+            wide, near, nearest = difference(2e-4), difference(1e-4), difference(1e-6)
         except Jump:
             return None
-        return near if abs(wide - near) <= 2e-3 * abs(near) + 1e-5 else None
+        return near if max(abs(wide - near), abs(nearest - near)) <= 2e-3 * abs(near) + 1e-5 else None
 
 
 def gradients(graph, folder, compile_model, run, wrong):
