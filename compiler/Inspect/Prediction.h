@@ -52,6 +52,9 @@ uint64_t tokensOf(const rt::fb::Plan &plan);
 // "compute", "memory", "launch"
 const char *boundText(plan::Bound bound);
 
+// The machine of a time, to be said beside it; null: plainMachine(), which is nobody's.
+std::string machineText(const TargetMachine *machine);
+
 // As people read it, the assumptions last.
 std::string predictionText(const rt::fb::Plan &plan, const TargetMachine &machine, const plan::InstructionCosts &costs,
                            const Prediction &prediction);

@@ -1,8 +1,5 @@
 // `cleave inspect --profile`: a step that ran (`train --trace`), instruction by instruction beside the plan: time by
 // kernel and by node of the model, against the machine's peaks and the cost model where a machine is given.
-//
-// Spans of a trace have no numbers of instructions. They are matched by their place: the n-th span of a stream in the
-// step is the stream's n-th instruction, waits left out, and has its name.
 #ifndef CLEAVE_COMPILER_INSPECT_PROFILE_H
 #define CLEAVE_COMPILER_INSPECT_PROFILE_H
 
@@ -35,9 +32,8 @@ struct Profile {
   std::vector<ProfileRow> kernels, nodes; // the most expensive first
 };
 
-// `costs` may be null. An error where the trace is not of this plan.
-rt::Status profileOf(const rt::fb::Plan &plan, const Measured &measured, const plan::InstructionCosts *costs,
-                     Profile *profile);
+// `measured` has the numbers of instructions (findInstructions()). `costs` may be null.
+Profile profileOf(const rt::fb::Plan &plan, const Measured &measured, const plan::InstructionCosts *costs);
 
 struct MachineCosts {
   const TargetMachine &machine;

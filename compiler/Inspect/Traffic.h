@@ -3,8 +3,8 @@
 //
 // Tensors are found by following bytes from instruction to instruction, in the plan alone:
 //   all_gather      of bucket3: made split over fsdp (stored so), used whole, first by node '/h.0/c_attn/MatMul'
-//   reduce_scatter  of bucket3.grad: made a partial sum on each rank of fsdp, used: each rank keeps its part of the sum
-//   all_reduce      of gradient of bucket3: made a partial sum on each rank of dp, used the whole sum, for the update
+//   reduce_scatter  of bucket3.grad: made: each rank of fsdp has its own sum, used: each rank keeps its part of the sum
+//   all_reduce      of gradient of bucket3: made: each rank of dp has its own sum, used: the whole sum, for the update
 //                   (which reads it at once, so that no state holds it)
 #ifndef CLEAVE_COMPILER_INSPECT_TRAFFIC_H
 #define CLEAVE_COMPILER_INSPECT_TRAFFIC_H
