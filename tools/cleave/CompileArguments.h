@@ -27,6 +27,8 @@ struct CompileTexts {
 
 // Declares the options; parsing writes into `o` and `t`, which live as long as `app`. Help lists them in this order.
 void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t);
+// The help of --optimizer, with the optimizers of the plug-ins that are loaded.
+std::string describeOptimizers();
 // The phases, as options and errors name them.
 std::string phaseNames();
 
