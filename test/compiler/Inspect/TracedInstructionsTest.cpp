@@ -66,7 +66,8 @@ TEST(TracedInstructions, NamesAreThoseThatARunWrites) {
   std::vector<std::string> expected, found;
   for (uint32_t i = 0; i < lengthOf(plan.programs()->Get(0)->instructions()); ++i)
     expected.push_back(view::tracedName(plan, InstructionView(*plan.programs()->Get(0)->instructions()->Get(i))));
-  for (const auto &event : nlohmann::json::parse(trace.json())["traceEvents"])
+  const nlohmann::json file = nlohmann::json::parse(trace.json());
+  for (const auto &event : file["traceEvents"])
     if (event["ph"] == "X")
       found.push_back(event["name"]);
   for (const std::string &name : std::vector<std::string>(expected)) // of two ranks
