@@ -11,7 +11,9 @@
 #include "compiler/Inspect/Profile.h"
 #include "compiler/Inspect/Summary.h"
 #include "compiler/Inspect/Timeline.h"
+#include "compiler/Inspect/TracedInstructions.h"
 #include "compiler/Simulator/StepTimeline.h"
+#include "compiler/Simulator/Walk.h"
 #include "compiler/Support/Error.h"
 #include "compiler/Support/Usage.h"
 #include "runtime/base/AtomicFile.h"
@@ -75,22 +77,23 @@ static void drawMeasured(const plan::StepTimeline &predicted, const view::Measur
     }
 }
 
-// Returns the step that the cost model predicts for the plan, or nullopt if there are no stages.
-static std::optional<plan::StepTimeline> predictedStep(const rt::fb::Plan &plan) {
-  bool isPipeline =
-      llvm::any_of(rt::kindsOf(plan), [](const rt::fb::Plan *kind) { return rt::lengthOf(kind->events()) != 0; });
-  return isPipeline ? plan::timelineOf(plan, "train_step", plan::plainCosts(plan)) : std::nullopt;
+// True if the plan has stages of a training step to draw.
+static bool isPipeline(const rt::fb::Plan &plan) {
+  return plan::programNamed(plan, "train_step") &&
+         llvm::any_of(rt::kindsOf(plan), [](const rt::fb::Plan *kind) { return rt::lengthOf(kind->events()) != 0; });
 }
 
-// Draws the order of a step on the stages of a pipeline. `measured` may be null.
-static void drawPipeline(const rt::fb::Plan &plan, const view::Measured *measured, llvm::raw_ostream &out) {
-  std::optional<plan::StepTimeline> timeline = predictedStep(plan);
+// Draws the order of a step on the stages of a pipeline. `on` and `measured` may be null.
+static void drawPipeline(const rt::fb::Plan &plan, const OnMachine *on, const view::Measured *measured,
+                         llvm::raw_ostream &out) {
+  std::optional<plan::StepTimeline> timeline =
+      on ? on->prediction.timeline : plan::timelineOf(plan, "train_step", plan::plainCosts(plan));
   if (!timeline)
     return;
-  out << llvm::formatv(
-             "stages of a step, {0:f3} ms by the cost model, {1:f1} % of it idle (chunk, F forward, B backward, "
-             "I of inputs, W of weights, G gathers, micro-batch; U update)\n",
-             timeline->duration * 1e3, timeline->idleShare() * 100)
+  out << llvm::formatv("stages of a step, {0:f3} ms by the cost model on {1}, {2:f1} % of it idle\n",
+                       timeline->duration * 1e3, view::machineText(on ? &on->chosen.machine : nullptr),
+                       timeline->idleShare() * 100)
+      << "0F1 = chunk 0, forward, micro-batch 1; B backward (I: of inputs, W: of weights); G gather; U update\n"
       << plan::drawTimeline(*timeline, kColumns);
   if (measured)
     drawMeasured(*timeline, *measured, out);
@@ -105,12 +108,15 @@ static llvm::Expected<std::optional<view::Measured>> readMeasured(const rt::fb::
     return std::nullopt;
   if (options.form != InspectForm::Summary)
     return usageError("--trace", "it is for the summary and for --html; leave the other form away");
-  if (options.html.empty() && !predictedStep(plan))
+  if (options.html.empty() && !isPipeline(plan))
     return usageError("--trace", "there are no stages of a training step to draw; it is for programs compiled with "
                                  "--train and an axis pp in --mesh, and for --html FILE");
   llvm::Expected<view::Measured> measured = measuredStep(plan, options.trace);
   if (!measured)
     return measured.takeError();
+  rt::Status found = view::findInstructions(plan, &*measured);
+  if (!found.isOk() && measured->isOfOneProcess)
+    return makeError(options.trace + ": " + found.message());
   return std::move(*measured);
 }
 
@@ -157,9 +163,9 @@ static llvm::Error showProfile(const rt::fb::Plan &plan, const InspectOptions &o
   llvm::Expected<view::Measured> measured = measuredStep(plan, options.profile);
   if (!measured)
     return measured.takeError();
-  view::Profile profile;
-  if (rt::Status status = view::profileOf(plan, *measured, on ? &on->costs : nullptr, &profile); !status.isOk())
+  if (rt::Status status = view::findInstructions(plan, &*measured); !status.isOk())
     return makeError(options.profile + ": " + status.message());
+  view::Profile profile = view::profileOf(plan, *measured, on ? &on->costs : nullptr);
   std::optional<view::MachineCosts> machine;
   if (on)
     machine.emplace(on->shown());
@@ -183,8 +189,9 @@ llvm::Error cleave::inspect(llvm::StringRef path, const InspectOptions &options,
   if (!options.html.empty())
     if (llvm::Error error = checkInputsAreKept("--html", {options.html}, files))
       return error;
-  // This machine is also used without --target-machine if its predicted times are shown beside measured ones.
-  bool isWanted = !options.machine.empty() || !options.profile.empty() || !options.html.empty();
+  // Times are those of this machine, also without --target-machine, if it was calibrated.
+  bool isDrawn = options.form == InspectForm::Summary && isPipeline(plan);
+  bool isWanted = isDrawn || !options.machine.empty() || !options.profile.empty() || !options.html.empty();
   llvm::Expected<std::unique_ptr<OnMachine>> on =
       isWanted ? predictOn(plan, options.machine) : std::unique_ptr<OnMachine>();
   if (!on)
@@ -214,7 +221,8 @@ llvm::Error cleave::inspect(llvm::StringRef path, const InspectOptions &options,
     break;
   case InspectForm::Summary:
     out << view::summaryText(plan);
-    drawPipeline(plan, measured, out);
+    if (isDrawn)
+      drawPipeline(plan, on->get(), measured, out);
     break;
   case InspectForm::Details:
     out << rt::printSummary(plan, rt::summarize(plan)) << rt::printUnits(plan) << rt::printPorts(plan);

@@ -32,6 +32,7 @@ struct Trace {
   std::map<int64_t, std::string> ranks; // "rank 2, stage1"
   std::map<Track, std::string> tracks;  // a stream, or "steps"
   std::vector<Event> events;
+  bool isOfOneProcess = true;
 };
 
 Event spanOf(const llvm::json::Object &event, Track track, double start) {
@@ -111,6 +112,7 @@ llvm::Expected<Trace> readTraces(llvm::StringRef file) {
   if (paths.empty())
     return makeError(file + ": there is no such file, nor " + file + ".0, the first of several processes");
   Trace trace;
+  trace.isOfOneProcess = paths.size() == 1;
   for (const std::string &path : paths)
     if (llvm::Error error = readTrace(path, trace))
       return error;
@@ -199,6 +201,7 @@ llvm::Expected<view::Measured> cleave::measuredStep(const rt::fb::Plan &plan, ll
   const Event *step = chooseStep(*trace, steps);
   if (!step)
     return makeError(traceFile + ": the trace has no step of training; write one by `train --steps 10 --trace FILE`");
+  measured.isOfOneProcess = trace->isOfOneProcess;
   measured.source = step->name + " of " + std::to_string(steps) + " in " + traceFile.str();
   for (const rt::fb::Plan *kind : rt::kindsOf(plan)) {
     llvm::StringRef name(kind->kind() ? kind->kind()->c_str() : "");

@@ -68,14 +68,15 @@ static constexpr llvm::StringLiteral kNotCompared =
     "    computes; `cleave verify` of the program or library that was compiled compares both\n";
 
 // Facts that do not affect any run ("What no rule compares" there).
-static constexpr llvm::StringLiteral kForPredictions = "only for predictions, not compared:\n"
-                                                       "  operations of kernels, bytes that library and built-in "
-                                                       "kernels move, and how a peak divides into kinds of values\n";
+static constexpr llvm::StringLiteral kForPredictions =
+    "only for predictions, not compared:\n"
+    "  operations of kernels, bytes that library and built-in "
+    "kernels move, and how much of a peak each kind of value takes\n";
 
 // The assumptions of the theorem, in the order of compiler/Planning/Rationale.md (test/e2e/inspect/verify.test).
 static constexpr llvm::StringLiteral kAssumed =
     "assumed:\n"
-    "  the values to plan are right: import, gradients and fusion are tested, not proved\n"
+    "  the program given to the planner is right: import, gradients and fusion are tested, not proved\n"
     "  a kernel of one name and parameters computes one function of its operands, and touches only the bytes that the\n"
     "    kernel table lists, in generated code and in libraries\n"
     "  transports deliver the data that collectives describe\n"

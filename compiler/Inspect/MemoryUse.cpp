@@ -50,9 +50,7 @@ Pass MemoryUse::passAt(size_t instruction) const {
   if (instruction >= updateAt)
     return Pass::Update;
   const BodyRun *body = bodyAt(instruction);
-  if (!body || body->lossAt == kNever)
-    return Pass::Unknown;
-  return instruction <= body->lossAt ? Pass::Forward : Pass::Backward;
+  return body ? body->passAt(instruction) : Pass::Unknown;
 }
 
 uint64_t MemoryUse::totalAt(size_t slice) const {
@@ -140,6 +138,7 @@ private:
 
   void visit(const plan::WalkedInstruction &instruction, const InstructionView &view) {
     use_.instructions = instruction.number + 1;
+    bodyOf_.push_back(static_cast<uint32_t>(instruction.body));
     if (use_.bodies.size() <= instruction.body)
       use_.bodies.resize(instruction.body + 1, {instruction.program, instruction.frames.of(fb::Counter::micro_batch),
                                                 instruction.number, instruction.number, kNever});
@@ -166,10 +165,18 @@ private:
       if (textOf(state->name()) == "scalar.loss_sum" && newestRead_ != kNever)
         body.lossAt = body.lossAt == kNever ? newestRead_ : std::max(body.lossAt, newestRead_);
     }
-    if (view.note().substr(0, kNode.size()) == kNode)
-      use_.updateAt = kNever;
-    else if (updates && use_.updateAt == kNever)
-      use_.updateAt = instruction.number;
+    findUpdate(instruction.number, view, updates);
+  }
+
+  // Sums over ranks are named after nodes, too, and may end late: they compute nothing.
+  void findUpdate(size_t number, const InstructionView &view, bool updates) {
+    bool isSent = isCollective(view.opcode()) || isTransfer(view.opcode());
+    if (view.note().substr(0, kNode.size()) == kNode && !isSent)
+      use_.updateAt = afterNodes_ = kNever;
+    else if (afterNodes_ == kNever && (updates || view.opcode() == Opcode::Launch))
+      afterNodes_ = number;
+    if (updates)
+      use_.updateAt = afterNodes_;
   }
 
   void read(const plan::WalkedInstruction &instruction, const InstructionView &view,
@@ -268,6 +275,9 @@ private:
         now[static_cast<size_t>(use_.values[born].region)] += use_.values[born].bytes;
         total += use_.values[born].bytes;
       }
+      Pass pass = instruction >= use_.updateAt ? Pass::Update : use_.bodies[bodyOf_[instruction]].passAt(instruction);
+      uint64_t &mostInPass = use_.mostInPass[static_cast<size_t>(pass)];
+      mostInPass = std::max(mostInPass, total);
       size_t slice = instruction * count / use_.instructions;
       if (total > most[slice]) {
         most[slice] = total;
@@ -286,7 +296,9 @@ private:
   const fb::Plan &kind_;
   plan::Addresses addresses_;
   std::vector<Pieces> regions_;
-  size_t newestRead_ = kNever; // when the newest value that the instruction reads was made
+  std::vector<uint32_t> bodyOf_; // of each instruction
+  size_t newestRead_ = kNever;   // when the newest value that the instruction reads was made
+  size_t afterNodes_ = kNever;   // the first kernel after the last kernel of a node so far
   MemoryUse use_;
 };
 
@@ -295,6 +307,14 @@ private:
 std::string nameOf(const fb::Plan &kind, const LiveValue &value) {
   InstructionView view(*kind.programs()->Get(value.program)->instructions()->Get(value.instruction));
   return view.note().empty() ? tensorOf(kind, value.program, value.instruction) : nodeOf(view.note());
+}
+
+std::string placeText(const fb::Plan &kind, const MemoryUse &use, const BodyRun &body, size_t instruction) {
+  const fb::Program &program = *kind.programs()->Get(body.program);
+  std::string text = shortName(textOf(program.name()), 30), pass = wordsFor(use.passAt(instruction));
+  if (!program.entry())
+    text += ", micro-batch " + std::to_string(body.microBatch);
+  return text + (pass.empty() ? "" : ", " + pass);
 }
 
 MemoryUse memoryUse(const fb::Plan &kind, uint32_t entry, size_t slices) {

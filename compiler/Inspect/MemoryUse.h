@@ -25,8 +25,8 @@ enum class ValueUse : uint8_t { Value, Saved, Gathered, Fetched, Unreduced, Rece
 const char *wordsFor(ValueUse use);
 
 // A pass of a training step, as far as the plan shows it. The forward pass of a body ends with the kernel whose result
-// is added to the loss. The update begins with the first write of a parameter or its optimizer state after the last
-// node of the model.
+// is added to the loss. The update begins with the first kernel after those of the model's nodes, such as the norm of
+// the gradients. If neither a parameter nor optimizer state is written from there on, there is no update.
 enum class Pass : uint8_t { Unknown, Forward, Backward, Update };
 // "forward pass"; "" for Unknown
 const char *wordsFor(Pass pass);
@@ -42,6 +42,7 @@ struct LiveValue {
 };
 
 inline constexpr size_t kNever = SIZE_MAX;
+inline constexpr size_t kPasses = static_cast<size_t>(Pass::Update) + 1;
 
 // A run of a program, without the programs that it calls.
 struct BodyRun {
@@ -49,6 +50,11 @@ struct BodyRun {
   int64_t microBatch = 0;
   size_t first = 0, last = 0; // numbers of instructions
   size_t lossAt = kNever;     // the instruction that makes the loss
+
+  // Before the update.
+  Pass passAt(size_t instruction) const {
+    return lossAt == kNever ? Pass::Unknown : instruction <= lossAt ? Pass::Forward : Pass::Backward;
+  }
 };
 
 struct MemoryUse {
@@ -63,7 +69,8 @@ struct MemoryUse {
   std::vector<BytesByKind> peaks;       // for equal slices of the run, each at its fullest instruction
   std::vector<size_t> peakInstructions; // those instructions
   size_t peakSlice = 0;
-  size_t updateAt = kNever; // the first instruction of the update
+  size_t updateAt = kNever;                   // the first instruction of the update
+  std::array<uint64_t, kPasses> mostInPass{}; // bytes in use at the fullest instruction of each
 
   Pass passAt(size_t instruction) const;
   uint64_t totalAt(size_t slice) const;
@@ -74,6 +81,9 @@ struct MemoryUse {
 };
 
 MemoryUse memoryUse(const rt::fb::Plan &kind, uint32_t entry, size_t slices);
+
+// Returns "train_step, backward pass" or "c0.fwd, micro-batch 1".
+std::string placeText(const rt::fb::Plan &kind, const MemoryUse &use, const BodyRun &body, size_t instruction);
 
 // Returns the node, or whatever else identifies a value: "/h.0/c_fc/MatMul", "bucket3 (h.0.c_fc.weight)".
 std::string nameOf(const rt::fb::Plan &kind, const LiveValue &value);

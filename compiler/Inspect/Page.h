@@ -16,6 +16,7 @@ namespace cleave::view {
 struct Measured {
   plan::StepTimeline timeline;
   std::string source; // "step 7 of trace.json"
+  bool isOfOneProcess = true; // otherwise a rank may be ahead of the process that the step's times are of
 };
 
 struct Profile;

@@ -4,6 +4,7 @@
 #include "compiler/Inspect/Page.h"
 #include "compiler/Inspect/PageProfile.h"
 #include "compiler/Inspect/Parameters.h"
+#include "compiler/Inspect/Prediction.h"
 #include "compiler/Inspect/Summary.h"
 #include "compiler/Inspect/Traffic.h"
 #include "runtime/plan/PlanSummary.h"
@@ -43,6 +44,7 @@ public:
     else
       predicted = plan::timelineOf(plan, name, plan::plainCosts(plan), plan::TimelineDetail::Streams);
     data_["machine"] = parts.machine ? json(parts.machine->machine.name) : json();
+    data_["machineText"] = machineText(parts.machine ? &parts.machine->machine : nullptr);
     data_["profile"] = profileJson(plan, parts);
     data_["predicted"] = predicted ? timelineJson(*predicted) : json();
     data_["measured"] = measured ? timelineJson(measured->timeline) : json();
@@ -120,7 +122,7 @@ private:
     memory["where"] = json::array();
     for (size_t instruction : use.peakInstructions) {
       const BodyRun *body = use.bodyAt(instruction);
-      memory["where"].push_back(body ? nameNumber(placeName(kind, body->program, body->microBatch)) : nameNumber(""));
+      memory["where"].push_back(nameNumber(body ? placeText(kind, use, *body, instruction) : ""));
     }
     addAlive(kind, use, memory);
     return memory;
@@ -149,7 +151,7 @@ private:
       for (const LiveValue *value : values) {
         std::string what = value->use == ValueUse::Value ? fb::EnumNameRegionKind(value->region) : wordsFor(value->use);
         list.push_back({nameNumber(nameOf(kind, *value)),
-                        nameNumber(placeName(kind, value->program, value->microBatch)), nameNumber(what),
+                        nameNumber(placeText(kind, use, use.bodies[value->body], value->born)), nameNumber(what),
                         value->bytes});
       }
       memory["alive"].push_back(std::move(list));

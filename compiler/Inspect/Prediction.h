@@ -52,6 +52,9 @@ uint64_t tokensOf(const rt::fb::Plan &plan);
 // "compute", "memory", "launch"
 const char *boundText(plan::Bound bound);
 
+// Names the machine of a time, for the text next to it. Null is plainMachine(), an assumed machine.
+std::string machineText(const TargetMachine *machine);
+
 // Returns a text for people, with the assumptions at the end.
 std::string predictionText(const rt::fb::Plan &plan, const TargetMachine &machine, const plan::InstructionCosts &costs,
                            const Prediction &prediction);

@@ -158,6 +158,14 @@ const char *boundText(plan::Bound bound) {
   return "";
 }
 
+std::string machineText(const TargetMachine *machine) {
+  if (machine)
+    return machine->name;
+  const TargetMachine &plain = plainMachine();
+  return "an assumed machine (" + rateText(plain.productRates.at("f32"), "FLOP/s") + ", memory " +
+         rateText(plain.memoryRate, "B/s") + ", links " + rateText(plain.node.bytesPerSecond, "B/s") + ")";
+}
+
 std::string predictionText(const fb::Plan &plan, const TargetMachine &machine, const plan::InstructionCosts &costs,
                            const Prediction &prediction) {
   std::vector<const fb::Plan *> kinds = kindsOf(plan);

@@ -2,7 +2,6 @@
 
 #include "compiler/Inspect/Human.h"
 #include "compiler/Inspect/Summary.h"
-#include "compiler/Simulator/Walk.h"
 #include "runtime/plan/RankKinds.h"
 
 #include <algorithm>
@@ -15,43 +14,6 @@ namespace cleave::view {
 using namespace rt;
 
 namespace {
-
-// Returns the name as a trace's file has it: without control characters (runtime/base/Trace.cpp).
-std::string tracedName(const fb::Plan &kind, const InstructionView &view) {
-  std::string_view name = view.info().mnemonic;
-  if (view.opcode() == Opcode::Launch)
-    name = view.note().empty() ? kind.kernels()->Get(static_cast<uint32_t>(view["kernel"]))->name()->string_view()
-                               : view.note();
-  std::string text;
-  for (char c : name)
-    if (static_cast<unsigned char>(c) >= 0x20)
-      text += c;
-  return text;
-}
-
-struct Ran {
-  uint32_t program, instruction;
-};
-
-// Collects the instructions of a run that have spans, by stream. Returns false if they are too many to follow.
-bool instructionsOf(const fb::Plan &kind, uint32_t entry, std::vector<std::vector<Ran>> *streams) {
-  streams->assign(lengthOf(kind.streams()), {});
-  return plan::walk(kind, entry, [&](const plan::WalkedInstruction &step, const InstructionView &view) {
-    bool isSpan = view.opcode() != Opcode::Record && view.opcode() != Opcode::Wait && view.opcode() != Opcode::Call;
-    if (isSpan)
-      (*streams)[view.stream()].push_back({step.program, step.index});
-  });
-}
-
-std::vector<std::vector<const plan::StreamSpan *>> spansByStream(const plan::KindTimeline &timeline, size_t streams) {
-  std::vector<std::vector<const plan::StreamSpan *>> list(streams);
-  for (const plan::StreamSpan &span : timeline.spans)
-    if (span.stream < streams)
-      list[span.stream].push_back(&span);
-  for (auto &spans : list)
-    std::stable_sort(spans.begin(), spans.end(), [](const auto *a, const auto *b) { return a->start < b->start; });
-  return list;
-}
 
 class Collector {
 public:
@@ -168,42 +130,16 @@ std::string nodeTable(const Profile &profile, const MachineCosts *machine) {
 
 } // namespace
 
-Status profileOf(const fb::Plan &plan, const Measured &measured, const plan::InstructionCosts *costs,
-                 Profile *profile) {
-  Collector collector(plan, costs, profile);
+Profile profileOf(const fb::Plan &plan, const Measured &measured, const plan::InstructionCosts *costs) {
+  Profile profile;
+  Collector collector(plan, costs, &profile);
   std::vector<const fb::Plan *> kinds = kindsOf(plan);
-  for (size_t k = 0; k < kinds.size(); ++k) {
-    const fb::Plan &kind = *kinds[k];
-    auto entry = plan::programNamed(kind, "train_step");
-    std::vector<std::vector<Ran>> streams;
-    if (!entry)
-      return invalidArgument("the plan has no train_step; --profile is for programs compiled with --train");
-    if (!instructionsOf(kind, *entry, &streams))
-      return invalidArgument("a step has more than " + countText(plan::kMostInstructions) +
-                             " instructions, too many to follow");
-    auto spans = spansByStream(measured.timeline.kinds[k], streams.size());
-    for (size_t stream = 0; stream < streams.size(); ++stream) {
-      std::string on = " on stream " + kind.streams()->Get(static_cast<uint32_t>(stream))->str();
-      for (size_t i = 0; i < std::min(spans[stream].size(), streams[stream].size()); ++i) {
-        Ran ran = streams[stream][i];
-        InstructionView view(*kind.programs()->Get(ran.program)->instructions()->Get(ran.instruction));
-        std::string found = spans[stream][i]->name.substr(0, spans[stream][i]->name.find('\n')),
-                    expected = tracedName(kind, view);
-        if (found != expected)
-          return invalidArgument("the trace is not of this program: number " + countText(i + 1) + on + " is '" +
-                                 shortName(found, 60) + "', and the plan has '" + shortName(expected, 60) +
-                                 "'; take the program that wrote the trace");
-        collector.add(k, view, *spans[stream][i]);
-      }
-      if (spans[stream].size() != streams[stream].size())
-        return invalidArgument("the step has " + countText(spans[stream].size()) + " spans" + on + ", and the plan " +
-                               countText(streams[stream].size()) +
-                               " instructions; take the program that wrote the trace, and trace so few steps "
-                               "that no event is dropped");
-    }
-  }
+  for (size_t k = 0; k < kinds.size(); ++k)
+    for (const plan::StreamSpan &span : measured.timeline.kinds[k].spans)
+      collector.add(k, InstructionView(*kinds[k]->programs()->Get(span.program)->instructions()->Get(span.instruction)),
+                    span);
   collector.finish();
-  return Status::ok();
+  return profile;
 }
 
 std::string profileText(const fb::Plan &plan, const Measured &measured, const Profile &profile,

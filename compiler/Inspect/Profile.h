@@ -1,9 +1,6 @@
 // `cleave inspect --profile`: compares a step that ran (`train --trace`) with the plan, instruction by instruction.
 // Shows the time by kernel and by node of the model, and, if a machine is given, compares it with the machine's peaks
 // and the cost model.
-//
-// Spans of a trace have no numbers of instructions. They are matched by position: the n-th span of a stream in the step
-// is the stream's n-th instruction, records and waits left out, and must have its name.
 #ifndef CLEAVE_COMPILER_INSPECT_PROFILE_H
 #define CLEAVE_COMPILER_INSPECT_PROFILE_H
 
@@ -36,9 +33,8 @@ struct Profile {
   std::vector<ProfileRow> kernels, nodes; // the most expensive first
 };
 
-// `costs` may be null. Fails if the trace is not of this plan.
-rt::Status profileOf(const rt::fb::Plan &plan, const Measured &measured, const plan::InstructionCosts *costs,
-                     Profile *profile);
+// `measured` must have the numbers of instructions (findInstructions()). `costs` may be null.
+Profile profileOf(const rt::fb::Plan &plan, const Measured &measured, const plan::InstructionCosts *costs);
 
 struct MachineCosts {
   const TargetMachine &machine;

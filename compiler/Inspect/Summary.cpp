@@ -156,6 +156,22 @@ private:
     bytesLine("  total", [](const Column &c) { return c.summary->totalBytes; }, "allocated once, before the first step");
     bytesLine("  in host memory", [](const Column &c) { return c.summary->hostBytes; }, "offloaded, read by the host, or batches for a GPU: not in the total");
     bytesLine("  besides", [](const Column &c) { return c.summary->outside.ofProcess(1); }, "at most, the process's own code and libraries");
+    std::string ranks = summary_.ranks > 1 ? ", with all " + countText(summary_.ranks) + " ranks as threads" : "";
+    if (uint64_t bytes = mostOfOneProcess())
+      table_.line("  in one process", {}, "at most " + bytesText(bytes) + ranks);
+  }
+
+  // Which the end of a run prints, too (Session::memoryReport); 0 where it is not known.
+  uint64_t mostOfOneProcess() const {
+    uint64_t bytes = summary_.outside.base;
+    auto add = [&](const PlanSummary &kind) {
+      bytes += (kind.totalBytes + kind.hostBytes) * kind.ranksOfKind;
+      bytes += kind.outside.ofProcess(kind.ranksOfKind) - kind.outside.base;
+    };
+    add(summary_);
+    for (const PlanSummary &kind : summary_.others)
+      add(kind);
+    return summary_.outside.base == 0 ? 0 : bytes;
   }
 
   static uint64_t lookUp(const std::map<std::string, uint64_t> &map, const std::string &key) {
@@ -195,7 +211,7 @@ private:
       for (const char *role : {"scalar", "constant", "coordinate"})
         sum += lookUp(c.summary->bytesByRole, role);
       return sum;
-    }, "constants; step, rate and loss; the rank's place");
+    }, "constants; step, rate and loss; the rank's coordinates");
   }
 
   // Returns how the states of a role are stored: "bf16, split over fsdp". If they differ, lists all types, slots and
@@ -242,12 +258,12 @@ private:
       instructions.push_back(countText(column.summary->programs[*plan::programNamed(*column.kind, name)].executed));
     }
     table_.line("  arithmetic", flops, "of one rank");
-    table_.line("  instructions", instructions, "in a run, calls multiplied out");
+    table_.line("  instructions", instructions, name == "train_step" ? "executed in a step" : "executed in a run");
     auto program = [&](const Column &c) -> const ProgramSummary & { return c.summary->programs[*plan::programNamed(*c.kind, name)]; };
     kernels();
     bytesLine("  from host memory", [&](const Column &c) { return program(c).copiedIn; }, "copied to the device");
     bytesLine("  to host memory", [&](const Column &c) { return program(c).copiedOut; }, "");
-    if (!bytesLine("  sends", [&](const Column &c) { return program(c).sentBytes; }, "of one rank, payload alone"))
+    if (!bytesLine("  sends", [&](const Column &c) { return program(c).sentBytes; }, "of one rank, without headers"))
       table_.line("  sends", std::vector<std::string>(columns_.size(), "nothing"));
     std::set<std::string> axes;
     for (const Column &column : columns_)

@@ -59,7 +59,9 @@ public:
       exchange.made = from ? storage(*from) : "split over " + exchange.axes;
       exchange.used = "whole" + consumer(index, data);
     } else {
-      exchange.made = "a partial sum on each rank of " + exchange.axes + producer(index, data);
+      std::string node = producer(index, data);
+      exchange.made =
+          "each rank of " + exchange.axes + " has its own sum" + (node.empty() ? "" : "; " + node + " completes it");
       exchange.used =
           view.opcode() == Opcode::AllReduce ? "the whole sum, on every rank" : "each rank keeps its part of the sum";
       if (updated)
@@ -205,13 +207,13 @@ private:
     return "";
   }
 
-  // Returns ", last by NODE" of the last writer with a note.
+  // Returns the node that writes the bytes last, or "" if none does.
   std::string producer(uint32_t index, const fb::Buffer &data) const {
     for (uint32_t i = index; i-- != 0;) {
       InstructionView view = at(i);
       for (size_t b = 0; b < view.bufferCount(); ++b)
         if (view.buffer(b).access() != fb::Access::read && overlaps(view.buffer(b), data) && !view.note().empty())
-          return ", last by " + nodeOf(view.note());
+          return nodeOf(view.note());
     }
     return "";
   }
@@ -227,8 +229,8 @@ private:
       return nodeOf(view.note());
     if (isTransfer(view.opcode()))
       return std::string(textOf(program_.name()));
-    std::string made = producer(index, view.buffer(0)), prefix = ", last by ";
-    return made.empty() ? "values of " + std::string(textOf(program_.name())) : made.substr(prefix.size());
+    std::string made = producer(index, view.buffer(0));
+    return made.empty() ? "values of " + std::string(textOf(program_.name())) : made;
   }
 
   void describeTransfer(const InstructionView &view, Exchange &exchange) const {

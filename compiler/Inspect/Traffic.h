@@ -2,11 +2,10 @@
 // the plan with its tensor, how the value was made, and how it is used.
 //
 // Tensors are found by following bytes from instruction to instruction, in the plan alone:
-//   all_gather      of bucket3: made "stored split over fsdp", used "whole, first by /h.0/c_attn/MatMul"
-//   reduce_scatter  of bucket3.grad: made "a partial sum on each rank of fsdp",
-//                   used "each rank keeps its part of the sum"
-//   all_reduce      of gradient of bucket3: made "a partial sum on each rank of dp",
-//                   used "the whole sum, on every rank, for the update" (which reads it at once: no state holds it)
+//   all_gather      of bucket3: made "split over fsdp (stored so)", used "whole, first by node '/h.0/c_attn/MatMul'"
+//   reduce_scatter  of bucket3.grad: made "each rank of fsdp has its own sum", used "each rank keeps its part of the sum"
+//   all_reduce      of gradient of bucket3: made "each rank of dp has its own sum", used "the whole sum, for the update"
+//                   (which reads it at once: no state holds it)
 #ifndef CLEAVE_COMPILER_INSPECT_TRAFFIC_H
 #define CLEAVE_COMPILER_INSPECT_TRAFFIC_H
 

@@ -57,15 +57,13 @@ static void printStates(std::ostream &out, const PlanSummary &summary) {
 
 // Prints one line below the program's, but only if there are at least two parts.
 static void printParts(std::ostream &out, const char *what, const std::map<std::string, uint64_t> &bytes) {
-  if (bytes.size() < 2)
-    return;
-  out << "    " << what;
-  const char *separator = " ";
-  for (const auto &[name, number] : bytes) {
-    out << separator << name << " " << exactBytesText(number);
-    separator = ", ";
-  }
-  out << "\n";
+  std::string text;
+  size_t parts = 0;
+  for (const auto &[name, number] : bytes)
+    if (number != 0)
+      text += (parts++ == 0 ? " " : ", ") + name + " " + exactBytesText(number);
+  if (parts > 1)
+    out << "    " << what << text << "\n";
 }
 
 // "bf16 (native)"

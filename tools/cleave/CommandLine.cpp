@@ -2,6 +2,7 @@
 #include "tools/cleave/CommandLine.h"
 
 #include "cleave/model.h"
+#include "compiler/Driver/PhaseRunner.h"
 #include "compiler/Support/InputFile.h"
 #include "runtime/base/JsonDepth.h"
 #include "runtime/base/JsonKeys.h"
@@ -13,6 +14,7 @@
 #include "runtime/state/CheckpointIndex.h"
 #include "tools/cleave/CompileArguments.h"
 #include "tools/cleave/Describe.h"
+#include "tools/cleave/ThrowingPlugin.h"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -257,7 +259,8 @@ CLI::App *addInspect(CLI::App &app, InspectRequest &request) {
       ->add_option("--target-machine", request.options.machine,
                    "Predict how long a step takes on a machine: a100 | h100 | h200 (NVIDIA, by the data sheets), "
                    "calibrated (this one, measured by cleave calibrate), or a JSON file with the rates of another one. "
-                   "--profile and --html take the calibrated one by themselves; none forbids it")
+                   "Where other forms show times, they take the calibrated one by themselves, if there is one; none "
+                   "forbids it")
       ->type_name("MACHINE");
   return command;
 }
@@ -357,6 +360,8 @@ public:
 
 private:
   std::string read(int argc, const char *const *argv);
+  // Help after --load-pass-plugin lists the optimizers of these libraries, too.
+  llvm::Error describePlugins();
   std::string describe(const CLI::ExtrasError &error) const;
   std::string describe(const CLI::RequiredError &error) const;
   std::string describe(const CLI::ArgumentMismatch &error) const;
@@ -408,6 +413,8 @@ Request CommandLine::parse(int argc, const char *const *argv) {
     if (std::string wrong = read(argc, argv); !wrong.empty())
       return refuse(wrong);
   } catch (const CLI::CallForHelp &e) {
+    if (llvm::Error error = describePlugins())
+      return refuse(llvm::toString(std::move(error)));
     return Exit{app.exit(e)};
   } catch (const CLI::CallForVersion &e) {
     return Exit{app.exit(e)};
@@ -438,6 +445,15 @@ std::string CommandLine::read(int argc, const char *const *argv) {
   if (*compileApp)
     finishCompileOptions(*compileApp, compile, texts);
   return "";
+}
+
+llvm::Error CommandLine::describePlugins() {
+  mlir::DialectRegistry registry;
+  watchPlugins(compile.passPlugins);
+  if (llvm::Error error = loadPlugins(compile, registry))
+    return error;
+  compileApp->get_option("--optimizer")->description(describeOptimizers());
+  return llvm::Error::success();
 }
 
 std::string CommandLine::describe(const CLI::ExtrasError &error) const {

@@ -86,11 +86,19 @@ void addLossOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
                        ->type_name("N");
 }
 
+} // namespace
+
+std::string describeOptimizers() {
+  return "How parameters are updated. The learning rate is an option of the program: train --lr. One of\n" +
+         optimizerHelp();
+}
+
+namespace {
+
 // Options of the parameters that are trained, and of the optimizer.
 void addParameterOptions(CLI::App &app, CompileOptions &o) {
   app.add_option("--optimizer", o.optimizer,
-                 "How parameters are updated. The learning rate is an option of the program: train --lr. One of\n" +
-                     optimizerHelp())
+                 describeOptimizers())
       ->group(kTraining)
       ->type_name("NAME[,KEY=VALUE]")
       ->capture_default_str();
@@ -280,7 +288,9 @@ void addTargetOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
       ->group(target)
       ->type_name("MACHINE");
   app.add_option("--memory-limit", t.memoryLimit,
-                 "Device memory that one rank may need, such as 16GiB. No plan is written that needs more")
+                 "Device memory that the plan of one rank may need, such as 16GiB: its total, as cleave inspect shows it. "
+                 "No plan is written that needs more. A process on a host needs memory for code and libraries in "
+                 "addition (besides)")
       ->group(target)
       ->type_name("BYTES");
 
@@ -308,7 +318,8 @@ void addInsideOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
       ->group(inside)
       ->type_name("DIR");
   rt::addList(app, "--load-pass-plugin", "FILE", o.passPlugins,
-              "Load a shared library with passes, operators or optimizers of your own")
+              "Load a shared library with passes, operators or optimizers of your own. With --help, its optimizers are "
+              "listed at --optimizer")
       ->group(inside);
   rt::addList(app, "--insert", "PHASE=PIPELINE", t.inserts,
               "Run an MLIR pass pipeline after a phase, such as import=my-pass")

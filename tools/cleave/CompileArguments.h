@@ -28,6 +28,8 @@ struct CompileTexts {
 // Declares the options. Parsing writes to `o` and `t`, which must live as long as `app`. Help lists the options in this
 // order.
 void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t);
+// The help of --optimizer, with the optimizers of the plug-ins that are loaded.
+std::string describeOptimizers();
 // The names of the phases up to `last`, separated by commas.
 std::string phaseNames(Phase last = Phase::Link);
 

@@ -118,6 +118,41 @@ TEST(MemoryUse, PassesOfAStepAreToldApart) {
   EXPECT_EQ(saved, 64u);
 }
 
+// Norms of gradients belong to the update, and a sum over ranks that is named after a node and ends late does not end it.
+// Where nothing is updated, kernels after the last node are no update.
+TEST(MemoryUse, TheUpdateBeginsAfterTheKernelsOfNodes) {
+  for (bool updates : {true, false}) {
+    PlanBuilder builder({{"dp", 2}});
+    unsigned s = builder.region("persistent", fb::RegionKind::persistent, 1024);
+    unsigned t = builder.region("transient", fb::RegionKind::transient, 1024);
+    builder.state("scalar.loss_sum", fb::DType::f32, 1, s, 0).role = fb::Role::scalar;
+    builder.state("exp_avg", fb::DType::f32, 16, s, 128).role = fb::Role::optimizer;
+    int64_t dp = builder.group({0});
+    int64_t k = builder.generated("k", {builder.buffer(t, 64, 4, w), builder.buffer(t, 0, 4, r)});
+    auto &step = builder.program("train_step");
+    auto launch = [&](unsigned region, uint64_t to, uint64_t from, const char *note = "") {
+      builder.add(step, Opcode::Launch, 0, {builder.buffer(region, to, 4, w), builder.buffer(t, from, 4, r)}, {k}, note);
+    };
+    launch(t, 64, 0, "node 'loss' (Loss)");
+    launch(s, 0, 64);                       // the sum of the loss
+    launch(t, 128, 64, "node 'a' (Gemm)"); // its gradient
+    builder.add(step, Opcode::Fill, 0, {builder.buffer(t, 132, 60, w)}, {0, 4}); // padding of what is reduced
+    launch(t, 256, 128);                    // the norm
+    builder.add(step, Opcode::AllReduce, 1, {builder.buffer(t, 512, 64), builder.buffer(t, 600, 32)},
+                {dp, int64_t(fb::DType::f32), 0, 0, 16}, "node 'loss' (Loss)");
+    launch(updates ? s : t, 128, 256);
+    const fb::Plan &plan = builder.open();
+    view::MemoryUse use = view::memoryUse(plan, 0, 100);
+    std::vector<view::Pass> passes;
+    for (size_t i = 0; i < use.instructions; ++i)
+      passes.push_back(use.passAt(i));
+    auto f = view::Pass::Forward, b = view::Pass::Backward, last = updates ? view::Pass::Update : b;
+    EXPECT_EQ(passes, (std::vector<view::Pass>{f, b, b, b, last, last, last}));
+    EXPECT_EQ(use.mostInPass[static_cast<size_t>(view::Pass::Update)] != 0, updates);
+    EXPECT_EQ(view::placeText(plan, use, use.bodies[0], 6), updates ? "train_step, update" : "train_step, backward pass");
+  }
+}
+
 // Two micro-batches forward, then both backward: what is saved of both lives at the same time, in a frame each.
 TEST(MemoryUse, FramesOfMicroBatchesLieBesideEachOther) {
   PlanBuilder builder;

@@ -1,4 +1,5 @@
 #include "compiler/Inspect/Profile.h"
+#include "compiler/Inspect/TracedInstructions.h"
 #include "test/runtime/device/PlanBuilder.h"
 
 using namespace cleave;
@@ -38,7 +39,12 @@ struct Traced {
     span.name = name;
     measured.timeline.kinds[0].spans.push_back(span);
   }
-  Status read(view::Profile *profile) { return view::profileOf(builder.open(), measured, nullptr, profile); }
+  Status read(view::Profile *profile) {
+    const fb::Plan &plan = builder.open();
+    CLEAVE_TRY(view::findInstructions(plan, &measured));
+    *profile = view::profileOf(plan, measured, nullptr);
+    return Status::ok();
+  }
 
   PlanBuilder builder;
   view::Measured measured;

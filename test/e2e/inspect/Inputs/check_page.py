@@ -80,6 +80,8 @@ def check_measured(shown, source):
         # outside of bodies, the update, has no name in a trace.
         called = [sorted(body[:2] for body in step["bodies"] if shown["names"][body[0]] not in ("", shown["entry"])) for step in (one, other)]
         assert called[0] == called[1] != [], called
+        # Both name an instruction in one way.
+        assert not any(shown["names"][span[4]].startswith("node '") for lane in one["lanes"].values() for span in lane)
         for stream, lane in other["lanes"].items():
             assert sum(span[3] for span in one["lanes"][stream]) >= sum(span[3] for span in lane), stream
 
