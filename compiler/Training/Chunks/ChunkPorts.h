@@ -31,6 +31,8 @@ public:
   void addResult(llvm::StringRef edge, mlir::Value value);
   // All results from this one on.
   void dropResults(unsigned from);
+  // The results that are these edges.
+  void dropEdges(llvm::function_ref<bool(llvm::StringRef)> isDropped);
 
   void finish();
 

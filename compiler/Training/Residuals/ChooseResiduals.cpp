@@ -1,8 +1,11 @@
+#include "compiler/Training/Chunks/ChunkPorts.h"
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/Residuals/SplitFunction.h"
 #include "compiler/Training/States.h"
 #include "dialects/Cleave/IR/BlockMarks.h"
 #include "dialects/Cleave/IR/StepFunctions.h"
+
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 
@@ -18,13 +21,41 @@ public:
 
 private:
   void runOnOperation() override {
-    bool any = false;
+    SmallVector<func::FuncOp> chunks;
     for (unsigned number : chunksOf(getOperation()))
       if (func::FuncOp chunk = lookupFunction(getOperation(), chunkName(number)))
-        any |= split(chunk);
+        chunks.push_back(chunk);
+    dropUnreadGradients(chunks);
+    bool any = false;
+    for (func::FuncOp chunk : chunks)
+      any |= split(chunk);
     if (!any) {
       getOperation().emitError("expected a function @c0 with a seed; differentiate makes it");
       return signalPassFailure();
+    }
+  }
+
+  // A gradient crosses chunks where the backward pass of its value's maker reads it. A user makes one for each value that a
+  // parameter changes; that its way ends in the maker (the value was rounded there, or detached) is seen there alone. In
+  // ascending order, so that all who may read a gradient have been visited: what only an unread one needs, perhaps the
+  // gradient of a still later chunk, is gone before it is asked for.
+  static void dropUnreadGradients(ArrayRef<func::FuncOp> chunks) {
+    llvm::StringSet<> read;
+    for (func::FuncOp chunk : chunks) {
+      ChunkPorts ports(chunk);
+      llvm::StringSet<> made;
+      for (const ChunkPorts::Edge &edge : ports.inEdges())
+        made.insert(edgeGradientName(edge.name, *chunkNumber(chunk.getName())));
+      ports.dropEdges([&](StringRef edge) { return made.contains(edge) && !read.contains(edge); });
+      ports.finish();
+      eraseDeadOps(chunk.getBody().front());
+      for (BlockArgument argument : llvm::reverse(chunk.getArguments()))
+        if (!chunk.getArgAttr(argument.getArgNumber(), kCotangentAttr))
+          continue;
+        else if (argument.use_empty())
+          (void)chunk.eraseArgument(argument.getArgNumber());
+        else
+          read.insert(edgeOfArgument(chunk, argument.getArgNumber()));
     }
   }
 

@@ -26,6 +26,9 @@ mlir::func::FuncOp buildFirstHalf(const JointFunction &joint, const SplitNames &
 mlir::func::FuncOp buildSecondHalf(const JointFunction &joint, const SplitNames &names,
                                    llvm::ArrayRef<mlir::Value> kept, mlir::func::FuncOp first);
 
+// Ops without effects of which nothing is used, and what was made for them alone.
+void eraseDeadOps(mlir::Block &block);
+
 // Marks the residuals of `first` that `second` reads too, later: `first` must not overwrite them.
 void markSharedResiduals(mlir::func::FuncOp first, mlir::func::FuncOp second);
 

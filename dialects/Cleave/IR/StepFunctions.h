@@ -13,7 +13,7 @@
 // So an argument is a model's input (`cleave.name`), a residual of the function's own forward pass (`cleave.residual`),
 // or an edge: the result of that name of another function of the same micro-batch. An edge's value has one maker and
 // any number of users, in chunks over any distance. Each user returns a gradient of its own; the maker's backward pass
-// adds them, the last user's first.
+// adds them, the last user's first. A gradient that the maker does not read is not returned: every edge has a user.
 #ifndef CLEAVE_DIALECTS_CLEAVE_IR_STEPFUNCTIONS_H
 #define CLEAVE_DIALECTS_CLEAVE_IR_STEPFUNCTIONS_H
 
