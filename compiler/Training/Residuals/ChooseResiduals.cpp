@@ -35,10 +35,10 @@ private:
     }
   }
 
-  // A gradient crosses chunks where the backward pass of its value's maker reads it. A user makes one for each value that a
-  // parameter changes; that its way ends in the maker (the value was rounded there, or detached) is seen there alone. In
-  // ascending order, so that all who may read a gradient have been visited: what only an unread one needs, perhaps the
-  // gradient of a still later chunk, is gone before it is asked for.
+  // A gradient crosses chunks if the chunk that made the value reads it. A user makes one for each value that a
+  // parameter changes; only the maker shows that its way ends there (the value was rounded, or detached). In ascending
+  // order: the readers of a chunk's gradients are visited before it. So what it needs for an unread one alone, perhaps
+  // the gradient of a still later chunk, is erased before that chunk is asked.
   static void dropUnreadGradients(ArrayRef<func::FuncOp> chunks) {
     llvm::StringSet<> read;
     for (func::FuncOp chunk : chunks) {

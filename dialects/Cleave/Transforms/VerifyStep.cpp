@@ -117,7 +117,8 @@ static LogicalResult checkResiduals(mlir::ModuleOp module) {
 }
 
 // An edge has one maker in each micro-batch's functions, of its users' type, which runs before them: forward from chunk
-// to later chunk, backward from chunk to earlier chunk. And it has a user: else a stage would be sent what it never takes.
+// to later chunk, backward from chunk to earlier chunk. It has a user: otherwise a stage would be sent a value that it
+// never takes.
 static LogicalResult checkEdges(mlir::ModuleOp module) {
   bool failed = false;
   llvm::DenseMap<FuncOp, unsigned> order;
