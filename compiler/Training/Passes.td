@@ -216,6 +216,9 @@ def ChooseResiduals : Pass<"choose-residuals", "::mlir::ModuleOp"> {
     again and inputs and states cost nothing. Only what `isReproducible` (ComputeOpInterface) is computed again: sums are not, nor composites, which
     `decompose-composites` takes apart before, nor is what would hold a gathered unit across blocks (UnitAnchors.h). With `keep-all` nothing is computed again. The backward pass computes again what it needs just before its first use. It says whose it is:
     `cleave.backward_of = @c0.fwd` (StepFunctions.h).
+
+    Before the cut, gradients that cross chunks and that the chunk of their value does not read are dropped, with all that is computed for them
+    alone: the value was rounded or detached there, or its gradient is folded away.
   }];
   let options = [Option<"keepAll", "keep-all", "bool", "false", "keep every value that the backward pass reads">];
 }

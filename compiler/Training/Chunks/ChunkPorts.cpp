@@ -67,6 +67,14 @@ void ChunkPorts::dropResults(unsigned from) {
   returned.truncate(from);
 }
 
+void ChunkPorts::dropEdges(llvm::function_ref<bool(llvm::StringRef)> isDropped) {
+  for (unsigned i = results.size(); i-- > 0;)
+    if (auto name = results[i].getAs<StringAttr>(kEdgeAttr); name && isDropped(name)) {
+      results.erase(results.begin() + i);
+      returned.erase(returned.begin() + i);
+    }
+}
+
 void ChunkPorts::finish() {
   Builder builder(function.getContext());
   body().getTerminator()->setOperands(returned);

@@ -32,6 +32,8 @@ public:
   void addResult(llvm::StringRef edge, mlir::Value value);
   // Drops the result `from` and all results after it.
   void dropResults(unsigned from);
+  // Removes the results that are these edges.
+  void dropEdges(llvm::function_ref<bool(llvm::StringRef)> isDropped);
 
   void finish();
 

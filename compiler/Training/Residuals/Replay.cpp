@@ -28,12 +28,6 @@ bool passesOn(Operation *op) {
   return compute && compute.getComputeKind() == ComputeKind::View;
 }
 
-void eraseDead(Block &block) {
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-    if (isOpTriviallyDead(&op))
-      op.erase();
-}
-
 // The number of results that leave the chunk. They come before the residuals.
 int64_t numEdges(func::FuncOp forward) {
   int64_t edges = 0;
@@ -57,7 +51,7 @@ void returnKept(func::FuncOp forward, const llvm::SetVector<Value> &kept) {
   for (Value value : kept)
     ports.addResult(DictionaryAttr(), value);
   ports.finish();
-  eraseDead(body);
+  eraseDeadOps(body);
 }
 
 class Replayer {
@@ -269,7 +263,7 @@ private:
     body.eraseArguments(gone);
     backward.setFunctionType(builder.getFunctionType(body.getArgumentTypes(), backward.getResultTypes()));
     backward.setArgAttrsAttr(builder.getArrayAttr(attributes));
-    eraseDead(body);
+    eraseDeadOps(body);
   }
 
   DictionaryAttr dictionaryOr(DictionaryAttr attributes) {

@@ -93,12 +93,6 @@ private:
   llvm::DenseSet<Value> anchors;
 };
 
-void eraseDeadOps(Block &block) {
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-    if (isOpTriviallyDead(&op))
-      op.erase();
-}
-
 bool isOfFirst(const JointFunction &joint, Value result) { return !joint.isBackward(result); }
 
 // Builds the first half. It returns its own results, and then the kept values.
@@ -249,6 +243,12 @@ func::FuncOp buildFirstHalf(const JointFunction &joint, const SplitNames &names,
 func::FuncOp buildSecondHalf(const JointFunction &joint, const SplitNames &names, ArrayRef<Value> kept,
                              func::FuncOp first) {
   return SecondBuilder(joint, names, kept, first.getNumResults() - kept.size()).build();
+}
+
+void eraseDeadOps(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (isOpTriviallyDead(&op))
+      op.erase();
 }
 
 void markSharedResiduals(func::FuncOp first, func::FuncOp second) {

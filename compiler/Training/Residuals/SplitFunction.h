@@ -28,6 +28,9 @@ mlir::func::FuncOp buildFirstHalf(const JointFunction &joint, const SplitNames &
 mlir::func::FuncOp buildSecondHalf(const JointFunction &joint, const SplitNames &names,
                                    llvm::ArrayRef<mlir::Value> kept, mlir::func::FuncOp first);
 
+// Erases ops without effects whose results are not used, and the ops that were only needed for them.
+void eraseDeadOps(mlir::Block &block);
+
 // Marks the residuals of `first` that `second` also reads, later. `first` must not overwrite them.
 void markSharedResiduals(mlir::func::FuncOp first, mlir::func::FuncOp second);
 

@@ -13,7 +13,8 @@
 // So an argument is an input of the model (`cleave.name`), a residual of the function's own forward pass
 // (`cleave.residual`), or an edge: the result of that name of another function of the same micro-batch. One function
 // makes an edge's value, and any number of functions use it, in chunks over any distance. Each user returns a gradient
-// of its own. The maker's backward pass adds them, the last user's first.
+// of its own. The maker's backward pass adds them, the last user's first. If the maker does not read a gradient, the user
+// does not return it: every edge has a user.
 #ifndef CLEAVE_DIALECTS_CLEAVE_IR_STEPFUNCTIONS_H
 #define CLEAVE_DIALECTS_CLEAVE_IR_STEPFUNCTIONS_H
 

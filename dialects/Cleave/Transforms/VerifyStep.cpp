@@ -117,18 +117,28 @@ static LogicalResult checkResiduals(mlir::ModuleOp module) {
 }
 
 // An edge has one maker among the functions of a micro-batch, with its users' type. The maker runs before the users:
-// forward from chunk to later chunk, backward from chunk to earlier chunk.
+// forward from chunk to later chunk, backward from chunk to earlier chunk. An edge has a user: otherwise a stage would be
+// sent a value that it never takes.
 static LogicalResult checkEdges(mlir::ModuleOp module) {
   bool failed = false;
   llvm::DenseMap<FuncOp, unsigned> order;
-  llvm::StringMap<unsigned> makers;
+  llvm::StringMap<unsigned> makers, users;
+  auto inVariant = [](FuncOp function, StringRef edge) { return (variantOf(function.getName()) + " " + edge).str(); };
+  for (FuncOp function : module.getOps<FuncOp>())
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      ++users[inVariant(function, edgeOfArgument(function, i))];
   for (FuncOp function : inStepOrder(module)) {
     order[function] = order.size();
     for (unsigned i = 0; i < function.getNumResults(); ++i) {
       StringRef edge = edgeOfResult(function, i);
-      StringRef variant = function.getName().ends_with(".first") ? "first " : "";
-      if (!edge.empty() && ++makers[(variant + edge).str()] == 2) {
+      if (edge.empty())
+        continue;
+      if (++makers[inVariant(function, edge)] == 2) {
         function.emitOpError("expects one maker of edge \"") << edge << "\"; got: another function that returns it";
+        failed = true;
+      }
+      if (!users.contains(inVariant(function, edge))) {
+        function.emitOpError("expects a function that takes edge \"") << edge << "\"; got: none";
         failed = true;
       }
     }

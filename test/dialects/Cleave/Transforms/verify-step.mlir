@@ -107,9 +107,11 @@ module attributes {cleave.level = "step", cleave.mesh = #cleave.mesh<["dp"], [2]
 
 module attributes {cleave.level = "step", cleave.mesh = #cleave.mesh<["dp"], [2]>, cleave.micro_batches = 1 : i64} {
   // expected-error @below {{expects edge "c1:0" to be the result, of type 'tensor<4xf32>', of a function that runs before; got: c1.fwd}}
+  // expected-error @below {{expects a function that takes edge "twice"; got: none}}
   func.func @c0.fwd(%h: tensor<4xf32> {cleave.edge = "c1:0"}) -> (tensor<4xf32> {cleave.edge = "twice"}) {
     return %h : tensor<4xf32>
   }
+  // expected-error @below {{expects a function that takes edge "twice"; got: none}}
   // expected-error @below {{expects one maker of edge "twice"; got: another function that returns it}}
   // expected-error @below {{expects edge "none" to be the result, of type 'tensor<4xf32>', of a function that runs before; got: none}}
   func.func @c1.fwd(%n: tensor<4xf32> {cleave.edge = "none"}) -> (tensor<4xf32> {cleave.edge = "twice"}, tensor<4xf32> {cleave.edge = "c1:0"}) {

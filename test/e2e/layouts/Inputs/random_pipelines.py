@@ -3,9 +3,10 @@ last bit; losses are near those of the uncut model.
 
   random_pipelines.py FOLDER [--first SEED] [--count N] [--seconds S]
 
-A model is an MLP, a CNN or a transformer with skips over any distance, tied weights, dropout, normalization and a second term of the
-loss. A pipeline is a choice of each option that goes with stages: the mesh, the schedule, where to cut, what is computed again, what is
-offloaded, precision, strategy, accumulation, clipping. A failure prints its seed, the model's choices and both commands.
+A model is an MLP, a CNN or a transformer with skips over any distance, tied weights, dropout, normalization, values whose gradient ends
+(rounded, compared, detached) and a second term of the loss. A pipeline is a choice of each option that goes with stages: the mesh, the
+schedule, where to cut, what is computed again, what is offloaded, precision, strategy, accumulation, clipping. A failure prints its seed,
+the model's choices and both commands.
 """
 import json
 import pathlib
@@ -27,8 +28,9 @@ CLASSES = 6
 class Graph:
     """An ONNX graph under construction: ops by name, weights by value."""
 
-    def __init__(self, rng):
-        self.rng, self.nodes, self.weights, self.inputs = rng, [], [], []
+    def __init__(self, rng, ends):
+        """`ends` draws the values whose gradient ends; None: there are none."""
+        self.rng, self.ends, self.nodes, self.weights, self.inputs, self.ended = rng, ends, [], [], [], []
 
     def add(self, op, inputs, outputs=1, **attributes):
         names = [f"{op.lower()}{len(self.nodes)}_{i}" for i in range(outputs)]
@@ -70,6 +72,31 @@ class Graph:
     def maybe(self, chance=0.5):
         return self.rng.random() < chance
 
+    def end(self, x):
+        """x without its gradient: rounded, compared or detached."""
+        how = self.ends.choice(["Round", "Sign", "Floor", "Greater", "Identity"])
+        if how == "Greater":
+            return self.add("Cast", [self.add("Greater", [x, self.constant(np.float32(0.2))])], to=TensorProto.FLOAT)
+        x = self.add(how, [x])
+        if how == "Identity":  # as export_torch writes detach()
+            call = f"call_function[target=torch.ops.aten.detach.default](args = (%{self.nodes[-1].input[0]},), kwargs = {{}})"
+            self.nodes[-1].metadata_props.add(key="pkg.torch.onnx.fx_node", value=call)
+        return x
+
+    def besides(self, x, past):
+        """x with a value whose gradient ends: a new one of x or of an earlier value, or one that earlier layers made. Such a value may
+        cross stages after its gradient ended or before, alone or besides the value that it is made of, and have several users."""
+        if self.ends is None or self.ends.random() < 0.4:
+            return x
+        if not self.ended or self.ends.random() < 0.6:
+            self.ended.append(self.end(x if self.ends.random() < 0.5 else past[self.ends.integers(len(past))]))
+        ended = self.ended[self.ends.integers(len(self.ended))]
+        if self.ends.random() < 0.5:  # what makes a gradient for it
+            ended = self.add("Mul", [ended, self.constant(np.float32(0.1))])
+        else:
+            ended = self.add("Mul", [self.add("Mul", [ended, self.add("Tanh", [x])]), self.constant(np.float32(0.1))])
+        return self.add("Add", [x, ended])
+
 
 def mlp(g):
     width, depth = int(g.rng.choice([8, 12])), int(g.rng.integers(4, 8))
@@ -84,6 +111,7 @@ def mlp(g):
             x = g.dropout(x)
         if g.maybe(0.4):
             x = g.add("Add", [x, past[g.rng.integers(len(past))]])
+        x = g.besides(x, past)
         past.append(x)
     return past, g.linear(x, width, CLASSES)
 
@@ -100,6 +128,7 @@ def cnn(g):
         x = g.activation(x)
         if g.maybe():
             x = g.add("Add", [x, past[g.rng.integers(len(past))]])
+        x = g.besides(x, past)
         past.append(x)
     x = g.add("Flatten", [g.add("GlobalAveragePool", [x])])
     return past, g.linear(x, channels, CLASSES)
@@ -118,6 +147,7 @@ def transformer(g):
         x = g.add("Add", [x, g.dropout(a) if g.maybe() else a])
         n = g.norm(x, width)
         x = g.add("Add", [x, g.linear(g.activation(g.linear(n, width, 2 * width)), 2 * width, width)])
+        x = g.besides(x, past)
         past.append(x)
     if g.maybe():
         x = g.add("Add", [x, past[0]])
@@ -138,7 +168,8 @@ def masked_loss(g, logits, labels, least):
 
 def model(seed, path):
     rng, late = np.random.default_rng(seed), np.random.default_rng([seed, 14])  # late: added last; the test's own seeds draw none of it
-    g = Graph(rng)
+    ends = np.random.default_rng([seed, 25])
+    g = Graph(rng, ends if ends.random() < 0.5 else None)
     kind = [mlp, cnn, transformer][seed % 3]
     past, logits = kind(g)
     labels = g.input("labels", ["batch"], TensorProto.INT64)
