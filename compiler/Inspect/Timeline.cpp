@@ -29,8 +29,10 @@ static std::string kindsText(const BytesByKind &bytes) {
   return join(parts, ", ");
 }
 
-// Returns "forward pass 288.2 KiB, backward pass 254.8 KiB, update 30.2 KiB", as far as the passes are known.
+// Returns "forward pass 288.2 KiB, backward pass 254.8 KiB, update 30.2 KiB", or "" if the bodies of chunks are the passes.
 static std::string passesText(const MemoryUse &use) {
+  if (use.mostInPass[static_cast<size_t>(Pass::Unknown)] != 0)
+    return "";
   std::vector<std::string> parts;
   for (Pass pass : {Pass::Forward, Pass::Backward, Pass::Update})
     if (uint64_t bytes = use.mostInPass[static_cast<size_t>(pass)])
