@@ -44,8 +44,8 @@ struct Prediction {
 // The plan must have passed plan::checkMachine(). An error where it has no entry, or runs more than is looked at.
 rt::Status predict(const rt::fb::Plan &plan, const plan::InstructionCosts &costs, Prediction *prediction);
 
-// The samples and tokens that all ranks read in a run of the plan's main entry; 0 where the plan does not say. Tokens
-// are the numbers of the first integer input that has a row for each sample.
+// The samples and tokens that all ranks read in a run of the plan's main entry; 0 where the plan does not say, or reads
+// no tokens (Tokens.h).
 uint64_t samplesOf(const rt::fb::Plan &plan);
 uint64_t tokensOf(const rt::fb::Plan &plan);
 
