@@ -1,9 +1,9 @@
 #include "compiler/Inspect/Human.h"
 
 #include "runtime/base/HumanUnits.h"
+#include "runtime/base/Printable.h"
 #include "runtime/plan/PlanPrinter.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <iterator>
 
@@ -40,7 +40,9 @@ std::string countText(uint64_t count) {
   return text;
 }
 
-std::string countOf(uint64_t count, const std::string &noun) { return countText(count) + " " + noun + (count == 1 ? "" : "s"); }
+std::string countOf(uint64_t count, const std::string &noun) {
+  return countText(count) + " " + noun + (count == 1 ? "" : "s");
+}
 
 std::string padRight(std::string text, size_t width) {
   if (text.size() < width)
@@ -60,7 +62,7 @@ static bool isCharacterStart(const std::string &text, size_t at) {
 }
 
 std::string shortName(std::string_view name, size_t width) {
-  bool isPlain = std::all_of(name.begin(), name.end(), [](unsigned char c) { return c >= 0x20 && c != 0x7f; });
+  bool isPlain = rt::printable(name) == name;
   std::string text = isPlain ? std::string(name) : rt::printName(name);
   if (text.size() <= width || width < 8)
     return text;

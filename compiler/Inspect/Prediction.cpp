@@ -3,6 +3,7 @@
 #include "compiler/Inspect/Human.h"
 #include "compiler/Simulator/Walk.h"
 #include "runtime/plan/RankKinds.h"
+#include "runtime/plan/Tokens.h"
 
 #include <algorithm>
 #include <map>
@@ -112,14 +113,7 @@ uint64_t samplesOf(const fb::Plan &plan) {
 
 uint64_t tokensOf(const fb::Plan &plan) {
   auto entry = plan::mainProgram(plan);
-  const auto *inputs = entry ? plan.programs()->Get(*entry)->inputs() : nullptr;
-  for (uint32_t i = 0; i < lengthOf(inputs); ++i) {
-    const fb::Port &port = *inputs->Get(i);
-    bool isInteger = port.dtype() == fb::DType::i64 || port.dtype() == fb::DType::i32;
-    if (isInteger && port.batch_dim() == 0 && lengthOf(port.shape()) == 2)
-      return samplesOf(plan) * static_cast<uint64_t>(port.shape()->Get(1));
-  }
-  return 0;
+  return entry ? samplesOf(plan) * tokensPerSample(*plan.programs()->Get(*entry)) : 0;
 }
 
 Status predict(const fb::Plan &plan, const plan::InstructionCosts &costs, Prediction *prediction) {

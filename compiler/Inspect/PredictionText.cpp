@@ -200,7 +200,7 @@ std::string predictionJson(const fb::Plan &plan, const TargetMachine &machine, c
         plan::isBetweenNodes(plan, machine, axis) ? "between nodes" : "within a node";
   json result = json::parse(summaryJson(plan, summarize(plan)));
   result["predicted"] = std::move(predicted);
-  return result.dump(2, ' ', false, json::error_handler_t::replace);
+  return result.dump(2, ' ', true, json::error_handler_t::replace);
 }
 
 } // namespace cleave::view

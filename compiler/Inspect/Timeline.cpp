@@ -29,7 +29,8 @@ static std::string kindsText(const BytesByKind &bytes) {
   return join(parts, ", ");
 }
 
-// Returns "forward pass 288.2 KiB, backward pass 254.8 KiB, update 30.2 KiB", or "" if the bodies of chunks are the passes.
+// Returns "forward pass 288.2 KiB, backward pass 254.8 KiB, update 30.2 KiB", or "" if the bodies of chunks are the
+// passes.
 static std::string passesText(const MemoryUse &use) {
   if (use.mostInPass[static_cast<size_t>(Pass::Unknown)] != 0)
     return "";

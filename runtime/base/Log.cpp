@@ -1,5 +1,6 @@
 #include "runtime/base/Log.h"
 
+#include "runtime/base/OptionText.h"
 #include "runtime/base/Printable.h"
 
 #include <cstdlib>
@@ -44,16 +45,23 @@ std::string envString(const char *name, const std::string &fallback) {
   return value && *value ? value : fallback;
 }
 
-double envNumber(const char *name, double fallback) {
-  std::string text = envString(name);
-  if (text.empty())
-    return fallback;
-  char *end = nullptr;
-  double value = std::strtod(text.c_str(), &end);
-  if (*end == '\0')
-    return value;
-  log(LogLevel::Warning, -1, std::string(name) + "='" + text + "' is not a number; it is ignored");
-  return fallback;
+static bool readEnvNumber(const EnvNumber &variable, double *value) {
+  std::string text = envString(variable.name);
+  *value = variable.fallback;
+  return text.empty() || (parseReal(text, value) && *value >= variable.low && *value <= variable.high);
+}
+
+Status checkEnvNumber(const EnvNumber &variable) {
+  double value;
+  if (readEnvNumber(variable, &value))
+    return Status::ok();
+  return invalidArgument(std::string(variable.name) + "='" + envString(variable.name) + "': expected " +
+                         variable.expected);
+}
+
+double envNumber(const EnvNumber &variable) {
+  double value;
+  return readEnvNumber(variable, &value) ? value : variable.fallback;
 }
 
 } // namespace cleave::rt

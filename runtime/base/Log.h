@@ -6,6 +6,8 @@
 #ifndef CLEAVE_RUNTIME_BASE_LOG_H
 #define CLEAVE_RUNTIME_BASE_LOG_H
 
+#include "runtime/base/Status.h"
+
 #include <string>
 
 namespace cleave::rt {
@@ -19,8 +21,20 @@ bool logEnabled(LogLevel level);
 
 // The value of an environment variable, or `fallback` if it is not set or empty.
 std::string envString(const char *name, const std::string &fallback = "");
-// The value as a number. If it is not a number, a warning says so, and `fallback` is returned.
-double envNumber(const char *name, double fallback);
+
+// An environment variable that holds a number.
+struct EnvNumber {
+  const char *name;
+  double fallback;  // if it is not set or empty
+  double low, high; // both are accepted
+  const char *expected;
+};
+
+// Returns InvalidArgument if the variable's value is not a number of its range:
+// "CLEAVE_COMM_TIMEOUT_S='3s': expected a positive number of seconds".
+Status checkEnvNumber(const EnvNumber &variable);
+// The value. If checkEnvNumber() refuses it, it is the fallback.
+double envNumber(const EnvNumber &variable);
 
 } // namespace cleave::rt
 

@@ -1,28 +1,22 @@
 #include "runtime/comm/Communicator.h"
 
-#include "runtime/base/Log.h"
 #include "runtime/base/Trace.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <ctime>
 
 namespace cleave::rt {
 
-Status checkCommTimeout() {
-  std::string text = envString("CLEAVE_COMM_TIMEOUT_S");
-  char *end = nullptr;
-  double seconds = std::strtod(text.c_str(), &end);
-  if (text.empty() || (*end == '\0' && seconds > 0))
-    return Status::ok();
-  return invalidArgument("CLEAVE_COMM_TIMEOUT_S='" + text + "': expected a positive number of seconds");
+Status checkCommVariables() {
+  for (const EnvNumber &variable : {kCommTimeout, kCommHeartbeat, kCommDelay, kCommRate})
+    CLEAVE_TRY(checkEnvNumber(variable));
+  return Status::ok();
 }
 
 Communicator::Communicator(int rank, int size)
-    : rank_(rank), size_(size), timeoutSeconds_(envNumber("CLEAVE_COMM_TIMEOUT_S", 300)),
-      delaySeconds_(envNumber("CLEAVE_COMM_DELAY_US", 0) * 1e-6),
-      bytesPerSecond_(envNumber("CLEAVE_COMM_BYTES_PER_S", 0)) {}
+    : rank_(rank), size_(size), timeoutSeconds_(envNumber(kCommTimeout)), delaySeconds_(envNumber(kCommDelay) * 1e-6),
+      bytesPerSecond_(envNumber(kCommRate)) {}
 
 Status Communicator::exchange(const Exchange &step) {
   CLEAVE_TRY(doExchange(step));
@@ -36,7 +30,7 @@ Status Communicator::exchange(const Exchange &step) {
 // It starts when both sides have arrived. Otherwise a receive that waits for its sender would have no delay.
 void Communicator::stretch(size_t bytes) const {
   double seconds = delaySeconds_ + (bytesPerSecond_ > 0 ? static_cast<double>(bytes) / bytesPerSecond_ : 0);
-  uint64_t end = TraceSink::now() + static_cast<uint64_t>(seconds * 1e9);
+  uint64_t end = TraceSink::now() + static_cast<uint64_t>(std::min(seconds, kLongestSeconds) * 1e9);
   timespec until{static_cast<time_t>(end / 1'000'000'000), static_cast<long>(end % 1'000'000'000)};
   while (::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) != 0) {
   }

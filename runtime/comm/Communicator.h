@@ -18,6 +18,7 @@
 #ifndef CLEAVE_RUNTIME_COMM_COMMUNICATOR_H
 #define CLEAVE_RUNTIME_COMM_COMMUNICATOR_H
 
+#include "runtime/base/Log.h"
 #include "runtime/base/Status.h"
 
 #include <atomic>
@@ -43,8 +44,16 @@ struct Exchange {
   unsigned channel = 0;
 };
 
-// Returns InvalidArgument if CLEAVE_COMM_TIMEOUT_S is not a positive number. Call it before ranks are made.
-Status checkCommTimeout();
+constexpr double kLongestSeconds = 1e9; // all times of this file are at most so long: 32 years
+constexpr EnvNumber kCommTimeout = {"CLEAVE_COMM_TIMEOUT_S", 300, 1e-9, kLongestSeconds,
+                                    "a positive number of seconds, at most 1e9"};
+constexpr EnvNumber kCommHeartbeat = {"CLEAVE_COMM_HEARTBEAT_S", 60, 0, kLongestSeconds,
+                                      "a number of seconds from 0 to 1e9"};
+constexpr EnvNumber kCommDelay = {"CLEAVE_COMM_DELAY_US", 0, 0, 1e15, "a number of microseconds from 0 to 1e15"};
+constexpr EnvNumber kCommRate = {"CLEAVE_COMM_BYTES_PER_S", 0, 0, 1e18, "a number of bytes from 0 to 1e18"};
+
+// Returns InvalidArgument if one of these variables has no valid value. Call it before ranks are made.
+Status checkCommVariables();
 
 class Communicator {
 public:

@@ -27,13 +27,17 @@ class MpiCommunicator : public Communicator {
 public:
   MpiCommunicator(const cleave_mpi_api &api, int rank, int size) : Communicator(rank, size), api_(api) {}
 
-  // After a loss, the world cannot be left in order. The launcher then ends all its processes.
+  // After a loss, and after a failed start(), the world cannot be left in order. The launcher then ends all its
+  // processes.
   ~MpiCommunicator() override {
     if (monitor_)
       monitor_->stop();
-    bool lost = monitor_ && monitor_->failed();
-    if (!lost)
-      api_.leave();
+    bool lost = !started_ || (monitor_ && monitor_->failed());
+    char error[256] = "";
+    if (!lost && api_.leave(timeoutSeconds(), error, sizeof(error)) != 0) {
+      lost = true;
+      log(LogLevel::Error, rank(), std::string("leaving the other ranks: ") + error);
+    }
     membership.end(lost);
   }
 
@@ -42,13 +46,14 @@ public:
     std::vector<PeerIdentity> peers(static_cast<size_t>(size()));
     PeerIdentity self = PeerIdentity::self();
     char error[256] = "";
-    if (api_.all_gather(&self, sizeof self, peers.data(), error, sizeof(error)) != 0)
+    if (api_.all_gather(&self, sizeof self, peers.data(), timeoutSeconds(), error, sizeof(error)) != 0)
       return peerLost(std::string("joining the other ranks: ") + error);
     if (size() > 1)
       monitor_ = std::make_unique<PeerMonitor>(
           rank(), std::move(peers),
           [this](const PeerMonitor::Beat *out, PeerMonitor::Beat *in, bool hurries,
                  const std::function<bool()> &giveUp) { return beat(out, in, hurries, giveUp); });
+    started_ = true;
     return Status::ok();
   }
 
@@ -67,21 +72,20 @@ protected:
     std::optional<PeerWait> wait; // none if there is only one process
     if (monitor_)
       wait.emplace(*monitor_);
-    cleave_mpi_exchange call = {
-        step.to,
-        step.sendData,
-        step.sendBytes,
-        step.from,
-        step.receiveData,
-        step.receiveBytes,
-        static_cast<int>(step.channel),
-        timeoutSeconds(),
-        0,
-        [](void *context, int from, int to) -> int {
-          auto &wait = *static_cast<std::optional<PeerWait> *>(context);
-          return wait && wait->isVain(from, to);
-        },
-        &wait};
+    cleave_mpi_exchange call = {step.to,
+                                step.sendData,
+                                step.sendBytes,
+                                step.from,
+                                step.receiveData,
+                                step.receiveBytes,
+                                static_cast<int>(step.channel),
+                                timeoutSeconds(),
+                                0,
+                                [](void *context, int from, int to) -> int {
+                                  auto &wait = *static_cast<std::optional<PeerWait> *>(context);
+                                  return wait && wait->isVain(from, to);
+                                },
+                                &wait};
     char error[256] = "";
     switch (api_.exchange(&call, error, sizeof(error))) {
     case 0:
@@ -112,7 +116,8 @@ private:
   }
 
   const cleave_mpi_api &api_;
-  std::unique_ptr<PeerMonitor> monitor_;
+  std::unique_ptr<PeerMonitor> monitor_; // none if there is only one process
+  bool started_ = false;
 };
 
 std::vector<std::string> modulePlaces() {
@@ -156,9 +161,11 @@ Status createMpiCommunicator(std::unique_ptr<Communicator> *result) {
   CLEAVE_TRY(openModule(&api));
   int rank = 0, size = 0;
   char error[256] = "";
-  if (api->join(&rank, &size, error, sizeof(error)) != 0)
-    return ioError(error);
   membership.begin();
+  if (api->join(envNumber(kCommTimeout), &rank, &size, error, sizeof(error)) != 0) {
+    membership.end(/*isLost=*/true);
+    return ioError(error);
+  }
   auto communicator = std::make_unique<MpiCommunicator>(*api, rank, size);
   CLEAVE_TRY(communicator->start());
   *result = std::move(communicator);

@@ -5,6 +5,7 @@
 #include "runtime/base/Log.h"
 #include "runtime/base/Termination.h"
 #include "runtime/base/WaitClock.h"
+#include "runtime/comm/Communicator.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -70,7 +71,7 @@ std::string putLossFirst(const std::string &message) {
 
 PeerMonitor::PeerMonitor(int rank, std::vector<PeerIdentity> peers, ExchangeBeats exchange)
     : rank_(rank), peers_(std::move(peers)), exchange_(std::move(exchange)),
-      limitSeconds_(exchange_ ? envNumber("CLEAVE_COMM_HEARTBEAT_S", 60) : 0), left_(peers_.size()) {
+      limitSeconds_(exchange_ ? envNumber(kCommHeartbeat) : 0), left_(peers_.size()) {
   thread_ = std::thread([this] { run(); });
 }
 

@@ -197,10 +197,10 @@ Status guardedRun(const cleave_model &model, const Command &command, int *stoppe
   }
 }
 
-// The file name that the user typed. `model.name` is only meant for symbols.
+// The file name that the user typed, for messages. `model.name` is only meant for symbols.
 std::string programName() {
   std::string path = executablePath();
-  return path.substr(path.find_last_of('/') + 1);
+  return printable(path.substr(path.find_last_of('/') + 1));
 }
 
 // True for a mistake on the command line. Messages about those begin with the option.

@@ -1,10 +1,10 @@
 #include "runtime/plan/PlanPrinter.h"
 
+#include "runtime/base/Printable.h"
 #include "runtime/plan/InstructionView.h"
 #include "runtime/plan/Properties.h"
 #include "runtime/plan/RankKinds.h"
 
-#include <algorithm>
 #include <iomanip>
 #include <sstream>
 
@@ -23,15 +23,12 @@ std::string hex(uint64_t value) {
 // Quoted, with control characters and quotes escaped: names come from models.
 std::string quoted(std::string_view text) {
   std::string result = "\"";
-  for (unsigned char c : text) {
+  for (char c : text) {
     if (c == '"' || c == '\\')
       result += '\\';
-    if (c < 0x20 || c == 0x7f)
-      result += "\\x" + hex(c).substr(2);
-    else
-      result += static_cast<char>(c);
+    result += c;
   }
-  return result + "\"";
+  return printable(result) + "\"";
 }
 
 std::string nameOf(const flatbuffers::String *name) { return printName(textOf(name)); }
@@ -275,9 +272,7 @@ private:
 } // namespace
 
 std::string printName(std::string_view name) {
-  bool isPlain = !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
-    return c > 0x20 && c != 0x7f && c != '"' && c != '\\';
-  });
+  bool isPlain = !name.empty() && name.find_first_of(" \"\\") == std::string_view::npos && printable(name) == name;
   return isPlain ? std::string(name) : quoted(name);
 }
 

@@ -279,8 +279,8 @@ std::string summaryJson(const fb::Plan &plan, const PlanSummary &summary) {
   forEachProperty(plan, [&](std::string_view key, std::string_view text) {
     json["properties"][std::string(key)] = std::string(text);
   });
-  // Names come from models and may not be UTF-8.
-  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+  // Names come from models. They may not be UTF-8, and may hold characters that a terminal obeys.
+  return json.dump(2, ' ', true, nlohmann::json::error_handler_t::replace);
 }
 
 } // namespace cleave::rt

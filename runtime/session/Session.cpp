@@ -57,8 +57,9 @@ struct Session::Impl {
 // model.
 static Status refuseLauncher(const fb::Plan &plan, const ProcessPlace &place) {
   uint64_t ranks = meshSize(plan);
-  std::string many = std::to_string(ranks), once = ranks == 1 ? "once" : "or once: then the " + counted(ranks, "rank") +
-                                                                             " are threads of one process";
+  std::string many = std::to_string(ranks),
+              once =
+                  ranks == 1 ? "once" : "or once: then the " + counted(ranks, "rank") + " are threads of one process";
   std::string end = "; a process that is to run alone needs " + place.unset + " unset";
   if (launcher() == Launcher::Slurm)
     return invalidArgument("started by srun without MPI as one of several processes (" + place.variables +
@@ -120,7 +121,7 @@ Status Session::Impl::joinProcesses() {
 
 // Finds the other ranks: threads of this process, or other processes.
 Status Session::Impl::connect(unsigned requested) {
-  CLEAVE_TRY(checkCommTimeout());
+  CLEAVE_TRY(checkCommVariables());
   uint64_t wanted = meshSize(*plan);
   CLEAVE_TRY(joinProcesses());
   if (requested && requested != wanted)

@@ -4,11 +4,12 @@
 #include "compiler/Support/Error.h"
 #include "compiler/Support/Usage.h"
 #include "compiler/Training/Pipeline.h"
+#include "runtime/base/AtomicFile.h"
 #include "runtime/base/Printable.h"
 #include "runtime/base/StandardStreams.h"
-#include "runtime/base/AtomicFile.h"
 #include "tools/cleave/CommandLine.h"
 #include "tools/cleave/OutOfResources.h"
+#include "tools/cleave/PrintableStream.h"
 #include "tools/cleave/ThrowingPlugin.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -26,20 +27,27 @@ using namespace cleave;
 namespace {
 
 struct Runner {
+  llvm::raw_ostream &out, &log;
+
   llvm::Error operator()(const CompileOptions &options) const {
     watchPlugins(options.passPlugins);
-    return compile(options, llvm::errs());
+    return compile(options, log);
   }
   llvm::Error operator()(const InspectRequest &request) const {
-    return inspect(request.artefact, request.options, llvm::outs());
+    return inspect(request.artefact, request.options, out);
   }
-  llvm::Error operator()(const DiffRequest &request) const { return diff(request.a, request.b, llvm::outs()); }
-  llvm::Error operator()(const VerifyRequest &request) const { return verify(request.artefact, llvm::outs()); }
+  llvm::Error operator()(const DiffRequest &request) const { return diff(request.a, request.b, out); }
+  llvm::Error operator()(const VerifyRequest &request) const { return verify(request.artefact, out); }
   llvm::Error operator()(const CalibrateRequest &request) const { return calibrate(request, llvm::outs()); }
-  llvm::Error operator()(const BundleRequest &request) const { return bundle(request, llvm::outs()); }
-  llvm::Error operator()(const ExportRequest &request) const { return exportCheckpoint(request, llvm::outs()); }
+  llvm::Error operator()(const BundleRequest &request) const { return bundle(request, out); }
+  llvm::Error operator()(const ExportRequest &request) const { return exportCheckpoint(request, out); }
   llvm::Error operator()(const Exit &) const { return llvm::Error::success(); }
 };
+
+llvm::Error run(const Request &request) {
+  PrintableStream out(llvm::outs()), log(llvm::errs());
+  return std::visit(Runner{out, log}, request);
+}
 
 // Makes Ctrl-C remove unfinished files.
 void removeOnSignal(const std::string &aside, bool isThere) {
@@ -87,7 +95,7 @@ int main(int argc, char **argv) {
     llvm::errs() << "cleave: cannot write to stdout\n";
     return 1;
   }
-  llvm::Error error = std::visit(Runner{}, request);
+  llvm::Error error = run(request);
   llvm::outs().flush();
   if (llvm::outs().has_error()) {
     std::error_code code = llvm::outs().error();

@@ -1,6 +1,6 @@
 /* The interface between libcleave_rt and the module cleave_comm_mpi. It is plain C, so that executables neither link
  * MPI nor export symbols. The module defines `const cleave_mpi_api *cleave_mpi(void)`. Functions return 0, or write a
- * message and return another number. `give_up` may be NULL. It is called while an exchange waits, with the ranks that
+ * message and return another number. Every wait for other ranks has a limit in seconds. `give_up` may be NULL. It is called while an exchange waits, with the ranks that
  * it still waits for (-1: that side is done). If it returns a number other than 0, the exchange ends with
  * CLEAVE_MPI_GAVE_UP. */
 #ifndef CLEAVE_RUNTIME_COMM_MPI_MPIAPI_H
@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-#define CLEAVE_MPI_ABI 4
+#define CLEAVE_MPI_ABI 5
 #define CLEAVE_MPI_GAVE_UP 2
 
 /* A message to one rank and a message from another, which are under way at the same time. With to = rank + 1 and
@@ -34,14 +34,15 @@ typedef struct cleave_mpi_exchange {
 
 typedef struct cleave_mpi_api {
   int abi;
-  /* Joins the world. Its communicator has no messages of earlier sessions or of the embedding program. */
-  int (*join)(int *rank, int *size, char *error, size_t error_size);
+  /* Joins the world. Its communicator has no messages of earlier sessions or of the embedding program. After a failure,
+   * the process cannot join again. */
+  int (*join)(double timeout_seconds, int *rank, int *size, char *error, size_t error_size);
   int (*exchange)(const cleave_mpi_exchange *step, char *error, size_t error_size);
   /* Gathers `bytes` of every rank, by rank, in `all`. Called by one thread at a time, with nothing else under way. */
-  int (*all_gather)(const void *mine, size_t bytes, void *all, char *error, size_t error_size);
+  int (*all_gather)(const void *mine, size_t bytes, void *all, double timeout_seconds, char *error, size_t error_size);
   /* Waits for the others to leave. A process may join again after it. If it exits after it has joined, but without this
-   * call, the launcher takes it for failed. */
-  void (*leave)(void);
+   * call or after its failure, the launcher takes it for failed. */
+  int (*leave)(double timeout_seconds, char *error, size_t error_size);
 } cleave_mpi_api;
 
 const cleave_mpi_api *cleave_mpi(void);

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <mpi.h>
 #include <string>
 #include <thread>
@@ -20,6 +21,7 @@ constexpr size_t kMaxMessage = size_t{1} << 30; // MPI counts are int
 constexpr std::chrono::milliseconds kSpin{1};
 
 MPI_Comm world = MPI_COMM_NULL; // our own, so that messages of an embedding program do not mix with Cleave's
+bool isInWorld = false;         // also after join() or leave() has failed
 
 int fail(char *error, size_t size, const char *call, int code) {
   char text[MPI_MAX_ERROR_STRING] = "";
@@ -34,11 +36,31 @@ int fail(char *error, size_t size, const char *call, int code) {
 void finalizeAtExit() {
   int finalized = 0;
   MPI_Finalized(&finalized);
-  if (!finalized && world == MPI_COMM_NULL)
+  if (!finalized && !isInWorld)
     MPI_Finalize();
 }
 
-int join(int *rank, int *size, char *error, size_t errorSize) {
+double secondsNow() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
+
+// Waits for a call that all ranks must make. After a failure the call stays under way, and the process cannot leave the
+// world in order.
+int finish(const char *call, MPI_Request request, double timeoutSeconds, char *error, size_t errorSize) {
+  cleave::rt::WaitClock clock;
+  for (int done = 0;;) {
+    if (int code = MPI_Test(&request, &done, MPI_STATUS_IGNORE))
+      return fail(error, errorSize, call, code);
+    if (done)
+      return 0;
+    if (double waited = clock.look(secondsNow()); waited > timeoutSeconds) {
+      std::snprintf(error, errorSize, "waited %.0f s for the other ranks; CLEAVE_COMM_TIMEOUT_S sets the limit",
+                    waited);
+      return 1;
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+}
+
+int join(double timeoutSeconds, int *rank, int *size, char *error, size_t errorSize) {
   int already = 0, finalized = 0, provided = MPI_THREAD_SINGLE;
   MPI_Initialized(&already);
   MPI_Finalized(&finalized);
@@ -58,8 +80,12 @@ int join(int *rank, int *size, char *error, size_t errorSize) {
                   MPI_THREAD_MULTIPLE);
     return 1;
   }
-  if (int code = MPI_Comm_dup(MPI_COMM_WORLD, &world))
-    return fail(error, errorSize, "MPI_Comm_dup", code);
+  isInWorld = true;
+  MPI_Request made;
+  if (int code = MPI_Comm_idup(MPI_COMM_WORLD, &world, &made))
+    return fail(error, errorSize, "MPI_Comm_idup", code);
+  if (int failed = finish("MPI_Comm_idup", made, timeoutSeconds, error, errorSize))
+    return failed;
   MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
   MPI_Comm_rank(world, rank);
   MPI_Comm_size(world, size);
@@ -142,7 +168,7 @@ int exchangePiece(const cleave_mpi_exchange &step, char *error, size_t errorSize
     }
     // Ranks and progress threads often outnumber cores, so the core is left to threads that compute.
     std::this_thread::sleep_for(std::chrono::microseconds(step.poll_us ? step.poll_us : polls < 2000 ? 5 : 50));
-    double waited = clock.look(std::chrono::duration<double>(Clock::now().time_since_epoch()).count());
+    double waited = clock.look(secondsNow());
     if (waited > step.timeout_seconds) {
       tellAwaited(waited, step, awaited(step.from, requests[0]), awaited(step.to, requests[count - 1]), error,
                   errorSize);
@@ -173,16 +199,35 @@ int exchange(const cleave_mpi_exchange *whole, char *error, size_t errorSize) {
   return 0;
 }
 
-int allGather(const void *mine, size_t bytes, void *all, char *error, size_t errorSize) {
-  int count = static_cast<int>(bytes);
-  if (int code = MPI_Allgather(mine, count, MPI_BYTE, all, count, MPI_BYTE, world))
-    return fail(error, errorSize, "MPI_Allgather", code);
+int allGather(const void *mine, size_t bytes, void *all, double timeoutSeconds, char *error, size_t errorSize) {
+  int count = static_cast<int>(bytes), size = 0;
+  MPI_Comm_size(world, &size);
+  // After a failure, MPI may still use the buffers, so they are never freed.
+  struct Buffers {
+    std::vector<char> mine, all;
+  };
+  auto *buffers = new Buffers{std::vector<char>(bytes), std::vector<char>(bytes * static_cast<size_t>(size))};
+  std::memcpy(buffers->mine.data(), mine, bytes);
+  MPI_Request gathered;
+  if (int code =
+          MPI_Iallgather(buffers->mine.data(), count, MPI_BYTE, buffers->all.data(), count, MPI_BYTE, world, &gathered))
+    return fail(error, errorSize, "MPI_Iallgather", code);
+  if (int failed = finish("MPI_Iallgather", gathered, timeoutSeconds, error, errorSize))
+    return failed;
+  std::memcpy(all, buffers->all.data(), buffers->all.size());
+  delete buffers;
   return 0;
 }
 
-void leave() {
-  MPI_Barrier(world);
+int leave(double timeoutSeconds, char *error, size_t errorSize) {
+  MPI_Request met;
+  if (int code = MPI_Ibarrier(world, &met))
+    return fail(error, errorSize, "MPI_Ibarrier", code);
+  if (int failed = finish("MPI_Ibarrier", met, timeoutSeconds, error, errorSize))
+    return failed;
   MPI_Comm_free(&world);
+  isInWorld = false;
+  return 0;
 }
 
 } // namespace

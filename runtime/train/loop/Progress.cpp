@@ -1,5 +1,6 @@
 #include "runtime/train/loop/Progress.h"
 
+#include "runtime/base/Printable.h"
 #include "runtime/comm/Launcher.h"
 
 #include <cmath>
@@ -39,7 +40,7 @@ void Progress::step(const StepMetrics &metrics, double perSecond, double stepSec
 void Progress::note(const std::string &line) {
   if (quiet_)
     return;
-  std::printf(open_ ? "\r\x1b[K%s\n" : "%s\n", line.c_str());
+  std::printf(open_ ? "\r\x1b[K%s\n" : "%s\n", printable(line).c_str());
   std::fflush(stdout);
   open_ = false;
 }

@@ -1,6 +1,7 @@
 #include "runtime/train/loop/TrainLoop.h"
 
 #include "runtime/base/Counted.h"
+#include "runtime/base/Printable.h"
 #include "runtime/base/Termination.h"
 #include "runtime/base/Trace.h"
 #include "runtime/comm/Communicator.h"
@@ -76,13 +77,13 @@ Status TrainLoop::run() {
 void TrainLoop::printStart() const {
   if (!session_->isLeader())
     return;
-  std::printf("training %s: %s, global batch %llu, %s, %s per epoch, %s\n", session_->modelName().c_str(),
+  std::printf("training %s: %s, global batch %llu, %s, %s per epoch, %s\n", printable(session_->modelName()).c_str(),
               counted(session_->dataRanks(), "data rank").c_str(),
               static_cast<unsigned long long>(feed_->globalBatch()), counted(feed_->samples(), "sample").c_str(),
               counted(feed_->batchesPerEpoch(), "step").c_str(), counted(total_, "step").c_str());
   if (resumed_)
     std::printf("resumed at step %llu, from %s\n", static_cast<unsigned long long>(position_.step),
-                resumedFrom_.c_str());
+                printable(resumedFrom_).c_str());
   if (schedule_.warmup > total_)
     std::printf("note: --lr-schedule: the warm-up takes %llu steps and training ends at %llu: --lr is never reached\n",
                 static_cast<unsigned long long>(schedule_.warmup), static_cast<unsigned long long>(total_));

@@ -5,6 +5,7 @@
 #include "runtime/comm/Communicator.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/Properties.h"
+#include "runtime/plan/Tokens.h"
 #include "runtime/session/SameRun.h"
 #include "runtime/state/Checkpoint.h"
 #include "runtime/train/checkpoint/DiskSpace.h"
@@ -17,16 +18,6 @@
 
 namespace cleave::rt {
 namespace {
-
-// The sequence length if the first input is integer [batch, sequence]; 0 otherwise.
-double tokensPerSample(const fb::Program &program) {
-  if (lengthOf(program.inputs()) == 0)
-    return 0;
-  const fb::Port &port = *program.inputs()->Get(0);
-  bool integer = port.dtype() == fb::DType::i64 || port.dtype() == fb::DType::i32;
-  return integer && port.batch_dim() == 0 && lengthOf(port.shape()) == 2 ? static_cast<double>(port.shape()->Get(1))
-                                                                         : 0;
-}
 
 double defaultRate(const fb::Plan &plan) {
   double rate = 0;
@@ -323,7 +314,7 @@ Status TrainLoop::openData() {
                              position_.epoch, position_.sample, "--data", &feed_));
   CLEAVE_TRY(session_->agreeOn(data_->samples, "the samples of --data"));
   CLEAVE_TRY(countSteps());
-  tokensPerSample_ = tokensPerSample(*program_);
+  tokensPerSample_ = static_cast<double>(tokensPerSample(*program_));
   if (options_.valData.empty())
     return Status::ok();
   evaluator_.emplace();

@@ -1,7 +1,7 @@
 #include "compiler/Inspect/MemoryUse.h"
 #include "compiler/Inspect/Human.h"
-#include "compiler/Simulator/Walk.h"
 #include "compiler/Simulator/StepTimeline.h"
+#include "compiler/Simulator/Walk.h"
 #include "test/runtime/device/PlanBuilder.h"
 
 using namespace cleave;
@@ -202,6 +202,8 @@ TEST(Human, NumbersAndNames) {
   EXPECT_EQ(view::nodeOf("node '/h.0/a'b' (Add)"), "/h.0/a'b");
   EXPECT_EQ(view::shortName("a.very.long.name", 10), "a.ve..name");
   EXPECT_EQ(view::shortName("\x1b[31m", 20).find('\x1b'), std::string::npos);
+  EXPECT_EQ(view::shortName("\xc2\x9b\xe2\x80\xae", 40), R"("\xc2\x9b\xe2\x80\xae")"); // C1, and right to left
+  EXPECT_EQ(view::shortName("h.0/ü fc", 40), "h.0/ü fc");
   EXPECT_EQ(view::wrapped("one two three", 7), (std::vector<std::string>{"one two", "three"}));
   EXPECT_EQ(view::wrapped("unbreakable", 4), (std::vector<std::string>{"unbreakable"}));
 }

@@ -129,7 +129,7 @@ TEST(Prediction, WhatThePlanNeedsAndTheMachineLacksIsNamed) {
 }
 
 // Samples of both ranks and all micro-batches, rows of the integer input.
-TEST(Prediction, TokensAreTheNumbersOfTheFirstIntegerInput) {
+TEST(Prediction, TokensAreTheNumbersOfAllSequences) {
   PlanBuilder builder({{"dp", 2}});
   unsigned in = builder.region("input", fb::RegionKind::input, 4096, 3);
   builder.plan.batch = 4;

@@ -3,7 +3,13 @@
 #include "runtime/comm/MpiCommunicator.h"
 #include "test/runtime/comm/CommunicatorConformance.h"
 
+#include "runtime/base/Log.h"
+#include "runtime/comm/mpi/MpiApi.h"
+
 #include <cstdio>
+#include <cstring>
+#include <dlfcn.h>
+#include <unistd.h>
 
 using namespace cleave::rt;
 
@@ -21,11 +27,26 @@ static int runChecks(Communicator &comm) {
   return failures == 0 ? 0 : 1;
 }
 
-int main() {
+// Joins the world, and then lives, but takes part in nothing.
+static int beSilent() {
+  void *module = ::dlopen(envString("CLEAVE_MPI_MODULE").c_str(), RTLD_NOW | RTLD_GLOBAL);
+  auto entry = module ? reinterpret_cast<const cleave_mpi_api *(*)()>(::dlsym(module, "cleave_mpi")) : nullptr;
+  int rank = 0, size = 0;
+  char error[256] = "";
+  if (!entry || entry()->join(30, &rank, &size, error, sizeof(error)) != 0)
+    return 1;
+  ::sleep(40);
+  return 1;
+}
+
+// With the argument "silent", rank 1 is silent when the others start.
+int main(int argc, char **argv) {
   if (launcher() != Launcher::Mpi) {
     std::printf("not started by mpirun\n");
     return 1;
   }
+  if (argc > 1 && std::strcmp(argv[1], "silent") == 0 && envString("OMPI_COMM_WORLD_RANK") == "1")
+    return beSilent();
   std::unique_ptr<Communicator> comm;
   if (Status status = createMpiCommunicator(&comm); !status.isOk()) {
     std::printf("%s\n", status.message().c_str());

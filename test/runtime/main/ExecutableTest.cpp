@@ -252,19 +252,28 @@ TEST(Train, NamesAFileThatWasMadeShorter) {
               "error: a file that is in use was made shorter, or cannot be read any more: data, weights");
 }
 
-TEST(Train, TimeoutsArePositive) {
+TEST(Train, CommunicationVariablesAreChecked) {
   TempDir dir;
   TinyModel model(2);
   std::string data = "x=" + writeData(dir, "x.npy", 8);
-  for (const char *bad : {"-1", "abc", "0", "nan", "3s"}) {
-    ::setenv("CLEAVE_COMM_TIMEOUT_S", bad, 1);
-    Result run = runCommandLine(model, {"train", "--data", data, "--steps", "1"});
-    EXPECT_NE(run.code, 0);
-    EXPECT_NE(run.err.find("CLEAVE_COMM_TIMEOUT_S='" + std::string(bad) + "': expected a positive number of seconds"),
-              std::string::npos)
-        << run.err;
-  }
-  ::unsetenv("CLEAVE_COMM_TIMEOUT_S");
+  struct Variable {
+    const char *name, *expected;
+    std::vector<const char *> bad;
+  };
+  std::vector<Variable> variables = {
+      {"CLEAVE_COMM_TIMEOUT_S", "a positive number of seconds, at most 1e9", {"-1", "abc", "0", "nan", "inf", "3s"}},
+      {"CLEAVE_COMM_HEARTBEAT_S", "a number of seconds from 0 to 1e9", {"-1", "abc", "nan", "1e300"}},
+      {"CLEAVE_COMM_DELAY_US", "a number of microseconds from 0 to 1e15", {"-1", "1e300", "2ms"}},
+      {"CLEAVE_COMM_BYTES_PER_S", "a number of bytes from 0 to 1e18", {"-5", "1e300", "fast"}}};
+  for (const Variable &variable : variables)
+    for (const char *bad : variable.bad) {
+      ::setenv(variable.name, bad, 1);
+      Result run = runCommandLine(model, {"train", "--data", data, "--steps", "1"});
+      ::unsetenv(variable.name);
+      EXPECT_NE(run.code, 0);
+      std::string message = std::string(variable.name) + "='" + bad + "': expected " + variable.expected;
+      EXPECT_NE(run.err.find(message), std::string::npos) << run.err;
+    }
 }
 
 TEST(Train, StopsEarly) {

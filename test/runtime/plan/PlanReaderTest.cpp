@@ -4,6 +4,7 @@
 #include "runtime/plan/PlanPrinter.h"
 #include "runtime/plan/PlanSummary.h"
 #include "runtime/plan/Properties.h"
+#include "runtime/plan/Tokens.h"
 #include "test/runtime/device/PlanBuilder.h"
 
 #include <nlohmann/json.hpp>
@@ -106,7 +107,10 @@ TEST(PlanReader, NamesWhatIsWrong) {
   expectContains(
       refusal([](fb::PlanT &p) { p.programs[0]->instructions.erase(p.programs[0]->instructions.begin() + 1); }),
       "not recorded before");
-  expectContains(refusal([](fb::PlanT &p) { p.programs[0]->instructions[3]->fields = {0, 1, 0, 0, 0}; }), "calls itself");
+  expectContains(refusal([](fb::PlanT &p) {
+                   p.programs[0]->instructions[3]->fields = {0, 1, 0, 0, 0};
+                 }),
+                 "calls itself");
   expectContains(refusal([](fb::PlanT &p) { p.programs[1]->instructions[0]->fields[4] = 101; }), "multiple");
   expectContains(refusal([](fb::PlanT &p) {
                    p.programs[1]->instructions[0]->buffers[1] = fb::Buffer(400, 100, 1, fb::Access::write, 0, 0, 0);
@@ -126,7 +130,8 @@ TEST(PlanReader, KnowsTheKeysOfProperties) {
     };
   };
   for (const char *key : {"mixs.logits", "mixes", "mixeslogits", "evaluate.divisors", "evaluate", "loss-", "los", ""})
-    expectContains(refusal(withKeys({"model", key})), "has the property '" + std::string(key) + "', which this runtime");
+    expectContains(refusal(withKeys({"model", key})),
+                   "has the property '" + std::string(key) + "', which this runtime");
   expectContains(refusal(withKeys({"needs.x", "loss", "needs.x"})), "the property 'needs.x' twice");
   expectContains(refusal([&](fb::PlanT &p) {
                    p.kinds.push_back(std::make_unique<fb::PlanT>(p));
@@ -189,8 +194,9 @@ TEST(PlanReader, HoldsGeneratedCodeToItsOperands) {
                  place + "writes buffer 2 where buffer 0 lies; expected one buffer for both");
   expectContains(refusal([&](fb::PlanT &p) { launch(p).buffers[1] = at(1020, 256); }),
                  place + "cannot work in place: buffer 1 and buffer 2 overlap");
-  expectContains(refusal([&](fb::PlanT &p) { p.kernels[1]->operands[2] = fb::Operand(64, 0, fb::Access::write, fb::DType::u8); }),
-                 place + "cannot work in place: buffer 0 and buffer 2 overlap");
+  expectContains(
+      refusal([&](fb::PlanT &p) { p.kernels[1]->operands[2] = fb::Operand(64, 0, fb::Access::write, fb::DType::u8); }),
+      place + "cannot work in place: buffer 0 and buffer 2 overlap");
   expectContains(refusal([&](fb::PlanT &p) { launch(p).buffers.pop_back(); }), place + "takes 3 buffers; got: 2");
   expectContains(refusal([&](fb::PlanT &p) { p.kernels[1]->operands.clear(); }), place + "takes 0 buffers; got: 3");
 }
@@ -206,8 +212,9 @@ TEST(PlanReader, HoldsLibraryKernelsToTheirDefinition) {
   expectContains(refusal([&](fb::PlanT &p) { launch(p).buffers[2] = launch(p).buffers[0]; }),
                  place + "cannot work in place: buffer 0 (a) and buffer 2 (c) overlap");
   expectContains(refusal([&](fb::PlanT &p) { launch(p).buffers[3] = at(0, 64); }), "and buffer 3 (scratch) overlap");
-  expectContains(refusal([&](fb::PlanT &p) { p.kernels[0]->operands.emplace_back(4, 0, fb::Access::read, fb::DType::f32); }),
-                 "kernel 0 'matmul': its operands are those of its definition");
+  expectContains(
+      refusal([&](fb::PlanT &p) { p.kernels[0]->operands.emplace_back(4, 0, fb::Access::read, fb::DType::f32); }),
+      "kernel 0 'matmul': its operands are those of its definition");
   expectContains(refusal([&](fb::PlanT &p) { p.kernels[0]->params[6] = -1; }), "expected a positive n; got: -1");
 }
 
@@ -280,15 +287,18 @@ TEST(PlanReader, WantsTheAlignmentThatDeviceCodeCountsOn) {
   auto buffer = [](fb::PlanT &p, size_t i) -> fb::Buffer & { return p.programs[1]->instructions[1]->buffers[i]; };
   auto nothing = [](fb::PlanT &) {};
   auto moved = [&](fb::PlanT &p) { buffer(p, 1) = at(2056, 256); };
-  const std::string place = "program 'micro', instruction 1 (launch): the code of kernel k0 takes buffer 1 at a multiple of ";
+  const std::string place =
+      "program 'micro', instruction 1 (launch): the code of kernel k0 takes buffer 1 at a multiple of ";
   EXPECT_TRUE(check(0x444, nothing).isOk());
   EXPECT_TRUE(check(0x434, moved).isOk());
   expectContains(check(0x444, moved).message(), place + "16 bytes; got a multiple of 8");
-  expectContains(check(0x040, [](fb::PlanT &p) {
-                   p.regions[1]->bytes = 8192 + 8;
-                   p.programs[0]->instructions.clear(); // its scratch would be refused
-                   p.programs[0]->events = 0;
-                 }).message(),
+  expectContains(check(0x040,
+                       [](fb::PlanT &p) {
+                         p.regions[1]->bytes = 8192 + 8;
+                         p.programs[0]->instructions.clear(); // its scratch would be refused
+                         p.programs[0]->events = 0;
+                       })
+                     .message(),
                  place + "16 bytes; got a multiple of 8");
   expectContains(checkAlignments(makePlan().open(), {0}).message(), "more kernels than the program has alignments for");
 }
@@ -305,7 +315,8 @@ TEST(PlanReader, BoundsPeaksByTheirRegion) {
   PlanBuilder b = makePlan();
   peak(8192)(b.plan);
   b.open();
-  expectContains(refusal(peak(8193)), "program 'micro' states a peak of 8193 bytes of kind 'gathered'; expected at most the 8192");
+  expectContains(refusal(peak(8193)),
+                 "program 'micro' states a peak of 8193 bytes of kind 'gathered'; expected at most the 8192");
 }
 
 TEST(PlanReader, WantsSegmentsApart) {
@@ -340,17 +351,22 @@ TEST(PlanReader, LetsAKernelWorkInPlaceWhereItsDefinitionSaysSo) {
 }
 
 TEST(PlanReader, ChecksTheOperandsOfAKernel) {
-  expectContains(refusal([](fb::PlanT &p) { p.kernels[1]->operands[2] = fb::Operand(64, 4, fb::Access::write, fb::DType::u8); }),
-                 "kernel 1 'k0': its operand 2");
-  expectContains(refusal([](fb::PlanT &p) { p.kernels[1]->operands[2] = fb::Operand(64, 3, fb::Access::write, fb::DType::u8); }),
-                 "its operand 2 is over 2");
-  expectContains(refusal([](fb::PlanT &p) { p.kernels[1]->operands[2] = fb::Operand(64, 2, fb::Access::write, fb::DType::u8); }),
-                 "of as many bytes");
-  expectContains(refusal([](fb::PlanT &p) { p.kernels[1]->operands[1] = fb::Operand(256, 0, fb::Access(9), fb::DType::u8); }),
-                 "has no known access");
   expectContains(
-      refusal([](fb::PlanT &p) { p.kernels[1]->operands.assign(1 << 16, fb::Operand(4, 0, fb::Access::read, fb::DType::u8)); }),
-      "65536 operands");
+      refusal([](fb::PlanT &p) { p.kernels[1]->operands[2] = fb::Operand(64, 4, fb::Access::write, fb::DType::u8); }),
+      "kernel 1 'k0': its operand 2");
+  expectContains(
+      refusal([](fb::PlanT &p) { p.kernels[1]->operands[2] = fb::Operand(64, 3, fb::Access::write, fb::DType::u8); }),
+      "its operand 2 is over 2");
+  expectContains(
+      refusal([](fb::PlanT &p) { p.kernels[1]->operands[2] = fb::Operand(64, 2, fb::Access::write, fb::DType::u8); }),
+      "of as many bytes");
+  expectContains(
+      refusal([](fb::PlanT &p) { p.kernels[1]->operands[1] = fb::Operand(256, 0, fb::Access(9), fb::DType::u8); }),
+      "has no known access");
+  expectContains(refusal([](fb::PlanT &p) {
+                   p.kernels[1]->operands.assign(1 << 16, fb::Operand(4, 0, fb::Access::read, fb::DType::u8));
+                 }),
+                 "65536 operands");
 }
 
 // FlatBuffers' own verifier lets it pass.
@@ -401,8 +417,9 @@ TEST(PlanPrinter, PrintsEveryPart) {
                        "  call @micro stream compute times 3 first_frame 0\n}\n");
   expectContains(text, "  all_reduce stream reduce rw transient[0x0:400] rw transient[0x190:200] group 0 dtype f32 "
                        "reduction 0 algorithm 0 count 100 // \"bucket.0\"\n");
-  expectContains(text,
-                 "kernel @k0.1 generated extent 16 flops 0 bytes 0 params [] operands [r 64 u8, r 256 u8, w 64 u8 over 0]\n");
+  expectContains(
+      text,
+      "kernel @k0.1 generated extent 16 flops 0 bytes 0 params [] operands [r 64 u8, r 256 u8, w 64 u8 over 0]\n");
 }
 
 TEST(PlanSummary, CountsMemoryAndTraffic) {
@@ -420,7 +437,8 @@ TEST(PlanSummary, CountsMemoryAndTraffic) {
   auto json = nlohmann::json::parse(summaryJson(plan, summary));
   EXPECT_EQ(json["programs"][0]["sent_bytes"], 1200);
   EXPECT_EQ(json["memory"]["total"], 4096 + 2 * 8192);
-  expectContains(printSummary(plan, summary), " instructions, 2 FLOP, sends 1.2 KiB (1200 bytes) per rank, 3 all_reduce");
+  expectContains(printSummary(plan, summary),
+                 " instructions, 2 FLOP, sends 1.2 KiB (1200 bytes) per rank, 3 all_reduce");
 }
 
 TEST(PlanSummary, ModelsWithoutABatchSaySo) {
@@ -434,6 +452,38 @@ TEST(PlanSummary, ModelsWithoutABatchSaySo) {
   c.plan.micro_batches = 1;
   const fb::Plan &single = c.open();
   expectContains(printSummary(single, summarize(single)), "10 parameters, no batch dimension\n");
+}
+
+struct Input {
+  fb::DType type;
+  std::vector<int64_t> shape;
+  int batchDim = 0;
+};
+
+uint64_t tokensOf(const std::vector<Input> &inputs) {
+  flatbuffers::FlatBufferBuilder builder;
+  fb::ProgramT program;
+  for (const Input &input : inputs) {
+    program.inputs.push_back(std::make_unique<fb::PortT>());
+    program.inputs.back()->dtype = input.type;
+    program.inputs.back()->shape = input.shape;
+    program.inputs.back()->batch_dim = input.batchDim;
+  }
+  builder.Finish(fb::CreateProgram(builder, &program));
+  return tokensPerSample(*flatbuffers::GetRoot<fb::Program>(builder.GetBufferPointer()));
+}
+
+TEST(Tokens, SequencesOfIntegersAndNothingElse) {
+  using T = fb::DType;
+  EXPECT_EQ(tokensOf({{T::i64, {4, 16}}, {T::i64, {4, 16}}}), 16u);               // labels of tokens
+  EXPECT_EQ(tokensOf({{T::i32, {4, 16}}, {T::i64, {4}}, {T::f32, {4, 1}}}), 16u); // a class, a weight
+  EXPECT_EQ(tokensOf({{T::i64, {16, 4}, 1}, {T::i64, {1, 16}, -1}, {T::boolean, {4, 16, 16}}}), 16u); // a mask
+  EXPECT_EQ(tokensOf({{T::i64, {4, 26}}, {T::f32, {4, 13}}, {T::f32, {4}}}), 0u);                     // a recommender
+  EXPECT_EQ(tokensOf({{T::i64, {4, 26}}, {T::i64, {4, 3}}}), 0u);
+  EXPECT_EQ(tokensOf({{T::f32, {4, 13}}, {T::i64, {4, 26}}}), 0u);
+  EXPECT_EQ(tokensOf({{T::u8, {4, 3, 8, 8}}, {T::i64, {4}}}), 0u); // images
+  EXPECT_EQ(tokensOf({{T::u8, {4, 3, 8, 8}}, {T::i64, {4, 77}}}), 0u);
+  EXPECT_EQ(tokensOf({}), 0u);
 }
 
 } // namespace
