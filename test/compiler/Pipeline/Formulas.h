@@ -8,8 +8,8 @@
 //   zb-h1             (p-1)(F+I-W)         of a step alone, for W <= F and W <= I, m >= p
 //   zb-h2             (p-1)(F+I-2W)        of steps in a row, for W <= F, W <= I and 2W <= F+I, m >= 2p-1
 //   dualpipe-v        (p-1)(F+I-W)         of a step alone, for W <= F = I. DeepSeek: (p-1)(F&B + B - 3W), with p for
-//                                           their PP/2 and B for I+W, and counts an overlapped pair F&B as one task.
-//                                           Here they are two tasks, and the first does not wait for the second.
+//                                          their PP/2 and B for I+W, and counts an overlapped pair F&B as one task.
+//                                          Here they are two tasks, and the first does not wait for the second.
 #ifndef CLEAVE_TEST_COMPILER_PIPELINE_FORMULAS_H
 #define CLEAVE_TEST_COMPILER_PIPELINE_FORMULAS_H
 
