@@ -1,5 +1,6 @@
-// Preloaded: each primitive of oneDNN sleeps for CLEAVE_SLEEP_US before it computes. Then the passes of a pipeline take as long as somebody
-// wants, whatever else runs on the machine: ranks that sleep do not wait for each other's core.
+// A library for LD_PRELOAD. Each primitive of oneDNN sleeps for CLEAVE_SLEEP_US before it computes. So the passes of a
+// pipeline take a chosen time, independent of other work on the machine, because ranks that sleep do not compete for a
+// core.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-// A program that embeds the runtime and uses CUDA itself finds its own context as the current one after each call of a
-// rank, and after the rank's end: that of another GPU, that of the rank's GPU, or none.
+// A program may embed the runtime and use CUDA itself. It finds its own context as the current one after each call of a
+// rank, and after the rank's end. That may be a context of another GPU, one of the rank's GPU, or none.
 #include "runtime/comm/LocalWorld.h"
 #include "runtime/device/Rank.h"
 #include "runtime/device/cuda/Driver.h"
@@ -72,7 +72,7 @@ TEST_P(CurrentContext, IsTheCallersAfterEachCall) {
     std::memcpy(x.data, seven, sizeof seven);
     EXPECT_TRUE(rank.push(x).isOk());
     expectOwn("push()");
-    for (float expected : {7.0f, 1.0f, 1.0f}) { // as it is, as a graph, and the graph again
+    for (float expected : {7.0f, 1.0f, 1.0f}) { // runs it directly, then captures a graph, then launches the graph
       Status run = rank.run(*findProgram(plan, "train_step"));
       ASSERT_TRUE(run.isOk()) << run.message();
       expectOwn("run()");
@@ -86,7 +86,7 @@ TEST_P(CurrentContext, IsTheCallersAfterEachCall) {
 
 INSTANTIATE_TEST_SUITE_P(OfEachKind, CurrentContext, ::testing::Values(1, 0, -1));
 
-// With a table of its own, since no emulated driver fails to say which context is current.
+// This test has its own table of functions, because the emulated driver never fails to return the current context.
 int contextsSet = 0;
 TEST(ContextScope, RestoresNothingThatItCouldNotRead) {
   cuda::Driver driver;

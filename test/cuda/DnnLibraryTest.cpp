@@ -1,6 +1,6 @@
-// cuDNN itself, where it is installed (CLEAVE_TEST_LIBCUDNN, else by its name or in CUDA's folder): it has the entry
-// points that Cleave calls, and gives each convolution that DnnConvolution describes the sizes that the plan has. It
-// needs no GPU for that; a choice of algorithms would.
+// Tests of cuDNN itself, if it is installed (CLEAVE_TEST_LIBCUDNN, else by its name or in CUDA's folder). It must have
+// the entry points that Cleave calls, and must compute the sizes of the plan for each convolution that DnnConvolution
+// describes. It needs no GPU for that. (It would need one to choose algorithms.)
 #include "kernels/convolution/cuda/DnnConvolution.h"
 #include "runtime/device/cuda/Driver.h"
 
@@ -95,7 +95,7 @@ TEST(DnnLibraryTest, Sizes) {
     ASSERT_TRUE(params.finish(&list).isOk() && KernelArgs::read(def, list, &args).isOk());
     std::optional<DnnConvolution> known = DnnConvolution::of(args);
     if (!known) {
-      EXPECT_NE(low, high); // nothing else speaks against one
+      EXPECT_NE(low, high); // unequal padding is the only reason to refuse one
       continue;
     }
     int dims = known->dims;

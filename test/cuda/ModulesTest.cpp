@@ -1,5 +1,5 @@
-// Which code of a program's image goes to the driver: machine code where it is for the GPU and is taken, else PTX. The
-// driver is a table of functions here.
+// Tests which code of a program's image the driver gets: machine code if it is for the GPU and the driver accepts it,
+// else PTX. The driver is a table of functions of this test.
 #include "runtime/device/cuda/CudaModules.h"
 
 #include "runtime/base/Crc32c.h"
@@ -17,10 +17,10 @@ namespace {
 constexpr const char *kPtx = "//\n.version 8.0 // the model's", *kOwnPtx = ".version 8.0 // Cleave's own";
 constexpr int kNoBinary = 209, kInvalidPtx = 218, kNotFound = 500;
 
-// What was asked of the driver, and what it answers.
+// The requests that the driver got, and its answers.
 struct Fake {
   std::vector<std::string> loaded; // the first bytes of each image
-  int refusal = 0, ptxRefusal = 0; // of machine code, of PTX
+  int refusal = 0, ptxRefusal = 0; // the codes for machine code and for PTX
   std::string withMemory;          // a kernel that has variables
   int unloaded = 0;
 } fake;
@@ -53,7 +53,7 @@ int unload(cuda::Handle module) {
 }
 
 int function(cuda::Handle *found, cuda::Handle module, const char *) {
-  *found = module; // one function: tells which module it is of
+  *found = module; // a module has one function, which has the module's handle
   return 0;
 }
 
@@ -72,9 +72,9 @@ protected:
     writer.add({chip, kOwnPtx, std::string("\x7f" "ELF own")});
     return writer.finish();
   }
-  // The begin of the module that a function comes from.
+  // The beginning of the module that a function comes from.
   static std::string of(cuda::Handle function) { return *static_cast<std::string *>(function); }
-  // Whether a GPU gets the model's kernels as machine code.
+  // True if a GPU gets the model's kernels as machine code.
   bool takesCode(const std::string &chip, int major, int minor) {
     std::string bytes = image(chip);
     CudaModules modules;
@@ -98,11 +98,11 @@ TEST_F(CudaModulesTest, MachineCodeIsForItsGpus) {
   EXPECT_FALSE(takesCode("sm_80", 9, 0)); // another major version
   EXPECT_FALSE(takesCode("sm_90", 10, 0));
   EXPECT_TRUE(takesCode("sm_90a", 9, 0));
-  EXPECT_FALSE(takesCode("sm_100a", 10, 3)); // of one alone
+  EXPECT_FALSE(takesCode("sm_100a", 10, 3)); // for this architecture only
   EXPECT_FALSE(takesCode("sm_", 0, 0));
   EXPECT_FALSE(takesCode("sm_90b", 9, 0));
   EXPECT_FALSE(takesCode("compute_90", 9, 0));
-  // Code for another GPU is not even shown to the driver.
+  // The driver does not even see code for another GPU.
   fake.loaded.clear();
   takesCode("sm_80", 9, 0);
   EXPECT_EQ(fake.loaded, std::vector<std::string>{std::string(kPtx).substr(0, 8)});
@@ -120,7 +120,7 @@ TEST_F(CudaModulesTest, ModulesAreLoadedOnce) {
   }
   EXPECT_NE(f, g);
   EXPECT_EQ(fake.loaded.size(), 2u);
-  // A runtime with another text of Cleave's own kernels does not take the code of this one.
+  // If the runtime has another text of Cleave's own kernels, it does not use the machine code of this one.
   ASSERT_TRUE(modules.own(".version 8.1 // later", "argmax", &g).isOk());
   EXPECT_EQ(of(g), ".version");
   modules.close();
@@ -143,7 +143,7 @@ TEST_F(CudaModulesTest, RefusedCodeFallsBackToPtx) {
   }
 }
 
-// PTX of an earlier GPU is right for all later ones, which machine code is not.
+// PTX for an earlier GPU runs on all later ones. Machine code does not.
 TEST_F(CudaModulesTest, LaterGpusTakePtx) {
   for (auto [major, minor] : {std::pair(10, 0), {10, 3}, {12, 0}, {13, 1}})
     EXPECT_FALSE(takesCode("sm_90", major, minor));
@@ -168,7 +168,7 @@ TEST_F(CudaModulesTest, WhereNeitherIsTakenTheErrorSaysWhy) {
   modules.close();
 }
 
-// Two launches at the same time must not meet in one kernel's variables.
+// Two launches at the same time must not share a kernel's variables.
 TEST_F(CudaModulesTest, AKernelWithMemoryHasOneForEachStream) {
   std::string bytes = image();
   fake.withMemory = "sums";
@@ -188,7 +188,7 @@ TEST_F(CudaModulesTest, AKernelWithMemoryHasOneForEachStream) {
   EXPECT_EQ(fake.unloaded, 3);
 }
 
-// No library is open here: what has failed is told all the same.
+// No library is open here. The messages must still name the call that failed.
 TEST_F(CudaModulesTest, ErrorsOfLibrariesThatAreNotOpen) {
   for (auto *check : {cuda::check, cuda::checkBlas, cuda::checkDnn, cuda::checkNccl})
     EXPECT_NE(check(7, "a call").message().find("a call failed with "), std::string::npos);
@@ -221,7 +221,7 @@ TEST_F(CudaModulesTest, EveryDamagedByteIsFound) {
   EXPECT_TRUE(fake.loaded.empty());
 }
 
-// The places of DeviceImage.cpp's numbers, and a change of one of them under checksums that are right.
+// Offsets of the numbers that DeviceImage.cpp writes. A test changes one of them, and corrects the checksums.
 struct Forgery {
   static constexpr size_t kHead = 32, kPart = 48, kParts = 12, kBytes = 16, kTableChecksum = 24, kChecksum = 28;
   std::string bytes;
@@ -245,7 +245,7 @@ struct Forgery {
 TEST_F(CudaModulesTest, NoPlaceOfAForgedImageIsBelieved) {
   const std::string whole = image();
   auto expectRefused = [&](const std::string &bytes, const char *word) {
-    // Behind the bytes there is nothing: an access there is a fault of the sanitizers, at least.
+    // No memory follows the bytes, so the sanitizers find an access beyond them.
     std::vector<char> exact(bytes.begin(), bytes.end());
     DeviceImage view;
     std::string said = DeviceImage::open({exact.data(), exact.size()}, &view).message();
@@ -264,10 +264,10 @@ TEST_F(CudaModulesTest, NoPlaceOfAForgedImageIsBelieved) {
     expectRefused(Forgery{whole}.set(Forgery::kParts, parts).sealed(3), "no room for a table");
   for (uint64_t bytes : {uint64_t{0}, uint64_t{whole.size() - 1}, UINT64_MAX})
     expectRefused(Forgery{whole}.set(Forgery::kBytes, bytes).sealed(3), "bytes; expected");
-  for (size_t size = 0; size < whole.size(); ++size) // cut off
+  for (size_t size = 0; size < whole.size(); ++size) // truncated
     expectRefused(whole.substr(0, size), size < Forgery::kHead ? "less than its head" : "bytes; expected");
   expectRefused(Forgery{whole + '!'}.set(Forgery::kBytes, uint64_t{whole.size() + 1}).sealed(3), "after its last part");
-  // A text without an end would be read on beyond the bytes.
+  // A text without a NUL would be read beyond the bytes.
   Forgery endless{whole};
   auto offset = endless.get<uint64_t>(Forgery::kHead), bytes = endless.get<uint64_t>(Forgery::kHead + 8);
   endless.bytes[offset + bytes - 1] = '!';

@@ -1,5 +1,6 @@
-// The communicator of processes that NCCL alone joins, on the emulated device: the conformance suite, how they meet,
-// and what can go wrong. The program starts itself once for each rank, which plays a role and says what it has seen.
+// The communicator of processes that only NCCL connects, on the emulated device: the conformance suite, how the
+// processes meet, and failures. The program starts itself once for each rank. The child plays a role and prints what it
+// has seen.
 #include "runtime/device/cuda/NcclCommunicator.h"
 #include "test/runtime/comm/CommunicatorConformance.h"
 
@@ -45,7 +46,8 @@ int conformance(Communicator &comm) {
   return say("all is well");
 }
 
-// Around a ring, of sizes that differ on both sides: within the first block, around its end, and of several pieces.
+// Messages around a ring. The sizes of the two directions differ: within the first block, around its end, and of
+// several pieces.
 int sizes(Communicator &comm) {
   int next = (comm.rank() + 1) % comm.size(), before = (comm.rank() + comm.size() - 1) % comm.size();
   auto bytesOf = [](int rank, int round) {
@@ -73,7 +75,7 @@ int disagree(Communicator &comm, bool byChannel) {
   char bytes[8] = {};
   Status status = comm.rank() == 0 ? comm.send(1, bytes, byChannel ? 8 : 7, byChannel ? kControlChannel : 0)
                                    : comm.receive(0, bytes, 8);
-  if (comm.rank() == 0) // its bytes are gone; it learns of it later
+  if (comm.rank() == 0) // the bytes were sent; the error comes with a later call
     status = comm.receive(1, bytes, 8);
   return say(status.message());
 }
@@ -92,7 +94,7 @@ int fail(Communicator &comm) {
   return say(comm.health().message());
 }
 
-// One waits for its peer; the other one of its process is refused.
+// One thread waits for its peer. A second thread of the same process is refused.
 int twoThreads(Communicator &comm) {
   char byte = 0, other = 0;
   std::string refusal;
@@ -122,7 +124,7 @@ int again() {
   return say("all is well");
 }
 
-// The environment belongs to the program, whose other threads may read it.
+// The environment belongs to the program, whose other threads may read it at any time.
 int besideThreads() {
   std::promise<void> end;
   std::thread other([&] { end.get_future().wait(); });
@@ -159,14 +161,14 @@ int play(const std::string &role) {
     return fail(*comm);
   if (role == "threads")
     return twoThreads(*comm);
-  say("ready"); // to be killed
+  say("ready"); // the test now kills this process
   Status status = comm->barrier();
   for (int i = 0; status.isOk() && i < 100000; ++i)
     status = comm->barrier();
   return say(status.message());
 }
 
-// A port whose next is free, too.
+// Finds a port for which the next port is free, too.
 int freePort() {
   int fd = ::socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in at = {};
@@ -199,7 +201,8 @@ struct Process {
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
-// `more`: of all; "PORT" in it is the port at which they meet. `only`: the rank that is started; -1: all.
+// `more` has variables for all ranks. "PORT" in a value becomes the port at which they meet. `only` is the rank that is
+// started, or -1 for all.
 std::vector<Process> start(const std::string &role, int ranks, int limitSeconds = 20, const Variables &more = {},
                            int only = -1) {
   int port = freePort();
@@ -239,7 +242,7 @@ std::vector<Process> start(const std::string &role, int ranks, int limitSeconds 
   return processes;
 }
 
-// Of each rank.
+// Returns the line that each rank prints.
 std::vector<std::string> run(const std::string &role, int ranks, int limitSeconds = 20, const Variables &more = {},
                              int only = -1) {
   std::vector<Process> processes = start(role, ranks, limitSeconds, more, only);
@@ -323,7 +326,7 @@ TEST(NcclCommunicator, WaitsForNobodyForEver) {
   EXPECT_TRUE(has(said, "CLEAVE_COMM_TIMEOUT_S sets the limit")) << said;
 }
 
-// By the variables of torchrun, and by a NCCL_COMM_ID of the user's. NCCL gives up before rank 0 comes.
+// The ranks meet by the variables of torchrun, and by a NCCL_COMM_ID of the user. NCCL gives up before rank 0 comes.
 const Variables kShortTries = {{"CLEAVE_EMULATED_NCCL_ROOT_LIMIT_S", "1"}};
 const Variables kOwnId = {{"NCCL_COMM_ID", "127.0.0.1:PORT"}, {"CLEAVE_EMULATED_NCCL_ROOT_LIMIT_S", "1"}};
 

@@ -1,5 +1,6 @@
-// How processes that no MPI has started come together by NCCL: when the environment may be changed, which of NCCL's
-// tries are repeated, and what the errors say. No GPU and no NCCL is needed: NCCL's calls are of this test.
+// How processes that were not started by MPI meet through NCCL: when they may change the environment, which attempts of
+// NCCL are repeated, and the texts of errors. No GPU and no NCCL is needed, because this test has its own NCCL
+// functions.
 #include "runtime/device/cuda/NcclMeeting.h"
 
 #include "gtest/gtest.h"
@@ -16,7 +17,7 @@ namespace {
 constexpr const char *kVariable = "NCCL_COMM_ID", *kAddress = "127.0.0.1:4321";
 constexpr int kSystemError = 2, kInvalidUsage = 5, kRemoteError = 6; // ncclResult_t
 
-std::vector<int> results; // of ncclCommInitRank: the next ones, and then success
+std::vector<int> results; // the next results of ncclCommInitRank; after them, success
 int joins = 0, aborts = 0;
 
 int makeId(cuda::NcclId *id) {
@@ -32,7 +33,7 @@ int init(cuda::Handle *comm, int size, cuda::NcclId id, int rank) {
   int result = results.empty() ? 0 : results.front();
   if (!results.empty())
     results.erase(results.begin());
-  *comm = &made; // NCCL leaves it behind where it fails, too
+  *comm = &made; // NCCL returns it also when it fails
   return result;
 }
 int abortComm(cuda::Handle) {
@@ -67,7 +68,7 @@ protected:
   std::vector<std::string> said;
 };
 
-// Another thread of this process, which only waits.
+// Another thread of this process. It only waits.
 class OtherThread {
 public:
   ~OtherThread() {
@@ -127,7 +128,7 @@ TEST_F(NcclMeetingTest, OnlySoLongAsItIsNotOver) {
 
 TEST_F(NcclMeetingTest, OtherErrorsAreNotRepeated) {
   results = {kRemoteError};
-  std::string error = join(0).message(); // nobody listens but itself
+  std::string error = join(0).message(); // only this process itself listens
   EXPECT_TRUE(has(error, "result 6; ranks meet at 127.0.0.1:4321 (a test), where rank 0 listens")) << error;
   results = {kSystemError};
   error = join(1).message();

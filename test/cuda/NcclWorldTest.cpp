@@ -1,8 +1,8 @@
-// Who may touch the communicators of GPUs, and until when: a rank gives up while another thread is about to call NCCL,
-// or is inside a call; a world is destroyed after that; a graph has captured a communicator; a thread is left behind in
-// NCCL. The stand-in of NCCL ends a program that calls with a communicator which was aborted or destroyed, and waits
-// for graphs as NCCL does. So the program starts itself once for each case. Ranks are destroyed one after the other, as
-// by a session.
+// Which thread may use the communicators of GPUs, and until when. The cases: a rank gives up while another thread is
+// about to call NCCL, or is inside a call; a world is destroyed after that; a graph has captured a communicator; a
+// thread never returns from NCCL. The emulated NCCL ends a program that uses a communicator after its abort or
+// destruction, and waits for graphs as NCCL does. So the program starts itself once for each case. Ranks are destroyed
+// one after the other, as in a session.
 #include "runtime/device/cuda/NcclWorld.h"
 #include "runtime/comm/LocalWorld.h"
 
@@ -33,7 +33,8 @@ std::vector<uint32_t> mesh{2};
 
 void pause(int milliseconds) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); }
 
-// Called where a stream is to wait for an event, which is between the look at a world's health and the call of NCCL.
+// Called when a stream has to wait for an event. This is after the check of the world's health, and before the call of
+// NCCL.
 thread_local std::function<void()> atWait;
 int (*streamWaitEvent)(cuda::Handle, cuda::Handle, unsigned) = nullptr;
 int waitEvent(cuda::Handle stream, cuda::Handle event, unsigned flags) {
@@ -42,7 +43,7 @@ int waitEvent(cuda::Handle stream, cuda::Handle event, unsigned flags) {
   return streamWaitEvent(stream, event, flags);
 }
 
-// Called in place of the launch of a graph, once.
+// Called once instead of the launch of a graph.
 thread_local std::function<void()> atLaunch;
 std::atomic<int> launches{0};
 int (*graphLaunch)(cuda::Handle, cuda::Handle) = nullptr;
@@ -58,7 +59,7 @@ int (*ncclAbort)(cuda::Handle) = nullptr;
 int countAbort(cuda::Handle comm) {
   ++abortsBegun;
   int result = ncclAbort(comm);
-  pause(300); // it takes longer than all that a rank does at its end
+  pause(300); // longer than a rank needs for its whole end
   ++abortsOver;
   return result;
 }
@@ -70,7 +71,7 @@ int retain(cuda::Handle *context, int device) {
   return contextRetain(context, device);
 }
 
-// A rank with a GPU of its own, as a thread has it.
+// A rank with a GPU of its own, used by one thread.
 class RankOnGpu {
 public:
   RankOnGpu(const cuda::Driver &driver, Communicator &host) : driver_(driver), host_(host) {
@@ -116,7 +117,7 @@ public:
     return world->collective(request, data.base, streams_.main(), place_);
   }
   Status synchronize() { return streams_.synchronize(); }
-  // Two operations as a graph.
+  // Captures two operations as a graph.
   Status capture() {
     cuda::Handle captured = nullptr;
     CLEAVE_TRY(cuda::check(driver_.captureBegin(streams_.main(), cuda::kCaptureThisThread), "cuStreamBeginCapture"));
@@ -159,13 +160,14 @@ private:
 
 using Body = std::function<std::string(RankOnGpu &, Communicator &)>;
 
-// What each rank says is empty where it is well. `aborts`: how many must be over when all ranks are gone.
+// Runs `body` as each rank. It returns an empty text if all is well. `aborts`: the number of aborts that must be over
+// when all ranks have ended; 0: not checked.
 int playWith(const Body &body, int aborts = 0) {
   const cuda::Driver *library = nullptr;
   Status opened = cuda::openDriver(&library);
   RankOnGpu::require(opened.isOk(), opened.message().c_str());
   RankOnGpu::require(library->init(0) == 0, "driver");
-  static cuda::Driver driver = *library; // threads that are left behind look at it
+  static cuda::Driver driver = *library; // threads that never return still read it
   streamWaitEvent = std::exchange(driver.streamWaitEvent, waitEvent);
   contextRetain = std::exchange(driver.contextRetain, retain);
   graphLaunch = std::exchange(driver.graphLaunch, launch);
@@ -198,7 +200,7 @@ int playWith(const Body &body, int aborts = 0) {
   return 0;
 }
 
-// A run of two operations, in the second of which rank 0 gives up as `giveUp` has it.
+// Runs two operations. During the second one, rank 0 gives up by calling `second`.
 std::string giveUpInTheSecond(RankOnGpu &gpu, Communicator &host, const std::function<Status()> &second) {
   Status status = gpu.join();
   if (status.isOk())
@@ -210,11 +212,11 @@ std::string giveUpInTheSecond(RankOnGpu &gpu, Communicator &host, const std::fun
   gpu.awaitTrouble();
   if (gpu.world->health().isOk())
     return "no trouble was found";
-  pause(200); // the communicators are aborted then
+  pause(200); // by then the communicators have been aborted
   return status.message();
 }
 
-// The watchdog aborts while the thread is on its way into NCCL.
+// The watchdog aborts while the thread is about to call NCCL.
 std::string between(RankOnGpu &gpu, Communicator &host) {
   std::string said = giveUpInTheSecond(gpu, host, [&] {
     atWait = [&] {
@@ -228,7 +230,8 @@ std::string between(RankOnGpu &gpu, Communicator &host) {
   return said;
 }
 
-// And while it is inside a call of NCCL (CLEAVE_EMULATED_NCCL_PAUSE_MS), which must end before its communicator does.
+// The watchdog aborts while the thread is inside a call of NCCL (CLEAVE_EMULATED_NCCL_PAUSE_MS). The call must end
+// before its communicator does.
 std::string within(RankOnGpu &gpu, Communicator &host) {
   return giveUpInTheSecond(gpu, host, [&] {
     std::thread other([&] {
@@ -241,7 +244,7 @@ std::string within(RankOnGpu &gpu, Communicator &host) {
   });
 }
 
-// Communicators are freed once, though nobody calls abortIfBroken().
+// Communicators are freed once, even if nobody calls abortIfBroken().
 std::string destroyed(RankOnGpu &gpu, Communicator &host) {
   std::string said = giveUpInTheSecond(gpu, host, [&] {
     host.abort(internal("out of ideas"));
@@ -268,7 +271,7 @@ std::string captured(RankOnGpu &gpu, Communicator &host) {
   return gpu.world->health().isOk() ? "no trouble was found" : "";
 }
 
-// A graph is not launched once its rank has given up.
+// A graph is not launched after its rank has given up.
 std::string refused(RankOnGpu &gpu, Communicator &host) {
   CLEAVE_TRY_TEXT(gpu.join());
   CLEAVE_TRY_TEXT(gpu.capture());
@@ -280,7 +283,7 @@ std::string refused(RankOnGpu &gpu, Communicator &host) {
   return isOk || launches > 0 ? "a graph with communicators that were aborted is launched" : "";
 }
 
-// Nor is a communicator aborted while one is launched. The other rank's is.
+// A communicator is not aborted while a graph of its rank is being launched. The communicator of the other rank is.
 std::string launching(RankOnGpu &gpu, Communicator &host) {
   CLEAVE_TRY_TEXT(gpu.join());
   CLEAVE_TRY_TEXT(gpu.capture());
@@ -298,8 +301,8 @@ std::string launching(RankOnGpu &gpu, Communicator &host) {
   return said;
 }
 
-// Rank 1 never comes (CLEAVE_EMULATED_NCCL_STALL_SETUP). Threads stay behind in NCCL, and their GPU's context with
-// them.
+// Rank 1 never comes (CLEAVE_EMULATED_NCCL_STALL_SETUP). Threads never return from NCCL, and the context of their GPU
+// stays with them.
 std::string left(RankOnGpu &gpu, Communicator &host) {
   Status status = gpu.join();
   if (status.isOk() || gpu.world)
@@ -309,7 +312,7 @@ std::string left(RankOnGpu &gpu, Communicator &host) {
   return "";
 }
 
-// Rank 0 waits inside its second call (CLEAVE_EMULATED_NCCL_STALL_CALL), of a rank that never makes it.
+// Rank 0 waits inside its second call (CLEAVE_EMULATED_NCCL_STALL_CALL) for a rank that never makes this call.
 std::string connecting(RankOnGpu &gpu, Communicator &host) {
   CLEAVE_TRY_TEXT(gpu.join());
   CLEAVE_TRY_TEXT(gpu.allReduce());
@@ -324,7 +327,7 @@ std::string connecting(RankOnGpu &gpu, Communicator &host) {
   return gpu.world->health().isOk() ? "no trouble was found" : "";
 }
 
-// Rank 1 makes `operations` operations, and rank 0 one more. With a trace, a run ends after each.
+// Rank 1 makes `operations` operations, and rank 0 makes one more. With a trace, a run ends after each operation.
 std::string silent(RankOnGpu &gpu, Communicator &host, int operations, bool isTraced) {
   CLEAVE_TRY_TEXT(gpu.join());
   for (int i = 0; i < operations + (host.rank() == 0); ++i) {
@@ -343,20 +346,20 @@ std::string silent(RankOnGpu &gpu, Communicator &host, int operations, bool isTr
   return "";
 }
 
-// Rank 2 is in no part of the split, in which rank 0 never comes (CLEAVE_EMULATED_NCCL_STALL_SETUP).
+// Rank 2 is in no part of the split. Rank 0 never joins its part (CLEAVE_EMULATED_NCCL_STALL_SETUP).
 std::string apart(RankOnGpu &gpu, Communicator &) {
   Status status = gpu.join();
   return status.code() == Code::PeerLost ? "" : "not lost: " + status.message();
 }
 
-// A group of all ranks that has them in an order of its own.
+// A group of all ranks in an order that is not that of the mesh.
 std::string turned(RankOnGpu &gpu, Communicator &) {
   CLEAVE_TRY_TEXT(gpu.join());
   CLEAVE_TRY_TEXT(gpu.allReduce());
   return gpu.synchronize().message();
 }
 
-// A process that is stopped (Ctrl-Z) for longer than the limit has not waited for anybody.
+// The time for which a process is stopped (Ctrl-Z) does not count as waiting, even if it is longer than the limit.
 std::string stopped(RankOnGpu &gpu, Communicator &host) {
   CLEAVE_TRY_TEXT(gpu.join());
   if (host.rank() == 0) { // waits for rank 1
@@ -390,7 +393,7 @@ int play(const std::string &role) {
     shape = {{1, 0}, {}};
     return playWith(turned);
   }
-  if (role == "many" || role == "traced") // more than 4096
+  if (role == "many" || role == "traced") // more operations than NcclWorld has marks (4096)
     return playWith([&](RankOnGpu &gpu, Communicator &host) {
       return role == "many" ? silent(gpu, host, 4200, false) : silent(gpu, host, 2, true);
     });
@@ -406,7 +409,7 @@ int play(const std::string &role) {
                   role == "captured" ? ranks : 0);
 }
 
-// What the program says in that role, all of it.
+// Returns all that the program prints in that role.
 std::string run(const std::string &role, const std::string &environment = "") {
   char self[4096] = "";
   EXPECT_GT(::readlink("/proc/self/exe", self, sizeof self - 1), 0);
@@ -448,7 +451,7 @@ TEST(NcclWorld, AThreadThatIsLeftBehindKeepsItsContext) {
 
 TEST(NcclWorld, AWaitInsideACallEndsAtTheLimit) {
   std::string said = run("connecting", "CLEAVE_EMULATED_NCCL_STALL_CALL=0,2 CLEAVE_COMM_TIMEOUT_S=2");
-  EXPECT_EQ(said.substr(said.find('\n') + 1), kWell) << said; // what NCCL says of it stands before
+  EXPECT_EQ(said.substr(said.find('\n') + 1), kWell) << said; // the first line is NCCL's own message
 }
 
 TEST(NcclWorld, ALongRunHasALimit) { EXPECT_EQ(run("many", "CLEAVE_COMM_TIMEOUT_S=3"), kWell); }

@@ -1,4 +1,4 @@
-// What ptxas writes, and what becomes of it.
+// Tests how the output of ptxas is read and used.
 #include "compiler/Codegen/CUDA/Ptxas.h"
 
 #include "gtest/gtest.h"

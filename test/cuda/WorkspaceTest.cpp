@@ -1,4 +1,4 @@
-// A library's workspace inside of a plan's scratch, wherever that begins.
+// A library's workspace inside of a plan's scratch, at any alignment of the scratch.
 #include "runtime/device/cuda/Workspace.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ TEST(WorkspaceTest, LiesInItsScratchOnAMultiple) {
     }
 }
 
-// Less scratch than what is skipped at most: there is none.
+// If the scratch is not larger than the bytes that alignment may skip, the workspace is empty.
 TEST(WorkspaceTest, MayHaveNoBytes) {
   for (size_t bytes : {0u, 64u, 191u, 192u}) {
     Address scratch;
@@ -31,7 +31,7 @@ TEST(WorkspaceTest, MayHaveNoBytes) {
   }
 }
 
-// What is planned for a kernel's workspace is there.
+// The plan's scratch has room for a kernel's workspace.
 TEST(WorkspaceTest, IsPlanned) {
   const KernelDef &def = *findKernelDef("matmul");
   KernelParams params(def);

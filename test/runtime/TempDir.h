@@ -1,4 +1,4 @@
-// A directory of one test, removed with everything in it.
+// A directory for one test. The destructor removes it with everything in it.
 #ifndef CLEAVE_TEST_RUNTIME_TEMPDIR_H
 #define CLEAVE_TEST_RUNTIME_TEMPDIR_H
 

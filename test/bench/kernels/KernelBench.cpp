@@ -1,5 +1,6 @@
-// GB/s of generated kernels against the same loops compiled by the C++ compiler (-O3 -march=native -ffast-math), one
-// core. Bytes are logical: every input and output once. Prints a table; checks nothing.
+// Measures generated kernels in GB/s, and compares them with the same loops compiled by the C++ compiler (-O3
+// -march=native -ffast-math), on one core. Bytes are logical: each input and output counts once. Prints a table, and
+// checks nothing.
 #include "test/compiler/Codegen/FunctionRunner.h"
 
 #include <chrono>
@@ -22,7 +23,7 @@ static double measure(double bytes, const std::function<void()> &run) {
 
 struct Case {
   const char *name, *text;
-  std::vector<size_t> sizes; // floats of each buffer: inputs, then results
+  std::vector<size_t> sizes; // floats in each buffer: inputs, then results
   std::function<void(float **)> reference;
 };
 

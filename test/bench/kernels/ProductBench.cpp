@@ -1,11 +1,11 @@
-// Products with a constant right operand: as it is stored, and packed once into the library's own format.
+// Measures products with a constant right operand: as it is stored, and packed once into the library's own format.
 //
 //   ProductBench [ROUNDS]        threads: OMP_NUM_THREADS
 //
-// The forms run in turn in every round. Time is that of the processor, of all threads together, so that other work on
-// the machine counts only by the caches that it takes. Printed are GFLOP/s of the median round, the ratio of times
-// packed / stored (the median of the rounds' ratios; below 1 is faster), and how many products pay for the packing.
-// Checks nothing.
+// Each round runs both forms in turn. The time is processor time, summed over all threads, so that other work on the
+// machine matters only by its use of the caches. Prints GFLOP/s of the median round, the ratio of the times packed /
+// stored (the median of the rounds' ratios; below 1 means that packed is faster), and the number of products after
+// which packing has saved time. Checks nothing.
 #include "kernels/common/host/HostKernel.h"
 
 #include <omp.h>
@@ -27,7 +27,8 @@ struct Product {
   int64_t m, n, k;
 };
 
-// BERT-base at 128 tokens, GPT-2 124M at 256, a Llama of 8 billion parameters at 64, a classifier at one sample.
+// BERT-base at 128 tokens, GPT-2 124M at 256 tokens, a Llama of 8 billion parameters at 64 tokens, a classifier at one
+// sample.
 constexpr Product kProducts[] = {{"BERT-base projection", 128, 768, 768},
                                  {"BERT-base expand", 128, 3072, 768},
                                  {"BERT-base contract", 128, 768, 3072},
@@ -52,7 +53,7 @@ void fill(std::byte *bytes, int64_t count) {
   std::generate_n(reinterpret_cast<float *>(bytes), count, [&] { return uniform(random); });
 }
 
-// A kernel with buffers of its own.
+// A kernel with its own buffers.
 class Launch {
 public:
   Launch(const char *name, const Product &p, bool transposed, bool packed) {

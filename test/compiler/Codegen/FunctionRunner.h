@@ -1,4 +1,4 @@
-// Compiles a function of cleave ops as the driver would (decompose, form-kernels, name-kernels, compileKernels), links
+// Compiles a function of cleave ops as the driver does (decompose, form-kernels, name-kernels, compileKernels), links
 // it and runs its kernels in order, so that results can be compared with plain loops.
 //
 //   FunctionRunner runner("func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> { ... }");
@@ -41,9 +41,9 @@ public:
   int64_t getExtent(size_t kernel) const { return kernels[kernel].extent; }
   // Undefined symbols of the code, space-separated.
   const std::string &getUndefined() const { return undefined; }
-  // Runs with every kernel's iterations cut into `pieces`, the last piece first.
+  // Runs the kernels. The iterations of every kernel are split into `pieces`, and the last piece runs first.
   std::vector<Bytes> run(const std::vector<Bytes> &inputs, int64_t pieces = 1);
-  // Runs the only kernel of a function on buffers of the caller's: the function's inputs, then its results.
+  // Runs the only kernel of a function on the caller's buffers: the function's inputs, then its results.
   void runKernel(const std::vector<void *> &buffers);
 
 private:

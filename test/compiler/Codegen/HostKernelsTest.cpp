@@ -1,4 +1,4 @@
-// Generated host kernels against plain loops in double.
+// Generated host kernels compared with plain loops in double.
 #include "test/compiler/Codegen/FunctionRunner.h"
 
 #include "runtime/base/Philox.h"
@@ -31,7 +31,7 @@ static void expectNear(const Floats &actual, const Doubles &expected, double tol
         << "at " << i << ": " << actual[i] << " instead of " << expected[i];
 }
 
-// Runs whole and in pieces: the bits must agree.
+// Runs all iterations at once and in pieces. The bits must be equal.
 static std::vector<Bytes> runWholeAndSplit(FunctionRunner &runner, const std::vector<Bytes> &inputs) {
   std::vector<Bytes> whole = runner.run(inputs);
   for (int64_t pieces : {2, 3, 7})
@@ -47,8 +47,8 @@ static void expectNoLibm(const FunctionRunner &runner) {
   EXPECT_EQ(rest, "");
 }
 
-// Sums as long as a gradient's norm, a bias gradient and a batch-norm statistic: one chain of f32 additions would be
-// off by 2e-7, 2.5e-6 and 5e-7.
+// Sums as long as a gradient's norm, a bias gradient and a batch-norm statistic. A single chain of additions in f32
+// would have errors of 2e-7, 2.5e-6 and 5e-7.
 TEST(HostKernels, LongSumsRoundLittle) {
   struct Case {
     std::string type, dims, result;
@@ -97,7 +97,7 @@ TEST(HostKernels, GeluOfBiasedInput) {
     double v = double(x[i]) + b[i % 192];
     expected.push_back(0.5 * v * (1 + std::erf(v * 0.70710678118)));
   }
-  // 1 + erf cancels for negative v: the error is relative to v, not to the result.
+  // For negative v, 1 + erf cancels, so the error is relative to v, and not to the result.
   expectNear(fromBytes<float>(runWholeAndSplit(runner, {toBytes(x), toBytes(b)})[0]), expected, 3e-6, 1.0);
 }
 
@@ -156,7 +156,7 @@ TEST(HostKernels, NormalizeRows) {
   expectNear(fromBytes<float>(results[2]), variances, 1e-5, 1.0);
 }
 
-// Batch norm over n and hw of [n, c, hw]: the inner reduced dimension is contiguous, channels are the extent.
+// Batch norm over n and hw of [n, c, hw]. The inner reduced dimension is contiguous, and channels are the extent.
 TEST(HostKernels, BatchNormReductions) {
   FunctionRunner runner(R"(
     func.func @f(%x: tensor<1x6x5x49xf32>) -> (tensor<1x6x5x49xf32>, tensor<1x5xf32>, tensor<1x5xf32>) {
@@ -187,7 +187,7 @@ TEST(HostKernels, BatchNormReductions) {
   expectNear(fromBytes<float>(results[2]), variances, 1e-5, 1.0);
 }
 
-// Normalization over leading dimensions: accumulators are arrays along the columns, several stages.
+// Normalization over leading dimensions: accumulators are arrays along the columns, and there are several stages.
 TEST(HostKernels, NormalizeColumns) {
   FunctionRunner runner(R"(
     func.func @f(%x: tensor<31x300xf32>) -> (tensor<31x300xf32>, tensor<300xf32>, tensor<300xf32>) {
@@ -249,7 +249,7 @@ TEST(HostKernels, SumOfAllIsOneIteration) {
   expectNear(fromBytes<float>(runWholeAndSplit(runner, {toBytes(x)})[0]), {std::sqrt(sum)}, 1e-5);
 }
 
-// Parameters and moments are updated in place: results have no buffers of their own.
+// Parameters and moments are updated in place: the results have no buffers of their own.
 TEST(HostKernels, AdamInPlace) {
   FunctionRunner runner(R"(
     func.func @f(%p: tensor<10007xf32>, %m: tensor<10007xf32>, %v: tensor<10007xf32>, %g: tensor<10007xf32>, %lr: tensor<f32>)
@@ -296,7 +296,7 @@ TEST(HostKernels, AdamInPlace) {
   expectNear(fromBytes<float>(results[2]), v1, 1e-6, 1.0);
 }
 
-// The input is overwritten by a result of the first stage and still read by the second: the store must wait.
+// A result of the first stage overwrites the input, which the second stage still reads. So the store must wait.
 TEST(HostKernels, TiedInputIsReadByLaterStages) {
   FunctionRunner runner(R"(
     func.func @f(%x: tensor<6x40xf32>, %z: tensor<6x40xf32>) -> (tensor<6x40xf32>, tensor<6x40xf32>) {
@@ -327,9 +327,9 @@ TEST(HostKernels, TiedInputIsReadByLaterStages) {
   expectNear(fromBytes<float>(results[1]), scaled, 1e-5, 10);
 }
 
-// An element's bits are those of its operands' bits: the same where it is all that a kernel makes, where it is reduced,
-// and where a kernel computes it in one pass over its rows and again in another. Rows of 37 are whole vectors and a
-// rest.
+// The bits of an element depend only on the bits of its operands. They are equal if a kernel computes only this
+// element, if it reduces it, and if it computes it in one pass over its rows and again in another pass. Rows of 37
+// elements are whole vectors and a rest.
 TEST(HostKernels, ElementsHaveOneSetOfBits) {
   const std::string chain = R"(
       %0 = cleave.mul %a, %b : tensor<9x37xf32>
@@ -362,7 +362,7 @@ TEST(HostKernels, ElementsHaveOneSetOfBits) {
   }
 }
 
-// A row's reduction reads what the last pass overwrites: softmax in its input's buffer.
+// The reduction of a row reads values that the last pass overwrites: softmax in its input's buffer.
 TEST(HostKernels, SoftmaxOverwritesItsInput) {
   FunctionRunner runner(R"(
     func.func @f(%x: tensor<6x40xf32>) -> tensor<6x40xf32> {
@@ -391,7 +391,7 @@ TEST(HostKernels, SoftmaxOverwritesItsInput) {
   expectNear(fromBytes<float>(runWholeAndSplit(runner, {toBytes(x)})[0]), expected, 1e-6, 1.0);
 }
 
-// The gradient of an activation: two results take over both inputs, which the column sum reads too.
+// The gradient of an activation: two results overwrite both inputs, which the column sum reads too.
 TEST(HostKernels, ColumnSumReadsTiedInputs) {
   FunctionRunner runner(R"(
     func.func @f(%x: tensor<37x130xf32>, %dy: tensor<37x130xf32>)
@@ -435,7 +435,7 @@ TEST(HostKernels, TransposeMovesEveryElement) {
         ASSERT_EQ(y[(b * 130 + j) * 70 + i], x[(b * 70 + i) * 130 + j]);
 }
 
-// The loss of every row by comparing an iota with the label: nothing of the rows' size is stored.
+// The loss of every row, by comparing an iota with the label. No value of the size of the rows is stored.
 TEST(HostKernels, MaskedCrossEntropyRows) {
   FunctionRunner runner(R"(
     func.func @f(%x: tensor<11x257xf32>, %t: tensor<11xi64>) -> tensor<11xf32> {
@@ -452,7 +452,7 @@ TEST(HostKernels, MaskedCrossEntropyRows) {
   ASSERT_EQ(runner.getError(), "");
   EXPECT_EQ(runner.getNumKernels(), 1u);
   Floats x = randomFloats(11 * 257, 16);
-  std::vector<int64_t> labels = {0, 256, -100, 3, 100, 99, 17, 1, 2, 255, 128}; // -100: ignored, loss 0
+  std::vector<int64_t> labels = {0, 256, -100, 3, 100, 99, 17, 1, 2, 255, 128}; // -100 is ignored: its loss is 0
   Doubles expected;
   for (int row = 0; row < 11; ++row) {
     double sum = 0;
@@ -463,7 +463,8 @@ TEST(HostKernels, MaskedCrossEntropyRows) {
   expectNear(fromBytes<float>(runWholeAndSplit(runner, {toBytes(x), toBytes(labels)})[0]), expected, 2e-6, 1.0);
 }
 
-// A sum that picks a term is the term, whatever the others are: +0 for -0, and for a place outside of the row.
+// A sum that picks one term has the term's value, whatever the other terms are: +0 for -0, and +0 if the index is
+// outside of the row.
 TEST(HostKernels, PickedTerms) {
   FunctionRunner runner(R"(
     func.func @f(%x: tensor<8x5xf32>, %t: tensor<8xi64>, %o: tensor<2xi64>) -> (tensor<8xf32>, tensor<8xf32>) {
@@ -483,8 +484,8 @@ TEST(HostKernels, PickedTerms) {
   Floats x(8 * 5, std::numeric_limits<float>::quiet_NaN());
   std::vector<int64_t> labels = {0, 4, 3, -1, 5, std::numeric_limits<int64_t>::min(), 1, int64_t(1) << 32},
                        origin = {0, 3};
-  x[0] = 2, x[5 + 4] = -0.0f, x[2 * 5 + 3] = std::numeric_limits<float>::infinity(); // what the labels pick
-  x[5 + 1] = 7, x[2 * 5] = -3, x[4 * 5 + 2] = 9; // and what they pick of a part from 3 on
+  x[0] = 2, x[5 + 4] = -0.0f, x[2 * 5 + 3] = std::numeric_limits<float>::infinity(); // the picked elements
+  x[5 + 1] = 7, x[2 * 5] = -3, x[4 * 5 + 2] = 9; // the picked elements of the part from 3 on
   auto results = runWholeAndSplit(runner, {toBytes(x), toBytes(labels), toBytes(origin)});
   Floats whole = fromBytes<float>(results[0]), part = fromBytes<float>(results[1]);
   Floats expected = {2, 0, std::numeric_limits<float>::infinity(), 0, 0, 0, x[6 * 5 + 1], 0};
@@ -495,7 +496,7 @@ TEST(HostKernels, PickedTerms) {
   }
 }
 
-// It is no reduction: sums over something else may be in its kernel, and reduced values that it picks along.
+// Such a sum is not a reduction: its kernel may also have sums over other dimensions, and may pick from reduced values.
 TEST(HostKernels, SumsOfPickedTerms) {
   FunctionRunner runner(R"(
     func.func @f(%x: tensor<6x11x257xbf16>, %t: tensor<6x257xi32>) -> tensor<6xf32> {
@@ -518,7 +519,7 @@ TEST(HostKernels, SumsOfPickedTerms) {
   for (int i = 0; i < 6 * 11 * 257; ++i)
     x[i] = isBig(i) ? 0x4000 : 0x3f80; // 2 or 1
   for (int i = 0; i < 6 * 257; ++i) {
-    labels[i] = i % 13 - 1; // 11 and -1 are outside
+    labels[i] = i % 13 - 1; // 11 and -1 are out of range
     if (labels[i] >= 0 && labels[i] < 11)
       expected[i / 257] += isBig((i / 257 * 11 + labels[i]) * 257 + i % 257) ? 2 : 1;
   }
@@ -568,8 +569,8 @@ TEST(HostKernels, NarrowTypesAreComputedInF32) {
   }
 }
 
-// Sums of small products of large numbers, and products of which every second factor alone would overflow: of rows, of
-// columns and of all.
+// Sums of small products of large numbers, and products in which every second factor alone would overflow: over rows,
+// over columns and over all elements.
 TEST(HostKernels, ChainsOverflowOnlyWhereTheirTermsDo) {
   struct Case {
     std::string dims, result;
@@ -609,14 +610,14 @@ TEST(HostKernels, ChainsOverflowOnlyWhereTheirTermsDo) {
     Floats x(kCount);
     Doubles products(results, 1);
     for (size_t i = 0; i < kCount; ++i) {
-      x[i] = (i / kColumns + i) % 2 == 0 ? -1e30f : -1e-30f; // neighbours in rows and in columns are inverse
+      x[i] = (i / kColumns + i) % 2 == 0 ? -1e30f : -1e-30f; // neighbours in rows and in columns are reciprocal
       products[c.resultOf(i)] *= -double(x[i]);
     }
     expectNear(fromBytes<float>(runWholeAndSplit(runner, {toBytes(x)})[0]), products, 1e-4);
   }
 }
 
-// An index becomes a number of the iota's type where it is made, whether it is stored or used.
+// An index becomes a number of the iota's type immediately, whether it is stored or used.
 TEST(HostKernels, IndicesAreRoundedToNarrowTypes) {
   for (const auto &[type, bits] : {std::pair("bf16", 8), std::pair("f16", 11)}) {
     std::string tensor = std::string("tensor<5001x") + type + ">";
@@ -629,13 +630,13 @@ TEST(HostKernels, IndicesAreRoundedToNarrowTypes) {
     for (int i = 0; i < 5001; ++i) {
       int exponent = 0;
       std::frexp(i, &exponent);
-      int unit = exponent > bits ? exponent - bits : 0; // the last place's weight, as a power of two
+      int unit = exponent > bits ? exponent - bits : 0; // the unit in the last place, as a power of two
       ASSERT_EQ(y[i], std::ldexp(std::nearbyint(std::ldexp(i, -unit)), unit)) << type << ' ' << i;
     }
   }
 }
 
-// A slice and a concatenation along the last dimension are read through.
+// Kernels read through a slice and a concatenation along the last dimension.
 TEST(HostKernels, StridedSliceAndConcat) {
   FunctionRunner runner(R"(
     func.func @f(%x: tensor<5x12xf32>) -> tensor<5x12xf32> {
@@ -687,7 +688,8 @@ TEST(HostKernels, PortableTargetsCompileTheSame) {
   EXPECT_NE(wrong.getError().find("expected host, host:generic"), std::string::npos) << wrong.getError();
 }
 
-// A gradient of tanh and its sums, in bf16: processors without bf16 convert by integers, never by library functions.
+// A gradient of tanh and its sums, in bf16. Without bf16 instructions, code converts by integers and never by library
+// functions.
 TEST(HostKernels, BFloat16NeedsNoLibraryOnPortableTargets) {
   const int64_t rows = 8, columns = 64;
   Floats a = randomFloats(rows * columns, 20), b = randomFloats(rows * columns, 21);
@@ -696,7 +698,7 @@ TEST(HostKernels, BFloat16NeedsNoLibraryOnPortableTargets) {
     for (float value : values) {
       uint32_t word;
       std::memcpy(&word, &value, sizeof word);
-      bits.push_back(static_cast<uint16_t>(word >> 16)); // towards zero: any number in bf16 will do
+      bits.push_back(static_cast<uint16_t>(word >> 16)); // towards zero: any bf16 number will do
     }
     return bits;
   };
@@ -737,7 +739,8 @@ TEST(HostKernels, BFloat16NeedsNoLibraryOnPortableTargets) {
   }
 }
 
-// The nearest number of `digits` binary digits, ties to even; multiples of 2^least below the normal ones.
+// The nearest number with `digits` binary digits, ties to even. Below the normal numbers, the nearest multiple of
+// 2^least.
 static double roundedTo(double x, int digits, int least, double largest) {
   if (x == 0 || !std::isfinite(x))
     return x;
@@ -748,7 +751,7 @@ static double roundedTo(double x, int digits, int least, double largest) {
   return std::abs(rounded) > largest ? std::copysign(HUGE_VAL, x) : rounded;
 }
 
-// Rounded once: by way of f32, 1 + 2^-8 + 2^-40 would become 1 in bf16.
+// There is one rounding. Through f32, 1 + 2^-8 + 2^-40 would become 1 in bf16.
 TEST(HostKernels, DoublesBecomeHalvesByOneRounding) {
   std::mt19937_64 random(22);
   Doubles x = {0.0,

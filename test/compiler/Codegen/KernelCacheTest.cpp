@@ -1,4 +1,4 @@
-// What the cache of compiled kernels finds, and what it must not find.
+// Which entries the cache of compiled kernels finds, and which it must not find.
 #include "compiler/Codegen/Host/KernelCache.h"
 #include "test/runtime/TempDir.h"
 
@@ -19,7 +19,7 @@ class KernelCacheTest : public testing::Test {
 protected:
   std::string folder() { return directory / "kernels"; }
   KernelCache cache() { return *KernelCache::in(folder()); }
-  // Of the only entry.
+  // The path of the only entry.
   std::string entry() {
     EXPECT_EQ(std::distance(files::directory_iterator(folder()), files::directory_iterator()), 1);
     return files::directory_iterator(folder())->path();
@@ -65,11 +65,11 @@ TEST_F(KernelCacheTest, DamagedEntriesAreNotThere) {
     EXPECT_EQ(foundIn(flipped), std::nullopt) << "byte " << i;
     EXPECT_EQ(foundIn(bytes.substr(0, i)), std::nullopt) << "the first " << i << " bytes";
   }
-  cache().add(key, "machine code"); // a compiler that found nothing writes it again
+  cache().add(key, "machine code"); // a compiler that does not find the entry writes it again
   EXPECT_EQ(cache().find(key), "machine code");
 }
 
-// Copied, renamed or restored under another name: it would be another kernel's code, and run.
+// An entry was copied, renamed or restored under another name. It has the code of another kernel, which would run.
 TEST_F(KernelCacheTest, AnEntryUnderAnotherKeyIsNotThere) {
   std::string key = cache().key("a kernel", target), other = cache().key("another kernel", target);
   cache().add(key, "machine code");
@@ -97,7 +97,7 @@ TEST_F(KernelCacheTest, ACacheThatCannotBeWrittenIsNoError) {
   EXPECT_FALSE(KernelCache::in(directory.write("file", "")));
 }
 
-// Its entries are run: nobody else may be able to put one there.
+// Code from the cache is executed, so nobody else may be able to write an entry.
 TEST_F(KernelCacheTest, AFolderThatOthersMayWriteToIsNotUsed) {
   files::create_directory(folder());
   for (files::perms others : {files::perms::others_write, files::perms::group_write}) {

@@ -1,4 +1,4 @@
-// What form-kernels does with a kernel that has no common iteration space.
+// Tests how form-kernels splits a kernel that has no common iteration space.
 #include "compiler/Codegen/Fusion/SplitKernel.h"
 #include "compiler/Codegen/Loops/KernelGraph.h"
 

@@ -1,4 +1,4 @@
-// Constants of two imports with another batch: which are the same but for their size, and which are made of it.
+// Compares constants of two imports with different batches: which differ only in size, and which are made from which.
 #include "compiler/Driver/ConstantCompare.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -19,14 +19,14 @@ mlir::MLIRContext &context() {
   return *context;
 }
 
-// An import of which one value counts.
+// An import of which one value is compared.
 class Import {
 public:
-  // "dense<[1, 2]> : tensor<2xi64>", as an op has it.
+  // A constant with a literal as it is written in an op: "dense<[1, 2]> : tensor<2xi64>".
   static std::shared_ptr<Import> ofConstant(const std::string &literal) {
     return std::shared_ptr<Import>(new Import("cleave.constant " + literal, ""));
   }
-  // As the weights have it: a state, and the bytes that it begins with (none: a parameter that is drawn).
+  // A state as the weights have it, with its initial bytes (none: a parameter that is drawn).
   static std::shared_ptr<Import> ofState(const std::string &name, const std::string &type, const std::string &role,
                                          std::vector<float> values) {
     std::shared_ptr<Import> made(new Import("cleave.read @" + name + " : " + type,
@@ -94,7 +94,7 @@ TEST(ConstantCompare, KnowsNoPlaceWhereSamplesDoNotFit) {
   EXPECT_EQ(indexIn({8}, {6}, 4, 0), std::nullopt);
   EXPECT_EQ(indexIn({6}, {4}, 4, 0), std::nullopt);
   EXPECT_EQ(indexIn({2}, {4}, 1, 0), std::nullopt);
-  EXPECT_EQ(indexIn({3, 4}, {3, 2}, 2, 3), 6); // a dimension that stays need not be divided
+  EXPECT_EQ(indexIn({3, 4}, {3, 2}, 2, 3), 6); // a dimension that does not change need not be divisible
 }
 
 TEST(ConstantCompare, TakesTheBatchAsADimension) {
@@ -113,7 +113,7 @@ TEST(ConstantCompare, FindsTheBatchInTheContent) {
   EXPECT_TRUE(differs("dense<4> : tensor<4xi64>", "dense<8> : tensor<8xi64>"));
   EXPECT_TRUE(differs("dense<[1, 2]> : tensor<2xi64>", "dense<[1, 3]> : tensor<2xi64>"));
   EXPECT_TRUE(differs("dense<[1, 2]> : tensor<2xi64>", "dense<[2, 1, 2, 2]> : tensor<4xi64>"));
-  EXPECT_TRUE(differs("dense<[1, 2]> : tensor<2xi64>", "dense<1> : tensor<1xi64>")); // the other one has fewer
+  EXPECT_TRUE(differs("dense<[1, 2]> : tensor<2xi64>", "dense<1> : tensor<1xi64>")); // the other one has fewer elements
   EXPECT_TRUE(differs("dense<5> : tensor<4xi64>", "dense<5> : tensor<2x2xi64>"));
   EXPECT_TRUE(differs("dense<0.0> : tensor<2xf32>", "dense<-0.0> : tensor<4xf32>"));
 }
@@ -133,7 +133,7 @@ TEST(ConstantCompare, TakesAConstantInTwoFormsForTwo) {
   EXPECT_TRUE(differs(weights("tensor<2xf32>", {1, 1}), weights("tensor<2xf32>", {})));
 }
 
-// Of parameters nothing is compared: one is itself, whatever its weights.
+// The values of parameters are not compared. A parameter is equal to itself, whatever its weights.
 TEST(ConstantCompare, KnowsParametersByName) {
   auto parameter = [](const std::string &name, const std::string &type) {
     return Import::ofState(name, type, "parameter", {1, 2});

@@ -23,7 +23,7 @@ std::string bytesOf(const std::vector<float> &values) {
 
 const std::vector<float> trained = {5, 6, 7}, kept = {1, 2, 3, 4};
 
-// A checkpoint of `w`, of three elements. `model` is the file that it was trained from; empty: none is known.
+// Writes a checkpoint of `w`, which has three elements. `model` is the file that it was trained from; empty: unknown.
 std::string writeCheckpoint(const TempDir &dir, const std::string &model = "") {
   std::string path = dir / "checkpoint";
   std::filesystem::create_directory(path);
@@ -39,7 +39,8 @@ std::string writeCheckpoint(const TempDir &dir, const std::string &model = "") {
   return path;
 }
 
-// A model of `w`, and of `extra` (four elements, which no checkpoint has) with these entries of external data.
+// Writes a model with `w`, and with `extra` (four elements, which no checkpoint has). `entries` are the external data
+// of `extra`.
 std::string writeModel(const TempDir &dir, const Entries &entries) {
   onnx::ModelProto model;
   onnx::TensorProto &w = *model.mutable_graph()->add_initializer(), &extra = *model.mutable_graph()->add_initializer();
@@ -73,7 +74,7 @@ onnx::ModelProto readModel(const std::string &path) {
   return model;
 }
 
-// Files behind `extra`: eight bytes, then its own.
+// The contents of the file of `extra`: eight other bytes, then its data.
 const std::string shifted = std::string(8, 'x') + bytesOf(kept);
 
 TEST(Export, KeepsExternalData) {
@@ -91,7 +92,7 @@ TEST(Export, KeepsExternalData) {
   }
 }
 
-// All tensors fit, and the name tells that it is another model.
+// All tensors fit, but the name shows that it is another model.
 TEST(Export, RefusesAModelOfAnotherName) {
   TempDir dir;
   std::string model = writeModel(dir, {{"location", "d.bin"}, {"offset", "8"}});
@@ -129,7 +130,7 @@ void setTraining(onnx::NodeProto &node) {
   attribute.set_i(1);
 }
 
-// Another runtime would normalize by its own batch, and drop.
+// In training form, another runtime would normalize by its own batch, and drop elements.
 TEST(Export, GraphsAreInInferenceForm) {
   TempDir dir;
   std::string model = writeModel(dir, {{"location", "d.bin"}, {"offset", "8"}});
@@ -139,7 +140,7 @@ TEST(Export, GraphsAreInInferenceForm) {
   setTraining(addNode(graph, "BatchNormalization", {"x", "w", "b", "m", "v"}, {"y", "mean", "var"}));
   setTraining(addNode(graph, "BatchNormalization", {"y", "w", "b", "m", "v"}, {"z", "mean2", "var2"}));
   addNode(graph, "Dropout", {"z", "ratio", "true"}, {"out", "mask"});
-  setTraining(addNode(graph, "BatchNormalization", {}, {})); // whatever the file says
+  setTraining(addNode(graph, "BatchNormalization", {}, {})); // malformed: the export must not crash
   graph.add_output()->set_name("out");
   graph.add_output()->set_name("var2"); // used: its node stays
   ASSERT_EQ(runExport(dir, dir.write("model/t.onnx", training.SerializeAsString()), dir / "out.onnx"), "");

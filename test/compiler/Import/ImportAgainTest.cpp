@@ -1,4 +1,5 @@
-// The graph of one file with several sizes: each import has its own types and constants, and no bytes of the caller's.
+// Imports the graph of one file with several sizes. Each import has its own types and constants, and refers to no bytes
+// of the caller.
 #include "compiler/Import/ONNX/File/Proto.h"
 #include "compiler/Import/ONNX/Importer.h"
 #include "dialects/Cleave/IR/Attributes.h"
@@ -59,7 +60,7 @@ TEST(ImportAgainTest, OtherSizesOfOneFile) {
   std::string bytes = makeModel();
   auto first = importONNXFromMemory(context, bytes, "", options);
   ASSERT_TRUE(bool(first)) << llvm::toString(first.takeError());
-  bytes.assign(bytes.size(), '\xff'); // nobody looks at them any more
+  bytes.assign(bytes.size(), '\xff'); // nobody reads them any more
   options.dataRanks = 2;
   auto second = importAgain(context, *first, options);
   ASSERT_TRUE(bool(second)) << llvm::toString(second.takeError());
@@ -70,7 +71,7 @@ TEST(ImportAgainTest, OtherSizesOfOneFile) {
   EXPECT_EQ(weight->bytes.data(), again->bytes.data()) << "there is one copy of a weight";
 }
 
-// What the second one needs does not go with the first.
+// The second import does not depend on the first one.
 TEST(ImportAgainTest, TheFirstModelMayGo) {
   mlir::MLIRContext context;
   context.loadDialect<CleaveDialect, mlir::func::FuncDialect>();

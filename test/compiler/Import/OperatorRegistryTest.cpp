@@ -1,4 +1,4 @@
-// The plug-in point of the importer: versions, and what a registration may not do.
+// The importer's interface for plug-ins: versions, and mistakes of registrations.
 #include "compiler/Import/Registry/OperatorRegistry.h"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ TEST(OperatorRegistry, TheDefaultDomainIsOnnxsOwn) {
 
 TEST(OperatorRegistry, TwoHandlersOfOneOperatorAreAMistake) {
   registerOperator({"com.test", "Twice", 1, 1, 1, first});
-  registerOperator({"com.test", "Twice", 1, 1, 1, first}); // the same library named twice
+  registerOperator({"com.test", "Twice", 1, 1, 1, first}); // the same library was named twice
   EXPECT_EQ(mistakes(), "");
   registerOperator({"com.test", "Twice", 1, 1, 1, second});
   EXPECT_EQ(mistakes(), "operator 'com.test::Twice': two plug-ins register it since version 1; load only one of them");

@@ -1,5 +1,5 @@
-// Which initializers are trained: every op of the dialect passes a gradient on, decides, or is known to lack a
-// derivative, and in no case a gradient ends without a word.
+// Which initializers are trained. Every op of the dialect passes a gradient on, ends it by definition, or is known to
+// have no derivative. A gradient never ends without a message.
 #include "compiler/Import/ONNX/StateRoles.h"
 #include "compiler/Import/ONNX/File/ModelFile.h"
 #include "compiler/Import/ONNX/Importer.h"
@@ -24,7 +24,7 @@ namespace {
 const char *const kStrides =
     "strides = array<i64: 2>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: 0>";
 
-// Gradients end here by definition.
+// Ops at which gradients end by definition.
 std::vector<GradientCase> decisions() {
   std::string f = "tensor<3x4xf64>";
   return {{"cleave.compare", "lt %0, %1 : " + f, {f, f}, {"tensor<3x4xi1>"}},
@@ -34,7 +34,7 @@ std::vector<GradientCase> decisions() {
           {"cleave.stop_gradient", "%0 : " + f, {f}, {f}}};
 }
 
-// And here, too; but the gradient is zero and not none, so that the parameters decay.
+// Ops at which gradients end too, but the gradient is zero and not absent. So the parameters decay.
 std::vector<GradientCase> zeros() {
   std::string f = "tensor<3x4xf64>";
   return {{"cleave.sign", "%0 : " + f, {f}, {f}},
@@ -43,7 +43,7 @@ std::vector<GradientCase> zeros() {
           {"cleave.round", "%0 : " + f, {f}, {f}}};
 }
 
-// Functions of floating-point numbers whose derivative nobody wrote: the backward pass alone makes them.
+// Functions of floating-point numbers without an implemented derivative. Only the backward pass makes these ops.
 std::vector<GradientCase> gaps() {
   std::string x = "tensor<1x3x6xf64>", y = "tensor<1x3x3xf64>", w = "tensor<3x3x2xf64>", windows(kStrides);
   std::string q = "tensor<1x1x3x4xf64>", s = "tensor<1x1x3xf64>",
@@ -68,7 +68,7 @@ std::string stateOf(const std::string &name, const std::string &type, const std:
          name + "\", " + type + ", offset = 0, group = 0, init = #cleave.init<weights>>]" + more + "}\n";
 }
 
-// All floating-point operands of the case are parameters, p0, p1, ...
+// A module in which all floating-point operands of the case are parameters p0, p1, ...
 std::string moduleOf(const GradientCase &test, Names &parameters) {
   std::string states, arguments, reads, results;
   for (auto [i, type] : llvm::enumerate(test.inputs)) {
@@ -98,9 +98,9 @@ mlir::MLIRContext &context() {
   return *context;
 }
 
-// What refineStateRoles says about a program.
+// The answer of refineStateRoles for a program.
 struct Answer {
-  Names trained, decided, zero, missing, ops; // ops: at which a gradient ends
+  Names trained, decided, zero, missing, ops; // ops: those at which a gradient ends
 };
 
 Answer answerTo(const std::string &source, bool isOfAuthor = true) {
@@ -141,7 +141,7 @@ void check(const std::vector<GradientCase> &cases, Expected expected, std::set<s
 }
 
 TEST(StateRolesTest, EveryOpPassesDecidesOrIsKnownToLackADerivative) {
-  // No operand is a floating-point number, or no result: they hold states and structure.
+  // No operand or no result is a floating-point number: these ops hold states and structure.
   std::set<std::string> covered = {
       "cleave.and",   "cleave.or",     "cleave.xor",  "cleave.not",      "cleave.check_index",
       "cleave.iota",  "cleave.state",  "cleave.read", "cleave.constant", "cleave.random_uniform",
@@ -177,7 +177,7 @@ TEST(StateRolesTest, GapsAreFoundThroughOtherOps) {
   EXPECT_TRUE(answer.trained.empty());
 }
 
-// Half a gradient is wrong, too.
+// A gradient that lacks one of its terms is wrong, too.
 TEST(StateRolesTest, AGapBesideADifferentiableWayIsFound) {
   Answer answer = answerTo(
       chainOf("%b = cleave.avg_pool_grad %w" + kWindow +
@@ -200,8 +200,8 @@ TEST(StateRolesTest, NoGradientComesToAGapFromADecision) {
   EXPECT_EQ(answer.ops, Names{"cleave.floor"});
 }
 
-// A parameter that is rounded behind another op decays; one that is compared as well, too; a constant of the exporter
-// not.
+// A parameter that is rounded after another op decays. So does one that is also compared. A constant of the exporter
+// does not.
 TEST(StateRolesTest, ZeroGradientsPassThroughOtherOps) {
   std::string body = "%s = cleave.concat %w, %w dim = 2 : tensor<1x3x3xf64>, tensor<1x3x3xf64> -> tensor<1x3x6xf64>\n"
                      "%b = cleave.round %s : tensor<1x3x6xf64>\n"
@@ -277,7 +277,7 @@ std::string importError(const ImportOptions &options) {
 TEST(StateRolesTest, TrainingNamesTheParameterAndTheNodeWithoutADerivative) {
   registerOperator({"test", "Keep", 1, 1, 1, importKeep});
   ImportOptions options;
-  EXPECT_EQ(importError(options), ""); // inference needs none
+  EXPECT_EQ(importError(options), ""); // inference needs no derivatives
   options.train = true;
   EXPECT_EQ(
       importError(options),

@@ -1,5 +1,5 @@
-// cleave-import MODEL.onnx [options]: prints the imported module, its weights and notes. A test tool.
-// cleave-import --operators: prints the names of the operators that are read, one a line.
+// cleave-import MODEL.onnx [options]: a test tool that prints the imported module, its weights and notes. cleave-import
+// --operators: prints the names of the operators that the importer knows, one on each line.
 #include "compiler/Import/ONNX/Importer.h"
 #include "compiler/Import/ONNX/Operators/OperatorTable.h"
 #include "dialects/Cleave/IR/Cleave.h"
@@ -35,7 +35,7 @@ int main(int argc, char **argv) {
   cl::ParseCommandLineOptions(argc, argv);
   if (operators) {
     std::vector<std::string> names = cleave::onnx_import::OperatorTable::get().names();
-    names.insert(names.end(), {"If", "Loop", "Scan"}); // which the importer expands itself
+    names.insert(names.end(), {"If", "Loop", "Scan"}); // the importer itself expands these
     for (const std::string &name : names)
       llvm::outs() << name << "\n";
     return 0;

@@ -34,7 +34,7 @@ TEST(MemoryUse, ValuesLiveFromTheirMakerToTheirLastReader) {
   EXPECT_EQ(totals(use), (std::vector<uint64_t>{64, 96, 64}));
   EXPECT_EQ(use.peakSlice, 1u);
   std::vector<view::LiveValue> alive = use.aliveAt(1);
-  ASSERT_EQ(alive.size(), 2u); // the first one in two parts, of which one is written over
+  ASSERT_EQ(alive.size(), 2u); // the first value has two parts, of which one is overwritten
   EXPECT_EQ(alive[0].bytes, 64u);
   EXPECT_EQ(view::nameOf(plan, alive[0]), "a");
   EXPECT_EQ(view::nameOf(plan, alive[1]), "b");
@@ -65,7 +65,7 @@ TEST(MemoryUse, BytesWrittenInPlaceCountOnce) {
   EXPECT_EQ(totals(use), (std::vector<uint64_t>{64, 64, 64, 64}));
 }
 
-// Of a run that is longer than what is walked, the first steps are looked at and all are counted.
+// If a run is longer than the limit, only its first steps are examined, but all are counted.
 TEST(MemoryUse, LongRunsAreCountedInFull) {
   constexpr int64_t kInstructions = 8, kTimes = plan::kMostInstructions / kInstructions + 5;
   PlanBuilder builder;
@@ -83,7 +83,7 @@ TEST(MemoryUse, LongRunsAreCountedInFull) {
   EXPECT_FALSE(use.isWhole());
 }
 
-// b = f(a), loss = g(b), and the gradient reads a; then a parameter is written.
+// b = f(a), loss = g(b), and the gradient reads a. Then a parameter is written.
 TEST(MemoryUse, PassesOfAStepAreToldApart) {
   PlanBuilder builder;
   unsigned s = builder.region("persistent", fb::RegionKind::persistent, 1024);
@@ -108,7 +108,7 @@ TEST(MemoryUse, PassesOfAStepAreToldApart) {
     passes.push_back(use.passAt(i));
   auto f = view::Pass::Forward, b = view::Pass::Backward;
   EXPECT_EQ(passes, (std::vector<view::Pass>{f, f, f, b, b, b, view::Pass::Update}));
-  // Whatever of `a` the gradient reads; nothing else outlives the loss.
+  // Only the bytes of `a` that the gradient reads are saved. No other value outlives the loss.
   size_t saved = 0;
   for (const view::LiveValue &value : use.values)
     if (value.use == view::ValueUse::Saved) {
@@ -153,7 +153,7 @@ TEST(MemoryUse, TheUpdateBeginsAfterTheKernelsOfNodes) {
   }
 }
 
-// Two micro-batches forward, then both backward: what is saved of both lives at the same time, in a frame each.
+// Two micro-batches run forward, then both backward. The saved values of both live at the same time, in one frame each.
 TEST(MemoryUse, FramesOfMicroBatchesLieBesideEachOther) {
   PlanBuilder builder;
   unsigned saved = builder.region("residual", fb::RegionKind::residual, 40, 2);
@@ -173,7 +173,7 @@ TEST(MemoryUse, FramesOfMicroBatchesLieBesideEachOther) {
   EXPECT_EQ(plan::runsOf(plan, 2), (std::vector<uint64_t>{2, 2, 1}));
 }
 
-// A plan that openPlan() accepts: 2^40 runs of a body that does nothing. They are not looked at one by one.
+// openPlan() accepts this plan: 2^40 runs of a body that does nothing. They are not examined one by one.
 TEST(Walk, EndsWhereBodiesWithoutInstructionsAreCalledForever) {
   PlanBuilder builder;
   constexpr int64_t kMost = 1 << 20;
@@ -189,7 +189,7 @@ TEST(Walk, EndsWhereBodiesWithoutInstructionsAreCalledForever) {
 TEST(Human, NumbersAndNames) {
   EXPECT_EQ(view::bytesText(1023), "1023 B");
   EXPECT_EQ(view::bytesText(1536), "1.5 KiB");
-  // What would be printed as 1024 of a unit is one of the next.
+  // A value that would be printed as 1024 of a unit is printed as 1 of the next unit.
   EXPECT_EQ(view::bytesText(1023 * 1024 + 972), "1023.9 KiB");
   EXPECT_EQ(view::bytesText(1048575), "1.0 MiB");
   EXPECT_EQ(view::bytesText((uint64_t{1} << 30) - 1), "1.0 GiB");

@@ -9,7 +9,8 @@ namespace {
 
 constexpr auto r = fb::Access::read, w = fb::Access::write;
 
-// 5e11 FLOP/s and 8e10 bytes/s, 1 us a launch; 1e9 bytes/s and 2 us a message in a node, a tenth of it between nodes.
+// 5e11 FLOP/s and 8e10 bytes/s, 1 us for a launch. In a node: 1e9 bytes/s, and 2 us for a message. Between nodes: a
+// tenth.
 TargetMachine machineOf(uint64_t nodeRanks) {
   TargetMachine machine;
   machine.name = "a machine";
@@ -27,8 +28,8 @@ TargetMachine machineOf(uint64_t nodeRanks) {
   return machine;
 }
 
-// Of two ranks: kernel a (2e9 flops, 4 ms), kernel b (1.6e8 bytes, 2 ms) on one stream; on the other, after a, an
-// all-gather of 1e7 bytes: half of them are sent, in one message.
+// A plan of two ranks. Kernel a (2e9 flops, 4 ms) and kernel b (1.6e8 bytes, 2 ms) are on one stream. On the other
+// stream, after a, is an all-gather of 1e7 bytes. Half of them are sent, in one message.
 struct Overlap {
   explicit Overlap(bool waits = true) : builder({{"dp", 2}}) {
     unsigned s = builder.region("state", fb::RegionKind::persistent, 10000000);
@@ -60,7 +61,7 @@ struct Overlap {
 TEST(Prediction, CommunicationThatNothingHidesIsExposed) {
   Overlap plan;
   view::Prediction found = plan.predict(machineOf(2));
-  // a ends at 4.001 ms, b at 6.002; the all-gather takes 5.002 from then on.
+  // a ends at 4.001 ms, and b at 6.002 ms. The all-gather begins when a ends, and takes 5.002 ms.
   EXPECT_NEAR(found.seconds, 9.003e-3, 1e-9);
   ASSERT_EQ(found.kinds.size(), 1u);
   EXPECT_NEAR(found.kinds[0].communication, 5.002e-3, 1e-9);
@@ -98,7 +99,7 @@ TEST(Prediction, KernelsAreBoundByTheSlowerOfTheirTwoRates) {
   EXPECT_EQ(plan::InstructionCosts(opened, slow).kernel(opened, 0).bound, plan::Bound::Launch);
 }
 
-// fsdp is the last axis: its ranks follow each other.
+// fsdp is the last axis, so its ranks have consecutive numbers.
 TEST(Prediction, AxesLieInNodesInTheOrderOfRanks) {
   PlanBuilder builder({{"dp", 2}, {"fsdp", 8}});
   builder.program("train_step");
@@ -110,7 +111,7 @@ TEST(Prediction, AxesLieInNodesInTheOrderOfRanks) {
   EXPECT_EQ(between(16), std::pair(false, false));
   EXPECT_EQ(between(8), std::pair(true, false));
   EXPECT_EQ(between(4), std::pair(true, true));
-  EXPECT_EQ(between(12), std::pair(true, true)); // ranks 8 to 15 lie on two nodes
+  EXPECT_EQ(between(12), std::pair(true, true)); // ranks 8 to 15 are on two nodes
 }
 
 TEST(Prediction, WhatThePlanNeedsAndTheMachineLacksIsNamed) {
@@ -128,7 +129,7 @@ TEST(Prediction, WhatThePlanNeedsAndTheMachineLacksIsNamed) {
   EXPECT_EQ(plan::checkMachine(opened, machine).message().substr(0, 31), "the plan is for host:test, and ");
 }
 
-// Samples of both ranks and all micro-batches, rows of the integer input.
+// The tokens are samples of both ranks and all micro-batches, times the row length of the integer input.
 TEST(Prediction, TokensAreTheNumbersOfAllSequences) {
   PlanBuilder builder({{"dp", 2}});
   unsigned in = builder.region("input", fb::RegionKind::input, 4096, 3);
@@ -149,7 +150,8 @@ TEST(Prediction, TokensAreTheNumbersOfAllSequences) {
   EXPECT_EQ(view::tokensOf(plan), 384u);
 }
 
-// Peaks: products 2e12 in f32 and 8e12 in bf16, other kernels 1e12 in f32 and 1e11 in f64; attention reaches a quarter.
+// Peak rates: products 2e12 in f32 and 8e12 in bf16, other kernels 1e12 in f32 and 1e11 in f64. Attention reaches a
+// quarter.
 struct Kernels {
   explicit Kernels(const std::string &target) {
     builder.plan.target = target;
@@ -160,7 +162,7 @@ struct Kernels {
     machine.attentionEfficiency = 0.25;
     machine.launchSeconds = 0;
   }
-  // Of 8e12 flops.
+  // The predicted time of a kernel with 8e12 flops.
   double seconds(const std::string &name, std::vector<int64_t> params) {
     builder.kernel(findKernelDef(name)->kind, name, std::move(params));
     builder.plan.kernels.back()->flops = 8000000000000;
@@ -179,17 +181,17 @@ TEST(Prediction, WorkAndTypeChooseTheRate) {
   Kernels gpu("cuda:sm_90");
   auto matmul = [](int64_t type) { return std::vector<int64_t>{type, type, 1, 1, 1, 4, 4, 4, 0, 0, 0}; };
   std::vector<int64_t> attention{bf16, f32, 1, 1, 4, 4, 4, 4, 0, 0};
-  // Two-dimensional, of one pixel: dtype n ic oc groups packed_w channels_last rank, then in, out, kernel, stride,
+  // Two-dimensional, with one pixel: dtype n ic oc groups packed_w channels_last rank, then in, out, kernel, stride,
   // dilation, both pads.
   std::vector<int64_t> convolution{bf16, 1, 1, 1, 1, 0, 0, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0};
   EXPECT_DOUBLE_EQ(gpu.seconds("matmul", matmul(f32)), 4);
   EXPECT_DOUBLE_EQ(gpu.seconds("matmul", matmul(bf16)), 1);
   EXPECT_DOUBLE_EQ(gpu.seconds("attention", attention), 4);
   EXPECT_DOUBLE_EQ(gpu.seconds("argmax", {f64, 1, 4, 1}), 80);
-  EXPECT_DOUBLE_EQ(gpu.seconds("argmax", {bf16, 1, 4, 1}), 8); // in f32
+  EXPECT_DOUBLE_EQ(gpu.seconds("argmax", {bf16, 1, 4, 1}), 8); // computed in f32
   EXPECT_DOUBLE_EQ(gpu.seconds("argmax", {i64, 1, 4, 1}), 8);
   EXPECT_DOUBLE_EQ(gpu.seconds("convolution", convolution), 1);
-  // Windows of two over three numbers and one zero after the last: cuDNN has one padding for both sides.
+  // Windows of two over three numbers, with one zero after the last number. cuDNN has the same padding on both sides.
   std::vector<int64_t> lopsided{bf16, 1, 1, 1, 1, 0, 0, 2, 3, 3, 3, 3, 2, 2, 1, 1, 1, 1, 0, 0, 1, 1};
   std::vector<int64_t> ofDoubles = convolution;
   ofDoubles[0] = f64;
@@ -197,7 +199,7 @@ TEST(Prediction, WorkAndTypeChooseTheRate) {
   EXPECT_DOUBLE_EQ(gpu.seconds("convolution", ofDoubles), 80);
   Kernels host("host:avx512");
   EXPECT_DOUBLE_EQ(host.seconds("convolution", convolution), 1);
-  // A library that computes bf16 in f32, as the compiler found it.
+  // The compiler has found that the library computes bf16 in f32.
   Kernels old("host:avx512");
   old.builder.plan.properties.push_back(std::make_unique<fb::PropertyT>());
   old.builder.plan.properties.back()->key = "kernels.bf16";
@@ -205,7 +207,7 @@ TEST(Prediction, WorkAndTypeChooseTheRate) {
   EXPECT_DOUBLE_EQ(old.seconds("matmul", matmul(bf16)), 4);
 }
 
-// 8e10 bytes/s of memory; 1e9 bytes/s and 2 us to a rank of the node, 5e8 bytes/s and 5 us to the host.
+// 8e10 bytes/s of memory. To a rank of the node: 1e9 bytes/s and 2 us. To the host: 5e8 bytes/s and 5 us.
 TEST(Prediction, CopiesAndCollectivesTakeTheirFormulas) {
   PlanBuilder builder({{"dp", 4}});
   unsigned device = builder.region("state", fb::RegionKind::persistent, 8000000);
@@ -227,7 +229,7 @@ TEST(Prediction, CopiesAndCollectivesTakeTheirFormulas) {
   machine.hostCopy = Link{5e9, 5e-6};
   ASSERT_TRUE(plan::checkMachine(plan, machine).isOk());
   plan::InstructionCosts costs(plan, machine);
-  // Reads and writes; writes; the link; 6, 3 and 3 messages of a quarter of the bytes.
+  // In order: read and write; write; the link to the host; then 6, 3 and 3 messages with a quarter of the bytes each.
   double expected[] = {1e-6 + 1e-4, 1e-6 + 5e-5, 5e-6 + 8e-3, 12e-6 + 6e-3, 6e-6 + 3e-3, 6e-6 + 3e-3};
   for (uint32_t i = 0; i < 6; ++i)
     EXPECT_NEAR(costs.seconds(plan, InstructionView(*plan.programs()->Get(0)->instructions()->Get(i))), expected[i],

@@ -10,7 +10,7 @@ namespace {
 
 constexpr auto r = fb::Access::read, w = fb::Access::write;
 
-// Kernel a for two nodes, b for one of them; a copy on the other stream.
+// Kernel a of two ONNX nodes, b of one of them, and a copy on the other stream.
 struct Traced {
   Traced() {
     unsigned s = builder.region("state", fb::RegionKind::persistent, 1024);
@@ -60,7 +60,7 @@ TEST(Profile, TimeIsSummedByKernelAndByNode) {
   EXPECT_DOUBLE_EQ(profile.otherSeconds, 0.5);
   ASSERT_EQ(profile.kernels.size(), 2u);
   for (const view::ProfileRow &row : profile.kernels) {
-    bool isA = row.kernel == 0; // 1 + 2 seconds; b takes 3
+    bool isA = row.kernel == 0; // a takes 1 + 2 seconds, b takes 3
     EXPECT_DOUBLE_EQ(row.seconds, 3);
     EXPECT_EQ(row.launches, isA ? 2u : 1u);
     EXPECT_EQ(row.nodes, isA ? 2u : 1u);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr auto r = fb::Access::read, w = fb::Access::write;
 
-// 1e12 bytes/s from the near cache, 1e9 from memory.
+// 1e12 bytes/s from the near cache, and 1e9 bytes/s from memory.
 Measurements twoLevels() {
   Measurements measured;
   measured.traffic = {{100000, 1e12}, {100001, 1e9}};
@@ -21,7 +21,7 @@ InstructionView viewAt(const fb::Plan &plan, unsigned program, unsigned instruct
   return InstructionView(*plan.programs()->Get(program)->instructions()->Get(instruction));
 }
 
-// x is written, then 60,000 bytes (or 200,000) of others are touched, then x is read.
+// x is written, then other bytes (60,000 or 200,000) are touched, then x is read.
 double secondsOfReader(uint64_t between) {
   PlanBuilder builder;
   unsigned s = builder.region("state", fb::RegionKind::persistent, 1000000);
@@ -36,7 +36,7 @@ double secondsOfReader(uint64_t between) {
 }
 
 TEST(TrafficTimes, BytesComeFromTheCacheThatTheTrafficSinceLeavesThemIn) {
-  // The copy's target was touched in the step before: over all of a step, which is 63,000 or 203,000 bytes.
+  // The copy's target was last touched in the previous step. Between are all bytes of a step: 63,000 or 203,000.
   EXPECT_NEAR(secondsOfReader(60000), 2 * 1000 / 1e12, 1e-12);
   EXPECT_NEAR(secondsOfReader(200000), 2 * 1000 / 1e9, 1e-9);
 }
@@ -88,7 +88,7 @@ TEST(TrafficTimes, ProductsHaveTheRatesOfTheirSizes) {
   plan::InstructionCosts costs(plan, machine);
   EXPECT_NEAR(costs.seconds(plan, viewAt(plan, 0, 0)), 1e-9 + 8192 / 2e9, 1e-12);
   EXPECT_EQ(costs.kernel(plan, 0).bound, plan::Bound::Compute);
-  machine.measured->kernels.clear(); // then by the peak
+  machine.measured->kernels.clear(); // then the peak rate is used
   EXPECT_NEAR(plan::InstructionCosts(plan, machine).seconds(plan, viewAt(plan, 0, 0)), 1e-9 + 8192 / 1e12, 1e-12);
 }
 

@@ -1,4 +1,4 @@
-// The checker against a second definition of what it checks, on schedules that are changed at random.
+// Compares the checker with a second definition of the same property, on schedules with random changes.
 #include "compiler/Pipeline/Check.h"
 #include "compiler/Pipeline/Schedules.h"
 
@@ -10,9 +10,9 @@
 namespace cleave::pipeline {
 namespace {
 
-using Name = std::tuple<char, int, int>; // of what is computed: F, I or W of a chunk and micro-batch
+using Name = std::tuple<char, int, int>; // a result: F, I or W of a chunk and micro-batch
 
-// What a task computes, in order.
+// The results of a task, in order.
 std::vector<Name> parts(const Task &task) {
   switch (task.action) {
   case Action::Forward:
@@ -29,8 +29,8 @@ std::vector<Name> parts(const Task &task) {
   return {};
 }
 
-// Whether some order of all tasks, which keeps the order of each rank's list, computes everything once and after what
-// it needs. Built on sets of what is computed, without the tables of the checker.
+// True if some order of all tasks, which keeps the order of each rank's list, computes every result once and after its
+// inputs. This uses sets of results, without the tables of the checker.
 bool isRunnable(const Schedule &schedule, const ChunkGraph &graph) {
   std::set<Name> computed;
   std::vector<size_t> position(schedule.ranks.size());
@@ -83,25 +83,25 @@ Task &anyTask(Schedule &schedule, std::mt19937 &random) {
   return list[random() % list.size()];
 }
 
-// Lists never become empty: a rank without tasks and its updates are cases of their own.
+// Lists never become empty. Other tests cover a rank without tasks, and its updates.
 void change(Schedule &schedule, std::mt19937 &random) {
   std::vector<Task> &list = schedule.ranks[random() % schedule.ranks.size()];
   size_t at = random() % list.size();
   switch (random() % 6) {
-  case 0: // two tasks of one rank, near each other
+  case 0: // exchanges two tasks of one rank, near each other
     std::swap(list[at], list[(at + 1 + random() % 3) % list.size()]);
     break;
-  case 1: // two tasks of any ranks
+  case 1: // exchanges two tasks of any ranks
     std::swap(list[at], anyTask(schedule, random));
     break;
-  case 2: // dropped
+  case 2: // drops a task
     if (list.size() > 1)
       list.erase(list.begin() + at);
     break;
-  case 3: // doubled
+  case 3: // doubles a task
     list.insert(list.begin() + at, anyTask(schedule, random));
     break;
-  case 4: // one number or letter changed
+  case 4: // changes one number or letter
     if (unsigned what = random() % 3; what == 0)
       list[at].microBatch += random() % 2 ? 1 : -1;
     else if (what == 1)
@@ -109,7 +109,7 @@ void change(Schedule &schedule, std::mt19937 &random) {
     else if (list[at].action != Action::Update)
       list[at].action = static_cast<Action>(random() % 4);
     break;
-  case 5: // one task earlier, by any distance
+  case 5: // moves a task earlier, by any distance
     std::rotate(list.begin() + random() % (at + 1), list.begin() + at, list.begin() + at + 1);
     break;
   }
@@ -187,8 +187,8 @@ TEST(Check, SaysWhatIsWrong) {
 }
 
 TEST(Check, NamesTheCircle) {
-  // Rank 0 wants the gradient of micro-batch 0 before it begins 1; rank 1 wants activation 1 before it sends that
-  // gradient.
+  // Rank 0 needs the gradient of micro-batch 0 before it begins micro-batch 1. Rank 1 needs activation 1 before it
+  // sends that gradient.
   Schedule schedule =
       twoRanks({{F, 0, 0}, {B, 0, 0}, {F, 0, 1}, {B, 0, 1}}, {{F, 1, 0}, {F, 1, 1}, {B, 1, 0}, {B, 1, 1}}, 2);
   EXPECT_EQ(problemOf(schedule, ChunkGraph::chain(2)), "the schedule deadlocks: rank 0 stands at 0B0 and waits for 1B0 "

@@ -1,4 +1,4 @@
-// The cut against all cuts there are, on small random graphs.
+// Compares the cut with all possible cuts, on small random graphs.
 #include "compiler/Pipeline/Cut.h"
 
 #include <algorithm>
@@ -19,7 +19,8 @@ CutGraph randomGraph(int nodes, std::mt19937 &random) {
     CutNode one{
         "n" + std::to_string(node), static_cast<double>(random() % 10), static_cast<int64_t>(random() % 20), {}};
     for (unsigned i = random() % 3; i > 0; --i)
-      one.states.push_back(static_cast<int>(random() % graph.stateBytes.size())); // tied where two nodes have one
+      one.states.push_back(
+          static_cast<int>(random() % graph.stateBytes.size())); // tied if two nodes have the same state
     graph.nodes.push_back(one);
   }
   for (int from = 0; from + 1 < nodes; ++from) {
@@ -32,7 +33,7 @@ CutGraph randomGraph(int nodes, std::mt19937 &random) {
   return graph;
 }
 
-// Time, received bytes and memory of the nodes [begin, end), written down from the definition.
+// Time, received bytes and memory of the nodes [begin, end), by definition.
 CutStage measure(const CutGraph &graph, const CutRequest &request, int stage, int begin, int end) {
   CutStage one{begin, end, 0, 0, 0};
   std::set<int> states;
@@ -148,7 +149,7 @@ TEST(Cut, IsTheBestOfAllCuts) {
     bool isTooFewMatched = request.mode == CutMode::Pattern &&
                            std::count(request.isMatched.begin(), request.isMatched.end(), true) < request.stages;
     if (isTooFewMatched)
-      best.any = false; // refused, though a cut with empty stages exists
+      best.any = false; // refused, although a cut with empty stages exists
     ASSERT_EQ(static_cast<bool>(cut), best.any) << "round " << round << (cut ? "" : ": " + cut.message());
     if (!cut) {
       ++refused;
@@ -207,7 +208,7 @@ TEST(Cut, BalancesByTheModesMeasure) {
   EXPECT_EQ(begins(cutGraph(graph, request))[1], 1);
 }
 
-// A stage holds a tied state once; each of two stages that use it holds it.
+// A stage stores a tied state once. If two stages use it, each of them stores it.
 TEST(Cut, MemoryDecidesWhereTimeWouldNot) {
   CutGraph graph = chain({1, 1, 1, 1});
   graph.stateBytes = {500, 100, 100, 100};
@@ -216,7 +217,7 @@ TEST(Cut, MemoryDecidesWhereTimeWouldNot) {
   EXPECT_EQ(begins(cutGraph(graph, request))[1], 2);
   request.memoryLimit = 550;
   EXPECT_EQ(begins(cutGraph(graph, request))[1], 1);
-  // What a plan needs of the estimate counts, stage by stage.
+  // The memory is the estimate times the stage's scale.
   request.scales = {{1, 1}, {1, 1}};
   EXPECT_EQ(begins(cutGraph(graph, request))[1], 1);
   request.scales = {{0.5, 1}, {1, 1}};
@@ -224,7 +225,7 @@ TEST(Cut, MemoryDecidesWhereTimeWouldNot) {
   request.scales = {{2, 1}, {1, 1}};
   EXPECT_FALSE(cutGraph(graph, request));
   request.scales.clear();
-  // GPipe keeps all micro-batches alive in every stage, 1F1B in stage 0 only.
+  // GPipe keeps all micro-batches alive in every stage, 1F1B only in stage 0.
   request.frames = {8, 8};
   EXPECT_FALSE(cutGraph(graph, request));
 }
@@ -236,7 +237,7 @@ TEST(Cut, SaysWhatWouldWork) {
   EXPECT_EQ(cutGraph(graph, request).message(),
             "the model cannot be cut into 5 stages: it has 4 operations, and each stage needs "
             "one that it can begin with; use at most 4 stages");
-  request.together = {{0, 1}}; // what is advised can be done
+  request.together = {{0, 1}}; // the advice of the message works
   EXPECT_EQ(cutGraph(graph, request).message(),
             "the model cannot be cut into 5 stages: it has 4 operations, and each stage needs "
             "one that it can begin with; use at most 3 stages");

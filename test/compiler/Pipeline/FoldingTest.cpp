@@ -17,7 +17,7 @@ std::string text(const std::vector<Run> &runs) {
   return result;
 }
 
-// What the runs stand for.
+// The tasks that the runs stand for.
 std::vector<Task> unfold(const std::vector<Run> &runs) {
   std::vector<Task> tasks;
   for (const Run &run : runs)
@@ -29,7 +29,7 @@ std::vector<Task> unfold(const std::vector<Run> &runs) {
   return tasks;
 }
 
-// Tasks that are written down.
+// The number of tasks that are written.
 int sizeOf(const std::vector<Run> &runs) {
   int tasks = 0;
   for (const Run &run : runs)
@@ -60,7 +60,7 @@ TEST(Folding, IsTheSameList) {
   }
 }
 
-// From 64 micro-batches to 512 nothing is added, whatever the schedule.
+// Between 64 and 512 micro-batches the size does not grow, with any schedule.
 TEST(Folding, DoesNotGrowWithMicroBatches) {
   for (const ScheduleKind &kind : scheduleKinds())
     for (int ranks : {2, 4, 8}) {

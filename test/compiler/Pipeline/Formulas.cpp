@@ -11,7 +11,7 @@ static int chunksOf(const std::string &name, const ScheduleRequest &request) {
   return std::max(1, request.chunksPerRank);
 }
 
-// Idle time of a rank in a step.
+// The idle time of a rank in a step.
 static std::optional<double> expectedIdle(const std::string &name, const ScheduleRequest &request) {
   double f = request.costs.all.forward, i = request.costs.all.backwardInput, w = request.costs.all.backwardWeight;
   double others = request.ranks - 1;

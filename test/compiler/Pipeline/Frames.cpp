@@ -8,7 +8,7 @@ namespace cleave::pipeline {
 
 namespace {
 
-// From when to when the value of each micro-batch is there; both ascend.
+// The times at which the value of each micro-batch begins and ends. Both lists ascend.
 struct Lives {
   std::vector<double> begin, end;
 
@@ -17,7 +17,7 @@ struct Lives {
     end.push_back(to);
   }
 
-  // The most at a time. A value that ends when another begins still has its frame: the two may be in any order.
+  // The largest number at one time. If one value ends when another begins, both count: their order is not known.
   int most() const {
     int alive = 0;
     for (size_t first = 0, last = 0; last < begin.size(); ++last) {

@@ -1,16 +1,17 @@
-// How many frames the values that cross chunks need: for how many micro-batches each is there at a time, when the
-// schedule runs as simulated (Simulate.h). Residuals are `framesAlive`'s, which needs no simulation.
+// The number of frames that values between chunks need: the number of micro-batches for which each value exists at the
+// same time, when the schedule runs as simulated (Simulate.h). `framesAlive` counts those of residuals, without a
+// simulation.
 //
-//   activation, sender     from its making until it has arrived
-//   activation, receiver   from its arrival until the weights' gradients of the chunk are made: the backward pass may
-//                          read it
-//   gradient, sender       from its making until it has arrived
-//   gradient, receiver     from its arrival until the weights' gradients of the chunk are made
-//   between I and W        what a split backward pass keeps for its second half
+//   activation, sender     from its computation until it has arrived
+//   activation, receiver   from its arrival until the weights' gradients of the chunk are computed: the backward pass
+//                          may read it
+//   gradient, sender       from its computation until it has arrived
+//   gradient, receiver     from its arrival until the weights' gradients of the chunk are computed
+//   between I and W        the values that a split backward pass keeps for its second half
 //
-// A chunk takes micro-batches in ascending order, so values come and go in that order, and micro-batch i can have frame
-// i mod n of n. With these many frames no task and no transfer waits for a frame at the given costs; with fewer they
-// may wait, and checkRendezvous (Rendezvous.h) says whether they deadlock.
+// A chunk computes micro-batches in ascending order. So values begin and end in that order, and with n frames
+// micro-batch i can use frame i mod n. With the number computed here, no task and no transfer waits for a frame at the
+// given costs. With fewer frames they may wait, and checkRendezvous (Rendezvous.h) says whether they deadlock.
 #ifndef CLEAVE_TEST_COMPILER_PIPELINE_FRAMES_H
 #define CLEAVE_TEST_COMPILER_PIPELINE_FRAMES_H
 
@@ -20,7 +21,7 @@ namespace cleave::pipeline {
 
 struct EdgeFrames {
   int sentActivations = 0, receivedActivations = 0; // 0: both chunks are on one rank
-  int sentGradients = 0, receivedGradients = 0;     // 0: or there is none
+  int sentGradients = 0, receivedGradients = 0;     // 0: the same, or there is no gradient
 };
 
 struct CrossingFrames {
@@ -30,8 +31,8 @@ struct CrossingFrames {
 
 CrossingFrames crossingFrames(const Schedule &schedule, const ChunkGraph &graph, const Costs &costs);
 
-// How many micro-batches' residuals are alive at a time, at most: from F to B or W. For each chunk, and for each rank
-// the most of all its chunks together. This is of the lists alone; no cost changes it.
+// The largest number of micro-batches whose residuals are alive at one time, from F to B or W: for each chunk, and for
+// each rank over all its chunks together. It depends only on the lists, and not on costs.
 struct FramesAlive {
   std::vector<int> ofChunk, ofRank;
 };

@@ -42,12 +42,12 @@ TEST(Frames, OfTheKnownSchedules) {
     Result<Schedule> schedule = makeSchedule(name, {4, 16, 0, {}});
     return crossingFrames(*schedule, ChunkGraph::chain(4), {});
   };
-  // The first rank runs ahead of the second by what 1F1B begins with, whatever the number of micro-batches.
+  // The first rank is ahead of the second by the warm-up of 1F1B, with any number of micro-batches.
   EXPECT_LE(framesOf("1f1b").ofEdge[0].receivedActivations, 4);
   EXPECT_EQ(framesOf("1f1b").betweenHalves, (std::vector<int>{0, 0, 0, 0}));
   EXPECT_EQ(framesOf("gpipe").ofEdge[0].receivedActivations, 16);
   EXPECT_EQ(framesOf("naive").ofEdge[2].receivedActivations, 1);
-  // The last rank keeps back as many W as ZB-H1 lets it, and one is being made.
+  // The last rank delays as many W as ZB-H1 allows, and computes one more.
   EXPECT_GE(framesOf("zb-h1").betweenHalves[3], 4);
 }
 

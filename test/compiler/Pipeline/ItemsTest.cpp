@@ -25,11 +25,11 @@ TEST(Items, TransfersStandBetweenTasks) {
   ASSERT_TRUE(schedule);
   auto items = itemsOf(*schedule, ChunkGraph::chain(2));
   EXPECT_EQ(toString(items[0]), "0F0 s0F0 0F1 s0F1 r1B0 0B0 0F2 r1B1 s0F2 0B1 r1B2 0B2");
-  // The second activation is asked for before the first gradient is made.
+  // The second activation is requested before the first gradient is computed.
   EXPECT_EQ(toString(items[1]), "r0F0 1F0 r0F1 1B0 s1B0 1F1 1B1 s1B1 r0F2 1F2 1B2 s1B2");
 }
 
-// On each rank: a send after its producer, a receive before its consumer, and both ends of each transfer.
+// On each rank, a send is after its producer and a receive is before its consumer. Each transfer has both ends.
 TEST(Items, EveryScheduleHasEveryTransferInItsPlace) {
   for (const ScheduleKind &kind : scheduleKinds())
     for (int ranks : {2, 3, 4}) {
@@ -58,7 +58,7 @@ TEST(Items, EveryScheduleHasEveryTransferInItsPlace) {
                                          : task.chunk == edge.to)
                   << kind.name << " " << key << " is received after " << pipeline::toString(task);
         }
-        EXPECT_EQ(run.size() + 1, schedule->ranks[rank].size()); // all but the update
+        EXPECT_EQ(run.size() + 1, schedule->ranks[rank].size()); // all tasks but the update
       }
       EXPECT_EQ(sent, received) << kind.name;
       EXPECT_FALSE(sent.empty());

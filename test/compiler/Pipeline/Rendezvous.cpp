@@ -6,7 +6,7 @@ namespace cleave::pipeline {
 
 namespace {
 
-// Runs the lists of tasks and the streams of transfers against each other, without time, as far as they come.
+// Runs the lists of tasks and the streams of transfers together, without time, as far as they can go.
 class Rendezvous {
 public:
   Rendezvous(const Schedule &schedule, const ChunkGraph &graph, PeerStreams streams, TransferFrames frames)
@@ -16,7 +16,8 @@ public:
     int perRank = streams == PeerStreams::One ? 1 : streams == PeerStreams::SendReceive ? 2 : 4;
     for (std::vector<Stream> &ofRank : streams_)
       ofRank.resize(perRank);
-    // Transfers by edge, direction and micro-batch, to find the one whose frame another takes over.
+    // The numbers of transfers by edge, direction and micro-batch. They are used to find the transfer that had the same
+    // frame before.
     numbers_.assign(graph.edges.size() * 2 * schedule.microBatches, -1);
     for (int number = 0; number < static_cast<int>(transfers_.size()); ++number) {
       const Transfer &transfer = transfers_[number];
@@ -62,12 +63,12 @@ private:
     return (static_cast<size_t>(transfer.edge) * 2 + transfer.gradient) * schedule_.microBatches + microBatch;
   }
 
-  // The transfer `frames` micro-batches before this one, on the same edge; -1: there is room for all before it.
+  // The transfer `frames` micro-batches before this one on the same edge. -1: the transfer needs no earlier frame.
   int previousOfFrame(const Transfer &transfer, int frames) const {
     return frames == 0 || transfer.microBatch < frames ? -1 : numbers_[keyOf(transfer, transfer.microBatch - frames)];
   }
 
-  // What the task at the head of the rank's list waits for; empty: nothing.
+  // Why the task at the head of the rank's list waits. Empty if it can run.
   std::string taskWaitsFor(int number) const {
     for (int other : before_[number])
       if (!ranDone_[other] && table_.rankOf(other) == table_.rankOf(number))
@@ -93,7 +94,7 @@ private:
     return moved;
   }
 
-  // What the transfer at the head of a stream waits for; empty: nothing.
+  // Why the transfer at the head of a stream waits. Empty if it can run.
   std::string transferWaitsFor(int number) {
     const Transfer &transfer = transfers_[number];
     if (!ranDone_[taskNumber(transfer.producer)])

@@ -1,6 +1,6 @@
-// Whether the sends and receives of a schedule deadlock, found by running its lists of tasks and its streams of
-// transfers against each other, without time. Transfers.h argues that they do not; where there are too few frames they
-// do, and the error says who waits for whom.
+// Finds out whether the sends and receives of a schedule deadlock, by running its lists of tasks and its streams of
+// transfers together, without time. Transfers.h argues that they do not. With too few frames they do, and the error
+// says which rank waits for which.
 #ifndef CLEAVE_TEST_COMPILER_PIPELINE_RENDEZVOUS_H
 #define CLEAVE_TEST_COMPILER_PIPELINE_RENDEZVOUS_H
 
@@ -9,20 +9,20 @@
 
 namespace cleave::pipeline {
 
-// Streams of a rank that transfers run on.
+// The streams of a rank on which transfers run.
 enum class PeerStreams {
-  One,          // sends and receives in turn
+  One,          // one for sends and receives
   SendReceive,  // one for sends, one for receives
-  PerDirection, // four: activations and gradients, out and in; plans have these
+  PerDirection, // four: activations and gradients, out and in, as in plans
 };
 
-// How many micro-batches of a transferred value there is room for, on each side; 0: for all. The producer waits until
-// the frame that it overwrites is sent, a receive until the frame is consumed.
+// The number of micro-batches of a transferred value for which each side has memory; 0: for all. The producer waits
+// until the frame that it overwrites is sent. A receive waits until the frame is consumed.
 struct TransferFrames {
   int sent = 0, received = 0;
 };
 
-// The error names who waits for whom.
+// Returns nothing if there is no deadlock. The error names who waits for whom.
 [[nodiscard]] std::optional<Problem> checkRendezvous(const Schedule &schedule, const ChunkGraph &graph,
                                                      PeerStreams streams, TransferFrames frames = {});
 

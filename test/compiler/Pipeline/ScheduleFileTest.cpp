@@ -13,7 +13,7 @@ std::string problemOf(const std::string &text, ScheduleLimits limits = {}) {
   return schedule ? "" : schedule.message();
 }
 
-// The text that parseSchedule reads.
+// Writes a schedule as parseSchedule reads it.
 std::string textOf(const Schedule &schedule) {
   std::string text;
   for (int rank = 0; rank < schedule.numRanks(); ++rank) {
@@ -82,7 +82,7 @@ TEST(ScheduleFile, ErrorsNameTheLine) {
             "waits for 0F1 of rank 0");
 }
 
-// Any bytes give a schedule that the checker accepts, or an error.
+// Any bytes give an error, or a schedule that the checker accepts.
 TEST(ScheduleFile, AnyBytes) {
   std::mt19937 random(3);
   std::string good = "rank 0: 0F0 0F1 0B0 0I1 0W1\nrank 1: 1F0 1B0 1F1 1B1\n";

@@ -1,4 +1,4 @@
-// What holds of all schedules, over many numbers of ranks, micro-batches and chunks.
+// Properties of all schedules, over many numbers of ranks, micro-batches and chunks.
 #include "compiler/Pipeline/Schedules.h"
 #include "compiler/Pipeline/Check.h"
 #include "test/compiler/Pipeline/Formulas.h"
@@ -11,7 +11,7 @@
 namespace cleave::pipeline {
 namespace {
 
-// Every kind with every request of a range that it takes, and the number of them.
+// Calls `use` for every kind with every request of a range that the kind accepts. Returns the number of calls.
 template <typename Use> int forAll(Use use, Costs costs = {}) {
   int count = 0;
   for (const ScheduleKind &kind : scheduleKinds())
@@ -87,12 +87,12 @@ TEST(Schedules, ZeroBubbleLeavesAtMostOnePercent) {
   Result<Schedule> schedule = makeSchedule("zb-h2", request);
   ASSERT_TRUE(schedule);
   EXPECT_LE(idleShareInARow(*schedule, chainOf(*schedule), {}), 0.01);
-  // Alone, a step is a parallelogram: the ranks begin and end one after another.
+  // A step alone is a parallelogram: the ranks begin and end one after another.
   EXPECT_NEAR(idleShare(simulate(*schedule, chainOf(*schedule), {})), 7.0 / 103, 1e-9);
 }
 
-// Whatever the costs, neither is idle for longer than 1F1B with the same split of the backward pass, nor keeps more
-// than its limit.
+// With any costs, neither is idle for longer than 1F1B with the same split of the backward pass, and neither keeps more
+// frames than its limit.
 TEST(Schedules, ZeroBubbleKeepsItsLimitsOnAnyCosts) {
   for (double forward : {0.5, 1.0, 2.0})
     for (double input : {0.5, 1.0, 2.0})
@@ -119,7 +119,7 @@ TEST(Schedules, ZeroBubbleKeepsItsLimitsOnAnyCosts) {
             }
 }
 
-// Costs that differ from stage to stage: the greedy lists matter, and the slowest stage bounds the period from below.
+// Costs differ from stage to stage, so the greedy lists matter. The slowest stage is a lower bound of the period.
 TEST(Schedules, ZeroBubbleFollowsUnequalStages) {
   Costs costs;
   costs.ofChunk = {{1, 1, 1}, {1.4, 1.3, 1.1}, {1, 1.2, 0.8}, {1.6, 1.5, 1.9}};

@@ -41,7 +41,7 @@ TEST(Transfers, OnlyEdgesBetweenRanksTransfer) {
   EXPECT_EQ(transfers.size(), 2u * 2 * 4); // edges 0-1 and 2-3, both ways
   for (const Transfer &transfer : transfers)
     EXPECT_NE(transfer.edge, 1);
-  // A skip goes to its user directly, once; without a gradient nothing comes back.
+  // A skip goes directly to its user, and only once. Without a gradient, nothing comes back.
   ChunkGraph skip{4, {{0, 1, true}, {1, 2, true}, {2, 3, true}, {0, 2, false}}};
   EXPECT_EQ(transfersOf(*schedule, skip).size(), 2u * 2 * 4 + 4);
 }
@@ -58,8 +58,8 @@ TEST(Transfers, FollowTheirProducers) {
                   "1B1 -> 0B1 from rank 1 to rank 0\n");
 }
 
-// With as many frames as micro-batches nothing waits for one. With fewer, a value that is sent before its receiver can
-// take it stands in the way of the next.
+// With as many frames as micro-batches, no transfer waits for a frame. With fewer, a value that is sent before its
+// receiver can take it blocks the next one.
 TEST(Transfers, TooFewFramesAreFound) {
   for (const char *name : {"1f1b", "gpipe", "naive", "zb-h2"})
     for (PeerStreams streams : {PeerStreams::SendReceive, PeerStreams::PerDirection}) {
@@ -68,7 +68,7 @@ TEST(Transfers, TooFewFramesAreFound) {
       auto problem = checkRendezvous(*schedule, ChunkGraph::chain(4), streams, {12, 12});
       EXPECT_FALSE(problem) << name << problem->message;
     }
-  // Rank 0 runs ahead by two; rank 1 takes the skip of chunk 0 in chunk 2, after its own chunk 1 has had both
+  // Rank 0 is ahead by two. Rank 1 uses the skip of chunk 0 in chunk 2, after its own chunk 1 has run both
   // micro-batches.
   Schedule ahead{"", 2, {0, 1, 1}, {}};
   constexpr Action F = Action::Forward, B = Action::Backward;

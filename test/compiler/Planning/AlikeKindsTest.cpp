@@ -1,4 +1,4 @@
-// Kinds of ranks that do the same in the bodies of a pipeline: a server and its workers, stage by stage.
+// Kinds of ranks whose bodies do the same in a pipeline: a server and its workers, in each stage.
 #include "compiler/Planning/Verify/AlikeKinds.h"
 
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@ namespace {
 
 constexpr AxisMask kDp = 1, kPp = 2;
 
-// Servers and workers of two stages: kinds 0 and 1 of the first, 2 and 3 of the second. The second stage receives from
-// the first.
+// Servers and workers of two stages: kinds 0 and 1 are of the first stage, 2 and 3 of the second. The second stage
+// receives from the first.
 std::vector<KindOfBodies> serversAndWorkers() {
   std::vector<KindOfBodies> kinds(4);
   for (size_t kind = 0; kind < 4; ++kind) {
@@ -51,7 +51,7 @@ TEST(AlikeKinds, AStateOfTheServerAloneDoesNot) {
   EXPECT_TRUE(areAlike(kinds, 0, 1));
 }
 
-// The second stage's bodies are the same, and what arrives is not.
+// The second stage's bodies are the same, but the values that arrive are not.
 TEST(AlikeKinds, ThoseThatSendMustBeAlike) {
   std::vector<KindOfBodies> kinds = serversAndWorkers();
   kinds[0].bodies["fwd"]["messages"] = {8};
@@ -64,7 +64,7 @@ TEST(AlikeKinds, NoneAreWhereAnEntryChangesSomethingBeforeACall) {
   EXPECT_FALSE(areAlike(kinds, 2, 3));
 }
 
-// A collective is one of all its ranks where these bring the same, in one order.
+// A collective is one of all its ranks if they bring the same values, in one order.
 TEST(AlikeKinds, ThoseThatMeetMustBe) {
   CollectiveFacts facts;
   facts.opcode = rt::Opcode::AllReduce;

@@ -20,8 +20,8 @@ TEST(Allocator, KeepsTheLivingApartAndAligned) {
 }
 
 TEST(Allocator, TakesTheSmallestGapThatFits) {
-  // Three long-lived buffers leave a gap of 256 and one of 128 bytes when 1 and 3 die; the small one goes into the
-  // small gap.
+  // Three long-lived buffers leave a gap of 256 bytes and one of 128 bytes when 1 and 3 die. The small buffer is placed
+  // in the small gap.
   MemoryLayout got = allocate({{640, 64, {0, 9}},
                                {256, 64, {0, 4}},
                                {192, 64, {0, 9}},
@@ -32,7 +32,7 @@ TEST(Allocator, TakesTheSmallestGapThatFits) {
 }
 
 TEST(Allocator, KeepsVeryManyApartToo) {
-  // So many are placed in the order of time.
+  // This number of requests is placed in the order of time.
   std::mt19937 random(7);
   std::vector<AllocationRequest> requests;
   for (size_t i = 0; i < 20000; ++i)

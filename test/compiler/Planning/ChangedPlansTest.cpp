@@ -1,8 +1,6 @@
-// Plans of all shapes that planning knows (two buckets, padded ones, FSDP,
-// hybrid, micro-batches, offload, whole parameters of ZeRO-1, a parameter
-// server): each proves itself, and none does with one instruction dropped, with
-// one field of a collective changed, or with a segment moved. Events are
-// PlanVerifierTest's.
+// Plans of all forms that planning knows (two buckets, padded ones, FSDP, hybrid, micro-batches, offload, whole
+// parameters of ZeRO-1, a parameter server). Each one is proved. None is proved with one instruction dropped, with one
+// field of a collective changed, or with a segment moved. PlanVerifierTest changes events.
 #include "compiler/Planning/Build/PlanWriter.h"
 #include "compiler/Planning/Passes.h"
 #include "compiler/Planning/Pipeline.h"
@@ -34,8 +32,8 @@ std::unique_ptr<fb::PlanT> planOf(const std::string &file) {
   context.loadDialect<CleaveDialect, plan::PlanDialect, mlir::func::FuncDialect, mlir::shard::ShardDialect,
                       mlir::ub::UBDialect>();
   auto module = mlir::parseSourceFile<mlir::ModuleOp>(CLEAVE_TEST_SOURCE_DIR "/compiler/Planning/" + file, &context);
-  // Programs without an update leave gradients that nobody reads. As buffers they are saved, and every byte of them
-  // counts.
+  // Programs without an update leave gradients that nobody reads. They become buffers here, because buffers are saved
+  // and so every byte of them matters.
   bool hasUpdate = false;
   if (module)
     module->walk([&](ReadOp) { hasUpdate = true; });
@@ -57,7 +55,7 @@ std::unique_ptr<fb::PlanT> planOf(const std::string &file) {
   return std::unique_ptr<fb::PlanT>(fb::GetPlan(bytes->data())->UnPack());
 }
 
-// Refused by the reader, or by the proof; empty where it is accepted.
+// Why the reader or the proof refuses the plan. Empty if it is accepted.
 std::string refusalOf(const fb::PlanT &plan) {
   flatbuffers::FlatBufferBuilder builder;
   fb::FinishPlanBuffer(builder, fb::Plan::Pack(builder, &plan));
@@ -89,9 +87,8 @@ struct At {
   }
 };
 
-// Changes one instruction after the other, and tells of those whose change
-// nobody found. `change` says whether there was anything to change; it is
-// undone after.
+// Changes one instruction after the other, and returns those whose change was accepted. `change` returns false if there
+// is nothing to change. Each change is made in a copy of the plan.
 std::vector<std::string> acceptedChanges(const std::string &file, const std::function<bool(At &)> &change,
                                          size_t *tried) {
   std::vector<std::string> accepted;
@@ -118,7 +115,7 @@ std::vector<std::string> acceptedChanges(const std::string &file, const std::fun
   return accepted;
 }
 
-// What does nothing that is seen, and may be dropped; with the reason. Everything else is found.
+// Instructions without a visible effect, which may be dropped, and the reason. Every other drop must be found.
 struct Dead {
   const char *file, *instruction, *reason;
 };
@@ -205,8 +202,7 @@ TEST(ChangedPlans, TwiceTheSameIsFoundOrTheSame) {
   });
 }
 
-// `depends` is what the replicas' masks go by; it cannot be changed without a
-// word.
+// The verifier reads `depends` to learn which ranks have equal values. So a change of it must be found.
 TEST(ChangedPlans, ChangedDependencesAndSegmentsAreFound) {
   for (const char *file : kFiles) {
     std::unique_ptr<fb::PlanT> original = planOf(file);
@@ -229,14 +225,14 @@ TEST(ChangedPlans, ChangedDependencesAndSegmentsAreFound) {
   }
 }
 
-// A dropped collective is told as what it is, in words that somebody understands who has the model.
+// If a collective is dropped, the message names it, in words that a user with the model understands.
 TEST(ChangedPlans, MessagesNameTheMissingCollective) {
   size_t told = 0, tried = 0;
   for (const char *file : kFiles) {
     std::unique_ptr<fb::PlanT> original = planOf(file);
     ASSERT_TRUE(original) << file;
-    // Of several kinds, each has but a part of the words. The three buckets of padded-buckets hold one expression: a
-    // collective that one of them lacks has run for another.
+    // With several kinds, each one has only a part of the words. The three buckets of padded-buckets have the same
+    // expression, so if one of them lacks a collective, the one of another bucket seems to have run for it.
     if (!original->kinds.empty() || std::string(file) == "padded-buckets.mlir")
       continue;
     for (size_t program = 0; program < original->programs.size(); ++program)
@@ -258,7 +254,7 @@ TEST(ChangedPlans, MessagesNameTheMissingCollective) {
   EXPECT_EQ(told, tried);
 }
 
-// So are a collective too many, and one over other data.
+// Messages also name a collective too many, and a collective with another reduction.
 TEST(ChangedPlans, MessagesNameTheWrongCollective) {
   std::unique_ptr<fb::PlanT> original = planOf("train-two-buckets.mlir");
   ASSERT_TRUE(original);
@@ -282,8 +278,8 @@ TEST(ChangedPlans, MessagesNameTheWrongCollective) {
   EXPECT_TRUE(isFound);
 }
 
-// In a body that is called many times one place of a delay line is taken for another. The first calls find zeros in
-// both; only later ones would not.
+// In a body that is called many times, a copy reads another element of a delay line. In the first calls both elements
+// are zeros, so only later calls show it.
 void expectDelayLine(const std::string &file, const std::string &body, int places) {
   std::unique_ptr<fb::PlanT> original = planOf(file);
   ASSERT_TRUE(original);
@@ -318,7 +314,7 @@ TEST(ChangedPlans, WhatOnlyLaterMicroBatchesOfAStageShowIsFound) {
   expectDelayLine("delay-line-stages.mlir", "c0.fwd", 4);
 }
 
-// A plan that does not say what it means is not proved.
+// A plan that does not state its meaning is not proved.
 TEST(ChangedPlans, WhatIsStatedCannotBeLeftOut) {
   std::unique_ptr<fb::PlanT> plan = planOf("train-two-buckets.mlir");
   ASSERT_TRUE(plan);

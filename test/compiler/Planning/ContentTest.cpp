@@ -1,4 +1,4 @@
-// Contents are in normal form however bytes are cut and moved, and memory keeps own parts apart from wholes.
+// Contents are in normal form however bytes are cut and moved. Memory keeps own parts and wholes apart.
 #include "compiler/Planning/Verify/Meaning.h"
 #include "compiler/Planning/Verify/MemoryContents.h"
 
@@ -22,7 +22,7 @@ TEST(Content, JoinsWhatContinues) {
   EXPECT_NE(a.slice(0, 32).number(), a.slice(32, 32).number());
 }
 
-// Both halves depend on all that is added, and not alike: 128 bits of a number are no 64 bits twice.
+// Both halves depend on all added data, and in different ways: the 128 bits of a number are not the same 64 bits twice.
 TEST(Content, NumbersHaveTwoHalves) {
   std::set<uint64_t> halves;
   for (uint64_t i = 0; i < 1000; ++i) {
@@ -90,7 +90,7 @@ TEST(MemoryContents, OwnPartsAreNoWhole) {
   EXPECT_EQ(readWhole(memory, 0, 64, false), whole.number());
 }
 
-// Members of a bucket: the share of one is written, that of its neighbour is still the whole's.
+// Members of a bucket: the share of one member is written, and the share of its neighbour is still that of the whole.
 TEST(MemoryContents, PartsOfOneCutAreApart) {
   MemoryContents memory;
   Content whole = valueOf("w", 64);
@@ -106,7 +106,7 @@ TEST(MemoryContents, WhatIsWrittenOverAPartEndsIt) {
   MemoryContents memory;
   memory.write(0, valueOf("w", 64));
   memory.writeShare(kLayout, 0, valueOf("u", 32));
-  memory.write(40, valueOf("v", 4)); // in the second rank's
+  memory.write(40, valueOf("v", 4)); // in the second rank's share
   EXPECT_NE(readShare(memory, kLayout, 0, 32), valueOf("u", 32).number());
   EXPECT_NE(readWhole(memory, 0, 32, false), valueOf("w", 32).number());
   EXPECT_EQ(readWhole(memory, 40, 44, false), valueOf("v", 4).number());
@@ -153,7 +153,7 @@ TEST(Meaning, WhatIsMetAlongAnotherAxisDiffersAlongIt) {
 TEST(Meaning, ABroadcastGivesWhatTheRootHas) {
   Contribution root{"0:0-1;", valueOf("w", 64), true}, other{"0:1-2;", std::nullopt, false};
   EXPECT_EQ(resultOf(facts(rt::Opcode::Broadcast), {root, other}, 1)->number(), root.data->number());
-  root.data = Content::of(Expression("x").number(), 64, 1); // not the same value where it is received
+  root.data = Content::of(Expression("x").number(), 64, 1); // the value is not the same on the ranks that receive it
   EXPECT_NE(resultOf(facts(rt::Opcode::Broadcast), {root, other}, 1)->number(), root.data->number());
   EXPECT_FALSE(resultOf(facts(rt::Opcode::Reduce), {root, other}, 1).has_value());
 }

@@ -1,5 +1,5 @@
-// What planning emits, executed by the runtime on two local ranks. Library kernels and collectives only: no generated
-// code.
+// The runtime executes plans of the planning pipeline on two local ranks. They have only library kernels and
+// collectives, and no generated code.
 #include "compiler/Planning/Build/PlanWriter.h"
 #include "compiler/Planning/Passes.h"
 #include "kernels/common/host/HostKernel.h"
@@ -23,7 +23,7 @@ namespace {
 
 constexpr int kRanks = 2, kSize = 4;
 
-// w becomes the sum over ranks of x^T (x w); t the sum over ranks of s.
+// w becomes the sum over ranks of x^T (x w), and t becomes the sum over ranks of s.
 const char *const source = R"(
 module attributes {cleave.mesh = #cleave.mesh<["dp"], [2]>} {
   shard.grid @mesh(shape = 2)
@@ -94,7 +94,7 @@ Matrix inputOf(int rank) {
   return x;
 }
 
-// Small integers: exact in any order of summation.
+// Small integers, whose sums are exact in any order.
 void addExpected(const Matrix &x, const Matrix &w, Matrix &sum) {
   for (int i = 0; i < kSize; ++i)
     for (int j = 0; j < kSize; ++j)
@@ -154,7 +154,7 @@ TEST(ExecutePlan, TwoRanksComputeTheSumAndSendWhatThePlanSays) {
   EXPECT_EQ(summary.programs.front().sentBytes, 72u);
 }
 
-// Over both axes of a mesh and over one of them; the value that is scattered is used again, so that it is copied first.
+// Over both axes of a mesh and over one of them. The scattered value is used again, so it is copied first.
 const char *const twoAxes = R"(
 module attributes {cleave.mesh = #cleave.mesh<["a", "b"], [2, 3]>} {
   shard.grid @mesh(shape = 2x3)

@@ -1,4 +1,4 @@
-// What the abstract run knows of frames, shares, inputs and calls.
+// Tests what the abstract run knows about frames, shares, inputs and calls.
 #include "compiler/Planning/Verify/CollectiveMeaning.h"
 #include "compiler/Planning/Verify/PlanVerifier.h"
 
@@ -33,7 +33,7 @@ std::string findings(PlanBuilder &builder) {
                                                                               << text;
 }
 
-// A program that is refused for its length, and for nothing else.
+// The program must be refused for its length, and for no other reason.
 void expectTooLong(const std::string &text, const std::string &program) {
   EXPECT_TRUE(contains(text, "too long: " + program + " runs more than 4194304 instructions"));
   EXPECT_TRUE(contains(text, "use fewer micro-batches or chunks\n"));
@@ -49,7 +49,7 @@ void addPort(std::vector<std::unique_ptr<fb::PortT>> &ports, const char *name, u
   ports.back()->offset = offset;
 }
 
-// `fwd` leaves a residual in its frame, `bwd` reads it.
+// `fwd` writes a residual into its frame, and `bwd` reads it.
 std::string frames(std::vector<int64_t> forward, std::vector<int64_t> backward) {
   PlanBuilder builder;
   unsigned residual = builder.region("residual", fb::RegionKind::residual, 64, 8);
@@ -83,7 +83,7 @@ TEST(Execution, EndsWhereCallsMultiply) {
   expectTooLong(findings(builder), "p24");
 }
 
-// Bodies that do nothing, called a million times by each other: each is looked at once.
+// Bodies that do nothing call each other a million times. Each one is examined once.
 TEST(Execution, EndsWhereEmptyCallsMultiply) {
   PlanBuilder builder;
   builder.region("residual", fb::RegionKind::residual, 64, 3);
@@ -95,7 +95,7 @@ TEST(Execution, EndsWhereEmptyCallsMultiply) {
   EXPECT_EQ(findings(builder), "");
 }
 
-// A share of tp, then one of dp over the same bytes: the first is no longer what it was.
+// A share of tp, and then a share of dp over the same bytes: the first one is not a share any more.
 std::string sharesOfTwoGroups(bool isFilledBefore) {
   PlanBuilder builder({{"dp", 2}, {"tp", 2}});
   unsigned persistent = builder.region("persistent", fb::RegionKind::persistent, 32);
@@ -134,7 +134,7 @@ TEST(Execution, ReducesNoShares) {
   EXPECT_TRUE(contains(findings(builder), "its data is a share"));
 }
 
-// Two entries over one input region, of which one feeds it.
+// Two entries use one input region, and only one of them feeds it.
 TEST(Execution, FeedsTheInputsOfItsEntry) {
   PlanBuilder builder;
   unsigned input = builder.region("input", fb::RegionKind::input, 64);
@@ -151,7 +151,7 @@ TEST(Execution, FeedsTheInputsOfItsEntry) {
   EXPECT_FALSE(contains(text, "uninitialized: infer[0]"));
 }
 
-// The table has every collective and nothing else, and roots where the instruction has one.
+// The table has all collectives and nothing else, and a root exactly if the instruction has one.
 TEST(CollectiveMeaningTest, isThatOfTheInstructionSet) {
   for (const rt::OpcodeInfo &info : rt::opcodes()) {
     const CollectiveMeaning *meaning = meaningOf(info.opcode);

@@ -1,4 +1,4 @@
-// How instructions are issued, by what they are for and by what they gather.
+// How instructions are issued, depending on their purpose and on what they gather.
 #include "compiler/Planning/Draft/Issue.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ TEST(Issue, APrefetchedGatherIsMovedAsAWhole) {
   Gather ofStates;
   expectIssue(issued(Purpose::Gather, ofStates), kGatherStream, false);
   expectIssue(issued(Purpose::GatherFromHost, ofStates), kCopyStream, false);
-  expectIssue(issued(Purpose::Compute, ofStates), kGatherStream, false); // it makes the part
+  expectIssue(issued(Purpose::Compute, ofStates), kGatherStream, false); // it computes the part
 }
 
 TEST(Issue, AGatherIntoAStateMovesUpFromWhereItsPartIsMade) {
@@ -44,7 +44,7 @@ TEST(Issue, AGatherIntoAStateMovesUpFromWhereItsPartIsMade) {
   expectIssue(issued(Purpose::Gather, intoState), kGatherStream, true);
   expectIssue(issued(Purpose::GatherFromHost, intoState), kCopyStream, true);
   expectIssue(issued(Purpose::Compute, intoState), kComputeStream, false);
-  expectIssue(issued(Purpose::Gather), kGatherStream, true); // nor can one of other values be prefetched
+  expectIssue(issued(Purpose::Gather), kGatherStream, true); // a gather of other values cannot be prefetched
 }
 
 TEST(Issue, ACopyMovesUpWithWhatItIsFor) {

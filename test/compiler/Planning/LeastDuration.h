@@ -1,6 +1,6 @@
-// What a schedule allows where messages take `delay`: how long a step takes at least that keeps the order of its lists.
-// A pass begins when what it reads is there; a link carries one message at a time each way, of activations and of
-// gradients. There are no frames and no streams here, and nothing of the compiler but the lists.
+// A lower bound of the duration of a step that keeps the order of a schedule's lists, if each message takes `delay`. A
+// pass begins when its inputs have arrived. A link carries one message at a time in each direction, separately for
+// activations and gradients. There are no frames and no streams here, and nothing of the compiler but the lists.
 #ifndef CLEAVE_TEST_COMPILER_PLANNING_LEASTDURATION_H
 #define CLEAVE_TEST_COMPILER_PLANNING_LEASTDURATION_H
 
@@ -16,7 +16,7 @@ namespace cleave {
 
 class LeastDuration {
 public:
-  // `delay` of all messages from one pass to another.
+  // `delay` is the time of all messages from one pass to another.
   LeastDuration(const pipeline::Schedule &schedule, bool isSplit, const std::vector<double> &costs, double delay)
       : schedule(schedule), isSplit(isSplit), costs(costs), delay(delay) {}
 
@@ -31,14 +31,14 @@ public:
           moved = true;
     }
     for (size_t rank = 0; rank < next.size(); ++rank)
-      EXPECT_EQ(next[rank], schedule.ranks[rank].size()); // otherwise they wait for each other
+      EXPECT_EQ(next[rank], schedule.ranks[rank].size()); // otherwise tasks wait for each other
     return *std::max_element(clock.begin(), clock.end());
   }
 
 private:
-  using Message = std::tuple<bool, int, int>; // of a gradient?, for the chunk, micro-batch
+  using Message = std::tuple<bool, int, int>; // is it a gradient, the chunk that it is for, the micro-batch
 
-  // False where what it reads is not there yet.
+  // Returns false if an input of the task has not arrived yet.
   bool runTask(const pipeline::Task &task, double &clock) {
     using pipeline::Action;
     int chunk = task.chunk, last = static_cast<int>(schedule.rankOfChunk.size()) - 1;
@@ -59,7 +59,7 @@ private:
     clock += costs[chunk] * (isWhole && !isSplit ? 2 : 1);
     if (int to = chunk + (isForward ? 1 : -1); to >= 0 && to <= last)
       send({!isForward, to, task.microBatch}, schedule.rankOfChunk[chunk], schedule.rankOfChunk[to], clock);
-    if (isWhole && isSplit) // the gradient is under way before those of the weights are made
+    if (isWhole && isSplit) // the gradient is sent before those of the weights are computed
       clock += costs[chunk];
     return true;
   }
@@ -71,10 +71,10 @@ private:
 
   const pipeline::Schedule &schedule;
   bool isSplit;
-  const std::vector<double> &costs; // of a chunk's forward pass, and of each half of its backward pass
+  const std::vector<double> &costs; // costs of a chunk's forward pass, and of each half of its backward pass
   double delay;
   std::map<Message, double> arrivals;
-  std::map<std::tuple<int, int, bool>, double> links; // when they are free
+  std::map<std::tuple<int, int, bool>, double> links; // the times at which they become free
 };
 
 } // namespace cleave

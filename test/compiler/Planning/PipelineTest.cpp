@@ -1,5 +1,5 @@
-// Plans with frames, shared events, calls that are no barrier, sends and receives: what the verifier makes of a good
-// one, and of one in which one thing is wrong.
+// Plans with frames, shared events, calls that are no barriers, sends and receives: the verifier accepts a good plan,
+// and finds each mistake in plans with one mistake.
 #include "compiler/Planning/Verify/PlanVerifier.h"
 #include "test/runtime/device/PipelinePlan.h"
 
@@ -34,7 +34,7 @@ struct Pipeline {
     ADD_FAILURE() << "no program " << name;
     return *stage(stageIndex).programs[0];
   }
-  // The `which`-th instruction of that opcode.
+  // Instruction number `which` (from 0) among those with that opcode.
   fb::InstructionT &at(unsigned stageIndex, const std::string &name, Opcode opcode, int which = 0) {
     for (auto &instruction : program(stageIndex, name).instructions)
       if (instruction->op == static_cast<uint16_t>(opcode) && which-- == 0)
@@ -77,7 +77,7 @@ TEST(Pipelines, NeedTheirEvents) {
   struct Dropped {
     unsigned stage;
     const char *program;
-    int which; // of its waits
+    int which; // number of the wait among the program's waits
   };
   for (Dropped d : std::initializer_list<Dropped>{{0, "forward", 0},
                                                   {0, "forward", 1},
@@ -95,10 +95,10 @@ TEST(Pipelines, NeedTheirEvents) {
 }
 
 TEST(Pipelines, WaitForTheRightFrame) {
-  Pipeline later; // for a micro-batch that is not sent yet
+  Pipeline later; // for a micro-batch that has not been sent yet
   later.at(0, "forward", Opcode::Wait).fields[1] = 1;
   EXPECT_TRUE(contains(later.findings(), "waits for frame 1 of the plan's event 1, which nothing before it records"));
-  Pipeline earlier; // for one whose place another has taken
+  Pipeline earlier; // for a micro-batch whose place another one has taken
   earlier.at(0, "forward", Opcode::Wait).fields[1] = -3;
   EXPECT_TRUE(contains(earlier.findings(), "waits for frame 0 of the plan's event 1, in whose place"));
   Pipeline own;
@@ -107,7 +107,7 @@ TEST(Pipelines, WaitForTheRightFrame) {
 }
 
 TEST(Pipelines, NeedTheirFrames) {
-  Pipeline region; // of two micro-batches in flight one takes the other's place
+  Pipeline region; // one of two micro-batches in flight overwrites the other
   region.stage(1).regions[2]->frames = 3;
   EXPECT_EQ(region.findings(), "");
   region.stage(1).regions[2]->frames = 1;
@@ -116,11 +116,11 @@ TEST(Pipelines, NeedTheirFrames) {
   for (fb::Event &event : events.stage(0).events)
     event = {1, event.counter()};
   EXPECT_TRUE(contains(events.findings(), "which are too few"));
-  Pipeline used; // a value is used a micro-batch too early
+  Pipeline used; // a value is used one micro-batch too early
   fb::Buffer &read = used.at(1, "forward_backward", Opcode::Launch).buffers[0];
   read = fb::Buffer(read.offset(), read.bytes(), read.region(), read.access(), 0, 1, 0);
   EXPECT_TRUE(contains(used.findings(), "frame: kind 'stage1': forward_backward[1] launch on compute"));
-  Pipeline input; // the host feeds as many micro-batches as there are
+  Pipeline input; // the host feeds exactly as many micro-batches as there are
   input.at(0, "train_step", Opcode::Call).fields[2] = -1;
   EXPECT_TRUE(contains(input.findings(), "reads frame -1 of input"));
 }
@@ -144,7 +144,7 @@ TEST(Pipelines, FollowTheCounterOfTheirCalls) {
   EXPECT_EQ(all.findings(), "");
 }
 
-// A short form of the step once had as many messages as the whole one lacked.
+// An earlier short form of the step had too many messages, exactly as many as the whole step lacked.
 TEST(Pipelines, MessagesOfManySmallLoopsAreCounted) {
   for (int received : {512, 511, 80, 2}) {
     Pipeline pipeline(1, 512);
@@ -170,7 +170,7 @@ TEST(Pipelines, MessagesOfManySmallLoopsAreCounted) {
         body(1, Opcode::Recv, PipelineStage::kRecv, PlanBuilder::buffer(scratch, 0, 4, fb::Access::write), -1);
     call(0, send, 512);
     for (int left = received; left > 0; left -= 2)
-      call(1, receive, std::min(left, 2), left % 4 / 2); // whatever counter they follow
+      call(1, receive, std::min(left, 2), left % 4 / 2); // with either counter
     if (received == 512)
       EXPECT_EQ(pipeline.findings(), "");
     else
@@ -178,8 +178,8 @@ TEST(Pipelines, MessagesOfManySmallLoopsAreCounted) {
   }
 }
 
-// A value goes from register to register, one a run: the last of them is as different as the first, however many there
-// are.
+// In each run, a value moves from each register to the next. So with any number of registers, the last one becomes as
+// different between ranks as the first.
 TEST(Pipelines, DifferencesTakeAsManyRunsAsThereAreRegisters) {
   for (unsigned registers : {2u, 9u, 40u})
     for (bool isFed : {false, true}) {
@@ -224,7 +224,7 @@ TEST(Pipelines, DifferencesTakeAsManyRunsAsThereAreRegisters) {
     }
 }
 
-// The last run of a loop is the first to read past what the host has fed.
+// Only the last run of a loop reads beyond the inputs that the host has fed.
 TEST(Pipelines, InputsEndWithTheMicroBatches) {
   Pipeline pipeline(1, 40);
   for (unsigned stage : {0u, 1u})
@@ -232,8 +232,8 @@ TEST(Pipelines, InputsEndWithTheMicroBatches) {
   EXPECT_TRUE(contains(pipeline.findings(), "reads frame 39 of input"));
 }
 
-// Two kinds of the first stage, each on one data rank, send to one kind of the second: what arrives differs along the
-// data ranks.
+// Two kinds of the first stage, each on one data rank, send to one kind of the second stage. So the received values
+// differ along the data ranks.
 std::string findingsOfTwoSenders(bool areEqual, bool inBodies) {
   std::vector<PlanBuilder> kinds;
   for (unsigned i = 0; i < 3; ++i) {
@@ -282,8 +282,8 @@ TEST(Pipelines, SendersMayDifferAlongAnotherAxisThanTheMessage) {
 }
 
 TEST(Pipelines, MeetInOneOrder) {
-  // Stage 1 receives a micro-batch when it needs it: stage 0, which sends two before it looks for what comes back, and
-  // stage 1, which sends the first back before it looks for the second, wait for each other.
+  // Stage 1 receives a micro-batch when it needs it. Then the stages wait for each other: stage 0 sends two before it
+  // receives, and stage 1 sends the first one back before it receives the second one.
   Pipeline pipeline;
   auto &calls = pipeline.program(1, "steady").instructions;
   std::swap(calls[0], calls[1]);
@@ -304,7 +304,7 @@ TEST(Pipelines, SendWhatIsReceived) {
   Pipeline type;
   type.at(0, "forward", Opcode::Send).fields[3] = int64_t(fb::DType::i32);
   EXPECT_TRUE(contains(type.findings(), "transfer: stage0: forward[4] send on send over pp by 1 is met by stage1"));
-  Pipeline axis; // along dp there is no receive
+  Pipeline axis; // there is no receive along dp
   axis.at(0, "forward", Opcode::Send).fields[0] = 1;
   EXPECT_TRUE(contains(axis.findings(), "transfer: "));
   Pipeline streams;
@@ -328,7 +328,7 @@ TEST(Pipelines, RefuseTransfersThatCannotBe) {
   EXPECT_TRUE(contains(refusal(4, 15), "its data must be 60 aligned bytes"));
 }
 
-// What arrives is as different between ranks as what was sent: without the reduction over dp the weights drift.
+// Received values differ between ranks as the sent values do. Without the reduction over dp the weights drift apart.
 TEST(Pipelines, KeepReplicasEqual) {
   for (unsigned stage : {0u, 1u}) {
     Pipeline pipeline;
@@ -338,7 +338,7 @@ TEST(Pipelines, KeepReplicasEqual) {
 }
 
 TEST(Pipelines, HavePortsWhereTheyAreUsed) {
-  Pipeline unread; // by a stage that says that it has none
+  Pipeline unread; // a stage reads it that states no such port
   unread.program(0, "train_step").inputs[0]->absent = true;
   EXPECT_TRUE(contains(unread.findings(), "no kind of ranks has port 'x'"));
   Pipeline unwritten;
@@ -348,7 +348,7 @@ TEST(Pipelines, HavePortsWhereTheyAreUsed) {
   EXPECT_TRUE(contains(unwritten.findings(), "output 'y' of train_step: nothing writes"));
 }
 
-// Of three stages the first and the last share a parameter; what each adds to it they sum over the two.
+// Of three stages, the first and the last share a parameter. They sum their gradients over the two stages.
 struct TiedStages {
   explicit TiedStages(bool ofMiddle = false) {
     for (unsigned stage = 0; stage < 3; ++stage) {
@@ -389,7 +389,7 @@ TEST(Pipelines, ReduceOverSomeStages) {
   one.kinds[2]->programs[0]->instructions.clear();
   EXPECT_TRUE(contains(one.findings(), "collective-match: stage0: train_step[0] all_reduce on reduce over pp is met by "
                                        "nothing"));
-  TiedStages another; // one takes all stages for members
+  TiedStages another; // one kind takes all stages for members
   another.kinds[2]->groups[0]->only.clear();
   EXPECT_NE(another.findings(), "");
   auto refusal = [](std::vector<uint32_t> coordinates) {
@@ -402,7 +402,7 @@ TEST(Pipelines, ReduceOverSomeStages) {
   EXPECT_TRUE(contains(refusal({0, 3}), "not there or not in order"));
 }
 
-// A hundred kinds, each with a state of its own.
+// A hundred kinds. Each one has a state of its own.
 TEST(Pipelines, HaveAsManyStagesAsThereAre) {
   constexpr unsigned kStages = 100;
   std::vector<std::unique_ptr<fb::PlanT>> kinds;
@@ -432,8 +432,8 @@ TEST(Pipelines, HaveAsManyStagesAsThereAre) {
   EXPECT_EQ(findingsOf(builder), "");
 }
 
-// Each rank of one kind gives to the next and takes from the one before: one after the other they all wait, on two
-// streams they pass each other, but a host may run these on one thread.
+// Each rank of one kind sends to the next and receives from the previous rank. On one stream, all ranks wait for each
+// other. On two streams the messages pass each other, but a host may run these streams on one thread.
 TEST(Pipelines, PassAroundARing) {
   auto ring = [](bool isFirstCompute) {
     PlanBuilder b({{"cp", 3}});

@@ -1,4 +1,4 @@
-// A good plan, and what the verifier finds when one thing in it is wrong.
+// A good plan, and what the verifier finds if one thing in it is wrong.
 #include "compiler/Planning/Verify/PlanVerifier.h"
 
 #include "runtime/plan/KernelDefs.h"
@@ -32,7 +32,7 @@ std::unique_ptr<fb::InstructionT> make(Opcode op, uint8_t stream, std::vector<fb
   return result;
 }
 
-// Backward makes two gradients, each is reduced beside what follows, the update reads both:
+// The backward pass makes two gradients, each is reduced while the next work runs, and the update reads both:
 //   0 copy t <- input     1 launch g1 <- t    2 record 0    3 wait 0 (reduce)    4 all_reduce g1    5 record 1
 //   6 launch g2 <- t      7 record 2          8 wait 2 (reduce)    9 all_reduce g2   10 record 3
 //   11 wait 3             12 launch w <- g1, g2
@@ -121,7 +121,7 @@ std::vector<Finding> verifyMutated(const std::function<void(fb::PlanT &, fb::Pro
   return verifyPlan(Packed(plan).get(), Check::ButStated);
 }
 
-// A finding of that rule that names all of the instructions.
+// There must be a finding of that rule that names all of the instructions.
 void expectFinding(const std::vector<Finding> &findings, const std::string &rule,
                    const std::vector<std::string> &names) {
   std::string all;
@@ -154,7 +154,7 @@ TEST(PlanVerifier, FindsAMissingWaitBeforeTheUpdate) {
 }
 
 TEST(PlanVerifier, FindsAnOverwriteWhileAnotherStreamReads) {
-  // The second gradient goes where the first one is being reduced.
+  // The second gradient overwrites the first one while it is being reduced.
   expectFinding(verifyMutated([](auto &, auto &p) {
                   p.instructions[6]->buffers[1] = buffer(kState, 128, 64, fb::Access::write);
                 }),
@@ -167,7 +167,7 @@ TEST(PlanVerifier, FindsAReadOfWhatNobodyWrote) {
 }
 
 TEST(PlanVerifier, LetsOnlyCopiesReachHostMemory) {
-  // A state on the host: the launch that makes a gradient there, and the collective, must not see it; the copy may.
+  // A state on the host: a launch that writes a gradient there is refused, and so is the collective. A copy is allowed.
   auto addHost = [](fb::PlanT &plan) {
     plan.regions.push_back(std::make_unique<fb::RegionT>());
     plan.regions.back()->name = "host.residual";
@@ -191,7 +191,7 @@ TEST(PlanVerifier, LetsOnlyCopiesReachHostMemory) {
                   {buffer(addHost(plan), 0, 64, fb::Access::write), buffer(kState, 0, 64, fb::Access::read)}, {}));
        }))
     ADD_FAILURE() << finding.rule << ": " << finding.text;
-  // Without an event the copy races with the kernel whose result it takes, as between any two streams.
+  // Without an event, the copy races with the kernel whose result it reads, as on any two streams.
   expectFinding(
       verifyMutated([&](auto &plan, auto &p) {
         p.instructions.insert(
@@ -222,20 +222,20 @@ TEST(PlanVerifier, FindsOverlappingBuffers) {
 
 TEST(PlanVerifier, FindsAnAccessAgainstTheKernelsDefinition) {
   expectFinding(verifyMutated([](auto &, auto &p) {
-                  p.instructions[1]->fields[0] = 1; // argmax: reads, writes
+                  p.instructions[1]->fields[0] = 1; // argmax has one operand that it reads and one that it writes
                   p.instructions[1]->buffers[1] = buffer(kState, 128, 64, fb::Access::read);
                 }),
                 "access", {"[1] launch", "buffer 1"});
 }
 
 TEST(PlanVerifier, FindsAnAccessAgainstTheKernelTable) {
-  // Generated code writes what the launch says it reads: a race that nobody would see.
+  // Generated code writes a buffer that the launch declares as read. Such a race would not be found otherwise.
   expectFinding(
       verifyMutated([](auto &, auto &p) { p.instructions[1]->buffers[1] = buffer(kState, 128, 64, fb::Access::read); }),
       "access", {"[1] launch", "buffer 1 must be write; got: read"});
 }
 
-// A gather stream beside the others: the rank's share is copied to its place, gathered, and used.
+// A gather stream in addition: the rank's share is copied to its place, gathered, and used.
 //   13 copy t[share] <- w   14 all_gather t   15 record 4   16 wait 4 (compute)   17 launch state1 <- t
 void addGather(fb::PlanT &plan, fb::ProgramT &program) {
   plan.streams.push_back("gather");
@@ -283,14 +283,14 @@ TEST(PlanVerifier, FindsAReadOfWhatIsNotGatheredYet) {
 }
 
 TEST(PlanVerifier, FindsAReadBeyondTheOwnShareOfAReduction) {
-  // Behind a reduce-scatter only the rank's share holds the sum.
+  // After a reduce-scatter, only the rank's own share has the sum.
   std::vector<Finding> findings =
       verifyMutated([](auto &, auto &p) { p.instructions[4]->op = static_cast<uint16_t>(Opcode::ReduceScatter); });
   expectFinding(findings, "uninitialized", {"[12] launch", "persistent[128, 192)", "one rank's share"});
 }
 
 TEST(PlanVerifier, FindsReplicasThatDrift) {
-  // Without the first all-reduce the update adds what one rank alone has computed of its samples.
+  // Without the first all-reduce, the update adds a value that each rank has computed from its own samples.
   auto splitInput = [](auto &, auto &p) { p.inputs[0]->split_axes = {0}; };
   EXPECT_TRUE(verifyMutated(splitInput).empty());
   expectFinding(verifyMutated([&](auto &plan, auto &p) {
@@ -301,7 +301,7 @@ TEST(PlanVerifier, FindsReplicasThatDrift) {
 }
 
 TEST(PlanVerifier, KnowsWhichResultsAreComputedFromWhat) {
-  // One kernel makes a gradient of the rank's samples and, beside it, a replicated state of a replicated state.
+  // One kernel computes a gradient from the rank's samples, and also a replicated state from a replicated state.
   auto twoResults = [](std::vector<uint64_t> depends) {
     return [=](auto &plan, auto &p) {
       p.inputs[0]->split_axes = {0};
@@ -336,7 +336,7 @@ TEST(PlanVerifier, AcceptsCollectivesOfTwoStreamsSideBySide) {
                 p.instructions[8]->stream = kGather;
                 p.instructions[10]->stream = kGather;
                 p.instructions[9]->buffers[1] = buffer(kStaging, 32, 32, fb::Access::write);
-                // The update must now wait for both streams.
+                // Now the update must wait for both streams.
                 p.instructions.insert(p.instructions.begin() + 11, make(Opcode::Wait, kCompute, {}, {1}));
               }).empty());
 }
@@ -353,7 +353,7 @@ TEST(PlanVerifier, FindsAnEventRecordedTwice) {
 }
 
 TEST(PlanVerifier, FindsStreamsThatWaitForEachOther) {
-  // compute waits for the end of a collective before it records what that collective waits for.
+  // The compute stream waits for the end of a collective before it records the event that the collective waits for.
   std::vector<Finding> findings = verifyMutated([](auto &, auto &p) {
     auto wait = std::move(p.instructions[11]);
     wait->fields[0] = 1;
@@ -368,7 +368,8 @@ TEST(PlanVerifier, FindsAnEventThatNothingRecords) {
                 {"[11] wait on compute"});
 }
 
-// The host feeds an input for many runs, takes an output when others have run since, and writes a checkpoint while training goes on.
+// The host feeds an input for many runs, reads an output after other programs have run, and writes a checkpoint while
+// training continues.
 TEST(PlanVerifier, LeavesTheHostsBytesToIt) {
   auto writing = [](fb::RegionKind kind, const char *name) {
     return verifyMutated([=](fb::PlanT &plan, fb::ProgramT &program) {
@@ -406,7 +407,8 @@ TEST(PlanVerifier, FindsAnOutputThatNothingWrites) {
                 "port", {"output 'y'"});
 }
 
-// All but the wait for the last collective and the update is a body; `wait`: what the caller does before the update.
+// Everything but the wait for the last collective and the update becomes a body. `waits`: the caller waits before the
+// update.
 std::vector<Finding> verifyCalled(bool waits, int64_t times) {
   return verifyMutated([=](auto &plan, auto &p) {
     auto body = std::make_unique<fb::ProgramT>();
@@ -415,7 +417,7 @@ std::vector<Finding> verifyCalled(bool waits, int64_t times) {
     body->instructions = std::move(p.instructions);
     auto update = std::move(body->instructions.back());
     body->instructions.resize(11);
-    body->instructions.back()->fields[0] = 8; // the record behind the last collective, of the plan's event 0
+    body->instructions.back()->fields[0] = 8; // the record after the last collective, of the plan's event 0
     p.instructions.clear();
     p.instructions.push_back(make(Opcode::Call, kCompute, {}, {1, times, 0}));
     if (waits)
@@ -429,12 +431,12 @@ std::vector<Finding> verifyCalled(bool waits, int64_t times) {
 TEST(PlanVerifier, FollowsStreamsThroughCalls) {
   EXPECT_TRUE(verifyCalled(true, 1).empty());
   expectFinding(verifyCalled(false, 1), "race", {"micro[9] all_reduce on reduce", "train_step[1] launch on compute"});
-  // The second run makes the gradient while the first one's may still be reduced.
+  // The second run computes the gradient while that of the first run may still be reduced.
   for (int64_t times : {2, 9})
     expectFinding(verifyCalled(true, times), "race", {"micro[9] all_reduce on reduce", "micro[6] launch on compute"});
 }
 
-// init packs state0 for a product, which infer computes: 4 x 4 floats each.
+// init packs state0 for a product that infer computes: 4 x 4 floats each.
 std::vector<Finding>
 verifyPacked(const std::function<void(fb::PlanT &, fb::ProgramT &init, fb::ProgramT &infer)> &mutate) {
   fb::PlanT plan = goodPlan();
@@ -492,7 +494,7 @@ TEST(PlanVerifier, FindsBytesThatAreNotPackedAsTheirKernelWants) {
                   init.instructions.push_back(std::make_unique<fb::InstructionT>(*init.instructions[0]));
                 }),
                 "packed", {"init[1] launch", "packed already"});
-  // Kept on the host: packed in device memory, copied there, and back for each run.
+  // Packed weights on the host: packed in device memory, copied to the host, and copied back for each run.
   auto throughHost = [](bool copiesBack) {
     return [=](auto &plan, auto &init, auto &infer) {
       plan.regions.push_back(std::make_unique<fb::RegionT>());
@@ -536,7 +538,7 @@ TEST(PlanVerifier, FindsKindsThatMeetDifferentCollectives) {
 }
 
 TEST(PlanVerifier, FindsKindsThatIssueCollectivesOfTwoGroupsInTwoOrders) {
-  // Two groups on two streams: each kind's order is legal, together they hang a device that issues in list order.
+  // Two groups on two streams. Each kind's order is legal, but together they hang a device that issues in list order.
   auto twoGroups = [](bool swapped) {
     fb::PlanT plan = goodPlan();
     plan.groups.push_back(std::make_unique<fb::GroupT>());
@@ -556,7 +558,7 @@ TEST(PlanVerifier, FindsKindsThatIssueCollectivesOfTwoGroupsInTwoOrders) {
   expectFinding(verifyKinds({&a.get(), &b.get()}), "deadlock", {"all_gather", "wait for each other"});
 }
 
-// Thirteen levels of calls, three times each: more than is looked at, which must not pass as proved.
+// Thirteen levels of calls, three times each. This is more than the verifier examines, so it must not count as proved.
 TEST(PlanVerifier, SaysWhereItStopsLooking) {
   fb::PlanT plan = goodPlan();
   fb::ProgramT &last = *plan.programs[0];

@@ -1,4 +1,4 @@
-// Where gathers are issued, and that no program has more of them in flight than it may.
+// Where gathers are issued, and that no program has more of them in flight than allowed.
 #include "compiler/Planning/Draft/Prefetch.h"
 #include "compiler/Planning/Draft/Liveness.h"
 #include "compiler/Planning/Draft/StreamOrder.h"
@@ -15,7 +15,7 @@ namespace {
 
 MemoryAccess use(unsigned allocation, bool reads, bool writes) { return {allocation, 0, 64, reads, writes}; }
 
-// An instruction program whose allocation of unit u is u, and of its stored part 100 + u.
+// A program in which unit u is gathered into allocation u, and its stored part is allocation 100 + u.
 class Program {
 public:
   void gather(unsigned unit, bool backward = false) {
@@ -24,7 +24,7 @@ public:
     gathers.push_back({backward});
     unitOf.push_back(unit);
   }
-  // From host memory; allocation 100 + unit lies there.
+  // A copy from host memory. Allocation 100 + unit is there.
   void copyIn(unsigned unit, uint64_t bytes = 64) {
     add(kCopyStream, {use(unit, false, true), use(100 + unit, true, false)}).gather = gathers.size();
     for (MemoryAccess &touched : instructions.back().uses)
@@ -55,7 +55,7 @@ public:
   std::vector<unsigned> unitOf; // of a gather
 };
 
-// "G0 c G1 c": gathers by unit, and what is computed by the units that it uses.
+// "G0 c G1 c": gathers by unit; computations by the units that they use.
 std::string text(const Program &program) {
   std::string result;
   std::optional<unsigned> last;
@@ -79,7 +79,7 @@ std::string text(const Program &program) {
   return result;
 }
 
-// Three units forward, and backward in the opposite order with gathers of their own (3, 4, 5), each reduced.
+// Three units forward, and then backward in the opposite order with their own gathers (3, 4, 5). Each one is reduced.
 Program stepOfThreeUnits() {
   Program program;
   for (unsigned unit : {0u, 1u, 2u}) {
@@ -135,7 +135,7 @@ TEST(Prefetch, WaitsForTheStateThatItGathers) {
 }
 
 TEST(Prefetch, AUnitThatStaysDoesNotStopTheOthers) {
-  Program program; // unit 0 is used first and last
+  Program program; // unit 0 is used at the beginning and at the end
   for (unsigned unit : {0u, 1u, 2u, 3u}) {
     program.gather(unit);
     program.compute({unit});
@@ -144,7 +144,7 @@ TEST(Prefetch, AUnitThatStaysDoesNotStopTheOthers) {
   EXPECT_EQ(prefetched(program, {}), "G0 G1 c0 G2 c1 G3 c2 c3 c0");
 }
 
-// An update, bucket by bucket: in, computed in place, out.
+// An update, bucket by bucket: copied in, computed in place, copied out.
 Program updateOfFourBuckets() {
   Program program;
   for (unsigned unit : {0u, 1u, 2u, 3u}) {
@@ -175,12 +175,12 @@ TEST(Prefetch, SmallCopiesAreOneUnit) {
     program.copyIn(unit, unit == 0 ? 64 : 32);
     program.compute({unit});
   }
-  // 1 and 2 together are as large as 0; 3 is not with them.
+  // 1 and 2 together are as large as 0. 3 does not fit with them.
   EXPECT_EQ(prefetched(program, {}), "G0 G1 G2 c0 G3 c1 c2 c3");
 }
 
 TEST(Prefetch, ACopyComesBehindWhatStoresItThoughItsUnitBeganBefore) {
-  Program program; // an instruction needs 0, which lies on the host, and 1, which is stored there in this program
+  Program program; // an instruction needs 0, which is on the host, and 1, which this program stores
   program.copyIn(0);
   program.add(kComputeStream, {use(50, false, true)});
   program.add(kCopyStream, {use(101, false, true), use(50, true, false)}).purpose = Purpose::CopyOut;
@@ -202,7 +202,7 @@ TEST(Prefetch, GathersAndCopiesAreBoundedForThemselves) {
 }
 
 TEST(Prefetch, WhatIsCopiedOutEndsInTime) {
-  Program program; // three values: each is made, then copied out
+  Program program; // three values: each one is made and then copied out
   for (unsigned value : {0u, 1u, 2u, 3u}) {
     program.add(kComputeStream, {use(value, false, true)});
     program.copyOut(value);
@@ -220,19 +220,20 @@ TEST(Prefetch, WhatIsCopiedOutLeavesItsBytesToWhatIsCopiedIn) {
   synchronize(program.instructions, kStreams);
   std::vector<std::optional<Span>> spans = liveSpans(program.instructions, 104);
   EXPECT_TRUE(spans[0]->overlaps(*spans[1]));
-  EXPECT_FALSE(spans[0]->overlaps(*spans[2])); // bucket 0 is out before 2 comes, on one stream
+  EXPECT_FALSE(spans[0]->overlaps(*spans[2])); // bucket 0 is copied out before 2 comes, on one stream
   EXPECT_FALSE(spans[1]->overlaps(*spans[3]));
 }
 
 TEST(Prefetch, UnreducedBuffersEndInTime) {
-  Program program; // three buckets: each is filled, then reduced
+  Program program; // three buckets: each one is filled and then reduced
   for (unsigned bucket : {0u, 1u, 2u}) {
     program.add(kComputeStream, {use(bucket, false, true)});
     program.add(kReduceStream, {use(bucket, true, true)});
   }
   boundReductions(program.instructions, {1, 1, 1}, 2);
   EXPECT_TRUE(program.instructions[2].after.empty());
-  EXPECT_EQ(program.instructions[4].after, std::vector<size_t>{1}); // the third is begun when the first is reduced
+  EXPECT_EQ(program.instructions[4].after,
+            std::vector<size_t>{1}); // the third one begins when the first one is reduced
   synchronize(program.instructions, kStreams);
   std::vector<std::optional<Span>> spans = liveSpans(program.instructions, 3);
   EXPECT_FALSE(spans[0]->overlaps(*spans[2]));
@@ -240,7 +241,7 @@ TEST(Prefetch, UnreducedBuffersEndInTime) {
 }
 
 TEST(Prefetch, UnreducedBuffersThatAreCopiedOutEndInTime) {
-  Program program; // as above, and host memory stores what is reduced
+  Program program; // as above, but the reduced values are stored in host memory
   for (unsigned bucket : {0u, 1u, 2u}) {
     program.add(kComputeStream, {use(bucket, false, true)});
     program.add(kReduceStream, {use(bucket, true, true)});
@@ -248,7 +249,7 @@ TEST(Prefetch, UnreducedBuffersThatAreCopiedOutEndInTime) {
   }
   boundReductions(program.instructions, std::vector<char>(104, 1), 2);
   boundCopiesOut(program.instructions, 2);
-  EXPECT_EQ(program.instructions[6].after, std::vector<size_t>{2}); // the third is begun when the first is out
+  EXPECT_EQ(program.instructions[6].after, std::vector<size_t>{2}); // the third one begins when the first one is out
   synchronize(program.instructions, kStreams);
   std::vector<std::optional<Span>> spans = liveSpans(program.instructions, 104);
   EXPECT_FALSE(spans[0]->overlaps(*spans[2]));
@@ -263,7 +264,7 @@ struct Life {
   size_t issue = 0, first = 0, last = 0;
 };
 
-// By position in the program's list: where each gather is issued, the first instruction that must come behind it, its
+// Positions in the program's list: where each gather is issued, the first instruction that must come after it, and its
 // last use.
 std::map<unsigned, Life> lives(const Program &program) {
   std::map<unsigned, Life> result;
@@ -284,7 +285,7 @@ std::map<unsigned, Life> lives(const Program &program) {
   return result;
 }
 
-// Gathers that the program needs beside the N next ones, whatever the order.
+// Marks the gathers that the program itself keeps in use while it needs the N next ones, in any order of issue.
 std::vector<char> residents(const Program &program, unsigned inFlight) {
   std::map<unsigned, Life> life = lives(program);
   std::vector<unsigned> order;
@@ -332,7 +333,7 @@ TEST(Prefetch, NeverExceedsTheBound) {
     for (const auto &entry : lives(program))
       ASSERT_LT(entry.second.issue, entry.second.first) << context;
 
-    // In memory, at any moment: spans know streams and events.
+    // At any time, the number of gathers in memory is bounded. Spans take streams and events into account.
     synchronize(program.instructions, kStreams);
     std::vector<std::optional<Span>> spans = liveSpans(program.instructions, 200);
     for (size_t at = 0; at < program.instructions.size(); ++at) {
@@ -361,7 +362,7 @@ TEST(Prefetch, KeepsTheOrderOfEverythingElse) {
     std::vector<DraftInstruction> original = program.instructions;
     prefetchGathers(program.instructions, program.gathers, {});
     EXPECT_EQ(others(), before);
-    // No two instructions that conflict have changed places.
+    // No two conflicting instructions have changed their order.
     std::vector<size_t> position(original.size());
     for (size_t at = 0; at < program.instructions.size(); ++at)
       position[program.instructions[at].payload] = at;

@@ -1,5 +1,4 @@
-// Two kinds of ranks that fit together, a parameter server and its workers, and what the verifier finds when they do
-// not.
+// Two kinds of ranks that match, a parameter server and its workers, and what the verifier finds if they do not match.
 #include "compiler/Planning/Verify/PlanVerifier.h"
 
 #include "runtime/plan/KernelFacts.h"
@@ -26,8 +25,8 @@ struct Region {
   uint16_t persistent, input, staging;
 };
 
-// Both kinds compute a gradient, which is reduced to the server; its new parameter is everybody's. `isServer` tells
-// what differs: the server has the momentum and the update.
+// Both kinds compute a gradient, which is reduced to the server. All ranks get its new parameter. With `isServer`, the
+// kind also has the momentum and the update.
 std::unique_ptr<fb::PlanT> makeKind(bool isServer) {
   PlanBuilder builder({{"dp", 4}});
   Region region{static_cast<uint16_t>(builder.region("persistent", fb::RegionKind::persistent, 256)),
@@ -85,7 +84,7 @@ std::unique_ptr<fb::PlanT> makeKind(bool isServer) {
   add(Opcode::Wait, kCompute, {}, {1});
   if (isServer)
     add(Opcode::Launch, kCompute, {gradient, momentum, parameter}, {update});
-  add(Opcode::Launch, kCompute, {norm}, {count}); // all compute it alike
+  add(Opcode::Launch, kCompute, {norm}, {count}); // all ranks compute the same
   add(Opcode::Record, kCompute, {}, {2});
   add(Opcode::Wait, kReduce, {}, {2});
   add(Opcode::Broadcast, kReduce, {buffer(s, kParameter, 64, isServer ? read : write)}, {group, 0, 0, 16, 0});
@@ -106,7 +105,7 @@ struct Kinds {
     fb::FinishPlanBuffer(builder, fb::Plan::Pack(builder, server.get()));
     return *fb::GetPlan(builder.GetBufferPointer());
   }
-  // Of what the runtime accepts.
+  // The findings for a plan that the runtime accepts.
   std::string findings() {
     const fb::Plan &plan = pack();
     const fb::Plan *opened = nullptr;
@@ -167,7 +166,7 @@ TEST(Kinds, WhatIsBroadcastMustReachTheState) {
 }
 
 TEST(Kinds, WhatAllComputeAlikeAllMustCompute) {
-  // The worker counts twice, or not at all, or by another kernel.
+  // The worker counts twice, or not at all, or with another kernel.
   auto count = [](Kinds &k) -> fb::InstructionT & { return *k.of(false).instructions[6]; };
   EXPECT_TRUE(contains(mutated([&](Kinds &k) { drop(k.of(false), Opcode::Launch, 1); }), "state 'norm'"));
   EXPECT_TRUE(contains(mutated([&](Kinds &k) { count(k).fields[0] = 3; }), "state 'norm'"));
@@ -175,7 +174,7 @@ TEST(Kinds, WhatAllComputeAlikeAllMustCompute) {
 
 TEST(Kinds, OnlyTheRootHasWhatIsReduced) {
   std::string text = mutated([](Kinds &k) {
-    // The worker reads its gradient behind the reduce.
+    // The worker reads its gradient after the reduce.
     fb::InstructionT &count = *k.of(false).instructions[6];
     count.buffers.insert(count.buffers.begin(), fb::Buffer(kGradient, 64, 0, fb::Access::read, 0, 0, 0));
     count.fields[0] = 4;
@@ -217,11 +216,12 @@ TEST(Kinds, CallTheSameCollectivesAsOften) {
     });
   };
   EXPECT_EQ(calls(4, 4), "");
-  EXPECT_TRUE(contains(calls(4, 3), "how often it is called")); // both beyond what is executed
+  EXPECT_TRUE(contains(calls(4, 3), "how often it is called")); // both numbers are above what is executed
   EXPECT_TRUE(contains(calls(2, 1), "collective-match"));
 }
 
-// What one kind alone runs more often than its runs are looked at one by one is proved by itself.
+// If only one kind runs a body more often than its runs are examined one by one, the proof of that kind needs its
+// statement.
 TEST(Kinds, ProveTheBodiesOfEachKind) {
   auto addCounts = [](fb::PlanT &plan, int64_t times) {
     plan.programs.push_back(std::make_unique<fb::ProgramT>());
@@ -273,7 +273,7 @@ TEST(Kinds, HaveTheSameEntries) {
   EXPECT_TRUE(contains(text, "kind 'server' has no program 'evaluate'"));
 }
 
-// Kinds along dp that meet nobody but themselves along tp.
+// Kinds along dp. Their ranks meet only ranks of their own kind, along tp.
 std::string apart(int64_t patternOfB, unsigned collectivesOfB) {
   std::unique_ptr<fb::PlanT> kinds[2];
   for (unsigned at : {0u, 1u}) {

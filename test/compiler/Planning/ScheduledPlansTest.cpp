@@ -1,6 +1,6 @@
-// Plans of pipelines, made of small chunks by the planning pipeline for every schedule: they prove themselves, and on
-// unit costs their own instructions, events and transfers idle as the papers say. So the time that a schedule promises
-// is not lost between its list and the plan.
+// Plans of pipelines. The planning pipeline makes them from small chunks for every schedule. They are proved, and with
+// unit costs their own instructions, events and transfers are idle as the papers say. So a plan keeps the times that
+// its schedule's list promises.
 #include "compiler/Planning/Build/PlanWriter.h"
 #include "compiler/Planning/Passes.h"
 #include "compiler/Planning/Verify/PlanVerifier.h"
@@ -43,8 +43,8 @@ std::string state(const std::string &name, const std::string &role) {
          ", offset = 0, group = 0, init = #cleave.init<zeros>>]}\n";
 }
 
-// A chain of chunks, between which so many values cross: y = x w, dx = dy w, and of the first of them dw += x dy. The
-// last one's gradient is its value.
+// A chain of chunks, with `values` values between neighbours: y = x w, dx = dy w, and for the first value dw += x dy.
+// The gradient of the last chunk is its value.
 class Chunks {
 public:
   Chunks(int count, int values, int microBatches, bool isSplit) : count(count), values(values), isSplit(isSplit) {
@@ -127,7 +127,7 @@ private:
 
 bool isSplit(const std::string &schedule) { return schedule.rfind("zb", 0) == 0 || schedule == "dualpipe-v"; }
 
-// The bytes of a plan; empty where planning fails.
+// The bytes of a plan. Empty if planning fails.
 std::string planOf(const std::string &schedule, const ScheduleRequest &request, int chunks, int values = 1) {
   mlir::MLIRContext context;
   context.loadDialect<CleaveDialect, plan::PlanDialect, mlir::func::FuncDialect, mlir::shard::ShardDialect,
@@ -147,7 +147,7 @@ std::string planOf(const std::string &schedule, const ScheduleRequest &request, 
   return bytes ? *bytes : "";
 }
 
-// One for each part of a pass, at the body's first launch.
+// The cost of an instruction: one for each part of a pass, at the body's first launch.
 double unitCost(const rt::fb::Plan &kind, uint32_t program, const rt::InstructionView &instruction) {
   const rt::fb::Program &body = *kind.programs()->Get(program);
   std::string name = body.name()->str();
@@ -185,7 +185,7 @@ void expectIdle(const std::string &schedule, ScheduleRequest request, int chunks
   request.chunksPerRank = chunksPerRank;
   std::optional<double> expected = pipeline::expectedIdleShare(schedule, request);
   ASSERT_TRUE(expected) << what;
-  // Of steps in a row a plan tells nothing: each ends for all. One step alone idles as the list does.
+  // A plan does not show steps in a row, because each step ends on all ranks. A single step is idle as the list is.
   if (pipeline::isExpectedInARow(schedule)) {
     auto list = pipeline::makeSchedule(schedule, request);
     expected =
@@ -215,8 +215,8 @@ TEST(ScheduledPlans, ThreeChunksOfARankIdleAThirdAsLong) {
   }
 }
 
-// Of steps in a row, each rank begins the next one when it has ended its own: all of a step may then be as much later
-// as the longest of them takes.
+// For steps in a row, each rank begins the next step when it has ended its own. So the period is the longest time that
+// a rank spends in one step.
 TEST(ScheduledPlans, ZeroBubbleIdlesAtMostOnePercentInARow) {
   ScheduleRequest request;
   request.ranks = 8, request.microBatches = 32;
@@ -252,7 +252,7 @@ Durations durationsOf(const pipeline::ScheduleKind &kind, const ScheduleRequest 
   return {timeline->duration, LeastDuration(*list, isSplit(kind.name), costs, values * delay).run()};
 }
 
-// A forward pass of each chunk, on so many ranks: all alike, every second one slower, or the first one.
+// Costs of each chunk's forward pass: all equal, every second one slower, or the first one slower.
 std::vector<std::vector<double>> chunkCosts(size_t chunks) {
   std::vector<std::vector<double>> costs(3, std::vector<double>(chunks, 1));
   for (size_t chunk = 1; chunk < chunks; chunk += 2)
@@ -261,8 +261,8 @@ std::vector<std::vector<double>> chunkCosts(size_t chunks) {
   return costs;
 }
 
-// Streams, frames and the order of transfers take nothing of what the schedule's own order allows: not with each
-// micro-batch once the pipe is full, and next to nothing of a step.
+// Streams, frames and the order of transfers lose no time that the schedule's own order allows: none for each further
+// micro-batch when the pipeline is full, and at most 1% of a step.
 TEST(ScheduledPlans, HideMessagesAsFarAsTheScheduleCan) {
   for (const pipeline::ScheduleKind &kind : pipeline::scheduleKinds())
     for (int ranks : {2, 4})
@@ -278,13 +278,13 @@ TEST(ScheduledPlans, HideMessagesAsFarAsTheScheduleCan) {
                              std::to_string(costs[0]) + " and " + std::to_string(costs[1]);
           EXPECT_NEAR(many.plan - few.plan, many.bound - few.bound, 1e-9) << what;
           for (const Durations &step : {few, many}) {
-            EXPECT_GE(step.plan, step.bound - 1e-9) << what; // or the bound is none
+            EXPECT_GE(step.plan, step.bound - 1e-9) << what; // otherwise the bound would be wrong
             EXPECT_LE(step.plan, 1.01 * step.bound) << what;
           }
         }
 }
 
-// What OneForwardOneBackward.cpp says of its two schedules, F being 1 and B 2.
+// Compares with the formulas in OneForwardOneBackward.cpp for its two schedules, with F = 1 and B = 2.
 TEST(ScheduledPlans, TheBoundIsThatOfTheFormulas) {
   for (int ranks : {2, 4, 8})
     for (double delay : {0.5, 1.0, 1.5}) {
@@ -310,8 +310,8 @@ TEST(ScheduledPlans, ResidualsHaveTheFramesOfTheSchedule) {
     std::string bytes = planOf(name, request, 4);
     ASSERT_FALSE(bytes.empty());
     std::vector<const rt::fb::Plan *> kinds = rt::kindsOf(*open(bytes));
-    for (int rank = 1; rank < 4; ++rank) { // the first keeps its inputs, which the host has put there
-      // What is sent or received has one more under way, and two where the sender runs further ahead.
+    for (int rank = 1; rank < 4; ++rank) { // the first rank keeps its inputs, which the host has written
+      // Values that are sent or received have one frame more, and two if the sender is further ahead.
       uint32_t frames = 0;
       for (const rt::fb::Region *region : *kinds[rank]->regions())
         if (region->kind() == rt::fb::RegionKind::residual)
@@ -323,7 +323,7 @@ TEST(ScheduledPlans, ResidualsHaveTheFramesOfTheSchedule) {
   }
 }
 
-// Micro-batches change the frames of GPipe, and of nothing else.
+// The number of micro-batches changes only the frames of GPipe.
 TEST(ScheduledPlans, DoNotGrowWithMicroBatches) {
   for (const pipeline::ScheduleKind &kind : pipeline::scheduleKinds()) {
     ScheduleRequest few, many;
@@ -331,15 +331,15 @@ TEST(ScheduledPlans, DoNotGrowWithMicroBatches) {
     few.chunksPerRank = many.chunksPerRank = kind.leastChunks;
     size_t less = planOf(kind.name, few, 2 * kind.leastChunks).size();
     size_t more = planOf(kind.name, many, 2 * kind.leastChunks).size();
-    ASSERT_GT(less, 0u) << kind.name; // planOf gives nothing where the plan cannot be made
+    ASSERT_GT(less, 0u) << kind.name; // planOf returns no bytes if the plan cannot be made
     ASSERT_GT(more, 0u) << kind.name;
     EXPECT_LE(static_cast<double>(more), 1.05 * static_cast<double>(less)) << kind.name;
   }
 }
 
-// One change of a plan's order, frames or calls; of other fields nothing that is asked here depends. Or bodies and
-// calls that the compiler does not make: chains of calls, each a few frames on, that meet in one frame or nearly, or
-// begin in the middle of the step.
+// Makes one change of a plan's order, frames or calls. The property tested here does not depend on other fields. Or
+// adds bodies and calls that the compiler does not make: chains of calls, each a few frames later, which meet in one
+// frame or in neighbouring frames, or begin in the middle of the step.
 class Mutator {
 public:
   explicit Mutator(unsigned seed) : random(seed) {}
@@ -383,7 +383,7 @@ private:
     return plan.programs.size() - 1;
   }
 
-  // A body that writes, called so many frames on by a chain of calls of a few frames each.
+  // A body that writes. A chain of calls, of a few frames each, calls it `frames` frames later.
   size_t addChain(rt::fb::PlanT &plan, unsigned stream, const rt::fb::Buffer &buffer, int64_t frames) {
     size_t program = addProgram(plan, rt::Opcode::Fill, stream, {buffer}, {0, 1});
     int64_t most = std::array<int64_t, 3>{3, 20, 1000}[pick(3)];
@@ -395,7 +395,7 @@ private:
     return program;
   }
 
-  // Two streams write to one value's room, which nothing orders: a race where they do in one frame.
+  // Two streams write to the memory of one value without an order: a race if they do so in one frame.
   void addWriters(rt::fb::PlanT &plan) {
     size_t region = plan.regions.size();
     plan.regions.push_back(std::make_unique<rt::fb::RegionT>());
@@ -431,7 +431,7 @@ private:
     case 1:
       std::swap(program.instructions[at], program.instructions[pick(program.instructions.size())]);
       return;
-    case 2: // of a call, a wait or a record: how often, and the frame
+    case 2: // of a call, a wait or a record: the number of times, or the frame
       for (const char *name : {"times", "first_frame", "frame"})
         if (int field = rt::fieldIndex(static_cast<rt::Opcode>(instruction.op), name); field >= 0 && pick(2) == 0)
           instruction.fields[field] = std::max<int64_t>(instruction.fields[field] + smallStep(), -4);
@@ -447,7 +447,7 @@ private:
   std::mt19937 random;
 };
 
-// A step of which most micro-batches are left out is refused where the whole is, and only there.
+// A step without most of its micro-batches is refused exactly if the whole step is.
 TEST(ScheduledPlans, ShortStepsShowWhatWholeStepsShow) {
   const char *more = std::getenv("CLEAVE_TEST_MUTANTS");
   int count = more ? std::atoi(more) : 150, refused = 0, passed = 0;
@@ -461,7 +461,8 @@ TEST(ScheduledPlans, ShortStepsShowWhatWholeStepsShow) {
       bool isShort = false;
       for (const rt::fb::Plan *kind : rt::kindsOf(*open(bytes)))
         isShort |= bool(plan::ShortStep::of(*kind, "train_step", plan::Steps::Short));
-      EXPECT_EQ(isShort, name == "gpipe") << name << " on " << ranks; // others' frames come round by themselves
+      EXPECT_EQ(isShort, name == "gpipe")
+          << name << " on " << ranks; // the frames of the others are reused within the step
       if (!isShort)
         continue;
       for (int i = 0; i < count; ++i) {
@@ -478,7 +479,7 @@ TEST(ScheduledPlans, ShortStepsShowWhatWholeStepsShow) {
         ++(isRefused ? refused : passed);
       }
     }
-  EXPECT_GT(4 * refused, passed); // otherwise nothing was asked
+  EXPECT_GT(4 * refused, passed); // otherwise the mutants would test nothing
   EXPECT_GT(4 * passed, refused);
 }
 

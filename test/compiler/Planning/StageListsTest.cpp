@@ -5,7 +5,7 @@
 namespace cleave::plan {
 namespace {
 
-// F of i, then B of i - 1: two residuals are alive, and one more activation while the one before is under way.
+// F of i, then B of i - 1. Two residuals are alive, and one more activation while the previous one is being sent.
 std::vector<StageCall> shifted(int microBatches) {
   std::vector<StageCall> calls;
   for (int i = 0; i <= microBatches; ++i) {
@@ -27,13 +27,13 @@ const Transferred kSent = {{"y"}, {}, {"send"}};
 TEST(StageLists, FramesAreWhatIsAliveAtATime) {
   auto stageBuffers = stageBuffersOf(shifted(6), kUses, kSent, 6);
   EXPECT_EQ(stageBuffers["r"].frames, 2);
-  EXPECT_EQ(stageBuffers["y"].frames, 2); // one, and one under way
+  EXPECT_EQ(stageBuffers["y"].frames, 2); // one, and one that is being sent
   EXPECT_EQ(stageBuffers["r"].firstReaders, std::set<std::string>{"B"});
   EXPECT_EQ(stageBuffers["y"].lastReaders, std::set<std::string>{"send"});
   EXPECT_EQ(stageBuffersOf(shifted(1), kUses, kSent, 1)["y"].frames, 1);
 }
 
-// What is received right before its reader still has room while the tasks before it run.
+// A value that is received right before its reader has memory already while the tasks before it run.
 TEST(StageLists, ReceivesHaveRoomTwoTasksAhead) {
   auto callsOf = [](int microBatches) {
     std::vector<StageCall> calls;
@@ -44,11 +44,11 @@ TEST(StageLists, ReceivesHaveRoomTwoTasksAhead) {
   };
   std::map<std::string, StageBufferUses> uses = {{"recv", {{}, {"g"}}}, {"B", {{"g"}, {}}}, {"F", {{}, {"y"}}}};
   EXPECT_EQ(stageBuffersOf(callsOf(6), uses, {{}, {}, {"recv"}}, 6)["g"].frames, 1);
-  EXPECT_EQ(stageBuffersOf(callsOf(6), uses, {{}, {"g"}, {"recv"}}, 6)["g"].frames, 2); // B and F before it
+  EXPECT_EQ(stageBuffersOf(callsOf(6), uses, {{}, {"g"}, {"recv"}}, 6)["g"].frames, 2); // the B and the F before it
   EXPECT_EQ(stageBuffersOf(callsOf(1), uses, {{}, {"g"}, {"recv"}}, 1)["g"].frames, 1);
 }
 
-// The first micro-batch's body leaves another value: the stage buffer of the others is not touched in it.
+// The body of the first micro-batch writes another value. It does not touch the stage buffer of the others.
 TEST(StageLists, FirstBodyMayKeepOtherValues) {
   std::map<std::string, StageBufferUses> uses = kUses;
   uses["F.first"].writes = {"y", "s"};
@@ -61,7 +61,7 @@ TEST(StageLists, FirstBodyMayKeepOtherValues) {
     if (call.program == "B" && call.microBatch == 0)
       call.program = "B.first";
   uses["B.first"] = {{"s"}, {}};
-  stageBuffers = stageBuffersOf(calls, uses, kSent, 6); // "r" is not there in micro-batch 0
+  stageBuffers = stageBuffersOf(calls, uses, kSent, 6); // "r" does not exist in micro-batch 0
   EXPECT_EQ(stageBuffers["r"].frames, 2);
   EXPECT_EQ(stageBuffers["r"].lastReaders, std::set<std::string>{"B"});
   EXPECT_EQ(stageBuffers["s"].frames, 1);
@@ -79,10 +79,10 @@ TEST(StageLists, CallsDoNotGrowWithMicroBatches) {
   ASSERT_EQ(many.loops.size(), 1u);
   const std::vector<FoldedCall> &loop = many.loops.begin()->second;
   ASSERT_EQ(loop.size(), 3u);
-  EXPECT_EQ(loop[0].first, 0); // from the micro-batch of its first call
+  EXPECT_EQ(loop[0].first, 0); // it begins at the micro-batch of its first call
 }
 
-// What is called, in order, is the list.
+// The folded calls, in order, are the list.
 static void expectTheList(const std::vector<StageCall> &calls) {
   std::vector<StageCall> unfolded;
   FoldedCalls folded = foldCalls(calls);
@@ -102,7 +102,7 @@ static void expectTheList(const std::vector<StageCall> &calls) {
   }
 }
 
-// Two chunks that take two micro-batches in turn: A0 A1 B0 B1 A2 A3 B2 B3 ...
+// Two chunks run two micro-batches in turn: A0 A1 B0 B1 A2 A3 B2 B3 ...
 static std::vector<StageCall> inTurns(int microBatches) {
   std::vector<StageCall> calls;
   for (int i = 0; i < microBatches; i += 2)

@@ -24,7 +24,7 @@ DraftInstruction work(unsigned stream, std::vector<MemoryAccess> uses, size_t pa
   return instruction;
 }
 
-// "c0 c1 r0! r?0 R2": stream, then payload, `!event` for a record, `?event` for a wait.
+// "c0 c1 r0! r?0 R2": the stream, then the payload; `!event` for a record, `?event` for a wait.
 std::string text(const std::vector<DraftInstruction> &instructions) {
   std::string result;
   for (const DraftInstruction &instruction : instructions) {
@@ -55,7 +55,7 @@ TEST(Schedule, StagingDoesNotHoldACollectiveBack) {
   EXPECT_EQ(text(instructions), "c0 r3 c1 r2");
 }
 
-// What hoistEarly does, as its header says it: each early instruction walks up, one instruction at a time.
+// Does what the header says about hoistEarly: each early instruction moves up, one instruction at a time.
 void walkUp(std::vector<DraftInstruction> &instructions) {
   for (size_t i = 0; i < instructions.size(); ++i) {
     size_t to = i;
@@ -108,7 +108,7 @@ TEST(Schedule, JoinsStreamsAtStartAndEnd) {
 }
 
 TEST(Schedule, LaterWaitsCoverEarlierOnes) {
-  // DraftInstruction 2 reads what both collectives made: waiting for the second is enough.
+  // DraftInstruction 2 reads the results of both collectives. Waiting for the second one is enough.
   std::vector<DraftInstruction> instructions = {work(1, {updates(0)}, 0), work(1, {updates(1)}, 1),
                                                 work(0, {reads(0), reads(1)}, 2)};
   synchronize(instructions, kStreams);

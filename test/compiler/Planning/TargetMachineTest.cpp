@@ -15,7 +15,7 @@ constexpr const char *kGood = R"({
   "efficiency": {"products": 0.5, "attention": 0.25, "vector": 1, "memory": 0.8, "links": 0.1}
 })";
 
-// The text with `from` replaced.
+// Returns the text with `from` replaced by `to`.
 std::string with(const std::string &from, const std::string &to) {
   std::string text = kGood;
   size_t at = text.find(from);
@@ -28,7 +28,7 @@ std::string errorOf(const std::string &text) {
   machine.name = "untouched";
   rt::Status status = readMachine(text, &machine);
   EXPECT_FALSE(status.isOk()) << text;
-  EXPECT_EQ(machine.name, "untouched"); // nothing half-read
+  EXPECT_EQ(machine.name, "untouched"); // nothing was read in part
   return status.message();
 }
 

@@ -1,5 +1,6 @@
-// Every reshard between every two shardings of small tensors on small meshes, executed on all ranks at once. The
-// collectives are right when each rank ends with what the used sharding says it holds of the same global value.
+// Plans every reshard between every two shardings of small tensors on small meshes, and executes it on all ranks at
+// once. The collectives are right if each rank ends with the part of the same global value that the used sharding gives
+// it.
 #include "compiler/Sharding/ReshardPlanner.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -17,7 +18,7 @@ using llvm::StringRef;
 
 namespace {
 
-// A dense row-major array of one or two dimensions; a vector has one column.
+// A dense row-major array of one or two dimensions. A vector has one column.
 struct Array {
   int64_t rows = 0, columns = 0;
   std::vector<double> data;
@@ -65,7 +66,7 @@ public:
     return rank / below % mesh.getSizes()[index];
   }
 
-  // Position of the rank among those that differ from it in `axes` only, and how many they are.
+  // The position of the rank among the ranks that differ from it only in `axes`, and their number.
   std::pair<int64_t, int64_t> position(int64_t rank, ArrayRef<StringRef> axes) const {
     int64_t index = 0, count = 1;
     for (StringRef axis : axes) {
@@ -89,7 +90,8 @@ public:
     return ranks;
   }
 
-  // What every rank holds of `whole`. Terms of a partial value are different on every rank and sum to it.
+  // The part of `whole` on every rank. The terms of a partial value differ from rank to rank, and their sum is the
+  // value.
   std::vector<Array> scatter(const Array &whole, ShardingAttr sharding) const {
     std::vector<Array> parts;
     for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank) {
@@ -99,7 +101,7 @@ public:
         part = part.block(dim, index, count);
       }
       auto [index, count] = position(rank, sharding.getPartialAxes());
-      for (double &x : part.data) // weights 1, 2, ..., and the last makes the sum right
+      for (double &x : part.data) // weights 1, 2, ...; the last one makes the sum right
         x *= index + 1 < count ? index + 1 : 1 - count * (count - 1) / 2;
       if (!owns(rank, sharding))
         part.data.assign(part.data.size(), std::nan(""));
@@ -108,7 +110,7 @@ public:
     return parts;
   }
 
-  // Whether what the rank has means anything.
+  // True if the rank's value has a meaning: an owner has it, and other ranks do not.
   bool owns(int64_t rank, ShardingAttr sharding) const { return position(rank, sharding.getOwnerAxes()).first == 0; }
 
   std::vector<Array> execute(const ReshardCollective &collective, const std::vector<Array> &before) const {
@@ -164,7 +166,7 @@ protected:
     return MeshAttr::get(&context, names, sizes);
   }
 
-  // Every way to lay the axes, in every order, on the dimensions, on `partial`, with an owner, or nowhere.
+  // All shardings: each axis, in every order, is on a dimension, on `partial`, has an owner, or is unused.
   std::vector<ShardingAttr> allShardings(MeshAttr mesh, int64_t rank) {
     mlir::Builder builder(&context);
     SmallVector<int64_t> order(mesh.getNames().size());
@@ -222,7 +224,7 @@ protected:
     EXPECT_GT(planned, 0);
   }
 
-  // Whole blocks must be equal; partial ones must sum to it over the used sharding's partial axes.
+  // Whole blocks must be equal. The sum of partial ones over the used sharding's partial axes must be equal.
   void checkHolds(const Machine &machine, MeshAttr mesh, const Array &whole, const std::vector<Array> &parts,
                   ShardingAttr made, ShardingAttr used) {
     std::vector<Array> expected = machine.scatter(whole, resolvedOf(used));
@@ -273,7 +275,7 @@ TEST_F(ReshardPlannerTest, usesTheCheapestCollective) {
   auto owned = ShardingAttr::get(whole.getDims(), {}, ReduceKind::Sum, axis.getValue());
   check(partial, owned, ReshardKind::Reduce);
   check(owned, whole, ReshardKind::Broadcast);
-  EXPECT_TRUE(planReshard(whole, owned)->empty()); // the owner has it
+  EXPECT_TRUE(planReshard(whole, owned)->empty()); // the owner already has it
   EXPECT_TRUE(mlir::failed(planReshard(whole, partial)));
 }
 

@@ -8,7 +8,7 @@ using cleave::findBlocks;
 
 namespace {
 
-// Builds a model op by op, so that a test reads like the model it stands for. Labels stand for op and types.
+// Builds a model op by op, so that a test reads like the model. Labels stand for ops and types.
 struct ModelBuilder {
   BlockGraph graph;
   int values = 0;
@@ -43,7 +43,7 @@ struct ModelBuilder {
     return op(43, {add(y, down ? layer(channels + 42, {x}) : x)});
   }
 
-  // "0 0 1 1 - -" where runs of equal blocks are written once: "0 1 -".
+  // "0 0 1 1 - -" as "0 1 -": the indices of equal blocks, with each run written once.
   std::string runs() const {
     std::string text;
     Blocks blocks = findBlocks(graph);
@@ -80,7 +80,7 @@ TEST(Blocks, LayersOfAPreNormTransformer) {
   EXPECT_EQ(m.begins(), begins);
 }
 
-// The norm behind the embedding equals the one that ends each layer: layers begin with attention all the same.
+// The norm after the embedding equals the norm that ends each layer. Layers still begin with attention.
 TEST(Blocks, LayersOfAPostNormTransformer) {
   ModelBuilder m;
   int x = m.norm(m.op(5, {m.layer(1, {})}));
@@ -94,7 +94,7 @@ TEST(Blocks, LayersOfAPostNormTransformer) {
   EXPECT_EQ(m.begins(), begins);
 }
 
-// Every layer of the decoder reads the encoder's result: nowhere in it is the width one.
+// Every layer of the decoder reads the encoder's result, so the width is nowhere one inside the decoder.
 TEST(Blocks, LayersOfEncoderAndDecoder) {
   ModelBuilder m;
   int memory = m.op(5, {m.layer(1, {})});
@@ -116,9 +116,9 @@ TEST(Blocks, LayersOfEncoderAndDecoder) {
   EXPECT_EQ(m.begins(), begins);
 }
 
-// T5: a bias by position, made of the inputs' mask too, runs beside the encoder up to its last attention, and the
-// encoder's result beside the decoder up to its last. What follows is narrow, and belongs to the last layer all the
-// same.
+// T5: a bias by position, computed from the inputs' mask too, goes past the encoder up to its last attention. The
+// encoder's result goes past the decoder up to its last attention. After that the graph is narrow, and still belongs to
+// the last layer.
 TEST(Blocks, LayersOfT5) {
   for (int encoderLayers : {2, 3, 8}) {
     ModelBuilder m;
@@ -146,7 +146,7 @@ TEST(Blocks, LayersOfT5) {
   }
 }
 
-// Nothing is repeated but the residual form: each block for itself, those that change sizes too.
+// Only the residual form is repeated. Each block is found separately, including those that change sizes.
 TEST(Blocks, BlocksOfAResidualNetwork) {
   ModelBuilder m;
   int x = m.op(41, {m.layer(1, {})}); // stem
@@ -183,8 +183,8 @@ TEST(Blocks, AChainWithoutRepetitionIsCutAtEveryLayer) {
   EXPECT_EQ(m.begins(), (std::vector<int>{0, second, third}));
 }
 
-// Between the two layers stand two gates without weights; inside a gate two values cross, between and behind them one.
-// Of the narrow places the last is taken.
+// Between the two layers are two gates without weights. Inside a gate two values cross. Between and after the gates,
+// one value crosses. The last of the narrow positions is chosen.
 TEST(Blocks, SegmentsAreCutWhereTheWidthIsLeast) {
   ModelBuilder m;
   int x = m.layer(1, {});
@@ -196,7 +196,8 @@ TEST(Blocks, SegmentsAreCutWhereTheWidthIsLeast) {
   EXPECT_EQ(m.begins(), (std::vector<int>{0, narrow}));
 }
 
-// Skips from every level of the way down to the same level of the way up: all is one atom, and nothing is repeated.
+// There are skips from every level of the way down to the same level of the way up. So the graph cannot be cut, and
+// nothing is repeated.
 TEST(Blocks, NestedSkipsFallBackToSegments) {
   ModelBuilder m;
   int x = m.layer(1, {});
@@ -234,7 +235,7 @@ TEST(Blocks, NothingToFind) {
   EXPECT_EQ(none.runs(), "-");
 }
 
-// What crosses must be right where an op has several results, of which only one goes on.
+// The crossing values must be right for an op with several results of which only one is used.
 TEST(Blocks, ResultsThatNobodyUsesDoNotCount) {
   ModelBuilder m;
   int x = m.layer(1, {});

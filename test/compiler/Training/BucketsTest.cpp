@@ -43,7 +43,8 @@ TEST(Buckets, TheNarrowestTypeOfAMemberSaysWhatIsAligned) {
   EXPECT_EQ(buckets[0].elements, 256);
 }
 
-// By group, and inside a group in backward order; the last member is still what the buckets' order goes by.
+// Members are ordered by group, and inside a group in backward order. The last member still determines the buckets'
+// order.
 TEST(Buckets, GroupsShareABucketAndAreARangeEach) {
   auto buckets = formBuckets({{8, 4, 0, 0, 2}, {8, 4, 0, 0, 0}, {8, 4, 1, 0, 1}, {8, 4, 0, 0, 2}, {8, 4, 0, 0, 0}},
                              {1 << 20, 1 << 20, 1});

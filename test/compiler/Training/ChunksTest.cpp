@@ -1,5 +1,4 @@
-// The step of a model that is cut into chunks, all run one after another, is that of the uncut model: loss, gradients,
-// update.
+// A model is cut into chunks, which run one after another. Loss, gradients and update must be those of the uncut model.
 #include "test/compiler/Training/StepRunner.h"
 
 #include <gtest/gtest.h>
@@ -27,8 +26,8 @@ std::string state(const std::string &name, const std::string &type, const std::s
 }
 
 // Five layers with a skip over three of them, a weight that the first and the last use (tied, once transposed), an
-// input that comes in late (%m, a mask for all layers), the labels at the end, and a running mean that the third layer
-// changes.
+// input that is first used late (%m, a mask for all layers), the labels at the end, and a running mean that the third
+// layer changes.
 std::string model(int rows) {
   std::string text = "module attributes {cleave.level = \"model\"} {\n";
   for (const char *name : {"w0", "w1", "w2", "w3"})
@@ -131,7 +130,7 @@ TEST_P(Chunks, TrainAsTheUncutModel) {
 
 INSTANTIATE_TEST_SUITE_P(Stages, Chunks, testing::Combine(testing::Values(2, 3, 4), testing::Values(1, 3)));
 
-// The tied weight has an accumulator in each of two chunks; the others have one each.
+// The tied weight has one accumulator in each of two chunks. The other weights have one.
 TEST(TiedWeights, HaveAnAccumulatorInEachChunk) {
   Outcome whole = run("optimizer=sgd", 1);
   Outcome cut = run("optimizer=sgd stages=2 stage-split=uniform", 1);
@@ -141,7 +140,7 @@ TEST(TiedWeights, HaveAnAccumulatorInEachChunk) {
     difference += std::abs(cut.gradients[0][j] - whole.gradients[0][j]);
     EXPECT_NEAR(cut.gradients[1][j], whole.gradients[1][j], 1e-12);
   }
-  EXPECT_GT(difference, 1e-3); // the rest is in the further accumulator
+  EXPECT_GT(difference, 1e-3); // the rest is in the other accumulator
 }
 
 } // namespace

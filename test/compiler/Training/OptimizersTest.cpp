@@ -1,4 +1,5 @@
-// The optimizers' registry: what may be registered, and that every optimizer's settings hold what they declare.
+// The registry of optimizers: which registrations are valid, and that every optimizer's settings have their declared
+// ranges.
 #include "compiler/Training/Optimizers/Optimizer.h"
 #include "compiler/Training/TrainingOptions.h"
 
@@ -57,13 +58,13 @@ TEST(Optimizers, ANameIsTakenOnce) {
             "optimizer 'sgd': an optimizer of that name is there already; choose another name");
   const Optimizer *sgd = findOptimizer("sgd");
   EXPECT_EQ(mistakesOf({"mine", "", {}, noStates, update}), "");
-  EXPECT_EQ(mistakesOf({"mine", "", {}, noStates, update}), ""); // a library that is named twice
+  EXPECT_EQ(mistakesOf({"mine", "", {}, noStates, update}), ""); // the library is named twice
   EXPECT_NE(mistakesOf({"mine", "", {}, noStates, otherUpdate}).find("choose another name"), std::string::npos);
   EXPECT_EQ(findOptimizer("sgd"), sgd);
   EXPECT_NE(errorOf("mime").find("or mine"), std::string::npos);
 }
 
-// Of whatever is registered, Cleave's own now and later.
+// For all registered optimizers, including future ones of Cleave.
 TEST(Optimizers, SettingsAreRefusedOutsideTheirRanges) {
   for (const Optimizer *optimizer : allOptimizers()) {
     std::string all = printOptimizer(*parseOptimizer(optimizer->name));

@@ -13,7 +13,7 @@ using Kept = std::vector<int>;
 
 namespace {
 
-// Builds a graph value by value, so that a test reads like the program it stands for.
+// Builds a graph value by value, so that a test reads like the program.
 struct GraphBuilder {
   ResidualGraph graph;
 
@@ -32,7 +32,7 @@ struct GraphBuilder {
   void need(int value) { graph.values[value].needed = true; }
 };
 
-// Everything that the backward pass needs can be computed from `kept`, free values and ops that may run twice.
+// True if all values that the backward pass needs can be computed from `kept`, free values, and ops that may run twice.
 bool suffices(const ResidualGraph &graph, const Kept &kept) {
   std::vector<bool> there(graph.values.size());
   for (size_t v = 0; v < there.size(); ++v)
@@ -115,7 +115,7 @@ TEST(ResidualChoice, AFewBytesAreNotWorthALongChain) {
   EXPECT_EQ(chooseResiduals(b.graph), Kept{value});
 }
 
-// A block's result is kept although all could be computed again from the input; what is inside the block is not.
+// A block's result is kept although it could be computed again from the input. Values inside of the block are not kept.
 TEST(ResidualChoice, AnAnchorIsNotComputedAgain) {
   GraphBuilder b;
   int boundary = b.cheap({b.cheap({b.input(64)}, 4096)}, 4096);
@@ -142,7 +142,7 @@ TEST(ResidualChoice, ResultsOfOneOpAreKeptEachForItself) {
   EXPECT_EQ(chooseResiduals(graph), Kept{1});
 }
 
-// Against all subsets: never insufficient, and within the penalty of the best.
+// Compares with all subsets: the choice is always sufficient, and its cost is at most the penalty above the best.
 TEST(ResidualChoice, NearTheBestOfAllSubsetsOnRandomGraphs) {
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {

@@ -1,5 +1,5 @@
-// The step level executed: gradients against finite differences in float64, updates against PyTorch's, and that the
-// split into micro-batches changes nothing.
+// Executes the step level. Compares gradients with finite differences in float64, updates with PyTorch's, and a step in
+// several micro-batches with a step in one.
 #include "test/compiler/Training/StepRunner.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ std::string parameter(const std::string &name, const std::string &type) {
          name + "\", " + type + ", offset = 0, group = 0, init = #cleave.init<weights>>]}\n";
 }
 
-// cross-entropy with ignored labels behind two layers; B rows
+// cross-entropy with ignored labels, after two layers; B rows
 std::string mlp(int rows) {
   std::string b = std::to_string(rows);
   return "module attributes {cleave.level = \"model\"} {\n" + parameter("w1", "tensor<5x3xf64>") +
@@ -115,7 +115,7 @@ func.func @model(%x: tensor<4x3xf64> {cleave.name = "x"}) -> (tensor<f64> {cleav
 }
 )";
 
-// d loss_sum / d parameter of every element, against central differences of the model's own loss, which is in float64.
+// Compares d loss_sum / d parameter, for every element, with central differences of the model's own loss, in float64.
 void expectGradients(StepRunner &runner, const std::vector<std::string> &names, const Arrays &inputs) {
   runner.accumulate({inputs});
   double count = runner.scalar("loss_count");
@@ -179,7 +179,7 @@ TEST(StepNumerics, MicroBatchesAddUpToTheWholeBatch) {
   auto half = [](const Array &a, size_t i) {
     return Array(a.begin() + i * a.size() / 2, a.begin() + (i + 1) * a.size() / 2);
   };
-  for (int step = 0; step < 2; ++step) { // twice: the first micro-batch forgets the last step's sums
+  for (int step = 0; step < 2; ++step) { // twice, because the first micro-batch must clear the sums of the last step
     whole.accumulate({{kX, kLabels}});
     split.accumulate({{half(kX, 0), half(kLabels, 0)}, {half(kX, 1), half(kLabels, 1)}});
     whole.update();
@@ -193,7 +193,7 @@ TEST(StepNumerics, MicroBatchesAddUpToTheWholeBatch) {
   }
 }
 
-// loss-average=rank: the mean of the two ranks' own means, whose counts differ (2 and 3 labels).
+// loss-average=rank: the mean of the two ranks' means. Their counts differ (2 and 3 labels).
 TEST(StepNumerics, RankAverageIsTheMeanOfTheRanksMeans) {
   StepRunner both(mlp(6), "optimizer=sgd loss-average=rank data-ranks=2"), one(mlp(3), "optimizer=sgd");
   ASSERT_TRUE(both.ok() && one.ok());
@@ -216,7 +216,7 @@ TEST(StepNumerics, RankAverageIsTheMeanOfTheRanksMeans) {
   Array got = both.get("w1", ".grad");
   for (size_t i = 0; i < got.size(); ++i)
     EXPECT_NEAR(got[i], expected[i], 1e-12) << "w1[" << i << "]";
-  // The loss of the step is this mean, too: two means and their sum.
+  // The loss of the step is this mean, too: there are two means, and their sum.
   EXPECT_EQ(both.scalar("loss_count"), 2);
   EXPECT_NEAR(both.scalar("loss_sum"), means, 1e-6);
 }

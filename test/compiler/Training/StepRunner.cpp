@@ -18,7 +18,7 @@ bool lower(ModuleOp module, std::string options) {
   static bool registered = (registerTraining(), true);
   (void)registered;
   PassManager manager(module.getContext());
-  // Before the pipeline, as --insert import= does.
+  // This runs before the pipeline, as with --insert import=.
   std::string before;
   if (size_t at = options.find(" split-backward"); at != std::string::npos) {
     before = "request-stages{stages=1 split-backward=true},";
@@ -62,7 +62,7 @@ void StepRunner::describeStates(ModuleOp module) {
   }
 }
 
-// Takes state out of the functions, so that they are pure, and remembers what went in and out.
+// Takes state out of the functions, so that they are pure, and records their inputs and results.
 void StepRunner::openFunctions(ModuleOp module) {
   for (auto function : module.getOps<func::FuncOp>()) {
     Function &record = functions[function.getSymName().str()];

@@ -1,8 +1,8 @@
-// Runs the step level in a test: states live in a map, reads become arguments and writes become results.
+// Runs the step level in a test. States are in a map. Reads become arguments, and writes become results.
 //
-//   StepRunner runner(modelSource, "optimizer=sgd");   // runs training-pipeline and compiles what comes out
-//   runner.set("fc.weight", {...});                    // by original name, wherever its bucket is
-//   runner.accumulate({{x, labels}});                  // forward and backward of the micro-batches
+//   StepRunner runner(modelSource, "optimizer=sgd");   // runs training-pipeline and compiles its result
+//   runner.set("fc.weight", {...});                    // by original name, in any bucket
+//   runner.accumulate({{x, labels}});                  // forward and backward passes of the micro-batches
 //   runner.update();
 #ifndef CLEAVE_TEST_COMPILER_TRAINING_STEPRUNNER_H
 #define CLEAVE_TEST_COMPILER_TRAINING_STEPRUNNER_H
@@ -15,21 +15,21 @@ class StepRunner {
 public:
   StepRunner(const std::string &model, const std::string &pipelineOptions);
 
-  // False if the model did not parse, lower or compile; diagnostics were printed.
+  // False if the model did not parse, lower or compile. Diagnostics have been printed.
   bool ok() const { return program != nullptr; }
 
-  // A logical tensor inside the states of that suffix: "" the parameter, ".grad" its gradient, ".exp_avg" ...
+  // A tensor of the model, from the states with that suffix: "" is the parameter, ".grad" its gradient, ".exp_avg" ...
   Array get(const std::string &originalName, const std::string &suffix = "") const;
   void set(const std::string &originalName, const Array &values);
   double scalar(const std::string &name) const { return states.at("scalar." + name).at(0); }
   void setScalar(const std::string &name, double value);
 
-  // Forward and backward of every micro-batch; one list of inputs, in @model's order, for each.
+  // Runs the forward and backward passes of every micro-batch. Each one has a list of inputs, in @model's order.
   void accumulate(const std::vector<Arrays> &microBatches);
   void update() { call("update", {}); }
-  // What @model itself returns first, before any pass has seen it, for the parameters as they are now.
+  // The first result of the original @model, before any pass, with the present parameters.
   double modelLoss(const Arrays &inputs);
-  // Any function with inputs only.
+  // Calls any function that has only inputs.
   Arrays call(const std::string &function, const Arrays &inputs);
   int64_t residualElements() const { return residuals; }
 
@@ -50,7 +50,7 @@ private:
     size_t offset, size;
   };
 
-  // A chunk's forward or backward function, on what the micro-batch's functions have returned so far.
+  // Runs a chunk's forward or backward function on the results of the micro-batch's earlier functions.
   Arrays runHalf(const std::string &function, const Arrays &inputs, const Arrays &kept,
                  std::map<std::string, Array> &edges);
   void describeStates(mlir::ModuleOp module);
@@ -58,7 +58,7 @@ private:
   void openModel();
 
   std::string modelSource;
-  std::unique_ptr<ReferenceProgram> model; // made when it is asked for
+  std::unique_ptr<ReferenceProgram> model; // made when it is first needed
   std::vector<std::string> modelParameters;
   std::unique_ptr<ReferenceProgram> program;
   std::map<std::string, Array> states;

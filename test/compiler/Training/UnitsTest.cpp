@@ -30,7 +30,7 @@ TEST(Units, ParametersOfSeveralPlacesAreAlone) {
   EXPECT_EQ(formUnits({{kMB, 0, 8, 0}, {kMB, 0, 0, 1}, {kMB, 8, 8, 2}, {kMB, 0, 8, 3}}), (Numbers{2, 1, 4, 3}));
 }
 
-// Any sizes and places: the bounds that the header states.
+// Parameters of random sizes and positions. The bounds in the header must hold.
 TEST(Units, RandomParameters) {
   std::mt19937 random(7);
   for (int round = 0; round < 300; ++round) {

@@ -1,5 +1,6 @@
-// Plain CUDA C++ of families of kernels that Cleave generates, for comparing the machine code (instruction_counts.py): as one
-// writes them by hand, with the sizes known, 16 bytes at a time, and sums of a row in registers and shuffles.
+// Kernels of families that Cleave generates, as one writes them by hand in CUDA C++, for comparing the machine code
+// (instruction_counts.py). The sizes are known, accesses have 16 bytes, and row sums are made in registers and
+// shuffles.
 constexpr int kRows = 4096, kColumns = 1024, kLanes = 32, kKept = kColumns / kLanes / 4;
 
 __device__ float sumOfWarp(float v) {
@@ -14,8 +15,8 @@ __device__ float maximumOfWarp(float v) {
     v = fmaxf(v, __shfl_xor_sync(0xffffffffu, v, d));
   return v;
 }
-// The formula of Cleave's tanh on all targets (a rational one, divided as IEEE 754 says), since code is compared and not the
-// choice of a formula: CUDA's own tanhf has other bits than the host's.
+// The formula of Cleave's tanh on all targets: a rational function with an IEEE 754 division. CUDA's tanhf is not used:
+// it has other bits than the host's, and the comparison is about code, not about the choice of a formula.
 __device__ float tangent(float x) {
   float a = fminf(fmaxf(x, -7.99881172f), 7.99881172f), s = a * a;
   float p = fmaf(s, fmaf(s, fmaf(s, fmaf(s, fmaf(s, fmaf(s, -2.76076847742355e-16f, 2.00018790482477e-13f), -8.60467152213735e-11f),
@@ -119,7 +120,7 @@ extern "C" __global__ void __launch_bounds__(256) log_softmax(const float4 *__re
   }
 }
 
-// A block sums 512 rows of 32 columns; of the blocks of some columns the last one adds their sums, in order.
+// A block sums 512 rows of 32 columns. Of the blocks of the same columns, the last one adds their sums, in order.
 constexpr int kTiles = kColumns / 32, kParts = kRows / 512;
 __device__ float4 partials[kParts][kColumns / 4];
 __device__ unsigned finished[kTiles];
@@ -168,7 +169,7 @@ extern "C" __global__ void __launch_bounds__(512) column_sum(const float4 *__res
   }
 }
 
-// A thread reads four rows and writes four of their numbers, next to each other then, at once.
+// A thread reads four rows, and writes four of their numbers at once, which are then adjacent.
 extern "C" __global__ void __launch_bounds__(256) transpose(const float *__restrict__ x, float4 *__restrict__ y) {
   for (int i = blockIdx.x * 256 + threadIdx.x; i < kRows * kColumns / 4; i += gridDim.x * 256) {
     int row = i % (kRows / 4) * 4, column = i / (kRows / 4);

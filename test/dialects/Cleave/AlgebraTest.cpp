@@ -1,4 +1,4 @@
-// What ops say they are in a formula (AlgebraOpInterface), against what their gradients and their code say.
+// Compares the answers of AlgebraOpInterface about ops in formulas with the gradients and the code of the ops.
 #include "test/dialects/Cleave/GradientCases.h"
 #include "test/dialects/Cleave/ReferenceProgram.h"
 
@@ -25,7 +25,7 @@ mlir::Operation *firstOp(mlir::ModuleOp module) {
   return &module.lookupSymbol<mlir::func::FuncOp>("f").getBody().front().front();
 }
 
-// Whether the gradient of operand `number` is computed from that operand or from the op's result.
+// True if the gradient of operand `number` is computed from that operand or from the op's result.
 bool gradientUses(mlir::Operation *op, unsigned number) {
   mlir::OpBuilder builder(op->getBlock()->getTerminator());
   mlir::Operation *before = op->getBlock()->getTerminator()->getPrevNode();
@@ -49,7 +49,7 @@ bool gradientUses(mlir::Operation *op, unsigned number) {
 
 TEST(Algebra, GradientsAgreeWithWhatOpsSay) {
   std::set<std::string> linear;
-  // In the cases of select the second value is a zero, so that it is linear.
+  // In the cases of select the second value is zero, so select is linear.
   for (const GradientCase &test : gradientCases()) {
     auto module = parse(forwardSource(test));
     ASSERT_TRUE(module) << forwardSource(test);
@@ -67,14 +67,14 @@ TEST(Algebra, GradientsAgreeWithWhatOpsSay) {
     EXPECT_TRUE(linear.count(name)) << name << " was not seen to be linear";
 }
 
-// An op without the interface may be linear; one that is linear in its gradient, has the interface and does not say so
-// would stop a formula for no reason.
+// An op without the interface may be linear. But if an op has the interface and a linear gradient, it must say that it
+// is linear. Otherwise a formula would end there without a reason.
 TEST(Algebra, NothingLinearIsLeftOutWhereTheInterfaceIs) {
   for (const GradientCase &test : gradientCases()) {
     auto module = parse(forwardSource(test));
     mlir::Operation *op = firstOp(*module);
     if (!llvm::isa<AlgebraOpInterface>(op) || !llvm::isa<DifferentiableOpInterface>(op) || test.op == "cleave.select")
-      continue; // a choice is linear where the other value is zero
+      continue; // a choice is linear if the other value is zero
     std::set<unsigned> said;
     for (const LinearOperand &one : linearOperands(op))
       said.insert(one.number);
@@ -99,7 +99,8 @@ Array randomArray(size_t count, double low, double high, std::mt19937 &random) {
 
 double sumOf(const Array &values) { return std::accumulate(values.begin(), values.end(), 0.0); }
 
-// factor * sum of (operand, times or by its scale) is the sum of the results, where each element goes into one of them.
+// factor * (the sum of the operand, times or divided by its scale) is the sum of the results, if each element of the
+// operand goes into one element of the result.
 TEST(Algebra, FactorsAreThoseOfTheCode) {
   std::mt19937 random(7);
   std::set<std::string> checked;
@@ -136,7 +137,7 @@ TEST(Algebra, FactorsAreThoseOfTheCode) {
   EXPECT_GE(checked.size(), 11u);
 }
 
-// The one op of a line as @f, whose arguments are %0, %1, ...
+// Parses the one op of a line as @f, with arguments %0, %1, ...
 mlir::OwningOpRef<mlir::ModuleOp> parseBody(const std::string &arguments, const std::string &body) {
   return parse("func.func @f(" + arguments + ") {\n" + body + "\n  return\n}\n");
 }
@@ -189,7 +190,7 @@ TEST(Algebra, QuotientsOfWholeNumbersAndTruthValuesAreNotLinear) {
   EXPECT_TRUE(linearOperands(lastOp(*maximum)).empty());
 }
 
-// Only a reshape has its operand's bytes under another shape: strides say where samples go, and loops do not.
+// Only a reshape has its operand's bytes in another shape. Its strides say where samples go, because it has no loops.
 TEST(Algebra, AReshapedOperandHasTheBytesOfTheResult) {
   auto reshape = parseBody("%x: tensor<2x6xf32>", "%0 = cleave.reshape %x : tensor<2x6xf32> -> tensor<3x4xf32>");
   EXPECT_EQ(reshapedOperand(lastOp(*reshape)), lastOp(*reshape)->getOperand(0));
@@ -205,7 +206,7 @@ TEST(Algebra, AReshapedOperandHasTheBytesOfTheResult) {
   }
 }
 
-// Which elements ops read or write, where a dimension has no loop.
+// Which elements ops read or write along a dimension without a loop.
 TEST(Algebra, OpsSayWhichElementsTheyRead) {
   auto concat = parseBody("%x: tensor<2x6xf32>",
                           "%0 = cleave.concat %x, %x dim = 1 : tensor<2x6xf32>, tensor<2x6xf32> -> tensor<2x12xf32>");
@@ -223,7 +224,7 @@ TEST(Algebra, OpsSayWhichElementsTheyRead) {
   EXPECT_FALSE(joinedDim(lastOp(*pad)) || joinedDim(lastOp(*slice)));
 }
 
-// What loops do not say of samples: numbers that are drawn, and groups that an op states itself.
+// Facts about samples that loops do not show: drawn numbers, and groups that an op states itself.
 TEST(Algebra, OpsSayWhatTheyHaveToDoWithSamples) {
   auto drawn = parseBody("%s: tensor<i64>", "%0 = cleave.random_uniform %s, %s {site = 3 : i64, global_shape = "
                                             "array<i64: 8, 4>} : tensor<i64>, tensor<i64> -> tensor<8x4xf32>");
@@ -253,7 +254,7 @@ TEST(Algebra, OpsSayWhatTheyHaveToDoWithSamples) {
   EXPECT_FALSE(drawsNumbers(lastOp(*sum)) || statesItsGroup(lastOp(*sum), 0));
 }
 
-// An element of the pulled back value is the element of the result that the operand's element goes into.
+// An element of the pulled back value is the element of the result that depends on the operand's element.
 TEST(Algebra, PullingBackIsTheGradientOfASum) {
   struct Case {
     std::string op, in, out;
@@ -284,7 +285,7 @@ TEST(Algebra, PullingBackIsTheGradientOfASum) {
     function.setFunctionType(builder.getFunctionType(function.getArgumentTypes(),
                                                      mlir::TypeRange{pulled.getType(), gradients[0].getType()}));
     function.setResAttrsAttr(nullptr);
-    // Compiling lowers the module, and with it the function.
+    // Compiling lowers the module, including the function.
     size_t elements = llvm::cast<mlir::RankedTensorType>(function.getArgument(1).getType()).getNumElements();
     auto program = ReferenceProgram::compile(*module);
     ASSERT_TRUE(program);

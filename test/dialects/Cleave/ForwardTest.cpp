@@ -1,5 +1,5 @@
-// Forward values of ops against plain loops written here, from the ops' documentation alone. The gradients' test only
-// says that forward and backward agree with each other; this one says that the forward is what its name says.
+// Compares forward values of ops with plain loops in this file, written only from the ops' documentation. The
+// gradients' test only shows that forward and backward agree. This one shows that the forward is what its name says.
 #include "test/dialects/Cleave/ReferenceProgram.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 using namespace cleave::test;
 
-// Runs `func.func @f` with a body given as text; %0, %1, ... are the arguments and %r the result.
+// Runs `func.func @f` with a body given as text. %0, %1, ... are the arguments.
 static Array evaluate(const std::string &arguments, const std::string &op, const std::string &result,
                       const Arrays &inputs) {
   std::string source =
@@ -26,7 +26,7 @@ static void expectNear(const Array &got, const Array &expected, double tolerance
     EXPECT_NEAR(got[i], expected[i], tolerance * std::max(1.0, std::abs(expected[i]))) << "element " << i;
 }
 
-// Numbers without a pattern: fractions of multiples of the golden ratio, in [-2, 2).
+// Numbers without a pattern: fractional parts of multiples of the golden ratio, scaled to [-2, 2).
 static Array numbers(size_t count, double phase = 0) {
   Array values(count);
   for (size_t i = 0; i < count; ++i)
@@ -182,7 +182,7 @@ TEST(ForwardTest, SoftmaxOfLargeNumbers) {
              {-2 - log, -1 - log, -log, -third, -third, -third});
 }
 
-// Around a mean of a million, in f32: E[x^2] - E[x]^2 would have no correct digit.
+// The mean is a million, in f32: E[x^2] - E[x]^2 would have no correct digit.
 TEST(ForwardTest, NormalizeIsStable) {
   Array x = {1e6, 1e6 + 1, 1e6 + 2, 1e6 + 3};
   std::string type = "tensor<1x4xf32>";
@@ -256,7 +256,7 @@ TEST(ForwardTest, Pools) {
                         "array<i64: 1>, pad_high = array<i64: 1>} : tensor<1x1x4xf64> -> tensor<1x1x2xf64>",
                     "tensor<1x1x2xf64>", {{-5, -3, -9, -1}});
   };
-  expectNear(pool("max_pool", ""), {-3, -1}); // padding never wins
+  expectNear(pool("max_pool", ""), {-3, -1}); // padding is never the maximum
   expectNear(pool("avg_pool", ""), {-4, -13. / 3});
   expectNear(pool("avg_pool", "count_pad, "), {-8. / 3, -13. / 3});
 }
@@ -334,7 +334,7 @@ TEST(ForwardTest, Attention) {
   expectNear(attend("tensor<1x1x1x3xi1>", " {fill = -3.0}", 1, {1, 0, 1})[0], {mean({1, -3, -2})});
 }
 
-// Numbers of scattered indices are those of random_uniform; attention drops by them.
+// The random numbers at scattered indices are those of random_uniform. Attention uses them for dropout.
 TEST(ForwardTest, DropoutOfAttention) {
   auto program = ReferenceProgram::compile(R"(
     func.func @at(%seed: tensor<i64>, %stream: tensor<i64>, %index: tensor<3x4xi64>) -> tensor<3x4xf32> {
@@ -359,7 +359,8 @@ TEST(ForwardTest, DropoutOfAttention) {
   for (double index : indices)
     expected.push_back(drawn[static_cast<size_t>(index)]);
   EXPECT_EQ(program->run("at", {{seed}, {stream}, indices})[0], expected);
-  // Two heads of 2 x 3 scores, all 0, that begin at elements 9 and 20: every column has a third, and what is left of it.
+  // Two heads of 2 x 3 scores, all 0, which begin at elements 9 and 20. Every column has the probability 1/3, before
+  // dropout.
   Array values = {1, 10, 100, 1000, 10000, 100000}, results;
   for (size_t head = 0; head < 2; ++head)
     for (size_t row = 0; row < 2; ++row) {

@@ -22,7 +22,7 @@ static void addElementwise(std::vector<GradientCase> &cases) {
                    "%0, %1, %2 : tensor<2x3xi1>, " + f64("2x3x"),
                    {"tensor<2x3xi1>", f64("2x3x"), f64("2x3x")},
                    {f64("2x3x")}});
-  // Linear, but its result has 24 bits: a wide step.
+  // Linear, but its result has only 24 bits, so the step is wide.
   cases.push_back({"cleave.cast",
                    "%0 : tensor<5xf64> -> tensor<5xf32>",
                    {"tensor<5xf64>"},
@@ -71,7 +71,7 @@ static void addReductions(std::vector<GradientCase> &cases) {
                      {f64("3x5x2x"), f64(kept), f64(kept)}});
 }
 
-// Every combination of transposed and shared operands, with a bias and without.
+// Every combination of transposed and shared operands, with and without a bias.
 static void addMatmuls(std::vector<GradientCase> &cases) {
   for (int bits = 0; bits < 4; ++bits)
     for (auto &[lhsBatch, rhsBatch] : std::vector<std::pair<std::string, std::string>>{
@@ -161,7 +161,7 @@ static void addIndexing(std::vector<GradientCase> &cases) {
     addBatched("cleave.put", flags);
 }
 
-// The convolution that goes the other way.
+// The transposed convolution.
 static void addTransposedWindows(std::vector<GradientCase> &cases) {
   auto transposed = [&](const std::string &attributes, int groups, const std::string &y, const std::string &w,
                         const std::string &x) {
@@ -177,7 +177,7 @@ static void addTransposedWindows(std::vector<GradientCase> &cases) {
   transposed(window("3", "1", "0", "0"), 1, "2x1x3x", "1x2x2x", "2x2x8x");
 }
 
-// All results have gradients, the statistics too; so has a mask that is added.
+// All results have gradients, including the statistics. So does a mask that is added.
 static void addAttention(std::vector<GradientCase> &cases) {
   std::string q = f64("2x2x3x4x"), k = f64("2x2x5x4x"), v = f64("2x2x5x2x");
   Strings results = {f64("2x2x3x2x"), f64("2x2x3x"), f64("2x2x3x")};

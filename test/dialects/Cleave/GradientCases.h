@@ -18,7 +18,7 @@ struct GradientCase {
 
 std::vector<GradientCase> gradientCases();
 
-// func.func @f(%arg0: ..., ...) -> (...) { the op; return its results }
+// The text of func.func @f(%arg0: ..., ...) -> (...) with the op, which returns the op's results.
 std::string forwardSource(const GradientCase &test);
 
 } // namespace cleave::test

@@ -1,4 +1,4 @@
-// Every op's vector-Jacobian product against central finite differences in float64.
+// Compares every op's vector-Jacobian product with central finite differences in float64.
 #include "test/dialects/Cleave/GradientCases.h"
 #include "test/dialects/Cleave/ReferenceProgram.h"
 
@@ -18,7 +18,7 @@
 using namespace cleave;
 using namespace cleave::test;
 
-// Adds @vjp(inputs..., result gradients...) -> gradients of the operands that get one; says which those are.
+// Adds @vjp(inputs..., result gradients...) -> gradients of operands. `operands` are those that have a gradient.
 static bool addGradientFunction(mlir::ModuleOp module, const std::string &opName, std::vector<unsigned> &operands) {
   auto forward = module.lookupSymbol<mlir::func::FuncOp>("f");
   auto gradient = forward.clone();
@@ -59,8 +59,8 @@ static size_t elementsOf(const std::string &type) {
   return parsed.getNumElements();
 }
 
-// All floating-point numbers of a case are different, evenly spaced and off the middle: no two are near a kink or a
-// tie.
+// All floating-point numbers of a case are different, evenly spaced, and not centered at zero: none is near a kink, and
+// no two are near a tie.
 static Arrays makeInputs(const GradientCase &test, std::mt19937 &random) {
   size_t total = 0;
   for (const std::string &type : test.inputs)
@@ -147,14 +147,14 @@ static Arrays gradientsAt(const GradientCase &test, const Arrays &arguments) {
   return program ? program->run("vjp", arguments) : Arrays();
 }
 
-// A product's gradient must not divide by zeros: with one zero, only that element has a gradient; with two, none.
+// A product's gradient must not divide by zero. With one zero, only that element has a gradient. With two, none has.
 TEST(GradientTest, ProductWithZeros) {
   GradientCase test = {
       "cleave.reduce", "product %0, [1] : tensor<3x3xf64> -> tensor<3xf64>", {"tensor<3x3xf64>"}, {"tensor<3xf64>"}};
   EXPECT_EQ(gradientsAt(test, {{2, 3, 4, 0, 3, 4, 0, 0, 5}, {1, 1, 1}}), (Arrays{{12, 8, 6, 12, 0, 0, 0, 0, 0}}));
 }
 
-// Equal extrema share the gradient, as torch.amax, amin, maximum and minimum have it.
+// Equal extrema share the gradient, as in torch.amax, amin, maximum and minimum.
 TEST(GradientTest, TiesShareTheGradient) {
   for (auto &[kind, sign] : std::vector<std::pair<std::string, double>>{{"max", 1}, {"min", -1}}) {
     GradientCase reduce = {
@@ -184,7 +184,8 @@ TEST(GradientTest, StopGradientGivesNone) {
 }
 
 TEST(GradientTest, EveryDifferentiableOpHasACase) {
-  std::set<std::string> covered = {"cleave.stop_gradient"}; // not that of its formula: StopGradientGivesNone
+  std::set<std::string> covered = {
+      "cleave.stop_gradient"}; // its gradient is not that of its formula: StopGradientGivesNone
   for (const GradientCase &test : gradientCases())
     covered.insert(test.op);
   for (mlir::RegisteredOperationName op : referenceContext().getRegisteredOperationsByDialect("cleave"))

@@ -3,7 +3,7 @@
 //   auto program = ReferenceProgram::compile(context, "func.func @f(%a: tensor<2xf64>) -> tensor<2xf64> {...}");
 //   Arrays results = program->run("f", {{1.0, 2.0}});
 //
-// Numbers go in and out as doubles, whatever the element type (f64, f32, i64, i32, i1), in row-major order.
+// Numbers are passed as doubles, whatever the element type (f64, f32, i64, i32, i1), in row-major order.
 #ifndef CLEAVE_TEST_DIALECTS_CLEAVE_REFERENCEPROGRAM_H
 #define CLEAVE_TEST_DIALECTS_CLEAVE_REFERENCEPROGRAM_H
 
@@ -21,12 +21,12 @@ namespace cleave::test {
 using Array = std::vector<double>;
 using Arrays = std::vector<Array>;
 
-// A context with every dialect and pass that the way to LLVM needs; one per test program.
+// A context with every dialect and pass that lowering to LLVM needs. A test program has one.
 mlir::MLIRContext &referenceContext();
 
 class ReferenceProgram {
 public:
-  // Null, after printing diagnostics, when the module does not parse, verify or lower.
+  // Returns null, after printing diagnostics, if the module does not parse, verify or lower.
   static std::unique_ptr<ReferenceProgram> compile(llvm::StringRef source);
   static std::unique_ptr<ReferenceProgram> compile(mlir::ModuleOp module);
 

@@ -1,4 +1,4 @@
-// The dialect and runtime/plan/Instructions.def say the same; lists what is missing on either side.
+// Tests that the dialect and runtime/plan/Instructions.def agree. Lists the differences in both directions.
 #include "dialects/Plan/IR/Plan.h"
 
 #include "mlir/IR/MLIRContext.h"

@@ -43,7 +43,7 @@ TEST(Crc32c, KnownAnswersAndBothWays) {
     }
 }
 
-// The known answers that come with Random123.
+// The test vectors that are published with Random123.
 TEST(Philox, KnownAnswers) {
   EXPECT_EQ(philox4x32({0, 0}, {0, 0, 0, 0}), (Philox4{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   EXPECT_EQ(philox4x32({~0u, ~0u}, {~0u, ~0u, ~0u, ~0u}), (Philox4{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
@@ -51,7 +51,8 @@ TEST(Philox, KnownAnswers) {
             (Philox4{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
-// Arrays give the bits of single conversions: every 16-bit pattern, and floats around every rounding border of them.
+// Conversions of arrays have the same bits as single conversions: for every 16-bit pattern, and for floats around every
+// rounding border.
 template <typename T> void checkHalfArrays() {
   std::vector<T> halves(65536);
   for (uint32_t bits = 0; bits < 65536; ++bits)
@@ -63,7 +64,7 @@ template <typename T> void checkHalfArrays() {
   for (uint32_t bits = 0; bits < 65536; ++bits) {
     float value = static_cast<float>(halves[bits]);
     if (std::isnan(value))
-      ASSERT_TRUE(std::isnan(wide[bits])) << bits; // instructions quiet it
+      ASSERT_TRUE(std::isnan(wide[bits])) << bits; // the instructions turn signaling NaNs into quiet ones
     else
       ASSERT_EQ(bitsOf(wide[bits]), bitsOf(value)) << bits;
     for (uint32_t low : {0u, 1u, 0x7fffu, 0x8000u, 0x8001u, 0xfffu, 0x1000u, 0x1001u, 0x1fffu})
@@ -120,7 +121,7 @@ TEST(Gate, GivesUpAndWraps) {
   Gate gate;
   EXPECT_FALSE(gate.waitFor(1, [] { return true; }));
   gate.open(2);
-  EXPECT_TRUE(gate.waitFor(0xfffffff0u, [] { return true; })); // long ago, modulo 2^32
+  EXPECT_TRUE(gate.waitFor(0xfffffff0u, [] { return true; })); // in the past, modulo 2^32
 }
 
 TEST(AtomicFile, ReplacesTheTargetOfALinkAndNoDevice) {
@@ -184,7 +185,7 @@ TEST(ChromeTrace, IsBoundedAndEscapes) {
   EXPECT_TRUE(ChromeTrace().isEmpty());
 }
 
-// As the kernel has it (sched(7)); `turn` is 0 before Linux 6.12.
+// The structure of sched_setattr (see sched(7)). `turn` is 0 before Linux 6.12.
 struct Scheduling {
   uint32_t size = 0, policy = 0;
   uint64_t flags = 0;
@@ -224,7 +225,7 @@ TEST(JsonDepth, CountsBracketsOutsideOfTexts) {
   EXPECT_TRUE(isJsonDeeper(R"({"a": "\\", "b": [[]]})", 2));
   EXPECT_FALSE(isJsonDeeper("]]]}}}[[", 2));
   EXPECT_FALSE(isJsonDeeper("", 0));
-  EXPECT_FALSE(isJsonDeeper("\"\\", 0)); // ends after the backslash
+  EXPECT_FALSE(isJsonDeeper("\"\\", 0)); // the text ends after the backslash
   EXPECT_TRUE(isJsonDeeper(std::string(kJsonLevels + 1, '[')));
   EXPECT_FALSE(isJsonDeeper(std::string(kJsonLevels, '[') + std::string(kJsonLevels, ']')));
 }

@@ -14,7 +14,7 @@ namespace cleave::rt::test {
 
 namespace {
 
-// Rank r's element i; different everywhere, and not exact in binary.
+// Element i of rank r. All are different, and none is exact in binary.
 double element(int rank, size_t i) { return std::sin(0.1 + rank * 7.3 + static_cast<double>(i) * 0.37); }
 
 template <typename T> std::vector<T> values(int rank, size_t count) {
@@ -29,7 +29,7 @@ std::string differs(const char *what, size_t i, double got, double expected) {
          std::to_string(expected);
 }
 
-// The ring's documented order: c+1, c+2, ..., c, each partial sum rounded to T.
+// The ring's documented order: c+1, c+2, ..., c. Each partial sum is rounded to T.
 template <typename T> T ringSum(const Group &group, size_t i, size_t chunk) {
   int n = group.size();
   auto at = [&](int k) {
@@ -83,7 +83,7 @@ std::string reduceScatter(Communicator &comm, const Group &group, size_t perRank
   uint64_t before = comm.bytesSent();
   if (Status s = ringReduceScatter(comm, group, channel, r.ring); !s.isOk())
     return s.message();
-  // Counted for all channels: exact where this is the only one.
+  // The counter is for all channels, so it is exact only if no other channel is used.
   if (channel == 0 && comm.bytesSent() - before != static_cast<uint64_t>(group.size() - 1) * perRank * 8)
     return "reduce_scatter sent " + std::to_string(comm.bytesSent() - before) + " bytes";
   size_t first = static_cast<size_t>(group.index) * perRank;
@@ -109,7 +109,7 @@ std::string allGather(Communicator &comm, const Group &group, size_t perRank, un
   return "";
 }
 
-// The root's sums are an all-reduce's, bit for bit.
+// The root gets the same bits as from an all-reduce.
 std::string reduce(Communicator &comm, const Group &group, size_t perRank, int root) {
   auto r = ringed<float>(comm, group, perRank, fb::DType::f32);
   uint64_t before = comm.bytesSent();
@@ -183,9 +183,9 @@ std::string broadcast(Communicator &comm) {
   return "";
 }
 
-// Every thread of a rank has a channel, and collectives of different channels are under way at the same time: here
-// ranks begin them in different orders, so that each channel has to move while the others wait. A transport that serves one
-// thread has all channels one after the other.
+// Every thread of a rank has a channel, and collectives of different channels run at the same time. Here ranks begin
+// them in different orders, so each channel has to make progress while the others wait. A transport that serves one
+// thread runs the channels one after the other.
 std::string concurrently(Communicator &comm, const Group &group) {
   std::string errors[kChannels];
   auto begin = [&](unsigned channel) {
@@ -216,7 +216,7 @@ std::vector<ConformanceCheck> conformanceChecks(int ranks) {
   std::vector<ConformanceCheck> checks;
   for (size_t perRank : {1, 7, 1000, 100000}) {
     std::string size = " of " + std::to_string(perRank);
-    if (perRank <= 1000) { // the bitwise reference is quadratic
+    if (perRank <= 1000) { // the time of the bitwise reference is quadratic
       checks.push_back({"all_reduce f32" + size, [=](Communicator &c) {
                           return allReduce<float>(c, everybody(c), std::min<size_t>(perRank, 200), fb::DType::f32,
                                                   1e-6);

@@ -1,5 +1,5 @@
-// What every transport must do, once: each check runs on one rank, at the same time as on all others, and returns an
-// error text. LocalTest runs it on threads, MpiTest and NcclCommunicatorTest on processes.
+// The checks that every transport must pass. Each check runs on all ranks at the same time, and returns an error text.
+// LocalTest runs them on threads, MpiTest and NcclCommunicatorTest on processes.
 #ifndef CLEAVE_TEST_RUNTIME_COMM_COMMUNICATORCONFORMANCE_H
 #define CLEAVE_TEST_RUNTIME_COMM_COMMUNICATORCONFORMANCE_H
 
@@ -13,10 +13,10 @@ namespace cleave::rt::test {
 
 struct ConformanceCheck {
   std::string name;
-  std::function<std::string(Communicator &)> run; // empty when all is well
+  std::function<std::string(Communicator &)> run; // returns an empty text if all is well
 };
 
-// The checks that make sense for that many ranks.
+// The checks that are possible with this number of ranks.
 std::vector<ConformanceCheck> conformanceChecks(int ranks);
 
 } // namespace cleave::rt::test

@@ -1,4 +1,5 @@
-// What is made of the variables of launchers: who has started the process, which rank it is, and where ranks meet.
+// Tests what is read from the variables of launchers: which launcher started the process, its rank, and where ranks
+// meet.
 #include "runtime/comm/Launcher.h"
 
 #include <cstdlib>
@@ -50,9 +51,9 @@ TEST(Launchers, AreToldApart) {
   Environment agent = with(kTorch, {{"TORCHELASTIC_RUN_ID", "r"}});
   std::vector<Start> starts = {
       {{}, Launcher::None},
-      {{{"RANK", "1"}, {"WORLD_SIZE", "4"}}, Launcher::None}, // of somebody else's
+      {{{"RANK", "1"}, {"WORLD_SIZE", "4"}}, Launcher::None}, // variables of another program
       {{{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"MASTER_ADDR", "a"}}, Launcher::None},
-      {kTorch, Launcher::Torchrun, 1, 4, "host7:29501"}, // PyTorch's agent listens at its port
+      {kTorch, Launcher::Torchrun, 1, 4, "host7:29501"}, // PyTorch's agent uses the port itself, so the next one
       {agent, Launcher::Torchrun, 1, 4, "host7:29501"},
       {with(agent, {{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "2"}, {"PMI_SIZE", "2"}}), Launcher::Torchrun, 1, 4,
        "host7:29501"},
@@ -87,7 +88,7 @@ TEST(Launchers, AreToldApart) {
   clearLaunchers();
 }
 
-// A process that has only a part of its variables is no process alone: it would train the whole model.
+// A process with only some of the variables must not run alone: it would train the whole model.
 TEST(Launchers, WhatIsMissingOrWrongIsNamed) {
   struct Case {
     Environment environment;

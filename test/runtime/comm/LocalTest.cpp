@@ -15,7 +15,7 @@ using namespace cleave::rt::test;
 
 namespace {
 
-// Runs the body on every rank and returns what they say.
+// Runs the body on every rank, and returns the results.
 template <typename Body> auto onAllRanks(LocalWorld &world, Body body) {
   std::vector<decltype(body(world.communicator(0)))> results(static_cast<size_t>(world.size()));
   std::vector<std::thread> threads;
@@ -76,7 +76,7 @@ TEST(LocalFailure, SilentPeerIsAnErrorInTime) {
   EXPECT_NE(status.message().find("for rank 1 to send"), std::string::npos) << status.message();
 }
 
-// What a stopped process has not waited for (a shell's Ctrl-Z and fg).
+// The time for which a process is stopped (a shell's Ctrl-Z and fg) does not count as waiting.
 static int receiveLate() {
   ::setenv("CLEAVE_COMM_TIMEOUT_S", "2.5", 1);
   LocalWorld world(2);

@@ -1,4 +1,4 @@
-// The conformance suite on processes: CTest starts this program by mpirun.
+// The conformance suite on processes. CTest starts this program with mpirun.
 #include "runtime/comm/Launcher.h"
 #include "runtime/comm/MpiCommunicator.h"
 #include "test/runtime/comm/CommunicatorConformance.h"

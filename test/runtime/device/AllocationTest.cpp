@@ -1,4 +1,5 @@
-// After its second step a rank allocates nothing above 4 KiB: malloc and its relatives are replaced by counting ones.
+// Tests that a rank allocates no block above 4 KiB after its second step. Functions that count replace malloc and its
+// relatives.
 #include "kernels/common/host/HostKernel.h"
 #include "runtime/comm/LocalWorld.h"
 #include "runtime/device/Rank.h"
@@ -51,7 +52,7 @@ using cleave::rt::test::PlanBuilder;
 
 namespace {
 
-// Adds a launch of a library kernel whose operands and scratch lie one after the other in a region of their own.
+// Adds a launch of a library kernel. Its operands and its scratch follow each other in a region of their own.
 void addLibrary(PlanBuilder &b, fb::ProgramT &program, const char *name, const KernelParams &params, int threads) {
   std::vector<int64_t> list;
   KernelArgs args;
@@ -119,7 +120,7 @@ TEST(Rank, AllocatesNothingAfterTheSecondStep) {
   for (std::thread &thread : ranks)
     thread.join();
   EXPECT_EQ(largeAllocations, 0u) << "the largest has " << largest << " bytes";
-  watching = true; // and the watch works
+  watching = true; // test that the counter works
   operator delete(operator new(5000));
   watching = false;
   EXPECT_EQ(largeAllocations, 1u);

@@ -1,5 +1,5 @@
-// Attention and its gradient against loops in float64: shapes that fill blocks and that do not, masks, causal, dropout,
-// all types, and the same bits for any number of threads.
+// Attention and its gradient compared with loops in float64: shapes that fill blocks and shapes that do not, masks,
+// causal, dropout, all types, and the same bits with any number of threads.
 #include "runtime/base/Philox.h"
 #include "test/runtime/device/KernelHarness.h"
 
@@ -20,16 +20,16 @@ struct Attention {
   int64_t batch, heads, rows, columns, depth, width;
   bool causal = false;
   Mask mask = Mask::None;
-  std::vector<int64_t> sizes = {1, 1, 1, 1}; // of the mask
+  std::vector<int64_t> sizes = {1, 1, 1, 1}; // sizes of the mask
   double fill = -kInfinity;
   double scale = 0.3;
-  double rate = 0; // of dropout; 0: none
+  double rate = 0; // rate of dropout; 0: none
 
-  // Of numbers that doubles hold.
+  // Numbers that a double holds exactly.
   static constexpr uint64_t kSeed = 0x1234567890abc, kStream = (uint64_t{7} << 32) + 5;
-  // Heads lie anywhere among the elements, also beyond 2^34, whose counters have an upper half.
+  // Heads may begin at any element number. Some begin beyond 2^34, where the counter has an upper half.
   uint64_t firstOf(int64_t item) const { return static_cast<uint64_t>(item) * 0x4000000ff + 6; }
-  // By which dropout multiplies a probability.
+  // The factor by which dropout multiplies a probability.
   double factorOf(int64_t item, int64_t row, int64_t column) const {
     if (rate == 0)
       return 1;
@@ -39,7 +39,7 @@ struct Attention {
                                 static_cast<uint32_t>(kStream), static_cast<uint32_t>(kStream >> 32)});
     return philoxUniform(words[index % 4]) >= static_cast<float>(rate) ? 1 / (1 - rate) : 0;
   }
-  // The buffers of dropout.
+  // The input buffers of dropout.
   std::vector<Values> dropoutInputs() const {
     Values first;
     for (int64_t item = 0; item < items(); ++item)
@@ -78,7 +78,7 @@ Tensors inputsOf(const Attention &a, fb::DType dtype) {
   return t;
 }
 
-// Scores of one row; what is replaced is marked.
+// Scores of one row. `replaced` marks scores that the mask replaces.
 Values scoresOf(const Attention &a, const Tensors &t, int64_t item, int64_t row, std::vector<bool> *replaced) {
   Values scores(static_cast<size_t>(a.columns));
   replaced->assign(scores.size(), false);
@@ -149,7 +149,7 @@ int64_t bitsOfDouble(double value) {
   return bits;
 }
 
-// Runs a kernel whose results all are wanted. Booleans are bytes.
+// Runs a kernel with all its results. Booleans are bytes.
 std::vector<Values> runAll(const Attention &a, bool gradient, fb::DType dtype, int threads, std::vector<Values> inputs,
                            std::vector<size_t> results, std::vector<fb::DType> types) {
   fb::DType sums = dtype == fb::DType::f64 ? dtype : fb::DType::f32;
@@ -179,7 +179,7 @@ std::vector<Values> runAll(const Attention &a, bool gradient, fb::DType dtype, i
   std::vector<void *> buffers;
   for (size_t size : bytes) {
     buffers.push_back(std::aligned_alloc(64, (size + 127) / 64 * 64));
-    std::memset(buffers.back(), 0xff, size); // NaN, scratch too
+    std::memset(buffers.back(), 0xff, size); // NaN, also in the scratch
   }
   for (size_t i = 0; i < bytes.size() - 1; ++i) {
     uint64_t stated = 0;
@@ -274,19 +274,19 @@ TEST(Attention, MatchesFloat64) {
                    std::to_string(int(a.mask)) + " fill " + std::to_string(a.fill) + " rate " + std::to_string(a.rate));
       std::vector<Values> forward = runForward(a, t, dtype, 2);
       EXPECT_LE(relativeError(forward[0], t.y), boundOf(dtype));
-      double statistics = dtype == fb::DType::f64 ? 1e-14 : 1e-6; // exact inputs, whatever the type
+      double statistics = dtype == fb::DType::f64 ? 1e-14 : 1e-6; // the inputs are exact in every type
       EXPECT_LE(relativeError(forward[1], t.maximum), statistics);
       EXPECT_LE(relativeError(forward[2], t.sum), statistics);
       std::vector<Values> backward = runBackward(a, t, dtype, 2);
-      if (a.rows == 1) // of one score there is no gradient: what is left is rounding
+      if (a.rows == 1) // the gradient of a single score is 0, so only rounding errors would be compared
         continue;
-      for (size_t i = 0; i < 3; ++i) // scores are rounded twice: forward and backward compute them
+      for (size_t i = 0; i < 3; ++i) // scores are rounded twice, because both passes compute them
         EXPECT_LE(relativeError(backward[i], *std::array{&t.dq, &t.dk, &t.dv}[i]), 3 * boundOf(dtype)) << i;
     }
 }
 
-// A row that has no column: NaN, as softmax of -inf alone, where the fill is infinite; the mean of all values where it
-// is a number.
+// A row without any column. If the fill is infinite, the result is NaN, as is a softmax of only -inf. If the fill is a
+// number, the result is the mean of all values.
 TEST(Attention, ARowWithoutColumns) {
   for (double fill : {-kInfinity, -1e9}) {
     Attention a = {1, 1, 3, 80, 8, 8, false, Mask::Kept, {1, 1, 3, 80}, fill};
@@ -309,7 +309,7 @@ TEST(Attention, ARowWithoutColumns) {
   }
 }
 
-// Columns that are masked at first do not spoil those that follow: the first block has none for any row.
+// Masked columns at the beginning do not affect the columns after them. Here the first block has no column for any row.
 TEST(Attention, BlocksWithoutColumns) {
   for (double fill : {-kInfinity, -3.4028234663852886e38}) {
     Attention a = {1, 1, 70, 200, 8, 8, false, Mask::Kept, {1, 1, 1, 200}, fill};
@@ -327,7 +327,8 @@ TEST(Attention, BlocksWithoutColumns) {
   }
 }
 
-// With one column of ones for v, a result is 0 or 1 / (1 - rate): every number's place shows, and the bounds' side.
+// v is 1 in one column and 0 elsewhere. So a result is 0 or 1 / (1 - rate), which shows the position of each random
+// number and on which side of the bound it is.
 TEST(Attention, DropsThePhiloxNumbersBelowTheRate) {
   for (int64_t columns : {1, 2, 3, 4, 66, 67, 128})
     for (double rate : {1e-9, 0.1, 0.5, 1 - 0x1p-24}) {

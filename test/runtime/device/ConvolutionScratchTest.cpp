@@ -1,9 +1,10 @@
-// The scratch of a convolution is a property of its parameters, as a product's is (ProductScratchTest.cpp): what the
-// compiler plans, a run must find, whatever either of them has made before. The library keeps primitives, and takes
-// descriptors that differ in the stride of a dimension of 1 alone as equal: tensors of one channel, of one position or
-// of one sample, in both forms of memory. That is why only tensors with channels last are described as they lie
-// (DnnlConvolution::forward). Where the others are, too, a convolution of one channel plans 256 bytes after the other
-// form and 3456 alone, and this test fails.
+// Tests that the scratch of a convolution depends only on its parameters, as that of a product
+// (ProductScratchTest.cpp): a run must need exactly what the compiler plans, whatever kernels either of them has made
+// before. This is not obvious: the library caches primitives, and treats descriptors as equal that differ only in the
+// stride of a dimension of 1. Such are the descriptors of tensors of one channel, one position or one sample in the two
+// memory forms. Therefore only tensors with channels last are described as they are stored (DnnlConvolution::forward).
+// If the others were, too, a convolution of one channel would plan 256 bytes after the other form and 3456 alone, and
+// this test would fail.
 #include "test/runtime/device/KernelHarness.h"
 
 #include <oneapi/dnnl/dnnl.hpp>
@@ -18,7 +19,7 @@ struct Shape {
   int64_t out() const { return (size + 2 * pad - kernel) / stride + 1; }
 };
 
-// A kernel of the library, of one shape.
+// A kernel of the library. It is made for one shape.
 struct Made {
   const char *name;
   bool channelsLast;
@@ -61,12 +62,12 @@ void forgetPrimitives() {
   dnnl::set_primitive_cache_capacity(capacity);
 }
 
-// A bias is added in f32 alone.
+// A bias is added only in f32.
 bool exists(const Made &made, fb::DType dtype) {
   return dtype == fb::DType::f32 || std::string(made.name) != "convolution_bias";
 }
 
-// Every kernel of the shape after each of the others.
+// Makes every kernel of the shape after each of the others.
 void checkAfterEachOther(const Shape &s, fb::DType dtype, int threads) {
   for (const Made &after : kMade) {
     if (!exists(after, dtype))

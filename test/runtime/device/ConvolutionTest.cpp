@@ -1,4 +1,4 @@
-// Convolutions, pools and their gradients against loops in float64 that share no code with the kernels.
+// Convolutions, pools and their gradients compared with loops in float64, which share no code with the kernels.
 #include "test/runtime/device/KernelHarness.h"
 
 using namespace cleave::rt;
@@ -6,7 +6,7 @@ using namespace cleave::rt::test;
 
 namespace {
 
-// Two spatial dimensions, which share kernel, stride, dilation and padding.
+// Two spatial dimensions, with the same kernel, stride, dilation and padding.
 struct Case {
   int64_t n, ic, oc, groups, h, w, kernel, stride, dilation, padLow, padHigh;
   int64_t outOf(int64_t in) const { return (in + padLow + padHigh - dilation * (kernel - 1) - 1) / stride + 1; }
@@ -17,12 +17,13 @@ struct Case {
 const Case cases[] = {{2, 3, 8, 1, 9, 7, 3, 1, 1, 1, 1},    {1, 4, 6, 2, 8, 8, 3, 2, 1, 0, 1},
                       {2, 16, 16, 1, 7, 7, 1, 1, 1, 0, 0},  {1, 6, 6, 6, 10, 5, 3, 1, 2, 2, 2},
                       {3, 1, 32, 1, 12, 12, 5, 1, 1, 0, 0}, {1, 2, 3, 1, 6, 6, 2, 3, 1, 0, 2},
-                      // The library has kernels of its own for channels one by one, and for strides of single positions.
+                      // The library has separate kernels for depth-wise convolutions, and for strides with kernels of
+                      // 1.
                       {2, 72, 72, 72, 9, 11, 5, 2, 1, 2, 2}, {1, 32, 32, 32, 7, 9, 3, 1, 1, 1, 1},
                       {2, 48, 40, 1, 9, 8, 1, 2, 1, 0, 0}};
 
-// Windows for pools alone: rows of several vectors, of several lines, windows and strides longer than a line, and
-// windows in the padding altogether.
+// Windows only for pools: rows of several vectors, rows of several lines, windows and strides longer than a line, and
+// windows that are completely in the padding.
 const Case poolCases[] = {{2, 2, 0, 0, 7, 40, 2, 2, 1, 0, 0},         {1, 3, 0, 0, 9, 27, 3, 2, 1, 1, 1},
                           {1, 1, 0, 0, 3, 2100, 3, 1, 1, 1, 1},       {1, 1, 0, 0, 5, 2100, 3, 2, 2, 2, 2},
                           {1, 1, 0, 0, 4, 2101, 2, 3, 1, 0, 0},       {1, 1, 0, 0, 2, 3, 1, 1, 1, 12, 12},
@@ -57,7 +58,7 @@ template <typename Visit> void forEachProduct(const Case &c, Visit visit) {
               }
 }
 
-// A tensor [n, channels, positions] with its channels last.
+// Returns a tensor [n, channels, positions] with its channels last.
 Values channelsLast(const Values &plain, int64_t n, int64_t channels) {
   auto count = static_cast<size_t>(channels), samples = static_cast<size_t>(n);
   size_t positions = plain.size() / samples / count;
@@ -103,7 +104,7 @@ TEST(Convolution, MatchesFloat64) {
       }
 }
 
-// Of f32 with channels last alone.
+// There is a bias only for f32 with channels last.
 TEST(Convolution, AddsABias) {
   fb::DType f32 = fb::DType::f32;
   for (const Case &c : cases)
@@ -122,7 +123,7 @@ TEST(Convolution, AddsABias) {
     }
 }
 
-// One chain of 256 * 9 f32 additions would be off by 5e-7 of the result's norm.
+// A single chain of 256 * 9 additions in f32 would have an error of 5e-7 of the result's norm.
 static void checkRoundsLittle(int64_t ic, int64_t oc, int64_t size) {
   fb::DType f32 = fb::DType::f32;
   Case c{2, ic, oc, 1, size, size, 3, 1, 1, 1, 1};
@@ -152,7 +153,8 @@ std::vector<Case> allPoolCases() {
   return all;
 }
 
-// Sums in f32 of a few terms below 1, of which each is off by half a place of 16 bits at most in the end.
+// The results are sums in f32 of a few terms below 1, rounded once. So each has an error of at most half a unit in the
+// last place of the 16-bit type.
 void expectRoundedOnce(const Values &got, const Values &exact, fb::DType dtype, const std::string &what) {
   double place = dtype == fb::DType::bf16 ? 0x1p-8 : dtype == fb::DType::f16 ? 0x1p-11 : 0x1p-24;
   for (size_t i = 0; i < got.size(); ++i)
@@ -163,7 +165,7 @@ TEST(Pooling, MatchesFloat64) {
   for (fb::DType dtype : {fb::DType::f32, fb::DType::f64, fb::DType::bf16, fb::DType::f16})
     for (Case c : allPoolCases())
       for (bool countPad : {false, true}) {
-        c.oc = c.groups = c.ic; // a pool visits what a depth-wise convolution does
+        c.oc = c.groups = c.ic; // a pool visits the same elements as a depth-wise convolution
         Values x = rounded(dtype, sine(static_cast<size_t>(c.n * c.ic * c.h * c.w), 1));
         x[0] = x[1]; // a tie
         Values dy = rounded(dtype, sine(static_cast<size_t>(c.n * c.ic * c.oh() * c.ow()), 2));
@@ -180,7 +182,7 @@ TEST(Pooling, MatchesFloat64) {
         });
         for (size_t i = 0; i < dy.size(); ++i)
           if (countPad)
-            count[i] = static_cast<double>(c.kernel * c.kernel); // windows end inside the padding in all cases
+            count[i] = static_cast<double>(c.kernel * c.kernel); // in all cases windows end inside the padding
         forEachProduct(c, [&](size_t xi, size_t, size_t yi) { dAvg[xi] += dy[yi] / count[yi]; });
         for (size_t i = 0; i < dy.size(); ++i) {
           sum[i] /= std::max(count[i], 1.0);

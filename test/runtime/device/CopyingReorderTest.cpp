@@ -1,4 +1,4 @@
-// Against oneDNN's own reorders, bit by bit, with every element a different one.
+// Compares with oneDNN's own reorders, bit by bit. All elements are different.
 #include "kernels/common/host/CopyingReorder.h"
 
 #include "kernels/common/host/Dnnl.h"
@@ -20,7 +20,7 @@ memory::desc matrix(int64_t rows, int64_t columns, int64_t stride) {
 
 memory::desc describe(const memory::dims &dims, Tag tag) { return {dims, memory::data_type::f32, tag}; }
 
-// What lies between rows of `to` must stay.
+// The bytes between rows of `to` must not change.
 void check(const memory::desc &from, const memory::desc &to, const std::string &what) {
   auto reorder = CopyingReorder::make(from, to);
   ASSERT_TRUE(reorder.has_value()) << what;
@@ -48,7 +48,7 @@ TEST(CopyingReorder, CopiesSomeColumns) {
   }
 }
 
-// Large ones are copied by several threads.
+// Several threads copy large matrices.
 TEST(CopyingReorder, MakesBlocksOfRows) {
   for (int64_t k : {16, 48, 384, 1008})
     for (int64_t n : {64, 192, 1024}) {
@@ -62,7 +62,7 @@ TEST(CopyingReorder, MakesBlocksOfRows) {
 }
 
 TEST(CopyingReorder, LeavesTheRestToDnnl) {
-  // Short runs, transposition, padding, and another type.
+  // Cases: short runs, transposition, padding, and another type.
   EXPECT_FALSE(CopyingReorder::make(matrix(9, 63, 70), matrix(9, 63, 63)));
   EXPECT_FALSE(CopyingReorder::make(describe({64, 64}, Tag::ab), describe({64, 64}, Tag::ba)));
   EXPECT_FALSE(CopyingReorder::make(describe({64, 100}, Tag::ab), describe({64, 100}, Tag::BA16a64b)));

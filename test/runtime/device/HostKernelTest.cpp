@@ -1,4 +1,4 @@
-// Products, indexing and argmax against loops in float64.
+// Products, indexing and argmax compared with loops in float64.
 #include "test/runtime/device/KernelHarness.h"
 
 #include <algorithm>
@@ -70,7 +70,7 @@ TEST(Matmul, MatchesFloat64) {
       }
 }
 
-// One chain of 4100 f32 additions would be off by 5e-7 of the result's norm.
+// A single chain of 4100 additions in f32 would have an error of 5e-7 of the result's norm.
 TEST(Matmul, LongSumsRoundLittle) {
   fb::DType f32 = fb::DType::f32;
   for (bool ta : {false, true})
@@ -84,8 +84,8 @@ TEST(Matmul, LongSumsRoundLittle) {
       }
 }
 
-// f16 has the even numbers from 2048 on, bf16 from 256 on: a product of 2049 is 2048 when it is rounded, and 2048 + 1
-// is 2048 again.
+// From 2048 on, f16 has only even numbers; from 256 on, bf16. A product of 2049 is rounded to 2048, and 2048 + 1 would
+// be rounded to 2048 again.
 TEST(Matmul, ABiasIsAddedBeforeTheResultIsRounded) {
   for (auto [dtype, large] : {std::pair{fb::DType::f16, 2048.0}, {fb::DType::bf16, 256.0}})
     for (int64_t m : {1, 24})
@@ -100,7 +100,7 @@ TEST(Matmul, ABiasIsAddedBeforeTheResultIsRounded) {
       }
 }
 
-// c = a^T b, and the sums of the columns of b, or of a.
+// Tests c = a^T b, and the sums of the columns of b or of a.
 void checkBiasGradient(int64_t m, int64_t n, int64_t k, fb::DType dtype, fb::DType out, int threads) {
   Values a = sine(static_cast<size_t>(k * m), 1), b = sine(static_cast<size_t>(k * n), 2);
   Values expected = multiply({1, 1, 1, m, n, k, true, false}, a, b);
@@ -139,7 +139,7 @@ TEST(Matmul, ABiasGradientIsTheSumOfColumns) {
   }
 }
 
-// Threads share the columns; a chain of 40,000 f32 additions of numbers around 1 would be off by 1e-5.
+// Threads share the columns. A single chain of 40,000 additions in f32 of numbers around 1 would have an error of 1e-5.
 TEST(Matmul, ABiasGradientRoundsLittleOnAnyNumberOfThreads) {
   fb::DType f32 = fb::DType::f32;
   KernelParams params(*findKernelDef("matmul_bias_grad"));
@@ -210,7 +210,7 @@ double combined(int64_t combine, double old, double update) {
   }
 }
 
-// Indices that repeat, from both ends.
+// Indices that repeat. Some count from the end.
 TEST(Indexing, TakesAndPuts) {
   for (fb::DType dtype : {fb::DType::f32, fb::DType::f64, fb::DType::i32})
     for (int64_t batch : {1, 3, 40})
@@ -226,7 +226,7 @@ TEST(Indexing, TakesAndPuts) {
         Values index, x = filled(t.elements(), 3), update = filled(t.slices(), 4), taken(t.slices());
         for (int64_t i = 0; i < batch * t.indices; ++i)
           index.push_back(static_cast<double>(i * i % 12 - 6));
-        std::vector<Values> put(5, x); // by combine + 1
+        std::vector<Values> put(5, x); // indexed by combine + 1
         for (int64_t b = 0; b < batch; ++b)
           for (int64_t o = 0; o < t.outer; ++o)
             for (int64_t i = 0; i < t.indices; ++i)
@@ -254,7 +254,7 @@ TEST(Indexing, TakesAndPuts) {
           reads("pick", threads);
           if (batch == 1)
             reads("take", threads), writes("put_add", 0, threads);
-          for (int64_t combine = -1; combine < (isInteger ? 3 : 4); ++combine) // products soon leave 32 bits
+          for (int64_t combine = -1; combine < (isInteger ? 3 : 4); ++combine) // products would soon overflow 32 bits
             writes("put", combine, threads);
         }
       }
@@ -324,7 +324,7 @@ TEST(TopK, RanksAsAStableSort) {
           const int64_t outer = 40;
           Values x, expected;
           for (int64_t i = 0; i < outer * extent; ++i)
-            x.push_back(static_cast<double>(i * i % 17 - 8)); // many are equal
+            x.push_back(static_cast<double>(i * i % 17 - 8)); // many elements are equal
           for (int64_t o = 0; o < outer; ++o) {
             std::vector<int64_t> order(static_cast<size_t>(extent));
             std::iota(order.begin(), order.end(), 0);

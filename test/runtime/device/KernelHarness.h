@@ -1,5 +1,5 @@
-// Runs one host kernel on float64 values: converts them to the kernel's type, runs with exactly the bytes that the
-// kernel asks for (so that sanitizers see every byte too many), and converts the results back.
+// Runs one host kernel on float64 values. Converts them to the kernel's type, runs the kernel with buffers of exactly
+// the bytes that it asks for (so that sanitizers find an access to any other byte), and converts the results back.
 #ifndef CLEAVE_TEST_RUNTIME_DEVICE_KERNELHARNESS_H
 #define CLEAVE_TEST_RUNTIME_DEVICE_KERNELHARNESS_H
 
@@ -23,7 +23,7 @@ inline Values sine(size_t count, double seed) {
   return values;
 }
 
-// Normal numbers that f32 holds exactly.
+// Normally distributed numbers that f32 holds exactly.
 inline Values noise(size_t count, unsigned seed) {
   std::mt19937 generator(seed);
   std::normal_distribution<float> normal;
@@ -33,7 +33,7 @@ inline Values noise(size_t count, unsigned seed) {
   return values;
 }
 
-// Of the norms.
+// The norm of the difference, divided by the norm of `expected`.
 inline double relativeError(const Values &got, const Values &expected) {
   double error = 0, norm = 0;
   for (size_t i = 0; i < expected.size(); ++i) {
@@ -101,10 +101,10 @@ inline Values load(fb::DType dtype, const void *source, size_t count) {
 
 struct Operand {
   fb::DType dtype;
-  Values values; // of an input; of an output, its size and what is there before
+  Values values; // of an input; of an output: its size and its previous contents
 };
 
-// Runs the kernel and returns all operands' values.
+// Runs the kernel twice, and returns the values of all operands.
 inline std::vector<Values> runOnOperands(const char *name, const KernelParams &params,
                                          const std::vector<Operand> &operands, int threads, Status *status = nullptr) {
   std::vector<int64_t> list;
@@ -130,7 +130,7 @@ inline std::vector<Values> runOnOperands(const char *name, const KernelParams &p
     size_t planned = 1;
     EXPECT_TRUE(hostScratchBytes(name, list, threads, &planned).isOk());
     EXPECT_EQ(planned, bytes.back());
-    std::memset(buffers.back(), 0xff, bytes.back()); // scratch holds anything: here NaN
+    std::memset(buffers.back(), 0xff, bytes.back()); // scratch may contain anything. Here it has NaN
   }
   Status ran = kernel->run(buffers.data());
   if (ran.isOk())
@@ -147,14 +147,14 @@ inline std::vector<Values> runOnOperands(const char *name, const KernelParams &p
   return results;
 }
 
-// The last operand's values alone.
+// Runs the kernel, and returns only the values of the last operand.
 inline Values runKernel(const char *name, const KernelParams &params, const std::vector<Operand> &operands, int threads,
                         Status *status = nullptr) {
   std::vector<Values> all = runOnOperands(name, params, operands, threads, status);
   return all.empty() ? Values() : all.back();
 }
 
-// The values as the type holds them.
+// The values after rounding to the type.
 inline Values rounded(fb::DType dtype, const Values &values) {
   std::vector<double> storage(values.size());
   store(dtype, values, storage.data());

@@ -1,7 +1,7 @@
-// Library kernels of random shapes take no more than OutsideMemory.h says, each of them.
+// Tests that library kernels of random shapes take no more memory than OutsideMemory.h says.
 //
-// In the gate some of each kind are drawn. KERNEL_MEMORY_SEED and KERNEL_MEMORY_COUNT draw others, and more;
-// ONEDNN_MAX_CPU_ISA=AVX2 has them made for a lesser processor.
+// The gate draws a few shapes of each kind. KERNEL_MEMORY_SEED and KERNEL_MEMORY_COUNT select other shapes, or more.
+// ONEDNN_MAX_CPU_ISA=AVX2 makes the kernels for a smaller processor.
 #include "kernels/common/host/Dnnl.h"
 #include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/OutsideMemory.h"
@@ -20,7 +20,7 @@ using namespace cleave::rt;
 
 namespace {
 
-// Resident bytes of code that is in no file: what libraries have made.
+// Resident bytes of executable memory without a file: code that libraries have generated.
 size_t madeCode() {
   std::ifstream maps("/proc/self/smaps");
   size_t sum = 0;
@@ -46,7 +46,7 @@ class Shapes {
 public:
   explicit Shapes(unsigned seed) : random(seed) {}
 
-  // Parameters of a random shape, as text in `shape`; empty where there is no such shape.
+  // Parameters of a random shape. `shape` describes it, and is empty if there is no such shape.
   std::vector<int64_t> make(const KernelDef &def, fb::DType dtype, bool isInParts) {
     KernelParams params(def);
     auto set = [&](const char *name, std::vector<int64_t> values) { params.set(name, std::move(values)); };
@@ -54,7 +54,7 @@ public:
     set("dtype", {static_cast<int64_t>(dtype)});
     if (def.name.substr(0, 6) == "matmul") {
       int64_t batch = pick({1, 1, 1, 8, 24});
-      bool isGradient = def.name.substr(0, 16) == "matmul_bias_grad"; // one product, whose form is fixed
+      bool isGradient = def.name.substr(0, 16) == "matmul_bias_grad"; // one product, always of the same form
       auto setForm = [&](const char *name, int64_t value) {
         if (!isGradient)
           set(name, {value});
@@ -63,7 +63,7 @@ public:
       setForm("batch", batch);
       setForm("batch_a", pick({1, batch}));
       setForm("batch_b", pick({1, batch}));
-      set("m", {pick({1, 2, 7, 16, 64, 333, 2048, upTo(700)})}); // 2048 rows pay for packing
+      set("m", {pick({1, 2, 7, 16, 64, 333, 2048, upTo(700)})}); // with 2048 rows, packing is worth it
       set("n", {pick({1, 10, 16, 64, 100, 512, upTo(900)})});
       set("k",
           {isInParts ? pick({1030, 1300, 3072, 32000, 1024 + upTo(4000)}) : pick({1, 3, 16, 64, 300, upTo(1024)})});
@@ -118,7 +118,7 @@ private:
   int64_t upTo(int64_t most) { return 1 + static_cast<int64_t>(random() % static_cast<uint64_t>(most)); }
   int64_t channels() { return pick({1, 2, 3, 8, 10, 16, 17, 32, 48, 64, 72, 96, 128, 256, 512, upTo(300)}); }
 
-  // One that has a place for the window.
+  // Draws a dimension in which the window fits.
   void drawDim(int64_t rank) {
     do {
       dim_.kernel = pick({1, 1, 2, 3, 3, 3, 5, 7, upTo(11)}), dim_.stride = pick({1, 1, 1, 2, 2, 3, 4});
@@ -137,7 +137,7 @@ private:
   std::mt19937 random;
 };
 
-// A number of the environment.
+// A number from the environment.
 unsigned given(const char *name, unsigned otherwise) {
   const char *text = std::getenv(name);
   return text ? static_cast<unsigned>(std::strtoul(text, nullptr, 10)) : otherwise;
@@ -153,7 +153,7 @@ TEST(KernelMemory, EveryShapeIsWithinItsBound) {
   std::vector<std::unique_ptr<HostKernel>> kept;
   std::map<std::tuple<std::string_view, fb::DType, bool>, Kind> kinds;
   unsigned seed = given("KERNEL_MEMORY_SEED", 1), count = given("KERNEL_MEMORY_COUNT", 24);
-  kept.reserve(4 * 2 * count * kernelDefs().size()); // it shall not grow while kernels are measured
+  kept.reserve(4 * 2 * count * kernelDefs().size()); // it must not grow while kernels are measured
   for (bool isInParts : {false, true}) {
     Shapes shapes(seed);
     for (const KernelDef &def : kernelDefs())
@@ -170,7 +170,7 @@ TEST(KernelMemory, EveryShapeIsWithinItsBound) {
           if (!makeHostKernel(args, 2, &kernel).isOk())
             continue;
           kept.push_back(std::move(kernel));
-          if (kept.size() <= 4) // the first ones begin the library
+          if (kept.size() <= 4) // the first ones initialize the library
             continue;
           size_t bytes = taken() - before;
           uint64_t bound = libraryKernelBytes(args, DnnlBuilder::hasAvx512());
@@ -185,7 +185,8 @@ TEST(KernelMemory, EveryShapeIsWithinItsBound) {
     std::cout << name << " " << fb::EnumNameDType(dtype) << (isInParts ? " in parts" : "") << ": " << kind.count
               << " shapes, of its bound one takes " << static_cast<int>(100 * kind.closest) << " %\n";
     EXPECT_GE(2 * kind.count, count) << name << ": too few of these shapes have a kernel";
-    // Bounds that are far above what is taken would say nothing. AVX2 has fewer and smaller variants than AVX-512.
+    // Bounds far above the memory that is used would be worth nothing. AVX2 has fewer and smaller variants than
+    // AVX-512.
     bool isOurs = name.substr(0, 6) == "matmul" && !DnnlBuilder::hasAvx512();
     if (dtype == fb::DType::f32 && name.find("_pack_") == std::string_view::npos && !isOurs) {
       EXPECT_GT(kind.closest, 0.06) << name;

@@ -1,5 +1,5 @@
-// Products that pack their right operand before each run: a row has the same bits however many rows the product has,
-// so that layouts which give a rank more or fewer rows compute the same.
+// Products that pack their right operand before each run. A row has the same bits with any number of rows in the
+// product, so layouts that give a rank more or fewer rows compute the same.
 #include "test/runtime/device/KernelHarness.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ KernelParams paramsOf(const Product &p) {
   return params;
 }
 
-// Only the library's kernel for AVX-512 has blocks; its other one adds up in an order that depends on the rows.
+// Only the library's kernel for AVX-512 has blocks. In the other one, the order of additions depends on the rows.
 bool hasBlocks() {
   constexpr auto wanted = static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
   return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
@@ -45,7 +45,7 @@ size_t scratchOf(const Product &p, int threads) {
   return bytes;
 }
 
-// `rows` of the product from `first` on; a is [m, k] here, and b [k, n] until they are stored.
+// Computes `rows` rows of the product, beginning with `first`. Here a is [m, k], and b is [k, n] until they are stored.
 Values run(Product p, const Values &a, int64_t first, int64_t rows, int threads) {
   Values part(static_cast<size_t>(rows * p.k)), right = noise(static_cast<size_t>(p.k * p.n), 2), b = right;
   for (int64_t k = 0; k < p.k; ++k)
@@ -64,7 +64,7 @@ Values run(Product p, const Values &a, int64_t first, int64_t rows, int threads)
   return runKernel(p.name(), paramsOf(p), operands, threads);
 }
 
-// Whole, and in pieces that are too low to pack a plain b for.
+// Compares the whole product with pieces that have too few rows for packing a plain b.
 void checkRows(const Product &p) {
   Product low = p;
   low.transposeB = false;
@@ -79,7 +79,7 @@ void checkRows(const Product &p) {
 
 } // namespace
 
-// Long sums are made of parts, each with blocks of its own; the last one is shorter.
+// Long sums are split into parts, each with its own blocks. The last part is shorter.
 TEST(PackedProduct, ARowDoesNotDependOnTheOthers) {
   if (!hasBlocks())
     GTEST_SKIP() << "no AVX-512";
@@ -91,14 +91,14 @@ TEST(PackedProduct, ARowDoesNotDependOnTheOthers) {
   checkRows({512, 192, 1040, false, false});
   checkRows({300, 1024, 1200, false, true});
   checkRows({600, 64, 2000, true, false});
-  // A transposed b is packed however many rows there are, where its parts would be copied.
+  // If the parts of a transposed b had to be copied, it is packed with any number of rows.
   for (int64_t m : {9, 16, 100, 300}) {
     checkRows({m, 128, 1040, false, m > 50, true});
     checkRows({m, 192, 1600, true, m > 50, true});
   }
 }
 
-// Blocks are made where there are rows enough, the memory for them is planned, and there is a bound on it.
+// Blocks are made only if there are enough rows. Their memory is planned, and it is bounded.
 TEST(PackedProduct, PacksFromSoManyRowsOn) {
   if (!hasBlocks())
     GTEST_SKIP() << "no AVX-512";

@@ -1,4 +1,4 @@
-// A kernel that reads what its packer left computes what it computes from plain weights.
+// A kernel computes the same from the packed weights that its packer has written as from plain weights.
 #include "kernels/common/host/Dnnl.h"
 #include "test/runtime/device/KernelHarness.h"
 
@@ -32,7 +32,7 @@ Values runWide(const std::string &name, KernelParams params, std::vector<Operand
   return runKernel(name.c_str(), params, operands, 1);
 }
 
-// The norm of a sum of `k` products of the one and the other is about 1.
+// Scaled so that the norm of a sum of `k` products of these and noise() is about 1.
 Values scaledNoise(int64_t count, int64_t k, unsigned seed) {
   Values values = noise(static_cast<size_t>(count), seed);
   for (double &value : values)
@@ -40,7 +40,7 @@ Values scaledNoise(int64_t count, int64_t k, unsigned seed) {
   return values;
 }
 
-// Packs buffer 1 where `name` wants another format in no more bytes; returns whether it did.
+// If `name` wants another format of buffer 1 that needs no more bytes, packs it and compares. Returns whether it did.
 bool checkPacked(const std::string &name, const std::string &buffer, KernelParams params,
                  const std::vector<Operand> &operands, const std::string &what, int64_t form = 1) {
   const Operand &weights = operands[1], &y = operands.back();
@@ -72,8 +72,8 @@ bool checkPacked(const std::string &name, const std::string &buffer, KernelParam
   EXPECT_TRUE(kernel->run(buffers.data()).isOk());
   Values got = load(y.dtype, buffers[operands.size() - 1], y.values.size());
   expectClose(got, expected, toleranceOf(y.dtype), what);
-  // Twice PyTorch's errors for sums of 3072 products of such numbers, which are 2.6e-7, and 5.2e-7 for one row. One
-  // chain of the library's has 5.7e-7.
+  // The bounds are twice PyTorch's errors for sums of 3072 products of such numbers: 2.6e-7, and 5.2e-7 for one row.
+  // The library's single chain has an error of 5.7e-7.
   if (y.dtype == fb::DType::f32 && buffer == "b") {
     bool isRow = weights.values.size() == operands[0].values.size() * y.values.size(); // m is 1
     EXPECT_LE(relativeError(got, runWide(name, params, operands)), isRow ? 1.04e-6 : 5.2e-7) << what;
@@ -109,7 +109,7 @@ bool checkConvolution(fb::DType dtype, int64_t ic, int64_t oc, int64_t kernel) {
 }
 
 TEST(Packing, LeavesWhatTheKernelReads) {
-  // Formats are the library's business; of usual sizes some are packed on any machine.
+  // The library chooses the formats. Some of these usual sizes are packed on every machine.
   int packed = checkConvolution(fb::DType::f32, 32, 64, 3);
   packed += checkConvolution(fb::DType::f32, 3, 8, 3);
   packed += checkConvolution(fb::DType::f32, 64, 64, 1);
@@ -122,8 +122,8 @@ TEST(Packing, LeavesWhatTheKernelReads) {
   EXPECT_GT(packed, 0);
 }
 
-// Channels that fill blocks of 8 and not of 16 have room for their packed form in half as wide vectors alone, and so do
-// gates, whose images are single positions in either layout.
+// Channels that fill blocks of 8 but not of 16: their packed form fits only for vectors of half the width. So do gates,
+// whose images have one position in either layout.
 TEST(Packing, FormsForHalfVectorsFitWhereWholeOnesDoNot) {
   if (!DnnlBuilder::hasAvx512())
     GTEST_SKIP() << "without AVX-512 the first form is that one";
@@ -148,7 +148,7 @@ TEST(Packing, FormsForHalfVectorsFitWhereWholeOnesDoNot) {
     }
 }
 
-// A weight of whole blocks (16 x 64 numbers) is packed however it is stored, where the library computes by blocks.
+// If the library computes by blocks, a weight of whole blocks (16 x 64 numbers) is packed, whichever way it is stored.
 TEST(Packing, WholeBlocksArePacked) {
   if (!DnnlBuilder::hasAvx512())
     GTEST_SKIP() << "the library has formats of its own for products on AVX-512";
@@ -163,7 +163,7 @@ TEST(Packing, WholeBlocksArePacked) {
     }
 }
 
-// What would be larger in blocks is kept by rows.
+// A weight that would be larger in blocks is stored by rows.
 TEST(Packing, PaddingNeverNeedsMoreThanThePlainBytes) {
   std::mt19937 random(2);
   for (int i = 0; i < 40; ++i) {

@@ -1,15 +1,16 @@
-// A pipeline of two stages by hand, each on as many ranks as `dp`, under 1F1B: what plans with frames, sends and calls
-// without barriers look like before any pass makes them.
+// A pipeline of two stages, written by hand. Each stage has `dp` ranks, and the schedule is 1F1B. It shows plans with
+// frames, sends and calls without barriers, independent of the passes that make such plans.
 //
-//   stage 0   y0 = x w0, sent to stage 1; of what comes back, dw0 += x dy0        w0 -= dw0 summed over dp, at the end
-//   stage 1   y1 = y0 w1, of which the last is an output; dw1 += y0 y1; dy0 = y1 w1, sent back         w1 -= dw1 summed
-//   over dp, at the end
+//   stage 0   y0 = x w0 is sent to stage 1. dy0 comes back: dw0 += x dy0.
+//             At the end: w0 -= dw0 summed over dp
+//   stage 1   y1 = y0 w1; the last y1 is an output. dw1 += y0 y1. dy0 = y1 w1 is sent back.
+//             At the end: w1 -= dw1 summed over dp
 //
-//   stage 0   F0 F1 | B0 F2 | B1 F3 | ... | B B update           a loop body calls B in its frame and F two frames on
-//   stage 1   R0 | R1 F0 B0 | R2 F1 B1 | ... | F B update        R, which receives, is called one frame on
+//   stage 0   F0 F1 | B0 F2 | B1 F3 | ... | B B update          a loop calls B in its frame and F two frames later
+//   stage 1   R0 | R1 F0 B0 | R2 F1 B1 | ... | F B update        R, which receives, is called one frame later
 //
-// Element by element, so that each number can be computed by hand. Two frames of each value that crosses bodies are
-// enough for any number of micro-batches.
+// All operations are element by element, so that each number can be computed by hand. Values that cross bodies have two
+// frames, which are enough for any number of micro-batches.
 #ifndef CLEAVE_TEST_RUNTIME_DEVICE_PIPELINEPLAN_H
 #define CLEAVE_TEST_RUNTIME_DEVICE_PIPELINEPLAN_H
 
@@ -52,9 +53,9 @@ public:
 private:
   using Access = fb::Access;
   static constexpr int64_t kF32 = int64_t(fb::DType::f32);
-  // In the residual region.
+  // Offsets in the residual region.
   enum Values : uint64_t { kY0 = 0, kDy0 = 64, kY1 = 128 };
-  // The plan's.
+  // The plan's events.
   enum Events : int64_t { kReady, kSent, kArrived, kUsed, kEvents };
 
   void addState(const std::string &name, fb::Role role, uint64_t offset) {
@@ -96,7 +97,7 @@ private:
       operand = {operand.bytes(), operand.over(), operand.access(), fb::DType::f32};
     builder.add(p, Opcode::Launch, kCompute, std::move(buffers), {kernel}, name);
   }
-  // Along pp, on channel 0 to stage 1 and 1 to stage 0.
+  // Along pp. Channel 0 is to stage 1, and channel 1 is to stage 0.
   void send(fb::ProgramT &p, Values which, int64_t offset) {
     builder.add(p, Opcode::Send, kSend, {value(which, Access::read)}, {0, offset, offset < 0, kF32, kElements});
   }
@@ -109,7 +110,7 @@ private:
       builder.plan.events.emplace_back(kFrames, fb::Counter::micro_batch);
   }
 
-  // A value of two frames is written again two micro-batches later: by then it must have been used.
+  // A value with two frames is overwritten two micro-batches later. The waits ensure that it has been used by then.
   void makeFirst() {
     addEvents();
     fb::ProgramT &forward = body("forward");
@@ -161,14 +162,14 @@ private:
     call(step, "receive", 1, 0);
     call(step, "steady", microBatches_ - 1, 0);
     call(step, "forward_backward", 1, microBatches_ - 1);
-    // The last micro-batch's result, from the frame that it lies in.
+    // The last micro-batch's result, from its frame.
     fb::Buffer last(kY1, kBytes, static_cast<uint16_t>(residual_), Access::read, 0,
                     static_cast<int16_t>(microBatches_ - 1), 0);
     builder.add(step, Opcode::Copy, kCompute, {at(output_, 0, Access::write), last}, {});
     update(step);
   }
 
-  // Each stage has one of the two.
+  // A stage has only one input and one output, so the new port is the first.
   template <typename Ports> static void addPort(Ports &ports, const char *name, unsigned region) {
     ports.push_back(std::make_unique<fb::PortT>());
     ports[0]->name = name;
@@ -201,10 +202,10 @@ private:
   int64_t dp_ = 0;
 };
 
-// Both stages; more than two micro-batches.
+// Both stages. There must be more than two micro-batches.
 inline PlanBuilder makePipeline(unsigned dp, unsigned microBatches) {
   PipelineStage first(0, dp, microBatches), last(1, dp, microBatches);
-  last.builder.pack(); // fills in what kernels are
+  last.builder.pack(); // fills in the facts of the kernels
   first.builder.plan.kinds.push_back(std::make_unique<fb::PlanT>(last.builder.plan));
   return std::move(first.builder);
 }

@@ -1,5 +1,5 @@
-// Plans with frames, shared events, sends and receives on local ranks: they compute what they say, with one thread a
-// stream and with all streams but the first on one.
+// Runs plans with frames, shared events, sends and receives on local ranks, and compares their results. Each stream has
+// one thread, or all streams but the first share one.
 #include "runtime/device/Rank.h"
 
 #include "runtime/comm/Group.h"
@@ -37,7 +37,7 @@ void subtract(void *const *b, int64_t begin, int64_t end) {
     floats(b[2])[i] = floats(b[1])[i] - floats(b[0])[i];
 }
 
-// Small integers: exact in any order.
+// Small integers, whose sums are exact in any order.
 Vector inputOf(unsigned dp, unsigned microBatch) {
   Vector x;
   for (size_t i = 0; i < x.size(); ++i)
@@ -49,7 +49,7 @@ struct Weights {
   Vector w0, w1, y;
 };
 
-// One step on one rank.
+// The weights after one step on one rank.
 Weights expected(Weights w, unsigned dp, unsigned microBatches, unsigned mine) {
   Vector dw0{}, dw1{};
   for (unsigned d = 0; d < dp; ++d)
@@ -102,7 +102,7 @@ Status runRank(const fb::Plan &plan, LocalWorld &world, int index, unsigned dp, 
       EXPECT_EQ(std::memcmp(rank.portBytes(*step.outputs()->Get(0), 0).data, expectedNow.y.data(), own.size), 0);
     }
   }
-  // Of each micro-batch one value, and the gradient's ring.
+  // One value for each micro-batch, and the ring of the gradient.
   uint64_t sent = 30 * (microBatches * PipelineStage::kBytes + (dp - 1) * 2 * PipelineStage::kBytes / dp);
   EXPECT_EQ(rank.counters().bytesSent, sent);
   return Status::ok();
@@ -128,7 +128,7 @@ TEST(PipelineRank, ComputesWhatOneRankWould) {
     }
 }
 
-// More streams than a rank has threads: those beyond share the last thread.
+// If there are more streams than a rank may have threads, the last streams share the last thread.
 TEST(PipelineRank, RunsOnFewerThreadsThanStreams) {
   PlanBuilder builder = makePipeline(1, 5);
   for (fb::PlanT *kind : {&builder.plan, builder.plan.kinds[0].get()}) {
@@ -140,7 +140,7 @@ TEST(PipelineRank, RunsOnFewerThreadsThanStreams) {
   expectRight(builder.open(), 1, 5);
 }
 
-// The first and the last of three stages share a tensor: what both add to it is summed over the two.
+// The first and the last of three stages share a tensor. Its gradient is the sum over these two stages.
 TEST(PipelineRank, GroupsSpanSomeStages) {
   std::unique_ptr<fb::PlanT> all;
   for (unsigned stage = 0; stage < 3; ++stage) {
@@ -198,8 +198,8 @@ TEST(PipelineRank, GroupsAreInTheOrderOfTheirCoordinates) {
 
 void pause10ms(void *const *, int64_t, int64_t) { std::this_thread::sleep_for(std::chrono::milliseconds(10)); }
 
-// A body that works on two streams for 10 ms each, one after the other, is called eight times: with an event for each
-// frame the two streams work side by side, on bodies that follow each other.
+// A body works on two streams for 10 ms each, one after the other. It is called eight times. With an event for each
+// frame, the two streams work at the same time, on successive calls.
 TEST(PipelineRank, StreamsRunOnThroughCalls) {
   PlanBuilder b;
   int64_t pause = b.generated("pause10ms", {});
@@ -219,8 +219,8 @@ TEST(PipelineRank, StreamsRunOnThroughCalls) {
   auto begin = std::chrono::steady_clock::now();
   ASSERT_TRUE(rank.run(*findProgram(plan, "train_step")).isOk());
   std::chrono::duration<double, std::milli> taken = std::chrono::steady_clock::now() - begin;
-  EXPECT_GE(taken.count(), 89);  // nine, for the last body's second half is alone
-  EXPECT_LT(taken.count(), 150); // sixteen, were calls barriers
+  EXPECT_GE(taken.count(), 89); // nine times 10 ms: the second half of the last call has no other work at the same time
+  EXPECT_LT(taken.count(), 150); // sixteen times 10 ms if calls were barriers
 }
 
 TEST(Frames, ArePlacedModuloTheirNumber) {

@@ -1,4 +1,4 @@
-// Small plans made by hand, for tests: the object API with the header filled in.
+// Makes small plans by hand, for tests: FlatBuffers' object API, with the header filled in.
 //
 //   PlanBuilder builder({{"dp", 2}});
 //   unsigned data = builder.region("data", fb::RegionKind::persistent, 1024);
@@ -70,8 +70,8 @@ public:
     return static_cast<int64_t>(plan.kernels.size() - 1);
   }
 
-  // A generated kernel for operands of the bytes and accesses of these buffers, as elements of any size. Over (operand,
-  // operand): see Plan.fbs.
+  // A generated kernel whose operands have the bytes and accesses of these buffers, and elements of one byte. `over`
+  // has pairs of operands: the first is written over the second (see Plan.fbs).
   int64_t generated(const std::string &name, const std::vector<fb::Buffer> &like, uint64_t extent = 1,
                     const std::vector<std::pair<size_t, size_t>> &over = {}) {
     int64_t index = kernel(fb::KernelKind::generated, name, {}, extent);
@@ -98,7 +98,7 @@ public:
     return fb::Buffer(offset, bytes, static_cast<uint16_t>(region), access, 0, 0, 0);
   }
 
-  // Fields that are left out at the end are 0.
+  // Missing fields at the end are 0.
   static void add(fb::ProgramT &program, Opcode opcode, unsigned stream, std::vector<fb::Buffer> buffers,
                   std::vector<int64_t> fields, const std::string &note = "") {
     program.instructions.push_back(std::make_unique<fb::InstructionT>());

@@ -1,5 +1,6 @@
-// The scratch of a product is a property of its parameters: what the compiler plans, a run must find, whatever either of
-// them has made before. The library keeps primitives and takes the descriptors of a row, transposed or not, as equal.
+// Tests that the scratch of a product depends only on its parameters: a run must need exactly what the compiler plans,
+// whatever kernels either of them has made before. This is not obvious, because the library caches primitives, and
+// treats the descriptors of a row and of its transpose as equal.
 #include "test/runtime/device/KernelHarness.h"
 
 #include <oneapi/dnnl/dnnl.hpp>
@@ -33,7 +34,7 @@ void forgetPrimitives() {
   dnnl::set_primitive_cache_capacity(capacity);
 }
 
-// All products of one size, each after each of the others.
+// Makes all products of one size, each after each of the others.
 void checkAfterEachOther(Product p, int threads) {
   for (int first = 0; first < 4; ++first)
     for (int second = 0; second < 4; ++second) {

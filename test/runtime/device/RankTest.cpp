@@ -1,4 +1,4 @@
-// Plans made by hand, executed on one and two local ranks.
+// Executes plans made by hand on one and two local ranks.
 #include "runtime/device/Rank.h"
 
 #include "runtime/base/Trace.h"
@@ -37,7 +37,7 @@ void pause20ms(void *const *, int64_t, int64_t) { std::this_thread::sleep_for(st
 
 const float *floats(Bytes bytes) { return reinterpret_cast<const float *>(bytes.data); }
 
-// Makes the rank and runs the body with it; the status of both.
+// Creates the rank and runs the body with it. Returns the first error of the two.
 template <typename Body>
 Status withRank(const fb::Plan &plan, const cleave_kernel_fn *kernels, Communicator &comm, int threads, Body body,
                 TraceSink *trace = nullptr) {
@@ -130,7 +130,7 @@ TEST(Rank, CallsRunInTheirFrames) {
   EXPECT_TRUE(status.isOk()) << status.message();
 }
 
-// grads = 1 on the compute stream, summed on the reduce stream, doubled on the compute stream.
+// The gradient is set to 1 on the compute stream, summed on the reduce stream, and doubled on the compute stream.
 PlanBuilder makeReducePlan(bool overlap) {
   PlanBuilder b({{"dp", 2}});
   unsigned data = b.region("data", fb::RegionKind::persistent, 8192);
@@ -176,8 +176,8 @@ TEST(Rank, ReducesOverRanks) {
     EXPECT_TRUE(status.isOk()) << status.message();
 }
 
-// In how many of five steps the kernel and the reduction ran at the same time, on the first rank. A reduction takes 20
-// ms.
+// Returns in how many of five steps the kernel and the reduction ran at the same time on the first rank. A reduction
+// takes 20 ms.
 int stepsThatOverlap(bool overlap) {
   PlanBuilder b = makeReducePlan(overlap);
   const fb::Plan &plan = b.open();
@@ -236,7 +236,7 @@ TEST(Rank, BadIndexStopsEveryRank) {
     if (rank.coordinate(0) == 1)
       reinterpret_cast<int64_t *>(rank.stateBytes(*findState(plan, "index")).data)[1] = 9;
     Status first = rank.run(*findProgram(plan, "train_step"));
-    EXPECT_FALSE(rank.run(*findProgram(plan, "train_step")).isOk()); // and stays failed
+    EXPECT_FALSE(rank.run(*findProgram(plan, "train_step")).isOk()); // the rank stays failed
     return first;
   });
   for (const char *part :
@@ -265,7 +265,7 @@ TEST(Rank, NamesTheMicroBatchOfABadIndex) {
   step.inputs[0]->shape = {1};
   step.inputs[0]->region = static_cast<uint16_t>(input);
   b.add(step, Opcode::Call, 0, {}, {0, 3, 0, int64_t(fb::Counter::micro_batch)});
-  // Outside of the loop there is no micro-batch to name.
+  // Outside of the loop there is no micro-batch.
   b.add(b.program("evaluate"), Opcode::Launch, 0, {b.buffer(data, 16, 8, fb::Access::read), b.buffer(data, 0, 8)},
         {check});
   b.state("outside", fb::DType::i64, 1, data, 16);
@@ -301,7 +301,7 @@ TEST(Rank, RefusesWhatDoesNotFit) {
             std::string::npos);
 }
 
-// How much it is the device knows, and no plan: through f32, the three matrices.
+// The device decides how much scratch a kernel needs. Here it computes in f32, and needs room for the three matrices.
 TEST(Rank, RefusesTooLittleScratch) {
   PlanBuilder b;
   unsigned data = b.region("data", fb::RegionKind::persistent, 4096);
@@ -345,7 +345,7 @@ TEST(Rank, TracesEveryStream) {
   EXPECT_EQ(seen["pause20ms"], 1);
 }
 
-// Not a figure of speed but a guard against a lock or an allocation in the hot path.
+// This does not measure speed. It finds a lock or an allocation that was added to each instruction.
 TEST(Rank, InstructionsCostLittle) {
   PlanBuilder b;
   unsigned data = b.region("data", fb::RegionKind::persistent, 64);
@@ -357,7 +357,7 @@ TEST(Rank, InstructionsCostLittle) {
   Status status = withRank(plan, nullptr, world.communicator(0), 1, [&](Rank &rank) {
     const fb::Program &program = *findProgram(plan, "train_step");
     double ns = 1e9;
-    for (int i = 0; i < 20; ++i) { // what else the machine does only adds
+    for (int i = 0; i < 20; ++i) { // the minimum, because other work on the machine only adds time
       auto begin = std::chrono::steady_clock::now();
       CLEAVE_TRY(rank.run(program));
       std::chrono::duration<double, std::nano> taken = std::chrono::steady_clock::now() - begin;

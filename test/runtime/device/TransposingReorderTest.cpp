@@ -1,4 +1,4 @@
-// Against oneDNN's own reorders, bit by bit, with every element a different one.
+// Compares with oneDNN's own reorders, bit by bit. All elements are different.
 #include "kernels/common/host/TransposingReorder.h"
 
 #include "kernels/common/host/Dnnl.h"
@@ -45,7 +45,7 @@ protected:
     ASSERT_TRUE(reorder.has_value());
     std::vector<float> source(from.get_size() / sizeof(float));
     std::iota(source.begin(), source.end(), 1.0f);
-    std::vector<float> target(source.size() + 64, -1); // what is behind must stay
+    std::vector<float> target(source.size() + 64, -1); // the bytes after the end must not change
     reorder->run(source.data(), target.data());
     std::vector<float> expected = reorderByDnnl(from, to, source);
     expected.resize(target.size(), -1);
@@ -76,7 +76,7 @@ INSTANTIATE_TEST_SUITE_P(Weights, TransposingReorderTest,
                                          Layouts{{48, 20}, Tag::ab, Tag::ba}));
 
 TEST(TransposingReorder, LeavesTheRestToDnnl) {
-  // A copy, padding, and another type.
+  // Cases: a copy, padding, and another type.
   memory::dims dims = {2, 32, 5, 5}, odd = {2, 30, 5, 5};
   EXPECT_FALSE(TransposingReorder::make(describe(dims, Tag::nchw), describe(dims, Tag::nchw)));
   EXPECT_FALSE(TransposingReorder::make(describe(odd, Tag::nchw), describe(odd, Tag::nChw16c)));

@@ -1,5 +1,5 @@
-// A program on the C API, for mpirun: the second process makes a mistake, tells it, and goes; or, given `early`, just
-// goes. The others must not wait.
+// A program that uses the C API, for mpirun. The second process makes a mistake, prints the error, and exits. With the
+// argument `early` it exits at once. The other processes must not wait for it.
 #include "cleave/cleave.h"
 
 #include "test/runtime/main/TinyModel.h"

@@ -1,5 +1,5 @@
-// A program on the C API, for mpirun: every process gets the outputs of the whole global batch, in one session after
-// another.
+// A program that uses the C API, for mpirun. Every process gets the outputs of the whole global batch, in several
+// sessions one after the other.
 #include "cleave/cleave.h"
 
 #include "test/runtime/main/TinyModel.h"

@@ -16,7 +16,7 @@ TEST(CApi, AProgramInC) {
   EXPECT_EQ(run_c_api(&model.model(), dir.path().c_str()), 0);
 }
 
-// Written by hand, or by a build that has lost a section.
+// A model written by hand, or by a build that has lost a section.
 TEST(CApi, RefusesAModelWithoutItsTables) {
   cleave::rt::test::TinyModel whole(1);
   for (auto lose : {+[](cleave_model &m) { m.plan = nullptr; }, +[](cleave_model &m) { m.kernel_facts = nullptr; }}) {
@@ -39,14 +39,14 @@ TEST(CApi, SavesWhereNobodyElseDoes) {
   EXPECT_EQ(cleave_save_checkpoint(session, dir.path().c_str()), CLEAVE_INVALID_ARGUMENT);
   EXPECT_NE(std::string(cleave_last_error()).find("another process is saving into"), std::string::npos);
   EXPECT_EQ(cleave_save_checkpoint(session, (dir / "other/new").c_str()), CLEAVE_OK);
-  EXPECT_EQ(cleave_load_checkpoint(session, ""), CLEAVE_NOT_FOUND); // not the root of all files
+  EXPECT_EQ(cleave_load_checkpoint(session, ""), CLEAVE_NOT_FOUND); // an empty path is not the root of the file system
   lock = {};
   EXPECT_EQ(cleave_save_checkpoint(session, dir.path().c_str()), CLEAVE_OK);
   EXPECT_EQ(cleave_save_checkpoint(session, dir.path().c_str()), CLEAVE_OK);
   cleave_session_destroy(session);
 }
 
-// Its other processes would each train the whole model, too; what does not train may run beside them.
+// Every other process would train the whole model, too. Programs that do not train may run in several processes.
 TEST(CApi, DoesNotTrainAsOneOfSeveralProcessesOfTorchrun) {
   cleave::rt::test::TinyModel one(1), two(2);
   ::setenv("TORCHELASTIC_RUN_ID", "none", 1);
@@ -66,7 +66,7 @@ TEST(CApi, DoesNotTrainAsOneOfSeveralProcessesOfTorchrun) {
   cleave_session_destroy(session);
 }
 
-// What nobody has set is no value, though memory always holds something: zeros, or another program's input.
+// An input that was never set has no value, although its memory has bytes: zeros, or the input of another program.
 TEST(CApi, RefusesInputsThatNobodyHasSet) {
   cleave::rt::test::TinyModel model(1);
   cleave_session *session = nullptr;
@@ -87,7 +87,8 @@ TEST(CApi, RefusesInputsThatNobodyHasSet) {
                                     "\"evaluate\" and \"x\" first";
   refused(cleave_evaluate(session, &sums), kNoEvaluation);
   EXPECT_EQ(sums.count, -1);
-  EXPECT_EQ(cleave_set_input(session, "evaluate", "x", x, 3), CLEAVE_INVALID_ARGUMENT); // a refused call sets nothing
+  EXPECT_EQ(cleave_set_input(session, "evaluate", "x", x, 3),
+            CLEAVE_INVALID_ARGUMENT); // a refused call does not set the input
   refused(cleave_evaluate(session, &sums), kNoEvaluation);
   refused(cleave_infer(session),
           "cleave_infer: input 'x' of infer has no value: call cleave_set_input() with \"infer\" and \"x\" first");
@@ -104,7 +105,7 @@ TEST(CApi, RefusesInputsThatNobodyHasSet) {
   cleave_session_destroy(session);
 }
 
-// A step of another thread that stays in its call until it is told to go on.
+// A training step of another thread, which stays in its call until the test lets it continue.
 class HeldStep {
 public:
   HeldStep() {
@@ -136,8 +137,8 @@ private:
   std::thread caller;
 };
 
-// Unordered, their ranks would wait for each other for ever. The first thread stays in its call until the second has been
-// refused.
+// Two threads would call in no order, and their ranks could wait for each other forever. The first thread stays in its
+// call until the second one has been refused.
 TEST(CApi, RefusesASecondThread) {
   HeldStep step;
   EXPECT_EQ(cleave_train_step(step.session, 0, nullptr), CLEAVE_INVALID_ARGUMENT);
@@ -148,7 +149,7 @@ TEST(CApi, RefusesASecondThread) {
   cleave_session_destroy(step.session);
 }
 
-// A session that went beside the call would take the call's memory with it.
+// If the session were destroyed during the call, the call's memory would be freed.
 TEST(CApi, DestroyWaitsForTheCallThatRuns) {
   HeldStep step;
   std::atomic<bool> hasEnded{false};
@@ -162,7 +163,7 @@ TEST(CApi, DestroyWaitsForTheCallThatRuns) {
   closer.join();
 }
 
-// Calls of many threads at once: each is done or refused, and those that were done are counted.
+// Many threads call at once. Each call succeeds or is refused. The test counts those that succeeded.
 TEST(CApi, CountsTheStepsOfAllThreads) {
   cleave::rt::test::TinyModel model(2);
   cleave_session *session = nullptr;

@@ -1,4 +1,4 @@
-// The commands of an executable, run in this process on a model made by hand.
+// Runs the commands of an executable in this process, on a model made by hand.
 #include "runtime/base/FileMapping.h"
 #include "runtime/main/Commands.h"
 #include "runtime/state/Checkpoint.h"
@@ -110,7 +110,7 @@ TEST(Train, ResumedIsBitwiseEqualToNotStopped) {
       runCommandLine(model, {"train", "--data", data, "--steps", "30", "--lr", "0.05", "--seed", "3", "--save",
                              dir / "parts", "--save-every", "13", "--lr-schedule", "cosine,warmup=5"});
   ASSERT_EQ(first.code, 0) << first.err;
-  // As if it had been stopped after step 13.
+  // The same files as if the run had stopped after step 13.
   for (const char *later : {"parts/step-00000026", "parts/step-00000030", "parts/latest"})
     std::filesystem::remove_all(dir / later);
   EXPECT_NE(train("parts", "30", 2).find("resumed at step 13"), std::string::npos);
@@ -121,7 +121,7 @@ TEST(Train, ResumedIsBitwiseEqualToNotStopped) {
 }
 
 TEST(Train, RanksShareTheGlobalBatch) {
-  // Data rank r of 2 holds places r*2 and r*2+1 of each global batch of 4; all sums are of the same samples.
+  // Data rank r of 4 has samples 2r and 2r+1 of the global batch of 8.
   TempDir dir;
   std::string data = "x=" + writeData(dir, "x.npy", 8);
   TinyModel model(4);
@@ -129,7 +129,7 @@ TEST(Train, RanksShareTheGlobalBatch) {
   ASSERT_EQ(run.code, 0) << run.err;
   CheckpointTensors tensors;
   ASSERT_TRUE(loadCheckpointTensors(dir / "c", &tensors).isOk());
-  // One step of rate 1 without momentum history puts w on the mean of the whole batch.
+  // One step with rate 1 and no earlier momentum sets w to the mean of the whole batch.
   DataSpec spec;
   DataSource source;
   ASSERT_TRUE(parseDataSpec(data, &spec).isOk());
@@ -145,7 +145,7 @@ TEST(Train, RanksShareTheGlobalBatch) {
     EXPECT_NEAR(w[k], mean[k], 1e-5);
 }
 
-// The mean of |x - w|^2 / 2 over samples, with the w of weights 1 2 3 4.
+// The mean over samples of |x - w|^2 / 2, where w has the weights 1 2 3 4.
 double meanLoss(const std::string &path) {
   std::string image = contents(path);
   TensorView x;
@@ -221,8 +221,8 @@ TEST(Train, EpochsAreCountedInSamplesAfterAnotherGlobalBatch) {
   };
   train(1, {"--epochs", "1", "--save", dir / "a"}); // 20 steps of 2 samples
   std::string more = train(2, {"--epochs", "2", "--resume", dir / "a", "--save", dir / "b"});
-  EXPECT_NE(more.find("step 30/30"), std::string::npos) << more; // 10 of 4
-  // Half an epoch and a whole one.
+  EXPECT_NE(more.find("step 30/30"), std::string::npos) << more; // 10 more steps, of 4 samples
+  // Resumes after half an epoch, and trains a whole one.
   train(2, {"--steps", "5", "--save", dir / "c"});
   more = train(1, {"--epochs", "2", "--resume", dir / "c", "--save", dir / "d"});
   EXPECT_NE(more.find("step 35/35"), std::string::npos) << more;
@@ -235,7 +235,7 @@ TEST(Train, EpochsAreCountedInSamplesAfterAnotherGlobalBatch) {
       << run.err;
 }
 
-// As a training does whose data is cut while it runs.
+// As in a training whose data file is truncated while it runs.
 static int readShortened(const TempDir &dir, const TinyModel &model) {
   const char *argv[] = {"tiny", "--help"};
   FileMapping file;
@@ -298,20 +298,21 @@ TEST(Train, BestIsWhatWasToldToBeTheBest) {
   std::vector<std::string> steps4 = {"--steps", "4", "--lr", "0.01", "--save", dir / "c", "--save-best"};
   train(steps4);
   EXPECT_EQ(contents(dir / "c/best"), "step-00000004\n");
-  // A run that goes on keeps it, asked or not: here by better ones, there by none.
+  // A run that continues updates `best`, with and without --save-best: the first one with better losses, the second one
+  // with none.
   EXPECT_NE(train({"--steps", "6", "--lr", "0.01", "--save", dir / "c", "--resume", "auto"}).out.find("  best"),
             std::string::npos);
   EXPECT_EQ(contents(dir / "c/best"), "step-00000006\n");
   EXPECT_EQ(train({"--steps", "8", "--lr", "0", "--save", dir / "c", "--resume", "auto"}).out.find("  best"),
             std::string::npos);
   EXPECT_EQ(contents(dir / "c/best"), "step-00000006\n");
-  // Another directory, or earlier steps: the best there is another one.
+  // In another directory, or from an earlier step, the best is another one.
   Result other = train({"--steps", "10", "--lr", "0", "--save", dir / "d", "--resume", dir / "c", "--save-best"});
   EXPECT_NE(other.out.find("  best"), std::string::npos) << other.out;
   EXPECT_EQ(contents(dir / "d/best"), "step-00000010\n");
   train({"--steps", "8", "--lr", "0", "--save", dir / "c", "--resume", dir / "c/step-00000004"});
   EXPECT_EQ(contents(dir / "c/best"), "step-00000006\n");
-  // What it names is replaced.
+  // The checkpoint that `best` names is replaced.
   Result again = train({"--steps", "6", "--lr", "0", "--save", dir / "c"});
   EXPECT_NE(again.err.find("c/best is removed: what it named is replaced by"), std::string::npos) << again.err;
   EXPECT_FALSE(std::filesystem::exists(dir / "c/best"));
@@ -334,7 +335,7 @@ TEST(Train, AnEpochGoesOnInItsOrder) {
   ASSERT_EQ(train({"--steps", "5", "--resume", "auto"}).code, 0); // another epoch
   other = train({"--steps", "6", "--resume", "auto", "--no-shuffle"});
   EXPECT_NE(other.err.find("made without --no-shuffle"), std::string::npos) << other.err;
-  // Whichever way the directory is written, its checkpoint is one of --save.
+  // A directory that is written in another way is still the one of --save.
   Result same = train({"--steps", "5", "--resume", dir / "c/step-00000005/"});
   EXPECT_EQ(same.code, 0) << same.err;
   EXPECT_EQ(same.out.find("saved"), std::string::npos) << same.out;
@@ -374,11 +375,11 @@ TEST(Train, StaysStoppedEarlyWhenStartedAgain) {
             std::string::npos)
       << again;
   EXPECT_EQ(contents(dir / "c/latest"), latest);
-  std::string more = train("5"); // who has more of it goes on
+  std::string more = train("5"); // with more patience the run continues
   EXPECT_NE(more.find("stopped early: no better loss in 5 evaluations"), std::string::npos) << more;
 }
 
-// With --resume auto, --weights is of the first start; each start tells what counts.
+// With --resume auto, --weights has an effect only at the first start. Each start says whether it has one.
 TEST(Train, WeightsOfTheFirstStartAreToldThen) {
   TempDir dir;
   std::string data = "x=" + writeData(dir, "x.npy", 8);
@@ -401,7 +402,7 @@ TEST(Train, WeightsOfTheFirstStartAreToldThen) {
       << second;
 }
 
-// A seed that nothing reads is told. The model has its weights in it, so none are drawn.
+// A warning says that a seed is not used. The model has its weights, so none are drawn.
 TEST(CommandLine, ASeedWithoutEffectIsTold) {
   TempDir dir;
   std::string data = "x=" + writeData(dir, "x.npy", 8);
@@ -411,7 +412,7 @@ TEST(CommandLine, ASeedWithoutEffectIsTold) {
   struct Case {
     const TinyModel &model;
     std::vector<std::string> arguments;
-    std::string reason; // empty: the seed counts, or none is given
+    std::string reason; // empty: the seed is used, or none is given
   };
   const std::string compiled = "the model has all its weights", brings = "--weights brings the weights";
   std::vector<std::string> infer = {"infer", "--input", data, "--output", "y=" + (dir / "y.npy")},
@@ -436,7 +437,7 @@ TEST(CommandLine, ASeedWithoutEffectIsTold) {
   }
 }
 
-// A plan may say anything, and none makes the program write or read outside of what it describes.
+// A plan may contain anything. The program must not read or write outside of what the plan describes.
 TEST(Infer, PortsWithoutSamplesAreRefused) {
   TempDir dir;
   Result run =

@@ -55,7 +55,7 @@ const std::map<std::string, cleave_kernel_fn> kFunctions = {{"scale", scale},   
                                                             {"accumulate", accumulate}, {"update", update},
                                                             {"take", take},             {"evaluated", evaluated}};
 
-// The plan of one stage.
+// Builds the plan of one stage.
 class Stage {
 public:
   Stage(const StagedMesh &mesh, unsigned stage)
@@ -88,7 +88,7 @@ public:
 private:
   enum Ports : uint64_t { kX = 0, kT = 64 };
   enum Scalars : uint64_t { kLr = 1024, kLoss = 1088, kEvalSum = 1152, kEvalCount = 1216 };
-  static constexpr uint64_t kSum = 512; // of losses, in the transient region
+  static constexpr uint64_t kSum = 512; // sum of the losses, in the transient region
 
   bool isFirst() const { return stage_ == 0; }
   bool isLast() const { return stage_ + 1 == mesh_.pp; }
@@ -134,7 +134,7 @@ private:
   fb::Buffer at(unsigned region, uint64_t offset, uint64_t bytes, Access access) const {
     return PlanBuilder::buffer(region, offset, bytes, access);
   }
-  // The input of layer i, or the output of the last one; the gradients of two of them in turn.
+  // The input of layer i, or the output of the last layer. The gradients use two of these buffers in turn.
   fb::Buffer value(unsigned i, Access access) const {
     return i == 0 && isFirst() ? at(input_, kX, 64, access) : at(values_, 64 * i, 64, access);
   }
@@ -207,7 +207,7 @@ private:
     port.split_axes = {1, 2};
   }
 
-  // What both entries begin with: all weights, and no loss yet.
+  // The beginning of both entries: gathers all weights, and sets the loss to 0.
   fb::ProgramT &addEntry(const char *name) {
     fb::ProgramT &p = builder.program(name);
     addPort(p, "x", kX, isFirst());
@@ -280,7 +280,7 @@ std::string makeWeights() {
 StagedModel::StagedModel(const StagedMesh &mesh) : weights_(makeWeights()) {
   for (unsigned s = 0; s < mesh.pp; ++s) {
     Stage stage(mesh, s);
-    stage.builder.pack(); // fills in what kernels are
+    stage.builder.pack(); // fills in the facts of the kernels
     if (s == 0)
       builder_ = std::make_unique<PlanBuilder>(std::move(stage.builder));
     else

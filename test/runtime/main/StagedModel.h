@@ -1,11 +1,12 @@
-// A model cut into stages, written by hand and complete: it trains with momentum, evaluates, and saves, on any mesh of
-// pp x dp x fsdp ranks. The tests of the runtime's side of pipelines run it; it needs no compiler.
+// A model cut into stages, written by hand. It is complete: it trains with momentum, evaluates, and saves, on any mesh
+// of pp x dp x fsdp ranks. It tests the runtime's part of pipelines, and needs no compiler.
 //
 //   y = x * w0 * w1 * w2 * w3, element by element;   loss = mean over the global batch of sum((y - t)^2) / 8
 //
-// Stage s of K has 4/K of the layers, kind "stage<s>". The first alone has the port x, the last alone t and the scalars
-// scalar.loss and scalar.eval_*. All micro-batches go forward, then all go back (GPipe). Weights and momenta are split
-// over fsdp. A global batch has 8 samples whatever the mesh, so that all meshes train the same.
+// Stage s of K has 4/K of the layers, and its kind is "stage<s>". Only the first stage has the port x. Only the last
+// one has t and the scalars scalar.loss and scalar.eval_*. All micro-batches go forward, then all go back (GPipe).
+// Weights and momenta are split over fsdp. A global batch has 8 samples on every mesh, so that all meshes train the
+// same.
 #ifndef CLEAVE_TEST_RUNTIME_MAIN_STAGEDMODEL_H
 #define CLEAVE_TEST_RUNTIME_MAIN_STAGEDMODEL_H
 

@@ -1,4 +1,4 @@
-// Pipelines as complete jobs, on local ranks: training, evaluation, checkpoints from any mesh to any other, traces.
+// Runs pipelines as complete jobs on local ranks: training, evaluation, checkpoints from any mesh to any other, traces.
 #include "runtime/main/Commands.h"
 #include "runtime/state/Checkpoint.h"
 #include "runtime/train/data/Npy.h"
@@ -30,7 +30,7 @@ std::string writeData(const TempDir &dir, bool isLabel) {
   return std::string(isLabel ? "t=" : "x=") + path;
 }
 
-// The same training in double, on one batch after the other.
+// The same training in double. It computes one batch after the other.
 class Reference {
 public:
   Reference() {
@@ -38,7 +38,7 @@ public:
       for (unsigned i = 0; i < kWidth; ++i)
         w_[layer][i] = 1 + 0.125 * ((3 * layer + 5 * i) % 7) - 0.375;
   }
-  // The loss before the weights change; lr 0 changes none.
+  // Returns the loss before the weights change. With lr 0 they do not change.
   double step(unsigned firstSample, double lr) {
     double loss = 0, dw[kLayers][kWidth] = {};
     for (size_t i = firstSample * kWidth; i < (firstSample + kGlobalBatch) * kWidth; ++i) {
@@ -127,7 +127,7 @@ TEST(Staged, EveryMeshEvaluates) {
   }
 }
 
-// Saved by one mesh, gone on with by another: the losses are those of a run without a break.
+// One mesh saves, and another one resumes. The losses are those of a run without a break.
 TEST(Staged, CheckpointsGoFromAnyMeshToAnyOther) {
   const StagedMesh order[] = {{2, 1, 1}, {1, 1, 1}, {1, 1, 2}, {4, 1, 1}, {2, 2, 2}, {2, 1, 1}};
   for (const char *form : {"sharded", "full"}) {
@@ -152,7 +152,7 @@ TEST(Staged, CheckpointsGoFromAnyMeshToAnyOther) {
   }
 }
 
-// Each rank writes what its stage has; weights of another run reach the stages that have them.
+// Each rank writes only the states of its stage. Weights of another run reach the stages that have them.
 TEST(Staged, RanksKeepTheirStages) {
   TempDir dir;
   run({4, 1, 1}, training(dir, "2", {"--save", dir / "ckpt"}));
@@ -178,7 +178,7 @@ TEST(Staged, TracesNameStagesAndMicroBatches) {
   run({2, 1, 1}, training(dir, "1", {"--trace", dir / "t.json"}));
   std::ifstream file(dir / "t.json");
   nlohmann::json trace = nlohmann::json::parse(file);
-  std::map<std::string, std::set<int>> microBatches; // of body and rank
+  std::map<std::string, std::set<int>> microBatches; // micro-batches of each body and rank
   std::set<std::string> titles;
   for (const nlohmann::json &event : trace["traceEvents"]) {
     if (event["name"] == "process_name")

@@ -1,5 +1,5 @@
-// The OpenMP of emitted executables (runtime/main/Team.cpp): every number is called once, and barriers hold, however
-// many teams and threads share the cores.
+// Tests the OpenMP of emitted executables (runtime/main/Team.cpp): every thread number is called once, and barriers
+// work, with any number of teams and threads on the cores.
 #include <atomic>
 #include <chrono>
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ TEST(Team, EachNumberIsCalledOnce) {
   EXPECT_EQ(omp_in_parallel(), 0);
 }
 
-// More threads than cores, so that most numbers wait for a thread that has none.
+// There are more threads than cores, so most threads of a barrier wait for a thread that has no core.
 TEST(Team, BarriersHold) {
   for (unsigned round = 0; round < 300; ++round) {
     Region region;
@@ -97,7 +97,7 @@ TEST(Team, InnerRegionsHaveOneThread) {
   EXPECT_EQ(region.wrong, 0);
 }
 
-// Between regions nobody spins for long.
+// Between regions no thread spins for long.
 TEST(Team, ThreadsSleepWhileThereIsNothing) {
   GOMP_parallel([](void *) {}, nullptr, 4, 0);
   auto processorTime = [] {
@@ -107,7 +107,7 @@ TEST(Team, ThreadsSleepWhileThereIsNothing) {
   };
   double before = processorTime();
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
-  EXPECT_LT(processorTime() - before, 0.1); // three threads that spin would take what the cores have
+  EXPECT_LT(processorTime() - before, 0.1); // three threads that spin would use all cores
 }
 
 } // namespace

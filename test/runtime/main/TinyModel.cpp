@@ -9,12 +9,12 @@ namespace {
 
 using Access = fb::Access;
 
-// Where things lie in the state region, in bytes.
+// Byte offsets in the state region.
 constexpr uint64_t kW = 0, kM = 64, kScalars = 128, kTable = 512;
 enum Scalar { Lr, Loss, EvalSum, EvalCount, GradNorm };
 constexpr uint64_t scalarOffset(unsigned scalar) { return kScalars + 64 * scalar; }
 
-// values: gradient[4], sum of losses, count of samples; padded to 8 for the ring.
+// values: gradient[4], sum of losses, number of samples; padded to 8 elements for the ring.
 constexpr uint64_t kValues = 8;
 
 const float *in(void *const *buffers, int i) { return static_cast<const float *>(buffers[i]); }
@@ -127,7 +127,7 @@ void TinyModel::addStates() {
   fb::StateT &momentum = add("w.momentum", fb::Role::optimizer, kWidth, kM);
   momentum.slot = "momentum";
   momentum.segments[0]->name = "w";
-  // No program uses it: it is there to lie in parts, one on each rank.
+  // No program uses it. It is a state that is stored in parts, one on each rank.
   fb::StateT &table = add("table", fb::Role::buffer, 8, kTable);
   table.segments[0]->init = fb::InitKind::weights;
   table.split_axes = {0};

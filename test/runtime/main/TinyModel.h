@@ -1,4 +1,5 @@
-// A model small enough to be written by hand, and complete: it trains with momentum over data ranks, evaluates, infers.
+// A model that is small enough to write by hand. It is complete: it trains with momentum over data ranks, evaluates,
+// infers.
 //
 //   loss = mean over the global batch of sum((x - w)^2) / 2, so w becomes the mean of the data
 //   infer: y = x * w;   with `text`: tokens i64[2, 8] -> logits f32[2, 8, 256] that prefer the next byte
@@ -17,8 +18,8 @@ constexpr unsigned kWidth = 4, kBatch = 2, kContext = 8;
 // The last two have ports without samples, which no compiler writes.
 enum class TinyKind { Training, Inference, Text, LookingAhead, EmptyInference, EmptyText };
 
-// What every rank does in each training step, within the kernel of the gradient: a test stops a step here. Set while no
-// step runs; empty by default.
+// A function that every rank calls in each training step, inside the kernel of the gradient. A test can stop a step
+// with it. It may be set only while no step runs, and is empty by default.
 std::function<void()> &duringTinyStep();
 
 class TinyModel {

@@ -1,4 +1,4 @@
-// Everything generated from the .def files agrees with itself.
+// Tests that the tables generated from the .def files agree with each other.
 #include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/Opcode.h"
 
@@ -33,7 +33,8 @@ TEST(KernelSet, EveryKernelHasAHostImplementation) {
     EXPECT_NE(findHostKernel(def.name), nullptr) << def.name;
 }
 
-// A kernel with a bias has the rates of that without; the sizes that a rate depends on follow from the kind of work.
+// A kernel with a bias has the rates of the kernel without. A rate and its kernel do the same kind of work, on which
+// the sizes that the rate depends on are based.
 TEST(KernelSet, RatesAreThoseOfAKernelWithTheSameWork) {
   for (const KernelDef &def : kernelDefs()) {
     if (def.rates == "none")
@@ -75,7 +76,8 @@ TEST(KernelSet, ParametersGoThereAndBack) {
   }
 }
 
-// The definition's sizes are those of the code, for every kernel. In types in which no weight is packed.
+// For every kernel, the sizes in its definition are those of the code. The types here are those in which no weight is
+// packed.
 TEST(KernelSet, BuffersHaveTheBytesThatKernelsTouch) {
   const std::map<std::string_view, int64_t> numbers = {{"index_dtype", int64_t(fb::DType::i32)},
                                                        {"batch", 3},
@@ -124,7 +126,7 @@ TEST(KernelSet, BuffersHaveTheBytesThatKernelsTouch) {
       {"dilation", {1, 1}}, {"pad_low", {0, 0}}, {"pad_high", {0, 0}}};
   for (fb::DType number : {fb::DType::f64, fb::DType::f16})
     for (const KernelDef &def : kernelDefs()) {
-      // check_index is of integers alone; a bias is added to convolutions of f32 with channels last alone.
+      // check_index takes only integers. Only convolutions of f32 with channels last add a bias.
       bool isBias = def.name.find("convolution_bias") == 0;
       fb::DType type = def.name == "check_index" ? fb::DType::i64 : isBias ? fb::DType::f32 : number;
       KernelParams params(def);
@@ -138,7 +140,7 @@ TEST(KernelSet, BuffersHaveTheBytesThatKernelsTouch) {
         else if (param.name == "channels_last")
           params.set(param.name, isBias);
         else if (isBias && (param.name == "ic" || param.name == "oc"))
-          params.set(param.name, 16); // packed weights of these have no padding
+          params.set(param.name, 16); // with these, packed weights have no padding
         else if (isBias && param.name == "groups")
           params.set(param.name, 1);
         else

@@ -15,7 +15,8 @@ using cleave::rt::test::PlanBuilder;
 
 namespace {
 
-// One of everything: two axes, a state, a called program with a collective and generated code in place, a product.
+// A plan with one of everything: two axes, a state, a called program with a collective and generated code that works in
+// place, and a product.
 PlanBuilder makePlan() {
   PlanBuilder b({{"dp", 2}, {"tp", 3}});
   unsigned params = b.region("params", fb::RegionKind::persistent, 4096);
@@ -94,7 +95,8 @@ TEST(PlanReader, NamesWhatIsWrong) {
   expectContains(refusal([](fb::PlanT &p) { p.kernels[0]->params.pop_back(); }), "packed_b");
   expectContains(refusal([](fb::PlanT &p) { p.programs[0]->instructions[0]->op = 77; }), "opcode 77");
   expectContains(refusal([](fb::PlanT &p) { p.programs[0]->instructions[0]->stream = 9; }), "stream 9");
-  // A library's kernel: the other streams have one thread each. Generated code may be there.
+  // A library's kernel must be on the compute stream, because other streams have one thread. Generated code may be on
+  // others.
   expectContains(refusal([](fb::PlanT &p) { p.programs[0]->instructions[0]->stream = 1; }), "kernel matmul on stream");
   expectContains(refusal([](fb::PlanT &p) { p.programs[0]->instructions[0]->fields = {}; }), "expected 1 fields");
   expectContains(refusal([](fb::PlanT &p) { p.programs[0]->instructions[0]->fields = {4}; }), "kernel 4");
@@ -118,7 +120,7 @@ TEST(PlanReader, NamesWhatIsWrong) {
                  "staging");
 }
 
-// A property that is not read is taken for an absent one, so that a misspelt key must not pass.
+// A property with a misspelt key would not be read, and would seem to be absent. So such a key is refused.
 TEST(PlanReader, KnowsTheKeysOfProperties) {
   auto withKeys = [](std::vector<std::string> keys) {
     return [keys = std::move(keys)](fb::PlanT &p) {
@@ -148,10 +150,10 @@ TEST(PlanReader, KnowsTheKeysOfProperties) {
   EXPECT_EQ(findProperty(plan, kMixesProperties.of("a")), nullptr);
 }
 
-// In the second region.
+// A buffer in the second region.
 fb::Buffer at(uint64_t offset, uint64_t bytes) { return {offset, bytes, 1, fb::Access::read_write, 0, 0, 0}; }
 
-// Of the generated kernel, which writes its buffer 2 over its buffer 0.
+// The generated kernel writes its buffer 2 over its buffer 0.
 TEST(PlanReader, KnowsWhereThingsMayLie) {
   expectContains(refusal([](fb::PlanT &p) { p.states[0]->offset = 2; }), "is not aligned to its type");
   expectContains(refusal([](fb::PlanT &p) { p.states[0]->region = 1; }), "a region that is not persistent");
@@ -201,7 +203,7 @@ TEST(PlanReader, HoldsGeneratedCodeToItsOperands) {
   expectContains(refusal([&](fb::PlanT &p) { p.kernels[1]->operands.clear(); }), place + "takes 0 buffers; got: 3");
 }
 
-// Whatever the plan says of it.
+// The definition holds, whatever the plan says about the kernel.
 TEST(PlanReader, HoldsLibraryKernelsToTheirDefinition) {
   auto launch = [](fb::PlanT &p) -> fb::InstructionT & { return *p.programs[0]->instructions[0]; };
   const std::string place = "program 'train_step', instruction 0 (launch): kernel matmul ";
@@ -218,7 +220,7 @@ TEST(PlanReader, HoldsLibraryKernelsToTheirDefinition) {
   expectContains(refusal([&](fb::PlanT &p) { p.kernels[0]->params[6] = -1; }), "expected a positive n; got: -1");
 }
 
-// The hash that code generation gave to the facts of the code, in the plan and beside the code.
+// Code generation hashes the facts of the code. The hash is in the plan and next to the code.
 TEST(PlanReader, HoldsGeneratedKernelsToTheirCode) {
   PlanBuilder b = makePlan();
   b.pack(); // sets the hash
@@ -242,7 +244,7 @@ TEST(PlanReader, HoldsGeneratedKernelsToTheirCode) {
   expectContains(checkFacts(plan, ofMore, 3).message(), "2 kernels, and the program has code for 3");
 }
 
-// The hash that code generation wrote beside the code, over all that the plan states of itself.
+// Code generation writes this hash next to the code. It covers all statements of the plan about itself.
 TEST(PlanReader, HoldsStatementsToTheirSeal) {
   auto stated = [](const std::function<void(fb::PlanT &)> &change) {
     PlanBuilder b = makePlan();
@@ -270,14 +272,14 @@ TEST(PlanReader, WantsBuffersOfALaunchAligned) {
                  "takes buffer 0 (a) at a multiple of 4 bytes; got: 1");
   expectContains(refusal([&](fb::PlanT &p) { launch(p).buffers[3] = PlanBuilder::buffer(1, 96, 64); }),
                  "takes buffer 3 (scratch) at a multiple of 64 bytes; got: 96");
-  // On all frames: the second begins where the first ends.
+  // In all frames: the second frame begins at the end of the first one.
   expectContains(refusal([&](fb::PlanT &p) { p.regions[1]->bytes = 8200; }),
                  "takes buffer 3 (scratch) at a multiple of 64 bytes; got: 64 in frames of 8200");
   expectContains(refusal([&](fb::PlanT &p) { p.kernels[0]->scratch = 128; }),
                  "touches 128 bytes of buffer 3 (scratch); got: 64");
 }
 
-// Four bits for each buffer, the first one's lowest.
+// `ofCode` has four bits for each buffer. The first buffer has the lowest bits.
 TEST(PlanReader, WantsTheAlignmentThatDeviceCodeCountsOn) {
   auto check = [](uint64_t ofCode, const std::function<void(fb::PlanT &)> &change) {
     PlanBuilder b = makePlan();
@@ -295,7 +297,7 @@ TEST(PlanReader, WantsTheAlignmentThatDeviceCodeCountsOn) {
   expectContains(check(0x040,
                        [](fb::PlanT &p) {
                          p.regions[1]->bytes = 8192 + 8;
-                         p.programs[0]->instructions.clear(); // its scratch would be refused
+                         p.programs[0]->instructions.clear(); // otherwise its scratch would be refused first
                          p.programs[0]->events = 0;
                        })
                      .message(),
@@ -303,7 +305,7 @@ TEST(PlanReader, WantsTheAlignmentThatDeviceCodeCountsOn) {
   expectContains(checkAlignments(makePlan().open(), {0}).message(), "more kernels than the program has alignments for");
 }
 
-// What values of one kind take is a part of what all transient values have.
+// The peak of one kind of values cannot be larger than that of all transient values.
 TEST(PlanReader, BoundsPeaksByTheirRegion) {
   auto peak = [](uint64_t bytes) {
     return [bytes](fb::PlanT &p) {
@@ -369,7 +371,7 @@ TEST(PlanReader, ChecksTheOperandsOfAKernel) {
                  "65536 operands");
 }
 
-// FlatBuffers' own verifier lets it pass.
+// FlatBuffers' own verifier accepts it.
 TEST(PlanReader, RefusesElementsThatAreNotAligned) {
   PlanBuilder b = makePlan();
   std::vector<uint64_t> bytes = b.pack();
@@ -382,7 +384,7 @@ TEST(PlanReader, RefusesElementsThatAreNotAligned) {
   expectContains(openPlan(bytes.data(), b.packedSize(), &plan).message(), "not aligned to their type");
 }
 
-// Whatever the bytes are, there is an answer and no crash; what passes can be printed and summed up.
+// For any bytes, the reader must return and not crash. A plan that it accepts can be printed and summarized.
 TEST(PlanReader, SurvivesDamage) {
   PlanBuilder b = makePlan();
   const std::vector<uint64_t> good = b.pack();
@@ -402,7 +404,7 @@ TEST(PlanReader, SurvivesDamage) {
       EXPECT_FALSE(summaryJson(*plan, summarize(*plan)).empty());
     }
   }
-  EXPECT_GT(passed, 0); // a changed name is still a plan
+  EXPECT_GT(passed, 0); // a plan with a changed name is still valid
 }
 
 TEST(PlanPrinter, PrintsEveryPart) {

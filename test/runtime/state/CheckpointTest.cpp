@@ -14,7 +14,7 @@ using cleave::test::TempDir;
 
 namespace {
 
-// All ranks of a layout, filled with the tests' values.
+// All ranks of a layout. Their states have the tests' values.
 struct World {
   explicit World(const PlanFixture &fixture) : fixture(fixture) {
     for (unsigned rank = 0; rank < meshSize(fixture.plan()); ++rank)
@@ -113,7 +113,7 @@ TEST_P(AllLayouts, RoundTrip) {
           EXPECT_EQ(element, value);
           ++seen;
         });
-        // fsdp 7 puts ranks where padding alone lies; all others hold something.
+        // With fsdp 7 there are ranks that store only padding. All others store elements.
         EXPECT_TRUE(seen > 0 || to.fsdp == 7);
         EXPECT_EQ(target.step(rank), 41);
       }
@@ -151,7 +151,7 @@ TEST(Checkpoint, TensorsAreAssembledFromSlices) {
   }
 }
 
-// A process that dies after any stage of saving step 2 leaves step 1 or step 2 whole.
+// If a process dies after any stage of saving step 2, step 1 or step 2 can be loaded.
 TEST(Checkpoint, CrashWhileSavingLeavesALoadableCheckpoint) {
   PlanFixture fixture(1, 2, true);
   for (int stages = 0; stages <= 5; ++stages) {
@@ -172,7 +172,7 @@ TEST(Checkpoint, CrashWhileSavingLeavesALoadableCheckpoint) {
     ASSERT_TRUE(opened.isOk()) << opened.message();
     ASSERT_TRUE(checkpoint.load(reader.ranks[0]).isOk());
     EXPECT_EQ(reader.step(0), stages == 5 ? 2 : 1);
-    // The next save of that step succeeds over what was left.
+    // The next save of that step succeeds and replaces the remains.
     ASSERT_TRUE(world.save(dir.path(), 2).isOk());
     ASSERT_TRUE(Checkpoint::open(dir.path(), &checkpoint).isOk());
     EXPECT_EQ(checkpoint.index().position.step, 2u);
@@ -189,7 +189,8 @@ TEST(Checkpoint, WhatAKilledProcessLeftIsPutRight) {
   ASSERT_TRUE(world.save(dir.path(), 3, 2).isOk()); // one of two parts
   auto exists = [&](const char *name) { return std::filesystem::exists(dir / name); };
   ASSERT_TRUE(exists(".step-00000003.tmp"));
-  // Between the two renames of a file system that cannot exchange; after them; while it was removed.
+  // The states of a directory in a save on a file system that cannot exchange names: between the two renames, and after
+  // them; and while an old step was being removed.
   std::filesystem::rename(dir / "step-00000002", dir / ".step-00000002.old");
   std::filesystem::create_directory(dir / ".step-00000001.old");
   dir.write("latest.tmp-4242", "step-");
@@ -218,7 +219,7 @@ TEST(Checkpoint, OneProcessSavesIntoADirectory) {
   EXPECT_TRUE(CheckpointLock::take(dir.path(), &second).isOk());
 }
 
-// Only another process's lock is an error. File systems without locks are many, and a run there is told of it.
+// Only the lock of another process is an error. Many file systems have no locks. A run there gets a warning.
 TEST(Checkpoint, LocksThatCannotBeHadAreTold) {
   std::string warning = "old";
   EXPECT_TRUE(lockOutcome(0, "ckpt", &warning).isOk());
@@ -287,7 +288,7 @@ TEST(Checkpoint, PruningKeepsNewestLatestAndBest) {
   EXPECT_FALSE(exists("step-00000003"));
   EXPECT_TRUE(exists("step-00000004"));
   EXPECT_TRUE(exists("step-00000005"));
-  // A run that goes on from step 2 keeps its own newest ones; those of the run before are not its business.
+  // A run that continues from step 2 keeps its own newest checkpoints. It does not touch those of the run before.
   for (uint64_t step : {3, 4}) {
     ASSERT_TRUE(world.save(dir.path(), step).isOk());
     ASSERT_TRUE(pruneCheckpoints(dir.path(), 2).isOk());
@@ -297,8 +298,8 @@ TEST(Checkpoint, PruningKeepsNewestLatestAndBest) {
   EXPECT_TRUE(exists("step-00000005"));
 }
 
-// A name is a checkpoint's only if the saver can give it: what a user has put beside them is neither counted nor taken,
-// and above all never removed.
+// A name is a checkpoint's only if the saver can make it. Other files that a user has put there are not counted and not
+// loaded, and above all never removed.
 TEST(Checkpoint, OtherNamesAreNobodys) {
   const char *const kOthers[] = {"step-00000002.bak", "step-good",       "step-2",
                                  "step-000000002",    "step-",           "step-0000000x",
@@ -329,7 +330,8 @@ TEST(Checkpoint, OtherNamesAreNobodys) {
     EXPECT_TRUE(std::filesystem::exists(dir / name)) << name;
   EXPECT_TRUE(std::filesystem::exists(dir / ".step-good.tmp"));
 
-  // Without `latest`, or where it names one of them, the newest of the saver's own stands in; a user may name any.
+  // If there is no `latest`, or it names one of these, the newest checkpoint of the saver is loaded. A user may name
+  // any.
   std::string taken;
   std::filesystem::remove(dir / "latest");
   ASSERT_TRUE(resolveCheckpoint(dir.path(), &taken).isOk());

@@ -1,4 +1,4 @@
-// No changed bit of a checkpoint is read: whatever byte of whatever file is damaged, loading says so.
+// Tests that no changed bit of a checkpoint is read: if any byte of any file is damaged, loading fails.
 #include "runtime/state/Checkpoint.h"
 #include "runtime/state/CheckpointSave.h"
 
@@ -13,7 +13,7 @@ using namespace cleave::test;
 
 namespace {
 
-// The states of all ranks of a plan, with the tests' values, saved as a checkpoint.
+// The states of all ranks of a plan, with the tests' values. They are saved as a checkpoint.
 struct Saved {
   Saved(const std::string &directory, unsigned fsdp, bool full, float offset = 0)
       : fixture(1, fsdp, fsdp > 1), save(directory, 7) {
@@ -46,7 +46,7 @@ struct Saved {
   CheckpointSave save;
 };
 
-// All ranks of a layout resume.
+// Loads the checkpoint on all ranks of a layout.
 Status resume(const std::string &path, unsigned fsdp) {
   PlanFixture reader(1, fsdp, fsdp > 1);
   std::vector<std::vector<std::byte>> memory;
@@ -57,7 +57,7 @@ Status resume(const std::string &path, unsigned fsdp) {
   return Status::ok();
 }
 
-// What evaluate, infer and export read: whole tensors.
+// Reads whole tensors, as evaluate, infer and export do.
 Status readAll(const std::string &path) {
   CheckpointTensors tensors;
   CLEAVE_TRY(loadCheckpointTensors(path, &tensors, /*optimizerState=*/true));
@@ -68,7 +68,7 @@ Status readAll(const std::string &path) {
   return Status::ok();
 }
 
-// Where the data of a part begin; the end of an index.
+// Returns where the data of a part begins. For an index, returns its end.
 size_t dataBegin(const std::string &image) {
   uint64_t size;
   std::memcpy(&size, image.data(), sizeof size);
@@ -98,7 +98,7 @@ TEST_P(BothForms, EveryChangedBitIsRefused) {
       EXPECT_NE(status.message().find(i < dataBegin(image) ? name : "tensor '"), std::string::npos)
           << name << ": byte " << i << ": " << status.message();
       ++flips;
-      // Those that read weights alone see all but the scalars.
+      // Readers of weights alone read everything but the scalars.
       bool isScalar = status.message().find("scalar") != std::string::npos;
       EXPECT_TRUE(isScalar || !readAll(path).isOk()) << name << ": byte " << i;
     }
@@ -121,7 +121,7 @@ TEST_P(BothForms, MissingAndAddedBytesAreRefused) {
   }
 }
 
-// A part may be whole and still another checkpoint's.
+// A part may be undamaged and belong to another checkpoint.
 TEST(Checksums, APartOfAnotherCheckpointIsRefused) {
   TempDir dir;
   Saved one(dir / "one", 3, false), other(dir / "other", 3, false, 1);
@@ -165,10 +165,10 @@ TEST(Checksums, APartIsVerifiedWithoutItsCheckpoint) {
     changed[i] = static_cast<char>(changed[i] ^ 1 << i % 8);
     EXPECT_FALSE(read(changed).isOk()) << "byte " << i;
   }
-  EXPECT_TRUE(read(withoutChecksums(image)).isOk()); // as other programs write it
+  EXPECT_TRUE(read(withoutChecksums(image)).isOk()); // files of other programs have no checksums
 }
 
-// A rank that reads a part of a tensor verifies the blocks of that part, and no others.
+// A rank that reads a part of a tensor verifies only the blocks of that part.
 TEST(Checksums, BlocksAreVerifiedApart) {
   TempDir dir;
   constexpr uint64_t kBlock = BlockChecksums::kBlockBytes;
@@ -180,7 +180,7 @@ TEST(Checksums, BlocksAreVerifiedApart) {
                                      {"b", ElementType::u8, {5}, nullptr, 5, nullptr}};
   SafeTensorsFile file;
   ASSERT_TRUE(file.create(dir / "w.safetensors", tensors).isOk());
-  // Pieces of odd sizes, one of which belongs to two tensors.
+  // Written in pieces of odd sizes. One of them belongs to two tensors.
   std::vector<std::byte> all = w;
   all.insert(all.end(), b.begin(), b.end());
   for (size_t done = 0, piece = 1; done < all.size(); done += piece, piece = 3 * piece + 7)

@@ -22,7 +22,7 @@ TEST(ElementValue, HalfRoundsToNearestEven) {
   EXPECT_EQ(halfBits(ElementType::f16, 2.0 - 0x1p-12), 0x4000);     // carries into the exponent
   EXPECT_EQ(halfBits(ElementType::f16, 65504), 0x7bff);
   EXPECT_EQ(halfBits(ElementType::f16, 65520), 0x7c00);             // rounds to infinity
-  EXPECT_EQ(halfBits(ElementType::f16, 0x1p-24), 0x0001);           // the least subnormal
+  EXPECT_EQ(halfBits(ElementType::f16, 0x1p-24), 0x0001);           // the smallest subnormal
   EXPECT_EQ(halfBits(ElementType::f16, 0x1p-14 - 0x1p-26), 0x0400); // subnormal rounds up to normal
   EXPECT_EQ(halfBits(ElementType::f16, -0.0), 0x8000);
   EXPECT_EQ(halfBits(ElementType::bf16, 1.0), 0x3f80);

@@ -1,5 +1,5 @@
-// Checkpoints that were damaged, by chance or on purpose: whatever is changed in an index or a shard, loading answers
-// with a status. Run under AddressSanitizer and UBSan (the presets asan and ubsan) this finds what only looks harmless.
+// Damaged checkpoints, by chance or on purpose. For any change of an index or a part, loading returns a status. Under
+// AddressSanitizer and UBSan (the presets asan and ubsan) the test also finds errors that have no visible effect.
 #include "runtime/state/Checkpoint.h"
 #include "runtime/state/CheckpointSave.h"
 
@@ -24,7 +24,7 @@ using Random = std::mt19937_64;
 
 size_t below(Random &random, size_t end) { return end == 0 ? 0 : random() % end; }
 
-// What a hostile writer puts where a number, a name or a list stands.
+// Texts that replace a number, a name or a list.
 constexpr const char *kTokens[] = {"-1",
                                    "0",
                                    "1",
@@ -47,7 +47,7 @@ constexpr const char *kTokens[] = {"-1",
                                    "\"rank-00001.safetensors\""};
 
 void replaceToken(Random &random, std::string &text) {
-  // A JSON value: from behind a ':' or ',' or '[' to the next delimiter.
+  // Replaces a JSON value: the text between a ':', ',' or '[' and the next delimiter.
   size_t begin = text.find_first_of(":,[", below(random, text.size()));
   if (begin == std::string::npos)
     return;
@@ -78,7 +78,7 @@ std::string mutate(Random &random, std::string text) {
   return text;
 }
 
-// With checksums every change is refused by them; without, changes reach all checks that come after.
+// With checksums, the checksums refuse every change. Without them, changes reach all later checks.
 class Hostile : public testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(Checkpoint, Hostile, testing::Values(false, true),
                          [](const auto &info) { return info.param ? "WithChecksums" : "WithoutChecksums"; });
@@ -128,7 +128,7 @@ TEST_P(Hostile, AnswersWithAStatus) {
   if (GetParam())
     EXPECT_EQ(refused, rounds - unchanged);
   else
-    EXPECT_GT(refused, rounds / 2); // values of numbers cannot be noticed
+    EXPECT_GT(refused, rounds / 2); // a changed value of a number may go unnoticed
 }
 
 TEST(HostileCheckpoint, APartThatIsNoFile) {

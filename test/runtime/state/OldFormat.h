@@ -1,5 +1,5 @@
-// Checkpoints as versions without checksums have saved them: what the reader must still take, and what lets hostile
-// bytes reach the checks that come after the checksums.
+// Checkpoints of versions without checksums. The reader must still read them. They also let hostile bytes reach the
+// checks that come after the checksums.
 #ifndef CLEAVE_TEST_RUNTIME_STATE_OLDFORMAT_H
 #define CLEAVE_TEST_RUNTIME_STATE_OLDFORMAT_H
 
@@ -22,7 +22,7 @@ inline void overwrite(const std::string &path, const std::string &bytes) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
 }
 
-// An index or a part, without the checksums in it.
+// Returns an index or a part without its checksums.
 inline std::string withoutChecksums(const std::string &image) {
   if (image.rfind("{", 0) == 0) {
     auto index = nlohmann::ordered_json::parse(image);
@@ -40,7 +40,7 @@ inline std::string withoutChecksums(const std::string &image) {
   return std::string(reinterpret_cast<const char *>(&size), sizeof size) + text + data;
 }
 
-// The files of a checkpoint, index first.
+// Returns the files of a checkpoint. The index is the first one.
 inline std::vector<std::string> filesOf(const std::string &checkpoint) {
   std::vector<std::string> files;
   for (const auto &entry : std::filesystem::directory_iterator(checkpoint))

@@ -1,4 +1,4 @@
-// Small plans made by hand: the same logical tensors in different layouts.
+// Makes small plans by hand, which have the same tensors of the model in different layouts.
 #ifndef CLEAVE_TEST_RUNTIME_STATE_PLANFIXTURE_H
 #define CLEAVE_TEST_RUNTIME_STATE_PLANFIXTURE_H
 
@@ -13,8 +13,8 @@ namespace cleave::test {
 
 using namespace rt;
 
-// A plan over the axes dp and fsdp whose states are a bucket {w[3,5], b[3]} with its Adam moment, and scalar.step. With
-// fsdp > 1 the bucket and the moment are split over it, padded to a multiple of its size.
+// A plan over the axes dp and fsdp. Its states are a bucket {w[3,5], b[3]} with its Adam moment, and scalar.step. With
+// fsdp > 1 the bucket and the moment are split over fsdp, and padded to a multiple of its size.
 class PlanFixture {
 public:
   PlanFixture(unsigned dp, unsigned fsdp, bool splitParameters) {
@@ -48,7 +48,7 @@ public:
     return result;
   }
 
-  // The value that logical element i of a tensor has in these tests: different everywhere.
+  // The value of element i of a tensor of the model in these tests. All values are different.
   static float value(const std::string &name, const std::string &slot, uint64_t i) {
     return static_cast<float>((name == "w" ? 100 : 200) + (slot.empty() ? 0 : 1000) + i) + 0.25f;
   }

@@ -21,7 +21,7 @@ std::vector<std::byte> draw(const Draw &draw, uint64_t seed, uint64_t first, uin
   return result;
 }
 
-// Whoever stores a part draws that part of the whole, wherever it begins and ends.
+// A rank that stores a part draws that part of the whole tensor, wherever the part begins and ends.
 TEST(RandomInit, PartsAreThoseOfTheWhole) {
   for (Draw::Kind kind : {Draw::Kind::Normal, Draw::Kind::Uniform})
     for (ElementType type : {ElementType::f32, ElementType::f64, ElementType::f16, ElementType::bf16}) {
@@ -35,7 +35,7 @@ TEST(RandomInit, PartsAreThoseOfTheWhole) {
     }
 }
 
-// Past 2^32 elements and past 2^34, where the count of blocks leaves one word.
+// Beyond 2^32 elements, and beyond 2^34, where the block counter needs a second word.
 TEST(RandomInit, LargeIndicesHaveValuesOfTheirOwn) {
   Draw how{Draw::Kind::Normal, 0, 1, "w"};
   auto at = [&](uint64_t first) { return draw(how, 0, first, 64, ElementType::f32); };
@@ -53,7 +53,7 @@ TEST(RandomInit, SeedAndNameDecide) {
   EXPECT_NE(draw(w, 1, 0, 16, ElementType::f32), draw(v, 1, 0, 16, ElementType::f32));
 }
 
-// The arithmetic of our own against the C library's.
+// Our own arithmetic compared with that of the C library.
 TEST(RandomInit, NormalValuesAreThoseOfBoxAndMuller) {
   auto check = [](uint32_t a, uint32_t b) {
     double radius = std::sqrt(-2.0 * std::log((a + 0.5) * 0x1p-32)), angle = 2 * M_PI * ((b + 0.5) * 0x1p-32);
@@ -83,7 +83,7 @@ TEST(RandomInit, TextsGiveTheSameNumbersBack) {
     EXPECT_FALSE(parseDraw(text)) << text;
 }
 
-// In a bucket that ranks share, each draws its part, and nothing is asked of any file.
+// Ranks share a bucket. Each one draws its part, and no file is read.
 TEST(RandomInit, EachRankOfABucketDrawsItsPart) {
   PlanFixture fixture(1, 3, true);
   fb::PlanT plan;

@@ -48,7 +48,7 @@ std::string checksumOf(const std::string &path) {
   return checksumText(file.headerChecksum().value_or(0));
 }
 
-// A plan without the optimizer: its moment would ask for weights too in this fixture.
+// The plan must have no optimizer states: in this fixture, the moment would need weights too.
 Status openAndCheck(const TempDir &dir, const std::string &replacement, const fb::Plan &plan, WeightStore *store) {
   std::string checksum = checksumOf(dir / "compiled.safetensors");
   CLEAVE_TRY(WeightStore::open(model("compiled.safetensors", checksum.c_str()), dir.path(), replacement, store));
@@ -148,7 +148,8 @@ TEST(WeightStore, MissingFileIsNamed) {
   EXPECT_NE(status.message().find("NAME.weights/model.safetensors"), std::string::npos) << status.message();
 }
 
-// Whether it fits or not: what was not written with the program is another model's.
+// Next to the program, only the file that was written with it is read. Any other file is another model's, even if it
+// fits.
 TEST(WeightStore, TheFileBesideIsKnownByItsChecksum) {
   TempDir dir;
   std::string written = writeWeights(dir, "compiled.safetensors", "b", {3, 5}), sum = checksumOf(written);
@@ -164,9 +165,9 @@ TEST(WeightStore, TheFileBesideIsKnownByItsChecksum) {
     EXPECT_NE(message.find("beside model 'test'"), std::string::npos) << message;
     EXPECT_NE(message.find(written), std::string::npos) << message;
     EXPECT_NE(message.find("found " + sum), std::string::npos) << message;
-    EXPECT_TRUE(open(other, written).isOk()); // by its name
+    EXPECT_TRUE(open(other, written).isOk()); // the same file is accepted if it is given by name
   }
-  // One that lacks tensors needs the file beside it; both are told.
+  // If the given file lacks tensors, the file next to the program is needed. The message names both problems.
   std::string other = writeWeights(dir, "other.safetensors", "bias", {3, 5});
   std::string message = open("01234567", other).message();
   EXPECT_NE(message.find("missing (1): 'b'"), std::string::npos) << message;

@@ -1,5 +1,5 @@
-// Tokenize TOKENIZER.json: each line of the input is a text in hexadecimal digits, each line of the output its tokens,
-// and after a semicolon their text in hexadecimal digits.
+// Tokenize TOKENIZER.json: each line of the input is a text in hexadecimal digits. Each line of the output has its
+// tokens and, after a semicolon, their text in hexadecimal digits.
 #include "runtime/text/Tokenizer.h"
 
 #include <iostream>

@@ -50,7 +50,7 @@ TEST(Tokenizer, GivesTheTokensOfTheLibrary) {
       Status encoded = tokenizer.encode(text, &tokens);
       ASSERT_TRUE(encoded.isOk()) << family << ": " << text << ": " << encoded.message();
       EXPECT_EQ(tokens, each.at("tokens").get<std::vector<uint64_t>>()) << family << ": " << text;
-      std::string decoded = each.at("decoded").get<std::string>(); // empty where the library's has no such text
+      std::string decoded = each.at("decoded").get<std::string>(); // empty if the library's text is not UTF-8
       EXPECT_TRUE(decoded.empty() || textOf(tokenizer, tokens) == decoded)
           << family << ": " << textOf(tokenizer, tokens);
       ++count;
@@ -59,7 +59,7 @@ TEST(Tokenizer, GivesTheTokensOfTheLibrary) {
   }
 }
 
-// Where no token is special and none takes white space, the tokens' bytes are the text.
+// If no token is special and none removes white space, the bytes of the tokens are the text.
 TEST(Tokenizer, BytesOfTheTokensAreTheText) {
   for (const std::string family : {"gpt2", "llama3", "gpt4o"}) {
     Tokenizer tokenizer;
@@ -117,7 +117,7 @@ TEST(Tokenizer, RefusesWhatItDoesNotKnow) {
   }
 }
 
-// Settings for batches of training neither cut nor fill up a prompt, and the user is told so.
+// Settings for training batches do not truncate or pad a prompt, and a note says so.
 TEST(Tokenizer, TruncationAndPaddingAreTold) {
   TempDir dir;
   auto noteOf = [&](const char *key, const json &value, const char *other) {
@@ -208,7 +208,7 @@ TEST(Tokenizer, CharacterMapsOfAnyBytesAreHandled) {
   EXPECT_GT(taken, 5u);
 }
 
-// The space before the first word of a text is not shown; that before the others is.
+// The space before the first word of a text is not printed. The spaces before the other words are.
 TEST(Tokenizer, TextOfTokensBeginsWithItsFirstWord) {
   for (const std::string family : {"llama2", "t5", "bert"}) {
     Tokenizer tokenizer;
@@ -219,7 +219,7 @@ TEST(Tokenizer, TextOfTokensBeginsWithItsFirstWord) {
   }
 }
 
-// Each value of a file, replaced by values of other kinds: an error or a tokenizer, and no crash.
+// Each value of a file is replaced by values of other types. The result is an error or a tokenizer, and never a crash.
 json shortened(const std::string &family) {
   json file = read(recorded + family + ".json"), &model = file["model"];
   if (model["vocab"].is_array())

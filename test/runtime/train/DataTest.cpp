@@ -46,7 +46,7 @@ template <typename T> std::vector<T> read(const DataSource &source, uint64_t i) 
   return values;
 }
 
-// Every name can be written: a backslash takes the meaning from the character after it.
+// Every name can be written: a backslash makes the next character an ordinary one.
 TEST(DataSpec, NamesOfAnyCharacters) {
   const std::vector<std::string> names = {"a,b.npz", "lr=1,2/a.npz", "window=3", "c:u8",   "back\\slash",
                                           "\\",      "plain.npz",    ":u8",      "a\\:u16"};
@@ -80,7 +80,7 @@ TEST(DataSpec, NamesOfAnyCharacters) {
   EXPECT_NE(parseDataSpec("x=lr=1/a.npy", &spec).message().find("a backslash before a comma or ="), std::string::npos);
 }
 
-// What processes of one run compare: each machine may have its own paths, and nothing else.
+// The processes of one run compare these texts. The paths may differ between machines. Everything else must be equal.
 TEST(DataSpec, TextWithoutFiles) {
   auto text = [](const char *spec) { return textWithoutFiles({spec}); };
   const std::string tokens = text("x=a/t.bin:u8,window=64,shift=1");
@@ -93,12 +93,12 @@ TEST(DataSpec, TextWithoutFiles) {
   EXPECT_NE(text("x=a.npy,mean=0.5,std=0.25"), text("x=a.npy,mean=0.5,std=0.125"));
   EXPECT_NE(text("x=a.npz,key=images"), text("x=a.npz,key=labels"));
   EXPECT_NE(textWithoutFiles({"x=a.npy", "y=b.npy"}), textWithoutFiles({"y=b.npy", "x=a.npy"}));
-  // A user reads it.
+  // The text must be readable, because errors show it.
   EXPECT_EQ(textWithoutFiles({"x=a.npz,b.npz,key=images,mean=0.5/0.25,std=2/4", "tokens=t.bin:u8,window=64,stride=8"}),
             "x,key=images,mean=0.5/0.25,std=2/4 tokens:u8,window=64,stride=8");
 }
 
-// Other numbers are other data, whatever the file's name; the same numbers in two files are the same.
+// The fingerprint depends on the numbers, and not on the file's name. The same numbers in two files have the same one.
 TEST(DataSet, FingerprintIsOfWhatFilesHold) {
   TempDir dir;
   std::vector<float> values(300);
@@ -120,7 +120,7 @@ TEST(DataSet, FingerprintIsOfWhatFilesHold) {
   EXPECT_NE(fingerprint(dir / "b.npy" + "," + (dir / "a.npy")), all);
   EXPECT_NE(fingerprint(dir / "less.npy"), all);
   EXPECT_NE(fingerprint(dir / "one.npy"), all);
-  for (size_t changed : {0, 299}) { // the first and the last are among those that are read
+  for (size_t changed : {0, 299}) { // the first and the last number are among those that are read
     values[changed] += 1;
     save("other.npy", 0, 300);
     EXPECT_NE(fingerprint(dir / "other.npy"), all);
@@ -155,7 +155,7 @@ TEST(Npy, TruncatedAndForeignFilesAreRefused) {
             std::string::npos);
 }
 
-// What NumPy reads otherwise, or not at all.
+// Headers that NumPy reads in another way, or refuses.
 TEST(Npy, HeadersThatAreNotOneDictionaryAreRefused) {
   const std::string right = "{'descr': '<i4', 'fortran_order': False, 'shape': (2,), }";
   const std::string python2 = "{'descr': '<i4', 'fortran_order': False, 'shape': (2L,), }";
@@ -172,7 +172,7 @@ TEST(Npy, HeadersThatAreNotOneDictionaryAreRefused) {
         "{'descr': '<f4', " + right.substr(1), "{'shape': (1,), " + right.substr(1)})
     EXPECT_FALSE(isTaken(wrong)) << wrong;
 
-  // Each value, too, is one. (NumPy reads three of these, (+2,), (0x2,) and (2L L,), which nothing writes.)
+  // Each value must be one, too. (NumPy accepts three of these: (+2,), (0x2,) and (2L L,). No program writes them.)
   auto withShape = [](const char *shape) {
     return "{'descr': '<i4', 'fortran_order': False, 'shape': " + std::string(shape) + "}";
   };
@@ -207,7 +207,8 @@ TEST(Npz, StoredAndDeflated) {
   }
 }
 
-// Where the room that zlib gets at once ends in the middle of a repetition, zlib has read all, and not written all.
+// Tests inputs for which the output buffer is full in the middle of a repetition. zlib has then read everything, but
+// has not written everything.
 TEST(Npz, MembersOfEverySizeAreUnpacked) {
   constexpr size_t kAtOnce = 100;
   for (size_t size = 0; size < 1000; ++size) {
@@ -250,13 +251,13 @@ TEST(Npz, EveryTruncationAndFlippedByteIsSafe) {
   }
 }
 
-// As numpy finds it, too: an array that is not packed has a checksum as well.
+// numpy finds it, too: an array that is not compressed also has a checksum.
 TEST(Npz, ADamagedElementIsFound) {
   TempDir dir;
   for (const char *name : {"stored.npz", "deflated.npz"}) {
     std::ifstream file(std::string(CLEAVE_TEST_SOURCE_DIR) + "/runtime/train/Inputs/" + name, std::ios::binary);
     std::string bytes((std::istreambuf_iterator<char>(file)), {});
-    bytes[300] = static_cast<char>(bytes[300] ^ 1); // behind the headers of the first member, "x"
+    bytes[300] = static_cast<char>(bytes[300] ^ 1); // after the headers of the first member, "x"
     Npz archive;
     TensorView view;
     ASSERT_TRUE(Npz::open(dir.write("a.npz", bytes), &archive).isOk());
@@ -291,7 +292,7 @@ TEST(Stream, AnInputWithoutABatchBeginsAtItsShift) {
   EXPECT_NE(openError("t=" + file + ":u8,window=2,shift=5", type).find("holds no whole sample"), std::string::npos);
 }
 
-// A program with two inputs of 4 tokens a sample.
+// Opens the data of a program with two inputs of 4 tokens per sample.
 std::string openData(const std::string &tokens, const std::string &labels, DataSet *data) {
   fb::ProgramT program;
   for (const char *name : {"tokens", "labels"}) {
@@ -352,13 +353,14 @@ TEST(Images, ArePutToMeanAndDeviation) {
     EXPECT_NEAR(read<float>(source, 0)[i], expected[i], 1e-6);
 }
 
-// What is wrong with arrays of the right numbers in other dimensions, and the line of NumPy that mends it.
+// Arrays with the right number of elements but other dimensions. The message says what is wrong, and gives the line of
+// NumPy that corrects it.
 TEST(DataErrors, ShapesThatFitOtherwiseAreTold) {
   TempDir dir;
   struct Case {
     Shape found, sample;
     bool batched;
-    std::string advice; // empty: there is none
+    std::string advice; // empty: no advice
   };
   const Case cases[] = {
       {{2, 4, 5, 3}, {3, 4, 5}, true, "; the sizes fit in another order: save numpy.transpose(x, (0, 3, 1, 2))"},
@@ -419,7 +421,7 @@ TEST(DataErrors, NameInputExpectedAndGot) {
       openError("x=a.npy,windw=3", {"x", ElementType::i64, {4}, true}),
       "'x=a.npy,windw=3': unknown key 'windw'; expected one of window, shift, stride, key, mean, std, or a backslash "
       "before a comma or = that belongs to a file's name");
-  // An option that would change nothing, or that the last of two would decide.
+  // An option without an effect, and an option that is given twice.
   const std::string noArchive = " is neither; leave key away";
   EXPECT_NE(openError("x=a.npy,key=b", {"x", ElementType::i64, {4}, true}).find("'a.npy'" + noArchive),
             std::string::npos);
@@ -453,7 +455,7 @@ TEST(Permutation, IsOneForEverySizeSeedAndEpoch) {
   }
 }
 
-// What each rank of one process sees of an epoch, as sample numbers.
+// The numbers of the samples that each rank of one process sees in an epoch.
 struct Epochs {
   Epochs(unsigned dataRanks, unsigned frames, uint64_t samples, uint64_t count, LastBatch last, uint64_t position = 0,
          const BatchReader::MemoryFn &memory = {}) {
@@ -469,7 +471,7 @@ struct Epochs {
     batches = sampler.batchesPerEpoch();
     reader = std::make_unique<BatchReader>(sources, sampler, geometry, 0, position, memory);
   }
-  // The samples of the next global batch, in the order of ranks and frames.
+  // Returns the samples of the next global batch, in the order of ranks and frames.
   std::vector<int64_t> next() {
     const Batch *batch = reader->next();
     std::vector<int64_t> result;
@@ -535,7 +537,8 @@ TEST(BatchReader, LastBatchDropsOrPads) {
     EXPECT_EQ(seen.count(first[i]), 2u); // the padding is the epoch's first samples
 }
 
-// A device's memory for the second of two ranks: both batches are gathered there, and are those of a reader that has none.
+// The second of two ranks gives memory of a device. Both batches are gathered there, and are equal to those of a reader
+// without such memory.
 TEST(BatchReader, PartsLieInMemoryThatIsGiven) {
   std::vector<std::vector<std::byte>> given;
   given.reserve(kBatchesInMemory);

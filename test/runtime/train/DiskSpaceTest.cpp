@@ -1,4 +1,4 @@
-// Which runs are told before their first step that the disk is too small.
+// Tests which runs get a note before their first step that the disk is too small.
 #include "runtime/train/checkpoint/DiskSpace.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t kMiB = 1 << 20;
 
-// Saves as a run does, and counts what stands in the directory beside what stood there before: the oracle.
+// The oracle: saves as a run does, and counts the checkpoints in the directory beyond the number that was there before.
 uint64_t simulated(const SavePlan &plan) {
   uint64_t standing = plan.present, most = 0;
   for (uint64_t step = plan.step + 1; step <= plan.total; ++step) {
@@ -37,7 +37,7 @@ TEST(DiskSpace, CountsWhatStandsAtOnce) {
           }
 }
 
-// The note's number is the largest that fits.
+// The number in the note is the largest one that fits.
 TEST(DiskSpace, NotesTheLargestNumberThatFits) {
   for (uint64_t present : {0, 1, 3})
     for (uint64_t fit : {2, 3, 5}) {
@@ -65,7 +65,7 @@ TEST(DiskSpace, NotesWhereNotAllFit) {
   ASSERT_TRUE(checkSpace({0, 10, 1, 0, 0}, 3 * kMiB, 10 * kMiB, &note).isOk());
   EXPECT_EQ(note, "10 checkpoints of 3.0 MiB will be added, and its file system has 10.0 MiB free: give --keep 2 or "
                   "less, or make room there");
-  // What the note says helps.
+  // The advice of the note helps.
   ASSERT_TRUE(checkSpace({0, 10, 1, 2, 0}, 3 * kMiB, 10 * kMiB, &note).isOk());
   EXPECT_EQ(note, "");
 }
@@ -74,7 +74,7 @@ TEST(DiskSpace, SaysNothingWhereAllFit) {
   std::string note;
   EXPECT_TRUE(checkSpace({0, 10, 5, 0, 0}, 3 * kMiB, 6 * kMiB, &note).isOk());
   EXPECT_EQ(note, "");
-  EXPECT_TRUE(checkSpace({10, 10, 5, 0, 2}, 3 * kMiB, 0, &note).isOk()); // nothing is left to do
+  EXPECT_TRUE(checkSpace({10, 10, 5, 0, 2}, 3 * kMiB, 0, &note).isOk()); // there is nothing left to save
 }
 
 } // namespace

@@ -12,7 +12,7 @@ constexpr uint64_t kGiB = uint64_t{1} << 30;
 TEST(HostResources, NotesSayWhatIsTooMuch) {
   HostResources resources{4, 8 * kGiB};
   EXPECT_TRUE(resourceNotes({1, 4, 8 * kGiB}, resources).empty());
-  EXPECT_TRUE(resourceNotes({16, 1, 0}, resources).empty()); // a mesh that is tried out
+  EXPECT_TRUE(resourceNotes({16, 1, 0}, resources).empty()); // a mesh that somebody only tries
   auto one = resourceNotes({1, 6, 0}, resources);
   ASSERT_EQ(one.size(), 1u);
   EXPECT_EQ(one[0], "6 compute threads share 4 cores: steps take longer than with --threads 4");
@@ -24,7 +24,7 @@ TEST(HostResources, NotesSayWhatIsTooMuch) {
   auto large = resourceNotes({1, 1, 8 * kGiB + 1}, resources);
   ASSERT_EQ(large.size(), 1u);
   EXPECT_EQ(large[0].find("the plan takes 8192.0 MiB and this machine has 8192.0 MiB of memory"), 0u) << large[0];
-  EXPECT_TRUE(resourceNotes({1, 1, kGiB}, {4, 0}).empty()); // of which nothing is known
+  EXPECT_TRUE(resourceNotes({1, 1, kGiB}, {4, 0}).empty()); // the machine's memory is unknown
   auto bound = resourceNotes({1, 1, 0, 2}, {1, 0, 4});      // a process that a launcher binds to a core
   ASSERT_EQ(bound.size(), 1u);
   EXPECT_EQ(bound[0].find("this process may use 1 of 4 cores, and its rank computes on 2 threads"), 0u) << bound[0];

@@ -45,7 +45,7 @@ TEST(LearningRateSchedule, Linear) {
 }
 
 TEST(LearningRateSchedule, StepByEpoch) {
-  // The MNIST tutorial: StepLR(step_size=1, gamma=0.7), stepped once per epoch.
+  // The MNIST tutorial: StepLR(step_size=1, gamma=0.7), called once for each epoch.
   for (const char *text : {"step,size=1epoch,gamma=0.7", "step,every=1epochs,gamma=0.7"}) {
     LearningRateSchedule s = schedule(text);
     EXPECT_DOUBLE_EQ(s.rate(1.0, 0, 0, 100), 1.0);

@@ -25,7 +25,7 @@ std::string hex(const std::string &bytes) {
 }
 
 TEST(TensorBoard, GoldenBytes) {
-  // The version event of wall time 0: as TensorFlow writes it, 24 bytes of data.
+  // The version event with wall time 0, as TensorFlow writes it: 24 bytes of data.
   EXPECT_EQ(hex(encodeVersionEvent(0)), "0900000000000000001a0d627261696e2e4576656e743a32");
   // Event{wall_time: 1, step: 300, summary{value{tag: "loss", simple_value: 0.5}}}
   EXPECT_EQ(hex(encodeScalarEvent(1, 300, "loss", 0.5f)), "09000000000000f03f10ac022a0d0a0b0a046c6f7373150000003f");
@@ -113,10 +113,10 @@ TEST(Metrics, AResumedRunGoesOnBehindItsStep) {
   std::string one = "{\"step\": 1, \"loss\": 5}\n", two = "{\"step\": 2, \"loss\": 0}\n";
   std::string three = "{\"step\": 3, \"loss\": 7}\n";
   EXPECT_EQ(resumedMetrics(dir, one + "{\"step\": 2, \"loss\": 6}\n" + three, 1), one + two);
-  EXPECT_EQ(resumedMetrics(dir, one + "{\"step\": 2, \"lo", 1), one + two); // killed while it wrote
+  EXPECT_EQ(resumedMetrics(dir, one + "{\"step\": 2, \"lo", 1), one + two); // the process was killed during a write
   EXPECT_EQ(resumedMetrics(dir, one, 1), one + two);
   EXPECT_EQ(resumedMetrics(dir, "", 1), two);
-  // Somebody else's file loses nothing.
+  // A file of another program loses nothing.
   EXPECT_EQ(resumedMetrics(dir, "notes\n" + three, 1), "notes\n" + three + two);
   EXPECT_EQ(resumedMetrics(dir, "{\"steps\": 3, \"loss\": 7}\n", 1), "{\"steps\": 3, \"loss\": 7}\n" + two);
 }
@@ -128,13 +128,14 @@ TEST(Progress, Formats) {
   EXPECT_EQ(formatCount(1.25e6), "1.25M");
 }
 
-// What fills the last batch is taken away again; a loss that is infinite stays so, and the numbers beside it are exact.
+// The losses of the samples that fill the last batch are subtracted. An infinite loss stays infinite. The counts are
+// exact.
 TEST(EvaluationSums, TakingBackKeepsInfinities) {
   const double infinite = std::numeric_limits<double>::infinity();
   for (double loss : {6.0, infinite, -infinite}) {
     EvaluationSums sums;
     sums.add({3, 4, 2, 4});
-    sums.add({std::isfinite(loss) ? 1 + loss : loss, 4, 1, 4}); // a sample, and three copies of another
+    sums.add({std::isfinite(loss) ? 1 + loss : loss, 4, 1, 4}); // one sample, and three copies of another one
     sums.takeBack({4 * loss / 3, 4, 0, 4}, 0.75);
     EXPECT_EQ(sums.loss, std::isfinite(loss) ? 4 : loss);
     EXPECT_EQ(sums.count, 5);

@@ -1,4 +1,5 @@
-// A session over a pipeline: inputs reach the stage that reads them, outputs come from the one that has them.
+// A session with a pipeline: inputs reach the stage that reads them, and outputs come from the stage that computes
+// them.
 #include "runtime/plan/MeaningSeal.h"
 #include "runtime/session/GlobalTensor.h"
 #include "runtime/session/Session.h"
@@ -11,9 +12,9 @@ using cleave::rt::test::PlanBuilder;
 
 namespace {
 
-constexpr int64_t kElements = 8; // of one rank: [2, 4]
+constexpr int64_t kElements = 8; // elements of one rank: [2, 4]
 
-// infer: the first stage gives x to the last, whose output it is.
+// `infer`: the first stage sends x to the last stage, which outputs it.
 PlanBuilder makeStage(unsigned stage, unsigned dp) {
   PlanBuilder b({{"pp", 2}, {"dp", dp}});
   b.plan.kind = "stage" + std::to_string(stage);
@@ -57,7 +58,7 @@ TEST(PipelineSession, TakesResultsFromTheStageThatHasThem) {
     model.kernel_facts = &seal; // there are no kernels
     Session session;
     SessionOptions options;
-    options.threads = 1; // the test is not about teams
+    options.threads = 1; // the test is not about thread teams
     Status opened = Session::open(model, options, &session);
     ASSERT_TRUE(opened.isOk()) << opened.message();
     GlobalTensor x, y;

@@ -22,18 +22,18 @@ TEST(RunFacts, DifferencesAreToldAndAnotherModelIsRefused) {
   Status status = compareFacts(saved, now, &note);
   EXPECT_EQ(status.message().find("the checkpoint is of model 'a.onnx', this program was compiled from 'b.onnx'"), 0u)
       << status.message();
-  EXPECT_TRUE(compareFacts({}, now, &note).isOk()); // of an earlier version
+  EXPECT_TRUE(compareFacts({}, now, &note).isOk()); // from an earlier version
   EXPECT_EQ(note, "");
 }
 
-// Every option of the compiler that changes what a step computes, and the data, are told by the option's name.
+// If a compiler option that changes the step, or the data, differs, the message has the option's name.
 TEST(RunFacts, OptionsAndDataAreTold) {
   for (const char *name : {"freeze", "tie", "buffers", "loss-scale", "data", "val-data"}) {
     RunFacts saved = {{name, "a"}}, now = {{name, ""}};
     std::string note;
     EXPECT_TRUE(differ(saved, now, name));
     EXPECT_FALSE(differ(saved, saved, name));
-    EXPECT_FALSE(differ(saved, {}, name)); // of another version
+    EXPECT_FALSE(differ(saved, {}, name)); // from another version
     ASSERT_TRUE(compareFacts(saved, now, &note).isOk());
     EXPECT_EQ(note, "--" + std::string(name) + " a, now none");
   }

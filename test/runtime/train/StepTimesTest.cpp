@@ -13,12 +13,12 @@ TEST(StepTimes, TheMedianLeavesTheFirstStepOut) {
   StepTimes times;
   EXPECT_EQ(times.median(), 0);
   times.add(9);
-  EXPECT_EQ(times.median(), 9); // the only one
+  EXPECT_EQ(times.median(), 9); // there is no other one
   times.add(0.010);
   EXPECT_NEAR(times.median(), 0.010, 0.00006);
   for (double seconds : {0.030, 0.020, 5.0, 0.001})
     times.add(seconds);
-  EXPECT_NEAR(times.median(), 0.020, 0.00011); // of 0.001, 0.010, 0.020, 0.030, 5
+  EXPECT_NEAR(times.median(), 0.020, 0.00011); // the median of 0.001, 0.010, 0.020, 0.030, 5
 }
 
 TEST(StepTimes, AnyNumberAndAnyLength) {

@@ -15,7 +15,7 @@ uint64_t draw(const std::vector<double> &logits, const Sampling &sampling, doubl
   return token;
 }
 
-// How often each token is drawn over an even grid of numbers in [0, 1).
+// Returns how often each token is drawn over an even grid of numbers in [0, 1).
 std::map<uint64_t, double> frequencies(const std::vector<double> &logits, const Sampling &sampling) {
   constexpr int kNumbers = 10000;
   std::map<uint64_t, double> result;
@@ -29,7 +29,7 @@ const std::vector<double> kShares = {0.1, 0.4, 0.05, 0.3, 0.15};
 std::vector<double> logitsOf(const std::vector<double> &shares) {
   std::vector<double> logits;
   for (double share : shares)
-    logits.push_back(std::log(share) + 7); // softmax does not see what is added to all
+    logits.push_back(std::log(share) + 7); // softmax does not change if a constant is added to all logits
   return logits;
 }
 
@@ -55,11 +55,11 @@ TEST(TokenSampler, TopKKeepsTheLikeliest) {
   EXPECT_EQ(frequencies(logitsOf(kShares), {1, 99, 1}), frequencies(logitsOf(kShares), {1, 0, 1}));
 }
 
-// 0.4 + 0.3 is less than 0.75, so that the third goes along; a share of nothing is one token.
+// 0.4 + 0.3 is less than 0.75, so the third token is kept, too. A top-p close to 0 keeps one token.
 TEST(TokenSampler, TopPKeepsTheFewestThatReachIt) {
   expectShares(frequencies(logitsOf(kShares), {1, 0, 0.75}), {{1, 0.4 / 0.85}, {3, 0.3 / 0.85}, {4, 0.15 / 0.85}});
   expectShares(frequencies(logitsOf(kShares), {1, 0, 1e-9}), {{1, 1}});
-  // Of what top-k keeps: 4/7 alone reach 0.5.
+  // Top-p is applied to the tokens that top-k keeps: 4/7 alone reach 0.5.
   expectShares(frequencies(logitsOf(kShares), {1, 2, 0.5}), {{1, 1}});
 }
 

@@ -1,6 +1,6 @@
-// cleave-import-fuzz: libFuzzer on the importer, for hostile models. An input is an ONNX file; it passes when the
-// importer returns a module or a message. A crash, what a sanitizer sees, a hang or 4 GiB of memory end the program and
-// leave the input in crash-*, to be imported by cleave-import or given to this program again.
+// cleave-import-fuzz: libFuzzer for the importer, with hostile models. An input is an ONNX file. It passes if the
+// importer returns a module or a message. A crash, a sanitizer's finding, a hang, or 4 GiB of memory ends the program,
+// and leaves the input in crash-*. Use it with cleave-import, or give it to this program again.
 //
 // Random bytes would end in the protobuf parser. So most mutations keep messages well-formed and change their content
 // (ModelMutator.h), and libFuzzer keeps those that reach new code.
@@ -20,14 +20,14 @@ using namespace cleave;
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t maxSize);
 
-// LLVM's allocators poison what they hold back, but only where they are inlined into instrumented code.
+// LLVM's allocators poison memory that they hold back, but only in functions that are inlined into instrumented code.
 extern "C" const char *__asan_default_options() { return "allow_user_poisoning=0"; }
 
 namespace {
 
-constexpr unsigned kCasesPerContext = 200; // contexts keep every type and attribute they have seen
+constexpr unsigned kCasesPerContext = 200; // a context stores every type and attribute forever
 
-// One context serves many cases.
+// Returns a context, which is used for many cases.
 mlir::MLIRContext &nextContext() {
   static std::unique_ptr<mlir::MLIRContext> context;
   static unsigned cases = 0;
@@ -38,7 +38,7 @@ mlir::MLIRContext &nextContext() {
   return *context;
 }
 
-// Options follow from the input, so that an input alone repeats a case.
+// The options are computed from the input, so that the input is enough to repeat a case.
 ImportOptions optionsFor(llvm::ArrayRef<uint8_t> bytes) {
   fuzz::Random random(llvm::xxh3_64bits(bytes));
   ImportOptions options;
@@ -61,7 +61,7 @@ bool parse(const uint8_t *data, size_t size, onnx::ModelProto &model) {
   return model.ParseFromArray(data, int(size));
 }
 
-// The test models keep their weights apart; here they are zeros of the right size.
+// The test models have their weights in other files. Here, the weights become zeros of the right size.
 std::string withWeights(const uint8_t *data, size_t size) {
   onnx::ModelProto model;
   if (parse(data, size, model) && fuzz::embedWeights(model))

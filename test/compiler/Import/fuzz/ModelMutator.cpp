@@ -94,7 +94,7 @@ std::vector<int64_t> randomShape(Random &random) {
   return shape;
 }
 
-// Half of all inputs agree in shape, or most operators would refuse at the first look.
+// Half of all inputs have matching shapes. Otherwise most operators would refuse them at once.
 std::vector<int64_t> likelyShape(Random &random) {
   static const std::vector<int64_t> usual[] = {{2, 3}, {2, 3}, {3, 3}, {2, 3, 4, 4}, {2, 3, 4, 4},
                                                {3},    {},     {1},    {2, 2, 4}};
@@ -113,7 +113,7 @@ void addInput(onnx::GraphProto &graph, const std::string &name, Random &random) 
     tensor.mutable_shape()->mutable_dim(0)->set_dim_param("batch");
 }
 
-// A short list of small integers is what axes, shapes, pads and indices are; or a tensor of any shape.
+// A short list of small integers, as axes, shapes, pads and indices are, or a tensor of any shape.
 void fillTensor(onnx::TensorProto &tensor, const std::string &name, Random &random) {
   tensor.set_name(name);
   bool list = random.below(2);
@@ -161,7 +161,7 @@ void addAttribute(onnx::NodeProto &node, Random &random) {
   }
 }
 
-// All fields that are set, in all messages below.
+// A field that is set, in one of the messages of a model.
 struct Place {
   Message *message;
   const FieldDescriptor *field;
@@ -189,7 +189,7 @@ std::string randomText(const onnx::ModelProto &model, Random &random) {
   const onnx::GraphProto &graph = model.graph();
   if (random.below(3) == 0)
     return random.pick(operators);
-  if (random.below(2) && graph.node_size() > 0) { // a name that is in use: cycles, doubles, wrong types
+  if (random.below(2) && graph.node_size() > 0) { // a name that is in use: makes cycles, duplicates, wrong types
     const onnx::NodeProto &node = graph.node(int(random.below(graph.node_size())));
     if (node.output_size() > 0)
       return node.output(0);

@@ -1,5 +1,6 @@
-// A plan with what its artefact has beside it: the facts of the code and the seal of the meaning (KernelFacts.h, MeaningSeal.h), and what the
-// device's library asks for scratch. Says of a changed plan what `cleave verify` of the artefact says, and what the runtime does.
+// A plan together with the rest of its artefact: the facts of the code and the seal of the meaning (KernelFacts.h,
+// MeaningSeal.h), and the scratch that the device's library needs. For a changed plan, it returns what `cleave verify`
+// of the artefact and the runtime say.
 #ifndef CLEAVE_TEST_PLANNING_MUTATION_ASARTEFACT_H
 #define CLEAVE_TEST_PLANNING_MUTATION_ASARTEFACT_H
 
@@ -24,10 +25,10 @@ public:
     });
   }
 
-  // What only the artefact's seal finds.
+  // The rule of findings that only the artefact's seal finds.
   static constexpr const char *kSeal = "seal";
 
-  // The rules that are broken, the first finding's first; none: the plan is accepted.
+  // The rules that are broken, in the order of the findings. Empty: the plan is accepted.
   std::vector<std::string> brokenRules(const rt::fb::Plan &plan) const {
     if (!rt::checkFacts(plan, facts_.data(), facts_.size()).isOk())
       return {"facts"};

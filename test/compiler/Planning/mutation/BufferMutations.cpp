@@ -1,4 +1,4 @@
-// Where instructions read and write.
+// Mutations of the places that instructions read and write.
 #include "test/compiler/Planning/mutation/Mutator.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ static bool isSamePlace(const fb::Buffer &a, const fb::Buffer &b) {
          a.stride() == b.stride();
 }
 
-// At another place, as long and as it is accessed now.
+// Moves a buffer to another place. It keeps its length and its access.
 static fb::Buffer movedTo(const fb::Buffer &buffer, const fb::Buffer &place) {
   return {place.offset(),   buffer.bytes(), place.region(), buffer.access(),
           place.share_of(), place.frame(),  place.stride()};
@@ -26,7 +26,7 @@ static fb::Buffer movedTo(const fb::Buffer &buffer, const fb::Buffer &place) {
 static void replace(Subject &subject, const Site &site, size_t number, const fb::Buffer &by) {
   fb::Buffer before = site->buffers[number];
   subject.tell(site, "buffer " + std::to_string(number) + " " + textOf(before) + " -> " + textOf(by));
-  // What works in place goes on to do so.
+  // Buffers that work in place remain in place.
   for (fb::Buffer &buffer : site->buffers)
     if (isSamePlace(buffer, before) && buffer.bytes() == before.bytes())
       buffer =
@@ -38,7 +38,7 @@ static Site pickWithBuffers(Subject &subject, Opcode opcode) {
       [=](const fb::InstructionT &i) { return i.op == static_cast<uint16_t>(opcode) && !i.buffers.empty(); });
 }
 
-// To a place where another instruction of the program has a buffer of as many bytes.
+// Moves a buffer to a place where another instruction of the program has a buffer with as many bytes.
 static bool retarget(Subject &subject, Opcode opcode) {
   Site site = pickWithBuffers(subject, opcode);
   if (!site)
@@ -98,7 +98,8 @@ static void resizeBuffer(fb::Buffer &buffer, uint64_t bytes) {
                       buffer.stride());
 }
 
-// Half of it, or all but its last 8 bytes; the other buffers and the count follow.
+// Halves a buffer, or removes its last 8 bytes. The count of a collective and the other buffer of a copy change with
+// it.
 static bool resize(Subject &subject, Opcode opcode) {
   Site site = pickWithBuffers(subject, opcode);
   if (!site)
@@ -117,7 +118,7 @@ static bool resize(Subject &subject, Opcode opcode) {
   return true;
 }
 
-// The scratch of a library kernel, in the table and in all launches.
+// Shrinks the scratch of a library kernel, in the table and in all launches.
 static bool shrinkScratch(Subject &subject) {
   std::vector<size_t> found;
   for (size_t i = 0; i < subject.plan.kernels.size(); ++i)
@@ -149,7 +150,7 @@ static bool swapOperands(Subject &subject) {
   auto [site, i, j] = subject.dice.of(pairs);
   subject.tell(site, "buffers " + std::to_string(i) + " and " + std::to_string(j) + " exchanged");
   fb::Buffer a = site->buffers[i], b = site->buffers[j];
-  for (fb::Buffer &buffer : site->buffers) // in-place pairs move together
+  for (fb::Buffer &buffer : site->buffers) // buffers of an in-place pair move together
     if (isSamePlace(buffer, a))
       buffer = movedTo(buffer, b);
     else if (isSamePlace(buffer, b))
@@ -157,7 +158,7 @@ static bool swapOperands(Subject &subject) {
   return true;
 }
 
-// Two instructions of the program exchange buffers of one size.
+// Two instructions of the program exchange buffers of the same size.
 static bool swapBetween(Subject &subject) {
   Site site = subject.pick([](const fb::InstructionT &i) { return !i.buffers.empty(); });
   if (!site)
@@ -251,7 +252,7 @@ static bool makeShare(Subject &subject) {
   return true;
 }
 
-// Another frame of a region that has several.
+// Uses another frame of a region that has several.
 static bool changeFrame(Subject &subject) {
   std::vector<std::pair<Site, size_t>> found;
   for (const Site &site : subject.sites([](const fb::InstructionT &i) { return !i.buffers.empty(); }))

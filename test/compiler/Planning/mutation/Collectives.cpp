@@ -56,7 +56,7 @@ static Bytes reduced(const InstructionView &view, const std::vector<Bytes> &data
   return all;
 }
 
-// Only chunk `member`, at its place.
+// Only chunk `member` at its position. The other bytes are undefined.
 static Bytes alone(const Bytes &chunk, size_t member, size_t members) {
   Bytes all = undefined(member * chunk.size());
   all.append(chunk);

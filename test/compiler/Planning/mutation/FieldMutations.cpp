@@ -1,4 +1,4 @@
-// The integer fields of instructions: events, calls, collectives, fills, and the kernels that are launched.
+// Mutations of the integer fields of instructions: events, calls, collectives, fills, and the launched kernels.
 #include "test/compiler/Planning/mutation/Mutator.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ static Site pickWithField(Subject &subject, const char *name) {
   return subject.pick([=](const fb::InstructionT &i) { return rt::fieldIndex(static_cast<Opcode>(i.op), name) >= 0; });
 }
 
-// A wait for an event that is recorded before it.
+// Makes a wait wait for another event that is recorded before it.
 static bool waitForAnother(Subject &subject) {
   Site site = subject.pick(Opcode::Wait);
   if (!site)
@@ -32,7 +32,7 @@ static bool waitForAnother(Subject &subject) {
   return !recorded.empty() && setField(subject, site, "event", subject.dice.of(recorded));
 }
 
-// A record goes, and all waits for it.
+// Drops a record and all waits for it.
 static bool dropEvent(Subject &subject) {
   Site site = subject.pick(Opcode::Record);
   if (!site)
@@ -49,7 +49,7 @@ static bool dropEvent(Subject &subject) {
   return true;
 }
 
-// Two records of a program, near each other, exchange their events.
+// Two records of a program that are near each other exchange their events.
 static bool swapRecords(Subject &subject) {
   Site a = subject.pick(Opcode::Record);
   if (!a)
@@ -66,7 +66,7 @@ static bool swapRecords(Subject &subject) {
   return true;
 }
 
-// The distance between a record and its waits grows: the record is taken earlier on its stream.
+// Moves a record earlier on its stream, so that its waits are farther from it.
 static bool recordEarlier(Subject &subject) {
   Site site = subject.pick(Opcode::Record);
   if (!site)
@@ -77,7 +77,7 @@ static bool recordEarlier(Subject &subject) {
     --to;
   if (to == 0)
     return false;
-  --to; // before the work of the stream that it marks
+  --to; // before the work that it stands for
   subject.tell(site, "moved before " + subject.text({site.program, to}));
   auto moved = std::move(list[site.index]);
   list.erase(list.begin() + static_cast<std::ptrdiff_t>(site.index));
@@ -110,7 +110,7 @@ static bool changeCall(Subject &subject, const char *name) {
   return setField(subject, site, name, before + (subject.dice.coin() ? 1 : -1));
 }
 
-// The frame of an event that programs share, one way or the other.
+// Changes the frame in a record or wait of an event that programs share.
 static bool changeEventFrame(Subject &subject) {
   auto isShared = [&](const Site &site) {
     int64_t *event = fieldOf(*site, "event");
@@ -126,14 +126,14 @@ static bool changeEventFrame(Subject &subject) {
   return setField(subject, site, "frame", *fieldOf(*site, "frame") + (subject.dice.coin() ? 1 : -1));
 }
 
-// The frame or the bytes' place that a transfer, a call, ... has in a field, to another small number.
+// Changes the frame or offset in a field of a transfer, a call or another instruction to another small number.
 static bool changeSmall(Subject &subject, const char *name, int64_t first, int64_t last) {
   Site site = pickWithField(subject, name);
   auto count = static_cast<uint64_t>(last - first + 1);
   return site && setField(subject, site, name, first + static_cast<int64_t>(subject.dice.below(count)));
 }
 
-// A body's transfers exchange what they send or receive; in another order each is met by another.
+// Two sends, or two receives, exchange their places. In another order, each one meets another transfer.
 static bool swapTransfers(Subject &subject) {
   auto isTransfer = [](const fb::InstructionT &i) { return rt::isTransfer(static_cast<Opcode>(i.op)); };
   Site a = subject.pick(isTransfer), b = subject.pick(isTransfer);
@@ -144,7 +144,7 @@ static bool swapTransfers(Subject &subject) {
   return true;
 }
 
-// The calls of two bodies by one program in another order: another schedule.
+// Exchanges the calls of two bodies in one program, which makes another schedule.
 static bool swapCalls(Subject &subject) {
   Site a = subject.pick(Opcode::Call), b = subject.pick(Opcode::Call);
   if (!a || a.program != b.program || a.index == b.index)
@@ -154,8 +154,8 @@ static bool swapCalls(Subject &subject) {
   return true;
 }
 
-// Two stages' schedules are crossed: each runs one of its calls as often, and from the frame on, as the other's call in
-// that place.
+// Crosses the schedules of two stages: each one runs one of its calls as often, and from the same frame, as the other
+// stage's call at that position.
 static bool crossSchedules(Subject &subject) {
   std::vector<fb::PlanT *> kinds = {&subject.root};
   for (auto &kind : subject.root.kinds)
@@ -187,7 +187,7 @@ static bool changeGroup(Subject &subject) {
   return site && setField(subject, site, "group", static_cast<int64_t>(subject.dice.below(subject.plan.groups.size())));
 }
 
-// A type of the same width where there is one.
+// Another type of the same width if there is one.
 static int64_t sameWidth(Dice &dice, int64_t dtype) {
   using fb::DType;
   static const std::vector<std::vector<DType>> widths = {{DType::f64, DType::i64},
@@ -210,7 +210,7 @@ static bool changeReduction(Subject &subject) {
   return site && setField(subject, site, "reduction", static_cast<int64_t>(subject.dice.below(3)));
 }
 
-// Half or twice as many elements, of a type twice or half as wide: the bytes stay.
+// Half or twice as many elements of a type that is twice or half as wide. The number of bytes stays.
 static bool changeCount(Subject &subject) {
   Site site = pickWithField(subject, "count");
   if (!site)
@@ -244,7 +244,7 @@ static bool changeWidth(Subject &subject) {
   return site && setField(subject, site, "width", int64_t{1} << subject.dice.below(4));
 }
 
-// Another kernel that takes buffers of the same sizes, if there is one.
+// Launches another kernel that takes buffers of the same sizes, if there is one.
 static bool launchAnother(Subject &subject, bool plausible) {
   std::vector<std::pair<Site, int64_t>> choices;
   for (const Site &site :

@@ -1,5 +1,5 @@
-// Pipelines by hand that do what the proof of bodies does not cover, and state it (Restate.h): each is refused, though
-// every number is right.
+// Pipelines made by hand that do something that the proof of bodies does not cover, and state it (Restate.h). Each one
+// must be refused, although all its numbers are right.
 #include "compiler/Planning/Verify/PlanVerifier.h"
 #include "test/compiler/Planning/mutation/Restate.h"
 #include "test/runtime/device/PipelinePlan.h"
@@ -17,7 +17,7 @@ using rt::test::PlanBuilder;
 enum Regions { kPersistent, kPort, kResidual, kStaging };
 
 std::string findingsOf(PlanBuilder &builder) {
-  builder.pack(); // fills in what kernels are
+  builder.pack(); // fills in the facts of the kernels
   EXPECT_TRUE(restate(builder.plan));
   std::string text;
   for (const plan::Finding &finding : plan::verifyPlan(builder.open()))
@@ -33,7 +33,7 @@ fb::ProgramT &programOf(fb::PlanT &plan, const std::string &name) {
   return *plan.programs[0];
 }
 
-// At a place in the list.
+// Inserts an instruction at a position of the list.
 void insert(fb::ProgramT &program, size_t at, Opcode opcode, std::vector<fb::Buffer> buffers,
             std::vector<int64_t> fields) {
   PlanBuilder::add(program, opcode, 0, std::move(buffers), std::move(fields));
@@ -110,7 +110,7 @@ TEST_F(ForgedPipelines, ABroadcastBetweenKindsInABody) {
   expectRefused("broadcasts between kinds of ranks");
 }
 
-// A second entry calls the first one's body, where something else lies in the same bytes.
+// A second entry calls the first one's body. In this entry, the same bytes have other values.
 TEST_F(ForgedPipelines, AnEntryWithOtherPorts) {
   for (fb::PlanT *kind : {&first, &last}) {
     const fb::ProgramT &step = programOf(*kind, "train_step");

@@ -1,4 +1,4 @@
-// Instructions that the plan does not have: somebody writes over what others made, or what a later step reads.
+// Adds instructions that overwrite values of other instructions, or values that a later step reads.
 #include "test/compiler/Planning/mutation/Mutator.h"
 
 #include "runtime/plan/KernelDefs.h"
@@ -14,7 +14,7 @@ static fb::Buffer bufferOf(const fb::PlanT &plan, const fb::StateT &state, fb::A
   return fb::Buffer(state.offset, bytes, state.region, access, 0, 0, 0);
 }
 
-// All bytes of a state that stores any.
+// All bytes of a state that stores any bytes.
 static bool pickState(Subject &subject, fb::Access access, fb::Buffer *buffer, std::string *name) {
   std::vector<const fb::StateT *> found;
   for (const auto &state : subject.plan.states)
@@ -28,7 +28,7 @@ static bool pickState(Subject &subject, fb::Access access, fb::Buffer *buffer, s
   return true;
 }
 
-// Where instructions are put: anywhere, or into a program that calls others (a list of a schedule, a step).
+// The place of new instructions: anywhere, or in a program that calls others (a list of a schedule, a step).
 enum class Where { Anywhere, AmongCalls };
 
 static Site pickPlace(Subject &subject, Where where) {
@@ -37,7 +37,8 @@ static Site pickPlace(Subject &subject, Where where) {
   });
 }
 
-// Puts it into a program that has instructions, often at its end, where nobody of the same step reads it.
+// Inserts the instruction into a program that has instructions, often at its end, where no instruction of the same step
+// reads its result.
 static bool insert(Subject &subject, fb::InstructionT instruction, const std::string &what, Where where) {
   Site site = pickPlace(subject, where);
   if (!site)
@@ -59,7 +60,7 @@ static bool insertFill(Subject &subject, Where where) {
   return pickState(subject, fb::Access::write, &fill.buffers[0], &name) && insert(subject, fill, "fill of " + name, where);
 }
 
-// From another instruction's buffer, cut to the state's size.
+// Copies from another instruction's buffer. The copy has the state's size.
 static bool insertCopy(Subject &subject, Where where) {
   fb::InstructionT copy;
   std::string name;
@@ -77,7 +78,7 @@ static bool insertCopy(Subject &subject, Where where) {
   return insert(subject, copy, "copy over " + name, where);
 }
 
-// Room that belongs to no value all the time, for so many bytes.
+// Finds bytes for temporary values, in a region with one frame: no value has them during the whole program.
 static bool pickScratch(Subject &subject, uint64_t bytes, fb::Access access, fb::Buffer *buffer) {
   std::vector<size_t> found;
   for (size_t i = 0; i < subject.plan.regions.size(); ++i)
@@ -94,7 +95,8 @@ static bool pickScratch(Subject &subject, uint64_t bytes, fb::Access access, fb:
   return true;
 }
 
-// A state is saved, and later in the list it is as it was: what was done to it between is lost. Each program around it does what it did.
+// Saves a state and restores it later in the list, so that all changes between are lost. The other instructions are
+// unchanged.
 static bool insertSaveAndRestore(Subject &subject, Where where) {
   fb::InstructionT save;
   std::string name;
@@ -121,8 +123,8 @@ static bool insertSaveAndRestore(Subject &subject, Where where) {
   return true;
 }
 
-// In front of all others, to memory that is no snapshot's or to another place on each rank: not where a checkpoint is to
-// be read.
+// Adds a copy before all others. Its target is memory that is not part of a snapshot, or another place on each rank. A
+// reader of checkpoints must not read it there.
 static bool insertDecoy(Subject &subject) {
   Site site = subject.pick([](const fb::InstructionT &i) {
     return i.op == static_cast<uint16_t>(Opcode::Copy) && i.buffers[0].share_of() == 0 && i.buffers[0].bytes() != 0;
@@ -141,7 +143,8 @@ static bool insertDecoy(Subject &subject) {
   return true;
 }
 
-// Over bytes that the host feeds, or takes when the program is over; nothing in the plan reads them later.
+// Overwrites bytes that the host feeds, or that it reads after the program. No instruction of the plan reads them
+// later.
 static bool insertFillOfHosts(Subject &subject) {
   std::vector<uint16_t> found;
   for (size_t i = 0; i < subject.plan.regions.size(); ++i)

@@ -54,7 +54,7 @@ static Id nameAndParams(const fb::Kernel &kernel) {
   return hasher.id();
 }
 
-// The bytes of the launch's scratch; nothing where the kernel has none.
+// The number of bytes of the launch's scratch. No value if the kernel has none.
 static std::optional<uint64_t> scratchBytes(const fb::Kernel &kernel, const rt::InstructionView &launch) {
   std::vector<OperandUse> uses = operandUses(kernel);
   for (size_t i = 0; i < uses.size(); ++i)
@@ -100,7 +100,7 @@ std::string Code::objection(const World &world, unsigned kind, size_t index, con
   return "";
 }
 
-// Bit i of the mask: the i-th operand that is read. No mask: of all of them.
+// Bit i of the mask stands for the i-th operand that is read. Without a mask, all operands are used.
 static Id inputsOf(const std::vector<OperandUse> &uses, const std::vector<Bytes> &operands, uint64_t mask) {
   Hasher hasher("inputs");
   unsigned number = 0;

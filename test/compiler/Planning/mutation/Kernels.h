@@ -1,8 +1,8 @@
-// What launches mean: a kernel is an unknown function of what it is and of the bytes that it reads.
+// The meaning of launches: a kernel is an unknown function of its identity and of the bytes that it reads.
 //
-// What a kernel *is* does not follow from the plan alone: a generated kernel's code comes beside the plan and does not
-// change with it. So the facts of the unmutated plan are kept (Code), and a launch whose kernel table entry says
-// otherwise is harmful by definition.
+// The plan alone does not define a kernel's identity: the code of a generated kernel is not in the plan, and does not
+// change with it. So Code stores the facts of the unmutated plan. A launch whose entry in the kernel table says
+// something else is harmful by definition.
 #ifndef CLEAVE_TEST_PLANNING_MUTATION_KERNELS_H
 #define CLEAVE_TEST_PLANNING_MUTATION_KERNELS_H
 
@@ -13,10 +13,10 @@
 
 namespace cleave::mutation {
 
-// One operand as the kernel treats it, whatever the launch's buffer says of its access.
+// How a kernel uses one operand, whatever access the launch's buffer states.
 struct OperandUse {
   bool reads, writes, isScratch;
-  std::optional<size_t> over; // the operand in whose place this one may be written
+  std::optional<size_t> over; // the operand over which this one may be written
 };
 
 std::vector<OperandUse> operandUses(const fb::Kernel &kernel);
@@ -26,15 +26,16 @@ class Code {
 public:
   explicit Code(const World &original);
 
-  // What is wrong with a launch of that kernel; empty when nothing is.
+  // Describes what is wrong with a launch of that kernel. Empty if nothing is wrong.
   std::string objection(const World &world, unsigned kind, size_t kernel, const rt::InstructionView &launch) const;
 
 private:
-  std::map<size_t, Id> generated_;      // by the place in the machine code: what the table says of it
-  std::map<Id, uint64_t> scratchBytes_; // of library kernels, by name and parameters: what was planned
+  std::map<size_t, Id> generated_;      // by index in the machine code: the table's facts about the kernel
+  std::map<Id, uint64_t> scratchBytes_; // of library kernels, by name and parameters: the planned scratch
 };
 
-// What the kernel leaves in each operand that it writes, of `read`, the bytes of all operands. Undefined: scratch.
+// Returns the bytes of each operand after the kernel has run. `operands` has the bytes of all operands before. Scratch
+// becomes undefined.
 std::vector<Bytes> launchResults(const World &world, unsigned kind, size_t kernel, const std::vector<OperandUse> &uses,
                                  const std::vector<Bytes> &operands);
 

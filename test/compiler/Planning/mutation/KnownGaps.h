@@ -1,7 +1,8 @@
-// Kinds of mutation of which the verifier accepts harmful mutants, with the reason: the only list of them. Now empty.
+// The kinds of mutation of which the verifier accepts harmful mutants, with the reason. This is the only list of them.
+// It is empty now.
 //
-// A kind that is listed is tried all the same, and its numbers are printed; only its accepted mutants do not fail the
-// test. A list that gets shorter is progress, one that gets longer needs a reason of its own.
+// A kind in the list is tried like the others, and its numbers are printed, but its accepted mutants do not fail the
+// test. A shorter list is progress. A new entry needs a reason.
 #ifndef CLEAVE_TEST_PLANNING_MUTATION_KNOWNGAPS_H
 #define CLEAVE_TEST_PLANNING_MUTATION_KNOWNGAPS_H
 

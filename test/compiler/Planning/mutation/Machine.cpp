@@ -10,7 +10,7 @@ using rt::InstructionView;
 using rt::lengthOf;
 using rt::Opcode;
 
-// Streams from this on share a channel of the transport (runtime/comm/Communicator.h).
+// Streams from this number on share a channel of the transport (runtime/comm/Communicator.h).
 static unsigned channelOf(unsigned stream) { return std::min(stream, 7u); }
 
 Machine::Machine(const World &world, const Code &code, std::string entry)
@@ -138,7 +138,7 @@ void Machine::beginTransfer(unsigned rank, Flight &flight, const InstructionView
     flight.data = read(rank, *range);
 }
 
-// If the peer of what this rank has just begun is there, both are done.
+// If the peer of the transfer that this rank has just begun has begun it too, both are done.
 void Machine::handOver(unsigned rank, const Step &step) {
   InstructionView view(*step.instruction);
   bool isSend = view.opcode() == Opcode::Send;
@@ -214,7 +214,7 @@ void Machine::beginCollective(unsigned rank, Flight &flight, const InstructionVi
   checkOwnRanges(rank, flight, nullptr);
 }
 
-// If the collective that this rank has just begun is in flight on all of its members, computes what it leaves.
+// If all members have begun the collective that this rank has just begun, computes its results.
 void Machine::meet(unsigned rank, const Step &step) {
   InstructionView view(*step.instruction);
   const Members &members = world_.members(rank, static_cast<unsigned>(view["group"]));
@@ -242,7 +242,7 @@ void Machine::meet(unsigned rank, const Step &step) {
   for (size_t i = 0; i < flights.size(); ++i) {
     flights[i]->isReady = true;
     flights[i]->results.emplace_back(flights[i]->place, results[i]);
-    for (const Range &range : flights[i]->ranges) // staging means nothing afterwards
+    for (const Range &range : flights[i]->ranges) // staging has no meaning afterwards
       if (range.writes && (range.region != flights[i]->place.region || range.begin < flights[i]->place.begin ||
                            range.end > flights[i]->place.end))
         flights[i]->results.emplace_back(range, undefined(range.end - range.begin));
@@ -290,7 +290,7 @@ void Machine::checkRaces(unsigned rank, const Thread &thread) {
   }
 }
 
-// What an instruction writes overlaps nothing else of its own, but where its kernel works in place.
+// The bytes that an instruction writes overlap none of its other bytes, except if its kernel works in place.
 void Machine::checkOwnRanges(unsigned rank, const Flight &flight, const std::vector<OperandUse> *uses) {
   for (size_t i = 0; i < flight.ranges.size(); ++i)
     for (size_t j = i + 1; j < flight.ranges.size(); ++j) {

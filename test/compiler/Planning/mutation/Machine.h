@@ -1,14 +1,14 @@
-// Runs one entry program on all ranks at once, symbolically, in one interleaving.
+// Runs one entry program symbolically on all ranks at once, in one interleaving.
 //
-// Every stream of every rank is a thread. An instruction begins and ends; between the two it reads and writes its bytes
-// in any order, so that two instructions of one rank that are in flight together must not touch the same bytes if one
-// of them writes. A collective ends when all of its members have begun it, on the same stream, a send and its receive
-// when both have begun. Which of the threads goes on is the policy's choice, and policies are adversarial: one keeps
-// all of a stream's instructions in flight for as long as anything else can move, another starts them as late as it
-// can, a third delays a rank.
+// Every stream of every rank is a thread. An instruction begins and ends. Between these times it reads and writes its
+// bytes in any order. So two instructions of one rank that are in flight together must not touch the same bytes if one
+// of them writes. A collective ends after all its members have begun it on the same stream. A send and its receive end
+// after both have begun. The policy chooses the next thread. Policies are adversarial: one keeps all instructions of a
+// stream in flight as long as anything else can move, another starts them as late as possible, and a third delays a
+// rank.
 //
-// Outcomes: the bytes in memory, or a failure: a race, an access outside of a region, a kernel that reads what nobody
-// wrote, a hang, members that run different collectives, a launch that does not fit its code.
+// The outcome is the bytes in memory, or a failure: a race, an access outside of a region, a kernel that reads bytes
+// that nothing wrote, a hang, members that run different collectives, a launch that does not match its code.
 #ifndef CLEAVE_TEST_PLANNING_MUTATION_MACHINE_H
 #define CLEAVE_TEST_PLANNING_MUTATION_MACHINE_H
 
@@ -18,16 +18,16 @@
 
 namespace cleave::mutation {
 
-// What a thread could do next.
+// A possible next step of a thread.
 struct Move {
   unsigned rank, thread;
-  bool isEnd; // of what it has in flight; else its next step
+  bool isEnd; // the end of an instruction in flight; else the next step
   const Step *step;
 };
 
 struct Policy {
   std::string name;
-  // The move of the lowest cost is made; of equal ones the first.
+  // The move of the lowest cost is made. Of several, the first one.
   std::function<double(const Move &)> cost;
   bool onTwoThreads = false;
 };
@@ -38,12 +38,12 @@ public:
   Machine(const World &world, const Code &code, std::string entry);
 
   Memory &memory(unsigned rank, unsigned region, uint64_t place);
-  // Forgets what memory holds.
+  // Clears the contents of memory.
   void clear() {
     for (Rank &rank : ranks_)
       rank.memory.clear();
   }
-  // Empty, or what has gone wrong.
+  // Returns an empty text, or a description of the failure.
   std::string run(const Policy &policy);
 
 private:
@@ -56,7 +56,7 @@ private:
     const Step *step = nullptr;
     std::vector<Range> ranges;
     std::vector<std::pair<Range, Bytes>> results;
-    Bytes data;    // of a collective: before it
+    Bytes data;    // of a collective: its data before it
     Range place{}; // of a collective: its data
     bool isReady = false;
   };
@@ -91,7 +91,7 @@ private:
 
   const World &world_;
   const Code &code_;
-  std::vector<Expansion> expansions_, joined_; // by kind; one is used in a run
+  std::vector<Expansion> expansions_, joined_; // by kind; a run uses one of the two
   std::vector<Rank> ranks_;
   std::string failure_;
 };

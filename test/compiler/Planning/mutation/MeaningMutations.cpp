@@ -1,7 +1,9 @@
-// What a plan says of itself: the numbers of what its programs leave, the seal of what it declares. And edits that go
-// together: instructions with what is stated of them, as somebody makes who knows how a plan is checked.
+// Mutations of a plan's statements about itself: the numbers of its programs' results, and the seal of its
+// declarations. Also edits of instructions together with the statements about them, as somebody makes who knows how a
+// plan is checked.
 //
-// A forger who recomputes a hash by the verifier's own code is the worst one. So this family alone includes that.
+// The worst forger computes a hash again with the verifier's own code. So this family includes that code. No other
+// does.
 #include "test/compiler/Planning/mutation/Mutator.h"
 #include "test/compiler/Planning/mutation/Restate.h"
 
@@ -120,7 +122,7 @@ static bool dropTwo(Subject &subject) {
   return true;
 }
 
-// A collective goes, and what says that its result is wanted goes with it.
+// Drops a collective, together with the statement that needs its result.
 static bool dropWithStatement(Subject &subject) {
   std::string change;
   if (!dropCollective(subject, change))
@@ -133,7 +135,7 @@ static bool dropWithStatement(Subject &subject) {
   return true;
 }
 
-// All collectives of one opcode go, with the statements of all states of a program.
+// Drops all collectives of one opcode, together with the statements about all states of a program.
 static bool dropAllWithStatements(Subject &subject) {
   Site site = subject.pick([](const fb::InstructionT &i) { return isCollective(i); });
   if (!site)
@@ -152,7 +154,7 @@ static bool dropAllWithStatements(Subject &subject) {
   return true;
 }
 
-// What stateKinds() and tableKinds() change, with the seal of the changed plan.
+// Makes a change of stateKinds() or tableKinds(), and the seal of the changed plan.
 static bool forgeAnother(Subject &subject) {
   std::vector<MutationKind> kinds = stateKinds();
   for (MutationKind &kind : tableKinds())
@@ -166,7 +168,7 @@ static bool forgeAnother(Subject &subject) {
   return false;
 }
 
-// One edit of any other family, of which the plan states and seals all that follows.
+// Makes one edit of any other family. The plan then states and seals everything that follows from it.
 static bool restateAnother(Subject &subject) {
   std::vector<MutationKind> kinds;
   for (auto family : {orderKinds, insertionKinds, bufferKinds, fieldKinds, stateKinds, tableKinds, togetherKinds})

@@ -68,7 +68,7 @@ static Mutant pack(const fb::PlanT &plan) {
   return mutant;
 }
 
-// Applies a mutation and notes it; false where it does not fit the plan.
+// Applies a mutation and records it. Returns false if it does not fit the plan.
 static bool edit(fb::PlanT &plan, const MutationKind &kind, Dice &dice, Mutant &mutant) {
   size_t which = dice.below(plan.kinds.size() + 1);
   Subject subject{plan, which == 0 ? plan : *plan.kinds[which - 1], dice, ""};
@@ -91,7 +91,7 @@ std::optional<Mutant> mutate(const fb::Plan &original, uint64_t seed, const std:
   for (int tries = 0; tries < 200 && !kinds.empty(); ++tries) {
     plan.reset(original.UnPack());
     Mutant mutant;
-    // One mutant of five has two edits, the second of which may hide the first.
+    // One mutant of five has two edits. The second one may hide the first.
     for (uint64_t edits = dice.below(5) ? 1 : 2; edits > 0; --edits)
       if (!edit(*plan, *dice.of(kinds), dice, mutant))
         break;

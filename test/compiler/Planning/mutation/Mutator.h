@@ -1,12 +1,12 @@
-// Changes one thing in a plan, so that it stays a valid FlatBuffer and, where that can be had, plausible: what is put
-// in place of something else has the same size and type, and only another meaning.
+// Changes one thing in a plan. The plan remains a valid FlatBuffer and, if possible, plausible: the replacement has the
+// same size and type, and only another meaning.
 //
 //   std::optional<Mutant> mutant = mutate(original, seed);   // the same for the same plan and seed
 //   mutant->kind()    "drop all_gather"
 //   mutant->change    "train_step[12] all_gather: dropped"
 //
-// A mutation kind is a name and a function; the families below list theirs. The mutator knows the wire format alone,
-// through the FlatBuffers object API.
+// A mutation kind is a name and a function. The families below list theirs. The mutator knows only the wire format,
+// through FlatBuffers' object API.
 #ifndef CLEAVE_TEST_PLANNING_MUTATION_MUTATOR_H
 #define CLEAVE_TEST_PLANNING_MUTATION_MUTATOR_H
 
@@ -32,12 +32,13 @@ struct Mutant {
   std::string kind() const { return kinds.size() == 1 ? kinds.front() : "two edits"; }
 };
 
-// Nothing: no kind of mutation fits this plan (an empty one). With `only`, of the kinds whose name begins so.
+// No value if no kind of mutation fits this plan (an empty one). With `only`, uses only the kinds whose name begins
+// with it.
 std::optional<Mutant> mutate(const fb::Plan &original, uint64_t seed, const std::string &only = "");
 
-// The rest is for the families.
+// The declarations below are for the families.
 
-// What a mutation works on: one kind of ranks of the plan, and dice.
+// Random choices.
 class Dice {
 public:
   explicit Dice(uint64_t seed) : engine_(seed) {}
@@ -59,11 +60,11 @@ struct Site {
 
 struct Subject {
   fb::PlanT &root;
-  fb::PlanT &plan; // of the kind of ranks that is changed
+  fb::PlanT &plan; // the kind of ranks that is changed
   Dice &dice;
-  std::string change; // told to the reader of a failure
+  std::string change; // for the reader of a failure
 
-  // All instructions of that opcode; of any that `fits`.
+  // All instructions for which `fits` returns true.
   std::vector<Site> sites(const std::function<bool(const fb::InstructionT &)> &fits) const;
   Site pick(const std::function<bool(const fb::InstructionT &)> &fits) {
     std::vector<Site> found = sites(fits);
@@ -75,7 +76,7 @@ struct Subject {
   // "train_step[12] copy on gather"
   std::string text(const Site &site) const;
   void tell(const Site &site, const std::string &what) { change = text(site) + ": " + what; }
-  // The states of that name in all kinds: they are one state.
+  // The states of that name in all kinds. Together they are one state.
   std::vector<fb::StateT *> statesNamed(const std::string &name) const;
 };
 
@@ -89,18 +90,18 @@ std::vector<MutationKind> insertionKinds(); // fills, copies and pairs of copies
 std::vector<MutationKind> bufferKinds(); // retarget, shift, resize, share, alignment
 std::vector<MutationKind> fieldKinds();  // events, calls, collectives, fills, kernels of launches
 std::vector<MutationKind> stateKinds();  // states, segments, regions, ports
-// Instructions are changed, and what the plan states of them as the verifier computes it (Restate.h).
+// Changes instructions, and makes the plan state what the verifier computes from them (Restate.h).
 inline const char *const kRestated = "forged: restated";
-std::vector<MutationKind> meaningKinds(); // what is stated, alone and with what it protects
+std::vector<MutationKind> meaningKinds(); // statements, alone and with the things that they protect
 std::vector<MutationKind> tableKinds();  // kernels, groups, parameter groups, kinds of ranks, header
 std::vector<MutationKind> togetherKinds(); // several edits that compensate each other
 const std::vector<MutationKind> &allKinds();
 
 inline bool isCollective(const fb::InstructionT &i) { return rt::isCollective(static_cast<rt::Opcode>(i.op)); }
 inline const rt::OpcodeInfo &infoOf(const fb::InstructionT &i) { return *rt::opcodeInfo(unsigned{i.op}); }
-// Whether kernels take buffers of the same sizes and accesses, as far as the table says.
+// True if kernels take buffers of the same sizes and accesses, as far as the table says.
 bool haveSameOperands(const fb::KernelT &a, const fb::KernelT &b);
-// The field of that name; null when the instruction has none.
+// The field of that name. Null if the instruction has none.
 int64_t *fieldOf(fb::InstructionT &instruction, const char *name);
 
 } // namespace cleave::mutation

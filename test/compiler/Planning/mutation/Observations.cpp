@@ -24,7 +24,7 @@ template <typename Vector> static void addAll(Hasher &hasher, const Vector *valu
     hasher.add(static_cast<uint64_t>(values->Get(i)));
 }
 
-// A segment's meaning, but for where it lies.
+// The meaning of a segment, without its position.
 static Id segmentId(const fb::State &state, const fb::Segment &segment) {
   Hasher hasher("segment");
   hasher.add(textOf(state.name())).add(static_cast<uint64_t>(state.role())).add(textOf(state.slot()));
@@ -88,7 +88,7 @@ static void initializeState(Machine &machine, const World &world, unsigned rank,
   for (const StoredPart &part : stored.parts) {
     Hasher value("initial");
     value.add(segmentId(state, *part.segment)).add(isRenamed);
-    value.add(world.indexOver(rank, state.partial_axes())); // an unreduced sum: each rank has its own
+    value.add(world.indexOver(rank, state.partial_axes())); // an unreduced sum: each rank has its own term
     if (part.segment->init() == fb::InitKind::coordinate)
       value.add(world.ranks()[rank].coordinates[part.segment->axis()]);
     memory.write(part.place, Bytes(Piece{value.id(), part.offset, 0, part.bytes}));
@@ -160,8 +160,8 @@ static void observeStates(Machine &machine, const World &world, unsigned rank, c
   }
 }
 
-// What the host has put there, takes from there, or writes a checkpoint from, while programs come and go: inputs, the outputs of other
-// programs, the snapshot.
+// Observes the bytes of the host: those that it has fed, those that it reads, and those from which it writes a
+// checkpoint, while programs come and go. These are inputs, the outputs of other programs, and the snapshot.
 static void observeHostBytes(Machine &machine, const World &world, unsigned rank, const std::string &entry, Observed &observed) {
   const fb::Plan &kind = *world.ranks()[rank].kind;
   auto see = [&](const std::string &what, unsigned region, uint64_t frame, uint64_t begin, uint64_t bytes) {

@@ -5,7 +5,7 @@
 
 namespace cleave::mutation {
 
-// Costs: in issue order, an instruction ends before another begins. Each policy changes one thing.
+// Costs that give the issue order: an instruction ends before another begins. Each policy changes one thing.
 static constexpr double kLast = 1e12, kFirst = -1e12;
 
 static double inOrder(const Move &move) { return move.isEnd ? -1 : static_cast<double>(move.step->number); }
@@ -14,11 +14,11 @@ std::vector<Policy> policies(unsigned ranks, unsigned streams) {
   std::vector<Policy> result;
   result.push_back({"in order", inOrder});
   for (unsigned stream = 0; stream < streams; ++stream) {
-    // Its instructions begin at once, and end when nothing else can move.
+    // The stream's instructions begin at once, and end when nothing else can move.
     result.push_back({"stream " + std::to_string(stream) + " slow", [stream](const Move &move) {
                         return move.thread != stream ? inOrder(move) : move.isEnd ? kLast : kFirst;
                       }});
-    // It goes on when nothing else can.
+    // The stream continues only when nothing else can.
     result.push_back({"stream " + std::to_string(stream) + " late", [stream](const Move &move) {
                         return move.thread != stream || move.isEnd ? inOrder(move) : kLast;
                       }});
@@ -47,7 +47,7 @@ static unsigned streamsOf(const World &world) {
   return streams;
 }
 
-// Says what differs; empty when nothing does.
+// Describes a difference. Empty if there is none.
 static std::string compare(const Observed &expected, const Observed &found) {
   for (const auto &[name, id] : expected) {
     auto same = found.find(name);
@@ -83,7 +83,7 @@ std::string Oracle::learn() {
   std::map<std::string, Observed> renamed;
   if (std::string failure = runAll(unseen_, &renamed); !failure.empty())
     return failure;
-  if (renamed != expected_) { // what they hold is carried on
+  if (renamed != expected_) { // the bytes in them reach the next step
     unseen_.clear();
     if (std::string failure = runAll({}, &expected_); !failure.empty())
       return failure;

@@ -1,4 +1,4 @@
-// The oracle against planted bugs, and against edits that change nothing.
+// Tests the oracle with planted bugs, and with edits that change nothing.
 #include "test/compiler/Planning/mutation/Oracle.h"
 
 #include "runtime/plan/Opcode.h"
@@ -171,7 +171,7 @@ TEST(Oracle, SeesARaceThatInIssueOrderHappensToGoWell) {
 }
 
 TEST(Oracle, SeesAStaleRead) {
-  // The norm is taken of the parameter before its update.
+  // The norm is computed from the parameter before its update.
   expectHarmful(judge([](auto &, auto &p) {
                   auto norm = std::move(p.instructions[12]);
                   drop(p, 12);
@@ -201,10 +201,10 @@ TEST(Oracle, SeesAnotherReductionTypeAndGroup) {
   expectHarmful(judge([](auto &, auto &p) { p.instructions[3]->fields[1] = 5; }), "state");
   expectHarmful(judge([](auto &plan, auto &p) {
                   plan.groups.push_back(std::make_unique<fb::GroupT>());
-                  p.instructions[9]->fields[0] = 1; // each rank alone
+                  p.instructions[9]->fields[0] = 1; // a group of each rank alone
                 }),
                 "state");
-  // A gather moves bytes, of whatever type.
+  // A gather moves bytes, so the type does not matter.
   expectHarmless(judge([](auto &, auto &p) { p.instructions[9]->fields[1] = 5; }));
 }
 
@@ -249,8 +249,8 @@ void setFirstAxis(fb::PlanT &kind, uint32_t coordinate) {
   kind.where.back()->end = coordinate + 1;
 }
 
-// Two kinds of ranks whose collectives on two streams are issued in two orders: they meet where each stream has a
-// thread of its own, and hang where two share one.
+// Two kinds of ranks issue the collectives of two streams in different orders. They meet if each stream has its own
+// thread, and hang if the two streams share one.
 fb::PlanT twoKinds(bool secondIsReversed) {
   fb::PlanT plan = step();
   plan.programs[0]->inputs.clear();
@@ -338,7 +338,7 @@ TEST(Oracle, AllowsACopyThatIsCutInTwo) {
 }
 
 TEST(Oracle, AllowsGarbageInAGradient) {
-  // A gradient's bytes, which the next step writes before it reads them, are nobody's business.
+  // The next step writes a gradient's bytes before it reads them. So their contents do not matter.
   fb::PlanT original = step();
   addState(original, "g", fb::Role::gradient, 1, 140, false);
   expectHarmless(judge(
@@ -349,7 +349,7 @@ TEST(Oracle, AllowsGarbageInAGradient) {
 }
 
 TEST(Oracle, AllowsGarbageInABufferOfOneStep) {
-  // A buffer's copy for the time of a step has a slot, and no checkpoint holds it. One without a slot is kept.
+  // A buffer's copy for one step has a slot, and is in no checkpoint. A buffer without a slot is saved.
   fb::PlanT original = step();
   addState(original, "b", fb::Role::buffer, 1, 140, false);
   auto fill = [](auto &, auto &p) {

@@ -1,4 +1,4 @@
-// Which instructions there are, in which order and on which stream.
+// Mutations of the list of instructions, their order, and their streams.
 #include "test/compiler/Planning/mutation/Mutator.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ static bool drop(Subject &subject, Opcode opcode) {
   return true;
 }
 
-// Again at once, or up to ten instructions later.
+// Repeats an instruction directly after it, or up to ten instructions later.
 static bool duplicate(Subject &subject, Opcode opcode) {
   Site site = subject.pick(opcode);
   if (!site)
@@ -29,7 +29,7 @@ static bool duplicate(Subject &subject, Opcode opcode) {
   return true;
 }
 
-// Exchanges an instruction of that opcode with another of the program that does something else.
+// Exchanges an instruction of that opcode with another one near it, on the same stream or on another.
 static bool swap(Subject &subject, Opcode opcode, bool sameStream) {
   Site site = subject.pick(opcode);
   if (!site)
@@ -44,12 +44,12 @@ static bool swap(Subject &subject, Opcode opcode, bool sameStream) {
   size_t other = subject.dice.of(others);
   subject.tell(site, "exchanged with " + subject.text({site.program, other}));
   std::swap(list[site.index], list[other]);
-  if (!sameStream) // each does the other's work, at its own place
+  if (!sameStream) // each one does the other's work, at its own position
     std::swap(list[site.index]->stream, list[other]->stream);
   return true;
 }
 
-// Earlier or later in issue order, which also moves it on its stream.
+// Moves an instruction earlier or later in issue order, and so on its stream.
 static bool move(Subject &subject, Opcode opcode) {
   Site site = subject.pick(opcode);
   if (!site)
@@ -75,7 +75,7 @@ static bool changeStream(Subject &subject, Opcode opcode) {
   return true;
 }
 
-// The programs that a change of the whole plan is made in: of one kind of ranks, or of all.
+// The programs in which a change of the whole plan is made: those of one kind of ranks, or of all.
 static std::vector<fb::ProgramT *> programsOf(Subject &subject, bool ofAllKinds) {
   std::vector<fb::ProgramT *> programs;
   auto collect = [&](fb::PlanT &plan) {
@@ -92,9 +92,9 @@ static std::vector<fb::ProgramT *> programsOf(Subject &subject, bool ofAllKinds)
   return programs;
 }
 
-// All of a stream's instructions, or all of its launches, go to another one: in one program or in all, of one kind of
-// ranks or of all. Each of them stays in order with the others; what orders them with those of other streams is what
-// events say. With `bothWays` the two streams are exchanged.
+// Moves all instructions of a stream, or all its launches, to another stream: in one program or in all, of one kind of
+// ranks or of all. The moved instructions keep their order. Only events order them with those of other streams. With
+// `bothWays`, the two streams are exchanged.
 static bool moveStream(Subject &subject, bool launchesOnly, bool bothWays) {
   Site site = subject.pick([=](const fb::InstructionT &i) {
     return !launchesOnly || i.op == static_cast<uint16_t>(Opcode::Launch);
@@ -122,7 +122,7 @@ static bool moveStream(Subject &subject, bool launchesOnly, bool bothWays) {
   return true;
 }
 
-// Another collective on the same bytes.
+// Makes another collective on the same bytes.
 static bool changeCollective(Subject &subject, Opcode from, Opcode to) {
   Site site = subject.pick(from);
   if (!site)
@@ -136,7 +136,7 @@ static bool changeCollective(Subject &subject, Opcode from, Opcode to) {
     if (int64_t *same = fieldOf(before, std::string(info.fields[i]).c_str()))
       site->fields[i] = *same;
   site->buffers.resize(info.buffers.size(), before.buffers.front());
-  if (before.buffers.size() < site->buffers.size()) { // some staging that fits
+  if (before.buffers.size() < site->buffers.size()) { // a staging buffer that fits
     for (const Site &other : subject.sites(isCollective))
       if (other->buffers.size() == 2)
         site->buffers[1] = other->buffers[1];
@@ -144,12 +144,12 @@ static bool changeCollective(Subject &subject, Opcode from, Opcode to) {
   return true;
 }
 
-// One collective is dropped on all kinds of ranks, so that those that remain still meet.
+// Drops one collective on all kinds of ranks, so that the other collectives still match.
 static bool dropEverywhere(Subject &subject) {
   Site site = subject.pick(isCollective);
   if (!site || subject.root.kinds.empty())
     return false;
-  size_t number = 0; // of the program's collectives
+  size_t number = 0; // its number among the program's collectives
   for (size_t i = 0; i < site.index; ++i)
     number += isCollective(*site.program->instructions[i]);
   subject.tell(site, "dropped from all kinds");

@@ -1,5 +1,5 @@
-// Mutants of pipelines made by hand: none that the oracle shows to be harmful passes the reader and the verifier. Of
-// compiled plans see PlanMutants.
+// Mutants of pipelines made by hand. The reader and the verifier accept none that the oracle shows to be harmful.
+// PlanMutants does the same with compiled plans.
 #include "compiler/Planning/Verify/PlanVerifier.h"
 #include "runtime/plan/KernelFacts.h"
 #include "runtime/plan/MeaningSeal.h"
@@ -14,9 +14,9 @@ namespace {
 
 using rt::test::PlanBuilder;
 
-// The plan states what it computes, as the compiler would have: this one is known to be right.
+// Makes the plan state what it computes, as the compiler does. This plan is known to be right.
 const fb::Plan &stated(PlanBuilder &builder) {
-  builder.pack(); // fills in what kernels are
+  builder.pack(); // fills in the facts of the kernels
   EXPECT_TRUE(restate(builder.plan));
   return builder.open();
 }
@@ -28,7 +28,7 @@ TEST(PipelineMutants, NoHarmfulOnePasses) {
     ADD_FAILURE() << finding.rule << ": " << finding.text;
   std::unique_ptr<Oracle> oracle;
   ASSERT_EQ(Oracle::open(original, &oracle), "");
-  std::vector<uint64_t> facts; // as the code has them
+  std::vector<uint64_t> facts; // those of the code
   for (const fb::Plan *kind : rt::kindsOf(original))
     for (const fb::Kernel *kernel : *kind->kernels())
       facts.push_back(kernel->facts());

@@ -1,16 +1,16 @@
-// Mutates plans and compares what `cleave verify` says of the mutants with what the oracle says:
+// Mutates plans, and compares the answers of `cleave verify` about the mutants with those of the oracle:
 //
 //   PlanMutants [--mutants N] [--seed S] [--kind PREFIX] [--accepted FILE] PLAN...
-//   PlanMutants --write MUTANT --seed S PLAN       writes one mutant, to be looked at by `cleave inspect --text`
+//   PlanMutants --write MUTANT --seed S PLAN       writes one mutant, for `cleave inspect --text`
 //
-// Each mutant i of a run has seed S + i and is one of plan i mod the number of plans. Ends with 0 when every plan is
-// accepted by the reader, the verifier and the oracle, there was a mutant, and every harmful one is rejected by the
-// reader or the verifier, those of known gaps aside (KnownGaps.h). --accepted lists all harmful mutants that were
+// Mutant i of a run has seed S + i, and is made from plan number i modulo the number of plans. The exit code is 0 if
+// the reader, the verifier and the oracle accept every plan, there was a mutant, and the reader or the verifier rejects
+// every harmful mutant, except those of known gaps (KnownGaps.h). --accepted lists all harmful mutants that were
 // accepted.
 //
-// The verifier is that of an artefact, which has the facts of the code and the seal of the meaning beside the plan
-// (KernelFacts.h, MeaningSeal.h). What only the seal finds is counted apart: of a plan that is a file of its own such
-// forgeries prove what they state. Only kinds "forged: ..." may be among them.
+// The verifier is that of an artefact, which also has the facts of the code and the seal of the meaning (KernelFacts.h,
+// MeaningSeal.h). Mutants that only the seal finds are counted separately: without an artefact, such a forged plan
+// proves its own statements. Only kinds "forged: ..." may be among them.
 #include "test/compiler/Planning/mutation/AsArtefact.h"
 #include "test/compiler/Planning/mutation/KnownGaps.h"
 #include "test/compiler/Planning/mutation/Mutator.h"
@@ -90,7 +90,7 @@ struct Original {
   std::unique_ptr<AsArtefact> artefact;
 };
 
-// The rule that `cleave verify` of an artefact with this plan names first; empty: it accepts the plan.
+// The first broken rule that `cleave verify` names for an artefact with this plan. Empty: it accepts the plan.
 std::string verify(const Original &original, const rt::fb::Plan &plan) {
   std::vector<std::string> rules = original.artefact->brokenRules(plan);
   return rules.empty() ? "" : rules.front();
@@ -112,7 +112,7 @@ Original open(const std::string &path) {
   return original;
 }
 
-// What the reader, the verifier and the oracle say of the mutants of one kind.
+// Counts of the answers of the reader, the verifier and the oracle for the mutants of one kind.
 struct Tally {
   uint64_t refused = 0, rejectedHarmful = 0, rejectedHarmless = 0, acceptedHarmless = 0, acceptedHarmful = 0;
 };
@@ -182,7 +182,7 @@ private:
       error(text);
   }
 
-  // It may compute anything, but it must end, and the same in all interleavings.
+  // The plan may compute anything, but it must end, and with the same result in all interleavings.
   void checkRestated(const Original &original, const Mutant &mutant, uint64_t seed, const rt::fb::Plan &plan) {
     std::unique_ptr<Oracle> oracle;
     if (std::string problem = Oracle::open(plan, &oracle); !problem.empty())
@@ -233,7 +233,7 @@ private:
   const Options &options_;
   std::vector<Original> originals_;
   std::map<std::string, Tally> tallies_;
-  std::map<std::string, uint64_t> rules_; // the first finding's
+  std::map<std::string, uint64_t> rules_; // by the rule of the first finding
   uint64_t made_ = 0;
   bool passed_ = true;
 };

@@ -33,7 +33,7 @@ void state(fb::ProgramT &program, const plan::Meaning &meaning) {
   }
 }
 
-// Of a body: what it changes.
+// The statements about a body: those states that it changes.
 plan::Meaning changedBy(const fb::Plan &kind, plan::PlanMeaning &run) {
   plan::Meaning meaning = run.getMeaning();
   for (uint32_t i = 0; i < rt::lengthOf(kind.states()); ++i) {
@@ -51,12 +51,12 @@ std::optional<uint32_t> programNamed(const fb::Plan &kind, std::string_view name
   return std::nullopt;
 }
 
-// One plan as bytes, and its kinds beside the objects that are changed.
+// One plan as bytes, and the objects of its kinds, which are changed.
 class Forger {
 public:
   explicit Forger(fb::PlanT &root) : root_(root) {}
 
-  // Entries are told by what bodies state.
+  // Makes the statements. Those about entries use the statements about bodies.
   bool run() {
     if (!open())
       return false;
@@ -97,7 +97,7 @@ private:
         state(*planOf(kind).programs[program], changedBy(*kinds_[kind], *run));
   }
 
-  // The programs of one name on all kinds.
+  // Makes the statements about the programs of one name in all kinds.
   bool stateTogether(uint32_t ofFirst, std::set<uint32_t> &repeated) {
     std::string_view name = rt::textOf(kinds_[0]->programs()->Get(ofFirst)->name());
     std::vector<std::unique_ptr<plan::PlanMeaning>> runs;

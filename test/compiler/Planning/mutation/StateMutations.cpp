@@ -1,4 +1,4 @@
-// What is kept between steps and passed in and out: states, their segments, regions, ports.
+// Mutations of values that are kept between steps or passed in and out: states, their segments, regions, ports.
 #include "test/compiler/Planning/mutation/Mutator.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ static fb::StateT *pickState(Subject &subject, const std::function<bool(const fb
 
 static bool anyState(const fb::StateT &) { return true; }
 
-// Makes the change to the state in all kinds of ranks, which must agree on it.
+// Changes the state in all kinds of ranks, because they must agree on it.
 static bool changeState(Subject &subject, const std::string &what, const std::function<bool(const fb::StateT &)> &fits,
                         const std::function<void(fb::StateT &)> &change) {
   fb::StateT *state = pickState(subject, fits);
@@ -52,7 +52,7 @@ static bool changeStateType(Subject &subject) {
                      [&](fb::StateT &s) { s.dtype = otherType(s.dtype, subject.dice); });
 }
 
-// As many bytes on each rank as before: whole instead of split means fewer elements, and the reverse.
+// With `keepsBytes`, each rank has as many bytes as before: a whole state has fewer elements than a split one.
 static bool changeSplit(Subject &subject) {
   bool keepsBytes = subject.dice.coin();
   auto axis = static_cast<uint32_t>(subject.dice.below(subject.plan.axes.size()));
@@ -105,7 +105,7 @@ static bool changeSlot(Subject &subject) {
       [](fb::StateT &s) { s.slot = s.slot == "exp_avg" ? "exp_avg_sq" : "exp_avg"; });
 }
 
-// The addresses are those of one kind of ranks.
+// Changes the address in one kind of ranks.
 static bool moveState(Subject &subject) {
   fb::StateT *state = pickState(subject, anyState);
   if (!state)
@@ -147,7 +147,7 @@ static bool dropState(Subject &subject) {
   return true;
 }
 
-// A segment by its state and its place among the state's segments, changed in all kinds of ranks.
+// Changes a segment, given by its state and its index there, in all kinds of ranks.
 static bool changeSegment(Subject &subject, const std::string &what,
                           const std::function<bool(const fb::StateT &, size_t)> &fits,
                           const std::function<void(fb::StateT &, size_t)> &change) {
@@ -282,7 +282,7 @@ static std::vector<MutationKind> regionKinds() {
           {"region space", space}};
 }
 
-// A port of an entry program, inputs and outputs alike, changed in all kinds of ranks.
+// Changes a port (an input or an output) of an entry program, in one kind or in all kinds of ranks.
 static bool changePort(Subject &subject, const std::string &what, bool everywhere,
                        const std::function<void(std::vector<std::unique_ptr<fb::PortT>> &, size_t)> &change) {
   std::vector<std::tuple<std::string, bool, size_t>> found;

@@ -1,4 +1,4 @@
-// What instructions refer to: the kernel table, groups, parameter groups, kinds of ranks, the header.
+// Mutations of the tables that instructions refer to: kernels, groups, parameter groups, kinds of ranks, the header.
 #include "test/compiler/Planning/mutation/Mutator.h"
 
 #include "runtime/plan/KernelFacts.h"
@@ -24,7 +24,7 @@ static bool changeKernel(Subject &subject, const std::string &what,
   size_t index = subject.dice.of(found);
   subject.change = "kernel " + std::to_string(index) + " '" + subject.plan.kernels[index]->name + "': " + what;
   change(*subject.plan.kernels[index]);
-  if (subject.dice.below(4) != 0) // mostly the plan agrees with itself, and only the artefact knows better
+  if (subject.dice.below(4) != 0) // mostly the plan agrees with itself, and only the artefact shows the change
     seal(*subject.plan.kernels[index]);
   return true;
 }
@@ -33,7 +33,7 @@ static bool isGenerated(const fb::KernelT &k) { return k.kind == fb::KernelKind:
 static bool hasOperands(const fb::KernelT &k) { return isGenerated(k) && !k.operands.empty(); }
 static bool hasParams(const fb::KernelT &k) { return !k.params.empty(); }
 
-// Two different entries of the kernel table that are alike.
+// Two different entries of the kernel table for which `areAlike` returns true.
 static std::optional<std::pair<size_t, size_t>>
 twoAlike(Subject &subject, const std::function<bool(const fb::KernelT &, const fb::KernelT &)> &areAlike) {
   std::vector<std::pair<size_t, size_t>> pairs;
@@ -54,7 +54,7 @@ static std::vector<MutationKind> kernelKinds() {
       k.extent = choices[how];
     });
   };
-  // The launches of the kernel have buffers of as many bytes.
+  // The launches of the kernel get buffers of as many bytes.
   auto bytes = [](Subject &s) {
     size_t operand = 0;
     uint64_t now = 0;
@@ -161,7 +161,7 @@ static bool changeGroupAxes(Subject &subject) {
   return true;
 }
 
-// One coordinate more or less of those at which a group has members.
+// Changes the coordinates at which a group has members.
 static bool changeGroupPlaces(Subject &subject) {
   if (subject.plan.groups.empty())
     return false;
@@ -206,7 +206,7 @@ static bool changeParamGroup(Subject &subject) {
   return true;
 }
 
-// One kind of ranks gives a coordinate to another.
+// Two kinds of ranks exchange their coordinates.
 static bool changeRanges(Subject &subject) {
   if (subject.root.kinds.empty() || subject.root.where.empty() || subject.root.kinds[0]->where.empty())
     return false;

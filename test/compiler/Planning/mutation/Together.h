@@ -1,4 +1,4 @@
-// What the families of edits that go together share (TogetherMutations.cpp, TogetherOrder.cpp).
+// Declarations that the families of combined edits share (TogetherMutations.cpp, TogetherOrder.cpp).
 #ifndef CLEAVE_TEST_PLANNING_MUTATION_TOGETHER_H
 #define CLEAVE_TEST_PLANNING_MUTATION_TOGETHER_H
 
@@ -23,7 +23,7 @@ inline void insert(fb::ProgramT &program, size_t at, fb::InstructionT instructio
                               std::make_unique<fb::InstructionT>(std::move(instruction)));
 }
 
-// Bytes of a region.
+// A range of bytes in a region.
 struct Range {
   uint16_t region;
   uint64_t begin, end;
@@ -31,7 +31,7 @@ struct Range {
   bool holds(uint16_t r, uint64_t b, uint64_t e) const { return r == region && begin <= b && e <= end; }
 };
 
-// Of a share it is that of all ranks' shares, as far as the plan tells: from the offset on.
+// For a share, the range of all ranks' shares, as far as the plan shows it: from the offset on.
 inline Range rangeOf(const fb::Buffer &b) {
   return {b.region(), b.offset(), b.offset() + std::max(b.bytes(), b.stride())};
 }
@@ -70,7 +70,7 @@ inline std::vector<fb::PlanT *> kindsOf(fb::PlanT &root) {
   return kinds;
 }
 
-// The programs that one edit covers: the one with the site, or all of the kind.
+// The programs that one edit changes: `only`, or all of the kind.
 inline std::vector<fb::ProgramT *> programsOf(Subject &subject, fb::ProgramT *only) {
   if (only)
     return {only};
@@ -80,7 +80,7 @@ inline std::vector<fb::ProgramT *> programsOf(Subject &subject, fb::ProgramT *on
   return all;
 }
 
-// Of a state's declaration: what becomes of it when the collective on its bytes goes.
+// Changes the declarations of the states on these bytes, in all kinds. Returns false if there is no such state.
 inline bool redeclare(Subject &subject, const Range &range, const std::function<void(fb::StateT &)> &change) {
   std::vector<fb::StateT *> states = statesIn(subject.plan, range);
   for (fb::StateT *state : states) {
@@ -97,7 +97,7 @@ inline void addAxes(std::vector<uint32_t> &axes, const std::vector<uint32_t> &mo
       axes.push_back(axis);
 }
 
-// Order, and what several kinds of ranks do; the rest is in TogetherMutations.cpp.
+// Edits of order, and of several kinds of ranks. The others are in TogetherMutations.cpp.
 std::vector<MutationKind> togetherOrderKinds();
 
 } // namespace cleave::mutation

@@ -1,8 +1,8 @@
-// Edits that go together: each alone contradicts something else in the plan, together they look consistent. A
-// collective goes, and the state it made whole is declared split; a group and the count change as one; what lies at an
-// address moves with everything that one program says of it, and another program is forgotten.
+// Combined edits. Each one alone contradicts something else in the plan, but together they look consistent. For
+// example: a collective goes, and the state that it made whole is declared split; a group and the count change
+// together; a value moves, with all uses in one program, and another program is forgotten.
 //
-// Some are harmless, as a buffer that moves with all of its users. That is for the oracle to tell.
+// Some are harmless, for example a buffer that moves with all its users. The oracle decides this.
 #include "test/compiler/Planning/mutation/Together.h"
 
 #include <set>
@@ -45,7 +45,8 @@ bool dropGatherOfSplit(Subject &subject) {
   return true;
 }
 
-// The reduction goes, and the states that held its sum are whole: what is left is this rank's part of it.
+// Drops a reduction, and declares that no state is partial. States with its result have only this rank's term of the
+// sum.
 bool dropReductionOfWhole(Subject &subject) {
   Site site =
       subject.pick([](const fb::InstructionT &i) { return is(i, Opcode::ReduceScatter) || is(i, Opcode::AllReduce); });
@@ -59,7 +60,7 @@ bool dropReductionOfWhole(Subject &subject) {
   return true;
 }
 
-// Another group, with the count and the bytes that its size wants.
+// Another group, with the count and the bytes that match its size.
 bool changeGroupAndCount(Subject &subject) {
   Site site = subject.pick([](const fb::InstructionT &i) { return isCollective(i); });
   if (!site || subject.plan.groups.size() < 2)
@@ -80,7 +81,7 @@ bool changeGroupAndCount(Subject &subject) {
   return true;
 }
 
-// The collective's group, and that of each share of the same bytes in the program.
+// Changes the collective's group, and the group of each share of the same bytes in the program.
 bool changeGroupAndShares(Subject &subject) {
   Site site = subject.pick([](const fb::InstructionT &i) { return isCollective(i); });
   if (!site || subject.plan.groups.size() < 2)
@@ -97,7 +98,8 @@ bool changeGroupAndShares(Subject &subject) {
   return true;
 }
 
-// Two halves in place of one collective: on the same bytes as before, or the second on the first one's again.
+// Replaces one collective by two halves: on the same bytes as before, or the second one on the bytes of the first one,
+// or with another reduction or root.
 bool splitCollective(Subject &subject) {
   Site site = subject.pick([](const fb::InstructionT &i) {
     return isCollective(i) && (is(i, Opcode::AllReduce) || is(i, Opcode::Broadcast) || is(i, Opcode::Reduce));
@@ -123,7 +125,7 @@ bool splitCollective(Subject &subject) {
   return true;
 }
 
-// The rank's own share, copied to where the whole was gathered; or zeros, where it was reduced.
+// Replaces a collective by a copy of as many bytes from another region, or by a fill with zeros.
 bool replaceCollective(Subject &subject) {
   Site site = subject.pick([](const fb::InstructionT &i) { return isCollective(i); });
   if (!site)
@@ -131,7 +133,7 @@ bool replaceCollective(Subject &subject) {
   fb::Buffer data = site->buffers[0];
   fb::InstructionT by;
   by.stream = site->stream;
-  std::vector<fb::Buffer> sources; // of as many bytes elsewhere
+  std::vector<fb::Buffer> sources; // with as many bytes, at another place
   for (auto &instruction : site.program->instructions)
     for (const fb::Buffer &b : instruction->buffers)
       if (b.bytes() == data.bytes() && b.region() != data.region())
@@ -152,7 +154,7 @@ bool replaceCollective(Subject &subject) {
   return true;
 }
 
-// The types of all collectives on a state's bytes, and the state's own.
+// Changes the types of all collectives on a state's bytes, and of the state.
 bool changeTypeOfAll(Subject &subject) {
   Site site = subject.pick([](const fb::InstructionT &i) {
     const int index = rt::fieldIndex(static_cast<Opcode>(i.op), "dtype");
@@ -174,8 +176,8 @@ bool changeTypeOfAll(Subject &subject) {
 
 // Addresses
 
-// What lies in one place and in another of as many bytes exchange them: in one program or in all, the states with them
-// or not.
+// Exchanges the values at two places with the same number of bytes: in one program or in all, with or without the
+// states.
 bool swapPlaces(Subject &subject, bool everywhere, bool withStates) {
   Site site = subject.pick([](const fb::InstructionT &i) { return !i.buffers.empty(); });
   if (!site)
@@ -213,7 +215,7 @@ bool swapPlaces(Subject &subject, bool everywhere, bool withStates) {
   return true;
 }
 
-// A state moves to the end of its region, which grows, with its users: those of one program, of all but one, or of all.
+// Moves a state to the end of its region, which grows, with its users: those of one program, of all but one, or of all.
 bool moveStateWithUsers(Subject &subject) {
   if (subject.plan.states.empty() || subject.plan.programs.empty())
     return false;
@@ -239,7 +241,8 @@ bool moveStateWithUsers(Subject &subject) {
   return true;
 }
 
-// Two segments of a state exchange their places and what they begin as: of one shape, so that all sizes stay.
+// Exchanges the offsets of two segments of a state, and often their names and sources. They have the same shape, so all
+// sizes stay.
 bool swapSegments(Subject &subject) {
   std::vector<std::tuple<std::string, size_t, size_t>> pairs;
   for (auto &state : subject.plan.states)
@@ -255,7 +258,7 @@ bool swapSegments(Subject &subject) {
                    "' exchange offsets" + (withSource ? ", names and sources" : "") +
                    (inAll ? ", and of the states with the same segments" : "");
   std::set<std::string> names = {name};
-  if (inAll) // the optimizer's and the gradient's of the same bucket
+  if (inAll) // also those of the optimizer and the gradient of the same bucket
     for (auto &state : subject.plan.states)
       for (fb::StateT *same : subject.statesNamed(name))
         if (state->segments.size() == same->segments.size())
@@ -274,7 +277,7 @@ bool swapSegments(Subject &subject) {
   return true;
 }
 
-// Two states of one layout exchange everything but their addresses.
+// Two states of the same layout exchange their roles, slots, partial axes and segments, and often their names.
 bool swapDeclarations(Subject &subject) {
   std::vector<std::pair<std::string, std::string>> pairs;
   for (auto &a : subject.plan.states)

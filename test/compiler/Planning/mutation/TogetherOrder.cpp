@@ -1,4 +1,4 @@
-// Edits that go together (TogetherMutations.cpp) in the order of instructions, and in what several kinds of ranks do.
+// Combined edits (TogetherMutations.cpp) of the order of instructions, and of several kinds of ranks.
 #include "test/compiler/Planning/mutation/Together.h"
 
 namespace cleave::mutation {
@@ -7,7 +7,8 @@ namespace {
 
 // Order
 
-// A wait goes, and the work after it moves behind what was waited for in issue order: on one thread all is well.
+// Drops a wait, and moves the next instruction of its stream a few places later in issue order. If that is after the
+// awaited work, all is well on one thread.
 bool dropWaitAndReorder(Subject &subject) {
   Site site = subject.pick(Opcode::Wait);
   if (!site)
@@ -27,7 +28,7 @@ bool dropWaitAndReorder(Subject &subject) {
   return true;
 }
 
-// A wait goes, and another one of its stream waits for its event instead of its own.
+// Drops a wait, and makes another wait of its stream wait for its event.
 bool mergeWaits(Subject &subject) {
   Site site = subject.pick(Opcode::Wait);
   if (!site)
@@ -46,8 +47,8 @@ bool mergeWaits(Subject &subject) {
   return true;
 }
 
-// An event of the program with its waits takes the number of another one, which is recorded twice now or whose records
-// go.
+// An event of the program and its waits get the number of another event. That one is now recorded twice, or its records
+// are dropped.
 bool mergeEvents(Subject &subject) {
   Site a = subject.pick([](const fb::InstructionT &i) { return is(i, Opcode::Record); });
   if (!a)
@@ -71,7 +72,7 @@ bool mergeEvents(Subject &subject) {
   return true;
 }
 
-// What a stream does is done by another one, in one program.
+// In one program, a stream also does the work of another one, or the two exchange their instructions.
 bool swapStreams(Subject &subject) {
   if (subject.plan.streams.size() < 2 || subject.plan.programs.empty())
     return false;
@@ -91,7 +92,7 @@ bool swapStreams(Subject &subject) {
   return true;
 }
 
-// A value takes a way round: a copy into other bytes, which the next instruction that reads it reads.
+// Adds a copy of a value into other bytes, a few instructions before one of its readers, which then reads the copy.
 bool copyAround(Subject &subject) {
   Site site = subject.pick([](const fb::InstructionT &i) {
     return std::any_of(i.buffers.begin(), i.buffers.end(),
@@ -130,7 +131,7 @@ bool copyAround(Subject &subject) {
   return true;
 }
 
-// What was filled is not any more, and is declared to begin so.
+// Drops a fill of zeros, and declares the state to begin with zeros.
 bool dropFillOfZeros(Subject &subject) {
   Site site = subject.pick(Opcode::Fill);
   if (!site)
@@ -147,7 +148,7 @@ bool dropFillOfZeros(Subject &subject) {
 
 // Kinds of ranks, frames and calls
 
-// All transfers of one channel use another one, on all kinds of ranks.
+// All transfers of one channel use another channel, on all kinds of ranks.
 bool mergeChannels(Subject &subject) {
   Site site = subject.pick([](const fb::InstructionT &i) { return rt::isTransfer(static_cast<Opcode>(i.op)); });
   if (!site)
@@ -167,7 +168,7 @@ bool mergeChannels(Subject &subject) {
   return true;
 }
 
-// A send and the recv that meets it go together: the n-th of a channel on all kinds.
+// Drops a send, and a receive of as many bytes on a channel with the same number, in any kind of ranks.
 bool dropPair(Subject &subject) {
   Site site = subject.pick(Opcode::Send);
   if (!site)
@@ -195,7 +196,7 @@ bool dropPair(Subject &subject) {
   return true;
 }
 
-// One micro-batch less, with the calls of each micro-batch.
+// One call less of the bodies that are called for each micro-batch, with or without one micro-batch less in the header.
 bool fewerMicroBatches(Subject &subject) {
   if (subject.root.micro_batches < 2)
     return false;
@@ -230,7 +231,7 @@ bool fewerFrames(Subject &subject) {
   return true;
 }
 
-// An operation takes part of its work to the next one: the launch and what it waits for come after its reader.
+// Two launches of a program exchange their kernels, or all they have. Their buffers have the same sizes and accesses.
 bool swapLaunches(Subject &subject) {
   Site site = subject.pick(Opcode::Launch);
   if (!site)
@@ -260,7 +261,7 @@ bool swapLaunches(Subject &subject) {
   return true;
 }
 
-// A port and the bytes that the program reads it from, in that program alone.
+// Moves a port to the end of its region, in one program only, with its users in this program or without them.
 bool movePortWithUsers(Subject &subject) {
   std::vector<std::tuple<fb::ProgramT *, fb::PortT *>> found;
   for (auto &program : subject.plan.programs)
@@ -282,7 +283,7 @@ bool movePortWithUsers(Subject &subject) {
                    (withUsers ? " with its users" : " after a copy");
   Range range{port->region, port->offset, port->offset + bytes};
   if (withUsers) {
-    bool first = true; // of several, the first one is forgotten now and then
+    bool first = true; // if there are several, the first one is sometimes forgotten
     for (auto &instruction : program->instructions)
       for (fb::Buffer &b : instruction->buffers)
         if (range.holds(b.region(), b.offset(), b.offset() + b.bytes())) {

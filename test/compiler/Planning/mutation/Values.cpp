@@ -100,8 +100,8 @@ Bytes filled(uint64_t pattern, unsigned width, uint64_t length) {
   return Bytes(Piece{hasher.id(), 0, period, length});
 }
 
-// Of parts of one length, one from each operand. The result's offsets are those of the first operand that does not
-// repeat itself, so that equal operations on neighbouring parts continue each other.
+// Combines parts of the same length, one from each operand. The result has the offsets of the first operand that does
+// not repeat itself, so that equal operations on neighbouring parts continue each other.
 static Piece combine(const Id &operation, const std::vector<Piece> &parts) {
   for (const Piece &part : parts)
     if (!part.isDefined())
@@ -124,7 +124,7 @@ Bytes elementwise(const Id &operation, const std::vector<Bytes> &operands) {
   Bytes result;
   uint64_t size = operands.front().size();
   std::vector<size_t> at(operands.size(), 0);         // the piece of each operand
-  std::vector<uint64_t> consumed(operands.size(), 0); // of that piece
+  std::vector<uint64_t> consumed(operands.size(), 0); // bytes consumed of that piece
   for (uint64_t done = 0; done < size;) {
     uint64_t step = size - done;
     for (size_t i = 0; i < operands.size(); ++i)

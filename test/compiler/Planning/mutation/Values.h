@@ -1,14 +1,16 @@
-// Symbolic contents of memory, to the byte.
+// Symbolic contents of memory, exact to the byte.
 //
 // A *value* is a name for an unknown byte string: "segment fc.weight at the start", "the result of kernel 7 on these
-// operands", "the sum of these ranks' bytes". Names are 128-bit hashes of what the value was computed from, so that two
-// runs that compute the same have the same name, without a table of terms. Memory holds *pieces* of values: bytes
-// [offset, offset + length) of value v. Copies and views move pieces; a kernel makes new values of the pieces it reads.
+// operands", "the sum of these ranks' bytes". Names are 128-bit hashes of the expression that computes the value. So
+// two runs that compute the same use the same name, without a table of expressions. Memory has *pieces* of values:
+// bytes [offset, offset + length) of value v. Copies and views move pieces. A kernel makes new values from the pieces
+// that it reads.
 //
 //   copy t <- w[0, 64)             t: w[0, 64)
 //   launch k(t[0, 32)) -> u        u: k(w[0, 32))[0, ...)
 //
-// Pieces that continue each other are joined, so that what was cut and laid together again is equal to what it was.
+// Adjacent pieces that continue each other are joined, so that a value that was split and put together is equal to
+// itself.
 #ifndef CLEAVE_TEST_PLANNING_MUTATION_VALUES_H
 #define CLEAVE_TEST_PLANNING_MUTATION_VALUES_H
 
@@ -38,8 +40,8 @@ private:
   uint64_t high_ = 0x243f6a8885a308d3, low_ = 0x13198a2e03707344;
 };
 
-// Bytes [offset, offset + length) of a value. A value with a period repeats itself, and its offsets are taken modulo
-// the period. The value with the empty name is *undefined*: nobody wrote it, or what lies there means nothing.
+// Bytes [offset, offset + length) of a value. A value with a period repeats itself, and its offsets are modulo the
+// period. The value with the empty name is *undefined*: nothing wrote it, or the bytes have no meaning.
 struct Piece {
   Id value;
   uint64_t offset = 0, period = 0, length = 0;
@@ -71,21 +73,21 @@ private:
 Bytes undefined(uint64_t length);
 // `length` bytes of the lowest `width` bytes of `pattern`, repeated.
 Bytes filled(uint64_t pattern, unsigned width, uint64_t length);
-// Elements made of the elements at the same places of the operands, in this order: what a reduction makes of a chunk.
-// Equal operands give equal bytes however the chunk is cut. Undefined where an operand is.
+// Each element is computed from the elements at the same index of the operands, in this order, as in the reduction of a
+// chunk. Equal operands give equal bytes, however the chunk is split. The result is undefined if an operand is.
 Bytes elementwise(const Id &operation, const std::vector<Bytes> &operands);
 
 // One frame of one region of one rank.
 class Memory {
 public:
   explicit Memory(uint64_t bytes);
-  // Both must lie inside.
+  // The range must be inside of the memory, for both functions.
   Bytes read(uint64_t begin, uint64_t length) const;
   void write(uint64_t begin, const Bytes &bytes);
 
 private:
   void split(uint64_t at);
-  std::map<uint64_t, Piece> pieces_; // by first byte; they cover all
+  std::map<uint64_t, Piece> pieces_; // by first byte; together they cover all bytes
   uint64_t bytes_;
 };
 

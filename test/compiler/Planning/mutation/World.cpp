@@ -49,7 +49,7 @@ private:
     }
   }
 
-  // Each record is an event of its own; false for a wait that holds nothing.
+  // Each record is a new event. Returns false if there is no record that the wait could wait for.
   bool findShared(const InstructionView &view, int64_t number, Step &step) {
     const fb::Event &event = *plan_.events()->Get(static_cast<uint32_t>(number));
     auto place = std::make_pair(number, placeOf(step.frames, event.counter(), view["frame"], event.frames()));
@@ -70,7 +70,7 @@ private:
 
   const fb::Plan &plan_;
   Expansion &result_;
-  std::map<std::pair<int64_t, uint64_t>, uint32_t> shared_; // (the plan's event, place) -> its last record
+  std::map<std::pair<int64_t, uint64_t>, uint32_t> shared_; // (the plan's event, place) -> the last record of it
   uint64_t steps_ = 0;
 };
 
@@ -101,7 +101,7 @@ Expansion onTwoThreads(const Expansion &expansion) {
   return result;
 }
 
-// Coordinates [begin, end) of a kind on an axis; null: all of it.
+// The coordinates [begin, end) of a kind on an axis. Null: all of them.
 static const fb::AxisRange *rangeOn(const fb::Plan &kind, uint32_t axis) {
   for (uint32_t i = 0; i < lengthOf(kind.where()); ++i)
     if (kind.where()->Get(i)->axis() == axis)
@@ -148,7 +148,7 @@ World::World(const fb::Plan &plan) {
       members_[rank].push_back(membersOf(rank, *ranks_[rank].kind->groups()->Get(g)));
 }
 
-// Those at the coordinates that the group names, in the order of all.
+// Of all members, those at the coordinates that the group names, in the same order.
 Members World::membersOf(unsigned rank, const fb::Group &group) const {
   Members all = membersOver(rank, group.axes()), result;
   for (unsigned member : all.ranks) {
@@ -185,7 +185,7 @@ Members World::membersOver(unsigned rank, const flatbuffers::Vector<uint32_t> *a
     size *= mesh_[axes->Get(i)];
   std::vector<unsigned> coordinates = ranks_[rank].coordinates;
   for (unsigned member = 0; member < size; ++member) {
-    unsigned rest = member, number = 0; // the first axis slowest
+    unsigned rest = member, number = 0; // the first axis is the slowest
     for (uint32_t i = lengthOf(axes); i-- > 0; rest /= mesh_[axes->Get(i)])
       coordinates[axes->Get(i)] = rest % mesh_[axes->Get(i)];
     for (size_t axis = 0; axis < mesh_.size(); ++axis)

@@ -1,9 +1,9 @@
-// A plan laid out over all of its ranks: who runs which kind, which groups there are, and what each stream of an entry
-// program does, calls expanded.
+// A plan with all its ranks: the kind of each rank, the groups, and the instructions of each stream of an entry
+// program, with calls expanded.
 //
-// Calls are expanded as the runtime binds them (runtime/device/BoundPlan.h): the callee's instructions stand in the
-// place of the call. Each run of a program has events of its own; a wait for one of the plan's is for the last record
-// of that frame's place before it, in issue order, and for nothing where there is none.
+// Calls are expanded as the runtime binds them (runtime/device/BoundPlan.h): the callee's instructions replace the
+// call. Each run of a program has its own events. A wait for one of the plan's events waits for the last record before
+// it, in issue order, of the same place. If there is none, it does not wait.
 #ifndef CLEAVE_TEST_PLANNING_MUTATION_WORLD_H
 #define CLEAVE_TEST_PLANNING_MUTATION_WORLD_H
 
@@ -23,8 +23,8 @@ struct Step {
   uint32_t event = 0; // of Record and Wait: unique in the expansion
   const fb::Instruction *instruction = nullptr;
   uint32_t program = 0, index = 0;
-  std::vector<int64_t> frames; // of the running program, by counter
-  uint64_t number = 0;         // in issue order
+  std::vector<int64_t> frames; // frames of the running program, by counter
+  uint64_t number = 0;         // position in issue order
 };
 
 struct Expansion {
@@ -33,11 +33,12 @@ struct Expansion {
   bool isTooLong = false;
 };
 
-// The place of the frame `by` further on than a program's, of something that follows `counter` in `count` frames.
+// The place of the frame that is `by` after the program's frame, of something that follows `counter` and has `count`
+// frames.
 uint64_t placeOf(const std::vector<int64_t> &frames, fb::Counter counter, int64_t by, uint64_t count);
 
 Expansion expand(const fb::Plan &kind, uint32_t program);
-// Of the same program, for a host with two threads: all streams but the first share one, in issue order.
+// The same program for a host with two threads: all streams but the first share one thread, in issue order.
 Expansion onTwoThreads(const Expansion &expansion);
 
 struct RankPlace {
@@ -46,7 +47,7 @@ struct RankPlace {
   std::vector<unsigned> coordinates;
 };
 
-// The ranks of a group in its order, and this rank's place among them.
+// The ranks of a group in its order, and the index of this rank.
 struct Members {
   std::vector<unsigned> ranks;
   unsigned index = 0;
@@ -59,17 +60,17 @@ public:
 
   const std::vector<RankPlace> &ranks() const { return ranks_; }
   const std::vector<const fb::Plan *> &kinds() const { return kinds_; }
-  // The rank that is `offset` further on along an axis, once around where it is large.
+  // The rank that is `offset` further along an axis. The axis is a ring.
   unsigned peerOf(unsigned rank, unsigned axis, int64_t offset) const;
-  // Of group `group` of the rank's kind.
+  // The members of group number `group` of the rank's kind.
   const Members &members(unsigned rank, unsigned group) const { return members_[rank][group]; }
   Members membersOver(unsigned rank, const flatbuffers::Vector<uint32_t> *axes) const;
   Members membersOf(unsigned rank, const fb::Group &group) const;
-  // The coordinate of a rank among those that differ on these axes only.
+  // The index of a rank among the ranks that differ from it only on these axes.
   unsigned indexOver(unsigned rank, const flatbuffers::Vector<uint32_t> *axes) const {
     return membersOver(rank, axes).index;
   }
-  // A generated kernel's place in the machine code that comes with the plan.
+  // The index of a generated kernel in the machine code that belongs to the plan.
   size_t codeIndex(unsigned kind, size_t kernel) const { return firstKernels_[kind] + kernel; }
   // Names of the entry programs of all kinds.
   std::vector<std::string> entries() const;

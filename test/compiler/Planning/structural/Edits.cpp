@@ -48,7 +48,7 @@ void Editor::index() {
       if (name == "Program" || name == "Plan")
         scope = ++scopes;
       std::vector<const reflection::Field *> fields = schema_.fields(type);
-      // What an instruction's numbers are depends on its opcode.
+      // The meaning of an instruction's fields depends on its opcode.
       const rt::OpcodeInfo *opcode = name == "Instruction" ? rt::opcodeInfo(static_cast<unsigned>(value.items[0].bits)) : nullptr;
       for (size_t i = 0; i < fields.size(); ++i) {
         std::string field = name + "." + fields[i]->name()->str();
@@ -70,7 +70,8 @@ void Editor::index() {
   visit(tree_, schema_.root(), "Plan", -1, 0, 0);
 }
 
-// The places of a path. Each path is as likely as another, or as it has places: what instructions say is most of a plan.
+// Picks the places of a path. Half of the time each path is equally likely; else its probability is proportional to its
+// number of places, and most of a plan is instructions.
 std::vector<int> &Editor::pick(std::vector<std::vector<int>> &byPath) {
   if (below(2)) {
     size_t all = 0;
@@ -117,7 +118,7 @@ bool Editor::setNumber(int place, uint64_t bits) {
   return true;
 }
 
-// Another number that may stand there.
+// Another number that is possible at this place.
 uint64_t Editor::another(int place) {
   const Place &at = places_[place];
   uint64_t old = at.value->bits;
@@ -132,7 +133,7 @@ uint64_t Editor::another(int place) {
   case 1:
   case 2:
     return places_[of(alike)].value->bits;
-  case 3: { // the one before or after it in the plan
+  case 3: { // the previous or the next one in the plan
     auto mine = std::find(alike.begin(), alike.end(), place);
     return places_[mine != alike.begin() && below(2) ? *(mine - 1) : mine + 1 != alike.end() ? *(mine + 1) : *mine].value->bits;
   }
@@ -303,7 +304,8 @@ bool Editor::sameElsewhere(const Change &last) {
                            paths_[last.path]);
 }
 
-// Numbers that were as large, or some times as large, become it again: counts and bytes, offsets and places.
+// Changes a number that was equal to the changed one, or was a multiple or a fraction of it, in the same proportion:
+// counts and bytes, offsets and places.
 bool Editor::inProportion(const Change &last) {
   uint64_t factor = uint64_t{1} << below(4);
   if (last.from < 2)
@@ -323,7 +325,7 @@ bool Editor::inProportion(const Change &last) {
          done(where(place) + ": " + std::to_string(old) + " becomes " + std::to_string(scaled(last.to)), paths_[places_[place].path]);
 }
 
-// A field of the same table, or of a table beside it.
+// Changes a field of the same table, or of a table near it.
 bool Editor::beside(const Change &last) {
   if (last.parent < 0 || last.parent >= static_cast<int>(places_.size()))
     return false;

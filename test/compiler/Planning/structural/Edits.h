@@ -1,12 +1,14 @@
-// Edits of a tree that know its shape and nothing of its meaning: any field of any table becomes another legal value, a neighbour's, or
-// changes places with one of the like; lists are shortened, lengthened, turned and reordered; one number becomes another one everywhere.
-// And pairs of edits that suit each other: after the first, the second does the same somewhere else, to a number in proportion, or to
-// something beside it. Such pairs pass checks that compare one place with another.
+// Edits of a tree that know its form and not its meaning. Any field of any table gets another legal value or that of a
+// neighbour, or exchanges values with a similar field. Lists are shortened, lengthened, rotated and reordered. One
+// number becomes another number everywhere. There are also pairs of edits: after the first edit, the second one makes
+// the same change at another place, or changes a number in proportion, or a field next to it. Such pairs pass checks
+// that compare one place with another.
 //
 //   Editor editor(schema, tree, seed);
 //   while (...) { editor.edit(); ... editor.follow(); ... editor.tree(), editor.told(), editor.undo() }
 //
-// Nothing here is shared with test/compiler/Planning/mutation, which knows instructions and makes mistakes that planning might make.
+// test/compiler/Planning/mutation is independent of this. It knows instructions, and makes mistakes that planning might
+// make.
 #ifndef CLEAVE_TEST_PLANNING_STRUCTURAL_EDITS_H
 #define CLEAVE_TEST_PLANNING_STRUCTURAL_EDITS_H
 
@@ -17,23 +19,24 @@
 
 namespace cleave::structural {
 
-// Something that can be edited. A path is what it is: "Buffer.offset", "Instruction.fields of all_gather, 3". All of one path are alike.
+// Something that can be edited. Its path says what it is: "Buffer.offset", "Instruction.fields of all_gather, 3". All
+// places of one path are alike.
 struct Place {
   Value *value = nullptr;
   Type type;
   int path = 0;
-  int parent = -1; // the place that has it
-  int within = 0;  // its number there
-  int scope = 0;   // the program, or the kind of ranks, that it belongs to
+  int parent = -1; // the place that contains it
+  int within = 0;  // its index there
+  int scope = 0;   // the program, or the kind of ranks, that contains it
 };
 
 class Editor {
 public:
   Editor(const Schema &schema, const Value &tree, uint64_t seed);
 
-  bool edit();   // anything, anywhere; false: nothing was changed
-  bool follow(); // something that suits the edits before
-  // Takes the last one back.
+  bool edit();   // any edit of any place; false: nothing was changed
+  bool follow(); // an edit that matches the previous ones
+  // Undoes the last edit.
   void undo();
 
   const Value &tree() const { return tree_; }
@@ -42,7 +45,7 @@ public:
   const std::vector<std::string> &changed() const { return changed_; }
 
 private:
-  struct Change { // a number that became another
+  struct Change { // a number that has become another one
     int path = 0, scope = 0;
     uint64_t from = 0, to = 0;
     int parent = -1;

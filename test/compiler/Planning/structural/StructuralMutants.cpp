@@ -1,11 +1,13 @@
-// Plans changed by edits that know the schema alone (Edits.h): which of them do the reader and the verifier accept?
+// Changes plans with edits that know only the schema (Edits.h), and shows which mutants the reader and the verifier
+// accept.
 //
 //   StructuralMutants [--mutants N] [--seed S] [--kept FOLDER] SCHEMA PLAN...
 //
-// After an edit that is refused come others that suit it; one that leaves fewer findings is kept, and the next is looked for. So what is
-// accepted in the end has passed checks that a single edit does not. Every accepted mutant is judged by the oracle (mutation/Oracle.h), and some
-// of each kind are written to FOLDER for a judge that runs them (Inputs/run_mutants.py). What is for readers of plans alone (notes, expected
-// traffic) may change. Exit code 1 where a harmful one is accepted, and where there was no mutant.
+// After an edit that is refused, others follow that match it. An edit that leaves fewer findings is kept, and the
+// search continues. So an accepted mutant has passed checks that a single edit does not pass. The oracle
+// (mutation/Oracle.h) judges every accepted mutant. Some of each kind are written to FOLDER for a judge that runs them
+// (Inputs/run_mutants.py). Fields that only inform readers of plans (notes, expected traffic) may change. The exit code
+// is 1 if a harmful mutant is accepted, or if there was no mutant.
 #include "test/compiler/Planning/mutation/AsArtefact.h"
 #include "test/compiler/Planning/mutation/Oracle.h"
 #include "test/compiler/Planning/structural/Edits.h"
@@ -74,7 +76,7 @@ struct Bytes {
 
 struct Original {
   std::string name;
-  Bytes bytes; // as the tree is written
+  Bytes bytes; // the tree in the format of a plan
   const rt::fb::Plan *plan = nullptr;
   Value tree;
   std::unique_ptr<mutation::AsArtefact> artefact;
@@ -115,7 +117,7 @@ private:
     originals_.push_back(std::move(original));
   }
 
-  // How far a mutant is from being accepted; 0: it is.
+  // The distance of a mutant from being accepted. 0: it is accepted.
   size_t distance(const Original &original, const Bytes &bytes, std::string *rule) {
     const rt::fb::Plan *plan = nullptr;
     ++looked_;

@@ -1,5 +1,6 @@
-// A plan as a tree of values, read and written by the schema alone (flatbuffers' reflection): what a field means is not
-// known here, so that a field that is added to Plan.fbs is changed by the edits (Edits.h) without a word about it.
+// A plan as a tree of values. Only the schema is used to read and write it (FlatBuffers' reflection), and the meaning
+// of fields is unknown here. So the edits (Edits.h) also change a field that is added to Plan.fbs, without any change
+// here.
 //
 //   Schema schema(textOf("runtime/plan/Plan.fbs"));
 //   Value tree = schema.read(bytes);
@@ -19,15 +20,15 @@ namespace cleave::structural {
 struct Type {
   reflection::BaseType base = reflection::None;
   reflection::BaseType element = reflection::None; // of a vector
-  int32_t object = -1;                             // of a table or struct, or of a vector's elements; of a scalar: its enum
+  int32_t object = -1; // of a table or struct, or of a vector's elements; of a scalar: its enum
 
   bool isScalar() const { return base >= reflection::UType && base <= reflection::Double; }
   bool isReal() const { return base == reflection::Float || base == reflection::Double; }
   Type ofElements() const { return {element, reflection::None, object}; }
 };
 
-// A scalar's bits, sign- or zero-extended (of a real: those of the double), a text, or items: the fields of a table or struct in the order
-// of their ids, the elements of a vector.
+// A scalar has `bits`, sign- or zero-extended (of a real: the bits of the double). A text has `text`. Others have
+// items: the fields of a table or struct in the order of their ids, or the elements of a vector.
 struct Value {
   bool isThere = true; // false: a text, vector or table that was left out
   uint64_t bits = 0;
@@ -44,7 +45,7 @@ public:
   Type root() const;
   const reflection::Object &object(int32_t index) const { return *schema_->objects()->Get(index); }
   std::vector<const reflection::Field *> fields(const Type &type) const; // in the order of ids
-  // The values of an enum that a scalar has; none where it is a plain number.
+  // The values of a scalar's enum. Empty if it is a plain number.
   std::vector<uint64_t> valuesOf(const Type &type) const;
 
 private:
@@ -53,9 +54,9 @@ private:
 };
 
 Type typeOf(const reflection::Field &field);
-// The bytes of a scalar.
+// The size of a scalar in bytes.
 size_t widthOf(reflection::BaseType base);
-// The bits that a scalar of that type keeps, as Value has them.
+// `bits` reduced to what a scalar of that type can store, in the form of Value::bits.
 uint64_t fitted(const Type &type, uint64_t bits);
 
 } // namespace cleave::structural

@@ -15,7 +15,7 @@ namespace {
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-// For every index of `shape`, in row-major order.
+// Calls `visit` for every index of `shape`, in row-major order.
 void forEachIndex(llvm::ArrayRef<int64_t> shape, llvm::function_ref<void(llvm::ArrayRef<int64_t>)> visit) {
   Index index(shape.size(), 0);
   for (int64_t count = ShapedType::getNumElements(shape); count > 0; --count) {
@@ -35,7 +35,8 @@ int64_t flat(llvm::ArrayRef<int64_t> index, llvm::ArrayRef<int64_t> shape) {
   return at;
 }
 
-// The element of the operand that stands at each index of the result; null where the op does more than move elements.
+// For an index of the result, the index of the operand's element that is there. Null if the op does not only move
+// elements.
 using Source = std::function<Index(llvm::ArrayRef<int64_t>)>;
 
 Source sourceOf(Operation *op) {

@@ -1,8 +1,9 @@
-// Tensors of small programs, element by element, so that what repeats itself along any dimension is seen to.
+// Tensors of small programs, element by element, so that repetitions along any dimension are visible.
 //
-// A tensor is the list of its elements' expressions, under one name: the hash of the list and of the type. What moves elements
-// (broadcast, reshape, transpose, slice, concat) moves expressions; an element-wise op makes one of those at the same
-// place; a sum makes one of those that it sums; each element of any other op's result is a function of all operands.
+// A tensor is the list of its elements' expressions. Its name is the hash of the list and of the type. An op that moves
+// elements (broadcast, reshape, transpose, slice, concat) moves expressions. An element-wise op makes an expression
+// from those at the same index. A sum makes one from those that it sums. For any other op, each element of the result
+// is a function of all operands.
 #ifndef CLEAVE_TEST_COMPILER_SHARDING_MUTATION_ELEMENTS_H
 #define CLEAVE_TEST_COMPILER_SHARDING_MUTATION_ELEMENTS_H
 
@@ -20,19 +21,19 @@ public:
   using Id = uint64_t;
   using List = std::vector<Id>;
 
-  // Whether no tensor of the module has more than 4,096 elements: others would take too long.
+  // True if no tensor of the module has more than 4,096 elements. Others would take too long.
   static bool canHold(mlir::ModuleOp module);
 
-  // The elements of a value; those of one that was not made here are parts of its name.
+  // The elements of a value. If the value was not made here, they are parts of its name.
   List of(Id value, mlir::RankedTensorType type) const;
   Id name(const List &elements, mlir::RankedTensorType type);
 
-  // The op's only result. `what` is a name of the op and its attributes, `operands` those of its operands.
+  // The op's only result. `what` is the name of the op with its attributes, `operands` are the names of its operands.
   Id run(mlir::Operation *op, Id what, llvm::ArrayRef<Id> operands);
-  // Part `index` of `count` along a dimension of a value of type `from`.
+  // Part `index` along dimension `dim` of a value of type `from`. The part has type `type`.
   Id part(Id value, mlir::RankedTensorType from, mlir::RankedTensorType type, int64_t dim, int64_t index);
   Id joined(llvm::ArrayRef<Id> values, llvm::ArrayRef<mlir::RankedTensorType> from, mlir::RankedTensorType type, int64_t dim);
-  // One element of those at the same place.
+  // Each element combines those at the same index of the values.
   Id zipped(llvm::ArrayRef<Id> values, mlir::RankedTensorType type, llvm::function_ref<Id(List)> combine);
 
 private:
@@ -40,7 +41,7 @@ private:
 };
 
 uint64_t mix(uint64_t a, uint64_t b);
-// Whether each element of the result is made of those at the same place.
+// True if each element of the result depends only on the operands' elements at the same index.
 bool isElementwise(mlir::Operation *op);
 
 } // namespace cleave::test

@@ -48,7 +48,7 @@ public:
     for (auto state : module.getOps<StateOp>())
       states[state.getSymName().str()] =
           begin("state " + state.getSymName().str(), *state.getStorage(), state.getTensorType(), coordinateAxis(state));
-    for (bool hasInputs : {true, false}) // samples first, then the update
+    for (bool hasInputs : {true, false}) // first the samples, then the update
       for (auto function : module.getOps<func::FuncOp>())
         if (!function->hasAttr("cleave.backward_of") && (function.getNumArguments() > 0) == hasInputs &&
             !runWithBackward(function))
@@ -59,7 +59,7 @@ public:
   }
 
 private:
-  using Values = std::vector<Id>; // of each rank
+  using Values = std::vector<Id>; // one for each rank
 
   bool fail(Operation *op, llvm::StringRef reason) {
     *why = (op->getName().getStringRef() + ": " + reason).str();
@@ -73,7 +73,8 @@ private:
     return std::nullopt;
   }
 
-  // Another expression on ranks that differ in a coordinate over which it is split or partial.
+  // An initial value. Ranks have different expressions if they differ in a coordinate over which it is split or
+  // partial.
   Values begin(const std::string &name, ShardingAttr sharding, Type type, std::optional<unsigned> coordinate = std::nullopt) {
     llvm::SmallVector<llvm::StringRef> axes = sharding.getPartialAxes();
     for (int64_t dim = 0, rank = sharding.getDims().size(); dim < rank; ++dim)
@@ -92,7 +93,7 @@ private:
     return made;
   }
 
-  // What is seen of a value: all ranks', of an owner's the owners'.
+  // Records the values of all ranks. If the value has an owner, records only the owners' values.
   void note(const std::string &name, const Values &values, ShardingAttr sharding) {
     auto owners = sharding.getOwnerAxes();
     for (auto [rank, id] : llvm::enumerate(values)) {
@@ -195,7 +196,7 @@ private:
 
   //===--- Elements -------------------------------------------------------===//
 
-  // What is known by a name alone, as a list of elements where the program is held so.
+  // The list of elements for a name, if the program is executed by elements. Otherwise the name itself.
   Id named(Id id, Type type) {
     auto tensor = dyn_cast<RankedTensorType>(type);
     return inElements && tensor ? elements.name(elements.of(id, tensor), tensor) : id;
@@ -216,7 +217,7 @@ private:
     return named(what, result.getType());
   }
 
-  // What a rank has after a collective of its group, in which it is number `index`.
+  // The value of a rank after a collective of its group, in which it has the index `index`.
   std::optional<Id> elementsMoved(Operation *op, llvm::ArrayRef<Id> ids, size_t index) {
     RankedTensorType from = typeOf(op->getOperand(0)), type = typeOf(op->getResult(0));
     auto sum = [&](shard::ReductionKind kind) {
@@ -238,7 +239,7 @@ private:
 
   //===--- Copies ---------------------------------------------------------===//
 
-  // A value that is so many elements, again and again, in row-major order.
+  // A value that repeats `size` elements in row-major order.
   struct Copies {
     Id of;
     int64_t size;
@@ -252,7 +253,7 @@ private:
     return made;
   }
 
-  // Of a value that is copies of something a part that is whole copies: which of them does not matter.
+  // A part of a value that consists of copies, if the part is whole copies. It does not matter which copies it has.
   std::optional<Id> copiesIn(Id value, RankedTensorType part) {
     auto known = copies.find(value);
     if (known == copies.end() || part.getNumElements() % known->second.size != 0)
@@ -260,14 +261,14 @@ private:
     return copiesOf(known->second, part);
   }
 
-  // A value that is the same at all places of the dimensions that are not in `dims`, as a broadcast makes it.
+  // A value that is equal at all indices of the dimensions that are not in `dims`, as a broadcast makes it.
   struct Spread {
     Id of;
-    llvm::SmallVector<int64_t> dims;  // where those of `of` lie, in ascending order
+    llvm::SmallVector<int64_t> dims; // the dimensions of `of`, in ascending order
     llvm::SmallVector<int64_t> shape; // of `of`
   };
 
-  // Along its first dimensions it is copies, row-major, of what it is along the others.
+  // Such a value. Along its first dimensions it is row-major copies of its value along the others.
   Id spread(const Spread &what, RankedTensorType type) {
     int64_t leading = what.dims.empty() ? type.getRank() : what.dims.front();
     Id block = what.of;
@@ -288,7 +289,7 @@ private:
                         [&](auto dim) { return type.getDimSize(dim.value()) == from.getDimSize(dim.index()); });
   }
 
-  // A broadcast; what reshapes it, cuts it off or puts it together.
+  // The result of a broadcast, or of an op that reshapes, cuts or joins such values.
   std::optional<Id> copiesMadeBy(Operation *op, size_t rank, llvm::DenseMap<Value, Values> &values) {
     if (op->getNumResults() != 1 || op->getNumOperands() == 0)
       return std::nullopt;
@@ -305,7 +306,7 @@ private:
     return isa<ConcatOp>(op) && type.getRank() == 1 && areSame ? copiesIn(first, type) : std::nullopt;
   }
 
-  // Element by element of copies, each of so many elements: copies of what is made of one.
+  // An element-wise op on copies of the same size: the result is copies of the op's result on one of them.
   std::optional<Id> copiesOfElements(Operation *op, Id what, size_t rank, llvm::DenseMap<Value, Values> &values) {
     RankedTensorType type = typeOf(op->getResult(0));
     Copies made{mix(what, hashOfPrinted(type.getElementType())), 0};
@@ -325,7 +326,7 @@ private:
     int64_t dim, index, count;
   };
 
-  // The ranks of one group, in the order of its axes, slowest first, and where `rank` is among them.
+  // The ranks of one group, in the order of its axes (the first is the slowest), and the index of `rank` among them.
   std::pair<std::vector<size_t>, size_t> groupOf(size_t rank, llvm::ArrayRef<shard::GridAxis> axes) const {
     std::vector<std::pair<std::vector<int64_t>, size_t>> members;
     for (size_t other = 0; other < coordinates.size(); ++other) {
@@ -383,7 +384,7 @@ private:
     return made;
   }
 
-  // Where a root's coordinates in the group lie.
+  // The index of the root in the group, from its coordinates.
   static size_t rootIndex(llvm::ArrayRef<int64_t> root, llvm::ArrayRef<shard::GridAxis> axes, MeshAttr mesh) {
     size_t index = 0;
     for (auto [at, axis] : llvm::zip(root, axes))
@@ -391,7 +392,8 @@ private:
     return index;
   }
 
-  // Cut or put together where a copy ends, copies stay copies: a rank's part is runs of `run` elements of the whole.
+  // If values are cut or joined at the ends of copies, they remain copies. A rank's part is runs of `run` elements of
+  // the whole.
   std::optional<Id> copiesMoved(Operation *op, llvm::ArrayRef<Id> ids) {
     auto gather = dyn_cast<shard::AllGatherOp>(op);
     auto slice = dyn_cast<shard::AllSliceOp>(op);
@@ -455,7 +457,7 @@ private:
   std::map<Id, Part> parts;
   std::map<Id, Copies> copies;
   std::map<Id, Spread> spreads;
-  const bool inElements; // of a small program: all tensors are lists of elements
+  const bool inElements; // for a small program: tensors are lists of elements
   Elements elements;
   Outcome outcome;
   std::set<int64_t> localSlices;

@@ -1,13 +1,14 @@
 // ShardedMutants [--mutants N] FILE...: changes sharded programs (ShardedMutations.h), and asks verify-sharded and an
-// independent oracle (RankOracle.h) of each mutant. Fails where a program is refused as it is, where a mutant that
-// changes a state or an output on some rank is accepted, and where there was no mutant.
+// independent oracle (RankOracle.h) about each mutant. It fails if an unchanged program is refused, if a mutant is
+// accepted that changes a state or an output on some rank, and if there was no mutant.
 //
-// One change is none of the sharding: a slice along another dimension, where both slices cut equal parts of what all ranks
-// have alike, and a reshape makes the shape right again. It is as if the graph had another op there: all ranks run one
-// program still, and verify-sharded does not say that the program is the model. Such mutants are counted apart.
+// One change does not concern the sharding: a slice along another dimension, if both slices cut equal parts of a value
+// that all ranks have, and a reshape corrects the shape. Then the graph seems to have another op there. All ranks still
+// run one program, and verify-sharded does not claim that the program is the model. Such mutants are counted
+// separately.
 //
-// FILEs are modules at the sharded level, or in kernels form. Without --mutants each mutation of each file is tried; with
-// it every k-th, so that about N of all are.
+// A FILE is a module at the sharded level or in kernels form. Without --mutants, each mutation of each file is tried.
+// With it, every k-th mutation is tried, so that about N are tried in all.
 #include "compiler/Sharding/Passes.h"
 #include "dialects/Cleave/IR/Cleave.h"
 #include "test/compiler/Sharding/mutation/RankOracle.h"
@@ -85,7 +86,7 @@ private:
     return mutation.slice && before.localSlices.count(*mutation.slice) && after.localSlices.count(*mutation.slice);
   }
 
-  // Asks verify-sharded, quietly.
+  // Asks verify-sharded, without printing its messages.
   bool accepts(mlir::ModuleOp module, std::string *why) {
     mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &diagnostic) {
       if (why->empty())
@@ -106,7 +107,7 @@ private:
   bool judge(Original &original, const ShardedMutation &mutation) {
     mlir::OwningOpRef<mlir::ModuleOp> mutant(mlir::cast<mlir::ModuleOp>(original.module->clone()));
     if (!mutation.apply(*mutant))
-      return true; // a shape that the mutation does not fit
+      return true; // the mutation does not fit this shape
     Counts &count = counts[mutation.kind];
     if (!isWellFormed(*mutant)) {
       ++count.illFormed;

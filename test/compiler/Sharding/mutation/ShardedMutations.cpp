@@ -15,7 +15,7 @@ namespace {
 
 using Axes = std::vector<int16_t>;
 
-// The same number of ops stand in every clone in the same order.
+// All ops of a module. In every clone they are at the same indices of the list.
 std::vector<Operation *> opsOf(ModuleOp module) {
   std::vector<Operation *> ops;
   module.walk([&](Operation *op) { ops.push_back(op); });
@@ -24,7 +24,7 @@ std::vector<Operation *> opsOf(ModuleOp module) {
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-// `value` in the shape that is needed, by repeating it or cutting it off: as much of it as there is.
+// Changes the shape of `value` to `type` by repeating its elements or by cutting it off.
 Value inShape(OpBuilder &builder, Value value, RankedTensorType type) {
   if (value.getType() == type)
     return value;
@@ -54,7 +54,7 @@ int64_t ranksOf(const Axes &axes, MeshAttr mesh) {
   return ranks;
 }
 
-// All lists of different axes of the mesh, but this one.
+// All lists of different axes of the mesh, except this one.
 std::vector<Axes> otherAxes(const Axes &axes, MeshAttr mesh) {
   std::set<Axes> all;
   auto count = static_cast<int16_t>(mesh.getSizes().size());
@@ -72,7 +72,7 @@ std::vector<Axes> otherAxes(const Axes &axes, MeshAttr mesh) {
   return {all.begin(), all.end()};
 }
 
-// A collective of one of the six kinds, as a value: which, over which axes, along which dimension.
+// One of the six kinds of collectives, with its axes and its dimension.
 struct Collective {
   enum Kind { AllReduce, ReduceScatter, AllGather, AllSlice, Reduce, Broadcast } kind;
   Axes axes;
@@ -110,7 +110,7 @@ struct Collective {
   bool reduces() const { return kind == AllReduce || kind == ReduceScatter || kind == Reduce; }
   bool hasRoot() const { return kind == Reduce || kind == Broadcast; }
 
-  // Null where the shape does not allow it.
+  // Returns null if the shape does not allow the collective.
   Value build(OpBuilder &builder, Location loc, Value input, MeshAttr mesh, int64_t instance) const {
     SmallVector<int64_t> shape(typeOf(input).getShape()), roots(axes.size(), 0);
     if (!roots.empty())
@@ -170,7 +170,7 @@ public:
   std::vector<ShardedMutation> mutations;
 
 private:
-  // Puts `with(builder, op)` in the op's place; does nothing where that is null.
+  // Lists a mutation that puts the result of `with(builder, op)` in the op's place. If that is null, it does nothing.
   void replace(const std::string &kind, Operation *op, const std::string &how, size_t index,
                std::function<Value(OpBuilder &, Operation *)> with) {
     mutations.push_back({kind, op->getName().getStringRef().str() + " " + std::to_string(index) + ": " + how,
@@ -182,7 +182,7 @@ private:
                            if (!made)
                              return false;
                            made = inShape(builder, made, typeOf(op->getResult(0)));
-                           // What was made may read the op itself, where it is doubled.
+                           // If the op is doubled, the new ops read its result.
                            llvm::SmallPtrSet<Operation *, 4> own;
                            for (Operation *next = op->getNextNode(); next && next->getBlock() == op->getBlock(); next = next->getNextNode()) {
                              own.insert(next);
@@ -215,7 +215,7 @@ private:
       changed.kind = other;
       if (other != is.kind)
         listChanged("replace", op, index, changed, std::string("made ") + names[other]);
-      // One more of any kind, after it and before it.
+      // Adds one more collective of any kind, after it and before it.
       replace("add", op, std::string(names[other]) + " after it", index,
               [changed, mesh = mesh](OpBuilder &builder, Operation *op) {
                 return changed.build(builder, op->getLoc(), op->getResult(0), mesh, 1000000);
@@ -258,7 +258,7 @@ private:
     }
   }
 
-  // Two neighbours dropped at once: what the one made wrong, the other might have hidden.
+  // Drops two neighbours at once. The second one may have hidden the error of dropping the first.
   void listPairs() {
     std::vector<size_t> drops;
     for (size_t i = 0; i < mutations.size(); ++i)
@@ -267,14 +267,14 @@ private:
     for (size_t i = 0; i + 1 < drops.size(); ++i)
       for (size_t next = i + 1; next < std::min(i + 4, drops.size()); ++next) {
         const ShardedMutation first = mutations[drops[i]], second = mutations[drops[next]];
-        // The later one first: it stands where it stood.
+        // The later one is dropped first, so that the earlier one keeps its index.
         mutations.push_back({"drop two", first.what + ", and " + second.what, [first, second](ModuleOp clone) {
                                return second.apply(clone) && first.apply(clone);
                              }});
       }
   }
 
-  // The place of a rank's part, computed wrongly.
+  // Computes the position of a rank's part wrongly.
   void listCoordinate(ModuleOp module, ReadOp read, size_t index) {
     if (!read.getState().starts_with("coordinate."))
       return;
@@ -293,7 +293,7 @@ private:
                 });
   }
 
-  // The same local type, another meaning: terms called whole, and the other way round.
+  // Keeps the local type and changes its meaning: terms of a partial value are declared whole, and the reverse.
   std::vector<ShardingAttr> otherForms(ShardingAttr sharding) {
     SmallVector<Attribute> free;
     for (auto [name, size] : llvm::zip_equal(mesh.getNames(), mesh.getSizes())) {

@@ -1,4 +1,4 @@
-// Small wrongs of a sharded program: what a pass does that forgets, doubles or mistakes a collective.
+// Small mistakes of a sharded program: a pass forgets, doubles or confuses a collective.
 #ifndef CLEAVE_TEST_COMPILER_SHARDING_MUTATION_SHARDEDMUTATIONS_H
 #define CLEAVE_TEST_COMPILER_SHARDING_MUTATION_SHARDEDMUTATIONS_H
 
@@ -13,11 +13,11 @@ namespace cleave::test {
 
 struct ShardedMutation {
   std::string kind, what;                     // "axes", "shard.all_reduce 3: over [1]"
-  std::function<bool(mlir::ModuleOp)> apply;  // to a clone of the module it was listed for; false: it changes nothing
+  std::function<bool(mlir::ModuleOp)> apply;  // changes a clone of the listed module; false: nothing changed
   std::optional<int64_t> slice = {};          // the instance of a slice that the mutant cuts along another dimension
 };
 
-// All mutations of all collectives, slices, origins of parts and declarations of the module.
+// All mutations of all collectives, slices, positions of parts, and declarations of the module.
 std::vector<ShardedMutation> listMutations(mlir::ModuleOp module);
 
 } // namespace cleave::test

@@ -1,10 +1,10 @@
 // The entry points of cuBLASLt.
 //
-// A heuristics list has the algorithms whose workspace fits, the one with the most first: so a caller that gives less
-// workspace to the product than it asked about is found at once. Parts of sums are rounded to the type of the result
-// where the preference allows it, as it does by default: so a caller that forgets to say no is found, too. Each
-// algorithm adds in an order of its own, and a product without an algorithm takes any: who needs the same bits again has
-// to keep the algorithm.
+// The heuristics return the algorithms whose workspace fits, the one with the largest workspace first. So a test finds
+// a caller that gives the product less workspace than it asked about. If the preference allows it, which is the
+// default, partial sums are rounded to the type of the result. So a test finds a caller that forgets to forbid this,
+// too. Each algorithm adds in another order, and a product without an algorithm takes any of them. So a caller that
+// needs the same bits again has to store the algorithm.
 #include "test/cuda/emulated/blaslt/Problem.h"
 #include <algorithm>
 #include <atomic>
@@ -32,7 +32,7 @@ template <class T> bool take(T &to, const void *value, size_t size) {
   return true;
 }
 
-// The scheme that rounds most, of those that are allowed.
+// Of the allowed schemes, the one that rounds most.
 uint32_t reductionOf(uint32_t allowed) {
   for (uint32_t scheme : {ReductionOutputType, ReductionInPlace, ReductionComputeType})
     if (allowed & scheme)
@@ -104,9 +104,9 @@ CLEAVE_EMULATED_API int cublasLtDestroy(Library *handle) {
   return Success;
 }
 
-// CLEAVE_EMULATED_BLASLT_VERSION=130100, and CLEAVE_EMULATED_BLASLT_FIRST=N: the heuristics name first what they would
-// have named as the Nth (from 0), as another machine's may. CLEAVE_EMULATED_BLASLT_WITHOUT=N: they have none for epilogues
-// with one of these bits.
+// CLEAVE_EMULATED_BLASLT_VERSION=130100: the version of the library. CLEAVE_EMULATED_BLASLT_FIRST=N: the heuristics
+// return their Nth algorithm (from 0) first, as they might on another machine. CLEAVE_EMULATED_BLASLT_WITHOUT=N: they
+// return no algorithm for epilogues with one of these bits.
 static uint64_t numberOf(const char *name, uint64_t fallback) {
   const char *text = getenv(name);
   return text ? strtoull(text, nullptr, 0) : fallback;
@@ -250,7 +250,7 @@ CLEAVE_EMULATED_API int cublasLtMatmulAlgoGetHeuristic(Library *library, const D
     if (kWorkspaces[i] <= preference->workspace && (i == 3 || preference->reductions != ReductionNone))
       fitting.push_back(i);
   auto first = fitting.begin() + long(numberOf("CLEAVE_EMULATED_BLASLT_FIRST", 0) % fitting.size());
-  std::rotate(fitting.begin(), first, first + 1); // that one, and then the others as they were
+  std::rotate(fitting.begin(), first, first + 1); // that algorithm, and then the others in their order
   for (uint32_t i : fitting) {
     if (*count == wanted)
       break;
@@ -261,7 +261,7 @@ CLEAVE_EMULATED_API int cublasLtMatmulAlgoGetHeuristic(Library *library, const D
     r.state = Success;
     r.waves = 1;
   }
-  return Success; // an algorithm without workspace fits always
+  return Success; // there is at least one: an algorithm without workspace always fits
 }
 
 CLEAVE_EMULATED_API int cublasLtMatmulAlgoCheck(Library *library, const Desc *desc, const Layout *a, const Layout *b,
@@ -273,7 +273,7 @@ CLEAVE_EMULATED_API int cublasLtMatmulAlgoCheck(Library *library, const Desc *de
   std::string why;
   if (int status = makeProblem(*desc, *a, *b, *c, *d, p, why))
     return refuse(status, why);
-  Operands anywhere; // on any multiple
+  Operands anywhere; // pointers of 0, which are multiples of any alignment
   anywhere.workspaceBytes = algorithm->workspace;
   anywhere.workspace = 256;
   if (int status = checkAlgorithm(*algorithm, p, anywhere))

@@ -1,4 +1,5 @@
-// The product itself: sums in the compute type, one rounding at the end, epilogues before that rounding.
+// The product itself. Sums are computed in the compute type. Epilogues are applied to them before the one rounding at
+// the end.
 #include "test/cuda/emulated/blaslt/Problem.h"
 #include "test/cuda/emulated/block/ReducedTypes.h"
 #include <cmath>
@@ -37,8 +38,8 @@ void store(void *p, int type, uint64_t i, double v) {
   }
 }
 
-// A column-major matrix in device memory, column by column. Only its elements are touched: what lies between columns
-// may be anybody's.
+// A column-major matrix in device memory, column by column. Only its elements are accessed, because the bytes between
+// columns may belong to other tensors.
 class Columns {
 public:
   Columns(const cleave_emulated_memory &memory, uint64_t address, int type, uint64_t rows, int64_t ld)
@@ -55,7 +56,7 @@ private:
   int64_t ld;
 };
 
-// op(X) as a dense column-major matrix of T; false after an error.
+// Stores op(X) in `out`, as a dense column-major matrix of T. Returns false after an error.
 template <class T>
 bool gather(const cleave_emulated_memory &memory, uint64_t address, const Layout &l, bool transposed, bool tf32,
             std::vector<T> &out) {
@@ -79,8 +80,8 @@ double roundTo(int type, double value) {
   return load(&bits, type, 0);
 }
 
-// sum = A * B, the inner dimension in `parts`, each summed on its own: an algorithm's own order of addition. Where parts
-// are not added in the compute type, each of them, and each sum of them, is rounded to the result's.
+// sum = A * B. The inner dimension is split into `parts` partial sums, so that each algorithm has an order of addition
+// of its own. If `roundsParts`, each partial sum, and each sum of them, is rounded to the result's type.
 template <class T>
 void multiply(const Problem &p, const std::vector<T> &a, const std::vector<T> &b, uint64_t parts, bool roundsParts,
               std::vector<T> &sum) {
@@ -109,7 +110,7 @@ double geluGradient(double x) {
   return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * 0.7978845608028654 * (1 + 3 * 0.044715 * x * x);
 }
 
-// A vector of device memory: a bias, or a gradient of one.
+// The types of the vectors and matrices that epilogues use, if the descriptor does not give them: that of D.
 int biasType(const Problem &p) { return p.desc.biasType >= 0 ? p.desc.biasType : p.d.type; }
 int auxType(const Problem &p) { return p.desc.auxType >= 0 ? p.desc.auxType : p.d.type; }
 
@@ -120,7 +121,8 @@ bool storeVector(const cleave_emulated_memory &memory, uint64_t address, int typ
   return p != nullptr;
 }
 
-// relu's auxiliary matrix is a bit per element, in columns of auxLd bits; gelu's is the input of the function.
+// The auxiliary matrix of relu has one bit for each element, in columns of auxLd bits. That of gelu has the inputs of
+// the function.
 bool applyFunction(const Problem &p, const cleave_emulated_memory &memory, uint64_t auxAddress, uint64_t column,
                    std::vector<double> &values) {
   uint32_t e = p.desc.epilogue;
@@ -191,7 +193,8 @@ bool finish(const Problem &p, const Operands &o, double alpha, double beta, uint
   return !(p.desc.epilogue & EpilogueBiasGradient) || storeVector(memory, biasAt, biasType(p), gradient);
 }
 
-// Bias gradients of the operands: sums over the inner dimension. CLEAVE_EMULATED_BLASLT_SHORT_SUMS=1: without its last value.
+// Bias gradients of the operands: sums over the inner dimension. CLEAVE_EMULATED_BLASLT_SHORT_SUMS=1 leaves out the
+// last value.
 template <class T>
 bool operandGradients(const Problem &p, uint64_t batch, const std::vector<T> &a, const std::vector<T> &b,
                       const cleave_emulated_memory &memory) {
@@ -240,7 +243,7 @@ void compute(const Problem &p, const Operands &o, const Algorithm &algorithm, co
     alpha = load(x, p.desc.scaleType, 0);
     beta = load(y, p.desc.scaleType, 0);
   }
-  // What an algorithm leaves in its workspace is nobody's business: NaN patterns, recorded as a write.
+  // The contents of an algorithm's workspace are undefined: fill it with NaN patterns, and record a write.
   if (algorithm.workspace) {
     auto *scratch = static_cast<uint8_t *>(memory.write(memory.self, o.workspace, algorithm.workspace));
     if (!scratch)

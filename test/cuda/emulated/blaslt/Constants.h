@@ -1,4 +1,4 @@
-// The values of cuBLASLt's public API that the stand-in knows, with its names.
+// The values of cuBLASLt's public API that the emulated library knows, under short names.
 #pragma once
 #include <cstdint>
 
@@ -38,7 +38,7 @@ enum DescAttribute : int {
   DescBiasDataType = 26
 };
 
-// An epilogue is a set of these.
+// An epilogue is a set of these bits.
 enum Epilogue : uint32_t {
   EpilogueDefault = 1,
   EpilogueRelu = 2,
@@ -62,7 +62,7 @@ enum LayoutAttribute : int {
   LayoutBatchStride = 6
 };
 
-// How the parts of a split sum are added; a preference has a set of those that it allows.
+// How the partial sums of a split sum are added. A preference has the set of the schemes that it allows.
 enum ReductionScheme : uint32_t {
   ReductionNone = 0,
   ReductionInPlace = 1, // in the result

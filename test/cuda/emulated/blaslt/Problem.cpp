@@ -18,7 +18,7 @@ unsigned bytesOf(int type) {
 
 namespace {
 
-// A row-major matrix is a column-major one that is transposed.
+// A row-major matrix is a transposed column-major matrix.
 void normalize(Layout &l, int &operation) {
   if (l.order != RowMajor)
     return;
@@ -72,13 +72,15 @@ int checkEpilogue(const Problem &p, std::string &why) {
     why = "the epilogue needs a bias or an auxiliary matrix that is not given";
     return InvalidValue;
   }
-  // Of cublasLt.h: rows of relu's bits begin on 16 bytes, gelu's on 8 elements.
+  // From cublasLt.h: a row of relu's bits begins at a multiple of 16 bytes, and one of gelu's at a multiple of 8
+  // elements.
   int64_t multiple = e & (EpilogueRelu | EpilogueDRelu) ? 128 : 8;
   if ((e & EpilogueAux) && p.desc.auxLd % multiple != 0) {
     why = "the auxiliary matrix's leading dimension is no multiple of " + std::to_string(multiple);
     return NotSupported;
   }
-  // Known of the library by its users (nvmath-python): the rows that are added lie as the product wants them.
+  // A rule of the library that its users have found (nvmath-python): the summed rows must be stored as the product
+  // reads them.
   if ((e == EpilogueBiasGradientA && p.desc.transA != OpN) || (e == EpilogueBiasGradientB && p.desc.transB == OpN)) {
     why = "the gradient of a bias is of A as it is, or of B transposed";
     return NotSupported;
@@ -95,7 +97,7 @@ int makeProblem(const Desc &desc, const Layout &a, const Layout &b, const Layout
   p.b = b;
   p.c = c;
   p.d = d;
-  if (p.d.order == RowMajor || p.c.order == RowMajor) { // D^T = op(B)^T op(A)^T: not asked for by Cleave
+  if (p.d.order == RowMajor || p.c.order == RowMajor) { // D^T = op(B)^T op(A)^T, which Cleave does not need
     why = "row-major results are not emulated: describe the transposed product";
     return NotSupported;
   }

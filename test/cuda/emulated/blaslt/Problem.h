@@ -10,7 +10,7 @@
 
 namespace cleave::emulated::blaslt {
 
-// What cublasLtMatmulDescCreate makes.
+// The state behind a handle of cublasLtMatmulDescCreate.
 struct Desc {
   int computeType = 0, scaleType = 0;
   int pointerMode = 0;
@@ -18,7 +18,7 @@ struct Desc {
   uint32_t epilogue = EpilogueDefault;
   uint64_t bias = 0, aux = 0;
   int64_t biasBatchStride = 0, auxLd = 0, auxBatchStride = 0;
-  int auxType = -1, biasType = -1; // -1: as the API's default
+  int auxType = -1, biasType = -1; // -1: the API's default
   int smCount = 0;
 };
 
@@ -37,14 +37,14 @@ struct Preference {
   uint32_t alignment[4] = {256, 256, 256, 256};
 };
 
-// An algorithm: opaque to the caller, who may store its 64 bytes and give them back.
+// An algorithm. It is opaque to the caller, who may store its 64 bytes and pass them again later.
 struct Algorithm {
   uint32_t magic;
-  uint32_t id; // how many parts the sum is split into, less one: parts are rounded on their own
+  uint32_t id; // the number of partial sums, less one. Each partial sum is rounded by itself
   uint64_t workspace;
   uint32_t alignment[4];
-  int32_t types[4]; // compute, A, B, D: of the problem that it was made for
-  uint32_t reduction; // of the parts
+  int32_t types[4]; // of compute, A, B and D, in the problem that it was made for
+  uint32_t reduction; // how the partial sums are added
   uint32_t unused[3];
 };
 static_assert(sizeof(Algorithm) == 64, "cublasLtMatmulAlgo_t has 64 bytes");
@@ -66,11 +66,11 @@ struct Problem {
   uint64_t m = 0, n = 0, k = 0;
 };
 
-// Fills `p` and checks it. Returns a status, and for anything but Success why.
+// Fills `p` and checks it. Returns a status. If it is not Success, `why` says the reason.
 int makeProblem(const Desc &desc, const Layout &a, const Layout &b, const Layout &c, const Layout &d, Problem &p,
                 std::string &why);
 
-// What a launch needs besides the problem.
+// The scalars, pointers and workspace of one launch.
 struct Operands {
   double alpha = 1, beta = 0; // in host pointer mode
   uint64_t alphaPointer = 0, betaPointer = 0;
@@ -83,7 +83,7 @@ void compute(const Problem &p, const Operands &o, const Algorithm &algorithm, co
 
 unsigned bytesOf(int type);
 
-// Whether an epilogue reads or writes the bias pointer. cublasLtMatmul refuses a pointer that it does not use.
+// True if an epilogue reads or writes the bias pointer. cublasLtMatmul refuses a pointer that it does not use.
 inline bool usesBias(uint32_t epilogue) {
   return epilogue & (EpilogueBias | EpilogueBiasGradient | EpilogueBiasGradientA | EpilogueBiasGradientB);
 }

@@ -10,7 +10,7 @@ namespace {
 constexpr size_t kStack = 64 << 10;
 constexpr uint64_t kNormalPriority = uint64_t(1) << 62;
 constexpr uint64_t kMaxSpins = 2000000;
-// In the first block of thread-local storage: it is asked for at every access.
+// It is read at every access. This model puts it into the first block of thread-local storage, where this is fast.
 thread_local __attribute__((tls_model("initial-exec"))) Block *active = nullptr;
 
 } // namespace
@@ -18,7 +18,7 @@ thread_local __attribute__((tls_model("initial-exec"))) Block *active = nullptr;
 Block &currentBlock() { return *active; }
 
 bool runLaunch(const Launch &launch, Fault &fault) {
-  static thread_local std::unique_ptr<Block> block; // its arena and stacks are used again by the next launch
+  static thread_local std::unique_ptr<Block> block; // the next launch uses its arena and stacks again
   if (!block)
     block = std::make_unique<Block>();
   return block->run(launch, fault);
@@ -69,7 +69,7 @@ void Block::startThreads() {
     t.warpEpoch = 0;
     t.openCopies.clear();
     t.copyGroups.clear();
-    // Stacks that start at the same offset of their pages would all fall into the same lines of the cache.
+    // If stacks started at the same offset of their pages, all of them would use the same lines of the cache.
     prepareFiber(t.fiber, stacks + (i + 1) * kStack - (i * 320) % 16384, threadMain);
     makeReady(t);
   }
@@ -135,11 +135,11 @@ void Block::makeReady(Thread &thread) {
 void Block::threadMain() {
   Block &block = currentBlock();
   block.current->entry(block.current->arguments);
-  // Copies that nobody waited for land when the thread ends, or never: no thread may rely on either.
+  // Copies that no thread has waited for may arrive when the thread ends, or never. No thread may rely on either.
   Thread &me = block.self();
   block.threadEnds();
   switchFiber(me.fiber, block.scheduler);
-  abort(); // a thread that is done is never picked
+  abort(); // the scheduler never picks a thread that is done
 }
 
 void Block::wait(const char *where) {
@@ -161,7 +161,8 @@ void Block::leave(Thread &me) {
 void Block::spin(const char *where) {
   if (++spins > kMaxSpins)
     fail(code::LaunchTimeout, std::string("spins at ") + where + " for ever");
-  priority[running->warp] = lowest--; // below all others: who spins must not starve whom it waits for
+  priority[running->warp] =
+      lowest--; // below all others: a thread that spins must not starve the thread that it waits for
   Thread &me = *running;
   me.waitingAt = where;
   makeReady(me);

@@ -1,12 +1,13 @@
 // One block of threads while it runs, and how its threads wait for each other.
 //
-// The scheduler gives every warp a random priority and always runs the ready warp of the highest one; priorities change
-// now and then. A warp therefore runs far ahead of others, or far behind, which a uniformly random order hardly ever
-// does: a missing barrier shows as a wrong value in few seeds, and as a race in the shadow memory in all of them.
+// The scheduler gives every warp a random priority, and always runs the ready warp of the highest priority. Priorities
+// change now and then. So a warp runs far ahead of others, or far behind them. A uniformly random order hardly ever
+// does this. A missing barrier then shows as a wrong value with few seeds, and as a race in the shadow memory with all
+// seeds.
 //
 // A thread waits in one of three places: at a *meeting* of lanes of its warp (shuffles, votes, matrix operations), at a
-// *barrier* of the block, or *spinning* on an mbarrier. If nobody can run, the block is deadlocked and says who waits
-// where.
+// *barrier* of the block, or *spinning* on an mbarrier. If no thread can run, the block is deadlocked, and the report
+// says which thread waits where.
 #pragma once
 #include "test/cuda/emulated/block/Fiber.h"
 #include "test/cuda/emulated/block/Launch.h"
@@ -22,7 +23,7 @@ namespace cleave::emulated {
 
 class Block;
 
-// One copy of cp.async: its bytes are read when it is issued, and land when it is waited for.
+// One copy of cp.async. Its bytes are read when it is issued, and written to the target when a thread waits for it.
 struct AsyncCopy {
   uint64_t target = 0;
   uint32_t bytes = 0;
@@ -43,7 +44,7 @@ struct Thread {
   std::vector<std::vector<AsyncCopy>> copyGroups;
 };
 
-// The lanes of `mask` have met. `lanes[i]` is lane i of the warp; only those of the mask take part.
+// Called after all lanes of `mask` have met. `lanes[i]` is lane i of the warp. Only the lanes of the mask take part.
 using Together = void (*)(Thread *lanes, uint32_t mask);
 
 class Block {
@@ -54,7 +55,7 @@ public:
   // Runs all blocks of the launch.
   bool run(const Launch &launch, Fault &fault);
 
-  // ---- for the operations of running threads (they act for `self()`)
+  // ---- for operations of the running thread, which is `self()`
   Thread &self() { return *running; }
   const Launch &launch() const { return *current; }
   const Extent &position() const { return blockId; }
@@ -63,27 +64,27 @@ public:
   WarpClocks &clocks() { return warpClocks; }
   uint32_t threadCount() const { return count; }
 
-  // Waits until all lanes of `mask` are at a meeting of this kind with this mask; the last one runs `together`. Returns
+  // Waits until all lanes of `mask` are at a meeting of this kind with this mask. The last one runs `together`. Returns
   // the mask without lanes that the block does not have.
   uint32_t meet(const char *kind, uint32_t mask, void *argument, Together together);
   // All threads of four warps meet (wgmma).
   void meetWarpGroup(const char *kind, void *argument, void (*together)(Thread *threads));
 
   enum class Reduction { None, Popc, And, Or };
-  // bar.sync and bar.red: `expected` 0 is the whole block. With a reduction, returns it over the participants.
+  // bar.sync and bar.red. An `expected` of 0 is the whole block. With a reduction, returns it over the predicates.
   uint32_t barrier(uint32_t id, uint32_t expected, Reduction reduction, bool predicate);
   void barrierArrive(uint32_t id, uint32_t expected);
 
-  // Lets everybody else run first: for a thread that polls.
+  // Lets all other threads run first. A thread that polls calls this.
   void spin(const char *where);
 
   // Ends the launch with a fault of the running thread. Does not return.
   [[noreturn]] void fail(int code, const std::string &what);
-  // As `fail`, for conditions that hold whoever runs.
+  // As `fail`, for faults that are not those of the running thread.
   [[noreturn]] void abandon(Fault fault);
   std::string nameOf(const Thread &thread) const;
   // Checks an access to any memory that a running thread may address, and ends the launch if it is not allowed. Returns
-  // where the bytes are for the host.
+  // the host's address of the bytes.
   uint64_t access(uint64_t address, uint32_t bytes, Access kind, uint32_t line);
   bool isOnStack(uint64_t address, uint32_t bytes) const;
 
@@ -96,11 +97,11 @@ private:
   };
   struct Barrier {
     uint32_t arrived = 0, expected = 0, warps = 0, popc = 0;
-    bool whole = false; // of all threads that have not exited
+    bool whole = false; // all threads that have not exited are expected
     WarpClock published{};
     std::vector<uint32_t> waiting;
 
-    void clear() { // keeps what `waiting` has of memory: a block meets at a barrier again and again
+    void clear() { // keeps the memory of `waiting`: a block meets at a barrier many times
       if (!arrived && !warps)
         return;
       arrived = expected = warps = popc = 0;
@@ -115,7 +116,8 @@ private:
   Thread *pick();
   void makeReady(Thread &thread);
   void wait(const char *where);
-  // Goes on with the next thread that can run; with the scheduler, which reports the deadlock, if there is none.
+  // Continues with the next thread that can run. If there is none, continues with the scheduler, which reports the
+  // deadlock.
   void leave(Thread &me);
   bool isComplete(const Barrier &b) const { return b.arrived >= (b.whole ? count - done : b.expected); }
   void completeBarrier(Barrier &b);
@@ -141,12 +143,12 @@ private:
   std::array<std::vector<uint32_t>, kMaxWarps> ready;
   std::array<uint64_t, kMaxWarps> priority{};
   uint64_t lowest = 0, randomState = 1, spins = 0;
-  uint32_t lastWarp = 0, readyWarps = 0; // those with a thread in `ready`, a bit each
+  uint32_t lastWarp = 0, readyWarps = 0; // readyWarps: a bit for each warp with a thread in `ready`
   bool failed = false;
   Fault fault;
 };
 
-// The block whose thread runs on this OS thread now.
+// The block whose thread this OS thread runs now.
 Block &currentBlock();
 
 } // namespace cleave::emulated

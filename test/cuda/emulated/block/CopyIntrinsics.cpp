@@ -1,11 +1,12 @@
-// Copies that run beside their thread (cp.async), and mbarriers.
+// Asynchronous copies (cp.async), and mbarriers.
 //
-// cp.async: the bytes are read when the copy is issued and land when its group is waited for; between the two the
-// target holds NaN patterns. The copy counts as a write of its thread at both moments, so that a target that is still
-// read by others when the copy is issued is a race, and so is a reader that no barrier separates from the wait.
+// cp.async: the bytes are read when the copy is issued, and written to the target when the thread waits for its group.
+// Between these times, the target has NaN patterns. The copy counts as a write of its thread at both times. So it is a
+// race if other threads still read the target when the copy is issued, and also if no barrier is between the wait and a
+// reader.
 //
-// mbarrier: 64 bits of shared memory, here as phase, expected arrivals, pending arrivals (in the order of the bits of
-// our own choice: PTX keeps them opaque). A failing try_wait lets all other threads run first.
+// mbarrier: 64 bits of shared memory, which have the phase, the expected arrivals and the pending arrivals. PTX does
+// not define the order of the bits, so this one is our own. A try_wait that fails lets all other threads run first.
 #include "test/cuda/emulated/block/Block.h"
 #include "test/cuda/emulated/block/Intrinsics.h"
 #include "test/cuda/emulated/driver/Codes.h"
@@ -14,7 +15,7 @@
 namespace cleave::emulated {
 namespace {
 
-// The target of an asynchronous copy is given by a 32-bit shared address, or by a generic one.
+// The target of an asynchronous copy is a 32-bit shared address or a generic address.
 void copyAsync(uint64_t target, uint64_t source, uint32_t bytes, uint32_t sourceBytes, uint32_t line) {
   Block &b = currentBlock();
   if (bytes > 16 || sourceBytes > bytes)
@@ -42,7 +43,7 @@ void copyCommit() {
   t.openCopies.clear();
 }
 
-// Waits until at most `pending` of the newest groups are left.
+// Waits until at most the `pending` newest groups are left.
 void copyWait(uint32_t pending) {
   Block &b = currentBlock();
   Thread &t = b.self();
@@ -64,7 +65,7 @@ struct BarrierObject {
   uint16_t phase;
   uint16_t expected;
   int16_t pending;
-  uint16_t check; // tells an initialized object
+  uint16_t check; // marks an initialized object
 };
 static_assert(sizeof(BarrierObject) == 8, "an mbarrier has 64 bits");
 constexpr uint16_t kCheck = 0x6d62;
@@ -88,7 +89,7 @@ void barrierInit(uint64_t address, uint32_t arrivals) {
 
 void barrierInvalidate(uint64_t address) { object(address).check = 0; }
 
-// Returns the phase before the arrival: the state that test_wait takes.
+// Returns the phase before the arrival. test_wait takes this state as its operand.
 uint64_t barrierArriveObject(uint64_t address, uint32_t arrivals) {
   Block &b = currentBlock();
   BarrierObject &o = object(address);
@@ -104,7 +105,7 @@ uint64_t barrierArriveObject(uint64_t address, uint32_t arrivals) {
   return phase;
 }
 
-// Whether the phase with this parity has completed. `poll`: lets others run before it says no.
+// True if the phase with this parity has completed. `poll`: lets other threads run before it returns false.
 uint32_t barrierTest(uint64_t address, uint32_t parity, uint32_t poll) {
   Block &b = currentBlock();
   for (int i = 0; i < 3 && object(address).phase == (parity & 1); i++)
@@ -116,7 +117,7 @@ uint32_t barrierTest(uint64_t address, uint32_t parity, uint32_t poll) {
   return 1;
 }
 
-// cp.async.mbarrier.arrive: arrives when the thread's earlier copies have landed. Landing them now is a legal moment.
+// cp.async.mbarrier.arrive: arrives when the thread's earlier copies are complete. They may be completed now.
 void barrierArriveCopies(uint64_t address, uint32_t noIncrement) {
   copyWaitAll();
   BarrierObject &o = object(address);

@@ -4,8 +4,8 @@
 #error "the emulated device runs on x86-64 Linux: its fibers save that ABI's registers"
 #endif
 
-// System V x86-64: a function keeps rbp, rbx, r12 to r15 and the stack pointer. The control words of the floating-point
-// unit never differ between fibers, so they stay.
+// System V x86-64: a function preserves rbp, rbx, r12 to r15 and the stack pointer. The control words of the
+// floating-point unit are the same in all fibers, so they are not saved.
 asm(R"(.text
 .globl cleave_emulated_switch
 .hidden cleave_emulated_switch
@@ -36,7 +36,7 @@ void switchFiber(Fiber &from, Fiber &to) { cleave_emulated_switch(&from.stackPoi
 
 void prepareFiber(Fiber &fiber, char *stackTop, void (*entry)()) {
   auto **top = reinterpret_cast<void **>(reinterpret_cast<uintptr_t>(stackTop) & ~uintptr_t(15));
-  *--top = nullptr; // the return address of `entry`, and the alignment that the ABI promises at a call
+  *--top = nullptr; // the return address of `entry`; and the alignment that the ABI requires at a call
   *--top = reinterpret_cast<void *>(entry);
   for (int i = 0; i < 6; i++)
     *--top = nullptr;

@@ -1,7 +1,6 @@
-// A fiber: a stack and a saved place in the code that runs on it. Each CUDA thread of a block is a fiber of the one OS
-// thread that runs the block, and the only switches are those that the emulator makes: at barriers, warp operations and
-// waits. Between two switches a CUDA thread runs alone, so translated code needs no locks and a run is a function of
-// the seed.
+// A fiber: a stack, and a saved position in the code that runs on it. Each CUDA thread of a block is a fiber of the OS
+// thread that runs the block. Fibers switch only where the emulator makes them: at barriers, warp operations and waits.
+// Between two switches a CUDA thread runs alone. So translated code needs no locks, and a run depends only on the seed.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,10 +11,11 @@ struct Fiber {
   void *stackPointer = nullptr;
 };
 
-// Saves the running fiber into `from` and goes on with `to`.
+// Saves the running fiber into `from` and continues with `to`.
 void switchFiber(Fiber &from, Fiber &to);
 
-// Makes `fiber` start in `entry` at its first switch. `entry` must never return: its last act is a switch away.
+// Makes `fiber` start in `entry` at its first switch. `entry` must never return: it must end with a switch to another
+// fiber.
 void prepareFiber(Fiber &fiber, char *stackTop, void (*entry)());
 
 } // namespace cleave::emulated

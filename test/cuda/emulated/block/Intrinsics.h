@@ -1,7 +1,8 @@
-// What translated code calls: one C function per operation that needs other threads, checks, or a function of the maths
-// library. The translator names them, the JIT resolves them from `intrinsics()`; nothing else is visible to kernels.
+// The functions that translated code calls: one C function for each operation that needs other threads, checks, or a
+// function of the maths library. The translator calls them by name, and the JIT resolves the names from `intrinsics()`.
+// Kernels see no other symbols.
 //
-// All values travel as integers of their width; several results through `out`.
+// All values are passed as integers of their width. Several results are returned through the parameter `out`.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -15,7 +16,7 @@ struct Intrinsic {
 
 const std::vector<Intrinsic> &intrinsics();
 
-// Families register their functions once.
+// Each family adds its functions. They are called once.
 void addThreadIntrinsics(std::vector<Intrinsic> &list);    // ids, memory checks, traps
 void addWarpIntrinsics(std::vector<Intrinsic> &list);      // shuffles, votes, barriers
 void addCopyIntrinsics(std::vector<Intrinsic> &list);      // cp.async, mbarrier
@@ -23,7 +24,7 @@ void addMatrixIntrinsics(std::vector<Intrinsic> &list);    // ldmatrix, stmatrix
 void addWarpGroupIntrinsics(std::vector<Intrinsic> &list); // wgmma
 void addMathIntrinsics(std::vector<Intrinsic> &list);      // approximations, rounding, reduced types
 
-// Special registers, numbered for the call.
+// Special registers. The number is an argument of the call that reads the register.
 enum class Special : uint32_t {
   ThreadX,
   ThreadY,

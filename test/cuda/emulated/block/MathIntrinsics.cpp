@@ -1,4 +1,5 @@
-// The approximate instructions (computed accurately: a device's bits differ), directed rounding, reduced types.
+// The approximate instructions, directed rounding, and reduced types. Approximate instructions are computed accurately,
+// so their bits differ from a device's.
 #include "test/cuda/emulated/block/Intrinsics.h"
 #include "test/cuda/emulated/block/ReducedTypes.h"
 #include <cfenv>
@@ -20,7 +21,7 @@ template <class T> T rounded(uint32_t op, uint32_t mode, T a, T b, T c) {
   static const int modes[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};
   int old = fegetround();
   fesetround(modes[mode]);
-  volatile T x = a, y = b, z = c, result = 0; // volatile: the compiler must not compute under another mode
+  volatile T x = a, y = b, z = c, result = 0; // volatile: the compiler must not compute the result in another mode
   switch (RoundedOp(op)) {
   case RoundedOp::Add:
     result = x + y;

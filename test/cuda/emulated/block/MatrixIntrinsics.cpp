@@ -1,12 +1,13 @@
-// ldmatrix, stmatrix and mma.sync, by the fragment tables of the PTX ISA ("Matrix Fragments for mma.m16n8k16" and its
-// siblings). All m16n8 shapes share one rule. With g = lane / 4, q = lane % 4, and p elements in a 32-bit register:
+// ldmatrix, stmatrix and mma.sync, by the fragment tables of the PTX ISA ("Matrix Fragments for mma.m16n8k16" and the
+// tables of the other shapes). All m16n8 shapes share one rule. With g = lane / 4, q = lane % 4, and p elements in a
+// 32-bit register:
 //
 //     A (16 x K), register r, element e: row g + 8 * (r & 1), column q * p + e + 4 * p * (r >> 1)
 //     B (K x 8),  register r, element e: row q * p + e + 4 * p * r, column g
 //     C, D (16 x 8) of 32 bits, r = 0..3: row g + 8 * (r >> 1), column 2 * q + (r & 1)
 //
-// A device adds the products in an order and width that NVIDIA does not document; here the sum is taken in double and
-// rounded once, which is within the bounds that the tests allow and independent of the seed.
+// NVIDIA does not document the order and the width in which a device adds the products. Here the sum is computed in
+// double and rounded once. This is within the bounds that the tests allow, and does not depend on the seed.
 #include "test/cuda/emulated/block/Block.h"
 #include "test/cuda/emulated/block/Intrinsics.h"
 #include "test/cuda/emulated/block/ReducedTypes.h"
@@ -23,7 +24,8 @@ struct Rows {
   uint32_t registers[4];
 };
 
-// The element (r, c) of matrix `m` lies in a lane's register `m`, at the lane and half that the fragment layout says.
+// The position in a matrix of the element in half `half` of a lane's register, by the fragment layout. Matrix `m` is in
+// register `m`.
 void place(bool transposed, uint32_t lane, uint32_t half, uint32_t &row, uint32_t &column) {
   row = transposed ? lane % 4 * 2 + half : lane / 4;
   column = transposed ? lane / 4 : lane % 4 * 2 + half;
@@ -59,7 +61,7 @@ void storeTogether(Thread *lanes, uint32_t) {
     }
 }
 
-// Lane i gives the address of row i % 8 of matrix i / 8; lanes beyond the count give addresses that nobody uses.
+// Lane i has the address of row i % 8 of matrix i / 8. The addresses of lanes above the count are not used.
 void checkRow(uint64_t address, uint32_t count, Access kind, uint32_t line) {
   Block &b = currentBlock();
   if (b.self().lane >= count * 8)
@@ -105,7 +107,7 @@ double valueOf(Element type, uint32_t reg, uint32_t e) {
   case Element::BF16:
     return bf16ToFloat(uint16_t(reg >> (16 * e)));
   case Element::TF32:
-    return bitsAs<float>(reg & ~0x1fffu); // the device reads 19 bits
+    return bitsAs<float>(reg & ~0x1fffu); // the device reads only the upper 19 bits
   case Element::S8:
     return int8_t(reg >> (8 * e));
   case Element::U8:
@@ -131,7 +133,7 @@ struct Tiles {
 void gather(Thread *lanes, Tiles &t) {
   for (uint32_t lane = 0; lane < 32; lane++) {
     const auto &m = *static_cast<Multiply *>(lanes[lane].argument);
-    uint32_t g = lane / 4, q = lane % 4, p = perRegister(m.input), half = m.k / (4 * p); // registers of B
+    uint32_t g = lane / 4, q = lane % 4, p = perRegister(m.input), half = m.k / (4 * p); // half: registers of B
     for (uint32_t r = 0; r < 2 * half; r++)
       for (uint32_t e = 0; e < p; e++)
         t.a[g + 8 * (r & 1)][q * p + e + 4 * p * (r >> 1)] = valueOf(m.input, m.a[r], e);
@@ -174,7 +176,7 @@ void multiplyTogether(Thread *lanes, uint32_t) {
   scatter(lanes, t);
 }
 
-// in: the registers of A, B, C, one after the other.
+// `in` has the registers of A, then those of B, then those of C.
 void multiply(uint32_t *out, const uint32_t *in, uint32_t k, uint32_t input, uint32_t accumulator) {
   Multiply mine{k, Element(input), Element(accumulator), nullptr, nullptr, nullptr, out};
   uint32_t half = k / (4 * perRegister(mine.input));

@@ -15,11 +15,12 @@ uint16_t doubleToF16(double d) {
   if (std::isnan(d))
     return 0x7fff;
   double a = std::fabs(d);
-  if (a >= 65520.0) // half way between the largest value and the next that the format would have
+  if (a >= 65520.0) // half way between the largest value and the next one if the format had it
     return sign | 0x7c00;
   int exponent;
   std::frexp(a, &exponent); // a = [0.5, 1) * 2^exponent
-  // One unit in the last place: 2^(exponent - 11), never below the subnormals' 2^-24. nearbyint rounds ties to even.
+  // One unit in the last place is 2^(exponent - 11), but at least the 2^-24 of subnormals. nearbyint rounds ties to
+  // even.
   int unit = exponent - 11 < -24 || a == 0 ? -24 : exponent - 11;
   double rounded = std::nearbyint(std::ldexp(a, -unit));
   double value = std::ldexp(rounded, unit);

@@ -1,5 +1,5 @@
-// Conversions of the reduced floating-point types, one rounding each. f32 and f64 values that were computed exactly (or
-// in a type that is wide enough) are rounded here, and nowhere else.
+// Conversions of the reduced floating-point types, with one rounding each. All rounding to reduced types is done here:
+// callers compute f32 and f64 values exactly, or in a type that is wide enough, and then convert them.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -16,7 +16,8 @@ template <class To, class From> To bitsAs(From from) {
 
 inline float bf16ToFloat(uint16_t h) { return bitsAs<float>(uint32_t(h) << 16); }
 
-// A float such that rounding it to nearest again, to at least two bits less, gives what rounding `d` at once gives.
+// Rounds `d` to odd. The result has this property: rounding it to nearest in a type with at least two bits less gives
+// the same value as rounding `d` directly.
 inline float roundToOdd(double d) {
   float f = float(d);
   if (std::isnan(d) || double(f) == d || std::isinf(f))

@@ -8,7 +8,7 @@ namespace cleave::emulated {
 SharedMemory::SharedMemory() {
   mapping = mmap(nullptr, 2 * kWindow, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
   if (mapping == MAP_FAILED)
-    abort(); // 512 KiB below 4 GiB: without them nothing can run
+    abort(); // 512 KiB below 4 GiB. Nothing can run without them
   memory = reinterpret_cast<char *>((reinterpret_cast<uint64_t>(mapping) + kWindow - 1) & ~uint64_t(kWindow - 1));
   shadow.resize(kWindow);
 }
@@ -38,7 +38,7 @@ const SharedMemory::Stamp *SharedMemory::unorderedRead(const Shadow &s, const Ac
     if (!r.clock[w])
       continue;
     found = {r.clock[w], r.warpEpoch[w], r.thread[w], false};
-    if (r.many[w] && found.thread == who.thread) // one of the others of this warp
+    if (r.many[w] && found.thread == who.thread) // another thread of this warp
       found.thread = uint16_t(found.thread ^ 1);
     if (!ordered(found, who, clocks))
       return &found;
@@ -100,7 +100,8 @@ bool SharedMemory::access(uint64_t address, uint32_t count, bool isWrite, bool i
                 " read, with no barrier between";
       return false;
     }
-    // All earlier accesses are ordered before this one: who is unordered with them is unordered with this one, too.
+    // All earlier accesses are ordered before this one. An access that is unordered with them is unordered with this
+    // one, too.
     s = Shadow{stamp, {}, 0, generation};
   }
   return true;

@@ -1,6 +1,6 @@
-// The shared memory of the block that runs on an OS thread, with a shadow that knows who touched each byte.
+// The shared memory of the block that runs on an OS thread, with a shadow that records which threads touched each byte.
 //
-// The arena lies below 4 GiB and is aligned to 256 KiB: a 32-bit shared address is the address itself, and the 18
+// The arena is below 4 GiB and is aligned to 256 KiB. So a 32-bit shared address is the address itself, and the 18
 // address bits of a wgmma descriptor are an offset.
 #pragma once
 #include "test/cuda/emulated/block/WarpClocks.h"
@@ -10,10 +10,10 @@
 
 namespace cleave::emulated {
 
-// Who accesses: a thread at a moment.
+// The thread that makes an access, and the time of the access.
 struct Accessor {
   uint32_t thread, warp;
-  uint32_t warpEpoch; // how many bar.warp.sync the thread has passed
+  uint32_t warpEpoch; // number of bar.warp.sync that the thread has passed
 };
 
 class SharedMemory {
@@ -28,9 +28,9 @@ public:
   }
   uint32_t size() const { return bytes; }
 
-  // Fills the block's part with NaN patterns and forgets the accesses of the block before.
+  // Fills the block's memory with NaN patterns, and forgets the accesses of the previous block.
   void startBlock(uint32_t bytes);
-  // Checks bounds and races of an access and remembers it. Returns false and says what is wrong.
+  // Checks the bounds of an access and whether it races, and records it. Returns false and a message if it is wrong.
   bool access(uint64_t address, uint32_t count, bool isWrite, bool isAtomic, const Accessor &who,
               const WarpClocks &clocks, bool checkUninitialized, std::string &message);
 
@@ -38,12 +38,12 @@ public:
 
 private:
   struct Stamp {
-    uint32_t clock = 0; // 0: none
+    uint32_t clock = 0; // 0: no access
     uint32_t warpEpoch = 0;
     uint16_t thread = 0;
     bool atomic = false;
   };
-  // Several unordered readers of one byte: the last read of each warp.
+  // Several unordered readers of one byte. Each warp has its last read here.
   struct Readers {
     WarpClock clock{};
     std::array<uint32_t, kMaxWarps> warpEpoch{};
@@ -52,7 +52,7 @@ private:
   };
   struct Shadow {
     Stamp write, read;
-    uint32_t readers = 0; // 1 + index in `manyReaders`, or 0
+    uint32_t readers = 0; // 1 + index in `manyReaders`; 0: none
     uint32_t generation = 0;
   };
   static bool ordered(const Stamp &stamp, const Accessor &who, const WarpClocks &clocks);

@@ -1,4 +1,4 @@
-// Ids of a thread, its memory accesses, and how it stops.
+// A thread's ids, its memory accesses, and the ways in which it stops.
 #include "test/cuda/emulated/block/Block.h"
 #include "test/cuda/emulated/block/Intrinsics.h"
 #include "test/cuda/emulated/driver/Codes.h"
@@ -63,7 +63,7 @@ uint32_t special(uint32_t which) {
   return 0;
 }
 
-// Clocks only have to advance.
+// Kernels may only rely on a clock that advances.
 uint64_t clock() { return uint64_t(std::chrono::steady_clock::now().time_since_epoch().count()); }
 
 uint64_t access(uint64_t address, uint32_t bytes, uint32_t kind, uint32_t alignment, uint32_t line) {

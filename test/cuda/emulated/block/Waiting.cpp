@@ -116,13 +116,13 @@ void Block::barrierArrive(uint32_t id, uint32_t expected) {
     fail(code::LaunchFailed, "arrives at a barrier without a thread count");
   uint32_t warp = running->warp;
   Barrier &b = joinBarrier(id, expected, false);
-  b.warps &= ~(1u << warp); // who only arrives learns nothing
+  b.warps &= ~(1u << warp); // a warp that only arrives learns nothing
   warpClocks.publish(warp, b.published);
   if (isComplete(b))
     completeBarrier(b);
 }
 
-// A barrier of the whole block is one of the threads that have not exited.
+// A barrier of the whole block waits only for threads that have not exited. So the exit of a thread may complete it.
 void Block::threadEnds() {
   running->state = Thread::State::Done;
   done++;

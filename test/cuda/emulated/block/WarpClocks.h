@@ -1,16 +1,16 @@
-// Which accesses of a block are ordered: vector clocks over its (at most 32) warps.
+// Says which accesses of a block are ordered, by vector clocks over its (at most 32) warps.
 //
-// Each warp has a clock, and knows of every other warp's clock how far it has been synchronized with it. A barrier
-// joins what its participants know and lets their clocks tick. An access is stamped with its warp's clock; a later
-// access is ordered after it if the later warp knows a higher clock of the earlier warp:
+// Each warp has a clock, and knows for every other warp up to which clock it has been synchronized with it. A barrier
+// joins the knowledge of its participants, and advances their clocks. An access is stamped with its warp's clock. A
+// later access is ordered after it if the later warp knows a higher clock of the earlier warp:
 //
 //     warp 0 writes s[0] at clock 7          stamp (0, 7)
 //     barrier of warps 0 and 1               both know clock 8 of warp 0
 //     warp 1 reads s[0]                      knows 8 > 7: ordered
 //
-// Partial barriers (named barriers, mbarriers) are told apart from barriers of the whole block. Inside of a warp,
-// threads are ordered by the warp's barriers (bar.warp.sync) only, which the threads count themselves. Clocks grow from
-// block to block, so that stamps of an earlier block are ordered before everything of the next.
+// Barriers of some of the threads (named barriers, mbarriers) are told apart from barriers of the whole block. Inside
+// of a warp, only the warp's barriers (bar.warp.sync) order threads. The threads count these themselves. Clocks grow
+// from block to block, so that stamps of an earlier block are ordered before all accesses of the next block.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -33,7 +33,7 @@ public:
   }
   uint32_t now(uint32_t warp) const { return known[warp][warp]; }
   bool knows(uint32_t warp, uint32_t other, uint32_t clock) const { return known[warp][other] > clock; }
-  // Whether the stamp is of the block that runs now.
+  // True if the stamp is from the block that runs now.
   bool isCurrent(uint32_t clock) const { return clock >= base; }
 
   // A barrier over the warps of `mask`.
@@ -48,8 +48,8 @@ public:
       if (mask >> w & 1)
         join(known[w], joined);
   }
-  // One half of a synchronization through an object (an mbarrier, a barrier's arrive): what the warp did until now is
-  // published in `object`; who waits for the object then learns it.
+  // publish() and learn() are the two halves of a synchronization through an object (an mbarrier, or the arrival at a
+  // barrier). publish() adds to `object` what the warp has done until now. A warp that waits for the object learns it.
   void publish(uint32_t warp, WarpClock &object) {
     known[warp][warp]++;
     join(object, known[warp]);

@@ -1,13 +1,16 @@
-// wgmma: matrix multiplication by four warps, with operands of 16 bits in shared memory named by descriptors, and A
-// also in registers.
+// wgmma: matrix multiplication by four warps. The operands have 16 bits, and are in shared memory, where descriptors
+// name them. A may also be in registers.
 //
-// A descriptor (PTX ISA, "Matrix Descriptor Format") holds, in units of 16 bytes: the start address (bits 0-13), the
-// leading (16-29) and the stride (32-45) byte offset; bits 62-63 are the swizzle (0 none, 1 of 128 bytes). A "line" is
-// a row of A or a column of B. Where elements of a line follow each other ("K-major"), 8 lines are a core matrix, or 1024
-// bytes with the swizzle, and those lie `stride` apart. Where a transposed operand has its lines side by side
-// ("MN-major"), a core matrix has 8 lines (64 with the swizzle) of 8 k each: `leading` leads to the next lines and
-// `stride` to the next k with the swizzle, and the other way round without it.
-// The operation is done when it is issued: a missing fence or wait cannot show, and has to be found in the PTX.
+// A descriptor (PTX ISA, "Matrix Descriptor Format") has the start address (bits 0-13), the leading byte offset (16-29)
+// and the stride byte offset (32-45), in units of 16 bytes. Bits 62-63 are the swizzle (0 none, 1 of 128 bytes). A
+// "line" is a row of A or a column of B.
+//
+// - "K-major": elements of a line follow each other. 8 lines are a core matrix (1024 bytes with the swizzle), and core
+// matrices are `stride` apart. - "MN-major" (a transposed operand): elements of neighbouring lines follow each other. A
+// core matrix has 8 lines (64 with the swizzle) of 8 k each. With the swizzle, `leading` is the distance to the next
+// lines, and `stride` the one to the next k. Without it, the other way round.
+//
+// The operation is done when it is issued. So a missing fence or wait cannot show here, and has to be found in the PTX.
 #include "test/cuda/emulated/block/Block.h"
 #include "test/cuda/emulated/block/Intrinsics.h"
 #include "test/cuda/emulated/block/ReducedTypes.h"
@@ -21,7 +24,7 @@ namespace {
 struct GroupMultiply {
   uint32_t n;
   Element input;
-  const uint32_t *left; // A in registers; else null
+  const uint32_t *left; // A in registers, or null
   uint64_t a, b;
   bool keep; // add to D
   bool transposedA, transposedB;
@@ -65,7 +68,7 @@ std::vector<float> operand(uint64_t descriptor, bool transposed, Element type, u
   return values;
 }
 
-// A fragment: warp w has rows 16 w to 16 w + 15, in its registers as mma.m16n8k16 has them (MatrixIntrinsics.cpp).
+// A from registers: warp w has rows 16 w to 16 w + 15, in its registers as in mma.m16n8k16 (MatrixIntrinsics.cpp).
 std::vector<float> operandInRegisters(Thread *threads) {
   std::vector<float> values(64 * 16);
   for (uint32_t t = 0; t < 128; t++) {
@@ -79,8 +82,8 @@ std::vector<float> operandInRegisters(Thread *threads) {
   return values;
 }
 
-// D fragment: warp w has rows 16 w to 16 w + 15; register e of a lane is row g + 8 * (e / 2 % 2), column
-// e / 4 * 8 + 2 q + e % 2.
+// The fragments of D: warp w has rows 16 w to 16 w + 15. Register e of a lane is row g + 8 * (e / 2 % 2), column e / 4
+// * 8 + 2 q + e % 2.
 void multiplyTogether(Thread *threads) {
   const auto &first = *static_cast<GroupMultiply *>(threads[0].argument);
   std::vector<float> a = first.left ? operandInRegisters(threads)
@@ -99,7 +102,7 @@ void multiplyTogether(Thread *threads) {
   }
 }
 
-// transposes: 1 of A, 2 of B.
+// transposes: bit 0 for A, bit 1 for B.
 void groupMultiply(uint32_t *d, uint32_t n, uint32_t input, const uint32_t *left, uint64_t a, uint64_t b, uint32_t keep,
                    uint32_t scaleA, uint32_t scaleB, uint32_t transposes) {
   bool transposedA = transposes & 1, transposedB = transposes & 2;

@@ -5,7 +5,7 @@
 namespace cleave::emulated {
 namespace {
 
-// What a lane reads from a lane that takes no part: a NaN that is easy to recognize.
+// The value that a lane reads from a lane that takes no part: a NaN that is easy to recognize.
 constexpr uint32_t kPoison = 0x7fc0dead;
 
 template <class F> void eachLane(uint32_t mask, F f) {
@@ -20,7 +20,7 @@ struct Shuffle {
   bool inRange;
 };
 
-// The source lane of `lane` and whether it is in range; PTX ISA, shfl.sync.
+// Returns the lane that `lane` reads from. Sets `inRange` if it is in range (PTX ISA, shfl.sync).
 uint32_t sourceLane(const Shuffle &s, uint32_t lane, bool &inRange) {
   uint32_t segment = s.clamp >> 8 & 31, clamp = s.clamp & 31, b = s.source & 31;
   uint32_t last = (lane & segment) | (clamp & ~segment), first = lane & segment;
@@ -153,7 +153,7 @@ uint32_t reduce(uint32_t mode, uint32_t value, uint32_t mask) {
   return mine.result;
 }
 
-// Which lanes run together is the hardware's choice; the emulator takes the largest legal answer, all that have not
+// The hardware chooses which lanes run together. The emulator returns the largest legal answer: all lanes that have not
 // exited.
 uint32_t activeMask() {
   Block &b = currentBlock();

@@ -1,10 +1,10 @@
 // The entry points of cuDNN.
 //
-// The heuristics name first an algorithm without a fixed order of addition, and one whose workspace is beyond reason,
-// where the pass has such: so a caller that takes what is named first is found. f32 is rounded to TF32 unless the
-// descriptor says not to, which is what the library does. Options, as another machine's library may be:
+// The heuristics first return an algorithm without a fixed order of addition, and one with an enormous workspace, if
+// the pass has them. So a test finds a caller that takes the first algorithm. f32 is rounded to TF32 unless the
+// descriptor forbids it, as in the library. Options for what may differ on another machine:
 //   CLEAVE_EMULATED_CUDNN_VERSION=91900
-//   CLEAVE_EMULATED_CUDNN_FIRST=N      the algorithms are named from the Nth on (from 0)
+//   CLEAVE_EMULATED_CUDNN_FIRST=N      the heuristics return their algorithms from the Nth on (from 0)
 //   CLEAVE_EMULATED_CUDNN_ORDERED=0    no algorithm has a fixed order of addition
 #include "test/cuda/emulated/cudnn/Problem.h"
 #include <algorithm>
@@ -42,7 +42,7 @@ struct Work {
   Algorithm algorithm;
 };
 
-// The operands of a pass in the library's order.
+// Makes a problem of the operands of a pass, in the library's order.
 int problemOf(Pass pass, const Tensor *a, const Tensor *b, const ConvolutionDesc *desc, const Tensor *c, Problem &p) {
   if (!a || !b || !desc || !c)
     return refuse(BadParam, "a descriptor is missing");

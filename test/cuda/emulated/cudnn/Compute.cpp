@@ -1,4 +1,4 @@
-// The passes themselves: sums in f32, one rounding at the end.
+// The passes themselves. Sums are computed in f32 and rounded once at the end.
 #include "test/cuda/emulated/block/ReducedTypes.h"
 #include "test/cuda/emulated/cudnn/Problem.h"
 #include <algorithm>
@@ -7,7 +7,7 @@
 namespace cleave::emulated::cudnn {
 namespace {
 
-// All elements of a tensor as f32; TF32 where the arithmetic allows it, which is so for f32 unless it is told not to.
+// Stores all elements of a tensor in `out`, as f32. f32 elements are rounded to TF32 unless the descriptor forbids it.
 bool gather(const cleave_emulated_memory &memory, uint64_t address, const Problem &p, uint64_t count,
             std::vector<float> &out) {
   const void *data = memory.read(memory.self, address, count * bytesOf(p.type));
@@ -23,7 +23,8 @@ bool gather(const cleave_emulated_memory &memory, uint64_t address, const Proble
   return true;
 }
 
-// Calls visit(input, tap, output) for all inputs that outputs read: indices into a plane, a window and a plane.
+// Calls visit(input, tap, output) for each input element that an output element reads. The arguments are indices into
+// an input plane, a window and an output plane.
 template <class Visit> void forEachTriple(const Problem &p, Visit visit) {
   int64_t o[3], k[3];
   for (o[0] = 0; o[0] < p.out[0]; o[0]++)
@@ -44,7 +45,7 @@ template <class Visit> void forEachTriple(const Problem &p, Visit visit) {
             }
 }
 
-// Adds to `sum`, in parts, what step(index, part) computes for `index` below `count`.
+// Adds step(index, part) to `sum` for each `index` below `count`, in `parts` partial sums.
 template <class Step>
 void inParts(int64_t count, int64_t parts, std::vector<float> &sum, std::vector<float> &part, Step step) {
   parts = std::min(parts, count);
@@ -57,7 +58,7 @@ void inParts(int64_t count, int64_t parts, std::vector<float> &sum, std::vector<
   }
 }
 
-// The result as f32: its planes (of weights: its windows) one after the other, each a sum over channels or samples.
+// The result as f32: its planes (for weights: its windows) one after the other. Each is a sum over channels or samples.
 std::vector<float> sums(const Problem &p, const std::vector<float> &a, const std::vector<float> &b, int64_t parts) {
   int64_t in = p.in[0] * p.in[1] * p.in[2], out = p.out[0] * p.out[1] * p.out[2];
   int64_t taps = p.kernel[0] * p.kernel[1] * p.kernel[2], groupIn = p.ic / p.groups, groupOut = p.oc / p.groups;
@@ -105,7 +106,7 @@ void compute(const Problem &p, const Operands &o, const Algorithm &algorithm, co
   if (!gather(memory, o.a, p, isInput ? p.wCount() : p.xCount(), a) ||
       !gather(memory, o.b, p, isForward ? p.wCount() : p.yCount(), b))
     return;
-  if (algorithm.workspace) { // what it leaves there is nobody's business
+  if (algorithm.workspace) { // its contents are undefined afterwards
     auto *scratch = static_cast<uint8_t *>(memory.write(memory.self, o.workspace, algorithm.workspace));
     if (!scratch)
       return;

@@ -1,4 +1,4 @@
-// The values of cuDNN's public API that the stand-in knows.
+// The values of cuDNN's public API that the emulated library knows.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +22,7 @@ enum Determinism : int { NonDeterministic = 0, Deterministic = 1 };
 enum TensorFormat : int { ChannelsFirst = 0, ChannelsLast = 1 };
 enum ConvolutionMode : int { Convolution = 0, CrossCorrelation = 1 };
 
-// Algorithms of the three passes, of those that the stand-in has.
+// Algorithms of the three passes. Only these are emulated.
 enum ForwardAlgorithm : int {
   ForwardImplicitGemm = 0,
   ForwardPrecomputedGemm = 1,

@@ -12,7 +12,8 @@ uint64_t Tensor::count() const {
   return product;
 }
 
-// First those that a caller must not take: without a fixed order of addition, or with a workspace beyond reason.
+// The first algorithms are those that a caller must not take: without a fixed order of addition, or with an enormous
+// workspace.
 const std::vector<Algorithm> &algorithmsOf(Pass pass) {
   constexpr uint64_t kHuge = uint64_t(1) << 40;
   static const std::vector<Algorithm> forward = {{ForwardFft, Deterministic, kHuge, 5},

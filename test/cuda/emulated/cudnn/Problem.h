@@ -20,17 +20,18 @@ struct ConvolutionDesc {
 
 enum class Pass { Forward, InputGrad, WeightGrad };
 
-// An algorithm of a pass. It sums over channels (over samples for the gradient of the weights) in so many parts: an
-// order of its own. One that is not deterministic takes another number of parts in each call.
+// An algorithm of a pass. It splits the sum over channels (over samples for the gradient of the weights) into `parts`
+// partial sums, so each number of parts is another order of addition. An algorithm that is not deterministic takes
+// another number of parts in each call.
 struct Algorithm {
   int number;
   Determinism determinism;
   uint64_t workspace; // bytes
   int parts;
 };
-const std::vector<Algorithm> &algorithmsOf(Pass pass); // the one that the heuristics name first is first
+const std::vector<Algorithm> &algorithmsOf(Pass pass); // the heuristics return the first one first
 
-// Always three spatial dimensions.
+// It always has three spatial dimensions.
 struct Problem {
   Pass pass;
   int type, math, groups;
@@ -40,12 +41,12 @@ struct Problem {
   uint64_t wCount() const { return uint64_t(oc * (ic / groups) * kernel[0] * kernel[1] * kernel[2]); }
 };
 
-// Fills `p` and checks that the descriptors fit each other. Returns a status, and for anything but Success why.
+// Fills `p` and checks that the descriptors match. Returns a status. If it is not Success, `why` says the reason.
 int makeProblem(Pass pass, const Tensor &x, const Tensor &y, const Tensor &w, const ConvolutionDesc &desc, Problem &p,
                 std::string &why);
 
 struct Operands {
-  uint64_t a = 0, b = 0, c = 0, workspace = 0; // a and b in the order of the pass's operands
+  uint64_t a = 0, b = 0, c = 0, workspace = 0; // a and b are the pass's operands, in their order
   float alpha = 1, beta = 0;
 };
 

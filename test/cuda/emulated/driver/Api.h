@@ -1,5 +1,5 @@
-// What the entry points of the driver share. Their names, parameters and codes are those of the public driver API; the
-// types are spelled with their sizes, so that no header of the toolkit is needed to build the stand-in.
+// Code that the entry points of the driver share. Their names, parameters and codes are those of the public driver API.
+// The parameter types are written by their sizes, so that the emulated driver builds without the toolkit's headers.
 #pragma once
 #include "test/cuda/emulated/driver/Machine.h"
 #include "test/cuda/emulated/driver/Stream.h"
@@ -11,7 +11,7 @@ namespace cleave::emulated {
 using Handle = void *;
 using DevicePointer = uint64_t;
 
-// Each returns a code to give back at once, or 0.
+// Each of these returns an error code that the entry point must return at once, or 0.
 inline int needInitialized() { return Machine::get().initialized ? code::Success : code::NotInitialized; }
 
 inline int needContext() {
@@ -22,7 +22,7 @@ inline int needContext() {
   return currentDevice() < 0 ? code::InvalidContext : code::Success;
 }
 
-// For calls that may synchronize or allocate: forbidden while a stream captures (unless its mode says otherwise).
+// For calls that may synchronize or allocate. They are forbidden while a stream captures, unless its mode allows them.
 inline int needContextOutsideCapture() {
   if (int error = needContext())
     return error;

@@ -159,7 +159,7 @@ CLEAVE_EMULATED_API int cuGetErrorName(int error, const char **text) {
   return e ? code::Success : code::InvalidValue;
 }
 
-// The finding's own text where there is one: a failed test should say what was found.
+// The finding's own text if there is one, so that the output of a failed test has it.
 CLEAVE_EMULATED_API int cuGetErrorString(int error, const char **text) {
   const ErrorName *e = errorOf(error);
   const char *finding = Machine::get().textOf(error);
@@ -229,7 +229,7 @@ CLEAVE_EMULATED_API int cuDevicePrimaryCtxRetain(Handle *context, int device) {
   return code::Success;
 }
 
-// The last release destroys the context with everything in it: what the program did not give back is a leak.
+// The last release destroys the context with everything in it. An object that the program has not freed is a leak.
 CLEAVE_EMULATED_API int cuDevicePrimaryCtxRelease_v2(int device) {
   if (int error = needInitialized())
     return error;

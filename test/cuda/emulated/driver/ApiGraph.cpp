@@ -1,7 +1,8 @@
 // Stream capture and graphs.
 //
-// A graph runs as one operation of the stream that it is launched on: its nodes one after the other in a random order
-// that their dependencies allow. The race detector sees each node on its own, ordered by its dependencies only.
+// A graph runs as one operation of the stream that it is launched on: its nodes run one after the other, in a random
+// order that respects their dependencies. The race detector sees each node separately, ordered by its dependencies
+// only.
 #include "test/cuda/emulated/driver/Api.h"
 #include <set>
 #include <utility>
@@ -24,7 +25,7 @@ struct ExecutableGraph {
   uint64_t plainCopies = 0; // Machine::plainCopies at the last launch
 };
 
-// Stamps of all nodes of one launch. Nodes are listed after what they depend on.
+// The stamps of all nodes of one launch. In the list, a node comes after the nodes that it depends on.
 std::vector<Stamp> stampNodes(ExecutableGraph &e, const VectorClock &before) {
   const std::vector<GraphNode> &nodes = e.graph->nodes;
   std::vector<Stamp> stamps(nodes.size());
@@ -64,7 +65,7 @@ void runNodes(const Graph &graph, const std::vector<Stamp> &stamps, uint64_t sal
   }
 }
 
-// Whether all captured work leads into the origin stream's last nodes.
+// True if all captured work is followed by the origin stream's last nodes.
 bool isJoined(const Capture &c) {
   std::vector<bool> reached(c.graph->nodes.size());
   std::vector<size_t> open = c.origin->captureLast;
@@ -150,7 +151,7 @@ CLEAVE_EMULATED_API int cuStreamEndCapture(Handle stream, Handle *graph) {
   bool joined = isJoined(*c);
   endFor(*c);
   Streams::get().finish(c);
-  std::shared_ptr<Graph> made = std::move(c->graph); // events that were captured do not keep it
+  std::shared_ptr<Graph> made = std::move(c->graph); // captured events do not keep the graph alive
   if (c->invalid)
     return code::CaptureInvalidated;
   if (!joined)
@@ -209,7 +210,7 @@ CLEAVE_EMULATED_API int cuGraphLaunch(Handle executable, Handle stream) {
     return code::InvalidHandle;
   auto *e = static_cast<ExecutableGraph *>(executable);
   if (s->capture)
-    return code::NotSupported; // a graph in a graph
+    return code::NotSupported; // graphs in graphs are not emulated
   Machine &machine = Machine::get();
   Streams::get().orderWithDefault(*s);
   std::lock_guard<std::mutex> lock(e->mutex);

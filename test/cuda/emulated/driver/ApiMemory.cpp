@@ -1,8 +1,8 @@
 // Allocation, copies, fills.
 //
-// A copy's direction follows from its addresses. Plain (pageable) host memory is staged by the driver: its bytes are
-// read when the call is made, and a copy into it is finished when the call returns. Pinned memory is copied when the
-// stream gets there, and holds a NaN pattern from the start of the copy to its end.
+// The addresses of a copy give its direction. The driver stages plain (pageable) host memory: its bytes are read during
+// the call, and a copy to it is complete when the call returns. Pinned memory is copied when the stream reaches the
+// copy. It has a NaN pattern from the start of the copy to its end.
 #include "test/cuda/emulated/driver/Api.h"
 #include <atomic>
 #include <cstring>
@@ -18,7 +18,7 @@ struct End {
 
 End endOf(uint64_t address) { return {address, Machine::get().memory.find(address)}; }
 
-// A range that starts inside of an allocation must not leave it.
+// A range that starts inside of an allocation must also end in it.
 bool fits(const End &e, uint64_t bytes) { return !e.allocation || e.allocation->contains(e.address, bytes); }
 
 bool isDevice(const End &e) { return e.allocation && e.allocation->kind != Allocation::Kind::Pinned; }
@@ -43,7 +43,7 @@ void copyBytes(Recorder &r, uint64_t target, uint64_t source, uint64_t bytes) {
              r.name + " gives the host " + m.memory.describe(source, bytes) + ", which nothing wrote");
 }
 
-// The last operation of the stream copies from pinned memory.
+// Records the upload if the last operation of the stream copies from pinned memory.
 void keepUpload(Stream &s, const End &from, uint64_t bytes, uint64_t deviceWrites) {
   Machine &m = Machine::get();
   if (!m.options.races)

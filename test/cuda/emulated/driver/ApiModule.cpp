@@ -54,7 +54,7 @@ int checkTarget(const ptx::Module &m, std::string &log) {
   return code::Success;
 }
 
-// CU_JIT_ERROR_LOG_BUFFER (5) and its size (6): where the caller wants the text.
+// Writes `log` into the caller's buffer: option CU_JIT_ERROR_LOG_BUFFER (5), of the size in option 6.
 void writeLog(unsigned count, const int *options, void **values, const std::string &log) {
   char *buffer = nullptr;
   size_t size = 0;
@@ -82,7 +82,8 @@ uint64_t allocateVariable(uint64_t bytes, const std::vector<uint8_t> &initial) {
   return a->address;
 }
 
-// Ranks load the same text: it is compiled once. Not where it has variables, whose addresses are a part of the code.
+// Several ranks load the same text, so it is compiled once. A text with variables is compiled for each load, because
+// the variables' addresses are part of the code.
 std::shared_ptr<KernelModule> compiled(const char *image, std::string &log) {
   static std::mutex mutex;
   static auto *known = new std::map<std::string, std::weak_ptr<KernelModule>>;
@@ -97,7 +98,7 @@ std::shared_ptr<KernelModule> compiled(const char *image, std::string &log) {
   return code;
 }
 
-// A cubin is checked as the driver checks its header, and is refused all the same: nothing here executes machine code.
+// Checks a cubin's header as the driver does, and then refuses it anyway: the emulation cannot execute machine code.
 int refuseCubin(const char *image, std::string &log) {
   constexpr unsigned kCudaMachine = 190, kLaterAbi = 8; // of CUDA 13, which has the architecture in other bits
   Elf64_Ehdr header;
@@ -123,7 +124,7 @@ int load(Handle *module, const char *image, std::string &log) {
     log = "the image is a fat binary; the emulated device executes PTX";
     return code::NoBinaryForGpu;
   }
-  // Text without a first directive of PTX is no image at all for the driver.
+  // For the driver, text that does not begin with a PTX directive is no image at all.
   if (!strstr(image, ".version")) {
     log = "the image is neither machine code nor PTX";
     return code::InvalidImage;
@@ -141,7 +142,7 @@ int load(Handle *module, const char *image, std::string &log) {
   return code::Success;
 }
 
-// Whether the process may read these bytes: an argument list that is too short ends in garbage.
+// True if the process may read these bytes. An argument list that is too short ends in garbage.
 bool isReadable(const void *p, size_t bytes) {
   std::vector<char> copy(bytes);
   iovec to{copy.data(), bytes}, from{const_cast<void *>(p), bytes};
@@ -154,7 +155,7 @@ struct Arguments {
 };
 
 int copyArguments(const Kernel &k, void **given, void **extra, Arguments &a) {
-  if (extra) // a packed buffer: not used by anybody here
+  if (extra) // a packed buffer, which Cleave does not use
     return code::NotSupported;
   if (!k.parameterBytes.empty() && !given)
     return code::InvalidValue;
@@ -302,7 +303,7 @@ CLEAVE_EMULATED_API int cuFuncGetAttribute(int *value, int attribute, Handle fun
     *value = int(f->maxDynamicShared);
     return code::Success;
   default:
-    return code::NotSupported; // registers, local memory, versions: only a real compiler and device know them
+    return code::NotSupported; // registers, local memory, versions: only a real compiler and device know these
   }
 }
 
@@ -326,7 +327,7 @@ CLEAVE_EMULATED_API int cuFuncGetParamInfo(Handle function, size_t index, size_t
   return code::Success;
 }
 
-// CLEAVE_EMULATED_FAIL_LAUNCH=N: the launch that a thread asks for as its Nth is refused.
+// CLEAVE_EMULATED_FAIL_LAUNCH=N: each thread's Nth launch is refused.
 static bool isToFail() {
   static const char *text = getenv("CLEAVE_EMULATED_FAIL_LAUNCH");
   static thread_local uint64_t launches = 0;

@@ -6,7 +6,7 @@ using namespace cleave::emulated;
 
 namespace {
 
-// Events outlive their handle while a stream still has work for them.
+// An event lives longer than its handle if a stream still has work for it.
 std::mutex eventMutex;
 std::map<void *, std::shared_ptr<Event>> &events() {
   static auto *all = new std::map<void *, std::shared_ptr<Event>>;
@@ -19,7 +19,7 @@ std::shared_ptr<Event> findEvent(Handle handle) {
   return found == events().end() ? nullptr : found->second;
 }
 
-// The calls below take a stream and an event.
+// Finds the stream and the event of a call below.
 int find(Handle stream, Handle event, std::shared_ptr<Stream> &s, std::shared_ptr<Event> &e) {
   if (int error = needContext())
     return error;
@@ -28,7 +28,7 @@ int find(Handle stream, Handle event, std::shared_ptr<Stream> &s, std::shared_pt
   return s && e ? code::Success : code::InvalidHandle;
 }
 
-// Counts the waits of each thread, and says whether this one is to be ignored.
+// Counts the waits of each thread. True if this wait is to be ignored.
 bool isIgnored() {
   static thread_local uint64_t waits = 0;
   if (++waits != Machine::get().options.ignoredWait)
@@ -37,13 +37,13 @@ bool isIgnored() {
   return true;
 }
 
-// A wait for an event that was recorded in a capture: the stream joins that capture.
+// A wait for an event that was recorded in a capture. The stream joins that capture.
 int waitCaptured(Stream &s, const Event &e) {
   if (s.capture && s.capture != e.capture)
     return code::CaptureMerge;
   if (e.capture->invalid)
     return code::CaptureInvalidated;
-  if (!e.capture->graph) // it has ended: what driver 580.159 returns
+  if (!e.capture->graph) // the capture has ended; the code is that of driver 580.159
     return code::InvalidValue;
   if (!s.capture) {
     s.capture = e.capture;
@@ -117,7 +117,7 @@ CLEAVE_EMULATED_API int cuStreamQuery(Handle stream) {
     s->capture->invalid = true;
     return code::CaptureUnsupported;
   }
-  Machine::HostWaits waits; // who polls waits, too
+  Machine::HostWaits waits; // a host that polls waits, too
   if (!s->isIdle())
     return code::NotReady;
   std::lock_guard<std::mutex> lock(s->order);
@@ -253,7 +253,7 @@ CLEAVE_EMULATED_API int cuEventQuery(Handle event) {
   return Machine::get().stickyError();
 }
 
-// The time that the emulation took on this host: good for nothing but being positive.
+// The time that the emulation took on this host. It only has the property that it is positive.
 static int elapsed(float *milliseconds, Handle start, Handle end) {
   std::shared_ptr<Event> a = findEvent(start), b = findEvent(end);
   if (!a || !b || !a->timed || !b->timed || !a->recorded || !b->recorded)

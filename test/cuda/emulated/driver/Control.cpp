@@ -14,8 +14,8 @@ const char *cleave_emulated_finding(int index) {
   return text.c_str();
 }
 
-// After a finding calls fail at once, cuCtxSynchronize too: what still runs could report another one later, and the host has not learnt that
-// it has ended.
+// After a finding, calls fail at once, and so does cuCtxSynchronize. So operations may still run that could report
+// another finding, and the host has not learned that they have ended.
 void cleave_emulated_clear() {
   Streams::get().finishAll();
   Machine::get().clearFindings();

@@ -14,7 +14,8 @@ uint64_t scramble(uint64_t x) {
 }
 
 namespace {
-// The leaks are looked at when the library goes; the machine itself stays, since threads of streams may still run.
+// Leaks are reported when the library is unloaded. The machine itself is never destroyed, because threads of streams
+// may still run.
 struct AtExit {
   ~AtExit() {
     Machine &m = Machine::get();

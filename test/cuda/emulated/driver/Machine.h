@@ -1,8 +1,8 @@
-// The state of the emulated machine: one object, made when the library is used first.
+// The state of the emulated machine. There is one object, which is made when the library is first used.
 //
-// An error of an operation is *sticky*, as with a real device: the context is lost, and every later call that needs one
-// returns the same error. Findings that a real device would let pass (races, reads of memory that nothing wrote) are
-// sticky errors, too, so that no test passes beside one; their texts go to stderr.
+// An error of an operation is *sticky*, as with a real device: the context is lost, and every later call that needs a
+// context returns the same error. Mistakes that a real device would let pass (races, reads of memory that nothing
+// wrote) are sticky errors too, so that a test with such a mistake fails. Their texts go to stderr.
 #pragma once
 #include "test/cuda/emulated/driver/Codes.h"
 #include "test/cuda/emulated/driver/Options.h"
@@ -27,43 +27,43 @@ public:
   PinnedUploads uploads;
 
   // ---- findings
-  // Keeps and prints a finding. `code` other than 0 becomes the sticky error if there is none yet.
+  // Stores and prints a finding. If `code` is not 0 and there is no sticky error yet, it becomes the sticky error.
   void report(int code, const std::string &message);
   int stickyError() const { return sticky.load(); }
   std::vector<std::string> findings() const;
   void clearFindings(); // for tests that plant several bugs in one process
-  // The text that cuGetErrorString gives for a sticky error: the finding's.
+  // The text that cuGetErrorString returns for a sticky error: the text of its finding.
   const char *textOf(int code);
 
   std::atomic<uint64_t> plainCopies{0}; // between the device and host memory that is not pinned
 
   // ---- the order of operations
   ClockId newClock() { return nextClock++; }
-  // What the host knows to be finished. One clock for all threads of the process: their own synchronization is not
-  // seen, and must not be mistaken for none.
+  // The operations that the host knows to be finished. All threads of the process share one clock, because the
+  // emulation does not see how they synchronize, and must not report threads as unordered that are ordered.
   VectorClock hostClock();
   void hostLearns(const VectorClock &clock);
-  // Reports what the host has done to pinned memory that is still in use.
+  // Reports pinned memory that the host has changed while a copy from it was under way.
   void checkUploads();
 
   // ---- timing
-  // A delay before an operation, by the seed and the operation's place: none, some, or until the host waits for
-  // something.
+  // Delays an operation. The seed and the operation's position (`salt`) decide about the delay: none, a short one, or
+  // until the host waits for something.
   void hesitate(uint64_t salt);
-  // While one of these lives, the host waits, and no operation holds back for it.
+  // While an object of this class exists, the host waits, and no operation is held back until it waits.
   class HostWaits {
   public:
     HostWaits();
     ~HostWaits();
   };
 
-  // ---- handles: every object that the driver hands out is known here until it is destroyed
+  // ---- handles: every object that the driver returns is registered here until it is destroyed
   void addHandle(const void *handle, const char *kind);
   bool removeHandle(const void *handle, const char *kind);
   bool isHandle(const void *handle, const char *kind) const;
 
   // ---- device memory
-  bool takeMemory(int device, uint64_t bytes); // false: beyond the limit
+  bool takeMemory(int device, uint64_t bytes); // false: above the limit
   void returnMemory(int device, uint64_t bytes);
   uint64_t freeMemory(int device) const;
 
@@ -86,7 +86,7 @@ private:
   int hostWaits = 0;
 };
 
-// splitmix64: a number that looks random, from a place.
+// splitmix64: a number that looks random, computed from `x`.
 uint64_t scramble(uint64_t x);
 
 } // namespace cleave::emulated

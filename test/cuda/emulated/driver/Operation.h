@@ -1,6 +1,6 @@
-// One piece of work on a stream or in a graph: a name for messages, and what it does.
+// One operation on a stream or in a graph: a name for messages, and a function that does the work.
 //
-// While it runs, it touches memory through its `Recorder` only, which checks each access and keeps the log that the
+// While it runs, it accesses memory only through its `Recorder`, which checks each access, and writes the log that the
 // race detector compares.
 #pragma once
 #include "test/cuda/emulated/block/Launch.h"
@@ -16,11 +16,11 @@ public:
 
   // An access of a kernel.
   uint64_t access(uint64_t address, uint32_t bytes, Access kind, uint64_t block, Fault &fault) override;
-  // An access of a copy, fill or library call: returns the host's pointer, or null after a report. `values`: the bytes
+  // An access of a copy, fill or library call. Returns the host's pointer, or null after a report. `values`: the bytes
   // are used as numbers, so they must have been written.
   const void *read(uint64_t address, uint64_t bytes, bool values);
   void *write(uint64_t address, uint64_t bytes);
-  // Memory of the host's own, not pinned: logged, not checked.
+  // An access to the host's own memory that is not pinned. It is logged, and not checked.
   void noteHost(uint64_t address, uint64_t bytes, bool isWrite);
 
   const AccessLog &accesses() const { return log; }
@@ -41,11 +41,11 @@ private:
 struct Operation {
   std::string name;
   std::function<void(Recorder &)> run;
-  // A kernel whose blocks synchronize among each other by fences: see AccessLog.
+  // False for a kernel whose blocks synchronize with each other by fences (see AccessLog).
   bool checkBlocks = true;
 };
 
-// Runs an operation at its place in the order, unless the machine is lost; then compares its accesses.
+// Runs an operation, unless the machine has a sticky error, and compares its accesses with those of earlier operations.
 void perform(const Operation &operation, const Stamp &stamp, uint64_t salt);
 
 } // namespace cleave::emulated

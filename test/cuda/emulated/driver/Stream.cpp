@@ -91,7 +91,7 @@ int Stream::enqueue(Operation operation, NodeKind kind) {
     captureLast = {nodes.size() - 1};
     return code::Success;
   }
-  // Under legacy semantics the default stream implicitly takes part in every capture of a blocking stream.
+  // Under legacy semantics, the default stream implicitly takes part in every capture of a blocking stream.
   Streams &streams = Streams::get();
   if (streams.captures && streams.isDefault(this))
     if (streams.unsafeCall())
@@ -115,7 +115,7 @@ uint64_t Stream::tick() {
   return known.at(clock);
 }
 
-// ------------------------------------------------------------------------------------------------------ the table
+// ------------------------------------------------------------------------------------------------- class Streams
 
 Streams &Streams::get() {
   static auto *streams = new Streams;
@@ -154,8 +154,8 @@ bool Streams::destroy(void *handle) {
     streams.erase(found);
   }
   Machine::get().removeHandle(handle, "stream");
-  // The driver returns at once and the work goes on; here the work is waited for, which no program can tell apart
-  // except by time. Others may hold the stream until their waits for it are over.
+  // The driver returns at once, and the work continues. Here the call waits for the work, which a program can notice
+  // only by time. Other streams may hold this stream until their waits for it are over.
   s->synchronize();
   return true;
 }

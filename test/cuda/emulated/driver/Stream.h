@@ -1,10 +1,11 @@
 // Streams, events and captures.
 //
-// A stream is a thread with a queue. Work is stamped when it is enqueued, so the order that the program asked for is
-// known whatever the threads do. The legacy default stream (handle 0) waits for all blocking streams, and they for it.
+// A stream is a thread with a queue. Work is stamped when it is enqueued. So the order that the program asked for is
+// known, independent of the timing of the threads. The legacy default stream (handle 0) waits for all blocking streams,
+// and they wait for it.
 //
-// Capture: a stream that captures puts its work into a graph instead. An event recorded on it stands for the nodes that
-// the stream's next work depends on; another stream that waits for that event joins the capture.
+// Capture: a stream that captures adds its work to a graph instead of running it. An event recorded on it stands for
+// the nodes that the stream's next work depends on. If another stream waits for that event, it joins the capture.
 #pragma once
 #include "test/cuda/emulated/driver/Operation.h"
 #include <chrono>
@@ -24,7 +25,7 @@ struct GraphNode {
   Operation operation;
   NodeKind kind;
   std::vector<size_t> dependsOn;
-  size_t chain; // the stream that it was captured from: nodes of one chain follow each other
+  size_t chain; // the stream that it was captured from. Nodes of one chain run in order
 };
 
 struct Graph {
@@ -32,7 +33,7 @@ struct Graph {
   size_t chains = 0;
 };
 
-// A graph being captured.
+// A graph that is being captured.
 struct Capture {
   std::shared_ptr<Graph> graph = std::make_shared<Graph>();
   Stream *origin = nullptr;
@@ -49,28 +50,28 @@ struct Event {
   VectorClock known;
   bool timed = true;
   std::chrono::steady_clock::time_point time;
-  std::shared_ptr<Capture> capture; // the record was captured
+  std::shared_ptr<Capture> capture; // the capture that the record is part of, or null
   std::vector<size_t> captureNodes;
 };
 
 class Stream {
 public:
   Stream(int device, bool blocking);
-  ~Stream(); // runs what is left
+  ~Stream(); // runs the work that is left
 
-  // Work as part of the stream's order. In a capture it becomes a node. Returns a code.
+  // Adds work to the stream's order. In a capture it becomes a node. Returns a code.
   int enqueue(Operation operation, NodeKind kind);
-  // How far the stream's clock is.
+  // Advances the stream's clock by one operation, and returns it.
   uint64_t tick();
-  // A task of the queue that is no operation of the program: event records and waits.
+  // Adds a task to the queue that is not an operation of the program: event records and waits.
   void push(std::function<void()> task);
-  void synchronize(); // waits, without learning
+  void synchronize(); // waits. The host's clock does not change
   bool isIdle();
 
-  VectorClock known; // what the stream's next operation comes after; guarded by `order`
-  std::mutex order;  // of enqueuing: stamps and queue agree
-  // What an ignored wait (Options::ignoredWait) would have taught; tellIgnored() says at the next
-  // operation or record whether it is known by then. Under `order`.
+  VectorClock known; // all that the stream's next operation is ordered after. `order` guards it
+  std::mutex order;  // held while work is enqueued, so that stamps and queue have the same order
+  // The knowledge that an ignored wait (Options::ignoredWait) would have given. At the next operation or record,
+  // tellIgnored() reports whether other waits have given it by then. `order` guards it.
   std::optional<VectorClock> untold;
   void tellIgnored(const std::string &before);
   const ClockId clock;
@@ -93,7 +94,7 @@ private:
   std::thread thread;
 };
 
-// All streams of the machine; index of handles. The default stream of a device is made when it is used first.
+// All streams of the machine, by handle. The default stream of a device is made when it is first used.
 class Streams {
 public:
   static Streams &get();
@@ -103,14 +104,14 @@ public:
   bool destroy(void *handle);
   std::vector<std::shared_ptr<Stream>> all();
   bool isDefault(const Stream *s);
-  // Enqueues the waits between the default stream and the blocking ones that legacy semantics ask for.
+  // Enqueues the waits between the default stream and blocking streams that the legacy semantics require.
   void orderWithDefault(Stream &s);
-  void synchronizeAll(int device); // and lets the host learn it
+  void synchronizeAll(int device); // and adds them to the host's clock
   void finishAll();                // of all devices
 
   // ---- captures
   std::atomic<int> captures{0};
-  // The code for a call that must not happen while something captures; invalidates the captures that forbid it.
+  // Returns the code for a call that must not happen during a capture. Invalidates the captures that forbid it.
   int unsafeCall();
   void begin(const std::shared_ptr<Capture> &c);
   void finish(const std::shared_ptr<Capture> &c);
@@ -122,7 +123,7 @@ private:
   std::vector<std::shared_ptr<Capture>> open;
 };
 
-// The device of the calling thread's current context; -1: none.
+// The device of the calling thread's current context, or -1 if there is none.
 int &currentDevice();
 
 } // namespace cleave::emulated

@@ -7,7 +7,7 @@ namespace cleave::emulated {
 AccessLog::Cached &AccessLog::page(uint64_t number) {
   Cached &c = cache[(number ^ number >> 4 ^ number >> 8) % cache.size()];
   if (c.number != number)
-    c = {number, &log[number], nullptr}; // the nodes of an unordered_map stay where they are
+    c = {number, &log[number], nullptr}; // the nodes of an unordered_map never move
   return c;
 }
 
@@ -29,7 +29,7 @@ bool AccessLog::noteBlock(Blocks &b, uint64_t byte, Kind kind, uint16_t tag) {
   return !otherWrote && !otherRead;
 }
 
-// Most accesses find bytes that nobody touched, or this block alone: four of those at a time.
+// Most accesses find bytes that no block has touched, or only this block. Four such bytes are checked at a time.
 bool AccessLog::noteBlocks(Blocks &b, uint64_t first, uint64_t count, Kind kind, uint16_t tag) {
   constexpr uint64_t kFour = 0x0001000100010001;
   auto four = [](const uint16_t *p) {

@@ -1,8 +1,8 @@
-// What one operation read and wrote, byte by byte: two bits per byte in pages of 4 KiB.
+// The bytes that one operation read and wrote: two bits for each byte, in pages of 4 KiB.
 //
-// For a kernel the log also knows which block of the grid touched a byte, so that two blocks that touch the same byte,
-// one of them writing, are found: blocks of a launch are unordered. (Blocks that synchronize by atomics and fences are
-// the exception; a launch whose kernel does so runs without this check.)
+// For a kernel the log also records which block of the grid touched a byte. Blocks of a launch are unordered, so it is
+// a mistake if two blocks touch the same byte and one of them writes. (Blocks that synchronize by atomics and fences
+// are the exception. A launch of such a kernel runs without this check.)
 #pragma once
 #include <array>
 #include <cstdint>
@@ -22,14 +22,15 @@ struct PageAccess {
 class AccessLog {
 public:
   enum class Kind { Read, Write, Atomic };
-  // Notes an access. With `block` not kNoBlock, returns false if another block's access conflicts.
+  // Records an access. Returns false if `block` is not kNoBlock and the access conflicts with one of another block.
   bool note(uint64_t address, uint64_t bytes, Kind kind, uint64_t block = kNoBlock);
   const std::unordered_map<uint64_t, PageAccess> &pages() const { return log; }
 
   static constexpr uint64_t kNoBlock = ~uint64_t(0);
 
 private:
-  // Who touched each byte last, as 1 + block modulo 65535 (two blocks that share a number are not told apart).
+  // The block that touched each byte last, as 1 + block modulo 65535. Two blocks with the same number are not told
+  // apart.
   struct Blocks {
     std::array<uint16_t, kPageBytes> writer{}, reader{};
     std::array<uint64_t, kPageBytes / 64> manyReaders{}, atomicWriter{};
@@ -37,7 +38,8 @@ private:
   bool noteBlock(Blocks &b, uint64_t byte, Kind kind, uint16_t tag);
   // As noteBlock for `count` bytes of one page.
   bool noteBlocks(Blocks &b, uint64_t first, uint64_t count, Kind kind, uint16_t tag);
-  // The pages used last, found without the map: a kernel walks through a few buffers at a time.
+  // The pages that were used last. A kernel walks through a few buffers at a time, so this saves most look-ups in the
+  // map.
   struct Cached {
     uint64_t number = ~uint64_t(0);
     PageAccess *page = nullptr;

@@ -9,7 +9,7 @@ namespace cleave::emulated {
 namespace {
 
 constexpr uint64_t kPage = 4096;
-uint64_t pages(uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage + kPage; } // and one that guards the end
+uint64_t pages(uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage + kPage; } // and a page that guards the end
 
 } // namespace
 

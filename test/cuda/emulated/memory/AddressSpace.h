@@ -1,8 +1,8 @@
-// All memory that the driver hands out: device memory, variables of modules, pinned host memory.
+// All memory that the driver allocates: device memory, variables of modules, pinned host memory.
 //
-// A device address is not an address of the host: the memory of device address A lies at A + kDeviceOffset, and A
-// itself is reserved without access. A host that dereferences a device pointer crashes here as it does with a GPU.
-// Fresh memory is filled with NaN patterns, and the space knows which bytes have been written since.
+// A device address is not an address of the host. The memory of device address A is at A + kDeviceOffset, and A itself
+// is reserved without access. So a host that dereferences a device pointer crashes here, as with a GPU. Fresh memory is
+// filled with NaN patterns, and the space knows which bytes have been written since.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -21,13 +21,13 @@ struct Allocation {
   int device = 0;
   std::unique_ptr<std::atomic<uint64_t>[], void (*)(void *)> written {
     nullptr, nullptr
-  };                                             // a bit per byte; none for pinned
-  mutable std::atomic<uint64_t> deviceWrites{0}; // to pinned memory
+  };                                             // a bit for each byte; null for pinned memory
+  mutable std::atomic<uint64_t> deviceWrites{0}; // number of writes of the device to pinned memory
 
   bool contains(uint64_t a, uint64_t n) const { return a >= address && n <= bytes && a - address <= bytes - n; }
   uint64_t host() const;
   void markWritten(uint64_t a, uint64_t n) const;
-  // The first byte of the range that nothing wrote; `a + n` if there is none.
+  // Returns the first byte of the range that nothing wrote, or `a + n` if all were written.
   uint64_t firstUnwritten(uint64_t a, uint64_t n) const;
   void copyWritten(const Allocation &from, uint64_t source, uint64_t target, uint64_t n) const;
 };
@@ -36,14 +36,14 @@ class AddressSpace {
 public:
   // Null if the host has no memory left.
   std::shared_ptr<Allocation> allocate(Allocation::Kind kind, uint64_t bytes, int device);
-  // Removes the allocation that starts at `address`; null if there is none of this kind.
+  // Removes the allocation that starts at `address`, and returns it. Null if there is none of this kind.
   std::shared_ptr<Allocation> release(uint64_t address, Allocation::Kind kind);
-  // The allocation that `address` lies in, or null.
+  // Returns the allocation that contains `address`, or null.
   std::shared_ptr<Allocation> find(uint64_t address) const;
   std::vector<std::shared_ptr<Allocation>> all() const;
-  // "64 bytes at 0x... , 16 bytes after an allocation of 128 bytes": where an address lies.
+  // Describes the position of an address: "64 bytes at 0x... , 16 bytes after an allocation of 128 bytes".
   std::string describe(uint64_t address, uint64_t bytes) const;
-  uint64_t generation() const { return changes.load(); } // changes when an allocation comes or goes
+  uint64_t generation() const { return changes.load(); } // changes with each allocation and release
 
   static constexpr uint64_t kDeviceOffset = uint64_t(0x2000) << 32;
 

@@ -16,7 +16,7 @@ std::string PinnedUploads::check() {
     const Upload &u = uploads[i];
     const char *now = reinterpret_cast<const char *>(u.source);
     auto other = std::mismatch(u.bytes.begin(), u.bytes.end(), now);
-    // The device counts a write before it writes. So the count is looked at after the bytes.
+    // The device counts a write before it writes. So the counter is read after the bytes.
     if (other.first == u.bytes.end() || u.from->deviceWrites != u.deviceWrites)
       continue;
     std::string message = "the host writes pinned memory, at +" +

@@ -1,9 +1,10 @@
 // Finds a host that writes pinned memory before a copy that reads it has ended.
 //
-// The device does not see what the host writes. So the bytes of each copy from pinned memory are kept as they were when
-// it was enqueued, until the host learns that the copy has ended; in between, whenever the host enqueues another or
-// learns of an end, they must be the same still. That holds in any timing, since it asks what the host knows, and not
-// when the copy ran. What the device itself writes there in between is no mistake: such a copy is forgotten.
+// The device does not see writes of the host. So the bytes of each copy from pinned memory are stored as they were when
+// the copy was enqueued, until the host learns that the copy has ended. In between, they are compared with the memory
+// each time the host enqueues another copy, or learns of an end. The result does not depend on timing, because it
+// depends on what the host knows, and not on when the copy ran. If the device itself writes to the memory in between,
+// this is no mistake, and the copy is forgotten.
 #pragma once
 #include "test/cuda/emulated/memory/AddressSpace.h"
 #include "test/cuda/emulated/memory/VectorClock.h"
@@ -15,13 +16,13 @@ namespace cleave::emulated {
 
 class PinnedUploads {
 public:
-  // A copy from bytes of `from` has been enqueued: clock and tick of its place in the order. `deviceWrites` is
-  // Allocation::deviceWrites before it was.
+  // Records a copy that has been enqueued from bytes of `from`. `clock` and `tick` are its position in the order.
+  // `deviceWrites` is Allocation::deviceWrites from before the copy.
   void add(std::shared_ptr<Allocation> from, uint64_t source, std::vector<char> bytes, uint64_t deviceWrites,
            ClockId clock, uint64_t tick);
-  // What is wrong, if anything is.
+  // Returns a message if the memory of a copy has changed, and an empty string otherwise.
   std::string check();
-  // Forgets the copies that the host knows to have ended, or those from memory that it gives back.
+  // Forgets copies: forgetEnded() those that the host knows to have ended, forget() those from memory that is freed.
   void forgetEnded(const VectorClock &host);
   void forget(uint64_t allocation);
 

@@ -8,7 +8,7 @@ bool RaceDetector::conflict(const PageAccess &a, const PageAccess &b, uint64_t &
   for (size_t w = 0; w < a.read.size(); w++) {
     uint64_t touchedA = a.read[w] | a.written[w], touchedB = b.read[w] | b.written[w];
     uint64_t bad = (a.written[w] & touchedB) | (b.written[w] & touchedA);
-    // Two atomic operations do not race; one that also reads plainly does.
+    // Two atomic operations do not race, unless one of them also reads the byte plainly.
     bad &= ~(a.atomic[w] & b.atomic[w] & ~a.read[w] & ~b.read[w]);
     if (!bad)
       continue;
@@ -21,7 +21,7 @@ bool RaceDetector::conflict(const PageAccess &a, const PageAccess &b, uint64_t &
   return false;
 }
 
-// Takes away what `later` stands for from now on. Returns whether nothing is left.
+// Removes from `earlier` the bytes that `later` represents from now on. Returns true if no byte is left.
 bool RaceDetector::cover(Entry &earlier, const PageAccess &later) {
   uint64_t left = 0;
   PageAccess &e = earlier.access;
@@ -68,7 +68,7 @@ std::string RaceDetector::add(const std::string &name, const Stamp &stamp, const
 
 void RaceDetector::forget(uint64_t address, uint64_t bytes) {
   std::lock_guard<std::mutex> lock(mutex);
-  // Allocations start at pages of their own, so whole pages go.
+  // Each allocation starts on a page of its own, so whole pages are removed.
   for (uint64_t number = address / kPageBytes; number * kPageBytes < address + bytes; number++)
     pages.erase(number);
 }

@@ -1,9 +1,9 @@
-// Finds operations on different streams that touch the same bytes, one of them writing, with no event between.
+// Finds operations on different streams that touch the same bytes without an event between them, if one of them writes.
 //
-// The order is that of the vector clocks, known when an operation is enqueued, so a missing wait is found whatever the
-// timing of this run was. Per page the detector keeps the accesses that a later operation could race with. An operation
-// takes the bytes that it touched away from the accesses that it comes after: whoever races with those races with it,
-// too.
+// The order is that of the vector clocks, which is known when an operation is enqueued. So a missing wait is found in
+// any timing. For each page, the detector stores the accesses that a later operation could race with. The bytes that an
+// operation touches are removed from the accesses that it is ordered after: an operation that races with those also
+// races with it.
 #pragma once
 #include "test/cuda/emulated/memory/AccessLog.h"
 #include "test/cuda/emulated/memory/VectorClock.h"
@@ -15,10 +15,10 @@ namespace cleave::emulated {
 
 class RaceDetector {
 public:
-  // Compares a finished operation with the earlier ones that it is not ordered after, and remembers it. Returns a
-  // message if there is a race. Operations are given in an order that respects the clocks.
+  // Compares a finished operation with the earlier operations that it is not ordered after, and records it. Returns a
+  // message if there is a race. Operations must be added in an order that agrees with the clocks.
   std::string add(const std::string &name, const Stamp &stamp, const AccessLog &accesses);
-  // Forgets a range: its memory was freed or allocated.
+  // Forgets a range because its memory was freed or allocated.
   void forget(uint64_t address, uint64_t bytes);
 
 private:

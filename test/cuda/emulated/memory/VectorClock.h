@@ -1,8 +1,9 @@
-// Which operations of a device are ordered: vector clocks over streams.
+// Says which operations of a device are ordered, by vector clocks over streams.
 //
-// Every stream (and every chain of nodes of a graph) has a clock that ticks with each operation. An operation knows,
-// for each clock, up to which tick it comes after it. An event carries the knowledge of its stream at the record to the
-// streams that wait for it; synchronizing carries it to the host, and what the host enqueues later knows it.
+// Every stream (and every chain of nodes of a graph) has a clock that advances with each operation. An operation knows,
+// for each clock, the last tick that it is ordered after. An event records the knowledge of its stream, and streams
+// that wait for the event learn it. By synchronizing, the host learns it, and operations that the host enqueues later
+// know it too.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -35,7 +36,7 @@ private:
   std::map<ClockId, uint64_t> ticks;
 };
 
-// One operation's place in the order: `clock` of `id` when it was enqueued, and all it comes after.
+// One operation's position in the order: the tick of clock `id` when it was enqueued, and all that it is ordered after.
 struct Stamp {
   ClockId id = 0;
   uint64_t tick = 0;

@@ -1,7 +1,8 @@
 // The entry points of NCCL: communicators, groups, collectives, point to point, asynchronous errors, abort.
 //
-// Calls between ncclGroupStart and ncclGroupEnd are collected and become one operation per communicator and stream: all
-// sends are offered first, so that an exchange cannot deadlock, and that an exchange outside of a group can.
+// Calls between ncclGroupStart and ncclGroupEnd are collected, and become one operation for each communicator and
+// stream. All sends are offered first. So an exchange in a group cannot deadlock, and an exchange outside of a group
+// can.
 #include "test/cuda/emulated/driver/Control.h"
 #include "test/cuda/emulated/nccl/Communicator.h"
 #include "test/cuda/emulated/nccl/Root.h"
@@ -33,7 +34,7 @@ int refuse(int result, const std::string &why) {
   return result;
 }
 
-// NCCL frees a communicator that is destroyed or aborted. Here it stays, and a call with it ends the program.
+// NCCL frees a communicator that is destroyed or aborted. Here it stays in memory, and a call with it ends the program.
 void expectLiving(const Communicator *comm, const char *call) {
   if (!comm || comm->life == Life::Living)
     return;
@@ -42,7 +43,8 @@ void expectLiving(const Communicator *comm, const char *call) {
   abort();
 }
 
-// CLEAVE_EMULATED_NCCL_PAUSE_MS: how long a call that enqueues an operation takes, in which the communicator must live.
+// CLEAVE_EMULATED_NCCL_PAUSE_MS: each call that enqueues an operation takes this long. The communicator must live
+// during the call.
 void pauseIn(const Communicator *comm, const char *call) {
   static const char *text = getenv("CLEAVE_EMULATED_NCCL_PAUSE_MS");
   if (!text)
@@ -52,7 +54,7 @@ void pauseIn(const Communicator *comm, const char *call) {
 }
 
 // CLEAVE_EMULATED_NCCL_STALL_CALL=R,N: the Nth call that the process makes as rank R of a communicator waits inside of
-// NCCL, as a first call does until all ranks are connected; it returns false when the communicator is aborted.
+// NCCL, as a first call does until all ranks are connected. It returns false when the communicator is aborted.
 bool connect(const Communicator *comm) {
   static const char *text = getenv("CLEAVE_EMULATED_NCCL_STALL_CALL");
   static std::atomic<int> calls{0};
@@ -69,7 +71,7 @@ struct Work {
   Work(Communicator *comm, bool isCaptured) : comm(comm), isCaptured(isCaptured) { comm->work.begin(isCaptured); }
   ~Work() { comm->work.end(isCaptured); }
   Communicator *const comm;
-  const bool isCaptured; // in a graph, which may run it any number of times
+  const bool isCaptured; // in a graph, which may run it several times
   std::vector<std::pair<uint64_t, Call>> calls; // with their numbers
   std::atomic<uint64_t> replay{0};
 };
@@ -122,15 +124,16 @@ void runCollective(Work &w, uint64_t number, uint64_t replay, Call c, const clea
     return fail(memory, why);
   std::vector<uint8_t> result = resultOf(all, comm.rank);
   if (!comm.clique->finish(key, comm.rank, 1, comm.stop))
-    return; // nobody writes before all have read: buffers may be the same
-  // The root of a broadcast in place has what it sends: nothing is written there, and others may read it meanwhile.
+    return; // no rank writes before all have read: the buffers may be the same
+  // The root of a broadcast in place already has the value. It writes nothing, because others may still read the
+  // buffer.
   if (c.kind != Kind::Broadcast || comm.rank != c.root || c.send != c.recv)
     writeRecv(memory, c.recv, result);
   comm.clique->finish(key, comm.rank, 2, comm.stop);
 }
 
-// CLEAVE_EMULATED_NCCL_STALL_SETUP=R,N: rank R of all never comes to the making of its Nth communicator, of which the first
-// is that of all ranks. An abort ends the wait for the later ones.
+// CLEAVE_EMULATED_NCCL_STALL_SETUP=R,N: rank R never begins to make its Nth communicator. The first one is that of all
+// ranks. An abort ends the wait if it is a later one.
 void stallSetup(int rank, int number, const Stop *stop) {
   static const char *text = getenv("CLEAVE_EMULATED_NCCL_STALL_SETUP");
   int stalled = -1, at = 0;
@@ -140,8 +143,8 @@ void stallSetup(int rank, int number, const Stop *stop) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-// CLEAVE_EMULATED_NCCL_STALL=R,N: what the process asks for as its Nth operation on a rank R of a communicator never
-// begins, until the communicator is aborted. To the others that rank is silent.
+// CLEAVE_EMULATED_NCCL_STALL=R,N: the Nth operation that the process enqueues as rank R of a communicator does not
+// begin until the communicator is aborted. The other ranks see no sign of this rank.
 void stall(const Communicator &comm) {
   static const char *text = getenv("CLEAVE_EMULATED_NCCL_STALL");
   static std::atomic<int> operations{0};
@@ -211,7 +214,7 @@ int call(Communicator *comm, void *stream, const Call &c) {
   return enqueue(comm, stream, {c});
 }
 
-// Communicators of a group are made together, since a thread may hold several ranks.
+// All communicators of a group are made together, because a thread may hold several ranks.
 int finishJoins() {
   std::vector<Communicator *> list;
   list.swap(joining);
@@ -254,14 +257,14 @@ void makeId(UniqueId *id) {
            (unsigned long long)time);
 }
 
-// Rank 0 listens where the id says, as NCCL_COMM_ID has it; the others ask there.
+// Rank 0 listens at the address of the id, which NCCL_COMM_ID gave. The other ranks ask there.
 int findId(UniqueId *id, int size, int rank) {
   std::string address = id->bytes, why, found;
   if (address.rfind(kAddressedId, 0) != 0)
     return Success;
   address = address.substr(strlen(kAddressedId));
   memset(id, 0, sizeof *id);
-  if (rank == 0 && getenv("NCCL_COMM_ID")) { // it is asked for once more
+  if (rank == 0 && getenv("NCCL_COMM_ID")) { // the application asks for the id once more
     makeId(id);
     return tellOthers(address, id->bytes, size - 1, why) ? Success : refuse(SystemError, why);
   }
@@ -311,7 +314,7 @@ CLEAVE_EMULATED_API int ncclCommInitRankConfig(Communicator **result, int size, 
 }
 
 CLEAVE_EMULATED_API int ncclCommSplit(Communicator *comm, int color, int key, Communicator **result, void *) {
-  // Every rank tells its color and key; those of one color are ordered by key, then by rank.
+  // Every rank announces its color and key. The ranks of one color are ordered by key, and then by rank.
   *result = nullptr;
   if (!comm)
     return refuse(InvalidArgument, "no communicator");
@@ -368,14 +371,14 @@ CLEAVE_EMULATED_API int ncclCommDestroy(Communicator *comm) {
   return Success;
 }
 
-// The rank's operations give up, at once.
+// The rank's operations stop at once.
 CLEAVE_EMULATED_API int ncclCommAbort(Communicator *comm) {
   if (!comm)
     return Success;
   expectLiving(comm, "ncclCommAbort");
   comm->life = Life::Aborted;
   comm->stop = true;
-  if (comm->clique) // it has not failed to join
+  if (comm->clique) // null if it has failed to join
     comm->clique->abort(comm->rank);
   reclaim(*comm, "ncclCommAbort");
   return Success;
@@ -409,7 +412,7 @@ CLEAVE_EMULATED_API int ncclGroupEnd() {
     return result;
   std::vector<Pending> list;
   list.swap(pending);
-  while (!list.empty()) { // in the order of the first call of each communicator and stream
+  while (!list.empty()) { // in the order of the first calls of communicators and streams
     Communicator *comm = list.front().comm;
     void *stream = list.front().stream;
     std::vector<Call> calls;

@@ -35,7 +35,7 @@ std::string disagreement(const std::vector<Call> &calls, int rank) {
   return "";
 }
 
-// Weak: a clique goes with its last rank.
+// The pointers are weak, so a clique is destroyed with its last rank.
 std::shared_ptr<Clique> threadClique(const std::string &id, int size) {
   static std::mutex mutex;
   static auto *all = new std::map<std::string, std::weak_ptr<Clique>>;
@@ -83,7 +83,7 @@ bool ThreadClique::finish(Key key, int, int phase, const Stop &stop) {
   changed.notify_all();
   bool all = wait(lock, stop, [&] { return m.done[phase] == size; });
   if (all && phase == 2 && m.done[0]++ == size - 1)
-    meetings.erase(key); // the last one to leave
+    meetings.erase(key); // by the last rank that leaves
   return all;
 }
 

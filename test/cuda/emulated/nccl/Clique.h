@@ -1,14 +1,14 @@
-// The ranks of one communicator, and how their operations meet: threads of one process through its memory
-// (ThreadClique), processes of one machine through files of a folder (ProcessClique.h).
+// The ranks of one communicator, and how their operations meet. Threads of one process meet in its memory
+// (ThreadClique). Processes of one machine meet through files of a folder (ProcessClique.h).
 //
-// An operation of a rank runs on the rank's stream: it announces itself under the operation's key and waits until all
-// ranks of the clique have announced theirs; then every rank computes its own result, and none leaves before all have
-// read. The key is the operation's number in the order of the calls (and, in a graph, of the replay), so that streams
-// may run ahead.
+// An operation of a rank runs on the rank's stream. It announces itself under the operation's key, and waits until all
+// ranks of the clique have announced theirs. Then every rank computes its own result, and no rank leaves before all
+// ranks have read. The key is the operation's number in the order of the calls (and, in a graph, the number of the
+// replay), so that streams may run ahead.
 //
-// Whoever waits gives up when its own communicator is aborted, or after a limit, which is reported as a hang with the
-// ranks that are missing. A rank that aborted makes the others' communicators report a remote error, and wait on: as
-// with NCCL, they have to abort, too.
+// A rank that waits gives up when its own communicator is aborted, or after a limit. The limit is reported as a hang,
+// with the ranks that are missing. If a rank aborts, the communicators of the others report a remote error, but their
+// operations wait on: as with NCCL, the other ranks have to abort, too.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -50,17 +50,17 @@ enum class Kind : int { AllReduce, Reduce, Broadcast, ReduceScatter, AllGather, 
 const char *nameOf(Kind kind);
 size_t bytesOf(int type);
 
-// What a rank announces. All but the pointers must agree among the ranks.
+// The announcement of a rank. All fields but the pointers must agree among the ranks.
 struct Call {
   Kind kind = Kind::AllReduce;
-  uint64_t count = 0; // elements of the rank's part: as the API has it
+  uint64_t count = 0; // elements of the rank's part, as in the API
   int type = F32, op = Sum, root = 0;
   uint64_t send = 0, recv = 0;    // device addresses
-  const void *sendHost = nullptr; // the host's view, once announced
-  uint64_t sendBytes = 0;         // of it
+  const void *sendHost = nullptr; // the host's address of `send`, after the announcement
+  uint64_t sendBytes = 0;         // number of bytes there
 };
 
-using Stop = std::atomic<bool>; // a rank's communicator was aborted
+using Stop = std::atomic<bool>; // true: the rank's communicator was aborted
 
 struct Key {
   uint64_t number, replay;
@@ -72,27 +72,27 @@ public:
   explicit Clique(int size) : size(size) {}
   virtual ~Clique() = default;
 
-  // Announces a collective; returns all ranks' calls in the order of the ranks, or an empty list with a reason.
+  // Announces a collective. Returns the calls of all ranks in the order of the ranks, or an empty list and a reason.
   virtual std::vector<Call> meet(Key key, int rank, const Call &call, const Stop &stop, std::string &why) = 0;
-  // No rank leaves before all are done with phase 1 (have computed) or 2 (have written).
+  // Waits until all ranks have finished phase 1 (have computed) or phase 2 (have written).
   virtual bool finish(Key key, int rank, int phase, const Stop &stop) = 0;
 
-  // Point to point: a send offers its bytes until the receiver took them.
+  // Point to point: a send offers its bytes until the receiver has taken them.
   virtual void offer(int from, int to, const Call &call) = 0;
   virtual bool take(int from, int to, const Call &want, void *data, const Stop &stop, std::string &why) = 0;
   virtual bool waitTaken(int from, int to, const Stop &stop) = 0;
 
-  virtual void abort(int rank) = 0; // wakes everybody; the others learn of a remote error
+  virtual void abort(int rank) = 0; // wakes all waiting ranks; the others get a remote error
   virtual bool anyGone() = 0;
   virtual void leave(int) {} // the rank's last call
 
-  // The clique of some of the ranks, in this order.
+  // The clique of `members`, in this order.
   virtual std::shared_ptr<Clique> part(const std::string &id, const std::vector<int> &members) const = 0;
 
   const int size;
 };
 
-// What ranks find when they disagree about a collective; empty where they agree.
+// Describes how the ranks disagree about a collective. Empty if they agree.
 std::string disagreement(const std::vector<Call> &calls, int rank);
 
 class ThreadClique : public Clique {
@@ -129,10 +129,10 @@ private:
   std::vector<bool> gone;
 };
 
-// The clique of that id in this process; made when a rank asks first.
+// The clique of that id in this process. The first rank that asks makes it.
 std::shared_ptr<Clique> threadClique(const std::string &id, int size);
 
-// Reads CLEAVE_EMULATED_NCCL_LIMIT_S, 60 by default: how long a rank waits before a hang is reported.
+// The time in seconds that a rank waits before it reports a hang: CLEAVE_EMULATED_NCCL_LIMIT_S, 60 by default.
 int limitSeconds();
 
 // The part of a collective's result that `rank` gets, from all ranks' calls.

@@ -29,7 +29,7 @@ void OpenWork::wait(const char *call, int rank) {
   changed.wait(lock, isOver);
 }
 
-// Weak: they go with the last communicator.
+// The pointers are weak, so the object is destroyed with its last communicator.
 std::shared_ptr<Siblings> Siblings::of(const std::string &id) {
   static std::mutex mutex;
   static auto *all = new std::map<std::string, std::weak_ptr<Siblings>>;

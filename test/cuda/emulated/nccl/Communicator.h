@@ -1,12 +1,12 @@
-// A rank's communicator, and how it ends: as NCCL 2.28.9 has it (src/init.cc: commDestroySync, commReclaim).
+// A rank's communicator, and how it ends. This follows NCCL 2.28.9 (src/init.cc: commDestroySync, commReclaim).
 //
-//   ncclCommAbort     tells the rank's kernels to end, then as ncclCommDestroy
-//   ncclCommDestroy   of all ranks of one communicator in this process, the last that calls either of both waits for
-//                     all of them, then frees all of them. The others return at once
-//   ncclCommFinalize  waits for this rank's
+//   ncclCommAbort     tells the rank's kernels to end, and then does the same as ncclCommDestroy
+//   ncclCommDestroy   counts the ranks of the communicator in this process that have called either of the two. The last
+//                     one waits for the work of all of them, and frees all of them. The others return at once
+//   ncclCommFinalize  waits for the work of this rank
 //
-// What is waited for are kernels under way, and graphs that have captured the communicator (localPersistentRefs):
-// captures, templates and executables alike, until the last of them is destroyed, and is not running any more.
+// The work is: kernels under way, and graphs that have captured the communicator (localPersistentRefs). These are
+// captures, templates and executables alike, until the last of them is destroyed and does not run any more.
 #pragma once
 #include "test/cuda/emulated/nccl/ProcessClique.h"
 
@@ -14,16 +14,16 @@ namespace cleave::emulated::nccl {
 
 enum class Life { Living, Aborted, Destroyed };
 
-// Operations of a communicator that are not over, or that a graph may run again.
+// Counts the operations of a communicator that have not ended, or that a graph may run again.
 class OpenWork {
 public:
   void begin(bool isCaptured);
   void end(bool isCaptured);
-  // Waits without a limit. After a while it says so: `call` of `rank` does.
+  // Waits without a limit. After a while it prints a message that names `call` and `rank`.
   void wait(const char *call, int rank);
 
 private:
-  std::mutex mutex; // what follows
+  std::mutex mutex; // guards the fields below
   std::condition_variable changed;
   int captured = 0, underWay = 0;
 };
@@ -33,7 +33,7 @@ class Siblings;
 struct Communicator {
   std::atomic<Life> life{Life::Living};
   std::atomic<bool> isFinalized{false};
-  std::unique_ptr<Gathering> meeting; // of those that ncclCommInitRank makes
+  std::unique_ptr<Gathering> meeting; // of communicators that ncclCommInitRank makes
   std::shared_ptr<Clique> clique;
   std::shared_ptr<Siblings> siblings;
   OpenWork work;
@@ -44,25 +44,26 @@ struct Communicator {
   std::string id;
 };
 
-// Those of one communicator whose ranks are in this process.
+// The ranks of one communicator that are in this process.
 class Siblings {
 public:
-  // Before the ranks meet: all that are in this process have come when the first one of them has met the others.
+  // Must be called before the ranks meet: when the first rank has met the others, all ranks of this process have
+  // joined.
   static void join(Communicator &comm);
-  // Of a communicator that is split from `parent`: its ranks in this process are known.
+  // For a communicator that is split from `parent`. Its ranks in this process are known.
   static void join(Communicator &comm, Communicator &parent, const std::vector<int> &ranksOfParent);
-  // `comm` ends. The last one gets all of them, the others none.
+  // Called when `comm` ends. Returns all communicators to the last caller, and none to the others.
   std::vector<Communicator *> leave();
 
 private:
   static std::shared_ptr<Siblings> of(const std::string &id);
   size_t countOf(const std::vector<int> &ranks);
-  std::mutex mutex; // what follows
+  std::mutex mutex; // guards the fields below
   std::vector<Communicator *> members;
   size_t expected = 0, left = 0;
 };
 
-// ncclCommDestroy, and ncclCommAbort once its kernels have been told.
+// Does the work of ncclCommDestroy, and the part of ncclCommAbort after its kernels have been told to end.
 void reclaim(Communicator &comm, const char *call);
 
 } // namespace cleave::emulated::nccl

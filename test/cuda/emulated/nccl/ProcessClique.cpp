@@ -50,7 +50,7 @@ void putCall(const std::string &path, const Call &call) {
   put(path, &call, sizeof call, call.sendHost, call.sendHost ? call.sendBytes : 0);
 }
 
-// The call; its bytes stand after it in `file`.
+// Reads a call. In `file`, its bytes follow it.
 Call getCall(const std::string &path, std::vector<char> &file) {
   std::ifstream in(path, std::ios::binary);
   file.assign(std::istreambuf_iterator<char>(in), {});
@@ -97,7 +97,7 @@ bool ProcessClique::finish(Key key, int rank, int phase, const Stop &stop) {
   for (int r = 0; r < size; r++)
     if (!await(stop, [&] { return exists(path(done + nameOf(key, r))); }))
       return false;
-  if (phase == 1) // all have read what this rank gave
+  if (phase == 1) // all ranks have read the bytes of this rank
     unlink(path("call-" + nameOf(key, rank)).c_str());
   std::lock_guard<std::mutex> lock(mutex);
   for (int r = 0; phase == 2 && r < size; r++)
@@ -184,7 +184,7 @@ void Gathering::announce() {
   put(folderOf(id) + "/rank-" + std::to_string(rank), text.data(), text.size());
 }
 
-// Ranks of one process leave nothing in the folder but these files, which the last one of them to look removes.
+// Ranks of one process leave only these files in the folder. The last one of them that reads them removes them.
 std::shared_ptr<Clique> Gathering::wait(const Stop &stop, std::string &why) {
   std::vector<int> processes, devices;
   bool isOneProcess = true;

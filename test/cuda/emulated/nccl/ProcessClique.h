@@ -1,13 +1,14 @@
-// Ranks in several processes of one machine: they meet in a folder (CLEAVE_EMULATED_NCCL_FOLDER, /dev/shm by default),
-// where each rank leaves files and looks for those of the others. A file appears whole, by renaming.
+// Ranks in several processes of one machine. They meet in a folder (in CLEAVE_EMULATED_NCCL_FOLDER, /dev/shm by
+// default), in which each rank writes files and looks for those of the others. A file is written under another name and
+// then renamed, so that it appears complete.
 //
 //   rank-R                  the process and the GPU of rank R, when it joins
-//   call-NUMBER-REPLAY-R    what rank R announces for a collective, and the bytes that it gives
-//   done1-..., done2-...    rank R has computed, has written
-//   offer-FROM-TO-N         the Nth message; taken-FROM-TO-N: it has been taken
-//   gone-R, left-R          rank R has aborted; has said goodbye (the last one removes the folder)
+//   call-NUMBER-REPLAY-R    the announcement of rank R for a collective, and the bytes that it sends
+//   done1-..., done2-...    rank R has computed; rank R has written
+//   offer-FROM-TO-N         the Nth message. taken-FROM-TO-N: it has been received
+//   gone-R, left-R          rank R has aborted; rank R has left (the last one removes the folder)
 //
-// A process that no longer exists counts as one that has aborted.
+// A process that no longer exists counts as a rank that has aborted.
 #pragma once
 #include "test/cuda/emulated/nccl/Clique.h"
 #include <functional>
@@ -32,19 +33,19 @@ private:
 
   const std::string folder;
   const std::vector<int> processes; // by rank
-  std::mutex mutex;                 // what follows: of the ranks in this process
+  std::mutex mutex; // guards the fields below, which serve the ranks of this process
   std::map<std::string, std::vector<char>> received; // payloads of collectives under way
   std::map<std::pair<int, int>, uint64_t> offered, taken;
 };
 
-// The ranks of ncclCommInitRank come together, and find out whether they are of one process.
+// Brings the ranks of ncclCommInitRank together, and finds out whether all of them are in one process.
 class Gathering {
 public:
   Gathering(std::string id, int size, int rank) : id(std::move(id)), size(size), rank(rank) {}
   void announce();
-  // Null, with a reason, when not all come, or they disagree.
+  // Returns null and a reason if not all ranks come, or if they disagree.
   std::shared_ptr<Clique> wait(const Stop &stop, std::string &why);
-  // What wait() has found: two of the processes have one GPU.
+  // Set by wait(): two of the processes use the same GPU.
   bool sharesDevice = false;
 
 private:

@@ -1,6 +1,6 @@
-// The results of collectives. A sum goes around a ring: each 4 KiB of it starts at another rank, and every hop rounds
-// to the data's type, as on a device. So sums of reduced types differ from a sum in f32, and from rank order; the order
-// is the same in every run.
+// The results of collectives. A sum is passed around a ring: each 4 KiB of it starts at another rank, and is rounded to
+// the data's type at every rank, as on a device. So sums of reduced types differ from a sum in f32, and from one in the
+// order of the ranks. The order is the same in every run.
 #include "test/cuda/emulated/block/ReducedTypes.h"
 #include "test/cuda/emulated/nccl/Clique.h"
 #include <algorithm>

@@ -33,7 +33,7 @@ bool split(const std::string &address, std::string &host, std::string &port) {
   return port.find_first_not_of("0123456789") == std::string::npos;
 }
 
-// A socket that `use` has been successful with; -1, and errno.
+// Returns a socket for which `use` has succeeded, or -1 with errno.
 template <class Use> int socketAt(const std::string &address, Use use) {
   std::string host, port;
   addrinfo hints = {}, *list = nullptr;

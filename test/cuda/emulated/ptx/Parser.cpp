@@ -97,7 +97,7 @@ unsigned Parser::integer() {
   return unsigned(bits);
 }
 
-// After the space: `.align 4 .b8 name[12] = {...}`, `.u64 .ptr .global .align 16 name`, `.b32 name`.
+// Parses the text after the space: `.align 4 .b8 name[12] = {...}`, `.u64 .ptr .global .align 16 name`, `.b32 name`.
 bool Parser::variable(const std::string &space, bool isExtern, Variable &v) {
   v.space = space;
   v.isExtern = isExtern;
@@ -106,7 +106,8 @@ bool Parser::variable(const std::string &space, bool isExtern, Variable &v) {
     if (in.takeWord(".align")) {
       v.align = integer();
     } else if (in.takeWord(".ptr")) {
-      // What the pointer points to is a promise to the optimizer: its space and alignment do not change the parameter.
+      // The space and alignment that the pointer points to are hints for the optimizer. They do not change the
+      // parameter.
       while (in.takeWord(".global") || in.takeWord(".shared") || in.takeWord(".const") || in.takeWord(".local") ||
              in.takeWord(".generic"))
         ;

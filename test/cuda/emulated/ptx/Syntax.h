@@ -1,4 +1,4 @@
-// The syntax tree of a PTX module, as the parser leaves it: nothing is interpreted beyond names, numbers and nesting.
+// The syntax tree of a PTX module. The parser interprets only names, numbers and nesting.
 //
 // PTX is a flat language. A function's body is a list of statements; `{` and `}` open and close scopes of labels and
 // registers (inline assembly reuses names such as LAB_WAIT, so a label belongs to its innermost scope). An instruction
@@ -7,8 +7,8 @@
 //     @!%p1 ld.global.v4.f32 {%f1, %f2, %f3, %f4}, [%rd4+16];
 //     ^guard ^opcode parts   ^operands
 //
-// and its opcode is kept as the list of its parts, {"ld", "global", "v4", "f32"}: the translator takes parts away one
-// by one and rejects what is left, so that no modifier is ever ignored silently.
+// Its opcode is stored as the list of its parts, {"ld", "global", "v4", "f32"}. The translator removes the parts one by
+// one and rejects an instruction if parts are left. So no modifier is ignored silently.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -18,8 +18,8 @@ namespace cleave::emulated::ptx {
 
 struct Operand;
 
-// An operand that is not there reads as a sink, which no handler can read: a missing operand is an error, never a
-// crash.
+// Indexing an operand that does not exist returns a sink, which no handler can read. So a missing operand is an error,
+// and never a crash.
 class OperandList : public std::vector<Operand> {
 public:
   using std::vector<Operand>::vector;
@@ -99,7 +99,7 @@ struct Module {
   std::vector<Function> functions;
 };
 
-// Bits of a fundamental type ("f32" is 32, "pred" is 1); 0 if `type` is none.
+// Bits of a fundamental type ("f32" has 32, "pred" has 1). 0 if `type` is no such type.
 unsigned bitsOfType(const std::string &type);
 
 } // namespace cleave::emulated::ptx

@@ -1,5 +1,5 @@
-// What Cleave and the stand-in know of cuDNN, against its own header: the types of entry points, the numbers of
-// constants. Built where the header is found; calls nothing.
+// Compares what Cleave and the emulated cuDNN know about cuDNN with its own header: the types of entry points, and the
+// values of constants. It is built if the header is found, and calls nothing.
 #include "test/cuda/emulated/cudnn/Constants.h"
 #include <cstddef>
 #include <cudnn.h>
@@ -57,7 +57,7 @@ template <class Theirs> constexpr bool hasOurLayout() {
 static_assert(hasOurLayout<cudnnConvolutionFwdAlgoPerf_t>() && hasOurLayout<cudnnConvolutionBwdDataAlgoPerf_t>() &&
               hasOurLayout<cudnnConvolutionBwdFilterAlgoPerf_t>());
 
-// Each parameter of ours is of the size of theirs, and a pointer where theirs is one.
+// Each of our parameters has the size of theirs, and is a pointer if theirs is one.
 template <class T> constexpr char kindOf() { return std::is_pointer_v<T> ? 'p' : sizeof(T) == 4 ? 'i' : 'l'; }
 template <class R, class... A> std::string kindsOf(R (*)(A...)) { return {kindOf<R>(), kindOf<A>()...}; }
 

@@ -1,7 +1,7 @@
-// The driver as a test sees it: opened by path, never linked. $CLEAVE_LIBCUDA names it; without it, the emulated one.
+// The driver as a test sees it. It is opened by path and never linked: $CLEAVE_LIBCUDA, by default the emulated one.
 //
-// Tests that only ask what any driver must do pass on a real one, too: CLEAVE_LIBCUDA=libcuda.so.1 runs them there, and
-// skips those that plant a mistake (on a real device a mistake costs the context, or is not found at all).
+// Tests of behaviour that every driver must have pass on a real one, too. CLEAVE_LIBCUDA=libcuda.so.1 runs them there,
+// and skips those that plant a mistake (on a real device, a mistake costs the context, or is not found at all).
 #pragma once
 #include "test/cuda/emulated/driver/Codes.h"
 #include "test/cuda/emulated/driver/Control.h"
@@ -44,7 +44,7 @@ struct Driver {
   }
 };
 
-// A test with a current context. Everything that it makes is given back by the destructors below.
+// A test with a current context. TearDown() releases it, and the destructors of the classes below free their objects.
 class DriverTest : public ::testing::Test {
 protected:
   void SetUp() override {
@@ -66,7 +66,7 @@ inline std::string readText(const std::string &name) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Device memory of `count` elements, and the way there and back.
+// Device memory of `count` elements. set() and get() copy to it and from it.
 template <class T> class Buffer {
 public:
   explicit Buffer(size_t count) : count(count) {
@@ -120,7 +120,7 @@ struct Shape {
   unsigned grid = 1, block = 1, shared = 0, gridY = 1;
 };
 
-// Arguments are numbers or device addresses, with the size of the parameter.
+// Arguments are numbers or device addresses. Each must have the size of the kernel's parameter.
 template <class... A> int launch(Handle function, Shape s, Handle stream, A... arguments) {
   void *pointers[] = {static_cast<void *>(&arguments)..., nullptr};
   return Driver::get().call("cuLaunchKernel", function, s.grid, s.gridY, 1u, s.block, 1u, 1u, s.shared, stream,
@@ -150,7 +150,7 @@ public:
   Handle handle = nullptr;
 };
 
-// ---- what the emulated device found
+// ---- the findings of the emulated device
 inline std::string firstFinding() {
   auto *f = reinterpret_cast<const char *(*)(int)>(dlsym(Driver::get().library, "cleave_emulated_finding"));
   const char *text = f ? f(0) : nullptr;

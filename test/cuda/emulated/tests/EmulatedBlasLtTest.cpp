@@ -1,4 +1,4 @@
-// The stand-in of cuBLASLt: values against plain C++, and the mistakes that it must refuse.
+// The emulated cuBLASLt: its values compared with plain C++, and the mistakes that it must refuse.
 #include "test/cuda/emulated/blaslt/Problem.h"
 #include "test/cuda/emulated/block/ReducedTypes.h"
 #include "test/cuda/emulated/tests/DriverLibrary.h"
@@ -56,7 +56,7 @@ protected:
   Handle handle = nullptr;
 };
 
-// A problem with its matrices: `type` of A and B, `out` of C and D, all column-major.
+// A problem with its matrices. A and B have type `type`, C and D have type `out`. All are column-major.
 class Product {
 public:
   Product(BlasLtTest *, void *library, Handle handle, Size s, int type, int out, bool transA, bool transB,
@@ -85,7 +85,7 @@ public:
     int type;
     uint64_t rows, cols, ld, stride;
     uint64_t address = 0;
-    std::vector<double> values; // with the gaps between columns
+    std::vector<double> values; // includes the gaps between columns
     double at(uint64_t batch, uint64_t r, uint64_t c) const { return values[batch * stride + c * ld + r]; }
   };
 
@@ -212,14 +212,14 @@ TEST_F(BlasLtTest, Values) {
         std::vector<Result> found;
         bool isAligned = s.m % 8 == 0 || kind.type == R_32F || kind.type == R_64F;
         if (!d.isEmulated && !isAligned)
-          continue; // a real library wants alignments that these sizes do not have
+          continue; // a real library requires alignments that these sizes do not have
         ASSERT_EQ(p.heuristic(0, found), Success);
         ASSERT_FALSE(found.empty());
         ASSERT_EQ(p.run(&found[0], 0, 0, 0.5, 2, nullptr), Success);
         std::vector<double> got = s.extra ? std::vector<double>() : p.download(p.d);
         for (uint64_t batch = 0; batch < uint64_t(s.batch); batch++)
           for (uint64_t j = 0; j < s.n; j++) {
-            if (s.extra) { // column by column: the gaps hold nothing
+            if (s.extra) { // column by column, because the gaps are not initialized
               Product::Matrix column = p.d;
               column.address += (batch * p.d.stride + j * p.d.ld) * (kind.out == R_64F ? 8 : kind.out == R_32F ? 4 : 2);
               column.values.resize(s.m);
@@ -288,7 +288,7 @@ TEST_F(BlasLtTest, EpiloguesBackward) {
     }
     std::vector<Result> found;
     if (!d.isEmulated && p.heuristic(0, found) != Success)
-      continue; // not every library has every epilogue in every type
+      continue; // a real library does not have every epilogue in every type
     ASSERT_EQ(p.heuristic(0, found), Success);
     ASSERT_EQ(p.run(&found[0], 0, 0, 1, 0), Success);
     std::vector<double> got = p.download(p.d), sums(std::max(s.m, s.n), 0);
@@ -314,7 +314,7 @@ TEST_F(BlasLtTest, EpiloguesBackward) {
   }
 }
 
-// What cublasLt.h says of epilogues' matrices, and what users know of operands whose gradients are added.
+// Rules for the matrices of epilogues that cublasLt.h states, and rules for bias gradients that users have found.
 TEST_F(BlasLtTest, EpiloguesThatAreRefused) {
   if (!d.isEmulated)
     GTEST_SKIP();
@@ -345,7 +345,7 @@ TEST_F(BlasLtTest, EpiloguesThatAreRefused) {
   }
 }
 
-// A list of algorithms, each within the workspace that was allowed; the first wants all of it.
+// The heuristics return algorithms whose workspace is within the limit. The first one needs all of it.
 TEST_F(BlasLtTest, WorkspaceLimits) {
   if (!d.isEmulated)
     GTEST_SKIP();
@@ -362,14 +362,14 @@ TEST_F(BlasLtTest, WorkspaceLimits) {
   EXPECT_EQ(p.run(&some[0], workspace.address, (1 << 20) - 1, 1, 0), InvalidValue);
   EXPECT_EQ(p.run(&some[0], 0, 1 << 20, 1, 0), InvalidValue);
   EXPECT_EQ(p.run(&some[0], workspace.address, 1 << 20, 1, 0), Success);
-  // Told that there is more than there is: found when it runs.
+  // If the caller states a larger workspace than it has, the run finds the mistake.
   EXPECT_EQ(p.run(&all[0], workspace.address, 4 << 20, 1, 0), Success);
   EXPECT_EQ(synchronize(), code::IllegalAddress);
   EXPECT_NE(firstFinding().find("cublasLtMatmul writes"), std::string::npos) << firstFinding();
   clearFindings();
 }
 
-// Without an algorithm the library takes any: the bits differ from call to call. With one they do not.
+// Without an algorithm, the library takes any of them, and the bits differ from call to call. With one they are equal.
 TEST_F(BlasLtTest, AlgorithmsAndBits) {
   if (!d.isEmulated)
     GTEST_SKIP();
@@ -390,7 +390,7 @@ TEST_F(BlasLtTest, AlgorithmsAndBits) {
   EXPECT_TRUE(any[0] != any[1] || any[1] != any[2] || any[2] != any[3]);
 }
 
-// Where a preference does not forbid it, parts of a sum are rounded to the type of the result, in which they may overflow.
+// Unless the preference forbids it, partial sums are rounded to the type of the result, in which they may overflow.
 TEST_F(BlasLtTest, PartsOfSums) {
   if (!d.isEmulated)
     GTEST_SKIP();
@@ -442,18 +442,18 @@ TEST_F(BlasLtTest, WhatIsRefused) {
   }
   {
     PRODUCT(p, Size{8, 8, 8}, R_32F, R_32F, false, false, Compute32F);
-    p.set(DescBiasPointer, p.a.address); // the epilogue has no bias: a real library refuses the product, too
+    p.set(DescBiasPointer, p.a.address); // the epilogue has no bias: a real library also refuses the product
     ASSERT_EQ(p.heuristic(0, found), Success);
     EXPECT_EQ(p.run(&found[0], 0, 0, 1, 0), InvalidValue);
   }
   PRODUCT(p, Size{8, 8, 8}, R_32F, R_32F, false, false, Compute32F);
   ASSERT_EQ(p.heuristic(0, found, 16), Success);
-  EXPECT_EQ(p.run(&found[0], 0, 0, 1, 0, nullptr, 4), InvalidValue); // promised 16 bytes
+  EXPECT_EQ(p.run(&found[0], 0, 0, 1, 0, nullptr, 4), InvalidValue); // promised 16 bytes, but gives alignments of 4
   PRODUCT(other, Size{8, 8, 8}, R_16F, R_16F, false, false, Compute32F);
   EXPECT_EQ(other.run(&found[0], 0, 0, 1, 0), NotSupported);
 }
 
-// Products take part in the order of streams, and their operands must have been written.
+// Products are ordered by their streams, and their operands must have been written.
 TEST_F(BlasLtTest, StreamsAndMemory) {
   if (!d.isEmulated)
     GTEST_SKIP();

@@ -1,4 +1,4 @@
-// The stand-in of cuDNN: values against plain loops in f64, and the mistakes that it must find or refuse.
+// The emulated cuDNN: its values compared with plain loops in f64, and the mistakes that it must find or refuse.
 #include "test/cuda/emulated/block/ReducedTypes.h"
 #include "test/cuda/emulated/cudnn/Constants.h"
 #include "test/cuda/emulated/tests/DriverLibrary.h"
@@ -57,7 +57,8 @@ protected:
   Handle handle = nullptr;
 };
 
-// A convolution in two dimensions with its tensors on the device: 3 samples, `ic` to `oc` channels of 6 x 5.
+// A convolution in two dimensions, with its tensors on the device: 3 samples, `ic` input channels, `oc` output
+// channels, planes of 6 x 5.
 class Case {
 public:
   Case(const DnnTest &test, Handle handle, int type, int groups, int pad = 1)
@@ -116,7 +117,7 @@ public:
   }
   std::vector<double> result(Which pass) const { return download(c(pass)); }
 
-  // The result in f64, of operands as they are on the device.
+  // The result in f64, computed from the operands that are on the device.
   std::vector<double> exact(Which pass) const {
     std::vector<double> sum(count[c(pass)]);
     int groupIn = ic / groups, groupOut = oc / groups;
@@ -142,7 +143,7 @@ public:
                 }
     return sum;
   }
-  // The largest difference, in units of the largest result.
+  // The largest difference, divided by the largest result.
   double apart(Which pass) const {
     std::vector<double> got = result(pass), expected = exact(pass);
     double worst = 0, largest = 0;
@@ -207,7 +208,7 @@ TEST_F(DnnTest, Values) {
         std::vector<Performance> choices = c.choices(pass);
         for (const Performance &one : choices)
           if (one.status == Success && one.memory <= 1 << 20) {
-            Case again(*this, handle, type, groups); // each writes one of its operands
+            Case again(*this, handle, type, groups); // each run overwrites one of its operands
             ASSERT_EQ(again.run(pass, one.algorithm, workspace.address, 1 << 20), Success);
             double bound = type == Float ? 1e-6 : type == Half ? 1.0 / 1024 : 1.0 / 128;
             EXPECT_LE(again.apart(pass), bound) << type << " " << groups << " " << one.algorithm;
@@ -217,7 +218,7 @@ TEST_F(DnnTest, Values) {
       }
 }
 
-// f32 is rounded to TF32 where the descriptor does not forbid it: a caller that forgets to is found by its numbers.
+// f32 is rounded to TF32 unless the descriptor forbids it. A caller that forgets this gets less accurate numbers.
 TEST_F(DnnTest, ReducedPrecision) {
   if (!d.isEmulated)
     GTEST_SKIP();
@@ -231,7 +232,7 @@ TEST_F(DnnTest, ReducedPrecision) {
     }
 }
 
-// What the heuristics name first is not to be taken: it has no fixed order of addition, or wants a terabyte.
+// A caller must not take the first algorithm of the heuristics: it has no fixed order of addition, or needs a terabyte.
 TEST_F(DnnTest, AlgorithmsAndBits) {
   if (!d.isEmulated)
     GTEST_SKIP();
@@ -265,7 +266,7 @@ TEST_F(DnnTest, WhatIsRefused) {
   EXPECT_EQ(c.run(Which::Forward, ForwardPrecomputedGemm, workspace.address + 64, needed), MisalignedPointer);
   EXPECT_EQ(c.run(Which::Forward, 77, workspace.address, needed), NotSupported);
   EXPECT_EQ(c.run(Which::Forward, ForwardPrecomputedGemm, workspace.address, needed), Success);
-  // Told that there is more than there is: found when it runs.
+  // If the caller states a larger workspace than it has, the run finds the mistake.
   Buffer<char> small(1 << 10);
   EXPECT_EQ(c.run(Which::Forward, ForwardPrecomputedGemm, small.address, needed), Success);
   EXPECT_EQ(synchronize(), code::IllegalAddress);
@@ -273,8 +274,7 @@ TEST_F(DnnTest, WhatIsRefused) {
   clearFindings();
 }
 
-// Convolutions take part in the order of streams, by the stream of their handle; and their operands must have been
-// written.
+// Convolutions are ordered by the stream of their handle, and their operands must have been written.
 TEST_F(DnnTest, StreamsAndMemory) {
   if (!d.isEmulated)
     GTEST_SKIP();

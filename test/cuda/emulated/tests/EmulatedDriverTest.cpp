@@ -1,5 +1,5 @@
-// What any CUDA driver does, with its error codes: memory, modules, launches, streams, events, capture, graphs. Passes
-// on a real driver, too (CLEAVE_LIBCUDA=libcuda.so.1), where a device is.
+// Behaviour that every CUDA driver has, with its error codes: memory, modules, launches, streams, events, capture,
+// graphs. The tests also pass on a real driver (CLEAVE_LIBCUDA=libcuda.so.1) if there is a device.
 #include "test/cuda/emulated/tests/DriverLibrary.h"
 
 namespace cleave::emulated::test {
@@ -70,7 +70,7 @@ TEST_F(DriverApiTest, CopiesAndFills) {
   EXPECT_EQ(d.call("cuMemFreeHost", pinned), code::Success);
 }
 
-// Plain host memory may be used again as soon as the call returns.
+// The program may overwrite plain host memory as soon as the call returns.
 TEST_F(DriverApiTest, PageableMemoryIsStaged) {
   Buffer<int> a(1000);
   Stream s;
@@ -259,7 +259,7 @@ TEST_F(GraphTest, EventsAcrossTheBorder) {
   ASSERT_EQ(inside.record(s), code::Success);
   EXPECT_EQ(d.call("cuEventSynchronize", inside.handle), code::CapturedEvent);
   end(s);
-  EXPECT_EQ(inside.wait(other), code::InvalidValue); // no capture is left to join
+  EXPECT_EQ(inside.wait(other), code::InvalidValue); // there is no capture to join any more
   if (graph)
     d.call("cuGraphDestroy", graph);
 }

@@ -1,4 +1,4 @@
-// Planted mistakes of kernels: each must be found, under every seed, and its correct twin must not be.
+// Planted mistakes of kernels. Each must be found with every seed, and the correct version of the kernel must pass.
 #include "test/cuda/emulated/tests/DriverLibrary.h"
 
 namespace cleave::emulated::test {
@@ -20,7 +20,7 @@ protected:
     module.reset();
     DriverTest::TearDown();
   }
-  // Runs a kernel under several seeds; every run must end with this code and a finding that says this.
+  // Runs a kernel with several seeds. Every run must end with this code and a finding that contains `text`.
   template <class... A>
   void expectFinding(int expected, const std::string &text, const char *kernel, Shape s, A... arguments) {
     for (uint64_t seed = 1; seed <= 5; seed++) {
@@ -99,7 +99,7 @@ TEST_F(FindingsTest, UninitializedMemory) {
   expectNone("add_one", {1, 64}, x.address, y.address, 63);
 }
 
-// What a copy brings along is as uninitialized as its source.
+// A copy of uninitialized bytes is as uninitialized as its source.
 TEST_F(FindingsTest, UninitializedMemoryThroughCopies) {
   Buffer<float> x(64), copy(64), y(64);
   ASSERT_EQ(d.call("cuMemsetD32_v2", copy.address, 0u, size_t(64)), code::Success);
@@ -111,7 +111,7 @@ TEST_F(FindingsTest, UninitializedMemoryThroughCopies) {
   clearFindings();
 }
 
-// cp.async: its bytes are there after the wait, for other threads after a barrier.
+// cp.async: a thread may read its bytes after the wait, and the bytes of other threads after a barrier.
 TEST_F(FindingsTest, AsyncCopies) {
   std::vector<float> values(128);
   for (size_t i = 0; i < 128; i++)
@@ -140,7 +140,7 @@ TEST_F(FindingsTest, ArgumentsThatAreNotGiven) {
             code::InvalidValue);
 }
 
-// The context is lost after a fault: every later call says so.
+// After a fault the context is lost, and every later call returns the error.
 TEST_F(FindingsTest, FaultsAreSticky) {
   ASSERT_EQ(launch(module->function("trap"), {1, 1}, nullptr), code::Success);
   EXPECT_EQ(synchronize(), code::IllegalInstruction);
@@ -150,7 +150,7 @@ TEST_F(FindingsTest, FaultsAreSticky) {
   EXPECT_EQ(d.call("cuModuleGetFunction", &f, module->handle, "trap"), code::IllegalInstruction);
 }
 
-// The host must not touch device memory: it dies of it, as with a GPU.
+// If the host accesses device memory, it crashes, as with a GPU.
 TEST_F(FindingsTest, HostAccessToDeviceMemory) {
   Buffer<float> x(std::vector<float>(4, 1));
   EXPECT_DEATH(*reinterpret_cast<volatile float *>(x.address) = 1, "");
@@ -174,8 +174,8 @@ TEST_F(FindingsTest, Leaks) {
   ASSERT_EQ(d.call("cuStreamDestroy_v2", stream), code::Success);
 }
 
-// The end of a process looks for leaks, too. The child starts afresh: the options are read when the library is used
-// first.
+// Leaks are also reported at the end of a process. The child is a new process, because options are read when the
+// library is first used.
 TEST(LeaksAtExit, EndTheProcess) {
   if (!Driver::get().isEmulated)
     GTEST_SKIP();
@@ -197,7 +197,7 @@ TEST(LeaksAtExit, EndTheProcess) {
   EXPECT_EXIT(leave(false), ::testing::ExitedWithCode(0), "");
 }
 
-// An instruction that the emulator does not know is refused with its line, never skipped.
+// The emulator refuses an instruction that it does not know, and names its line. It never skips one.
 TEST_F(FindingsTest, UnknownInstructions) {
   const char *head = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() {\n.reg .f32 %f<3>;\n";
   for (const char *body : {"frobnicate.f32 %f1, %f2;", "add.rn.shiny.f32 %f1, %f2, %f2;", "add.f32 %f1, %f2, %nothing;",

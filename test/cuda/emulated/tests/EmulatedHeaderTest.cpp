@@ -1,5 +1,5 @@
-// The constants of the stand-ins against the toolkit's own headers; built where the toolkit is found. What can be
-// compared when compiling is compared there.
+// Compares the constants of the emulated libraries with the toolkit's own headers. It is built if the toolkit is found.
+// Most comparisons are made by the compiler.
 #include "test/cuda/emulated/blaslt/Problem.h"
 #include "test/cuda/emulated/driver/Codes.h"
 #include <cublasLt.h>

@@ -1,5 +1,6 @@
-// ldmatrix and mma.sync each against the fragment tables of the PTX ISA (a permutation that both share would cancel out
-// in a product), then products with cp.async, ldmatrix, mma.sync, and with wgmma and mbarriers.
+// Tests ldmatrix and mma.sync separately, against the fragment tables of the PTX ISA, because in a product a
+// permutation that both share would cancel out. Then tests products with cp.async, ldmatrix and mma.sync, and with
+// wgmma and mbarriers.
 #include "test/cuda/emulated/block/ReducedTypes.h"
 #include "test/cuda/emulated/tests/DriverLibrary.h"
 #include <cmath>
@@ -28,7 +29,7 @@ protected:
   std::unique_ptr<Module> module;
 };
 
-// The element (row, column) of a 16 x 16 matrix that counts up.
+// A pair of elements of a 16 x 16 matrix whose elements count up.
 uint32_t pairAt(int row0, int column0, int row1, int column1) {
   return uint32_t(row0 * 16 + column0) | uint32_t(row1 * 16 + column1) << 16;
 }
@@ -41,7 +42,7 @@ TEST_F(MatrixTest, LoadMatrix) {
   std::vector<uint32_t> p = plain.get(), t = transposed.get();
   for (int lane = 0; lane < 32; lane++)
     for (int i = 0; i < 4; i++) {
-      // Matrix i of the four: lanes 8 i to 8 i + 7 give its rows. Row l % 16, column l / 16 * 8.
+      // Matrix i of the four. Lanes 8 i to 8 i + 7 give the addresses of its rows: row l % 16, column l / 16 * 8.
       int row = i % 2 * 8, column = i / 2 * 8, g = lane / 4, q = lane % 4;
       EXPECT_EQ(p[size_t(lane * 4 + i)], pairAt(row + g, column + 2 * q, row + g, column + 2 * q + 1))
           << lane << " " << i;
@@ -50,7 +51,7 @@ TEST_F(MatrixTest, LoadMatrix) {
     }
 }
 
-// The tables, written out per register and element as the PTX ISA has them.
+// The tables, written out for each register and element as in the PTX ISA.
 struct Kind {
   int number, k, perRegister, registersA, registersB;
   std::function<float(float)> round;
@@ -190,7 +191,7 @@ TEST_F(MatrixTest, ProductOfTiles) {
   }
 }
 
-// Producer and consumer warp groups, kept apart by two mbarriers; without the wait of the producer it is a race.
+// Producer and consumer warp groups, which two mbarriers keep apart. If the producer does not wait, it is a race.
 TEST_F(MatrixTest, WarpGroups) {
   const size_t m = 64, n = 16, k = 192;
   Operands a(m * k, 1), b(n * k, 2);
@@ -206,7 +207,7 @@ TEST_F(MatrixTest, WarpGroups) {
     setSeed(seed);
     ASSERT_EQ(run(1), code::Success) << firstFinding();
     std::vector<float> rows;
-    for (size_t i = 0; i < m; i++) { // what the kernel leaves alone stays uninitialized: read the rest only
+    for (size_t i = 0; i < m; i++) { // the kernel leaves the rest uninitialized, so it must not be read
       std::vector<float> row(n);
       ASSERT_EQ(d.call("cuMemcpyDtoH_v2", static_cast<void *>(row.data()), c.address + i * 1024, n * 4), code::Success);
       rows.insert(rows.end(), row.begin(), row.end());
@@ -215,13 +216,13 @@ TEST_F(MatrixTest, WarpGroups) {
   }
   for (uint64_t seed = 1; seed <= 5 && d.isEmulated; seed++) {
     setSeed(seed);
-    EXPECT_NE(run(0), code::Success) << "seed " << seed; // a race, or a phase that the consumer missed
+    EXPECT_NE(run(0), code::Success) << "seed " << seed; // a race, or a phase that the consumer has missed
     clearFindings();
   }
 }
 
-// A in registers, and operands whose lines lie side by side: each layout against the PTX ISA's tables, as
-// transposedProduct writes them out.
+// A in registers, and operands whose neighbouring lines are adjacent. Each layout follows the PTX ISA's tables, which
+// transposedProduct writes out.
 TEST_F(MatrixTest, TransposedWarpGroup) {
   const size_t m = 64, n = 128, k = 32;
   Operands a(m * k, 1), b(k * n, 2);
@@ -247,7 +248,7 @@ TEST_F(MatrixTest, TransposedWarpGroup) {
   const int apart = 32 * 128;
   for (int kind = 0; kind < 3; kind++)
     EXPECT_EQ(differences(kind, apart), 0u) << "kind " << kind;
-  // A wrong distance between the halves spoils the second one alone.
+  // A wrong distance between the halves changes only the second half.
   EXPECT_GT(differences(0, 2048), m * n / 4);
   EXPECT_LE(differences(0, 2048), m * n / 2);
   if (!d.isEmulated)

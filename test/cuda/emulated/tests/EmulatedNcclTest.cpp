@@ -1,4 +1,4 @@
-// The stand-in of NCCL: values of collectives, exchange in groups, graphs, and the mistakes that must end in an error.
+// The emulated NCCL: values of collectives, exchange in groups, graphs, and the mistakes that must end in an error.
 #include "test/cuda/emulated/block/ReducedTypes.h"
 #include "test/cuda/emulated/nccl/Clique.h"
 #include "test/cuda/emulated/tests/DriverLibrary.h"
@@ -93,7 +93,8 @@ TEST_F(NcclTest, Collectives) {
   });
 }
 
-// Every hop rounds: the sum of a reduced type is one of the sums that some order gives, the same in every run.
+// Every rank of the ring rounds. So the sum of a reduced type is that of some order of addition, and equal in every
+// run.
 TEST_F(NcclTest, ReducedTypes) {
   std::vector<uint16_t> first;
   for (int round = 0; round < 3; round++)
@@ -152,7 +153,7 @@ TEST_F(NcclTest, SplitAndGraphs) {
   });
 }
 
-// Ranks that disagree, a rank that does not come, an exchange without a group.
+// Ranks that disagree, a rank that does not come, and an exchange without a group.
 TEST_F(NcclTest, Mistakes) {
   auto expect = [&](const char *text, const std::function<void(int, Handle, Stream &, uint64_t)> &body) {
     ranks(2, [&](int rank, Handle comm, Stream &s) {
@@ -171,13 +172,13 @@ TEST_F(NcclTest, Mistakes) {
       call("ncclAllReduce", in(x), out(x), size_t(100), int(F32), int(Sum), comm, s.handle);
   });
   expect("sends nothing", [&](int rank, Handle comm, Stream &s, uint64_t x) {
-    // Both receive first: a deadlock.
+    // Both ranks receive first, which is a deadlock.
     call("ncclRecv", out(x), size_t(10), int(F32), 1 - rank, comm, s.handle);
     call("ncclSend", in(x), size_t(10), int(F32), 1 - rank, comm, s.handle);
   });
 }
 
-// A rank aborts: its own work ends, the other one learns of it and has to abort, too.
+// If a rank aborts, its own work ends. The other one gets an error, and has to abort, too.
 TEST_F(NcclTest, Abort) {
   ranks(
       2,
@@ -200,8 +201,8 @@ TEST_F(NcclTest, Abort) {
       false);
 }
 
-// A communicator that a graph has captured ends with the graph: of the ranks of one process, the last that calls
-// ncclCommAbort or ncclCommDestroy waits for the graphs of all, templates as well as executables.
+// A communicator that a graph has captured lives until the graph is destroyed. Of the ranks of one process, the last
+// one that calls ncclCommAbort or ncclCommDestroy waits for the graphs of all: templates as well as executables.
 TEST_F(NcclTest, AbortAndDestroyWaitForGraphs) {
   using namespace std::chrono_literals;
   for (const char *end : {"ncclCommAbort", "ncclCommDestroy"}) {
@@ -223,7 +224,7 @@ TEST_F(NcclTest, AbortAndDestroyWaitForGraphs) {
         false);
     EXPECT_EQ(d.call("cuGraphDestroy", templates[0]), code::Success);
     EXPECT_EQ(d.call("cuGraphExecDestroy", executables[1]), code::Success);
-    EXPECT_EQ(call(end, comms[1]), Success); // at once, though its template lives
+    EXPECT_EQ(call(end, comms[1]), Success); // returns at once, although its template lives
     std::future<int> last = std::async(std::launch::async, [&] { return call(end, comms[0]); });
     EXPECT_EQ(last.wait_for(300ms), std::future_status::timeout) << end;
     EXPECT_EQ(d.call("cuGraphExecDestroy", executables[0]), code::Success);
@@ -234,7 +235,7 @@ TEST_F(NcclTest, AbortAndDestroyWaitForGraphs) {
   }
 }
 
-// ncclCommFinalize waits for the rank's own graphs, and for what is under way.
+// ncclCommFinalize waits for the rank's own graphs, and for its operations under way.
 TEST_F(NcclTest, FinalizeWaits) {
   using namespace std::chrono_literals;
   ranks(2, [&](int rank, Handle comm, Stream &s) {

@@ -1,4 +1,4 @@
-// Missing waits between streams, in graphs, and with the host: found in every run, whatever the timing.
+// Missing waits between streams, in graphs, and with the host. Every run must find them, with any timing.
 #include "test/cuda/emulated/tests/DriverLibrary.h"
 #include <algorithm>
 
@@ -25,7 +25,7 @@ protected:
   int addOne(const Stream &s, uint64_t from, uint64_t to, int n = 64) {
     return launch(add, {2, 32}, s.handle, from, to, n);
   }
-  // Waits for everything; the host then has learnt nothing that could order later work.
+  // Waits for everything. After that, the host's clock has nothing that could order later work.
   void expectRace(bool race, const std::string &what) {
     synchronize();
     EXPECT_EQ(firstFinding().find("race between streams") != std::string::npos, race) << what << ": " << firstFinding();
@@ -35,7 +35,7 @@ protected:
   Handle add = nullptr;
 };
 
-// upload -> kernel on one stream -> kernel on another -> download, with the event's wait left out or not.
+// upload -> kernel on one stream -> kernel on another -> download. One variant leaves out the wait for the event.
 TEST_F(StreamsTest, EventWaits) {
   Buffer<float> x(std::vector<float>(64, 1)), y(64), z(64);
   Stream a, b;
@@ -54,7 +54,7 @@ TEST_F(StreamsTest, EventWaits) {
     }
 }
 
-// The wait is there, but the event was recorded before the work that it should stand for.
+// The program waits, but the event was recorded before the work that it should stand for.
 TEST_F(StreamsTest, EventRecordedTooEarly) {
   Buffer<float> x(std::vector<float>(64, 1)), y(std::vector<float>(64, 1)), z(64);
   Stream a, b;
@@ -66,7 +66,7 @@ TEST_F(StreamsTest, EventRecordedTooEarly) {
   expectRace(true, "early record");
 }
 
-// Writing after reading: the reader must be waited for, too. And bytes that are only neighbours are no race.
+// Writing after reading: the writer must wait for the reader, too. Accesses to neighbouring bytes are not a race.
 TEST_F(StreamsTest, WriteAfterReadAndNeighbours) {
   Buffer<float> x(std::vector<float>(128, 1)), y(128), z(64);
   Stream a, b;
@@ -78,8 +78,8 @@ TEST_F(StreamsTest, WriteAfterReadAndNeighbours) {
   expectRace(false, "the same reads, neighbouring writes");
 }
 
-// The host writes pinned memory again, after it has learned that the copy from it has ended, or before; elsewhere in that memory
-// it may write at any time, and what the device itself writes there is in order.
+// The host writes pinned memory again, after it has learned that the copy from it has ended, or before. It may write to
+// other parts of that memory at any time. If the device itself writes there, this is no mistake.
 TEST_F(StreamsTest, PinnedMemoryIsWrittenTooEarly) {
   Buffer<float> x(64), y(64);
   Stream a;
@@ -123,7 +123,7 @@ TEST_F(StreamsTest, PinnedMemoryIsWrittenTooEarly) {
   ASSERT_EQ(d.call("cuMemFreeHost", static_cast<void *>(pinned)), code::Success);
 }
 
-// Order that comes from a third stream, and from the host.
+// The order may come from a third stream, or from the host.
 TEST_F(StreamsTest, TransitiveOrder) {
   Buffer<float> x(std::vector<float>(64, 1)), y(64), z(64);
   Stream a, b, c;
@@ -141,7 +141,7 @@ TEST_F(StreamsTest, TransitiveOrder) {
   expectRace(false, "through the host");
 }
 
-// Copies take part: offload to pinned memory on one stream, back on another.
+// Copies are ordered, too: offload to pinned memory on one stream, and back on another.
 TEST_F(StreamsTest, PinnedMemory) {
   Buffer<float> x(std::vector<float>(64, 1)), y(64);
   void *pinned = nullptr;
@@ -161,7 +161,7 @@ TEST_F(StreamsTest, PinnedMemory) {
   ASSERT_EQ(d.call("cuMemFreeHost", pinned), code::Success);
 }
 
-// The default stream and blocking streams wait for each other; non-blocking ones do not.
+// The default stream and blocking streams wait for each other. Non-blocking streams do not wait.
 TEST_F(StreamsTest, LegacyDefaultStream) {
   Buffer<float> x(std::vector<float>(64, 1)), y(std::vector<float>(64, 1)), z(64);
   Stream blocking(0), free(1);
@@ -174,7 +174,7 @@ TEST_F(StreamsTest, LegacyDefaultStream) {
   expectRace(true, "non-blocking stream and default stream");
 }
 
-// In a graph the order is that of its edges: a missing one is found although nodes run one after the other.
+// The edges of a graph are its order. A missing edge is found although nodes run one after the other.
 TEST_F(StreamsTest, GraphsWithoutAWait) {
   Buffer<float> x(std::vector<float>(64, 1)), y(std::vector<float>(64, 1)), z(64);
   for (bool wait : {true, false}) {
@@ -197,8 +197,8 @@ TEST_F(StreamsTest, GraphsWithoutAWait) {
     for (uint64_t seed = 1; seed <= 10; seed++) {
       setSeed(seed);
       ASSERT_EQ(d.call("cuGraphLaunch", executable, a.handle), code::Success);
-      // Launches of a stream follow each other. Without the wait, the first may have been found racing by now, and then
-      // every call fails.
+      // Launches on one stream are ordered. Without the wait, a race in the first launch may have been found by now,
+      // and then every call fails.
       if (wait) {
         ASSERT_EQ(d.call("cuGraphLaunch", executable, a.handle), code::Success);
       }
@@ -209,7 +209,7 @@ TEST_F(StreamsTest, GraphsWithoutAWait) {
   }
 }
 
-// The host reads a result that it did not wait for: it sees the poison or the old value in some seed of a few.
+// The host reads a result without waiting for it. With at least one of a few seeds it sees NaNs or the old value.
 TEST_F(StreamsTest, HostReadsTooEarly) {
   Buffer<float> x(std::vector<float>(64, 1)), y(64);
   void *pinned = nullptr;

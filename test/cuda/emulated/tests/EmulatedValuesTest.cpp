@@ -1,4 +1,4 @@
-// Values of kernels against plain C++: the translation of PTX, warps, atomics, memory.
+// The values of kernels compared with plain C++: the translation of PTX, warps, atomics, memory.
 #include "test/cuda/emulated/block/ReducedTypes.h"
 #include "test/cuda/emulated/tests/DriverLibrary.h"
 #include <cmath>
@@ -56,7 +56,7 @@ TEST_F(ValuesTest, KernelsOfMlir) {
   ASSERT_EQ(synchronize(), code::Success) << firstFinding();
   expectSoftmax(x, out.get(), 1024);
 
-  // Rows of 4096, of which 4001 count; tanh of the normalized row times a gain, and a count of threads by atomics.
+  // Rows of 4096 elements, of which 4001 are used: tanh of the normalized row times a gain. Atomics count the threads.
   std::vector<float> rows = randomFloats(2 * 4096, 1, 2), gain = randomFloats(4096, 1, 3);
   Buffer<float> wide(rows), result(rows), gains(gain);
   Buffer<int> count(std::vector<int>{0});

@@ -1,4 +1,4 @@
-// add, sub, mul, mad, fma, div, rem, abs, neg, min, max: of integers, of floating-point numbers, of packed pairs.
+// add, sub, mul, mad, fma, div, rem, abs, neg, min, max: of integers, floating-point numbers and packed pairs.
 #include "test/cuda/emulated/block/Intrinsics.h"
 #include "test/cuda/emulated/translate/FunctionTranslator.h"
 
@@ -44,7 +44,7 @@ Value *binary(T &t, const std::string &op, const FloatModifiers &f, Value *x, Va
     return t.b.CreateFMul(x, y);
   if (op == "div")
     return t.b.CreateFDiv(x, y);
-  // min and max: the number, if one operand is NaN; with .NaN, NaN. -0 is below +0.
+  // min and max return the number if one operand is NaN; with .NaN they return NaN. -0 is below +0.
   bool isMin = op == "min";
   auto id = f.nan ? (isMin ? llvm::Intrinsic::minimum : llvm::Intrinsic::maximum)
                   : (isMin ? llvm::Intrinsic::minimumnum : llvm::Intrinsic::maximumnum);
@@ -71,9 +71,9 @@ Value *compute(T &t, const I &i, const std::string &op, const FloatModifiers &f,
   return binary(t, op, f, x[0], x[1]);
 }
 
-// One result of type f.type from operands as bits.
+// Computes one result of type f.type. The operands are given as bits.
 Value *floatElement(T &t, const I &i, const std::string &op, const FloatModifiers &f, llvm::ArrayRef<Value *> bits) {
-  if (op == "neg" || op == "abs") { // of the bits: NaNs keep theirs
+  if (op == "neg" || op == "abs") { // changes only the sign bit, also of a NaN
     unsigned width = ptx::bitsOfType(f.type);
     llvm::APInt sign = llvm::APInt::getSignMask(width);
     Value *v = op == "neg" ? t.b.CreateXor(bits[0], t.b.getInt(sign)) : t.b.CreateAnd(bits[0], t.b.getInt(~sign));
@@ -117,7 +117,7 @@ void floatOperation(T &t, const I &i, const std::string &op, Modifiers &m, const
 
 // ---------------------------------------------------------------------------------------------------- integers
 
-// x + y + carry, with the flag set if asked for.
+// x + y + carry. Sets the flag if `setCarry`.
 Value *addWithCarry(T &t, Value *x, Value *y, bool useCarry, bool setCarry, bool subtract) {
   unsigned width = x->getType()->getIntegerBitWidth();
   llvm::Type *wide = t.intType(width + 1);
@@ -139,7 +139,8 @@ Value *product(T &t, const std::string &part, bool isSigned, Value *x, Value *y)
   return part == "wide" ? p : t.b.CreateTrunc(t.b.CreateLShr(p, width), x->getType());
 }
 
-// Division by zero gives all ones on a device, and a trap on the host; so does the smallest number divided by -1.
+// Division by zero gives all ones on a device, and a trap on the host. Division of the smallest number by -1 is also a
+// trap on the host.
 Value *quotient(T &t, bool isSigned, bool remainder, Value *x, Value *y) {
   llvm::Type *type = x->getType();
   Value *zero = llvm::ConstantInt::get(type, 0), *one = llvm::ConstantInt::get(type, 1);

@@ -44,7 +44,7 @@ void copy(T &t, const I &i, Modifiers &m) {
     ;
   Value *bytes = t.read(i.operands[2], 32), *source = bytes;
   if (i.operands.size() > 3) {
-    const ptx::Operand &o = i.operands[3]; // a count of bytes, or a predicate: ignore the source
+    const ptx::Operand &o = i.operands[3]; // a number of bytes, or the predicate ignore-src
     source = t.widthOf(o) == 1 ? t.b.CreateSelect(t.readPredicate(o), t.word(0), bytes) : t.read(o, 32);
   }
   t.call("emu_copy_async", t.b.getVoidTy(),
@@ -83,7 +83,7 @@ void mbarrier(T &t, const I &i, Modifiers &m) {
   t.write(i.operands[0], t.b.CreateICmpNE(r, t.word(0)));
 }
 
-// Every access is complete when its thread goes on, so a fence orders nothing more.
+// Every access is complete before its thread continues, so a fence has nothing to order.
 void fence(T &, const I &, Modifiers &m) {
   for (const char *part :
        {"sc", "acq_rel", "acquire", "release", "cta", "cluster", "gpu", "sys", "gl", "proxy", "async", "alias",

@@ -21,7 +21,7 @@ void logic(T &t, const I &i, Modifiers &m) {
   t.write(i.operands[0], op == "and" ? t.b.CreateAnd(x, y) : op == "or" ? t.b.CreateOr(x, y) : t.b.CreateXor(x, y));
 }
 
-// lop3: any function of three bits, given by its table; entry abc is bit 4a + 2b + c.
+// lop3: any function of three bits, given by a table. Bit 4a + 2b + c of the table is the result for a, b and c.
 void logicOfThree(T &t, const I &i, Modifiers &m) {
   m.take("b32");
   Value *x[3], *result = t.word(0);
@@ -38,7 +38,7 @@ void logicOfThree(T &t, const I &i, Modifiers &m) {
   t.write(i.operands[0], result);
 }
 
-// Shifts by the width or more give zeros (or copies of the sign), not the host's shift modulo the width.
+// A shift by the width or more gives zeros (or copies of the sign). The host's instruction shifts modulo the width.
 void shift(T &t, const I &i, Modifiers &m) {
   std::string type = m.takeType();
   unsigned width = t.checkedWidth(ptx::bitsOfType(type));
@@ -51,7 +51,7 @@ void shift(T &t, const I &i, Modifiers &m) {
   t.write(i.operands[0], t.b.CreateSelect(tooFar, far, result));
 }
 
-// shf: the 64 bits {hi, lo} shifted, the upper (left) or lower (right) half of it.
+// shf: shifts the 64 bits {hi, lo}, and returns the upper (left) or the lower (right) half.
 void funnelShift(T &t, const I &i, Modifiers &m) {
   m.take("b32");
   bool left = m.take("l"), wrap = m.take("wrap");
@@ -68,7 +68,7 @@ void funnelShift(T &t, const I &i, Modifiers &m) {
   t.write(i.operands[0], t.b.CreateTrunc(result, t.b.getInt32Ty()));
 }
 
-// A mask of `length` ones; all ones from the width on.
+// A mask of `length` ones. All ones if `length` is at least the width.
 Value *onesOf(T &t, Value *length, unsigned width) {
   Value *full = t.b.CreateICmpUGE(length, llvm::ConstantInt::get(length->getType(), width));
   Value *safe = t.b.CreateSelect(full, llvm::Constant::getNullValue(length->getType()), length);

@@ -75,7 +75,7 @@ void setPredicate(T &t, const I &i, Modifiers &m) {
   const ptx::Operand &to = i.operands[0];
   bool pair = to.kind == ptx::Operand::Kind::Pair;
   Value *third = op.empty() ? nullptr : t.readPredicate(i.operands[3]);
-  if (!element.empty()) { // p of the low halves, q of the high ones
+  if (!element.empty()) { // p is of the low halves, q of the high ones
     if (!pair)
       return t.fail(i, "needs two predicates");
     for (unsigned e = 0; e < 2; e++) {

@@ -14,7 +14,7 @@ void branch(T &t, const I &i, Modifiers &m) {
   t.startUnreachable();
 }
 
-// brx.idx %r1, table: an index outside of the table is undefined; here it is a trap.
+// brx.idx %r1, table: PTX does not define an index outside of the table. Here it is a trap.
 void branchByIndex(T &t, const I &i, Modifiers &m) {
   m.take("idx");
   m.take("uni");
@@ -40,7 +40,7 @@ void trap(T &t, const I &i, Modifiers &) {
   t.jumpToEnd();
 }
 
-// __assertfail(message, file, line, function, size): what assert() of CUDA C++ calls.
+// __assertfail(message, file, line, function, size): the function that assert() of CUDA C++ calls.
 void assertion(T &t, const I &i, const std::vector<Value *> &arguments) {
   if (arguments.size() < 4)
     return t.fail(i, "__assertfail with too few arguments");
@@ -51,7 +51,7 @@ void assertion(T &t, const I &i, const std::vector<Value *> &arguments) {
   t.jumpToEnd();
 }
 
-// call.uni (results), name, (arguments): all of them .param variables of the caller.
+// call.uni (results), name, (arguments): all of these are .param variables of the caller.
 void callFunction(T &t, const I &i, Modifiers &m) {
   m.take("uni");
   size_t at = i.operands[0].kind == ptx::Operand::Kind::Vector ? 1 : 0;
@@ -83,7 +83,7 @@ void callFunction(T &t, const I &i, Modifiers &m) {
   t.b.CreateCall(t.target().getOrInsertFunction("func." + name, type), pointers);
 }
 
-// Waiting and programmatic launch: nothing to do, since every operation is complete when its thread goes on.
+// Waiting and programmatic launch. They do nothing, because every operation is complete before its thread continues.
 void nothing(T &, const I &, Modifiers &m) {
   for (const char *part : {"u32", "launch_dependents", "wait"})
     m.take(part);

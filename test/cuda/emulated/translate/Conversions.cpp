@@ -68,7 +68,7 @@ Value *roundToIntegral(T &t, Value *x, Rounding r) {
   return t.b.CreateUnaryIntrinsic(id, x);
 }
 
-// A floating-point value to the bits of type c.to.
+// Rounds a floating-point value to type c.to, and returns its bits.
 Value *narrow(T &t, const I &i, const Conversion &c, Value *x) {
   if (c.relu)
     x = t.b.CreateBinaryIntrinsic(llvm::Intrinsic::maximum, x, llvm::ConstantFP::get(x->getType(), 0.0));
@@ -106,7 +106,8 @@ void toPacked(T &t, const I &i, Conversion c) {
                                       t.b.CreateShl(t.b.CreateZExt(high, t.b.getInt32Ty()), 16)));
 }
 
-// Values beyond the integer's range become its ends, NaN becomes 0: as a device does, unlike the host's instruction.
+// As on a device, and unlike the host's instruction: values outside of the integer's range become its limits, and NaN
+// becomes 0.
 void floatToInteger(T &t, const I &i, const Conversion &c) {
   Value *x = t.readFloat(i.operands[1], c.from);
   if (c.flush && c.from == "f32")
@@ -136,7 +137,7 @@ void integerToInteger(T &t, const I &i, const Conversion &c) {
     Value *result = isSigned ? t.b.CreateSExtOrTrunc(x, t.intType(to)) : t.b.CreateZExtOrTrunc(x, t.intType(to));
     return t.write(i.operands[0], result, toSigned);
   }
-  // Into 66 bits, where all ends of all types are exact, and clamp there.
+  // Extends to 66 bits, in which the limits of all types are exact, and clamps there.
   llvm::Type *wide = t.intType(66);
   Value *v = isSigned ? t.b.CreateSExt(x, wide) : t.b.CreateZExt(x, wide);
   llvm::APInt low = toSigned ? llvm::APInt::getSignedMinValue(to).sext(66) : llvm::APInt(66, 0);

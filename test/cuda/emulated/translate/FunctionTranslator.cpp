@@ -84,7 +84,7 @@ void FunctionTranslator::findLabels() {
 bool FunctionTranslator::run() {
   declare();
   findLabels();
-  // Static shared memory first; an extern array is the dynamic part, which starts after it.
+  // Static shared memory comes first. An extern array is the dynamic part, which starts after it.
   std::vector<const ptx::Variable *> dynamic;
   for (const ptx::Statement &s : source.body)
     if (s.kind == ptx::Statement::Kind::Variable && s.variable.space == "shared") {
@@ -122,7 +122,8 @@ void FunctionTranslator::declareVariable(const ptx::Variable &v) {
     shared += uint32_t(v.bytes);
     return;
   }
-  // A thread's stack has 64 KiB, for calls, too. A device gives up to 512 KiB of local memory; kernels want none.
+  // A thread's stack has 64 KiB, which calls need too. A device gives up to 512 KiB of local memory, but kernels here
+  // need none.
   localBytes += v.bytes;
   if (localBytes > 24 << 10 && message.empty())
     message =
@@ -142,7 +143,8 @@ void FunctionTranslator::declareRegisters(const ptx::Statement &s) {
     auto outer = registers.find(r.name);
     hidden.back().push_back({r.name, outer == registers.end() ? Register{nullptr, 0} : outer->second});
     registers[r.name] = {llvm::cast<llvm::AllocaInst>(stackSlot(intType(r.bits), 1, "r")), r.bits};
-    // A register that is read before it is written holds anything: a NaN pattern here, whatever the optimizer does.
+    // A register that is read before it is written is undefined. Here it has a NaN pattern, independent of the
+    // optimizer.
     b.CreateStore(llvm::ConstantInt::getAllOnesValue(intType(r.bits)), registers[r.name].slot);
   }
 }

@@ -1,9 +1,9 @@
-// One PTX function to one function of LLVM IR.
+// Translates one PTX function to one function of LLVM IR.
 //
-// Every register becomes a variable on the stack of its width, an integer whatever its type (PTX registers have no type
-// of their own; `f32` is how an instruction reads one): LLVM's mem2reg makes values of them. A guard becomes a branch
-// around its instruction. What needs other threads, checks or the maths library becomes a call (block/Intrinsics.h).
-// Every load and store is preceded by a call that checks it.
+// Every register becomes a variable on the stack: an integer of the register's width, whatever its type. (PTX registers
+// have no type of their own; `f32` is how an instruction reads one.) LLVM's mem2reg turns these variables into values.
+// A guard becomes a branch around its instruction. An operation that needs other threads, checks or the maths library
+// becomes a call (block/Intrinsics.h). A call before every load and store checks the access.
 //
 //     @%p1 st.global.f32 [%rd1+4], %f1;
 //
@@ -13,8 +13,8 @@
 //       store i32 %f1, ptr %host
 //       br label %next
 //
-// Parameters: an entry takes an array of pointers to its arguments; a .func takes a pointer to each result and
-// argument.
+// Parameters: an entry has one parameter, an array of pointers to its arguments. A .func has a pointer for each result
+// and argument.
 #pragma once
 #include "test/cuda/emulated/ptx/Syntax.h"
 #include "test/cuda/emulated/translate/Modifiers.h"
@@ -27,7 +27,7 @@
 
 namespace cleave::emulated {
 
-// What the functions of one module share.
+// The data that the functions of one module share.
 struct ModuleContext {
   const ptx::Module *source = nullptr;
   std::map<std::string, uint64_t> globals;       // .global and .const: their addresses
@@ -50,19 +50,20 @@ public:
   llvm::IRBuilder<> b;
 
   llvm::Type *intType(unsigned bits) { return b.getIntNTy(checkedWidth(bits)); }
-  // `bits`, or 32 after an error if it is 0: the instruction has no type.
+  // Returns `bits`. If it is 0, the instruction has no type: sets the error and returns 32.
   unsigned checkedWidth(unsigned bits);
-  // The operand as an integer of this width: registers are cut or extended with zeros.
+  // The operand as an integer of this width. Registers are truncated, or extended with zeros.
   llvm::Value *read(const ptx::Operand &o, unsigned bits);
   llvm::Value *readSigned(const ptx::Operand &o, unsigned bits); // extended with the sign
   llvm::Value *readPredicate(const ptx::Operand &o) { return read(o, 1); }
-  // Stores an integer of any width into a register: cut, or extended with zeros (or the sign).
+  // Stores an integer of any width into a register. It is truncated, or extended with zeros (or the sign).
   void write(const ptx::Operand &o, llvm::Value *value, bool isSigned = false);
   unsigned widthOf(const ptx::Operand &o) const; // 0: not a register
-  // The 64-bit address that an operand [base+offset] names, and which space it lies in.
+  // The 64-bit address that an operand [base+offset] names. `space` is the state space of the instruction.
   llvm::Value *address(const ptx::Operand &o, const std::string &space);
 
-  // Floating point: the value in a type that computes it (f16 and bf16 in double), and back with one rounding.
+  // Floating point: the value in the type in which it is computed (double for f16 and bf16), and back with one
+  // rounding.
   llvm::Value *readFloat(const ptx::Operand &o, const std::string &type);
   void writeFloat(const ptx::Operand &o, llvm::Value *value, const std::string &type);
   llvm::Value *toCompute(llvm::Value *bits, const std::string &type);
@@ -73,7 +74,7 @@ public:
   // A call of an intrinsic. Integer and floating arguments are passed as they are.
   llvm::Value *call(const char *name, llvm::Type *result, llvm::ArrayRef<llvm::Value *> arguments, bool pure = false);
   llvm::Value *word(uint32_t value) { return b.getInt32(value); }
-  // Memory for results through pointers and for lists of registers; reused by every call.
+  // Memory for results through pointers (scratch) and for lists of registers (scratchIn). Every call reuses it.
   llvm::Value *scratch(unsigned words);
   llvm::Value *scratchIn(unsigned words);
   // Checks an access at run time. Returns the host's address of the bytes.
@@ -90,7 +91,7 @@ public:
   const ModuleContext &moduleContext() const { return module; }
   llvm::Module &target() { return irModule; }
   void fail(const ptx::Instruction &i, const std::string &why);
-  void refuse(const std::string &why) { fail(*now, why); } // the instruction that is being translated
+  void refuse(const std::string &why) { fail(*now, why); } // for the instruction that is being translated
 
 private:
   void declare();
@@ -125,8 +126,8 @@ private:
   const ptx::Instruction *now = nullptr;
   std::string message;
 
-  // Scopes: every `{` is numbered; a label belongs to the innermost scope that defines it, and so does a register,
-  // which hides one of the same name until its scope closes.
+  // Scopes: every `{` has a number. A label belongs to the innermost scope that defines it. So does a register, which
+  // hides one of the same name until its scope closes.
   std::vector<int> scopes{0};
   std::vector<std::vector<std::pair<std::string, Register>>> hidden{{}};
   int scopeCount = 0;
@@ -134,7 +135,7 @@ private:
   std::map<std::string, std::vector<std::string>> targetLists;
 };
 
-// An instruction's handler: takes its modifiers away and emits code.
+// Translates one instruction: removes its modifiers from the list, and emits code.
 using Handler = void (*)(FunctionTranslator &, const ptx::Instruction &, Modifiers &);
 using Handlers = std::map<std::string, Handler>;
 const Handlers &handlers();

@@ -1,4 +1,5 @@
-// Functions of one floating-point number. The approximate ones are computed accurately: the bits of a device differ.
+// Functions of one floating-point number. The approximate ones are computed accurately, so their bits differ from a
+// device's.
 #include "test/cuda/emulated/block/Intrinsics.h"
 #include "test/cuda/emulated/translate/FunctionTranslator.h"
 

@@ -8,7 +8,8 @@
 namespace cleave::emulated {
 namespace {
 
-// Makes values of the register variables and tidies up. O1: compile time counts, kernels of tests are small.
+// Turns the register variables into values, and simplifies. O1, because compile time matters and kernels of tests are
+// small.
 llvm::Expected<llvm::orc::ThreadSafeModule> optimize(llvm::orc::ThreadSafeModule module,
                                                      const llvm::orc::MaterializationResponsibility &) {
   module.withModuleDo([](llvm::Module &m) {
@@ -53,7 +54,7 @@ std::unique_ptr<llvm::orc::LLJIT> makeJit(std::string &error) {
                                              llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
   if (llvm::Error e = jit->getMainJITDylib().define(llvm::orc::absoluteSymbols(std::move(symbols))))
     error = text(std::move(e));
-  // The host's library functions that LLVM itself calls (memset, fma, ...).
+  // Resolves functions of the host's library that LLVM itself calls (memset, fma, ...).
   auto process = llvm::orc::DynamicLibrarySearchGenerator::GetForCurrentProcess(jit->getDataLayout().getGlobalPrefix());
   if (process)
     jit->getMainJITDylib().addGenerator(std::move(*process));
@@ -62,7 +63,7 @@ std::unique_ptr<llvm::orc::LLJIT> makeJit(std::string &error) {
   return error.empty() ? std::move(jit) : nullptr;
 }
 
-// The functions of the module that `function` calls, and those that they call.
+// Collects the functions of the module that `function` calls, directly or through others.
 void collectCallees(const ptx::Function &function, const ModuleContext &context,
                     std::set<const ptx::Function *> &found) {
   for (const ptx::Statement &s : function.body) {
@@ -106,7 +107,7 @@ bool KernelModule::prepare(const AllocateVariable &allocate, std::string &error)
   for (const ptx::Variable &v : ptxModule.variables) {
     if (v.space == "shared") {
       if (v.isExtern || !v.bytes)
-        continue; // dynamic: each kernel places it after its own
+        continue; // dynamic: in each kernel, it comes after the kernel's own
       unsigned align = std::max(1u, v.align);
       context.moduleShared = (context.moduleShared + align - 1) / align * align;
       context.sharedOffsets[v.name] = context.moduleShared;
@@ -136,7 +137,7 @@ bool KernelModule::translate(const ptx::Function &entry, std::string &error) {
   target->setDataLayout(jit->getDataLayout());
   std::set<const ptx::Function *> callees;
   collectCallees(entry, context, callees);
-  ModuleContext own = context; // shared variables of callees lie after the module's, before the kernel's
+  ModuleContext own = context; // shared variables of callees are between the module's and the kernel's
   bool fences = ordersBlocks(entry);
   for (const ptx::Function *f : callees) {
     FunctionTranslator t(*target, own, *f);

@@ -1,7 +1,8 @@
-// A PTX module that has been loaded: its kernels as callable code, its variables as memory.
+// A PTX module that has been loaded. Its kernels are callable code, and its variables are memory.
 //
-// Loading parses and translates everything, so that a module with an instruction that is not emulated fails as a whole,
-// with the line. Each kernel is a module of its own in the JIT and is compiled when it is asked for.
+// Loading parses and translates everything. So a module with an instruction that is not emulated fails as a whole, and
+// the message has the line. In the JIT, each kernel is a module of its own, which is compiled when the kernel is first
+// used.
 #pragma once
 #include "test/cuda/emulated/ptx/Syntax.h"
 #include "test/cuda/emulated/translate/FunctionTranslator.h"
@@ -19,21 +20,22 @@ struct Kernel {
   uint32_t sharedBytes = 0;
   std::vector<uint32_t> parameterBytes;
   uint32_t maxThreads = 1024;
-  bool fences = false;                     // orders memory among blocks: its blocks may read what others wrote
+  bool fences = false; // orders memory among blocks: its blocks may read values that other blocks wrote
   uint32_t requiredThreads[3] = {0, 0, 0}; // 0: any
 };
 
-// Allocates memory for a variable of the module, filled with `initial` and then zeros.
+// Allocates memory for a variable of the module, and fills it with `initial` and then zeros.
 using AllocateVariable = std::function<uint64_t(uint64_t bytes, const std::vector<uint8_t> &initial)>;
 
 class KernelModule {
 public:
-  // Returns null with a message.
+  // Returns null and an error message if it fails.
   static std::unique_ptr<KernelModule> load(const std::string &text, const AllocateVariable &allocate,
                                             std::string &error);
   ~KernelModule();
 
-  // Compiles the kernel if this is the first time. Null: there is none (error empty), or it does not compile.
+  // Compiles the kernel at the first call. Returns null if there is no such kernel (`error` is empty), or if it does
+  // not compile.
   const Kernel *find(const std::string &name, std::string &error);
   // The address and size of a variable; false if there is none.
   bool variable(const std::string &name, uint64_t &address, uint64_t &bytes) const;

@@ -69,7 +69,7 @@ void multiply(T &t, const I &i, Modifiers &m) {
   if (shape.empty() || a != b || c != d || !elementOf(a, input) || !elementOf(c, accumulator))
     return t.fail(i, "this shape or these types are not emulated");
   unsigned k = unsigned(atoi(shape.c_str() + 6));
-  // Registers of A, B and C: all 32 lanes hold a part of each matrix.
+  // The number of registers of A, B and C. Each of the 32 lanes has a part of each matrix.
   size_t perRegister = 32 / std::max(8u, ptx::bitsOfType(a)), half = k / (4 * perRegister);
   size_t wanted[] = {2 * half, half, accumulator == Element::F16 ? size_t(2) : size_t(4)};
   std::vector<Value *> values;
@@ -86,7 +86,7 @@ void multiply(T &t, const I &i, Modifiers &m) {
 }
 
 // wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 d, a-descriptor, b-descriptor, scale-d, sign-a, sign-b, trans-a,
-// trans-b; or with {a0, a1, a2, a3} in place of a-descriptor, and then without trans-a
+// trans-b. With {a0, a1, a2, a3} in place of a-descriptor, there is no trans-a.
 void groupMultiply(T &t, const I &i, Modifiers &m) {
   std::string b = m.takeType(), a = m.takeType(), d = m.takeType(), shape = m.takePrefix("m64n");
   Element input;

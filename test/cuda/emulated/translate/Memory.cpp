@@ -1,8 +1,8 @@
 // Loads, stores, atomics, and addresses.
 //
-// Every space is a part of one address space, so cvta changes nothing. Loads and stores are checked by a call first,
-// which returns where the bytes are for the host; the access itself stays in LLVM's hands, with the alignment that PTX
-// promises.
+// All spaces are parts of one address space, so cvta changes nothing. Before each load and store, a call checks the
+// access and returns the host's address of the bytes. LLVM makes the access itself, with the alignment that PTX
+// guarantees.
 #include "test/cuda/emulated/block/Block.h"
 #include "test/cuda/emulated/translate/FunctionTranslator.h"
 
@@ -19,8 +19,8 @@ std::string takeSpace(Modifiers &m) {
   return space.substr(0, space.find(':'));
 }
 
-// Caching and ordering: a block's threads switch only at meetings, and blocks run one after the other, so every access
-// is already sequentially consistent.
+// Caching and ordering have no effect. Threads of a block switch only at meetings, and blocks run one after the other,
+// so every access is already sequentially consistent.
 void takeHints(Modifiers &m) {
   for (const char *hint : {"nc", "ca", "cg", "cs", "cv", "lu", "wb", "wt", "volatile", "weak", "relaxed", "acquire",
                            "release", "acq_rel", "cta", "cluster", "gpu", "sys", "noftz"})
@@ -35,7 +35,7 @@ struct Place {
   Value *base; // a pointer
 };
 
-// The memory that a load or store names. Parameters are the function's own memory, and need no check.
+// The memory that a load or store accesses. Parameters are the function's own memory, and need no check.
 Place place(T &t, const I &i, const ptx::Operand &o, const std::string &space, unsigned bytes, Access kind) {
   if (space == "param" && o.kind == ptx::Operand::Kind::Address)
     if (Value *memory = t.parameterMemory(o.parts[0].name))
@@ -74,7 +74,7 @@ void store(T &t, const I &i, Modifiers &m) {
   }
 }
 
-// The new value of an atomic operation of integers or whole words.
+// The new value of an atomic operation on integers or whole words.
 Value *combined(T &t, const I &i, const std::string &op, const std::string &type, Value *old, Value *x, Value *y) {
   bool isSigned = isSignedType(type);
   if (op == "add")
@@ -124,8 +124,8 @@ Value *combinedFloat(T &t, const I &i, const std::string &op, const std::string 
   return packed;
 }
 
-// No thread of this launch runs between the load and the store. Other streams' launches may (they are other OS
-// threads), and then the accesses of both are unordered: the race detector says so unless both are atomic.
+// No other thread of this launch runs between the load and the store. Launches of other streams may run (on other OS
+// threads). Then the accesses are unordered, and the race detector reports them unless both are atomic.
 void atomic(T &t, const I &i, Modifiers &m) {
   bool reduce = i.opcode[0] == "red";
   std::string op = m.takeAny({"add", "and", "or", "xor", "exch", "cas", "min", "max", "inc", "dec"});
@@ -171,7 +171,7 @@ void isInSpace(T &t, const I &i, Modifiers &m) {
   t.write(i.operands[0], t.b.CreateICmpNE(is, t.word(0)));
 }
 
-// A hint about memory that is not touched.
+// A prefetch is a hint. The memory is not accessed.
 void prefetch(T &, const I &, Modifiers &m) {
   m.take("global");
   m.take("L1");

@@ -1,5 +1,5 @@
-// The parts of an opcode after its name, taken away one by one by the handler of the instruction. What is left when the
-// handler is done is a modifier that nobody understood, and the translation fails: nothing is ignored silently.
+// The parts of an opcode after its name. The handler of the instruction takes them one by one. If one is left when the
+// handler is done, nobody has understood it, and the translation fails. So nothing is ignored silently.
 #pragma once
 #include "test/cuda/emulated/ptx/Syntax.h"
 #include <algorithm>
@@ -20,14 +20,15 @@ public:
     rest.erase(found);
     return true;
   }
-  // The first of `parts` that is there, or an empty string.
+  // Takes the first of `parts` that exists, and returns it. Empty if there is none.
   std::string takeAny(std::initializer_list<const char *> parts) {
     for (const char *part : parts)
       if (take(part))
         return part;
     return {};
   }
-  // The last part that names a type (of cvt: first the source's, then the result's), or an empty string.
+  // Takes the last part that names a type, and returns it (of cvt: first the source's type, then the result's type).
+  // Empty if there is none.
   std::string takeType() {
     for (size_t i = rest.size(); i--;)
       if (ptx::bitsOfType(rest[i])) {
@@ -37,7 +38,7 @@ public:
       }
     return {};
   }
-  // A part that starts with `prefix`, such as L2::128B.
+  // Takes the first part that starts with `prefix`, such as L2::128B.
   std::string takePrefix(const std::string &prefix) {
     for (size_t i = 0; i < rest.size(); i++)
       if (rest[i].compare(0, prefix.size(), prefix) == 0) {

@@ -1,5 +1,5 @@
-// Reading and writing operands: registers, immediates, special registers, addresses; and the floating-point views of
-// registers.
+// Reads and writes operands: registers, immediates, special registers and addresses. Also registers as floating-point
+// values.
 #include "test/cuda/emulated/block/Intrinsics.h"
 #include "test/cuda/emulated/block/ReducedTypes.h"
 #include "test/cuda/emulated/translate/FunctionTranslator.h"
@@ -50,7 +50,7 @@ llvm::Value *FunctionTranslator::special(const std::string &name) {
   return nullptr;
 }
 
-// Variables as 64-bit addresses (a shared one fits into 32 bits).
+// The 64-bit address of a variable. (That of a shared variable fits into 32 bits.)
 llvm::Value *FunctionTranslator::addressOfSymbol(const std::string &name) {
   auto local = locals.find(name);
   if (local != locals.end())

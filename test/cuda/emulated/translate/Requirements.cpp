@@ -7,12 +7,12 @@ namespace {
 
 struct Requirement {
   const char *opcode;
-  const char *part; // one that the opcode must have; empty: any
+  const char *part; // a part that the opcode must have; empty: none
   int capability;
-  bool exact; // the target must be this one with its own features (sm_90a)
+  bool exact; // the target must be exactly this one, with its own features (sm_90a)
 };
 
-// PTX ISA, "Target ISA Notes" of each instruction.
+// From the PTX ISA, "Target ISA Notes" of each instruction.
 const Requirement kRequirements[] = {{"wgmma", "", 90, true},
                                      {"add", "f32x2", 100, false},
                                      {"sub", "f32x2", 100, false},

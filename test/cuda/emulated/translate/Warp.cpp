@@ -10,7 +10,7 @@ using llvm::Value;
 using T = FunctionTranslator;
 using I = ptx::Instruction;
 
-// Writes a result and, if it is a pair r|p, the predicate in the scratch memory.
+// Writes a result. If `to` is a pair r|p, also writes the predicate from the scratch memory.
 void writePair(T &t, const ptx::Operand &to, Value *value, Value *predicateMemory) {
   if (to.kind != ptx::Operand::Kind::Pair)
     return t.write(to, value);
@@ -82,7 +82,7 @@ void activeMask(T &t, const I &i, Modifiers &m) {
   t.write(i.operands[0], t.call("emu_active_mask", t.b.getInt32Ty(), {}));
 }
 
-// elect.sync d|p, mask: one lane is chosen; here the lowest of the mask.
+// elect.sync d|p, mask: one lane of the mask is chosen. Here it is the lowest one.
 void elect(T &t, const I &i, Modifiers &m) {
   m.take("sync");
   Value *mask = t.read(i.operands[1], 32);

@@ -6,7 +6,7 @@ __device__ inline void copy16(void *to, const void *from) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;\n" ::"r"(shared(to)), "l"(from));
 }
 
-// One warp: each lane's registers of ldmatrix.x4, plain and transposed, of a 16 x 16 matrix that counts up.
+// One warp. Stores each lane's registers of ldmatrix.x4, plain and transposed, for a 16 x 16 matrix that counts up.
 extern "C" __global__ void load_matrix(uint32_t *plain, uint32_t *transposed) {
   __shared__ __align__(128) uint16_t s[16][16];
   int l = threadIdx.x;
@@ -26,7 +26,7 @@ extern "C" __global__ void load_matrix(uint32_t *plain, uint32_t *transposed) {
     transposed[l * 4 + i] = r[i];
 }
 
-// One warp: mma.sync on registers that the host filled. kind 0: bf16 k16, 1: f16 k16, 2: tf32 k8, 3: bf16 k8.
+// One warp: mma.sync on registers that the host has filled. kind 0: bf16 k16, 1: f16 k16, 2: tf32 k8, 3: bf16 k8.
 extern "C" __global__ void multiply(const uint32_t *a, const uint32_t *b, const float *c, float *d, int kind) {
   int l = threadIdx.x;
   const uint32_t *A = a + 4 * l, *B = b + 2 * l;
@@ -53,7 +53,7 @@ extern "C" __global__ void multiply(const uint32_t *a, const uint32_t *b, const 
     d[4 * l + i] = r[i];
 }
 
-// C = A * B^T in bf16 with cp.async, ldmatrix and mma.sync; one warp per 16 x 8 tile.
+// C = A * B^T in bf16 with cp.async, ldmatrix and mma.sync. One warp computes a tile of 16 x 8.
 extern "C" __global__ void __launch_bounds__(32) product(const __nv_bfloat16 *a, const __nv_bfloat16 *b, float *c, int n,
                                                          int k) {
   __shared__ __align__(128) __nv_bfloat16 sa[16][16], sb[8][16];
@@ -93,8 +93,9 @@ __device__ inline void wait(void *bar, int phase) {
 __device__ inline void arrive(void *bar) {
   asm volatile("{\n.reg .b64 s;\nmbarrier.arrive.shared::cta.b64 s, [%0];\n}" ::"r"(shared(bar)) : "memory");
 }
-// C[64 x 16] per block = A[64 x K] * B[16 x K]^T with wgmma; 128-byte swizzled K-major tiles of 64 columns. Warp group 1
-// fills the tiles, warp group 0 multiplies; `full` and `empty` keep them apart. careful = 0: the producer does not wait.
+// C[64 x 16] per block = A[64 x K] * B[16 x K]^T with wgmma, in 128-byte swizzled K-major tiles of 64 columns. Warp
+// group 1 fills the tiles, and warp group 0 multiplies. `full` and `empty` keep them apart. careful = 0: the producer
+// does not wait.
 extern "C" __global__ void __launch_bounds__(256) group_product(const __nv_bfloat16 *A, const __nv_bfloat16 *B, float *C,
                                                                 int K, int careful) {
 #if __CUDA_ARCH_FEAT_SM90_ALL
@@ -148,14 +149,14 @@ extern "C" __global__ void __launch_bounds__(256) group_product(const __nv_bfloa
   "%58,%59,%60,%61,%62,%63}"
 #define PRODUCT "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 " NAMES
 
-// The descriptor of what begins at byte `at` of an array.
+// The descriptor of the matrix that begins at byte `at` of an array.
 __device__ inline uint64_t apartBy(const void *p, int at, int leading, int stride, uint64_t swizzle) {
   return (((shared(p) + at) & 0x3ffff) >> 4) | (uint64_t)(leading >> 4) << 16 | (uint64_t)(stride >> 4) << 32 | swizzle << 62;
 }
 
-// C[64 x 128] = A[64 x 32] * B[32 x 128], one warp group. Kind 0: A in registers, B with rows of 64 columns side by side
-// ("N-major") and 128-byte swizzle, whose halves are `apart` bytes apart. Kind 1: the same without a swizzle, in core
-// matrices of 8 k by 8 columns. Kind 2: as 1, and A is in shared memory with columns side by side ("M-major").
+// C[64 x 128] = A[64 x 32] * B[32 x 128], by one warp group. Kind 0: A in registers, B with rows of 64 adjacent columns
+// ("N-major") and 128-byte swizzle. Its halves are `apart` bytes apart. Kind 1: the same without a swizzle, in core
+// matrices of 8 k by 8 columns. Kind 2: as 1, but A is in shared memory with adjacent columns ("M-major").
 template <int Kind> __device__ void transposedProduct(const __nv_bfloat16 *A, const __nv_bfloat16 *B, float *C, int apart) {
   __shared__ __align__(1024) __nv_bfloat16 sa[64 * 32], sb[32 * 128];
   int t = threadIdx.x, g = t % 32 / 4, q = t % 4;

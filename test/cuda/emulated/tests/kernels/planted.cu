@@ -1,14 +1,14 @@
-// Kernels with a mistake each, which the emulated device must find; see FindingsTest.
+// Kernels with one mistake each, which the emulated device must find (see FindingsTest).
 #include <cassert>
 #include <stdint.h>
 
-// Neighbours read what a thread wrote, with no barrier between.
+// Threads read what their neighbours wrote, without a barrier between.
 extern "C" __global__ void missing_barrier(float *y) {
   __shared__ float s[256];
   s[threadIdx.x] = threadIdx.x;
   y[threadIdx.x] = s[(threadIdx.x + 33) % 256];
 }
-// The second round overwrites what others may still read.
+// The second round overwrites values that other threads may still read.
 extern "C" __global__ void missing_second_barrier(float *y) {
   __shared__ float s[256];
   for (int round = 0; round < 2; round++) {
@@ -38,7 +38,7 @@ extern "C" __global__ void both_barriers(float *y) {
     __syncthreads();
   }
 }
-// A barrier that only half of the threads reach, while the others wait at another one.
+// Half of the threads wait at one barrier, and the others at another one.
 extern "C" __global__ void diverged_barrier(float *y) {
   if (threadIdx.x < 32)
     asm volatile("bar.sync 1, 64;" ::: "memory");
@@ -59,14 +59,14 @@ extern "C" __global__ void failing_assert(const int *x) { assert(x[0] == 7); }
 extern "C" __global__ void trap() { asm volatile("trap;"); }
 // All blocks write the same element.
 extern "C" __global__ void blocks_collide(float *y) { y[threadIdx.x] = blockIdx.x; }
-// A block reads what another one writes.
+// A block reads values that another block writes.
 extern "C" __global__ void blocks_read(float *y) {
   if (blockIdx.x == 0)
     y[threadIdx.x] = 1;
   else
     y[blockIdx.x * 32 + threadIdx.x] = y[threadIdx.x] + 1;
 }
-// The copy is read before it is waited for.
+// The thread reads the copied bytes before it waits for the copy.
 extern "C" __global__ void missing_copy_wait(const float *x, float *y, int wait) {
   __shared__ __align__(16) float s[128];
   uint32_t to = (uint32_t)__cvta_generic_to_shared(&s[threadIdx.x * 4]);
@@ -77,7 +77,7 @@ extern "C" __global__ void missing_copy_wait(const float *x, float *y, int wait)
   for (int i = 0; i < 4; i++)
     y[threadIdx.x * 4 + i] = ((volatile float *)s)[threadIdx.x * 4 + i];
 }
-// Waited for, but other threads' copies need a barrier, too.
+// Each thread waits for its own copies, but the copies of other threads need a barrier, too.
 extern "C" __global__ void missing_copy_barrier(const float *x, float *y, int barrier) {
   __shared__ __align__(16) float s[128];
   uint32_t to = (uint32_t)__cvta_generic_to_shared(&s[threadIdx.x * 4]);
@@ -88,7 +88,7 @@ extern "C" __global__ void missing_copy_barrier(const float *x, float *y, int ba
   for (int i = 0; i < 4; i++)
     y[threadIdx.x * 4 + i] = s[127 - threadIdx.x * 4 - i];
 }
-// Fine by itself; used to plant mistakes of the host.
+// A kernel without a mistake. Tests use it to plant mistakes of the host.
 extern "C" __global__ void add_one(const float *x, float *y, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n)

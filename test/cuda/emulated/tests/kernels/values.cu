@@ -1,10 +1,10 @@
-// Kernels whose values are known: one per family of instructions. See README.md for how the .ptx beside it is made.
+// Kernels with known values, one for each family of instructions. README.md says how the .ptx next to it is made.
 #include <cassert>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <stdint.h>
 
-// A row per block: dynamic shared memory, warp shuffles, barriers.
+// One row per block: dynamic shared memory, warp shuffles, barriers.
 extern "C" __global__ void __launch_bounds__(256) softmax(const float *__restrict__ x, float *__restrict__ y, int n) {
   __shared__ float warps[8];
   extern __shared__ float row[];
@@ -44,7 +44,7 @@ extern "C" __global__ void scale(const float *x, float *y, float a, int n) {
     y[i] = a * x[i];
 }
 
-// The functions of CUDA's maths library, accurate ones and fast ones. 12 results per element.
+// The functions of CUDA's maths library, accurate ones and fast ones. Writes 12 results for each element.
 extern "C" __global__ void maths(const float *x, float *y, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n)
@@ -54,7 +54,7 @@ extern "C" __global__ void maths(const float *x, float *y, int n) {
   o[1] = tanhf(v);
   o[2] = erff(v);
   o[3] = logf(fabsf(v) + 1e-3f);
-  o[4] = sinf(1e4f * v); // argument reduction by a slow path: integer products with carries, local memory
+  o[4] = sinf(1e4f * v); // reduces the argument by a slow path: integer products with carries, local memory
   o[5] = cosf(v);
   o[6] = rsqrtf(fabsf(v) + 1e-3f);
   o[7] = powf(fabsf(v), 1.7f);
@@ -74,7 +74,7 @@ extern "C" __global__ void doubles(const double *x, double *y, int n) {
   y[4 * i + 3] = rint(x[i] * 10);
 }
 
-// 14 results per pair of integers.
+// Writes 14 results for each pair of integers.
 extern "C" __global__ void integers(const uint32_t *a, const uint32_t *b, uint64_t *y, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n)
@@ -106,7 +106,7 @@ extern "C" __global__ void integers(const uint32_t *a, const uint32_t *b, uint64
   }
 }
 
-// Conversions: 10 results per value, as bits.
+// Conversions. Writes 10 results for each value, as bits.
 extern "C" __global__ void conversions(const float *x, uint32_t *y, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n)
@@ -126,7 +126,7 @@ extern "C" __global__ void conversions(const float *x, uint32_t *y, int n) {
   o[9] = *(uint32_t *)&pair;
 }
 
-// Votes, matches, reductions over a warp. One warp.
+// Votes, matches and reductions of one warp.
 extern "C" __global__ void warps(const uint32_t *x, uint32_t *y) {
   int t = threadIdx.x;
   uint32_t v = x[t], *o = y + 8 * t;
@@ -170,7 +170,7 @@ __device__ __noinline__ float dot(Four a, Four b) {
 __constant__ float weights[4] = {1.0f, 0.5f, 0.25f, 0.125f};
 __device__ int launches = 3;
 
-// A struct as argument, a call, constants, a variable of the module, local arrays with an index that is not known.
+// A struct as argument, a call, constants, a variable of the module, and local arrays with an unknown index.
 extern "C" __global__ void calls(Four a, const int *index, float *y) {
   Four w;
   for (int i = 0; i < 4; i++)
@@ -192,7 +192,7 @@ extern "C" __global__ void vectors(const float4 *x, float4 *y, int n) {
   }
 }
 
-// Blocks that pass results on by a fence and a counter: the last one adds up. Legal.
+// Blocks pass on their results by a fence and a counter, and the last one adds them. This is legal.
 extern "C" __global__ void last_block(const float *x, float *partial, unsigned *count, float *total) {
   __shared__ bool last;
   if (threadIdx.x == 0) {
