@@ -1,5 +1,5 @@
-// Passes from the step level to the sharded level. dialects/Cleave/IR/Rationale.md says what holds at both levels. Pipeline.h
-// has the order of the passes.
+// Passes from the step level to the sharded level. dialects/Cleave/IR/Rationale.md says what holds at both levels.
+// Pipeline.h has the order of the passes.
 #ifndef CLEAVE_SHARDING_PASSES
 #define CLEAVE_SHARDING_PASSES
 include "mlir/Pass/PassBase.td"

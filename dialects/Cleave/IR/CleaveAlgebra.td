@@ -1,5 +1,5 @@
-// The interfaces that state the role of an op in a formula, and which elements it reads. Their C++ is in Algebra.h, which
-// few passes include.
+// The interfaces that state the role of an op in a formula, and which elements it reads. Their C++ is in Algebra.h,
+// which few passes include.
 #ifndef CLEAVE_ALGEBRA_TD
 #define CLEAVE_ALGEBRA_TD
 

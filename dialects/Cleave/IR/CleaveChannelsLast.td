@@ -1,5 +1,5 @@
-// Ops on tensors whose channels are last in memory, and the interface of ops that have a form for such tensors. Their C++
-// is in ChannelsLast.h, which few passes include.
+// Ops on tensors whose channels are last in memory, and the interface of ops that have a form for such tensors. Their
+// C++ is in ChannelsLast.h, which few passes include.
 #ifndef CLEAVE_CHANNELSLAST_TD
 #define CLEAVE_CHANNELSLAST_TD
 include "dialects/Cleave/IR/CleaveOpBase.td"

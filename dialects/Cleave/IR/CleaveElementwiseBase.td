@@ -3,8 +3,9 @@
 #define CLEAVE_ELEMENTWISEBASE_TD
 include "dialects/Cleave/IR/CleaveOpBase.td"
 
-// All loops are parallel, and all maps are the identity. `buildScalar` computes one element from the operands' elements.
-// Its `elements` are signless integers, or floating-point numbers of the operands' own type, also if it is f16 or bf16.
+// All loops are parallel, and all maps are the identity. `buildScalar` computes one element from the operands'
+// elements. Its `elements` are signless integers, or floating-point numbers of the operands' own type, also if it is
+// f16 or bf16.
 class Cleave_ElementwiseOp<string mnemonic, list<Trait> traits = []>
     : Cleave_ComputeOp<mnemonic, !listconcat([Cleave_DefaultCost], traits)> {
   let extraClassDeclaration = [{

@@ -1,5 +1,5 @@
-// The interfaces by which an op answers the five questions of the passes. The first question, about its result types, is
-// answered by upstream's InferTypeOpInterface. The third, about how it may be split, is answered by upstream's
+// The interfaces by which an op answers the five questions of the passes. The first question, about its result types,
+// is answered by upstream's InferTypeOpInterface. The third, about how it may be split, is answered by upstream's
 // shard::ShardingInterface, with Cleave's own conventions (Rationale.md, "Indexing maps").
 #ifndef CLEAVE_INTERFACES_TD
 #define CLEAVE_INTERFACES_TD
@@ -79,8 +79,8 @@ def ComputeOpInterface : OpInterface<"ComputeOpInterface"> {
   ];
 }
 
-// Ops that must be changed to make a part of their tensor: their elements depend on their index in the whole tensor (iota,
-// random numbers), or their attributes state sizes (slice).
+// Ops that must be changed to make a part of their tensor: their elements depend on their index in the whole tensor
+// (iota, random numbers), or their attributes state sizes (slice).
 def PositionalOpInterface : OpInterface<"PositionalOpInterface"> {
   let cppNamespace = "::cleave";
   let description = "After partitioning, the op makes a part of its tensor, and must know where the part begins.";

@@ -16,8 +16,8 @@ def Cleave_IntTensor : StaticShapeTensorOf<[AnyInteger]>;
 def Cleave_BoolTensor : StaticShapeTensorOf<[I1]>;
 def Cleave_ScalarI64 : StaticShapeTensorOf<[I64]>;
 
-// An op that computes. It is pure. The .cpp of its family implements the interfaces of sharding and computation; `compute`
-// lists the methods of ComputeOpInterface that it implements.
+// An op that computes. It is pure. The .cpp of its family implements the interfaces of sharding and computation;
+// `compute` lists the methods of ComputeOpInterface that it implements.
 class Cleave_ComputeOp<string mnemonic, list<Trait> traits = [],
                        list<string> compute = ["getComputeKind", "buildLinalg"]>
     : Cleave_Op<mnemonic, !listconcat([

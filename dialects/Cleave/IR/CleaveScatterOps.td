@@ -1,5 +1,5 @@
-// Ops that read elements at indices of the same sample, or write elements at indices, and ops that make or check indices.
-// Their C++ is in Scatter.h. Few passes include it, because most use only interfaces.
+// Ops that read elements at indices of the same sample, or write elements at indices, and ops that make or check
+// indices. Their C++ is in Scatter.h. Few passes include it, because most use only interfaces.
 #ifndef CLEAVE_SCATTEROPS_TD
 #define CLEAVE_SCATTEROPS_TD
 include "dialects/Cleave/IR/CleaveOpBase.td"

@@ -1,5 +1,5 @@
-// The inverse functions of sine, cosine and tangent. Their C++ is in Trigonometry.h. Few passes include it, because most
-// use only interfaces.
+// The inverse functions of sine, cosine and tangent. Their C++ is in Trigonometry.h. Few passes include it, because
+// most use only interfaces.
 #ifndef CLEAVE_TRIGONOMETRYOPS_TD
 #define CLEAVE_TRIGONOMETRYOPS_TD
 include "dialects/Cleave/IR/CleaveElementwiseBase.td"

@@ -1,5 +1,5 @@
-// Passes that work only on the `cleave` dialect: rewrites of patterns of ops, checks of the levels' normal forms, and the
-// executable reference.
+// Passes that work only on the `cleave` dialect: rewrites of patterns of ops, checks of the levels' normal forms, and
+// the executable reference.
 #ifndef CLEAVE_TRANSFORMS_PASSES_TD
 #define CLEAVE_TRANSFORMS_PASSES_TD
 

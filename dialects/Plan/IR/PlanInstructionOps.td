@@ -1,5 +1,5 @@
-// One op for each entry of runtime/plan/Instructions.def, with the same mnemonic and the same names of buffers and fields.
-// Instructions.def defines what an instruction does. This file defines how it is written in IR.
+// One op for each entry of runtime/plan/Instructions.def, with the same mnemonic and the same names of buffers and
+// fields. Instructions.def defines what an instruction does. This file defines how it is written in IR.
 #ifndef PLAN_INSTRUCTIONOPS_TD
 #define PLAN_INSTRUCTIONOPS_TD
 
