@@ -1,4 +1,5 @@
-// Step level to sharded level (dialects/Cleave/IR/Rationale.md says what holds at both). Pipeline.h puts the passes in order.
+// Passes from the step level to the sharded level. dialects/Cleave/IR/Rationale.md says what holds at both levels.
+// Pipeline.h has the order of the passes.
 #ifndef CLEAVE_SHARDING_PASSES
 #define CLEAVE_SHARDING_PASSES
 include "mlir/Pass/PassBase.td"
@@ -6,39 +7,46 @@ include "mlir/Pass/PassBase.td"
 def AssignShardings : Pass<"assign-shardings", "::mlir::ModuleOp"> {
   let summary = "decides the sharding of every value (Propagation.h)";
   let description = [{
-    Before: step level, with `cleave.mesh`. After: every op that has operands or results has `cleave.sharding`, how its results are made, and `cleave.uses`, how
-    it takes its operands; arguments and results of functions have `cleave.sharding`; states have `storage`, and `cleave.offloaded` where they are kept
-    in host memory (Offload.h). Types are still global. Composites that normalize over a split dimension are decomposed.
-    A remark tells of each op that needs what is made of samples from all ranks (GatherNotes.h).
+    Before: step level, with `cleave.mesh`. After: every op with operands or results has `cleave.sharding`, the shardings in which it
+    makes its results, and `cleave.uses`, the shardings in which it uses its operands. Arguments and results of functions have
+    `cleave.sharding`. States have `storage`, and `cleave.offloaded` if they are stored in host memory (Offload.h). Types are
+    still global. Composites along a dimension that is split are decomposed. A remark is reported for each op that needs a
+    value which depends on samples of all ranks (GatherNotes.h).
   }];
-  let options = [ListOption<"dataAxes", "data-axes", "std::string", "mesh axes that split the batch, slowest first; dp and fsdp without it">,
+  let options = [ListOption<"dataAxes", "data-axes", "std::string", "mesh axes that split the batch, slowest first (default: dp and fsdp)">,
                  Option<"fsdpStrategy", "fsdp-strategy", "std::string", "\"no-shard\"",
                         "which states the fsdp axis splits (StateStorage.h)">,
                  Option<"dpSync", "dp-sync", "std::string", "\"all-reduce\"", "all-reduce | parameter-server: where parameters are updated (StateStorage.h)">,
                  Option<"gradSync", "grad-sync", "std::string", "\"\"",
-                        "every | last micro-batch; without it every where gradients are split">,
+                        "the micro-batches in which gradients are reduced: every | last (default: every if gradients are split, else last)">,
                  Option<"offload", "offload", "std::string", "\"\"",
-                        "kinds of states that host memory stores: params, grads, optimizer, with commas between">];
+                        "kinds of states that are stored in host memory, separated by commas: params, grads, optimizer">];
 }
 
 def Partition : Pass<"partition", "::mlir::ModuleOp"> {
   let summary = "rewrites the module to the program of one rank";
   let description = [{
-    Before: as `assign-shardings` leaves it. After: sharded level. Types are local; where a value is used otherwise than it is made, collectives of the shard
-    dialect stand, on `shard.grid @mesh`, each with `cleave.instance` and `cleave.reason`; an op whose elements depend on their place gets its origin
-    from the states @coordinate.<axis>. A reshape whose result is a part notes the whole's type, `cleave.whole`; an all_reduce whose result is not all of the value on
-    every rank is marked `cleave.part`. On a mesh of one rank types stay and nothing is inserted.
+    Before: the form after `assign-shardings`. After: sharded level. Types are local. If a value is used in another sharding than the
+    one in which it is made, collectives of the shard dialect on `shard.grid @mesh` are inserted. Each has `cleave.instance` and
+    `cleave.reason`. An op whose elements depend on their index gets its origin from the states @coordinate.<axis>. A reshape
+    whose result is a part states the type of the whole, `cleave.whole`. An all_reduce after which a rank does not have the
+    whole value has the mark `cleave.part`. On a mesh of one rank, types stay as they are, and nothing is inserted.
   }];
   let dependentDialects = ["::mlir::shard::ShardDialect"];
 }
 
 def CombineReductions : Pass<"combine-reductions", "::mlir::func::FuncOp"> {
-  let summary = "makes one of small all-reduces that wait for nothing of each other";
+  let summary = "combines small all-reduces that do not depend on each other";
   let description = [{
-    Before: sharded level. After: small all_reduces of one function over the same axes, by the same kind and of one element type, none of which needs another's result, are one all_reduce of
-    their operands laid end to end; it stands where the last one stood, and what needs an earlier one's result comes after it. A collective of a few numbers costs its
-    latency, so that forty running statistics are forty times as dear as one. Buckets and what is read from a state are left as they are: they have been laid out
-    already. So are all_reduces of parts (`cleave.part`): parts of two values end to end are no part of one value. So is what much would have to wait for: members, their sum and what waits are bounded by `small-bytes`, and 16 times that.
+    Before: sharded level. After: small all_reduces of one function are one all_reduce of their concatenated operands, if they are over
+    the same axes, of the same kind and of one element type, and none needs the result of another. The combined all_reduce is
+    at the position of the last one, and ops that need an earlier one's result are moved after it. The time of a collective of
+    a few numbers is its latency, so forty running statistics take forty times as long as one.
+
+    Not combined are buckets and values that are read from a state, because they have been laid out already; all_reduces of parts
+    (`cleave.part`), because the concatenated parts of two values are not a part of one value; and all_reduces for which too
+    many bytes would have to wait. A member has at most `small-bytes`. The sum of the members, and the values that wait, have
+    at most 16 times as many.
 
     ```mlir
     %a = shard.all_reduce %x ... : tensor<16xf32>            %0 = cleave.concat %x, %y dim = 0
@@ -53,12 +61,18 @@ def CombineReductions : Pass<"combine-reductions", "::mlir::func::FuncOp"> {
 def VerifySharded : Pass<"verify-sharded", "::mlir::ModuleOp"> {
   let summary = "checks the sharded level's normal form, and proves that no collective is missing";
   let description = [{
-    The module says so and has a mesh, and with several ranks a grid of the mesh's shape; every state has storage, and is read and written in the type that one rank stores; every
-    argument and result has a sharding; every collective is on that grid and has a reason and an instance of its own; functions have one block, of ops of the cleave or shard dialect or of a plug-in
-    that says how they are split; nothing of `assign-shardings` is left over.
+    Checks the normal form:
+    - The module states that it has the sharded level, and has a mesh. With several ranks it has a grid of the mesh's shape.
+    - Every state has storage, and is read and written in the type that one rank stores.
+    - Every argument and every result has a sharding.
+    - Every collective is on that grid, and has a reason and a unique instance.
+    - Functions have one block. Its ops are of the cleave or shard dialect, or of a plug-in and say how they are split.
+    - No attributes of `assign-shardings` are left.
 
-    Then it finds of every value what ranks have of it (Distribution.h), from the ops alone: whole, split, partial, on an owner only. It must be what each use
-    expects: the op, the state, the port (DistributionCheck.h). It runs after every phase from here down to planning, so that it sees what inserted passes do, and holds for kernels form, too.
+    Then the pass determines from the ops alone what each rank has of every value (Distribution.h): the whole value, a part, a term
+    of a sum, or nothing except on an owner. This must be what each use expects: an op, a state, or a port
+    (DistributionCheck.h). The pass runs after each phase from here to planning, so that it also checks inserted passes. It
+    accepts kernels form too.
 
     ```
     error: the gradient of 'fc.weight' (@bucket0.grad) is partial over dp (sum); cleave.sub in @update takes it together with what is no term of a sum,

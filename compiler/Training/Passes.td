@@ -1,4 +1,5 @@
-// Model level to step level (dialects/Cleave/IR/Rationale.md says what holds at both). Pipeline.h puts the passes in order.
+// Passes from the model level to the step level. dialects/Cleave/IR/Rationale.md says what holds at both levels.
+// Pipeline.h has the order of the passes.
 #ifndef CLEAVE_TRAINING_PASSES
 #define CLEAVE_TRAINING_PASSES
 include "mlir/Pass/PassBase.td"
@@ -6,16 +7,18 @@ include "mlir/Pass/PassBase.td"
 def BuildInference : Pass<"build-inference", "::mlir::ModuleOp"> {
   let summary = "turns @model into @infer";
   let description = [{
-    Before: model level, no loss needed. After: step level; @infer has @model's inputs and outputs and nothing else: no write to
-    state (running statistics belong to training), no @model.eval (which replaces @model where import made one).
+    Before: model level; a loss is not necessary. After: step level. @infer has the inputs and outputs of @model. If the importer
+    made @model.eval, @infer is made from it instead of @model, and @model.eval is gone. @infer writes no state, because
+    running statistics belong to training.
   }];
 }
 
 def TieParameters : Pass<"tie-parameters", "::mlir::ModuleOp"> {
-  let summary = "makes parameters one that are meant to be the same tensor";
+  let summary = "merges parameters that are meant to be the same tensor";
   let description = [{
-    For every pair "kept=tied" of original names, reads of the tied parameter become reads of the kept one, transposed where a matrix's
-    shape says so. The tied name becomes an alias of the kept segment; its state disappears.
+    A pair "kept=tied" has two original names. Reads of the tied parameter become reads of the kept parameter, and are transposed
+    if the shapes of the two matrices require it. The tied name becomes an alias of the kept segment. The state of the tied
+    parameter is removed.
   }];
   let options = [ListOption<"pairs", "pairs", "std::string", "original names, KEPT=TIED">];
 }
@@ -23,21 +26,26 @@ def TieParameters : Pass<"tie-parameters", "::mlir::ModuleOp"> {
 def AssignParameterGroups : Pass<"assign-parameter-groups", "::mlir::ModuleOp"> {
   let summary = "marks frozen parameters and numbers the parameter groups";
   let description = [{
-    Patterns are globs over original names. Sets `frozen` on states, `group` in segments, and the module's `cleave.param_groups`, a list of
-    {name, lr_scale[, weight_decay]}. A pattern that matches nothing is an error: it is a typing mistake.
+    Patterns are globs over original names. The pass sets `frozen` on states, `group` in segments, and the module's
+    `cleave.param_groups`, a list of {name, lr_scale[, weight_decay]}. A pattern that matches no name is an error, because it
+    is probably a typing mistake.
   }];
   let options = [ListOption<"freeze", "freeze", "std::string", "patterns of parameters without a gradient">,
-                 Option<"groups", "groups", "std::string", "", "groups between `;`: PATTERN[|PATTERN]:key=value[,key=value]">];
+                 Option<"groups", "groups", "std::string", "", "groups, separated by `;`: PATTERN[|PATTERN]:key=value[,key=value]">];
 }
 
 def SplitLoss : Pass<"split-loss", "::mlir::ModuleOp"> {
   let summary = "writes the loss as a sum and a count";
   let description = [{
-    Before: @model (and @model.eval) have a scalar result with `cleave.loss`. After: @model's results are the sum and the count alone
-    (`cleave.loss_sum`, `cleave.loss_count`); in @model.eval they stand beside the other results. With loss-average=rank and R data ranks, @model's sum and
-    count are vectors of R: one entry a rank's samples. A mean's count is that of its samples, so that the mean of all micro-batches comes out; a loss that is
-    a sum over samples (`cleave.loss_reductions` on the result, or by its constants: LossReduction.h) is summed over M micro-batches: (M * sum, 1). A loss of several
-    terms is weighted term by term: a sum over samples by M, a mean by 1, a penalty on weights counts once. What has no such form becomes (loss * batch, batch), with a remark:
+    Before: @model (and @model.eval) have a scalar result with `cleave.loss`. After: @model has only two results, the sum and the
+    count (`cleave.loss_sum`, `cleave.loss_count`). @model.eval has them in addition to its other results. With
+    loss-average=rank and R data ranks, @model's sum and count are vectors of R entries, one for the samples of each rank.
+
+    The count of a mean is the number of its samples, so a step gives the mean over all its micro-batches. A loss that is a sum
+    over samples becomes (M * sum, 1), so that it is summed over M micro-batches. `cleave.loss_reductions` on the result says
+    that it is such a sum, or its constants do (LossReduction.h). A loss of several terms is weighted term by term: a sum over
+    samples by M, a mean by 1, and a penalty on weights counts once. Any other loss becomes (loss * batch, batch), with a
+    remark:
 
     ```mlir
     %s = cleave.reduce sum %q, [0] : tensor<8xf32> -> tensor<f32>            %m = cleave.mul %s, %three : tensor<f32>
@@ -47,16 +55,17 @@ def SplitLoss : Pass<"split-loss", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [Option<"lossAverage", "loss-average", "std::string", "\"global\"", "global | rank">,
-                 Option<"dataRanks", "data-ranks", "int64_t", "1", "ranks that the samples are split over">,
+                 Option<"dataRanks", "data-ranks", "int64_t", "1", "ranks over which the samples are split">,
                  Option<"microBatches", "micro-batches", "int64_t", "1", "micro-batches of a step">];
 }
 
 def ApplyPrecision : Pass<"apply-precision", "::mlir::ModuleOp"> {
-  let summary = "chooses the types in which parameters and activations are kept";
+  let summary = "chooses the types in which parameters and activations are stored";
   let description = [{
-    Before: the model's types. After: parameters have the type `param`, buffers `buffer`; products take and give `param`; all else is computed in
-    f32, and rounded where it is kept. ApplyPrecision.cpp says what is kept. A frozen parameter keeps the model's type, and is cast to `param` where it
-    is read. Inputs and results of functions have the types they had.
+    Before: the model's types. After: parameters have the type `param`, and buffers the type `buffer`. Products have operands and
+    results of type `param`. All other ops compute in f32, and values that are kept are rounded. ApplyPrecision.cpp says which
+    values are kept. A frozen parameter keeps the model's type, and is cast to `param` after it is read. Inputs and results of
+    functions keep their types.
 
     ```mlir
     %w = cleave.read @w : tensor<4x3xf32>                                       %w = cleave.read @w : tensor<4x3xbf16>
@@ -70,12 +79,13 @@ def ApplyPrecision : Pass<"apply-precision", "::mlir::ModuleOp"> {
 }
 
 def ShiftRandomOrigins : Pass<"shift-random-origins", "::mlir::ModuleOp"> {
-  let summary = "lets random numbers count samples over all micro-batches";
+  let summary = "makes random numbers independent of the split into micro-batches";
   let description = [{
-    With M micro-batches, random_uniform of @model begins at sample scalar.micro * samples, and @model counts scalar.micro. So the numbers of a sample do not depend
-    on the split into micro-batches. Where the samples are, SampleDims.h says: in any dimension, or in none (a dropout of weights), whose numbers stay.
-    With R data ranks the samples are those of one rank: in the global batch a rank's micro-batches lie together, so
-    tensor<R*rows x ..> is drawn as tensor<R x rows x ..> of global shape [R, M*rows, ..]. Without micro-batches nothing changes.
+    With M micro-batches, random_uniform of @model begins at sample scalar.micro * samples, and @model counts scalar.micro. So the
+    numbers of a sample do not depend on the split into micro-batches. SampleDims.h says which dimension has the samples. It
+    may be any dimension. If there is none (a dropout of weights), the numbers stay as they are. With R data ranks, `samples`
+    are those of one rank. In the global batch, the micro-batches of a rank are neighbours, so tensor<R*rows x ..> is drawn as
+    tensor<R x rows x ..> of global shape [R, M*rows, ..]. With one micro-batch nothing changes.
 
     ```mlir
     %u = cleave.random_uniform %seed, %step {global_shape = array<i64: 3, 4>}          %u = cleave.random_uniform %seed, %step origin %o {global_shape = array<i64: 3, 8>}
@@ -89,22 +99,23 @@ def ShiftRandomOrigins : Pass<"shift-random-origins", "::mlir::ModuleOp"> {
 def DeferStatistics : Pass<"defer-statistics", "::mlir::ModuleOp"> {
   let summary = "adds up batch norm's statistics over the micro-batches of a step";
   let description = [{
-    Before: @model, where `cleave.normalize` with running statistics is marked `cleave.statistics` (Attributes.def). After: no marks. With `deferred`, @model no
-    longer writes the running mean and variance: it adds to two sums (states of slot "sum", zero at the beginning of each step), and `cleave.deferred` on the running mean's
-    state tells build-update what to make of them (DeferStatistics.cpp).
+    Before: in @model, each `cleave.normalize` with running statistics has the mark `cleave.statistics` (Attributes.def). After:
+    there are no such marks. With `deferred`, @model does not write the running mean and variance. Instead it adds to two sums
+    (states of slot "sum", which are zero at the beginning of each step). `cleave.deferred` on the state of the running mean
+    tells build-update how to compute both from the sums (DeferStatistics.cpp).
   }];
   let options = [Option<"deferred", "deferred", "bool", "false", "update running statistics once a step">,
                  Option<"microBatches", "micro-batches", "int64_t", "1", "micro-batches of a step">];
 }
 
 def RequestStages : Pass<"request-stages", "::mlir::ModuleOp"> {
-  let summary = "asks cut-model for chunks, which then all run on one rank";
+  let summary = "requests chunks from cut-model, which then all run on one rank";
   let description = [{
-    Sets the module's `cleave.stages` and `cleave.stage_split`, which `cut-model` follows where its own options are not given, and `cleave.split_backward`, on which split-backward
-    runs. For tests of the cut: a model of several
-    chunks on one rank computes what the uncut model does. Insert it after import: `--insert import=request-stages{stages=3}`.
+    Sets the module's `cleave.stages` and `cleave.stage_split`, which `cut-model` follows if its own options are not given. Sets
+    `cleave.split_backward`, on which `split-backward` works. The pass is for tests of the cut: several chunks on one rank
+    must compute the same as the whole model. Insert it after import: `--insert import=request-stages{stages=3}`.
   }];
-  let options = [Option<"stages", "stages", "int64_t", "1", "how many chunks">,
+  let options = [Option<"stages", "stages", "int64_t", "1", "number of chunks">,
                  Option<"split", "split", "std::string", "\"auto\"", "as for cut-model">,
                  Option<"splitBackward", "split-backward", "bool", "false", "split each backward pass">];
 }
@@ -112,35 +123,40 @@ def RequestStages : Pass<"request-stages", "::mlir::ModuleOp"> {
 def CutModel : Pass<"cut-model", "::mlir::ModuleOp"> {
   let summary = "cuts @model into chunks, the stages of a pipeline";
   let description = [{
-    Before: @model with results (sum, count). After: @c0 ... @cN-1, one function for each stage, and no @model. What a chunk computes and later chunks use is an edge
-    (`cleave.edge`, StepFunctions.h): a result of the chunk and an argument of each user, over any distance. An input of the model is an argument of each chunk that
-    uses it, and of the last chunk if none does. Constants, parameters, and what is computed of those alone are in each chunk that uses them; so a tied parameter is read in several
-    chunks. A state that the forward pass changes is in one chunk with all that reads it; the counter of micro-batches has a copy for each chunk
-    that uses it. The last chunk returns the sum and the count.
+    Before: @model with results (sum, count). After: @c0 ... @cN-1, one function for each stage, and no @model. A value that one
+    chunk computes and later chunks use is an edge (`cleave.edge`, StepFunctions.h). It is a result of the chunk and an
+    argument of each user, over any distance. An input of the model is an argument of each chunk that uses it, and of the last
+    chunk if none does. Constants, parameters, and values that are computed only from these are in each chunk that uses them.
+    So several chunks may read a tied parameter. A state that the forward pass changes is in one chunk, together with all its
+    reads. The counter of micro-batches has a copy for each chunk that uses it. The last chunk returns the sum and the count.
 
-    Where to cut is decided by compiler/Pipeline/Cut.h, on the order of the operations in @model. One stage leaves @model as it is.
+    compiler/Pipeline/Cut.h decides where to cut, based on the order of the operations in @model. With one stage, @model stays
+    as it is.
   }];
-  let options = [Option<"stages", "stages", "int64_t", "0", "how many chunks; 0: what request-stages has asked for, or 1">,
+  let options = [Option<"stages", "stages", "int64_t", "0", "number of chunks; 0: the number that request-stages has set, or 1">,
                  Option<"split", "split", "std::string", "\"auto\"", "(auto | uniform | parameters)[,NAME=STAGE...] | pattern=P[|P...]">,
-                 Option<"microBatches", "micro-batches", "int64_t", "1", "micro-batches of a step, which the update's time is spread over">,
-                 ListOption<"boundaries", "at", "std::string", "names of the operations, or of parameters of them, with which stages 1, 2, ... begin">,
+                 Option<"microBatches", "micro-batches", "int64_t", "1", "micro-batches of a step, over which the update's time is spread">,
+                 ListOption<"boundaries", "at", "std::string", "names of the operations with which stages 1, 2, ... begin, or of their parameters">,
                  ListOption<"pins", "pins", "std::string", "NAME=STAGE">];
 }
 
 def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
   let summary = "appends the backward pass to @model, which becomes @c0, or to each chunk";
   let description = [{
-    Before: @model with results (sum, count), or the chunks of cut-model. After: @c0 with one more argument, the gradient of the sum (`cleave.seed`), and no result: it adds sum and count to
-    scalar.loss_sum and scalar.loss_count, and the gradient of each parameter @w that has one to the state @w.grad, of the type `reduce`.
-    Ops that use the seed, directly or not, are the backward pass; `choose-residuals` cuts there. With a loss scale the seed is
-    multiplied by scalar.loss_scale, and divided by the count as far as it is known now (LossScale.h).
+    Before: @model with results (sum, count), or the chunks of cut-model. After: @c0 has one more argument, the gradient of the
+    sum (`cleave.seed`), and no result. It adds sum and count to scalar.loss_sum and scalar.loss_count. It adds the gradient of
+    each parameter @w that has one to the state @w.grad, of the type `reduce`. The ops that depend on the seed, directly or
+    indirectly, are the backward pass. `choose-residuals` cuts there. With a loss scale, the seed is multiplied by
+    scalar.loss_scale, and divided by the count as far as it is already known (LossScale.h).
 
-    Each chunk @cN becomes such a function. For an edge that it makes, the chunk gets the gradients of its users as arguments (`cleave.cotangent`), which it adds, the last user's
-    first; for an edge that it uses it returns the gradient. A parameter that several chunks use has an accumulator for each: @w.grad in
-    the last, @w.grad.cN in the others; `build-update` adds them.
+    Each chunk @cN becomes such a function. For an edge that it computes, the chunk gets the gradients of the users as arguments
+    (`cleave.cotangent`), and adds them, the last user's first. For an edge that it uses, it returns the gradient. A parameter
+    that several chunks use has an accumulator for each: @w.grad in the last chunk, and @w.grad.cN in the others.
+    `build-update` adds them.
 
-    The walk is in reverse topological order over the ops that a trainable parameter reaches; contributions to one value are added in
-    the order of that walk: the last user's first. The pass knows no op but `read`, whose transpose is the gradient itself.
+    The pass visits the ops that depend on a trainable parameter, in reverse topological order. Contributions to the gradient of
+    one value are added in the order of these visits: the last user's first. The pass treats only `read` in a special way: the
+    gradient of its result is added to the gradient state.
   }];
   let options = [Option<"lossAverage", "loss-average", "std::string", "\"global\"", "global | rank">,
                  Option<"microBatches", "micro-batches", "int64_t", "1", "micro-batches of a step">,
@@ -149,41 +165,48 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
 }
 
 def FindBlocks : Pass<"find-blocks", "::mlir::ModuleOp"> {
-  let summary = "numbers the model's repeated blocks, found by structure";
+  let summary = "finds the model's repeated blocks by their structure, and numbers them";
   let description = [{
-    Looks at the forward half of @c0 (before differentiation, or for inference: @model, @infer) by Blocks.h. Ops that are made of parameters
-    and inputs and that the loss or a result depends on are what blocks are cut from; masks, weights and random numbers go with their users, running
-    statistics with what they are made of.
+    Blocks.h finds the blocks in the forward half of @c0 (before differentiation, and for inference: in @model or @infer). Blocks
+    consist of the ops that depend on parameters and inputs, and on which the loss or a result depends. Masks, weights and
+    random numbers belong to the block of their users. Running statistics belong to the block of the values from which they
+    are computed.
 
-    After: ops of block N carry `cleave.block = N : i64`, those of no block (embedding, head, loss; constants of several blocks) nothing;
-    in the forward functions it stays, down to kernels form. A parameter's state carries the attribute where all ops that read it are in that block: one that
-    two blocks share, or a block and the embedding, has none, it belongs to the whole. The module carries their number, `cleave.blocks`. Nothing else changes.
+    After: ops of block N have `cleave.block = N : i64`. Ops of no block (embedding, head, loss; constants of several blocks) do
+    not have it. The attribute stays on the ops of the forward functions down to kernels form. A parameter's state has it if
+    all ops that read the parameter are in the same block. A parameter that two blocks share, or a block and the embedding,
+    does not have it, because it belongs to the whole model. The module has the number of blocks, `cleave.blocks`. Nothing
+    else changes.
   }];
 }
 
 def FormBuckets : Pass<"form-buckets", "::mlir::ModuleOp"> {
-  let summary = "lays gradients, and their parameters, end to end in buckets";
+  let summary = "combines gradients, and their parameters, into buckets";
   let description = [{
-    Gradient states of one element type and parameter type, in the order in which @c0 completes them, become buckets (Buckets.h says which). Reads
-    become slice and reshape of the bucket's one read, writes become one concat. Parameters with a gradient get buckets of the same segments; all
-    others stay single states. With `split-parameters` frozen parameters get buckets too, and a parameter that all its readers cast to one narrower
-    type is in a bucket with its like, which is cast before it is cut: a rank casts its part, and that is what is gathered. Where assign-units has
-    numbered parameters, buckets are units: each holds all members of its unit of one kind.
+    Gradient states of one element type and parameter type become buckets (Buckets.h says which), in the order in which @c0
+    completes the gradients. A bucket is read once, and reads of its members become slices and reshapes of it. Writes become
+    one concat. Parameters with a gradient get buckets of the same segments. All other parameters stay separate states.
+
+    With `split-parameters`, frozen parameters get buckets too. Parameters that all their readers cast to the same narrower type
+    then share buckets, and the bucket is cast before it is sliced. So a rank casts its part, and the narrow part is gathered.
+    If assign-units has numbered parameters, buckets follow units: each bucket has all members of its unit that are of one
+    kind.
   }];
   let options = [Option<"bucketBytes", "bucket-bytes", "int64_t", "26214400", "a bucket is closed when it reaches this size">,
                  Option<"firstBucketBytes", "first-bucket-bytes", "int64_t", "1048576", "the same for the first bucket of a kind">,
                  Option<"dataRanks", "data-ranks", "int64_t", "1", "buckets are padded to a multiple of this times 32 elements">,
                  Option<"splitParameters", "split-parameters", "bool", "false", "buckets are for parameters that are stored split">,
-                 Option<"sumsWhole", "sums-whole", "bool", "false", "add to gradient buckets whole: they are reduced in every micro-batch">];
+                 Option<"sumsWhole", "sums-whole", "bool", "false", "add to a whole gradient bucket at once, because it is reduced in every micro-batch">];
 }
 
 def AssignUnits : Pass<"assign-units", "::mlir::ModuleOp"> {
-  let summary = "numbers the parameters that are gathered together";
+  let summary = "assigns parameters to units, which are gathered together";
   let description = [{
-    Sets `cleave.unit` on states of parameters; number 0 is the resident unit, which is needed all the time. `auto`: units follow blocks, uses and sizes (Units.h).
-    `pattern=P[|P...]`: a unit is what stands after one name that begins as P does, component by component
-    (`*` is one component): with `blocks.*`, blocks.0.fc.weight and blocks.0.fc.bias belong together. What no pattern names is resident. A pattern that no name begins with is an error.
-    Without units, form-buckets closes buckets by size.
+    Sets `cleave.unit` on states of parameters. Unit 0 is the resident unit, which is needed all the time. With `auto`, units
+    follow blocks, uses and sizes (Units.h). With `pattern=P[|P...]`, each prefix of a parameter's name that matches P is a
+    unit, which has all parameters with this prefix. P is matched component by component, and `*` is any one component. For
+    example, `blocks.*` puts blocks.0.fc.weight and blocks.0.fc.bias into one unit. Parameters that match no pattern are
+    resident. A pattern that matches no name is an error. Without this pass, form-buckets closes buckets by size.
   }];
   let options = [Option<"units", "units", "std::string", "\"auto\"", "auto | pattern=P[|P...]">];
 }
@@ -191,11 +214,13 @@ def AssignUnits : Pass<"assign-units", "::mlir::ModuleOp"> {
 def BuildUpdate : Pass<"build-update", "::mlir::ModuleOp"> {
   let summary = "builds @update: the optimizer on flat tensors";
   let description = [{
-    One update a gradient state, all of them with the same division by the loss's count (loss-average=global) and the same clipping factor. Reads
-    scalar.lr, scalar.step, scalar.clip_norm; writes scalar.loss, scalar.grad_norm. Optimizer states get the parameter's segments. Where a bucket's segments
-    are in several parameter groups, every element's place says with which learning rate and weight decay it is updated.
-    A parameter narrower than f32 has a master: an optimizer state of f32 that begins as the parameter does, unrounded; the update works on it, and
-    the parameter is its cast. With a loss scale (scalar.loss_scale, which differentiate declares), an infinite gradient norm leaves every state as it was.
+    There is one update for each gradient state. All are divided by the loss's count (loss-average=global), and have the same
+    clipping factor. @update reads scalar.lr, scalar.step and scalar.clip_norm, and writes scalar.loss and scalar.grad_norm.
+    Optimizer states get the segments of their parameter. If the segments of a bucket are in several parameter groups, the
+    position of an element decides with which learning rate and weight decay it is updated. A parameter narrower than f32 has
+    a master, an optimizer state of f32 with the parameter's initial value before rounding. The master is updated, and the
+    parameter is its cast. With a loss scale (scalar.loss_scale, which differentiate declares), every state stays as it was if
+    the gradient norm is infinite.
   }];
   let options = [Option<"optimizer", "optimizer", "std::string", "\"adamw\"", "KIND[,key=value...]">,
                  Option<"lossAverage", "loss-average", "std::string", "\"global\"", "global | rank">];
@@ -204,52 +229,60 @@ def BuildUpdate : Pass<"build-update", "::mlir::ModuleOp"> {
 def BuildEvaluate : Pass<"build-evaluate", "::mlir::ModuleOp"> {
   let summary = "turns @model.eval into @evaluate";
   let description = [{
-    @evaluate adds the loss's sum and count to scalar.eval_loss_sum and scalar.eval_count. Where the loss is a cross-entropy over class scores (log_softmax,
-    chosen from by comparing labels with an iota), it also adds scalar.eval_correct and scalar.eval_predictions.
+    @evaluate adds the loss's sum and count to scalar.eval_loss_sum and scalar.eval_count. If the loss is a cross-entropy over
+    class scores (log_softmax, and a comparison of the labels with an iota that selects from it), @evaluate also adds to
+    scalar.eval_correct and scalar.eval_predictions.
   }];
 }
 
 def ChooseResiduals : Pass<"choose-residuals", "::mlir::ModuleOp"> {
   let summary = "cuts @c0 into @c0.fwd and @c0.bwd";
   let description = [{
-    The values that cross are the minimum cut of ResidualChoice.h: bytes kept between the passes are least, where cheap ops may be computed
-    again and inputs and states cost nothing. Only what `isReproducible` (ComputeOpInterface) is computed again: sums are not, nor composites, which
-    `decompose-composites` takes apart before, nor is what would hold a gathered unit across blocks (UnitAnchors.h). With `keep-all` nothing is computed again. The backward pass computes again what it needs just before its first use. It says whose it is:
-    `cleave.backward_of = @c0.fwd` (StepFunctions.h).
+    The residuals are a minimum cut (ResidualChoice.h). It keeps the fewest bytes between the passes, if cheap ops may be computed
+    again, and inputs and states cost nothing. Only ops with `isReproducible` (ComputeOpInterface) are computed again. So sums
+    and composites are not; `decompose-composites` replaces composites before. Neither are ops that would keep a gathered
+    unit in memory across blocks (UnitAnchors.h). With `keep-all` nothing is computed again. The backward pass computes a value
+    again just before its first use. `cleave.backward_of = @c0.fwd` names its forward pass (StepFunctions.h).
 
-    Before the cut, gradients that cross chunks and that the chunk of their value does not read are dropped, with all that is computed for them
-    alone: the value was rounded or detached there, or its gradient is folded away.
+    Before the cut, the pass drops gradients that cross chunks if the chunk of their value does not read them (the value was
+    rounded or detached there, or its gradient is folded away), with all ops that only they need.
   }];
   let options = [Option<"keepAll", "keep-all", "bool", "false", "keep every value that the backward pass reads">];
 }
 
 def RecomputeBlocks : Pass<"recompute-blocks", "::mlir::ModuleOp"> {
-  let summary = "keeps less for the backward pass, which runs kernels of chosen blocks again";
+  let summary = "keeps fewer residuals: the backward pass runs kernels of chosen blocks again";
   let description = [{
-    Before: kernels form; kernels and library calls of the forward functions carry `cleave.block`. After: residuals are a minimum cut (ResidualChoice.h) in which all that is inside
-    a chosen block may run again, and what leaves it may not; @c0.bwd (and the first micro-batch's) runs the forward pass's own kernels again, right before the first use of
-    what they make (Replay.h). Writes are never repeated, and what depends on a state that the forward pass writes is kept. With `none` nothing changes.
-    Where the backward pass is split, @cN.bwd_x does all of it, and hands on to @cN.bwd_w what that needs. With `when=except-last` the last micro-batch gets functions of its own,
-    @cN.fwd.last and so on, which keep everything.
+    Before: kernels form, in which kernels and library calls of the forward functions have `cleave.block`. After: residuals are a
+    minimum cut (ResidualChoice.h), in which all values inside of a chosen block may be computed again, but not those that
+    leave it. @c0.bwd (and that of the first micro-batch) runs the forward pass's own kernels again, just before the first use
+    of their results (Replay.h). Writes are never repeated. Values that depend on a state which the forward pass writes are
+    kept. With `none` nothing changes.
+
+    If the backward pass is split, @cN.bwd_x computes everything again, and passes to @cN.bwd_w the values that it needs. With
+    `when=except-last` the last micro-batch gets functions of its own, @cN.fwd.last and so on, which keep all residuals.
   }];
   let options = [Option<"recompute", "recompute", "std::string", "\"none\"", "never | none | blocks | every=N | first=N | segments=N (Recompute.h)">,
                  Option<"when", "when", "std::string", "\"always\"", "in which micro-batches: always | except-last | never">];
 }
 
 def SplitBackward : Pass<"split-backward", "::mlir::ModuleOp"> {
-  let summary = "makes two functions of each backward pass: gradients of inputs, gradients of weights";
+  let summary = "splits each backward pass into two functions: gradients of inputs, and gradients of weights";
   let description = [{
-    @cN.bwd becomes @cN.bwd_x, which returns the gradients of the chunk's edges, and @cN.bwd_w, which adds to the gradient states: what no result
-    needs. Only where the module has `cleave.split_backward`, which it takes away. Chunks before wait for the first only, so that a schedule may run the second later (zero bubble). What the second needs of the first is an
-    edge "cN.x:I", or computed again where that has the same bits and keeps fewer bytes (ResidualChoice.h). The first chunk's @c0.bwd_x is empty.
+    @cN.bwd becomes @cN.bwd_x and @cN.bwd_w. @cN.bwd_x returns the gradients of the chunk's edges. @cN.bwd_w has the rest, on
+    which no result depends: it adds to the gradient states. Earlier chunks wait only for @cN.bwd_x, so a schedule may run
+    @cN.bwd_w later (zero bubble). A value of @cN.bwd_x that @cN.bwd_w needs is an edge "cN.x:I". It is computed again instead
+    if this gives the same bits and keeps fewer bytes (ResidualChoice.h). The first chunk's @c0.bwd_x is empty.
+
+    The pass does this only if the module has `cleave.split_backward`, and removes this attribute.
   }];
 }
 
 def SpecializeMicroBatches : Pass<"specialize-micro-batches", "::mlir::ModuleOp"> {
-  let summary = "lets the first micro-batch begin its sums at zero";
+  let summary = "makes functions for the first micro-batch, in which sums begin at zero";
   let description = [{
-    With one micro-batch, @c0.fwd and @c0.bwd no longer read their accumulators. With more, @c0.fwd.first and @c0.bwd.first are such copies. The
-    module is then at the step level.
+    With one micro-batch, @c0.fwd and @c0.bwd no longer read their accumulators. With several, @c0.fwd.first and @c0.bwd.first are
+    copies that do not read them. Afterwards the module is at the step level.
   }];
   let options = [Option<"microBatches", "micro-batches", "int64_t", "1", "micro-batches of a step">];
 }

@@ -1,4 +1,4 @@
-// A dialect of one's own with one op, which tells the five things that every op of Cleave tells.
+// A dialect of your own with one op. The op answers the five questions that every op of Cleave answers.
 #ifndef EXAMPLE_OPS_TD
 #define EXAMPLE_OPS_TD
 
@@ -12,10 +12,10 @@ def Example_Dialect : Dialect {
   let cppNamespace = "::example";
   let summary = "operators that Cleave does not have";
   let description = [{
-    Stands beside the `cleave` dialect from import to code generation: its ops come from ONNX operators of the domain
-    `com.example`, and go when kernels are lowered to linalg.
+    The ops of this dialect are used together with those of the `cleave` dialect, from import to code generation. The importer
+    makes them from ONNX operators of the domain `com.example`. They are gone when kernels are lowered to linalg.
   }];
-  // What its ops build: gradients of cleave ops, bodies of linalg and scalar ones.
+  // The dialects of the ops that its ops build: cleave ops for gradients, and linalg and scalar ops for bodies.
   let dependentDialects = ["::cleave::CleaveDialect", "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
                            "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
 }

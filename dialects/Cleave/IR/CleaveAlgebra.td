@@ -1,4 +1,5 @@
-// What an op is in a formula, and which elements it reads. Included by Algebra.h, which few passes do.
+// The interfaces that state the role of an op in a formula, and which elements it reads. Their C++ is in Algebra.h,
+// which few passes include.
 #ifndef CLEAVE_ALGEBRA_TD
 #define CLEAVE_ALGEBRA_TD
 
@@ -7,13 +8,16 @@ include "mlir/IR/OpBase.td"
 def AlgebraOpInterface : OpInterface<"AlgebraOpInterface"> {
   let cppNamespace = "::cleave";
   let description = [{
-    What those who read a formula must know of an op: in which operands it is linear and by which factors, which operand's elements it only moves,
-    which bound it puts on a number, and what it has to do with samples that its loops do not say. `split-loss` finds the sum and the count of a loss by it, and the accuracy the positions that count.
+    The facts about an op that a pass needs to read a formula: in which operands it is linear and with which factors, which
+    operand's elements it only moves, and which bound it puts on a number. It also says how the op depends on samples, if
+    its loops do not say so. `split-loss` uses this to find the sum and the count of a loss, and for the accuracy the
+    positions that count.
 
-    An op without the interface ends a formula: it is a function of which nothing is known.
+    At an op without the interface a formula ends, because nothing is known about its function.
   }];
   let methods = [
-    InterfaceMethod<[{The operands in which the op is linear while the others are held fixed. A multiplication is in both, each with the other as its factor.
+    InterfaceMethod<[{Returns the operands in which the op is linear while the other operands are fixed. A multiplication is
+      linear in both of its operands. The factor of each is the other operand.
 
       ```mlir
       %0 = cleave.mul %x, %w : tensor<4xf32>                                  // 0: times %w    1: times %x
@@ -21,26 +25,29 @@ def AlgebraOpInterface : OpInterface<"AlgebraOpInterface"> {
       %2 = cleave.select %c, %x, %zero : tensor<4xi1>, tensor<4xf32>          // 1: where %c is true
       ```}],
       "::llvm::SmallVector<::cleave::LinearOperand, 2>", "getLinearOperands", (ins), "", "return {};">,
-    InterfaceMethod<[{Whether the op is linear in all those operands together: it adds them, each times its factor. Who takes sums apart
-      knows those of two operands without scale and condition, and leaves others whole.}],
+    InterfaceMethod<[{True if the op is linear in all these operands together: it adds them, each times its factor. Passes
+      that split sums split those of two operands without scale and condition, and no others.}],
       "bool", "addsOperands", (ins), "", "return false;">,
-    InterfaceMethod<[{The operand of which every element of the result is an element, in the same row-major order, perhaps repeated or as a number of
-      another type (reshape, broadcast, cast). Null where there is none.}],
+    InterfaceMethod<[{Returns the operand whose elements are the result's elements, in the same row-major order. They may be
+      repeated, or be converted to another type (reshape, broadcast, cast). Null if there is no such operand.}],
       "::mlir::Value", "getCarriedOperand", (ins), "", "return {};">,
-    InterfaceMethod<[{The bounds that the op may be read as: of max(a, b), that a is at least b, and that b is at least a. Who asks takes the one whose number
-      is a constant.}],
+    InterfaceMethod<[{Returns each bound that the op may be read as. For max(a, b) there are two: `a`, but at least `b`, and
+      `b`, but at least `a`. The caller uses the bound whose number is a constant.}],
       "::llvm::SmallVector<::cleave::NumberBound, 2>", "getNumberBounds", (ins), "", "return {};">,
-    InterfaceMethod<[{Where the op is linear in operand `number` without a factor that varies: for each of that operand's elements, the element of `onResult`
-      that belongs to the element of the result that it goes into. `onResult` has the result's shape and any element type. A sum leaves the dimensions `leftOut`
-      of the operand out, of those that it sums.}],
+    InterfaceMethod<[{Returns a value that has, for each element of operand `number`, the element of `onResult` at the result
+      element that it contributes to. The op must be linear in this operand, without a factor that varies. `onResult` has
+      the result's shape and any element type. A sum leaves out the dimensions `leftOut` of the operand, which must be
+      among the dimensions that it sums.}],
       "::mlir::Value", "pullBack",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc, "::mlir::Value":$onResult, "unsigned":$number, "::llvm::ArrayRef<int64_t>":$leftOut), "",
       "return ::cleave::pullBackInShape($_op, builder, loc, onResult, number);">,
-    InterfaceMethod<[{Whether the op draws numbers: they are others for every sample and in every micro-batch, though no sample reaches them. Only `random_uniform` is
-      given another origin in each micro-batch (`shift-random-origins`): an op with numbers of its own must be composed of it.}],
+    InterfaceMethod<[{True if the op draws random numbers. They are different for each sample and in each micro-batch, although
+      they are not computed from samples. Only `random_uniform` gets another origin in each micro-batch
+      (`shift-random-origins`), so an op that needs random numbers must be composed of it.}],
       "bool", "drawsNumbers", (ins), "", "return false;">,
-    InterfaceMethod<[{Whether result `number` is read as that of one sample, although others reach it: the op states the group of samples over which it goes. The
-      group is then part of the mathematics (`--batch-norm`), and not what a batch happens to hold.
+    InterfaceMethod<[{True if result `number` counts as computed from one sample, although it depends on others: the op states
+      over which group of samples it is computed. The group is then part of the mathematics (`--batch-norm`), and does not
+      depend on which samples are in a batch.
 
       ```mlir
       %y, %mean, %variance = cleave.normalize ...   // 0: yes    1, 2: no, they are of the whole group
@@ -52,16 +59,18 @@ def AlgebraOpInterface : OpInterface<"AlgebraOpInterface"> {
 def IndexingOpInterface : OpInterface<"IndexingOpInterface"> {
   let cppNamespace = "::cleave";
   let description = [{
-    Which elements of its operands an op reads, as far as its loops do not say it: a dimension that is joined or cut has no loop. The comparison
-    of a model with the same of twice the batch asks it.
+    Says which elements of its operands an op reads, if its loops do not say so: a dimension that is joined or cut has no
+    loop. The driver uses it to compare a model with the same model at twice the batch, and `split-loss` to find out which
+    values depend on one sample alone.
 
-    An op without the interface moves no elements, or moves them only as its loops say.
+    An op without the interface moves no elements, or only as its loops say.
   }];
   let methods = [
-    InterfaceMethod<"The dimension of the result along which the operands lie end to end, in their order. Nothing where they do not.",
+    InterfaceMethod<"Returns the dimension of the result along which the operands are concatenated, in their order; nothing if they are not.",
       "::std::optional<int64_t>", "getJoinedDim", (ins), "", "return {};">,
-    InterfaceMethod<[{Lists with one number for each dimension of operand 0, which say where in the operand the result begins and in which steps it goes on, or
-      where in the result the operand begins: `starts` and `steps` of a slice, `low` of a pad. Sizes, which types have too, are no such numbers.}],
+    InterfaceMethod<[{Returns lists with one number for each dimension of operand 0. They say where in the operand the result
+      begins and with which steps it continues (`starts` and `steps` of a slice), or where in the result the operand begins
+      (`low` of a pad). Sizes are not included, because the types have them.}],
       "::llvm::SmallVector<::llvm::ArrayRef<int64_t>, 2>", "getStarts", (ins), "", "return {};">
   ];
 }

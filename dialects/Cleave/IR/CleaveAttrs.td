@@ -63,11 +63,11 @@ def Cleave_MeshAttr : Cleave_Attr<"Mesh", "mesh"> {
   let hasCustomAssemblyFormat = 1; // lists may be empty: one rank
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    // Size of the axis; 1 for an axis the mesh does not have.
+    // Returns the size of the axis; 1 if the mesh does not have it.
     int64_t getSize(::llvm::StringRef axis) const;
-    // Product of the sizes.
+    // Returns the product of the sizes.
     int64_t getNumRanks() const;
-    // Index of the axis, or -1.
+    // Returns the index of the axis, or -1.
     int64_t getIndex(::llvm::StringRef axis) const;
   }];
 }
@@ -75,25 +75,31 @@ def Cleave_MeshAttr : Cleave_Attr<"Mesh", "mesh"> {
 def Cleave_ShardingAttr : Cleave_Attr<"Sharding", "sharding"> {
   let summary = "how a value lies on the mesh";
   let description = [{
-    For every dimension the mesh axes that split it, slowest first; axes that occur nowhere hold copies. `partial` axes
-    hold unreduced terms: the value is their sum (or max, min) over those axes. Of `owner` axes only the ranks at coordinate 0
-    have the value; what others have in its place means nothing.
-    Example: `#cleave.sharding<[["dp"], []]>` splits dimension 0 of a matrix; `#cleave.sharding<[[], []], partial = ["dp"]>` is a weight
-    gradient before its all-reduce; `#cleave.sharding<[[]], owner = ["dp"]>` is the optimizer state of a parameter server;
-    `#cleave.sharding<[[]], partial = ["tp"], owner = ["dp"]>`: the owners over dp have terms of a sum over tp.
-    A number before a dimension's axes cuts it into so many equal blocks first, of each of which a rank has its part. `#cleave.sharding<[[16, "dp"], []]>`
-    is what a reshape to 16*B rows makes of 16 x B, split over B; what a rank has is 16 * B/dp rows, in their order.
+    The attribute lists, for every dimension, the mesh axes that split it, slowest first. Along axes that it does not name,
+    ranks have copies. Along `partial` axes they have unreduced terms: the value is the sum (or max, min) of the terms over
+    these axes. Along `owner` axes only the ranks at coordinate 0 have the value. The bytes of the other ranks are undefined.
+
+    Examples:
+    - `#cleave.sharding<[["dp"], []]>` splits dimension 0 of a matrix.
+    - `#cleave.sharding<[[], []], partial = ["dp"]>` is a weight's gradient before its all-reduce.
+    - `#cleave.sharding<[[]], owner = ["dp"]>` is the optimizer state of a parameter server.
+    - `#cleave.sharding<[[]], partial = ["tp"], owner = ["dp"]>`: the owners over dp have the terms of a sum over tp.
+
+    A number before a dimension's axes says into how many equal blocks the dimension is cut. The axes then split each block.
+    For example, a tensor of 16 x B is split over B and then reshaped to 16*B rows. The result has the sharding
+    `#cleave.sharding<[[16, "dp"], []]>`: a rank has 16 * B/dp rows, in their order.
 
     Constraints:
-    - An axis splits one dimension, is partial or has an owner: a rank has one place in a value.
-    - Axes are strings, listed for every dimension, after the number of its blocks, which is at least 2, where it has one.
-    - `owner`, where it is given, names at least one axis.
+    - An axis splits one dimension, is partial, or has an owner, and only one of these: a rank has one place in a value.
+    - Every dimension has a list of axes, which are strings.
+    - The number of blocks, if it is given, is at least 2, and an axis follows it.
+    - `owner`, if it is given, names at least one axis.
   }];
   let parameters = (ins "::mlir::ArrayAttr":$dims, OptionalParameter<"::mlir::ArrayAttr">:$partial,
                         DefaultValuedParameter<"ReduceKind", "ReduceKind::Sum">:$kind,
                         OptionalParameter<"::mlir::ArrayAttr">:$owner);
   let assemblyFormat = "`<` $dims (`,` struct($partial, $kind, $owner)^)? `>`";
-  // Empty lists are left out, and a kind where nothing is partial.
+  // Leaves out empty lists, and the kind if nothing is partial.
   let builders = [AttrBuilderWithInferredContext<
       (ins "::mlir::ArrayAttr":$dims, CArg<"::llvm::ArrayRef<::mlir::Attribute>", "{}">:$partial,
            CArg<"ReduceKind", "ReduceKind::Sum">:$kind, CArg<"::llvm::ArrayRef<::mlir::Attribute>", "{}">:$owner), [{
@@ -106,20 +112,21 @@ def Cleave_ShardingAttr : Cleave_Attr<"Sharding", "sharding"> {
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     static ShardingAttr replicated(::mlir::MLIRContext *context, int64_t rank);
-    // On every rank the whole value.
+    // True if every rank has the whole value.
     bool isReplicated() const;
     ::llvm::SmallVector<::llvm::StringRef> getDimAxes(int64_t dim) const;
-    // How many blocks of the dimension are split, each by itself; 1 where the dimension is split as one.
+    // Returns into how many blocks the dimension is cut, each of which is split; 1 if it is split as a whole.
     int64_t getDimBlocks(int64_t dim) const;
     bool hasBlocks() const;
-    // A dimension's entry in `dims`.
+    // Returns a dimension's entry in `dims`.
     static ::mlir::ArrayAttr getDim(::mlir::MLIRContext *context, int64_t blocks, ::llvm::ArrayRef<::llvm::StringRef> axes);
     ::llvm::SmallVector<::llvm::StringRef> getPartialAxes() const;
     ::llvm::SmallVector<::llvm::StringRef> getOwnerAxes() const;
     bool isOwned() const { return getOwner() != nullptr; }
-    // The same, split in another way.
+    // Returns this sharding with other `dims`.
     ShardingAttr withDims(::mlir::ArrayAttr dims) const;
-    // The type one rank holds. Every split dimension must divide evenly (padding is made before, never here).
+    // Returns the type that one rank has. Every split dimension must be divisible by its axes. Padding is added before,
+    // never here.
     ::mlir::RankedTensorType getLocalType(::mlir::RankedTensorType global, MeshAttr mesh) const;
   }];
 }
@@ -127,8 +134,9 @@ def Cleave_ShardingAttr : Cleave_Attr<"Sharding", "sharding"> {
 def Cleave_InitAttr : Cleave_Attr<"Init", "init"> {
   let summary = "how a tensor begins";
   let description = [{
-    Examples: `#cleave.init<zeros>`, `#cleave.init<constant, value = 1.0>`, `#cleave.init<weights, source = "h.0.weight">` (a tensor of the
-    weights file), `#cleave.init<coordinate, source = "dp">` (the rank's coordinate on that axis).
+    The initial value of a tensor. Examples: `#cleave.init<zeros>`, `#cleave.init<constant, value = 1.0>`,
+    `#cleave.init<weights, source = "h.0.weight">` (a tensor of the weights file), `#cleave.init<coordinate, source = "dp">`
+    (the rank's coordinate on this axis).
   }];
   let parameters = (ins "InitKind":$kind, OptionalParameter<"::mlir::StringAttr">:$source,
                         OptionalParameter<"::mlir::FloatAttr">:$value);
@@ -138,9 +146,10 @@ def Cleave_InitAttr : Cleave_Attr<"Init", "init"> {
 def Cleave_SegmentAttr : Cleave_Attr<"Segment", "segment"> {
   let summary = "one logical tensor inside a bucket";
   let description = [{
-    A bucket state lays tensors end to end, each beginning on a multiple of 128 bytes. Example:
-    `#cleave.segment<"h.0.bias", tensor<768xf32>, offset = 1024, group = 1, init = #cleave.init<zeros>>`; `offset` counts elements. `aliases`
-    are further original names of the same tensor (tied weights).
+    A bucket has tensors one after the other. Each begins at a multiple of 128 bytes. Example:
+    `#cleave.segment<"h.0.bias", tensor<768xf32>, offset = 1024, group = 1, init = #cleave.init<zeros>>`. `offset` counts
+    elements. `group` is the number of the parameter group. `aliases` are other original names of the same tensor (tied
+    weights).
   }];
   let parameters = (ins "::mlir::StringAttr":$name, "::mlir::RankedTensorType":$type, "int64_t":$offset, "int64_t":$group,
                         "InitAttr":$init, OptionalParameter<"::mlir::ArrayAttr">:$aliases);

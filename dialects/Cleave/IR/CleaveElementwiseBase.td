@@ -3,8 +3,9 @@
 #define CLEAVE_ELEMENTWISEBASE_TD
 include "dialects/Cleave/IR/CleaveOpBase.td"
 
-// All loops are parallel, all maps the identity; `buildScalar` computes one element from the operands' elements
-// (integers come signless, f16 and bf16 as they are).
+// All loops are parallel, and all maps are the identity. `buildScalar` computes one element from the operands'
+// elements. Its `elements` are signless integers, or floating-point numbers of the operands' own type, also if it is
+// f16 or bf16.
 class Cleave_ElementwiseOp<string mnemonic, list<Trait> traits = []>
     : Cleave_ComputeOp<mnemonic, !listconcat([Cleave_DefaultCost], traits)> {
   let extraClassDeclaration = [{
@@ -26,11 +27,11 @@ class Cleave_ElementwiseOp<string mnemonic, list<Trait> traits = []>
   }];
 }
 
-// `element` is an element type of the example.
+// `element` is the element type in the example.
 class Cleave_UnaryOp<string mnemonic, string formula, Type type, list<Trait> traits = [], string element = "f32">
     : Cleave_ElementwiseOp<mnemonic, !listconcat([SameOperandsAndResultType], traits)> {
   let summary = "element-wise " # formula;
-  let description = "The result at an index is computed of the operand at that index.\n```mlir\n%0 = cleave." # mnemonic #
+  let description = "The result at an index is computed from the operand at that index.\n```mlir\n%0 = cleave." # mnemonic #
                     " %x : tensor<8x4x" # element # ">\n```\nConstraints:\n- The operand and the result have the same shape and element type.";
   let arguments = (ins type:$operand);
   let results = (outs type:$result);

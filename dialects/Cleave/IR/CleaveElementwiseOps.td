@@ -1,11 +1,11 @@
-// One result element from the operands' elements at the same index.
+// Ops that compute each element of the result from the operands' elements at the same index.
 #ifndef CLEAVE_ELEMENTWISEOPS_TD
 #define CLEAVE_ELEMENTWISEOPS_TD
 include "dialects/Cleave/IR/CleaveElementwiseBase.td"
 
 def Cleave_NegOp : Cleave_UnaryOp<"neg", "-x", Cleave_Tensor, [Cleave_Differentiable]> { let hasFolder = 1; }
 def Cleave_AbsOp : Cleave_UnaryOp<"abs", "|x|; the gradient at 0 is 0", Cleave_Tensor, [Cleave_Differentiable]>;
-def Cleave_SignOp : Cleave_UnaryOp<"sign", "-1, 0 or 1; NaN of NaN", Cleave_Tensor, [Cleave_Differentiable]>;
+def Cleave_SignOp : Cleave_UnaryOp<"sign", "sign of x: -1, 0 or 1; NaN for NaN", Cleave_Tensor, [Cleave_Differentiable]>;
 def Cleave_ExpOp : Cleave_FloatUnaryOp<"exp", "e^x">;
 def Cleave_Expm1Op : Cleave_FloatUnaryOp<"expm1", "e^x - 1, without cancellation near 0">;
 def Cleave_LogOp : Cleave_FloatUnaryOp<"log", "natural logarithm">;
@@ -26,7 +26,7 @@ def Cleave_NotOp : Cleave_UnaryOp<"not", "logical negation", Cleave_BoolTensor, 
 class Cleave_BinaryOp<string mnemonic, string formula, Type type, list<Trait> traits = [], string element = "f32">
     : Cleave_ElementwiseOp<mnemonic, !listconcat([SameOperandsAndResultType], traits)> {
   let summary = "element-wise " # formula;
-  let description = "The result at an index is computed of a = `lhs` and b = `rhs` at that index. Nothing is broadcast: `cleave.broadcast` does that before.\n```mlir\n%0 = cleave." #
+  let description = "The result at an index is computed from a = `lhs` and b = `rhs` at that index. The op does not broadcast its operands; use `cleave.broadcast` before.\n```mlir\n%0 = cleave." #
                     mnemonic # " %x, %y : tensor<8x4x" # element # ">\n```\nConstraints:\n- The operands and the result have the same shape and element type.";
   let arguments = (ins type:$lhs, type:$rhs);
   let results = (outs type:$result);
@@ -37,9 +37,9 @@ def Cleave_SubOp : Cleave_BinaryOp<"sub", "a - b", Cleave_Tensor, [Cleave_Differ
 def Cleave_MulOp : Cleave_BinaryOp<"mul", "a * b", Cleave_Tensor, [Commutative, Cleave_Differentiable]> { let hasFolder = 1; }
 def Cleave_DivOp : Cleave_BinaryOp<"div", "a / b; integers truncate, division by zero gives 0", Cleave_Tensor, [Cleave_Differentiable]> { let hasFolder = 1; }
 def Cleave_PowOp : Cleave_BinaryOp<"pow", "a^b", Cleave_FloatTensor, [Cleave_Differentiable]>;
-def Cleave_MaxOp : Cleave_BinaryOp<"max", "the larger; NaN wins; the gradient goes to both, half each, where equal", Cleave_Tensor, [Cleave_Differentiable]>;
-def Cleave_MinOp : Cleave_BinaryOp<"min", "the smaller; NaN wins; the gradient goes to both, half each, where equal", Cleave_Tensor, [Cleave_Differentiable]>;
-def Cleave_RemOp : Cleave_BinaryOp<"rem", "remainder with the sign of a (C fmod, %); an integer's by zero is 0", Cleave_Tensor>;
+def Cleave_MaxOp : Cleave_BinaryOp<"max", "max(a, b); NaN if either is NaN; if both are equal, each gets half of the gradient", Cleave_Tensor, [Cleave_Differentiable]>;
+def Cleave_MinOp : Cleave_BinaryOp<"min", "min(a, b); NaN if either is NaN; if both are equal, each gets half of the gradient", Cleave_Tensor, [Cleave_Differentiable]>;
+def Cleave_RemOp : Cleave_BinaryOp<"rem", "remainder with the sign of a (C fmod, %); 0 for integers if b is 0", Cleave_Tensor>;
 def Cleave_AndOp : Cleave_BinaryOp<"and", "logical or bitwise and", Cleave_IntTensor, [Commutative], "i1">;
 def Cleave_OrOp : Cleave_BinaryOp<"or", "logical or bitwise or", Cleave_IntTensor, [Commutative], "i1">;
 def Cleave_XorOp : Cleave_BinaryOp<"xor", "logical or bitwise exclusive or", Cleave_IntTensor, [Commutative], "i1">;
@@ -64,7 +64,7 @@ def Cleave_SelectOp : Cleave_ElementwiseOp<"select", [AllTypesMatch<["on_true", 
     AllShapesMatch<["condition", "result"]>, Cleave_Infer, Cleave_Differentiable]> {
   let summary = "element-wise choice between two values";
   let description = [{
-    An element is that of `on_true` where `condition` is true, and that of `on_false` elsewhere. All have one shape.
+    An element of the result is the element of `on_true` where `condition` is true, and the element of `on_false` elsewhere.
     ```mlir
     %0 = cleave.select %c, %a, %b : tensor<4xi1>, tensor<4xf32>
     ```
@@ -79,9 +79,10 @@ def Cleave_SelectOp : Cleave_ElementwiseOp<"select", [AllTypesMatch<["on_true", 
 }
 
 def Cleave_CastOp : Cleave_ElementwiseOp<"cast", [SameOperandsAndResultShape, Cleave_Differentiable]> {
-  let summary = "element-wise change of element type";
+  let summary = "element-wise conversion to another element type";
   let description = [{
-    Floating point to integer truncates and saturates; to i1, non-zero is true; to a narrower float it rounds to nearest even.
+    From floating point to integer, the number is truncated and saturated. To i1, a number other than zero becomes true. To a
+    narrower floating-point type, the number is rounded to nearest, ties to even.
     ```mlir
     %0 = cleave.cast %a : tensor<4xi64> -> tensor<4xf32>
     ```
@@ -96,11 +97,12 @@ def Cleave_CastOp : Cleave_ElementwiseOp<"cast", [SameOperandsAndResultShape, Cl
 }
 
 def Cleave_RandomUniformOp : Cleave_ComputeOp<"random_uniform", [Cleave_DefaultCost, Cleave_Positional]> {
-  let summary = "uniform numbers in [0, 1) that depend on (seed, step, site) and the global element index alone";
+  let summary = "uniform numbers in [0, 1) that depend only on (seed, step, site) and the global element index";
   let description = [{
-    Philox 4x32-10 (Salmon et al. 2011): key = seed, counter words = (element index / 4 low, high, step, site), result word index mod 4; its
-    upper 24 bits (11 for f16, 8 for bf16: all that the type holds) become the fraction. Recomputing it in the backward pass gives the same numbers, so masks are never stored. `global_shape` is the whole
-    tensor's shape and `origin`, when there, the global index of the first element made here.
+    The numbers are Philox 4x32-10 (Salmon et al. 2011): key = seed, counter words = (element index / 4 low, high, step, site),
+    result word index mod 4. The upper 24 bits of this word become the fraction (11 bits for f16 and 8 for bf16, as many as
+    the type holds). The backward pass can compute the same numbers again, so masks are never stored. `global_shape` is the
+    shape of the whole tensor. `origin`, if it is given, is the global index of the first element that this op makes.
     ```mlir
     %u = cleave.random_uniform %seed, %step {site = 3 : i64, global_shape = array<i64: 8, 4>} : tensor<i64>, tensor<i64> -> tensor<8x4xf32>
     ```

@@ -1,4 +1,4 @@
-// Reading and adding rows that an index tensor names.
+// Ops that read rows, or add to rows, that an index tensor names.
 #ifndef CLEAVE_INDEXINGOPS_TD
 #define CLEAVE_INDEXINGOPS_TD
 include "dialects/Cleave/IR/CleaveOpBase.td"
@@ -22,15 +22,16 @@ def Cleave_TakeOp : Cleave_ComputeOp<"take", [Cleave_Infer, Cleave_Differentiabl
 def Cleave_PutAddOp : Cleave_ComputeOp<"put_add", [Cleave_Infer, Cleave_Cost], ["getComputeKind", "getKernelSpec"]> {
   let summary = "`operand` with slices of `updates` added along `dim` at the given indices, in ascending order";
   let description = [{
-    The gradient of `cleave.take`. `updates` has the shape operand[:dim] + indices + operand[dim+1:], and the result has the operand's. Negative
-    indices count from the end. Several updates of one slice are added in the order in which they stand in `indices`.
+    This op computes the gradient of `cleave.take`. `updates` has the shape operand[:dim] + indices + operand[dim+1:], and the
+    result has the operand's type. Negative indices count from the end. Several updates of one slice are added in the order of
+    `indices`.
     ```mlir
     %0 = cleave.put_add %table, %tokens, %rows, dim = 0 : tensor<256x8xf32>, tensor<2x4xi64>, tensor<2x4x8xf32>
     ```
 
     Constraints:
-    - Those of `take`, of the operand and the indices.
-    - `updates` has the type of what `take` would take.
+    - Those of `take` for the operand and the indices.
+    - `updates` has the type of the result of `take` with these operands and this `dim`.
     - The elements are numbers, not i1.
   }];
   let arguments = (ins Cleave_Tensor:$operand, Cleave_IntTensor:$indices, Cleave_Tensor:$updates, I64Attr:$dim);

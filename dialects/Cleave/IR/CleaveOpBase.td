@@ -1,4 +1,4 @@
-// Base classes of the ops: what every computing op of the dialect declares.
+// Base classes of the ops, and the interfaces that every computing op of the dialect declares.
 #ifndef CLEAVE_OPBASE_TD
 #define CLEAVE_OPBASE_TD
 
@@ -16,7 +16,8 @@ def Cleave_IntTensor : StaticShapeTensorOf<[AnyInteger]>;
 def Cleave_BoolTensor : StaticShapeTensorOf<[I1]>;
 def Cleave_ScalarI64 : StaticShapeTensorOf<[I64]>;
 
-// An op that computes: pure, infers its types, and answers sharding, cost and computation in its family's .cpp.
+// An op that computes. It is pure. The .cpp of its family implements the interfaces of sharding and computation;
+// `compute` lists the methods of ComputeOpInterface that it implements.
 class Cleave_ComputeOp<string mnemonic, list<Trait> traits = [],
                        list<string> compute = ["getComputeKind", "buildLinalg"]>
     : Cleave_Op<mnemonic, !listconcat([
@@ -25,7 +26,7 @@ class Cleave_ComputeOp<string mnemonic, list<Trait> traits = [],
           ["getLoopIteratorTypes", "getIndexingMaps", "getReductionLoopIteratorKinds"]>,
         DeclareOpInterfaceMethods<ComputeOpInterface, compute>], traits)>;
 
-// What a view tells of its computation.
+// The methods of ComputeOpInterface that a view implements.
 defvar Cleave_View = ["getComputeKind", "buildLinalg", "getByteViews"];
 defvar Cleave_Differentiable = DeclareOpInterfaceMethods<DifferentiableOpInterface>;
 defvar Cleave_Infer = DeclareOpInterfaceMethods<InferTypeOpInterface, ["inferReturnTypes"]>;

@@ -1,4 +1,5 @@
-// The whole dialect; one file per op family.
+// The ops that every pass may name; one file for each family of ops. Ops of other families (attention, scatter, ...)
+// have headers of their own.
 #ifndef CLEAVE_OPS_TD
 #define CLEAVE_OPS_TD
 include "dialects/Cleave/IR/CleaveStateOps.td"

@@ -1,4 +1,4 @@
-// Products that compute more than their result. Included by what names these ops (Products.h), which few passes do.
+// Products with a second result. The C++ of these ops is in Products.h, which few passes include.
 #ifndef CLEAVE_PRODUCTOPS_TD
 #define CLEAVE_PRODUCTOPS_TD
 include "dialects/Cleave/IR/CleaveOpBase.td"
@@ -7,15 +7,16 @@ def Cleave_MatmulBiasGradOp : Cleave_ComputeOp<"matmul_bias_grad", [Cleave_Infer
                                                ["getComputeKind", "getKernelSpec", "isDecomposable", "decompose"]> {
   let summary = "the gradients of a linear layer's weight and of its bias";
   let description = [{
-    lhs is [k, m] and rhs [k, n]. The first result is lhs^T rhs, [m, n]. The second is the sum of the rows of rhs, [n], or with `of_lhs` of the rows of lhs,
-    [m]. One of the operands is the layer's input and the other the gradient of its output, of which the rows are added. f16 and bf16 are accumulated in f32, and
-    each result is rounded once. `fuse-bias-gradients` makes it of a product and a kernel; `decompose` gives the plain ops that define it.
+    lhs is [k, m], and rhs is [k, n]. The first result is lhs^T rhs, [m, n]. The second result is the sum of the rows of rhs,
+    [n], or with `of_lhs` the sum of the rows of lhs, [m]. One operand is the layer's input. The other is the gradient of the
+    layer's output, and its rows are added. f16 and bf16 are accumulated in f32, and each result is rounded once.
+    `fuse-bias-gradients` makes this op from a product and a kernel. `decompose` gives the plain ops that define it.
     ```mlir
     %dw, %db = cleave.matmul_bias_grad %x, %dy : tensor<8x4xf32>, tensor<8x16xf32> -> tensor<4x16xf32>, tensor<16xf32>
     %dv, %dc = cleave.matmul_bias_grad %dz, %y {of_lhs} : tensor<8x2xf32>, tensor<8x16xf32> -> tensor<2x16xf32>, tensor<2xf32>
     ```
     Constraints:
-    - Both operands have rank 2, one element type and as many rows.
+    - Both operands have rank 2, the same element type and the same number of rows.
   }];
   let arguments = (ins Cleave_FloatTensor:$lhs, Cleave_FloatTensor:$rhs, UnitAttr:$of_lhs);
   let results = (outs Cleave_FloatTensor:$result, Cleave_FloatTensor:$bias_grad);

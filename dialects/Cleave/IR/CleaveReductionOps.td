@@ -1,13 +1,14 @@
-// Reductions, and the composites built around them.
+// Reductions, and the composites that are computed with them.
 #ifndef CLEAVE_REDUCTIONOPS_TD
 #define CLEAVE_REDUCTIONOPS_TD
 include "dialects/Cleave/IR/CleaveOpBase.td"
 
 def Cleave_ReduceOp : Cleave_ComputeOp<"reduce", [Cleave_Infer, Cleave_Differentiable, Cleave_Cost],
                                        ["getComputeKind", "buildLinalg", "isReproducible"]> {
-  let summary = "combines the elements along `dims`, which disappear";
+  let summary = "combines the elements along `dims`, which the result does not have";
   let description = [{
-    f16 and bf16 are accumulated in f32. The gradient of max and min is split evenly among equal elements.
+    f16 and bf16 are accumulated in f32. If several elements are the maximum or the minimum, each gets an equal part of the
+    gradient.
     ```mlir
     %0 = cleave.reduce sum %a, [1] : tensor<8x4xf32> -> tensor<8xf32>
     ```
@@ -24,7 +25,7 @@ def Cleave_ReduceOp : Cleave_ComputeOp<"reduce", [Cleave_Infer, Cleave_Different
 }
 
 def Cleave_ArgMaxOp : Cleave_ComputeOp<"argmax", [Cleave_Infer, Cleave_Cost], ["getComputeKind", "getKernelSpec"]> {
-  let summary = "index of the first maximum along `dim`, which disappears";
+  let summary = "index of the first maximum along `dim`, which the result does not have";
   let description = [{
     The result has the operand's shape without `dim`.
     ```mlir
@@ -44,7 +45,7 @@ def Cleave_ArgMaxOp : Cleave_ComputeOp<"argmax", [Cleave_Infer, Cleave_Cost], ["
 class Cleave_SoftmaxBase<string mnemonic, string formula>
     : Cleave_ComputeOp<mnemonic, [SameOperandsAndResultType, Cleave_Differentiable, Cleave_Cost], ["getComputeKind", "decompose"]> {
   let summary = formula # " along one dimension";
-  let description = "x is the operand, and max and sum are taken along `dim`. It is a composite: `decompose-composites` makes reductions and element-wise ops of it.\n```mlir\n%0 = cleave." #
+  let description = "x is the operand, and max and sum are taken along `dim`. The op is a composite: `decompose-composites` replaces it by reductions and element-wise ops.\n```mlir\n%0 = cleave." #
                     mnemonic # " %x, dim = 1 : tensor<8x4xf32>\n```\nConstraints:\n- `dim` is a dimension of the operand.\n- The operand and the result have the same shape and element type.";
   let arguments = (ins Cleave_FloatTensor:$operand, I64Attr:$dim);
   let results = (outs Cleave_FloatTensor:$result);
@@ -57,8 +58,9 @@ def Cleave_LogSoftmaxOp : Cleave_SoftmaxBase<"log_softmax", "x - max - log sum e
 def Cleave_NormalizeOp : Cleave_ComputeOp<"normalize", [Cleave_Infer, Cleave_Differentiable, Cleave_Cost], ["getComputeKind", "decompose"]> {
   let summary = "subtracts the mean and divides by the standard deviation over `dims`";
   let description = [{
-    y = (x - mean) / sqrt(variance + epsilon), with the biased variance. Mean and variance, without `dims`, are results: running
-    statistics want them and the gradient uses them; of a half-precision operand they are f32. Layer, group, instance and batch normalization are reshapes around this op; batch norm over `g` groups of samples
+    y = (x - mean) / sqrt(variance + epsilon), with the biased variance. Mean and variance are results too, without the
+    dimensions `dims`, because running statistics and the gradient need them. They are f32 if the operand is f16 or bf16.
+    Layer, group, instance and batch normalization are reshapes around this op. Batch normalization over `g` groups of samples
     is a reshape to [g, n/g, c, ...] and dims [1, 3].
     ```mlir
     %y, %mean, %variance = cleave.normalize %x, [1], epsilon = 1.0e-5 : tensor<8x4xf32> -> tensor<8x4xf32>, tensor<8xf32>, tensor<8xf32>

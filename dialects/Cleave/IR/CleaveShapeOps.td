@@ -1,4 +1,4 @@
-// Moving elements without computing.
+// Ops that move or repeat elements, and iota. They do no arithmetic on elements.
 #ifndef CLEAVE_SHAPEOPS_TD
 #define CLEAVE_SHAPEOPS_TD
 include "dialects/Cleave/IR/CleaveOpBase.td"
@@ -24,7 +24,8 @@ def Cleave_ReshapeOp : Cleave_ComputeOp<"reshape", [Cleave_Differentiable, Cleav
 def Cleave_TransposeOp : Cleave_ComputeOp<"transpose", [Cleave_Infer, Cleave_Differentiable, Cleave_DefaultCost]> {
   let summary = "permutes dimensions: result dimension i is operand dimension permutation[i]";
   let description = [{
-    The result at (i, j) is the operand at (j, i) for [1, 0]. Dimension i of the result has the size of dimension permutation[i].
+    With the permutation [1, 0], the result at (i, j) is the operand at (j, i). Dimension i of the result has the size of the
+    operand's dimension permutation[i].
     ```mlir
     %0 = cleave.transpose %a, [1, 0] : tensor<8x4xf32> -> tensor<4x8xf32>
     ```
@@ -41,14 +42,14 @@ def Cleave_TransposeOp : Cleave_ComputeOp<"transpose", [Cleave_Infer, Cleave_Dif
 def Cleave_BroadcastOp : Cleave_ComputeOp<"broadcast", [Cleave_Differentiable, Cleave_DefaultCost]> {
   let summary = "repeats a tensor along new dimensions: operand dimension i becomes result dimension dims[i]";
   let description = [{
-    A reshape drops an operand dimension of size 1 first.
+    An operand dimension of size 1 is not repeated along a result dimension: a reshape must remove it first.
     ```mlir
     %0 = cleave.broadcast %bias, [1] : tensor<4xf32> -> tensor<8x4xf32>
     ```
 
     Constraints:
     - `dims` has one dimension of the result for each dimension of the operand, and increases strictly.
-    - Each dimension of the operand has the size of its dimension of the result.
+    - Each dimension of the operand has the same size as its dimension of the result.
     - The operand and the result have the same element type.
   }];
   let arguments = (ins Cleave_Tensor:$operand, DenseI64ArrayAttr:$dims);
@@ -60,7 +61,7 @@ def Cleave_BroadcastOp : Cleave_ComputeOp<"broadcast", [Cleave_Differentiable, C
 
 def Cleave_SliceOp : Cleave_ComputeOp<"slice", [Cleave_Infer, Cleave_Differentiable, Cleave_DefaultCost,
                                                DeclareOpInterfaceMethods<PositionalOpInterface, ["dependsOnOrigin"]>], Cleave_View> {
-  let summary = "elements start, start + step, ... of every dimension, `size` of them";
+  let summary = "of every dimension `size` indices: start, start + step, ...";
   let description = [{
     The result at (i, ...) is the operand at (starts[0] + i * steps[0], ...).
     ```mlir
@@ -70,7 +71,7 @@ def Cleave_SliceOp : Cleave_ComputeOp<"slice", [Cleave_Infer, Cleave_Differentia
     Constraints:
     - `starts`, `sizes` and `steps` have one number for each dimension of the operand.
     - Starts and sizes are 0 or more, steps 1 or more.
-    - Each element that is read lies in the operand.
+    - Each element that is read is in the operand.
   }];
   let arguments = (ins Cleave_Tensor:$operand, DenseI64ArrayAttr:$starts, DenseI64ArrayAttr:$sizes, DenseI64ArrayAttr:$steps);
   let results = (outs Cleave_Tensor:$result);
@@ -81,16 +82,16 @@ def Cleave_SliceOp : Cleave_ComputeOp<"slice", [Cleave_Infer, Cleave_Differentia
 
 def Cleave_ConcatOp :
     Cleave_ComputeOp<"concat", [Cleave_Infer, Cleave_Differentiable, Cleave_DefaultCost], Cleave_View> {
-  let summary = "tensors laid end to end along one dimension";
+  let summary = "concatenation of tensors along one dimension";
   let description = [{
-    The operands agree in all dimensions but `dim`. The result's `dim` is the sum of theirs.
+    The operands have equal sizes in all dimensions except `dim`. The result's size in `dim` is the sum of theirs.
     ```mlir
     %0 = cleave.concat %a, %b dim = 0 : tensor<2x4xf32>, tensor<6x4xf32> -> tensor<8x4xf32>
     ```
 
     Constraints:
     - There is at least one operand, and `dim` is one of its dimensions.
-    - The operands have one rank and one element type, and differ in dimension `dim` alone.
+    - The operands have the same rank and element type, and differ only in dimension `dim`.
   }];
   let arguments = (ins Variadic<Cleave_Tensor>:$operands, I64Attr:$dim);
   let results = (outs Cleave_Tensor:$result);
@@ -102,15 +103,17 @@ def Cleave_ConcatOp :
 def Cleave_OffloadOp : Cleave_ComputeOp<"offload", [SameOperandsAndResultType, Cleave_DefaultCost], Cleave_View> {
   let summary = "the same tensor, stored in host memory";
   let description = [{
-    Made by `offload-values`, in the kernels form; planning makes of it a copy to host memory, and copies back where its uses need the
-    value on the device. What uses the operand is not concerned. Planning may use the device's copy for both, as long as it is there.
-    No folder: it is no identity, though its elements are the operand's.
+    `offload-values` makes this op in kernels form. Planning replaces it by a copy to host memory, and by copies back to the
+    device where the result's uses need it. Uses of the operand do not change. While the device still has the value, planning
+    may use it there for the uses of the result too. The op has no folder: it is not an identity, although its elements are
+    those of the operand.
 
     ```mlir
     %1 = cleave.offload %0 : tensor<512x512xf32>
     ```
 
-    Constraints: the result has the operand's type.
+    Constraints:
+    - The result has the operand's type.
   }];
   let arguments = (ins Cleave_Tensor:$operand);
   let results = (outs Cleave_Tensor:$result);
@@ -118,9 +121,9 @@ def Cleave_OffloadOp : Cleave_ComputeOp<"offload", [SameOperandsAndResultType, C
 }
 
 def Cleave_PadOp : Cleave_ComputeOp<"pad", [Cleave_Infer, Cleave_Differentiable, Cleave_DefaultCost]> {
-  let summary = "adds `low` and `high` elements of `value` around every dimension, `interior` between neighbours";
+  let summary = "pads every dimension with `value`: `low` elements before, `high` after, `interior` between neighbours";
   let description = [{
-    With `interior` it is the transpose of a strided slice.
+    With `interior`, the op is the transpose of a slice with steps, so it computes that slice's gradient.
     ```mlir
     %0 = cleave.pad %a, [1, 0], [1, 0], [0, 0], value = 0.0 : tensor<8x4xf32> -> tensor<10x4xf32>
     ```
@@ -135,9 +138,10 @@ def Cleave_PadOp : Cleave_ComputeOp<"pad", [Cleave_Infer, Cleave_Differentiable,
 }
 
 def Cleave_IotaOp : Cleave_ComputeOp<"iota", [Cleave_DefaultCost, DeclareOpInterfaceMethods<PositionalOpInterface, ["countsAlong"]>]> {
-  let summary = "every element is its index along `dim` (plus origin[dim])";
+  let summary = "every element is its own index in dimension `dim`, plus origin[dim]";
   let description = [{
-    The result may have any shape. `origin` has one number for each dimension: the global index of the first element that this rank makes.
+    The result may have any shape. `origin` is the global index of the first element that this rank makes, with one number for
+    each dimension. Without it, the index starts at 0.
     ```mlir
     %0 = cleave.iota dim = 1 : tensor<8x4xi64>
     ```

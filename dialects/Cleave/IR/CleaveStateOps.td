@@ -1,4 +1,4 @@
-// State and structure: what persists between programs, constants, and kernels formed of several ops.
+// State, which persists between programs; constants; and kernels that consist of several ops.
 #ifndef CLEAVE_STATEOPS_TD
 #define CLEAVE_STATEOPS_TD
 include "dialects/Cleave/IR/CleaveOpBase.td"
@@ -8,9 +8,10 @@ include "mlir/Interfaces/ControlFlowInterfaces.td"
 def Cleave_StateOp : Cleave_Op<"state", [Symbol]> {
   let summary = "declares a tensor that persists between programs";
   let description = [{
-    Parameters, buffers, gradients, optimizer state, scalars, large constants. `type` is the whole tensor. `segments` says which
-    logical tensors lie in it (one at offset 0 unless the state is a bucket). `storage` is the sharding in which it is kept, from the
-    sharded level on. `slot` tells optimizer states apart ("exp_avg").
+    States are parameters, buffers, gradients, optimizer state, scalars and large constants. `type` is the type of the whole
+    tensor. `segments` says which tensors of the model the state has: one at offset 0, or several if the state is a bucket.
+    From the sharded level on, `storage` is the sharding in which the state is stored. `slot` says which of a parameter's
+    optimizer states this is ("exp_avg"). A `frozen` parameter is not trained.
 
     ```mlir
     cleave.state @w : tensor<128x64xf32> {role = #cleave.role<parameter>,
@@ -19,8 +20,9 @@ def Cleave_StateOp : Cleave_Op<"state", [Symbol]> {
 
     Constraints:
     - There is at least one segment. Segments have the element type of `type`.
-    - A state holds one segment of its own type at offset 0, or has rank 1 and is a bucket.
-    - The segments of a bucket ascend, do not overlap, lie in the state, and begin on multiples of 128 bytes.
+    - A state has one segment of its own type at offset 0, or it is a bucket, which has rank 1.
+    - The segments of a bucket are in ascending order, do not overlap, are inside of the state, and begin at multiples of 128
+      bytes.
     - `storage` lists axes for each dimension of `type`.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<Cleave_Tensor>:$type, Cleave_RoleAttr:$role,
@@ -38,8 +40,8 @@ def Cleave_ReadOp : Cleave_Op<"read", [DeclareOpInterfaceMethods<SymbolUserOpInt
                                        DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "the value of a state at this point of the program";
   let description = [{
-    In normal form every read of a state stands before every write of it in the same function. Before partitioning the result has
-    the state's type; after it, the type that one rank stores.
+    In normal form, all reads of a state in a function come before its write. Before partitioning the result has the state's
+    type, and afterwards the type that one rank stores.
     ```mlir
     %w = cleave.read @w : tensor<128x64xf32>
     ```
@@ -57,7 +59,7 @@ def Cleave_WriteOp : Cleave_Op<"write", [DeclareOpInterfaceMethods<SymbolUserOpI
                                          DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "gives a state a new value";
   let description = [{
-    At most one write of a state in a function.
+    In normal form, a function has at most one write of a state.
     ```mlir
     cleave.write %new, @w : tensor<128x64xf32>
     ```
@@ -75,7 +77,7 @@ def Cleave_ConstantOp : Cleave_Op<"constant", [ConstantLike, Pure, Cleave_Infer,
     DeclareOpInterfaceMethods<ComputeOpInterface, ["getComputeKind", "buildLinalg"]>, Cleave_DefaultCost]> {
   let summary = "a small constant tensor";
   let description = [{
-    Splats and tables that belong into code. Tensors above a few kB are states with role `constant`.
+    Splats and small tables, which become part of the code. A table of more than 4 KiB is a state of role `constant`.
     ```mlir
     %0 = cleave.constant dense<1.0> : tensor<8x4xf32>
     ```
@@ -92,9 +94,10 @@ def Cleave_ConstantOp : Cleave_Op<"constant", [ConstantLike, Pure, Cleave_Infer,
 def Cleave_KernelOp : Cleave_Op<"kernel", [IsolatedFromAbove, RecursiveMemoryEffects, SingleBlockImplicitTerminator<"YieldOp">]> {
   let summary = "ops that are computed together, in one pass over memory";
   let description = [{
-    Formed by `form-kernels` out of fusible ops, and compiled by the target's code generator. Operands are the group's inputs, results what it
-    leaves in memory. Kernels of equal `label` are equal and compiled once (`name-kernels`). `tied` says, for each result, the index of
-    the input whose buffer it takes over, or -1: its last reader being this kernel, the planner updates it in place.
+    `form-kernels` makes kernels from fusible ops, and the target's code generator compiles them. The operands are the inputs
+    of the fusion group, and the results are the values that it writes to memory. Kernels of one `label` are equal and are
+    compiled once (`name-kernels`). `tied` has, for each result, the index of the input whose buffer the result takes over, or
+    -1. The kernel is the last reader of such an input, so it can write the result in place.
     ```mlir
     %y = cleave.kernel ins(%a, %b : tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> {
     ^bb0(%x: tensor<4xf32>, %z: tensor<4xf32>):
@@ -118,7 +121,7 @@ def Cleave_KernelOp : Cleave_Op<"kernel", [IsolatedFromAbove, RecursiveMemoryEff
 def Cleave_YieldOp : Cleave_Op<"yield", [Pure, Terminator, ReturnLike, HasParent<"KernelOp">]> {
   let summary = "the results of a kernel's body";
   let description = [{
-    Ends the body of a `cleave.kernel`. It has one operand for each result of the kernel, of that result's type.
+    The op ends the body of a `cleave.kernel`. It has one operand for each result of the kernel, of the result's type.
     ```mlir
     %y = cleave.kernel ins(%a : tensor<4xf32>) -> tensor<4xf32> {
     ^bb0(%x: tensor<4xf32>):

@@ -5,12 +5,12 @@ include "dialects/Plan/IR/PlanDialect.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/EnumAttr.td"
 
-// Upstream's I64Attr answers unsigned numbers.
+// Upstream's I64Attr returns unsigned numbers.
 def Plan_I64 : TypedSignlessIntegerAttrBase<I64, "int64_t", "64-bit signed integer"> {
   let convertFromStorage = "$_self.getInt()";
 }
 
-// The cases of every enum carry the numbers of Plan.fbs; test/dialects/Plan compares them.
+// The cases of every enum have the same numbers as in Plan.fbs. test/dialects/Plan compares them.
 class Plan_Enum<string name, string summary, list<I32EnumAttrCase> cases> : I32EnumAttr<name, summary, cases> {
   let cppNamespace = "::cleave::plan";
   let genSpecializedAttr = 0;
@@ -37,7 +37,7 @@ def Plan_Counter : Plan_Enum<"Counter", "what a running program counts by", [
   I32EnumAttrCase<"MicroBatch", 0, "micro_batch">, I32EnumAttrCase<"Block", 1, "block">, I32EnumAttrCase<"Time", 2, "time">]>;
 def Plan_CounterAttr : Plan_EnumAttr<Plan_Counter, "counter"> {
   let description = [{
-    The counter that the frames of a region or of an event follow. Example: `block` in
+    The counter whose value is the frame of a region or of an event. Example: `block` in
     `plan.region @residual residual bytes = 128 frames = 12 counter block`.
   }];
 }
@@ -77,7 +77,8 @@ def Plan_ReductionAttr : Plan_EnumAttr<Plan_Reduction, "reduction"> {
 def Plan_Algorithm : Plan_Enum<"Algorithm", "how a collective moves its bytes", [I32EnumAttrCase<"Ring", 0, "ring">]>;
 def Plan_AlgorithmAttr : Plan_EnumAttr<Plan_Algorithm, "algorithm"> {
   let description = [{
-    It fixes the order of summation and the bytes that move. Example: `ring` in `group @dp dtype f32 ring count = 16`.
+    The algorithm decides the order of summation and the bytes that are sent. Example: `ring` in
+    `group @dp dtype f32 ring count = 16`.
   }];
 }
 
@@ -85,13 +86,17 @@ def Plan_BufferAttr : AttrDef<Plan_Dialect, "Buffer"> {
   let mnemonic = "buffer";
   let summary = "a byte range of a region, and what is done with it";
   let description = [{
-    Example: `#plan.buffer<"transient", 1024, 4096, read>` is bytes [1024, 5120) of region `@transient`, of the running program's frame
-    where the region has several; `#plan.buffer<"residual"[-1], 0, 4096, read>` lies in the frame before that one. A *share* lies where the rank's coordinates say, `stride` bytes after that of the rank before it in the
-    group: `#plan.buffer<"transient", 1024, 512, write, share of @group.fsdp by 512>`.
+    Examples:
+    - `#plan.buffer<"transient", 1024, 4096, read>` is bytes [1024, 5120) of region `@transient`. If the region has several
+      frames, the bytes are in the frame of the running program.
+    - `#plan.buffer<"residual"[-1], 0, 4096, read>` is in the frame before that one.
+    - `#plan.buffer<"transient", 1024, 512, write, share of @group.fsdp by 512>` is a *share*: each rank of the group has other
+      bytes. Those of a rank begin `stride` bytes (512) after those of the rank before it.
 
     **Constraints**
     - offset and bytes are not negative;
-    - the shares of two ranks do not overlap.
+    - the shares of two ranks do not overlap;
+    - the frame fits into 16 bits.
   }];
   let parameters = (ins "::mlir::StringAttr":$region, "int64_t":$offset, "int64_t":$bytes, "Access":$access,
                         OptionalParameter<"::mlir::FlatSymbolRefAttr">:$group, DefaultValuedParameter<"int64_t", "0">:$stride,
@@ -104,9 +109,11 @@ def Plan_OperandAttr : AttrDef<Plan_Dialect, "Operand"> {
   let mnemonic = "operand";
   let summary = "what a generated kernel does with one of its buffers";
   let description = [{
-    Example: `#plan.operand<f32, 4096, read>` is a buffer of which the code reads 4096 bytes as f32 elements, on a multiple of whose size
-    the buffer begins. `#plan.operand<f32, 4096, write over 0>` is one that it writes where its buffer 0 lies, element by element: the two
-    are one buffer.
+    Examples:
+    - `#plan.operand<f32, 4096, read>`: the code reads 4096 bytes of the buffer as elements of f32. The address of the buffer
+      must be a multiple of an element's size.
+    - `#plan.operand<f32, 4096, write over 0>`: the code writes this buffer over its operand 0, element by element. The two
+      operands are one buffer.
 
     **Constraints**
     - bytes is not negative.
@@ -121,8 +128,9 @@ def Plan_SegmentAttr : AttrDef<Plan_Dialect, "Segment"> {
   let mnemonic = "segment";
   let summary = "one logical tensor inside a state";
   let description = [{
-    Example: `#plan.segment<"fc.bias", tensor<64xf32>, offset = 8192, group = 1, init = weights, source = "fc.bias">`. `offset` counts
-    elements; `axis` names the mesh axis of a coordinate; `aliases` are further names of the same tensor.
+    Example: `#plan.segment<"fc.bias", tensor<64xf32>, offset = 8192, group = 1, init = weights, source = "fc.bias">`. `offset`
+    counts elements. `group` is the number of the parameter group. `axis` is the name of a coordinate's mesh axis. `aliases`
+    are other names of the same tensor.
   }];
   let parameters = (ins "::mlir::StringAttr":$name, "::mlir::RankedTensorType":$type, "int64_t":$offset, "int64_t":$group,
                         "InitKind":$init, OptionalParameter<"::mlir::StringAttr">:$source,

@@ -6,14 +6,15 @@ include "mlir/IR/OpBase.td"
 def Plan_Dialect : Dialect {
   let name = "plan";
   let cppNamespace = "::cleave::plan";
-  let summary = "what a rank holds, where it lies, and what it runs";
+  let summary = "the plan of a rank: its memory, and the instructions that it runs";
   let description = [{
-    The lowest dialect: an image of the wire format (runtime/plan/Plan.fbs), made by `build-plan` out of the *kernels* form of the
-    `cleave` dialect and turned into bytes by PlanWriter. There are no SSA values: an operand is a byte range of a region, order
-    is the order of the list, and streams are ordered among each other by `plan.record` and `plan.wait` alone.
+    The lowest dialect, an image of the wire format (runtime/plan/Plan.fbs). `build-plan` makes it from the *kernels* form of the
+    `cleave` dialect, and PlanWriter writes it as bytes. There are no SSA values: an operand is a byte range of a region. The
+    instructions of one stream run in the order in which they are listed. Only `plan.record` and `plan.wait` order
+    instructions of different streams.
 
-    A module in plan form has one `plan.header`, then regions, groups, states and kernels, then programs; nothing else. Everything
-    refers by symbol, so that no op counts indices. Sample:
+    A module in plan form has one `plan.header`, then regions, events, groups, states and kernels, then programs, and nothing
+    else. Ops refer to each other by symbols, not by indices. Example:
 
     ```mlir
     plan.header target = "host" threads = 1 axes = ["dp"] sizes = [2] streams = ["compute"]

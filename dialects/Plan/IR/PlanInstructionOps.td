@@ -1,5 +1,5 @@
-// One op per entry of runtime/plan/Instructions.def, with the same mnemonic and the same names of buffers and fields.
-// What an instruction does is told there; here is only how it is written.
+// One op for each entry of runtime/plan/Instructions.def, with the same mnemonic and the same names of buffers and
+// fields. Instructions.def defines what an instruction does. This file defines how it is written in IR.
 #ifndef PLAN_INSTRUCTIONOPS_TD
 #define PLAN_INSTRUCTIONOPS_TD
 
@@ -18,15 +18,15 @@ def Plan_LaunchOp : Plan_Instruction<"launch",
     (ins TypedArrayAttrBase<Plan_BufferAttr, "buffers">:$operands, FlatSymbolRefAttr:$kernel), [Plan_UsesSymbols]> {
   let summary = "runs a kernel";
   let description = [{
-    The kernel reads and writes these buffers, in the order of its operands.
+    The kernel reads and writes these buffers. They are in the order of the kernel's operands.
     ```mlir
     plan.launch @relu [#plan.buffer<"transient", 0, 64, read>, #plan.buffer<"transient", 0, 64, write>] on "compute" {note = "fc1"}
     ```
 
     **Constraints**
-    - the kernel is in the table;
-    - a generated kernel gets a buffer for each of its operands, with its bytes and its access;
-    - what it writes over an operand is that operand's buffer, and overlaps no other.
+    - the kernel exists in the kernel table;
+    - a generated kernel gets a buffer for each of its operands, with the operand's bytes and access;
+    - an operand that is written over another one has the same buffer; a buffer that is written overlaps no other buffer.
   }];
   let assemblyFormat = "$kernel $operands `on` $stream attr-dict";
 }
@@ -34,14 +34,14 @@ def Plan_LaunchOp : Plan_Instruction<"launch",
 def Plan_CopyOp : Plan_Instruction<"copy", (ins Plan_BufferAttr:$target, Plan_BufferAttr:$source)> {
   let summary = "copies bytes";
   let description = [{
-    Between any two regions: device memory, host memory, or one of each.
+    The two buffers may be in any regions, of the device or of the host.
     ```mlir
     plan.copy #plan.buffer<"transient", 64, 64, write>, #plan.buffer<"transient", 0, 64, read> on "compute"
     ```
 
     **Constraints**
-    - the target is written, the source read;
-    - both have equally many bytes;
+    - the target is written, and the source is read;
+    - both have the same number of bytes;
     - they do not overlap.
   }];
   let assemblyFormat = "$target `,` $source `on` $stream attr-dict";
@@ -50,14 +50,14 @@ def Plan_CopyOp : Plan_Instruction<"copy", (ins Plan_BufferAttr:$target, Plan_Bu
 def Plan_FillOp : Plan_Instruction<"fill", (ins Plan_BufferAttr:$target, Plan_I64:$pattern, Plan_I64:$width)> {
   let summary = "fills bytes with a pattern";
   let description = [{
-    The lowest `width` bytes of `pattern`, over and over.
+    Repeats the lowest `width` bytes of `pattern`.
     ```mlir
     plan.fill #plan.buffer<"transient", 0, 64, write> pattern = 0 width = 4 on "compute"
     ```
 
     **Constraints**
     - the target is written;
-    - the width is 1, 2, 4 or 8 and divides the bytes.
+    - the width is 1, 2, 4 or 8, and divides the number of bytes.
   }];
   let assemblyFormat = "$target `pattern` `=` custom<I64>($pattern) `width` `=` custom<I64>($width) `on` $stream attr-dict";
 }
@@ -69,7 +69,7 @@ class Plan_EventInstruction<string mnemonic> : Plan_Instruction<mnemonic,
   let builders = [OpBuilder<(ins "int64_t":$event, "llvm::StringRef":$stream),
                             [{ build($_builder, $_state, $_builder.getI64IntegerAttr(event), 0, stream, ::mlir::StringAttr()); }]>];
   let extraClassDeclaration = [{
-    // The number of an event of the program's own; -1 for one of the plan's.
+    // Returns the number of the event if it is the program's own; -1 for an event of the plan.
     int64_t getOwnEvent() {
       auto number = ::llvm::dyn_cast<::mlir::IntegerAttr>(getEvent());
       return number ? number.getInt() : -1;
@@ -79,13 +79,14 @@ class Plan_EventInstruction<string mnemonic> : Plan_Instruction<mnemonic,
 defvar Plan_EventDoc = [{
 
     **Constraints**
-    - an event of the program's own is not negative, and has no frame;
-    - an event of the plan's is in the table.
+    - the number of the program's own event is not negative, and this event has no frame;
+    - an event of the plan is in the plan's event table.
 }];
 def Plan_RecordOp : Plan_EventInstruction<"record"> {
   let summary = "marks a point of this stream";
   let description = !strconcat([{
-    Of the program's own event 0, or of the plan's event `@sent` in the running program's frame:
+    The first example records the program's own event 0. The second records the plan's event `@sent`, in the frame of the
+    running program.
     ```mlir
     plan.record 0 on "compute"
     plan.record @sent on "send"
@@ -95,7 +96,8 @@ def Plan_RecordOp : Plan_EventInstruction<"record"> {
 def Plan_WaitOp : Plan_EventInstruction<"wait"> {
   let summary = "holds this stream until an event is recorded";
   let description = !strconcat([{
-    What comes later on this stream begins after the event: one of the program's own, or of the plan's, of an earlier frame here.
+    Later instructions of this stream begin after the event. The first example waits for the program's own event 0. The second
+    waits for the plan's event `@sent`, two frames before the frame of the running program.
     ```mlir
     plan.wait 0 on "reduce"
     plan.wait @sent[-2] on "compute"
@@ -107,10 +109,11 @@ def Plan_CallOp : Plan_Instruction<"call", (ins FlatSymbolRefAttr:$program, Plan
                                                 DefaultValuedAttr<Plan_CounterAttr, "Counter::MicroBatch">:$counter,
                                                 DefaultValuedAttr<Plan_I64, "0">:$skip),
                                    [Plan_UsesSymbols]> {
-  let summary = "runs a program in frames that follow each other";
+  let summary = "runs a program several times, in one frame after the other";
   let description = [{
-    The first one is `first_frame` frames after the caller's, of micro-batches where no counter is named; `skip` frames are left out
-    between one run and the next. Streams run on through a call.
+    The first run is in the frame `first_frame` after the caller's frame. The frames are those of `counter`, which is
+    `micro_batch` if it is not given. Between two runs, `skip` frames are left out. A call is not a barrier: each stream runs
+    on through it.
     ```mlir
     plan.call @micro times = 2 first_frame = 1 on "compute"
     plan.call @layer times = 12 first_frame = 0 counter block on "compute"
@@ -129,8 +132,9 @@ defvar Plan_CollectiveDoc = [{
 
     **Constraints**
     - the group exists;
-    - data is read and written, staging is written;
-    - data holds `count` elements, a multiple of the group's ranks; staging holds at least one rank's share.
+    - data is read and written, and staging is written;
+    - data has `count` elements, a multiple of the number of ranks in the group;
+    - staging has at least the bytes of one rank's share.
 }];
 class Plan_ReducingCollective<string mnemonic> : Plan_Instruction<mnemonic,
     (ins Plan_BufferAttr:$data, Plan_BufferAttr:$staging, FlatSymbolRefAttr:$group, TypeAttr:$dtype,
@@ -141,7 +145,8 @@ class Plan_ReducingCollective<string mnemonic> : Plan_Instruction<mnemonic,
 def Plan_AllReduceOp : Plan_ReducingCollective<"all_reduce"> {
   let summary = "every rank of the group ends with the element-wise reduction";
   let description = !strconcat([{
-    `data` holds the terms before and their reduction after; `staging` is scratch for the shares of others.
+    `data` has this rank's terms before, and the reduction of all ranks' terms afterwards. `staging` is scratch for the shares of
+    other ranks.
     ```mlir
     plan.all_reduce sum #plan.buffer<"persistent", 0, 64, read_write> staging #plan.buffer<"communication", 0, 32, write>
       group @dp dtype f32 ring count = 16 on "reduce" {note = "bucket 0"}
@@ -149,9 +154,10 @@ def Plan_AllReduceOp : Plan_ReducingCollective<"all_reduce"> {
   }], Plan_CollectiveDoc);
 }
 def Plan_ReduceScatterOp : Plan_ReducingCollective<"reduce_scatter"> {
-  let summary = "every rank of the group ends with its share of the reduction, at its place";
+  let summary = "every rank of the group ends with its own share of the element-wise reduction";
   let description = !strconcat([{
-    Rank i of the group finds the i-th share of `data` reduced; what the other shares hold afterwards means nothing.
+    Afterwards, rank i of the group has the reduction of the i-th share of `data`, at the position of this share. The other
+    shares are undefined.
     ```mlir
     plan.reduce_scatter sum #plan.buffer<"persistent", 0, 64, read_write> staging #plan.buffer<"communication", 0, 32, write>
       group @dp dtype f32 ring count = 16 on "reduce" {note = "bucket 0"}
@@ -161,9 +167,9 @@ def Plan_ReduceScatterOp : Plan_ReducingCollective<"reduce_scatter"> {
 def Plan_AllGatherOp : Plan_Instruction<"all_gather",
     (ins Plan_BufferAttr:$data, FlatSymbolRefAttr:$group, TypeAttr:$dtype, Plan_AlgorithmAttr:$algorithm, Plan_I64:$count),
     [Plan_UsesSymbols]> {
-  let summary = "every rank of the group ends with everybody's share";
+  let summary = "every rank of the group ends with the shares of all ranks";
   let description = !strconcat([{
-    Rank i of the group brings the i-th share of `data`.
+    Before, rank i of the group has the i-th share of `data`, at the position of this share.
     ```mlir
     plan.all_gather #plan.buffer<"persistent", 0, 64, read_write> group @dp dtype f32 ring count = 16 on "gather"
     ```
@@ -176,13 +182,13 @@ def Plan_ReduceOp : Plan_Instruction<"reduce",
          Plan_ReductionAttr:$reduction, Plan_AlgorithmAttr:$algorithm, Plan_I64:$count, Plan_I64:$root), [Plan_UsesSymbols]> {
   let summary = "one rank of the group ends with the element-wise reduction";
   let description = !strconcat([{
-    What the others have in `data` afterwards means nothing.
+    The root has the reduction in `data` afterwards. The `data` of the other ranks is undefined.
 
     ```mlir
     plan.reduce sum #plan.buffer<"transient", 0, 64, read_write> staging #plan.buffer<"communication", 0, 32, write>
       group @dp dtype f32 ring count = 16 root = 0 on "reduce" {note = "bucket 0"}
     ```
-  }], Plan_CollectiveDoc, "    - the root is an index in the group.\n");
+  }], Plan_CollectiveDoc, "    - the root is the index of a rank in the group.\n");
   let assemblyFormat = [{$reduction $data `staging` $staging `group` $group `dtype` $dtype $algorithm
                          `count` `=` custom<I64>($count) `root` `=` custom<I64>($root) `on` $stream attr-dict}];
 }
@@ -191,15 +197,16 @@ def Plan_BroadcastOp : Plan_Instruction<"broadcast",
          Plan_I64:$root), [Plan_UsesSymbols]> {
   let summary = "every rank of the group ends with one rank's bytes";
   let description = [{
-    The root reads its data, all others write theirs: a kind of ranks is one or the other.
+    The root reads its data, and the other ranks write theirs. All ranks of a kind are roots, or none is.
 
     ```mlir
     plan.broadcast #plan.buffer<"persistent", 0, 64, write> group @dp dtype f32 ring count = 16 root = 0 on "gather"
     ```
 
     **Constraints**
-    - the group exists, and the root is an index in it;
-    - data is read or written, and holds `count` elements, a multiple of the group's ranks.
+    - the group exists, and the root is the index of a rank in it;
+    - data is read or written;
+    - data has `count` elements, a multiple of the number of ranks in the group.
   }];
   let assemblyFormat = [{$data `group` $group `dtype` $dtype $algorithm `count` `=` custom<I64>($count)
                          `root` `=` custom<I64>($root) `on` $stream attr-dict}];
@@ -210,16 +217,17 @@ class Plan_TransferInstruction<string mnemonic, dag buffer> : Plan_Instruction<m
 defvar Plan_TransferDoc = [{
 
     **Constraints**
-    - the axis is an axis of the header, and the peer another rank of it;
+    - the axis is an axis of the header, and the peer is another rank of it;
     - the channel is not negative;
-    - the source is read, the target written, and holds `count` elements.
+    - a source is read, and a target is written;
+    - the buffer has `count` elements.
 }];
 def Plan_SendOp : Plan_TransferInstruction<"send", (ins Plan_BufferAttr:$source)> {
   let assemblyFormat = [{$source `peer` $axis custom<I64>($offset) `channel` custom<I64>($channel) `dtype` $dtype
                          `count` `=` custom<I64>($count) `on` $stream attr-dict}];
-  let summary = "gives bytes to the rank that lies `offset` further on along an axis";
+  let summary = "sends bytes to the rank whose coordinate on an axis is larger by `offset`";
   let description = !strconcat([{
-    A send and the receive that it meets have one channel, type and count. It may wait for the receive.
+    A send and its receive have the same channel, type and count. The send may wait until the receive begins.
     ```mlir
     plan.send #plan.buffer<"residual", 0, 64, read> peer "pp" 1 channel 0 dtype f32 count = 16 on "send"
     ```
@@ -228,9 +236,9 @@ def Plan_SendOp : Plan_TransferInstruction<"send", (ins Plan_BufferAttr:$source)
 def Plan_RecvOp : Plan_TransferInstruction<"recv", (ins Plan_BufferAttr:$target)> {
   let assemblyFormat = [{$target `peer` $axis custom<I64>($offset) `channel` custom<I64>($channel) `dtype` $dtype
                          `count` `=` custom<I64>($count) `on` $stream attr-dict}];
-  let summary = "writes what the rank `offset` further on along an axis sends";
+  let summary = "receives bytes from the rank whose coordinate on an axis is larger by `offset`";
   let description = !strconcat([{
-    It waits for the send that it meets.
+    It waits for the send that belongs to it.
     ```mlir
     plan.recv #plan.buffer<"residual", 64, 64, write> peer "pp" -1 channel 0 dtype f32 count = 16 on "recv"
     ```

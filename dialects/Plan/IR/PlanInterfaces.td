@@ -6,22 +6,22 @@ include "mlir/IR/OpBase.td"
 def InstructionOpInterface : OpInterface<"InstructionOpInterface"> {
   let cppNamespace = "::cleave::plan";
   let description = [{
-    An op that is one entry of runtime/plan/Instructions.def. Its mnemonic and the names of its attributes are those of the
-    definition, which is all that the default implementations need; serialization is one loop over the definition table.
+    An op that stands for one entry of runtime/plan/Instructions.def. Its mnemonic and the names of its attributes are those of
+    the entry. The default implementations need nothing else. So one loop over the table writes every instruction.
   }];
   let methods = [
-    InterfaceMethod<"The entry of the definition table, or null when the mnemonic is not there.",
+    InterfaceMethod<"Returns the entry of the definition table; null if it has none with this mnemonic.",
       "const ::cleave::plan::InstructionDef *", "getDefinition", (ins), "",
       "return ::cleave::plan::findInstruction($_op->getName().stripDialect());">,
-    InterfaceMethod<"The buffers in the definition's order.",
+    InterfaceMethod<"Returns the buffers in the order of the definition.",
       "::llvm::SmallVector<::cleave::plan::BufferAttr, 4>", "getInstructionBuffers", (ins), "",
       "return ::cleave::plan::collectBuffers($_op);">,
-    InterfaceMethod<"The values of the definition's fields, in its order; symbols and types are not yet numbers.",
+    InterfaceMethod<"Returns the values of the fields in the order of the definition. Symbols and types are not numbers yet.",
       "::llvm::SmallVector<::mlir::Attribute, 6>", "getInstructionFields", (ins), "",
       "return ::cleave::plan::collectFields($_op);">,
-    InterfaceMethod<"The name of the stream.", "::llvm::StringRef", "getStreamName", (ins), "",
+    InterfaceMethod<"Returns the name of the stream.", "::llvm::StringRef", "getStreamName", (ins), "",
       "return $_op.getStream();">,
-    InterfaceMethod<"Where the instruction comes from; empty when unknown.", "::llvm::StringRef", "getNoteText", (ins), "",
+    InterfaceMethod<"Returns where the instruction comes from; empty if this is not known.", "::llvm::StringRef", "getNoteText", (ins), "",
       "return $_op.getNote().value_or(\"\");">
   ];
 }

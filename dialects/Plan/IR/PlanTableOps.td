@@ -1,4 +1,4 @@
-// The tables of a plan: header, regions, groups, states, kernels, programs and their ports.
+// The ops of a plan's tables: header, regions, events, groups, states, kernels, programs, and the ports of programs.
 #ifndef PLAN_TABLEOPS_TD
 #define PLAN_TABLEOPS_TD
 
@@ -12,21 +12,22 @@ class Plan_Symbol<string mnemonic, list<Trait> traits = []> : Plan_Op<mnemonic, 
 def Plan_StaticTensor : TypeAttrOf<StaticShapeTensorOf<[AnyFloat, AnyInteger]>>;
 
 def Plan_HeaderOp : Plan_Op<"header"> {
-  let summary = "what the whole plan is made for";
+  let summary = "the target, mesh, streams and batch of the whole plan";
   let description = [{
-    Made by `build-plan`, exactly one per module. Hashes are added when the plan is written. A plan for several kinds of ranks is one module a kind: the
-    first holds the others. `kind` is its name, `where` its ranks: those whose coordinate on each axis named lies in the range [begin, end).
+    `build-plan` makes exactly one header for each module. Hashes are added when the plan is written. A plan for several kinds
+    of ranks has one module for each kind, and the first module holds the others. `kind` is the name of the kind. `where` has
+    its ranks: those whose coordinate on each named axis is in the range [begin, end).
 
     ```mlir
     plan.header target = "host:avx512" threads = 2 axes = ["dp"] sizes = [2] streams = ["compute", "reduce"] {data_axes = ["dp"], micro_batches = 4 : i64, batch = 8 : i64}
     ```
 
     **Constraints**
-    - axes and sizes are equally many, sizes are positive;
-    - there is a stream;
+    - there are as many sizes as axes, and sizes are positive;
+    - there is at least one stream;
     - `micro_batches` is positive;
-    - every data axis is an axis;
-    - `where` gives a range that is not empty on axes of the header.
+    - every data axis is one of the axes;
+    - `where` has ranges that are not empty, on axes of the header.
 
     ```mlir
     plan.header target = "host" threads = 2 axes = ["dp"] sizes = [4] streams = ["compute"] {kind = "worker", where = {dp = array<i64: 1, 4>}}
@@ -42,9 +43,9 @@ def Plan_HeaderOp : Plan_Op<"header"> {
 }
 
 def Plan_RegionOp : Plan_Symbol<"region"> {
-  let summary = "memory allocated once, in frames of `bytes`";
+  let summary = "memory that is allocated once; each of its frames has `bytes` bytes";
   let description = [{
-    Of the device, or of the host where it says so: then only copies use it.
+    The memory is the device's. With `host` it is the host's, and then only copies use it.
 
     ```mlir
     plan.region @input input bytes = 4096 frames = 4
@@ -65,7 +66,7 @@ def Plan_RegionOp : Plan_Symbol<"region"> {
 def Plan_EventOp : Plan_Symbol<"event"> {
   let summary = "an event that programs share, in frames";
   let description = [{
-    Frame f of it is in place f modulo `frames`, as that of a region is.
+    Frame f of the event is in place f modulo `frames`, as in a region.
 
     ```mlir
     plan.event @sent frames = 4
@@ -84,7 +85,7 @@ def Plan_EventOp : Plan_Symbol<"event"> {
 def Plan_GroupOp : Plan_Symbol<"group"> {
   let summary = "ranks that differ only in their coordinates on these axes";
   let description = [{
-    With `only`, those at some coordinates of an axis alone.
+    With `only`, the group has only the ranks at these coordinates of an axis.
     ```mlir
     plan.group @dp axes = ["dp"]
     plan.group @tied axes = ["pp"] only = {pp = array<i64: 0, 3>}
@@ -92,21 +93,21 @@ def Plan_GroupOp : Plan_Symbol<"group"> {
 
     **Constraints**
     - every axis is an axis of the header;
-    - `only` has axes of the group, and coordinates of them that ascend.
+    - `only` has axes of the group, and their coordinates in ascending order.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$axes, OptionalAttr<DictionaryAttr>:$only);
   let assemblyFormat = "$sym_name `axes` `=` $axes (`only` `=` $only^)? attr-dict";
   let extraClassDeclaration = [{
-    // The members; nullopt where it names what is no axis.
+    // Returns the number of members; nullopt if the group names an axis that the header does not have.
     std::optional<int64_t> getRanks();
   }];
   let hasVerifier = 1;
 }
 
 def Plan_StateOp : Plan_Symbol<"state"> {
-  let summary = "a tensor that persists, and where it lies";
+  let summary = "a tensor that persists, and its address";
   let description = [{
-    The type is the whole state's, flat. Over `split_axes` it is cut evenly.
+    The type is the flat type of the whole state. The state is cut evenly over `split_axes`, and a rank stores one part.
 
     ```mlir
     plan.state @w : tensor<8192xf32> parameter in "persistent" at 0
@@ -115,8 +116,8 @@ def Plan_StateOp : Plan_Symbol<"state"> {
 
     **Constraints**
     - the type has one dimension;
-    - the region exists and holds the rank's part;
-    - every segment lies inside the state.
+    - the region exists, and the rank's part is inside of it;
+    - every segment is inside of the state.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Plan_StaticTensor:$type, Plan_RoleAttr:$role, StrAttr:$region, Plan_I64:$offset,
                        TypedArrayAttrBase<Plan_SegmentAttr, "segments">:$segments, OptionalAttr<StrAttr>:$slot,
@@ -128,9 +129,10 @@ def Plan_StateOp : Plan_Symbol<"state"> {
 def Plan_KernelOp : Plan_Symbol<"kernel"> {
   let summary = "an entry of the kernel table";
   let description = [{
-    `name` is the machine code's symbol for generated kernels, else a name of Kernels.def, whose parameters `params` are and which says what
-    its operands are. `depends` has a mask of inputs for each result, where some result does not depend on all of them. `scratch` is how many
-    bytes a library kernel asked for.
+    For a generated kernel, `name` is the symbol of its machine code. For other kernels, `name` is an entry of Kernels.def,
+    `params` are its parameters, and the entry says which operands it has. `depends` has a mask of inputs for each result. It
+    is given if some result does not depend on all inputs. `scratch` is the number of scratch bytes for which the library
+    asked.
 
     ```mlir
     plan.kernel @matmul_0 library "matmul" params = [0, 0, 1, 1, 1, 8, 16, 4, 0, 0, 0] {flops = 1024 : i64}
@@ -140,8 +142,8 @@ def Plan_KernelOp : Plan_Symbol<"kernel"> {
     **Constraints**
     - the extent is positive;
     - generated kernels have no parameters and no scratch;
-    - only generated kernels say what their results depend on, and what their operands are;
-    - an operand that is over another is written, the other read, and both have equally many bytes.
+    - only generated kernels have `depends` and `operands`;
+    - an operand that is over another one is written, the other is read, and both have the same number of bytes.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Plan_KernelKindAttr:$kind, StrAttr:$name, DenseI64ArrayAttr:$params,
                        DefaultValuedAttr<Plan_I64, "1">:$extent, DefaultValuedAttr<Plan_I64, "0">:$flops,
@@ -150,7 +152,7 @@ def Plan_KernelOp : Plan_Symbol<"kernel"> {
                        OptionalAttr<TypedArrayAttrBase<Plan_OperandAttr, "operands">>:$operands);
   let assemblyFormat = "$sym_name $kind $name `params` `=` $params (`operands` `=` $operands^)? attr-dict";
   let extraClassDeclaration = [{
-    // The operands of a generated kernel; none where nothing says so.
+    // Returns the operands of a generated kernel; empty if the op has none.
     ::llvm::SmallVector<OperandAttr> getOperandList();
   }];
   let hasVerifier = 1;
@@ -159,9 +161,10 @@ def Plan_KernelOp : Plan_Symbol<"kernel"> {
 def Plan_ProgramOp : Plan_Symbol<"program", [IsolatedFromAbove, NoTerminator, SingleBlock]> {
   let summary = "instructions in issue order";
   let description = [{
-    Ports first, then instructions. An entry is started by the runtime; other programs are called. `peaks` says how many transient bytes
-    each kind of value takes at most at the same time. `meaning` has the numbers of the expressions that an entry leaves in states and outputs,
-    `expressions` the low halves of those that its instructions may leave (compiler/Planning/Rationale.md).
+    The body has ports and then instructions. The runtime starts an `entry`. Other programs are called. `peaks` has, for each
+    kind of value, the most transient bytes that such values take at the same time. `meaning` has the value numbers of the
+    expressions that an entry leaves in states and outputs. `expressions` has the low halves of the numbers that its
+    instructions may leave (compiler/Planning/Rationale.md).
 
     ```mlir
     plan.program @micro events = 0 {
@@ -169,15 +172,15 @@ def Plan_ProgramOp : Plan_Symbol<"program", [IsolatedFromAbove, NoTerminator, Si
     ```
 
     **Constraints**
-    - every event is below `events`, recorded at most once, and waited for only after it is recorded;
-    - ports stand before instructions, and nothing else is in the body;
+    - the number of every own event is below `events`; the event is recorded at most once, and waited for only afterwards;
+    - ports come before instructions, and the body has nothing else;
     - streams are streams of the header.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, UnitAttr:$entry, Plan_I64:$events, OptionalAttr<DictionaryAttr>:$peaks,
                        OptionalAttr<DictionaryAttr>:$meaning, OptionalAttr<DenseI32ArrayAttr>:$expressions);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{$sym_name (`entry` $entry^)? `events` `=` custom<I64>($events) attr-dict-with-keyword $body}];
-  let hasRegionVerifier = 1; // it asks instructions, which are verified first
+  let hasRegionVerifier = 1; // it uses instructions, which must be verified before
 }
 
 class Plan_PortOp<string mnemonic> : Plan_Op<mnemonic, [HasParent<"ProgramOp">]> {
@@ -188,30 +191,30 @@ class Plan_PortOp<string mnemonic> : Plan_Op<mnemonic, [HasParent<"ProgramOp">]>
   let hasVerifier = 1;
 }
 def Plan_InputOp : Plan_PortOp<"input"> {
-  let summary = "where the host writes an input";
+  let summary = "an input of an entry, and the address at which the host writes it";
   let description = [{
-    The type is what one rank holds for one micro-batch. All kinds of ranks declare the same ports; those of a kind that has no bytes
-    of one do not say where it lies.
+    The type is that of one rank and one micro-batch. All kinds of ranks declare the same ports. If the ranks of a kind have no
+    bytes of a port, it has no region and no offset.
     ```mlir
     plan.input "tokens" : tensor<8x64xi64> in "input" at 0 {batch_dim = 0 : i64, split_axes = ["dp"]}
     plan.input "labels" : tensor<8x64xi64> {batch_dim = 0 : i64, split_axes = ["dp"]}
     ```
 
     **Constraints**
-    - the region exists and holds the port;
+    - the region exists, and the port is inside of it;
     - `batch_dim` is a dimension, or -1.
   }];
 }
 def Plan_OutputOp : Plan_PortOp<"output"> {
-  let summary = "where the host reads an output";
+  let summary = "an output of an entry, and the address at which the host reads it";
   let description = [{
-    As `plan.input`, in a region of kind `output`.
+    Like `plan.input`, but in a region of kind `output`.
     ```mlir
     plan.output "logits" : tensor<8x256xf32> in "output" at 0
     ```
 
     **Constraints**
-    - the region exists and holds the port;
+    - the region exists, and the port is inside of it;
     - `batch_dim` is a dimension, or -1.
   }];
 }
