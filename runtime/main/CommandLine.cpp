@@ -156,9 +156,10 @@ void addGenerate(CLI::App &command, Command &result) {
                   "numbers")
       ->type_name("IDS|@FILE");
   command
-      .add_option("--tokenizer", generate.tokenizer,
-                  "The tokenizer.json of a Hugging Face model, such as GPT-2, Llama, Qwen, T5 or BERT. The program then reads "
-                  "and prints text")
+      .add_option(
+          "--tokenizer", generate.tokenizer,
+          "The tokenizer.json of a Hugging Face model, such as GPT-2, Llama, Qwen, T5 or BERT. The program then reads "
+          "and prints text")
       ->type_name("FILE");
   addList(command, "--fill", "INPUT=NUMBER|positions", generate.fills,
           "Values of another input that the output depends on: one number everywhere, or the positions 0, 1, 2, ... "
@@ -183,7 +184,7 @@ void addGenerate(CLI::App &command, Command &result) {
                   "Draw from the fewest tokens whose probabilities add up to this number, after --temperature and "
                   "--top-k (default: 1, all)")
       ->type_name("NUMBER");
-  addCount(command, "--seed", generate.seed, "Seed of the random numbers (default: 0)");
+  addCount(command, "--seed", generate.seed, "Seed by which tokens are drawn (default: 0)");
   addSessionOptions(command, result.session);
 }
 

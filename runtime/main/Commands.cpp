@@ -243,7 +243,8 @@ Status runCommand(const cleave_model &model, const Command &command, int *stoppe
   if (std::string idle = idleSeed(session, command); session.isLeader() && !idle.empty())
     std::fprintf(stderr, "%s\n", idle.c_str());
   if (session.isLeader() && session.hasDrawnWeights() && command.kind != CommandKind::Train)
-    std::fprintf(stderr, "the weights are drawn by --seed %llu, not trained; --weights gives others\n",
+    std::fprintf(stderr, "the weights are drawn by %s %llu, not trained; --weights gives others\n",
+                 command.kind == CommandKind::Generate ? "seed" : "--seed", // generate has --seed for its tokens
                  static_cast<unsigned long long>(options.seed));
   Status status = runOn(session, command, stoppedBy);
   std::string memory = session.memoryReport(); // measured before the text of the trace is made, which needs memory too

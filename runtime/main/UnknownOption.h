@@ -33,15 +33,23 @@ inline std::string commandsWith(const CLI::App &command, const std::string &name
 }
 
 // ", which belongs to: evaluate, generate": the commands of this program or of the other one that have the option.
-// Empty if none has it.
+// Empty if none has it. A command of `cleave` that reads this program is better advice than another compilation. If the
+// user typed a command of its name, it is also better advice than other commands of this program.
 inline std::string describeOwners(const CLI::App &command, KnownProgram mine, const std::string &name) {
+  std::string readers = mine == KnownProgram::Compiled ? ofOtherProgram(mine, "", name, /*readsPrograms=*/true) : "";
+  std::string useReaders = ", which belongs to the compiler; use " + readers;
+  if (!readers.empty() && !programsReadBy(command.get_name()).empty())
+    return useReaders;
   if (std::string own = commandsWith(command, name); !own.empty())
     return ", which belongs to: " + own;
+  if (!readers.empty())
+    return useReaders;
   std::string others = ofOtherProgram(mine, "", name);
   if (others.empty())
     return "";
-  return mine == KnownProgram::Cleave ? ", which belongs to the program that cleave compile writes: " + others
-                                      : ", which belongs to the compiler: " + others + "; compile the model again with it";
+  return mine == KnownProgram::Cleave
+             ? ", which belongs to the program that cleave compile writes: " + others
+             : ", which belongs to the compiler: " + others + "; compile the model again with it";
 }
 
 // The message for an unknown word in place of a command.
@@ -49,8 +57,10 @@ inline std::string describeUnknownCommand(KnownProgram mine, const std::string &
                                           const std::vector<std::string> &names) {
   std::string text = "unknown command '" + typed + "'";
   if (std::string other = ofOtherProgram(mine, typed, ""); !other.empty())
-    return text + (mine == KnownProgram::Cleave ? ", which belongs to the program that cleave compile writes: "
-                                                : ", which belongs to the compiler: ") + other;
+    return text +
+           (mine == KnownProgram::Cleave ? ", which belongs to the program that cleave compile writes: "
+                                         : ", which belongs to the compiler: ") +
+           other;
   std::string near = didYouMean(typed, names);
   return text + (near.empty() ? "; expected " + joinNames(names) : near);
 }

@@ -1,5 +1,6 @@
 #include "compiler/Codegen/Host/KernelCache.h"
 
+#include "compiler/Codegen/Host/BuildId.h"
 #include "compiler/Support/TemporaryFile.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -11,7 +12,6 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <cstdlib>
-#include <link.h>
 #include <unistd.h>
 
 using namespace cleave;
@@ -24,24 +24,6 @@ static std::string checksum(llvm::StringRef bytes) {
   return std::string(hash.begin(), hash.end());
 }
 
-// Returns the build id from the notes of a loaded object. Names and descriptions of notes are padded to 4 bytes.
-static std::string buildId(const dl_phdr_info &object) {
-  for (int i = 0; i < object.dlpi_phnum; ++i) {
-    const ElfW(Phdr) &header = object.dlpi_phdr[i];
-    if (header.p_type != PT_NOTE)
-      continue;
-    const char *at = reinterpret_cast<const char *>(object.dlpi_addr + header.p_vaddr), *end = at + header.p_memsz;
-    while (at + sizeof(ElfW(Nhdr)) <= end) {
-      const auto *note = reinterpret_cast<const ElfW(Nhdr) *>(at);
-      const char *name = at + sizeof(*note), *text = name + llvm::alignTo(note->n_namesz, 4);
-      if (note->n_type == NT_GNU_BUILD_ID && llvm::StringRef(name, note->n_namesz) == llvm::StringRef("GNU\0", 4))
-        return std::string(text, note->n_descsz);
-      at = text + llvm::alignTo(note->n_descsz, 4);
-    }
-  }
-  return "";
-}
-
 // Returns a hash of the build ids of the program and all its libraries; empty if one has no build id.
 static std::string buildIdsOfThisProcess() {
   struct Ids {
@@ -50,7 +32,7 @@ static std::string buildIdsOfThisProcess() {
   } ids;
   auto collect = [](dl_phdr_info *object, size_t, void *data) {
     auto *ids = static_cast<Ids *>(data);
-    std::string id = buildId(*object);
+    std::string id = buildIdOf(*object);
     ids->areComplete = ids->areComplete && !id.empty();
     ids->text += id + "\n";
     return 0;

@@ -174,7 +174,7 @@ Status MatmulAction::addLayouts(const KernelArgs &args) {
 Status MatmulAction::setUp(const KernelArgs &args, Algorithms &algorithms) {
   Products p(args);
   if (p.batch > INT32_MAX)
-    return invalidArgument("cuBLASLt takes at most 2^31 products at a time; the plan has " + std::to_string(p.batch));
+    return invalidArgument("cuBLASLt takes at most 2^31 - 1 products at a time; the plan has " + std::to_string(p.batch));
   CLEAVE_TRY(checkBlas(blas_.descCreate(&desc_, isDouble_ ? kCompute64 : kCompute32, isDouble_ ? kReal64 : kReal32),
                        "cublasLtMatmulDescCreate"));
   int32_t transposes[] = {p.transposeB, p.transposeA};

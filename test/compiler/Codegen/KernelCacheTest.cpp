@@ -1,13 +1,17 @@
 // Which entries the cache of compiled kernels finds, and which it must not find.
 #include "compiler/Codegen/Host/KernelCache.h"
+#include "compiler/Codegen/Host/BuildId.h"
 #include "test/runtime/TempDir.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <sys/stat.h>
 
 using namespace cleave;
@@ -44,8 +48,9 @@ TEST_F(KernelCacheTest, KeysDifferInEachThingThatTheCodeDependsOn) {
   std::string key = cache().key("a kernel", target);
   EXPECT_EQ(key, cache().key("a kernel", target));
   EXPECT_NE(key, cache().key("another kernel", target));
-  for (const HostTarget &other : {HostTarget{"znver4", target.features, 512, true}, HostTarget{target.cpu, "+avx2", 512, true},
-                                  HostTarget{target.cpu, target.features, 256, true}, HostTarget{target.cpu, target.features, 512, false}})
+  for (const HostTarget &other :
+       {HostTarget{"znver4", target.features, 512, true}, HostTarget{target.cpu, "+avx2", 512, true},
+        HostTarget{target.cpu, target.features, 256, true}, HostTarget{target.cpu, target.features, 512, false}})
     EXPECT_NE(key, cache().key("a kernel", other));
 }
 
@@ -106,6 +111,45 @@ TEST_F(KernelCacheTest, AFolderThatOthersMayWriteToIsNotUsed) {
   }
   files::permissions(folder(), files::perms::owner_all);
   EXPECT_TRUE(KernelCache::in(folder()));
+}
+
+// A note with the paddings of its segment.
+static std::string note(uint32_t type, const std::string &name, const std::string &text, size_t padding) {
+  uint32_t sizes[] = {static_cast<uint32_t>(name.size()), static_cast<uint32_t>(text.size()), type};
+  std::string bytes(reinterpret_cast<const char *>(sizes), sizeof sizes);
+  for (const std::string *part : {&name, &text}) {
+    bytes += *part;
+    bytes.resize((bytes.size() + padding - 1) / padding * padding);
+  }
+  return bytes;
+}
+
+static const std::string kGnu("GNU\0", 4), kId("12345678901234567890");
+
+TEST(BuildId, IsFoundAfterOtherNotes) {
+  for (size_t padding : {4, 8}) {
+    std::string before = note(5, kGnu, "123456789012", padding) + note(1, "a name", "x", padding);
+    EXPECT_EQ(buildIdAmong(before + note(NT_GNU_BUILD_ID, kGnu, kId, padding), padding), kId);
+    EXPECT_EQ(buildIdAmong(before, padding), "");
+  }
+}
+
+TEST(BuildId, NothingIsReadBeyondDamagedNotes) {
+  for (size_t padding : {4, 8}) {
+    std::string whole = note(1, "other", "text", padding) + note(NT_GNU_BUILD_ID, kGnu, kId, padding);
+    for (size_t size = 0; size < whole.size(); ++size) {
+      std::unique_ptr<char[]> exact(new char[size]); // a sanitizer sees what lies beyond
+      std::copy_n(whole.data(), size, exact.get());
+      std::string id = buildIdAmong(llvm::StringRef(exact.get(), size), padding);
+      EXPECT_TRUE(id.empty() || id == kId) << size;
+    }
+    for (size_t field : {0, 4})
+      for (uint32_t bad : {0xffffffffu, 0xfffffffcu, 0x7fffffffu, 1000u}) {
+        std::string damaged = whole;
+        std::memcpy(&damaged[field], &bad, sizeof bad);
+        EXPECT_EQ(buildIdAmong(damaged, padding), "");
+      }
+  }
 }
 
 TEST_F(KernelCacheTest, TheEnvironmentChoosesTheFolder) {

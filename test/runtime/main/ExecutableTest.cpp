@@ -548,7 +548,12 @@ TEST(CommandLine, MistakesAreOneLine) {
       {{"infer", "--data", data}, 2, "infer: unknown option '--data', which belongs to: train, evaluate"},
       {{"--epochs", "5"}, 2, "unknown option '--epochs', which belongs to: train"},
       {{"train", "--mesh", "dp=2"}, 2, "which belongs to the compiler: cleave compile --mesh; compile the model again"},
-      {{"verify"}, 2, "unknown command 'verify', which belongs to the compiler: cleave verify"},
+      {{"verify"}, 2, "unknown command 'verify', which belongs to the compiler: cleave verify PROGRAM"},
+      {{"inspect", "--html", "x.html"},
+       2,
+       "inspect: unknown option '--html', which belongs to the compiler; use cleave inspect PROGRAM --html"},
+      {{"inspect", "--trace", "t.json"}, 2, "use cleave inspect PROGRAM --trace"}, // train has an option of this name
+      {{"infer", "--target-machine", "a100"}, 2, "use cleave inspect PROGRAM --target-machine"},
       {{"train"}, 2, "no data for input x"},
       {{"train", "--data", "a.npy"}, 2, "'a.npy': expected INPUT=FILE, as in x=a.npy; the model's inputs are x"},
       {{"infer", "--input", data, "--output", "y.npy"},

@@ -12,22 +12,34 @@ using llvm::FailureOr;
 
 namespace {
 
+constexpr int64_t kMostParts = 4096;
+
+LogicalResult tooManyParts(OpContext &op, int64_t parts) {
+  return op.fail("a sequence has at most " + llvm::Twine(kMostParts) + " parts; got: " + llvm::Twine(parts));
+}
+
 // Returns the sizes of the parts. A single number is the size of each part, a vector lists them.
 FailureOr<Shape> partSizes(OpContext &op, int64_t size) {
   if (!op.has(1))
     return Shape(size, 1);
   StaticOperand split = staticOperand(op, 1);
-  if (!split || split->isFloat() || split->rank() > 1 || split->numElements() > 4096)
+  if (!split)
     return op.fail("`split` must be known at compile time");
+  if (split->isFloat() || split->rank() > 1)
+    return op.fail("`split` must be an integer, or a list of integers");
   Shape sizes;
   if (split->rank() == 0) {
     int64_t chunk = split->asInt(0);
-    if (chunk < 1 || size / chunk > 4096)
-      return op.fail("parts of " + llvm::Twine(chunk) + " elements do not divide a dimension of " + llvm::Twine(size));
+    if (chunk < 1)
+      return op.fail("parts must have at least 1 element; got: " + llvm::Twine(chunk));
+    if (int64_t parts = size / chunk + (size % chunk != 0); parts > kMostParts)
+      return tooManyParts(op, parts);
     for (int64_t at = 0; at < size; at += chunk)
       sizes.push_back(std::min(chunk, size - at));
     return sizes;
   }
+  if (split->numElements() > kMostParts)
+    return tooManyParts(op, split->numElements());
   int64_t total = 0;
   for (int64_t part : split->ints()) {
     if (part < 0 || part > size)
@@ -159,8 +171,9 @@ LogicalResult importConcatFromSequence(OpContext &op) {
   for (Value part : parts)
     if (elementOf(part) != elementOf(parts[0]) ||
         reducedShape(shapeOf(part), {*dim}, true) != reducedShape(shapeOf(parts[0]), {*dim}, true))
-      return op.fail("the sequence's tensors must have one type, and equal sizes beside dimension " + llvm::Twine(*dim) +
-                     "; got shapes " + formatShape(shapeOf(parts[0])) + " and " + formatShape(shapeOf(part)));
+      return op.fail("the sequence's tensors must have one type, and equal sizes beside dimension " +
+                     llvm::Twine(*dim) + "; got shapes " + formatShape(shapeOf(parts[0])) + " and " +
+                     formatShape(shapeOf(part)));
   return op.result(op.emit.concat(parts, *dim));
 }
 

@@ -8,13 +8,13 @@ namespace {
 
 constexpr int64_t kLimit = int64_t(1) << 31;
 
-// Returns an attribute that has `size` entries, all in [low, kLimit]. Without the attribute, all entries are
+// Returns an attribute that has `size` entries, all in [low, kLimit). Without the attribute, all entries are
 // `otherwise`.
 FailureOr<Shape> readAttribute(OpContext &op, llvm::StringRef name, size_t size, int64_t low, int64_t otherwise) {
   Shape values = op.intsAttr(name).value_or(Shape(size, otherwise));
   if (values.size() != size)
     return op.fail("`" + name + "` must have " + llvm::Twine(size) + " numbers; got " + formatShape(values));
-  if (llvm::any_of(values, [&](int64_t value) { return value < low || value > kLimit; }))
+  if (llvm::any_of(values, [&](int64_t value) { return value < low || value >= kLimit; }))
     return op.fail("`" + name + "` must be at least " + llvm::Twine(low) + " and below 2^31; got " +
                    formatShape(values));
   return values;
