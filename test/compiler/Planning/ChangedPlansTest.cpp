@@ -190,6 +190,7 @@ TEST(ChangedPlans, OtherGroupsAreFound) {
              },
              &tried))
       ADD_FAILURE() << "accepted: " << text;
+  EXPECT_GT(tried, 0u);
 }
 
 TEST(ChangedPlans, TwiceTheSameIsFoundOrTheSame) {
@@ -322,13 +323,15 @@ TEST(ChangedPlans, WhatIsStatedCannotBeLeftOut) {
   for (auto &program : without.programs)
     program->meaning.clear();
   EXPECT_NE(refusalOf(without), "");
+  size_t stated = 0;
   for (auto &program : plan->programs)
-    for (size_t i = 0; i < program->meaning.size(); ++i) {
+    for (size_t i = 0; i < program->meaning.size(); ++i, ++stated) {
       fb::PlanT changed(*plan);
       auto &same = *changed.programs[&program - plan->programs.data()];
       same.meaning.erase(same.meaning.begin() + static_cast<std::ptrdiff_t>(i));
       EXPECT_NE(refusalOf(changed), "") << program->meaning[i]->name;
     }
+  EXPECT_GT(stated, 0u);
 }
 
 // All 128 bits of a number are compared.

@@ -64,6 +64,7 @@ TEST(Tokenizer, BytesOfTheTokensAreTheText) {
   for (const std::string family : {"gpt2", "llama3", "gpt4o"}) {
     Tokenizer tokenizer;
     ASSERT_TRUE(Tokenizer::open(recorded + family + ".json", &tokenizer).isOk());
+    unsigned compared = 0;
     for (const json &each : read(recorded + family + ".expected.json")) {
       std::string text = each.at("text").get<std::string>(), bytes;
       if (text.find("<|endoftext|>") != std::string::npos || text.find("<s>") != std::string::npos)
@@ -71,7 +72,9 @@ TEST(Tokenizer, BytesOfTheTokensAreTheText) {
       for (uint64_t token : each.at("tokens"))
         bytes += tokenizer.bytesOf(token);
       EXPECT_EQ(bytes, text) << family;
+      ++compared;
     }
+    EXPECT_GE(compared, 20u) << family;
   }
 }
 

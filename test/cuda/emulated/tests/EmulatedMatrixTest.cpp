@@ -180,8 +180,8 @@ TEST_F(MatrixTest, ProductOfTiles) {
   const size_t m = 32, n = 16, k = 48;
   Operands a(m * k, 1), b(n * k, 2);
   Buffer<uint16_t> bufferA(a.bits), bufferB(b.bits);
-  Buffer<float> c(m * n);
   for (uint64_t seed = 1; seed <= 5; seed++) {
+    Buffer<float> c(m * n);
     setSeed(seed);
     ASSERT_EQ(launch(module->function("product"), {unsigned(m / 16), 32, 0, unsigned(n / 8)}, nullptr, bufferA.address,
                      bufferB.address, c.address, int(n), int(k)),

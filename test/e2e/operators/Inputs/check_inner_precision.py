@@ -91,10 +91,6 @@ def elu(x, alpha=1.0):
     return where(at(x) > 0, x, alpha * expm1(clamped(x, -1e4, 0)))
 
 
-def row(x, f):
-    return f(x, lambda v: v.sum(1, keepdims=True))
-
-
 def softmax(x):
     e = np.exp(x - at(x).max(1, keepdims=True))
     return e / e.sum(1, keepdims=True)

@@ -178,10 +178,6 @@ def train(program, folder, name, steps, kind, *more):
     return [json.loads(line)["loss"] for line in metrics.read_text().splitlines() if "\"loss\"" in line], compare_states.tensors(newest)
 
 
-def largest_error(ours, exact):
-    return max(np.abs(a - b).max() / max(1, np.abs(b).max()) for a, b in zip(ours, exact, strict=True))
-
-
 def check(scratch, text, layout):
     kind, *pairs = text.split(",")
     settings = {key: {"true": 1, "false": 0}.get(value) if value in ("true", "false") else float(value)
