@@ -52,8 +52,10 @@ class Expected:
         rng = np.random.default_rng(seed)
         for other in [perturbed(graph, rng) for _ in range(3)] + [self.values]:
             for spread, value, one in zip(self.spreads, own, other):
+                value, one = value.astype("f8"), np.asarray(one).astype("f8")
                 with np.errstate(all="ignore"):
-                    difference = np.abs(value.astype("f8") - np.asarray(one).astype("f8"))
+                    difference = np.asarray(np.abs(value - one))
+                difference[np.isnan(one) & ~np.isnan(value)] = np.inf  # a small change makes no number of it
                 np.fmax(spread, difference, out=spread)
 
     def judge(self, index, ours):
