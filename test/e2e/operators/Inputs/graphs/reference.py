@@ -55,7 +55,7 @@ class Expected:
                 value, one = value.astype("f8"), np.asarray(one).astype("f8")
                 with np.errstate(all="ignore"):
                     difference = np.asarray(np.abs(value - one))
-                difference[np.isnan(one) & ~np.isnan(value)] = np.inf  # a small change makes no number of it
+                difference[np.isnan(one) != np.isnan(value)] = np.inf  # a small change decides whether it is a number
                 np.fmax(spread, difference, out=spread)
 
     def judge(self, index, ours):
@@ -70,6 +70,7 @@ class Expected:
             allowed = np.where(spread > 0, np.inf, 0)
         with np.errstate(all="ignore"):
             wrong = ~(np.abs(wide - other) <= allowed) & ~((wide == other) | (np.isnan(wide) & np.isnan(other)))
+        wrong &= ~np.isinf(spread)
         if not wrong.any():
             return None
         at = tuple(int(i) for i in np.argwhere(wrong)[0])

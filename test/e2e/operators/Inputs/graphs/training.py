@@ -54,16 +54,19 @@ class Loss:
 
     def slope(self, direction):
         """The derivative along `direction`, or None where there is none: differences of three widths must agree. Two alone would both
-        take the mean of the slopes on the two sides of a kink that lies nearer than both (a Min of two numbers that are almost equal)."""
+        take the mean of the slopes on the two sides of a kink that lies nearer than both (a Min of two numbers that are almost equal). At a
+        kink itself (the maximum of equal numbers), the slopes ahead and back differ."""
         def difference(width):
             ahead = self({name: width * step for name, step in direction.items()})
             back = self({name: -width * step for name, step in direction.items()})
             return (ahead - back) / (2 * width)
         try:
             wide, near, nearest = difference(2e-4), difference(1e-4), difference(1e-6)
+            ahead, here = self({name: 1e-6 * step for name, step in direction.items()}), self({})
         except Jump:
             return None
-        return near if max(abs(wide - near), abs(nearest - near)) <= 2e-3 * abs(near) + 1e-5 else None
+        others = wide, nearest, (ahead - here) / 1e-6
+        return near if max(abs(other - near) for other in others) <= 2e-3 * abs(near) + 1e-5 else None
 
 
 def gradients(graph, folder, compile_model, run, wrong):
