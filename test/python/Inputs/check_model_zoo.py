@@ -87,7 +87,7 @@ def check_inference(folder, module, data, exporter):
     with torch.no_grad():
         right = module(**data).numpy()
     try:
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()), traceable():
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()), traceable("dynamo"):
             torch.onnx.export(module, tuple(data.values()), folder / "e.onnx", input_names=list(data), output_names=["y"], dynamo=exporter == "dynamo",
                               opset_version=OPSETS[exporter])
     except Exception as failure:  # PyTorch's, of many kinds

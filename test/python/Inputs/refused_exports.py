@@ -236,7 +236,7 @@ def check_bags(path):
         inputs = [ids, None, torch.rand(6, 4, dtype=torch.double, requires_grad=True)] if weighted else [ids]
         direction = torch.rand(6, 3, dtype=torch.double)
         plain = bag(*inputs)
-        with traceable():
+        with traceable("dynamo"):
             traced = bag(*inputs)
         wanted = [bag.weight] + inputs[2:]
         for ours, theirs in zip([traced, *torch.autograd.grad(traced, wanted, direction)], [plain, *torch.autograd.grad(plain, wanted, direction)]):

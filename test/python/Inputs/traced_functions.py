@@ -24,7 +24,7 @@ def compare(module, inputs, wanted, what):
         return [result] if isinstance(result, torch.Tensor) else [tensor for part in result for tensor in flat(part)]
 
     theirs = of(flat(module(*inputs)))
-    with traceable():
+    with traceable("dynamo"):
         ours = of(flat(module(*inputs)))
     for one, other in zip(ours, theirs, strict=True):
         assert one.shape == other.shape and torch.allclose(one, other, rtol=1e-10, atol=1e-10), (what, (one - other).abs().max())
@@ -60,7 +60,7 @@ def check_ctc(path):
     # Three frames are too few for a symbol three times.
     used[0] = 3
     compare(Alignment(blank=blank, zero_infinity=True), (scores, targets, used, wanted), [scores], "no alignment")
-    with traceable():
+    with traceable("dynamo"):
         assert Alignment(blank=blank, reduction="none")(scores, targets, used, wanted)[0] == float("inf")
     targets = symbols[torch.randint(0, 4, (6, 3))]
     inputs = {"scores": scores.detach().float(), "targets": targets, "used": torch.full((6,), 7), "wanted": torch.full((6,), 2)}
@@ -103,7 +103,7 @@ def check_products(path):
         x = torch.randn(sizes, dtype=torch.double)
         x[0, 0, 0] = x[-1, -1, -1] = 0
         compare(Products(), (x.requires_grad_(),), [x], sizes)
-    with traceable():
+    with traceable("dynamo"):
         assert torch.full((40,), 2, dtype=torch.int32).cumprod(0)[-1] == 2 ** 40 and torch.tensor(3.0).cumprod(0) == 3
         # Products of parts are beyond float32 here, the running ones are not.
         far = torch.tensor([1e-3] * 12 + [1e5] * 14 + [1e-5] * 12 + [-1.0] * 300)
