@@ -44,8 +44,8 @@ struct Prediction {
 // The plan must have passed plan::checkMachine(). Fails if it has no entry, or runs more than is examined.
 rt::Status predict(const rt::fb::Plan &plan, const plan::InstructionCosts &costs, Prediction *prediction);
 
-// Return the samples and the tokens that all ranks read in a run of the plan's main entry; 0 if the plan does not tell, or
-// reads no tokens (Tokens.h).
+// Return the samples and the tokens that all ranks read in a run of the plan's main entry; 0 if the plan does not tell,
+// or reads no tokens (Tokens.h).
 uint64_t samplesOf(const rt::fb::Plan &plan);
 uint64_t tokensOf(const rt::fb::Plan &plan);
 

@@ -44,9 +44,9 @@ private:
   int fd_ = -1;
 };
 
-// Finds the file that a writer by rename must replace: follows links to the last one's target, which need not exist.
-// Fails if `path` is no regular file and no new name, or if a link or a name lies in /dev or /proc: /dev/stdout refers to
-// a regular file while a shell redirects the output, and a rename would put a plain file in the place of the device.
+// Finds the file that a writer by rename must replace. Follows links to the target of the last one, which need not
+// exist. Fails if `path` is neither a regular file nor a new name, or if it or a link lies in /dev or /proc. Otherwise,
+// while a shell redirects the output to a file, a rename would put a plain file in the place of /dev/stdout.
 Status findFileToReplace(const std::string &path, std::string *target);
 // Writes `text` as the whole file, atomically.
 Status writeFileAtomically(const std::string &path, std::string_view text);

@@ -195,6 +195,10 @@ Status KernelParams::finish(std::vector<int64_t> *result) const {
   return Status::ok();
 }
 
+bool isFloating(fb::DType dtype) {
+  return dtype == fb::DType::f32 || dtype == fb::DType::f64 || dtype == fb::DType::f16 || dtype == fb::DType::bf16;
+}
+
 size_t dtypeSize(fb::DType dtype) {
   switch (dtype) {
   case fb::DType::f64:

@@ -112,6 +112,8 @@ inline constexpr uint64_t kScratchAlignment = 64;
 
 // The bytes of one element. 0 if the number is not a type.
 size_t dtypeSize(fb::DType dtype);
+// True for f64, f32, f16 and bf16.
+bool isFloating(fb::DType dtype);
 
 } // namespace cleave::rt
 

@@ -126,10 +126,6 @@ uint64_t logicalElements(const fb::State &state) {
   return sum;
 }
 
-bool isFloating(fb::DType type) {
-  return type == fb::DType::f32 || type == fb::DType::f64 || type == fb::DType::f16 || type == fb::DType::bf16;
-}
-
 void addType(std::string *list, const std::string &type) {
   if (("," + *list + ",").find("," + type + ",") == std::string::npos)
     *list += (list->empty() ? "" : ",") + type;

@@ -1,14 +1,11 @@
 #include "runtime/plan/Tokens.h"
 
+#include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/PlanReader.h"
 
 namespace cleave::rt {
 
 namespace {
-
-bool isFloating(fb::DType type) {
-  return type == fb::DType::f32 || type == fb::DType::f64 || type == fb::DType::f16 || type == fb::DType::bf16;
-}
 
 // The shape of one sample.
 std::vector<int64_t> sampleShape(const fb::Port &port) {

@@ -289,8 +289,8 @@ Value Dissolver::viewAs(Value value, ArrayRef<int64_t> shape, Operation *reader)
   return views[{value, type}] = view;
 }
 
-// Makes the op with cut loops, next to the old one. A loop that only constants have (a sum over a constant's columns) is
-// not cut.
+// Makes the op with cut loops, next to the old one. A loop that only constants have (a sum over a constant's columns)
+// is not cut.
 void Dissolver::rewrite(Operation *op) {
   Loops loops = loopsOf(op);
   Shape sizes = sizesOf(op);

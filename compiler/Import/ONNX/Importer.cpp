@@ -51,8 +51,8 @@ static void reportEmptyTensors(mlir::func::FuncOp function, ErrorList &errors) {
   }
 }
 
-// A message in the user's words: without "'cleave.max_pool' op", because the user's file has nodes. Returns "" for MLIR's
-// summary of an error that was reported before.
+// Returns a message in the user's words: without "'cleave.max_pool' op", because the user's file has nodes. Returns ""
+// for MLIR's summary of an error that was reported before.
 static std::string messageOfNode(mlir::Diagnostic &diagnostic) {
   std::string text = messageOf(diagnostic);
   if (llvm::StringRef(text).ends_with("failed to infer returned types"))
