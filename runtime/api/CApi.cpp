@@ -35,6 +35,7 @@ struct cleave_session {
   ScalarState lr, step, seed, clip, loss, gradNorm, lossScale;
   double clipNorm = std::numeric_limits<double>::infinity();
   Status last; // of the last call that processes make together
+  Status lost; // what calls return that need the parameters, after a step that destroyed them, until others are loaded
   std::atomic<bool> inCall{false};
   pid_t process = getpid(); // the process that created the session: only it has the threads of the ranks
 };
@@ -190,6 +191,7 @@ Status trainStep(cleave_session *session, double rate, double *loss) {
   const cleave::rt::fb::Program *program = nullptr;
   CLEAVE_TRY(session->session.entry("train_step", &program));
   CLEAVE_TRY(session->session.checkTrainsAlone());
+  CLEAVE_TRY(Status(session->lost).in("cleave_train_step"));
   CLEAVE_TRY(session->inputs.checkAll(*program).in("cleave_train_step"));
   session->lr.set(rate);
   session->step.setInteger(static_cast<int64_t>(session->position.step + 1));
@@ -204,11 +206,16 @@ Status trainStep(cleave_session *session, double rate, double *loss) {
                          {{&session->loss, &read}, {&session->gradNorm, &norm}, {&session->lossScale, &scale}}));
   if (loss)
     *loss = read.value_or(std::numeric_limits<double>::quiet_NaN());
-  return checkFinite(read.value_or(0), norm, scale).in("cleave_train_step");
+  Status finite = checkFinite(read.value_or(0), norm, scale);
+  if (!finite.isOk())
+    session->lost = dataLoss("the parameters were lost in step " + std::to_string(session->position.step) +
+                             "; load a checkpoint of an earlier step, or create the session again");
+  return std::move(finite).in("cleave_train_step");
 }
 
 // Takes the lock that a run with --save takes: two writers in one directory would remove each other's parts.
 Status saveCheckpoint(cleave_session *session, const char *directory) {
+  CLEAVE_TRY(Status(session->lost).in("cleave_save_checkpoint"));
   NewDirectories made;
   CheckpointLock lock;
   Status status;
@@ -241,6 +248,7 @@ Status loadCheckpoint(cleave_session *session, const char *path) {
   CLEAVE_TRY(opened.agreeOnHash(checkpoint.index().identity, "cleave_load_checkpoint: the checkpoints"));
   CLEAVE_TRY(opened.agree(fillStates(opened, checkpoint), "load the checkpoint"));
   session->position = checkpoint.index().position;
+  session->lost = Status::ok();
   return Status::ok();
 }
 
@@ -278,8 +286,9 @@ Status evaluationLoss(const cleave_session *session, const cleave_evaluation *su
 }
 
 Status setClipNorm(cleave_session *session, double norm) {
-  if (norm < 0 || std::isnan(norm))
-    return invalidArgument("cleave_set_clip_norm: expected a positive norm, or 0 for none; got " + realText(norm));
+  if (norm != 0 && norm != std::numeric_limits<double>::infinity() && !isNumberAbove(norm, 0))
+    return invalidArgument("cleave_set_clip_norm: expected a positive norm (in f32), or 0 for none; got " +
+                           realText(norm));
   if (norm > 0 && !session->clip.exists())
     return invalidArgument("cleave_set_clip_norm: this model was compiled without gradient clipping (it has no "
                            "scalar.clip_norm)");

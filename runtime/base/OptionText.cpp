@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstdlib>
 
 namespace cleave::rt {
 
@@ -13,10 +12,10 @@ bool parseUnsigned(std::string_view text, uint64_t *value) {
 }
 
 bool parseReal(std::string_view text, double *value) {
-  std::string copy(text);
-  char *end = nullptr;
-  *value = std::strtod(copy.c_str(), &end);
-  return !copy.empty() && *end == '\0' && std::isfinite(*value);
+  if (text.size() > 1 && text[0] == '+' && text[1] != '-')
+    text.remove_prefix(1); // from_chars() takes no plus
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
+  return error == std::errc() && end == text.data() + text.size() && std::isfinite(*value);
 }
 
 std::string realText(double value) {

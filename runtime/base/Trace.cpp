@@ -3,7 +3,6 @@
 #include "runtime/base/Clock.h"
 
 #include <algorithm>
-#include <cstdio>
 
 namespace cleave::rt {
 
@@ -65,9 +64,8 @@ static void appendEscaped(std::string &text, const char *name) {
 
 // Chrome and Perfetto count in microseconds.
 static std::string microseconds(uint64_t nanoseconds) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%.3f", static_cast<double>(nanoseconds) / 1e3);
-  return text;
+  std::string fraction = std::to_string(1000 + nanoseconds % 1000).substr(1);
+  return std::to_string(nanoseconds / 1000) + "." + fraction;
 }
 
 // The details of a span as the end of a JSON object. Empty if there are none.

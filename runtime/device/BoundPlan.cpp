@@ -205,6 +205,7 @@ private:
                               request_.comm,
                               address(view.buffer(0)),
                               view.bufferCount() > 1 ? address(view.buffer(1)) : Address(),
+                              view.buffer(0).access(),
                               static_cast<size_t>(view["count"]),
                               static_cast<fb::DType>(view["dtype"]),
                               static_cast<Reduction>(view["reduction"]),

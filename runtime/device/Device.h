@@ -66,6 +66,7 @@ struct CollectiveRequest {
   const Group &group;
   Communicator &comm;
   Address data, staging;
+  fb::Access access; // what the plan lets the collective do with the data; a broadcast's root only reads it
   size_t count;
   fb::DType dtype;
   Reduction reduction;

@@ -101,9 +101,10 @@ static Status noCheckpoint(const std::string &path) {
   std::string directory = parentDirectory(path);
   std::vector<std::string> beside = listCheckpoints(directory);
   bool isBest = fs::path(path).filename() == "best";
-  return notFound("no checkpoint in " + path + (error ? ": it does not exist" : " (expected ") +
-                  (error ? "" : std::string(kCheckpointIndexFile) + ", latest or step-*/)") +
-                  (isBest && error ? ", and train --save-best writes it" : "") +
+  std::string why = error == std::errc::not_a_directory ? ": it is not a directory"
+                    : error                             ? ": it does not exist"
+                            : " (expected " + std::string(kCheckpointIndexFile) + ", latest or step-*/)";
+  return notFound("no checkpoint in " + path + why + (isBest && error ? ", and train --save-best writes it" : "") +
                   (beside.empty() ? "; give the directory that `train --save` was given, or one step-*/ of it"
                                   : "; the newest one beside it is " + directory + "/" + beside.back()));
 }

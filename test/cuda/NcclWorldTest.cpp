@@ -112,7 +112,7 @@ public:
   }
   Status allReduce() {
     Address data{reinterpret_cast<std::byte *>(data_), 64};
-    CollectiveRequest request{Opcode::AllReduce, group_,         host_, data, {},    16,
+    CollectiveRequest request{Opcode::AllReduce, group_,         host_, data, {},    fb::Access::read_write, 16,
                               fb::DType::f32,    Reduction::Sum, 0,     0,    place_};
     return world->collective(request, data.base, streams_.main(), place_);
   }

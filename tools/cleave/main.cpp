@@ -84,6 +84,7 @@ int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   endWhereResourcesEnd();
   ignored.restore();
+  std::signal(SIGCHLD, SIG_DFL); // a caller that ignores it would leave no exit code of the linker to wait for
   std::signal(SIGXFSZ, SIG_IGN); // a file beyond the size limit then gives an error with a message, like a full disk
   rt::AtomicFile::watch(removeOnSignal);
   cleave::registerTraining();    // for --insert, in addition to passes of plug-ins

@@ -4,6 +4,7 @@
 // the next action begins. A copy from the device is enqueued after it on the same stream. A receive writes to the
 // memory at once, so it first waits for the stream.
 #include "runtime/device/cuda/CudaDevice.h"
+#include "runtime/plan/KernelOperands.h"
 
 #include <algorithm>
 
@@ -24,11 +25,14 @@ public:
       return Status::ok();
     size_t bytes = request_.data.bytes;
     std::byte *pinned = pinned_->data;
-    CLEAVE_TRY(device_.move(pinned, request_.data.at(frames), bytes, stream_));
-    CLEAVE_TRY(device_.waitFor(stream_));
+    std::byte *data = request_.data.at(frames);
+    // Only what the plan declares: another stream may read the data of a broadcast's root at the same time.
+    if (reads(request_.access))
+      CLEAVE_TRY(device_.move(pinned, data, bytes, stream_));
+    CLEAVE_TRY(device_.waitFor(stream_)); // the last copy from the pinned memory must have ended, too
     RingData ring{pinned, pinned + bytes, request_.count, request_.dtype, request_.reduction};
     CLEAVE_TRY(runRing(request_, ring));
-    return device_.move(request_.data.at(frames), pinned, bytes, stream_);
+    return writes(request_.access) ? device_.move(data, pinned, bytes, stream_) : Status::ok();
   }
 
 private:

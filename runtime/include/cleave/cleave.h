@@ -123,7 +123,8 @@ CLEAVE_MUST_USE cleave_code cleave_get_output(cleave_session *session, const cha
 CLEAVE_MUST_USE cleave_code cleave_infer(cleave_session *session);
 /* Runs one optimizer step on the inputs of "train_step". `loss` (may be NULL) gets the loss before the update.
  * `learning_rate` must be 0 or more. Returns CLEAVE_DATA_LOSS if the loss or a gradient is infinite or not a number.
- * The parameters are lost then. With a loss scale, such a step is skipped instead. */
+ * The parameters are lost then: this call and cleave_save_checkpoint() return CLEAVE_DATA_LOSS until
+ * cleave_load_checkpoint() has loaded others. With a loss scale, such a step is skipped instead. */
 CLEAVE_MUST_USE cleave_code cleave_train_step(cleave_session *session, double learning_rate, double *loss);
 /* Sets the largest norm of all gradients together, from the next step on. Gradients with a larger norm are scaled down
  * to it. 0, the default: no limit. */

@@ -1,12 +1,12 @@
 #include "runtime/train/loop/StepTimes.h"
 
 #include "runtime/base/Counted.h"
+#include "runtime/base/OptionText.h"
 #include "runtime/plan/Properties.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 
 namespace cleave::rt {
 
@@ -43,7 +43,9 @@ static std::string secondsText(double seconds) {
 std::string stepTimeReport(const fb::Plan &plan, const StepTimes &times, unsigned threads) {
   if (times.count() == 0)
     return "";
-  double measured = times.median(), predicted = std::atof(propertyOf(plan, kPredictedSecondsProperty).c_str());
+  double measured = times.median(), predicted = 0;
+  if (!parseReal(propertyOf(plan, kPredictedSecondsProperty), &predicted))
+    predicted = 0;
   std::string steps = times.count() == 1 ? "the first step" : "median of " + counted(times.count() - 1, "step");
   std::string text = "measured " + secondsText(measured) + " (" + steps + ")";
   if (predicted <= 0)

@@ -94,6 +94,11 @@ def main():
     assert "two models" in refusal(ValueError, lambda: one + another.evaluate(**batch))
     said = refusal(cleave.CleaveError, lambda: another.train_step(lr=1e-3, **{**batch, name: np.full(tensor.shape, np.nan)}))
     assert "--" not in said and "(lr)" in said, said
+    # Nothing saves what such a step has left, and nothing trains it, until other parameters are loaded.
+    for call in (lambda: another.save(checkpoints), lambda: another.train_step(lr=1e-3, **batch)):
+        assert "the parameters were lost in step 1; load a checkpoint" in refusal(cleave.CleaveError, call)
+    another.load(checkpoints)
+    assert another.steps == 4 and np.isfinite(another.train_step(lr=1e-3, **batch))
     another.close()
     assert "infer has not run yet" in refusal(ValueError, lambda: (model := cleave.Model(infer)).output(next(iter(model.outputs()))))
     assert "its path is empty" in refusal(cleave.CleaveError, lambda: trained.save(""))
