@@ -1,4 +1,4 @@
-// How many frames of inputs a run of an entry program reads, and how much host memory feeds them to a device that has
+// How many frames of inputs are fed for a run of an entry program, and how much host memory feeds them to a device that has
 // its own memory.
 //
 // Each rank has two batches in page-locked memory of the host. One is gathered while the device computes on the other
@@ -15,8 +15,9 @@
 
 namespace cleave::rt {
 
-// Returns how many frames of inputs one run of an entry program reads: one, or one for each micro-batch that it calls
-// bodies for. If kinds of ranks differ, this is the largest number.
+// Returns how many frames of inputs the host feeds for one run of an entry program. For train_step, there is one for
+// each micro-batch of the plan. For others, there is one, or one for each micro-batch that the program calls bodies
+// for. If kinds of ranks differ, this is the largest number.
 unsigned inputFrames(const fb::Plan &plan, const fb::Program &program);
 
 inline constexpr uint64_t kBatchesInMemory = 2;

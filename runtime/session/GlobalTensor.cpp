@@ -18,8 +18,7 @@ const flatbuffers::Vector<flatbuffers::Offset<fb::Port>> *portsOf(const fb::Prog
 
 void GlobalTensor::describe(Session &session, const fb::Program &program, const fb::Port &port) {
   port_ = &port;
-  bool trains = textOf(program.name()) == "train_step";
-  frames_ = trains ? std::max(1u, session.plan().micro_batches()) : inputFrames(session.plan(), program);
+  frames_ = inputFrames(session.plan(), program);
   if (port.shape())
     shape_.assign(port.shape()->begin(), port.shape()->end());
   runs_ = 1;

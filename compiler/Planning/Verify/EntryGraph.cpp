@@ -30,7 +30,7 @@ EntryGraph::EntryGraph(const std::vector<const fb::Plan *> &kinds, bool (*takes)
 bool EntryGraph::add(size_t kind, uint32_t program) {
   Last last;
   last.ofStream.assign(kinds_[kind]->streams()->size(), -1);
-  return expand(kind, program, 1, {}, last);
+  return expand(kind, program, 0, {}, last);
 }
 
 // Returns a program's calls and the instructions that become nodes. Bodies run often, and most of their instructions
@@ -46,7 +46,21 @@ const std::vector<uint32_t> &EntryGraph::takenIn(size_t kind, uint32_t program) 
   return known->second;
 }
 
-bool EntryGraph::expand(size_t kind, uint32_t program, uint64_t repeats, const Frames &frames, Last &last) {
+size_t EntryGraph::numberOf(const Run &run) {
+  auto [known, isNew] = numbers_.try_emplace(run, runs_.size());
+  if (isNew)
+    runs_.push_back(run);
+  return known->second;
+}
+
+uint64_t EntryGraph::timesOf(size_t node) const {
+  uint64_t times = 1;
+  for (size_t run = nodes_[node].run; run != 0; run = runs_[run].around)
+    times *= static_cast<uint64_t>(runs_[run].times);
+  return times;
+}
+
+bool EntryGraph::expand(size_t kind, uint32_t program, size_t run, const Frames &frames, Last &last) {
   size_t call = calls_.size();
   calls_.push_back({kind, program, frames.of(fb::Counter::micro_batch)});
   OwnEvents own;
@@ -55,11 +69,11 @@ bool EntryGraph::expand(size_t kind, uint32_t program, uint64_t repeats, const F
       return false;
     InstructionView view = plan::viewOf(*kinds_[kind], {program, i});
     if (view.opcode() == Opcode::Call) {
-      if (!expandCall(kind, view, repeats, frames, last))
+      if (!expandCall(kind, view, run, frames, last))
         return false;
       continue;
     }
-    nodes_.push_back({{program, i}, call, repeats});
+    nodes_.push_back({{program, i}, call, run});
     edge(std::exchange(last.ofStream[view.stream()], static_cast<int64_t>(nodes_.size() - 1)), nodes_.size() - 1);
     if (view.opcode() == Opcode::Record || view.opcode() == Opcode::Wait)
       addEvent(view, call, frames, own, last);
@@ -71,12 +85,13 @@ bool EntryGraph::expand(size_t kind, uint32_t program, uint64_t repeats, const F
 }
 
 // Calls of empty bodies are counted, too.
-bool EntryGraph::expandCall(size_t kind, const InstructionView &call, uint64_t repeats, const Frames &frames,
+bool EntryGraph::expandCall(size_t kind, const InstructionView &call, size_t around, const Frames &frames,
                             Last &last) {
   int64_t times = std::min(call["times"], maxTimes_), first = call["first_frame"], stride = call["skip"] + 1;
-  uint64_t each = maxTimes_ == kAllTimes ? repeats : repeats * static_cast<uint64_t>(call["times"]);
+  bool isOneOfSome = call["times"] > maxTimes_;
   for (int64_t n = 0; n < times; ++n)
-    if (!visit() || !expand(kind, static_cast<uint32_t>(call["program"]), each,
+    if (!visit() || !expand(kind, static_cast<uint32_t>(call["program"]),
+                            isOneOfSome ? numberOf({around, call["times"], n}) : around,
                             frames.called(static_cast<fb::Counter>(call["counter"]), first + n * stride), last))
       return false;
   return true;

@@ -21,6 +21,7 @@
 #include <map>
 #include <optional>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -39,10 +40,20 @@ public:
     uint32_t program;
     int64_t microBatch;
   };
+  // One of the runs that a call makes of its program, if the graph has only some of them: run `index` of `times`, in a
+  // run of the program around it. Equal runs have one number, whichever kind makes them. So if two sequences of nodes
+  // have the same numbers, the sequences that they stand for are equally long.
+  struct Run {
+    size_t around; // number of the run around it; 0: none
+    int64_t times, index;
+    bool operator<(const Run &other) const {
+      return std::tie(around, times, index) < std::tie(other.around, other.times, other.index);
+    }
+  };
   struct Node {
     InstructionRef ref;
     size_t call;
-    uint64_t repeats; // how often the calls around it run it, if the graph has only some of these runs; else 1
+    size_t run; // 0: the graph has all runs
   };
   // The node of a wait for an event that its body never records.
   using LostWait = size_t;
@@ -66,6 +77,9 @@ public:
   size_t kindOf(size_t node) const { return calls_[nodes_[node].call].kind; }
   rt::InstructionView viewOf(size_t node) const { return plan::viewOf(*kinds_[kindOf(node)], nodes_[node].ref); }
 
+  // How often the calls around a node run it, if the graph has only some of these runs; else 1.
+  uint64_t timesOf(size_t node) const;
+
   // All sends and all receives of a kind, by channel.
   const std::map<TransferChannel, std::vector<size_t>> &sentBy(size_t kind) const { return sent_[kind]; }
   const std::map<TransferChannel, std::vector<size_t>> &takenBy(size_t kind) const { return taken_[kind]; }
@@ -86,8 +100,9 @@ private:
   };
   bool visit() { return ++visited_ <= kMaxInstructions; }
   const std::vector<uint32_t> &takenIn(size_t kind, uint32_t program);
-  bool expand(size_t kind, uint32_t program, uint64_t repeats, const rt::Frames &frames, Last &last);
-  bool expandCall(size_t kind, const rt::InstructionView &call, uint64_t repeats, const rt::Frames &frames, Last &last);
+  bool expand(size_t kind, uint32_t program, size_t run, const rt::Frames &frames, Last &last);
+  bool expandCall(size_t kind, const rt::InstructionView &call, size_t around, const rt::Frames &frames, Last &last);
+  size_t numberOf(const Run &run);
   void addEvent(const rt::InstructionView &view, size_t call, const rt::Frames &frames, OwnEvents &own, Last &last);
   void addTransfer(const rt::InstructionView &view, size_t kind);
   void joinOwn(const OwnEvents &own);
@@ -101,6 +116,8 @@ private:
   int64_t maxTimes_;
   std::vector<Node> nodes_;
   std::vector<Call> calls_;
+  std::map<Run, size_t> numbers_;
+  std::vector<Run> runs_ = {{0, 1, 0}}; // by number
   std::vector<std::pair<size_t, size_t>> edges_;
   std::vector<LostWait> lostWaits_;
   std::vector<std::map<TransferChannel, std::vector<size_t>>> sent_, taken_;  // [kind]

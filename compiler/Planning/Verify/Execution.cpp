@@ -1,6 +1,8 @@
 #include "compiler/Planning/Verify/Execution.h"
 #include "compiler/Planning/Verify/CollectiveMeaning.h"
 
+#include "runtime/base/Counted.h"
+#include "runtime/plan/FeedMemory.h"
 #include "runtime/plan/KernelOperands.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/RankKinds.h"
@@ -81,6 +83,7 @@ void Execution::setInitial(unsigned region, MemoryHistory &memory) const {
 
 void Execution::run(uint32_t entry) {
   entry_ = entry;
+  fedFrames_ = inputFrames(*kinds_.front(), *plan_.programs()->Get(entry));
   runProgram(entry, {});
 }
 
@@ -418,7 +421,7 @@ void Execution::checkFrame(const fb::Buffer &buffer, const MemoryHistory::Cells:
                            const Frames &frames) {
   const fb::Region &region = *plan_.regions()->Get(buffer.region());
   int64_t frame = frameOf(buffer, frames);
-  uint32_t fed = std::min(region.frames(), std::max(1u, plan_.micro_batches()));
+  uint32_t fed = std::min(region.frames(), fedFrames_);
   bool isUnfed = region.kind() == fb::RegionKind::input &&
                  (frame < 0 || frame >= int64_t{shortStep_.framesOf(fb::Counter::micro_batch, fed)});
   bool hasFrames = region.frames() > 1 || region.kind() == fb::RegionKind::residual;
@@ -428,7 +431,7 @@ void Execution::checkFrame(const fb::Buffer &buffer, const MemoryHistory::Cells:
   std::string what = text(moment.ref) + " reads frame " + std::to_string(frame) + " of " +
                      describeBytes(plan_, buffer.region(), cell.first, cell.second.end);
   if (isUnfed)
-    find("frame", what + ", which is fed for " + std::to_string(fed) + " micro-batches");
+    find("frame", what + "; the host feeds " + counted(fed, "frame") + " of it");
   else
     find("frame", what + ", in whose place " + text(cell.second.writer->ref) + " has written frame " +
                       std::to_string(cell.second.writer->frame) + "; the region has " +

@@ -28,8 +28,9 @@ public:
   // call can name has been met twice, and a round has changed nothing in what differs between ranks. Further rounds
   // would find what the round before has left, in later frames, and so nothing new.
   void run(uint32_t entry);
-  // Finds states that ranks hold whole and may now hold differently. Replicas (tied weights, the parameters of
-  // data-parallel ranks) must stay equal. States begin as they are declared, so this holds after every run.
+  // Finds states and outputs of the entry that ranks hold whole and may now hold differently. Replicas (tied weights,
+  // the parameters of data-parallel ranks) must stay equal. States begin as they are declared, so this holds after
+  // every run. The host takes a whole output from any rank.
   void expectReplicasEqual();
   // Finds bytes of frame 0 that nothing has written.
   void expectWritten(unsigned region, uint64_t begin, uint64_t end, const std::string &what);
@@ -84,6 +85,14 @@ private:
   AxisMask axesOfOwners(const rt::fb::State &state) const;
   AxisMask axesOfOtherKinds() const;
   AxisMask axesOfParts(const rt::fb::State &state) const; // those along which a state may differ
+  // Bytes that may differ along these axes only.
+  struct Replica {
+    std::string what;
+    unsigned region;
+    uint64_t begin, end;
+    AxisMask allowed;
+  };
+  void expectEqual(const Replica &replica);
   void recordEqualized(const rt::InstructionView &view, const rt::Frames &frames);
   void setInitial(unsigned region, MemoryHistory &memory) const;
 
@@ -109,6 +118,7 @@ private:
   std::vector<Finding> *findings_;
   std::set<std::string> found_;
   uint32_t entry_ = 0;
+  uint32_t fedFrames_ = 1; // of the entry's inputs
   uint64_t steps_ = 0;
   std::set<std::pair<uint32_t, uint32_t>> checkedAlone_;        // instructions
   std::map<std::pair<unsigned, uint64_t>, uint64_t> stateEnds_; // (region, first byte) -> one past the last

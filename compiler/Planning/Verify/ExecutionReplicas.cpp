@@ -123,25 +123,36 @@ AxisMask Execution::axesOfOtherKinds() const {
   return axes;
 }
 
-void Execution::expectReplicasEqual() {
-  for (size_t i = 0; i < lengthOf(plan_.states()); ++i) {
-    const fb::State &state = *plan_.states()->Get(i);
-    AxisMask allowed = axesOfParts(state) | axesOfOtherKinds();
-    auto [first, last] =
-        history(state.region(), 0).range(state.offset(), state.offset() + stateShardBytes(plan_, state));
+void Execution::expectEqual(const Replica &replica) {
+  for (auto &[place, memory] : histories_) {
+    if (place.first != replica.region)
+      continue;
+    auto [first, last] = memory.range(replica.begin, replica.end);
     for (auto cell = first; cell != last; ++cell) {
-      AxisMask differs = cell->second.varies & ~allowed;
+      AxisMask differs = cell->second.varies & ~(replica.allowed | axesOfOtherKinds());
       if (!cell->second.writer || differs == 0)
         continue;
       uint32_t axis = 0;
       while ((differs >> axis & 1) == 0)
         ++axis;
-      find("replica", "state '" + state.name()->str() + "' is the same on all ranks of axis '" +
-                          plan_.axes()->Get(axis)->name()->str() + "', but " + text(cell->second.writer->ref) +
-                          " may write different values to it");
-      break;
+      find("replica", replica.what + " is the same on all ranks of axis '" + plan_.axes()->Get(axis)->name()->str() +
+                          "', but " + text(cell->second.writer->ref) + " may write different values to it");
+      return;
     }
   }
+}
+
+void Execution::expectReplicasEqual() {
+  for (size_t i = 0; i < lengthOf(plan_.states()); ++i) {
+    const fb::State &state = *plan_.states()->Get(i);
+    expectEqual({"state '" + state.name()->str() + "'", state.region(), state.offset(),
+                 state.offset() + stateShardBytes(plan_, state), axesOfParts(state)});
+  }
+  const fb::Program &entry = *plan_.programs()->Get(entry_);
+  for (size_t i = 0; i < lengthOf(entry.outputs()); ++i)
+    if (const fb::Port &port = *entry.outputs()->Get(i); !port.absent())
+      expectEqual({"output '" + port.name()->str() + "' of " + entry.name()->str(), port.region(), port.offset(),
+                   port.offset() + portBytes(port), axisMask(port.split_axes())});
 }
 
 } // namespace cleave::plan

@@ -26,8 +26,10 @@ bool isWaiting(Opcode opcode) {
 // meet are one node, because under rendezvous none of them ends before all have begun. The same holds for a send and
 // its receive.
 //
-// If nothing is sent, all kinds call the same bodies equally often, and a few runs of each stand for all. With sends,
-// the lists of calls differ from kind to kind (the first stage of a pipeline runs ahead), so every run is in the graph.
+// If nothing is sent, all kinds call the same bodies equally often, and a few runs of each call stand for all. Two kinds
+// must meet in the same runs of equally long calls (EntryGraph::Run), so the runs that are left out meet, too. With
+// sends, the lists of calls differ from kind to kind (the first stage of a pipeline runs ahead), so every run is in the
+// graph.
 class WaitGraph {
 public:
   WaitGraph(const EntryGraph &graph, std::vector<Finding> *findings)
@@ -165,8 +167,10 @@ std::string WaitGraph::differenceOf(size_t first, size_t second) const {
   for (const char *field : {"dtype", "reduction", "algorithm", "count", "root"})
     if (a[field] != b[field])
       return both(field, static_cast<uint64_t>(a[field]), static_cast<uint64_t>(b[field]));
-  uint64_t left = graph_.nodes()[first].repeats, right = graph_.nodes()[second].repeats;
-  return left == right ? "" : both("how often it is called", left, right);
+  if (graph_.nodes()[first].run == graph_.nodes()[second].run)
+    return "";
+  uint64_t left = graph_.timesOf(first), right = graph_.timesOf(second);
+  return left == right ? "the calls that repeat it" : both("how often it is called", left, right);
 }
 
 void WaitGraph::matchSequence(const std::string &over, const std::vector<size_t> &expected,

@@ -44,23 +44,37 @@ static void checkStateRanges(const fb::Plan &plan, std::vector<Finding> *finding
   findOverlaps(std::move(ranges), "state", findings);
 }
 
-static void checkPortRanges(const fb::Plan &plan, const fb::Program &program, std::vector<Finding> *findings) {
-  std::vector<NamedRange> ranges;
-  auto add = [&](const auto *ports, const char *what) {
-    for (size_t i = 0; i < lengthOf(ports); ++i) {
-      const fb::Port &port = *ports->Get(i);
-      if (port.absent())
-        continue;
-      if (plan.regions()->Get(port.region())->space() == fb::Space::host)
-        findings->push_back({"space", std::string(what) + " '" + port.name()->str() + "' of " + program.name()->str() +
-                                          " lies in host memory, where no kernel finds it"});
-      ranges.push_back({std::string(what) + " '" + port.name()->str() + "' of " + program.name()->str(), port.region(),
-                        port.offset(), port.offset() + portBytes(port)});
-    }
-  };
-  add(program.inputs(), "input");
-  add(program.outputs(), "output");
-  findOverlaps(std::move(ranges), "port", findings);
+// Adds the ports of a program that lie in this kind's memory, and finds those in host memory.
+static void addPorts(const fb::Plan &plan, const fb::Program &program, bool areOutputs, std::vector<NamedRange> *ranges,
+                     std::vector<Finding> *findings) {
+  const auto *ports = areOutputs ? program.outputs() : program.inputs();
+  for (size_t i = 0; i < lengthOf(ports); ++i) {
+    const fb::Port &port = *ports->Get(i);
+    if (port.absent())
+      continue;
+    std::string what =
+        (areOutputs ? "output '" : "input '") + port.name()->str() + "' of " + program.name()->str();
+    if (plan.regions()->Get(port.region())->space() == fb::Space::host)
+      findings->push_back({"space", what + " lies in host memory, where no kernel finds it"});
+    ranges->push_back({std::move(what), port.region(), port.offset(), port.offset() + portBytes(port)});
+  }
+}
+
+// The ports of one program do not overlap, nor do the outputs of all: the host may take an output after another program
+// has run.
+static void checkPortRanges(const fb::Plan &plan, std::vector<Finding> *findings) {
+  std::vector<NamedRange> outputs;
+  for (uint32_t i = 0; i < lengthOf(plan.programs()); ++i) {
+    const fb::Program &program = *plan.programs()->Get(i);
+    if (!program.entry())
+      continue;
+    size_t before = outputs.size();
+    addPorts(plan, program, /*areOutputs=*/true, &outputs, findings);
+    std::vector<NamedRange> own(outputs.begin() + static_cast<std::ptrdiff_t>(before), outputs.end());
+    addPorts(plan, program, /*areOutputs=*/false, &own, findings);
+    findOverlaps(std::move(own), "port", findings);
+  }
+  findOverlaps(std::move(outputs), "port", findings);
 }
 
 // Runs one entry, and checks what must hold after it.
@@ -85,11 +99,11 @@ static void verifyKind(const fb::Plan &plan, const std::vector<const fb::Plan *>
                        const std::map<uint32_t, Received> &received, Steps steps, std::vector<Finding> *findings) {
   checkStateRanges(plan, findings);
   checkPackedBytes(plan, findings);
+  checkPortRanges(plan, findings);
   for (uint32_t i = 0; i < lengthOf(plan.programs()); ++i) {
     const fb::Program &program = *plan.programs()->Get(i);
     if (!program.entry())
       continue;
-    checkPortRanges(plan, program, findings);
     checkHostBytes(plan, i, findings);
     auto ofProgram = received.find(i);
     const Received none;

@@ -3,6 +3,7 @@
 #include "runtime/base/NumberRange.h"
 #include "runtime/base/OptionText.h"
 #include "runtime/comm/Communicator.h"
+#include "runtime/plan/FeedMemory.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/Properties.h"
 #include "runtime/plan/Tokens.h"
@@ -306,12 +307,11 @@ Status TrainLoop::resume() {
 }
 
 Status TrainLoop::openData() {
-  const fb::Plan &plan = session_->plan();
   data_ = std::make_unique<DataSet>();
   CLEAVE_TRY(DataSet::open(*program_, options_.data, "--data", data_.get()));
-  unsigned frames = std::max(1u, plan.micro_batches());
-  CLEAVE_TRY(InputFeed::open(*session_, *program_, frames, *data_, position_.seed, options_.shuffle, options_.lastBatch,
-                             position_.epoch, position_.sample, "--data", &feed_));
+  CLEAVE_TRY(InputFeed::open(*session_, *program_, inputFrames(session_->plan(), *program_), *data_, position_.seed,
+                             options_.shuffle, options_.lastBatch, position_.epoch, position_.sample, "--data",
+                             &feed_));
   CLEAVE_TRY(session_->agreeOn(data_->samples, "the samples of --data"));
   CLEAVE_TRY(countSteps());
   tokensPerSample_ = static_cast<double>(tokensPerSample(*program_));

@@ -220,6 +220,33 @@ TEST(Kinds, CallTheSameCollectivesAsOften) {
   EXPECT_TRUE(contains(calls(2, 1), "collective-match"));
 }
 
+// Both kinds make nine of the runs that are examined, in calls of twelve in all. The server makes 36 and the worker 12.
+TEST(Kinds, CallTheSameCollectivesInTheSameCalls) {
+  auto addBody = [](fb::PlanT &plan, const char *name) -> fb::ProgramT & {
+    plan.programs.push_back(std::make_unique<fb::ProgramT>());
+    plan.programs.back()->name = name;
+    return *plan.programs.back();
+  };
+  auto addMeeting = [&](fb::PlanT &plan) {
+    PlanBuilder::add(addBody(plan, "micro"), Opcode::AllReduce, kCompute,
+                     {PlanBuilder::buffer(0, kNorm, 64, fb::Access::read_write),
+                      PlanBuilder::buffer(2, 0, 16, fb::Access::write)},
+                     {0, 0, 0, 0, 16});
+  };
+  auto addCall = [](fb::ProgramT &program, int64_t callee, int64_t times) {
+    PlanBuilder::add(program, Opcode::Call, kCompute, {}, {callee, times, 0});
+  };
+  std::string found = mutated([&](Kinds &k) {
+    addMeeting(*k.server);
+    for (int i = 0; i < 3; ++i)
+      addCall(*k.server->programs[0], 1, 12);
+    addMeeting(*k.worker);
+    addCall(addBody(*k.worker, "some"), 1, 4);
+    addCall(*k.worker->programs[0], 2, 3);
+  });
+  EXPECT_TRUE(contains(found, "which differs in"));
+}
+
 // If only one kind runs a body more often than its runs are examined one by one, the proof of that kind needs its
 // statement.
 TEST(Kinds, ProveTheBodiesOfEachKind) {

@@ -302,7 +302,7 @@ def main():
     parser.add_argument("--models", type=int, default=1 << 30)
     parser.add_argument("--seconds", type=float, default=1e9)
     options = parser.parse_args()
-    shutil.rmtree(options.scratch, ignore_errors=True)
+    shutil.rmtree(options.scratch / "now", ignore_errors=True)
     (options.scratch / "now").mkdir(parents=True)
     fast_linker.use(options.scratch)
     mutator, counts, failures, begin = Mutator(random.Random(options.seed), options.scratch), collections.Counter(), 0, time.time()
