@@ -83,9 +83,10 @@ def ShiftRandomOrigins : Pass<"shift-random-origins", "::mlir::ModuleOp"> {
   let description = [{
     With M micro-batches, random_uniform of @model begins at sample scalar.micro * samples, and @model counts scalar.micro. So the
     numbers of a sample do not depend on the split into micro-batches. SampleDims.h says which dimension has the samples. It
-    may be any dimension. If there is none (a dropout of weights), the numbers stay as they are. With R data ranks, `samples`
-    are those of one rank. In the global batch, the micro-batches of a rank are neighbours, so tensor<R*rows x ..> is drawn as
-    tensor<R x rows x ..> of global shape [R, M*rows, ..]. With one micro-batch nothing changes.
+    may be any dimension. If there is none, the first dimension that has room for a batch is taken. A dropout of weights, or
+    numbers without such a dimension, stay as they are. With R data ranks, `samples` are those of one rank. In the global
+    batch, the micro-batches of a rank are neighbours, so tensor<R*rows x ..> is drawn as tensor<R x rows x ..> of global shape
+    [R, M*rows, ..]. With one micro-batch nothing changes.
 
     ```mlir
     %u = cleave.random_uniform %seed, %step {global_shape = array<i64: 3, 4>}          %u = cleave.random_uniform %seed, %step origin %o {global_shape = array<i64: 3, 8>}

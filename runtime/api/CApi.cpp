@@ -6,6 +6,7 @@
 #include "runtime/base/NumberRange.h"
 #include "runtime/base/OptionText.h"
 #include "runtime/base/Printable.h"
+#include "runtime/session/DrawnNumbers.h"
 #include "runtime/session/GlobalTensor.h"
 #include "runtime/session/IndexRange.h"
 #include "runtime/session/ScalarStates.h"
@@ -33,6 +34,7 @@ struct cleave_session {
   ProgramInputs inputs;
   TrainingPosition position;
   ScalarState lr, step, seed, clip, loss, gradNorm, lossScale;
+  DrawnNumbers ofEvaluation, ofInference;
   double clipNorm = std::numeric_limits<double>::infinity();
   Status last; // of the last call that processes make together
   Status lost; // what calls return that need the parameters, after a step that destroyed them, until others are loaded
@@ -261,6 +263,7 @@ Status evaluate(cleave_session *session, cleave_evaluation *sums) {
   EvaluationScalars scalars;
   CLEAVE_TRY(EvaluationScalars::open(session->session, &scalars));
   scalars.clear();
+  session->ofEvaluation.next();
   session->inputs.restore(session->session, "evaluate");
   CLEAVE_TRY(session->session.run(*program));
   session->inputs.noteRun(*program);
@@ -321,6 +324,8 @@ cleave_code cleave_session_create(const cleave_model *model, const cleave_option
     made->loss = ScalarState(made->session, "scalar.loss");
     made->gradNorm = ScalarState(made->session, "scalar.grad_norm");
     made->lossScale = ScalarState(made->session, "scalar.loss_scale");
+    made->ofEvaluation = DrawnNumbers(made->session, kEvaluationSeed);
+    made->ofInference = DrawnNumbers(made->session, kInferenceSeed);
     *session = made.release();
     return Status::ok();
   });
@@ -380,6 +385,7 @@ cleave_code cleave_infer(cleave_session *session) {
     const fb::Program *program = nullptr;
     CLEAVE_TRY(session->session.entry("infer", &program));
     CLEAVE_TRY(session->inputs.checkSome(session->session.plan(), *program).in("cleave_infer"));
+    session->ofInference.next();
     session->inputs.restore(session->session, "infer");
     CLEAVE_TRY(session->session.run(*program));
     session->inputs.noteRun(*program);

@@ -2,6 +2,7 @@
 
 #include "runtime/base/AtomicFile.h"
 #include "runtime/base/Log.h"
+#include "runtime/session/DrawnNumbers.h"
 #include "runtime/session/IndexRange.h"
 #include "runtime/session/NearestName.h"
 #include "runtime/session/OutputNeeds.h"
@@ -120,7 +121,9 @@ public:
   Status run() {
     CLEAVE_TRY(programBatch(program_, &batch_));
     uint64_t step = batch_ * frames_ * session_.dataRanks();
-    for (uint64_t first = 0; first < data_.samples; first += step)
+    DrawnNumbers numbers(session_, kInferenceSeed);
+    for (uint64_t first = 0; first < data_.samples; first += step) {
+      numbers.next();
       CLEAVE_TRY(session_.forEach([&](unsigned local, Rank &rank) {
         uint64_t mine = first + session_.dataRank(local) * frames_ * batch_;
         CLEAVE_TRY(fill(rank, mine));
@@ -128,6 +131,7 @@ public:
         collect(local, rank, mine);
         return Status::ok();
       }));
+    }
     return Status::ok();
   }
 

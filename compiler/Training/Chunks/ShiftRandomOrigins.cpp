@@ -32,17 +32,55 @@ struct Site {
   SamplePosition samples;
 };
 
-// Returns the ops whose random numbers differ from sample to sample. If the samples' dimension is not known, it is
-// taken to be the first, so that micro-batches at least get different numbers.
+// True if the numbers are used element by element with a parameter: a dropout of weights.
+bool isUsedWithWeights(Value numbers) {
+  SmallVector<Value> open = {numbers};
+  DenseSet<Value> seen = {numbers};
+  while (!open.empty())
+    for (Operation *user : open.pop_back_val().getUsers()) {
+      auto loops = dyn_cast<shard::ShardingInterface>(user);
+      if (!loops || !llvm::all_of(loops.getIndexingMaps(), [](AffineMap map) { return map.isIdentity(); }))
+        continue;
+      for (Value operand : user->getOperands())
+        if (isa<BlockArgument>(operand) || isa<ReadOp>(operand.getDefiningOp()))
+          return true;
+      for (Value result : user->getResults())
+        if (seen.insert(result).second)
+          open.push_back(result);
+    }
+  return false;
+}
+
+// Returns the position of as many samples as a batch has, in the first dimension that has room for them.
+std::optional<SamplePosition> findRoom(RankedTensorType type, int64_t samples) {
+  for (auto [dim, size] : llvm::enumerate(type.getShape()))
+    if (size > 0 && size % samples == 0)
+      return SamplePosition{static_cast<int64_t>(dim), size / samples, samples};
+  return std::nullopt;
+}
+
+// Returns the ops whose random numbers differ from sample to sample. Three kinds of numbers are told apart:
+//   - numbers that are used with samples (a dropout of activations). If the samples' dimension is not known, it is taken
+//     to be the first, so that micro-batches at least get different numbers;
+//   - a dropout of weights, and numbers that have no room for a batch, stay as they are;
+//   - others, that no sample reaches: the latent vectors of a generator, whose shape alone comes from the batch. They
+//     are taken to be samples. With the same numbers in each micro-batch, the model would draw fewer numbers.
 SmallVector<Site> findSites(func::FuncOp model) {
   SampleDims dims(model);
-  bool hasDims = llvm::any_of(model.getArguments(), [&](Value argument) { return dims.reaches(argument); });
+  std::optional<SamplePosition> batch;
+  for (Value argument : model.getArguments())
+    if (!batch && dims.reaches(argument))
+      batch = dims.get(argument);
   SmallVector<Site> sites;
   for (auto op : model.getBody().front().getOps<RandomUniformOp>()) {
     RankedTensorType type = tensorType(op.getResult());
-    if (type.getRank() == 0 || (hasDims && !dims.reaches(op.getResult())))
+    if (type.getRank() == 0)
       continue;
-    sites.push_back({op, dims.get(op.getResult()).value_or(SamplePosition{0, 1, type.getDimSize(0)})});
+    SamplePosition first{0, 1, type.getDimSize(0)};
+    if (!batch || dims.reaches(op.getResult()))
+      sites.push_back({op, dims.get(op.getResult()).value_or(first)});
+    else if (std::optional<SamplePosition> room = findRoom(type, batch->count); room && !isUsedWithWeights(op))
+      sites.push_back({op, *room});
   }
   return sites;
 }

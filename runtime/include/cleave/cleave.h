@@ -119,7 +119,7 @@ CLEAVE_MUST_USE cleave_code cleave_get_output(cleave_session *session, const cha
 
 /* If a program has begun and failed, its session can run no other program: this call, cleave_train_step() and
  * cleave_evaluate() return the same error again. Wrong arguments are found before the program begins, and do no harm.
- */
+ * If the model draws random numbers, each call draws other numbers, and those of a new session are the same again. */
 CLEAVE_MUST_USE cleave_code cleave_infer(cleave_session *session);
 /* Runs one optimizer step on the inputs of "train_step". `loss` (may be NULL) gets the loss before the update.
  * `learning_rate` must be 0 or more. Returns CLEAVE_DATA_LOSS if the loss or a gradient is infinite or not a number.
@@ -140,7 +140,7 @@ typedef struct cleave_evaluation {
 } cleave_evaluation;
 
 /* Evaluates the inputs of "evaluate" with the present state, and does not change it. Dropout is off, and running
- * statistics are used. */
+ * statistics are used. If the model draws random numbers, each call draws other numbers. */
 CLEAVE_MUST_USE cleave_code cleave_evaluate(cleave_session *session, cleave_evaluation *sums);
 /* Computes the loss from `sums`, the added results of `batches` calls of cleave_evaluate(), with the model's own
  * divisor. `loss` is not a number if no sample counts (the loss ignores every label). */

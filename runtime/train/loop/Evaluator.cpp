@@ -57,6 +57,7 @@ Status Evaluator::open(Session &session, const std::vector<std::string> &specs, 
                              *evaluator.data_, /*seed=*/0, /*shuffle=*/false, last, 0, 0, option, &evaluator.feed_));
   evaluator.noteTail(option);
   CLEAVE_TRY(EvaluationScalars::open(session, &evaluator.scalars_));
+  evaluator.numbers_ = DrawnNumbers(session, kEvaluationSeed);
   *result = std::move(evaluator);
   return Status::ok();
 }
@@ -76,6 +77,7 @@ void Evaluator::noteTail(const char *option) const {
 
 Status Evaluator::runBatch(EvaluationSums *sums) {
   scalars_.clear();
+  numbers_.next();
   feed_->advance();
   CLEAVE_TRY(session_->forEach([this](unsigned local, Rank &rank) {
     CLEAVE_TRY(feed_->fill(local, rank));
@@ -98,6 +100,7 @@ Status Evaluator::run(Evaluation *result) {
   EvaluationSums total, batch;
   uint64_t tail = rule_.hasWholeBatches() ? 0 : feed_->tail(), batches = feed_->batchesPerEpoch();
   bool isTold = false;
+  numbers_.restart(); // the losses of all evaluations can be compared
   for (uint64_t i = 0; i < batches; ++i) {
     CLEAVE_TRY(runBatch(&batch));
     if (!isTold && !std::isfinite(batch.loss))

@@ -16,6 +16,7 @@
 #ifndef CLEAVE_RUNTIME_TRAIN_LOOP_EVALUATOR_H
 #define CLEAVE_RUNTIME_TRAIN_LOOP_EVALUATOR_H
 
+#include "runtime/session/DrawnNumbers.h"
 #include "runtime/session/ScalarStates.h"
 #include "runtime/train/data/DataSet.h"
 #include "runtime/train/loop/EvaluationRule.h"
@@ -69,6 +70,7 @@ private:
   std::unique_ptr<InputFeed> feed_;
   EvaluationScalars scalars_;
   EvaluationRule rule_;
+  DrawnNumbers numbers_;
 };
 
 } // namespace cleave::rt

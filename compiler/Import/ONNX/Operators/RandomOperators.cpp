@@ -2,8 +2,8 @@
 //
 // All of them use the dialect's counter-based generator. So the number of an element depends on the seed, the step, the
 // node and the element's position in the whole tensor, and not on the sharding. The seed is that of the run (train
-// --seed), or the attribute `seed`. In inference the step and the run's seed stay 0, so each call draws the same
-// numbers.
+// --seed), or the attribute `seed`. Programs that do not train have a seed of their own, and a step for each run
+// (runtime/session/DrawnNumbers.h).
 #include "compiler/Import/ONNX/Operators/OperatorTable.h"
 
 #include "llvm/ADT/bit.h"
