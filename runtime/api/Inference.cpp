@@ -237,8 +237,14 @@ Status inferFiles(Session &session, const std::vector<std::string> &inputs, cons
   bool batched = std::any_of(data.sources.begin(), data.sources.end(),
                              [](const DataSource &source) { return source.isOpen() && source.input().batched; });
   uint64_t globalBatch = batched ? batch * inputFrames(session.plan(), *program) * session.dataRanks() : 0;
-  for (Output &output : wanted)
+  uint64_t held = 0, widened = 0; // bf16 is written as f32, one output at a time
+  for (Output &output : wanted) {
     CLEAVE_TRY(sizeOutput(session.plan(), data.samples, globalBatch, &output).in("--output"));
+    held += output.bytes.size();
+    if (elementType(output.port->dtype()) == ElementType::bf16)
+      widened = std::max<uint64_t>(widened, 2 * output.bytes.size());
+  }
+  session.noteOutputs(held + widened);
   CLEAVE_TRY(session.agree(session.isLeader() ? checkPaths(wanted) : Status::ok(), "write the outputs"));
   FileInference inference(session, *program, data, wanted);
   CLEAVE_TRY(inference.run());

@@ -40,6 +40,7 @@ struct Session::Impl {
   std::vector<RankStates> states;
   std::unique_ptr<RankThreads> threads;
   uint64_t residentBefore = 0;
+  uint64_t heldBytes = 0; // what the command holds besides the plan
   bool hasDrawnWeights = false;
 
   unsigned worldRank(unsigned index) const { return processes ? processes->rank() : index; }
@@ -441,6 +442,8 @@ Status Session::writeTrace() {
   return writeFileAtomically(path, impl_->trace->json());
 }
 
+void Session::noteOutputs(uint64_t bytes) { impl_->heldBytes = bytes; }
+
 std::string Session::memoryReport() {
   uint64_t planned = 0, onHost = 0, base = 0, outside = 0;
   std::string text;
@@ -464,8 +467,10 @@ std::string Session::memoryReport() {
          (onHost == 0 ? "" : " and " + formatBytes(onHost) + " of host memory") + ", measured peak " +
          formatBytes(measured) + " above the start" +
          (base == 0 ? ""
-                    : " (expected: at most " + formatBytes(planned + onHost + base + outside) + ", of which " +
-                          formatBytes(base + outside) + " is for code and libraries)");
+                    : " (expected: at most " + formatBytes(planned + onHost + base + outside + impl_->heldBytes) +
+                          ", of which " + formatBytes(base + outside) + " is for code and libraries" +
+                          (impl_->heldBytes ? ", and " + formatBytes(impl_->heldBytes) + " for all outputs" : "") +
+                          ")");
 }
 
 } // namespace cleave::rt

@@ -105,6 +105,8 @@ public:
   // For --trace: records a training step that began at `beginNs` and has just ended (both TraceSink::now()).
   void traceStep(uint64_t step, uint64_t beginNs, uint64_t endNs);
   Status writeTrace();
+  // The command holds the outputs of all samples in so many bytes, which no plan has.
+  void noteOutputs(uint64_t bytes);
   // "memory: planned 12 MiB (2 ranks x 6 MiB), measured peak 14 MiB above the start (expected: at most ...)"
   std::string memoryReport();
 
