@@ -38,6 +38,15 @@ llvm::Expected<std::optional<llvm::StringRef>> findSection(const ObjectFile &obj
   return std::nullopt;
 }
 
+// True if another plan seems to follow the first one in the section: a linker puts those of all models there.
+bool hasSeveralPlans(llvm::StringRef section) {
+  constexpr size_t kAlignment = 8; // at least that of a plan
+  for (size_t at = kAlignment; at + kAlignment <= section.size(); at += kAlignment)
+    if (isPlan(section.substr(at)))
+      return true;
+  return false;
+}
+
 // Returns one number for each kernel of the plan, as ModelObject has written them.
 std::vector<uint64_t> factsOf(llvm::StringRef bytes) {
   std::vector<uint64_t> facts(bytes.size() / sizeof(uint64_t));
@@ -99,8 +108,13 @@ llvm::Expected<Artefact> Artefact::open(llvm::StringRef path) {
     return plan.takeError();
   if (!*plan)
     return makeError(path + ": this program or library has no plan in it; expected one that `cleave compile` wrote");
-  if (llvm::Error error = artefact.read(**plan, path))
-    return error;
+  if (llvm::Error error = artefact.read(**plan, path)) {
+    if (!hasSeveralPlans(**plan))
+      return error;
+    llvm::consumeError(std::move(error));
+    return makeError(path + ": this file has the plans of several models; expected one: give the object file or the "
+                            "shared library of each, as `cleave compile` wrote it");
+  }
   auto facts = findSection(**object, factsSection);
   if (!facts)
     return facts.takeError();
