@@ -64,7 +64,7 @@ def _in_python(message, program=None):
 def _unsigned(name, value, bits):
     """An integer for C, where others would lose bits without a word."""
     try:
-        value = operator.index(value)
+        value = operator.index(None if isinstance(value, (bool, np.bool_)) else value)
     except TypeError:
         raise TypeError(f"{name}: expected a whole number; got {value!r}") from None
     if not 0 <= value < 2**bits:
@@ -77,7 +77,10 @@ def _number(name, value):
         value = value[()]
     if not isinstance(value, numbers.Real) or isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name}: expected a number; got {value!r}")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"{name}: expected a number that a float can hold; got {len(str(value))} digits") from None
 
 
 def _text(what, text):
@@ -89,11 +92,14 @@ def _text(what, text):
     return text.encode()
 
 
-def _path(path):
+def _path(name, path):
     """A path for C, where NUL ends a text."""
-    encoded = os.fsencode(path)
+    try:
+        encoded = os.fsencode(path)
+    except TypeError:
+        raise TypeError(f"{name}: expected a path; got {path!r}") from None
     if b"\0" in encoded:
-        raise ValueError(f"{path!r}: a path has no NUL")
+        raise ValueError(f"{name}: {path!r}: a path has no NUL")
     return encoded
 
 
@@ -114,7 +120,10 @@ class Tensor:
         """`value` as the bytes that the runtime expects; integers and floats of other widths are converted."""
         if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
             raise TypeError(f"'{_shown(self.name)}': a masked array has no values at its masked elements; give value.filled(number)")
-        array = np.asarray(value)
+        try:
+            array = np.asarray(value)
+        except ValueError:  # rows of several lengths
+            raise ValueError(f"'{_shown(self.name)}': expected an array of shape {list(self.shape)}; its rows have several lengths") from None
         if array.dtype.kind in "fiub" and array.shape != self.shape:
             raise ValueError(f"'{_shown(self.name)}': expected shape {list(self.shape)}, that of the global batch; got {list(array.shape)}")
         if array.dtype.kind not in "fiub" or (array.dtype.kind == "f") != (self.dtype.kind == "f"):
@@ -166,6 +175,10 @@ class Evaluation:
     def accuracy(self):
         """The share of right predictions; None where the loss knows no classes."""
         return self.correct / self.predictions if self.predictions else None
+
+    def __reduce__(self):
+        raise TypeError("a cleave.Evaluation cannot be copied or pickled, because its model cannot; take its numbers: loss_sum, count, "
+                        "correct, predictions and batches, or loss and accuracy")
 
     def __repr__(self):
         accuracy = "" if self.accuracy is None else f", accuracy={self.accuracy:.4f}"
@@ -248,15 +261,16 @@ class Model:
     seed       of weights that are drawn, where the model was compiled with --init."""
 
     def __init__(self, path, weights=None, threads=None, seed=0):
-        path = os.fspath(path)
+        path = os.fsdecode(_path("path", path))
         self.path = path if os.sep in path else os.path.join(".", path)  # not one of the system's libraries
         self._session, self._lock, self._process = None, threading.RLock(), os.getpid()
         if os.path.exists(self.path) and not os.path.isfile(self.path):  # the loader would wait for a pipe's writer
             raise ValueError(f"{self.path} is not a regular file: expected what `cleave compile --emit shared` writes")
-        if weights is not None and not os.fspath(weights):  # which C takes for no path
+        weights = None if weights is None else _path("weights", weights)
+        if weights == b"":  # which C takes for no path
             raise ValueError("weights: the path is empty; leave the argument out for the compiled weights")
         self._library, model = _load(self.path)
-        options = _Options(ctypes.sizeof(_Options), 0, _unsigned("threads", threads or 0, 32), None if weights is None else _path(weights), None,
+        options = _Options(ctypes.sizeof(_Options), 0, _unsigned("threads", 0 if threads is None else threads, 32), weights, None,
                            _unsigned("seed", seed, 64))
         session = _POINTER()
         self._check(self._library.cleave_session_create(model, ctypes.byref(options), ctypes.byref(session)))
@@ -338,12 +352,12 @@ class Model:
     @_in_turn
     def save(self, directory):
         """Writes a checkpoint DIRECTORY/step-N, which `latest` then names."""
-        self._check(self._library.cleave_save_checkpoint(self._open(), _path(directory)))
+        self._check(self._library.cleave_save_checkpoint(self._open(), _path("directory", directory)))
 
     @_in_turn
     def load(self, path):
         """Loads a checkpoint, or the latest of a directory of them."""
-        self._check(self._library.cleave_load_checkpoint(self._open(), _path(path)))
+        self._check(self._library.cleave_load_checkpoint(self._open(), _path("path", path)))
 
     @_in_turn
     def close(self):

@@ -1,5 +1,6 @@
 """use_model.py MODEL.onnx INFER.so TRAIN.so CHECKPOINTS: cleave.Model against onnxruntime and against itself."""
 import os
+import pickle
 import signal
 import sys
 import unittest.mock
@@ -79,6 +80,14 @@ def main():
     assert "threads: expected a whole number; got '2'" in refusal(TypeError, lambda: cleave.Model(train, threads="2"))
     assert "lr: expected a number; got 'fast'" in refusal(TypeError, lambda: trained.train_step(lr="fast", **batch))
     assert "norm: expected a number; got None" in refusal(TypeError, lambda: trained.set_clip_norm(None))
+    assert "weights: expected a path; got 3" in refusal(TypeError, lambda: cleave.Model(train, weights=3))
+    assert "directory: expected a path; got None" in refusal(TypeError, lambda: trained.save(None))
+    assert "threads: expected a whole number; got True" in refusal(TypeError, lambda: cleave.Model(train, threads=True))
+    assert "lr: expected a number that a float can hold; got 401 digits" in refusal(ValueError, lambda: trained.train_step(lr=10**400, **batch))
+    assert f"'{name}': expected an array of shape" in refusal(ValueError, lambda: trained.evaluate(**{**batch, name: [[1.0], [1.0, 2.0]]}))
+    assert "take its numbers" in refusal(TypeError, lambda: pickle.dumps(before))
+    assert cleave.Model(os.fsencode(train)).steps == 0
+    assert "expected a positive norm (in f32)" in refusal(cleave.CleaveError, lambda: trained.set_clip_norm(1e-50))
     for number in ("0.1", True, np.ones(1)):
         assert "lr: expected a number; got" in refusal(TypeError, lambda: trained.train_step(lr=number, **batch))
     assert trained.train_step(lr=np.float32(1e-3), **batch) > 0 and trained.train_step(lr=np.array(1e-3), **batch) > 0
