@@ -46,7 +46,7 @@ Status GlobalTensor::find(Session &session, const char *programName, const char 
     }
   }
   return notFound(std::string(programName) + " has no " + (output ? "output '" : "input '") + name + "'; it has " +
-                  joinNames(names));
+                  (names.empty() ? "none" : joinNames(names)));
 }
 
 Status GlobalTensor::at(Session &session, const char *programName, size_t index, bool output, GlobalTensor *result) {
