@@ -70,8 +70,7 @@ public:
   Value compare(Predicate predicate, Value a, double b) { return compare(predicate, a, splat(b, typeOf(a))); }
   // Broadcasts all three operands to one shape.
   Value select(Value condition, Value onTrue, Value onFalse);
-  // These are selects, not max and min: if `a` equals the bound, `a` gets the whole gradient, as in PyTorch's clamp. A
-  // max would give it half.
+  // These are selects, not max and min: if `a` equals the bound, `a` gets the whole gradient. A max would give it half.
   Value atLeast(Value a, Value low) { return select(compare(Predicate::Lt, a, low), low, a); }
   Value atMost(Value a, Value high) { return select(compare(Predicate::Gt, a, high), high, a); }
   Value atLeast(Value a, double low) { return atLeast(a, splat(low, typeOf(a))); }

@@ -91,29 +91,33 @@ static Value withGradientOfCall(Emitter &emit, const TorchCall &call, const onnx
   if (operation == "Gather" && target.starts_with("aten.embedding.") && call.arguments.size() > 2 &&
       llvm::to_integer(call.arguments[2], padding) && padding >= 0)
     return withoutPadding(emit, result, input(1), padding);
-  // At a bound, the clamped value gets the whole gradient.
-  if ((operation == "Max" || operation == "Min") && target.starts_with("aten.clamp") && node.input_size() == 2)
-    return operation == "Max" ? emit.atLeast(input(0), input(1)) : emit.atMost(input(0), input(1));
   if ((operation == "ReduceMax" && target.starts_with("aten.max.dim")) ||
       (operation == "ReduceMin" && target.starts_with("aten.min.dim")))
     return picked(emit, input(0), result, call, operation == "ReduceMin");
-  Value changed;
-  if (operation == "Clip" && (target.starts_with("aten.hardtanh.") || target.starts_with("aten.relu6.")) &&
-      node.input_size() == 3)
-    for (auto [i, predicate] : {std::pair(1, Predicate::Le), {2, Predicate::Ge}})
-      changed = stopWhere(emit, emit.compare(predicate, result, input(i)), changed ? changed : result);
+  return {};
+}
+
+// A clipped number has no gradient, nor has one that equals a bound: clamp (since PyTorch 2.15), relu6 and hardtanh agree
+// in that. All exporters write Clip for them.
+static Value clippedGradient(Emitter &emit, const onnx::NodeProto &node, Value result,
+                             llvm::function_ref<Value(int)> input) {
+  Value changed = input(0);
+  for (auto [i, predicate] : {std::pair(1, Predicate::Le), {2, Predicate::Ge}})
+    if (i < node.input_size() && !node.input(i).empty())
+      changed = emit.select(emit.compare(predicate, result, emit.reshape(input(i), {})), stop(emit, result), changed);
   return changed;
 }
 
 LogicalResult cleave::onnx_import::applyTorchGradient(const FlatNode &node, Environment &environment, OpContext &op) {
   Emitter &emit = op.emit;
   llvm::StringRef operation = node.proto->op_type();
-  constexpr llvm::StringLiteral kOperators[] = {"Identity", "Gather", "Clip", "Max", "Min", "ReduceMax", "ReduceMin"};
+  constexpr llvm::StringLiteral kOperators[] = {"Identity", "Gather", "Clip", "ReduceMax", "ReduceMin"};
   if (!llvm::is_contained(kOperators, operation) || node.proto->output_size() != 1)
     return llvm::success();
   TorchCall call = torchCallOf(*node.proto);
   llvm::StringRef target = call.target;
-  if (target.empty() || environment.binding(node.proto->output(0)).isKnown())
+  bool isClip = operation == "Clip";
+  if ((target.empty() && !isClip) || environment.binding(node.proto->output(0)).isKnown())
     return llvm::success();
   Value result = environment.value(node.proto->output(0));
   if (!result || !llvm::isa<mlir::FloatType>(elementOf(result)) || !isOfParameters(result))
@@ -123,7 +127,8 @@ LogicalResult cleave::onnx_import::applyTorchGradient(const FlatNode &node, Envi
     return op.fail("scale_grad_by_freq=True, which divides a row's gradient by how often the batch uses the row, is not "
                    "supported in training; export the model with scale_grad_by_freq=False");
   auto input = [&](int i) { return environment.value(node.proto->input(i)); };
-  Value changed = withGradientOfCall(emit, call, *node.proto, result, input);
+  Value changed = isClip ? clippedGradient(emit, *node.proto, result, input)
+                         : withGradientOfCall(emit, call, *node.proto, result, input);
   if (changed && changed.getType() == result.getType())
     environment.define(node.proto->output(0), Binding::computed(changed));
   return llvm::success();

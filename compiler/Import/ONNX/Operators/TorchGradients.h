@@ -7,7 +7,9 @@
 //   Gather    aten.embedding     (%w, %t, 0)               row 0 has none (padding_idx)
 //   Gather    aten.embedding     (%w, %t, -1, True)        divided by each row's number of uses in the batch
 //                                                          (scale_grad_by_freq): refused
-//   Clip      aten.hardtanh      (%x, 0.0, 6.0)            none at the bounds, too; aten.relu6 alike
+//
+// A Clip has no gradient at its bounds either. Clip is the operator of clamp, relu6 and hardtanh, so this needs no
+// metadata.
 //
 // Some arguments of a call have no attribute of the ONNX operator:
 //
