@@ -152,6 +152,22 @@ def _logsigmoid(original):
     return lambda input: -F.softplus(-input)
 
 
+def _cross_entropy(original):
+    """Of targets that are probabilities, which the exporters take for class numbers. The classes are dimension 1."""
+    def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0):
+        if not target.is_floating_point() or size_average is not None or reduce is not None:
+            return original(input, target, weight, size_average, ignore_index, reduce, reduction, label_smoothing)
+        dim = 1 if input.dim() > 1 else 0
+        if label_smoothing:
+            target = target * (1 - label_smoothing) + label_smoothing / input.shape[dim]
+        scores = input.log_softmax(dim)
+        if weight is not None:
+            scores = scores * weight.reshape([-1] + [1] * (input.dim() - 1 - dim))
+        losses = -(scores * target).sum(dim)
+        return losses if reduction == "none" else losses.sum() if reduction == "sum" else losses.mean()
+    return cross_entropy
+
+
 def _detach_in_place(_):
     def detach_(self):
         raise NotImplementedError("torch.export leaves detach_() out, and gradients would flow; write y = y.detach() in place of y.detach_()")
@@ -161,9 +177,10 @@ def _detach_in_place(_):
 @contextlib.contextmanager
 def traceable(exporter):
     """While this holds, these are operations on the batch: `nn.EmbeddingBag` of inputs [bags, entries] (inputs with `offsets` stay as they are),
-    `nn.CTCLoss` of targets [samples, symbols], `cumprod`, `nn.LSTM` with `proj_size`, whose projection torch.export's exporter leaves out, and `logsigmoid`, which is to be finite. What an exporter would lose without a word fails."""
+    `nn.CTCLoss` of targets [samples, symbols], `cumprod`, `nn.LSTM` with `proj_size`, whose projection torch.export's exporter leaves out,
+    `logsigmoid`, which is to be finite, and `cross_entropy` with probabilities. What an exporter would lose without a word fails."""
     places = [(F, "embedding_bag", _embedding_bag), (F, "ctc_loss", _ctc_loss), (torch.nn.LSTM, "forward", _lstm), (torch, "cumprod", _cumprod),
-              (torch.Tensor, "cumprod", _cumprod), (F, "logsigmoid", _logsigmoid)]
+              (torch.Tensor, "cumprod", _cumprod), (F, "logsigmoid", _logsigmoid), (F, "cross_entropy", _cross_entropy)]
     if exporter == "dynamo":
         places.append((torch.Tensor, "detach_", _detach_in_place))
     own = [vars(owner).get(name) for owner, name, _ in places]  # None: it is inherited

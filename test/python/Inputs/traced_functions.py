@@ -128,6 +128,27 @@ def check_logsigmoid(path):
         assert "Sigmoid" not in {node.op_type for node in onnx.load(path).graph.node}
 
 
+class SoftLoss(nn.Module):
+    def __init__(self, **options):
+        super().__init__()
+        self.loss = nn.CrossEntropyLoss(**options)
+
+    def forward(self, x, target):
+        return self.loss(2 * x, target)
+
+
+def check_soft_labels(path):
+    """Targets that are probabilities, of classes and of pixels; class numbers stay as they are."""
+    weight = torch.linspace(0.5, 1.5, 5)
+    for shape in ((4, 5), (4, 5, 3, 2)):
+        x, target = torch.randn(shape, dtype=torch.double, requires_grad=True), torch.randn(shape, dtype=torch.double).softmax(1)
+        for options in ({}, {"reduction": "sum"}, {"reduction": "none"}, {"label_smoothing": 0.2, "weight": weight.double()}):
+            compare(SoftLoss(**options), (x, target), [x], ("soft labels", options))
+    compare(SoftLoss(), (x, torch.randint(0, 5, (4, 3, 2))), [x], "class numbers")
+    for exporter in ("dynamo", "torchscript"):
+        export(SoftLoss(label_smoothing=0.1, weight=weight), (torch.randn(4, 5), torch.randn(4, 5).softmax(1)), path, exporter)
+
+
 class Ends(nn.Module):
     def forward(self, x):
         return x + (x.round() - x).detach()
@@ -226,7 +247,7 @@ def check_own_gradients(path):
 
 def main():
     torch.manual_seed(0)
-    for check in (check_ctc, check_projections, check_products, check_logsigmoid, check_detached, check_padding, check_own_gradients):
+    for check in (check_ctc, check_projections, check_products, check_logsigmoid, check_soft_labels, check_detached, check_padding, check_own_gradients):
         check(f"{sys.argv[1]}/{check.__name__}.onnx")
 
 
