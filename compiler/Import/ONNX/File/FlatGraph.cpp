@@ -1,4 +1,5 @@
 #include "compiler/Import/ONNX/File/FlatGraph.h"
+#include "compiler/Import/ONNX/File/Metadata.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -7,10 +8,23 @@ using namespace cleave::onnx_import;
 
 int64_t FlatNode::opset() const { return opsets->lookup(canonicalDomain(proto->domain())); }
 
+// Returns the path of the PyTorch module that the node is of, or an empty text. torch.onnx.export(dynamo=True) writes the
+// paths of all modules around the node, and then the node: ['', 'layer1', 'layer1.0', 'conv2d'].
+static std::string moduleOf(const onnx::NodeProto &node) {
+  constexpr int kMetadata = 9; // NodeProto.metadata_props
+  std::string text =
+      findMetadata(node, kMetadata, [](llvm::StringRef key) { return key == "pkg.torch.onnx.name_scopes"; });
+  llvm::SmallVector<llvm::StringRef> scopes;
+  llvm::StringRef(text).trim("[]").split(scopes, ", ");
+  llvm::StringRef path = scopes.size() < 2 ? "" : scopes[scopes.size() - 2].trim('\'');
+  return path.starts_with("_empty_nn_module_stack") ? "" : path.str();
+}
+
 std::string FlatNode::shortName() const {
-  if (!proto->name().empty() || proto->output_size() == 0)
-    return quote(proto->name());
-  return "producing " + quote(proto->output(0));
+  if (proto->name().empty() && proto->output_size() != 0)
+    return "producing " + quote(proto->output(0));
+  std::string module = moduleOf(*proto);
+  return quote(module.empty() ? proto->name() : module + "/" + proto->name());
 }
 
 std::string FlatNode::describe() const { return "node " + shortName() + " (" + proto->op_type() + ")"; }
