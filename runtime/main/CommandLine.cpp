@@ -89,9 +89,10 @@ void addTrain(CLI::App &command, Command &result) {
   command
       .add_option("--lr-schedule", train.lrSchedule,
                   "How the learning rate changes over the steps. step: multiplied by G after every N steps or epochs. "
-                  "cosine, linear: it rises during the warm-up steps, then falls; a step after the last would have min "
-                  "(default: constant):\n"
-                  "constant | step,size=N|Nepoch,gamma=G | cosine[,warmup=N][,min=LR] | linear[,warmup=N][,min=LR]")
+                  "cosine, linear: it rises during the warm-up steps, then falls to min in `steps` steps, or by the end of "
+                  "the run (default: constant):\n"
+                  "constant | step,size=N|Nepoch,gamma=G | cosine[,warmup=N][,min=LR][,steps=N] | "
+                  "linear[,warmup=N][,min=LR][,steps=N]")
       ->type_name("SCHEDULE");
   addOptional(command, "--clip-grad-norm", train.clipGradNorm,
               "Scale gradients down where the norm of all of them together is larger (default: never)");

@@ -35,16 +35,19 @@ Status parseKey(const std::string &key, const std::string &value, LearningRateSc
     good = parseReal(value, &schedule->gamma) && isNumberAbove(schedule->gamma, 0);
   else if (key == "min" && decays)
     good = parseReal(value, &schedule->min) && isNumberFrom(schedule->min, 0);
+  else if (key == "steps" && decays)
+    good = parseUnsigned(value, &schedule->steps) && schedule->steps != 0;
   else
     return invalidArgument("unknown key '" + key + "'; expected warmup" +
                            (isStep   ? ", size or gamma"
-                            : decays ? " or min"
+                            : decays ? ", min or steps"
                                      : ""));
   return good ? Status::ok()
               : invalidArgument("'" + value + "' is not a value for " + key + "; expected " +
                                 (key == "warmup"  ? "a whole number of steps from 0"
                                  : key == "gamma" ? "a positive number (in f32)"
                                  : key == "min"   ? "a number from 0 (in f32)"
+                                 : key == "steps" ? "a whole number of steps from 1"
                                                   : "a whole number of steps from 1, or of epochs as in 2epoch"));
 }
 
@@ -74,6 +77,8 @@ Status parseLearningRateSchedule(const std::string &text, LearningRateSchedule *
   }
   if (schedule.kind == LearningRateSchedule::Kind::Step && schedule.size == 0)
     return invalidArgument("'" + text + "': step needs size=N or size=Nepoch");
+  if (schedule.steps != 0 && schedule.steps <= schedule.warmup)
+    return invalidArgument("'" + text + "': expected more steps than those of the warmup");
   *result = schedule;
   return Status::ok();
 }
@@ -81,6 +86,7 @@ Status parseLearningRateSchedule(const std::string &text, LearningRateSchedule *
 double LearningRateSchedule::rate(double lr, uint64_t k, uint64_t epoch, uint64_t total) const {
   if (k < warmup)
     return lr * static_cast<double>(k + 1) / static_cast<double>(warmup);
+  total = steps != 0 ? steps : total;
   double length = total > warmup ? static_cast<double>(total - warmup) : 1;
   double t = std::min(static_cast<double>(k - warmup), length);
   switch (kind) {

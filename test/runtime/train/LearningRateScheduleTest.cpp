@@ -44,6 +44,14 @@ TEST(LearningRateSchedule, Linear) {
                0.017499999999999998});
 }
 
+// A run that is resumed with more steps goes on along the same curve, and then stays at its end.
+TEST(LearningRateSchedule, StepsOfItsOwn) {
+  expectRates(schedule("linear,min=0.02,steps=4"), 0.1, 12, {0.1, 0.08, 0.06, 0.04, 0.02, 0.02});
+  LearningRateSchedule s = schedule("cosine,warmup=1,min=0.001,steps=7");
+  for (uint64_t k = 0; k < 10; ++k)
+    EXPECT_EQ(s.rate(0.1, k, 0, 7), s.rate(0.1, k, 0, 12)) << "step " << k;
+}
+
 TEST(LearningRateSchedule, StepByEpoch) {
   // The MNIST tutorial: StepLR(step_size=1, gamma=0.7), called once for each epoch.
   for (const char *text : {"step,size=1epoch,gamma=0.7", "step,every=1epochs,gamma=0.7"}) {
@@ -60,7 +68,11 @@ TEST(LearningRateSchedule, MistakesAreNamed) {
     return parseLearningRateSchedule(text, &s).message();
   };
   EXPECT_EQ(message("cosin"), "'cosin' is not a schedule; expected constant, step, cosine or linear");
-  EXPECT_EQ(message("cosine,warmap=3"), "'cosine,warmap=3': unknown key 'warmap'; expected warmup or min");
+  EXPECT_EQ(message("cosine,warmap=3"), "'cosine,warmap=3': unknown key 'warmap'; expected warmup, min or steps");
+  EXPECT_EQ(message("linear,warmup=3,steps=3"),
+            "'linear,warmup=3,steps=3': expected more steps than those of the warmup");
+  EXPECT_EQ(message("cosine,steps=0"),
+            "'cosine,steps=0': '0' is not a value for steps; expected a whole number of steps from 1");
   EXPECT_EQ(message("step,gamma=0.5"), "'step,gamma=0.5': step needs size=N or size=Nepoch");
   EXPECT_EQ(message("step,size=0"), "'step,size=0': '0' is not a value for size; expected a whole number of steps from "
                                     "1, or of epochs as in 2epoch");
