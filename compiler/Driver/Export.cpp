@@ -1,4 +1,4 @@
-// `cleave export` writes a checkpoint's tensors into the ONNX file that they came from.
+// `cleave export` writes a checkpoint's tensors into the ONNX file that they came from, or into one safetensors file.
 //
 // The initializers that the checkpoint contains are replaced, and external data are copied. The graph is written in
 // inference form. With --outputs it is reduced to the nodes that these outputs need. If there are too many bytes for
@@ -20,6 +20,7 @@
 #include "runtime/state/Checkpoint.h"
 #include "runtime/state/FloatConversion.h"
 #include "runtime/state/Problems.h"
+#include "runtime/state/SafeTensors.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
@@ -230,20 +231,27 @@ std::vector<std::string> notesOf(const onnx::ModelProto &model, const rt::Checkp
   return notes;
 }
 
-llvm::Error replace(const Change &change, bool mayTranspose, TensorStore &store) {
-  onnx::TensorProto &tensor = *change.tensor;
+// Returns the checkpoint's value with the initializer's type and shape. The file keeps its element types, whatever
+// precision the model was trained in.
+llvm::Expected<std::string> trainedBytes(const Change &change, const rt::CheckpointTensors &tensors) {
+  const onnx::TensorProto &tensor = *change.tensor;
   const rt::TensorView &value = *change.value;
   auto type = elementType(tensor.data_type());
-  bool isTransposed = mayTranspose && isTransposedIn(tensor, value);
-  // The file keeps its element types, whatever precision the model was trained in.
   size_t elements = value.bytes / rt::elementSize(value.type);
   std::string bytes(elements * rt::elementSize(*type), '\0');
   rt::Status read = rt::readElements(value, 0, elements, *type, reinterpret_cast<std::byte *>(bytes.data()));
   if (!read.isOk())
     return toError(read);
-  if (isTransposed)
+  if (isAlias(tensors, tensor.name()) && isTransposedIn(tensor, value))
     bytes = transpose(bytes, value.shape[0], value.shape[1], rt::elementSize(*type));
-  return store.put(tensor, bytes);
+  return bytes;
+}
+
+llvm::Error replace(const Change &change, const rt::CheckpointTensors &tensors, TensorStore &store) {
+  if (!change.value)
+    return store.put(*change.tensor, change.kept);
+  auto bytes = trainedBytes(change, tensors);
+  return bytes ? store.put(*change.tensor, *bytes) : bytes.takeError();
 }
 
 llvm::Expected<std::vector<Change>> collectChanges(onnx::ModelProto &model, const rt::CheckpointTensors &tensors,
@@ -308,6 +316,60 @@ llvm::Error write(const onnx::ModelProto &model, llvm::StringRef output, TensorS
   return toError(status);
 }
 
+llvm::Error writeModel(const onnx::ModelProto &model, llvm::ArrayRef<Change> changes,
+                       const rt::CheckpointTensors &tensors, const std::string &output, uint64_t embeddedLimit) {
+  uint64_t total = 0;
+  for (const Change &change : changes)
+    total += bytesOf(change);
+  TensorStore store;
+  if (total > embeddedLimit)
+    if (llvm::Error error = store.openBeside(dataPath(output)))
+      return error;
+  for (const Change &change : changes)
+    if (llvm::Error error = replace(change, tensors, store))
+      return error;
+  return write(model, output, store);
+}
+
+bool isSafeTensors(llvm::StringRef path) { return path.ends_with(".safetensors"); }
+
+// Writes the trained tensors alone. With "format", Hugging Face's libraries read the file as PyTorch's weights.
+llvm::Error writeSafeTensors(llvm::ArrayRef<Change> changes, const rt::CheckpointTensors &tensors,
+                             const std::string &output) {
+  std::vector<rt::TensorView> views;
+  std::vector<const Change *> trained;
+  for (const Change &change : changes)
+    if (change.value) {
+      const onnx::TensorProto &tensor = *change.tensor;
+      auto type = elementType(tensor.data_type());
+      views.push_back({tensor.name(), *type, rt::Shape(tensor.dims().begin(), tensor.dims().end()), nullptr,
+                       static_cast<size_t>(bytesOf(change)), nullptr});
+      trained.push_back(&change);
+    }
+  rt::SafeTensorsFile file;
+  if (llvm::Error error = toError(file.create(output, views, {{"format", "pt"}})))
+    return error;
+  for (const Change *change : trained) {
+    auto bytes = trainedBytes(*change, tensors);
+    if (!bytes)
+      return bytes.takeError();
+    if (llvm::Error error = toError(file.append(bytes->data(), bytes->size())))
+      return error;
+  }
+  return toError(file.commit());
+}
+
+// Fails if the name promises a format that is not written.
+llvm::Error checkFormat(llvm::StringRef output) {
+  for (llvm::StringRef ending : {".pt", ".pth", ".bin", ".ckpt", ".npz"})
+    if (output.ends_with(ending))
+      return usageError("-o", "files named " + ending +
+                                  " are not written; name an ONNX file (.onnx), or a file of the "
+                                  "weights alone (.safetensors); got: " +
+                                  output);
+  return llvm::Error::success();
+}
+
 // Changes the graph to the form in which it is written. Returns the notes that are printed afterwards.
 llvm::Expected<std::string> prepare(onnx::ModelProto &model, const ExportRequest &request) {
   std::string said;
@@ -327,6 +389,8 @@ llvm::Expected<std::string> prepare(onnx::ModelProto &model, const ExportRequest
 
 llvm::Error cleave::exportCheckpoint(const ExportRequest &request, llvm::raw_ostream &out, uint64_t embeddedLimit) {
   const std::string &output = request.output;
+  if (llvm::Error error = checkFormat(output))
+    return error;
   if (llvm::Error error = checkOutputPath(output)) // before gigabytes are read
     return error;
   rt::CheckpointTensors tensors;
@@ -357,18 +421,13 @@ llvm::Error cleave::exportCheckpoint(const ExportRequest &request, llvm::raw_ost
   if (!changes)
     return changes.takeError();
   size_t replaced = llvm::count_if(*changes, [](const Change &change) { return change.value != nullptr; });
-  uint64_t total = 0;
-  for (const Change &change : *changes)
-    total += bytesOf(change);
-  TensorStore store;
-  if (total > embeddedLimit)
-    if (llvm::Error error = store.openBeside(dataPath(output)))
+  if (isSafeTensors(output)) {
+    if (llvm::Error error = writeSafeTensors(*changes, tensors, output))
       return error;
-  for (const Change &change : *changes)
-    if (llvm::Error error = change.value ? replace(change, isAlias(tensors, change.tensor->name()), store)
-                                         : store.put(*change.tensor, change.kept))
-      return error;
-  if (llvm::Error error = write(*model, output, store))
+    out << "wrote " << output << ": " << replaced << " tensors from " << tensors.path << "\n";
+    return llvm::Error::success();
+  }
+  if (llvm::Error error = writeModel(*model, *changes, tensors, output, embeddedLimit))
     return error;
   out << "wrote " << output << ": " << replaced << " initializers from " << tensors.path << "\n";
   for (const std::string &note : notes)

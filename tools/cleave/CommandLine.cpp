@@ -190,6 +190,7 @@ const char *bundleExample = R"(Example:
 const char *exportExamples = R"(Examples:
   cleave export ckpt --model model.onnx -o trained.onnx
   cleave export ckpt/best --model model.onnx -o best.onnx
+  cleave export ckpt --model model.onnx -o trained.safetensors
   cleave export ckpt --model gpt.onnx -o gpt.infer.onnx --outputs logits)";
 
 const char *footer = R"(Examples:
@@ -320,7 +321,8 @@ CLI::App *addBundle(CLI::App &app, BundleRequest &request) {
 }
 
 CLI::App *addExport(CLI::App &app, ExportRequest &request) {
-  CLI::App *command = app.add_subcommand("export", "Write a checkpoint's weights into a copy of the ONNX model");
+  CLI::App *command = app.add_subcommand(
+      "export", "Write a checkpoint's weights into a copy of the ONNX model, or as one safetensors file");
   command->footer(exportExamples);
   command
       ->add_option("checkpoint", request.checkpoint,
@@ -328,7 +330,7 @@ CLI::App *addExport(CLI::App &app, ExportRequest &request) {
       ->required()
       ->type_name("PATH");
   command->add_option("--model", request.model, "The ONNX file that was compiled")->required()->type_name("FILE");
-  command->add_option("-o,--output", request.output, "The ONNX file to write")->required()->type_name("FILE");
+  command->add_option("-o,--output", request.output, "The ONNX file to write. FILE.safetensors gets the weights alone")->required()->type_name("FILE");
   rt::addList(*command, "--outputs", "NAME", request.outputs,
               "Outputs to keep, separated by commas (default: all). Inputs, nodes and weights that they do not "
               "need are removed")
