@@ -6,6 +6,7 @@
 #include "runtime/plan/KernelOperands.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/RankKinds.h"
+#include "runtime/plan/SavedState.h"
 
 #include <algorithm>
 #include <numeric>
@@ -270,6 +271,7 @@ void Execution::checkAlone(const InstructionView &view, const Moment &moment) {
   checkRoot(view, moment);
   checkAccessModes(view, moment);
   checkSpaces(view, moment);
+  checkShares(view, moment);
   checkOwnOverlaps(view, moment);
   for (size_t i = 0; i < view.bufferCount(); ++i)
     if (view.buffer(i).bytes() != 0)
@@ -311,6 +313,10 @@ void Execution::recordWrites(const InstructionView &view, const Moment &moment, 
     Moment at = moment;
     at.frame = frameOf(buffer, frames);
     uint64_t end = bufferEnd(plan_, buffer);
+    if (leavesNoValue(view, i)) {
+      memory.recordLoss(buffer.offset(), end, at, varies);
+      continue;
+    }
     if (buffer.share_of() != 0) {
       ShareRange share{buffer.share_of(), buffer.stride(), buffer.offset(), buffer.offset() + buffer.bytes(),
                        varies | axesOf(buffer.share_of() - 1u)};
@@ -321,6 +327,22 @@ void Execution::recordWrites(const InstructionView &view, const Moment &moment, 
     if (const CollectiveMeaning *meaning = meaningOf(view.opcode()); meaning && i == 0)
       recordLeft(view, *meaning, memory, varies);
   }
+}
+
+// True for scratch of library kernels and for the staging of collectives: what is left there is nobody's value.
+bool Execution::leavesNoValue(const InstructionView &view, size_t buffer) {
+  if (meaningOf(view.opcode()))
+    return buffer > 0;
+  if (view.opcode() != Opcode::Launch)
+    return false;
+  auto index = static_cast<uint32_t>(view["kernel"]);
+  auto [known, isNew] = scratch_.try_emplace(index);
+  const fb::Kernel &kernel = *plan_.kernels()->Get(index);
+  std::vector<Operand> operands;
+  if (isNew && kernel.kind() != fb::KernelKind::generated && operandsOf(kernel, &operands).isOk())
+    for (const Operand &operand : operands)
+      known->second.push_back(operand.name == "scratch");
+  return buffer < known->second.size() && known->second[buffer];
 }
 
 // Marks the data that have no value after a collective: partial sums outside of the rank's share, or on all ranks but
@@ -375,6 +397,16 @@ void Execution::checkSpaces(const InstructionView &view, const Moment &moment) {
     if (plan_.regions()->Get(view.buffer(i).region())->space() == fb::Space::host)
       find("space", text(moment.ref) + ": buffer " + std::to_string(i) + " lies in host memory (" +
                         plan_.regions()->Get(view.buffer(i).region())->name()->str() + "), which only copies reach");
+}
+
+// Ranks gather and scatter parts of one range. If the range were a share, no two ranks of another group would have it
+// at one place, and what the instruction leaves would have no description.
+void Execution::checkShares(const InstructionView &view, const Moment &moment) {
+  const CollectiveMeaning *meaning = meaningOf(view.opcode());
+  bool hasParts = meaning && (meaning->needs == DataPart::OwnShare || meaning->leaves == DataPart::OwnShare);
+  if (hasParts && view.buffer(0).share_of() != 0)
+    find("part",
+         text(moment.ref) + ": its data is a share; expected the same bytes on all ranks, of which each has a part");
 }
 
 // openPlan() has checked where kernels work in place.
@@ -466,6 +498,24 @@ void Execution::checkWrite(const fb::Buffer &buffer, const Moment &moment, const
       if (!happensBefore(reader, moment))
         find("race", text(moment.ref) + " writes " + bytes(*cell) + " while " + text(reader.ref) +
                          " may still read it; no event orders them");
+  }
+}
+
+// States of a step alone (gradients) may lose their value: nobody reads it before it is written (MeaningChecks.cpp).
+void Execution::expectStatesKept() {
+  for (size_t i = 0; i < lengthOf(plan_.states()); ++i) {
+    const fb::State &state = *plan_.states()->Get(i);
+    if (!isSaved(state.role(), lengthOf(state.partial_axes()) != 0, !textOf(state.slot()).empty()))
+      continue;
+    auto [first, last] =
+        history(state.region(), 0).range(state.offset(), state.offset() + stateShardBytes(plan_, state));
+    for (auto cell = first; cell != last; ++cell)
+      if (!cell->second.initialized) {
+        find("state", "state '" + state.name()->str() + "' has no value after " +
+                          plan_.programs()->Get(entry_)->name()->str() +
+                          (cell->second.writer ? ": " + text(cell->second.writer->ref) + " leaves none in it" : ""));
+        break;
+      }
   }
 }
 

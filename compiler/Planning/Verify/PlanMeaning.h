@@ -46,14 +46,16 @@ public:
   // The calls of an entry, in order.
   const std::string &getCalls() const { return calls_; }
   // The ranges of cross-body regions that it has read.
-  struct CrossBodyRead {
+  struct CrossBodyRange {
     unsigned region;
     uint64_t begin, end;
   };
-  const std::vector<CrossBodyRead> &getCrossBodyReads() const { return crossBodyReads_; }
+  const std::vector<CrossBodyRange> &getCrossBodyReads() const { return crossBodyReads_; }
   // Visits what it has left in cross-body regions, piece by piece: (region, begin, end, axes along which it may
   // differ).
   template <typename Visit> void forEachCrossBodyWrite(Visit visit);
+  // The ranges of cross-body regions in which it leaves no value.
+  std::vector<CrossBodyRange> getCrossBodyLosses();
   // The bodies of which not all calls were run.
   const std::set<uint32_t> &getRepeated() const { return repeated_; }
   // The content of frame 0.
@@ -113,8 +115,8 @@ private:
   }
   Content read(const rt::fb::Buffer &buffer, const InstructionRun &run);
   Content readOwnPart(const rt::InstructionView &view, const InstructionRun &run);
-  // Notes a read of `wholes`, as all ranks have them, or of a share of them.
-  void note(const std::vector<Piece> &wholes, bool hasParts, const rt::fb::Buffer &buffer, const InstructionRun &run);
+  // Notes a read of these pieces: what is read, and the wholes of which it is a share.
+  void note(const std::vector<Piece> &pieces, bool hasParts, const rt::fb::Buffer &buffer, const InstructionRun &run);
   void noteWrite(const rt::fb::Buffer &buffer, const InstructionRun &run);
   void write(const rt::fb::Buffer &buffer, const Content &content, const InstructionRun &run);
   void forget(const rt::fb::Buffer &buffer, const InstructionRun &run);
@@ -145,7 +147,7 @@ private:
   std::optional<InstructionRef> intruder_;     // the first to write to inputs, or as an entry to cross-body regions
   std::unordered_map<std::string, const rt::fb::State *> states_;
   std::unordered_map<const rt::fb::State *, Content> starts_;
-  std::vector<CrossBodyRead> crossBodyReads_;
+  std::vector<CrossBodyRange> crossBodyReads_;
   std::set<std::string> overwritten_, readAfter_;
   std::unordered_map<std::string, ValueNumber> leftByCalls_; // by state: number of its content after the last call
   std::unordered_map<ValueNumber, std::string, ValueNumberHash>

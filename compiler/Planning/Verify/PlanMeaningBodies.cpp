@@ -180,6 +180,22 @@ void PlanMeaning::addCrossBody(Meaning &meaning) {
     meaning["messages"] = messages_.number();
 }
 
+std::vector<PlanMeaning::CrossBodyRange> PlanMeaning::getCrossBodyLosses() {
+  std::vector<CrossBodyRange> losses;
+  for (auto &[where, contents] : memories_) {
+    if (!isCrossBody(where.first))
+      continue;
+    uint64_t begin = 0;
+    Content left = contents.read(0, plan_.regions()->Get(where.first)->bytes(), &met_);
+    for (const Piece &piece : left.pieces()) {
+      if (piece.expression == kNoValue)
+        losses.push_back({where.first, begin, begin + piece.bytes});
+      begin += piece.bytes;
+    }
+  }
+  return losses;
+}
+
 // True if the content of a cross-body region is not what the body has found there.
 bool PlanMeaning::isLeftAnew(unsigned index, uint64_t place, const MemoryContents &contents) const {
   const fb::Region &region = *plan_.regions()->Get(index);
