@@ -131,11 +131,25 @@ public:
         collect(local, rank, mine);
         return Status::ok();
       }));
+      dropRead(step);
     }
     return Status::ok();
   }
 
 private:
+  // Pages of the data's files that were read would count as memory of the process.
+  void dropRead(uint64_t samples) {
+    for (const DataSource &source : data_.sources)
+      if (source.isOpen())
+        read_ += samples * source.sampleBytes();
+    if (read_ < kDropBytes)
+      return;
+    read_ = 0;
+    for (const DataSource &source : data_.sources)
+      if (source.isOpen())
+        source.dropPages();
+  }
+
   Status fill(Rank &rank, uint64_t first) const {
     for (size_t input = 0; input < data_.sources.size(); ++input) {
       const DataSource &source = data_.sources[input];
@@ -184,7 +198,7 @@ private:
   const DataSet &data_;
   std::vector<Output> &outputs_;
   std::vector<std::vector<IndexRange>> ranges_;
-  uint64_t batch_ = 1;
+  uint64_t batch_ = 1, read_ = 0; // read_: bytes since pages were dropped
   unsigned frames_;
 };
 

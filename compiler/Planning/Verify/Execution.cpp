@@ -137,16 +137,20 @@ void Execution::runOwnEvent(const InstructionView &view, const Moment &moment, O
 }
 
 // As in the runtime, a wait waits for the last record of the place. This must be the record of the frame that the wait
-// names. Frames before the first have no record.
+// names. Frames before the first have no record. Waits count records, so the records of a place must be ordered, too.
 void Execution::runSharedEvent(const InstructionView &view, const Moment &moment, int64_t event, const Frames &frames) {
   const fb::Event &info = *plan_.events()->Get(static_cast<uint32_t>(event));
   int64_t frame = frames.of(info.counter()) + view["frame"];
   std::pair<int64_t, uint64_t> place{event, frames.place(info.counter(), view["frame"], shortStep_.framesOf(info))};
+  auto at = recorded_.find(place);
   if (view.opcode() == Opcode::Record) {
-    recorded_[place] = {clocks_[moment.stream], moment.ref, frame, steps_};
+    if (at != recorded_.end() && clocks_[moment.stream][at->second.stream] < at->second.clock[at->second.stream])
+      find("event", text(moment.ref) + " may record the plan's event " + std::to_string(event) + " before " +
+                        text(at->second.ref) + " has recorded it in the same place, and a wait would take the one for "
+                        "the other; expected one stream, or a wait between the two");
+    recorded_[place] = {clocks_[moment.stream], moment.ref, frame, steps_, moment.stream};
     return;
   }
-  auto at = recorded_.find(place);
   auto what = [&] {
     return text(moment.ref) + " waits for frame " + std::to_string(frame) + " of the plan's event " +
            std::to_string(event);

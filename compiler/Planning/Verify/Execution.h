@@ -47,6 +47,7 @@ private:
     InstructionRef ref;
     int64_t frame = 0;
     uint64_t step = 0;
+    unsigned stream = 0;
   };
   using Own = std::map<int64_t, Recorded>; // events of one run of a program
 
