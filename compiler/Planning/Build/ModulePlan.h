@@ -99,6 +99,7 @@ public:
     uint64_t &size = bytesOfRegion(kind, isHost);
     size = std::max(size, bytes);
   }
+  uint64_t neededBytes(RegionKind kind) const { return regionBytes[0][static_cast<size_t>(kind)]; }
   void needStream(unsigned stream) { usesStream[stream] = true; }
   bool hasStream(unsigned stream) const { return usesStream[stream]; }
   // The role of a cleave.state.

@@ -64,10 +64,11 @@ public:
       checkValues(program, *run);
       if (hasBodies_)
         checkReplicas(program, *run);
+      if (check == Check::ButStated)
+        continue;
       for (const std::string &what : run->getUnproved())
         find("meaning", nameOf(program) + ": " + what);
-      if (check != Check::ButStated)
-        checkStated(program, *run);
+      checkStated(program, *run);
     }
     if (check == Check::All)
       checkTrained();
@@ -130,6 +131,9 @@ static bool hasNoValue(const Content &content) {
 // What is read later, or by the host, must have a value. A number says nothing of this: bytes without a value have a
 // number, too, and a symbol stands for whatever a body finds.
 void KindCheck::checkValues(uint32_t program, PlanMeaning &run) {
+  if (const auto &read = run.getReadOfNothing())
+    find("uninitialized", describe(plan_, *read) + " reads bytes that hold no value: nothing in " + nameOf(program) +
+                              ", or before it in the step, has written them for it");
   auto lost = [&](const std::string &what) {
     find("uninitialized", nameOf(program) + " leaves no value in " + what + ", which is read after it");
   };

@@ -75,8 +75,10 @@ public:
     AxisMask axes; // over which they are parts
   };
   const std::vector<PartRead> &getPartReads() const { return partReads_; }
-  // Returns what the program does that no number covers, whatever the plan states: it reads bytes that nobody has
-  // written, or does something that the proof of bodies does not cover (Rationale.md, "Bodies by themselves").
+  // The first instruction that reads bytes without a value.
+  const std::optional<InstructionRef> &getReadOfNothing() const { return readsNothing_; }
+  // Returns what the program does that no number covers, whatever the plan states: the proof of bodies does not cover
+  // it (Rationale.md, "Bodies by themselves").
   std::vector<std::string> getUnproved() const;
   // The first instruction whose result is not among the program's `expressions`.
   const std::optional<InstructionRef> &getFirstOther() const { return firstOther_; }

@@ -234,10 +234,6 @@ std::vector<std::string> PlanMeaning::getUnproved() const {
     found.push_back(describe(plan_, *intruder_) +
                     " writes to bytes that are not its own: only the host writes inputs, and only bodies write "
                     "what bodies leave each other");
-  if (readsNothing_)
-    found.push_back(describe(plan_, *readsNothing_) +
-                    " reads bytes that hold no value: nothing in it, or before it in the step, has written "
-                    "them for it");
   if (!isBody())
     return found;
   if (hasCalls_ && hasOthers_)

@@ -53,7 +53,7 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["fsdp"]
   }
 
   func.func @shared(%a0: tensor<8x64xbf16> {cleave.name = "x", cleave.batch_dim = 0 : i64})
-      -> (tensor<8x64xbf16> {cleave.name = "y", cleave.batch_dim = 0 : i64}, tensor<2048xbf16> {cleave.name = "part"}) attributes {cleave.entry} {
+      -> (tensor<8x64xbf16> {cleave.name = "y", cleave.batch_dim = 0 : i64}, tensor<2048xbf16> {cleave.name = "part", cleave.batch_dim = 0 : i64, cleave.sharding = #split}) attributes {cleave.entry} {
     %r0 = cleave.read @w0 : tensor<2048xf32>
     %n0 = cleave.kernel ins(%r0 : tensor<2048xf32>) -> tensor<2048xbf16> attributes {label = "narrow"} {
     ^bb0(%w: tensor<2048xf32>):

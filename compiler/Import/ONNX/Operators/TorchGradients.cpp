@@ -97,15 +97,29 @@ static Value withGradientOfCall(Emitter &emit, const TorchCall &call, const onnx
   return {};
 }
 
+// Returns `value`, which its op computes from its first operand, without its gradient where the condition is true. There
+// the op gets the number 1: its own derivative may be infinite (the logarithm of 0), and 0 times infinity is no number.
+static Value endWhere(Emitter &emit, Value condition, Value value) {
+  auto *op = value.getDefiningOp();
+  if (!llvm::isa_and_nonnull<LogOp, SqrtOp, PowOp>(op))
+    return stopWhere(emit, condition, value);
+  Value x = op->getOperand(0);
+  auto *guarded = emit.builder.clone(*op);
+  guarded->setOperand(0, emit.select(condition, emit.splat(1, typeOf(x)), x));
+  return emit.select(condition, stop(emit, value), guarded->getResult(0));
+}
+
 // A clipped number has no gradient, nor has one that equals a bound: clamp (since PyTorch 2.15), relu6 and hardtanh agree
 // in that. All exporters write Clip for them.
 static Value clippedGradient(Emitter &emit, const onnx::NodeProto &node, Value result,
                              llvm::function_ref<Value(int)> input) {
-  Value changed = input(0);
+  Value isClipped;
   for (auto [i, predicate] : {std::pair(1, Predicate::Le), {2, Predicate::Ge}})
-    if (i < node.input_size() && !node.input(i).empty())
-      changed = emit.select(emit.compare(predicate, result, emit.reshape(input(i), {})), stop(emit, result), changed);
-  return changed;
+    if (i < node.input_size() && !node.input(i).empty()) {
+      Value atBound = emit.compare(predicate, result, emit.reshape(input(i), {}));
+      isClipped = isClipped ? emit.make<OrOp>(atBound.getType(), isClipped, atBound) : atBound;
+    }
+  return isClipped ? emit.select(isClipped, stop(emit, result), endWhere(emit, isClipped, input(0))) : Value();
 }
 
 LogicalResult cleave::onnx_import::applyTorchGradient(const FlatNode &node, Environment &environment, OpContext &op) {
