@@ -343,8 +343,7 @@ TEST(AnyNumbers, RecordsOfAnEventAreOrdered) {
   for (bool isOrdered : {true, false}) {
     PlanBuilder plan;
     plan.plan.streams = {"s1", "s2"};
-    plan.plan.events.push_back(std::make_unique<fb::EventT>());
-    plan.plan.events.back()->frames = 1;
+    plan.plan.events = {fb::Event(1, fb::Counter::micro_batch)};
     fb::ProgramT &step = plan.program("train_step", 1);
     const int64_t own = 0, shared = 1;
     plan.add(step, Opcode::Record, 0, {}, {shared, 0});
