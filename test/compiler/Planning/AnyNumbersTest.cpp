@@ -29,6 +29,8 @@ std::string findings(PlanBuilder &builder) {
 
 // The plan of the first kind has those of the others.
 std::string findings(std::vector<PlanBuilder> kinds) {
+  for (PlanBuilder &kind : kinds)
+    kind.pack(); // computes the facts of its kernels
   for (size_t i = 1; i < kinds.size(); ++i)
     kinds[0].plan.kinds.push_back(std::make_unique<fb::PlanT>(std::move(kinds[i].plan)));
   return findings(kinds[0]);
@@ -90,12 +92,13 @@ std::string meetings(int calls, int64_t times) {
   std::vector<PlanBuilder> kinds = twoKinds();
   for (size_t i = 0; i < 2; ++i) {
     PlanBuilder &kind = kinds[i];
-    unsigned persistent = kind.region("persistent", fb::RegionKind::persistent, 64);
+    unsigned transient = kind.region("transient", fb::RegionKind::transient, 64);
     unsigned staging = kind.region("communication", fb::RegionKind::communication, 64);
-    addState(kind, "sum", fb::Role::scalar, persistent);
     int64_t group = kind.group({0});
-    kind.add(kind.program("x", 0, false), Opcode::AllReduce, 0,
-             {PlanBuilder::buffer(persistent, 0, 64), PlanBuilder::buffer(staging, 0, 32, Access::write)},
+    fb::ProgramT &x = kind.program("x", 0, false);
+    addFill(kind, x, transient, 0);
+    kind.add(x, Opcode::AllReduce, 0,
+             {PlanBuilder::buffer(transient, 0, 64), PlanBuilder::buffer(staging, 0, 32, Access::write)},
              {group, kF32, 0, 0, 16});
     kind.add(kind.program("w", 0, false), Opcode::Call, 0, {}, {0, 4, 0, 0});
     fb::ProgramT &step = kind.program("train_step");
