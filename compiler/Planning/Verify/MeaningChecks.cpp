@@ -83,6 +83,8 @@ private:
   void checkTrained();
   bool isReadFirst(const std::string &state, uint32_t by) const;
   std::string cause(uint32_t program, const PlanMeaning &run) const;
+  std::string whyNotOutput(uint32_t program, PlanMeaning &run, const std::string &key,
+                           const ValueNumber &expected) const;
   void find(const char *rule, const std::string &text) { findings_->push_back({rule, prefix_ + text}); }
   std::string nameOf(uint32_t program) const { return plan_.programs()->Get(program)->name()->str(); }
 
@@ -227,6 +229,16 @@ std::string KindCheck::cause(uint32_t program, const PlanMeaning &run) const {
   return "; the first to compute what the model does not is " + describe(plan_, *run.getFirstOther()) + why;
 }
 
+// Explains the output that has this key in a meaning, as far as this is known.
+std::string KindCheck::whyNotOutput(uint32_t program, PlanMeaning &run, const std::string &key,
+                                    const ValueNumber &expected) const {
+  const auto *outputs = plan_.programs()->Get(program)->outputs();
+  for (uint32_t i = 0; i < lengthOf(outputs); ++i)
+    if (const fb::Port &port = *outputs->Get(i); !port.absent() && key == "output " + port.name()->str())
+      return run.whyNot(port, expected);
+  return "";
+}
+
 void KindCheck::checkStated(uint32_t program, PlanMeaning &run) {
   const auto *entries = plan_.programs()->Get(program)->meaning();
   if (!entries)
@@ -258,9 +270,12 @@ void KindCheck::checkStated(uint32_t program, PlanMeaning &run) {
   }
   for (const auto &[key, number] : found) {
     auto known = stated.find(key);
-    if (known == stated.end() || known->second != number)
+    if (known == stated.end() || known->second != number) {
+      std::string why = where.empty() && known != stated.end() ? whyNotOutput(program, run, key, known->second) : "";
       find("meaning", key == "calls" ? nameOf(program) + " calls other programs or frames than the model needs"
-                                     : key + " of " + nameOf(program) + " is not what the model computes" + where);
+                                     : key + " of " + nameOf(program) + " is not what the model computes" +
+                                           (why.empty() ? "" : ": " + why) + where);
+    }
     if (known != stated.end())
       stated.erase(known);
   }

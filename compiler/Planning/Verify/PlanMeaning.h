@@ -13,6 +13,7 @@
 #include "compiler/Planning/Verify/PlanText.h"
 #include "runtime/plan/Frames.h"
 
+#include <functional>
 #include <set>
 #include <unordered_map>
 
@@ -84,8 +85,9 @@ public:
   const std::optional<InstructionRef> &getFirstOther() const { return firstOther_; }
   // What is wrong there, as far as this is known (MeaningDiagnosis.h); empty if not.
   const std::string &getWhy() const { return why_; }
-  // The same for a state in which the program does not leave `expected`.
+  // The same for a state or an output in which the program does not leave `expected`.
   std::string whyNot(const rt::fb::State &state, const ValueNumber &expected);
+  std::string whyNot(const rt::fb::Port &output, const ValueNumber &expected);
   // Returns the names of the axes: "dp and fsdp".
   std::string axesText(AxisMask axes) const;
   // The last instruction that wrote to a state.
@@ -125,6 +127,8 @@ private:
   bool isModels(const ValueNumber &expression) const;
   void leave(const Content &content, const InstructionRun &run);
   void explain(const InstructionRun &run);
+  std::string whyNot(unsigned region, uint64_t begin, uint64_t end,
+                     const std::function<bool(const Content &)> &isExpected);
   std::string explainParts(const MeaningDiagnosis &diagnosis, const Content &content) const;
   std::string explainRead(const MeaningDiagnosis &diagnosis, const rt::fb::Buffer &buffer, const InstructionRun &run);
   void runLaunch(const rt::InstructionView &view, const InstructionRun &run);
