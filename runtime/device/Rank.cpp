@@ -184,10 +184,7 @@ Bytes Rank::portBytes(const fb::Port &any, unsigned frame) const {
   const fb::Port &port = *impl_->own(any);
   if (port.absent())
     return {};
-  size_t bytes = dtypeSize(port.dtype());
-  for (size_t i = 0; i < lengthOf(port.shape()); ++i)
-    bytes *= static_cast<size_t>(port.shape()->Get(i));
-  return {impl_->images.region(port.region()).at(Frames::ofMicroBatch(frame)) + port.offset(), bytes};
+  return {impl_->images.region(port.region()).at(Frames::ofMicroBatch(frame)) + port.offset(), rt::portBytes(port)};
 }
 
 Bytes Rank::regionBytes(unsigned region) const {

@@ -116,4 +116,16 @@ uint64_t stateShardBytes(const fb::Plan &plan, const fb::State &state) {
   return state.elements() / axesSize(plan, state.split_axes()) * dtypeSize(state.dtype());
 }
 
+uint64_t portBytes(const fb::Port &port) {
+  uint64_t bytes = dtypeSize(port.dtype());
+  for (size_t i = 0; i < lengthOf(port.shape()); ++i)
+    bytes *= static_cast<uint64_t>(port.shape()->Get(i));
+  return bytes;
+}
+
+bool isOfHost(fb::RegionKind kind) {
+  return kind == fb::RegionKind::persistent || kind == fb::RegionKind::input || kind == fb::RegionKind::output ||
+         kind == fb::RegionKind::snapshot;
+}
+
 } // namespace cleave::rt

@@ -33,6 +33,11 @@ uint64_t groupSize(const fb::Plan &plan, const fb::Group &group);
 const fb::AxisPlaces *placesOn(const fb::Group &group, uint32_t axis);
 // The bytes of a state that one rank stores.
 uint64_t stateShardBytes(const fb::Plan &plan, const fb::State &state);
+// The bytes of one frame of a port, whether or not this kind of ranks has it.
+uint64_t portBytes(const fb::Port &port);
+// True for regions whose contents the host reads or writes: those with states, ports, or the copy that a checkpoint is
+// written from.
+bool isOfHost(fb::RegionKind kind);
 
 // The end of the bytes that a buffer may occupy on any rank of its group. Of shares it is the end of the last one.
 uint64_t bufferEnd(const fb::Plan &plan, const fb::Buffer &buffer);
