@@ -92,7 +92,6 @@ Status RankImages::move(Bytes image, bool toDevice) {
 }
 
 Status RankImages::feed(Bytes port, const std::byte *source) {
-  isFed_ = true;
   if (port.size == 0)
     return Status::ok();
   std::byte *there = nullptr;
@@ -152,14 +151,13 @@ Status RankImages::downloadScalars() {
   return Status::ok();
 }
 
-Status RankImages::beforeRun(const fb::Program &program) {
-  bool isFed = std::exchange(isFed_, false);
+Status RankImages::beforeRun(const fb::Program &program, Rank::Inputs inputs) {
   if (isShared_)
     return Status::ok();
   OnDevice thread(*device_);
   CLEAVE_TRY(Status(thread.status()));
   CLEAVE_TRY(uploadScalars());
-  return isFed ? Status::ok() : movePorts(program.inputs(), /*toDevice=*/true);
+  return inputs == Rank::Inputs::Fed ? Status::ok() : movePorts(program.inputs(), /*toDevice=*/true);
 }
 
 Status RankImages::afterRun(const fb::Program &program) {
