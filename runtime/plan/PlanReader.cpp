@@ -1,5 +1,6 @@
 #include "runtime/plan/PlanReader.h"
 
+#include "runtime/plan/Alignment.h"
 #include "runtime/plan/Checks.h"
 #include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/Opcode.h"
@@ -92,7 +93,7 @@ uint64_t bufferEnd(const fb::Plan &plan, const fb::Buffer &buffer) {
 
 uint64_t bufferAlignment(const fb::Plan &plan, const fb::Buffer &buffer) {
   const fb::Region &region = *plan.regions()->Get(buffer.region());
-  uint64_t bits = 64 | buffer.offset();
+  uint64_t bits = kBufferAlignment | buffer.offset();
   bits |= buffer.share_of() != 0 ? buffer.stride() : 0;
   bits |= region.frames() > 1 ? region.bytes() : 0;
   return bits & (~bits + 1);

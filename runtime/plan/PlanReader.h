@@ -41,8 +41,8 @@ bool isOfHost(fb::RegionKind kind);
 
 // The end of the bytes that a buffer may occupy on any rank of its group. Of shares it is the end of the last one.
 uint64_t bufferEnd(const fb::Plan &plan, const fb::Buffer &buffer);
-// The largest power of two, up to 64, that divides the buffer's address on all ranks and in all frames. Regions begin
-// on multiples of 64.
+// The largest power of two, up to kBufferAlignment, that divides the buffer's address on all ranks and in all frames.
+// Regions begin on multiples of kBufferAlignment.
 uint64_t bufferAlignment(const fb::Plan &plan, const fb::Buffer &buffer);
 // True if two buffers may have bytes in common. Two shares of one group with one stride have the same distance on every
 // rank.
