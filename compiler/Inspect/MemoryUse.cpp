@@ -88,11 +88,6 @@ const BodyRun *MemoryUse::bodyAt(size_t instruction) const {
 
 namespace {
 
-bool isAlwaysFull(fb::RegionKind kind) {
-  return kind == fb::RegionKind::persistent || kind == fb::RegionKind::input || kind == fb::RegionKind::output ||
-         kind == fb::RegionKind::snapshot;
-}
-
 constexpr std::string_view kNode = "node '"; // how the notes of a node of the model, or of its gradient, begin
 
 class UseBuilder {
@@ -104,7 +99,7 @@ public:
         continue;
       auto at = static_cast<size_t>(region.kind());
       use_.planned[at] += region.bytes() * region.frames();
-      if (isAlwaysFull(region.kind()))
+      if (isOfHost(region.kind()))
         use_.always[at] += region.bytes() * region.frames();
     }
     use_.allInstructions = plan::instructionsOf(kind, entry);
@@ -133,7 +128,7 @@ private:
 
   bool isCounted(unsigned region) const {
     const fb::Region &info = *kind_.regions()->Get(region);
-    return info.space() == fb::Space::device && !isAlwaysFull(info.kind());
+    return info.space() == fb::Space::device && !isOfHost(info.kind());
   }
 
   void visit(const plan::WalkedInstruction &instruction, const InstructionView &view) {

@@ -1,6 +1,7 @@
 #include "compiler/Planning/Verify/PackedBytes.h"
 
 #include "compiler/Planning/Verify/PlanText.h"
+#include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/KernelOperands.h"
 #include "runtime/plan/PlanReader.h"
 
