@@ -113,11 +113,12 @@ Status CheckpointSave::writeShard(const fb::Plan &plan, unsigned rank, const Ran
 
 Status CheckpointSave::writeFull(const CheckpointIndex &sharded, const VisitSlice &visit) const {
   std::vector<TensorView> tensors;
-  for (const CheckpointTensor &tensor : fullIndex(sharded).tensors) {
+  std::vector<std::string> keys = fullKeys(sharded);
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const CheckpointTensor &tensor = sharded.tensors[i];
     uint64_t elements = 0;
     countElements(tensor.shape, &elements);
-    std::string key = tensor.slices.empty() ? tensor.name : tensor.slices[0].key;
-    tensors.push_back({key, tensor.type, tensor.shape, nullptr, elements * elementSize(tensor.type), nullptr});
+    tensors.push_back({keys[i], tensor.type, tensor.shape, nullptr, elements * elementSize(tensor.type), nullptr});
   }
   SafeTensorsFile file;
   CLEAVE_TRY(file.create(aside_ + "/" + kFullCheckpointFile, tensors));
