@@ -84,8 +84,10 @@ Status CheckpointSave::probe(const std::string &directory) {
   return Status::ok();
 }
 
-Status CheckpointSave::prepare() const {
+Status CheckpointSave::prepare(CheckpointLock *lock) const {
   CLEAVE_TRY(makeDirectory(directory_));
+  if (lock)
+    CLEAVE_TRY(lock->follow(directory_));
   std::error_code error;
   fs::remove_all(aside_, error);
   if (error)
@@ -155,7 +157,9 @@ Status CheckpointSave::point(const std::string &pointer) const {
 }
 
 Status CheckpointSave::unpoint(const std::string &pointer, bool *did) const {
-  *did = readPointer(directory_, pointer) == name_;
+  std::string name;
+  CLEAVE_TRY(readPointer(directory_, pointer, &name));
+  *did = name == name_;
   if (!*did)
     return Status::ok();
   std::error_code error;

@@ -27,7 +27,7 @@ public:
     index_.position = request_.position;
     index_.run = request_.run;
     index_.isOnlyBest = request_.isOnlyBest;
-    CLEAVE_TRY(agree(leads ? save_.prepare() : Status::ok()));
+    CLEAVE_TRY(agree(leads ? save_.prepare(request_.lock) : Status::ok()));
     bool full = request_.form == CheckpointForm::Full;
     Status status = agree(!full ? writeShards() : leads ? writeFull() : sendParts());
     if (status.isOk())
