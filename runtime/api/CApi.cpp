@@ -221,6 +221,7 @@ Status saveCheckpoint(cleave_session *session, const char *directory) {
   CLEAVE_TRY(session->session.agree(std::move(status), "open the directory"));
   SaveRequest request;
   request.directory = directory;
+  request.lock = &lock;
   request.position = session->position;
   request.run = planFacts(session->session.plan(), session->session.modelName());
   return saveLiveStates(session->session, request);

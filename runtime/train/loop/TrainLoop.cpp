@@ -245,6 +245,7 @@ Status TrainLoop::save(bool isBest, bool isDue) {
   request.isOnlyBest = !isDue;
   request.keepBest = options_.keepBest.value_or(1);
   request.bests = bests_;
+  request.lock = &saveLock_;
   CLEAVE_TRY(saver_->save(std::move(request)).in("--save"));
   savedStep_ = position_.step;
   sentBefore_ = session_->bytesSent();
