@@ -70,9 +70,9 @@ uint64_t convolutionPartsBytes(const KernelArgs &args) {
   int64_t channels = isForward(args) ? args["ic"] : args["oc"], window = 1;
   for (int64_t size : kernel)
     window *= size;
-  if (!(isForward(args) || isGrad) || args["groups"] > 1 || channels * window <= kLongestSum / 2)
+  if (!(isForward(args) || isGrad) || args["groups"] > 1 || channels * window <= kLongestChain)
     return 0;
-  return kConvolutionInParts + kPart * static_cast<uint64_t>(std::min<int64_t>(channels / 8, 64));
+  return kConvolutionInParts + kPart * static_cast<uint64_t>(std::min(channels / kBlockOfChannels, kMostPartsOfChain));
 }
 
 uint64_t furtherParts(const KernelArgs &args) {
