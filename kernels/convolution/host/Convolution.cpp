@@ -76,7 +76,7 @@ struct DnnlConvolution {
     packedWeights = s.packedWeights;
     halfVectors = s.halfVectors;
     isGrouped = s.groups > 1;
-    hasBias = args.def().findBuffer("bias") || args.def().name == "convolution_bias_pack_w";
+    hasBias = args.def().reader().findBuffer("bias").has_value();
     window = s.window.kernelSize();
     channelsLast =
         s.channelsLast || (halfVectors && s.window.inSize() == 1 && s.window.outSize() == 1); // the same bytes
