@@ -2,6 +2,7 @@
 
 #include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/PlanReader.h"
+#include "runtime/plan/TargetFamily.h"
 
 #include <algorithm>
 
@@ -123,7 +124,7 @@ static uint64_t libraryKernelBytes(const fb::Kernel &kernel, bool hasAvx512) {
 
 OutsideMemory outsideMemory(const fb::Plan &plan) {
   OutsideMemory outside;
-  if (textOf(plan.target()).substr(0, 4) != "host")
+  if (targetFamily(textOf(plan.target())) != "host")
     return outside;
   outside.base = kBase;
   for (size_t i = 0; i < lengthOf(plan.kernels()); ++i) {
