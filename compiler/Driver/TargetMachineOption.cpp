@@ -5,6 +5,7 @@
 #include "compiler/Support/InputFile.h"
 #include "compiler/Support/Usage.h"
 #include "runtime/plan/PlanReader.h"
+#include "runtime/plan/TargetFamily.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -74,7 +75,7 @@ llvm::Expected<std::optional<ChosenMachine>> cleave::chooseMachine(llvm::StringR
   }
   unsigned threads = std::max(1u, plan.threads());
   std::string file = calibratedMachineFile(threads);
-  bool isForHosts = rt::textOf(plan.target()).substr(0, 4) == "host";
+  bool isForHosts = rt::targetFamily(rt::textOf(plan.target())) == "host";
   bool isThere = isForHosts && !file.empty() && llvm::sys::fs::exists(file);
   if (!isThere && !isAsked)
     return std::nullopt;

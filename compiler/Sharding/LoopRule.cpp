@@ -51,20 +51,7 @@ bool LoopFacts::walks(unsigned value, int64_t loop) const {
 }
 
 std::optional<ReduceKind> LoopFacts::reductionOf(int64_t loop) const {
-  // Only reduction loops have kinds, which are in the order of these loops.
-  size_t position = llvm::count_if(llvm::ArrayRef(iterators).take_front(loop), [](mlir::utils::IteratorType type) {
-    return type == mlir::utils::IteratorType::reduction;
-  });
-  switch (position < kinds.size() ? kinds[position] : mlir::shard::ReductionKind::Sum) {
-  case mlir::shard::ReductionKind::Sum:
-    return ReduceKind::Sum;
-  case mlir::shard::ReductionKind::Max:
-    return ReduceKind::Max;
-  case mlir::shard::ReductionKind::Min:
-    return ReduceKind::Min;
-  default:
-    return std::nullopt;
-  }
+  return cleave::reductionOf(iterators, kinds, loop);
 }
 
 bool LoopFacts::isLinear() const {

@@ -15,6 +15,22 @@ mlir::RankedTensorType cleave::valueType(mlir::Operation *op, unsigned index) {
   return llvm::cast<mlir::RankedTensorType>(type);
 }
 
+std::optional<ReduceKind> cleave::reductionOf(llvm::ArrayRef<mlir::utils::IteratorType> iterators,
+                                              llvm::ArrayRef<mlir::shard::ReductionKind> kinds, int64_t loop) {
+  // Only reduction loops have kinds, which are in the order of these loops.
+  size_t position = llvm::count(iterators.take_front(loop), mlir::utils::IteratorType::reduction);
+  switch (position < kinds.size() ? kinds[position] : mlir::shard::ReductionKind::Sum) {
+  case mlir::shard::ReductionKind::Sum:
+    return ReduceKind::Sum;
+  case mlir::shard::ReductionKind::Max:
+    return ReduceKind::Max;
+  case mlir::shard::ReductionKind::Min:
+    return ReduceKind::Min;
+  default: // no collective multiplies
+    return std::nullopt;
+  }
+}
+
 LoopSharding::LoopSharding(mlir::Operation *op, MeshAttr mesh) : op(op), mesh(mesh), numOperands(op->getNumOperands()) {
   if (auto loops = llvm::dyn_cast<mlir::shard::ShardingInterface>(op)) {
     iterators = loops.getLoopIteratorTypes();
@@ -49,24 +65,6 @@ void LoopSharding::setFactors() {
         isSeen[loop] = true;
       }
     }
-}
-
-std::optional<ReduceKind> LoopSharding::reductionOf(int64_t loop) const {
-  // Only reduction loops have kinds, which are in the order of these loops.
-  size_t position = llvm::count_if(llvm::ArrayRef(iterators).take_front(loop), [](mlir::utils::IteratorType type) {
-    return type == mlir::utils::IteratorType::reduction;
-  });
-  auto kind = position < kinds.size() ? kinds[position] : mlir::shard::ReductionKind::Sum;
-  switch (kind) {
-  case mlir::shard::ReductionKind::Sum:
-    return ReduceKind::Sum;
-  case mlir::shard::ReductionKind::Max:
-    return ReduceKind::Max;
-  case mlir::shard::ReductionKind::Min:
-    return ReduceKind::Min;
-  default: // no collective multiplies
-    return std::nullopt;
-  }
 }
 
 // True if the loop can be split without adding an operand several times. Every rank would add an operand that the loop

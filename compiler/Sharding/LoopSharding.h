@@ -17,6 +17,11 @@
 
 namespace cleave {
 
+// Returns how the parts of a split reduction loop are combined; none for a kind that collectives do not have. The two
+// lists are those of upstream's ShardingInterface.
+std::optional<ReduceKind> reductionOf(llvm::ArrayRef<mlir::utils::IteratorType> iterators,
+                                      llvm::ArrayRef<mlir::shard::ReductionKind> kinds, int64_t loop);
+
 class LoopSharding {
 public:
   LoopSharding(mlir::Operation *op, MeshAttr mesh);
@@ -53,8 +58,7 @@ private:
   bool isInEveryResult(int64_t loop) const;
   static Split dimSplit(llvm::ArrayRef<Factor> factors, llvm::ArrayRef<Split> splits);
   ShardingAttr valueSharding(unsigned index, bool isResult) const;
-  // Returns how the parts of a split reduction are combined; none for a kind that collectives do not have.
-  std::optional<ReduceKind> reductionOf(int64_t loop) const;
+  std::optional<ReduceKind> reductionOf(int64_t loop) const { return cleave::reductionOf(iterators, kinds, loop); }
   bool isReduction(int64_t loop) const { return iterators[loop] == mlir::utils::IteratorType::reduction; }
 
   mlir::Operation *op;

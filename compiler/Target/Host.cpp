@@ -16,8 +16,8 @@ static bool hasForm(llvm::StringRef packer, llvm::ArrayRef<int64_t> params, bool
   rt::KernelArgs args;
   if (!def || !rt::KernelArgs::read(*def, params.vec(), &args).isOk())
     return true; // the kernel reports what is wrong
-  bool isConvolution = packer.starts_with("convolution");
-  return args[isConvolution ? "packed_w" : "packed_b"] != 2 || (isConvolution && halvesVectors);
+  bool isSecond = args[def->buffers[0].packedParam()] == 2;
+  return !isSecond || (def->reader().work == rt::KernelWork::Convolution && halvesVectors);
 }
 
 namespace {

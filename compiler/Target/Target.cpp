@@ -1,12 +1,13 @@
 #include "compiler/Target/Target.h"
 
 #include "compiler/Support/Usage.h"
+#include "runtime/plan/TargetFamily.h"
 
 using namespace cleave;
 
 llvm::Expected<std::unique_ptr<Target>> cleave::parseTarget(llvm::StringRef text) {
   auto [name, options] = text.split(',');
-  llvm::StringRef family = name.split(':').first;
+  llvm::StringRef family = rt::targetFamily(name);
   if (family == "host")
     return makeHostTarget(name, options);
   if (family == "cuda")

@@ -2,6 +2,7 @@
 
 #include "runtime/device/cuda/CudaDevice.h"
 #include "runtime/device/host/HostDevice.h"
+#include "runtime/plan/TargetFamily.h"
 
 #include <algorithm>
 #include <cstring>
@@ -47,7 +48,7 @@ Status runTransfer(const TransferRequest &request, std::byte *data) {
 }
 
 Status createDevice(const std::string &target, const DeviceOptions &options, std::unique_ptr<Device> *result) {
-  std::string family = target.substr(0, target.find(':'));
+  std::string_view family = targetFamily(target);
   if (family == "host") {
     *result = std::make_unique<HostDevice>(target, options);
     return Status::ok();

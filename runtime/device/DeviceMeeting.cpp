@@ -1,10 +1,11 @@
 #include "runtime/device/DeviceMeeting.h"
 
 #include "runtime/device/cuda/NcclCommunicator.h"
+#include "runtime/plan/TargetFamily.h"
 
 namespace cleave::rt {
 
-bool devicesMeetAlone(const std::string &target) { return target.compare(0, 5, "cuda:") == 0; }
+bool devicesMeetAlone(const std::string &target) { return targetFamily(target) == "cuda"; }
 
 Status createDeviceCommunicator(const std::string &target, const ProcessPlace &place,
                                 std::unique_ptr<Communicator> *result) {

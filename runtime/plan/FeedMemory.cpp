@@ -3,6 +3,7 @@
 #include "runtime/plan/InstructionView.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/RankKinds.h"
+#include "runtime/plan/TargetFamily.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -42,7 +43,7 @@ unsigned inputFrames(const fb::Plan &plan, const fb::Program &program) {
 }
 
 uint64_t feedBytes(const fb::Plan &plan, const fb::Program &program) {
-  if (textOf(plan.target()).substr(0, 4) == "host")
+  if (targetFamily(textOf(plan.target())) == "host")
     return 0;
   uint64_t bytes = 0;
   for (size_t i = 0; i < lengthOf(program.inputs()); ++i) {

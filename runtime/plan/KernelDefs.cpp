@@ -49,12 +49,25 @@ static KernelDef makeDef(fb::KernelKind kind, std::string_view name, KernelWork 
   return def;
 }
 
-const std::vector<KernelDef> &kernelDefs() {
-  static const std::vector<KernelDef> table = {
+static std::vector<KernelDef> makeTable() {
+  std::vector<KernelDef> table = {
 #define CLEAVE_KERNEL(Kind, name, work, rates, buffers, params)                                                        \
   makeDef(fb::KernelKind::Kind, #name, KernelWork::work, #rates, buffers, params),
 #include "runtime/plan/Kernels.def"
   };
+  std::map<std::string, KernelDef *> byName;
+  for (KernelDef &def : table)
+    byName.emplace(def.name, &def);
+  for (const KernelDef &def : table)
+    for (const KernelDef::BufferDef &buffer : def.buffers)
+      if (auto packer = byName.find(std::string(def.name) + "_pack_" + std::string(buffer.name));
+          packer != byName.end())
+        packer->second->packsFor = &def;
+  return table;
+}
+
+const std::vector<KernelDef> &kernelDefs() {
+  static const std::vector<KernelDef> table = makeTable();
   return table;
 }
 
@@ -72,6 +85,12 @@ bool KernelDef::hasParam(std::string_view wanted) const {
 const KernelDef *findKernelDef(std::string_view name) {
   auto found =
       std::find_if(kernelDefs().begin(), kernelDefs().end(), [&](const KernelDef &def) { return def.name == name; });
+  return found == kernelDefs().end() ? nullptr : &*found;
+}
+
+const KernelDef *packerOf(const KernelDef &def, const KernelDef::BufferDef &buffer) {
+  auto packs = [&](const KernelDef &each) { return each.packsFor == &def && each.buffers[0].name == buffer.name; };
+  auto found = std::find_if(kernelDefs().begin(), kernelDefs().end(), packs);
   return found == kernelDefs().end() ? nullptr : &*found;
 }
 

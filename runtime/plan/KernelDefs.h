@@ -39,6 +39,9 @@ struct KernelDef {
     fb::Access access;
     std::optional<size_t> over;     // the number of the buffer in whose place this one may be written
     std::vector<FactorDef> factors; // empty for scratch: the device computes its size
+
+    // The parameter of the kernel that says in which format this buffer is: "packed_b".
+    std::string packedParam() const { return "packed_" + std::string(name); }
   };
   struct ParamDef {
     std::string_view name;
@@ -50,7 +53,10 @@ struct KernelDef {
   std::string_view rates; // the kernel whose measured rates hold for this one; "none" if none are measured
   std::vector<BufferDef> buffers;
   std::vector<ParamDef> params;
+  const KernelDef *packsFor = nullptr; // of a kernel NAME_pack_B: the kernel NAME, whose buffer B it packs in place
 
+  // The kernel that computes with the packed buffer: of a packer, the one that it packs for; otherwise this kernel.
+  const KernelDef &reader() const { return packsFor ? *packsFor : *this; }
   bool hasScratch() const { return !buffers.empty() && buffers.back().name == "scratch"; }
   bool hasParam(std::string_view name) const;
   // Returns the number of the buffer with this name.
@@ -60,6 +66,8 @@ struct KernelDef {
 const std::vector<KernelDef> &kernelDefs();
 // Returns null if there is no such kernel.
 const KernelDef *findKernelDef(std::string_view name);
+// Returns the kernel that packs this buffer of a kernel of the table; null if the buffer is always plain.
+const KernelDef *packerOf(const KernelDef &def, const KernelDef::BufferDef &buffer);
 // FNV-1a over the definitions, without work and rates. Plan.kernel_set has it.
 uint64_t kernelSetHash();
 

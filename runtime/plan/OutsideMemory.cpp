@@ -2,6 +2,7 @@
 
 #include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/PlanReader.h"
+#include "runtime/plan/TargetFamily.h"
 
 #include <algorithm>
 
@@ -26,8 +27,6 @@ constexpr uint64_t kReference = 8 << 10;                             // kernels 
 constexpr uint64_t kGenerated = 4 << 10; // machine code; 1.5 KiB on average where it was measured
 constexpr uint64_t kInstruction = 1 << 10;
 
-bool startsWith(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
-
 // The number of different parts of a window that padding leaves along a dimension.
 uint64_t partsOf(const KernelArgs &args, size_t dim) {
   constexpr int64_t kMost = int64_t{1} << 30;
@@ -51,7 +50,7 @@ uint64_t convolutionBytes(const KernelArgs &args) {
   // The library's code for windows also computes channels that do not fill one block.
   bool isThin = args["groups"] == 1 && std::min(args["ic"], args["oc"]) < kBlock;
   bool isNarrow = isForward(args) && args.dtype() == fb::DType::bf16;
-  if ((isPoint && !isThin) || startsWith(args.def().name, "convolution_weight_grad"))
+  if ((isPoint && !isThin) || args.def().name == "convolution_weight_grad")
     return isNarrow ? kNarrowWindow : kPoint;
   const std::vector<int64_t> &sizes = args.list(isForward(args) ? "out" : "in");
   uint64_t row = sizes.empty() ? 0 : static_cast<uint64_t>(sizes.back()), parts = 1;
@@ -65,14 +64,14 @@ uint64_t convolutionBytes(const KernelArgs &args) {
 // For a sum over channels that is computed in parts: the code for the last part and for the additions, and the objects
 // of each part.
 uint64_t convolutionPartsBytes(const KernelArgs &args) {
-  bool isGrad = startsWith(args.def().name, "convolution_input_grad");
+  bool isGrad = args.def().name == "convolution_input_grad";
   const std::vector<int64_t> &kernel = args.list("kernel");
   int64_t channels = isForward(args) ? args["ic"] : args["oc"], window = 1;
   for (int64_t size : kernel)
     window *= size;
-  if (!(isForward(args) || isGrad) || args["groups"] > 1 || channels * window <= kLongestSum / 2)
+  if (!(isForward(args) || isGrad) || args["groups"] > 1 || channels * window <= kLongestChain)
     return 0;
-  return kConvolutionInParts + kPart * static_cast<uint64_t>(std::min<int64_t>(channels / 8, 64));
+  return kConvolutionInParts + kPart * static_cast<uint64_t>(std::min(channels / kBlockOfChannels, kMostPartsOfChain));
 }
 
 uint64_t furtherParts(const KernelArgs &args) {
@@ -91,15 +90,14 @@ uint64_t productBytes(const KernelArgs &args) {
 } // namespace
 
 uint64_t libraryKernelBytes(const KernelArgs &args, bool hasAvx512) {
-  std::string_view name = args.def().name;
   if (args.def().kind != fb::KernelKind::library)
     return 0;
   if (args.dtype() == fb::DType::f64)
     return kReference;
-  bool isProduct = startsWith(name, "matmul");
+  bool isProduct = args.def().reader().work == KernelWork::Product, packs = args.def().packsFor;
   if (isProduct && !hasAvx512)
-    return name.find("_pack_") == std::string_view::npos ? kReference : kReorderInParts;
-  if (name.find("_pack_") != std::string_view::npos)
+    return packs ? kReorderInParts : kReference;
+  if (packs)
     return isProduct && args["k"] > kLongestSum ? kReorderInParts + furtherParts(args) : kReorder;
   if (isProduct)
     return productBytes(args);
@@ -126,7 +124,7 @@ static uint64_t libraryKernelBytes(const fb::Kernel &kernel, bool hasAvx512) {
 
 OutsideMemory outsideMemory(const fb::Plan &plan) {
   OutsideMemory outside;
-  if (!startsWith(textOf(plan.target()), "host"))
+  if (targetFamily(textOf(plan.target())) != "host")
     return outside;
   outside.base = kBase;
   for (size_t i = 0; i < lengthOf(plan.kernels()); ++i) {

@@ -19,7 +19,7 @@ FailureOr<std::vector<int64_t>> encodeParams(Operation *op, std::optional<Packed
     return op->emitOpError("expected a kernel of runtime/plan/Kernels.def; got: ") << spec.name;
   rt::KernelParams params(*def);
   if (packed)
-    params.set("packed_" + std::string(def->buffers[packed->number].name), packed->form);
+    params.set(def->buffers[packed->number].packedParam(), packed->form);
   for (const auto &[name, values] : spec.params)
     params.set({name.data(), name.size()}, std::vector<int64_t>(values.begin(), values.end()));
   for (const auto &[name, type] : spec.types) {
@@ -36,11 +36,11 @@ FailureOr<std::vector<int64_t>> encodeParams(Operation *op, std::optional<Packed
 
 namespace {
 
-// What the readers of a state have in common. `packer` is empty if no kernel packs for all of them.
+// What the readers of a state have in common. `packer` is null if no kernel packs for all of them.
 class Candidate {
 public:
   explicit Candidate(int64_t form) : form(form) {}
-  bool isPackable() const { return !packer.empty() && !spoiled; }
+  bool isPackable() const { return packer && !spoiled; }
   void spoil() { spoiled = true; }
 
   LogicalResult add(OpOperand &use) {
@@ -48,23 +48,24 @@ public:
     const rt::KernelDef *def = nullptr;
     if (compute && compute.getComputeKind() == ComputeKind::Kernel)
       def = defOf(compute.getKernelSpec());
-    const rt::KernelDef::BufferDef *buffer =
-        def && use.getOperandNumber() < def->buffers.size() ? &def->buffers[use.getOperandNumber()] : nullptr;
-    std::string name = buffer ? std::string(def->name) + "_pack_" + std::string(buffer->name) : "";
-    if (!buffer || !rt::findKernelDef(name)) {
+    const rt::KernelDef *own = def && use.getOperandNumber() < def->buffers.size()
+                                   ? rt::packerOf(*def, def->buffers[use.getOperandNumber()])
+                                   : nullptr;
+    if (!own) {
       spoil();
       return success();
     }
-    FailureOr<std::vector<int64_t>> own = encodeParams(use.getOwner(), PackedOperand{use.getOperandNumber(), form});
-    if (failed(own))
+    FailureOr<std::vector<int64_t>> ownParams =
+        encodeParams(use.getOwner(), PackedOperand{use.getOperandNumber(), form});
+    if (failed(ownParams))
       return failure();
-    spoiled |= !packer.empty() && (packer != name || params != *own);
-    packer = name;
-    params = *own;
+    spoiled |= packer && (packer != own || params != *ownParams);
+    packer = own;
+    params = *ownParams;
     return success();
   }
 
-  std::string packer;
+  const rt::KernelDef *packer = nullptr;
   std::vector<int64_t> params;
 
 private:
@@ -98,11 +99,11 @@ static LogicalResult findInForm(ModuleOp module, const PlanningOptions &options,
     if (result.contains(state.getSymName()) || state->hasAttr(kSharedAttr) || !candidate.isPackable() || !isWeight ||
         (state.getStorage() && !state.getStorage()->isReplicated()))
       continue;
-    llvm::Expected<uint64_t> bytes = options.packed(candidate.packer, candidate.params, options.threads);
+    llvm::Expected<uint64_t> bytes = options.packed(candidate.packer->name, candidate.params, options.threads);
     if (!bytes)
       return state.emitOpError("cannot be packed: ") << llvm::toString(bytes.takeError());
     if (*bytes != 0 && *bytes <= static_cast<uint64_t>(byteSize(state.getTensorType())))
-      result[state.getSymName()] = {candidate.packer, candidate.params, form};
+      result[state.getSymName()] = {std::string(candidate.packer->name), candidate.params, form};
   }
   return success();
 }

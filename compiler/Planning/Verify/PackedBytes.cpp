@@ -5,7 +5,6 @@
 #include "runtime/plan/KernelOperands.h"
 #include "runtime/plan/PlanReader.h"
 
-#include <algorithm>
 #include <map>
 #include <optional>
 
@@ -17,7 +16,7 @@ namespace {
 
 // The form in which a kernel leaves bytes, or wants them.
 struct Form {
-  std::string packer; // "matmul_pack_b"
+  const KernelDef *packer; // matmul_pack_b
   std::vector<int64_t> params;
   bool operator==(const Form &other) const { return packer == other.packer && params == other.params; }
 };
@@ -26,8 +25,6 @@ struct PackedRange {
   Form form;
   uint64_t end;
 };
-
-bool isPacker(std::string_view kernel) { return kernel.find("_pack_") != std::string_view::npos; }
 
 std::vector<int64_t> paramsOf(const fb::Kernel &kernel) {
   return kernel.params() ? std::vector<int64_t>(kernel.params()->begin(), kernel.params()->end())
@@ -40,12 +37,10 @@ std::optional<Form> wantedForm(const fb::Kernel &kernel, const KernelDef &def, s
   KernelArgs args;
   if (operand >= def.buffers.size() || !KernelArgs::read(def, params, &args).isOk())
     return std::nullopt;
-  std::string name(def.buffers[operand].name), param = "packed_" + name;
-  bool hasParam = std::any_of(def.params.begin(), def.params.end(),
-                              [&](const KernelDef::ParamDef &each) { return each.name == param; });
-  if (!hasParam || args[param] == 0)
+  const KernelDef *packer = packerOf(def, def.buffers[operand]);
+  if (!packer || args[def.buffers[operand].packedParam()] == 0)
     return std::nullopt;
-  return Form{std::string(def.name) + "_pack_" + name, std::move(params)};
+  return Form{packer, std::move(params)};
 }
 
 class PackedCheck {
@@ -79,7 +74,7 @@ private:
     InstructionView view = viewOf(plan_, ref);
     const fb::Kernel *kernel = libraryKernelOf(view);
     const KernelDef *def = kernel ? findKernelDef(textOf(kernel->name())) : nullptr;
-    bool packs = def && isPacker(def->name);
+    bool packs = def && def->packsFor;
     std::optional<PackedRange> moved; // packed bytes that a copy moves
     for (size_t b = 0; b < view.bufferCount() && !packs; ++b)
       if (const fb::Buffer &buffer = view.buffer(b); buffer.bytes() != 0 && reads(buffer.access())) {
@@ -92,7 +87,7 @@ private:
       if (const fb::Buffer &buffer = view.buffer(b); buffer.bytes() != 0 && writes(buffer.access()))
         write(ref, buffer, packs && b == 0, isInit);
     if (packs && view.bufferCount() != 0)
-      pack(ref, view.buffer(0), {std::string(def->name), paramsOf(*kernel)}, isInit);
+      pack(ref, view.buffer(0), {def, paramsOf(*kernel)}, isInit);
     if (moved)
       put(view.buffer(0), {moved->by, moved->form, bufferEnd(plan_, view.buffer(0))});
   }
@@ -136,10 +131,11 @@ private:
     if (found != now_.end())
       return find(ref, buffer,
                   "uses bytes that " + describe(plan_, found->second.by) +
-                      " has packed; expected a kernel that reads them as " + found->second.form.packer +
-                      " leaves them");
+                      " has packed; expected a kernel that reads them as " +
+                      std::string(found->second.form.packer->name) + " leaves them");
     find(ref, buffer,
-         "wants bytes as " + wanted->packer + " of its parameters leaves them; expected init to pack them");
+         "wants bytes as " + std::string(wanted->packer->name) +
+             " of its parameters leaves them; expected init to pack them");
   }
 
   // Erases the packed ranges that the buffer overwrites.

@@ -2,6 +2,7 @@
 
 #include "kernels/common/host/Dnnl.h"
 #include "kernels/common/host/ThroughFloat.h"
+#include "runtime/plan/OutsideMemory.h"
 
 #include <algorithm>
 #include <cstring>
@@ -39,12 +40,6 @@ namespace {
 
 using dnnl::memory;
 
-// Without AVX-512, the library adds all products of an output (channels x window) in one chain of f32 additions. At 256
-// channels and a 3x3 window, its error is 8.2e-7 of the result. So sums longer than kLongestChain are divided by
-// channels into at most kMostPartsOfChain parts of about kPartOfChain products, whose results are added.
-constexpr int64_t kLongestChain = 512, kPartOfChain = 216, kMostPartsOfChain = 64;
-constexpr int64_t kBlockOfChannels = 8; // in the library's formats for AVX2 and SSE 4.1
-
 // Some or all channels of a plain tensor. Its channels, dimension 1, may be last in memory.
 struct PlainTensor {
   PlainTensor() = default;
@@ -79,7 +74,7 @@ struct DnnlConvolution {
     packedWeights = s.packedWeights;
     halfVectors = s.halfVectors;
     isGrouped = s.groups > 1;
-    hasBias = args.def().findBuffer("bias") || args.def().name == "convolution_bias_pack_w";
+    hasBias = args.def().reader().findBuffer("bias").has_value();
     window = s.window.kernelSize();
     channelsLast =
         s.channelsLast || (halfVectors && s.window.inSize() == 1 && s.window.outSize() == 1); // the same bytes

@@ -6,13 +6,9 @@
 #include "kernels/matmul/host/PartedMatmul.h"
 
 #include <algorithm>
-#include <string_view>
 #include <vector>
 
 namespace cleave::rt {
-
-// The name of the kernel with a bias. The kernel that packs for it has a name that begins in the same way, but no bias.
-static constexpr std::string_view kWithBias = "matmul_bias";
 
 Status MatmulShape::read(const KernelArgs &args, MatmulShape *s) {
   *s = {args["batch"],
@@ -24,7 +20,7 @@ Status MatmulShape::read(const KernelArgs &args, MatmulShape *s) {
         args["transpose_a"] != 0,
         args["transpose_b"] != 0,
         args["packed_b"] != 0,
-        args.def().name.substr(0, kWithBias.size()) == kWithBias,
+        args.def().reader().findBuffer("bias").has_value(),
         args.dtype(),
         args.dtype("out_dtype")};
   CLEAVE_TRY(checkPositiveSizes({s->batchA, s->m, s->k}));

@@ -131,7 +131,7 @@ Status CudaDevice::bindNamed(const LaunchRequest &request, ActionPtr *action) {
   CLEAVE_TRY(checkSizes(args, request.operands));
   if (isProduct(args.def()))
     return bindMatmul(request, args, action);
-  if (std::string_view name = args.def().name; name.substr(0, 11) == "convolution") {
+  if (args.def().work == KernelWork::Convolution) {
     CLEAVE_TRY(bindConvolution(request, args, action));
     if (*action)
       return Status::ok();

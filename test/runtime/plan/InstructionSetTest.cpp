@@ -48,6 +48,24 @@ TEST(KernelSet, RatesAreThoseOfAKernelWithTheSameWork) {
   EXPECT_EQ(findKernelDef("matmul_pack_b")->work, KernelWork::Vector);
 }
 
+// A buffer has a format of its own exactly if some kernel packs it. The two kernels have the same parameters.
+TEST(KernelSet, EveryPackedBufferHasItsPacker) {
+  std::set<std::string_view> packers;
+  for (const KernelDef &def : kernelDefs())
+    for (const KernelDef::BufferDef &buffer : def.buffers)
+      if (const KernelDef *packer = packerOf(def, buffer)) {
+        packers.insert(packer->name);
+        EXPECT_EQ(&packer->reader(), &def) << packer->name;
+        EXPECT_TRUE(def.hasParam(buffer.packedParam())) << def.name;
+        EXPECT_EQ(packer->params.size(), def.params.size()) << packer->name;
+      } else {
+        EXPECT_EQ(def.hasParam(buffer.packedParam()), def.packsFor != nullptr && buffer.name != "scratch") << def.name;
+      }
+  EXPECT_EQ(packers, (std::set<std::string_view>{"matmul_pack_b", "matmul_bias_pack_b", "convolution_pack_w",
+                                                 "convolution_bias_pack_w"}));
+  EXPECT_EQ(findKernelDef("matmul_bias_grad")->packsFor, nullptr);
+}
+
 TEST(KernelSet, ParametersGoThereAndBack) {
   for (const KernelDef &def : kernelDefs()) {
     KernelParams params(def);
