@@ -320,6 +320,9 @@ Status cudaScratchBytes(const KernelArgs &args, uint64_t *bytes) {
     uint64_t batch = static_cast<uint64_t>(std::max<int64_t>(args["batch"], 1)); // 1 if the kernel has no batch
     uint64_t result = batch * static_cast<uint64_t>(args["m"]) * static_cast<uint64_t>(args["n"]) * 8;
     *bytes = std::min(kMost, (result * 4 + 255) / 256 * 256);
+    // A bias at an address that cuBLASLt cannot read is copied to the end of it (CudaMatmul.cpp).
+    if (args.def().findBuffer("bias"))
+      *bytes = std::max(*bytes, (static_cast<uint64_t>(args["n"]) * dtypeSize(args.dtype("out_dtype")) + 255) / 256 * 256);
   }
   *bytes += *bytes ? kWorkspaceAlignment - kScratchAlignment : 0;
   return Status::ok();
