@@ -106,6 +106,13 @@ static Value withGradientOfCall(Emitter &emit, const TorchCall &call, const onnx
   if ((operation == "ReduceMax" && target.starts_with("aten.max.dim")) ||
       (operation == "ReduceMin" && target.starts_with("aten.min.dim")))
     return picked(emit, input(0), result, call, operation == "ReduceMin");
+  // Bounds that are integers in PyTorch's source. Bounds that are tensors share the gradient where they are equal.
+  bool isBound = (operation == "Max" || operation == "Min") && target.starts_with("aten.clamp.") &&
+                 node.input_size() == 2 && call.arguments.size() > 1;
+  if (isBound && llvm::all_of(llvm::drop_begin(call.arguments), [](llvm::StringRef argument) {
+        return argument.starts_with("%scalar_tensor") || argument == "None";
+      }))
+    return endWhere(emit, emit.compare(operation == "Max" ? Predicate::Le : Predicate::Ge, result, input(1)), input(0));
   // A norm of zeros has no derivative, and PyTorch takes 0.
   if (operation == "Pow" && target.starts_with("aten.linalg_vector_norm."))
     return endWhere(emit, emit.compare(Predicate::Eq, result, 0), result);
@@ -113,7 +120,7 @@ static Value withGradientOfCall(Emitter &emit, const TorchCall &call, const onnx
 }
 
 // A clipped number has no gradient, nor has one that equals a bound: clamp (since PyTorch 2.15), relu6 and hardtanh agree
-// in that. All exporters write Clip for them.
+// in that. Exporters write Clip for them, if the bounds are no integers.
 static Value clippedGradient(Emitter &emit, const onnx::NodeProto &node, Value result,
                              llvm::function_ref<Value(int)> input) {
   Value isClipped;
@@ -128,7 +135,8 @@ static Value clippedGradient(Emitter &emit, const onnx::NodeProto &node, Value r
 LogicalResult cleave::onnx_import::applyTorchGradient(const FlatNode &node, Environment &environment, OpContext &op) {
   Emitter &emit = op.emit;
   llvm::StringRef operation = node.proto->op_type();
-  constexpr llvm::StringLiteral kOperators[] = {"Identity", "Gather", "Clip", "Pow", "ReduceMax", "ReduceMin"};
+  constexpr llvm::StringLiteral kOperators[] = {"Identity", "Gather", "Clip",      "Max",
+                                                "Min",      "Pow",    "ReduceMax", "ReduceMin"};
   if (!llvm::is_contained(kOperators, operation) || node.proto->output_size() != 1)
     return llvm::success();
   TorchCall call = torchCallOf(*node.proto);
