@@ -106,7 +106,8 @@ llvm::Error cleave::linkArtefact(LinkKind kind, llvm::ArrayRef<std::string> obje
     auto libraries = findRuntimeLibraries();
     if (!libraries)
       return libraries.takeError();
-    flags.append({"-L" + *libraries, "-Wl,-rpath," + *libraries, "-Wl,--gc-sections"});
+    // Not -Wl,-rpath,PATH: a comma in the path would end it.
+    flags.append({"-L" + *libraries, "-Xlinker", "-rpath", "-Xlinker", *libraries, "-Wl,--gc-sections"});
     // The C API is in one member of libcleave_rt.a. The objects of a shared library do not refer to it.
     if (kind == LinkKind::Shared)
       flags.append({"-shared", "-Wl,-u,cleave_session_create"});

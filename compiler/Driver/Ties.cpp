@@ -3,6 +3,7 @@
 #include "compiler/Support/WireType.h"
 #include "compiler/Support/Usage.h"
 #include "compiler/Training/States.h"
+#include "runtime/base/Assignment.h"
 #include "runtime/state/FloatConversion.h"
 
 #include "llvm/Support/Format.h"
@@ -41,7 +42,8 @@ template <typename At> double largestDifference(const std::vector<double> &a, co
 }
 
 llvm::Error checkTie(const WeightMap &weights, llvm::StringRef pair) {
-  auto [keptName, tiedName] = pair.split('=');
+  std::string keptName, tiedName;
+  rt::splitAssignment(pair, &keptName, &tiedName);
   const WeightTensor *kept = weights.find(keptName), *tied = weights.find(tiedName);
   if (!kept || !tied || kept == tied || kept->type.getElementType() != tied->type.getElementType())
     return llvm::Error::success();

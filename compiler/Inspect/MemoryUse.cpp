@@ -89,11 +89,6 @@ const BodyRun *MemoryUse::bodyAt(size_t instruction) const {
 
 namespace {
 
-bool isAlwaysFull(fb::RegionKind kind) {
-  return kind == fb::RegionKind::persistent || kind == fb::RegionKind::input || kind == fb::RegionKind::output ||
-         kind == fb::RegionKind::snapshot;
-}
-
 class UseBuilder {
 public:
   UseBuilder(const fb::Plan &kind, uint32_t entry) : kind_(kind), addresses_(kind), regions_(lengthOf(kind.regions())) {
@@ -103,7 +98,7 @@ public:
         continue;
       auto at = static_cast<size_t>(region.kind());
       use_.planned[at] += region.bytes() * region.frames();
-      if (isAlwaysFull(region.kind()))
+      if (isOfHost(region.kind()))
         use_.always[at] += region.bytes() * region.frames();
     }
     use_.allInstructions = plan::instructionsOf(kind, entry);
@@ -132,7 +127,7 @@ private:
 
   bool isCounted(unsigned region) const {
     const fb::Region &info = *kind_.regions()->Get(region);
-    return info.space() == fb::Space::device && !isAlwaysFull(info.kind());
+    return info.space() == fb::Space::device && !isOfHost(info.kind());
   }
 
   void visit(const plan::WalkedInstruction &instruction, const InstructionView &view) {

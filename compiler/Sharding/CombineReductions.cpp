@@ -4,6 +4,7 @@
 #include "compiler/Sharding/Passes.h"
 #include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/OpSupport.h"
+#include "runtime/plan/Alignment.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
@@ -23,7 +24,7 @@ using mlir::shard::AllReduceOp;
 namespace {
 
 // Members begin at multiples of this number of bytes, as every buffer of a plan does.
-constexpr int64_t kAlignBytes = 64;
+constexpr int64_t kAlignBytes = rt::kBufferAlignment;
 // The members of a group have at most this many times `small-bytes` together, and so have the results that wait for
 // them.
 constexpr int64_t kMaxFactor = 16;

@@ -12,7 +12,7 @@ using namespace cleave;
 bool cleave::matchesNamePattern(llvm::StringRef pattern, llvm::StringRef name) {
   auto glob = llvm::GlobPattern::create(pattern);
   if (glob)
-    return glob->match(name);
+    return pattern == name || glob->match(name);
   llvm::consumeError(glob.takeError());
   return false;
 }

@@ -1,7 +1,7 @@
 // Patterns of original names, for --freeze, --param-group, --buffers and --fsdp-units.
 //
 // They are shell globs: `*` matches any characters (dots too), `?` matches one, `[ab]` matches one of these, and `\`
-// makes the next character a plain one.
+// makes the next character a plain one. A name that has such characters matches itself, too: `w[0]` is the name, and `w0`.
 //
 //   NamePatterns patterns = parse(...{"*.bias", "h.0.*"});
 //   patterns.match("h.0.fc.weight")   1: the index of the first pattern that matches
@@ -19,7 +19,7 @@
 
 namespace cleave {
 
-// False if `pattern` is not a valid pattern.
+// True if `pattern` is the name, or a glob that matches it. False if it is not a valid glob.
 bool matchesNamePattern(llvm::StringRef pattern, llvm::StringRef name);
 
 class NamePatterns {

@@ -168,6 +168,28 @@ def _cross_entropy(original):
     return cross_entropy
 
 
+def _binary_cross_entropy(original):
+    """With PyTorch's own gradient, (p - t) / max(p (1 - p), 1e-12), which is finite where p is 0 or 1. That of the logarithms is not."""
+    def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
+        if size_average is not None or reduce is not None or input.shape != target.shape or target.requires_grad:
+            return original(input, target, weight, size_average, reduce, reduction)
+        p = input.detach()
+        losses = -(target * p.log().clamp(min=-100) + (1 - target) * (1 - p).log().clamp(min=-100))
+        losses = losses + (p - target) / (p * (1 - p)).clamp(min=1e-12) * (input - p)  # 0, with that gradient
+        losses = losses if weight is None else losses * weight
+        return losses if reduction == "none" else losses.sum() if reduction == "sum" else losses.mean()
+    return binary_cross_entropy
+
+
+def _std(original):
+    """With PyTorch's gradient where all numbers are equal, which is 0. That of a square root of 0 is infinite."""
+    def std(input, *arguments, **options):
+        variance = torch.var(input, *arguments, **options)
+        is_zero = variance == 0
+        return torch.where(is_zero, torch.zeros_like(variance), torch.where(is_zero, torch.ones_like(variance), variance).sqrt())
+    return std
+
+
 def _detach_in_place(_):
     def detach_(self):
         raise NotImplementedError("torch.export leaves detach_() out, and gradients would flow; write y = y.detach() in place of y.detach_()")
@@ -178,9 +200,11 @@ def _detach_in_place(_):
 def traceable(exporter):
     """While this holds, these are operations on the batch: `nn.EmbeddingBag` of inputs [bags, entries] (inputs with `offsets` stay as they are),
     `nn.CTCLoss` of targets [samples, symbols], `cumprod`, `nn.LSTM` with `proj_size`, whose projection torch.export's exporter leaves out,
-    `logsigmoid`, which is to be finite, and `cross_entropy` with probabilities. What an exporter would lose without a word fails."""
+    `logsigmoid`, which is to be finite, `cross_entropy` with probabilities, and `binary_cross_entropy` and `std`, whose gradients are finite in
+    PyTorch. What an exporter would lose without a word fails."""
     places = [(F, "embedding_bag", _embedding_bag), (F, "ctc_loss", _ctc_loss), (torch.nn.LSTM, "forward", _lstm), (torch, "cumprod", _cumprod),
-              (torch.Tensor, "cumprod", _cumprod), (F, "logsigmoid", _logsigmoid), (F, "cross_entropy", _cross_entropy)]
+              (torch.Tensor, "cumprod", _cumprod), (F, "logsigmoid", _logsigmoid), (F, "cross_entropy", _cross_entropy),
+              (F, "binary_cross_entropy", _binary_cross_entropy), (torch, "std", _std), (torch.Tensor, "std", _std)]
     if exporter == "dynamo":
         places.append((torch.Tensor, "detach_", _detach_in_place))
     own = [vars(owner).get(name) for owner, name, _ in places]  # None: it is inherited

@@ -3,6 +3,7 @@
 
 #include "runtime/api/ProgramInputs.h"
 #include "runtime/base/CaughtStatus.h"
+#include "runtime/base/LoadedFile.h"
 #include "runtime/base/NumberRange.h"
 #include "runtime/base/OptionText.h"
 #include "runtime/base/Printable.h"
@@ -22,7 +23,6 @@
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <thread>
 #include <unistd.h>
@@ -104,22 +104,14 @@ Status checkArguments(const char *call, std::initializer_list<Argument> argument
   return Status::ok();
 }
 
-// Returns the folder of the file that `address` was mapped from: the program, or a shared library. The kernel's table
-// of mappings has absolute paths. So the result depends neither on the name by which the file was loaded, nor on the
-// present working directory.
+// Returns the folder of the file that `address` was mapped from.
 std::string directoryOf(const void *address) {
-  std::ifstream maps("/proc/self/maps");
-  for (std::string line; std::getline(maps, line);) {
-    char *rest = nullptr;
-    auto wanted = reinterpret_cast<uintptr_t>(address);
-    uintptr_t begin = std::strtoull(line.c_str(), &rest, 16);
-    uintptr_t end = *rest == '-' ? std::strtoull(rest + 1, nullptr, 16) : 0;
-    size_t path = line.find('/'), slash = line.find_last_of('/');
-    if (begin <= wanted && wanted < end && path != std::string::npos)
-      return slash == path ? "/" : line.substr(path, slash - path);
+  std::string file = loadedFile(address);
+  if (file.empty()) { // memory that a program has allocated itself
+    std::error_code none;
+    file = std::filesystem::read_symlink("/proc/self/exe", none).string();
   }
-  std::error_code none; // memory that a program has allocated itself
-  return std::filesystem::read_symlink("/proc/self/exe", none).parent_path().string();
+  return std::filesystem::path(file).parent_path().string();
 }
 
 SessionOptions toSessionOptions(const cleave_model &model, const cleave_options *options) {
@@ -229,6 +221,7 @@ Status saveCheckpoint(cleave_session *session, const char *directory) {
   CLEAVE_TRY(session->session.agree(std::move(status), "open the directory"));
   SaveRequest request;
   request.directory = directory;
+  request.lock = &lock;
   request.position = session->position;
   request.run = planFacts(session->session.plan(), session->session.modelName());
   return saveLiveStates(session->session, request);

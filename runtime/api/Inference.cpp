@@ -1,5 +1,6 @@
 #include "runtime/api/Inference.h"
 
+#include "runtime/base/Assignment.h"
 #include "runtime/base/AtomicFile.h"
 #include "runtime/base/Log.h"
 #include "runtime/session/DrawnNumbers.h"
@@ -49,18 +50,18 @@ Status checkWhole(const std::string &name, const char *reason, uint64_t samples,
 }
 
 Status nameOutput(const fb::Program &program, const std::string &text, Output *output) {
-  size_t equals = text.find('=');
-  std::string name = equals == std::string::npos ? "" : text.substr(0, equals);
+  std::string name;
   std::vector<std::string> names;
+  bool isAssignment = splitAssignment(text, &name, &output->path);
   output->port = findPort(program, name, &names);
-  if (name.empty() || equals + 1 == text.size())
+  if (!isAssignment || name.empty() || output->path.empty())
     return invalidArgument("'" + text + "': expected OUTPUT=FILE.npy; the model's outputs are " + joinNames(names));
   if (!output->port) {
     std::string near = didYouMean(name, names);
     return invalidArgument("the model has no output '" + name + "'" +
-                           (near.empty() ? "; its outputs are " + joinNames(names) : near));
+                           (near.empty() ? "; its outputs are " + joinNames(names) : near) +
+                           (text.find('=') == text.rfind('=') ? "" : " (write a = of a name as \\=)"));
   }
-  output->path = text.substr(equals + 1);
   if (output->path == "-")
     return invalidArgument("'" + text + "': arrays are not written to standard output; name a file, as " + name +
                            "=FILE.npy");
@@ -131,11 +132,25 @@ public:
         collect(local, rank, mine);
         return Status::ok();
       }));
+      dropRead(step);
     }
     return Status::ok();
   }
 
 private:
+  // Pages of the data's files that were read would count as memory of the process.
+  void dropRead(uint64_t samples) {
+    for (const DataSource &source : data_.sources)
+      if (source.isOpen())
+        read_ += samples * source.sampleBytes();
+    if (read_ < kDropBytes)
+      return;
+    read_ = 0;
+    for (const DataSource &source : data_.sources)
+      if (source.isOpen())
+        source.dropPages();
+  }
+
   Status fill(Rank &rank, uint64_t first) const {
     for (size_t input = 0; input < data_.sources.size(); ++input) {
       const DataSource &source = data_.sources[input];
@@ -184,7 +199,7 @@ private:
   const DataSet &data_;
   std::vector<Output> &outputs_;
   std::vector<std::vector<IndexRange>> ranges_;
-  uint64_t batch_ = 1;
+  uint64_t batch_ = 1, read_ = 0; // read_: bytes since pages were dropped
   unsigned frames_;
 };
 

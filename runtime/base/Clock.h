@@ -1,4 +1,5 @@
-// The monotonic clock (CLOCK_MONOTONIC). All of the runtime and the calibration read it here.
+// The monotonic clock (CLOCK_MONOTONIC) as a number. Code that only waits may use std::chrono::steady_clock, which is
+// the same clock.
 #ifndef CLEAVE_RUNTIME_BASE_CLOCK_H
 #define CLEAVE_RUNTIME_BASE_CLOCK_H
 

@@ -18,9 +18,12 @@ class Gate {
 public:
   uint32_t value() const { return value_.load(std::memory_order_acquire); }
 
-  // Raises the counter and wakes all threads that wait.
+  // Raises the counter and wakes all threads that wait. A counter that is higher already stays so.
   void open(uint32_t value) {
-    value_.store(value, std::memory_order_seq_cst);
+    uint32_t before = value_.load(std::memory_order_relaxed);
+    while (static_cast<int32_t>(value - before) > 0 &&
+           !value_.compare_exchange_weak(before, value, std::memory_order_seq_cst)) {
+    }
     if (sleepers_.load(std::memory_order_seq_cst) != 0)
       wake();
   }

@@ -6,13 +6,6 @@ using std::size_t;
 
 namespace cleave::rt {
 
-static int rankOf(const std::vector<uint32_t> &mesh, const std::vector<unsigned> &coordinates) {
-  unsigned rank = 0;
-  for (size_t i = 0; i < mesh.size(); ++i)
-    rank = rank * mesh[i] + coordinates[i];
-  return static_cast<int>(rank);
-}
-
 Group meshGroup(const std::vector<uint32_t> &mesh, const std::vector<uint32_t> &axes, int rank,
                 const std::vector<std::vector<uint32_t>> &only) {
   Group group;
@@ -26,7 +19,7 @@ Group meshGroup(const std::vector<uint32_t> &mesh, const std::vector<uint32_t> &
     unsigned rest = member;
     for (size_t i = axes.size(); i-- > 0; rest /= count(i))
       coordinates[axes[i]] = isPart(i) ? only[i][rest % count(i)] : rest % count(i);
-    group.members.push_back(rankOf(mesh, coordinates));
+    group.members.push_back(rankAt(mesh, coordinates));
     if (group.members.back() == rank)
       group.index = static_cast<int>(member);
   }

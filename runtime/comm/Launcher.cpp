@@ -1,9 +1,9 @@
 #include "runtime/comm/Launcher.h"
 
 #include "runtime/base/Log.h"
+#include "runtime/base/OptionText.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 namespace cleave::rt {
 namespace {
@@ -19,10 +19,7 @@ template <size_t N> const char *firstSet(const char *const (&names)[N]) {
 }
 
 bool parseNumber(const std::string &text, uint64_t limit, uint64_t *number) {
-  if (text.empty() || text.size() > 18 || text.find_first_not_of("0123456789") != std::string::npos)
-    return false;
-  *number = std::strtoull(text.c_str(), nullptr, 10);
-  return *number <= limit;
+  return parseUnsigned(text, number) && *number <= limit;
 }
 
 uint64_t numberOf(const char *name) {

@@ -136,14 +136,14 @@ Status Rank::create(const fb::Plan &all, const cleave_kernel_fn *kernels, const 
   return Status::ok();
 }
 
-Status Rank::run(const fb::Program &any) {
+Status Rank::run(const fb::Program &any, Inputs inputs) {
   const fb::Program *own = impl_->own(any);
   if (!own)
     return internal("no rank of this kind has a program '" + any.name()->str() + "'");
   const fb::Program &program = *own;
   for (size_t i = 0; i < lengthOf(impl_->plan.programs()); ++i)
     if (impl_->plan.programs()->Get(i) == &program) {
-      CLEAVE_TRY(impl_->images.beforeRun(program));
+      CLEAVE_TRY(impl_->images.beforeRun(program, inputs));
       CLEAVE_TRY(impl_->executor->run(static_cast<unsigned>(i)));
       return impl_->images.afterRun(program);
     }
@@ -184,10 +184,7 @@ Bytes Rank::portBytes(const fb::Port &any, unsigned frame) const {
   const fb::Port &port = *impl_->own(any);
   if (port.absent())
     return {};
-  size_t bytes = dtypeSize(port.dtype());
-  for (size_t i = 0; i < lengthOf(port.shape()); ++i)
-    bytes *= static_cast<size_t>(port.shape()->Get(i));
-  return {impl_->images.region(port.region()).at(Frames::ofMicroBatch(frame)) + port.offset(), bytes};
+  return {impl_->images.region(port.region()).at(Frames::ofMicroBatch(frame)) + port.offset(), rt::portBytes(port)};
 }
 
 Bytes Rank::regionBytes(unsigned region) const {

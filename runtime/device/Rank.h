@@ -59,8 +59,10 @@ public:
   static Status create(const fb::Plan &plan, const cleave_kernel_fn *kernels, const RankOptions &options,
                        Communicator &comm, Rank *result);
 
+  // Where a run takes its inputs from: all from their images, or all from what feed() has given it.
+  enum class Inputs { OfImages, Fed };
   // Runs one entry program to its end.
-  Status run(const fb::Program &program);
+  Status run(const fb::Program &program, Inputs inputs = Inputs::OfImages);
 
   // The host reads and writes ports and states in *images*. If the host may touch the device's memory, an image is that
   // memory itself, and push() and pull() do nothing. Otherwise run() copies inputs and scalars to the device before a
@@ -72,9 +74,9 @@ public:
   Status pushStates();
   Status pullStates();
 
-  // Gives an input of the next run its bytes, without the image. If any input is fed, the run takes no input from an
-  // image, so each input and frame that it reads must be fed. On a host, the bytes are copied into the port. Otherwise
-  // their copy to the device begins, and `source` must not change until the run has ended.
+  // Gives an input of the next run its bytes, without the image. That run must be one of fed inputs, and each input and
+  // frame that it reads must be fed. On a host, the bytes are copied into the port. Otherwise their copy to the device
+  // begins, and `source` must not change until the run has ended.
   Status feed(const fb::Port &port, unsigned frame, const std::byte *source);
   // Allocates memory of the host from which feed() reaches the device without a copy by the host (page-locked, for a
   // GPU). It lives as long as the rank. `*data` is null if ports are in the host's memory. Fails if the system gives

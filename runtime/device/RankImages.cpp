@@ -1,7 +1,6 @@
 #include "runtime/device/RankImages.h"
 
 #include "runtime/base/HumanUnits.h"
-#include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/Mesh.h"
 
 #include <algorithm>
@@ -11,12 +10,6 @@
 #include <utility>
 
 namespace cleave::rt {
-
-// True for regions that have ports, states, or the copy that a checkpoint is written from.
-static bool isOfHost(fb::RegionKind kind) {
-  return kind == fb::RegionKind::persistent || kind == fb::RegionKind::input || kind == fb::RegionKind::output ||
-         kind == fb::RegionKind::snapshot;
-}
 
 RankImages::~RankImages() {
   for (size_t i = 0; i < images_.size(); ++i)
@@ -99,7 +92,6 @@ Status RankImages::move(Bytes image, bool toDevice) {
 }
 
 Status RankImages::feed(Bytes port, const std::byte *source) {
-  isFed_ = true;
   if (port.size == 0)
     return Status::ok();
   std::byte *there = nullptr;
@@ -133,11 +125,8 @@ Status RankImages::movePorts(const flatbuffers::Vector<flatbuffers::Offset<fb::P
     if (port.absent())
       continue;
     const Address &region = images_[port.region()];
-    size_t bytes = dtypeSize(port.dtype());
-    for (size_t d = 0; d < lengthOf(port.shape()); ++d)
-      bytes *= static_cast<size_t>(port.shape()->Get(d));
     for (unsigned frame = 0; frame < region.frames; ++frame)
-      CLEAVE_TRY(move({region.at(Frames::ofMicroBatch(frame)) + port.offset(), bytes}, toDevice));
+      CLEAVE_TRY(move({region.at(Frames::ofMicroBatch(frame)) + port.offset(), portBytes(port)}, toDevice));
   }
   return Status::ok();
 }
@@ -162,14 +151,13 @@ Status RankImages::downloadScalars() {
   return Status::ok();
 }
 
-Status RankImages::beforeRun(const fb::Program &program) {
-  bool isFed = std::exchange(isFed_, false);
+Status RankImages::beforeRun(const fb::Program &program, Rank::Inputs inputs) {
   if (isShared_)
     return Status::ok();
   OnDevice thread(*device_);
   CLEAVE_TRY(Status(thread.status()));
   CLEAVE_TRY(uploadScalars());
-  return isFed ? Status::ok() : movePorts(program.inputs(), /*toDevice=*/true);
+  return inputs == Rank::Inputs::Fed ? Status::ok() : movePorts(program.inputs(), /*toDevice=*/true);
 }
 
 Status RankImages::afterRun(const fb::Program &program) {

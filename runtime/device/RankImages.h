@@ -23,10 +23,10 @@ public:
   Status pull(Bytes image);
   // Rank::feed() for the bytes of one port.
   Status feed(Bytes port, const std::byte *source);
-  // Exchange bytes with the device around each run: inputs and scalars before it, scalars and outputs after it. Scalars
-  // go through pinned memory of the host, so that the host waits only once, at the end of afterRun(). Only scalars that
-  // the host has changed are copied to the device.
-  Status beforeRun(const fb::Program &program);
+  // Exchange bytes with the device around each run: scalars, and inputs of images, before it; scalars and outputs after
+  // it. Scalars go through pinned memory of the host, so that the host waits only once, at the end of afterRun(). Only
+  // scalars that the host has changed are copied to the device.
+  Status beforeRun(const fb::Program &program, Rank::Inputs inputs);
   Status afterRun(const fb::Program &program);
 
 private:
@@ -44,7 +44,6 @@ private:
   const BoundPlan *bound_ = nullptr;
   Device *device_ = nullptr;
   bool isShared_ = true;
-  bool isFed_ = false; // the inputs of the next run
   std::vector<Address> images_;
   struct Scalar {
     Bytes image;

@@ -1,5 +1,6 @@
 #include "runtime/main/FileUse.h"
 
+#include "runtime/base/Assignment.h"
 #include "runtime/state/CheckpointSave.h"
 #include "runtime/train/data/DataSpec.h"
 
@@ -82,8 +83,10 @@ Status checkFileUse(const Command &command, const std::vector<std::string> &prog
   if (!command.generate.tokenizer.empty())
     uses.push_back({"--tokenizer", command.generate.tokenizer, false});
   addWeights(command.session.weights, uses);
+  std::string name, path;
   for (const std::string &text : command.outputs)
-    addWritten("--output", text.substr(std::min(text.size(), text.find('=') + 1)), uses);
+    if (splitAssignment(text, &name, &path))
+      addWritten("--output", path, uses);
   addWritten("--metrics", command.train.metrics, uses);
   addWritten("--trace", command.session.trace, uses);
   for (const FileUse &use : uses)

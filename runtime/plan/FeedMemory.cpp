@@ -1,7 +1,6 @@
 #include "runtime/plan/FeedMemory.h"
 
 #include "runtime/plan/InstructionView.h"
-#include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/RankKinds.h"
 #include "runtime/plan/TargetFamily.h"
@@ -49,10 +48,7 @@ uint64_t feedBytes(const fb::Plan &plan, const fb::Program &program) {
   uint64_t bytes = 0;
   for (size_t i = 0; i < lengthOf(program.inputs()); ++i) {
     const fb::Port &port = *program.inputs()->Get(i);
-    uint64_t ofPort = dtypeSize(port.dtype());
-    for (size_t d = 0; d < lengthOf(port.shape()); ++d)
-      ofPort *= static_cast<uint64_t>(port.shape()->Get(d));
-    bytes += port.absent() ? 0 : bytesOfPlace(ofPort);
+    bytes += port.absent() ? 0 : bytesOfPlace(portBytes(port));
   }
   return kBatchesInMemory * inputFrames(plan, program) * bytes;
 }

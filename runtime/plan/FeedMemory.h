@@ -9,6 +9,7 @@
 #ifndef CLEAVE_RUNTIME_PLAN_FEEDMEMORY_H
 #define CLEAVE_RUNTIME_PLAN_FEEDMEMORY_H
 
+#include "runtime/plan/Alignment.h"
 #include "runtime/plan/Plan_generated.h"
 
 #include <cstdint>
@@ -22,8 +23,8 @@ unsigned inputFrames(const fb::Plan &plan, const fb::Program &program);
 
 inline constexpr uint64_t kBatchesInMemory = 2;
 
-// The size of an input's place in a batch. Places begin on multiples of 64 bytes.
-constexpr uint64_t bytesOfPlace(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
+// The size of an input's place in a batch. Places are aligned as buffers are.
+constexpr uint64_t bytesOfPlace(uint64_t bytes) { return paddedBytes(bytes); }
 
 // Returns the bytes of both batches of one rank: for the inputs of `program`, an entry program of one kind. 0 if the
 // device shares the host's memory.

@@ -14,6 +14,7 @@
 #define CLEAVE_RUNTIME_PLAN_KERNELDEFS_H
 
 #include "runtime/base/Status.h"
+#include "runtime/plan/Alignment.h"
 #include "runtime/plan/KernelWork.h"
 #include "runtime/plan/Plan_generated.h"
 
@@ -116,7 +117,7 @@ private:
 
 // The buffer `scratch` of a launch begins on a multiple of this many bytes. Libraries expect that of their own
 // allocators.
-inline constexpr uint64_t kScratchAlignment = 64;
+inline constexpr uint64_t kScratchAlignment = kBufferAlignment;
 
 // The bytes of one element. 0 if the number is not a type.
 size_t dtypeSize(fb::DType dtype);

@@ -23,16 +23,20 @@ std::vector<unsigned> meshCoordinates(const std::vector<uint32_t> &mesh, unsigne
   return coordinates;
 }
 
+int rankAt(const std::vector<uint32_t> &mesh, const std::vector<unsigned> &coordinates) {
+  unsigned rank = 0;
+  for (size_t i = 0; i < mesh.size(); ++i)
+    rank = rank * mesh[i] + coordinates[i];
+  return static_cast<int>(rank);
+}
+
 int peerOf(const fb::Plan &plan, unsigned rank, int64_t axis, int64_t offset) {
   std::vector<uint32_t> mesh = meshOf(plan);
   std::vector<unsigned> coordinates = meshCoordinates(mesh, rank);
   auto at = static_cast<size_t>(axis);
   int64_t size = mesh[at];
   coordinates[at] = static_cast<unsigned>(((coordinates[at] + offset) % size + size) % size);
-  int peer = 0;
-  for (size_t i = 0; i < mesh.size(); ++i)
-    peer = peer * static_cast<int>(mesh[i]) + static_cast<int>(coordinates[i]);
-  return peer;
+  return rankAt(mesh, coordinates);
 }
 
 unsigned linearCoordinate(const fb::Plan &plan, const flatbuffers::Vector<uint32_t> *axes,

@@ -25,6 +25,8 @@ template <typename Axes> std::string axesText(const fb::Plan &plan, const Axes *
 std::vector<uint32_t> meshOf(const fb::Plan &plan);
 // Returns the coordinates of a rank, one for each axis.
 std::vector<unsigned> meshCoordinates(const std::vector<uint32_t> &mesh, unsigned rank);
+// Returns the rank at these coordinates.
+int rankAt(const std::vector<uint32_t> &mesh, const std::vector<unsigned> &coordinates);
 // Returns the rank whose coordinate on `axis` is larger by `offset`, modulo the size of the axis.
 int peerOf(const fb::Plan &plan, unsigned rank, int64_t axis, int64_t offset);
 // The coordinates on several axes as one number. The first axis is the slowest. 0 if `axes` is null.

@@ -18,19 +18,22 @@ template <typename Entries> Status checkUnique(const Entries *entries, const std
   return Status::ok();
 }
 
-// Among the states that checkpoints hold, each logical tensor is there once for each role and slot, such as "exp_avg"
-// of "fc.weight". (Gradients are not saved: each chunk of a model may have its own gradient of a tensor.)
+// Among the states that checkpoints hold, each logical tensor is there once for each slot of the optimizer, such as
+// "exp_avg" of "fc.weight", once as a value and once as a scalar: checkpoints tell no more apart
+// (CheckpointTensor::identity). (Gradients are not saved: each chunk of a model may have its own gradient of a tensor.)
 Status checkSegmentNames(const fb::Plan &plan) {
-  std::set<std::tuple<fb::Role, std::string_view, std::string_view>> names;
+  std::set<std::tuple<bool, std::string_view, std::string_view>> names;
   for (uint32_t i = 0; i < lengthOf(plan.states()); ++i) {
     const fb::State &state = *plan.states()->Get(i);
     if (!isSaved(state.role(), lengthOf(state.partial_axes()) != 0, !textOf(state.slot()).empty()))
       continue;
+    bool isScalar = state.role() == fb::Role::scalar;
+    std::string_view slot = state.role() == fb::Role::optimizer ? textOf(state.slot()) : "";
     for (uint32_t s = 0; s < lengthOf(state.segments()); ++s) {
       std::string_view name = textOf(state.segments()->Get(s)->name());
-      if (!names.insert({state.role(), textOf(state.slot()), name}).second)
+      if (!names.insert({isScalar, slot, name}).second)
         return badPlan("state '" + state.name()->str() + "' holds '" + std::string(name) +
-                       "', which another state of its role holds, too");
+                       "', which another state holds, too");
     }
   }
   return Status::ok();

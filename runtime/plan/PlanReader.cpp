@@ -1,5 +1,6 @@
 #include "runtime/plan/PlanReader.h"
 
+#include "runtime/plan/Alignment.h"
 #include "runtime/plan/Checks.h"
 #include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/Opcode.h"
@@ -92,7 +93,7 @@ uint64_t bufferEnd(const fb::Plan &plan, const fb::Buffer &buffer) {
 
 uint64_t bufferAlignment(const fb::Plan &plan, const fb::Buffer &buffer) {
   const fb::Region &region = *plan.regions()->Get(buffer.region());
-  uint64_t bits = 64 | buffer.offset();
+  uint64_t bits = kBufferAlignment | buffer.offset();
   bits |= buffer.share_of() != 0 ? buffer.stride() : 0;
   bits |= region.frames() > 1 ? region.bytes() : 0;
   return bits & (~bits + 1);
@@ -114,6 +115,18 @@ bool buffersOverlap(const fb::Plan &plan, const fb::Buffer &a, const fb::Buffer 
 
 uint64_t stateShardBytes(const fb::Plan &plan, const fb::State &state) {
   return state.elements() / axesSize(plan, state.split_axes()) * dtypeSize(state.dtype());
+}
+
+uint64_t portBytes(const fb::Port &port) {
+  uint64_t bytes = dtypeSize(port.dtype());
+  for (size_t i = 0; i < lengthOf(port.shape()); ++i)
+    bytes *= static_cast<uint64_t>(port.shape()->Get(i));
+  return bytes;
+}
+
+bool isOfHost(fb::RegionKind kind) {
+  return kind == fb::RegionKind::persistent || kind == fb::RegionKind::input || kind == fb::RegionKind::output ||
+         kind == fb::RegionKind::snapshot;
 }
 
 } // namespace cleave::rt

@@ -33,11 +33,16 @@ uint64_t groupSize(const fb::Plan &plan, const fb::Group &group);
 const fb::AxisPlaces *placesOn(const fb::Group &group, uint32_t axis);
 // The bytes of a state that one rank stores.
 uint64_t stateShardBytes(const fb::Plan &plan, const fb::State &state);
+// The bytes of one frame of a port, whether or not this kind of ranks has it.
+uint64_t portBytes(const fb::Port &port);
+// True for regions whose contents the host reads or writes: those with states, ports, or the copy that a checkpoint is
+// written from.
+bool isOfHost(fb::RegionKind kind);
 
 // The end of the bytes that a buffer may occupy on any rank of its group. Of shares it is the end of the last one.
 uint64_t bufferEnd(const fb::Plan &plan, const fb::Buffer &buffer);
-// The largest power of two, up to 64, that divides the buffer's address on all ranks and in all frames. Regions begin
-// on multiples of 64.
+// The largest power of two, up to kBufferAlignment, that divides the buffer's address on all ranks and in all frames.
+// Regions begin on multiples of kBufferAlignment.
 uint64_t bufferAlignment(const fb::Plan &plan, const fb::Buffer &buffer);
 // True if two buffers may have bytes in common. Two shares of one group with one stride have the same distance on every
 // rank.

@@ -43,8 +43,7 @@ static Status checkRegions(const fb::Plan &plan) {
     if (region.frames() == 0 || !multiply(&total, region.frames()) || total > kMaxBytes)
       return badPlan(where + " has " + std::to_string(region.frames()) + " frames of " +
                      std::to_string(region.bytes()) + " bytes");
-    bool isSingle = region.kind() == fb::RegionKind::persistent || region.kind() == fb::RegionKind::output ||
-                    region.kind() == fb::RegionKind::snapshot;
+    bool isSingle = isOfHost(region.kind()) && region.kind() != fb::RegionKind::input;
     if (region.frames() > 1 && (isSingle || region.bytes() % 8 != 0))
       return badPlan(where + " has " + std::to_string(region.frames()) + " frames" +
                      (isSingle ? "; expected one" : ", which are not aligned"));

@@ -1,5 +1,6 @@
 #include "runtime/session/HostResources.h"
 
+#include "runtime/base/Counted.h"
 #include "runtime/session/MemoryUsage.h"
 
 #include <sched.h>
@@ -25,18 +26,17 @@ std::vector<std::string> resourceNotes(const Demand &demand, const HostResources
   std::vector<std::string> notes;
   uint64_t threads = uint64_t{demand.ranks} * demand.threadsPerRank;
   if (demand.threadsPerRank > 1 && resources.cores != 0 && threads > resources.cores)
-    notes.push_back((demand.ranks == 1 ? std::to_string(demand.threadsPerRank) + " compute threads"
-                                       : std::to_string(demand.ranks) + " ranks of " +
-                                             std::to_string(demand.threadsPerRank) + " compute threads") +
-                    " share " + std::to_string(resources.cores) + (resources.cores == 1 ? " core" : " cores") +
-                    ": steps take longer than with " +
+    notes.push_back((demand.ranks == 1
+                         ? counted(demand.threadsPerRank, "compute thread")
+                         : counted(demand.ranks, "rank") + " of " + counted(demand.threadsPerRank, "compute thread")) +
+                    " share " + counted(resources.cores, "core") + ": steps take longer than with " +
                     (demand.ranks >= resources.cores ? "--threads 1"
                                                      : "--threads " + std::to_string(resources.cores / demand.ranks)));
   if (demand.threadsOfPlan > resources.cores && resources.cores < resources.coresOfAll)
     notes.push_back("this process may use " + std::to_string(resources.cores) + " of " +
-                    std::to_string(resources.coresOfAll) + " cores, and its rank computes on " +
-                    std::to_string(demand.threadsOfPlan) +
-                    " threads: steps take much longer. Let the launcher give it more cores (mpirun --bind-to none, "
+                    counted(resources.coresOfAll, "core") + ", and its rank computes on " +
+                    counted(demand.threadsOfPlan, "thread") +
+                    ": steps take much longer. Let the launcher give it more cores (mpirun --bind-to none, "
                     "srun --cpus-per-task), or give --threads " +
                     std::to_string(resources.cores));
   if (resources.memoryBytes != 0 && demand.plannedBytes > resources.memoryBytes)

@@ -1,5 +1,6 @@
 #include "runtime/session/TokenPorts.h"
 
+#include "runtime/base/Assignment.h"
 #include "runtime/base/OptionText.h"
 #include "runtime/session/NearestName.h"
 #include "runtime/session/OutputNeeds.h"
@@ -150,10 +151,9 @@ Status TokenPorts::chooseTokens(const fb::Plan &plan, const fb::Program &program
 }
 
 Status TokenPorts::addFill(const fb::Program &program, const std::string &text, const std::string &input) {
-  size_t equals = text.find('=');
-  if (equals == std::string::npos || equals == 0)
+  std::string name, value;
+  if (!splitAssignment(text, &name, &value) || name.empty())
     return invalidArgument("--fill: expected INPUT=NUMBER or INPUT=positions; got: " + text);
-  std::string name = text.substr(0, equals), value = text.substr(equals + 1);
   Fill fill{nullptr, value == "positions", 0};
   std::optional<int64_t> whole;
   std::vector<std::string> names;

@@ -20,7 +20,9 @@ std::string label(const std::string &name, const std::string &slot) {
 // checkpoint does not have is filled with the value. A value of another type is made from the master, not from its
 // rounded copy.
 const CheckpointTensor *sourceOf(const CheckpointIndex &index, const std::string &name, const std::string &slot,
-                                 ElementType type) {
+                                 bool isScalar, ElementType type) {
+  if (isScalar)
+    return index.find(name, slot, isScalar);
   const CheckpointTensor *value = index.find(name, slot == kMasterSlot ? "" : slot);
   const CheckpointTensor *master = slot == kMasterSlot || slot.empty() ? index.find(name, kMasterSlot) : nullptr;
   bool isOther = !value || value->type != type;
@@ -38,7 +40,7 @@ Status openPart(const std::string &path, SafeTensors *result) {
 }
 
 // Scalars depend on the precision (a loss scale). One that the checkpoint does not have keeps its initial value.
-bool isOptional(const CheckpointTensor &tensor) { return tensor.role == "scalar" || tensor.slot == kMasterSlot; }
+bool isOptional(const CheckpointTensor &tensor) { return tensor.isScalar() || tensor.slot == kMasterSlot; }
 
 } // namespace
 
@@ -141,14 +143,15 @@ Status Checkpoint::findMoves(const RankStates &states, std::vector<Move> *moves)
       return nullptr;
     ElementType type = elementType(state.dtype());
     std::string slot = checkpointSlot(state);
-    const CheckpointTensor *tensor = sourceOf(index_, segment.name, slot, type);
+    bool isScalar = state.role() == fb::Role::scalar;
+    const CheckpointTensor *tensor = sourceOf(index_, segment.name, slot, isScalar, type);
     if (!tensor) {
-      if (state.role() != fb::Role::scalar)
+      if (!isScalar)
         problems.missing(label(segment.name, slot));
-      onlyOptimizer &= state.role() == fb::Role::optimizer || state.role() == fb::Role::scalar;
+      onlyOptimizer &= state.role() == fb::Role::optimizer || isScalar;
       return nullptr;
     }
-    used.insert(index_.find(segment.name, slot));
+    used.insert(index_.find(segment.name, slot, isScalar));
     used.insert(tensor);
     if (isConvertible(tensor->type, type) && tensor->shape == segment.shape) {
       problems.fits(label(segment.name, slot));
@@ -231,7 +234,7 @@ Status loadCheckpointTensors(const std::string &path, CheckpointTensors *result,
   result->position = checkpoint->index().position;
   result->path = checkpoint->path();
   for (const CheckpointTensor &saved : checkpoint->index().tensors) {
-    if (saved.role == "scalar" || (saved.role == "optimizer" && !optimizerState))
+    if (saved.isScalar() || (saved.role == "optimizer" && !optimizerState))
       continue;
     // If a parameter has a master, it is the parameter's value. So nothing that was learned is rounded away.
     const CheckpointTensor *master = saved.slot.empty() ? checkpoint->index().find(saved.name, kMasterSlot) : nullptr;

@@ -1,5 +1,6 @@
 // The directory of checkpoints: finds the one that a path means, and removes old ones.
 #include "runtime/base/AtomicFile.h"
+#include "runtime/base/FileLock.h"
 #include "runtime/base/FileMapping.h"
 #include "runtime/base/Log.h"
 #include "runtime/base/OptionText.h"
@@ -12,7 +13,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
-#include <sys/file.h>
+#include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
 
@@ -21,9 +22,32 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// True if such an error says that nothing has the name.
+bool isAbsent(int error) { return error == ENOENT || error == ENOTDIR || error == ELOOP; }
+
+// Looks for the index of a checkpoint. An error of the file system is no answer: it may hide a good checkpoint, which
+// nobody must replace or pass over.
+Status findIndex(const std::string &path, bool *isThere) {
+  std::string index = path + "/" + kCheckpointIndexFile;
+  struct stat info;
+  int error = ::stat(index.c_str(), &info) == 0 ? 0 : errno;
+  *isThere = error == 0 && S_ISREG(info.st_mode);
+  return error == 0 || isAbsent(error) ? Status::ok() : fileError("read", index, error);
+}
+
+// For advice, and for paths that are only to be avoided.
 bool isCheckpoint(const std::string &path) {
+  bool isThere = false;
+  return findIndex(path, &isThere).isOk() && isThere;
+}
+
+// What cannot be removed takes space, and is no reason to end a run. (On NFS, a file that another process has open
+// stays in its directory under another name.)
+void removeOrWarn(const std::string &path) {
   std::error_code error;
-  return fs::is_regular_file(path + "/" + kCheckpointIndexFile, error);
+  fs::remove_all(path, error);
+  if (error)
+    log(LogLevel::Warning, -1, fileError("remove", path, error.value()).message() + "; it takes space until you remove it");
 }
 
 } // namespace
@@ -41,29 +65,52 @@ bool isStepName(std::string_view name) {
          name == stepName(step);
 }
 
-// The names are padded with zeros to 8 digits, so the length is compared first, for steps from 10^8.
-std::vector<std::string> listCheckpoints(const std::string &directory) {
-  std::vector<std::string> names;
+// The names of all entries of a directory. One that does not exist has none.
+static Status listNames(const std::string &directory, std::vector<std::string> *names) {
   std::error_code error;
-  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
-    std::string name = it->path().filename().string();
-    if (isStepName(name) && isCheckpoint(it->path().string()))
-      names.push_back(std::move(name));
+  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error))
+    names->push_back(it->path().filename().string());
+  return !error || isAbsent(error.value()) ? Status::ok() : fileError("read", directory, error.value());
+}
+
+// The names are padded with zeros to 8 digits, so the length is compared first, for steps from 10^8.
+Status findCheckpoints(const std::string &directory, std::vector<std::string> *names) {
+  std::vector<std::string> entries;
+  Status status = listNames(directory, &entries);
+  for (const std::string &name : entries) {
+    bool isThere = false;
+    if (Status found = isStepName(name) ? findIndex(directory + "/" + name, &isThere) : Status::ok(); !found.isOk())
+      status = std::move(found);
+    if (isThere)
+      names->push_back(name);
   }
-  std::sort(names.begin(), names.end(), [](const std::string &a, const std::string &b) {
+  std::sort(names->begin(), names->end(), [](const std::string &a, const std::string &b) {
     return a.size() != b.size() ? a.size() < b.size() : a < b;
   });
+  return status;
+}
+
+std::vector<std::string> listCheckpoints(const std::string &directory) {
+  std::vector<std::string> names;
+  (void)findCheckpoints(directory, &names); // those that can be seen
   return names;
 }
 
-std::string readPointer(const std::string &directory, const std::string &pointer) {
+Status readPointer(const std::string &directory, const std::string &pointer, std::string *result) {
+  std::string path = directory + "/" + pointer;
+  struct stat info;
+  result->clear();
+  if (::stat(path.c_str(), &info) != 0)
+    return isAbsent(errno) ? Status::ok() : fileError("read", path, errno);
   FileMapping file;
-  if (!FileMapping::open(directory + "/" + pointer, &file).isOk())
-    return "";
+  if (Status opened = FileMapping::open(path, &file); !opened.isOk())
+    return opened.code() == Code::IoError ? opened : Status::ok();
   std::string name(reinterpret_cast<const char *>(file.data()), std::min<size_t>(file.size(), 256));
   while (!name.empty() && (name.back() == '\n' || name.back() == ' '))
     name.pop_back();
-  return isStepName(name) ? name : "";
+  if (isStepName(name))
+    *result = std::move(name);
+  return Status::ok();
 }
 
 bool isCheckpointPointer(const std::string &path) {
@@ -82,9 +129,13 @@ std::string checkpointAround(const std::string &path) {
 
 // Finds the checkpoint that DIR/latest or DIR/best itself names. If it is missing, no other one replaces it.
 static Status followPointer(const std::string &path, std::string *result) {
-  std::string directory = parentDirectory(path), name = readPointer(directory, fs::path(path).filename().c_str());
+  std::string directory = parentDirectory(path), name;
+  CLEAVE_TRY(readPointer(directory, fs::path(path).filename().string(), &name));
   *result = directory + "/" + name;
-  if (!name.empty() && isCheckpoint(*result))
+  bool isThere = false;
+  if (!name.empty())
+    CLEAVE_TRY(findIndex(*result, &isThere));
+  if (isThere)
     return Status::ok();
   std::vector<std::string> names = listCheckpoints(directory);
   return notFound(path + " names no checkpoint beside it; " +
@@ -96,8 +147,6 @@ static Status followPointer(const std::string &path, std::string *result) {
 static Status noCheckpoint(const std::string &path) {
   std::error_code error;
   fs::directory_iterator entries(path, error);
-  if (error && error != std::errc::no_such_file_or_directory && error != std::errc::not_a_directory)
-    return fileError("read", path, error.value());
   std::string directory = parentDirectory(path);
   std::vector<std::string> beside = listCheckpoints(directory);
   bool isBest = fs::path(path).filename() == "best";
@@ -112,7 +161,9 @@ static Status noCheckpoint(const std::string &path) {
 Status resolveCheckpoint(const std::string &path, std::string *result, std::string *note) {
   if (path.empty()) // otherwise the names appended to it would be paths from the root
     return notFound("no checkpoint: its path is empty");
-  if (isCheckpoint(path)) {
+  bool isThere = false;
+  CLEAVE_TRY(findIndex(path, &isThere));
+  if (isThere) {
     *result = path;
     return Status::ok();
   }
@@ -122,10 +173,14 @@ Status resolveCheckpoint(const std::string &path, std::string *result, std::stri
   if (fs::is_regular_file(path, none))
     return notFound(path + " is a file and not a checkpoint; give the directory that `train --save` was given, or one "
                            "step-*/ of it");
-  std::string latest = readPointer(path, "latest");
-  if (latest.empty() || !isCheckpoint(path + "/" + latest)) {
+  std::string latest;
+  CLEAVE_TRY(readPointer(path, "latest", &latest));
+  if (!latest.empty())
+    CLEAVE_TRY(findIndex(path + "/" + latest, &isThere));
+  if (!isThere) {
     // After a crash between the two renames of publish(), the newest complete checkpoint is used.
-    std::vector<std::string> names = listCheckpoints(path);
+    std::vector<std::string> names;
+    CLEAVE_TRY(findCheckpoints(path, &names));
     if (names.empty())
       return noCheckpoint(path);
     if (note && fs::exists(path + "/latest", none))
@@ -139,17 +194,21 @@ Status resolveCheckpoint(const std::string &path, std::string *result, std::stri
 }
 
 // The checkpoints up to the latest. Later ones belong to a run that continued from an earlier checkpoint than this run:
-// they are neither counted nor removed.
-static std::vector<std::string> checkpointsOfThisRun(const std::string &directory) {
-  std::vector<std::string> names = listCheckpoints(directory);
-  if (auto end = std::find(names.begin(), names.end(), readPointer(directory, "latest")); end != names.end())
-    names.erase(end + 1, names.end());
-  return names;
+// they are neither counted nor removed. One that cannot be seen is not removed either.
+static Status checkpointsOfThisRun(const std::string &directory, std::vector<std::string> *names) {
+  std::string latest;
+  CLEAVE_TRY(readPointer(directory, "latest", &latest));
+  *names = listCheckpoints(directory);
+  if (auto end = std::find(names->begin(), names->end(), latest); end != names->end())
+    names->erase(end + 1, names->end());
+  return Status::ok();
 }
 
 // Removes all but the newest `keep` of `names`, which are in the order of their steps.
 static Status removeOldest(const std::string &directory, const std::vector<std::string> &names, unsigned keep) {
-  std::string latest = readPointer(directory, "latest"), best = readPointer(directory, "best");
+  std::string latest, best;
+  CLEAVE_TRY(readPointer(directory, "latest", &latest));
+  CLEAVE_TRY(readPointer(directory, "best", &best));
   for (size_t i = 0; i + keep < names.size(); ++i) {
     if (names[i] == latest || names[i] == best)
       continue;
@@ -159,16 +218,16 @@ static Status removeOldest(const std::string &directory, const std::vector<std::
     std::error_code error;
     fs::remove_all(hidden, error);
     fs::rename(path, hidden, error);
-    if (!error)
-      fs::remove_all(hidden, error);
-    if (error)
-      return fileError("remove", path, error.value());
+    removeOrWarn(error ? path : hidden);
   }
   return Status::ok();
 }
 
 Status pruneCheckpoints(const std::string &directory, unsigned keep) {
-  return keep == 0 ? Status::ok() : removeOldest(directory, checkpointsOfThisRun(directory), keep);
+  std::vector<std::string> names;
+  if (keep != 0)
+    CLEAVE_TRY(checkpointsOfThisRun(directory, &names));
+  return removeOldest(directory, names, keep);
 }
 
 bool FormerBests::isOnlyBest(const std::string &directory, const std::string &name) {
@@ -184,9 +243,11 @@ bool FormerBests::isOnlyBest(const std::string &directory, const std::string &na
 Status FormerBests::prune(const std::string &directory, unsigned keep) {
   if (keep == 0)
     return Status::ok();
-  std::vector<std::string> bests;
-  std::string best = readPointer(directory, "best");
-  for (const std::string &name : checkpointsOfThisRun(directory))
+  std::vector<std::string> names, bests;
+  std::string best;
+  CLEAVE_TRY(checkpointsOfThisRun(directory, &names));
+  CLEAVE_TRY(readPointer(directory, "best", &best));
+  for (const std::string &name : names)
     if (isOnlyBest(directory, name) || name == best)
       bests.push_back(name);
   return removeOldest(directory, bests, keep);
@@ -243,18 +304,20 @@ Status DirectoryMark::find(const std::string &directory, uint64_t number) {
 
 Status recoverCheckpoints(const std::string &directory) {
   std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error))
-    names.push_back(it->path().filename().string());
+  CLEAVE_TRY(listNames(directory, &names));
   for (const std::string &name : names) {
     std::string path = directory + "/" + name, replaced = hiddenCheckpoint(name, ".old");
-    error.clear();
-    if (!replaced.empty() && !isCheckpoint(directory + "/" + replaced) && isCheckpoint(path))
-      fs::rename(path, directory + "/" + replaced, error); // the process was killed between two renames
-    else if (!replaced.empty() || !hiddenCheckpoint(name, ".tmp").empty() || isHalfPointer(name))
-      fs::remove_all(path, error);
-    if (error)
-      return fileError("remove", path, error.value());
+    bool isWhole = false, hasSuccessor = true;
+    if (!replaced.empty()) {
+      CLEAVE_TRY(findIndex(path, &isWhole));
+      CLEAVE_TRY(findIndex(directory + "/" + replaced, &hasSuccessor));
+    }
+    if (isWhole && !hasSuccessor) { // the process was killed between two renames
+      if (::rename(path.c_str(), (directory + "/" + replaced).c_str()) != 0)
+        return fileError("rename", path, errno);
+    } else if (!replaced.empty() || !hiddenCheckpoint(name, ".tmp").empty() || isHalfPointer(name)) {
+      removeOrWarn(path);
+    }
   }
   return Status::ok();
 }
@@ -280,15 +343,22 @@ Status CheckpointLock::take(const std::string &directory, CheckpointLock *result
   lock.fd_ = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (lock.fd_ < 0)
     return fileError("open", directory, errno);
-  int error = 0;
-  do
-    error = ::flock(lock.fd_, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
-  while (error == EINTR);
   std::string warning;
-  CLEAVE_TRY(lockOutcome(error, directory, &warning));
+  CLEAVE_TRY(lockOutcome(tryLock(lock.fd_), directory, &warning));
   if (!warning.empty())
     log(LogLevel::Warning, -1, warning);
   *result = std::move(lock);
+  return Status::ok();
+}
+
+Status CheckpointLock::follow(const std::string &directory) {
+  struct stat locked, named;
+  if (fd_ >= 0 && ::fstat(fd_, &locked) == 0 && ::stat(directory.c_str(), &named) == 0 &&
+      locked.st_dev == named.st_dev && locked.st_ino == named.st_ino)
+    return Status::ok();
+  CheckpointLock lock;
+  CLEAVE_TRY(take(directory, &lock));
+  *this = std::move(lock);
   return Status::ok();
 }
 

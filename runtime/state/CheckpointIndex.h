@@ -21,11 +21,13 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace cleave::rt {
 
-// Elements [first, first + count) of a logical tensor are tensor `key` of `file`, in row-major order.
+// Elements [first, first + count) of a logical tensor are tensor `key` of `file`, in row-major order. No two slices of a
+// file have the same key, whatever the names of the model's tensors are. Readers take keys from the index alone.
 struct CheckpointSlice {
   std::string file, key;
   uint64_t first = 0, count = 0;
@@ -42,6 +44,11 @@ struct CheckpointTensor {
   Shape shape;
   std::vector<std::string> aliases;
   std::vector<CheckpointSlice> slices; // ascending, total, disjoint
+
+  // Scalars have names of Cleave ("scalar.lr"), which a parameter may have, too.
+  bool isScalar() const { return role == "scalar"; }
+  // What tells a tensor from all others of a checkpoint.
+  auto identity() const { return std::tuple(std::string_view(name), std::string_view(slot), isScalar()); }
 };
 
 // The position of training. A step is a number that a device can hold (i64), and each epoch and each evaluation has at
@@ -63,13 +70,13 @@ struct CheckpointIndex {
   std::string model;
   uint64_t stateLayout = 0;
   TrainingPosition position;
-  RunFacts run; // empty: written by an earlier version
+  RunFacts run;            // empty: written by an earlier version
   bool isOnlyBest = false; // saved only because it was the best so far; few of these are kept (FormerBests)
   std::map<std::string, uint32_t> parts; // file -> checksum of its header
   std::vector<CheckpointTensor> tensors;
   uint64_t identity = 0; // hash of the text that was read; with checksums, it depends on every byte of the checkpoint
 
-  const CheckpointTensor *find(std::string_view name, std::string_view slot) const;
+  const CheckpointTensor *find(std::string_view name, std::string_view slot, bool isScalar = false) const;
 };
 
 // The format that is written, and the oldest one that is read. CHANGELOG.md says which changes need no new format.
@@ -84,6 +91,8 @@ constexpr const char *kFullCheckpointFile = "model.safetensors";
 Status makeCheckpointIndex(const fb::Plan &plan, CheckpointIndex *result);
 // The index of the same tensors in one file.
 CheckpointIndex fullIndex(CheckpointIndex sharded);
+// The keys of all tensors in that file. The index does not have those of tensors without elements, which have no slices.
+std::vector<std::string> fullKeys(const CheckpointIndex &index);
 
 // The slices that one rank writes, with the states that they are part of. The formula is that of makeCheckpointIndex().
 // If several ranks store a slice, it is written by the first kind that has the state. Of this kind, it is written by

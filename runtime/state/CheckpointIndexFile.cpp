@@ -154,11 +154,11 @@ Status fromJson(const json &value, std::string_view text, CheckpointIndex *index
   CLEAVE_TRY(checkPosition(index->position));
   index->run = value.value("run", RunFacts{});
   index->isOnlyBest = value.value("only_best", false);
-  std::set<std::pair<std::string, std::string>> seen;
+  std::set<std::tuple<std::string, std::string, bool>> seen;
   for (const json &entry : value.at("tensors")) {
     CheckpointTensor tensor;
     CLEAVE_TRY(fromJson(entry, &tensor));
-    if (!seen.emplace(tensor.name, tensor.slot).second)
+    if (!seen.emplace(tensor.identity()).second)
       return dataLoss("tensor '" + tensor.name + "' is there twice");
     index->tensors.push_back(std::move(tensor));
   }

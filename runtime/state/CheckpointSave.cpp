@@ -84,8 +84,10 @@ Status CheckpointSave::probe(const std::string &directory) {
   return Status::ok();
 }
 
-Status CheckpointSave::prepare() const {
+Status CheckpointSave::prepare(CheckpointLock *lock) const {
   CLEAVE_TRY(makeDirectory(directory_));
+  if (lock)
+    CLEAVE_TRY(lock->follow(directory_));
   std::error_code error;
   fs::remove_all(aside_, error);
   if (error)
@@ -113,11 +115,12 @@ Status CheckpointSave::writeShard(const fb::Plan &plan, unsigned rank, const Ran
 
 Status CheckpointSave::writeFull(const CheckpointIndex &sharded, const VisitSlice &visit) const {
   std::vector<TensorView> tensors;
-  for (const CheckpointTensor &tensor : fullIndex(sharded).tensors) {
+  std::vector<std::string> keys = fullKeys(sharded);
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const CheckpointTensor &tensor = sharded.tensors[i];
     uint64_t elements = 0;
     countElements(tensor.shape, &elements);
-    std::string key = tensor.slices.empty() ? tensor.name : tensor.slices[0].key;
-    tensors.push_back({key, tensor.type, tensor.shape, nullptr, elements * elementSize(tensor.type), nullptr});
+    tensors.push_back({keys[i], tensor.type, tensor.shape, nullptr, elements * elementSize(tensor.type), nullptr});
   }
   SafeTensorsFile file;
   CLEAVE_TRY(file.create(aside_ + "/" + kFullCheckpointFile, tensors));
@@ -154,7 +157,9 @@ Status CheckpointSave::point(const std::string &pointer) const {
 }
 
 Status CheckpointSave::unpoint(const std::string &pointer, bool *did) const {
-  *did = readPointer(directory_, pointer) == name_;
+  std::string name;
+  CLEAVE_TRY(readPointer(directory_, pointer, &name));
+  *did = name == name_;
   if (!*did)
     return Status::ok();
   std::error_code error;

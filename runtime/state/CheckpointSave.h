@@ -55,14 +55,17 @@ private:
   std::string path_;
 };
 
+class CheckpointLock;
+
 class CheckpointSave {
 public:
   CheckpointSave(std::string directory, uint64_t step);
 
   // Tries to write into DIR, and to replace every file there that a save replaces. So errors are found before training.
   static Status probe(const std::string &directory);
-  // Leader: creates DIR, and an empty directory in it that the parts are written to.
-  Status prepare() const;
+  // Leader: creates DIR, and an empty directory in it that the parts are written to. Before anything is written, `lock`
+  // follows DIR's name. It may be null.
+  Status prepare(CheckpointLock *lock = nullptr) const;
   // Writes the slices that this rank owns. If it owns none, no file is written.
   Status writeShard(const fb::Plan &plan, unsigned rank, const RankStates &states) const;
   // Leader: writes one file with all tensors. `visit` is called for each slice, in the order of the sharded index, and
@@ -87,7 +90,7 @@ private:
 };
 
 // Removes all but the newest `keep` checkpoints up to the one that `latest` names. This one, and the one that `best`
-// names, always stay. Nothing is removed if keep is 0.
+// names, always stay. Nothing is removed if keep is 0. For one that cannot be removed there is a warning.
 Status pruneCheckpoints(const std::string &directory, unsigned keep);
 
 // Knows which checkpoints of a directory were saved only because they were the best so far
@@ -112,10 +115,14 @@ std::string stepName(uint64_t step);
 // True if stepName() gives this name. A directory with another name, such as a copy that a user has made, is neither
 // counted nor removed. It is used only if the user gives its name.
 bool isStepName(std::string_view name);
-// The names of the checkpoints in DIR (isStepName()) that have an index, the newest last.
+// Finds the names of the checkpoints in DIR (isStepName()) that have an index, the newest last. Fails if the file system
+// cannot tell for one of them. DIR itself may be missing.
+Status findCheckpoints(const std::string &directory, std::vector<std::string> *names);
+// Those of them that can be seen, for advice and for counts.
 std::vector<std::string> listCheckpoints(const std::string &directory);
-// The name in DIR/latest or DIR/best. Empty if there is none, or if it is not a name of stepName().
-std::string readPointer(const std::string &directory, const std::string &pointer);
+// Reads the name in DIR/latest or DIR/best. Empty if there is none, or if it is not a name of stepName(). Fails if the
+// file is there and cannot be read.
+Status readPointer(const std::string &directory, const std::string &pointer, std::string *result);
 // True if the path is a file DIR/latest or DIR/best, which names a checkpoint of DIR.
 bool isCheckpointPointer(const std::string &path);
 // Returns the checkpoint, or the directory of checkpoints, that a file at `path` is or would be a part of; empty if
@@ -123,7 +130,8 @@ bool isCheckpointPointer(const std::string &path);
 std::string checkpointAround(const std::string &path);
 // Finds the checkpoint that a user means by a path: the path itself, the checkpoint that the pointer names, the one
 // that its `latest` names, or the newest one in it. `note` may be null. If the newest one replaces the one that
-// `latest` names, `note` gets a line for the user.
+// `latest` names, `note` gets a line for the user. The code is NotFound only if there is certainly no checkpoint. If the
+// file system gives an error, that error is returned, because a run that began anew would replace the checkpoint.
 Status resolveCheckpoint(const std::string &path, std::string *result, std::string *note = nullptr);
 
 // Repairs a directory after a process was killed: removes checkpoints that were being written or removed. Other files
@@ -143,6 +151,9 @@ public:
   }
 
   static Status take(const std::string &directory, CheckpointLock *result);
+  // Locks the directory that has the name now, if it is not the locked one. Somebody may have moved or removed that one
+  // while the run goes on, and another run may have made a new one.
+  Status follow(const std::string &directory);
 
 private:
   int fd_ = -1;

@@ -166,12 +166,12 @@ Status parseImage(const std::byte *image, size_t size, const std::string &origin
   json header;
   CLEAVE_TRY(parseHeader(text, text + headerBytes, &header));
   const std::byte *data = image + sizeof headerBytes + headerBytes;
-  const json metadata = header.contains("__metadata__") ? header["__metadata__"] : json();
+  const json metadata = header.contains(kMetadataKey) ? header[std::string(kMetadataKey)] : json();
   if (hasChecksums(metadata))
     CLEAVE_TRY(
         checkHeader({reinterpret_cast<const char *>(image), sizeof headerBytes + headerBytes}, &headerSum->emplace()));
   for (const auto &[name, entry] : header.items()) {
-    if (name == "__metadata__")
+    if (name == kMetadataKey)
       continue;
     TensorView tensor;
     tensor.name = name;

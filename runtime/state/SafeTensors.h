@@ -25,6 +25,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cleave::rt {
@@ -69,6 +70,8 @@ private:
   std::map<std::string, size_t, std::less<>> byName_;
 };
 
+// The one entry of a header that is no tensor.
+constexpr std::string_view kMetadataKey = "__metadata__";
 using Metadata = std::map<std::string, std::string>;
 
 // Writes a new file, one tensor after the other, in pieces. commit() makes it appear as a whole; without it, no file

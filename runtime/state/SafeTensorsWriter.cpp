@@ -27,7 +27,7 @@ void addEntry(std::string *text, const std::string &key, const ordered_json &val
 // does not depend on the values of the checksums.
 Status makeHeader(const std::vector<TensorView> &tensors, const std::vector<std::vector<uint32_t>> &sums,
                   const Metadata &metadata, std::string *result) {
-  std::set<std::string_view> names = {"__metadata__"};
+  std::set<std::string_view> names = {kMetadataKey};
   std::string text(kHeaderBegin);
   text += checksumText(0) + '"';
   try {

@@ -159,7 +159,7 @@ Status WeightStore::replace(const std::string &path) {
   Status resolved = resolveCheckpoint(path, &checkpointPath_, &standIn_);
   if (resolved.isOk())
     return loadCheckpointTensors(checkpointPath_, &checkpoint_);
-  if (isCheckpointPointer(path))
+  if (isCheckpointPointer(path) || resolved.code() != Code::NotFound)
     return resolved;
   std::vector<std::string> files;
   for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error))

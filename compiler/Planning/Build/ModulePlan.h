@@ -7,6 +7,7 @@
 #include "compiler/Planning/Draft/AllocationTable.h"
 #include "compiler/Planning/Pipeline.h"
 #include "dialects/Cleave/IR/RankKinds.h"
+#include "runtime/plan/Alignment.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringMap.h"
@@ -16,9 +17,8 @@
 
 namespace cleave::plan {
 
-// The alignment of buffers and of states, in bytes.
-inline constexpr uint64_t kBufferAlignment = 64;
-inline constexpr uint64_t kStateAlignment = 128;
+using rt::kBufferAlignment;
+using rt::kStateAlignment;
 
 inline constexpr std::array<llvm::StringLiteral, kStreams> kStreamNames{
     "compute", "reduce", "gather", "copy", "send", "recv", "send.gradient", "recv.gradient"};
@@ -99,6 +99,7 @@ public:
     uint64_t &size = bytesOfRegion(kind, isHost);
     size = std::max(size, bytes);
   }
+  uint64_t neededBytes(RegionKind kind) const { return regionBytes[0][static_cast<size_t>(kind)]; }
   void needStream(unsigned stream) { usesStream[stream] = true; }
   bool hasStream(unsigned stream) const { return usesStream[stream]; }
   // The role of a cleave.state.

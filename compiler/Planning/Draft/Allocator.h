@@ -8,12 +8,13 @@
 #define CLEAVE_COMPILER_PLANNING_DRAFT_ALLOCATOR_H
 
 #include "compiler/Planning/Draft/Liveness.h"
+#include "runtime/plan/Alignment.h"
 
 namespace cleave::plan {
 
 struct AllocationRequest {
   uint64_t bytes = 0;
-  uint64_t alignment = 64;
+  uint64_t alignment = rt::kBufferAlignment;
   Span span;
 };
 

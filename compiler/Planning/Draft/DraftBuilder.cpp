@@ -327,9 +327,10 @@ LogicalResult DraftBuilder::visitLibrary(Operation *op) {
   return success();
 }
 
-// Outputs are placed one after the other in their region. Values that cross bodies are placed in their stage buffers.
+// Outputs are placed one after the other in their region, after those of earlier programs: the host may take an output
+// after another program has run. Values that cross bodies are placed in their stage buffers.
 LogicalResult DraftBuilder::visitReturn(func::ReturnOp op) {
-  uint64_t offset = 0;
+  uint64_t offset = plan.neededBytes(RegionKind::Output);
   for (auto [index, value] : llvm::enumerate(op.getOperands())) {
     if (function.getResultAttr(index, kStageBufferHostAttr))
       continue; // visitOffload has copied it there

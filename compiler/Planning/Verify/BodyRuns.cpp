@@ -103,7 +103,7 @@ ValueNumber BodyRuns::assumedBy(size_t kind, size_t body) const {
   const BodyFacts &facts = ofKinds_[kind].facts;
   const PlanMeaning &run = *ofKinds_[kind].runs[body].second;
   Expression all("assumed");
-  for (const PlanMeaning::CrossBodyRead &read : run.getCrossBodyReads())
+  for (const PlanMeaning::CrossBodyRange &read : run.getCrossBodyReads())
     if (auto variance = facts.crossBody.find(read.region); variance != facts.crossBody.end())
       all.add(variance->second.of(read.begin, read.end));
     else

@@ -85,8 +85,7 @@ bool EntryGraph::expand(size_t kind, uint32_t program, size_t run, const Frames 
 }
 
 // Calls of empty bodies are counted, too.
-bool EntryGraph::expandCall(size_t kind, const InstructionView &call, size_t around, const Frames &frames,
-                            Last &last) {
+bool EntryGraph::expandCall(size_t kind, const InstructionView &call, size_t around, const Frames &frames, Last &last) {
   int64_t times = std::min(call["times"], maxTimes_), first = call["first_frame"], stride = call["skip"] + 1;
   bool isOneOfSome = call["times"] > maxTimes_;
   for (int64_t n = 0; n < times; ++n)

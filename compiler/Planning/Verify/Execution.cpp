@@ -6,6 +6,7 @@
 #include "runtime/plan/KernelOperands.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/RankKinds.h"
+#include "runtime/plan/SavedState.h"
 
 #include <algorithm>
 #include <numeric>
@@ -136,16 +137,20 @@ void Execution::runOwnEvent(const InstructionView &view, const Moment &moment, O
 }
 
 // As in the runtime, a wait waits for the last record of the place. This must be the record of the frame that the wait
-// names. Frames before the first have no record.
+// names. Frames before the first have no record. Waits count records, so the records of a place must be ordered, too.
 void Execution::runSharedEvent(const InstructionView &view, const Moment &moment, int64_t event, const Frames &frames) {
   const fb::Event &info = *plan_.events()->Get(static_cast<uint32_t>(event));
   int64_t frame = frames.of(info.counter()) + view["frame"];
   std::pair<int64_t, uint64_t> place{event, frames.place(info.counter(), view["frame"], shortStep_.framesOf(info))};
+  auto at = recorded_.find(place);
   if (view.opcode() == Opcode::Record) {
-    recorded_[place] = {clocks_[moment.stream], moment.ref, frame, steps_};
+    if (at != recorded_.end() && clocks_[moment.stream][at->second.stream] < at->second.clock[at->second.stream])
+      find("event", text(moment.ref) + " may record the plan's event " + std::to_string(event) + " before " +
+                        text(at->second.ref) + " has recorded it in the same place, and a wait would take the one for "
+                        "the other; expected one stream, or a wait between the two");
+    recorded_[place] = {clocks_[moment.stream], moment.ref, frame, steps_, moment.stream};
     return;
   }
-  auto at = recorded_.find(place);
   auto what = [&] {
     return text(moment.ref) + " waits for frame " + std::to_string(frame) + " of the plan's event " +
            std::to_string(event);
@@ -270,6 +275,7 @@ void Execution::checkAlone(const InstructionView &view, const Moment &moment) {
   checkRoot(view, moment);
   checkAccessModes(view, moment);
   checkSpaces(view, moment);
+  checkShares(view, moment);
   checkOwnOverlaps(view, moment);
   for (size_t i = 0; i < view.bufferCount(); ++i)
     if (view.buffer(i).bytes() != 0)
@@ -311,6 +317,10 @@ void Execution::recordWrites(const InstructionView &view, const Moment &moment, 
     Moment at = moment;
     at.frame = frameOf(buffer, frames);
     uint64_t end = bufferEnd(plan_, buffer);
+    if (leavesNoValue(view, i)) {
+      memory.recordLoss(buffer.offset(), end, at, varies);
+      continue;
+    }
     if (buffer.share_of() != 0) {
       ShareRange share{buffer.share_of(), buffer.stride(), buffer.offset(), buffer.offset() + buffer.bytes(),
                        varies | axesOf(buffer.share_of() - 1u)};
@@ -321,6 +331,22 @@ void Execution::recordWrites(const InstructionView &view, const Moment &moment, 
     if (const CollectiveMeaning *meaning = meaningOf(view.opcode()); meaning && i == 0)
       recordLeft(view, *meaning, memory, varies);
   }
+}
+
+// True for scratch of library kernels and for the staging of collectives: what is left there is nobody's value.
+bool Execution::leavesNoValue(const InstructionView &view, size_t buffer) {
+  if (meaningOf(view.opcode()))
+    return buffer > 0;
+  if (view.opcode() != Opcode::Launch)
+    return false;
+  auto index = static_cast<uint32_t>(view["kernel"]);
+  auto [known, isNew] = scratch_.try_emplace(index);
+  const fb::Kernel &kernel = *plan_.kernels()->Get(index);
+  std::vector<Operand> operands;
+  if (isNew && kernel.kind() != fb::KernelKind::generated && operandsOf(kernel, &operands).isOk())
+    for (const Operand &operand : operands)
+      known->second.push_back(operand.name == "scratch");
+  return buffer < known->second.size() && known->second[buffer];
 }
 
 // Marks the data that have no value after a collective: partial sums outside of the rank's share, or on all ranks but
@@ -375,6 +401,16 @@ void Execution::checkSpaces(const InstructionView &view, const Moment &moment) {
     if (plan_.regions()->Get(view.buffer(i).region())->space() == fb::Space::host)
       find("space", text(moment.ref) + ": buffer " + std::to_string(i) + " lies in host memory (" +
                         plan_.regions()->Get(view.buffer(i).region())->name()->str() + "), which only copies reach");
+}
+
+// Ranks gather and scatter parts of one range. If the range were a share, no two ranks of another group would have it
+// at one place, and what the instruction leaves would have no description.
+void Execution::checkShares(const InstructionView &view, const Moment &moment) {
+  const CollectiveMeaning *meaning = meaningOf(view.opcode());
+  bool hasParts = meaning && (meaning->needs == DataPart::OwnShare || meaning->leaves == DataPart::OwnShare);
+  if (hasParts && view.buffer(0).share_of() != 0)
+    find("part",
+         text(moment.ref) + ": its data is a share; expected the same bytes on all ranks, of which each has a part");
 }
 
 // openPlan() has checked where kernels work in place.
@@ -466,6 +502,24 @@ void Execution::checkWrite(const fb::Buffer &buffer, const Moment &moment, const
       if (!happensBefore(reader, moment))
         find("race", text(moment.ref) + " writes " + bytes(*cell) + " while " + text(reader.ref) +
                          " may still read it; no event orders them");
+  }
+}
+
+// States of a step alone (gradients) may lose their value: nobody reads it before it is written (MeaningChecks.cpp).
+void Execution::expectStatesKept() {
+  for (size_t i = 0; i < lengthOf(plan_.states()); ++i) {
+    const fb::State &state = *plan_.states()->Get(i);
+    if (!isSaved(state.role(), lengthOf(state.partial_axes()) != 0, !textOf(state.slot()).empty()))
+      continue;
+    auto [first, last] =
+        history(state.region(), 0).range(state.offset(), state.offset() + stateShardBytes(plan_, state));
+    for (auto cell = first; cell != last; ++cell)
+      if (!cell->second.initialized) {
+        find("state", "state '" + state.name()->str() + "' has no value after " +
+                          plan_.programs()->Get(entry_)->name()->str() +
+                          (cell->second.writer ? ": " + text(cell->second.writer->ref) + " leaves none in it" : ""));
+        break;
+      }
   }
 }
 

@@ -15,6 +15,7 @@ namespace cleave::plan {
 struct CollectiveMeaning;
 
 AxisMask axisMask(const flatbuffers::Vector<uint32_t> *axes);
+AxisMask axesOfParts(const rt::fb::State &state);
 
 class Execution {
 public:
@@ -32,6 +33,8 @@ public:
   // the parameters of data-parallel ranks) must stay equal. States begin as they are declared, so this holds after
   // every run. The host takes a whole output from any rank.
   void expectReplicasEqual();
+  // Finds states of checkpoints in which the entry has left no value.
+  void expectStatesKept();
   // Finds bytes of frame 0 that nothing has written.
   void expectWritten(unsigned region, uint64_t begin, uint64_t end, const std::string &what);
 
@@ -44,6 +47,7 @@ private:
     InstructionRef ref;
     int64_t frame = 0;
     uint64_t step = 0;
+    unsigned stream = 0;
   };
   using Own = std::map<int64_t, Recorded>; // events of one run of a program
 
@@ -60,6 +64,7 @@ private:
   void checkAlone(const rt::InstructionView &view, const Moment &moment);
   void checkAccessModes(const rt::InstructionView &view, const Moment &moment);
   void checkSpaces(const rt::InstructionView &view, const Moment &moment);
+  void checkShares(const rt::InstructionView &view, const Moment &moment);
   void checkOwnOverlaps(const rt::InstructionView &view, const Moment &moment);
   void checkInitialized(const rt::fb::Buffer &buffer, const MemoryHistory::Cells::value_type &cell,
                         const ShareRange &needed, const Moment &moment);
@@ -72,6 +77,7 @@ private:
   void recordWrites(const rt::InstructionView &view, const Moment &moment, const rt::Frames &frames);
   void recordLeft(const rt::InstructionView &view, const CollectiveMeaning &meaning, MemoryHistory &memory,
                   AxisMask varies);
+  bool leavesNoValue(const rt::InstructionView &view, size_t buffer);
   ShareRange ownShare(const rt::InstructionView &view) const;
   ShareRange neededShare(const rt::InstructionView &view, const rt::fb::Buffer &buffer) const;
   bool isRootHere(const rt::InstructionView &view) const;
@@ -82,9 +88,8 @@ private:
   AxisMask variesOfReceived(InstructionRef ref) const;
   std::vector<AxisMask> variesOfResults(const rt::InstructionView &view, InstructionRef ref, const rt::Frames &frames);
   AxisMask axesOf(unsigned group) const;
-  AxisMask axesOfOwners(const rt::fb::State &state) const;
+  AxisMask allAxes() const; // that have several ranks
   AxisMask axesOfOtherKinds() const;
-  AxisMask axesOfParts(const rt::fb::State &state) const; // those along which a state may differ
   // Bytes that may differ along these axes only.
   struct Replica {
     std::string what;
@@ -121,6 +126,7 @@ private:
   uint32_t fedFrames_ = 1; // of the entry's inputs
   uint64_t steps_ = 0;
   std::set<std::pair<uint32_t, uint32_t>> checkedAlone_;        // instructions
+  std::map<uint32_t, std::vector<bool>> scratch_;               // by kernel: which operands are scratch
   std::map<std::pair<unsigned, uint64_t>, uint64_t> stateEnds_; // (region, first byte) -> one past the last
   std::vector<Clock> clocks_;                                   // [stream][stream]
   std::map<std::pair<unsigned, uint64_t>, MemoryHistory> histories_;

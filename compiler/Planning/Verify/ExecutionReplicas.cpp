@@ -18,28 +18,15 @@ AxisMask axisMask(const flatbuffers::Vector<uint32_t> *axes) {
 
 AxisMask Execution::axesOf(unsigned group) const { return axisMask(plan_.groups()->Get(group)->axes()); }
 
-// Returns the axes along which some ranks, of another kind, do not have the state.
-AxisMask Execution::axesOfOwners(const fb::State &state) const {
-  AxisMask axes = 0;
-  for (const fb::Plan *kind : kinds_) {
-    AxisMask differs = 0;
-    for (uint32_t axis = 0; axis < lengthOf(plan_.axes()); ++axis) {
-      AxisRange here = rangeOf(plan_, axis), there = rangeOf(*kind, axis);
-      if (here.begin != there.begin || here.end != there.end)
-        differs |= AxisMask{1} << axis;
-    }
-    // The states of a kind are searched only if that can change the result: there may be thousands, and as many
-    // callers.
-    bool hasIt = (differs & ~axes) == 0;
-    for (size_t i = 0; i < lengthOf(kind->states()) && !hasIt; ++i)
-      hasIt = textOf(kind->states()->Get(i)->name()) == textOf(state.name());
-    axes |= hasIt ? 0 : differs;
-  }
-  return axes;
-}
+// Returns the axes along which ranks have different parts of a state, or different terms of it.
+AxisMask axesOfParts(const fb::State &state) { return axisMask(state.split_axes()) | axisMask(state.partial_axes()); }
 
-AxisMask Execution::axesOfParts(const fb::State &state) const {
-  return axisMask(state.split_axes()) | axisMask(state.partial_axes()) | axesOfOwners(state);
+AxisMask Execution::allAxes() const {
+  AxisMask all = 0;
+  for (uint32_t axis = 0; axis < lengthOf(plan_.axes()); ++axis)
+    if (plan_.axes()->Get(axis)->size() > 1)
+      all |= AxisMask{1} << axis;
+  return all;
 }
 
 // Returns the axes along which the values that an instruction writes may differ: those of the values that it reads. Of
@@ -67,9 +54,7 @@ AxisMask Execution::variesAfter(const InstructionView &view, const Frames &frame
     return varies;
   // Receivers do not read the root's value, which may differ along any other axis.
   if (meaning->needs == DataPart::OfRoot && !reads(view.buffer(0).access()))
-    for (uint32_t axis = 0; axis < lengthOf(plan_.axes()); ++axis)
-      if (plan_.axes()->Get(axis)->size() > 1)
-        varies |= AxisMask{1} << axis;
+    varies |= allAxes();
   AxisMask group = axesOf(static_cast<unsigned>(view["group"]));
   return meaning->equalizes ? varies & ~group : varies | group;
 }
@@ -78,11 +63,7 @@ AxisMask Execution::variesOfReceived(InstructionRef ref) const {
   auto found = received_.find({ref.program, ref.index});
   if (found != received_.end())
     return found->second;
-  AxisMask all = 0;
-  for (uint32_t axis = 0; axis < lengthOf(plan_.axes()); ++axis)
-    if (plan_.axes()->Get(axis)->size() > 1)
-      all |= AxisMask{1} << axis;
-  return all;
+  return allAxes();
 }
 
 // Returns the axes along which the instruction's results may differ, in the order in which it writes them.
@@ -97,7 +78,8 @@ std::vector<AxisMask> Execution::variesOfResults(const InstructionView &view, In
   for (size_t i = 0; i < view.bufferCount(); ++i)
     if (writes(view.buffer(i).access())) {
       auto number = static_cast<unsigned>(varies.size());
-      varies.push_back(variesAfter(view, frames, number < lengthOf(depends) ? depends->Get(number) : ~uint64_t{0}));
+      uint64_t operands = number < lengthOf(depends) ? depends->Get(number) : ~uint64_t{0};
+      varies.push_back(leavesNoValue(view, i) ? allAxes() : variesAfter(view, frames, operands));
     }
   return varies;
 }
@@ -114,7 +96,7 @@ void Execution::recordEqualized(const InstructionView &view, const Frames &frame
 }
 
 // Along an axis on which a kind has one coordinate, ranks of other kinds have its replicas. They run other code, which
-// this run does not know. Their expressions are compared instead (compareKinds in MeaningChecks.cpp).
+// this run does not know. Their expressions are compared instead (KindComparison in MeaningChecks.cpp).
 AxisMask Execution::axesOfOtherKinds() const {
   AxisMask axes = 0;
   for (uint32_t axis = 0; axis < lengthOf(plan_.axes()); ++axis)

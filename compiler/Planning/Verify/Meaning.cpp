@@ -16,8 +16,9 @@ std::string callsWith(const std::string &calls, const ValueNumber &history) {
 }
 
 std::string textOfCall(std::string_view program, int64_t times, int64_t firstFrame, int64_t skip) {
-  return std::string(program) + " " + std::to_string(times) + " " + std::to_string(firstFrame) + " " +
-         std::to_string(skip) + ";";
+  // The length tells where the name ends: a name may contain anything.
+  return std::to_string(program.size()) + " " + std::string(program) + " " + std::to_string(times) + " " +
+         std::to_string(firstFrame) + " " + std::to_string(skip) + ";";
 }
 
 std::string textOfTooLong(std::string_view program) {
@@ -27,17 +28,18 @@ std::string textOfTooLong(std::string_view program) {
 }
 
 void AxesFacts::add(uint64_t axis, std::string_view name, uint64_t size) {
-  text += (text.empty() ? "" : ",") + std::string(name) + ":" + std::to_string(size);
+  text += std::to_string(name.size()) + ":" + std::string(name) + ":" + std::to_string(size) + ",";
   names += (names.empty() ? "" : ",") + std::string(name);
   axes |= AxisMask{1} << axis;
   ranks *= size;
 }
 
 void AxesFacts::addPlaces(uint64_t axis, std::string_view name, std::vector<uint64_t> coordinates) {
-  text += (text.empty() ? "" : ",") + std::string(name) + ":";
+  text += std::to_string(name.size()) + ":" + std::string(name) + ":";
   names += (names.empty() ? "" : ",") + std::string(name);
   for (uint64_t coordinate : coordinates)
     text += std::to_string(coordinate) + ";";
+  text += ",";
   axes |= AxisMask{1} << axis;
   ranks *= coordinates.size();
   only[axis] = std::move(coordinates);

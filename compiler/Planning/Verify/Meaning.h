@@ -34,7 +34,7 @@ std::string textOfTooLong(std::string_view program);
 
 // The axes of a group, or the axes along which something is cut.
 struct AxesFacts {
-  std::string text;  // "dp:2,fsdp:4", in order
+  std::string text;  // "2:dp:2,4:fsdp:4,", in order; other axes have another text, whatever their names are
   std::string names; // "dp,fsdp"
   AxisMask axes = 0;
   uint64_t ranks = 1;

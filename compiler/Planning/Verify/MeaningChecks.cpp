@@ -3,6 +3,7 @@
 
 #include "compiler/Planning/Verify/BodyRuns.h"
 #include "compiler/Planning/Verify/Declarations.h"
+#include "compiler/Planning/Verify/Execution.h"
 #include "runtime/plan/RankKinds.h"
 #include "runtime/plan/SavedState.h"
 #include "runtime/plan/Snapshot.h"
@@ -60,6 +61,7 @@ public:
     for (auto &[program, run] : runs_) {
       checkPartReads(*run);
       checkSnapshot(program, *run);
+      checkValues(program, *run);
       if (hasBodies_)
         checkReplicas(program, *run);
       if (check == Check::ButStated)
@@ -75,11 +77,14 @@ public:
 private:
   void checkPartReads(const PlanMeaning &run);
   void checkSnapshot(uint32_t program, PlanMeaning &run);
+  void checkValues(uint32_t program, PlanMeaning &run);
   void checkReplicas(uint32_t program, PlanMeaning &run);
   void checkStated(uint32_t program, PlanMeaning &run);
   void checkTrained();
   bool isReadFirst(const std::string &state, uint32_t by) const;
   std::string cause(uint32_t program, const PlanMeaning &run) const;
+  std::string whyNotOutput(uint32_t program, PlanMeaning &run, const std::string &key,
+                           const ValueNumber &expected) const;
   void find(const char *rule, const std::string &text) { findings_->push_back({rule, prefix_ + text}); }
   std::string nameOf(uint32_t program) const { return plan_.programs()->Get(program)->name()->str(); }
 
@@ -120,10 +125,46 @@ void KindCheck::checkSnapshot(uint32_t program, PlanMeaning &run) {
   }
 }
 
+static bool hasNoValue(const Content &content) {
+  return std::any_of(content.pieces().begin(), content.pieces().end(),
+                     [](const Piece &piece) { return piece.expression == kNoValue; });
+}
+
+// What is read later, or by the host, must have a value. A number says nothing of this: bytes without a value have a
+// number, too, and a symbol stands for whatever a body finds.
+void KindCheck::checkValues(uint32_t program, PlanMeaning &run) {
+  if (const auto &read = run.getReadOfNothing())
+    find("uninitialized", describe(plan_, *read) + " reads bytes that hold no value: nothing in " + nameOf(program) +
+                              ", or before it in the step, has written them for it");
+  auto lost = [&](const std::string &what) {
+    find("uninitialized", nameOf(program) + " leaves no value in " + what + ", which is read after it");
+  };
+  for (uint32_t i = 0; i < lengthOf(plan_.states()); ++i) {
+    const fb::State &state = *plan_.states()->Get(i);
+    uint64_t end = state.offset() + stateShardBytes(plan_, state);
+    if (hasNoValue(run.contentAt(state.region(), state.offset(), end)) &&
+        (isSaved(state) || isReadFirst(state.name()->str(), program)))
+      lost("state " + quoted(state.name()));
+  }
+  const auto *outputs = plan_.programs()->Get(program)->outputs();
+  for (uint32_t i = 0; i < lengthOf(outputs); ++i)
+    if (const fb::Port &port = *outputs->Get(i);
+        !port.absent() && hasNoValue(run.contentAt(port.region(), port.offset(), port.offset() + portBytes(port))))
+      lost("output " + quoted(port.name()));
+  for (const PlanMeaning::CrossBodyRange &loss : run.getCrossBodyLosses())
+    if (std::any_of(runs_.begin(), runs_.end(), [&](const auto &other) {
+          const auto &reads = other.second->getCrossBodyReads();
+          return std::any_of(reads.begin(), reads.end(), [&](const PlanMeaning::CrossBodyRange &read) {
+            return read.region == loss.region && read.begin < loss.end && loss.begin < read.end;
+          });
+        }))
+      lost(describeBytes(plan_, loss.region, loss.begin, loss.end));
+}
+
 // Execution checks the same for the runs of bodies that it makes. The axes that are known of bodies hold for any number
 // of runs, so they include values that take many runs from register to register.
 void KindCheck::checkReplicas(uint32_t program, PlanMeaning &run) {
-  AxisMask alone = 0; // along these, other kinds have the other ranks (compareKinds)
+  AxisMask alone = 0; // along these, other kinds have the other ranks (KindComparison)
   for (uint32_t axis = 0; axis < lengthOf(plan_.axes()); ++axis)
     if (AxisRange range = rangeOf(plan_, axis); range.end - range.begin == 1)
       alone |= AxisMask{1} << axis;
@@ -188,6 +229,16 @@ std::string KindCheck::cause(uint32_t program, const PlanMeaning &run) const {
   return "; the first to compute what the model does not is " + describe(plan_, *run.getFirstOther()) + why;
 }
 
+// Explains the output that has this key in a meaning, as far as this is known.
+std::string KindCheck::whyNotOutput(uint32_t program, PlanMeaning &run, const std::string &key,
+                                    const ValueNumber &expected) const {
+  const auto *outputs = plan_.programs()->Get(program)->outputs();
+  for (uint32_t i = 0; i < lengthOf(outputs); ++i)
+    if (const fb::Port &port = *outputs->Get(i); !port.absent() && key == "output " + port.name()->str())
+      return run.whyNot(port, expected);
+  return "";
+}
+
 void KindCheck::checkStated(uint32_t program, PlanMeaning &run) {
   const auto *entries = plan_.programs()->Get(program)->meaning();
   if (!entries)
@@ -219,24 +270,17 @@ void KindCheck::checkStated(uint32_t program, PlanMeaning &run) {
   }
   for (const auto &[key, number] : found) {
     auto known = stated.find(key);
-    if (known == stated.end() || known->second != number)
+    if (known == stated.end() || known->second != number) {
+      std::string why = where.empty() && known != stated.end() ? whyNotOutput(program, run, key, known->second) : "";
       find("meaning", key == "calls" ? nameOf(program) + " calls other programs or frames than the model needs"
-                                     : key + " of " + nameOf(program) + " is not what the model computes" + where);
+                                     : key + " of " + nameOf(program) + " is not what the model computes" +
+                                           (why.empty() ? "" : ": " + why) + where);
+    }
     if (known != stated.end())
       stated.erase(known);
   }
   for (const auto &[key, number] : stated)
     find("meaning", nameOf(program) + " states what it leaves in " + key + ", which the plan does not have");
-}
-
-// True if ranks of the two kinds have different parts of the state.
-bool isCutBetween(const fb::Plan &a, const fb::Plan &b, const fb::State &state) {
-  for (size_t s = 0; s < lengthOf(state.split_axes()); ++s) {
-    AxisRange left = rangeOf(a, state.split_axes()->Get(s)), right = rangeOf(b, state.split_axes()->Get(s));
-    if (left.begin != right.begin || left.end != right.end)
-      return true;
-  }
-  return false;
 }
 
 // Returns the axes on which the two kinds have no coordinate in common.
@@ -250,26 +294,69 @@ AxisMask axesBetween(const fb::Plan &a, const fb::Plan &b) {
   return axes;
 }
 
-// A state that two kinds have is one state. If it is not cut between them, both must leave the same in it. An
-// expression that has a value for each coordinate of an axis between the kinds is not the same on both.
-void compareKinds(KindCheck &a, uint32_t ofA, KindCheck &b, uint32_t ofB, std::vector<Finding> *findings) {
-  Meaning left = a.runOf(ofA)->getMeaning(), right = b.runOf(ofB)->getMeaning();
-  for (size_t i = 0; i < lengthOf(a.plan().states()); ++i) {
-    const fb::State &state = *a.plan().states()->Get(i);
-    std::string key = "state " + state.name()->str();
-    if (lengthOf(state.partial_axes()) != 0 || !right.count(key) || isCutBetween(a.plan(), b.plan(), state))
-      continue;
-    PlanMeaning &run = *a.runOf(ofA);
-    uint64_t end = state.offset() + stateShardBytes(a.plan(), state);
-    bool isChanged = left[key] != run.stateAtStart(state).number();
-    AxisMask varies = isChanged ? run.contentAt(state.region(), state.offset(), end).varies() : 0;
-    if (left[key] != right[key] || (varies & axesBetween(a.plan(), b.plan())) != 0)
-      findings->push_back({"replica", "state " + quoted(state.name()) + " is one for kinds " + quoted(a.plan().kind()) +
-                                          " and " + quoted(b.plan().kind()) + ", but " +
-                                          a.plan().programs()->Get(ofA)->name()->str() +
-                                          " does not leave the same in it on both"});
+// Compares what two kinds leave: a state that both have is one state, and an output that both have is one output.
+class KindComparison {
+public:
+  KindComparison(KindCheck &a, uint32_t ofA, KindCheck &b, uint32_t ofB, std::vector<Finding> *findings)
+      : a_(a), b_(b), programA_(*a.plan().programs()->Get(ofA)), programB_(*b.plan().programs()->Get(ofB)),
+        runA_(*a.runOf(ofA)), runB_(*b.runOf(ofB)), between_(axesBetween(a.plan(), b.plan())), findings_(findings) {
+    // If calls have more runs than are made here, equal numbers say something only of equal calls.
+    bool areAllRun = runA_.getRepeated().empty() && runB_.getRepeated().empty();
+    callAlike_ = areAllRun || runA_.getCalls() == runB_.getCalls();
   }
-}
+
+  void compareStates() {
+    std::map<std::string, const fb::State *> others;
+    for (size_t i = 0; i < lengthOf(b_.plan().states()); ++i)
+      others.emplace(b_.plan().states()->Get(i)->name()->str(), b_.plan().states()->Get(i));
+    for (size_t i = 0; i < lengthOf(a_.plan().states()); ++i) {
+      const fb::State &state = *a_.plan().states()->Get(i);
+      auto other = others.find(state.name()->str());
+      if (other == others.end() || (axesOfParts(state) & between_) != 0)
+        continue;
+      uint64_t end = state.offset() + stateShardBytes(a_.plan(), state);
+      Content left = runA_.contentAt(state.region(), state.offset(), end);
+      ValueNumber right = runB_.numberOf(*other->second);
+      bool isChanged = left.number() != runA_.stateAtStart(state).number();
+      bool areOne = left.number() == right && (!isChanged || ((left.varies() & between_) == 0 && callAlike_));
+      expect(areOne, "state " + quoted(state.name()));
+    }
+  }
+
+  void compareOutputs() {
+    std::map<std::string, const fb::Port *> others;
+    for (size_t i = 0; i < lengthOf(programB_.outputs()); ++i)
+      others.emplace(programB_.outputs()->Get(i)->name()->str(), programB_.outputs()->Get(i));
+    for (size_t i = 0; i < lengthOf(programA_.outputs()); ++i) {
+      const fb::Port &port = *programA_.outputs()->Get(i);
+      auto other = others.find(port.name()->str());
+      bool areApart = other == others.end() || port.absent() || other->second->absent();
+      if (areApart || (axisMask(port.split_axes()) & between_) != 0)
+        continue;
+      Content left = contentOf(runA_, port), right = contentOf(runB_, *other->second);
+      expect(left.number() == right.number() && (left.varies() & between_) == 0 && callAlike_,
+             "output " + quoted(port.name()));
+    }
+  }
+
+private:
+  static Content contentOf(PlanMeaning &run, const fb::Port &port) {
+    return run.contentAt(port.region(), port.offset(), port.offset() + portBytes(port));
+  }
+  void expect(bool holds, const std::string &what) {
+    if (!holds)
+      findings_->push_back({"replica", what + " is one for kinds " + quoted(a_.plan().kind()) + " and " +
+                                           quoted(b_.plan().kind()) + ", but " + programA_.name()->str() +
+                                           " does not leave the same in it on both"});
+  }
+
+  KindCheck &a_, &b_;
+  const fb::Program &programA_, &programB_;
+  PlanMeaning &runA_, &runB_;
+  AxisMask between_; // on these axes, no rank of one kind has a coordinate of the other
+  bool callAlike_;
+  std::vector<Finding> *findings_;
+};
 
 // Bodies receive what bodies send. An entry's own messages need other channels, so that each proof knows what arrives.
 void findSharedChannels(const std::vector<const fb::Plan *> &kinds, std::vector<Finding> *findings) {
@@ -282,7 +369,9 @@ void findSharedChannels(const std::vector<const fb::Plan *> &kinds, std::vector<
               plan->programs()->Get(program)->entry() == isEntry && isTransfer(view.opcode()))
             use(*plan, TransferChannel::of(transferFacts(*plan, view)), InstructionRef{program, i});
   };
-  forEach(true, [&](const fb::Plan &, const TransferChannel &channel, InstructionRef ref) { ofEntries.emplace(channel, ref); });
+  forEach(true, [&](const fb::Plan &, const TransferChannel &channel, InstructionRef ref) {
+    ofEntries.emplace(channel, ref);
+  });
   forEach(false, [&](const fb::Plan &plan, const TransferChannel &channel, InstructionRef ref) {
     if (ofEntries.count(channel))
       findings->push_back({"transfer", describe(plan, ref) +
@@ -421,8 +510,11 @@ void MeaningCheck::noteReceived(const Joint &joint) {
 
 void MeaningCheck::compare(const Joint &joint) {
   for (size_t b = 1; b < kinds_.size(); ++b)
-    for (size_t a = 0; a < b; ++a)
-      compareKinds(checks_[a], joint.programs[a], checks_[b], joint.programs[b], findings_);
+    for (size_t a = 0; a < b; ++a) {
+      KindComparison comparison(checks_[a], joint.programs[a], checks_[b], joint.programs[b], findings_);
+      comparison.compareStates();
+      comparison.compareOutputs();
+    }
 }
 
 } // namespace

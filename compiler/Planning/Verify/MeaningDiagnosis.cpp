@@ -10,11 +10,8 @@ using rt::Opcode;
 
 std::string axesOf(const AxesFacts &axes) {
   std::string text;
-  for (size_t begin = 0; begin < axes.text.size();) {
-    size_t colon = axes.text.find(':', begin), comma = axes.text.find(',', begin);
-    text += (text.empty() ? "" : " and ") + axes.text.substr(begin, colon - begin);
-    begin = comma == std::string::npos ? axes.text.size() : comma + 1;
-  }
+  for (char c : axes.names)
+    text += c == ',' ? " and " : std::string(1, c);
   return text;
 }
 

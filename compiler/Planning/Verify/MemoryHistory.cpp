@@ -31,6 +31,13 @@ void MemoryHistory::recordWrite(uint64_t begin, uint64_t end, const Moment &mome
   cells_[begin] = {end, true, {}, varies, moment, {}};
 }
 
+void MemoryHistory::recordLoss(uint64_t begin, uint64_t end, const Moment &moment, AxisMask varies) {
+  recordWrite(begin, end, moment, varies);
+  auto [first, last] = range(begin, end);
+  for (auto cell = first; cell != last; ++cell)
+    cell->second.initialized = false;
+}
+
 void MemoryHistory::recordShareWrite(uint64_t begin, uint64_t end, const Moment &moment, const ShareRange &share) {
   auto same = [&](const ShareRange &other) {
     return other.group == share.group && other.stride == share.stride && other.begin == share.begin &&

@@ -64,6 +64,8 @@ public:
   void recordWrite(uint64_t begin, uint64_t end, const Moment &moment, AxisMask varies);
   // Records a write to the rank's share alone. [begin, end) covers the shares of all ranks.
   void recordShareWrite(uint64_t begin, uint64_t end, const Moment &moment, const ShareRange &share);
+  // Records a write that leaves no value, also not in the shares that lie there.
+  void recordLoss(uint64_t begin, uint64_t end, const Moment &moment, AxisMask varies);
 
 private:
   Cells cells_;

@@ -105,20 +105,20 @@ ShareLayout PlanMeaning::shareLayoutOf(unsigned group, uint64_t stride) const {
   return {facts.number(), facts.axes, facts.ranks, stride};
 }
 
-void PlanMeaning::note(const std::vector<Piece> &wholes, bool hasParts, const fb::Buffer &buffer,
+void PlanMeaning::note(const std::vector<Piece> &pieces, bool hasParts, const fb::Buffer &buffer,
                        const InstructionRun &run) {
   if (hasParts)
     partReads_.push_back({run.ref, buffer.region(), buffer.offset(), buffer.offset() + buffer.bytes(),
                           memory(buffer, run).partAxes(buffer.offset(), bufferEnd(plan_, buffer))});
   if (plan_.regions()->Get(buffer.region())->kind() == fb::RegionKind::persistent) {
-    for (const Piece &piece : wholes)
+    for (const Piece &piece : pieces)
       if (auto state = atStart_.find(piece.expression); state != atStart_.end())
         readFirst_.insert(state->second);
       else if (auto after = afterCalls_.find(piece.expression); after != afterCalls_.end())
         readAfter_.insert(after->second);
   }
   bool hasNothing =
-      std::any_of(wholes.begin(), wholes.end(), [](const Piece &piece) { return piece.expression == kNoValue; });
+      std::any_of(pieces.begin(), pieces.end(), [](const Piece &piece) { return piece.expression == kNoValue; });
   if (hasNothing && !hasParts && !readsNothing_)
     readsNothing_ = run.ref;
   if (isCrossBody(buffer.region()))
@@ -135,7 +135,8 @@ Content PlanMeaning::read(const fb::Buffer &buffer, const InstructionRun &run) {
   Content content = buffer.share_of() == 0 ? from.read(begin, end, &hasParts)
                                            : from.readShare(shareLayoutOf(buffer.share_of() - 1u, buffer.stride()),
                                                             begin, end, &hasParts, &wholes);
-  note(buffer.share_of() == 0 ? content.pieces() : wholes, hasParts, buffer, run);
+  wholes.insert(wholes.end(), content.pieces().begin(), content.pieces().end());
+  note(wholes, hasParts, buffer, run);
   if (buffer.share_of() != 0)
     if (Content whole = from.read(begin, bufferEnd(plan_, buffer), &hasParts); !hasParts)
       for (const Piece &piece : content.pieces())
@@ -154,6 +155,7 @@ Content PlanMeaning::readOwnPart(const InstructionView &view, const InstructionR
   std::vector<Piece> wholes;
   Content content = memory(data, run).readShare(shareLayoutOf(group, bytes), data.offset(), data.offset() + bytes,
                                                 &hasParts, &wholes);
+  wholes.insert(wholes.end(), content.pieces().begin(), content.pieces().end());
   note(wholes, hasParts, data, run);
   return content;
 }
@@ -185,7 +187,8 @@ void PlanMeaning::write(const fb::Buffer &buffer, const Content &content, const 
 
 bool PlanMeaning::isModels(const ValueNumber &expression) const {
   const auto *expressions = plan_.programs()->Get(entry_)->expressions();
-  return expressions && std::binary_search(expressions->begin(), expressions->end(), static_cast<uint32_t>(expression.low));
+  return expressions &&
+         std::binary_search(expressions->begin(), expressions->end(), static_cast<uint32_t>(expression.low));
 }
 
 // Notes a value that an instruction makes, while the bytes that the instruction reads are still there.

@@ -13,6 +13,7 @@
 #include "compiler/Planning/Verify/PlanText.h"
 #include "runtime/plan/Frames.h"
 
+#include <functional>
 #include <set>
 #include <unordered_map>
 
@@ -46,14 +47,16 @@ public:
   // The calls of an entry, in order.
   const std::string &getCalls() const { return calls_; }
   // The ranges of cross-body regions that it has read.
-  struct CrossBodyRead {
+  struct CrossBodyRange {
     unsigned region;
     uint64_t begin, end;
   };
-  const std::vector<CrossBodyRead> &getCrossBodyReads() const { return crossBodyReads_; }
+  const std::vector<CrossBodyRange> &getCrossBodyReads() const { return crossBodyReads_; }
   // Visits what it has left in cross-body regions, piece by piece: (region, begin, end, axes along which it may
   // differ).
   template <typename Visit> void forEachCrossBodyWrite(Visit visit);
+  // The ranges of cross-body regions in which it leaves no value.
+  std::vector<CrossBodyRange> getCrossBodyLosses();
   // The bodies of which not all calls were run.
   const std::set<uint32_t> &getRepeated() const { return repeated_; }
   // The content of frame 0.
@@ -73,15 +76,18 @@ public:
     AxisMask axes; // over which they are parts
   };
   const std::vector<PartRead> &getPartReads() const { return partReads_; }
-  // Returns what the program does that no number covers, whatever the plan states: it reads bytes that nobody has
-  // written, or does something that the proof of bodies does not cover (Rationale.md, "Bodies by themselves").
+  // The first instruction that reads bytes without a value.
+  const std::optional<InstructionRef> &getReadOfNothing() const { return readsNothing_; }
+  // Returns what the program does that no number covers, whatever the plan states: the proof of bodies does not cover
+  // it (Rationale.md, "Bodies by themselves").
   std::vector<std::string> getUnproved() const;
   // The first instruction whose result is not among the program's `expressions`.
   const std::optional<InstructionRef> &getFirstOther() const { return firstOther_; }
   // What is wrong there, as far as this is known (MeaningDiagnosis.h); empty if not.
   const std::string &getWhy() const { return why_; }
-  // The same for a state in which the program does not leave `expected`.
+  // The same for a state or an output in which the program does not leave `expected`.
   std::string whyNot(const rt::fb::State &state, const ValueNumber &expected);
+  std::string whyNot(const rt::fb::Port &output, const ValueNumber &expected);
   // Returns the names of the axes: "dp and fsdp".
   std::string axesText(AxisMask axes) const;
   // The last instruction that wrote to a state.
@@ -113,14 +119,16 @@ private:
   }
   Content read(const rt::fb::Buffer &buffer, const InstructionRun &run);
   Content readOwnPart(const rt::InstructionView &view, const InstructionRun &run);
-  // Notes a read of `wholes`, as all ranks have them, or of a share of them.
-  void note(const std::vector<Piece> &wholes, bool hasParts, const rt::fb::Buffer &buffer, const InstructionRun &run);
+  // Notes a read of these pieces: what is read, and the wholes of which it is a share.
+  void note(const std::vector<Piece> &pieces, bool hasParts, const rt::fb::Buffer &buffer, const InstructionRun &run);
   void noteWrite(const rt::fb::Buffer &buffer, const InstructionRun &run);
   void write(const rt::fb::Buffer &buffer, const Content &content, const InstructionRun &run);
   void forget(const rt::fb::Buffer &buffer, const InstructionRun &run);
   bool isModels(const ValueNumber &expression) const;
   void leave(const Content &content, const InstructionRun &run);
   void explain(const InstructionRun &run);
+  std::string whyNot(unsigned region, uint64_t begin, uint64_t end,
+                     const std::function<bool(const Content &)> &isExpected);
   std::string explainParts(const MeaningDiagnosis &diagnosis, const Content &content) const;
   std::string explainRead(const MeaningDiagnosis &diagnosis, const rt::fb::Buffer &buffer, const InstructionRun &run);
   void runLaunch(const rt::InstructionView &view, const InstructionRun &run);
@@ -145,7 +153,7 @@ private:
   std::optional<InstructionRef> intruder_;     // the first to write to inputs, or as an entry to cross-body regions
   std::unordered_map<std::string, const rt::fb::State *> states_;
   std::unordered_map<const rt::fb::State *, Content> starts_;
-  std::vector<CrossBodyRead> crossBodyReads_;
+  std::vector<CrossBodyRange> crossBodyReads_;
   std::set<std::string> overwritten_, readAfter_;
   std::unordered_map<std::string, ValueNumber> leftByCalls_; // by state: number of its content after the last call
   std::unordered_map<ValueNumber, std::string, ValueNumberHash>

@@ -180,6 +180,22 @@ void PlanMeaning::addCrossBody(Meaning &meaning) {
     meaning["messages"] = messages_.number();
 }
 
+std::vector<PlanMeaning::CrossBodyRange> PlanMeaning::getCrossBodyLosses() {
+  std::vector<CrossBodyRange> losses;
+  for (auto &[where, contents] : memories_) {
+    if (!isCrossBody(where.first))
+      continue;
+    uint64_t begin = 0;
+    Content left = contents.read(0, plan_.regions()->Get(where.first)->bytes(), &met_);
+    for (const Piece &piece : left.pieces()) {
+      if (piece.expression == kNoValue)
+        losses.push_back({where.first, begin, begin + piece.bytes});
+      begin += piece.bytes;
+    }
+  }
+  return losses;
+}
+
 // True if the content of a cross-body region is not what the body has found there.
 bool PlanMeaning::isLeftAnew(unsigned index, uint64_t place, const MemoryContents &contents) const {
   const fb::Region &region = *plan_.regions()->Get(index);
@@ -218,10 +234,6 @@ std::vector<std::string> PlanMeaning::getUnproved() const {
     found.push_back(describe(plan_, *intruder_) +
                     " writes to bytes that are not its own: only the host writes inputs, and only bodies write "
                     "what bodies leave each other");
-  if (readsNothing_)
-    found.push_back(describe(plan_, *readsNothing_) +
-                    " reads bytes that hold no value: nothing in it, or before it in the step, has written "
-                    "them for it");
   if (!isBody())
     return found;
   if (hasCalls_ && hasOthers_)

@@ -58,8 +58,19 @@ void PlanMeaning::explain(const InstructionRun &run) {
 }
 
 std::string PlanMeaning::whyNot(const fb::State &state, const ValueNumber &expected) {
-  uint64_t begin = state.offset(), end = begin + stateShardBytes(plan_, state);
-  MemoryContents &from = memory(state.region(), 0);
+  return whyNot(state.region(), state.offset(), state.offset() + stateShardBytes(plan_, state),
+                [&](const Content &content) { return content.number() == expected; });
+}
+
+std::string PlanMeaning::whyNot(const fb::Port &output, const ValueNumber &expected) {
+  PortFacts facts = portFacts(plan_, output);
+  return whyNot(output.region(), output.offset(), output.offset() + portBytes(output),
+                [&](const Content &content) { return facts.meaningOf(content) == expected; });
+}
+
+std::string PlanMeaning::whyNot(unsigned region, uint64_t begin, uint64_t end,
+                                const std::function<bool(const Content &)> &isExpected) {
+  MemoryContents &from = memory(region, 0);
   bool hasParts = false;
   Content content = from.read(begin, end, &hasParts);
   if (hasParts)
@@ -67,7 +78,7 @@ std::string PlanMeaning::whyNot(const fb::State &state, const ValueNumber &expec
            "; expected the parts of all ranks: an all_gather over " + axesText(from.partAxes(begin, end)) +
            " is missing";
   MeaningDiagnosis diagnosis(groups_, collectives_, [&](const ValueNumber &expression) {
-    return isModels(expression) && Content::of(expression, content.bytes()).number() == expected;
+    return isModels(expression) && isExpected(Content::of(expression, content.bytes()));
   });
   if (std::string text = diagnosis.missing(content); !text.empty())
     return text + " is missing";

@@ -3,7 +3,7 @@
 #define CLEAVE_COMPILER_PLANNING_VERIFY_PLANTEXT_H
 
 #include "runtime/plan/InstructionView.h"
-#include "runtime/plan/KernelDefs.h"
+#include "runtime/plan/PlanReader.h"
 
 #include <map>
 #include <string>
@@ -29,13 +29,6 @@ inline std::string describe(const rt::fb::Plan &plan, InstructionRef ref) {
   std::string text = plan.programs()->Get(ref.program)->name()->str() + "[" + std::to_string(ref.index) + "] " +
                      std::string(view.info().mnemonic) + " on " + plan.streams()->Get(view.stream())->str();
   return view.note().empty() ? text : text + " (\"" + std::string(view.note()) + "\")";
-}
-
-inline uint64_t portBytes(const rt::fb::Port &port) {
-  uint64_t bytes = rt::dtypeSize(port.dtype());
-  for (size_t i = 0; i < rt::lengthOf(port.shape()); ++i)
-    bytes *= static_cast<uint64_t>(port.shape()->Get(i));
-  return bytes;
 }
 
 // `transient[64, 128)`

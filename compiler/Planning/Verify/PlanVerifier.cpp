@@ -52,8 +52,7 @@ static void addPorts(const fb::Plan &plan, const fb::Program &program, bool areO
     const fb::Port &port = *ports->Get(i);
     if (port.absent())
       continue;
-    std::string what =
-        (areOutputs ? "output '" : "input '") + port.name()->str() + "' of " + program.name()->str();
+    std::string what = (areOutputs ? "output '" : "input '") + port.name()->str() + "' of " + program.name()->str();
     if (plan.regions()->Get(port.region())->space() == fb::Space::host)
       findings->push_back({"space", what + " lies in host memory, where no kernel finds it"});
     ranges->push_back({std::move(what), port.region(), port.offset(), port.offset() + portBytes(port)});
@@ -85,6 +84,7 @@ static std::vector<Finding> runEntry(const fb::Plan &plan, const std::vector<con
   Execution execution(plan, kinds, received, shortStep, &findings);
   execution.run(entry);
   execution.expectReplicasEqual();
+  execution.expectStatesKept();
   for (size_t output = 0; output < lengthOf(program.outputs()); ++output) {
     const fb::Port &port = *program.outputs()->Get(output);
     if (port.absent())

@@ -1,5 +1,7 @@
 #include "compiler/Training/Buckets/Buckets.h"
 
+#include "runtime/plan/Alignment.h"
+
 #include <algorithm>
 #include <map>
 
@@ -7,7 +9,7 @@ namespace cleave {
 
 namespace {
 
-constexpr int64_t kAlignBytes = 128;
+constexpr int64_t kAlignBytes = rt::kStateAlignment;
 constexpr int64_t kRankElements = 32;
 
 int64_t roundUp(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }

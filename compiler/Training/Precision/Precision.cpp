@@ -42,8 +42,9 @@ const ScaleRow scaleRows[] = {{"init", &LossScaleOptions::init, 0, INFINITY},
 
 Error setScaleKey(LossScaleOptions &options, StringRef key, StringRef text) {
   if (key == "interval") {
-    if (text.getAsInteger(10, options.interval) || options.interval < 1)
-      return makeError("'interval' must be a positive number of steps; got: '" + text + "'");
+    constexpr int64_t kMost = 1 << 24; // good steps are counted in f32
+    if (text.getAsInteger(10, options.interval) || options.interval < 1 || options.interval > kMost)
+      return makeError("'interval' must be a number of steps from 1 to " + llvm::Twine(kMost) + "; got: '" + text + "'");
     return Error::success();
   }
   for (const ScaleRow &row : scaleRows) {

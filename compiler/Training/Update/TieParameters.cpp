@@ -1,6 +1,7 @@
 #include "compiler/Training/Diagnose.h"
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/States.h"
+#include "runtime/base/Assignment.h"
 
 using namespace mlir;
 
@@ -25,7 +26,8 @@ public:
 private:
   void runOnOperation() override {
     for (const std::string &pair : pairs) {
-      auto [keptName, tiedName] = StringRef(pair).split('=');
+      std::string keptName, tiedName;
+      rt::splitAssignment(pair, &keptName, &tiedName);
       StateOp kept = findParameter(getOperation(), keptName), tied = findParameter(getOperation(), tiedName);
       if (!kept || !tied)
         return refuse(pair, "there is no parameter '" + (kept ? tiedName : keptName) + "'");

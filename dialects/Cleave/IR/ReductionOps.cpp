@@ -48,8 +48,9 @@ mlir::OpFoldResult ReduceOp::fold(FoldAdaptor adaptor) {
   if (getDims().empty())
     return getOperand();
   // Folds extrema of a splat. Sums are not folded, because count * value rounds differently from adding.
+  // An empty splat has a value too, but its extremum is the identity.
   auto splat = llvm::dyn_cast_if_present<mlir::SplatElementsAttr>(adaptor.getOperand());
-  if (splat && (getKind() == ReduceKind::Max || getKind() == ReduceKind::Min))
+  if (splat && splat.getNumElements() != 0 && (getKind() == ReduceKind::Max || getKind() == ReduceKind::Min))
     return splat.resizeSplat(getType());
   if (splat && getKind() == ReduceKind::Sum && mlir::matchPattern(getOperand(), mlir::m_AnyZeroFloat()))
     return splat.resizeSplat(getType());

@@ -7,7 +7,8 @@
 namespace cleave::rt {
 
 template <typename T, bool Drops> __device__ void attention(const CudaCall &call) {
-  constexpr int kTile = 32, kSide = AttentionCall::kSide, kOwn = kTile / kSide, kColumns = AttentionCall::kColumns;
+  constexpr int kTile = AttentionCall::kTile, kSide = AttentionCall::kSide, kOwn = kTile / kSide,
+                kColumns = AttentionCall::kColumns;
   __shared__ AttentionTile<T, kTile> queries, others; // others: first keys, then values
   __shared__ float powers[kTile][kTile + 1];
   AttentionCall a(call, Drops);
@@ -92,8 +93,8 @@ template <typename T, bool Drops> __device__ void attention(const CudaCall &call
 // The gradient has two kinds of work: tiles of columns (keys and values), and tiles of rows (queries). Both compute the
 // scores of all tiles of the other side that they need. Nothing is added up across blocks, so sums have one order.
 template <typename T, bool Drops> struct AttentionGradTiles {
-  static constexpr int kTile = sizeof(T) == 2 ? 32 : 16, kSide = AttentionCall::kSide, kOwn = kTile / kSide,
-                       kColumns = AttentionCall::kColumns;
+  static constexpr int kTile = sizeof(T) == 2 ? 32 : AttentionCall::kGradTile, kSide = AttentionCall::kSide,
+                       kOwn = kTile / kSide, kColumns = AttentionCall::kColumns;
   AttentionTile<T, kTile> queries, keys, values, grads;
   float probabilities[kTile][kTile + 1], scoreGrads[kTile][kTile + 1];
 

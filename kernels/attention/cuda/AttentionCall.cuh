@@ -7,10 +7,8 @@
 namespace cleave::rt {
 
 // The 256 threads of a block are 16 x 16: thread (y, x) computes the elements (y + 16 i, x + 16 j).
-struct AttentionCall {
-  static constexpr int kMostSize = 128, kSide = 16, kColumns = kMostSize / kSide;
-  static constexpr int kRate = 14; // index in params
-  enum MaskKind { kNone, kAdded, kKept };
+struct AttentionCall : AttentionWork {
+  static constexpr int kSide = 16, kColumns = kMostSize / kSide;
 
   Int heads, items;
   int rows, columns, depth, width; // less than 2^31 (CudaKernel.cpp)
@@ -26,9 +24,9 @@ struct AttentionCall {
     heads = p[1], items = p[0] * p[1];
     rows = int(p[2]), columns = int(p[3]), depth = int(p[4]), width = int(p[5]), causal = p[6] != 0;
     scale = static_cast<float>(__longlong_as_double(p[7])), fill = static_cast<float>(__longlong_as_double(p[8]));
-    maskKind = int(p[9]), after = (maskKind == kNone ? 3 : 4) + (drops ? 3 : 0);
+    maskKind = int(p[kMaskKind]), after = (maskKind == kNone ? 3 : 4) + (drops ? 3 : 0);
     for (int d = 0; d < 4; ++d)
-      mask[d] = p[10 + d];
+      mask[d] = p[kMaskSizes + d];
     maskRowStride = mask[2] == 1 ? 0 : mask[3], maskColumns = mask[3] == 1 ? 0 : -1;
     masks = call.buffers[3];
   }

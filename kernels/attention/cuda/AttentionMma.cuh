@@ -16,7 +16,7 @@
 
 namespace cleave::rt {
 
-constexpr int kMmaLines = 128; // lines of a block: 8 warps of 16
+constexpr int kMmaLines = AttentionWork::kMmaLines;
 
 template <typename T> struct Mma;
 #define CLEAVE_MMA(T, type, convert)                                                                                   \
@@ -53,7 +53,7 @@ __device__ inline void waitForTiles() {
 // barrier. Elements outside of the tensor become zeros.
 template <int Rows, int Size, typename Tile, typename T>
 __device__ void loadTile(Tile &tile, const T *from, int first, int rows, int size) {
-  constexpr int kThreads = 256, kChunks = Size / 8, kStep = kThreads / kChunks; // rows that the block loads at a time
+  constexpr int kChunks = Size / 8, kStep = CudaCall::kBlockSize / kChunks; // rows that the block loads at a time
   static_assert(Rows % kStep == 0);
   const int r = threadIdx.x / kChunks, i = threadIdx.x % kChunks * 8;
   if (size % 8 == 0 && reinterpret_cast<unsigned long long>(from) % 16 == 0) {

@@ -10,7 +10,8 @@
 // exception, the gradient of heads of 65 to 128 elements spills some: two sums of 16 lines by 128 and the left operands
 // of both products take 192 registers.
 #define ENTRY(name, blocks, ...)                                                                                       \
-  extern "C" __global__ void __launch_bounds__(256, blocks) name(const __grid_constant__ CudaCall call) {              \
+  extern "C" __global__ void __launch_bounds__(CudaCall::kBlockSize, blocks)                                           \
+  name(const __grid_constant__ CudaCall call) {                                                                        \
     __VA_ARGS__(call);                                                                                                 \
   }
 #define NARROW(name, drops, label, type, size)                                                                         \

@@ -14,7 +14,7 @@ template <int Left> __device__ void waitForCopies() { asm volatile("cp.async.wai
 // of every kStep-th row. Elements outside of the tensor become zeros. If IsWhole, rows have Size elements and are
 // aligned.
 template <typename T, int Size, bool IsWhole> struct TileCopies {
-  static constexpr int kChunks = Size / 8, kStep = 256 / kChunks;
+  static constexpr int kChunks = Size / 8, kStep = CudaCall::kBlockSize / kChunks;
   const T *from; // this thread's chunk of the next tile's first rows
   int thread;
 

@@ -23,10 +23,9 @@ Status AttentionShape::read(const KernelArgs &args, AttentionShape *result) {
   if (s.sumDtype != computed)
     return invalidArgument(std::string("expected statistics of type ") + fb::EnumNameDType(computed) +
                            "; got: " + fb::EnumNameDType(s.sumDtype));
-  size_t unused = 0;
   for (int64_t side : {s.rows, s.columns})
     for (int64_t size : {s.depth, s.width})
-      CLEAVE_TRY(countElements({s.batch, s.heads, side, size}, &unused));
+      CLEAVE_TRY(checkPositiveSizes({s.batch, s.heads, side, size}));
   CLEAVE_TRY(s.readMask(args, computed));
   return s.readDropout(args);
 }
@@ -48,8 +47,7 @@ Status AttentionShape::readMask(const KernelArgs &args, fb::DType computed) {
       return invalidArgument(std::string("expected ") + names[d] + " of 1 or " + std::to_string(sizes[d]) +
                              "; got: " + std::to_string(mask[d]));
   }
-  size_t unused = 0;
-  return countElements({mask[0], mask[1], mask[2], mask[3]}, &unused);
+  return checkPositiveSizes({mask[0], mask[1], mask[2], mask[3]});
 }
 
 // The unfused graph compares uniform numbers, which are multiples of 2^-24, with the rate as f32. For whole numbers,

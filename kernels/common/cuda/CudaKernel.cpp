@@ -38,7 +38,7 @@ void setWindow(const Window &window, long long *params) {
 // put_add: divides rows into classes and each row into slices, to get about three blocks for each multiprocessor of a
 // large GPU. A class should have enough indices for its blocks, and its rows must be numbered in 32 bits.
 void shareAdditions(const KernelArgs &args, CudaKernelCall *call) {
-  constexpr int64_t kBlocks = 400, kSliceBytes = 64, kLeast = 32; // Additions of PutAdd.cuh
+  constexpr int64_t kBlocks = 400, kSliceBytes = PutAddWork::kSliceBytes, kLeast = 32;
   int64_t rowBytes = args["inner"] * static_cast<int64_t>(dtypeSize(args.dtype()));
   int64_t slices = args["outer"] * ((rowBytes + kSliceBytes - 1) / kSliceBytes);
   int64_t each = (slices + kBlocks - 1) / kBlocks; // slices of a block
@@ -129,9 +129,8 @@ Status describeWindowed(const KernelArgs &args, Window *window, CudaKernelCall *
   return Window::read(args, window);
 }
 
-// Positions in a pool's planes have 32 bits, which must also hold sums of a few positions (Pooling.cuh).
 Status checkPool(const Window &window) {
-  constexpr int64_t kMost = int64_t(1) << 29;
+  constexpr int64_t kMost = PoolWork::kMost;
   bool fits = window.inSize() <= kMost && window.outSize() <= kMost;
   for (int dim = 0; dim < 3; ++dim)
     fits &= window.in[dim] + window.padLow[dim] + window.padHigh[dim] <= kMost && window.stride[dim] <= kMost &&
@@ -172,25 +171,26 @@ Status describeConvolution(const KernelArgs &args, CudaKernelCall *call) {
   return Status::ok();
 }
 
-// In f32, tiles have 32 rows; those of the gradient have 16 rows or columns. In 16 bits, matrix instructions are used,
-// with tiles of 128 rows. There are kernels for heads of at most 64 elements, and for larger heads.
+// In f32, tiles have kTile rows; those of the gradient have kGradTile rows or columns. In 16 bits, matrix instructions
+// are used, with tiles of kMmaLines rows. There are kernels for heads of at most kSmallSize elements, and for larger
+// heads.
 Status describeAttention(const KernelArgs &args, CudaKernelCall *call) {
-  constexpr int64_t kMostSize = 128; // AttentionCall::kMostSize
+  using Work = AttentionWork;
   bool isNarrow = args.dtype() != fb::DType::f32;
   if (!isFloat(args.dtype()) || args.dtype() == fb::DType::f64)
     return wrongType(args, args.dtype());
   AttentionShape shape;
   CLEAVE_TRY(AttentionShape::read(args, &shape));
   for (const char *size : {"depth", "width"})
-    if (args[size] < 1 || args[size] > kMostSize)
-      return invalidArgument("the cuda target has attention for heads of 1 to " + std::to_string(kMostSize) +
+    if (args[size] < 1 || args[size] > Work::kMostSize)
+      return invalidArgument("the cuda target has attention for heads of 1 to " + std::to_string(Work::kMostSize) +
                              " elements; got: " + std::to_string(args[size]) + "; compile with --attention plain");
   for (const char *size : {"rows", "columns"})
     if (args[size] < 1 || args[size] > INT32_MAX - 256)
       return invalidArgument(std::string("attention of ") + std::to_string(args[size]) + " " + size +
                              " is more than the cuda target has");
   bool isGradient = args.def().findBuffer("dy").has_value();
-  bool isSmall = args["depth"] <= 64 && args["width"] <= 64;
+  bool isSmall = args["depth"] <= Work::kSmallSize && args["width"] <= Work::kSmallSize;
   call->function = std::string("attention") + (shape.hasDropout ? "_dropout" : "") + (isGradient ? "_grad_" : "_") +
                    nameOf(args.dtype()) + (!isNarrow ? "" : isSmall ? "_64" : "_128");
   call->image = shape.hasDropout ? cudaAttentionDropoutImage : cudaAttentionImage;
@@ -198,12 +198,14 @@ Status describeAttention(const KernelArgs &args, CudaKernelCall *call) {
   for (int i = 0; i < 9; ++i)
     call->params[i] = args[params[i]];
   bool hasMask = args.def().findBuffer("mask").has_value();
-  call->params[9] = !hasMask ? 0 : args.dtype("mask_dtype") == fb::DType::boolean ? 2 : 1; // AttentionCall::MaskKind
+  call->params[Work::kMaskKind] = !hasMask                                         ? Work::kNone
+                                  : args.dtype("mask_dtype") == fb::DType::boolean ? Work::kKept
+                                                                                   : Work::kAdded;
   const char *sizes[] = {"mask_batch", "mask_heads", "mask_rows", "mask_columns"};
   for (int i = 0; i < 4; ++i)
-    call->params[10 + i] = args[sizes[i]];
-  call->params[14] = args["rate"]; // AttentionCall::kRate
-  int64_t tile = isNarrow ? 128 : isGradient ? 16 : 32; // kMmaLines, kTile
+    call->params[Work::kMaskSizes + i] = args[sizes[i]];
+  call->params[Work::kRate] = args["rate"];
+  int64_t tile = isNarrow ? Work::kMmaLines : isGradient ? Work::kGradTile : Work::kTile;
   int64_t tiles = (args["rows"] + tile - 1) / tile + (isGradient ? (args["columns"] + tile - 1) / tile : 0);
   call->blocks = static_cast<uint64_t>(args["batch"] * args["heads"] * tiles);
   return Status::ok();
@@ -275,7 +277,7 @@ bool isProduct(const KernelDef &def) {
 }
 
 Status cudaColumnSums(const KernelArgs &args, CudaKernelCall *call) {
-  constexpr int64_t kColumns = 32; // columns of a block
+  constexpr int64_t kColumns = ColumnSumsWork::kColumns;
   bool isOfA = args.def().name == "matmul_bias_grad_a";
   int64_t columns = args[isOfA ? "m" : "n"];
   call->image = cudaKernelImage;
@@ -318,6 +320,9 @@ Status cudaScratchBytes(const KernelArgs &args, uint64_t *bytes) {
     uint64_t batch = static_cast<uint64_t>(std::max<int64_t>(args["batch"], 1)); // 1 if the kernel has no batch
     uint64_t result = batch * static_cast<uint64_t>(args["m"]) * static_cast<uint64_t>(args["n"]) * 8;
     *bytes = std::min(kMost, (result * 4 + 255) / 256 * 256);
+    // A bias at an address that cuBLASLt cannot read is copied to the end of it (CudaMatmul.cpp).
+    if (args.def().findBuffer("bias"))
+      *bytes = std::max(*bytes, (static_cast<uint64_t>(args["n"]) * dtypeSize(args.dtype("out_dtype")) + 255) / 256 * 256);
   }
   *bytes += *bytes ? kWorkspaceAlignment - kScratchAlignment : 0;
   return Status::ok();

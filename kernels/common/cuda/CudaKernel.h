@@ -16,7 +16,7 @@ namespace cleave::rt {
 
 // The call of an entry of Kernels.cu, without its buffers.
 struct CudaKernelCall {
-  static constexpr unsigned kBlockSize = 256;
+  static constexpr unsigned kBlockSize = CudaCall::kBlockSize;
   std::string function;
   const char *(*image)() = nullptr; // the PTX with the function: a module of the device, loaded when it is first called
   uint64_t blocks = 0; // blocks that have work; fewer blocks do the same work

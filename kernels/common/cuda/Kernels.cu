@@ -11,16 +11,19 @@
 using namespace cleave::rt;
 
 #define ENTRY(name, ...)                                                                                               \
-  extern "C" __global__ void __launch_bounds__(256) name(const __grid_constant__ CudaCall call) { __VA_ARGS__(call); }
+  extern "C" __global__ void __launch_bounds__(CudaCall::kBlockSize)                                                   \
+  name(const __grid_constant__ CudaCall call) { __VA_ARGS__(call); }
 // For kernels that ptxas would limit to 32 or 64 registers, so that more blocks run at a time, and that would spill
 // then.
 #define ROOMY(name, ...)                                                                                               \
-  extern "C" __global__ void __launch_bounds__(256, 1) name(const __grid_constant__ CudaCall call) {                   \
+  extern "C" __global__ void __launch_bounds__(CudaCall::kBlockSize, 1)                                                \
+  name(const __grid_constant__ CudaCall call) {                                                                        \
     __VA_ARGS__(call);                                                                                                 \
   }
 // For kernels that wait for memory. Their number of blocks in CudaKernel.cpp gives each multiprocessor three.
 #define THREEFOLD(name, ...)                                                                                           \
-  extern "C" __global__ void __launch_bounds__(256, 3) name(const __grid_constant__ CudaCall call) {                   \
+  extern "C" __global__ void __launch_bounds__(CudaCall::kBlockSize, 3)                                                \
+  name(const __grid_constant__ CudaCall call) {                                                                        \
     __VA_ARGS__(call);                                                                                                 \
   }
 

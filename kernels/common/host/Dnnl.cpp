@@ -40,8 +40,6 @@ private:
   dnnl::stream stream_;
 };
 
-constexpr size_t alignUp(size_t bytes) { return (bytes + 63) / 64 * 64; }
-
 } // namespace
 
 dnnl::engine &DnnlBuilder::engine() {
@@ -84,7 +82,7 @@ dnnl::memory DnnlBuilder::bind(size_t buffer, size_t offset, const dnnl::memory:
 
 dnnl::memory DnnlBuilder::scratch(const dnnl::memory::desc &desc) {
   size_t offset = scratchBytes_;
-  scratchBytes_ = alignUp(scratchBytes_ + desc.get_size());
+  scratchBytes_ = paddedBytes(scratchBytes_ + desc.get_size());
   scratchPeak_ = std::max(scratchPeak_, scratchBytes_);
   return bind(scratchBuffer_, offset, desc);
 }
@@ -167,7 +165,7 @@ void DnnlBuilder::call(const dnnl::primitive &primitive, DnnlArgs args, const dn
 std::unique_ptr<HostKernel> DnnlBuilder::finish(std::vector<size_t> bufferBytes) {
   for (size_t binding : scratchpads_)
     bindings_[binding].offset = scratchPeak_;
-  bufferBytes.push_back(scratchPeak_ + alignUp(scratchpadBytes_));
+  bufferBytes.push_back(scratchPeak_ + paddedBytes(scratchpadBytes_));
   return std::make_unique<DnnlKernel>(std::move(bindings_), std::move(calls_), std::move(bufferBytes));
 }
 

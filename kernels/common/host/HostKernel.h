@@ -35,10 +35,11 @@ using MakeHostKernel = Status (*)(const KernelArgs &args, int threads, std::uniq
 Status makeHostKernel(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result);
 
 // Restricts the library to the instructions of a target: "host:generic", "host:avx2" or "host:avx512" ("host": all
-// instructions of the processor). So a plan's scratch and its bits are those of the target on any machine. The library
-// has one such setting in a process, and fixes it at its first use. So this must be called before the first kernel is
-// made. A later call, or a call for a second target, has no effect, and a plan whose scratch is too small is refused
-// when it is bound.
+// instructions of the processor). Our own kernels keep to the same instructions (vectorLevel), except for code whose
+// bits and scratch are the same with all instructions: the maxima of pools, which only compare. So a plan's scratch and
+// its bits are those of the target on any machine. The library has one such setting in a process, and fixes it at its
+// first use. So this must be called before the first kernel is made. A later call, or a call for a second target, has
+// no effect, and a plan whose scratch is too small is refused when it is bound.
 void keepToInstructions(std::string_view target);
 
 // The two functions for the host device, which refers to them weakly. So a program for a GPU is linked without the

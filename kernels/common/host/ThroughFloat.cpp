@@ -37,7 +37,7 @@ public:
       bytes_.push_back(buffer.count * dtypeSize(buffer.dtype));
       offsets_.push_back(copiedBytes_);
       if (isConverted(buffer))
-        copiedBytes_ += (buffer.count * sizeof(float) + 63) / 64 * 64;
+        copiedBytes_ += paddedBytes(buffer.count * sizeof(float));
     }
     bytes_.push_back(copiedBytes_ + inner_->bufferBytes().back());
     arguments_.resize(bytes_.size());

@@ -1,6 +1,7 @@
 #include "kernels/common/host/TransposingReorder.h"
 
 #include "kernels/common/host/Types.h"
+#include "kernels/common/host/Vectors.h"
 
 #include <algorithm>
 
@@ -73,7 +74,8 @@ void transposeBlock(const float *from, const int64_t *rows, int64_t height, floa
     transposePart(from, rows, height, to, columns, width);
 }
 
-bool hasVectors() { return __builtin_cpu_supports("avx512f"); }
+// The plan's scratch depends on the answer: the library's reorders may need some, and ours need none.
+bool hasVectors() { return vectorLevel() == VectorLevel::Avx512; }
 
 #else
 

@@ -24,7 +24,7 @@ namespace cleave::rt {
 class TransposingReorder {
 public:
   // Empty if oneDNN's own reorder must be used: types other than f32, padded layouts, layouts with the same innermost
-  // dimension, processors without AVX-512.
+  // dimension, targets without AVX-512.
   static std::optional<TransposingReorder> make(const dnnl::memory::desc &from, const dnnl::memory::desc &to);
 
   // Uses the calling thread's OpenMP team.

@@ -53,9 +53,9 @@ template <typename Make> Status withIndex(fb::DType dtype, Make make) {
   return invalidArgument(std::string("expected indices of type i64 or i32; got: ") + fb::EnumNameDType(dtype));
 }
 
-// Computes the product of dimensions. Fails unless all are positive and the product is below 2^46, so that a number of
-// bytes never overflows.
-inline Status countElements(std::initializer_list<int64_t> dimensions, size_t *count) {
+// Fails unless all dimensions of a tensor are positive and their product is below 2^46, so that a number of bytes never
+// overflows.
+inline Status checkPositiveSizes(std::initializer_list<int64_t> dimensions) {
   uint64_t product = 1;
   for (int64_t dimension : dimensions) {
     if (dimension <= 0)
@@ -63,7 +63,6 @@ inline Status countElements(std::initializer_list<int64_t> dimensions, size_t *c
     if (__builtin_mul_overflow(product, static_cast<uint64_t>(dimension), &product) || product >> 46)
       return invalidArgument("its tensors are too large");
   }
-  *count = product;
   return Status::ok();
 }
 

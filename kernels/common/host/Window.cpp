@@ -23,10 +23,9 @@ Status Window::read(const KernelArgs &args, Window *result) {
   CLEAVE_TRY(readDims(args, "dilation", 1, &result->dilation));
   CLEAVE_TRY(readDims(args, "pad_low", 0, &result->padLow));
   CLEAVE_TRY(readDims(args, "pad_high", 0, &result->padHigh));
-  size_t unused = 0;
-  CLEAVE_TRY(countElements({result->in[0], result->in[1], result->in[2]}, &unused));
-  CLEAVE_TRY(countElements({result->out[0], result->out[1], result->out[2]}, &unused));
-  return countElements({result->kernel[0], result->kernel[1], result->kernel[2]}, &unused);
+  CLEAVE_TRY(checkPositiveSizes({result->in[0], result->in[1], result->in[2]}));
+  CLEAVE_TRY(checkPositiveSizes({result->out[0], result->out[1], result->out[2]}));
+  return checkPositiveSizes({result->kernel[0], result->kernel[1], result->kernel[2]});
 }
 
 } // namespace cleave::rt

@@ -68,7 +68,7 @@ template <typename T> __device__ void convolutionWeightGrad(const CudaCall &call
   Int in = window.inSize(), out = window.outSize(), taps = window.kernelSize();
   const T *x = buffer<T>(call, 0), *dy = buffer<T>(call, 1);
   T *dw = buffer<T>(call, 2);
-  __shared__ C sums[256];
+  __shared__ C sums[CudaCall::kBlockSize];
   for (Int item = blockIdx.x; item < s.oc * s.groupIn * taps; item += gridDim.x) {
     Int tap = item % taps, c = item / taps % s.groupIn, oc = item / (taps * s.groupIn);
     Int k[3] = {tap / (window.kernel[1] * window.kernel[2]), tap / window.kernel[2] % window.kernel[1],

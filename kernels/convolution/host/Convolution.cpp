@@ -11,7 +11,7 @@
 namespace cleave::rt {
 
 // The most elements of a window. For much larger windows, oneDNN's choice of blocks does not end, or divides by zero.
-static constexpr size_t kMaxWindow = size_t{1} << 24;
+static constexpr int64_t kMaxWindow = int64_t{1} << 24;
 
 Status ConvolutionShape::read(const KernelArgs &args, ConvolutionShape *s) {
   s->dtype = args.dtype();
@@ -28,14 +28,12 @@ Status ConvolutionShape::read(const KernelArgs &args, ConvolutionShape *s) {
   if (s->groups < 1 || s->ic % s->groups != 0 || s->oc % s->groups != 0)
     return invalidArgument(std::to_string(s->groups) + " groups do not divide " + std::to_string(s->ic) +
                            " input and " + std::to_string(s->oc) + " output channels");
-  size_t unused = 0, windowSize = 0;
-  CLEAVE_TRY(countElements({s->window.kernel[0], s->window.kernel[1], s->window.kernel[2]}, &windowSize));
-  if (windowSize > kMaxWindow)
-    return invalidArgument("its window has " + std::to_string(windowSize) + " elements; expected at most " +
+  if (s->window.kernelSize() > kMaxWindow)
+    return invalidArgument("its window has " + std::to_string(s->window.kernelSize()) + " elements; expected at most " +
                            std::to_string(kMaxWindow));
-  CLEAVE_TRY(countElements({s->n, s->ic, s->window.inSize()}, &unused));
-  CLEAVE_TRY(countElements({s->n, s->oc, s->window.outSize()}, &unused));
-  return countElements({s->oc, s->ic / s->groups, s->window.kernelSize()}, &unused);
+  CLEAVE_TRY(checkPositiveSizes({s->n, s->ic, s->window.inSize()}));
+  CLEAVE_TRY(checkPositiveSizes({s->n, s->oc, s->window.outSize()}));
+  return checkPositiveSizes({s->oc, s->ic / s->groups, s->window.kernelSize()});
 }
 
 namespace {

@@ -97,14 +97,6 @@ public:
   }
 
 private:
-  // The output on one dimension that reads `position` through tap `k`; -1 if there is none.
-  int64_t outputOf(int dim, int64_t position, int64_t k) const {
-    int64_t at = position + this->w_.padLow[dim] - k * this->w_.dilation[dim];
-    if (at < 0 || at % this->w_.stride[dim] != 0 || at / this->w_.stride[dim] >= this->w_.out[dim])
-      return -1;
-    return at / this->w_.stride[dim];
-  }
-
   T element(const T *dy, const T *weights, int64_t ic, Window::Dims at) const {
     const Window &w = this->w_;
     int64_t group = ic / this->groupIn_;
@@ -112,7 +104,7 @@ private:
     for (int64_t kd = 0; kd < w.kernel[0]; ++kd)
       for (int64_t kh = 0; kh < w.kernel[1]; ++kh)
         for (int64_t kw = 0; kw < w.kernel[2]; ++kw) {
-          int64_t d = outputOf(0, at[0], kd), h = outputOf(1, at[1], kh), o = outputOf(2, at[2], kw);
+          int64_t d = w.readerOf(0, at[0], kd), h = w.readerOf(1, at[1], kh), o = w.readerOf(2, at[2], kw);
           if (d < 0 || h < 0 || o < 0)
             continue;
           int64_t tap = (kd * w.kernel[1] + kh) * w.kernel[2] + kw, out = (d * w.out[1] + h) * w.out[2] + o;

@@ -13,9 +13,9 @@
 namespace cleave::rt {
 
 struct Additions {
-  static constexpr int kThreads = 256, kWarps = kThreads / 32, kRounds = 8;
+  static constexpr int kThreads = CudaCall::kBlockSize, kWarps = kThreads / 32, kRounds = 8;
   static constexpr int kWindow = kThreads * kRounds, kReach = 1 << 16; // updates of a window; indices that it spans
-  static constexpr int kTile = 64, kStages = 4, kSliceBytes = 64, kChunks = kSliceBytes / 16;
+  static constexpr int kTile = 64, kStages = 4, kSliceBytes = PutAddWork::kSliceBytes, kChunks = kSliceBytes / 16;
   static constexpr int kDigits = 256; // in a pass of the sort
   struct Spare {
     unsigned row[kWindow];

@@ -32,8 +32,8 @@ private:
 } // namespace
 
 Status makeCheckIndex(const KernelArgs &args, int, std::unique_ptr<HostKernel> *result) {
-  size_t count = 0;
-  CLEAVE_TRY(countElements({args["count"]}, &count));
+  CLEAVE_TRY(checkPositiveSizes({args["count"]}));
+  size_t count = static_cast<size_t>(args["count"]);
   return withIndex(args.dtype(), [&](auto type) -> Status {
     *result = std::make_unique<CheckIndex<typename decltype(type)::type>>(count, NumberRange::of(args));
     return Status::ok();

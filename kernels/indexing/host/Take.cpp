@@ -8,9 +8,8 @@ namespace cleave::rt {
 Status IndexShape::read(const KernelArgs &args, IndexShape *s) {
   bool hasBatch = args.def().name != "take" && args.def().name != "put_add";
   *s = {hasBatch ? args["batch"] : 1, args["outer"], args["rows"], args["inner"], args["indices"]};
-  size_t unused = 0;
-  CLEAVE_TRY(countElements({s->batch, s->outer, s->rows, s->inner}, &unused));
-  return countElements({s->batch, s->outer, s->indices, s->inner}, &unused);
+  CLEAVE_TRY(checkPositiveSizes({s->batch, s->outer, s->rows, s->inner}));
+  return checkPositiveSizes({s->batch, s->outer, s->indices, s->inner});
 }
 
 namespace {

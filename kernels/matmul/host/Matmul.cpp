@@ -23,10 +23,9 @@ Status MatmulShape::read(const KernelArgs &args, MatmulShape *s) {
         args.def().reader().findBuffer("bias").has_value(),
         args.dtype(),
         args.dtype("out_dtype")};
-  size_t unused = 0;
-  CLEAVE_TRY(countElements({s->batchA, s->m, s->k}, &unused));
-  CLEAVE_TRY(countElements({s->batchB, s->k, s->n}, &unused));
-  CLEAVE_TRY(countElements({s->batch, s->m, s->n}, &unused));
+  CLEAVE_TRY(checkPositiveSizes({s->batchA, s->m, s->k}));
+  CLEAVE_TRY(checkPositiveSizes({s->batchB, s->k, s->n}));
+  CLEAVE_TRY(checkPositiveSizes({s->batch, s->m, s->n}));
   for (int64_t batch : {s->batchA, s->batchB})
     if (batch != 1 && batch != s->batch)
       return invalidArgument("an operand has " + std::to_string(batch) + " batches; expected 1 or " +

@@ -67,7 +67,7 @@ struct PoolWindow {
   int in, out; // of a plane
   __device__ explicit PoolWindow(const DeviceWindow &window)
       : d(window, 0), h(window, 1), w(window, 2), in(d.in * h.in * w.in), out(d.out * h.out * w.out) {
-    constexpr Int kMost = Int(1) << 29; // so that 32 bits hold sums of a few
+    constexpr Int kMost = PoolWork::kMost;
     bool fits = window.inSize() <= kMost && window.outSize() <= kMost;
     for (int i = 0; i < 3; ++i)
       fits &= window.in[i] + window.padLow[i] + window.padHigh[i] <= kMost && window.stride[i] <= kMost &&

@@ -15,9 +15,8 @@ struct PoolShape {
 
   static Status read(const KernelArgs &args, PoolShape *s) {
     CLEAVE_TRY(Window::read(args, &s->window));
-    size_t unused = 0;
-    CLEAVE_TRY(countElements({args["n"], args["c"], s->window.inSize()}, &unused));
-    CLEAVE_TRY(countElements({args["n"], args["c"], s->window.outSize()}, &unused));
+    CLEAVE_TRY(checkPositiveSizes({args["n"], args["c"], s->window.inSize()}));
+    CLEAVE_TRY(checkPositiveSizes({args["n"], args["c"], s->window.outSize()}));
     s->samples = args["n"];
     s->channels = args["c"];
     s->planes = s->samples * s->channels;

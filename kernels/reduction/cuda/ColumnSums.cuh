@@ -8,7 +8,7 @@ namespace cleave::rt {
 // A block adds 32 columns with 8 lines of threads. Each line adds its rows in chains of f32, and the chains in f64.
 // Then the sums of the lines are added in their order.
 template <typename T> __device__ void columnSums(const CudaCall &call) {
-  constexpr int kColumns = 32, kLines = 8, kChain = 64;
+  constexpr int kColumns = ColumnSumsWork::kColumns, kLines = 8, kChain = 64;
   __shared__ double partial[kLines][kColumns];
   Int rows = call.params[0], columns = call.params[1];
   const T *x = buffer<T>(call, 0);

@@ -25,7 +25,7 @@ template <typename T> struct Ranking {
 
 // Each block handles a row. Each of `count` rounds finds the best element after the one of the round before.
 template <typename T> __device__ void topK(const CudaCall &call) {
-  __shared__ Int found[256];
+  __shared__ Int found[CudaCall::kBlockSize];
   Int outer = call.params[0], extent = call.params[1], count = call.params[2];
   for (Int row = blockIdx.x; row < outer; row += gridDim.x) {
     Ranking<T> ranking{buffer<T>(call, 0) + row * extent, call.params[3] != 0};

@@ -51,8 +51,7 @@ private:
 } // namespace
 
 Status makeArgmax(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result) {
-  size_t unused = 0;
-  CLEAVE_TRY(countElements({args["outer"], args["extent"], args["inner"]}, &unused));
+  CLEAVE_TRY(checkPositiveSizes({args["outer"], args["extent"], args["inner"]}));
   return withNumber(args.dtype(), [&](auto type) -> Status {
     *result =
         std::make_unique<Argmax<typename decltype(type)::type>>(args["outer"], args["extent"], args["inner"], threads);

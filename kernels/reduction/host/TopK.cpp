@@ -61,9 +61,8 @@ private:
 } // namespace
 
 Status makeTopK(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result) {
-  size_t unused = 0;
   int64_t extent = args["extent"], count = args["count"];
-  CLEAVE_TRY(countElements({args["outer"], extent}, &unused));
+  CLEAVE_TRY(checkPositiveSizes({args["outer"], extent}));
   if (count < 1 || count > extent)
     return invalidArgument("expected a count between 1 and " + std::to_string(extent) +
                            "; got: " + std::to_string(count));

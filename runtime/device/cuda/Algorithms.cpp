@@ -3,6 +3,7 @@
 #include "runtime/base/AtomicFile.h"
 #include "runtime/base/Crc32c.h"
 #include "runtime/base/FileMapping.h"
+#include "runtime/base/LoadedFile.h"
 #include "runtime/base/Log.h"
 
 #include <algorithm>
@@ -12,7 +13,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
-#include <fstream>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -21,27 +21,6 @@ namespace cleave::rt {
 namespace {
 
 constexpr std::string_view kHeader = "cleave-algorithms ", kFormat = "1", kPart = "on ", kChecksum = "checksum ";
-
-// Returns the path of the file that this code was mapped from: the program, or a shared library.
-std::string thisFile() {
-  static const char here = 0;
-  const auto wanted = reinterpret_cast<uintptr_t>(&here);
-  constexpr std::string_view kDeleted = " (deleted)"; // the file has been replaced since
-  std::ifstream maps("/proc/self/maps");
-  for (std::string line; std::getline(maps, line);) {
-    char *rest = nullptr;
-    uintptr_t begin = std::strtoull(line.c_str(), &rest, 16);
-    uintptr_t end = *rest == '-' ? std::strtoull(rest + 1, nullptr, 16) : 0;
-    size_t path = line.find('/');
-    if (wanted < begin || wanted >= end || path == std::string::npos)
-      continue;
-    size_t deleted = line.rfind(kDeleted);
-    if (deleted != std::string::npos && deleted + kDeleted.size() == line.size())
-      line.resize(deleted);
-    return line.substr(path);
-  }
-  return "";
-}
 
 // Reads the whole file. Reads nothing if it does not exist.
 Status readWhole(const std::string &path, std::string *text) {
@@ -160,8 +139,9 @@ void Algorithms::note(const std::string &text) const {
 Status Algorithms::open(const std::string &part, int rank, Algorithms *result) {
   std::string path = envString("CLEAVE_CUDA_ALGORITHMS");
   bool isChosen = !path.empty();
+  static const char here = 0; // mapped from the same file as this code
   if (!isChosen)
-    path = thisFile();
+    path = loadedFile(&here);
   result->part_ = part;
   result->rank_ = rank;
   if (path.empty() || path == "none")

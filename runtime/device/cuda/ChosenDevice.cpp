@@ -1,9 +1,8 @@
 #include "runtime/device/cuda/ChosenDevice.h"
 
 #include "runtime/base/Log.h"
+#include "runtime/base/OptionText.h"
 #include "runtime/comm/Launcher.h"
-
-#include <cstdlib>
 
 namespace cleave::rt::cuda {
 
@@ -17,9 +16,8 @@ Status chooseDevice(const Driver &driver, const std::string &target, int rank, i
   CLEAVE_TRY(check(result, "cuInit"));
   int ordinal = placeOnMachine(rank) % count;
   if (std::string chosen = envString("CLEAVE_CUDA_DEVICE"); !chosen.empty()) {
-    char *end = nullptr;
-    long wanted = std::strtol(chosen.c_str(), &end, 10);
-    if (*end || wanted < 0 || wanted >= count)
+    uint64_t wanted = 0;
+    if (!parseUnsigned(chosen, &wanted) || wanted >= static_cast<uint64_t>(count))
       return invalidArgument("CLEAVE_CUDA_DEVICE=" + chosen + ": expected the number of a device; there are " +
                              std::to_string(count) + ", from 0");
     ordinal = static_cast<int>(wanted);

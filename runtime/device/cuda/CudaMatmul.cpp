@@ -12,6 +12,10 @@
 // The gradient of a bias is the sums over k of Cleave's b or a, which are the library's A or B. The library computes it
 // only for some products. If it proposes no algorithm, it computes a plain product, and a kernel of Cleave adds the
 // columns (columnSums).
+//
+// The library may move a bias 16 bytes at a time, and cannot be told that its address permits less. So a bias that is a
+// view at another address is copied to the end of the workspace first, and the gradient of such a bias is added by the
+// kernel of Cleave.
 #include "runtime/device/cuda/CudaDevice.h"
 #include "runtime/device/cuda/Workspace.h"
 
@@ -36,6 +40,7 @@ constexpr int kTransposeA = 3, kTransposeB = 4, kEpilogue = 7, kBiasPointer = 8;
 constexpr uint32_t kPlain = 1, kAddBias = 4, kGradientOfA = 256, kGradientOfB = 512;
 constexpr int kBatchCount = 5, kBatchStride = 6;
 constexpr int kWorkspaceBytes = 1, kReductionSchemes = 3, kAlignmentA = 5;
+constexpr uint64_t kBiasAlignment = 16; // in bytes: of the addresses that epilogues get
 constexpr uint32_t kInComputeType = 2; // for parts of a long sum; other schemes round each part to the result's type
 constexpr int kNotSupported = 15;
 
@@ -78,6 +83,12 @@ uint32_t epilogueOf(const KernelDef &def) {
 
 bool isGradient(uint32_t epilogue) { return epilogue == kGradientOfA || epilogue == kGradientOfB; }
 
+// Returns the largest power of two, up to 256, that divides the addresses of all frames.
+uint32_t alignmentOf(const Address &address) {
+  uint64_t bits = reinterpret_cast<uint64_t>(address.base) | (address.frames > 1 ? address.stride : 0) | 256;
+  return static_cast<uint32_t>(bits & -bits);
+}
+
 // A column-major matrix of one batch.
 struct Matrix {
   int type;
@@ -87,11 +98,11 @@ struct Matrix {
 
 class MatmulAction : public Action {
 public:
-  MatmulAction(const BlasLt &blas, Handle handle, Handle stream, const std::vector<Address> &operands,
-               const KernelArgs &args)
-      : blas_(blas), handle_(handle), stream_(stream), a_(operands[0]), b_(operands[1]),
-        c_(operands[*args.def().findBuffer("c")]), workspace_(operands.back()), epilogue_(epilogueOf(args.def())),
-        isDouble_(args.dtype() == fb::DType::f64) {
+  MatmulAction(const BlasLt &blas, const cuda::Driver &driver, Handle handle, Handle stream,
+               const std::vector<Address> &operands, const KernelArgs &args)
+      : blas_(blas), driver_(driver), handle_(handle), stream_(stream), a_(operands[0]), b_(operands[1]),
+        c_(operands[*args.def().findBuffer("c")]), workspace_(operands.back()), workspaceBytes_(workspace_.bytes()),
+        epilogue_(epilogueOf(args.def())), isDouble_(args.dtype() == fb::DType::f64) {
     for (const char *name : {"bias", "bias_grad"})
       if (std::optional<size_t> bias = args.def().findBuffer(name))
         bias_ = operands[*bias];
@@ -111,15 +122,15 @@ public:
   Status run(const Frames &frames, uint32_t count) override {
     if (sums_)
       CLEAVE_TRY(sums_->run(frames, count));
-    if (bias_ && bias_->frames > 1 && !needsSums_)
-      CLEAVE_TRY(setBias(bias_->at(frames)));
+    if (bias_ && !needsSums_)
+      CLEAVE_TRY(passBias(frames));
     const double one = 1, zero = 0;
     const float oneSingle = 1, zeroSingle = 0;
     const void *alpha = isDouble_ ? static_cast<const void *>(&one) : &oneSingle;
     const void *beta = isDouble_ ? static_cast<const void *>(&zero) : &zeroSingle;
     return checkBlas(blas_.matmul(handle_, desc_, alpha, b_.at(frames), layouts_[0], a_.at(frames), layouts_[1], beta,
                                   c_.at(frames), layouts_[2], c_.at(frames), layouts_[2], choice_.algorithm.data(),
-                                  workspace_.at(frames), workspace_.bytes(), stream_),
+                                  workspace_.at(frames), workspaceBytes_, stream_),
                      "cublasLtMatmul");
   }
 
@@ -127,6 +138,12 @@ private:
   Status addLayout(const Matrix &matrix, int64_t batch, Handle *layout);
   Status setEpilogue(uint32_t epilogue, const void *bias);
   Status setBias(const void *address);
+  Status stageBias();
+  Status passBias(const Frames &frames);
+  // The place at the end of the workspace for a copy of the bias.
+  std::byte *stagedBias(const Frames &frames) const {
+    return static_cast<std::byte *>(workspace_.at(frames)) + workspaceBytes_;
+  }
   Status addLayouts(const KernelArgs &args);
   std::string describe(const KernelArgs &args) const;
   Status use(const KernelArgs &args, const Algorithms &algorithms, const Algorithms::Algorithm &known);
@@ -135,12 +152,14 @@ private:
   Status setApart();
 
   const BlasLt &blas_;
+  const cuda::Driver &driver_;
   Handle handle_, stream_, desc_ = nullptr, layouts_[3] = {}; // of b, a, c
   Address a_, b_, c_;
   Workspace workspace_;
+  uint64_t workspaceBytes_;     // that the library may use
   std::optional<Address> bias_; // or the bias's gradient
   uint32_t epilogue_;
-  bool isDouble_, needsSums_ = false;
+  bool isDouble_, needsSums_ = false, isStaged_ = false;
   ActionPtr sums_;
   Choice choice_ = {};
 };
@@ -180,20 +199,22 @@ Status MatmulAction::setUp(const KernelArgs &args, Algorithms &algorithms) {
   int32_t transposes[] = {p.transposeB, p.transposeA};
   CLEAVE_TRY(checkBlas(blas_.descSet(desc_, kTransposeA, &transposes[0], 4), "cublasLtMatmulDescSetAttribute"));
   CLEAVE_TRY(checkBlas(blas_.descSet(desc_, kTransposeB, &transposes[1], 4), "cublasLtMatmulDescSetAttribute"));
-  if (bias_)
-    CLEAVE_TRY(setEpilogue(epilogue_, bias_->at({})));
   CLEAVE_TRY(addLayouts(args));
-  std::string product = describe(args);
+  bool isAligned = !bias_ || alignmentOf(*bias_) >= kBiasAlignment;
+  if (epilogue_ == kAddBias && !isAligned)
+    CLEAVE_TRY(stageBias());
+  std::string product = describe(args), apart = product + " sums=apart";
+  if (isGradient(epilogue_) && (!isAligned || algorithms.find(apart))) {
+    CLEAVE_TRY(setApart());
+    product = apart;
+  } else if (bias_) {
+    CLEAVE_TRY(setEpilogue(epilogue_, isStaged_ ? stagedBias({}) : bias_->at({})));
+  }
   if (const Algorithms::Algorithm *known = algorithms.find(product))
     return use(args, algorithms, *known);
   bool found = false;
-  std::string apart = product + " sums=apart";
-  if (const Algorithms::Algorithm *known = algorithms.find(apart)) {
-    CLEAVE_TRY(setApart());
-    return use(args, algorithms, *known);
-  }
   CLEAVE_TRY(choose(&found));
-  if (!found && isGradient(epilogue_)) {
+  if (!found && isGradient(epilogue_) && !needsSums_) {
     CLEAVE_TRY(setApart());
     product = apart;
     CLEAVE_TRY(choose(&found));
@@ -202,7 +223,7 @@ Status MatmulAction::setUp(const KernelArgs &args, Algorithms &algorithms) {
     return invalidArgument("cuBLASLt has no algorithm for a product of m=" + std::to_string(p.m) +
                            " n=" + std::to_string(p.n) + " k=" + std::to_string(p.k) + " in " +
                            fb::EnumNameDType(args.dtype()) + " with a workspace of " +
-                           std::to_string(workspace_.bytes()) + " bytes");
+                           std::to_string(workspaceBytes_) + " bytes");
   algorithms.add(product, choice_.algorithm);
   return Status::ok();
 }
@@ -223,14 +244,34 @@ Status MatmulAction::setApart() {
   return setEpilogue(kPlain, nullptr);
 }
 
-Status MatmulAction::setBias(const void *address) {
-  return checkBlas(blas_.descSet(desc_, kBiasPointer, &address, sizeof address), "cublasLtMatmulDescSetAttribute");
+// Takes the end of the workspace for a copy of the bias (cudaScratchBytes plans enough). What is left for the library
+// is a multiple of 256 bytes, so the copy begins at one.
+Status MatmulAction::stageBias() {
+  uint64_t kept = (bias_->bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
+  uint64_t whole = workspaceBytes_ / kWorkspaceAlignment * kWorkspaceAlignment;
+  if (kept > whole)
+    return invalidArgument("the workspace of a product has " + std::to_string(workspaceBytes_) +
+                           " bytes, which is too few for a copy of its bias of " + std::to_string(bias_->bytes) +
+                           " bytes; compile the model again");
+  workspaceBytes_ = whole - kept;
+  isStaged_ = true;
+  return Status::ok();
 }
 
-// Returns the largest power of two, up to 256, that divides the addresses of all frames.
-uint32_t alignmentOf(const Address &address) {
-  uint64_t bits = reinterpret_cast<uint64_t>(address.base) | (address.frames > 1 ? address.stride : 0) | 256;
-  return static_cast<uint32_t>(bits & -bits);
+// Gives the library the bias of these frames: the first one is known since setUp.
+Status MatmulAction::passBias(const Frames &frames) {
+  std::byte *bias = bias_->at(frames);
+  if (!isStaged_)
+    return bias_->frames > 1 ? setBias(bias) : Status::ok();
+  std::byte *staged = stagedBias(frames);
+  CLEAVE_TRY(cuda::check(driver_.copy(reinterpret_cast<cuda::Pointer>(staged), reinterpret_cast<cuda::Pointer>(bias),
+                                      bias_->bytes, stream_),
+                         "cuMemcpyAsync"));
+  return setBias(staged);
+}
+
+Status MatmulAction::setBias(const void *address) {
+  return checkBlas(blas_.descSet(desc_, kBiasPointer, &address, sizeof address), "cublasLtMatmulDescSetAttribute");
 }
 
 // The key of a choice: the product's parameters, the alignments of its memory, and how sums may be added. (Older
@@ -243,7 +284,7 @@ std::string MatmulAction::describe(const KernelArgs &args) const {
     text += " aligned=" + std::to_string(alignmentOf(*address));
   if (isGradient(epilogue_))
     text += " aligned=" + std::to_string(alignmentOf(*bias_));
-  return text + " parts=compute workspace=" + std::to_string(workspace_.bytes());
+  return text + " parts=compute workspace=" + std::to_string(workspaceBytes_);
 }
 
 // Asks the library whether a stored algorithm computes this product.
@@ -251,7 +292,7 @@ Status MatmulAction::check(const KernelArgs &args, const std::string &path) {
   Choice needs = {}; // its algorithm is not used
   cuda::Result result = blas_.algorithmCheck(handle_, desc_, layouts_[0], layouts_[1], layouts_[2], layouts_[2],
                                              choice_.algorithm.data(), &needs);
-  if (result == 0 && needs.workspaceBytes <= workspace_.bytes())
+  if (result == 0 && needs.workspaceBytes <= workspaceBytes_)
     return Status::ok();
   return invalidArgument(
       path + " has an algorithm for " + describe(args) + " that cuBLASLt does not take (" +
@@ -264,7 +305,7 @@ Status MatmulAction::check(const KernelArgs &args, const std::string &path) {
 Status MatmulAction::choose(bool *found) {
   Handle preference = nullptr;
   CLEAVE_TRY(checkBlas(blas_.preferenceCreate(&preference), "cublasLtMatmulPreferenceCreate"));
-  uint64_t workspace = workspace_.bytes();
+  uint64_t workspace = workspaceBytes_;
   cuda::Result result = blas_.preferenceSet(preference, kWorkspaceBytes, &workspace, sizeof workspace);
   if (result == 0)
     result = blas_.preferenceSet(preference, kReductionSchemes, &kInComputeType, sizeof kInComputeType);
@@ -297,7 +338,7 @@ Status CudaDevice::bindMatmul(const LaunchRequest &request, const KernelArgs &ar
   CLEAVE_TRY(openBlas());
   Handle stream = nullptr;
   CLEAVE_TRY(streams_.at(request.stream, &stream));
-  auto matmul = std::make_unique<MatmulAction>(*blas_, blasHandle_, stream, request.operands, args);
+  auto matmul = std::make_unique<MatmulAction>(*blas_, *driver_, blasHandle_, stream, request.operands, args);
   CLEAVE_TRY(matmul->setUp(args, algorithms_));
   if (matmul->needsSums()) {
     ActionPtr sums;

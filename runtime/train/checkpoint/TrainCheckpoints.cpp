@@ -27,7 +27,7 @@ public:
     index_.position = request_.position;
     index_.run = request_.run;
     index_.isOnlyBest = request_.isOnlyBest;
-    CLEAVE_TRY(agree(leads ? save_.prepare() : Status::ok()));
+    CLEAVE_TRY(agree(leads ? save_.prepare(request_.lock) : Status::ok()));
     bool full = request_.form == CheckpointForm::Full;
     Status status = agree(!full ? writeShards() : leads ? writeFull() : sendParts());
     if (status.isOk())
@@ -46,13 +46,16 @@ private:
     return Status::ok();
   }
 
-  // The bytes of the slices that the local ranks own, by key. Each slice has its own key.
-  std::map<std::string, const std::byte *> localSlices() const {
-    std::map<std::string, const std::byte *> result;
-    for (const RankStates &states : states_)
-      for (const OwnedSlice &slice : ownedSlices(session_.plan(), states.coordinates)) {
-        const StateView &view = states.states[slice.state];
-        result[slice.key] = view.data + slice.overlap.stored * elementSize(elementType(view.state->dtype()));
+  // The bytes of the slices that the local ranks own. A key is that of one slice only within the file of a rank.
+  using SliceId = std::pair<unsigned, std::string>; // rank, key
+  static SliceId idOf(const CheckpointSlice &slice) { return {slice.rank, slice.key}; }
+  std::map<SliceId, const std::byte *> localSlices() const {
+    std::map<SliceId, const std::byte *> result;
+    for (unsigned local = 0; local < session_.localRanks(); ++local)
+      for (const OwnedSlice &slice : ownedSlices(session_.plan(), states_[local].coordinates)) {
+        const StateView &view = states_[local].states[slice.state];
+        result[{session_.worldRank(local), slice.key}] =
+            view.data + slice.overlap.stored * elementSize(elementType(view.state->dtype()));
       }
     return result;
   }
@@ -65,7 +68,7 @@ private:
     Status status = save_.writeFull(index_, [&](const CheckpointTensor &tensor, const CheckpointSlice &slice,
                                                 const CheckpointSave::Append &append) {
       ++asked;
-      auto found = local.find(slice.key);
+      auto found = local.find(idOf(slice));
       if (found != local.end())
         return append(found->second, slice.count * elementSize(tensor.type));
       return receive(tensor, slice, append, &piece);
@@ -75,7 +78,7 @@ private:
     size_t index = 0;
     for (const CheckpointTensor &tensor : index_.tensors)
       for (const CheckpointSlice &slice : tensor.slices)
-        if (++index > asked && !local.count(slice.key))
+        if (++index > asked && !local.count(idOf(slice)))
           CLEAVE_TRY(receive(
               tensor, slice, [](const std::byte *, size_t) { return Status::ok(); }, &piece));
     return status;
@@ -101,7 +104,7 @@ private:
     auto local = localSlices();
     for (const CheckpointTensor &tensor : index_.tensors)
       for (const CheckpointSlice &slice : tensor.slices) {
-        auto found = local.find(slice.key);
+        auto found = local.find(idOf(slice));
         if (found == local.end())
           continue;
         size_t size = slice.count * elementSize(tensor.type);

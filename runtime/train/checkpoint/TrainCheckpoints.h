@@ -18,6 +18,7 @@ struct SaveRequest {
   bool isOnlyBest = false; // true: saved only because it is the best so far
   unsigned keepBest = 0;   // newest checkpoints saved only as the best that are kept; 0: all
   std::shared_ptr<FormerBests> bests = std::make_shared<FormerBests>(); // shared by all requests of a run
+  CheckpointLock *lock = nullptr; // the leader's lock of the directory; it follows the directory's name
 };
 
 // Saves states as DIR/step-*, makes `latest` (and `best`) refer to it, and removes old checkpoints. `states` are the

@@ -39,7 +39,7 @@ public:
   uint64_t tail() const { return sampler_.tail(); }
   // Waits for the next global batch. The batch is valid until the next call.
   const Batch &advance() { return *(batch_ = reader_->next()); }
-  // Feeds this rank's part of the current batch to its ports (Rank::feed), for the run that follows. To be called on
+  // Feeds this rank's part of the current batch to its ports (Rank::feed), for a run of fed inputs. To be called on
   // the rank's thread. Fails if a number is no label or index that the model knows. Without this check, the loss
   // computed from it could be zero, and training would go on.
   Status fill(unsigned local, Rank &rank) const;

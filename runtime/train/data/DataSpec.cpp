@@ -1,5 +1,6 @@
 #include "runtime/train/data/DataSpec.h"
 
+#include "runtime/base/Assignment.h"
 #include "runtime/base/NumberRange.h"
 #include "runtime/base/OptionKeys.h"
 #include "runtime/base/OptionText.h"
@@ -48,29 +49,11 @@ Status parseOption(const std::string &key, const std::string &value, DataSpec *s
                                                               : "a whole number from 1"));
 }
 
-// The index of the first such character that no backslash precedes, or npos.
-size_t findPlain(std::string_view text, char wanted, size_t begin = 0) {
-  for (size_t i = begin; i < text.size(); ++i)
-    if (text[i] == '\\')
-      ++i;
-    else if (text[i] == wanted)
-      return i;
-  return std::string_view::npos;
-}
-
 bool isPlain(std::string_view text, size_t at) {
   size_t slashes = 0;
   while (slashes < at && text[at - slashes - 1] == '\\')
     ++slashes;
   return slashes % 2 == 0;
-}
-
-// Removes the backslashes: "a\,b" becomes "a,b".
-std::string withoutEscapes(std::string_view text) {
-  std::string result;
-  for (size_t i = 0; i < text.size(); ++i)
-    result += text[i] == '\\' && i + 1 < text.size() ? text[++i] : text[i];
-  return result;
 }
 
 // A name that ends in ":u8" is a flat stream ("text.bin:u8"). A colon elsewhere, or after a backslash, belongs to the

@@ -81,7 +81,7 @@ Status Evaluator::runBatch(EvaluationSums *sums) {
   feed_->advance();
   CLEAVE_TRY(session_->forEach([this](unsigned local, Rank &rank) {
     CLEAVE_TRY(feed_->fill(local, rank));
-    return rank.run(*program_);
+    return rank.run(*program_, Rank::Inputs::Fed);
   }));
   return scalars_.read(*session_, sums);
 }

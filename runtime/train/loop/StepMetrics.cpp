@@ -1,6 +1,7 @@
 #include "runtime/train/loop/StepMetrics.h"
 
 #include "runtime/base/AtomicFile.h"
+#include "runtime/base/FileLock.h"
 #include "runtime/base/FileMapping.h"
 
 #include <cerrno>
@@ -9,6 +10,8 @@
 #include <cmath>
 #include <fcntl.h>
 #include <filesystem>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace cleave::rt {
 namespace {
@@ -90,19 +93,34 @@ std::string toJsonLine(const StepMetrics &metrics) {
   return line + "}";
 }
 
-Status MetricsFile::open(const std::string &path, std::optional<uint64_t> resumedStep) {
-  path_ = path;
-  if (resumedStep)
-    CLEAVE_TRY(cutBehind(path, *resumedStep));
+// Opens the file as it is, and locks it. Pipes and terminals may have several writers.
+Status MetricsFile::openLocked(bool appends) {
   // Without O_NONBLOCK, opening a pipe would wait for a reader without a message.
-  int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | (resumedStep ? O_APPEND : O_TRUNC);
-  int fd = ::open(path.c_str(), flags, 0666);
+  int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | (appends ? O_APPEND : 0);
+  int fd = ::open(path_.c_str(), flags, 0666);
   if (fd < 0 && errno == ENXIO)
-    return invalidArgument(path + ": nobody reads this pipe; start its reader first, or name a file");
+    return invalidArgument(path_ + ": nobody reads this pipe; start its reader first, or name a file");
   if (fd >= 0)
     ::fcntl(fd, F_SETFL, flags & O_APPEND);
-  file_.reset(fd < 0 ? nullptr : ::fdopen(fd, resumedStep ? "a" : "w"));
-  return file_ ? Status::ok() : fileError("write", path, errno);
+  file_.reset(fd < 0 ? nullptr : ::fdopen(fd, appends ? "a" : "w"));
+  if (!file_)
+    return fileError("write", path_, errno);
+  struct stat info;
+  if (::fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && tryLock(fd) == EWOULDBLOCK)
+    return invalidArgument("another process writes " + path_ + "; give each run a file of its own");
+  return Status::ok();
+}
+
+Status MetricsFile::open(const std::string &path, std::optional<uint64_t> resumedStep) {
+  path_ = path;
+  CLEAVE_TRY(openLocked(resumedStep.has_value()));
+  if (!resumedStep) {
+    bool isCut = ::ftruncate(::fileno(file_.get()), 0) == 0 || errno == EINVAL; // a pipe has no length
+    return isCut ? Status::ok() : fileError("write", path, errno);
+  }
+  CLEAVE_TRY(cutBehind(path, *resumedStep)); // may put another file in its place
+  file_.reset();
+  return openLocked(/*appends=*/true);
 }
 
 Status MetricsFile::write(const StepMetrics &metrics) {

@@ -29,11 +29,13 @@ struct StepMetrics {
 class MetricsFile {
 public:
   // With `resumedStep`, lines of later steps are removed, because these steps will run again, and new lines are
-  // appended. Without it, a new file is started.
+  // appended. Without it, a new file is started. A file that another process writes is refused, and stays as it is.
   Status open(const std::string &path, std::optional<uint64_t> resumedStep);
   Status write(const StepMetrics &metrics);
 
 private:
+  Status openLocked(bool appends);
+
   struct Close {
     void operator()(std::FILE *file) const { std::fclose(file); }
   };

@@ -97,7 +97,7 @@ Status TrainLoop::step(StepMetrics *metrics, bool *epochEnds) {
   writeScalars(lr);
   CLEAVE_TRY(session_->forEach([this](unsigned local, Rank &rank) {
     CLEAVE_TRY(feed_->fill(local, rank));
-    return rank.run(*program_);
+    return rank.run(*program_, Rank::Inputs::Fed);
   }));
   uint64_t end = TraceSink::now();
   double seconds = static_cast<double>(end - begin) / 1e9;
@@ -245,6 +245,7 @@ Status TrainLoop::save(bool isBest, bool isDue) {
   request.isOnlyBest = !isDue;
   request.keepBest = options_.keepBest.value_or(1);
   request.bests = bests_;
+  request.lock = &saveLock_;
   CLEAVE_TRY(saver_->save(std::move(request)).in("--save"));
   savedStep_ = position_.step;
   sentBefore_ = session_->bytesSent();

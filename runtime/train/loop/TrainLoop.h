@@ -44,7 +44,7 @@ private:
   Status checkSaveSpace();
   Status resume();
   Status loadLatest(bool *found);
-  void resumeBest();
+  Status resumeBest();
   Status describeData();
   Status compareRuns();
   void compareBest();

@@ -159,6 +159,17 @@ Status TrainLoop::checkShared(const std::string &directory) {
   return session_->agree(DirectoryMark::find(directory, number), "see the directory of the first one");
 }
 
+// For a run that begins anew. Checkpoints that cannot be seen are not replaced.
+static Status warnOfOtherRun(const std::string &directory) {
+  std::string other;
+  Status found = resolveCheckpoint(directory, &other);
+  if (found.isOk())
+    log(LogLevel::Warning, -1,
+        "--save: " + directory + " has checkpoints of another run (" + other +
+            "). This run replaces those that have the same step numbers; --resume auto would continue that run");
+  return found.code() == Code::NotFound ? Status::ok() : found;
+}
+
 // Checks whether checkpoints can be written, before an hour of training and not after it.
 Status TrainLoop::openSave() {
   if (options_.save.empty())
@@ -172,15 +183,12 @@ Status TrainLoop::openSave() {
       status = CheckpointLock::take(options_.save, &saveLock_);
     if (status.isOk())
       status = recoverCheckpoints(options_.save);
+    if (status.isOk() && options_.resume.empty())
+      status = warnOfOtherRun(options_.save);
   }
   CLEAVE_TRY(session_->agree(std::move(status), "open the directory"));
   if (options_.checkpoint == CheckpointForm::Sharded)
     CLEAVE_TRY(checkShared(options_.save));
-  std::string other;
-  if (session_->isLeader() && options_.resume.empty() && resolveCheckpoint(options_.save, &other).isOk())
-    log(LogLevel::Warning, -1,
-        "--save: " + options_.save + " has checkpoints of another run (" + other +
-            "). This run replaces those that have the same step numbers; --resume auto would continue that run");
   return Status::ok();
 }
 
@@ -261,12 +269,15 @@ Status TrainLoop::loadLatest(bool *found) {
 // The best loss that is reported must be that of the checkpoint that `best` names. A run that began with --save-best
 // goes on with it. If `best` names another checkpoint than the best one that the resumed checkpoint knows (in another
 // directory, or of steps that will run again), the next evaluation becomes the first to compare with.
-void TrainLoop::resumeBest() {
+Status TrainLoop::resumeBest() {
   std::string best;
-  bool exists = !options_.save.empty() && resolveCheckpoint(options_.save + "/best", &best).isOk();
+  Status found = options_.save.empty() ? notFound("") : resolveCheckpoint(options_.save + "/best", &best);
+  bool exists = found.isOk();
+  if (!exists && found.code() != Code::NotFound)
+    return found;
   options_.saveBest |= exists && resumedInPlace_ && !options_.valData.empty();
   if (!options_.saveBest || !position_.hasBest)
-    return;
+    return Status::ok();
   CheckpointIndex index;
   const TrainingPosition &position = index.position;
   position_.hasBest = exists && readCheckpointIndex(best + "/" + kCheckpointIndexFile, &index).isOk() &&
@@ -276,6 +287,7 @@ void TrainLoop::resumeBest() {
         "--save-best: the best checkpoint so far is not " + options_.save +
             "/best, which begins anew with the next "
             "evaluation");
+  return Status::ok();
 }
 
 Status TrainLoop::resume() {
@@ -301,7 +313,7 @@ Status TrainLoop::resume() {
   std::optional<double> skipped;
   CLEAVE_TRY(readScalars(*session_, {{&skipped_, &skipped}}));
   skippedBefore_ = static_cast<uint64_t>(skipped.value_or(0));
-  resumeBest();
+  CLEAVE_TRY(session_->agree(resumeBest().in("--save-best"), "resume"));
   CLEAVE_TRY(session_->agreeOn(options_.saveBest, "whether the best is saved").in("--resume"));
   return Status::ok();
 }

@@ -158,8 +158,11 @@ TEST(ExecutePlan, TwoRanksComputeTheSumAndSendWhatThePlanSays) {
 const char *const twoAxes = R"(
 module attributes {cleave.mesh = #cleave.mesh<["a", "b"], [2, 3]>} {
   shard.grid @mesh(shape = 2x3)
-  func.func @infer(%x: tensor<24xf32> {cleave.name = "x"})
-      -> (tensor<4xf32>, tensor<24xf32>, tensor<8xf32>, tensor<24xf32>, tensor<8xf32>) {
+  func.func @infer(%x: tensor<24xf32> {cleave.name = "x", cleave.batch_dim = 0 : i64, cleave.sharding = #cleave.sharding<[["a", "b"]]>})
+      -> (tensor<4xf32> {cleave.batch_dim = 0 : i64, cleave.sharding = #cleave.sharding<[["a", "b"]]>}, tensor<24xf32>,
+          tensor<8xf32> {cleave.batch_dim = 0 : i64, cleave.sharding = #cleave.sharding<[["a", "b"]]>},
+          tensor<24xf32> {cleave.batch_dim = 0 : i64, cleave.sharding = #cleave.sharding<[["a", "b"]]>},
+          tensor<8xf32> {cleave.batch_dim = 0 : i64, cleave.sharding = #cleave.sharding<[["a", "b"]]>}) {
     %all = shard.reduce_scatter %x on @mesh grid_axes = [0, 1] scatter_axis = 0 : tensor<24xf32> -> tensor<4xf32>
     %sum = shard.all_gather %all on @mesh grid_axes = [0, 1] gather_axis = 0 : tensor<4xf32> -> tensor<24xf32>
     %cut = shard.all_slice %sum on @mesh grid_axes = [1] slice_axis = 0 : tensor<24xf32> -> tensor<8xf32>

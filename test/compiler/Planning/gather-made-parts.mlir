@@ -53,7 +53,7 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["fsdp"]
   }
 
   func.func @shared(%a0: tensor<8x64xbf16> {cleave.name = "x", cleave.batch_dim = 0 : i64})
-      -> (tensor<8x64xbf16> {cleave.name = "y", cleave.batch_dim = 0 : i64}, tensor<2048xbf16> {cleave.name = "part"}) attributes {cleave.entry} {
+      -> (tensor<8x64xbf16> {cleave.name = "y", cleave.batch_dim = 0 : i64}, tensor<2048xbf16> {cleave.name = "sum"}) attributes {cleave.entry} {
     %r0 = cleave.read @w0 : tensor<2048xf32>
     %n0 = cleave.kernel ins(%r0 : tensor<2048xf32>) -> tensor<2048xbf16> attributes {label = "narrow"} {
     ^bb0(%w: tensor<2048xf32>):
@@ -63,6 +63,7 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["fsdp"]
     %f0 = shard.all_gather %n0 on @mesh grid_axes = [0] gather_axis = 0 {cleave.instance = 2 : i64} : tensor<2048xbf16> -> tensor<4096xbf16>
     %w0 = cleave.reshape %f0 : tensor<4096xbf16> -> tensor<64x64xbf16>
     %a1 = cleave.matmul %a0, %w0 : tensor<8x64xbf16>, tensor<64x64xbf16> -> tensor<8x64xbf16>
-    return %a1, %n0 : tensor<8x64xbf16>, tensor<2048xbf16>
+    %s = shard.all_reduce %n0 on @mesh grid_axes = [0] : tensor<2048xbf16> -> tensor<2048xbf16>
+    return %a1, %s : tensor<8x64xbf16>, tensor<2048xbf16>
   }
 }

@@ -10,7 +10,7 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], 
   cleave.state @w2 : tensor<32x4xf32> {role = #cleave.role<parameter>,
     segments = [#cleave.segment<"fc2.weight", tensor<32x4xf32>, offset = 0, group = 0, init = #cleave.init<weights>>]}
   func.func @infer(%x: tensor<8x4x4xf32> {cleave.name = "x", cleave.batch_dim = 0 : i64, cleave.sharding = #cleave.sharding<[["dp"], [], []]>})
-      -> (tensor<8x4xf32> {cleave.name = "y"}) {
+      -> (tensor<8x4xf32> {cleave.name = "y", cleave.batch_dim = 0 : i64, cleave.sharding = #cleave.sharding<[["dp"], []]>}) {
     %0 = cleave.reshape %x : tensor<8x4x4xf32> -> tensor<8x16xf32>
     %1 = cleave.read @w1 : tensor<16x32xf32>
     %2 = cleave.matmul %0, %1 : tensor<8x16xf32>, tensor<16x32xf32> -> tensor<8x32xf32>
@@ -36,7 +36,7 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], 
 // CHECK: plan.kernel @relu_0 generated "relu_0" params = [] operands = [#plan.operand<f32, 1024, read>, #plan.operand<f32, 1024, write over 0>]
 // CHECK: plan.program @infer entry events = 0
 // CHECK-NEXT: plan.input "x" : tensor<8x4x4xf32> in "input" at 0 {batch_dim = 0 : i64, split_axes = ["dp"]}
-// CHECK-NEXT: plan.output "y" : tensor<8x4xf32> in "output" at 0
+// CHECK-NEXT: plan.output "y" : tensor<8x4xf32> in "output" at 0 {batch_dim = 0 : i64, split_axes = ["dp"]}
 // CHECK-NEXT: plan.launch @matmul.0 [#plan.buffer<"input", 0, 512, read>, #plan.buffer<"persistent", 0, 2048, read>, #plan.buffer<"transient", 0, 1024, write>
 // CHECK-NEXT: plan.launch @relu_0 [#plan.buffer<"transient", 0, 1024, read>, #plan.buffer<"transient", 0, 1024, write>]
 // CHECK-NEXT: plan.launch @matmul.{{[0-9]+}} [#plan.buffer<"transient", 0, 1024, read>, #plan.buffer<"persistent", 2048, 512, read>, #plan.buffer<"output", 0, 128, write>

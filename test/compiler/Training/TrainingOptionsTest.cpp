@@ -49,7 +49,9 @@ TEST(TrainingOptions, LossScale) {
   EXPECT_EQ(errorOf(parseLossScale("dynamic,growth=1")), "'growth' must be a number above 1 (in f32); got: '1'");
   EXPECT_EQ(errorOf(parseLossScale("dynamic,backoff=1")),
             "'backoff' must be a number above 0 and below 1 (in f32); got: '1'");
-  EXPECT_EQ(errorOf(parseLossScale("dynamic,interval=0")), "'interval' must be a positive number of steps; got: '0'");
+  for (const char *steps : {"0", "16777217"})
+    EXPECT_EQ(errorOf(parseLossScale(std::string("dynamic,interval=") + steps)),
+              std::string("'interval' must be a number of steps from 1 to 16777216; got: '") + steps + "'");
   EXPECT_EQ(errorOf(parseLossScale("dynamic,init=8,init=16")), "'init' is given twice");
   EXPECT_EQ(errorOf(parseLossScale("dynamic,start=3")),
             "there is no 'start'; expected init, growth, backoff or interval");

@@ -20,3 +20,12 @@ func.func @splats() -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
   %2 = cleave.reduce sum %three, [0] : tensor<8x4xf32> -> tensor<4xf32>
   return %0, %1, %2 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }
+
+// The maximum of nothing is not the value that a splat of nothing has.
+// CHECK-LABEL: func @empty
+// CHECK: cleave.reduce max
+func.func @empty() -> tensor<3xf32> {
+  %c = cleave.constant dense<5.0> : tensor<0x3xf32>
+  %r = cleave.reduce max %c, [0] : tensor<0x3xf32> -> tensor<3xf32>
+  return %r : tensor<3xf32>
+}

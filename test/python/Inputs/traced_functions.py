@@ -149,6 +149,29 @@ def check_soft_labels(path):
         export(SoftLoss(label_smoothing=0.1, weight=weight), (torch.randn(4, 5), torch.randn(4, 5).softmax(1)), path, exporter)
 
 
+class FiniteGradients(nn.Module):
+    """A probability of 0 and of 1, and rows of equal numbers, as PyTorch's own functions differentiate them."""
+
+    def __init__(self, weight=None, reduction="mean"):
+        super().__init__()
+        self.loss = nn.BCELoss(weight, reduction=reduction)
+
+    def forward(self, x, target):
+        spread = torch.cat([x.std(1), x.std(dim=0, correction=0), torch.std(x, 1, unbiased=False), x.std().reshape(1)])
+        return self.loss(torch.sigmoid(x * 3), target), spread
+
+
+def check_finite_gradients(path):
+    x = torch.tensor([[-300.0, 300, 0.5, -1], [2, 2, 2, 2], [0, 0, 0, 0]])
+    target = torch.tensor([[1.0, 0, 0.3, 1], [0, 1, 0.5, 1], [1, 0, 1, 0]])
+    for weight in (None, torch.linspace(0.5, 2, 4)):
+        for reduction in ("mean", "sum", "none"):
+            deep = x.double().requires_grad_()
+            compare(FiniteGradients(None if weight is None else weight.double(), reduction), (deep, target.double()), [deep], ("finite", reduction))
+    for exporter in ("dynamo", "torchscript"):
+        export(FiniteGradients(), (x, target), path, exporter)
+
+
 class Ends(nn.Module):
     def forward(self, x):
         return x + (x.round() - x).detach()
@@ -247,7 +270,7 @@ def check_own_gradients(path):
 
 def main():
     torch.manual_seed(0)
-    for check in (check_ctc, check_projections, check_products, check_logsigmoid, check_soft_labels, check_detached, check_padding, check_own_gradients):
+    for check in (check_ctc, check_projections, check_products, check_logsigmoid, check_soft_labels, check_finite_gradients, check_detached, check_padding, check_own_gradients):
         check(f"{sys.argv[1]}/{check.__name__}.onnx")
 
 

@@ -5,6 +5,7 @@
 #include "runtime/base/HalfArrays.h"
 #include "runtime/base/Hash.h"
 #include "runtime/base/JsonDepth.h"
+#include "runtime/base/LoadedFile.h"
 #include "runtime/base/Philox.h"
 #include "runtime/base/ShortTurns.h"
 #include "runtime/base/Trace.h"
@@ -14,6 +15,7 @@
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <sched.h>
 #include <sys/resource.h>
@@ -161,6 +163,20 @@ TEST(FileMapping, MapsAndNamesWhatFails) {
   EXPECT_NE(missing.message().find("cleave_mapping.none"), std::string::npos);
   EXPECT_EQ(FileMapping::open(testing::TempDir(), &moved).code(), Code::InvalidArgument);
   std::remove(path.c_str());
+}
+
+TEST(LoadedFile, NamesWhatWasMapped) {
+  static const char here = 0;
+  EXPECT_EQ(loadedFile(&here), std::filesystem::read_symlink("/proc/self/exe").string());
+  auto onHeap = std::make_unique<char>('x');
+  EXPECT_EQ(loadedFile(onHeap.get()), "");
+  std::string path = std::filesystem::canonical(testing::TempDir()).string() + "/cleave loaded";
+  std::ofstream(path) << "hello";
+  FileMapping mapping;
+  ASSERT_TRUE(FileMapping::open(path, &mapping).isOk());
+  EXPECT_EQ(loadedFile(mapping.data() + 2), path);
+  std::remove(path.c_str()); // as if a newer program had been installed
+  EXPECT_EQ(loadedFile(mapping.data()), path);
 }
 
 TEST(ChromeTrace, IsBoundedAndEscapes) {

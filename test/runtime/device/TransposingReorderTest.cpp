@@ -2,6 +2,8 @@
 #include "kernels/common/host/TransposingReorder.h"
 
 #include "kernels/common/host/Dnnl.h"
+#include "kernels/common/host/HostKernel.h"
+#include "kernels/common/host/Vectors.h"
 
 #include <gtest/gtest.h>
 #include <numeric>
@@ -38,7 +40,7 @@ class TransposingReorderTest : public testing::TestWithParam<Layouts> {
 protected:
   static void check(const memory::desc &from, const memory::desc &to) {
     auto reorder = TransposingReorder::make(from, to);
-    if (!__builtin_cpu_supports("avx512f")) {
+    if (vectorLevel() != VectorLevel::Avx512) {
       EXPECT_FALSE(reorder.has_value());
       return;
     }
@@ -82,6 +84,17 @@ TEST(TransposingReorder, LeavesTheRestToDnnl) {
   EXPECT_FALSE(TransposingReorder::make(describe(odd, Tag::nchw), describe(odd, Tag::nChw16c)));
   memory::desc half(dims, memory::data_type::bf16, Tag::nchw), other(dims, memory::data_type::bf16, Tag::nhwc);
   EXPECT_FALSE(TransposingReorder::make(half, other));
+}
+
+// A plan for host:avx2 has the scratch that oneDNN's reorder needs, on any machine.
+TEST(TransposingReorder, KeepsToTheInstructionsOfTheTarget) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe"); // a new process, because oneDNN's setting cannot be changed
+  auto isMadeForAvx2 = [] {
+    keepToInstructions("host:avx2");
+    memory::dims dims = {1, 64, 24, 24};
+    return TransposingReorder::make(describe(dims, Tag::nchw), describe(dims, Tag::nhwc)).has_value();
+  };
+  EXPECT_EXIT(std::exit(isMadeForAvx2() ? 1 : 0), testing::ExitedWithCode(0), "");
 }
 
 } // namespace

@@ -121,6 +121,45 @@ TEST_P(AllLayouts, RoundTrip) {
   }
 }
 
+// The second tensor has a name that slices of the first one, scalars, or the format have, too.
+TEST_P(AllLayouts, EveryNameIsATensorsOwn) {
+  for (const char *second :
+       {"w@7", "w@10", "w#exp_avg", "w#exp_avg@7", "w#exp_avg~", "scalar.step", "__metadata__", "w~"})
+    for (const Layout &from : kLayouts) {
+      TempDir dir;
+      PlanFixture writer(from.dp, from.fsdp, from.splitParameters, second);
+      World source(writer);
+      source.fill(41);
+      Status saved = GetParam() ? source.saveFull(dir.path(), 41) : source.save(dir.path(), 41);
+      ASSERT_TRUE(saved.isOk()) << second << ": " << saved.message();
+      PlanFixture reader(1, 2, true, second);
+      World target(reader);
+      Checkpoint checkpoint;
+      Status opened = Checkpoint::open(dir.path(), &checkpoint);
+      ASSERT_TRUE(opened.isOk()) << opened.message();
+      for (unsigned rank = 0; rank < target.ranks.size(); ++rank) {
+        Status loaded = checkpoint.load(target.ranks[rank]);
+        ASSERT_TRUE(loaded.isOk()) << loaded.message();
+        PlanFixture::forEachElement(target.ranks[rank],
+                                    [&](float element, float value) { EXPECT_EQ(element, value) << second; });
+        EXPECT_EQ(target.step(rank), 41);
+      }
+    }
+}
+
+// Tensors without elements are in no slice, and still in the file, where other programs look for them.
+TEST(Checkpoint, EmptyTensorsHaveKeysOfTheirOwn) {
+  CheckpointIndex index;
+  for (const char *slot : {"exp_avg", "", "exp_avg_sq"}) {
+    CheckpointTensor tensor;
+    tensor.name = "w";
+    tensor.slot = slot;
+    tensor.shape = {0};
+    index.tensors.push_back(tensor);
+  }
+  EXPECT_EQ(fullKeys(index), (std::vector<std::string>{"w#exp_avg", "w", "w#exp_avg_sq"}));
+}
+
 TEST(Checkpoint, ReplicatedStateIsWrittenOnce) {
   TempDir dir;
   PlanFixture fixture(3, 1, false);
@@ -217,6 +256,57 @@ TEST(Checkpoint, OneProcessSavesIntoADirectory) {
   EXPECT_NE(status.message().find("another process is saving into"), std::string::npos) << status.message();
   first = CheckpointLock();
   EXPECT_TRUE(CheckpointLock::take(dir.path(), &second).isOk());
+}
+
+// A run whose directory was moved away locks the one that it makes in its place, or that another run has made.
+TEST(Checkpoint, TheLockFollowsTheName) {
+  TempDir dir;
+  std::string path = dir / "c";
+  PlanFixture fixture(1, 1, false);
+  CheckpointLock first, second;
+  std::filesystem::create_directory(path);
+  ASSERT_TRUE(CheckpointLock::take(path, &first).isOk());
+  ASSERT_TRUE(CheckpointSave(path, 1).prepare(&first).isOk());
+  std::filesystem::rename(path, dir / "moved");
+  std::filesystem::create_directory(path);
+  ASSERT_TRUE(CheckpointLock::take(path, &second).isOk());
+  Status status = CheckpointSave(path, 2).prepare(&first);
+  EXPECT_NE(status.message().find("another process is saving into"), std::string::npos) << status.message();
+  EXPECT_TRUE(std::filesystem::is_empty(path));
+  second = CheckpointLock();
+  EXPECT_TRUE(CheckpointSave(path, 2).prepare(&first).isOk());
+  EXPECT_FALSE(CheckpointLock::take(path, &second).isOk());
+}
+
+// The name of a link that is too long stands for any error of a file system: root may read every directory.
+TEST(Checkpoint, AnErrorOfTheFileSystemIsNoAnswer) {
+  TempDir dir;
+  PlanFixture fixture(1, 1, false);
+  World world(fixture);
+  ASSERT_TRUE(world.save(dir.path(), 1).isOk());
+  auto breakEntry = [&](const char *name) {
+    std::filesystem::remove_all(dir / name);
+    std::filesystem::create_symlink(std::string(300, 'x'), dir / name);
+  };
+  std::string found;
+  std::vector<std::string> names;
+  breakEntry("step-00000002");
+  EXPECT_EQ(findCheckpoints(dir.path(), &names).code(), Code::IoError);
+  EXPECT_EQ(names, std::vector<std::string>{"step-00000001"});
+  EXPECT_TRUE(resolveCheckpoint(dir.path(), &found).isOk()); // `latest` is another one
+  dir.write("latest", "step-00000002\n");
+  EXPECT_EQ(resolveCheckpoint(dir.path(), &found).code(), Code::IoError);
+  EXPECT_EQ(resolveCheckpoint(dir / "latest", &found).code(), Code::IoError);
+  EXPECT_EQ(resolveCheckpoint(dir / "step-00000002", &found).code(), Code::IoError);
+  std::filesystem::remove(dir / "latest");
+  EXPECT_EQ(resolveCheckpoint(dir.path(), &found).code(), Code::IoError);
+  breakEntry("latest");
+  EXPECT_EQ(resolveCheckpoint(dir.path(), &found).code(), Code::IoError);
+  EXPECT_EQ(pruneCheckpoints(dir.path(), 1).code(), Code::IoError);
+  // Nothing tells whether the one that was being replaced is the only good one.
+  std::filesystem::rename(dir / "step-00000001", dir / ".step-00000002.old");
+  EXPECT_EQ(recoverCheckpoints(dir.path()).code(), Code::IoError);
+  EXPECT_TRUE(std::filesystem::exists(dir / ".step-00000002.old/checkpoint.json"));
 }
 
 // Only the lock of another process is an error. Many file systems have no locks. A run there gets a warning.

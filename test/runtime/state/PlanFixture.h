@@ -14,10 +14,11 @@ namespace cleave::test {
 using namespace rt;
 
 // A plan over the axes dp and fsdp. Its states are a bucket {w[3,5], b[3]} with its Adam moment, and scalar.step. With
-// fsdp > 1 the bucket and the moment are split over fsdp, and padded to a multiple of its size.
+// fsdp > 1 the bucket and the moment are split over fsdp, and padded to a multiple of its size. The second tensor may
+// have another name than "b".
 class PlanFixture {
 public:
-  PlanFixture(unsigned dp, unsigned fsdp, bool splitParameters) {
+  PlanFixture(unsigned dp, unsigned fsdp, bool splitParameters, const char *second = "b") : second_(second) {
     fb::PlanT plan;
     plan.axes.push_back(axis("dp", dp));
     plan.axes.push_back(axis("fsdp", fsdp));
@@ -83,8 +84,8 @@ private:
     return result;
   }
 
-  static std::unique_ptr<fb::StateT> bucket(const char *name, fb::Role role, const char *slot, bool split,
-                                            unsigned fsdp) {
+  std::unique_ptr<fb::StateT> bucket(const char *name, fb::Role role, const char *slot, bool split,
+                                     unsigned fsdp) const {
     auto state = std::make_unique<fb::StateT>();
     state->name = name;
     state->role = role;
@@ -95,10 +96,11 @@ private:
     if (split && fsdp > 1)
       state->split_axes = {1};
     state->segments.push_back(segment("w", {3, 5}, 0));
-    state->segments.push_back(segment("b", {3}, 16));
+    state->segments.push_back(segment(second_, {3}, 16));
     return state;
   }
 
+  const char *second_;
   flatbuffers::FlatBufferBuilder builder_;
 };
 

@@ -121,6 +121,25 @@ TEST(Metrics, AResumedRunGoesOnBehindItsStep) {
   EXPECT_EQ(resumedMetrics(dir, "{\"steps\": 3, \"loss\": 7}\n", 1), "{\"steps\": 3, \"loss\": 7}\n" + two);
 }
 
+TEST(Metrics, AFileHasOneWriter) {
+  cleave::test::TempDir dir;
+  std::string path = dir.write("m.jsonl", "");
+  MetricsFile first, second;
+  ASSERT_TRUE(first.open(path, std::nullopt).isOk());
+  StepMetrics metrics;
+  metrics.step = 1;
+  ASSERT_TRUE(first.write(metrics).isOk());
+  for (std::optional<uint64_t> resumed : {std::optional<uint64_t>(), std::optional<uint64_t>(0)}) {
+    Status opened = MetricsFile().open(path, resumed);
+    EXPECT_NE(opened.message().find("another process writes"), std::string::npos) << opened.message();
+    EXPECT_NE(std::filesystem::file_size(path), 0u);
+  }
+  first = MetricsFile();
+  EXPECT_TRUE(second.open(path, 0).isOk());
+  EXPECT_EQ(std::filesystem::file_size(path), 0u); // step 1 runs again
+  EXPECT_TRUE(MetricsFile().open("/dev/null", std::nullopt).isOk());
+}
+
 TEST(Progress, Formats) {
   EXPECT_EQ(formatDuration(12.4), "0:12");
   EXPECT_EQ(formatDuration(3723), "1:02:03");

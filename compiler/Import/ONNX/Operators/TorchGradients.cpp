@@ -81,6 +81,18 @@ static Value picked(Emitter &emit, Value x, Value result, const TorchCall &call,
   return emit.reduce(ReduceKind::Sum, emit.select(isBest, x, emit.splat(0, typeOf(x))), {dim}, keeps);
 }
 
+// Returns `value`, which its op computes from its first operand, without its gradient where the condition is true. There
+// the op gets the number 1: its own derivative may be infinite (the logarithm of 0), and 0 times infinity is no number.
+static Value endWhere(Emitter &emit, Value condition, Value value) {
+  auto *op = value.getDefiningOp();
+  if (!llvm::isa_and_nonnull<LogOp, SqrtOp, PowOp>(op))
+    return stopWhere(emit, condition, value);
+  Value x = op->getOperand(0);
+  auto *guarded = emit.builder.clone(*op);
+  guarded->setOperand(0, emit.select(condition, emit.splat(1, typeOf(x)), x));
+  return emit.select(condition, stop(emit, value), guarded->getResult(0));
+}
+
 // Returns the result with the gradient that the call has and the operator does not, or null if there is no difference.
 static Value withGradientOfCall(Emitter &emit, const TorchCall &call, const onnx::NodeProto &node, Value result,
                                 llvm::function_ref<Value(int)> input) {
@@ -94,6 +106,9 @@ static Value withGradientOfCall(Emitter &emit, const TorchCall &call, const onnx
   if ((operation == "ReduceMax" && target.starts_with("aten.max.dim")) ||
       (operation == "ReduceMin" && target.starts_with("aten.min.dim")))
     return picked(emit, input(0), result, call, operation == "ReduceMin");
+  // A norm of zeros has no derivative, and PyTorch takes 0.
+  if (operation == "Pow" && target.starts_with("aten.linalg_vector_norm."))
+    return endWhere(emit, emit.compare(Predicate::Eq, result, 0), result);
   return {};
 }
 
@@ -101,17 +116,19 @@ static Value withGradientOfCall(Emitter &emit, const TorchCall &call, const onnx
 // in that. All exporters write Clip for them.
 static Value clippedGradient(Emitter &emit, const onnx::NodeProto &node, Value result,
                              llvm::function_ref<Value(int)> input) {
-  Value changed = input(0);
+  Value isClipped;
   for (auto [i, predicate] : {std::pair(1, Predicate::Le), {2, Predicate::Ge}})
-    if (i < node.input_size() && !node.input(i).empty())
-      changed = emit.select(emit.compare(predicate, result, emit.reshape(input(i), {})), stop(emit, result), changed);
-  return changed;
+    if (i < node.input_size() && !node.input(i).empty()) {
+      Value atBound = emit.compare(predicate, result, emit.reshape(input(i), {}));
+      isClipped = isClipped ? emit.make<OrOp>(atBound.getType(), isClipped, atBound) : atBound;
+    }
+  return isClipped ? emit.select(isClipped, stop(emit, result), endWhere(emit, isClipped, input(0))) : Value();
 }
 
 LogicalResult cleave::onnx_import::applyTorchGradient(const FlatNode &node, Environment &environment, OpContext &op) {
   Emitter &emit = op.emit;
   llvm::StringRef operation = node.proto->op_type();
-  constexpr llvm::StringLiteral kOperators[] = {"Identity", "Gather", "Clip", "ReduceMax", "ReduceMin"};
+  constexpr llvm::StringLiteral kOperators[] = {"Identity", "Gather", "Clip", "Pow", "ReduceMax", "ReduceMin"};
   if (!llvm::is_contained(kOperators, operation) || node.proto->output_size() != 1)
     return llvm::success();
   TorchCall call = torchCallOf(*node.proto);
@@ -124,8 +141,9 @@ LogicalResult cleave::onnx_import::applyTorchGradient(const FlatNode &node, Envi
     return llvm::success();
   bool isEmbedding = operation == "Gather" && target.starts_with("aten.embedding.");
   if (isEmbedding && call.arguments.size() > 3 && call.arguments[3] == "True")
-    return op.fail("scale_grad_by_freq=True, which divides a row's gradient by how often the batch uses the row, is not "
-                   "supported in training; export the model with scale_grad_by_freq=False");
+    return op.fail(
+        "scale_grad_by_freq=True, which divides a row's gradient by how often the batch uses the row, is not "
+        "supported in training; export the model with scale_grad_by_freq=False");
   auto input = [&](int i) { return environment.value(node.proto->input(i)); };
   Value changed = isClip ? clippedGradient(emit, *node.proto, result, input)
                          : withGradientOfCall(emit, call, *node.proto, result, input);

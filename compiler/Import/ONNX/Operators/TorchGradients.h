@@ -7,6 +7,7 @@
 //   Gather    aten.embedding     (%w, %t, 0)               row 0 has none (padding_idx)
 //   Gather    aten.embedding     (%w, %t, -1, True)        divided by each row's number of uses in the batch
 //                                                          (scale_grad_by_freq): refused
+//   Pow       aten.linalg_vector_norm  (%x, 3.0, [1])      0 where the norm is 0
 //
 // A Clip has no gradient at its bounds either. Clip is the operator of clamp, relu6 and hardtanh, so this needs no
 // metadata.

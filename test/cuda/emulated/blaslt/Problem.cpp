@@ -72,6 +72,11 @@ int checkEpilogue(const Problem &p, std::string &why) {
     why = "the epilogue needs a bias or an auxiliary matrix that is not given";
     return InvalidValue;
   }
+  // A library may load a bias 16 bytes at a time. Real ones fail at other addresses, but not with each algorithm.
+  if (usesBias(e) && p.desc.bias % 16 != 0) {
+    why = "the bias is at an address that is no multiple of 16 bytes";
+    return InvalidValue;
+  }
   // From cublasLt.h: a row of relu's bits begins at a multiple of 16 bytes, and one of gelu's at a multiple of 8
   // elements.
   int64_t multiple = e & (EpilogueRelu | EpilogueDRelu) ? 128 : 8;

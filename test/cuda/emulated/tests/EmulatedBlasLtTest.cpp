@@ -320,11 +320,11 @@ TEST_F(BlasLtTest, EpiloguesThatAreRefused) {
     GTEST_SKIP();
   Size s{12, 24, 32};
   Buffer<float> vector(s.n), aux(s.m * s.n + 4096);
-  auto tell = [&](uint32_t epilogue, int64_t auxLd, bool transA, bool transB) {
+  auto tell = [&](uint32_t epilogue, int64_t auxLd, bool transA, bool transB, uint64_t offset = 0) {
     PRODUCT(p, s, R_32F, R_32F, transA, transB, Compute32F);
     p.set(DescEpilogue, epilogue);
     if (usesBias(epilogue))
-      p.set(DescBiasPointer, vector.address);
+      p.set(DescBiasPointer, vector.address + offset);
     if (epilogue & EpilogueAux) {
       p.set(DescAuxPointer, aux.address);
       p.set(DescAuxLd, auxLd);
@@ -337,6 +337,10 @@ TEST_F(BlasLtTest, EpiloguesThatAreRefused) {
   EXPECT_EQ(tell(EpilogueRelu | EpilogueAux, 128, false, false), Success);
   EXPECT_EQ(tell(EpilogueRelu | EpilogueAux, 64, false, false), NotSupported);
   EXPECT_EQ(tell(EpilogueRelu | EpilogueAux, 8, false, false), InvalidValue); // less than the rows
+  for (uint32_t epilogue : {uint32_t(EpilogueBias), uint32_t(EpilogueBiasGradientA)}) {
+    EXPECT_EQ(tell(epilogue, 0, false, false, 16), Success);
+    EXPECT_EQ(tell(epilogue, 0, false, false, 8), InvalidValue); // a library may move 16 bytes at a time
+  }
   for (bool other : {false, true}) {
     EXPECT_EQ(tell(EpilogueBiasGradientA, 0, false, other), Success);
     EXPECT_EQ(tell(EpilogueBiasGradientA, 0, true, other), NotSupported);

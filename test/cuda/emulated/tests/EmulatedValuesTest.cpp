@@ -9,6 +9,8 @@ namespace {
 
 class ValuesTest : public DriverTest {
 protected:
+  // Of the GPUs that Cleave compiles for, this one has the most instructions.
+  static void SetUpTestSuite() { setenv("CLEAVE_EMULATED_CAPABILITY", "10.0", 0); }
   static std::vector<float> randomFloats(size_t n, float scale, unsigned seed = 1) {
     std::mt19937 generator(seed);
     std::normal_distribution<float> normal(0, scale);
@@ -241,6 +243,62 @@ TEST_F(ValuesTest, Conversions) {
     if (!std::isnan(v)) {
       EXPECT_EQ(r[8], doubleToBf16(product)) << v;
       EXPECT_EQ(r[9], uint32_t(floatToBf16(v)) | uint32_t(floatToBf16(2 * v)) << 16) << v;
+    }
+  }
+}
+
+// add, sub and fma of f32 with narrower numbers, which LLVM makes for sm_100. Rounded once: the fma of 1 + 2^-7 with
+// itself and of -1 has more bits than f32.
+TEST_F(ValuesTest, MixedTypes) {
+  if (!d.isEmulated)
+    GTEST_SKIP() << "needs a device of capability 10.0";
+  for (const char *type : {"bf16", "f16"}) {
+    std::string text = R"(
+.version 8.6
+.target sm_100
+.address_size 64
+.visible .entry mixed(.param .u64 a, .param .u64 c, .param .u64 y) {
+  .reg .b16 %h<2>; .reg .b32 %r<2>; .reg .f32 %f<6>; .reg .b64 %rd<8>;
+  ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [c]; ld.param.u64 %rd3, [y];
+  mov.u32 %r1, %tid.x;
+  mul.wide.u32 %rd4, %r1, 2; add.s64 %rd5, %rd1, %rd4; ld.global.b16 %h1, [%rd5];
+  mul.wide.u32 %rd4, %r1, 4; add.s64 %rd6, %rd2, %rd4; ld.global.f32 %f1, [%rd6];
+  mul.wide.u32 %rd4, %r1, 16; add.s64 %rd7, %rd3, %rd4;
+  add.rn.f32.TYPE %f2, %h1, %f1;
+  sub.rn.f32.TYPE %f3, %h1, %f1;
+  fma.rn.f32.TYPE %f4, %h1, %h1, %f1;
+  add.rz.sat.f32.TYPE %f5, %h1, %f1;
+  st.global.f32 [%rd7], %f2; st.global.f32 [%rd7+4], %f3; st.global.f32 [%rd7+8], %f4; st.global.f32 [%rd7+12], %f5;
+  ret;
+}
+)";
+    for (size_t at; (at = text.find("TYPE")) != std::string::npos;)
+      text.replace(at, 4, type);
+    bool isBrain = type[0] == 'b';
+    std::vector<float> a = randomFloats(32, 3), c = randomFloats(32, 0.01f, 2);
+    a[0] = 1.0078125f, c[0] = -1;
+    a[1] = 0.5f, c[1] = 1e-8f; // rounds to the nearest, and toward 0
+    a[2] = 2, c[2] = 3e-9f;
+    std::vector<uint16_t> narrow;
+    for (float &v : a) {
+      narrow.push_back(isBrain ? floatToBf16(v) : floatToF16(v));
+      v = isBrain ? bf16ToFloat(narrow.back()) : f16ToFloat(narrow.back());
+    }
+    Module m(text);
+    Buffer<uint16_t> x(narrow);
+    Buffer<float> addends(c), out(4 * a.size());
+    ASSERT_EQ(launch(m.function("mixed"), {1, 32}, nullptr, x.address, addends.address, out.address), code::Success);
+    ASSERT_EQ(synchronize(), code::Success) << firstFinding();
+    std::vector<float> y = out.get();
+    for (size_t i = 0; i < a.size(); i++) {
+      EXPECT_EQ(y[4 * i], a[i] + c[i]) << type << " " << i;
+      EXPECT_EQ(y[4 * i + 1], a[i] - c[i]) << type << " " << i;
+      EXPECT_EQ(y[4 * i + 2], std::fma(a[i], a[i], c[i])) << type << " " << i;
+      double sum = double(a[i]) + double(c[i]);
+      auto toZero = float(sum);
+      if (std::fabs(double(toZero)) > std::fabs(sum))
+        toZero = std::nextafter(toZero, 0.0f);
+      EXPECT_EQ(y[4 * i + 3], std::min(std::max(toZero, 0.0f), 1.0f)) << type << " " << i;
     }
   }
 }

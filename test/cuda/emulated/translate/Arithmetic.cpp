@@ -1,4 +1,5 @@
-// add, sub, mul, mad, fma, div, rem, abs, neg, min, max: of integers, floating-point numbers and packed pairs.
+// add, sub, mul, mad, fma, div, rem, abs, neg, min, max: of integers, floating-point numbers, packed pairs, and f32 with
+// narrower numbers.
 #include "test/cuda/emulated/block/Intrinsics.h"
 #include "test/cuda/emulated/translate/FunctionTranslator.h"
 
@@ -95,7 +96,24 @@ Value *floatElement(T &t, const I &i, const std::string &op, const FloatModifier
   return t.fromCompute(result, f.type);
 }
 
+// add, sub and fma of mixed types: the last operand and the result are f32, and the other operands are widened to it.
+//
+//     fma.rn.f32.bf16 %f1, %rs1, %rs2, %f2;
+void mixedOperation(T &t, const I &i, const std::string &op, const FloatModifiers &f, const std::string &narrow) {
+  std::vector<Value *> bits;
+  size_t operands = op == "fma" ? 3 : 2;
+  for (size_t k = 1; k < operands; k++) {
+    Value *wide = t.b.CreateFPCast(t.readFloat(i.operands[k], narrow), t.b.getFloatTy());
+    bits.push_back(t.fromCompute(wide, "f32"));
+  }
+  bits.push_back(t.read(i.operands[operands], 32));
+  t.write(i.operands[0], floatElement(t, i, op, f, bits));
+}
+
 void floatOperation(T &t, const I &i, const std::string &op, Modifiers &m, const std::string &type) {
+  bool mayMix = (op == "add" || op == "sub" || op == "fma") && (type == "f16" || type == "bf16");
+  if (mayMix && m.take("f32"))
+    return mixedOperation(t, i, op, takeFloatModifiers(m, "f32"), type);
   std::string element = packedElement(type);
   FloatModifiers f = takeFloatModifiers(m, element.empty() ? type : element);
   unsigned width = ptx::bitsOfType(type), elements = element.empty() ? 1 : 2, half = width / elements;

@@ -1,13 +1,14 @@
 #include "test/cuda/emulated/translate/Requirements.h"
 #include <algorithm>
 #include <cstdlib>
+#include <sstream>
 
 namespace cleave::emulated {
 namespace {
 
 struct Requirement {
   const char *opcode;
-  const char *part; // a part that the opcode must have; empty: none
+  const char *part; // a part that the opcode must have, or several with dots between them; empty: none
   int capability;
   bool exact; // the target must be exactly this one, with its own features (sm_90a)
 };
@@ -18,6 +19,12 @@ const Requirement kRequirements[] = {{"wgmma", "", 90, true},
                                      {"sub", "f32x2", 100, false},
                                      {"mul", "f32x2", 100, false},
                                      {"fma", "f32x2", 100, false},
+                                     {"add", "f32.f16", 100, false},
+                                     {"add", "f32.bf16", 100, false},
+                                     {"sub", "f32.f16", 100, false},
+                                     {"sub", "f32.bf16", 100, false},
+                                     {"fma", "f32.f16", 100, false},
+                                     {"fma", "f32.bf16", 100, false},
                                      {"elect", "", 90, false},
                                      {"stmatrix", "", 90, false},
                                      {"mbarrier", "try_wait", 90, false},
@@ -55,8 +62,12 @@ const Requirement kRequirements[] = {{"wgmma", "", 90, true},
                                      {"mma", "", 70, false},
                                      {"nanosleep", "", 70, false}};
 
-bool has(const ptx::Instruction &i, const std::string &part) {
-  return part.empty() || std::find(i.opcode.begin() + 1, i.opcode.end(), part) != i.opcode.end();
+bool has(const ptx::Instruction &i, const std::string &parts) {
+  std::istringstream stream(parts);
+  for (std::string part; std::getline(stream, part, '.');)
+    if (std::find(i.opcode.begin() + 1, i.opcode.end(), part) == i.opcode.end())
+      return false;
+  return true;
 }
 
 } // namespace
