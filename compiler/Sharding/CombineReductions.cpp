@@ -2,6 +2,7 @@
 // become one, none of which waits for another, and the ops that wait for them.
 #include "compiler/Sharding/Collectives.h"
 #include "compiler/Sharding/Passes.h"
+#include "dialects/Cleave/IR/Algebra.h"
 #include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/OpSupport.h"
 #include "runtime/plan/Alignment.h"
@@ -45,9 +46,10 @@ bool isLaidOut(Value value) {
     Operation *maker = values[i].getDefiningOp();
     if (!maker)
       return false;
-    if (llvm::isa<ReshapeOp>(maker) || isElementwise(maker))
+    bool isConstant = maker->hasTrait<mlir::OpTrait::ConstantLike>();
+    if (reshapedOperand(maker) || isElementwise(maker))
       values.insert(maker->operand_begin(), maker->operand_end());
-    else if (!llvm::isa<ReadOp, ConcatOp, ConstantOp>(maker))
+    else if (!isConstant && !joinedDim(maker) && !llvm::isa<ReadOp>(maker))
       return false;
   }
   return true;
