@@ -1,4 +1,4 @@
-// Adds nodes to an ONNX graph, with names that it does not have yet.
+// Adds nodes to an ONNX graph, with names that it does not have yet, and removes elements of its lists.
 #ifndef CLEAVE_COMPILER_DRIVER_GRAPHEDIT_H
 #define CLEAVE_COMPILER_DRIVER_GRAPHEDIT_H
 
@@ -31,6 +31,15 @@ private:
   onnx::GraphProto &graph;
   llvm::StringSet<> names;
 };
+
+// Removes the elements `i` of a repeated field for which `keeps(i)` returns false. The others stay in their order.
+template <typename Elements, typename Keeps> void filter(Elements &elements, Keeps keeps) {
+  int kept = 0;
+  for (int i = 0; i < elements.size(); ++i)
+    if (keeps(i))
+      elements.SwapElements(kept++, i);
+  elements.DeleteSubrange(kept, elements.size() - kept);
+}
 
 } // namespace cleave
 

@@ -3,7 +3,7 @@
 #ifndef CLEAVE_COMPILER_DRIVER_GRAPHUSES_H
 #define CLEAVE_COMPILER_DRIVER_GRAPHUSES_H
 
-#include "compiler/Import/ONNX/File/Proto.h"
+#include "compiler/Import/ONNX/File/ModelFile.h"
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringSet.h"
@@ -14,6 +14,9 @@
 namespace cleave {
 
 using Nodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
+
+// True if the node's operator is one of ONNX's own.
+inline bool isStandard(const onnx::NodeProto &node) { return onnx_import::canonicalDomain(node.domain()).empty(); }
 
 // Adds the names that a node reads, and those that the nodes of its subgraphs (If, Loop, Scan) read or return. These
 // include names of values inside a subgraph. The standard forbids an outer value of the same name.

@@ -1,5 +1,6 @@
 #include "compiler/Driver/InferenceForm.h"
 
+#include "compiler/Driver/GraphEdit.h"
 #include "compiler/Driver/GraphUses.h"
 #include "compiler/Driver/MaskForm.h"
 
@@ -8,8 +9,6 @@
 using namespace cleave;
 
 namespace {
-
-using Nodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
 
 void normalizeByStoredStatistics(onnx::NodeProto &node, const llvm::StringSet<> &uses) {
   auto attribute = llvm::find_if(*node.mutable_attribute(), [](const onnx::AttributeProto &a) {
@@ -27,10 +26,9 @@ void normalizeByStoredStatistics(onnx::NodeProto &node, const llvm::StringSet<> 
 
 void rewrite(Nodes &nodes, const llvm::StringSet<> &uses) {
   for (onnx::NodeProto &node : nodes) {
-    bool isStandard = node.domain().empty() || node.domain() == "ai.onnx";
-    if (isStandard && node.op_type() == "BatchNormalization")
+    if (isStandard(node) && node.op_type() == "BatchNormalization")
       normalizeByStoredStatistics(node, uses);
-    while (isStandard && node.op_type() == "Dropout" && node.input_size() > 2)
+    while (isStandard(node) && node.op_type() == "Dropout" && node.input_size() > 2)
       node.mutable_input()->RemoveLast();
     for (onnx::AttributeProto &attribute : *node.mutable_attribute()) {
       if (attribute.has_g())
@@ -41,15 +39,6 @@ void rewrite(Nodes &nodes, const llvm::StringSet<> &uses) {
   }
 }
 
-// Keeps the elements for which `keeps` returns true, in their order.
-template <typename Elements, typename Keeps> void filter(Elements &elements, Keeps keeps) {
-  int kept = 0;
-  for (int i = 0; i < elements.size(); ++i)
-    if (keeps(elements.Get(i)))
-      elements.SwapElements(kept++, i);
-  elements.DeleteSubrange(kept, elements.size() - kept);
-}
-
 // Removes constants and initializers that were read before and are not read any more, because onnxruntime warns about
 // each of them. If an initializer is also an input, it is the input's default value, and stays.
 void dropUnread(onnx::GraphProto &graph, const llvm::StringSet<> &before) {
@@ -58,8 +47,9 @@ void dropUnread(onnx::GraphProto &graph, const llvm::StringSet<> &before) {
   for (const onnx::ValueInfoProto &input : graph.input())
     after.insert(input.name());
   auto isKept = [&](const std::string &name) { return !before.contains(name) || after.contains(name); };
-  filter(*graph.mutable_initializer(), [&](const onnx::TensorProto &tensor) { return isKept(tensor.name()); });
-  filter(*graph.mutable_node(), [&](const onnx::NodeProto &node) {
+  filter(*graph.mutable_initializer(), [&](int i) { return isKept(graph.initializer(i).name()); });
+  filter(*graph.mutable_node(), [&](int i) {
+    const onnx::NodeProto &node = graph.node(i);
     return node.op_type() != "Constant" || node.output_size() != 1 || isKept(node.output(0));
   });
 }

@@ -1,5 +1,6 @@
 #include "compiler/Driver/KeptOutputs.h"
 
+#include "compiler/Driver/GraphEdit.h"
 #include "compiler/Driver/GraphUses.h"
 #include "compiler/Driver/SizeSources.h"
 #include "compiler/Support/Usage.h"
@@ -22,15 +23,6 @@ llvm::Error checkNames(const Values &outputs, llvm::ArrayRef<std::string> names)
       return usageError("--outputs",
                         "the model has no output '" + name + "'; its outputs are " + llvm::join(known, ", "));
   return llvm::Error::success();
-}
-
-// Removes the elements for which `keeps` returns false. The others stay in their order.
-template <typename Elements, typename Keeps> void filter(Elements &elements, Keeps keeps) {
-  int kept = 0;
-  for (int i = 0; i < elements.size(); ++i)
-    if (keeps(i))
-      elements.SwapElements(kept++, i);
-  elements.DeleteSubrange(kept, elements.size() - kept);
 }
 
 // As filter(). Returns the names of the removed elements.

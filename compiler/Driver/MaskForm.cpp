@@ -17,7 +17,7 @@ using namespace cleave;
 namespace {
 
 bool is(const onnx::NodeProto &node, llvm::ArrayRef<llvm::StringRef> types) {
-  return (node.domain().empty() || node.domain() == "ai.onnx") && llvm::is_contained(types, node.op_type());
+  return isStandard(node) && llvm::is_contained(types, node.op_type());
 }
 
 const onnx::AttributeProto *attributeOf(const onnx::NodeProto &node, llvm::StringRef name) {

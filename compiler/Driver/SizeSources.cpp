@@ -60,8 +60,7 @@ private:
 
   // Returns the dimensions that a `Shape` node gives, or none if one of them is neither a number nor a symbol.
   std::vector<Dimension> readSizes(const onnx::NodeProto &node) const {
-    bool isStandard = node.domain().empty() || node.domain() == "ai.onnx";
-    if (!isStandard || node.op_type() != "Shape" || node.input_size() != 1 || node.output_size() != 1)
+    if (!isStandard(node) || node.op_type() != "Shape" || node.input_size() != 1 || node.output_size() != 1)
       return {};
     auto found = shapes.find(node.input(0));
     if (found == shapes.end())

@@ -41,8 +41,7 @@ llvm::Expected<std::vector<rt::TensorView>> usedWeights(const WeightMap &weights
       if (segment->init() == rt::fb::InitKind::weights && !rt::drawOf(*segment))
         segments.emplace_back(each.state, segment);
   for (auto [state, segment] : segments) {
-    bool named = segment->source() && segment->source()->size();
-    llvm::StringRef name = named ? segment->source()->c_str() : segment->name()->c_str();
+    std::string name = rt::sourceOf(*segment);
     if (!seen.insert(name).second)
       continue;
     const WeightTensor *tensor = weights.find(name);

@@ -97,12 +97,4 @@ std::string join(const std::vector<std::string> &parts, const char *separator) {
   return text;
 }
 
-std::string nodeOf(std::string_view note) {
-  constexpr std::string_view begin = "node '";
-  size_t end = note.rfind('\'');
-  if (note.substr(0, begin.size()) != begin || end < begin.size())
-    return std::string(note);
-  return std::string(note.substr(begin.size(), end - begin.size()));
-}
-
 } // namespace cleave::view

@@ -30,9 +30,6 @@ std::vector<std::string> wrapped(const std::string &text, size_t width);
 
 std::string join(const std::vector<std::string> &parts, const char *separator);
 
-// Returns the model's node in an instruction's note: "/h.0/c_attn/MatMul" for "node '/h.0/c_attn/MatMul' (MatMul)".
-std::string nodeOf(std::string_view note);
-
 } // namespace cleave::view
 
 #endif

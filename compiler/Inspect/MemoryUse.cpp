@@ -2,6 +2,7 @@
 
 #include "compiler/Inspect/Human.h"
 #include "compiler/Inspect/Traffic.h"
+#include "compiler/Support/NodeNote.h"
 #include "runtime/plan/PlanReader.h"
 
 #include <algorithm>
@@ -88,8 +89,6 @@ const BodyRun *MemoryUse::bodyAt(size_t instruction) const {
 
 namespace {
 
-constexpr std::string_view kNode = "node '"; // how the notes of a node of the model, or of its gradient, begin
-
 class UseBuilder {
 public:
   UseBuilder(const fb::Plan &kind, uint32_t entry) : kind_(kind), addresses_(kind), regions_(lengthOf(kind.regions())) {
@@ -166,7 +165,7 @@ private:
   // Sums over ranks are named after nodes, too, and may end late: they compute nothing.
   void findUpdate(size_t number, const InstructionView &view, bool updates) {
     bool isSent = isCollective(view.opcode()) || isTransfer(view.opcode());
-    if (view.note().substr(0, kNode.size()) == kNode && !isSent)
+    if (isNodeNote(view.note()) && !isSent)
       use_.updateAt = afterNodes_ = kNever;
     else if (afterNodes_ == kNever && (updates || view.opcode() == Opcode::Launch))
       afterNodes_ = number;
@@ -301,7 +300,7 @@ private:
 
 std::string nameOf(const fb::Plan &kind, const LiveValue &value) {
   InstructionView view(*kind.programs()->Get(value.program)->instructions()->Get(value.instruction));
-  return view.note().empty() ? tensorOf(kind, value.program, value.instruction) : nodeOf(view.note());
+  return view.note().empty() ? tensorOf(kind, value.program, value.instruction) : nodeOfNote(view.note());
 }
 
 std::string placeText(const fb::Plan &kind, const MemoryUse &use, const BodyRun &body, size_t instruction) {

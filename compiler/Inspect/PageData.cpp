@@ -7,6 +7,7 @@
 #include "compiler/Inspect/Prediction.h"
 #include "compiler/Inspect/Summary.h"
 #include "compiler/Inspect/Traffic.h"
+#include "compiler/Support/NodeNote.h"
 #include "runtime/plan/PlanSummary.h"
 #include "runtime/plan/Properties.h"
 #include "runtime/plan/RankKinds.h"
@@ -262,9 +263,9 @@ private:
     InstructionView view(*kind.programs()->Get(span.program)->instructions()->Get(span.instruction));
     std::string what(view.info().mnemonic);
     if (view.opcode() == Opcode::Launch)
-      what = nodeOf(view.note());
+      what = nodeOfNote(view.note());
     else
-      what += " of " + (view.note().empty() ? tensorName(kind, span) : nodeOf(view.note()));
+      what += " of " + (view.note().empty() ? tensorName(kind, span) : nodeOfNote(view.note()));
     return nameNumber(what + "\n" + placeName(kind, span.program, span.microBatch));
   }
 

@@ -2,6 +2,7 @@
 
 #include "compiler/Inspect/Human.h"
 #include "compiler/Simulator/Walk.h"
+#include "compiler/Support/NodeNote.h"
 #include "runtime/plan/RankKinds.h"
 #include "runtime/plan/Tokens.h"
 
@@ -90,7 +91,7 @@ std::vector<PredictedKernel> kernelsOf(const std::vector<const fb::Plan *> &kind
       std::pair<size_t, size_t> key{kind, static_cast<size_t>(view["kernel"])};
       PredictedKernel &row = rows[key];
       if (row.launches == 0)
-        row.node = nodeOf(view.note());
+        row.node = nodeOfNote(view.note());
       row.kind = key.first;
       row.kernel = key.second;
       ++row.launches;

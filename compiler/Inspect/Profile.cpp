@@ -2,6 +2,7 @@
 
 #include "compiler/Inspect/Human.h"
 #include "compiler/Inspect/Summary.h"
+#include "compiler/Support/NodeNote.h"
 #include "runtime/plan/RankKinds.h"
 
 #include <algorithm>
@@ -29,7 +30,7 @@ public:
     }
     profile_.kernelSeconds += seconds;
     auto kernel = static_cast<size_t>(view["kernel"]);
-    std::string node = nodeOf(view.note());
+    std::string node = nodeOfNote(view.note());
     for (ProfileRow *row : {&kernels_[{kind, kernel}], &nodes_[node]}) {
       count(*row, kind, kernel, node, seconds);
       if (costs_)

@@ -2,6 +2,7 @@
 
 #include "compiler/Inspect/Human.h"
 #include "compiler/Simulator/Walk.h"
+#include "compiler/Support/NodeNote.h"
 #include "runtime/plan/Mesh.h"
 #include "runtime/plan/PlanSummary.h"
 
@@ -202,7 +203,7 @@ private:
       InstructionView view = at(i);
       for (size_t b = 0; b < view.bufferCount(); ++b)
         if (view.buffer(b).access() != fb::Access::write && overlaps(view.buffer(b), data) && !view.note().empty())
-          return ", first by " + nodeOf(view.note());
+          return ", first by " + nodeOfNote(view.note());
     }
     return "";
   }
@@ -213,7 +214,7 @@ private:
       InstructionView view = at(i);
       for (size_t b = 0; b < view.bufferCount(); ++b)
         if (view.buffer(b).access() != fb::Access::read && overlaps(view.buffer(b), data) && !view.note().empty())
-          return nodeOf(view.note());
+          return nodeOfNote(view.note());
     }
     return "";
   }
@@ -226,7 +227,7 @@ private:
 
   std::string valueName(uint32_t index, const InstructionView &view) const {
     if (!view.note().empty())
-      return nodeOf(view.note());
+      return nodeOfNote(view.note());
     if (isTransfer(view.opcode()))
       return std::string(textOf(program_.name()));
     std::string made = producer(index, view.buffer(0));
@@ -252,7 +253,7 @@ private:
         for (size_t b = 0; b < view.bufferCount() && !view.note().empty(); ++b)
           if (const fb::Buffer &one = view.buffer(b);
               overlapsInSomeFrame(one, data) && (one.access() == access || one.access() == fb::Access::read_write))
-            return nodeOf(view.note());
+            return nodeOfNote(view.note());
       }
     }
     return "";

@@ -2,6 +2,7 @@
 // become one, none of which waits for another, and the ops that wait for them.
 #include "compiler/Sharding/Collectives.h"
 #include "compiler/Sharding/Passes.h"
+#include "dialects/Cleave/IR/Algebra.h"
 #include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/OpSupport.h"
 #include "runtime/plan/Alignment.h"
@@ -29,8 +30,6 @@ constexpr int64_t kAlignBytes = rt::kBufferAlignment;
 // them.
 constexpr int64_t kMaxFactor = 16;
 
-RankedTensorType typeOf(Value value) { return llvm::cast<RankedTensorType>(value.getType()); }
-
 bool isElementwise(Operation *op) {
   auto loops = llvm::dyn_cast<mlir::shard::ShardingInterface>(op);
   return loops && op->getNumOperands() != 0 &&
@@ -47,9 +46,10 @@ bool isLaidOut(Value value) {
     Operation *maker = values[i].getDefiningOp();
     if (!maker)
       return false;
-    if (llvm::isa<ReshapeOp>(maker) || isElementwise(maker))
+    bool isConstant = maker->hasTrait<mlir::OpTrait::ConstantLike>();
+    if (reshapedOperand(maker) || isElementwise(maker))
       values.insert(maker->operand_begin(), maker->operand_end());
-    else if (!llvm::isa<ReadOp, ConcatOp, ConstantOp>(maker))
+    else if (!isConstant && !joinedDim(maker) && !llvm::isa<ReadOp>(maker))
       return false;
   }
   return true;
@@ -74,7 +74,7 @@ struct CombinedReduction {
     AllReduceOp first = members.empty() ? reduce : members.front();
     return first.getGridAttr() == reduce.getGridAttr() && first.getGridAxesAttr() == reduce.getGridAxesAttr() &&
            first.getReduction() == reduce.getReduction() &&
-           typeOf(first.getInput()).getElementType() == typeOf(reduce.getInput()).getElementType();
+           tensorTypeOf(first.getInput()).getElementType() == tensorTypeOf(reduce.getInput()).getElementType();
   }
 };
 
@@ -137,14 +137,14 @@ private:
       return;
     AllReduceOp last = group.members.back();
     mlir::OpBuilder builder(last);
-    mlir::Type element = typeOf(last.getInput()).getElementType();
+    mlir::Type element = tensorTypeOf(last.getInput()).getElementType();
     int64_t unit = kAlignBytes * 8 / std::max(element.getIntOrFloatBitWidth(), 8u), end = 0;
     SmallVector<Value> pieces;
     SmallVector<int64_t> offsets;
     auto flat = [&](int64_t size) { return RankedTensorType::get({size}, element); };
     for (AllReduceOp member : group.members) {
       Value input = member.getInput();
-      int64_t size = typeOf(input).getNumElements(), padding = llvm::alignTo(size, unit) - size;
+      int64_t size = tensorTypeOf(input).getNumElements(), padding = llvm::alignTo(size, unit) - size;
       pieces.push_back(ReshapeOp::create(builder, member.getLoc(), flat(size), input));
       if (padding != 0)
         pieces.push_back(splat(builder, member.getLoc(), flat(padding), 0.0));
@@ -175,10 +175,10 @@ private:
   void takeApart(AllReduceOp member, Value whole, int64_t offset) {
     mlir::OpBuilder builder(whole.getContext());
     builder.setInsertionPointAfterValue(whole);
-    int64_t size = typeOf(member.getResult()).getNumElements(), one = 1;
+    int64_t size = tensorTypeOf(member.getResult()).getNumElements(), one = 1;
     auto part = SliceOp::create(builder, member.getLoc(), whole, llvm::ArrayRef(offset), llvm::ArrayRef(size),
                                 llvm::ArrayRef(one));
-    Value shaped = ReshapeOp::create(builder, member.getLoc(), typeOf(member.getResult()), part);
+    Value shaped = ReshapeOp::create(builder, member.getLoc(), tensorTypeOf(member.getResult()), part);
     member.getResult().replaceAllUsesWith(shaped);
     member.erase();
   }

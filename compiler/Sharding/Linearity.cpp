@@ -7,7 +7,7 @@
 using namespace cleave;
 using mlir::Value;
 
-static bool isFloat(Value value) {
+bool cleave::isFloat(Value value) {
   auto type = llvm::dyn_cast<mlir::RankedTensorType>(value.getType());
   return type && llvm::isa<mlir::FloatType>(type.getElementType());
 }

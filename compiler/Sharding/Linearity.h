@@ -16,6 +16,9 @@ namespace cleave {
 // number among its attributes (pad's value) is not linear.
 bool isLinear(mlir::Operation *op);
 
+// True for a tensor of floating-point numbers. Only these are terms of a sum over ranks.
+bool isFloat(mlir::Value value);
+
 // True for a constant that is zero everywhere. It may be added to any sum.
 bool isZero(mlir::Value value);
 

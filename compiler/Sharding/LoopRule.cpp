@@ -187,10 +187,6 @@ int64_t LoopRule::loopOf(unsigned axis) const {
   return -1;
 }
 
-static bool isFloat(mlir::Value value) {
-  return llvm::isa<mlir::FloatType>(llvm::cast<mlir::RankedTensorType>(value.getType()).getElementType());
-}
-
 bool LoopRule::isTerm(unsigned operand, unsigned axis) const {
   const Distribution &is = operands[operand];
   bool isSummed = is.along[axis] == Along::Partial && is.kind == ReduceKind::Sum;

@@ -37,10 +37,6 @@ static bool widensRead(mlir::Operation *op) {
   return isRead && byteSize(op->getResult(0).getType()) > takenBytes;
 }
 
-static bool isFloat(Value value) {
-  return llvm::isa<mlir::FloatType>(llvm::cast<mlir::RankedTensorType>(value.getType()).getElementType());
-}
-
 static bool sameAxes(llvm::ArrayRef<llvm::StringRef> a, llvm::ArrayRef<llvm::StringRef> b) {
   return a.size() == b.size() && llvm::all_of(a, [&](llvm::StringRef axis) { return llvm::is_contained(b, axis); });
 }

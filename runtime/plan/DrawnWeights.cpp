@@ -53,4 +53,10 @@ std::optional<Draw> drawOf(const fb::Segment &segment) {
   return segment.init() == fb::InitKind::weights ? parseDraw(textOf(segment.source())) : std::nullopt;
 }
 
+std::string sourceOf(const fb::Segment &segment) {
+  if (std::optional<Draw> draw = drawOf(segment))
+    return draw->name;
+  return std::string(textOf(textOf(segment.source()).empty() ? segment.name() : segment.source()));
+}
+
 } // namespace cleave::rt

@@ -34,6 +34,8 @@ struct Draw {
 std::optional<Draw> parseDraw(std::string_view text);
 // Returns how the segment is drawn, or nothing if it gets its initial values in another way.
 std::optional<Draw> drawOf(const fb::Segment &segment);
+// Returns the name that the segment has in files of weights: its own, or the one that the plan gives for it.
+std::string sourceOf(const fb::Segment &segment);
 
 } // namespace cleave::rt
 

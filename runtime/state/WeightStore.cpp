@@ -19,14 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The name that a segment has in files of weights.
-std::string sourceName(const LogicalSegment &segment) {
-  if (auto draw = drawOf(*segment.segment))
-    return draw->name;
-  const auto *source = segment.segment->source();
-  return source && source->size() != 0 ? source->str() : segment.name;
-}
-
 bool isConstant(const fb::State &state) { return state.role() == fb::Role::constant; }
 
 // True if --weights replaces the state, whatever its initial value is without it. A buffer with a slot is a copy for
@@ -200,14 +192,14 @@ const TensorView *WeightStore::find(const fb::State &state, const LogicalSegment
   if (!replacementOrigin_.empty() && (isWeight || isReplaceable(state))) {
     const TensorView *tensor = findReplacement(segment.name);
     if (!tensor)
-      tensor = findReplacement(sourceName(segment));
+      tensor = findReplacement(sourceOf(*segment.segment));
     if (segment.segment->aliases())
       for (const auto *alias : *segment.segment->aliases())
         tensor = tensor ? tensor : findReplacement(alias->string_view());
     if (tensor || !isConstant(state))
       return tensor;
   }
-  return isWeight && !drawOf(*segment.segment) ? compiled_.find(sourceName(segment)) : nullptr;
+  return isWeight && !drawOf(*segment.segment) ? compiled_.find(sourceOf(*segment.segment)) : nullptr;
 }
 
 void WeightStore::dropPages() const {

@@ -14,6 +14,7 @@
 #include "compiler/Support/MinCut.h"
 #include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/ChannelsLast.h"
+#include "dialects/Cleave/IR/OpSupport.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -37,8 +38,6 @@ Forms findForms(Block &block) {
   return forms;
 }
 
-RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 // True if the op makes its result channels-last from operands without a layout. Then it can be made in both layouts,
 // and fuses with its readers.
 bool isFreeToMake(Operation *op, const ChannelsLastForm &form) {
@@ -55,7 +54,7 @@ int64_t transposeBytes(Value value, const Forms &forms) {
     return 0;
   if (auto form = op ? forms.find(op) : forms.end(); form != forms.end() && isFreeToMake(op, form->second))
     return 0;
-  RankedTensorType type = typeOf(value);
+  RankedTensorType type = tensorTypeOf(value);
   return keepsBytes(type, channelsLastOrder(type.getRank())) ? 0 : 2 * byteSize(type);
 }
 
@@ -182,7 +181,7 @@ private:
   // If no byte moves, it is a reshape, which costs nothing in a plan. With several ranks, each has a part of the
   // tensor, and a reshape would not say which dimension is split (kWholeAttr).
   Value transpose(OpBuilder &builder, Value from, ArrayRef<int64_t> order) const {
-    RankedTensorType type = typeOf(from);
+    RankedTensorType type = tensorTypeOf(from);
     if (!hasOneRank || !keepsBytes(type, order))
       return TransposeOp::create(builder, from.getLoc(), from, order);
     auto shape = llvm::map_to_vector(order, [&](int64_t dim) { return type.getDimSize(dim); });
@@ -198,7 +197,7 @@ private:
     Value result = makeBehind(from, [&](OpBuilder &builder) -> Value {
       if (isFree)
         return form->second.build(builder, value.getDefiningOp()->getOperands());
-      return transpose(builder, from, channelsLastOrder(typeOf(value).getRank()));
+      return transpose(builder, from, channelsLastOrder(tensorTypeOf(value).getRank()));
     });
     lasts[value] = result;
     return result;

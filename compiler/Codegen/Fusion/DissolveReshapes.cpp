@@ -16,6 +16,7 @@
 #include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/BlockMarks.h"
 #include "dialects/Cleave/IR/CutLoops.h"
+#include "dialects/Cleave/IR/OpSupport.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Matchers.h"
@@ -30,8 +31,6 @@ using namespace mlir;
 using namespace cleave;
 
 using Shape = SmallVector<int64_t>;
-
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 // Returns the coarsest shape into which both can be cut while elements keep their order; nothing if there is none.
 // Neither shape may have dimensions of one element.
@@ -112,7 +111,7 @@ const void *Dissolver::partOf(Value value) const {
 ArrayRef<unsigned> Dissolver::nodesOf(Value value) {
   auto [entry, isNew] = dims.try_emplace(value);
   if (isNew)
-    for (int64_t size : typeOf(value).getShape())
+    for (int64_t size : tensorTypeOf(value).getShape())
       entry->second.push_back(makeNode(size));
   return entry->second;
 }
@@ -128,7 +127,7 @@ Shape Dissolver::shapeOf(Value value) {
 // and for a constant, which each reader may make for itself.
 static bool connects(Value value) {
   Operation *op = value.getDefiningOp();
-  return !(op && op->hasTrait<OpTrait::ConstantLike>()) && typeOf(value).getNumElements() > 1;
+  return !(op && op->hasTrait<OpTrait::ConstantLike>()) && tensorTypeOf(value).getNumElements() > 1;
 }
 
 static SmallVector<Value> valuesOf(Operation *op) {
@@ -157,7 +156,7 @@ static Shape sizesOf(Operation *op) {
   SmallVector<AffineMap> maps = mapsOf(op);
   Shape sizes(maps.front().getNumDims(), 1);
   for (auto [value, map] : llvm::zip_equal(valuesOf(op), maps))
-    for (auto [size, expr] : llvm::zip_equal(typeOf(value).getShape(), map.getResults()))
+    for (auto [size, expr] : llvm::zip_equal(tensorTypeOf(value).getShape(), map.getResults()))
       sizes[loopOf(expr)] = size;
   return sizes;
 }
@@ -196,7 +195,7 @@ void Dissolver::addReshape(Operation *op) {
 // Cuts the classes of the value's dimensions into the sizes of `shape`, which must be a cut of the value's own shape.
 // Returns false if this contradicts their other cuts.
 bool Dissolver::cut(Value value, ArrayRef<int64_t> shape) {
-  for (auto [node, size] : llvm::zip_equal(nodesOf(value), typeOf(value).getShape())) {
+  for (auto [node, size] : llvm::zip_equal(nodesOf(value), tensorTypeOf(value).getShape())) {
     size_t count = 0;
     for (int64_t product = 1; product < size; ++count)
       product *= shape[count];
@@ -239,11 +238,11 @@ bool Dissolver::isBorder(Value value) const {
 static bool maySplitOneElement(Operation *op) {
   if (auto whole = op->getAttrOfType<TypeAttr>(kWholeAttr)) {
     auto sizes = cast<RankedTensorType>(whole.getValue()).getShape();
-    return llvm::any_of(llvm::zip(sizes, typeOf(op->getResult(0)).getShape()),
+    return llvm::any_of(llvm::zip(sizes, tensorTypeOf(op->getResult(0)).getShape()),
                         [](auto both) { return std::get<0>(both) != 1 && std::get<1>(both) == 1; });
   }
   return llvm::any_of(valuesOf(op), [](Value value) {
-    return !matchPattern(value, m_Constant()) && typeOf(value).getRank() != 0 && !connects(value);
+    return !matchPattern(value, m_Constant()) && tensorTypeOf(value).getRank() != 0 && !connects(value);
   });
 }
 
@@ -259,7 +258,7 @@ void Dissolver::choose() {
       for (Value value : valuesOf(op))
         refused.insert(partOf(value));
   for (auto &[value, nodes] : dims) {
-    bool isChanged = isChosen(value) && ArrayRef<int64_t>(shapeOf(value)) != typeOf(value).getShape();
+    bool isChanged = isChosen(value) && ArrayRef<int64_t>(shapeOf(value)) != tensorTypeOf(value).getShape();
     if (isChanged && (hasWholes ? isRigid(value) : isBorder(value)))
       refused.insert(partOf(value));
   }
@@ -270,7 +269,7 @@ void Dissolver::choose() {
 // Returns the value under another shape. The reshape is made directly after the value, or for a constant before
 // `reader`.
 Value Dissolver::viewAs(Value value, ArrayRef<int64_t> shape, Operation *reader) {
-  RankedTensorType type = typeOf(value).clone(shape);
+  RankedTensorType type = tensorTypeOf(value).clone(shape);
   if (type == value.getType())
     return value;
   Operation *maker = value.getDefiningOp();
@@ -312,7 +311,7 @@ void Dissolver::rewrite(Operation *op) {
   for (size_t loop = 0; loop < loops.size(); ++loop)
     counts.push_back(factorsOfLoop(loop).size());
   OpBuilder builder(op);
-  Value result = cutLoops(builder, op, operands, typeOf(op->getResult(0)).clone(shapes.back()), counts);
+  Value result = cutLoops(builder, op, operands, tensorTypeOf(op->getResult(0)).clone(shapes.back()), counts);
   if (!llvm::is_contained(operands, result))
     result.getDefiningOp()->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   made[op->getResult(0)] = result;
@@ -323,7 +322,7 @@ void Dissolver::readPlain(Operation *op) {
   op->walk([&](Operation *inner) {
     for (OpOperand &use : inner->getOpOperands())
       if (Value now = made.lookup(use.get()))
-        use.set(viewAs(now, typeOf(use.get()).getShape(), op));
+        use.set(viewAs(now, tensorTypeOf(use.get()).getShape(), op));
   });
 }
 

@@ -10,6 +10,7 @@
 #include "compiler/Codegen/Loops/KernelGraph.h"
 #include "compiler/Codegen/Loops/LinalgForm.h"
 #include "dialects/Cleave/IR/BlockMarks.h"
+#include "dialects/Cleave/IR/OpSupport.h"
 #include "dialects/Cleave/IR/Products.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -62,11 +63,9 @@ private:
 };
 } // namespace
 
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 Value Reads::rowsOf(Value value) {
   while (auto reshape = value.getDefiningOp<ReshapeOp>()) {
-    RankedTensorType from = typeOf(reshape.getOperand()), to = typeOf(value);
+    RankedTensorType from = tensorTypeOf(reshape.getOperand()), to = tensorTypeOf(value);
     if (from.getRank() == 0 || to.getRank() == 0 || from.getShape().back() != to.getShape().back())
       break;
     value = reshape.getOperand();
@@ -76,7 +75,7 @@ Value Reads::rowsOf(Value value) {
 
 // A narrower type would round the rows before they are added.
 static bool widens(CastOp cast) {
-  Type from = typeOf(cast.getOperand()).getElementType(), to = typeOf(cast.getResult()).getElementType();
+  Type from = tensorTypeOf(cast.getOperand()).getElementType(), to = tensorTypeOf(cast.getResult()).getElementType();
   return isa<FloatType>(from) && isa<FloatType>(to) && to.getIntOrFloatBitWidth() > from.getIntOrFloatBitWidth();
 }
 
@@ -90,7 +89,7 @@ static Value findSum(const Read &read, RankedTensorType type) {
       return {};
     Operation *user = *value.user_begin();
     auto sum = dyn_cast<ReduceOp>(user);
-    int64_t rank = typeOf(value).getRank();
+    int64_t rank = tensorTypeOf(value).getRank();
     bool addsRows = sum && !isSummed && sum.getKind() == ReduceKind::Sum && rank > 1 &&
                     llvm::equal(sum.getDims(), llvm::seq<int64_t>(0, rank - 1));
     auto cast = dyn_cast<CastOp>(user);
@@ -170,7 +169,7 @@ static bool canFollow(KernelOp kernel, MatmulOp product) {
 }
 
 static bool fuse(MatmulOp product, Value operand, bool isOfLhs, Reads &reads) {
-  auto rows = typeOf(operand);
+  auto rows = tensorTypeOf(operand);
   for (Read &read : reads.of(operand)) {
     if (getBlockMark(read.kernel) != getBlockMark(product) || !canFollow(read.kernel, product))
       continue;
@@ -199,7 +198,7 @@ static bool fuse(MatmulOp product, Value operand, bool isOfLhs, Reads &reads) {
 
 static bool isCandidate(MatmulOp op) {
   return !op.getBias() && op.getTransposeLhs() && !op.getTransposeRhs() && op.getType().getRank() == 2 &&
-         typeOf(op.getLhs()).getRank() == 2 && typeOf(op.getRhs()).getRank() == 2 &&
+         tensorTypeOf(op.getLhs()).getRank() == 2 && tensorTypeOf(op.getRhs()).getRank() == 2 &&
          !op.getType().getElementType().isF64();
 }
 

@@ -1,6 +1,6 @@
 #include "compiler/Import/Registry/OperatorRegistry.h"
 
-#include "llvm/ADT/StringExtras.h"
+#include "compiler/Support/Mistakes.h"
 
 #include <map>
 
@@ -52,13 +52,7 @@ void cleave::registerOperator(CustomOperator registered) {
                                 "; load only one of them");
 }
 
-llvm::Error cleave::checkRegistrations() {
-  std::vector<std::string> mistakes = std::move(Registry::get().mistakes);
-  Registry::get().mistakes.clear();
-  if (mistakes.empty())
-    return llvm::Error::success();
-  return llvm::createStringError(llvm::inconvertibleErrorCode(), llvm::join(mistakes, "\n"));
-}
+llvm::Error cleave::checkRegistrations() { return takeMistakes(Registry::get().mistakes); }
 
 const CustomOperator *cleave::findOperator(llvm::StringRef domain, llvm::StringRef name, int64_t version) {
   const Registry::Versions *versions = Registry::get().find(domain, name);

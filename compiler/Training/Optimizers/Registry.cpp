@@ -1,3 +1,4 @@
+#include "compiler/Support/Mistakes.h"
 #include "compiler/Training/Optimizers/Own.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -76,13 +77,7 @@ void cleave::registerOptimizer(Optimizer optimizer) {
     registry.mistakes.push_back(label + "an optimizer of that name is there already; choose another name");
 }
 
-llvm::Error cleave::checkOptimizers() {
-  std::vector<std::string> mistakes = std::move(Registry::get().mistakes);
-  Registry::get().mistakes.clear();
-  if (mistakes.empty())
-    return llvm::Error::success();
-  return llvm::createStringError(llvm::inconvertibleErrorCode(), llvm::join(mistakes, "\n"));
-}
+llvm::Error cleave::checkOptimizers() { return takeMistakes(Registry::get().mistakes); }
 
 const Optimizer *cleave::findOptimizer(StringRef name) {
   for (const Optimizer &optimizer : Registry::get().optimizers)

@@ -1,6 +1,7 @@
 #include "dialects/Cleave/IR/Algebra.h"
 
 #include "dialects/Cleave/IR/Attention.h"
+#include "dialects/Cleave/IR/OpSupport.h"
 #include "dialects/Cleave/IR/Scatter.h"
 
 #include "mlir/IR/Matchers.h"
@@ -17,8 +18,7 @@ using mlir::Value;
 using LinearOperands = SmallVector<LinearOperand, 2>;
 using NumberBounds = SmallVector<NumberBound, 2>;
 
-static RankedTensorType typeOf(Value value) { return llvm::cast<RankedTensorType>(value.getType()); }
-static int64_t countOf(Value value) { return typeOf(value).getNumElements(); }
+static int64_t countOf(Value value) { return tensorTypeOf(value).getNumElements(); }
 
 static bool isZero(Value value) { return getConstantNumber(value) == 0.0; }
 
@@ -40,7 +40,7 @@ static bool castKeepsNumbers(mlir::Type from, mlir::Type to) {
 
 Value cleave::pullBackInShape(Operation *op, mlir::OpBuilder &builder, mlir::Location loc, Value onResult,
                               unsigned number) {
-  RankedTensorType type = typeOf(onResult).clone(typeOf(op->getOperand(number)).getShape());
+  RankedTensorType type = tensorTypeOf(onResult).clone(tensorTypeOf(op->getOperand(number)).getShape());
   return type == onResult.getType() ? onResult : Value(ReshapeOp::create(builder, loc, type, onResult));
 }
 
@@ -67,7 +67,8 @@ struct Negates : AlgebraOpInterface::ExternalModel<Negates, NegOp> {
 // A truth value has no sum.
 struct Casts : AlgebraOpInterface::ExternalModel<Casts, CastOp> {
   LinearOperands getLinearOperands(Operation *op) const {
-    mlir::Type from = typeOf(op->getOperand(0)).getElementType(), to = typeOf(op->getResult(0)).getElementType();
+    mlir::Type from = tensorTypeOf(op->getOperand(0)).getElementType(),
+               to = tensorTypeOf(op->getResult(0)).getElementType();
     return isNumber(from) && castKeepsNumbers(from, to) ? LinearOperands{LinearOperand()} : LinearOperands();
   }
   Value getCarriedOperand(Operation *op) const { return op->getOperand(0); }
@@ -115,7 +116,7 @@ struct Multiplies : AlgebraOpInterface::ExternalModel<Multiplies, MulOp> {
 
 struct Divides : AlgebraOpInterface::ExternalModel<Divides, DivOp> {
   LinearOperands getLinearOperands(Operation *op) const {
-    if (!llvm::isa<mlir::FloatType>(typeOf(op->getResult(0)).getElementType()))
+    if (!llvm::isa<mlir::FloatType>(tensorTypeOf(op->getResult(0)).getElementType()))
       return {}; // quotients of whole numbers are cut off
     LinearOperand linear;
     linear.scale = op->getOperand(1);
@@ -175,14 +176,14 @@ struct Sums : AlgebraOpInterface::ExternalModel<Sums, ReduceOp> {
                  ArrayRef<int64_t> leftOut) const {
     ArrayRef<int64_t> reduced = llvm::cast<ReduceOp>(op).getDims();
     SmallVector<int64_t> dims, sizes;
-    for (auto [dim, size] : llvm::enumerate(typeOf(op->getOperand(0)).getShape())) {
+    for (auto [dim, size] : llvm::enumerate(tensorTypeOf(op->getOperand(0)).getShape())) {
       if (llvm::is_contained(leftOut, static_cast<int64_t>(dim)))
         continue;
       if (!llvm::is_contained(reduced, static_cast<int64_t>(dim)))
         dims.push_back(static_cast<int64_t>(sizes.size()));
       sizes.push_back(size);
     }
-    RankedTensorType type = typeOf(onResult).clone(sizes);
+    RankedTensorType type = tensorTypeOf(onResult).clone(sizes);
     return type == onResult.getType() ? onResult : Value(BroadcastOp::create(builder, loc, type, onResult, dims));
   }
 };
@@ -304,8 +305,8 @@ SmallVector<ArrayRef<int64_t>, 2> cleave::startsOf(Operation *op) {
 // Returns the carried operand if its elements are the same numbers; null otherwise.
 static Value sameNumbers(Operation *op) {
   Value carried = carriedOperand(op);
-  bool isSame =
-      carried && castKeepsNumbers(typeOf(carried).getElementType(), typeOf(op->getResult(0)).getElementType());
+  bool isSame = carried && castKeepsNumbers(tensorTypeOf(carried).getElementType(),
+                                            tensorTypeOf(op->getResult(0)).getElementType());
   return isSame ? carried : Value();
 }
 

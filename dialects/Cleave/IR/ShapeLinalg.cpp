@@ -1,6 +1,7 @@
 // The shape ops as linalg and tensor ops: generics if fusion must see through them, tensor ops if elements only move.
 #include "dialects/Cleave/IR/Cleave.h"
 #include "dialects/Cleave/IR/Elementwise.h"
+#include "dialects/Cleave/IR/OpSupport.h"
 #include "dialects/Cleave/IR/Positional.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -17,8 +18,6 @@ using mlir::Value;
 using mlir::ValueRange;
 namespace tensor = mlir::tensor;
 
-static RankedTensorType tensorType(Value value) { return llvm::cast<RankedTensorType>(value.getType()); }
-
 static Value empty(OpBuilder &b, mlir::Location loc, RankedTensorType type) {
   return tensor::EmptyOp::create(b, loc, type.getShape(), type.getElementType());
 }
@@ -29,7 +28,7 @@ static SmallVector<OpFoldResult> indices(OpBuilder &b, llvm::ArrayRef<int64_t> v
 
 // With one dimension (or none) in between, every pair of shapes can be reshaped.
 static Value reshape(OpBuilder &b, mlir::Location loc, Value x, RankedTensorType to) {
-  RankedTensorType from = tensorType(x);
+  RankedTensorType from = tensorTypeOf(x);
   if (from == to)
     return x;
   if (from.getRank() != to.getRank())
@@ -84,7 +83,7 @@ SmallVector<Value> ConcatOp::buildLinalg(OpBuilder &b, ValueRange operands) {
   SmallVector<int64_t> starts(type.getRank(), 0), steps(type.getRank(), 1);
   for (Value operand : operands) {
     Value part = toSignless(b, getLoc(), operand);
-    auto shape = tensorType(part).getShape();
+    auto shape = tensorTypeOf(part).getShape();
     whole = tensor::InsertSliceOp::create(b, getLoc(), part, whole, indices(b, starts), indices(b, shape),
                                           indices(b, steps));
     starts[getDim()] += shape[getDim()];
@@ -107,7 +106,7 @@ SmallVector<Value> PadOp::buildLinalg(OpBuilder &b, ValueRange operands) {
   for (int64_t interior : getInterior())
     steps.push_back(interior + 1);
   Value whole = tensor::InsertSliceOp::create(b, getLoc(), x, filled, indices(b, getLow()),
-                                              indices(b, tensorType(x).getShape()), indices(b, steps));
+                                              indices(b, tensorTypeOf(x).getShape()), indices(b, steps));
   return {fromSignless(b, getLoc(), whole, getResult().getType())};
 }
 

@@ -1,5 +1,6 @@
 // Verifiers and result types of the shape ops.
 #include "dialects/Cleave/IR/Cleave.h"
+#include "dialects/Cleave/IR/OpSupport.h"
 #include "dialects/Cleave/IR/Positional.h"
 
 #include "llvm/ADT/SmallBitVector.h"
@@ -20,8 +21,6 @@ using mlir::success;
 static LogicalResult inferenceError(std::optional<mlir::Location> location, const llvm::Twine &message) {
   return mlir::emitOptionalError(location, message);
 }
-
-static RankedTensorType tensorType(mlir::Value value) { return llvm::cast<RankedTensorType>(value.getType()); }
 
 static LogicalResult verifySameElement(mlir::Operation *op, RankedTensorType operand, RankedTensorType result) {
   if (operand.getElementType() == result.getElementType())
@@ -52,7 +51,7 @@ static bool isPermutation(llvm::ArrayRef<int64_t> permutation, int64_t rank) {
 
 LogicalResult TransposeOp::inferReturnTypes(CLEAVE_INFER_ARGUMENTS) {
   Adaptor adaptor(operands, attributes, properties, regions);
-  RankedTensorType type = tensorType(adaptor.getOperand());
+  RankedTensorType type = tensorTypeOf(adaptor.getOperand());
   if (!isPermutation(adaptor.getPermutation(), type.getRank()))
     return inferenceError(location, "'cleave.transpose' op needs a permutation of the operand's " +
                                         llvm::Twine(type.getRank()) + " dimensions");
@@ -90,7 +89,7 @@ LogicalResult SliceOp::inferReturnTypes(CLEAVE_INFER_ARGUMENTS) {
   for (int64_t size : adaptor.getSizes())
     if (size < 0)
       return inferenceError(location, "'cleave.slice' op sizes are not negative; got: " + llvm::Twine(size));
-  results.push_back(tensorType(adaptor.getOperand()).clone(adaptor.getSizes()));
+  results.push_back(tensorTypeOf(adaptor.getOperand()).clone(adaptor.getSizes()));
   return success();
 }
 
@@ -114,22 +113,22 @@ LogicalResult SliceOp::verify() {
 LogicalResult ConcatOp::inferReturnTypes(CLEAVE_INFER_ARGUMENTS) {
   Adaptor adaptor(operands, attributes, properties, regions);
   int64_t dim = adaptor.getDim();
-  if (operands.empty() || dim < 0 || dim >= tensorType(operands[0]).getRank())
+  if (operands.empty() || dim < 0 || dim >= tensorTypeOf(operands[0]).getRank())
     return inferenceError(location, "'cleave.concat' op needs operands that have dimension " + llvm::Twine(dim));
-  llvm::SmallVector<int64_t> shape(tensorType(operands[0]).getShape());
+  llvm::SmallVector<int64_t> shape(tensorTypeOf(operands[0]).getShape());
   for (mlir::Value operand : operands.drop_front()) {
-    if (tensorType(operand).getRank() != static_cast<int64_t>(shape.size()))
+    if (tensorTypeOf(operand).getRank() != static_cast<int64_t>(shape.size()))
       return inferenceError(location, "'cleave.concat' op operands have equal ranks");
-    shape[dim] += tensorType(operand).getDimSize(dim);
+    shape[dim] += tensorTypeOf(operand).getDimSize(dim);
   }
-  results.push_back(tensorType(operands[0]).clone(shape));
+  results.push_back(tensorTypeOf(operands[0]).clone(shape));
   return success();
 }
 
 LogicalResult ConcatOp::verify() {
   auto result = getResult().getType();
   for (mlir::Value operand : getOperands()) {
-    RankedTensorType type = tensorType(operand);
+    RankedTensorType type = tensorTypeOf(operand);
     if (type.getRank() != result.getRank())
       return emitOpError("operands have the result's rank; got: ") << type << " -> " << result;
     for (int64_t dim = 0; dim < result.getRank(); ++dim)
@@ -143,7 +142,7 @@ LogicalResult ConcatOp::verify() {
 
 LogicalResult PadOp::inferReturnTypes(CLEAVE_INFER_ARGUMENTS) {
   Adaptor adaptor(operands, attributes, properties, regions);
-  RankedTensorType type = tensorType(adaptor.getOperand());
+  RankedTensorType type = tensorTypeOf(adaptor.getOperand());
   size_t rank = type.getRank();
   if (adaptor.getLow().size() != rank || adaptor.getHigh().size() != rank || adaptor.getInterior().size() != rank)
     return inferenceError(location, "'cleave.pad' op needs low, high and interior for every dimension");

@@ -1,5 +1,7 @@
 #include "dialects/Cleave/Transforms/LoopWriter.h"
 
+#include "dialects/Cleave/IR/OpSupport.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -13,8 +15,6 @@ using mlir::Value;
 using mlir::ValueRange;
 namespace arith = mlir::arith;
 namespace tensor = mlir::tensor;
-
-static RankedTensorType typeOf(Value value) { return llvm::cast<RankedTensorType>(value.getType()); }
 
 SmallVector<Value> LoopWriter::loop(ArrayRef<int64_t> sizes, ValueRange initial, Body body) {
   SmallVector<Value> lower, upper, step;
@@ -91,7 +91,7 @@ static SmallVector<mlir::ReassociationIndices> oneGroup(int64_t rank) {
 }
 
 Value LoopWriter::flatten(Value value) {
-  RankedTensorType type = typeOf(value);
+  RankedTensorType type = tensorTypeOf(value);
   if (type.getRank() == 1)
     return value;
   auto flat = type.clone({type.getNumElements()});
@@ -106,8 +106,8 @@ Value LoopWriter::filled(int64_t count, Value value) {
 }
 
 Value LoopWriter::finish(Value flat, RankedTensorType type) {
-  if (typeOf(flat).getElementType() != type.getElementType()) {
-    int64_t count = typeOf(flat).getNumElements();
+  if (tensorTypeOf(flat).getElementType() != type.getElementType()) {
+    int64_t count = tensorTypeOf(flat).getNumElements();
     Value rounded = tensor::EmptyOp::create(builder, ArrayRef<int64_t>{count}, type.getElementType());
     flat = loop({count}, rounded, [&](ValueRange i, ValueRange carried) -> SmallVector<Value> {
       return {store(load(flat, i[0]), carried[0], i[0])};
@@ -127,7 +127,7 @@ Value LoopWriter::load(Value flat, Value index) {
 }
 
 Value LoopWriter::store(Value value, Value flat, Value index) {
-  mlir::Type element = typeOf(flat).getElementType();
+  mlir::Type element = tensorTypeOf(flat).getElementType();
   if (value.getType() != element)
     value = arith::TruncFOp::create(builder, element, value);
   return tensor::InsertOp::create(builder, value, flat, index);

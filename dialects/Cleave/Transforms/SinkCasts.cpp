@@ -1,5 +1,6 @@
 #include "dialects/Cleave/IR/BlockMarks.h"
 #include "dialects/Cleave/IR/Narrowing.h"
+#include "dialects/Cleave/IR/OpSupport.h"
 #include "dialects/Cleave/Transforms/Passes.h"
 
 namespace cleave {
@@ -10,8 +11,6 @@ namespace cleave {
 using namespace cleave;
 using mlir::Value;
 
-static mlir::RankedTensorType typeOf(Value value) { return llvm::cast<mlir::RankedTensorType>(value.getType()); }
-
 // True if the kernel moves some of the elements of its first operand, which is `table`, and does no arithmetic.
 static bool takesFew(mlir::Operation *op, Value table) {
   auto compute = llvm::dyn_cast<ComputeOpInterface>(op);
@@ -19,8 +18,8 @@ static bool takesFew(mlir::Operation *op, Value table) {
   if (!compute || !cost || compute.getComputeKind() != ComputeKind::Kernel || cost.getCost().flops != 0)
     return false;
   return op->getNumResults() == 1 && op->getOperand(0) == table &&
-         typeOf(op->getResult(0)).getElementType() == typeOf(table).getElementType() &&
-         typeOf(op->getResult(0)).getNumElements() < typeOf(table).getNumElements();
+         tensorTypeOf(op->getResult(0)).getElementType() == tensorTypeOf(table).getElementType() &&
+         tensorTypeOf(op->getResult(0)).getNumElements() < tensorTypeOf(table).getNumElements();
 }
 
 namespace {
@@ -38,9 +37,9 @@ struct SinkCasts : impl::SinkCastsBase<SinkCasts> {
 
   static void sink(CastOp cast, mlir::Operation *user) {
     Value taken = user->getResult(0);
-    mlir::RankedTensorType narrow = typeOf(taken);
+    mlir::RankedTensorType narrow = tensorTypeOf(taken);
     user->setOperand(0, cast.getOperand());
-    taken.setType(narrow.clone(typeOf(cast.getOperand()).getElementType()));
+    taken.setType(narrow.clone(tensorTypeOf(cast.getOperand()).getElementType()));
     mlir::OpBuilder builder(user->getContext());
     builder.setInsertionPointAfter(user);
     auto sunk = CastOp::create(builder, cast.getLoc(), narrow, taken);

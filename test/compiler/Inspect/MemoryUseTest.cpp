@@ -2,6 +2,7 @@
 #include "compiler/Inspect/Human.h"
 #include "compiler/Simulator/StepTimeline.h"
 #include "compiler/Simulator/Walk.h"
+#include "compiler/Support/NodeNote.h"
 #include "test/runtime/device/PlanBuilder.h"
 
 using namespace cleave;
@@ -199,7 +200,8 @@ TEST(Human, NumbersAndNames) {
   EXPECT_EQ(view::flopsText(6014722848), "6.01 GFLOP");
   EXPECT_EQ(view::countText(1234567), "1,234,567");
   EXPECT_EQ(view::countText(123), "123");
-  EXPECT_EQ(view::nodeOf("node '/h.0/a'b' (Add)"), "/h.0/a'b");
+  EXPECT_EQ(nodeOfNote(nodeNote("'/h.0/a'b'", "Add")), "/h.0/a'b");
+  EXPECT_EQ(nodeOfNote(nodeNote("producing 'y'", "Add")), "node producing 'y' (Add)");
   EXPECT_EQ(view::shortName("a.very.long.name", 10), "a.ve..name");
   EXPECT_EQ(view::shortName("\x1b[31m", 20).find('\x1b'), std::string::npos);
   EXPECT_EQ(view::shortName("\xc2\x9b\xe2\x80\xae", 40), R"("\xc2\x9b\xe2\x80\xae")"); // C1, and right to left

@@ -1,5 +1,6 @@
 #include "compiler/Import/ONNX/File/FlatGraph.h"
 #include "compiler/Import/ONNX/File/Metadata.h"
+#include "compiler/Support/NodeNote.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -27,7 +28,7 @@ std::string FlatNode::shortName() const {
   return quote(module.empty() ? proto->name() : module + "/" + proto->name());
 }
 
-std::string FlatNode::describe() const { return "node " + shortName() + " (" + proto->op_type() + ")"; }
+std::string FlatNode::describe() const { return nodeNote(shortName(), proto->op_type()); }
 
 static void visitNodes(const onnx::NodeProto &node, llvm::function_ref<void(const onnx::NodeProto &)> visit) {
   visit(node);
