@@ -3,7 +3,7 @@
 # The last line is "N passed, N failed, N skipped" over all suites; the exit code is not 0 when anything failed.
 case "${1:-}" in -h | --help) exec awk 'NR > 1 && !/^#/ { exit } NR > 1 { sub(/^# ?/, ""); print }' "$0" ;; esac
 set -euo pipefail
-cd "$(dirname "$0")/.."
+CDPATH= cd -- "$(dirname -- "$0")/.."
 [ $# -eq 0 ] || { echo "check: expected no arguments; got: $*" >&2; exit 2; }
 
 tools/setup.sh --tests

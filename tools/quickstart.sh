@@ -7,7 +7,7 @@
 #                                 is no CUDA toolkit, .venv-cuda/
 case "${1:-}" in -h | --help) exec awk 'NR > 1 && !/^#/ { exit } NR > 1 { sub(/^# ?/, ""); print }' "$0" ;; esac
 set -euo pipefail
-cd "$(dirname "$0")/.."
+CDPATH= cd -- "$(dirname -- "$0")/.."
 
 [ $# -le 1 ] || { echo "quickstart: expected --cuda or nothing; got: $*" >&2; exit 2; }
 case "${1:-}" in

@@ -6,7 +6,7 @@
 #                             (.venv-cuda, 296 MB), and what the tests' emulated device needs
 case "${1:-}" in -h | --help) exec awk 'NR > 1 && !/^#/ { exit } NR > 1 { sub(/^# ?/, ""); print }' "$0" ;; esac
 set -euo pipefail
-cd "$(dirname "$0")/.."
+CDPATH= cd -- "$(dirname -- "$0")/.."
 
 build_packages=(
   build-essential cmake ninja-build ccache git ca-certificates

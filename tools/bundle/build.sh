@@ -69,7 +69,7 @@ if [ "${1:-}" = --compile ]; then # by xargs below
   compileLine "$2"
   exit 0
 fi
-cd "$(dirname "$0")"
+CDPATH= cd -- "$(dirname -- "$0")"
 if [ $# -gt 0 ]; then
   sed -n '2,3s/^# \{0,1\}//p' build.sh
   exit 2
@@ -80,6 +80,8 @@ if [ "$(cat build/flags 2>/dev/null)" != "$CXX $CXXFLAGS" ]; then
   mkdir build
   echo "$CXX $CXXFLAGS" >build/flags
 fi
+jobs=${JOBS:-$(nproc)}
+case $jobs in 0* | *[!0-9]*) fail "JOBS=$jobs: expected a number of compilers, from 1" ;; esac
 canBuild '#include <filesystem>
 #include <omp.h>' || fail "'$CXX' is no C++17 compiler with OpenMP ($(head -n 1 build/try.log)); name one in CXX, or Debian: apt-get install g++"
 if ! canBuild '' -lz; then # its headers are here; a machine that has no package for programmers has the library alone
@@ -91,7 +93,7 @@ if grep -q "${tab}host\$" models/list.txt; then
   canBuild '#include <oneapi/dnnl/dnnl.hpp>' -ldnnl ||
     fail "models of the host need oneDNN ($(head -n 1 build/try.log)); Debian: apt-get install libdnnl-dev"
 fi
-grep -E "^(runtime|host|main)$tab" sources/list.txt | xargs -d '\n' -n 1 -P "${JOBS:-$(nproc)}" ./build.sh --compile ||
+grep -E "^(runtime|host|main)$tab" sources/list.txt | xargs -d '\n' -n 1 -P "$jobs" ./build.sh --compile ||
   fail "a source cannot be compiled; the lines above say why"
 archive 'runtime|host' cleave_rt
 archive main cleave_main

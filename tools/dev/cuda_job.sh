@@ -3,7 +3,7 @@
 # device computes each thread of each kernel on the CPU: its time says nothing of a GPU's.
 case "${1:-}" in -h | --help) exec awk 'NR > 1 && !/^#/ { exit } NR > 1 { sub(/^# ?/, ""); print }' "$0" ;; esac
 set -euo pipefail
-cd "$(dirname "$0")/../.."
+CDPATH= cd -- "$(dirname -- "$0")/../.."
 build=$(cd "${1:?usage: tools/dev/cuda_job.sh BUILD OUT STEPS}" && pwd)
 out=${2:?usage: tools/dev/cuda_job.sh BUILD OUT STEPS}
 steps=${3:?usage: tools/dev/cuda_job.sh BUILD OUT STEPS}

@@ -2,7 +2,7 @@
 # tools/dev/main_job.sh OUT STEPS: what quickstart.sh does with what it has built, the `cleave` on the path; a test runs fewer steps.
 case "${1:-}" in -h | --help) exec awk 'NR > 1 && !/^#/ { exit } NR > 1 { sub(/^# ?/, ""); print }' "$0" ;; esac
 set -euo pipefail
-cd "$(dirname "$0")/../.."
+CDPATH= cd -- "$(dirname -- "$0")/../.."
 out=${1:?usage: tools/dev/main_job.sh OUT STEPS}
 steps=${2:?usage: tools/dev/main_job.sh OUT STEPS}
 

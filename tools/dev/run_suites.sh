@@ -4,7 +4,7 @@
 # failure when one of TEST is not registered with CTest.
 case "${1:-}" in -h | --help) exec awk 'NR > 1 && !/^#/ { exit } NR > 1 { sub(/^# ?/, ""); print }' "$0" ;; esac
 set -euo pipefail
-cd "$(dirname "$0")/../.."
+CDPATH= cd -- "$(dirname -- "$0")/../.."
 build=${1:?usage: tools/dev/run_suites.sh BUILD [TEST...]}
 shift
 budget_minutes=20

@@ -9,7 +9,7 @@
 # bounds the build.
 case "${1:-}" in -h | --help) exec awk 'NR > 1 && !/^#/ { exit } NR > 1 { sub(/^# ?/, ""); print }' "$0" ;; esac
 set -euo pipefail
-cd "$(dirname "$0")/../.."
+CDPATH= cd -- "$(dirname -- "$0")/../.."
 usage() {
   echo "usage: tools/dev/sanitize.sh asan|tsan [runtime|programs|compiler...]" >&2
   exit 2

@@ -8,7 +8,7 @@
 # Part of the full run (test/full); needs root and debootstrap. DEBIAN_MIRROR is the mirror that debootstrap takes, where not its usual one.
 case "${1:-}" in -h | --help) exec awk 'NR > 1 && !/^#/ { exit } NR > 1 { sub(/^# ?/, ""); print }' "$0" ;; esac
 set -euo pipefail
-source_dir=$(cd "$(dirname "$0")/../.." && pwd)
+source_dir=$(CDPATH= cd -- "$(dirname -- "$0")/../.." && pwd)
 build=$(cd "${1:?usage: tools/dev/try_packages.sh BUILD WORK}" && pwd)
 work=$(mkdir -p "${2:?usage: tools/dev/try_packages.sh BUILD WORK}" && cd "$2" && pwd)
 root=$work/root
