@@ -4,6 +4,7 @@
 #include "compiler/Inspect/Traffic.h"
 #include "compiler/Support/NodeNote.h"
 #include "runtime/plan/PlanReader.h"
+#include "runtime/plan/ScalarNames.h"
 
 #include <algorithm>
 #include <map>
@@ -156,7 +157,7 @@ private:
       if (!state)
         continue;
       updates |= state->role() == fb::Role::parameter || state->role() == fb::Role::optimizer;
-      if (textOf(state->name()) == "scalar.loss_sum" && newestRead_ != kNever)
+      if (textOf(state->name()) == rt::kLossSumScalar && newestRead_ != kNever)
         body.lossAt = body.lossAt == kNever ? newestRead_ : std::max(body.lossAt, newestRead_);
     }
     findUpdate(instruction.number, view, updates);

@@ -5,6 +5,7 @@
 #include "compiler/Support/NodeNote.h"
 #include "runtime/plan/Mesh.h"
 #include "runtime/plan/PlanSummary.h"
+#include "runtime/plan/ScalarNames.h"
 
 #include <set>
 #include <tuple>
@@ -82,11 +83,11 @@ public:
 private:
   static std::string nameOf(const fb::State &state) {
     std::string name(textOf(state.name())), content = contentOf(state);
-    if (name == "scalar.loss_sum")
+    if (name == rt::kLossSumScalar)
       return "sum of the loss (" + name + ")";
-    if (name == "scalar.loss_count")
+    if (name == rt::kLossCountScalar)
       return "count by which the loss is divided (" + name + ")";
-    if (name == "scalar.grad_norm")
+    if (name == rt::kGradNormScalar)
       return "norm of the gradients (" + name + ")";
     return name == content ? name : name + " (" + content + ")";
   }

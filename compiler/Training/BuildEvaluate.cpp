@@ -9,6 +9,7 @@ using namespace mlir;
 namespace cleave {
 #define GEN_PASS_DEF_BUILDEVALUATE
 #include "compiler/Training/Passes.h.inc"
+#include "runtime/plan/ScalarNames.h"
 
 namespace {
 class BuildEvaluatePass : public impl::BuildEvaluateBase<BuildEvaluatePass> {
@@ -29,11 +30,11 @@ class BuildEvaluatePass : public impl::BuildEvaluateBase<BuildEvaluatePass> {
     Operation *terminator = block.getTerminator();
     Value sum = terminator->getOperand(results - 2), count = terminator->getOperand(results - 1);
     OpBuilder builder(terminator);
-    addTo(builder, block, "scalar.eval_loss_sum", sum);
-    addTo(builder, block, "scalar.eval_count", count);
+    addTo(builder, block, rt::kEvalLossSumScalar, sum);
+    addTo(builder, block, rt::kEvalCountScalar, count);
     if (std::optional<AccuracySums> sums = buildAccuracy(builder, sum)) {
-      addTo(builder, block, "scalar.eval_correct", sums->correct);
-      addTo(builder, block, "scalar.eval_predictions", sums->predictions);
+      addTo(builder, block, rt::kEvalCorrectScalar, sums->correct);
+      addTo(builder, block, rt::kEvalPredictionsScalar, sums->predictions);
     }
     terminator->setOperands({});
     function.removeResAttrsAttr();

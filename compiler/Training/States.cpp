@@ -3,6 +3,7 @@
 #include "dialects/Cleave/IR/StepFunctions.h"
 
 #include "mlir/IR/SymbolTable.h"
+#include "runtime/plan/ScalarNames.h"
 
 #include <map>
 
@@ -116,14 +117,14 @@ bool areTransposed(RankedTensorType a, RankedTensorType b) {
 
 bool isMicroCounter(StateOp state) {
   StringRef name = state.getSymName();
-  return name.consume_front("scalar.micro") && (name.empty() || (name.consume_front(".") && chunkNumber(name)));
+  return name.consume_front(rt::kMicroScalar) && (name.empty() || (name.consume_front(".") && chunkNumber(name)));
 }
 
 bool isAccumulator(StateOp state) {
   if (state.getRole() == Role::Gradient || (state.getRole() == Role::Buffer && state.getSlot() == kSumSlot))
     return true;
   StringRef name = state.getSymName();
-  return name == "scalar.loss_sum" || name == "scalar.loss_count" || isMicroCounter(state);
+  return name == rt::kLossSumScalar || name == rt::kLossCountScalar || isMicroCounter(state);
 }
 
 } // namespace cleave

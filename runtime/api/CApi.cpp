@@ -7,6 +7,7 @@
 #include "runtime/base/NumberRange.h"
 #include "runtime/base/OptionText.h"
 #include "runtime/base/Printable.h"
+#include "runtime/plan/ScalarNames.h"
 #include "runtime/session/DrawnNumbers.h"
 #include "runtime/session/GlobalTensor.h"
 #include "runtime/session/IndexRange.h"
@@ -310,13 +311,13 @@ cleave_code cleave_session_create(const cleave_model *model, const cleave_option
     SessionOptions opened = toSessionOptions(*model, options);
     CLEAVE_TRY(Session::open(*model, opened, &made->session));
     CLEAVE_TRY(checkThreadsAreHere(opened.threads ? opened.threads : made->session.plan().threads()));
-    made->lr = ScalarState(made->session, "scalar.lr");
-    made->step = ScalarState(made->session, "scalar.step");
-    made->seed = ScalarState(made->session, "scalar.seed");
-    made->clip = ScalarState(made->session, "scalar.clip_norm");
-    made->loss = ScalarState(made->session, "scalar.loss");
-    made->gradNorm = ScalarState(made->session, "scalar.grad_norm");
-    made->lossScale = ScalarState(made->session, "scalar.loss_scale");
+    made->lr = ScalarState(made->session, kRateScalar);
+    made->step = ScalarState(made->session, kStepScalar);
+    made->seed = ScalarState(made->session, kSeedScalar);
+    made->clip = ScalarState(made->session, kClipNormScalar);
+    made->loss = ScalarState(made->session, kLossScalar);
+    made->gradNorm = ScalarState(made->session, kGradNormScalar);
+    made->lossScale = ScalarState(made->session, kLossScaleScalar);
     made->ofEvaluation = DrawnNumbers(made->session, kEvaluationSeed);
     made->ofInference = DrawnNumbers(made->session, kInferenceSeed);
     *session = made.release();

@@ -8,6 +8,7 @@
 #ifndef CLEAVE_RUNTIME_SESSION_DRAWNNUMBERS_H
 #define CLEAVE_RUNTIME_SESSION_DRAWNNUMBERS_H
 
+#include "runtime/plan/ScalarNames.h"
 #include "runtime/session/ScalarStates.h"
 
 namespace cleave::rt {
@@ -20,7 +21,7 @@ class DrawnNumbers {
 public:
   DrawnNumbers() = default;
   DrawnNumbers(Session &session, int64_t seed)
-      : seedState_(session, "scalar.seed"), stepState_(session, "scalar.step"), seed_(seed) {}
+      : seedState_(session, kSeedScalar), stepState_(session, kStepScalar), seed_(seed) {}
 
   void restart() { runs_ = 0; }
   // Gives the next run of the program its numbers. train_step writes both scalars before each step, so this leaves no

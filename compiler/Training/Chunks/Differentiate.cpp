@@ -22,6 +22,7 @@ using namespace mlir;
 namespace cleave {
 #define GEN_PASS_DEF_DIFFERENTIATE
 #include "compiler/Training/Passes.h.inc"
+#include "runtime/plan/ScalarNames.h"
 
 namespace {
 
@@ -267,7 +268,7 @@ private:
       sum = a.div(sum, count);
       count = a.splat(tensorType(count), 1);
     }
-    for (auto [name, value] : {std::pair("scalar.loss_sum", sum), std::pair("scalar.loss_count", count)}) {
+    for (auto [name, value] : {std::pair(rt::kLossSumScalar, sum), std::pair(rt::kLossCountScalar, count)}) {
       Arithmetic a(builder, value.getLoc());
       StateOp state = getScalar(getOperation(), name, builder.getF32Type());
       accumulate(builder, block, state, a.cast(a.sum(value), builder.getF32Type()), value.getLoc());

@@ -9,6 +9,7 @@ using namespace mlir;
 namespace cleave {
 #define GEN_PASS_DEF_SHIFTRANDOMORIGINS
 #include "compiler/Training/Passes.h.inc"
+#include "runtime/plan/ScalarNames.h"
 
 namespace {
 
@@ -104,7 +105,7 @@ private:
     if (sites.empty())
       return;
     OpBuilder builder = OpBuilder::atBlockBegin(&model.getBody().front());
-    StateOp counter = getScalar(getOperation(), "scalar.micro", builder.getI64Type());
+    StateOp counter = getScalar(getOperation(), rt::kMicroScalar, builder.getI64Type());
     Value micro = readState(builder, model.getLoc(), counter);
     for (const Site &site : sites)
       shift(site.op, site.samples, micro);

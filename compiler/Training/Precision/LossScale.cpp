@@ -6,6 +6,7 @@
 #include "dialects/Cleave/IR/Attributes.h"
 
 #include "mlir/IR/Matchers.h"
+#include "runtime/plan/ScalarNames.h"
 
 #include <cmath>
 
@@ -54,13 +55,13 @@ void declareLossScale(ModuleOp module, const LossScaleOptions &options, Value co
                       int64_t microBatches) {
   Builder b(module.getContext());
   bool isFixed = options.mode == LossScaleOptions::Mode::Fixed;
-  StateOp scale = getScalar(module, "scalar.loss_scale", b.getF32Type());
+  StateOp scale = getScalar(module, rt::kLossScaleScalar, b.getF32Type());
   SegmentAttr zero = onlySegment(scale);
   auto init = InitAttr::get(b.getContext(), InitKind::Constant, {}, b.getF64FloatAttr(options.init));
   auto segment = SegmentAttr::get(b.getContext(), zero.getName(), zero.getType(), 0, 0, init, {});
   scale.setSegmentsAttr(b.getArrayAttr({segment}));
-  getScalar(module, "scalar.good_steps", b.getF32Type());
-  getScalar(module, "scalar.skipped", b.getF32Type());
+  getScalar(module, rt::kGoodStepsScalar, b.getF32Type());
+  getScalar(module, rt::kSkippedScalar, b.getF32Type());
   auto entry = [&](StringRef name, double value) { return b.getNamedAttr(name, b.getF64FloatAttr(value)); };
   module->setAttr(kLossScaleAttr,
                   b.getDictionaryAttr({entry("unit", unitOf(count, average, microBatches)),
@@ -72,7 +73,7 @@ Value readLossScale(ModuleOp module, OpBuilder &builder, Location loc) {
   auto settings = module->getAttrOfType<DictionaryAttr>(kLossScaleAttr);
   if (!settings)
     return nullptr;
-  Value scale = readState(builder, loc, getScalar(module, "scalar.loss_scale", builder.getF32Type()));
+  Value scale = readState(builder, loc, getScalar(module, rt::kLossScaleScalar, builder.getF32Type()));
   return Arithmetic(builder, loc).scale(scale, getNumber(settings, "unit"));
 }
 
@@ -80,14 +81,14 @@ void writeLossScale(ModuleOp module, OpBuilder &builder, Location loc, Value fin
   auto settings = module->getAttrOfType<DictionaryAttr>(kLossScaleAttr);
   Arithmetic a(builder, loc);
   Type f32 = builder.getF32Type();
-  StateOp skippedState = getScalar(module, "scalar.skipped", f32);
+  StateOp skippedState = getScalar(module, rt::kSkippedScalar, f32);
   Value skipped = readState(builder, loc, skippedState), zero = a.scalar(f32, 0);
   WriteOp::create(builder, loc, a.select(finite, skipped, a.shift(skipped, 1)), skippedState.getSymName());
   double interval = getNumber(settings, "interval");
   if (interval == 0)
     return;
-  StateOp scaleState = getScalar(module, "scalar.loss_scale", f32),
-          goodState = getScalar(module, "scalar.good_steps", f32);
+  StateOp scaleState = getScalar(module, rt::kLossScaleScalar, f32),
+          goodState = getScalar(module, rt::kGoodStepsScalar, f32);
   Value scale = readState(builder, loc, scaleState), good = a.shift(readState(builder, loc, goodState), 1);
   Value grows = a.compare(Predicate::Ge, good, a.scalar(f32, interval));
   Value grown = a.min(a.scale(scale, getNumber(settings, "growth")), a.scalar(f32, 0x1p126));

@@ -18,6 +18,7 @@ using namespace mlir;
 namespace cleave {
 #define GEN_PASS_DEF_RECOMPUTEBLOCKS
 #include "compiler/Training/Passes.h.inc"
+#include "runtime/plan/ScalarNames.h"
 
 namespace {
 
@@ -196,7 +197,7 @@ private:
   // would save nothing.
   static void keepLastBlock(func::FuncOp forward, std::vector<int> &segments) {
     for (WriteOp write : forward.getBody().front().getOps<WriteOp>()) {
-      Operation *loss = write.getState() == "scalar.loss_sum" ? write.getValue().getDefiningOp() : nullptr;
+      Operation *loss = write.getState() == rt::kLossSumScalar ? write.getValue().getDefiningOp() : nullptr;
       std::optional<int64_t> block = loss ? getBlockMark(loss) : std::nullopt;
       if (block && *block >= 0 && *block < static_cast<int64_t>(segments.size()))
         segments[*block] = -1;

@@ -15,6 +15,7 @@ using namespace mlir;
 namespace cleave {
 #define GEN_PASS_DEF_BUILDUPDATE
 #include "compiler/Training/Passes.h.inc"
+#include "runtime/plan/ScalarNames.h"
 
 namespace {
 
@@ -56,7 +57,7 @@ public:
         groups(groups) {}
 
   void build(ArrayRef<StateOp> gradientStates, LossAverage average) {
-    Value lossSum = readScalar("scalar.loss_sum"), lossCount = readScalar("scalar.loss_count");
+    Value lossSum = readScalar(rt::kLossSumScalar), lossCount = readScalar(rt::kLossCountScalar);
     lossCount = guardCount(a, lossCount, takeCountGuards(module));
     Value divisor = average == LossAverage::Global ? lossCount : Value();
     if (Value scale = readLossScale(module, builder, module.getLoc()))
@@ -79,8 +80,8 @@ public:
       finite = a.compare(Predicate::Lt, norm, a.splat(tensorType(norm), INFINITY)); // false for NaN too
     for (auto [state, gradient] : llvm::zip_equal(gradientStates, gradients))
       updateOne(state, a.mul(gradient, a.spread(factor, gradient)));
-    writeResult("scalar.grad_norm", norm);
-    writeResult("scalar.loss", a.div(lossSum, lossCount));
+    writeResult(rt::kGradNormScalar, norm);
+    writeResult(rt::kLossScalar, a.div(lossSum, lossCount));
     updateStatistics();
     if (!finite)
       return;
@@ -90,7 +91,7 @@ public:
 
 private:
   // True if the loss is scaled. Then a step with an infinite or undefined gradient on any rank changes no state.
-  bool isScaled() { return lookupState(module, "scalar.loss_scale") != nullptr; }
+  bool isScaled() { return lookupState(module, rt::kLossScaleScalar) != nullptr; }
 
   // Builds the 2-norm of all gradients together, before the division by the count. It is computed in f64: the square of
   // an f32 element of 2e19 is infinite in f32, so the norm would be infinite although the gradients are not.
@@ -117,7 +118,7 @@ private:
   // torch.nn.utils.clip_grad_norm_. A clip_norm of +inf means no clipping: the norm is only reported. In particular,
   // one infinite or NaN gradient does not make the others NaN.
   Value buildFactor(Value norm, Value count) {
-    Value limit = a.spread(readScalar("scalar.clip_norm", builder.getF32Type()), norm);
+    Value limit = a.spread(readScalar(rt::kClipNormScalar, builder.getF32Type()), norm);
     Value one = a.splat(tensorType(norm), 1), unlimited = a.splat(tensorType(norm), INFINITY);
     Value clip = a.min(a.div(limit, a.shift(norm, 1e-6)), one);
     clip = a.select(a.compare(Predicate::Lt, limit, unlimited), clip, one);
@@ -211,10 +212,10 @@ private:
   StepScalars buildScalars(StateOp parameter) {
     Type f64 = builder.getF64Type();
     if (!lr) {
-      lr = a.cast(readScalar("scalar.lr", builder.getF32Type()), f64);
-      step = a.cast(readScalar("scalar.step", builder.getI64Type()), f64);
+      lr = a.cast(readScalar(rt::kRateScalar, builder.getF32Type()), f64);
+      step = a.cast(readScalar(rt::kStepScalar, builder.getI64Type()), f64);
       if (isScaled()) // skipped steps do not count
-        step = a.sub(step, a.cast(readScalar("scalar.skipped"), f64));
+        step = a.sub(step, a.cast(readScalar(rt::kSkippedScalar), f64));
     }
     StepScalars scalars{step, {}, {}, {}};
     for (auto segment : parameter.getSegments().getAsRange<SegmentAttr>()) {

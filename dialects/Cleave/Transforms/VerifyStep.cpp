@@ -8,6 +8,7 @@
 namespace cleave {
 #define GEN_PASS_DEF_VERIFYSTEP
 #include "dialects/Cleave/Transforms/Passes.h.inc"
+#include "runtime/plan/ScalarNames.h"
 } // namespace cleave
 
 using namespace cleave;
@@ -164,7 +165,7 @@ static LogicalResult checkEdges(mlir::ModuleOp module) {
 static LogicalResult checkScalars(mlir::ModuleOp module) {
   bool failed = false;
   for (StateOp state : module.getOps<StateOp>()) {
-    bool named = state.getSymName().starts_with("scalar.");
+    bool named = state.getSymName().starts_with(rt::kScalarPrefix);
     if (named != (state.getRole() == Role::Scalar)) {
       state.emitOpError("expects role scalar exactly for names that begin with \"scalar.\"; got: ")
           << stringifyRole(state.getRole());
@@ -174,7 +175,7 @@ static LogicalResult checkScalars(mlir::ModuleOp module) {
       continue;
     auto *context = module.getContext();
     StringRef name = state.getSymName();
-    bool counts = name == "scalar.step" || name == "scalar.seed" || name == "scalar.micro" ||
+    bool counts = name == rt::kStepScalar || name == rt::kSeedScalar || name == rt::kMicroScalar ||
                   name.starts_with("scalar.micro."); // of a further chunk
     mlir::Type element = counts ? mlir::Type(mlir::IntegerType::get(context, 64)) : mlir::Float32Type::get(context);
     auto expected = mlir::RankedTensorType::get({}, element);

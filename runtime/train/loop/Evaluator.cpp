@@ -1,6 +1,7 @@
 #include "runtime/train/loop/Evaluator.h"
 
 #include "runtime/base/Log.h"
+#include "runtime/plan/ScalarNames.h"
 #include "runtime/session/ProgramBatch.h"
 
 #include <cmath>
@@ -23,10 +24,10 @@ void EvaluationSums::takeBack(const EvaluationSums &other, double part) {
 }
 
 Status EvaluationScalars::open(Session &session, EvaluationScalars *result) {
-  result->loss_ = ScalarState(session, "scalar.eval_loss_sum");
-  result->count_ = ScalarState(session, "scalar.eval_count");
-  result->correct_ = ScalarState(session, "scalar.eval_correct");
-  result->predictions_ = ScalarState(session, "scalar.eval_predictions");
+  result->loss_ = ScalarState(session, kEvalLossSumScalar);
+  result->count_ = ScalarState(session, kEvalCountScalar);
+  result->correct_ = ScalarState(session, kEvalCorrectScalar);
+  result->predictions_ = ScalarState(session, kEvalPredictionsScalar);
   if (!result->loss_.exists() || !result->count_.exists())
     return internal("the program 'evaluate' has no scalar.eval_loss_sum and scalar.eval_count");
   return Status::ok();
@@ -69,10 +70,9 @@ void Evaluator::noteTail(const char *option) const {
   std::string batch = std::to_string(feed_->globalBatch());
   log(LogLevel::Warning, -1,
       std::string(option) +
-          ": the loss is not a sum over samples divided by a count, so it is evaluated in whole batches of " +
-          batch + ", and their mean is given; the last " + std::to_string(tail) + " of " +
-          std::to_string(feed_->samples()) + " samples are left out. Give a multiple of " + batch +
-          " samples to use all of them");
+          ": the loss is not a sum over samples divided by a count, so it is evaluated in whole batches of " + batch +
+          ", and their mean is given; the last " + std::to_string(tail) + " of " + std::to_string(feed_->samples()) +
+          " samples are left out. Give a multiple of " + batch + " samples to use all of them");
 }
 
 Status Evaluator::runBatch(EvaluationSums *sums) {

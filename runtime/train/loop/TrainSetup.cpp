@@ -6,6 +6,7 @@
 #include "runtime/plan/FeedMemory.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/Properties.h"
+#include "runtime/plan/ScalarNames.h"
 #include "runtime/plan/Tokens.h"
 #include "runtime/session/SameRun.h"
 #include "runtime/state/Checkpoint.h"
@@ -128,14 +129,14 @@ Status TrainLoop::agreeOnOptions() {
 }
 
 Status TrainLoop::checkScalars() {
-  lrState_ = ScalarState(*session_, "scalar.lr");
-  stepState_ = ScalarState(*session_, "scalar.step");
-  seedState_ = ScalarState(*session_, "scalar.seed");
-  clipState_ = ScalarState(*session_, "scalar.clip_norm");
-  loss_ = ScalarState(*session_, "scalar.loss");
-  gradNorm_ = ScalarState(*session_, "scalar.grad_norm");
-  lossScale_ = ScalarState(*session_, "scalar.loss_scale");
-  skipped_ = ScalarState(*session_, "scalar.skipped");
+  lrState_ = ScalarState(*session_, kRateScalar);
+  stepState_ = ScalarState(*session_, kStepScalar);
+  seedState_ = ScalarState(*session_, kSeedScalar);
+  clipState_ = ScalarState(*session_, kClipNormScalar);
+  loss_ = ScalarState(*session_, kLossScalar);
+  gradNorm_ = ScalarState(*session_, kGradNormScalar);
+  lossScale_ = ScalarState(*session_, kLossScaleScalar);
+  skipped_ = ScalarState(*session_, kSkippedScalar);
   lr_ = options_.lr.value_or(defaultRate(session_->plan()));
   if (schedule_.min > lr_)
     return invalidArgument("--lr-schedule: the rate falls to min, which is above --lr " + realText(lr_));

@@ -1,6 +1,7 @@
 // Imports Dropout. It is the identity in inference. In training it is a mask of the counter-based generator, which
 // recomputation repeats exactly.
 #include "compiler/Import/ONNX/Operators/OperatorTable.h"
+#include "runtime/plan/ScalarNames.h"
 
 using namespace cleave;
 using namespace cleave::onnx_import;
@@ -31,7 +32,7 @@ LogicalResult importDropout(OpContext &op) {
   if (ratio == 0)
     return identity(op);
   mlir::OpBuilder &b = op.emit.builder;
-  Value seed = op.environment().readScalar("scalar.seed"), step = op.environment().readScalar("scalar.step");
+  Value seed = op.environment().readScalar(rt::kSeedScalar), step = op.environment().readScalar(rt::kStepScalar);
   Value uniform = op.emit.make<RandomUniformOp>(typeOf(x).clone(b.getF32Type()), seed, step, Value(),
                                                 b.getI64IntegerAttr(op.takeSite()), b.getDenseI64ArrayAttr(shapeOf(x)));
   Value keep = op.emit.compare(Predicate::Ge, uniform, ratio);

@@ -6,6 +6,7 @@
 // (runtime/session/DrawnNumbers.h).
 #include "compiler/Import/ONNX/Operators/OperatorTable.h"
 
+#include "runtime/plan/ScalarNames.h"
 #include "llvm/ADT/bit.h"
 
 using namespace cleave;
@@ -18,7 +19,7 @@ namespace {
 
 Value seedOf(OpContext &op) {
   if (!op.attribute("seed"))
-    return op.environment().readScalar("scalar.seed");
+    return op.environment().readScalar(rt::kSeedScalar);
   auto bits = llvm::bit_cast<uint32_t>(float(op.floatAttr("seed", 0)));
   return op.emit.literal(Literal::ofInts(op.emit.i64(), {}, {int64_t(bits)}));
 }
@@ -26,7 +27,7 @@ Value seedOf(OpContext &op) {
 // Draws uniform numbers in [0, 1) of this type, with a site of their own.
 Value drawFractions(OpContext &op, RankedTensorType type) {
   mlir::OpBuilder &b = op.emit.builder;
-  return op.emit.make<RandomUniformOp>(type, seedOf(op), op.environment().readScalar("scalar.step"), Value(),
+  return op.emit.make<RandomUniformOp>(type, seedOf(op), op.environment().readScalar(rt::kStepScalar), Value(),
                                        b.getI64IntegerAttr(op.takeSite()), b.getDenseI64ArrayAttr(type.getShape()));
 }
 
