@@ -3,13 +3,13 @@
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/States.h"
 #include "dialects/Cleave/IR/Attributes.h"
+#include "runtime/plan/ScalarNames.h"
 
 using namespace mlir;
 
 namespace cleave {
 #define GEN_PASS_DEF_BUILDEVALUATE
 #include "compiler/Training/Passes.h.inc"
-#include "runtime/plan/ScalarNames.h"
 
 namespace {
 class BuildEvaluatePass : public impl::BuildEvaluateBase<BuildEvaluatePass> {

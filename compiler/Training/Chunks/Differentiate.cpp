@@ -16,13 +16,13 @@
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
+#include "runtime/plan/ScalarNames.h"
 
 using namespace mlir;
 
 namespace cleave {
 #define GEN_PASS_DEF_DIFFERENTIATE
 #include "compiler/Training/Passes.h.inc"
-#include "runtime/plan/ScalarNames.h"
 
 namespace {
 

@@ -3,13 +3,13 @@
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/States.h"
 #include "dialects/Cleave/IR/Algebra.h"
+#include "runtime/plan/ScalarNames.h"
 
 using namespace mlir;
 
 namespace cleave {
 #define GEN_PASS_DEF_SHIFTRANDOMORIGINS
 #include "compiler/Training/Passes.h.inc"
-#include "runtime/plan/ScalarNames.h"
 
 namespace {
 

@@ -12,13 +12,13 @@
 
 #include "mlir/Dialect/Shard/IR/ShardDialect.h"
 #include "llvm/ADT/MapVector.h"
+#include "runtime/plan/ScalarNames.h"
 
 using namespace mlir;
 
 namespace cleave {
 #define GEN_PASS_DEF_RECOMPUTEBLOCKS
 #include "compiler/Training/Passes.h.inc"
-#include "runtime/plan/ScalarNames.h"
 
 namespace {
 

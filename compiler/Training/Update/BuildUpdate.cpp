@@ -7,6 +7,7 @@
 #include "compiler/Training/TrainingOptions.h"
 #include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/StepFunctions.h"
+#include "runtime/plan/ScalarNames.h"
 
 #include <cmath>
 
@@ -15,7 +16,6 @@ using namespace mlir;
 namespace cleave {
 #define GEN_PASS_DEF_BUILDUPDATE
 #include "compiler/Training/Passes.h.inc"
-#include "runtime/plan/ScalarNames.h"
 
 namespace {
 

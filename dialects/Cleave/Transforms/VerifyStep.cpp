@@ -4,11 +4,11 @@
 #include "dialects/Cleave/Transforms/Passes.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "runtime/plan/ScalarNames.h"
 
 namespace cleave {
 #define GEN_PASS_DEF_VERIFYSTEP
 #include "dialects/Cleave/Transforms/Passes.h.inc"
-#include "runtime/plan/ScalarNames.h"
 } // namespace cleave
 
 using namespace cleave;
