@@ -13,6 +13,6 @@ llvm::Expected<int64_t> cleave::deriveBoundBatch(const CompileOptions &options) 
                                           (options.dataRanks() == 1 ? " data rank x " : " data ranks x ") +
                                           llvm::Twine(options.microBatches) +
                                           (options.microBatches == 1 ? " micro-batch)" : " micro-batches)") +
-                                          "; give a multiple, as " +
+                                          "; give a multiple, such as " +
                                           llvm::Twine((*options.globalBatch / parts + 1) * parts));
 }

@@ -107,7 +107,7 @@ static llvm::Expected<std::optional<view::Measured>> readMeasured(const rt::fb::
   if (options.trace.empty())
     return std::nullopt;
   if (options.form != InspectForm::Summary)
-    return usageError("--trace", "it is for the summary and for --html; leave the other form away");
+    return usageError("--trace", "it is for the summary and for --html; leave out the other form");
   if (options.html.empty() && !isPipeline(plan))
     return usageError("--trace", "there are no stages of a training step to draw; it is for programs compiled with "
                                  "--train and an axis pp in --mesh, and for --html FILE");
@@ -143,10 +143,10 @@ llvm::Error cleave::diff(llvm::StringRef a, llvm::StringRef b, llvm::raw_ostream
 static llvm::Error printPrediction(const rt::fb::Plan &plan, const InspectOptions &options, const OnMachine &on,
                                    llvm::raw_ostream &out) {
   if (!options.trace.empty())
-    return usageError("--target-machine", "it predicts without a run; leave --trace away, or give --html or --profile");
+    return usageError("--target-machine", "it predicts without a run; leave out --trace, or give --html or --profile");
   if (options.form != InspectForm::Summary && options.form != InspectForm::Json)
-    return usageError("--target-machine", "it is for the summary, --json, --html and --profile; leave the other form "
-                                          "away");
+    return usageError("--target-machine", "it is for the summary, --json, --html and --profile; leave out the other "
+                                          "form");
   if (options.form == InspectForm::Json)
     out << view::predictionJson(plan, on.chosen.machine, on.costs, on.prediction) << "\n";
   else
@@ -158,8 +158,8 @@ static llvm::Error printPrediction(const rt::fb::Plan &plan, const InspectOption
 static llvm::Error showProfile(const rt::fb::Plan &plan, const InspectOptions &options, const OnMachine *on,
                                llvm::raw_ostream &out) {
   if (!options.trace.empty() || options.form != InspectForm::Summary)
-    return usageError("--profile", "it shows a traced step as tables or, with --html, as a page; leave --trace and the "
-                                   "other form away");
+    return usageError("--profile", "it shows a traced step as tables or, with --html, as a page; leave out --trace "
+                                   "and the other form");
   llvm::Expected<view::Measured> measured = measuredStep(plan, options.profile);
   if (!measured)
     return measured.takeError();

@@ -252,7 +252,7 @@ Problem explain(const CutGraph &graph, const CutRequest &request) {
     return *problem;
   return {"no cut into " + stages +
           " keeps all pins: the operations between two of them are too few for the stages between, or a "
-          "pinned region lies across; leave one of the pins away"};
+          "pinned region lies across; leave out one of the pins"};
 }
 
 } // namespace

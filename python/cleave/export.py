@@ -30,7 +30,7 @@ import warnings
 import onnx
 import torch
 
-from . import detached
+from . import detached, recurrent
 from .exported_file import batch_norms, check_calls, check_defined_once, check_names, compare, mend, name_apart, name_outputs, note_losses
 from .export_failure import ExportFailed, WrongUse, check_path, exporter_failed, first_line, is_of_machine, module_failed
 from .own_gradients import own_gradients
@@ -447,7 +447,8 @@ def _export_dynamo(job, opset):
     shapes = {name: {job.batch_dims[name]: symbols[job.symbols[name]]} if name in job.symbols else None for name in job.inputs}
     large = sum(p.numel() * p.element_size() for p in job.module.parameters()) > EXTERNAL_ABOVE
     program = torch.onnx.export(job.module, tuple(job.inputs.values()), None, dynamo=True, opset_version=opset or 18,
-                                input_names=list(job.inputs), dynamic_shapes=shapes, optimize=False, verbose=False)
+                                input_names=list(job.inputs), dynamic_shapes=shapes, optimize=False, verbose=False,
+                                custom_translation_table=recurrent.onnx_forms())
     name_outputs(program.model.graph, job.output_names)
     name_apart(program.model.graph)
     program.save(job.path, external_data=large)
@@ -459,7 +460,7 @@ def _export_torchscript(job, opset):
         job.module(*job.inputs.values())  # finds the outputs' names
     axes = {name: {job.batch_dims[name]: symbol} for name, symbol in job.symbols.items()}
     opset = opset or 17
-    with detached.recorded(opset):
+    with detached.recorded(opset), recurrent.recorded(opset):
         torch.onnx.export(job.module, tuple(job.inputs.values()), job.path, dynamo=False, opset_version=opset,
                           input_names=list(job.inputs), output_names=job.output_names, dynamic_axes=axes,
                           training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=False, keep_initializers_as_inputs=False)

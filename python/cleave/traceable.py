@@ -5,6 +5,8 @@ import contextlib
 import torch
 import torch.nn.functional as F
 
+from . import recurrent
+
 UNREACHABLE = -1e30  # the logarithm of a probability of 0. Infinity would make gradients that are not numbers.
 
 
@@ -60,42 +62,6 @@ def _ctc_loss(original):
             return (losses / wanted.squeeze(1).clamp(min=1)).mean()
         return losses.sum() if reduction == "sum" else losses
     return ctc_loss
-
-
-def _lstm_direction(x, state, weights, reverse):
-    """One layer in one direction over x, [frames, samples, features], with a projection of the hidden state."""
-    (hidden, cell), (of_input, of_hidden, *biases, projection) = state, weights
-    inputs = F.linear(x, of_input, sum(biases) if biases else None)
-    outputs = [None] * x.shape[0]
-    for frame in reversed(range(x.shape[0])) if reverse else range(x.shape[0]):
-        enter, keep, new, show = (inputs[frame] + F.linear(hidden, of_hidden)).chunk(4, -1)
-        cell = keep.sigmoid() * cell + enter.sigmoid() * new.tanh()
-        hidden = outputs[frame] = F.linear(show.sigmoid() * cell.tanh(), projection)
-    return torch.stack(outputs), hidden, cell
-
-
-def _lstm(original):
-    def forward(self, input, hx=None):
-        if not self.proj_size or not isinstance(input, torch.Tensor) or input.dim() not in (2, 3):
-            return original(self, input, hx)
-        if input.dim() == 2:  # one sample
-            samples = 0 if self.batch_first else 1
-            outputs, last = forward(self, input.unsqueeze(samples), hx and tuple(state.unsqueeze(1) for state in hx))
-            return outputs.squeeze(samples), tuple(state.squeeze(1) for state in last)
-        x, directions = input.transpose(0, 1) if self.batch_first else input, 2 if self.bidirectional else 1
-        if hx is None:
-            sizes = self.proj_size, self.hidden_size
-            hx = [x.new_zeros(self.num_layers * directions, x.shape[1], size) for size in sizes]
-        last = []
-        for layer in range(self.num_layers):
-            if layer:
-                x = F.dropout(x, self.dropout, self.training)
-            places = range(layer * directions, (layer + 1) * directions)
-            done = [_lstm_direction(x, (hx[0][place], hx[1][place]), self.all_weights[place], place % directions == 1) for place in places]
-            x = torch.cat([outputs for outputs, _, _ in done], -1)
-            last += [(hidden, cell) for _, hidden, cell in done]
-        return x.transpose(0, 1) if self.batch_first else x, tuple(torch.stack(states) for states in zip(*last))
-    return forward
 
 
 def _normalized(factors):
@@ -199,19 +165,21 @@ def _detach_in_place(_):
 @contextlib.contextmanager
 def traceable(exporter):
     """While this holds, these are operations on the batch: `nn.EmbeddingBag` of inputs [bags, entries] (inputs with `offsets` stay as they are),
-    `nn.CTCLoss` of targets [samples, symbols], `cumprod`, `nn.LSTM` with `proj_size`, whose projection torch.export's exporter leaves out,
+    `nn.CTCLoss` of targets [samples, symbols], `cumprod`, recurrent layers with packed sequences, with dropout or with `proj_size`,
     `logsigmoid`, which is to be finite, `cross_entropy` with probabilities, and `binary_cross_entropy` and `std`, whose gradients are finite in
     PyTorch. What an exporter would lose without a word fails."""
-    places = [(F, "embedding_bag", _embedding_bag), (F, "ctc_loss", _ctc_loss), (torch.nn.LSTM, "forward", _lstm), (torch, "cumprod", _cumprod),
+    places = [(F, "embedding_bag", _embedding_bag), (F, "ctc_loss", _ctc_loss), (torch, "cumprod", _cumprod),
               (torch.Tensor, "cumprod", _cumprod), (F, "logsigmoid", _logsigmoid), (F, "cross_entropy", _cross_entropy),
               (F, "binary_cross_entropy", _binary_cross_entropy), (torch, "std", _std), (torch.Tensor, "std", _std)]
+    places += [(kind, "forward", recurrent.layers) for kind in (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN)]
     if exporter == "dynamo":
         places.append((torch.Tensor, "detach_", _detach_in_place))
     own = [vars(owner).get(name) for owner, name, _ in places]  # None: it is inherited
     for owner, name, make in places:
         setattr(owner, name, make(getattr(owner, name)))
     try:
-        yield
+        with recurrent.packed_as_padded():
+            yield
     finally:
         for (owner, name, _), original in zip(places, own):
             if original is None:

@@ -46,7 +46,7 @@ Status checkWhole(const std::string &name, const char *reason, uint64_t samples,
   return invalidArgument(
       "output '" + name + "' " + reason + ": it is computed from exactly one global batch, " +
       std::to_string(globalBatch) + " samples, and --input holds " + std::to_string(samples) + "; give " + std::to_string(globalBatch) +
-      " samples, leave this output away, or compile the " + "model for another batch");
+      " samples, leave out this output, or compile the " + "model for another batch");
 }
 
 Status nameOutput(const fb::Program &program, const std::string &text, Output *output) {

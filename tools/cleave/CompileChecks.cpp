@@ -56,7 +56,7 @@ void checkClassOptions(const CompileOptions &o, const CompileTexts &t) {
   if (!o.train || o.loss == "cross-entropy" || o.loss == "nll")
     return;
   if (t.lossClassDim->count())
-    fail("--loss-class-dim", "it is about the classes of --loss cross-entropy and nll; leave the option away");
+    fail("--loss-class-dim", "it is about the classes of --loss cross-entropy and nll; leave out the option");
   if (t.lossIgnoreIndex->count() == 0)
     return;
   fail(
@@ -64,7 +64,7 @@ void checkClassOptions(const CompileOptions &o, const CompileTexts &t) {
       o.loss.empty()
           ? "it is about the labels of --loss cross-entropy and nll. A loss that is an output of the graph has its own "
             "ignore_index: set it in the module (F.cross_entropy(..., ignore_index=N)), and export it again"
-          : "the targets of --loss " + o.loss + " are numbers, and all of them count; leave the option away");
+          : "the targets of --loss " + o.loss + " are numbers, and all of them count; leave out the option");
 }
 
 Emit parseEmit(const std::string &text) {

@@ -270,7 +270,7 @@ private:
       job_.notes.push_back(places.front() +
                            (places.size() > 1 ? " and " + std::to_string(places.size() - 1) + " more" : "") +
                            ": random numbers are drawn " +
-                           (job_.options.train ? "in evaluation, too" : "in inference, the same ones in each call"));
+                           (job_.options.train ? "in evaluation, too" : "in inference, other ones in each call"));
   }
 
   // Appends the loss of --loss, and marks the result that is minimized.

@@ -160,7 +160,7 @@ private:
 
   void reportDerived() {
     for (const std::string &name : derived_)
-      errors_.add(usageError("--global-batch", "it derives the batch dimension; leave --dim " + name + " away"));
+      errors_.add(usageError("--global-batch", "it sets the batch; leave out --dim " + name));
   }
 
   // Returns for example "x is [8, 3], labels is [8]".

@@ -47,7 +47,7 @@ FailureOr<bool> needsLossScale(ModuleOp module, const LossScaleOptions &options,
   if (!hasFp16Gradients && (options.mode == Mode::Dynamic || options.mode == Mode::Fixed))
     return diagnose(module,
                     usageError("--loss-scale", "gradients of f32 and bf16 have f32's range and need none; leave "
-                                               "it away, or ask for --precision fp16"));
+                                               "it out, or ask for --precision fp16"));
   return hasFp16Gradients && options.mode != Mode::None;
 }
 

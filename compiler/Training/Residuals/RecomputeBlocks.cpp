@@ -184,10 +184,10 @@ private:
       return getOperation().emitError("recompute-blocks: auto is a search over the other values; the driver does it");
     if (blocks == 0 && chunksOf(getOperation()).size() > 1)
       return refuse(choice, "no chunk of the pipeline has two layers, so there are no blocks to compute again; use "
-                            "fewer stages or chunks, or leave the option away");
+                            "fewer stages or chunks, or leave out the option");
     if (blocks == 0)
-      return refuse(choice, "the model has fewer than two layers, so there are no blocks to compute again; leave the "
-                            "option away");
+      return refuse(choice, "the model has fewer than two layers, so there are no blocks to compute again; leave out "
+                            "the option");
     if (choice.count > blocks)
       return refuse(choice, "the model has " + Twine(blocks) + " blocks; N may be from 1 to " + Twine(blocks));
     return success();

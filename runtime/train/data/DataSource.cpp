@@ -192,8 +192,11 @@ Status DataSource::chooseConversion(const DataSpec &spec) {
                            toString(input_.sample));
   normalization_.inner = length_ / channels;
   double unit = type_ == ElementType::u8 ? 1.0 / 255 : 1.0;
+  auto of = [](const std::vector<double> &values, size_t channel, double missing) {
+    return values.empty() ? missing : values[values.size() == 1 ? 0 : channel];
+  };
   for (size_t c = 0; c < channels; ++c) {
-    double mean = spec.mean.empty() ? 0 : spec.mean[c], std = spec.std.empty() ? 1 : spec.std[c];
+    double mean = of(spec.mean, c, 0), std = of(spec.std, c, 1);
     normalization_.scale.push_back(unit / std);
     normalization_.offset.push_back(-mean / std);
   }

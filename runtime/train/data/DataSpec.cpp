@@ -85,7 +85,7 @@ Status checkSpec(const DataSpec &spec) {
     for (const char *ending : {".npy", ".npz", ".safetensors"})
       if (spec.stream && endsWith(file, ending))
         return invalidArgument("'" + file +
-                               "' is a file of arrays by its name, and no flat stream; leave :u8, :u16 or :u32 away");
+                               "' is a file of arrays by its name, and no flat stream; leave out :u8, :u16 or :u32");
   if (spec.stream && spec.window == 0)
     return invalidArgument("a flat stream needs window=N, the number of elements of a sample");
   if (!spec.stream && (spec.window || spec.shift || spec.stride))
@@ -93,10 +93,11 @@ Status checkSpec(const DataSpec &spec) {
   for (const std::string &file : spec.files)
     if (!spec.key.empty() && (spec.stream || endsWith(file, ".npy")))
       return invalidArgument("key names an array of an .npz archive or a tensor of a safetensors file, and '" + file +
-                             "' is neither; leave key away");
-  if (spec.mean.size() != spec.std.size() && !spec.mean.empty() && !spec.std.empty())
-    return invalidArgument("mean has " + std::to_string(spec.mean.size()) + " values and std " +
-                           std::to_string(spec.std.size()));
+                             "' is neither; leave out key");
+  if (spec.mean.size() != spec.std.size() && spec.mean.size() > 1 && spec.std.size() > 1)
+    return invalidArgument("mean has " + std::to_string(spec.mean.size()) + " values and std has " +
+                           std::to_string(spec.std.size()) +
+                           "; give each one value for each channel, or a single one for all of them");
   for (double value : spec.std)
     if (!(value > 0))
       return invalidArgument("std must be positive: values are divided by it");

@@ -6,7 +6,7 @@
 //   tokens=text.bin:u8,window=64,shift=0 a flat stream (u8, u16 or u32): sample i is elements
 //   labels=text.bin:u8,window=64,shift=1 [i*stride + shift, i*stride + shift + window); stride defaults to window
 //   image=x.npy,mean=0.1307,std=0.3081   (v - mean) / std; u8 pixels are first divided by 255. One value per channel:
-//                                        mean=0.485/0.456/0.406
+//                                        mean=0.485/0.456/0.406; a single one is for all channels
 //
 // A backslash makes the next character a plain one, so that any name can be written: x=lr\=1\,2/a.npy
 #ifndef CLEAVE_RUNTIME_TRAIN_DATA_DATASPEC_H

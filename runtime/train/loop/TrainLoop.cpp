@@ -52,7 +52,7 @@ Status TrainLoop::run() {
                 static_cast<unsigned long long>(position_.step), static_cast<unsigned long long>(total_),
                 position_.step < total_
                     ? ""
-                    : "; --steps and --epochs count the whole training, with what the checkpoint has: give more");
+                    : "; --steps and --epochs count the whole training, including the steps before the checkpoint: give more");
   sentBefore_ = session_->bytesSent(); // the traffic before training does not count for the first step
   while (!stop) {
     StepMetrics metrics;

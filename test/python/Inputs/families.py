@@ -6,6 +6,7 @@ import math
 import torch
 from torch import nn
 from torch.nn import functional
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 
 class RootMeanSquare(nn.Module):
@@ -294,6 +295,22 @@ class Decisions(nn.Module):
         return self.out(z.new_zeros(z.shape[0], 4, 3).scatter_add(1, group[..., None].expand_as(z), z))
 
 
+class Packed(nn.Module):
+    """Recurrent layers over sequences whose lengths are in no order: their outputs, and their last states."""
+
+    def __init__(self, kind, **options):
+        super().__init__()
+        self.layers, width = getattr(nn, kind)(4, 3, **options), options.get("proj_size", 3) * (2 if options.get("bidirectional") else 1)
+        self.out = nn.Linear(width, 2)
+
+    def forward(self, x):
+        lengths = (x[..., 0] > -0.3).sum(1).clamp(min=1).cpu()
+        y, last = self.layers(pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False))
+        y, _ = pad_packed_sequence(y, total_length=x.shape[1], padding_value=0.5)
+        states = last if isinstance(last, tuple) else (last,)
+        return torch.cat([self.out(y).mean(0), *(state.transpose(0, 1).flatten(1) for state in states)], 1)
+
+
 class Angles(nn.Module):
     def __init__(self):
         super().__init__()
@@ -309,6 +326,10 @@ FAMILIES = {
     "decisions": (Decisions, (5, 4)), "experts": (lambda: Experts(False), (3, 4)), "fused-llama": (lambda: Llama(True), (6, 4)),
     "gathered-experts": (lambda: Experts(True), (3, 4)), "gru": (lambda: Recurrent("GRU"), (3, 4)), "llama": (lambda: Llama(False), (6, 4)),
     "lstm": (lambda: Recurrent("LSTM"), (3, 4)), "mamba": (Mamba, (5, 4)), "nearest-unet": (lambda: UNet("nearest"), (3, 6, 6)),
-    "recommender": (Recommender, (8,)), "relative": (RelativePositions, (5, 4)), "squeeze": (SqueezeAndExcite, (3, 9, 9)), "swin": (Swin, (4, 4, 3)),
+    "packed-gru": (lambda: Packed("GRU", bidirectional=True, num_layers=2), (5, 4)),
+    "packed-lstm": (lambda: Packed("LSTM", bidirectional=True), (5, 4)),
+    "packed-projections": (lambda: Packed("LSTM", proj_size=2, bidirectional=True), (4, 4)),
+    "packed-rnn": (lambda: Packed("RNN", nonlinearity="relu", bias=False, num_layers=2), (5, 4)), "recommender": (Recommender, (8,)),
+    "relative": (RelativePositions, (5, 4)), "squeeze": (SqueezeAndExcite, (3, 9, 9)), "swin": (Swin, (4, 4, 3)),
     "tied": (Tied, (5,)), "transposed-unet": (lambda: UNet("transposed"), (3, 8, 8)), "wav2vec": (Wav2Vec, (1, 64)), "written-out": (WrittenOut, (4, 4)),
 }

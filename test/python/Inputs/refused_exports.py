@@ -287,6 +287,31 @@ class Wide(nn.Module):
         return Scores(self.fc(x) * (2 if double else 1))
 
 
+class Refuses(nn.Module):
+    """Takes no batch but those that `takes` says."""
+
+    def __init__(self, takes):
+        super().__init__()
+        self.linear, self.takes = nn.Linear(4, 2), takes
+
+    def forward(self, x):
+        if not self.takes(self, x):
+            raise ValueError("I do not take this batch")
+        return self.linear(x)
+
+
+def check_refused_batches(path):
+    """A module may refuse the larger batch that the check makes: the file is compared for the example's. If it refuses the example in eval(),
+    nothing is left behind."""
+    report = cleave.export_torch(Refuses(lambda _, x: x.shape[0] == 4), torch.randn(4, 4), path, quiet=True, exporter="torchscript")
+    assert report.compared < 1e-5 and "ValueError: I do not take this batch), so the file was compared with it for the example's batch of 4" in report.notes[0]
+    sorted_rows = Refuses(lambda _, x: bool((x[1:, 0] <= x[:-1, 0]).all()))
+    report = cleave.export_torch(sorted_rows, torch.randn(4, 4).sort(0, descending=True)[0], path, quiet=True, exporter="torchscript")
+    assert report.compared < 1e-5 and report.notes == [], report
+    said = refusal(lambda: cleave.export_torch(Refuses(lambda module, _: module.training), torch.randn(4, 4), path, quiet=True))
+    assert "fails in eval(), so the file cannot be compared" in said and not os.path.exists(path), said
+
+
 def check_causes(linear, path):
     """Each cause has its own words, and the original exception behind it; nothing half-written is left."""
     x, labels = torch.randn(4, 4), torch.randint(0, 2, (4,))
@@ -357,6 +382,7 @@ def main():
     check_crash(path)
     check_files(path)
     check_losses(path)
+    check_refused_batches(path)
     check_output_names(path)
     check_losses_of_several_outputs(path)
     check_detached_in_place(path)

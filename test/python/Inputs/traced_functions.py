@@ -6,6 +6,7 @@ import numpy as np
 import onnx
 import torch
 from torch import nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 import cleave
 from cleave.traceable import traceable
@@ -91,6 +92,59 @@ def check_projections(path):
     for exporter in ("dynamo", "torchscript"):
         export(Outputs(lstm.float()), x.detach().float(), path, exporter)
         export(Outputs(lstm), x[0].detach().float(), path, exporter, batch_dims={"x": None})
+
+
+class Packed(nn.Module):
+    """`between`: what is done with the packed sequence before the layers."""
+
+    def __init__(self, kind, between=lambda packed: packed, **options):
+        super().__init__()
+        self.layers, self.between, self.batch_first = getattr(nn, kind)(4, 3, **options), between, options.get("batch_first", False)
+
+    def forward(self, x, lengths, hx=None):
+        frames = x.shape[1 if self.batch_first else 0]
+        packed = self.between(pack_padded_sequence(x, lengths, self.batch_first, enforce_sorted=False))
+        assert isinstance(packed, nn.utils.rnn.PackedSequence)
+        y, last = self.layers(packed, hx)
+        y, lengths = pad_packed_sequence(y, self.batch_first, -1.0, total_length=frames + 1)
+        return y, last, lengths
+
+
+def check_packed(path):
+    """Sequences in no order of their lengths: the values of PyTorch in float64 in place of its own packing, and files in which a layer is one node
+    that nothing sorts for, also with dropout between the layers. Gradients are compared by check_random_modules.py."""
+    def values(module, *inputs):
+        y, last, lengths = module(*inputs)
+        return [y, lengths, *(last if isinstance(last, tuple) else (last,))]
+
+    lengths, names = torch.tensor([2, 5, 1, 3, 5]), ("dynamo", "torchscript")
+    for kind in ("GRU", "LSTM", "RNN"):
+        for options in ({}, {"bidirectional": True, "num_layers": 2, "batch_first": True, "dropout": 0.2}, {"bias": False},
+                        {"proj_size": 2, "num_layers": 2} if kind == "LSTM" else {"nonlinearity": "relu"} if kind == "RNN" else {"num_layers": 2}):
+            module = Packed(kind, **options).double().eval()
+            x, rows = torch.randn(5, 5, 4, dtype=torch.double), (2 if "bidirectional" in options else 1) * options.get("num_layers", 1)
+            hidden, cell = torch.randn(rows, 5, options.get("proj_size", 3), dtype=torch.double), torch.randn(rows, 5, 3, dtype=torch.double)
+            for hx in (None, (hidden, cell) if kind == "LSTM" else hidden):
+                with torch.no_grad():
+                    theirs = values(module, x, lengths, hx)
+                    with traceable("dynamo"):
+                        ours = values(module, x, lengths, hx)
+                for one, other in zip(ours, theirs, strict=True):
+                    assert torch.allclose(one, other, rtol=1e-12, atol=1e-12), (kind, options)
+            for exporter in names if kind == "LSTM" else names[:1] if kind == "GRU" else names[1:]:
+                export(module.float().train(), (x.float(), lengths), path, exporter, batch_dims={} if module.batch_first else {"x": 1})
+                operators = [node.op_type for node in onnx.load(path).graph.node]
+                assert not {"TopK", "ScatterElements", "NonZero"} & set(operators), (exporter, operators)
+                assert operators.count(kind) == (0 if module.layers.proj_size else module.layers.num_layers), (exporter, operators)
+                assert operators.count("Dropout") == bool(module.layers.dropout), (exporter, operators)
+    for exporter in names:  # layers with dropout, of sequences that are not packed
+        export(Outputs(nn.GRU(4, 3, num_layers=2, dropout=0.2)), x.float(), path, exporter, batch_dims={"x": 1})
+    try:
+        cleave.export_torch(Packed("GRU", lambda packed: packed._replace(data=packed.data * 2)), (x.float(), lengths), path, quiet=True)
+    except cleave.export.ExportFailed as refused:
+        assert "call pad_packed_sequence()" in str(refused), refused
+    packed = pack_padded_sequence(x, lengths, enforce_sorted=False)  # PyTorch's functions are its own again
+    assert type(packed) is nn.utils.rnn.PackedSequence and packed.sorted_indices is not None and pad_packed_sequence(packed)[0].shape == x.shape
 
 
 class Products(nn.Module):
@@ -270,7 +324,8 @@ def check_own_gradients(path):
 
 def main():
     torch.manual_seed(0)
-    for check in (check_ctc, check_projections, check_products, check_logsigmoid, check_soft_labels, check_finite_gradients, check_detached, check_padding, check_own_gradients):
+    for check in (check_ctc, check_projections, check_packed, check_products, check_logsigmoid, check_soft_labels, check_finite_gradients, check_detached,
+                  check_padding, check_own_gradients):
         check(f"{sys.argv[1]}/{check.__name__}.onnx")
 
 

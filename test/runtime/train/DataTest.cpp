@@ -353,6 +353,22 @@ TEST(Images, ArePutToMeanAndDeviation) {
     EXPECT_NEAR(read<float>(source, 0)[i], expected[i], 1e-6);
 }
 
+TEST(Images, ASingleMeanOrDeviationIsThatOfAllChannels) {
+  TempDir dir;
+  std::vector<uint8_t> pixels = {0, 255, 51, 102};
+  ASSERT_TRUE(writeNpy(dir / "a.npy", viewOf(ElementType::u8, {1, 2, 2}, pixels)).isOk());
+  InputType type{"x", ElementType::f32, {2, 1, 2}, true};
+  for (auto [one, written] : {std::pair("mean=0.5,std=0.5/0.2", "mean=0.5/0.5,std=0.5/0.2"),
+                              std::pair("mean=0.5/0.1,std=0.2", "mean=0.5/0.1,std=0.2/0.2")}) {
+    DataSource short_ = openSource("x=" + (dir / "a.npy") + "," + one, type);
+    DataSource whole = openSource("x=" + (dir / "a.npy") + "," + written, type);
+    EXPECT_EQ(read<float>(short_, 0), read<float>(whole, 0));
+  }
+  EXPECT_EQ(openError("x=a.npy,mean=1/2/3,std=1/2", type),
+            "'x=a.npy,mean=1/2/3,std=1/2': mean has 3 values and std has 2; give each one value for each channel, or a "
+            "single one for all of them");
+}
+
 // Arrays with the right number of elements but other dimensions. The message says what is wrong, and gives the line of
 // NumPy that corrects it.
 TEST(DataErrors, ShapesThatFitOtherwiseAreTold) {
@@ -422,7 +438,7 @@ TEST(DataErrors, NameInputExpectedAndGot) {
       "'x=a.npy,windw=3': unknown key 'windw'; expected one of window, shift, stride, key, mean, std, or a backslash "
       "before a comma or = that belongs to a file's name");
   // An option without an effect, and an option that is given twice.
-  const std::string noArchive = " is neither; leave key away";
+  const std::string noArchive = " is neither; leave out key";
   EXPECT_NE(openError("x=a.npy,key=b", {"x", ElementType::i64, {4}, true}).find("'a.npy'" + noArchive),
             std::string::npos);
   EXPECT_NE(openError("x=a.npz,b.npy,key=b", {"x", ElementType::i64, {4}, true}).find("'b.npy'" + noArchive),
