@@ -63,6 +63,7 @@ std::string checkpointWith(std::filesystem::path path, bool isFolder) {
   if (std::string owner = checkpointAround(path.string()); !owner.empty())
     return owner;
   std::error_code error;
+  path = std::filesystem::absolute(path, error); // else a name in the current folder would have no folder
   std::filesystem::path whole = withoutLastSlashes(std::filesystem::weakly_canonical(path, error));
   if (error)
     return "";
@@ -95,11 +96,13 @@ Status checkNamesOfCheckpoints(const Command &command) {
 
 // Where other programs take "-" for standard output, a file of this name would be a surprise. --output says so itself.
 Status checkNotStdout(const Command &command) {
-  for (const auto &[option, path] : {std::pair{"--metrics", command.train.metrics}, {"--trace", command.session.trace},
-                                     {"--save", command.train.save}, {"--tensorboard", command.train.tensorboard}})
-    if (path == "-")
-      return invalidArgument(std::string(option) + ": '-': this is not written to standard output; give the name of a "
-                                                   "file or folder (./- if it is to be called so)");
+  for (const FileUse &use : {FileUse{"--metrics", command.train.metrics, true},
+                             FileUse{"--trace", command.session.trace, true},
+                             FileUse{"--save", command.train.save, true},
+                             FileUse{"--tensorboard", command.train.tensorboard, true}})
+    if (use.path == "-")
+      return invalidArgument(use.option + ": '-': this is not written to standard output; give the name of a file or " +
+                             "folder (./- if it is to be called so)");
   return Status::ok();
 }
 
