@@ -69,10 +69,9 @@ void Evaluator::noteTail(const char *option) const {
   std::string batch = std::to_string(feed_->globalBatch());
   log(LogLevel::Warning, -1,
       std::string(option) +
-          ": the loss is not a sum over samples divided by a count, so it is evaluated in whole batches of " +
-          batch + ", and their mean is given; the last " + std::to_string(tail) + " of " +
-          std::to_string(feed_->samples()) + " samples are left out. Give a multiple of " + batch +
-          " samples to use all of them");
+          ": the loss is not a sum over samples divided by a count, so it is evaluated in whole batches of " + batch +
+          ", and their mean is given; the last " + std::to_string(tail) + " of " + std::to_string(feed_->samples()) +
+          " samples are left out. Give a multiple of " + batch + " samples to use all of them");
 }
 
 Status Evaluator::runBatch(EvaluationSums *sums) {
@@ -86,14 +85,21 @@ Status Evaluator::runBatch(EvaluationSums *sums) {
   return scalars_.read(*session_, sums);
 }
 
-// Reports which value of the batch's data makes the loss infinite or not a number. False if all values are finite.
+// Reports which value of the batch's data, or else which weight, makes the loss infinite or not a number. False if all
+// are finite.
 bool Evaluator::noteNonFinite() {
   for (unsigned local = 0; local < session_->localRanks(); ++local)
     if (std::string found = feed_->findNonFinite(local, session_->rank(local)); !found.empty()) {
       log(LogLevel::Warning, -1, found + ": so the loss of all samples is not finite either");
       return true;
     }
-  return false;
+  if (weightsSeen_)
+    return false;
+  weightsSeen_ = true;
+  std::string weight = session_->isLeader() ? session_->findNonFiniteWeight() : "";
+  if (!weight.empty())
+    log(LogLevel::Warning, -1, weight + ": so the loss is not finite");
+  return !weight.empty();
 }
 
 Status Evaluator::run(Evaluation *result) {
