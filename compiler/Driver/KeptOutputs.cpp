@@ -8,6 +8,8 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
+#include <set>
+
 using namespace cleave;
 
 namespace {
@@ -18,10 +20,14 @@ llvm::Error checkNames(const Values &outputs, llvm::ArrayRef<std::string> names)
   std::vector<std::string> known;
   for (const onnx::ValueInfoProto &output : outputs)
     known.push_back("'" + output.name() + "'");
-  for (const std::string &name : names)
+  std::set<std::string> given;
+  for (const std::string &name : names) {
+    if (!given.insert(name).second)
+      return usageError("--outputs", "'" + name + "' is given twice");
     if (!llvm::is_contained(known, "'" + name + "'"))
       return usageError("--outputs",
                         "the model has no output '" + name + "'; its outputs are " + llvm::join(known, ", "));
+  }
   return llvm::Error::success();
 }
 

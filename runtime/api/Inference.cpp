@@ -117,7 +117,8 @@ class FileInference {
 public:
   FileInference(Session &session, const fb::Program &program, const DataSet &data, std::vector<Output> &outputs)
       : session_(session), program_(program), data_(data), outputs_(outputs),
-        ranges_(IndexRange::ofInputs(session.plan(), program)), frames_(inputFrames(session.plan(), program)) {}
+        ranges_(IndexRange::ofInputs(session.plan(), program)), frames_(inputFrames(session.plan(), program)),
+        pages_(data.sources) {}
 
   Status run() {
     CLEAVE_TRY(programBatch(program_, &batch_));
@@ -132,23 +133,18 @@ public:
         collect(local, rank, mine);
         return Status::ok();
       }));
-      dropRead(step);
+      noteRead(first, std::min(data_.samples, first + step));
     }
     return Status::ok();
   }
 
 private:
   // Pages of the data's files that were read would count as memory of the process.
-  void dropRead(uint64_t samples) {
-    for (const DataSource &source : data_.sources)
-      if (source.isOpen())
-        read_ += samples * source.sampleBytes();
-    if (read_ < kDropBytes)
-      return;
-    read_ = 0;
-    for (const DataSource &source : data_.sources)
-      if (source.isOpen())
-        source.dropPages();
+  void noteRead(uint64_t first, uint64_t end) {
+    for (size_t input = 0; input < data_.sources.size(); ++input)
+      if (const DataSource &source = data_.sources[input]; source.isOpen())
+        for (uint64_t i = first; i < (source.input().batched ? end : first + 1); ++i)
+          pages_.note(input, i);
   }
 
   Status fill(Rank &rank, uint64_t first) const {
@@ -199,8 +195,9 @@ private:
   const DataSet &data_;
   std::vector<Output> &outputs_;
   std::vector<std::vector<IndexRange>> ranges_;
-  uint64_t batch_ = 1, read_ = 0; // read_: bytes since pages were dropped
+  uint64_t batch_ = 1;
   unsigned frames_;
+  ReadPages pages_;
 };
 
 // A wrong path is found now, not after the run.
@@ -260,6 +257,7 @@ Status inferFiles(Session &session, const std::vector<std::string> &inputs, cons
       widened = std::max<uint64_t>(widened, 2 * output.bytes.size());
   }
   session.noteOutputs(held + widened);
+  session.noteUnpacked(data.unpackedBytes());
   CLEAVE_TRY(session.agree(session.isLeader() ? checkPaths(wanted) : Status::ok(), "write the outputs"));
   FileInference inference(session, *program, data, wanted);
   CLEAVE_TRY(inference.run());

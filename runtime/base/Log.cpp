@@ -48,7 +48,11 @@ std::string envString(const char *name, const std::string &fallback) {
 static bool readEnvNumber(const EnvNumber &variable, double *value) {
   std::string text = envString(variable.name);
   *value = variable.fallback;
-  return text.empty() || (parseReal(text, value) && *value >= variable.low && *value <= variable.high);
+  if (text.empty())
+    return true;
+  if (!parseReal(text, value))
+    return false;
+  return (*value >= variable.low && *value <= variable.high) || (variable.takesZero && *value == 0);
 }
 
 Status checkEnvNumber(const EnvNumber &variable) {

@@ -28,6 +28,7 @@ struct EnvNumber {
   double fallback;  // if it is not set or empty
   double low, high; // both are accepted
   const char *expected;
+  bool takesZero = false; // 0 is accepted, too: it turns off what the number limits
 };
 
 // Returns InvalidArgument if the variable's value is not a number of its range:

@@ -28,9 +28,20 @@ static void handle(int signal) {
     static_cast<void>(!::write(STDERR_FILENO, hint, std::strlen(hint)));
 }
 
+// Returns the handler before. The caller of this program may have blocked the signal: the mask is inherited, and the
+// signal would never come. One thread that does not block it is enough.
+static void (*listenTo(int signal))(int) {
+  sigset_t set;
+  ::sigemptyset(&set);
+  ::sigaddset(&set, signal);
+  auto before = std::signal(signal, handle);
+  ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+  return before;
+}
+
 void noteTermination() {
   isLaunched = 1;
-  std::signal(SIGTERM, handle);
+  listenTo(SIGTERM);
 }
 
 bool terminationNoted() { return noted != 0; }
@@ -41,9 +52,9 @@ void endInOrder(const EndHints &hints, bool launched) {
   isLaunched = launched;
   inOrder = true;
   for (int signal : {SIGINT, SIGHUP, SIGPIPE})
-    if (std::signal(signal, handle) == SIG_IGN) // started in the background, or by nohup: stays ignored
+    if (listenTo(signal) == SIG_IGN) // started in the background, or by nohup: stays ignored
       std::signal(signal, SIG_IGN);
-  std::signal(SIGTERM, handle);
+  listenTo(SIGTERM);
 }
 
 bool endsInOrder() { return inOrder; }

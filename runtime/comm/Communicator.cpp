@@ -85,7 +85,7 @@ Status Communicator::maximum(uint32_t mine, uint32_t *largest, unsigned channel)
     step.receiveData = &heard;
     step.receiveBytes = sizeof heard;
     step.channel = channel;
-    CLEAVE_TRY(exchange(step).in("agreement"));
+    CLEAVE_TRY(exchange(step).in("a comparison of all processes"));
     *largest = std::max(*largest, heard);
   }
   return Status::ok();

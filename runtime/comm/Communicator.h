@@ -47,10 +47,14 @@ struct Exchange {
 constexpr double kLongestSeconds = 1e9; // all times of this file are at most so long: 32 years
 constexpr EnvNumber kCommTimeout = {"CLEAVE_COMM_TIMEOUT_S", 300, 1e-9, kLongestSeconds,
                                     "a positive number of seconds, at most 1e9"};
-constexpr EnvNumber kCommHeartbeat = {"CLEAVE_COMM_HEARTBEAT_S", 60, 0, kLongestSeconds,
-                                      "a number of seconds from 0 to 1e9"};
+// At least 1 s: processes send beats, and look for those of others, every 0.1 s.
+constexpr EnvNumber kCommHeartbeat = {
+    "CLEAVE_COMM_HEARTBEAT_S", 60, 1, kLongestSeconds, "a number of seconds from 1 to 1e9, or 0 for no limit", true};
 constexpr EnvNumber kCommDelay = {"CLEAVE_COMM_DELAY_US", 0, 0, 1e15, "a number of microseconds from 0 to 1e15"};
 constexpr EnvNumber kCommRate = {"CLEAVE_COMM_BYTES_PER_S", 0, 0, 1e18, "a number of bytes from 0 to 1e18"};
+
+// A process that sends no beats is dead for one that waits for them.
+constexpr EnvNumber kEqualCommVariables[] = {kCommHeartbeat};
 
 // Returns InvalidArgument if one of these variables has no valid value. Call it before ranks are made.
 Status checkCommVariables();

@@ -3,6 +3,7 @@
 #include "runtime/base/Clock.h"
 #include "runtime/base/Hash.h"
 #include "runtime/base/Log.h"
+#include "runtime/base/OptionText.h"
 #include "runtime/base/Termination.h"
 #include "runtime/base/WaitClock.h"
 #include "runtime/comm/Communicator.h"
@@ -134,7 +135,7 @@ bool PeerMonitor::look() {
                    ") has died; its own messages, or those of its machine, say why");
   else if (limitSeconds_ > 0 && time - heardAt_ > limitSeconds_) {
     int before = (rank_ + static_cast<int>(peers_.size()) - 1) % static_cast<int>(peers_.size());
-    lose(before, nameOf(before) + " has not answered for " + std::to_string(static_cast<int>(limitSeconds_)) +
+    lose(before, nameOf(before) + " has not answered for " + realText(limitSeconds_) +
                      " s: it is stopped, or its machine is lost; CLEAVE_COMM_HEARTBEAT_S sets the limit");
   } else if (terminationNoted() && !endsInOrder()) {
     terminatedAt_ = terminatedAt_ == 0 ? time : terminatedAt_;

@@ -121,7 +121,12 @@ void addTrain(CLI::App &command, Command &result) {
           "(default: sharded)")
       ->check(CLI::IsMember({"sharded", "full"}));
   command.add_flag_function(
-      "--save-async,!--no-save-async", [&train](int64_t count) { train.saveAsync = count > 0; },
+      "--save-async,!--no-save-async",
+      [&train, &command](int64_t sum) {
+        if (command.count("--save-async") != static_cast<size_t>(std::abs(sum))) // one flag counts 1, the other -1
+          throw CLI::ValidationError("--save-async", "given together with --no-save-async; leave one of them out");
+        train.saveAsync = sum > 0;
+      },
       "Whether checkpoints are written while training goes on. The model must be compiled with --save-async, and then "
       "this is the default");
   command

@@ -2,6 +2,7 @@
 
 #include "runtime/api/Inference.h"
 #include "runtime/base/CaughtStatus.h"
+#include "runtime/base/Counted.h"
 #include "runtime/base/Log.h"
 #include "runtime/base/OptionText.h"
 #include "runtime/base/Printable.h"
@@ -98,7 +99,7 @@ Status evaluate(Session &session, const TrainOptions &options) {
   std::printf("loss %.6f", evaluation.loss);
   if (evaluation.accuracy)
     std::printf("  accuracy %.2f%%", 100 * *evaluation.accuracy);
-  std::printf("  (%llu samples)\n", static_cast<unsigned long long>(evaluation.samples));
+  std::printf("  (%s)\n", counted(evaluation.samples, "sample").c_str());
   return Status::ok();
 }
 

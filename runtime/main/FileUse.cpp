@@ -58,6 +58,33 @@ bool isNameOfCheckpoint(const std::string &path, const std::string &directory) {
          isSameFile(parent.string(), withoutLastSlashes(directory).string());
 }
 
+// Returns the checkpoint inside of which a file would be, however deep, or a folder, which may also be the checkpoint
+// itself or take the name of a later one. A training inside of another one's checkpoint would be removed with it.
+std::string checkpointWith(std::filesystem::path path, bool isFolder) {
+  if (std::string owner = checkpointAround(path.string()); !owner.empty())
+    return owner;
+  std::error_code error;
+  path = std::filesystem::absolute(path, error); // else a name in the current folder would have no folder
+  std::filesystem::path whole = withoutLastSlashes(std::filesystem::weakly_canonical(path, error));
+  if (error)
+    return "";
+  if (std::string parent = whole.parent_path().string();
+      isStepName(whole.filename().string()) && !checkpointAround(parent + "/latest").empty())
+    return parent;
+  for (auto at = isFolder ? whole : whole.parent_path(); at != at.parent_path(); at = at.parent_path())
+    if (std::string owner = checkpointAround((at / "file").string()); !owner.empty())
+      return owner;
+  return "";
+}
+
+Status checkOutsideOfCheckpoints(const FileUse &use, bool isFolder) {
+  std::string owner = use.path.empty() || !use.written ? "" : checkpointWith(use.path, isFolder);
+  if (owner.empty())
+    return Status::ok();
+  return invalidArgument(use.option + ": '" + use.path + "' would be a " + (isFolder ? "folder" : "file") +
+                         " of the checkpoints in " + owner + "; give a name outside of them");
+}
+
 Status checkNamesOfCheckpoints(const Command &command) {
   for (const FileUse &use : {FileUse{"--metrics", command.train.metrics, true},
                              FileUse{"--trace", command.session.trace, true},
@@ -68,10 +95,23 @@ Status checkNamesOfCheckpoints(const Command &command) {
   return Status::ok();
 }
 
+// Where other programs take "-" for standard output, a file of this name would be a surprise. --output says so itself.
+Status checkNotStdout(const Command &command) {
+  for (const FileUse &use : {FileUse{"--metrics", command.train.metrics, true},
+                             FileUse{"--trace", command.session.trace, true},
+                             FileUse{"--save", command.train.save, true},
+                             FileUse{"--tensorboard", command.train.tensorboard, true}})
+    if (use.path == "-")
+      return invalidArgument(use.option + ": '-': this is not written to standard output; give the name of a file or " +
+                             "folder (./- if it is to be called so)");
+  return Status::ok();
+}
+
 } // namespace
 
 Status checkFileUse(const Command &command, const std::vector<std::string> &programFiles) {
   CLEAVE_TRY(checkNamesOfCheckpoints(command));
+  CLEAVE_TRY(checkNotStdout(command));
   std::vector<FileUse> uses; // files that are read come first
   for (const std::string &file : programFiles)
     uses.push_back({"the program itself", file, false});
@@ -90,9 +130,9 @@ Status checkFileUse(const Command &command, const std::vector<std::string> &prog
   addWritten("--metrics", command.train.metrics, uses);
   addWritten("--trace", command.session.trace, uses);
   for (const FileUse &use : uses)
-    if (std::string owner = use.written ? checkpointAround(use.path) : ""; !owner.empty())
-      return invalidArgument(use.option + ": '" + use.path + "' would be a file of the checkpoints in " + owner +
-                             "; give a name outside of them");
+    CLEAVE_TRY(checkOutsideOfCheckpoints(use, /*isFolder=*/false));
+  CLEAVE_TRY(checkOutsideOfCheckpoints({"--save", command.train.save, true}, /*isFolder=*/true));
+  CLEAVE_TRY(checkOutsideOfCheckpoints({"--tensorboard", command.train.tensorboard, true}, /*isFolder=*/true));
   if (!command.train.save.empty()) // the files that the first save makes
     for (const char *pointer : {"/latest", "/best"})
       uses.insert(uses.begin(), {"--save", command.train.save + pointer, true});

@@ -33,6 +33,8 @@ namespace cleave::rt {
 struct Session::Impl {
   const fb::Plan *plan = nullptr;
   std::string name, tracePath, weightsCheckpoint;
+  cleave_model model{}; // with the two paths, where the weights are from
+  std::string directory, weights;
   std::unique_ptr<ChromeTrace> trace;
   std::unique_ptr<LocalWorld> local;
   std::unique_ptr<Communicator> processes; // hold one rank each; null: all ranks are here
@@ -40,7 +42,7 @@ struct Session::Impl {
   std::vector<RankStates> states;
   std::unique_ptr<RankThreads> threads;
   uint64_t residentBefore = 0;
-  uint64_t heldBytes = 0; // what the command holds besides the plan
+  uint64_t outputBytes = 0, unpackedBytes = 0; // what the command holds besides the plan
   bool hasDrawnWeights = false;
 
   unsigned worldRank(unsigned index) const { return processes ? processes->rank() : index; }
@@ -228,6 +230,9 @@ Status Session::start(const cleave_model &model, const SessionOptions &options) 
   Impl &impl = *impl_;
   impl.residentBefore = memoryUsage().resident;
   impl.name = model.name ? model.name : "model";
+  impl.model = model;
+  impl.directory = options.directory;
+  impl.weights = options.weights;
   impl.tracePath = options.trace;
   if (!options.trace.empty()) {
     AtomicFile probe; // a wrong path is found now, not after the run
@@ -257,6 +262,7 @@ Status Session::start(const cleave_model &model, const SessionOptions &options) 
     noteTermination();
   CLEAVE_TRY(impl.connect(options.ranks));
   CLEAVE_TRY(checkSameProgram(*this, model, options.command));
+  CLEAVE_TRY(checkSameVariables(*this));
   impl.hasDrawnWeights = options.weights.empty() && drawsStates(*impl.plan);
   if (impl.processes && impl.hasDrawnWeights)
     CLEAVE_TRY(agreeOn(options.seed, "--seed, by which weights are drawn"));
@@ -442,7 +448,16 @@ Status Session::writeTrace() {
   return writeFileAtomically(path, impl_->trace->json());
 }
 
-void Session::noteOutputs(uint64_t bytes) { impl_->heldBytes = bytes; }
+std::string Session::findNonFiniteWeight(const std::string &checkpoint) const {
+  WeightStore weights;
+  const std::string &replacement = checkpoint.empty() ? impl_->weights : checkpoint;
+  if (!WeightStore::open(impl_->model, impl_->directory, replacement, &weights).isOk())
+    return "";
+  return weights.findNonFinite(plan());
+}
+
+void Session::noteOutputs(uint64_t bytes) { impl_->outputBytes = bytes; }
+void Session::noteUnpacked(uint64_t bytes) { impl_->unpackedBytes += bytes; }
 
 std::string Session::memoryReport() {
   uint64_t planned = 0, onHost = 0, base = 0, outside = 0;
@@ -461,15 +476,19 @@ std::string Session::memoryReport() {
     text += (text.empty() ? "" : ", ") + counted(static_cast<uint64_t>(ranks), "rank") + " x " +
             formatBytes(counters.plannedBytes);
   }
+  uint64_t held = impl_->outputBytes + impl_->unpackedBytes;
+  auto named = [](uint64_t bytes, const char *what) {
+    return bytes == 0 ? "" : ", and " + formatBytes(bytes) + " for " + what;
+  };
   uint64_t peak = memoryUsage().peak;
   uint64_t measured = peak > impl_->residentBefore ? peak - impl_->residentBefore : 0;
   return "memory: planned " + formatBytes(planned) + " (" + text + ")" +
          (onHost == 0 ? "" : " and " + formatBytes(onHost) + " of host memory") + ", measured peak " +
          formatBytes(measured) + " above the start" +
          (base == 0 ? ""
-                    : " (expected: at most " + formatBytes(planned + onHost + base + outside + impl_->heldBytes) +
+                    : " (expected: at most " + formatBytes(planned + onHost + base + outside + held) +
                           ", of which " + formatBytes(base + outside) + " is for code and libraries" +
-                          (impl_->heldBytes ? ", and " + formatBytes(impl_->heldBytes) + " for all outputs" : "") +
+                          named(impl_->outputBytes, "all outputs") + named(impl_->unpackedBytes, "unpacked data") +
                           ")");
 }
 

@@ -73,6 +73,10 @@ public:
   // To be called after states were loaded. Runs the plan's entry program `init`, if there is one (it packs weights).
   Status finishLoading();
   Status run(const fb::Program &program);
+  // Explains a loss that is not finite (WeightStore::findNonFinite): looks at the weights that this session began with,
+  // or at those of a checkpoint that was loaded since. They are read again, because a step that fails has changed the
+  // states. Empty if all are finite, or cannot be read any more.
+  std::string findNonFiniteWeight(const std::string &checkpoint = "") const;
   // Waits until all processes are here.
   Status barrier();
   // Tells the other processes that this one gives up. They end with an error too. It is for an error that only this
@@ -107,6 +111,8 @@ public:
   Status writeTrace();
   // The command holds the outputs of all samples in so many bytes, which no plan has.
   void noteOutputs(uint64_t bytes);
+  // The same for data that were unpacked. Data sets add up.
+  void noteUnpacked(uint64_t bytes);
   // "memory: planned 12 MiB (2 ranks x 6 MiB), measured peak 14 MiB above the start (expected: at most ...)"
   std::string memoryReport();
 

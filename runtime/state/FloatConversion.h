@@ -14,6 +14,10 @@ bool isConvertible(ElementType from, ElementType to);
 // Converts `count` elements. Elements of equal types are copied.
 void convertElements(ElementType from, const std::byte *source, ElementType to, std::byte *target, size_t count);
 
+// The first of `count` elements that is a finite number before the conversion and infinite after it: 1e300 as f32, or
+// 1e6 as f16. Returns `count` if there is none. Costs one look at the converted elements where there is none.
+size_t findOverflow(ElementType from, const std::byte *source, ElementType to, const std::byte *target, size_t count);
+
 } // namespace cleave::rt
 
 #endif

@@ -7,10 +7,12 @@
 #include "runtime/plan/DrawnWeights.h"
 #include "runtime/plan/RankKinds.h"
 #include "runtime/state/CheckpointSave.h"
+#include "runtime/state/ElementValue.h"
 #include "runtime/state/FloatConversion.h"
 #include "runtime/state/Problems.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <set>
 
@@ -227,6 +229,28 @@ uint64_t WeightStore::identity(const fb::Plan &plan) const {
   });
   dropPages();
   return hash;
+}
+
+std::string WeightStore::findNonFinite(const fb::Plan &plan) const {
+  std::string undefined, infinite;
+  forEachWeight(plan, [&](const fb::State &state, const LogicalSegment &segment) {
+    const TensorView *tensor = find(state, segment);
+    if (!tensor || !isFloating(tensor->type) || isConstant(state) || !undefined.empty())
+      return;
+    size_t width = elementSize(tensor->type);
+    bool isInfinite = false;
+    for (size_t at = 0; at < tensor->bytes && undefined.empty(); at += width) {
+      double value = loadElement(tensor->type, tensor->data + at);
+      isInfinite |= std::isinf(value);
+      if (std::isnan(value))
+        undefined = "weight '" + segment.name + "' holds a value that is not a number";
+      if (at % kDropBytes == 0)
+        dropPages();
+    }
+    if (isInfinite && infinite.empty() && state.role() == fb::Role::parameter)
+      infinite = "weight '" + segment.name + "' holds a value that is infinite";
+  });
+  return undefined.empty() ? infinite : undefined;
 }
 
 Status WeightStore::check(const fb::Plan &plan) const {

@@ -31,6 +31,9 @@ public:
   // A hash of the values that the plan uses. Processes that train together must have the same one. It is made of the
   // checksums if the file has them, and otherwise of the first 64 KiB of each tensor.
   uint64_t identity(const fb::Plan &plan) const;
+  // For example "weight 'fc.weight' holds a value that is not a number". The text is about the first parameter or buffer
+  // with a NaN, or else about the first parameter with an infinite value. Empty if there is none. Reads all weights.
+  std::string findNonFinite(const fb::Plan &plan) const;
   // The checkpoint that the replacement is or leads to (for example, DIR's latest); empty if there is none.
   const std::string &checkpoint() const { return checkpointPath_; }
   // A line for the user if the checkpoint is not the one that `latest` names, but replaces it; else empty.

@@ -51,18 +51,24 @@ Status Decoding::read(const json &decoder) {
   return unsupported("the decoder '" + type + "'");
 }
 
-std::string Decoding::textOf(const std::string &token) const {
-  if (std::optional<char> byte = hasBytes_ ? byteOfName(token) : std::nullopt)
-    return std::string(1, *byte);
-  std::string text = token;
-  for (const auto &[from, to] : replacements_)
-    replaceAll(from, to, &text);
+Status Decoding::textOf(const std::string &token, std::string *text) const {
+  if (std::optional<char> byte = hasBytes_ ? byteOfName(token) : std::nullopt) {
+    text->assign(1, *byte);
+    return Status::ok();
+  }
+  *text = token;
+  for (const auto &[from, to] : replacements_) { // each may make the text of the one before longer
+    replaceAll(from, to, text);
+    CLEAVE_TRY(checkNormalizedLength(text->size()));
+  }
   if (!hasWords_)
-    return text;
-  if (!wordPrefix_.empty() && text.compare(0, wordPrefix_.size(), wordPrefix_) == 0)
-    return text.substr(wordPrefix_.size());
-  bool isSign = cleansUp_ && !text.empty() && std::string(".?!,").find(text[0]) != std::string::npos;
-  return isSign ? text : " " + text;
+    return Status::ok();
+  bool isSign = cleansUp_ && !text->empty() && std::string(".?!,").find((*text)[0]) != std::string::npos;
+  if (!wordPrefix_.empty() && text->compare(0, wordPrefix_.size(), wordPrefix_) == 0)
+    text->erase(0, wordPrefix_.size());
+  else if (!isSign)
+    text->insert(0, " ");
+  return Status::ok();
 }
 
 } // namespace cleave::rt

@@ -10,6 +10,18 @@
 
 namespace cleave::rt {
 
+// A rule may make text longer, and each rule works on what the one before has made: 40 rules that double a letter would
+// fill all memory. No prompt of a model is so long.
+inline constexpr size_t kMostNormalizedBytes = 16u << 20;
+
+inline Status checkNormalizedLength(size_t bytes) {
+  if (bytes <= kMostNormalizedBytes)
+    return Status::ok();
+  return invalidArgument(
+      "the tokenizer's rules make the text longer than 16 MiB; give a shorter text, or a tokenizer.json "
+      "whose rules do not multiply it");
+}
+
 // Rules that are applied one after the other. Text stays UTF-8.
 class Normalizer {
 public:
@@ -17,8 +29,10 @@ public:
 
   void add(Rule rule) { rules_.push_back(std::move(rule)); }
   Status apply(std::string *text) const {
-    for (const Rule &rule : rules_)
+    for (const Rule &rule : rules_) {
       CLEAVE_TRY(rule(text));
+      CLEAVE_TRY(checkNormalizedLength(text->size()));
+    }
     return Status::ok();
   }
 

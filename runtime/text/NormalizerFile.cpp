@@ -58,9 +58,11 @@ Status replaceMatches(const Regex &pattern, const std::string &content, std::str
   std::string result;
   size_t done = 0;
   CLEAVE_TRY(pattern.forEachMatch(*text, [&](size_t begin, size_t end) {
-    result += text->substr(done, begin - done) + content;
+    if (result.size() <= kMostNormalizedBytes) // else it fails below
+      result.append(*text, done, begin - done).append(content);
     done = end;
   }));
+  CLEAVE_TRY(checkNormalizedLength(result.size()));
   *text = result + text->substr(done);
   return Status::ok();
 }

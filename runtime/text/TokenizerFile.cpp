@@ -5,6 +5,7 @@
 #include "runtime/text/TokenizerParts.h"
 
 #include "runtime/base/FileMapping.h"
+#include "runtime/base/ForeignFile.h"
 #include "runtime/base/JsonDepth.h"
 #include "runtime/base/JsonKeys.h"
 #include "runtime/text/Tokenizer.h"
@@ -25,7 +26,7 @@ public:
     if (alphabet == Alphabet::Characters) {
       CLEAVE_TRY(decoding_.emplace().read(partOf(file_, "decoder")));
       for (auto &[token, text] : result_.texts_)
-        text = decoding_->textOf(text);
+        CLEAVE_TRY(decoding_->textOf(std::string(text), &text));
       result_.spacesOfFirst_ = decoding_->spacesOfFirst();
     }
     CLEAVE_TRY(readAddedTokens());
@@ -57,7 +58,9 @@ private:
         return unsupported("the added token '" + token.content + "' with single_word");
       if (token.content.empty())
         continue;
-      result_.texts_[token.id] = token.isSpecial ? "" : decoding_ ? decoding_->textOf(token.content) : token.content;
+      std::string &text = result_.texts_[token.id] = token.isSpecial ? "" : token.content;
+      if (decoding_ && !token.isSpecial)
+        CLEAVE_TRY(decoding_->textOf(token.content, &text));
       result_.names_.emplace(token.content, token.id);
       if (token.isNormalized) // it is searched for in normalized text
         CLEAVE_TRY(result_.normalizer_.apply(&token.content));
@@ -111,6 +114,10 @@ Status Tokenizer::open(const std::string &path, Tokenizer *result) {
   FileMapping mapping;
   CLEAVE_TRY(FileMapping::open(path, &mapping));
   std::string_view text(reinterpret_cast<const char *>(mapping.data()), mapping.size());
+  FileFormat format = formatOf(text);
+  if (format != FileFormat::Unknown && format != FileFormat::Json)
+    return invalidArgument(path + ": this is " + describeFormat(format) +
+                           "; expected a tokenizer.json of Hugging Face");
   if (isJsonDeeper(text))
     return invalidArgument(path + ": brackets nest too deep for a tokenizer.json");
   RepeatedKeys keys;

@@ -48,7 +48,7 @@ Status readModel(const nlohmann::json &model, Alphabet alphabet, std::shared_ptr
 class Decoding {
 public:
   Status read(const nlohmann::json &decoder);
-  std::string textOf(const std::string &token) const;
+  Status textOf(const std::string &token, std::string *text) const;
   // How many spaces the first token of a text loses.
   size_t spacesOfFirst() const { return spacesOfFirst_; }
 

@@ -4,7 +4,7 @@ namespace cleave::rt {
 
 BatchReader::BatchReader(const std::vector<DataSource> &sources, const Sampler &sampler, const BatchGeometry &geometry,
                          uint64_t epoch, uint64_t position, const MemoryFn &memory)
-    : sources_(sources), sampler_(sampler), geometry_(geometry), epoch_(epoch), position_(position) {
+    : sources_(sources), pages_(sources), sampler_(sampler), geometry_(geometry), epoch_(epoch), position_(position) {
   for (Batch &batch : batches_)
     allocate(batch, memory);
   thread_ = std::thread([this] { readAll(); });
@@ -74,12 +74,6 @@ void BatchReader::readAll() {
     batch.epoch = epoch_;
     batch.position = position_;
     fill(batch);
-    readBytes_ += batch.size;
-    if (readBytes_ >= kDropBytes) {
-      for (const DataSource &source : sources_)
-        source.dropPages();
-      readBytes_ = 0;
-    }
     position_ += sampler_.globalBatch();
     bool more = sampler_.hasBatch(position_);
     batch.nextEpoch = more ? epoch_ : epoch_ + 1;
@@ -90,7 +84,7 @@ void BatchReader::readAll() {
   }
 }
 
-void BatchReader::fill(Batch &batch) const {
+void BatchReader::fill(Batch &batch) {
   Permutation order = sampler_.order(batch.epoch);
   uint64_t *next = batch.samples.data();
   for (unsigned rank = 0; rank < geometry_.localDataRanks.size(); ++rank) {
@@ -104,10 +98,10 @@ void BatchReader::fill(Batch &batch) const {
             continue;
           const DataSource &source = sources_[input];
           std::byte *target = batch.bytes(rank, frame, input);
-          if (source.input().batched)
-            source.read(sample, target + i * source.sampleBytes());
-          else if (i == 0)
-            source.read(0, target);
+          if (!source.input().batched && i != 0)
+            continue;
+          source.read(sample, target + i * source.sampleBytes());
+          pages_.note(input, sample);
         }
       }
     }

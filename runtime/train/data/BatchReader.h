@@ -11,6 +11,7 @@
 
 #include "runtime/plan/FeedMemory.h"
 #include "runtime/train/data/DataSource.h"
+#include "runtime/train/data/ReadPages.h"
 #include "runtime/train/data/Sampler.h"
 
 #include <condition_variable>
@@ -65,11 +66,12 @@ public:
 
 private:
   void readAll();
-  void fill(Batch &batch) const;
+  void fill(Batch &batch);
   std::vector<size_t> offsetsOf(size_t rank) const;
   void allocate(Batch &batch, const MemoryFn &memory) const;
 
   const std::vector<DataSource> &sources_;
+  ReadPages pages_;
   Sampler sampler_;
   BatchGeometry geometry_;
   Batch batches_[kBatchesInMemory];
@@ -78,7 +80,6 @@ private:
   uint64_t produced_ = 0, consumed_ = 0; // batches filled; batches given back
   bool holding_ = false, stopping_ = false;
   uint64_t epoch_, position_;
-  size_t readBytes_ = 0; // since the last time that pages were dropped
   std::thread thread_;
 };
 

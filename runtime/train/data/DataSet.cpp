@@ -111,12 +111,17 @@ uint64_t DataSet::fingerprint() const {
   constexpr uint64_t kSamples = 64;
   constexpr size_t kMostBytes = 1u << 14; // of each
   std::vector<std::pair<std::string, uint64_t>> inputs;
-  for (const DataSource &source : sources) {
+  ReadPages pages(sources);
+  for (size_t input = 0; input < sources.size(); ++input) {
+    const DataSource &source = sources[input];
     uint64_t count = source.isOpen() ? std::min(source.samples(), kSamples) : 0, hash = fnv1a("");
     uint64_t last = source.samples() - 1,
              gaps = std::max<uint64_t>(count, 2) - 1; // the first and the last sample are included
-    for (uint64_t i = 0; i < count; ++i)
-      hash = source.hashOf(i * (last / gaps) + i * (last % gaps) / gaps, kMostBytes, hash);
+    for (uint64_t i = 0; i < count; ++i) {
+      uint64_t sample = i * (last / gaps) + i * (last % gaps) / gaps;
+      hash = source.hashOf(sample, kMostBytes, hash);
+      pages.note(input, sample);
+    }
     source.dropPages();
     inputs.emplace_back(source.input().name, hash);
   }
@@ -125,6 +130,13 @@ uint64_t DataSet::fingerprint() const {
   for (const auto &[name, hash] : inputs)
     all += "\n" + name + "\n" + std::to_string(hash);
   return fnv1a(all);
+}
+
+uint64_t DataSet::unpackedBytes() const {
+  uint64_t bytes = 0;
+  for (const DataSource &source : sources)
+    bytes += source.unpackedBytes();
+  return bytes;
 }
 
 Status InputFeed::open(Session &session, const fb::Program &program, unsigned frames, const DataSet &data,
@@ -152,6 +164,7 @@ Status InputFeed::open(Session &session, const fb::Program &program, unsigned fr
                                 ? ", and the loss is not a sum over samples divided by a count; give more data"
                                 : "; give more data, or --last-batch pad"));
   result->reset(new InputFeed(program, data, frames, sampler, IndexRange::ofInputs(session.plan(), program)));
+  session.noteUnpacked(data.unpackedBytes());
   std::string missing; // why a rank has no memory of its device
   auto memory = [&](unsigned local, size_t bytes) {
     std::byte *part = nullptr;

@@ -133,7 +133,11 @@ Status DataSource::openArray(const std::string &file, const std::string &key, Te
     if (!found)
       return notFound(file + " has no tensor '" + key + "'" + listOf(safetensors_.back()));
     *view = *found;
-    return verifyBytes(*view, 0, view->bytes); // all at once, because samples are read in any order
+    for (size_t done = 0; done < view->bytes; done += kDropBytes) { // now, because samples are read in any order
+      CLEAVE_TRY(verifyBytes(*view, done, std::min(kDropBytes, view->bytes - done)));
+      safetensors_.back().dropPages();
+    }
+    return Status::ok();
   }
   if (!endsWith(file, ".npy"))
     return invalidArgument(file + ": expected a name ending in .npy, .npz or .safetensors, or a flat stream FILE:u8, "
@@ -226,31 +230,63 @@ std::string DataSource::placeOf(uint64_t i, uint64_t element) const {
   return piece.file + (input_.batched ? ", sample " + std::to_string((at - piece.first) / stride_) : "");
 }
 
-uint64_t DataSource::hashOf(uint64_t i, size_t most, uint64_t hash) const {
-  uint64_t at = shift_ + (input_.batched ? i * stride_ : 0), width = elementSize(type_);
-  uint64_t elements = std::min<uint64_t>(length_, most / width);
+template <typename Visit> void DataSource::forEachRun(uint64_t i, uint64_t elements, Visit visit) const {
   if (elements == 0)
-    return hash;
+    return;
+  uint64_t at = shift_ + (input_.batched ? i * stride_ : 0), width = elementSize(type_);
   const Piece *piece = &pieceAt(at);
   for (uint64_t done = 0; done < elements; ++piece) {
     uint64_t inside = at + done - piece->first, count = std::min(elements - done, piece->count - inside);
-    hash = fnv1a({reinterpret_cast<const char *>(piece->data + inside * width), count * width}, hash);
+    visit(*piece, piece->data + inside * width, count, done);
     done += count;
   }
+}
+
+uint64_t DataSource::hashOf(uint64_t i, size_t most, uint64_t hash) const {
+  uint64_t width = elementSize(type_);
+  forEachRun(i, std::min<uint64_t>(length_, most / width),
+             [&](const Piece &, const std::byte *data, uint64_t count, uint64_t) {
+               hash = fnv1a({reinterpret_cast<const char *>(data), count * width}, hash);
+             });
   return hash;
 }
 
 void DataSource::read(uint64_t i, std::byte *target) const {
-  if (length_ == 0)
-    return;
-  uint64_t at = shift_ + (input_.batched ? i * stride_ : 0), width = elementSize(type_);
-  const Piece *piece = &pieceAt(at);
-  for (uint64_t done = 0; done < length_; ++piece) {
-    uint64_t inside = at + done - piece->first;
-    uint64_t count = std::min(length_ - done, piece->count - inside);
-    convert_(piece->data + inside * width, target + done * elementSize(input_.type), count, done, normalization_);
-    done += count;
-  }
+  forEachRun(i, length_, [&](const Piece &, const std::byte *data, uint64_t count, uint64_t done) {
+    convert_(data, target + done * elementSize(input_.type), count, done, normalization_);
+  });
+}
+
+// The kernel maps the pages of an aligned window of this size that are in its cache, when one of them is read.
+static constexpr uintptr_t kWindow = 64u << 10;
+static constexpr size_t kPage = 4u << 10;
+
+size_t DataSource::mostMapped() const {
+  size_t bytes = 0;
+  for (const Piece &piece : pieces_)
+    bytes += piece.count * elementSize(type_) + 2 * kPage;
+  return bytes;
+}
+
+size_t DataSource::mappedBy(uint64_t i, uintptr_t *mapped) const {
+  size_t bytes = 0, width = elementSize(type_);
+  forEachRun(i, length_, [&](const Piece &piece, const std::byte *data, uint64_t count, uint64_t) {
+    auto address = reinterpret_cast<uintptr_t>(data);
+    uintptr_t begin = address / kWindow * kWindow;
+    uintptr_t end = (address + count * width + kWindow - 1) / kWindow * kWindow;
+    if (begin < *mapped && begin + kWindow >= *mapped) // the last read has ended in this window
+      begin = std::min(*mapped, end);
+    *mapped = end;
+    bytes += std::min<size_t>(end - begin, piece.count * width + 2 * kPage); // a small file has no more
+  });
+  return bytes;
+}
+
+size_t DataSource::unpackedBytes() const {
+  size_t bytes = 0;
+  for (const Npz &archive : archives_)
+    bytes += archive.unpackedBytes();
+  return bytes;
 }
 
 } // namespace cleave::rt

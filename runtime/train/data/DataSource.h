@@ -45,6 +45,13 @@ public:
   uint64_t hashOf(uint64_t i, size_t most, uint64_t hash) const;
   // For messages: the place of an element of sample i, as "labels.npy, sample 3" or "text.bin, element 4711".
   std::string placeOf(uint64_t i, uint64_t element) const;
+  // The bytes of the pages that reading sample i maps at most. `mapped` is the end of those that the last read has
+  // mapped. Samples that are read one after the other share pages, which count once.
+  size_t mappedBy(uint64_t i, uintptr_t *mapped) const;
+  // The same for all samples together.
+  size_t mostMapped() const;
+  // The memory of unpacked archives, and of what they were unpacked from.
+  size_t unpackedBytes() const;
   // Releases the pages that were read so far. Unpacked archives stay in memory.
   void dropPages() const;
 
@@ -55,6 +62,8 @@ private:
     std::string file;
   };
   const Piece &pieceAt(uint64_t element) const;
+  // Calls visit(piece, data, count, done) for the runs, in one file each, of the first elements of sample i.
+  template <typename Visit> void forEachRun(uint64_t i, uint64_t elements, Visit visit) const;
   Status openStream(const DataSpec &spec);
   Status openArrays(const DataSpec &spec);
   Status openArray(const std::string &file, const std::string &key, TensorView *view);

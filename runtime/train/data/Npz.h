@@ -22,6 +22,8 @@ public:
   // The array of that name ("x" for the member x.npy).
   Status array(const std::string &name, TensorView *view);
   void dropPages() const { file_->dropPages(); }
+  // The memory of unpacked members, and of what they were unpacked from: both are needed at the same time.
+  size_t unpackedBytes() const { return unpackedBytes_; }
   // The names of the arrays, in the archive's order.
   std::vector<std::string> names() const;
 
@@ -33,13 +35,14 @@ private:
     bool deflated = false;
   };
   Status readDirectory();
-  static Status checkSum(const Member &member, const std::byte *bytes);
+  Status checkSum(const Member &member, const std::byte *bytes) const;
   Status memberBytes(const Member &member, const std::byte **data);
 
   std::string path_;
   std::shared_ptr<const FileMapping> file_;
   std::vector<Member> members_;
   std::vector<std::unique_ptr<std::byte[]>> unpacked_;
+  size_t unpackedBytes_ = 0;
 };
 
 } // namespace cleave::rt

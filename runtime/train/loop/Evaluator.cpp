@@ -86,14 +86,21 @@ Status Evaluator::runBatch(EvaluationSums *sums) {
   return scalars_.read(*session_, sums);
 }
 
-// Reports which value of the batch's data makes the loss infinite or not a number. False if all values are finite.
+// Reports which value of the batch's data, or else which weight, makes the loss infinite or not a number. False if all
+// are finite.
 bool Evaluator::noteNonFinite() {
   for (unsigned local = 0; local < session_->localRanks(); ++local)
     if (std::string found = feed_->findNonFinite(local, session_->rank(local)); !found.empty()) {
       log(LogLevel::Warning, -1, found + ": so the loss of all samples is not finite either");
       return true;
     }
-  return false;
+  if (weightsSeen_)
+    return false;
+  weightsSeen_ = true;
+  std::string weight = session_->isLeader() ? session_->findNonFiniteWeight() : "";
+  if (!weight.empty())
+    log(LogLevel::Warning, -1, weight + ": so the loss is not finite");
+  return !weight.empty();
 }
 
 Status Evaluator::run(Evaluation *result) {

@@ -71,6 +71,7 @@ private:
   EvaluationScalars scalars_;
   EvaluationRule rule_;
   DrawnNumbers numbers_;
+  bool weightsSeen_ = false; // whether they are finite
 };
 
 } // namespace cleave::rt

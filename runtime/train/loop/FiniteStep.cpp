@@ -11,12 +11,16 @@ bool nothingCounted(double loss, std::optional<double> gradNorm) {
 }
 
 Status checkFinite(double loss, std::optional<double> gradNorm, std::optional<double> lossScale,
-                   const std::function<std::string()> &badInput) {
+                   const std::function<std::string()> &badInput, const std::function<std::string()> &badWeight) {
   if (lossScale || nothingCounted(loss, gradNorm))
     return Status::ok();
   if (std::isfinite(loss) && (!gradNorm || std::isfinite(*gradNorm)))
     return Status::ok();
-  std::string input = badInput ? badInput() : "";
+  std::string input = badInput ? badInput() : "", weight = input.empty() && badWeight ? badWeight() : "";
+  if (!weight.empty())
+    return dataLoss("the loss" +
+                    (std::isfinite(loss) ? "'s gradient is " + whatItIs(*gradNorm) : " is " + whatItIs(loss)) +
+                    ", because " + weight + "; begin with other weights");
   if (!std::isfinite(loss))
     return dataLoss("the loss is " + whatItIs(loss) + "; " +
                     (input.empty() ? "" : input + ": take such samples out of the data. Where this is meant so, ") +

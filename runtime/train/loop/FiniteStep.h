@@ -18,9 +18,11 @@ bool nothingCounted(double loss, std::optional<double> gradNorm);
 // gradient has updated is lost, so nothing may be saved after it. It succeeds if nothing counted. With a loss scale it
 // succeeds too: such a step is skipped, and the scale is reduced. The norm's sum of squares is in f64 (float gradients
 // cannot overflow it), so it is finite unless some gradient is not. `badInput` returns a text about a value of the
-// step's data that is not finite itself, or an empty text. It is called only before a failure.
+// step's data that is not finite itself, or an empty text; `badWeight` one about the weights that training began with.
+// They are called only before a failure.
 Status checkFinite(double loss, std::optional<double> gradNorm, std::optional<double> lossScale,
-                   const std::function<std::string()> &badInput = {});
+                   const std::function<std::string()> &badInput = {},
+                   const std::function<std::string()> &badWeight = {});
 
 } // namespace cleave::rt
 

@@ -115,12 +115,14 @@ Status TrainLoop::step(StepMetrics *metrics, bool *epochEnds) {
   if (tokensPerSample_ != 0)
     metrics->tokensPerS = tokensPerSample_ * static_cast<double>(feed_->globalBatch()) / seconds;
   CLEAVE_TRY(readResults(metrics));
-  CLEAVE_TRY(checkFinite(metrics->loss, metrics->gradNorm, metrics->lossScale, [this] {
+  auto badInput = [this] {
     std::string found;
     for (unsigned local = 0; found.empty() && local < session_->localRanks(); ++local)
       found = feed_->findNonFinite(local, session_->rank(local));
     return found;
-  }));
+  };
+  CLEAVE_TRY(checkFinite(metrics->loss, metrics->gradNorm, metrics->lossScale, badInput,
+                         [this] { return session_->findNonFiniteWeight(resumedFrom_); }));
   CLEAVE_TRY(noteSkipped(*metrics));
   if (nothingCounted(metrics->loss, metrics->gradNorm))
     progress_->note("step " + std::to_string(metrics->step) + "  all labels are ignored" +
@@ -145,9 +147,11 @@ Status TrainLoop::noteSkipped(const StepMetrics &metrics) {
   constexpr unsigned kMostInARow = 40; // enough halvings from every scale in range
   if (*metrics.lossScale >= kSmallest && skippedInARow_ < kMostInARow)
     return Status::ok();
-  return dataLoss("gradients were infinite or undefined in " + std::to_string(skippedInARow_) +
-                  " steps in a row; give a smaller --lr, --clip-grad-norm or loss scale, and look for such "
-                  "values in --data");
+  std::string many = "gradients were infinite or undefined in " + std::to_string(skippedInARow_) + " steps in a row";
+  if (std::string weight = session_->findNonFiniteWeight(resumedFrom_); !weight.empty())
+    return dataLoss(many + ", because " + weight + "; begin with other weights");
+  return dataLoss(many + "; give a smaller --lr, --clip-grad-norm or loss scale, and look for such "
+                         "values in --data");
 }
 
 void TrainLoop::writeScalars(double lr) {

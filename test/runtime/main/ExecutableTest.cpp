@@ -262,7 +262,9 @@ TEST(Train, CommunicationVariablesAreChecked) {
   };
   std::vector<Variable> variables = {
       {"CLEAVE_COMM_TIMEOUT_S", "a positive number of seconds, at most 1e9", {"-1", "abc", "0", "nan", "inf", "3s"}},
-      {"CLEAVE_COMM_HEARTBEAT_S", "a number of seconds from 0 to 1e9", {"-1", "abc", "nan", "1e300"}},
+      {"CLEAVE_COMM_HEARTBEAT_S",
+       "a number of seconds from 1 to 1e9, or 0 for no limit",
+       {"-1", "abc", "nan", "1e300", "0.05", "0.999"}},
       {"CLEAVE_COMM_DELAY_US", "a number of microseconds from 0 to 1e15", {"-1", "1e300", "2ms"}},
       {"CLEAVE_COMM_BYTES_PER_S", "a number of bytes from 0 to 1e18", {"-5", "1e300", "fast"}}};
   for (const Variable &variable : variables)

@@ -140,6 +140,56 @@ TEST(WeightStore, FloatsOfAnotherTypeAreConverted) {
   EXPECT_FALSE(isConvertible(ElementType::f32, ElementType::i64));
 }
 
+// A finite number that becomes infinite is found, and an infinity of the file is none.
+TEST(WeightStore, NumbersBeyondATypeAreFound) {
+  struct Case {
+    ElementType from, to;
+    double most, beyond; // most: becomes the largest number of the type
+  };
+  const Case cases[] = {{ElementType::f64, ElementType::f32, 3.4028235e38, 1e39},
+                        {ElementType::f64, ElementType::f16, 65519, 65520},
+                        {ElementType::f32, ElementType::f16, 65519, 1e6},
+                        {ElementType::bf16, ElementType::f16, 65280, 65536},
+                        {ElementType::f32, ElementType::bf16, 3.3895e38, 3.4028235e38}};
+  for (const Case &each : cases) {
+    for (double sign : {1.0, -1.0}) {
+      std::vector<double> numbers(40, sign * each.most);
+      numbers[7] = sign * INFINITY, numbers[8] = NAN;
+      auto find = [&] {
+        std::vector<std::byte> source(numbers.size() * elementSize(each.from)), target(numbers.size() * elementSize(each.to));
+        for (size_t i = 0; i < numbers.size(); ++i)
+          storeElement(each.from, numbers[i], source.data() + i * elementSize(each.from));
+        convertElements(each.from, source.data(), each.to, target.data(), numbers.size());
+        return findOverflow(each.from, source.data(), each.to, target.data(), numbers.size());
+      };
+      EXPECT_EQ(find(), numbers.size()) << elementName(each.from) << elementName(each.to);
+      numbers[33] = sign * each.beyond;
+      EXPECT_EQ(find(), 33u) << elementName(each.from) << elementName(each.to);
+    }
+  }
+}
+
+TEST(WeightStore, WeightsThatAreNotFiniteAreNamed) {
+  TempDir dir;
+  writeWeights(dir, "compiled.safetensors", "b", {3, 5});
+  PlanFixture fixture(1, 1, false);
+  WeightStore store;
+  ASSERT_TRUE(openAndCheck(dir, "", fixture.plan(), &store).isOk());
+  EXPECT_EQ(store.findNonFinite(fixture.plan()), "");
+  std::vector<float> w = values("w", 15), b = values("b", 3);
+  w[14] = -INFINITY;
+  auto found = [&] {
+    Status written =
+        writeSafeTensors(dir / "other.safetensors", {{"w", ElementType::f32, {3, 5}, (std::byte *)w.data(), 60, nullptr},
+                                                     {"b", ElementType::f32, {3}, (std::byte *)b.data(), 12, nullptr}});
+    EXPECT_TRUE(written.isOk() && openAndCheck(dir, dir / "other.safetensors", fixture.plan(), &store).isOk());
+    return store.findNonFinite(fixture.plan());
+  };
+  EXPECT_EQ(found(), "weight 'w' holds a value that is infinite");
+  b[2] = NAN; // before an infinity, which may be a mask
+  EXPECT_EQ(found(), "weight 'b' holds a value that is not a number");
+}
+
 TEST(WeightStore, MissingFileIsNamed) {
   TempDir dir;
   WeightStore store;

@@ -143,6 +143,28 @@ TEST(Tokenizer, TruncationAndPaddingAreTold) {
   EXPECT_EQ(noteOf("padding", nullptr, "truncation"), "");
 }
 
+// Rules that multiply a text end in an error, and not in all memory: one after the other, and a single one.
+TEST(Tokenizer, MultipliedTextHasABound) {
+  TempDir dir;
+  json twice = {{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "aa"}};
+  json once = {{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", std::string(1 << 20, 'a')}};
+  auto encode = [&](const json &normalizers, const std::string &text) {
+    json file = read(recorded + "t5.json");
+    file["normalizer"] = {{"type", "Sequence"}, {"normalizers", normalizers}};
+    file["added_tokens"] = json::array();
+    Tokenizer tokenizer;
+    Status status = Tokenizer::open(dir.write("tokenizer.json", file.dump()), &tokenizer);
+    std::vector<uint64_t> tokens;
+    return (status.isOk() ? tokenizer.encode(text, &tokens) : status).message();
+  };
+  EXPECT_NE(encode(json(40, twice), "a b").find("rules make the text longer than 16 MiB"), std::string::npos);
+  EXPECT_NE(encode(json::array({once}), std::string(1 << 14, 'a')).find("longer than 16 MiB"), std::string::npos);
+  EXPECT_EQ(encode(json(3, twice), "a b"), "");
+  json file = read(recorded + "llama2.json");
+  file["decoder"] = {{"type", "Sequence"}, {"decoders", json(40, twice)}};
+  EXPECT_NE(errorOf(dir, file).find("longer than 16 MiB"), std::string::npos);
+}
+
 TEST(Tokenizer, RefusesModelsThatNameWhatIsNotThere) {
   TempDir dir;
   struct Change {

@@ -6,6 +6,7 @@
 #include "test/runtime/TempDir.h"
 
 #include <cstring>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <set>
 #include <zlib.h>
@@ -570,6 +571,51 @@ TEST(BatchReader, PartsLieInMemoryThatIsGiven) {
     EXPECT_EQ(with.last.bytes(1, 0, 0), mine.data());
     EXPECT_EQ(with.last.bytes(1, 1, 0), mine.data() + mine.size() / 2);
   }
+}
+
+// The memory of mapped files, from the system.
+size_t mappedMemory() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.rfind("RssFile:", 0) == 0)
+      return std::stoull(line.substr(8)) << 10;
+  return 0;
+}
+
+// Samples of 32 bytes in any order: each read maps the pages around it, so the bytes of samples say nothing.
+TEST(BatchReader, ReadPagesAreDroppedBeforeTheyAreMany) {
+  TempDir dir;
+  constexpr uint64_t kSamples = 1 << 20, kBatch = 8;
+  std::vector<float> values(kSamples * 8);
+  std::vector<DataSource> sources;
+  ASSERT_TRUE(writeNpy(dir / "x.npy", viewOf(ElementType::f32, {kSamples, 8}, values)).isOk());
+  sources.push_back(openSource("x=" + (dir / "x.npy"), {"x", ElementType::f32, {8}, true}));
+  BatchGeometry geometry{kBatch, 1, 1, {0}};
+  size_t before = mappedMemory(), most = 0;
+  BatchReader reader(sources, Sampler(kSamples, kBatch, 7, true, LastBatch::Drop), geometry, 0, 0);
+  for (unsigned batch = 0; batch < 2000; ++batch) {
+    reader.next();
+    most = std::max(most, mappedMemory());
+  }
+  EXPECT_LE(most, before + 2 * kDropBytes);
+}
+
+// One sample after the other: pages count once. Small files have no more pages than bytes.
+TEST(ReadPages, SequentialSamplesShareThem) {
+  TempDir dir;
+  std::vector<float> values((1 << 16) * 8);
+  ASSERT_TRUE(writeNpy(dir / "x.npy", viewOf(ElementType::f32, {1 << 16, 8}, values)).isOk());
+  DataSource source = openSource("x=" + (dir / "x.npy"), {"x", ElementType::f32, {8}, true});
+  uintptr_t mapped = 0;
+  size_t sum = 0;
+  for (uint64_t i = 0; i < source.samples(); ++i)
+    sum += source.mappedBy(i, &mapped);
+  EXPECT_GE(sum, values.size() * sizeof(float));
+  EXPECT_LE(sum, values.size() * sizeof(float) + (128u << 10));
+  std::vector<float> few(8);
+  ASSERT_TRUE(writeNpy(dir / "few.npy", viewOf(ElementType::f32, {1, 8}, few)).isOk());
+  mapped = 0;
+  EXPECT_LE(openSource("x=" + (dir / "few.npy"), {"x", ElementType::f32, {8}, true}).mappedBy(0, &mapped), 16u << 10);
 }
 
 TEST(BatchReader, ResumesAtAnyPosition) {

@@ -47,12 +47,16 @@ DIFFERENT = [
     ("another prompt", [*GENERATE, "--prompt", "a"], [*GENERATE, "--prompt", "bb"], given("--prompt")),
     ("another length", ["./gpt", "generate", "--bytes", "4"], GENERATE, given("--tokens")),
     ("another form of prompt", [*GENERATE, "--prompt", "a"], [*GENERATE, "--prompt-ids", "97"], given("--prompt-ids")),
+    ("no beats on one side", TRAIN, ["env", "CLEAVE_COMM_HEARTBEAT_S=0", *TRAIN], "CLEAVE_COMM_HEARTBEAT_S: process 1 has 0, and the first one"),
+    ("no beats on the other side", ["env", "CLEAVE_COMM_HEARTBEAT_S=0", *INFER], INFER,
+     "CLEAVE_COMM_HEARTBEAT_S: process 1 has 60, and the first one"),
     ("another choice", [*GENERATE, "--top-p", "0.5"], [*GENERATE, "--top-p", "0.25"], given("--top-p")),
 ]
 ALIKE = [
     ("other paths of the same data", TRAIN, [TRAIN[0], "train", "--data", "x=copy/x.npy", *DATA[2:], "--steps", "3"]),
     ("other paths of the same weights", [*FSDP, "--weights", "first.ckpt"], [*FSDP, "--weights", "copy/first.ckpt"]),
     ("one directory by two names", [*FSDP, "--save", "a.ckpt"], [*FSDP, "--save", "copy/../a.ckpt"]),
+    ("the default limit, in other words", TRAIN, ["env", "CLEAVE_COMM_HEARTBEAT_S=60.0", *TRAIN]),
     ("what only the first one writes", [*TRAIN, "--metrics", "m.jsonl", "--log-every", "1"], TRAIN),
 ]
 

@@ -1,0 +1,43 @@
+// Bounds the memory of mapped data: pages that were read are dropped before they are more than a few MiB.
+//
+// Pages count, not the bytes of samples. A sample of 32 bytes in a large file, read in shuffled order, maps the pages
+// around it, too:
+//
+//   ReadPages pages(sources);
+//   sources[0].read(sample, target);
+//   pages.note(0, sample);
+#ifndef CLEAVE_RUNTIME_TRAIN_DATA_READPAGES_H
+#define CLEAVE_RUNTIME_TRAIN_DATA_READPAGES_H
+
+#include "runtime/train/data/DataSource.h"
+
+namespace cleave::rt {
+
+// To be used by one thread.
+class ReadPages {
+public:
+  explicit ReadPages(const std::vector<DataSource> &sources) : sources_(sources), ends_(sources.size()) {
+    for (const DataSource &source : sources)
+      most_ += source.mostMapped();
+  }
+
+  // To be called after sample `i` of a source was read.
+  void note(size_t source, uint64_t i) {
+    bytes_ += sources_[source].mappedBy(i, &ends_[source]);
+    if (bytes_ < kDropBytes || most_ < kDropBytes)
+      return;
+    for (const DataSource &each : sources_)
+      each.dropPages();
+    ends_.assign(sources_.size(), 0);
+    bytes_ = 0;
+  }
+
+private:
+  const std::vector<DataSource> &sources_;
+  std::vector<uintptr_t> ends_; // of the pages that the last read of each source has mapped
+  size_t bytes_ = 0, most_ = 0; // read since the last drop; of all samples
+};
+
+} // namespace cleave::rt
+
+#endif
