@@ -17,6 +17,12 @@ bool isFloat(fb::DType type) {
   return type == fb::DType::f32 || type == fb::DType::f64 || type == fb::DType::f16 || type == fb::DType::bf16;
 }
 
+// The element types for which kernels exist that compare or combine elements: those of withNumber on the host.
+bool isNumber(fb::DType type) {
+  return isFloat(type) || type == fb::DType::i64 || type == fb::DType::i32 || type == fb::DType::i16 ||
+         type == fb::DType::i8;
+}
+
 std::string nameOf(fb::DType type) { return fb::EnumNameDType(type); }
 
 Status wrongType(const KernelArgs &args, fb::DType type) {
@@ -53,23 +59,25 @@ void shareAdditions(const KernelArgs &args, CudaKernelCall *call) {
 
 Status describeIndexing(const KernelArgs &args, CudaKernelCall *call) {
   std::string_view name = args.def().name;
-  bool isPut = name == "put" || name == "put_add", isAdd = name == "put_add";
-  bool moves = !isPut || (!isAdd && args["combine"] == -1);
   fb::DType type = args.dtype(), index = args.dtype("index_dtype");
+  bool isPut = name == "put" || name == "put_add";
+  bool sorts = name == "put_add" && isFloat(type); // `put` adds integers, as it combines all others
+  int64_t combine = !isPut ? -1 : name == "put_add" ? 0 : args["combine"];
+  bool moves = combine == -1;
   if (index != fb::DType::i32 && index != fb::DType::i64)
     return wrongType(args, index);
-  if (!moves && !isFloat(type))
+  if (!moves && !isNumber(type))
     return wrongType(args, type);
-  std::string function = isAdd ? "put_add" : !isPut ? "take" : moves ? "put_set" : "put";
+  std::string function = sorts ? "put_add" : !isPut ? "take" : moves ? "put_set" : "put";
   call->function = function + "_" + (moves ? std::to_string(dtypeSize(type)) : nameOf(type));
-  call->function += isAdd ? "" : "_" + nameOf(index);
+  call->function += sorts ? "" : "_" + nameOf(index);
   int64_t batch = name == "pick" || name == "put" ? args["batch"] : 1;
   int64_t params[] = {batch, args["outer"], args["rows"], args["inner"], args["indices"]};
   std::copy(std::begin(params), std::end(params), call->params);
-  if (isPut && !isAdd)
-    call->params[5] = args["combine"];
+  if (isPut && !sorts)
+    call->params[5] = combine;
   int64_t rowBytes = args["inner"] * static_cast<int64_t>(dtypeSize(type));
-  if (isAdd)
+  if (sorts)
     shareAdditions(args, call);
   else if (isPut)
     setItems(call, batch * args["outer"] * args["inner"]);
@@ -94,7 +102,7 @@ Status describeCheckIndex(const KernelArgs &args, CudaKernelCall *call) {
 }
 
 Status describeArgmax(const KernelArgs &args, CudaKernelCall *call) {
-  if (!isFloat(args.dtype()))
+  if (!isNumber(args.dtype()))
     return wrongType(args, args.dtype());
   call->function = "argmax_" + nameOf(args.dtype());
   call->params[0] = args["outer"], call->params[1] = args["extent"], call->params[2] = args["inner"];
@@ -104,7 +112,7 @@ Status describeArgmax(const KernelArgs &args, CudaKernelCall *call) {
 
 Status describeTopK(const KernelArgs &args, CudaKernelCall *call) {
   fb::DType type = args.dtype();
-  if (!isFloat(type) && type != fb::DType::i32 && type != fb::DType::i64)
+  if (!isNumber(type))
     return wrongType(args, type);
   if (args["count"] < 1 || args["count"] > args["extent"])
     return invalidArgument("expected a count between 1 and " + std::to_string(args["extent"]) +

@@ -37,11 +37,14 @@ MOVED(take, take)
 
 MOVED(put_set, putSet)
 
-#define FLOATING(name, type)                                                                                           \
+// For elements of any number type: those of isNumber in CudaKernel.cpp.
+#define NUMBER(name, type)                                                                                             \
   INDEXED(put_##name, type, put)                                                                                       \
-  THREEFOLD(put_add_##name, putAdd<type>)                                                                              \
   ENTRY(argmax_##name, argmax<type>)                                                                                   \
-  ENTRY(top_k_##name, topK<type>)                                                                                      \
+  ENTRY(top_k_##name, topK<type>)
+#define FLOATING(name, type)                                                                                           \
+  NUMBER(name, type)                                                                                                   \
+  THREEFOLD(put_add_##name, putAdd<type>)                                                                              \
   ENTRY(max_pool_##name, maxPool<type>)                                                                                \
   ROOMY(max_pool_grad_##name, maxPoolGrad<type>)                                                                       \
   ROOMY(avg_pool_##name, averagePool<type>)                                                                            \
@@ -58,5 +61,7 @@ FLOATING(f16, __half)
 FLOATING(bf16, __nv_bfloat16)
 ENTRY(check_index_i32, checkIndex<int>)
 ENTRY(check_index_i64, checkIndex<long long>)
-ENTRY(top_k_i32, topK<int>)
-ENTRY(top_k_i64, topK<long long>)
+NUMBER(i8, signed char)
+NUMBER(i16, short)
+NUMBER(i32, int)
+NUMBER(i64, long long)

@@ -3,6 +3,8 @@
 
 #include "kernels/common/cuda/Device.cuh"
 
+#include <type_traits>
+
 namespace cleave::rt {
 
 struct IndexParams {
@@ -55,17 +57,18 @@ template <typename Index> __device__ void checkIndex(const CudaCall &call) {
 }
 
 // Combines an element with an update: -1 the update, 0 their sum, 1 the larger, 2 the smaller, 3 the product. If one of
-// two numbers is NaN, so are their maximum and minimum.
+// two numbers is NaN, so are their maximum and minimum. Sums and products of integers wrap around.
 template <typename C> __device__ C combined(Int combine, C element, C update) {
+  using Wrapping = std::conditional_t<std::is_integral_v<C>, unsigned long long, C>;
   switch (combine) {
   case 0:
-    return element + update;
+    return static_cast<C>(static_cast<Wrapping>(element) + static_cast<Wrapping>(update));
   case 1:
     return update > element || update != update ? update : element;
   case 2:
     return update < element || update != update ? update : element;
   default:
-    return element * update;
+    return static_cast<C>(static_cast<Wrapping>(element) * static_cast<Wrapping>(update));
   }
 }
 
