@@ -31,22 +31,30 @@ TEST(WorkspaceTest, MayHaveNoBytes) {
   }
 }
 
-// The plan's scratch has room for a kernel's workspace.
-TEST(WorkspaceTest, IsPlanned) {
-  const KernelDef &def = *findKernelDef("matmul");
+// The bytes of a workspace that the plan's scratch has room for, of a product in one type.
+size_t planned(const char *kernel, fb::DType type, int64_t m, int64_t n) {
+  const KernelDef &def = *findKernelDef(kernel);
   KernelParams params(def);
   std::vector<int64_t> list;
-  params.set("dtype", static_cast<int64_t>(fb::DType::f32)).set("out_dtype", static_cast<int64_t>(fb::DType::f32));
-  params.set("batch", 1).set("batch_a", 1).set("batch_b", 1).set("m", 64).set("n", 32).set("k", 16);
+  params.set("dtype", static_cast<int64_t>(type)).set("out_dtype", static_cast<int64_t>(type));
+  params.set("batch", 1).set("batch_a", 1).set("batch_b", 1).set("m", m).set("n", n).set("k", 16);
   params.set("transpose_a", 0).set("transpose_b", 0).set("packed_b", 0);
-  ASSERT_TRUE(params.finish(&list).isOk());
+  EXPECT_TRUE(params.finish(&list).isOk());
   KernelArgs args;
-  ASSERT_TRUE(KernelArgs::read(def, list, &args).isOk());
+  EXPECT_TRUE(KernelArgs::read(def, list, &args).isOk());
   uint64_t bytes = 0;
-  ASSERT_TRUE(cudaScratchBytes(args, &bytes).isOk());
+  EXPECT_TRUE(cudaScratchBytes(args, &bytes).isOk());
   Address scratch;
   scratch.bytes = bytes;
-  EXPECT_EQ(Workspace(scratch).bytes(), 64u * 32 * 8 * 4);
+  return Workspace(scratch).bytes();
+}
+
+TEST(WorkspaceTest, IsPlanned) { EXPECT_EQ(planned("matmul", fb::DType::f32, 64, 32), 64u * 32 * 8 * 4); }
+
+// A bias may have to be copied to its end, in whole pieces of 256 bytes (CudaMatmul.cpp).
+TEST(WorkspaceTest, HasRoomForABias) {
+  for (int64_t n : {int64_t{1}, int64_t{33}, int64_t{1000}, int64_t{1} << 24, (int64_t{1} << 25) + 1})
+    EXPECT_GE(planned("matmul_bias", fb::DType::bf16, 1, n), (static_cast<size_t>(n) * 2 + 255) / 256 * 256) << n;
 }
 
 } // namespace

@@ -329,8 +329,9 @@ Status cudaScratchBytes(const KernelArgs &args, uint64_t *bytes) {
     uint64_t result = batch * static_cast<uint64_t>(args["m"]) * static_cast<uint64_t>(args["n"]) * 8;
     *bytes = std::min(kMost, (result * 4 + 255) / 256 * 256);
     // A bias at an address that cuBLASLt cannot read is copied to the end of it (CudaMatmul.cpp).
+    uint64_t bias = static_cast<uint64_t>(args["n"]) * dtypeSize(args.dtype("out_dtype"));
     if (args.def().findBuffer("bias"))
-      *bytes = std::max(*bytes, (static_cast<uint64_t>(args["n"]) * dtypeSize(args.dtype("out_dtype")) + 255) / 256 * 256);
+      *bytes = std::max(*bytes, (bias + 255) / 256 * 256);
   }
   *bytes += *bytes ? kWorkspaceAlignment - kScratchAlignment : 0;
   return Status::ok();

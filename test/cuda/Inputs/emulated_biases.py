@@ -32,7 +32,8 @@ tensors = [numpy_helper.from_array(v, n) for n, v in (("biases", biases), ("axis
 nodes, expected = [], []
 for number, first in enumerate(FIRST):
     weight = random.integers(-8, 9, (DEPTH, COLUMNS)).astype("f4")
-    tensors += [numpy_helper.from_array(v, f"{n}{number}") for n, v in (("w", weight), ("first", np.array([first])), ("end", np.array([first + COLUMNS])))]
+    values = {"w": weight, "first": np.array([first]), "end": np.array([first + COLUMNS])}
+    tensors += [numpy_helper.from_array(v, f"{n}{number}") for n, v in values.items()]
     nodes += [helper.make_node("MatMul", ["x", f"w{number}"], [f"m{number}"]),
               helper.make_node("Slice", ["biases", f"first{number}", f"end{number}", "axis"], [f"b{number}"]),
               helper.make_node("Add", [f"m{number}", f"b{number}"], [f"s{number}"]),
