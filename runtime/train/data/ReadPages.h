@@ -24,7 +24,7 @@ public:
   }
 
   // The most memory of the pages. The system may map all of a folio of its page cache, of up to 2 MiB, where a window is
-  // read. Files that are smaller than what is read between two drops stay mapped; they count as small.
+  // read. Data of less than kDropBytes stay mapped, and are not counted.
   static uint64_t mostBytes(const std::vector<DataSource> &sources) {
     constexpr uint64_t kWindow = 64u << 10, kFolio = 2u << 20;
     uint64_t all = 0;
