@@ -257,7 +257,7 @@ Status inferFiles(Session &session, const std::vector<std::string> &inputs, cons
       widened = std::max<uint64_t>(widened, 2 * output.bytes.size());
   }
   session.noteOutputs(held + widened);
-  session.noteUnpacked(data.unpackedBytes());
+  session.noteData(data.memoryBytes());
   CLEAVE_TRY(session.agree(session.isLeader() ? checkPaths(wanted) : Status::ok(), "write the outputs"));
   FileInference inference(session, *program, data, wanted);
   CLEAVE_TRY(inference.run());

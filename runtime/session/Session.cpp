@@ -42,7 +42,7 @@ struct Session::Impl {
   std::vector<RankStates> states;
   std::unique_ptr<RankThreads> threads;
   uint64_t residentBefore = 0;
-  uint64_t outputBytes = 0, unpackedBytes = 0; // what the command holds besides the plan
+  uint64_t outputBytes = 0, dataBytes = 0; // what the command holds besides the plan
   bool hasDrawnWeights = false;
 
   unsigned worldRank(unsigned index) const { return processes ? processes->rank() : index; }
@@ -457,7 +457,7 @@ std::string Session::findNonFiniteWeight(const std::string &checkpoint) const {
 }
 
 void Session::noteOutputs(uint64_t bytes) { impl_->outputBytes = bytes; }
-void Session::noteUnpacked(uint64_t bytes) { impl_->unpackedBytes += bytes; }
+void Session::noteData(uint64_t bytes) { impl_->dataBytes += bytes; }
 
 std::string Session::memoryReport() {
   uint64_t planned = 0, onHost = 0, base = 0, outside = 0;
@@ -476,7 +476,7 @@ std::string Session::memoryReport() {
     text += (text.empty() ? "" : ", ") + counted(static_cast<uint64_t>(ranks), "rank") + " x " +
             formatBytes(counters.plannedBytes);
   }
-  uint64_t held = impl_->outputBytes + impl_->unpackedBytes;
+  uint64_t held = impl_->outputBytes + impl_->dataBytes;
   auto named = [](uint64_t bytes, const char *what) {
     return bytes == 0 ? "" : ", and " + formatBytes(bytes) + " for " + what;
   };
@@ -488,7 +488,7 @@ std::string Session::memoryReport() {
          (base == 0 ? ""
                     : " (expected: at most " + formatBytes(planned + onHost + base + outside + held) +
                           ", of which " + formatBytes(base + outside) + " is for code and libraries" +
-                          named(impl_->outputBytes, "all outputs") + named(impl_->unpackedBytes, "unpacked data") +
+                          named(impl_->outputBytes, "all outputs") + named(impl_->dataBytes, "data") +
                           ")");
 }
 

@@ -111,8 +111,8 @@ public:
   Status writeTrace();
   // The command holds the outputs of all samples in so many bytes, which no plan has.
   void noteOutputs(uint64_t bytes);
-  // The same for data that were unpacked. Data sets add up.
-  void noteUnpacked(uint64_t bytes);
+  // The same for data (DataSet::memoryBytes). Data sets add up.
+  void noteData(uint64_t bytes);
   // "memory: planned 12 MiB (2 ranks x 6 MiB), measured peak 14 MiB above the start (expected: at most ...)"
   std::string memoryReport();
 

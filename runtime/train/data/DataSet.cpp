@@ -132,8 +132,8 @@ uint64_t DataSet::fingerprint() const {
   return fnv1a(all);
 }
 
-uint64_t DataSet::unpackedBytes() const {
-  uint64_t bytes = 0;
+uint64_t DataSet::memoryBytes() const {
+  uint64_t bytes = ReadPages::mostBytes(sources);
   for (const DataSource &source : sources)
     bytes += source.unpackedBytes();
   return bytes;
@@ -164,7 +164,7 @@ Status InputFeed::open(Session &session, const fb::Program &program, unsigned fr
                                 ? ", and the loss is not a sum over samples divided by a count; give more data"
                                 : "; give more data, or --last-batch pad"));
   result->reset(new InputFeed(program, data, frames, sampler, IndexRange::ofInputs(session.plan(), program)));
-  session.noteUnpacked(data.unpackedBytes());
+  session.noteData(data.memoryBytes());
   std::string missing; // why a rank has no memory of its device
   auto memory = [&](unsigned local, size_t bytes) {
     std::byte *part = nullptr;

@@ -22,8 +22,8 @@ struct DataSet {
   // samples at equal distances as the files hold them. Data that differ only between those samples are taken for the
   // same.
   uint64_t fingerprint() const;
-  // Memory that the data need besides mapped pages (DataSource::unpackedBytes).
-  uint64_t unpackedBytes() const;
+  // Memory that the data need: unpacked archives, and pages of files (ReadPages::mostBytes).
+  uint64_t memoryBytes() const;
 };
 
 // Copies global batches into the frames of a program's inputs, on all local ranks.

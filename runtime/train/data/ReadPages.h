@@ -1,4 +1,4 @@
-// Bounds the memory of mapped data: pages that were read are dropped before they are more than a few MiB.
+// Bounds the memory of mapped data: pages that were read are dropped after as many windows of 64 KiB as make 4 MiB.
 //
 // Pages count, not the bytes of samples. A sample of 32 bytes in a large file, read in shuffled order, maps the pages
 // around it, too:
@@ -11,6 +11,8 @@
 
 #include "runtime/train/data/DataSource.h"
 
+#include <algorithm>
+
 namespace cleave::rt {
 
 // To be used by one thread.
@@ -19,6 +21,16 @@ public:
   explicit ReadPages(const std::vector<DataSource> &sources) : sources_(sources), ends_(sources.size()) {
     for (const DataSource &source : sources)
       most_ += source.mostMapped();
+  }
+
+  // The most memory of the pages. The system may map all of a folio of its page cache, of up to 2 MiB, where a window is
+  // read. Data of less than kDropBytes stay mapped, and are not counted.
+  static uint64_t mostBytes(const std::vector<DataSource> &sources) {
+    constexpr uint64_t kWindow = 64u << 10, kFolio = 2u << 20;
+    uint64_t all = 0;
+    for (const DataSource &source : sources)
+      all += source.mostMapped();
+    return all < kDropBytes ? 0 : std::min<uint64_t>(all, kDropBytes / kWindow * kFolio);
   }
 
   // To be called after sample `i` of a source was read.
