@@ -1,4 +1,5 @@
 // Runs the commands of an executable in this process, on a model made by hand.
+#include "runtime/base/Counted.h"
 #include "runtime/base/FileMapping.h"
 #include "runtime/main/Commands.h"
 #include "runtime/state/Checkpoint.h"
@@ -168,7 +169,7 @@ TEST(Evaluate, EverySampleCountsOnce) {
       std::string data = writeData(dir, "x.npy", samples);
       Result run = runCommandLine(model, {"evaluate", "--data", "x=" + data});
       ASSERT_EQ(run.code, 0) << run.err;
-      EXPECT_NE(run.out.find("(" + std::to_string(samples) + " samples)"), std::string::npos) << run.out;
+      EXPECT_NE(run.out.find("(" + counted(static_cast<uint64_t>(samples), "sample") + ")"), std::string::npos) << run.out;
       double expected = meanLoss(data), got = std::stod(run.out.substr(5));
       EXPECT_NEAR(got, expected, 1e-5 * expected) << samples << " samples on " << ranks << " ranks";
     }
