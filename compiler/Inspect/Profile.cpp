@@ -86,8 +86,8 @@ std::string ratio(double measured, double predicted) {
 std::string kernelTable(const fb::Plan &plan, const Profile &profile, const MachineCosts *machine) {
   std::vector<const fb::Plan *> kinds = kindsOf(plan);
   std::string text = "THE MOST EXPENSIVE KERNELS, of " + countText(profile.kernels.size()) +
-                     "; share: of the time in kernels\n" + padLeft("measured", 10) + padLeft("share", 9) + padLeft("launches", 10) +
-                     padLeft("arithmetic", 16) + padLeft("traffic", 13);
+                     "; share: of the time in kernels\n" + padLeft("measured", 10) + padLeft("share", 9) +
+                     padLeft("launches", 10) + padLeft("arithmetic", 16) + padLeft("traffic", 13);
   if (machine)
     text += padLeft("of peak", 17) + padLeft("of memory", 11) + padLeft("predicted", 11) + padLeft("meas/pred", 11);
   text += "  kernel, node\n";
