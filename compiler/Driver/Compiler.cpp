@@ -259,6 +259,8 @@ void Compilation::prepareInference(const std::optional<ImportedModel> &doubled, 
 void Compilation::logNotes() {
   for (const std::string &note : model.notes)
     log << "note: " << rt::printable(note) << "\n";
+  if (std::optional<std::string> note = idleStages(options))
+    log << "note: " << *note << "\n";
   for (const std::string &warning : idleOptions(options, model.hasBatchNorm))
     log << "warning: " << rt::printable(warning) << "\n";
 }

@@ -90,6 +90,15 @@ std::optional<std::string> cleave::idleAttention(const CompileOptions &options, 
   return "--attention fused has no effect: the model has no attention that is one op (softmax(q k^T) v); leave it out";
 }
 
+std::optional<std::string> cleave::idleStages(const CompileOptions &options) {
+  int64_t stages = options.axisSize("pp");
+  if (!options.train || stages < 2 || options.microBatches > 1)
+    return std::nullopt;
+  return "a step has one micro-batch, so " + std::to_string(stages - 1) + " of " + std::to_string(stages) +
+         " stages wait for the others at any time; --micro-batches N lets them work at the same time, best with " +
+         std::to_string(4 * stages) + " or more";
+}
+
 std::vector<std::string> cleave::idleOptions(const CompileOptions &options, bool hasBatchNorm) {
   return options.train ? Search(options, hasBatchNorm).run() : std::vector<std::string>();
 }

@@ -23,6 +23,8 @@ namespace cleave {
 std::vector<std::string> idleOptions(const CompileOptions &options, bool hasBatchNorm);
 // Returns a warning if --attention fused has found no attention. `kernels` must be in kernels form.
 std::optional<std::string> idleAttention(const CompileOptions &options, mlir::ModuleOp kernels);
+// Returns a note if the stages of a pipeline can never work at the same time.
+std::optional<std::string> idleStages(const CompileOptions &options);
 
 } // namespace cleave
 

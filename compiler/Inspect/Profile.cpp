@@ -86,9 +86,9 @@ std::string ratio(double measured, double predicted) {
 
 std::string kernelTable(const fb::Plan &plan, const Profile &profile, const MachineCosts *machine) {
   std::vector<const fb::Plan *> kinds = kindsOf(plan);
-  std::string text = "THE MOST EXPENSIVE KERNELS, of " + countText(profile.kernels.size()) + "\n" +
-                     padLeft("measured", 10) + padLeft("share", 9) + padLeft("launches", 10) +
-                     padLeft("arithmetic", 16) + padLeft("traffic", 13);
+  std::string text = "THE MOST EXPENSIVE KERNELS, of " + countText(profile.kernels.size()) +
+                     "; share: of the time in kernels\n" + padLeft("measured", 10) + padLeft("share", 9) +
+                     padLeft("launches", 10) + padLeft("arithmetic", 16) + padLeft("traffic", 13);
   if (machine)
     text += padLeft("of peak", 17) + padLeft("of memory", 11) + padLeft("predicted", 11) + padLeft("meas/pred", 11);
   text += "  kernel, node\n";
@@ -129,6 +129,17 @@ std::string nodeTable(const Profile &profile, const MachineCosts *machine) {
   return text;
 }
 
+// The time that no span covers, from 0 to the step's end. Spans of different streams may overlap.
+double uncovered(std::vector<plan::StreamSpan> spans, double end) {
+  std::sort(spans.begin(), spans.end(), [](const auto &a, const auto &b) { return a.start < b.start; });
+  double free = 0, covered = 0; // covered: all before it is counted
+  for (const plan::StreamSpan &span : spans) {
+    free += std::max(span.start - covered, 0.0);
+    covered = std::max(covered, span.end);
+  }
+  return free + std::max(end - covered, 0.0);
+}
+
 } // namespace
 
 Profile profileOf(const fb::Plan &plan, const Measured &measured, const plan::InstructionCosts *costs) {
@@ -140,6 +151,8 @@ Profile profileOf(const fb::Plan &plan, const Measured &measured, const plan::In
       collector.add(k, InstructionView(*kinds[k]->programs()->Get(span.program)->instructions()->Get(span.instruction)),
                     span);
   collector.finish();
+  for (size_t k = 0; k < kinds.size(); ++k)
+    profile.restSeconds += uncovered(measured.timeline.kinds[k].spans, profile.seconds);
   return profile;
 }
 
@@ -152,7 +165,8 @@ std::string profileText(const fb::Plan &plan, const Measured &measured, const Pr
     text += label("predicted step time") + secondsText(machine->seconds) + " on " + machine->machine.name +
             "; measured is " + ratio(profile.seconds, machine->seconds) + " times that\n";
   text += label("measured in kernels") + secondsText(profile.kernelSeconds) +
-          "; in copies, collectives and messages, with their waiting, " + secondsText(profile.otherSeconds) + "\n";
+          "; in copies, collectives and messages, with their waiting, " + secondsText(profile.otherSeconds) +
+          "; while no instruction ran " + secondsText(profile.restSeconds) + "\n";
   if (!machine)
     text += "with --target-machine FILE: shares of the machine's peak and memory rate, and the cost model's times\n";
   return text + "\n" + kernelTable(plan, profile, machine) + "\n" + nodeTable(profile, machine);

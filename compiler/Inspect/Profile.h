@@ -30,6 +30,7 @@ struct Profile {
   double seconds = 0;                     // from the step's beginning to its last instruction's end
   double kernelSeconds = 0;               // of all launches, one rank of each kind
   double otherSeconds = 0;                // of copies, fills, collectives and messages
+  double restSeconds = 0;                 // of the step, while no instruction ran
   std::vector<ProfileRow> kernels, nodes; // the most expensive first
 };
 

@@ -50,6 +50,20 @@ struct Traced {
   view::Measured measured;
 };
 
+// The copy of the other stream runs beside a kernel, and covers a part of the time in which no kernel runs.
+TEST(Profile, TimeInWhichNothingRunsIsTold) {
+  Traced traced;
+  auto &spans = traced.measured.timeline.kinds[0].spans;
+  spans[0].start = 0.25;
+  spans[2].start = 5;
+  spans[3].start = 3.5, spans[3].end = 4.5;
+  view::Profile profile;
+  Status status = traced.read(&profile);
+  ASSERT_TRUE(status.isOk()) << status.message();
+  EXPECT_DOUBLE_EQ(profile.kernelSeconds, 4.75);
+  EXPECT_DOUBLE_EQ(profile.restSeconds, 0.25 + 0.5);
+}
+
 TEST(Profile, TimeIsSummedByKernelAndByNode) {
   Traced traced;
   view::Profile profile;
@@ -58,6 +72,7 @@ TEST(Profile, TimeIsSummedByKernelAndByNode) {
   EXPECT_DOUBLE_EQ(profile.seconds, 6);
   EXPECT_DOUBLE_EQ(profile.kernelSeconds, 6);
   EXPECT_DOUBLE_EQ(profile.otherSeconds, 0.5);
+  EXPECT_DOUBLE_EQ(profile.restSeconds, 0);
   ASSERT_EQ(profile.kernels.size(), 2u);
   for (const view::ProfileRow &row : profile.kernels) {
     bool isA = row.kernel == 0; // a takes 1 + 2 seconds, b takes 3
