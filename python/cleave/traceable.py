@@ -163,9 +163,16 @@ def _std(original):
     return std
 
 
-def _atan2(original):
-    """The exporters divide one by the other, and so 0 by 0. PyTorch's gradient is 0 there."""
-    return lambda input, other: _ended(original, (input == 0) & (other == 0), input, other)
+def _atan2(_):
+    """The exporters divide y by x, which may be 0. Here the smaller one is divided by the larger one, and the gradient is 0 where both are 0."""
+    def atan2(input, other):
+        y, x = torch.broadcast_tensors(input, other)
+        is_zero, is_steep = (x == 0) & (y == 0), y.abs() > x.abs()
+        small = torch.where(is_zero, torch.zeros_like(x), torch.where(is_steep, x, y))
+        angle = torch.atan(small / torch.where(is_zero, torch.ones_like(x), torch.where(is_steep, y, x)))
+        half = math.pi * torch.where(y < 0, -torch.ones_like(angle), torch.ones_like(angle))
+        return torch.where(is_steep, half / 2 - angle, torch.where(x < 0, half + angle, angle))
+    return atan2
 
 
 def _sinc(original):
