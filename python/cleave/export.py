@@ -32,7 +32,7 @@ import torch
 
 from . import detached, recurrent
 from .exported_file import batch_norms, check_calls, check_defined_once, check_names, compare, mend, name_apart, name_outputs, note_losses
-from .export_failure import ExportFailed, WrongUse, check_path, exporter_failed, first_line, is_of_machine, module_failed
+from .export_failure import ExportFailed, InvalidFile, WrongUse, check_path, exporter_failed, first_line, is_of_machine, module_failed
 from .own_gradients import own_gradients
 from .unwritten import differs, unwritten
 from .traceable import traceable
@@ -83,19 +83,39 @@ def export_torch(module, example_inputs, path, *, loss=None, output_names=None, 
     job.check_module()
     before, found = "", _written(job.path)
     for name in _exporters(exporter):
+        is_last = name == _exporters(exporter)[-1]
         try:
             with job.traced(), traceable(name):
                 _EXPORTERS[name](job, opset)
             job.report.exporter = name
-            break
         except Exception as error:  # the exporters raise what they like
-            if name == _exporters(exporter)[-1] or is_of_machine(error):
+            if is_last or is_of_machine(error):
                 if found != _written(job.path) is not None:  # half-written; a file that was there is the user's
                     os.remove(job.path)
                 raise exporter_failed(job, error, before) from error
             before = first_line(error)
             job.note(f"torch.export could not trace the module ({before}), so the TorchScript exporter wrote the file: it loses "
                      "branches that depend on values")
+            continue
+        notes = list(job.report.notes)
+        try:
+            _read_back(job, check)
+            break
+        except InvalidFile as error:
+            if is_last:
+                raise
+            before = first_line(error)
+            job.report.notes[:] = [*notes, f"torch.export's file is not valid ({before}), so the TorchScript exporter wrote the file: it loses "
+                                   "branches that depend on values"]
+    job.finish()
+    if not quiet:
+        print(job.report)
+    return job.report
+
+
+def _read_back(job, check):
+    """The exporter's file, mended and compared."""
+    job.report.parameters = job.report.buffers = 0
     mend(job)
     check_defined_once(job)
     check_calls(job)
@@ -103,10 +123,6 @@ def export_torch(module, example_inputs, path, *, loss=None, output_names=None, 
     note_losses(job)
     if check:
         compare(job)
-    job.finish()
-    if not quiet:
-        print(job.report)
-    return job.report
 
 
 def _written(path):
@@ -333,7 +349,11 @@ class _Job:
 
     def finish(self):
         report = self.report
-        report.inputs, report.outputs = list(self.inputs), list(self.output_names)
+        written = {value.name for value in self.model.graph.input}
+        report.inputs, report.outputs = [name for name in self.inputs if name in written], list(self.output_names)
+        left_out = [name for name in self.inputs if name not in written]
+        if left_out:
+            self.note(f"the file has no input {' and '.join(map(repr, left_out))}: no output depends on it")
         stem = os.path.splitext(os.path.basename(self.path))[0]
         report.loss = self._loss_output()
         words = ["cleave compile", self.path, "-o", stem]
@@ -342,7 +362,7 @@ class _Job:
         else:
             self.note("the file has no parameters, so there is nothing to train; the command below compiles it for inference")
         words += [f"--dim {symbol}={self.inputs[name].shape[self.batch_dims[name]]}"
-                  for name, symbol in {symbol: (name, symbol) for name, symbol in self.symbols.items()}.values()]
+                  for name, symbol in {symbol: (name, symbol) for name, symbol in self.symbols.items() if name in written}.values()]
         if any(dim for dim in self.batch_dims.values()):
             words.append("--batch-dim batch")
         frozen = [name for name, p in self.module.named_parameters() if not p.requires_grad]

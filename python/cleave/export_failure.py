@@ -11,6 +11,10 @@ class ExportFailed(Exception):
     """The module cannot be exported; the message says why and what would do."""
 
 
+class InvalidFile(ExportFailed):
+    """The exporter's file is not valid ONNX. That of the other exporter may be."""
+
+
 class WrongUse(ValueError):
     """An argument of export_torch is wrong, or does not fit the module."""
 

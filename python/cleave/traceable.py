@@ -1,6 +1,7 @@
 """Functions of PyTorch that the exporters do not know, write as a loop over samples, or write wrongly, and what is traced in their place: the
 same numbers and gradients by operations that take the whole batch."""
 import contextlib
+import math
 
 import torch
 import torch.nn.functional as F
@@ -147,13 +148,103 @@ def _binary_cross_entropy(original):
     return binary_cross_entropy
 
 
+def _ended(function, condition, *inputs):
+    """function(*inputs), without a gradient where the condition is true. There it is differentiated at 1: where its own derivative is infinite, 0
+    times that is no number."""
+    inside = [torch.where(condition, torch.ones_like(x), x) for x in inputs]
+    return torch.where(condition, function(*(x.detach() for x in inputs)), function(*inside))
+
+
 def _std(original):
     """With PyTorch's gradient where all numbers are equal, which is 0. That of a square root of 0 is infinite."""
     def std(input, *arguments, **options):
         variance = torch.var(input, *arguments, **options)
-        is_zero = variance == 0
-        return torch.where(is_zero, torch.zeros_like(variance), torch.where(is_zero, torch.ones_like(variance), variance).sqrt())
+        return _ended(torch.sqrt, variance == 0, variance)
     return std
+
+
+def _atan2(_):
+    """The exporters divide y by x, which may be 0. Here the smaller one is divided by the larger one, and the gradient is 0 where both are 0."""
+    def atan2(input, other):
+        y, x = torch.broadcast_tensors(input, other)
+        is_zero, is_steep = (x == 0) & (y == 0), y.abs() > x.abs()
+        small = torch.where(is_zero, torch.zeros_like(x), torch.where(is_steep, x, y))
+        angle = torch.atan(small / torch.where(is_zero, torch.ones_like(x), torch.where(is_steep, y, x)))
+        half = math.pi * torch.where(y < 0, -torch.ones_like(angle), torch.ones_like(angle))
+        return torch.where(is_steep, half / 2 - angle, torch.where(x < 0, half + angle, angle))
+    return atan2
+
+
+def _sinc(original):
+    """Without the division of 0 by 0. The gradient is 0 there."""
+    def sinc(input):
+        x = math.pi * torch.where(input == 0, torch.ones_like(input), input)
+        return torch.where(input == 0, torch.ones_like(x), x.sin() / x)
+    return sinc
+
+
+def _xlogy(original):
+    """Where x and y are 0, so is x log(y), and its gradient by x."""
+    def xlogy(input, other):
+        like = input if isinstance(input, torch.Tensor) else other
+        if not like.is_floating_point():
+            return original(input, other)
+        x, y = (value if isinstance(value, torch.Tensor) else like.new_full((), value) for value in (input, other))
+        return x * torch.where((x == 0) & (y <= 0), torch.ones_like(y), y).log()
+    return xlogy
+
+
+def _vector_norm(original):
+    """With PyTorch's gradient of 0 at zeros. TorchScript's powers have an infinite one there; torch.export's say what they are, and Cleave
+    knows."""
+    def vector_norm(x, ord=2, dim=None, keepdim=False, **options):
+        if ord in (0, 1, 2) or ord < 0 or math.isinf(ord) or any(value is not None for value in options.values()):
+            return original(x, ord, dim, keepdim, **options)
+        dims = tuple(range(x.dim())) if dim is None else dim
+        total = _ended(lambda size: size ** ord, x == 0, x.abs()).sum(dims, keepdim)
+        return _ended(lambda powers: powers ** (1 / ord), total == 0, total)
+    return vector_norm
+
+
+def _norm(original):
+    """Those that are norms of vectors."""
+    def norm(A, ord=None, dim=None, keepdim=False, **options):
+        dims = A.dim() if dim is None else 1 if isinstance(dim, int) else len(dim)
+        if ord in (None, "fro") or (dims == 1 and not isinstance(ord, str)):
+            return torch.linalg.vector_norm(A, 2 if ord in (None, "fro") else ord, dim, keepdim, **options)
+        return original(A, ord, dim, keepdim, **options)
+    return norm
+
+
+def _matrix_norm(original):
+    def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, **options):
+        return torch.linalg.vector_norm(A, 2, dim, keepdim, **options) if ord == "fro" else original(A, ord, dim, keepdim, **options)
+    return matrix_norm
+
+
+def _pairwise_distance(original):
+    """TorchScript adds eps to p, and not to the difference."""
+    def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
+        return torch.linalg.vector_norm(x1 - x2 + eps, p, -1, keepdim)
+    return pairwise_distance
+
+
+def _cosine_similarity(original):
+    """TorchScript takes the root of the product of both squares, which has an infinite gradient at 0. In PyTorch `eps` bounds each norm, and has
+    no part in the gradient."""
+    def cosine_similarity(x1, x2, dim=1, eps=1e-8):
+        def unit(x):
+            size = torch.linalg.vector_norm(x, 2, dim, True)
+            return x / (size + (size.clamp(min=eps) - size).detach())
+        return (unit(x1) * unit(x2)).sum(dim)
+    return cosine_similarity
+
+
+def _softplus(original):
+    """TorchScript leaves the threshold out, above which the function is a line. That of 20, the default, is not seen."""
+    def softplus(input, beta=1, threshold=20):
+        return original(input, beta) if threshold >= 20 else torch.where(input * beta > threshold, input, original(input, beta))
+    return softplus
 
 
 def _detach_in_place(_):
@@ -166,14 +257,18 @@ def _detach_in_place(_):
 def traceable(exporter):
     """While this holds, these are operations on the batch: `nn.EmbeddingBag` of inputs [bags, entries] (inputs with `offsets` stay as they are),
     `nn.CTCLoss` of targets [samples, symbols], `cumprod`, recurrent layers with packed sequences, with dropout or with `proj_size`,
-    `logsigmoid`, which is to be finite, `cross_entropy` with probabilities, and `binary_cross_entropy` and `std`, whose gradients are finite in
-    PyTorch. What an exporter would lose without a word fails."""
+    `logsigmoid`, which is to be finite, `cross_entropy` with probabilities, and functions whose gradients are finite in PyTorch
+    (`binary_cross_entropy`, `std`, `atan2`, `sinc`, `xlogy`, with TorchScript norms, too). What an exporter would lose without a word fails."""
     places = [(F, "embedding_bag", _embedding_bag), (F, "ctc_loss", _ctc_loss), (torch, "cumprod", _cumprod),
               (torch.Tensor, "cumprod", _cumprod), (F, "logsigmoid", _logsigmoid), (F, "cross_entropy", _cross_entropy),
               (F, "binary_cross_entropy", _binary_cross_entropy), (torch, "std", _std), (torch.Tensor, "std", _std)]
     places += [(kind, "forward", recurrent.layers) for kind in (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN)]
-    if exporter == "dynamo":
-        places.append((torch.Tensor, "detach_", _detach_in_place))
+    places += [(owner, name, make) for owner in (torch, torch.Tensor) for name, make in (("atan2", _atan2), ("arctan2", _atan2))]
+    places += [(owner, name, make) for owner in (torch, torch.Tensor, torch.special) for name, make in (("sinc", _sinc), ("xlogy", _xlogy))]
+    places += {"dynamo": [(torch.Tensor, "detach_", _detach_in_place)],
+               "torchscript": [(torch.linalg, "vector_norm", _vector_norm), (torch.linalg, "norm", _norm), (torch.linalg, "matrix_norm", _matrix_norm),
+                               (F, "pairwise_distance", _pairwise_distance), (F, "cosine_similarity", _cosine_similarity),
+                               (F, "softplus", _softplus)]}[exporter]
     own = [vars(owner).get(name) for owner, name, _ in places]  # None: it is inherited
     for owner, name, make in places:
         setattr(owner, name, make(getattr(owner, name)))

@@ -80,6 +80,18 @@ class Job:
         return [(inputs["x"].value @ weight + bias) * mask]
 
 
+def convolutions():
+    """Two convolutions: one with zeros as torch.export writes them for three dimensions, which are no vector, and one with a bias."""
+    return [helper.make_node("Constant", [], ["shape"], value_ints=[-1, 4, 1]), helper.make_node("Reshape", ["x", "shape"], ["image"]),
+            helper.make_node("Shape", ["w"], ["size"], start=0, end=1), helper.make_node("Constant", [], ["two"], value_ints=[2]),
+            helper.make_node("Concat", ["size", "two"], ["zeros.shape"], axis=0),
+            helper.make_node("Constant", [], ["zero"], value=numpy_helper.from_array(np.float32(0))), helper.make_node("CastLike", ["zero", "x"], ["like"]),
+            helper.make_node("Expand", ["like", "zeros.shape"], ["zeros"]), helper.make_node("Conv", ["image", "w", "zeros"], ["c"]),
+            helper.make_node("Constant", [], ["begin"], value_ints=[0]), helper.make_node("Constant", [], ["end"], value_ints=[3]),
+            helper.make_node("Constant", [], ["axis"], value_ints=[1]), helper.make_node("Slice", ["w", "begin", "end", "axis"], ["w.square"]),
+            helper.make_node("Conv", ["c", "w.square", "b"], ["d"]), helper.make_node("Squeeze", ["d", "two"], ["y"])]
+
+
 def initializers(job):
     return {t.name: numpy_helper.to_array(t) for t in onnx.load(job.path).graph.initializer}
 
@@ -181,6 +193,18 @@ def main():
     job.model.graph.node[0].input[0] = "nothing"
     assert "is not valid ONNX" in failure(lambda: exported_file.compare(job)) and not pathlib.Path(job.path).exists()
     print("each name is of one value")
+
+    # Zeros that the exporter gives to a convolution without a bias are left out; a bias stays.
+    job = Job(folder / "convolution.onnx")
+    exported_file.mend(job)
+    job.model.graph.initializer.append(numpy_helper.from_array(np.ones((3, 4, 1), "f4"), "w"))
+    del job.model.graph.node[:]
+    job.model.graph.node.extend(convolutions())
+    failed = failure(lambda: exported_file.compare(job))
+    assert "is not valid ONNX" in failed and "while running Conv" in failed and not pathlib.Path(job.path).exists(), failed
+    exported_file._drop_zero_biases(job.model)
+    assert [list(node.input) for node in job.model.graph.node if node.op_type == "Conv"] == [["image", "w"], ["c", "w.square", "b"]], job.model
+    print("a convolution has the bias of the module")
 
 
 main()

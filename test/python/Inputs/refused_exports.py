@@ -257,6 +257,41 @@ def check_crash(path):
     assert report.compared is None and "it crashed: Segmentation fault" in report.notes[0] and onnx.load(path), report
 
 
+def check_invalid_files(path):
+    """torch.export's file of a 3D convolution without a bias is mended. Where it is not valid, TorchScript writes the file, or there is none."""
+    import cleave.exported_file
+    convolution, image = nn.Conv3d(2, 4, 3, bias=False), torch.randn(3, 2, 5, 5, 5)
+    for exporter in ("dynamo", "torchscript"):
+        report = cleave.export_torch(convolution, image, path, quiet=True, exporter=exporter)
+        assert report.compared < 1e-5 and report.notes == [], report
+        assert [len(node.input) for node in onnx.load(path).graph.node if node.op_type == "Conv"] == [2], report
+    mending, cleave.exported_file._drop_zero_biases = cleave.exported_file._drop_zero_biases, lambda model: None
+    report = cleave.export_torch(convolution, image, path, quiet=True)
+    assert report.exporter == "torchscript" and report.parameters == 1 and report.compared < 1e-5, report
+    assert len(report.notes) == 1 and "torch.export's file is not valid" in report.notes[0], report
+    assert "is not valid ONNX" in refusal(lambda: cleave.export_torch(convolution, image, path, quiet=True, exporter="dynamo"))
+    assert not os.path.exists(path)
+    cleave.exported_file._drop_zero_biases = mending
+
+
+class Ignores(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 2)
+
+    def forward(self, x, other):
+        return self.linear(x)
+
+
+def check_ignored_inputs(path):
+    """The report names the inputs that the file has, and the command binds their dimensions alone."""
+    for exporter in ("dynamo", "torchscript"):
+        report = cleave.export_torch(Ignores(), (torch.randn(4, 4), torch.randn(3, 4)), path, quiet=True, exporter=exporter)
+        assert report.inputs == [value.name for value in onnx.load(path).graph.input], report
+        missing = "other" not in report.inputs
+        assert missing == ("the file has no input 'other': no output depends on it" in report.notes) and missing == ("batch_other" not in report.command), report
+
+
 def check_losses(path):
     for shape, loss in (((5,), "cross-entropy"), ((1,), "mse"), ((), "mse"), ((3, 1), "mse"), ((3, 5), "cross-entropy"), ((1, 4, 4), "mse")):
         size = max(1, torch.Size(shape).numel())
@@ -380,6 +415,8 @@ def main():
     check_bags(path)
     check_buffers(path)
     check_crash(path)
+    check_ignored_inputs(path)
+    check_invalid_files(path)
     check_files(path)
     check_losses(path)
     check_refused_batches(path)

@@ -81,16 +81,19 @@ static Value picked(Emitter &emit, Value x, Value result, const TorchCall &call,
   return emit.reduce(ReduceKind::Sum, emit.select(isBest, x, emit.splat(0, typeOf(x))), {dim}, keeps);
 }
 
-// Returns `value`, which its op computes from its first operand, without its gradient where the condition is true. There
-// the op gets the number 1: its own derivative may be infinite (the logarithm of 0), and 0 times infinity is no number.
-static Value endWhere(Emitter &emit, Value condition, Value value) {
+// Returns `end` where the condition is true, without a gradient, and `value` elsewhere. The op that computes `value`
+// gets the number 1 where it is not used: its own derivative may be infinite (the logarithm of 0), and 0 times infinity
+// is no number.
+static Value endWhere(Emitter &emit, Value condition, Value end, Value value) {
   auto *op = value.getDefiningOp();
-  if (!llvm::isa_and_nonnull<LogOp, SqrtOp, PowOp>(op))
-    return stopWhere(emit, condition, value);
-  Value x = op->getOperand(0);
-  auto *guarded = emit.builder.clone(*op);
-  guarded->setOperand(0, emit.select(condition, emit.splat(1, typeOf(x)), x));
-  return emit.select(condition, stop(emit, value), guarded->getResult(0));
+  if (llvm::isa_and_nonnull<LogOp, SqrtOp, PowOp>(op)) {
+    Value x = op->getOperand(0);
+    Value inside = emit.select(condition, emit.splat(1, typeOf(x)), x);
+    op = emit.builder.clone(*op);
+    op->setOperand(0, inside);
+    value = op->getResult(0);
+  }
+  return emit.select(condition, stop(emit, end), value);
 }
 
 // Returns the result with the gradient that the call has and the operator does not, or null if there is no difference.
@@ -112,10 +115,11 @@ static Value withGradientOfCall(Emitter &emit, const TorchCall &call, const onnx
   if (isBound && llvm::all_of(llvm::drop_begin(call.arguments), [](llvm::StringRef argument) {
         return argument.starts_with("%scalar_tensor") || argument == "None";
       }))
-    return endWhere(emit, emit.compare(operation == "Max" ? Predicate::Le : Predicate::Ge, result, input(1)), input(0));
+    return endWhere(emit, emit.compare(operation == "Max" ? Predicate::Le : Predicate::Ge, result, input(1)), result,
+                    input(0));
   // A norm of zeros has no derivative, and PyTorch takes 0.
   if (operation == "Pow" && target.starts_with("aten.linalg_vector_norm."))
-    return endWhere(emit, emit.compare(Predicate::Eq, result, 0), result);
+    return endWhere(emit, emit.compare(Predicate::Eq, result, 0), result, result);
   return {};
 }
 
@@ -129,7 +133,7 @@ static Value clippedGradient(Emitter &emit, const onnx::NodeProto &node, Value r
       Value atBound = emit.compare(predicate, result, emit.reshape(input(i), {}));
       isClipped = isClipped ? emit.make<OrOp>(atBound.getType(), isClipped, atBound) : atBound;
     }
-  return isClipped ? emit.select(isClipped, stop(emit, result), endWhere(emit, isClipped, input(0))) : Value();
+  return isClipped ? endWhere(emit, isClipped, result, input(0)) : Value();
 }
 
 LogicalResult cleave::onnx_import::applyTorchGradient(const FlatNode &node, Environment &environment, OpContext &op) {

@@ -38,6 +38,19 @@ def sigmoid(x):
     return np.exp(-np.logaddexp(0, -x))
 
 
+def tensor_bounds(*names):
+    """a clamped to [-3, 3] by torch.clamp with bounds that torch.export takes for tensors of these names."""
+    said = call("aten.clamp.Tensor", "%a", *names)
+    return [constant("lo", np.float32(-3)), constant("hi", np.float32(3)), node("Max", ["a", "lo"], "m", said), node("Min", ["m", "hi"], "y", said)]
+
+
+def norm_of_one(p):
+    """The norm of each number by itself."""
+    said = call("aten.linalg_vector_norm.default", "%a", str(p))
+    return [constant("p", np.float32(p)), constant("root", np.float32(1 / p)), node("Abs", ["a"], "b", said), node("Pow", ["b", "p"], "c", said),
+            node("Pow", ["c", "root"], "y", said)]
+
+
 # All models: a = x * w with w = 1, so that the gradient of w is that of `a` times x. name: nodes from `a` to `y`; y and dy/da at a. The loss is sum(y * v).
 KINKS = np.float32([-6, -3, -2, -1, 0, 1, 2, 3, 6])
 DEEP = np.float32([-3e4, -200, -104, -90, -80, -1, 0, 1, 80, 90, 104, 200, 3e4])
@@ -57,6 +70,13 @@ ELEMENTWISE = {
     "hardtanh": ([constant("lo", np.float32(-3)), constant("hi", np.float32(3)),
                   node("Clip", ["a", "lo", "hi"], "y", call("aten.hardtanh.default", "%a", "-3.0", "3.0"))],
                  KINKS, lambda a: np.clip(a, -3, 3), lambda a: (np.abs(a) < 3) * 1.0),
+    # Bounds that are integers in PyTorch's source have no gradient. Those that are tensors share it where they are equal.
+    "clamp-integers": (tensor_bounds("%scalar_tensor_default", "%scalar_tensor_default_1"), KINKS, lambda a: np.clip(a, -3, 3),
+                       lambda a: (np.abs(a) < 3) * 1.0),
+    "clamp-tensors": (tensor_bounds("%lo", "%hi"), KINKS, lambda a: np.clip(a, -3, 3), lambda a: (np.abs(a) < 3) + (np.abs(a) == 3) / 2),
+    "clamped-log": ([constant("lo", np.float32(-100)), node("Log", ["a"], "l"), node("Clip", ["l", "lo"], "y")], np.float32([0, 0.5, 1, 2]),
+                    lambda a: np.maximum(np.log(np.maximum(a, 1e-300)), -100), lambda a: np.where(a > 0, 1 / np.maximum(a, 0.5), 0)),
+    **{f"norm-{p}": (norm_of_one(p), KINKS, np.abs, np.sign) for p in (0.5, 1.5, 3)},
     "log-sigmoid": ([node("Sigmoid", ["a"], "s"), node("Log", ["s"], "y")], DEEP, lambda a: -np.logaddexp(0, -a), lambda a: sigmoid(-a)),
     "log-of-the-rest": ([constant("one", np.float32(1)), node("Sigmoid", ["a"], "s"), node("Sub", ["one", "s"], "r"), node("Log", ["r"], "y")], DEEP,
                         lambda a: -np.logaddexp(0, a), lambda a: -sigmoid(a)),
