@@ -68,7 +68,8 @@ Code::Code(const World &original) {
     const fb::Plan &plan = *original.kinds()[kind];
     for (size_t i = 0; i < lengthOf(plan.kernels()); ++i)
       if (kernelOf(original, kind, i).kind() == fb::KernelKind::generated)
-        generated_[original.codeIndex(kind, i)] = tableFacts(kernelOf(original, kind, i));
+        generated_[original.codeIndex(kind, i)] = {tableFacts(kernelOf(original, kind, i)),
+                                                   kernelOf(original, kind, i).name()->str()};
     for (const fb::Program *program : *plan.programs())
       for (uint32_t i = 0; i < lengthOf(program->instructions()); ++i) {
         rt::InstructionView view(*program->instructions()->Get(i));
@@ -89,7 +90,7 @@ std::string Code::objection(const World &world, unsigned kind, size_t index, con
     auto code = generated_.find(world.codeIndex(kind, index));
     if (code == generated_.end())
       return "there is no code for kernel " + std::to_string(index);
-    if (code->second != tableFacts(kernel))
+    if (code->second.facts != tableFacts(kernel))
       return "the table tells of kernel " + std::to_string(index) + " what its code does not do";
     return "";
   }
@@ -114,11 +115,14 @@ static Id inputsOf(const std::vector<OperandUse> &uses, const std::vector<Bytes>
   return hasher.id();
 }
 
-std::vector<Bytes> launchResults(const World &world, unsigned kind, size_t index, const std::vector<OperandUse> &uses,
-                                 const std::vector<Bytes> &operands) {
+std::vector<Bytes> Code::results(const World &world, unsigned kind, size_t index, const std::vector<OperandUse> &uses,
+                                 const std::vector<Bytes> &operands) const {
   const fb::Kernel &kernel = kernelOf(world, kind, index);
-  Id identity = kernel.kind() == fb::KernelKind::generated ? Hasher("code").add(world.codeIndex(kind, index)).id()
-                                                           : nameAndParams(kernel);
+  Id identity = nameAndParams(kernel);
+  if (kernel.kind() == fb::KernelKind::generated) {
+    const Generated &code = generated_.at(world.codeIndex(kind, index));
+    identity = Hasher("code").add(code.symbol).add(code.facts).id();
+  }
   std::vector<Bytes> results;
   uint32_t number = 0;
   for (size_t i = 0; i < uses.size(); ++i) {

@@ -1,8 +1,8 @@
 // The meaning of launches: a kernel is an unknown function of its identity and of the bytes that it reads.
 //
 // The plan alone does not define a kernel's identity: the code of a generated kernel is not in the plan, and does not
-// change with it. So Code stores the facts of the unmutated plan. A launch whose entry in the kernel table says
-// something else is harmful by definition.
+// change with it. So Code stores the facts of the unmutated plan, and the symbol of the code, which kinds of ranks may
+// share. A launch whose entry in the kernel table says something else is harmful by definition.
 #ifndef CLEAVE_TEST_PLANNING_MUTATION_KERNELS_H
 #define CLEAVE_TEST_PLANNING_MUTATION_KERNELS_H
 
@@ -29,15 +29,19 @@ public:
   // Describes what is wrong with a launch of that kernel. Empty if nothing is wrong.
   std::string objection(const World &world, unsigned kind, size_t kernel, const rt::InstructionView &launch) const;
 
-private:
-  std::map<size_t, Id> generated_;      // by index in the machine code: the table's facts about the kernel
-  std::map<Id, uint64_t> scratchBytes_; // of library kernels, by name and parameters: the planned scratch
-};
+  // Returns the bytes of each operand that the kernel writes, in order, after it has run. It must have passed
+  // objection(). `operands` has the bytes of all operands before. Scratch becomes undefined.
+  std::vector<Bytes> results(const World &world, unsigned kind, size_t kernel, const std::vector<OperandUse> &uses,
+                             const std::vector<Bytes> &operands) const;
 
-// Returns the bytes of each operand after the kernel has run. `operands` has the bytes of all operands before. Scratch
-// becomes undefined.
-std::vector<Bytes> launchResults(const World &world, unsigned kind, size_t kernel, const std::vector<OperandUse> &uses,
-                                 const std::vector<Bytes> &operands);
+private:
+  struct Generated {
+    Id facts; // what the table says of the kernel
+    std::string symbol;
+  };
+  std::map<size_t, Generated> generated_; // by index in the machine code
+  std::map<Id, uint64_t> scratchBytes_;   // of library kernels, by name and parameters: the planned scratch
+};
 
 } // namespace cleave::mutation
 

@@ -34,7 +34,7 @@ void Machine::start(bool onTwoThreads) {
     const Expansion &expansion = (onTwoThreads ? joined_ : expansions_)[world_.ranks()[rank].kindIndex];
     if (expansion.isTooLong)
       failure_ = "the program does not end within a million steps";
-    ranks_[rank].recorded.assign(expansion.events, false);
+    ranks_[rank].records.assign(expansion.events, 0);
     ranks_[rank].threads.assign(expansion.streams.size(), {});
     for (size_t i = 0; i < expansion.streams.size(); ++i)
       ranks_[rank].threads[i].steps = &expansion.streams[i];
@@ -74,7 +74,7 @@ void Machine::addMoves(std::vector<Move> &moves) const {
       if (thread.next == thread.steps->size())
         continue;
       const Step &step = (*thread.steps)[thread.next];
-      if (step.kind != Step::Wait || ranks_[rank].recorded[step.event])
+      if (step.kind != Step::Wait || ranks_[rank].records[step.event] >= step.records)
         moves.push_back({rank, number, false, &step});
     }
 }
@@ -84,8 +84,10 @@ void Machine::make(const Move &move) {
   if (move.isEnd)
     return end(move.rank, thread);
   ++thread.next;
-  if (move.step->kind == Step::Record)
-    ranks_[move.rank].recorded[move.step->event] = true;
+  if (move.step->kind == Step::Record) {
+    uint32_t &records = ranks_[move.rank].records[move.step->event];
+    records = std::max(records, move.step->records);
+  }
   if (move.step->kind == Step::Act)
     begin(move.rank, thread, *move.step);
 }
@@ -186,7 +188,7 @@ void Machine::beginLaunch(unsigned rank, Flight &flight, const InstructionView &
       return fail(rank, *flight.step, "buffer " + std::to_string(i) + " is read before it is written");
   }
   checkOwnRanges(rank, flight, &uses);
-  std::vector<Bytes> results = launchResults(world_, kind, kernel, uses, operands);
+  std::vector<Bytes> results = code_.results(world_, kind, kernel, uses, operands);
   for (size_t i = 0, number = 0; i < uses.size(); ++i)
     if (uses[i].writes)
       flight.results.emplace_back(flight.ranges[i], results[number++]);

@@ -68,7 +68,7 @@ private:
   };
   struct Rank {
     std::vector<Thread> threads;
-    std::vector<char> recorded;
+    std::vector<uint32_t> records; // by event: a count that never goes back
     std::map<std::pair<unsigned, uint64_t>, Memory> memory;
   };
 

@@ -1,5 +1,6 @@
 #include "test/compiler/Planning/mutation/Observations.h"
 
+#include "runtime/plan/FeedMemory.h"
 #include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/SavedState.h"
 #include "runtime/plan/Snapshot.h"
@@ -105,6 +106,11 @@ static Id portId(const fb::Port &port) {
 
 static uint64_t bytesOf(const fb::Port &port) { return productOf(port.shape()) * rt::dtypeSize(port.dtype()); }
 
+// The frames of a program's ports that the host feeds and reads.
+static unsigned framesOf(const World &world, const fb::Program &program) {
+  return rt::inputFrames(*world.kinds().front(), program);
+}
+
 static const fb::Program *findEntry(const fb::Plan &kind, const std::string &name) {
   for (const fb::Program *program : *kind.programs())
     if (program->entry() && textOf(program->name()) == name)
@@ -112,95 +118,178 @@ static const fb::Program *findEntry(const fb::Plan &kind, const std::string &nam
   return nullptr;
 }
 
-void initialize(Machine &machine, const World &world, const std::string &entry, const std::set<std::string> &renamed) {
+// Bytes of one rank that belong to the host between programs.
+namespace {
+struct HostPlace {
+  std::string name;
+  unsigned region;
+  uint64_t frame, begin, bytes;
+  const fb::Port *fed; // the input of the running program that the host feeds; null for others
+};
+} // namespace
+
+// Those for a run of `entry`, without its outputs. The inputs of `entry` are the last: they are fed for the run.
+static std::vector<HostPlace> hostPlaces(const World &world, unsigned rank, const std::string &entry) {
+  const fb::Plan &kind = *world.ranks()[rank].kind;
+  std::vector<HostPlace> places, fed;
+  for (const fb::Program *program : *kind.programs()) {
+    if (!program->entry())
+      continue;
+    std::string name = program->name()->str();
+    auto add = [&](const auto *ports, const std::string &what, std::vector<HostPlace> &to) {
+      for (uint32_t i = 0; i < lengthOf(ports); ++i)
+        if (const fb::Port &port = *ports->Get(i); !port.absent())
+          for (unsigned frame = 0; frame < framesOf(world, *program); ++frame)
+            to.push_back({what + port.name()->str() + " of " + name + ", frame " + std::to_string(frame), port.region(),
+                          frame, port.offset(), bytesOf(port), &to == &fed ? &port : nullptr});
+    };
+    add(program->inputs(), "input ", name == entry ? fed : places);
+    if (name != entry)
+      add(program->outputs(), "output ", places);
+  }
+  for (unsigned region = 0; region < lengthOf(kind.regions()) && entry != "snapshot"; ++region)
+    if (const fb::Region &at = *kind.regions()->Get(region); at.kind() == fb::RegionKind::snapshot)
+      places.push_back({"the snapshot", region, 0, 0, at.bytes(), nullptr});
+  places.insert(places.end(), fed.begin(), fed.end());
+  return places;
+}
+
+static Id hostValue(const World &world, unsigned rank, const HostPlace &place, bool isRenamed) {
+  if (const fb::Port *port = place.fed)
+    return Hasher("input")
+        .add(portId(*port))
+        .add(place.frame)
+        .add(port->batch_dim() < 0 ? 0 : world.indexOver(rank, port->split_axes()))
+        .id();
+  return Hasher("of the host").add(isRenamed).add(place.name).add(rank).id();
+}
+
+void initialize(Machine &machine, const World &world, const std::string &entry, const Renamed &renamed) {
   for (unsigned rank = 0; rank < world.ranks().size(); ++rank) {
     const fb::Plan &kind = *world.ranks()[rank].kind;
+    for (const HostPlace &place : hostPlaces(world, rank, entry))
+      machine.memory(rank, place.region, place.frame)
+          .write(place.begin, Bytes(Piece{hostValue(world, rank, place, renamed.ofOthers), 0, 0, place.bytes}));
     for (uint32_t i = 0; i < lengthOf(kind.states()); ++i) {
       const fb::State &state = *kind.states()->Get(i);
-      initializeState(machine, world, rank, state, renamed.count(state.name()->str()) != 0);
-    }
-    const fb::Program *program = findEntry(kind, entry);
-    for (uint32_t i = 0; program && i < lengthOf(program->inputs()); ++i) {
-      const fb::Port &port = *program->inputs()->Get(i);
-      for (uint64_t frame = 0; !port.absent() && frame < kind.micro_batches(); ++frame) {
-        Hasher value("input");
-        value.add(portId(port)).add(frame).add(port.batch_dim() < 0 ? 0 : world.indexOver(rank, port.split_axes()));
-        machine.memory(rank, port.region(), frame).write(port.offset(), Bytes(Piece{value.id(), 0, 0, bytesOf(port)}));
-      }
+      initializeState(machine, world, rank, state, renamed.states.count(state.name()->str()) != 0);
     }
   }
 }
 
 static std::string atRank(const std::string &what, unsigned rank) { return what + " of rank " + std::to_string(rank); }
 
+Observed hostBytes(Machine &machine, const World &world, const std::string &entry) {
+  Observed observed;
+  for (unsigned rank = 0; rank < world.ranks().size(); ++rank)
+    for (const HostPlace &place : hostPlaces(world, rank, entry))
+      observed[atRank(place.name, rank) + ", which the program must leave as it is,"] =
+          machine.memory(rank, place.region, place.frame).read(place.begin, place.bytes).id();
+  return observed;
+}
+
 static bool isSaved(const fb::State &state) {
   return rt::isSaved(state.role(), lengthOf(state.partial_axes()) != 0, lengthOf(state.slot()) != 0);
 }
 
-static void observeStates(Machine &machine, const World &world, unsigned rank, const fb::Program *snapshot,
-                          const std::set<std::string> &unseen, Observed &observed) {
-  const fb::Plan &kind = *world.ranks()[rank].kind;
-  for (uint32_t i = 0; i < lengthOf(kind.states()); ++i) {
-    const fb::State &state = *kind.states()->Get(i);
-    if (unseen.count(state.name()->str()))
-      continue;
-    StoredState stored = storedBy(world, rank, state);
-    const fb::Buffer *copy =
-        snapshot && isSaved(state) ? rt::snapshotOf(kind, *snapshot, state) : nullptr; // what the host does
-    for (const StoredPart &part : stored.parts) {
-      std::string name = state.name()->str() + "/" + part.segment->name()->str();
-      auto see = [&](const char *what, unsigned region, uint64_t begin) {
-        Id bytes = machine.memory(rank, region, 0).read(begin, part.bytes).id();
-        observed[atRank(what + name, rank)] = Hasher("seen").add(part.offset).add(bytes).id();
-      };
-      see("state ", state.region(), part.place);
-      if (copy)
-        see("snapshot of state ", copy->region(), copy->offset() + part.place - state.offset());
+namespace {
+
+// Bytes of one rank that are seen after a run.
+struct Visible {
+  std::string name;
+  unsigned rank;
+  std::string whole; // what they are a part of; ranks have the same bytes of it
+  uint64_t offset;   // in the whole
+  Bytes bytes;
+};
+
+class Visibles {
+public:
+  Visibles(Machine &machine, const World &world, const std::string &entry, const std::set<std::string> &unseen)
+      : machine_(machine), world_(world), unseen_(unseen) {
+    for (unsigned rank = 0; rank < world.ranks().size(); ++rank) {
+      const fb::Program *program = findEntry(*world.ranks()[rank].kind, entry);
+      addStates(rank, entry == "snapshot" ? program : nullptr);
+      if (program)
+        addOutputs(rank, *program);
     }
   }
-}
+  const std::vector<Visible> &all() const { return all_; }
 
-// Observes the bytes of the host: those that it has fed, those that it reads, and those from which it writes a
-// checkpoint, while programs come and go. These are inputs, the outputs of other programs, and the snapshot.
-static void observeHostBytes(Machine &machine, const World &world, unsigned rank, const std::string &entry, Observed &observed) {
-  const fb::Plan &kind = *world.ranks()[rank].kind;
-  auto see = [&](const std::string &what, unsigned region, uint64_t frame, uint64_t begin, uint64_t bytes) {
-    observed[atRank(what + " afterwards", rank)] = machine.memory(rank, region, frame).read(begin, bytes).id();
-  };
-  for (const fb::Program *program : *kind.programs()) {
-    if (!program->entry())
-      continue;
-    std::string name = program->name()->str();
-    for (uint32_t i = 0; i < lengthOf(program->inputs()); ++i)
-      if (const fb::Port &port = *program->inputs()->Get(i); !port.absent())
-        for (uint64_t frame = 0; frame < kind.micro_batches(); ++frame)
-          see("input " + port.name()->str() + " of " + name + ", frame " + std::to_string(frame), port.region(), frame, port.offset(),
-              bytesOf(port));
-    for (uint32_t i = 0; i < lengthOf(program->outputs()) && name != entry; ++i)
-      if (const fb::Port &port = *program->outputs()->Get(i); !port.absent())
-        see("output " + port.name()->str() + " of " + name, port.region(), 0, port.offset(), bytesOf(port));
+private:
+  void addStates(unsigned rank, const fb::Program *snapshot) {
+    const fb::Plan &kind = *world_.ranks()[rank].kind;
+    for (uint32_t i = 0; i < lengthOf(kind.states()); ++i) {
+      const fb::State &state = *kind.states()->Get(i);
+      if (unseen_.count(state.name()->str()))
+        continue;
+      const fb::Buffer *copy =
+          snapshot && isSaved(state) ? rt::snapshotOf(kind, *snapshot, state) : nullptr; // what the host does
+      for (const StoredPart &part : storedBy(world_, rank, state).parts) {
+        std::string name = "state " + state.name()->str() + "/" + part.segment->name()->str();
+        std::string which = ", term " + std::to_string(world_.indexOver(rank, state.partial_axes()));
+        if (part.segment->init() == fb::InitKind::coordinate)
+          which += ", coordinate " + std::to_string(world_.ranks()[rank].coordinates[part.segment->axis()]);
+        auto add = [&](const std::string &what, unsigned region, uint64_t begin) {
+          all_.push_back(
+              {what, rank, what + which, part.offset, machine_.memory(rank, region, 0).read(begin, part.bytes)});
+        };
+        add(name, state.region(), part.place);
+        if (copy)
+          add("snapshot of " + name, copy->region(), copy->offset() + part.place - state.offset());
+      }
+    }
   }
-  for (unsigned region = 0; region < lengthOf(kind.regions()) && entry != "snapshot"; ++region)
-    if (const fb::Region &at = *kind.regions()->Get(region); at.kind() == fb::RegionKind::snapshot)
-      see("the snapshot", region, 0, 0, at.bytes());
-}
+
+  void addOutputs(unsigned rank, const fb::Program &program) {
+    for (uint32_t i = 0; i < lengthOf(program.outputs()); ++i) {
+      const fb::Port &port = *program.outputs()->Get(i);
+      for (unsigned frame = 0; !port.absent() && frame < framesOf(world_, program); ++frame) {
+        std::string name = "output " + port.name()->str() + ", frame " + std::to_string(frame);
+        unsigned part = port.batch_dim() < 0 ? 0 : world_.indexOver(rank, port.split_axes());
+        all_.push_back({name, rank, name + ", part " + std::to_string(part), 0,
+                        machine_.memory(rank, port.region(), frame).read(port.offset(), bytesOf(port))});
+      }
+    }
+  }
+
+  Machine &machine_;
+  const World &world_;
+  const std::set<std::string> &unseen_;
+  std::vector<Visible> all_;
+};
+
+} // namespace
 
 Observed observe(Machine &machine, const World &world, const std::string &entry, const std::set<std::string> &unseen) {
   Observed observed;
-  for (unsigned rank = 0; rank < world.ranks().size(); ++rank) {
-    const fb::Plan &kind = *world.ranks()[rank].kind;
-    const fb::Program *program = findEntry(kind, entry);
-    observeStates(machine, world, rank, entry == "snapshot" ? program : nullptr, unseen, observed);
-    observeHostBytes(machine, world, rank, entry, observed);
-    for (uint32_t i = 0; program && i < lengthOf(program->outputs()); ++i) {
-      const fb::Port &port = *program->outputs()->Get(i);
-      if (port.absent())
-        continue;
-      observed[atRank("output " + port.name()->str(), rank)] =
-          machine.memory(rank, port.region(), 0).read(port.offset(), bytesOf(port)).id();
-    }
-  }
+  Visibles visibles(machine, world, entry, unseen);
+  for (const Visible &visible : visibles.all())
+    observed[atRank(visible.name, visible.rank)] = Hasher("seen").add(visible.offset).add(visible.bytes.id()).id();
   return observed;
+}
+
+// True if the two have different bytes of what both have.
+static bool differ(const Visible &a, const Visible &b) {
+  uint64_t begin = std::max(a.offset, b.offset);
+  uint64_t end = std::min(a.offset + a.bytes.size(), b.offset + b.bytes.size());
+  return begin < end &&
+         a.bytes.slice(begin - a.offset, end - begin).id() != b.bytes.slice(begin - b.offset, end - begin).id();
+}
+
+std::string objection(Machine &machine, const World &world, const std::string &entry,
+                      const std::set<std::string> &unseen) {
+  Visibles visibles(machine, world, entry, unseen);
+  std::map<std::string, std::vector<const Visible *>> known;
+  for (const Visible &visible : visibles.all()) {
+    if (!visible.bytes.isDefined())
+      return atRank(visible.name, visible.rank) + " has no value";
+    for (const Visible *other : known[visible.whole])
+      if (differ(visible, *other))
+        return atRank(visible.name, visible.rank) + " is not that of rank " + std::to_string(other->rank);
+    known[visible.whole].push_back(&visible);
+  }
+  return "";
 }
 
 static void declarePorts(const fb::Plan &kind, Observed &observed) {

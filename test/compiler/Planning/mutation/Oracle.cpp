@@ -65,29 +65,47 @@ std::string Oracle::open(const fb::Plan &original, std::unique_ptr<Oracle> *resu
   return (*result)->learn();
 }
 
+std::string Oracle::run(Machine &machine, const World &world, const std::string &entry, const Policy &policy,
+                        const Renamed &renamed, Observed *observed) const {
+  machine.clear();
+  initialize(machine, world, entry, renamed);
+  Observed before = hostBytes(machine, world, entry);
+  if (std::string failure = machine.run(policy); !failure.empty())
+    return failure;
+  if (std::string failure = compare(before, hostBytes(machine, world, entry)); !failure.empty())
+    return failure;
+  *observed = observe(machine, world, entry, unseen_);
+  return objection(machine, world, entry, unseen_);
+}
+
+std::string Oracle::runAll(const Renamed &renamed, std::map<std::string, Observed> *outcome) const {
+  for (const std::string &entry : world_.entries()) {
+    Machine machine(world_, code_, entry);
+    std::string failure = run(machine, world_, entry, policies(1, 1).front(), renamed, &(*outcome)[entry]);
+    if (!failure.empty())
+      return entry + ": " + failure;
+  }
+  return "";
+}
+
 std::string Oracle::learn() {
   declared_ = declared(world_);
   unseen_ = scratchStates(world_);
-  auto runAll = [&](const std::set<std::string> &renamed, std::map<std::string, Observed> *outcome) {
-    for (const std::string &entry : world_.entries()) {
-      Machine machine(world_, code_, entry);
-      initialize(machine, world_, entry, renamed);
-      if (std::string failure = machine.run(policies(1, 1).front()); !failure.empty())
-        return entry + ": " + failure;
-      (*outcome)[entry] = observe(machine, world_, entry, unseen_);
-    }
-    return std::string();
-  };
+  std::map<std::string, Observed> renamed;
   if (std::string failure = runAll({}, &expected_); !failure.empty())
     return failure;
-  std::map<std::string, Observed> renamed;
-  if (std::string failure = runAll(unseen_, &renamed); !failure.empty())
+  if (std::string failure = runAll({unseen_, false}, &renamed); !failure.empty())
     return failure;
   if (renamed != expected_) { // the bytes in them reach the next step
     unseen_.clear();
     if (std::string failure = runAll({}, &expected_); !failure.empty())
       return failure;
   }
+  if (std::string failure = runAll({{}, true}, &renamed); !failure.empty())
+    return failure;
+  for (const auto &[entry, expected] : expected_)
+    if (std::string what = compare(expected, renamed[entry]); !what.empty())
+      return entry + ": " + what + " if the host has something else in the bytes of other programs";
   Verdict verdict = judge(*world_.kinds().front());
   return verdict.why;
 }
@@ -102,11 +120,10 @@ Verdict Oracle::judge(const fb::Plan &mutant) const {
   for (const auto &[entry, expected] : expected_) {
     Machine machine(world, code_, entry);
     for (const Policy &policy : tried) {
-      machine.clear();
-      initialize(machine, world, entry, {});
-      std::string what = machine.run(policy);
+      Observed found;
+      std::string what = run(machine, world, entry, policy, {}, &found);
       if (what.empty())
-        what = compare(expected, observe(machine, world, entry, unseen_));
+        what = compare(expected, found);
       if (!what.empty())
         return {true, entry + ", " + policy.name + ": " + what};
     }

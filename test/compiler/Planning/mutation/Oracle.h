@@ -27,7 +27,8 @@ struct Verdict {
 
 class Oracle {
 public:
-  // Returns an empty text if the plan's outcome is the same in all interleavings without a failure, else what is wrong.
+  // Returns an empty text if the plan's outcome is the same in all interleavings, without a failure, and with what must
+  // hold for every outcome (Observations.h). Otherwise it returns what is wrong.
   static std::string open(const fb::Plan &original, std::unique_ptr<Oracle> *result);
 
   Verdict judge(const fb::Plan &mutant) const;
@@ -35,6 +36,11 @@ public:
 private:
   explicit Oracle(const fb::Plan &original) : world_(original), code_(world_) {}
   std::string learn();
+  // Runs a program of `world` in one interleaving. Returns a failure, or what is wrong with the outcome in any case.
+  std::string run(Machine &machine, const World &world, const std::string &entry, const Policy &policy,
+                  const Renamed &renamed, Observed *observed) const;
+  // Runs all programs of the original, in issue order.
+  std::string runAll(const Renamed &renamed, std::map<std::string, Observed> *outcome) const;
 
   World world_;
   Code code_;

@@ -49,17 +49,16 @@ private:
     }
   }
 
-  // Each record is a new event. Returns false if there is no record that the wait could wait for.
+  // Returns false if there is no record that the wait could wait for.
   bool findShared(const InstructionView &view, int64_t number, Step &step) {
     const fb::Event &event = *plan_.events()->Get(static_cast<uint32_t>(number));
     auto place = std::make_pair(number, placeOf(step.frames, event.counter(), view["frame"], event.frames()));
-    if (step.kind == Step::Record)
-      shared_[place] = result_.events++;
-    auto last = shared_.find(place);
-    if (last == shared_.end())
-      return false;
-    step.event = last->second;
-    return true;
+    auto [shared, isNew] = shared_.try_emplace(place, SharedEvent{result_.events, 0});
+    result_.events += isNew;
+    shared->second.records += step.kind == Step::Record;
+    step.event = shared->second.event;
+    step.records = shared->second.records;
+    return step.records != 0;
   }
 
   void add(Step step) {
@@ -68,9 +67,13 @@ private:
     result_.streams[step.stream].push_back(step);
   }
 
+  struct SharedEvent {
+    uint32_t event, records;
+  };
+
   const fb::Plan &plan_;
   Expansion &result_;
-  std::map<std::pair<int64_t, uint64_t>, uint32_t> shared_; // (the plan's event, place) -> the last record of it
+  std::map<std::pair<int64_t, uint64_t>, SharedEvent> shared_; // by the plan's event and the place
   uint64_t steps_ = 0;
 };
 

@@ -2,8 +2,9 @@
 // program, with calls expanded.
 //
 // Calls are expanded as the runtime binds them (runtime/device/BoundPlan.h): the callee's instructions replace the
-// call. Each run of a program has its own events. A wait for one of the plan's events waits for the last record before
-// it, in issue order, of the same place. If there is none, it does not wait.
+// call. Each run of a program has its own events. A place of one of the plan's events counts its records. A wait waits
+// for as many as come before it in issue order, and so also takes a later record, of whatever stream, for the last one
+// of these. If there is none, it does not wait.
 #ifndef CLEAVE_TEST_PLANNING_MUTATION_WORLD_H
 #define CLEAVE_TEST_PLANNING_MUTATION_WORLD_H
 
@@ -25,6 +26,7 @@ struct Step {
   uint32_t program = 0, index = 0;
   std::vector<int64_t> frames; // frames of the running program, by counter
   uint64_t number = 0;         // position in issue order
+  uint32_t records = 1;        // of Record and Wait: records of the event up to here, in issue order
 };
 
 struct Expansion {
