@@ -28,12 +28,13 @@ AT_KINKS = {
     "clamp-floats": lambda v: v.clamp(-1.0, 1.0), "clamp-integers": lambda v: v.clamp(-1, 1), "clamped-exp": lambda v: v.clamp(-2, 2).exp(),
     "deadzone": lambda v: torch.sign(v) * F.relu(v.abs() - 1), "elu": F.elu, "hardshrink": lambda v: F.hardshrink(v, 1), "hardsigmoid": F.hardsigmoid,
     "hardswish": F.hardswish, "hardtanh": lambda v: F.hardtanh(v, -1, 1), "leaky": lambda v: F.leaky_relu(v, 0.1),
-    "logsigmoid": lambda v: F.logsigmoid(v * 40), "maximum": lambda v: torch.maximum(v, torch.zeros_like(v)), "max-self": lambda v: torch.max(v, v.abs()),
-    "minimum": lambda v: torch.minimum(v, torch.ones_like(v)), "norm-of-one": lambda v: v.unsqueeze(-1).norm(dim=-1),
-    "power-0": lambda v: v.pow(0), "power-1": lambda v: v.pow(1), "power-3": lambda v: v ** 3, "prelu": lambda v: F.prelu(v, v.new_full((1,), 0.25)),
-    "relu": F.relu, "relu6": F.relu6, "sinc": torch.sinc, "softplus": lambda v: F.softplus(v, 2, 4), "softshrink": lambda v: F.softshrink(v, 1),
-    "tent": lambda v: (1 - v.abs()).clamp(min=0), "where": lambda v: torch.where(v >= 0, v, v * 0.2), "xlogy": lambda v: torch.xlogy(v, v.detach().abs()),
-    "xlogy-number": lambda v: torch.xlogy(v, 2.0),
+    "logsigmoid": lambda v: F.logsigmoid(v * 40), "maximum": lambda v: torch.maximum(v, torch.zeros_like(v)),
+    "max-self": lambda v: torch.max(v, v.abs()), "minimum": lambda v: torch.minimum(v, torch.ones_like(v)),
+    "norm-of-one": lambda v: v.unsqueeze(-1).norm(dim=-1), "power-0": lambda v: v.pow(0), "power-1": lambda v: v.pow(1),
+    "power-3": lambda v: v ** 3, "prelu": lambda v: F.prelu(v, v.new_full((1,), 0.25)),
+    "relu": F.relu, "relu6": F.relu6, "sinc": lambda v: torch.sinc(v), "softplus": lambda v: F.softplus(v, 2, 4),
+    "softshrink": lambda v: F.softshrink(v, 1), "tent": lambda v: (1 - v.abs()).clamp(min=0), "where": lambda v: torch.where(v >= 0, v, v * 0.2),
+    "xlogy": lambda v: torch.xlogy(v, v.detach().abs()), "xlogy-number": lambda v: torch.xlogy(v, 2.0),
 }
 OF_ROWS = {
     "amax": lambda v: v.amax(-1), "amin": lambda v: v.amin(-1), "adaptive-max-pool": lambda v: F.adaptive_max_pool1d(v[:, None], 2),
@@ -50,8 +51,8 @@ OF_ROWS = {
     "std-biased": lambda v: v.std(-1, correction=0),
     "scatter-amax": lambda v: torch.zeros_like(v)[:, :3].scatter_reduce(1, HALF.expand(4, -1), v, "amax"),
 }
-# TorchScript does not say to which of equal numbers the gradient of max(dim) goes (docs/models.md), and has no form of others.
-LEFT_OUT = {"dynamo": [], "torchscript": ["max", "min", "bce-squeezed"]}
+# TorchScript does not say to which of equal numbers the gradient of max(dim) goes (docs/models.md).
+LEFT_OUT = {"dynamo": [], "torchscript": ["max", "min"]}
 
 
 class Points(nn.Module):
@@ -87,7 +88,8 @@ def differences(folder, names, exporter):
     module, x = Points(names), torch.ones(2, 1)
     cleave.export_torch(module, {"x": x}, folder / "m.onnx", quiet=True, check=False, exporter=exporter, opset=18)
     np.save(folder / "x.npy", x.numpy())
-    failed = run("cleave", "compile", folder / "m.onnx", "-o", folder / "m", "--train", "--loss-output", "loss", "--optimizer", "sgd", "--dim", "batch=2")
+    failed = run("cleave", "compile", folder / "m.onnx", "-o", folder / "m", "--train", "--loss-output", "loss", "--optimizer", "sgd", "--dim",
+                 "batch=2")
     failed = failed or run(folder / "m", "train", "--no-shuffle", "--steps", 1, "--lr", 1, "--data", f"x={folder}/x.npy", "--save", folder / "s",
                            "--checkpoint", "full")
     if failed and len(names) == 1:
