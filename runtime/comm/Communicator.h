@@ -53,9 +53,6 @@ constexpr EnvNumber kCommHeartbeat = {
 constexpr EnvNumber kCommDelay = {"CLEAVE_COMM_DELAY_US", 0, 0, 1e15, "a number of microseconds from 0 to 1e15"};
 constexpr EnvNumber kCommRate = {"CLEAVE_COMM_BYTES_PER_S", 0, 0, 1e18, "a number of bytes from 0 to 1e18"};
 
-// A process that sends no beats is dead for one that waits for them.
-constexpr EnvNumber kEqualCommVariables[] = {kCommHeartbeat};
-
 // Returns InvalidArgument if one of these variables has no valid value. Call it before ranks are made.
 Status checkCommVariables();
 

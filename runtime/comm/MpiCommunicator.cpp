@@ -48,6 +48,7 @@ public:
     char error[256] = "";
     if (api_.all_gather(&self, sizeof self, peers.data(), timeoutSeconds(), error, sizeof(error)) != 0)
       return peerLost(std::string("joining the other ranks: ") + error);
+    CLEAVE_TRY(checkSameBeats(peers));
     if (size() > 1)
       monitor_ = std::make_unique<PeerMonitor>(
           rank(), std::move(peers),

@@ -52,7 +52,19 @@ PeerIdentity PeerIdentity::self() {
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
   ssize_t size = ::readlink("/proc/self/ns/pid", space.data(), space.size());
   space.resize(size > 0 ? static_cast<size_t>(size) : 0);
-  return {fnv1a(boot + " " + space), ::getpid()};
+  return {fnv1a(boot + " " + space), ::getpid(), envNumber(kCommHeartbeat)};
+}
+
+Status checkSameBeats(const std::vector<PeerIdentity> &peers) {
+  for (size_t peer = 1; peer < peers.size(); ++peer)
+    if (peers[peer].beatLimit != peers[0].beatLimit)
+      return invalidArgument(std::string(kCommHeartbeat.name) + ": process " + std::to_string(peer) + " has " +
+                             realText(peers[peer].beatLimit) + ", and the first one has " +
+                             realText(peers[0].beatLimit) +
+                             "; all processes need the same. Open MPI passes a variable to other machines with "
+                             "`mpirun -x " +
+                             kCommHeartbeat.name + "`");
+  return Status::ok();
 }
 
 // The words after "rank N" in the texts that lose() gets.

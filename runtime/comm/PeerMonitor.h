@@ -37,9 +37,14 @@ namespace cleave::rt {
 struct PeerIdentity {
   uint64_t machine = 0;
   int64_t process = 0;
+  double beatLimit = 0; // its CLEAVE_COMM_HEARTBEAT_S
 
   static PeerIdentity self();
 };
+
+// Fails if the processes have different limits for beats: one that sends none is dead for one that waits for them. To
+// be called before monitors start. Launchers pass variables to other machines only if they are told to.
+Status checkSameBeats(const std::vector<PeerIdentity> &peers);
 
 // Moves the loss to the front of a message that begins with the place where this process noticed it:
 //

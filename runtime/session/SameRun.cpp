@@ -1,8 +1,6 @@
 #include "runtime/session/SameRun.h"
 
 #include "runtime/base/Hash.h"
-#include "runtime/base/Log.h"
-#include "runtime/base/OptionText.h"
 #include "runtime/comm/Communicator.h"
 
 namespace cleave::rt {
@@ -29,20 +27,6 @@ Status checkSameProgram(Session &session, const cleave_model &model, const std::
         place == 0 ? who + " runs another compiled program than the first one; start the same file in all processes, "
                            "and copy it to every machine after each `cleave compile`"
                    : who + " was started with another command than the first one; all processes need the same");
-  });
-}
-
-Status checkSameVariables(Session &session) {
-  std::vector<uint64_t> values;
-  for (const EnvNumber &variable : kEqualCommVariables)
-    values.push_back(fnv1a(realText(envNumber(variable))));
-  return session.agreeWithLeader(values, [&](size_t place, uint64_t) {
-    const EnvNumber &variable = kEqualCommVariables[place];
-    return invalidArgument(std::string(variable.name) + ": process " + std::to_string(session.processes()->rank()) +
-                           " has " + realText(envNumber(variable)) +
-                           ", and the first one has another value; all processes need the same. Open MPI passes a "
-                           "variable to other machines with `mpirun -x " +
-                           variable.name + "`");
   });
 }
 

@@ -31,10 +31,6 @@ private:
 // comparison that they make.
 Status checkSameProgram(Session &session, const cleave_model &model, const std::string &command);
 
-// Fails if a variable of the environment that all processes need alike differs (kEqualCommVariables). Launchers pass
-// variables to processes of other machines only if they are told to.
-Status checkSameVariables(Session &session);
-
 } // namespace cleave::rt
 
 #endif

@@ -262,7 +262,6 @@ Status Session::start(const cleave_model &model, const SessionOptions &options) 
     noteTermination();
   CLEAVE_TRY(impl.connect(options.ranks));
   CLEAVE_TRY(checkSameProgram(*this, model, options.command));
-  CLEAVE_TRY(checkSameVariables(*this));
   impl.hasDrawnWeights = options.weights.empty() && drawsStates(*impl.plan);
   if (impl.processes && impl.hasDrawnWeights)
     CLEAVE_TRY(agreeOn(options.seed, "--seed, by which weights are drawn"));
