@@ -168,18 +168,29 @@ static bool forgeAnother(Subject &subject) {
   return false;
 }
 
-// Makes one edit of any other family. The plan then states and seals everything that follows from it.
+// Makes one edit of these kinds, and adds to the change what it was. Returns false if none of 20 fits.
+static bool editOnce(Subject &subject, std::vector<MutationKind> &kinds, std::string &change) {
+  for (int tries = 0; tries < 20; ++tries)
+    if (const MutationKind &kind = subject.dice.of(kinds); kind.apply(subject)) {
+      change += (change.empty() ? "" : "; ") + kind.name + ", " + subject.change;
+      return true;
+    }
+  return false;
+}
+
+// Makes up to three edits of the other families, half of them of what programs and ranks share. The plan then states and
+// seals everything that follows from them.
 static bool restateAnother(Subject &subject) {
-  std::vector<MutationKind> kinds;
+  std::vector<MutationKind> kinds, shared = sharedKinds();
   for (auto family : {orderKinds, insertionKinds, bufferKinds, fieldKinds, stateKinds, tableKinds, togetherKinds})
     for (MutationKind &kind : family())
       kinds.push_back(std::move(kind));
-  for (int tries = 0; tries < 20; ++tries)
-    if (const MutationKind &kind = subject.dice.of(kinds); kind.apply(subject)) {
-      subject.change = kind.name + ", " + subject.change + ", restated";
-      return restate(subject.root);
-    }
-  return false;
+  std::string change;
+  for (uint64_t edits = 1 + subject.dice.below(3); edits > 0; --edits)
+    if (!editOnce(subject, subject.dice.coin() ? shared : kinds, change))
+      break;
+  subject.change = change + ", restated";
+  return !change.empty() && restate(subject.root);
 }
 
 std::vector<MutationKind> meaningKinds() {

@@ -49,8 +49,8 @@ bool haveSameOperands(const fb::KernelT &a, const fb::KernelT &b) {
 const std::vector<MutationKind> &allKinds() {
   static const std::vector<MutationKind> kinds = [] {
     std::vector<MutationKind> all;
-    for (auto family :
-         {orderKinds, insertionKinds, bufferKinds, fieldKinds, stateKinds, meaningKinds, tableKinds, togetherKinds})
+    for (auto family : {orderKinds, insertionKinds, bufferKinds, fieldKinds, stateKinds, meaningKinds, tableKinds,
+                        togetherKinds, sharedKinds})
       for (MutationKind &kind : family())
         all.push_back(std::move(kind));
     return all;

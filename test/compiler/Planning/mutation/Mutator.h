@@ -95,6 +95,7 @@ inline const char *const kRestated = "forged: restated";
 std::vector<MutationKind> meaningKinds(); // statements, alone and with the things that they protect
 std::vector<MutationKind> tableKinds();  // kernels, groups, parameter groups, kinds of ranks, header
 std::vector<MutationKind> togetherKinds(); // several edits that compensate each other
+std::vector<MutationKind> sharedKinds();   // what programs, ranks and kinds of ranks share
 const std::vector<MutationKind> &allKinds();
 
 inline bool isCollective(const fb::InstructionT &i) { return rt::isCollective(static_cast<rt::Opcode>(i.op)); }

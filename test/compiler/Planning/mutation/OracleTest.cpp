@@ -66,7 +66,7 @@ void addKernel(fb::PlanT &plan, const char *name, std::vector<fb::Operand> opera
 // A step of two ranks that share the optimizer's state "m" of the parameter "w":
 //   0 launch gradient t <- x, w   1 record 0   2 wait 0   3 reduce_scatter t   4 record 1   5 wait 1
 //   6 launch update m, w's half <- t's half, m, w's half   7 record 2   8 wait 2   9 all_gather w   10 record 3
-//   11 wait 3   12 launch norm s <- w   13 launch count n <- x
+//   11 wait 3   12 launch norm s <- w   13 launch count n <- w
 fb::PlanT step() {
   fb::PlanT plan;
   plan.axes.push_back(std::make_unique<fb::AxisT>());
@@ -120,7 +120,7 @@ fb::PlanT step() {
   add(make(Opcode::Record, kGather, {}, {3}));
   add(make(Opcode::Wait, kCompute, {}, {3}));
   add(make(Opcode::Launch, kCompute, {w, at(kPersistent, 128, 4, kWrite)}, {2}));
-  add(make(Opcode::Launch, kCompute, {x, at(kPersistent, 132, 4, kWrite)}, {3}));
+  add(make(Opcode::Launch, kCompute, {w, at(kPersistent, 132, 4, kWrite)}, {3}));
   return plan;
 }
 
@@ -287,6 +287,168 @@ TEST(Oracle, SeesKindsWhoseCollectivesDoNotMatch) {
                     },
                     twoKinds(false)),
                 "different numbers of bytes");
+}
+
+// What must hold for every outcome
+
+// What is wrong with the step after an edit, if it is taken for an original.
+std::string problemOf(const std::function<void(fb::PlanT &, fb::ProgramT &)> &edit) {
+  fb::PlanT plan = step();
+  edit(plan, *plan.programs[0]);
+  Packed packed(plan);
+  std::unique_ptr<Oracle> oracle;
+  return Oracle::open(packed.get(), &oracle);
+}
+
+void expectProblem(const std::string &problem, const std::string &part) {
+  EXPECT_NE(problem.find(part), std::string::npos) << problem;
+}
+
+fb::PortT &addOutput(fb::PlanT &plan, fb::ProgramT &program, const char *name, uint64_t offset, bool isSplit) {
+  if (plan.regions.back()->kind != fb::RegionKind::output)
+    addRegion(plan, "output", fb::RegionKind::output, 256);
+  program.outputs.push_back(std::make_unique<fb::PortT>());
+  fb::PortT &port = *program.outputs.back();
+  port.name = name;
+  port.shape = {16};
+  port.region = static_cast<uint16_t>(plan.regions.size() - 1);
+  port.offset = offset;
+  port.batch_dim = isSplit ? 0 : -1;
+  if (isSplit)
+    port.split_axes = {0};
+  return port;
+}
+
+TEST(Oracle, SeesReplicasThatDiffer) {
+  auto edit = [](const fb::Buffer &to, const fb::Buffer &from) {
+    return [=](auto &, auto &p) { insert(p, 14, make(Opcode::Copy, kCompute, {to, from}, {})); };
+  };
+  fb::Buffer w = at(kPersistent, 0, 32, kWrite);
+  expectProblem(problemOf(edit(w, at(kInput, 0, 32, kRead))), "state w/w0 of rank 1 is not that of rank 0");
+  EXPECT_EQ(problemOf(edit(w, at(kPersistent, 32, 32, kRead))), "");
+  // Each rank has its own part of m.
+  EXPECT_EQ(problemOf(edit(at(kPersistent, 64, 32, kWrite), at(kInput, 0, 32, kRead))), "");
+}
+
+TEST(Oracle, SeesReplicasOfOutputsThatDiffer) {
+  auto copied = [](bool isSplit) {
+    return problemOf([=](auto &plan, auto &p) {
+      uint16_t region = addOutput(plan, p, "y", 0, isSplit).region;
+      insert(p, 14, make(Opcode::Copy, kCompute, {at(region, 0, 64, kWrite), at(kInput, 0, 64, kRead)}, {}));
+    });
+  };
+  EXPECT_EQ(copied(true), "");
+  expectProblem(copied(false), "output y, frame 0 of rank 1 is not that of rank 0");
+}
+
+TEST(Oracle, SeesReplicasOfKindsThatDiffer) {
+  auto filled = [](int64_t ofSecond) {
+    return problemOf([=](auto &plan, auto &) {
+      plan = twoKinds(false);
+      for (fb::PlanT *kind : {&plan, plan.kinds[0].get()})
+        insert(*kind->programs[0], 2,
+               make(Opcode::Fill, kCompute, {at(kPersistent, 128, 4, kWrite)}, {kind == &plan ? 1 : ofSecond, 4}));
+    });
+  };
+  EXPECT_EQ(filled(1), "");
+  expectProblem(filled(2), "state s/s0 of rank 1 is not that of rank 0");
+}
+
+TEST(Oracle, TakesCodeOfOneSymbolForOneKernelOnAllKinds) {
+  auto launched = [](const char *symbol) {
+    return problemOf([=](auto &plan, auto &) {
+      plan = twoKinds(false);
+      plan.kinds[0]->kernels[2]->name = symbol;
+      for (fb::PlanT *kind : {&plan, plan.kinds[0].get()}) {
+        auto &list = kind->programs[0]->instructions;
+        list.clear();
+        list.push_back(
+            make(Opcode::Launch, kCompute, {at(kPersistent, 0, 64, kRead), at(kPersistent, 128, 4, kWrite)}, {2}));
+      }
+    });
+  };
+  EXPECT_EQ(launched("norm"), "");
+  expectProblem(launched("another"), "state s/s0 of rank 1 is not that of rank 0");
+}
+
+TEST(Oracle, SeesAStateAndAnOutputWithoutAValue) {
+  expectProblem(problemOf([](auto &plan, auto &p) {
+                  addState(plan, "v", fb::Role::parameter, 16, 192, false);
+                  p.instructions[3]->buffers[1] = at(kPersistent, 192, 32, kWrite);
+                }),
+                "state v/v0 of rank 0 has no value");
+  expectProblem(problemOf([](auto &plan, auto &p) { addOutput(plan, p, "y", 0, true); }),
+                "output y, frame 0 of rank 0 has no value");
+}
+
+// A second program, with an output of its own, which fills some bytes.
+std::string afterAnother(bool isOwn, const fb::Buffer &filled) {
+  return problemOf([=](auto &plan, auto &p) {
+    uint16_t region = addOutput(plan, p, "y", 0, true).region;
+    insert(p, 14, make(Opcode::Copy, kCompute, {at(region, 0, 64, kWrite), at(kInput, 0, 64, kRead)}, {}));
+    auto other = std::make_unique<fb::ProgramT>();
+    other->name = "evaluate";
+    other->entry = true;
+    addOutput(plan, *other, "z", isOwn ? 64 : 0, true);
+    for (const fb::Buffer &b : {at(region, isOwn ? 64 : 0, 64, kWrite), filled})
+      insert(*other, 0, make(Opcode::Fill, kCompute, {b}, {7, 4}));
+    plan.programs.push_back(std::move(other));
+  });
+}
+
+TEST(Oracle, SeesBytesOfTheHostThatAnotherProgramChanges) {
+  fb::Buffer own = at(kTransient, 0, 64, kWrite), input = at(kInput, 0, 64, kWrite);
+  EXPECT_EQ(afterAnother(true, own), "");
+  expectProblem(afterAnother(false, own), "output y of train_step, frame 0 of rank 0, which the program must leave");
+  expectProblem(afterAnother(true, input), "input x of train_step, frame 0 of rank 0, which the program must leave");
+}
+
+TEST(Oracle, SeesAReadOfWhatAnotherProgramHasLeft) {
+  auto read = [](bool isOther) {
+    return problemOf([=](auto &plan, auto &p) {
+      auto other = std::make_unique<fb::ProgramT>();
+      other->name = "evaluate";
+      other->entry = true;
+      uint16_t region = addOutput(plan, *other, "z", 0, false).region;
+      insert(*other, 0, make(Opcode::Fill, kCompute, {at(region, 0, 64, kWrite)}, {7, 4}));
+      plan.programs.push_back(std::move(other));
+      fb::Buffer from = isOther ? at(region, 0, 32, kRead) : at(kInput, 0, 32, kRead);
+      insert(p, 14, make(Opcode::Copy, kCompute, {at(kPersistent, 64, 32, kWrite), from}, {}));
+    });
+  };
+  EXPECT_EQ(read(false), "");
+  expectProblem(read(true), "if the host has something else in the bytes of other programs");
+}
+
+TEST(Oracle, SeesFramesThatTheHostDoesNotFeed) {
+  auto read = [](const char *name, int16_t frame) {
+    return problemOf([=](auto &plan, auto &p) {
+      p.name = name;
+      plan.micro_batches = 4;
+      plan.regions[kInput]->frames = 4;
+      uint16_t region = addOutput(plan, p, "y", 0, true).region;
+      fb::Buffer from(0, 64, kInput, kRead, 0, frame, 0);
+      insert(p, 14, make(Opcode::Copy, kCompute, {at(region, 0, 64, kWrite), from}, {}));
+    });
+  };
+  EXPECT_EQ(read("train_step", 2), ""); // one frame for each micro-batch
+  EXPECT_EQ(read("evaluate", 0), "");
+  expectProblem(read("evaluate", 2), "output y, frame 0 of rank 0 has no value");
+}
+
+// A wait of the reduce stream for a record of a shared event on the compute stream. The gather stream records it, too.
+TEST(Oracle, SeesARecordThatIsTakenForAnother) {
+  auto recorded = [](bool isLater) {
+    return problemOf([=](auto &plan, auto &p) {
+      plan.events = {fb::Event(1, fb::Counter::micro_batch)};
+      const int64_t shared = p.events;
+      p.instructions[1]->fields[0] = p.instructions[2]->fields[0] = shared;
+      insert(p, isLater ? 12 : 3, make(Opcode::Record, kGather, {}, {shared}));
+    });
+  };
+  EXPECT_EQ(recorded(true), ""); // after the wait for event 2, and so after the first record
+  expectProblem(recorded(false),
+                "stream 0 slow: rank 0, train_step[4] reduce_scatter on reduce: it reduces what nobody wrote");
 }
 
 // Edits that change nothing
