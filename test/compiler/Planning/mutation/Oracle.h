@@ -36,6 +36,7 @@ public:
 private:
   explicit Oracle(const fb::Plan &original) : world_(original), code_(world_) {}
   std::string learn();
+  std::string findCarried();
   // Runs a program of `world` in one interleaving. Returns a failure, or what is wrong with the outcome in any case.
   std::string run(Machine &machine, const World &world, const std::string &entry, const Policy &policy,
                   const Renamed &renamed, Observed *observed) const;
