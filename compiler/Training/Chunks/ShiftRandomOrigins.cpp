@@ -33,22 +33,33 @@ struct Site {
   SamplePosition samples;
 };
 
-// True if the numbers are used element by element with a parameter: a dropout of weights.
+bool isElementwise(Operation *op) {
+  auto loops = dyn_cast<shard::ShardingInterface>(op);
+  return loops && llvm::all_of(loops.getIndexingMaps(), [](AffineMap map) { return map.isIdentity(); });
+}
+
+// True if the numbers are used element by element with a parameter, or with what is computed so from one: a dropout of
+// weights. Follows elementwise ops from the numbers in both directions.
 bool isUsedWithWeights(Value numbers) {
   SmallVector<Value> open = {numbers};
   DenseSet<Value> seen = {numbers};
-  while (!open.empty())
-    for (Operation *user : open.pop_back_val().getUsers()) {
-      auto loops = dyn_cast<shard::ShardingInterface>(user);
-      if (!loops || !llvm::all_of(loops.getIndexingMaps(), [](AffineMap map) { return map.isIdentity(); }))
-        continue;
-      for (Value operand : user->getOperands())
-        if (isa<BlockArgument>(operand) || isa<ReadOp>(operand.getDefiningOp()))
-          return true;
-      for (Value result : user->getResults())
-        if (seen.insert(result).second)
-          open.push_back(result);
-    }
+  auto visit = [&](Operation *op) {
+    if (isElementwise(op))
+      for (ValueRange values : {ValueRange(op->getOperands()), ValueRange(op->getResults())})
+        for (Value value : values)
+          if (seen.insert(value).second)
+            open.push_back(value);
+  };
+  while (!open.empty()) {
+    Value value = open.pop_back_val();
+    Operation *maker = value.getDefiningOp();
+    if (isa_and_nonnull<ReadOp>(maker) || isa<BlockArgument>(value))
+      return true;
+    if (maker)
+      visit(maker);
+    for (Operation *user : value.getUsers())
+      visit(user);
+  }
   return false;
 }
 

@@ -86,6 +86,25 @@ func.func @model(%x: tensor<4x3xf32> {cleave.batch_dim = 0 : i64}, %w: tensor<3x
 
 // -----
 
+// A dropout of weights with as many rows as a batch, which are scaled first.
+// CHECK-LABEL: func @model
+// RANKS-LABEL: func @model
+// CHECK: cleave.random_uniform %arg2, %arg3 {global_shape = array<i64: 4, 3>
+// CHECK-NOT: scalar.micro
+func.func @model(%x: tensor<2x4xf32> {cleave.batch_dim = 0 : i64}, %w: tensor<4x3xf32>, %seed: tensor<i64>, %step: tensor<i64>) -> tensor<2x3xf32> {
+  %u = cleave.random_uniform %seed, %step {site = 0 : i64, global_shape = array<i64: 4, 3>} : tensor<i64>, tensor<i64> -> tensor<4x3xf32>
+  %two = cleave.constant dense<2.0> : tensor<4x3xf32>
+  %zero = cleave.constant dense<0.0> : tensor<4x3xf32>
+  %half = cleave.constant dense<0.5> : tensor<4x3xf32>
+  %kept = cleave.compare ge %u, %half : tensor<4x3xf32>
+  %scaled = cleave.mul %w, %two : tensor<4x3xf32>
+  %d = cleave.select %kept, %scaled, %zero : tensor<4x3xi1>, tensor<4x3xf32>
+  %r = cleave.matmul %x, %d : tensor<2x4xf32>, tensor<4x3xf32> -> tensor<2x3xf32>
+  return %r : tensor<2x3xf32>
+}
+
+// -----
+
 // Latent vectors that only meet weights in a product: no sample reaches them, but each sample has one.
 // CHECK-LABEL: func @model
 // RANKS-LABEL: func @model
