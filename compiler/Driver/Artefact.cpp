@@ -108,29 +108,35 @@ llvm::Expected<Artefact> Artefact::open(llvm::StringRef path) {
     return plan.takeError();
   if (!*plan)
     return makeError(path + ": this program or library has no plan in it; expected one that `cleave compile` wrote");
-  if (llvm::Error error = artefact.read(**plan, path)) {
+  if (llvm::Error error = artefact.readWithCode(**plan, **object, path)) {
     if (!hasSeveralPlans(**plan))
       return error;
     llvm::consumeError(std::move(error));
     return makeError(path + ": this file has the plans of several models; expected one: give the object file or the "
                             "shared library of each, as `cleave compile` wrote it");
   }
-  auto facts = findSection(**object, factsSection);
+  return artefact;
+}
+
+llvm::Error Artefact::readWithCode(llvm::StringRef plan, const ObjectFile &object, llvm::StringRef path) {
+  if (llvm::Error error = read(plan, path))
+    return error;
+  auto facts = findSection(object, factsSection);
   if (!facts)
     return facts.takeError();
   std::vector<uint64_t> ofCode = factsOf(facts->value_or(""));
   if (ofCode.empty())
     return makeError(path + ": has no section '" + factsSection + "'; expected a program that `cleave compile` wrote");
-  if (rt::Status status = rt::checkFacts(artefact.plan(), ofCode.data(), ofCode.size() - 1); !status.isOk())
+  if (rt::Status status = rt::checkFacts(this->plan(), ofCode.data(), ofCode.size() - 1); !status.isOk())
     return makeError(path + ": " + status.message());
-  if (rt::Status status = rt::checkMeaningSeal(artefact.plan(), ofCode.back()); !status.isOk())
+  if (rt::Status status = rt::checkMeaningSeal(this->plan(), ofCode.back()); !status.isOk())
     return makeError(path + ": " + status.message());
-  auto device = findSection(**object, deviceSection);
+  auto device = findSection(object, deviceSection);
   if (!device)
     return device.takeError();
   if (*device)
-    if (rt::Status status = rt::checkAlignments(artefact.plan(), alignmentsOf(**device)); !status.isOk())
+    if (rt::Status status = rt::checkAlignments(this->plan(), alignmentsOf(**device)); !status.isOk())
       return makeError(path + ": " + status.message());
-  artefact.hasCode_ = true;
-  return artefact;
+  hasCode_ = true;
+  return llvm::Error::success();
 }

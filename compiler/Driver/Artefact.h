@@ -10,6 +10,10 @@
 
 #include <memory>
 
+namespace llvm::object {
+class ObjectFile;
+}
+
 namespace cleave {
 
 // A checked plan, and the bytes that contain it.
@@ -24,6 +28,8 @@ public:
 
 private:
   llvm::Error read(llvm::StringRef plan, llvm::StringRef path);
+  // The same, and compares the plan with the code of the object that it is in.
+  llvm::Error readWithCode(llvm::StringRef plan, const llvm::object::ObjectFile &object, llvm::StringRef path);
 
   std::unique_ptr<llvm::MemoryBuffer> bytes_; // only the plan, aligned
   const rt::fb::Plan *plan_ = nullptr;

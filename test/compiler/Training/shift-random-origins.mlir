@@ -72,6 +72,19 @@ func.func @model(%x: tensor<1x6xf32> {cleave.batch_dim = 0 : i64}, %seed: tensor
 
 // -----
 
+// Latent vectors that only meet weights in a product: no sample reaches them, but each sample has one.
+// CHECK-LABEL: func @model
+// RANKS-LABEL: func @model
+// CHECK: cleave.random_uniform %arg2, %arg3 origin %{{.*}} {global_shape = array<i64: 8, 3>
+// RANKS: cleave.random_uniform %arg2, %arg3 origin %{{.*}} {global_shape = array<i64: 2, 4, 3>
+func.func @model(%x: tensor<4x5xf32> {cleave.batch_dim = 0 : i64}, %w: tensor<3x2xf32>, %seed: tensor<i64>, %step: tensor<i64>) -> tensor<4x2xf32> {
+  %u = cleave.random_uniform %seed, %step {site = 0 : i64, global_shape = array<i64: 4, 3>} : tensor<i64>, tensor<i64> -> tensor<4x3xf32>
+  %r = cleave.matmul %u, %w : tensor<4x3xf32>, tensor<3x2xf32> -> tensor<4x2xf32>
+  return %r : tensor<4x2xf32>
+}
+
+// -----
+
 // A dropout of weights: the same numbers for all samples.
 // CHECK-LABEL: func @model
 // RANKS-LABEL: func @model
@@ -101,17 +114,4 @@ func.func @model(%x: tensor<2x4xf32> {cleave.batch_dim = 0 : i64}, %w: tensor<4x
   %d = cleave.select %kept, %scaled, %zero : tensor<4x3xi1>, tensor<4x3xf32>
   %r = cleave.matmul %x, %d : tensor<2x4xf32>, tensor<4x3xf32> -> tensor<2x3xf32>
   return %r : tensor<2x3xf32>
-}
-
-// -----
-
-// Latent vectors that only meet weights in a product: no sample reaches them, but each sample has one.
-// CHECK-LABEL: func @model
-// RANKS-LABEL: func @model
-// CHECK: cleave.random_uniform %arg2, %arg3 origin %{{.*}} {global_shape = array<i64: 8, 3>
-// RANKS: cleave.random_uniform %arg2, %arg3 origin %{{.*}} {global_shape = array<i64: 2, 4, 3>
-func.func @model(%x: tensor<4x5xf32> {cleave.batch_dim = 0 : i64}, %w: tensor<3x2xf32>, %seed: tensor<i64>, %step: tensor<i64>) -> tensor<4x2xf32> {
-  %u = cleave.random_uniform %seed, %step {site = 0 : i64, global_shape = array<i64: 4, 3>} : tensor<i64>, tensor<i64> -> tensor<4x3xf32>
-  %r = cleave.matmul %u, %w : tensor<4x3xf32>, tensor<3x2xf32> -> tensor<4x2xf32>
-  return %r : tensor<4x2xf32>
 }
