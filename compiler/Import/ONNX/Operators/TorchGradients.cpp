@@ -81,8 +81,7 @@ static Value picked(Emitter &emit, Value x, Value result, const TorchCall &call,
   return emit.reduce(ReduceKind::Sum, emit.select(isBest, x, emit.splat(0, typeOf(x))), {dim}, keeps);
 }
 
-// Returns `end` where the condition is true, without a gradient, and `value` elsewhere. The op that computes `value`
-// gets the number 1 where it is not used: its own derivative may be infinite (the logarithm of 0), and 0 times infinity
+// Returns `end` where the condition is true, and `value` elsewhere. The op that computes `value` gets the number 1 where it is not used: its own derivative may be infinite (the logarithm of 0), and 0 times infinity
 // is no number.
 static Value endWhere(Emitter &emit, Value condition, Value end, Value value) {
   auto *op = value.getDefiningOp();
@@ -93,7 +92,7 @@ static Value endWhere(Emitter &emit, Value condition, Value end, Value value) {
     op->setOperand(0, inside);
     value = op->getResult(0);
   }
-  return emit.select(condition, stop(emit, end), value);
+  return emit.select(condition, end, value);
 }
 
 // Returns the result with the gradient that the call has and the operator does not, or null if there is no difference.
@@ -115,25 +114,27 @@ static Value withGradientOfCall(Emitter &emit, const TorchCall &call, const onnx
   if (isBound && llvm::all_of(llvm::drop_begin(call.arguments), [](llvm::StringRef argument) {
         return argument.starts_with("%scalar_tensor") || argument == "None";
       }))
-    return endWhere(emit, emit.compare(operation == "Max" ? Predicate::Le : Predicate::Ge, result, input(1)), result,
-                    input(0));
+    return endWhere(emit, emit.compare(operation == "Max" ? Predicate::Le : Predicate::Ge, result, input(1)),
+                    stop(emit, result), input(0));
   // A norm of zeros has no derivative, and PyTorch takes 0.
   if (operation == "Pow" && target.starts_with("aten.linalg_vector_norm."))
-    return endWhere(emit, emit.compare(Predicate::Eq, result, 0), result, result);
+    return endWhere(emit, emit.compare(Predicate::Eq, result, 0), stop(emit, result), result);
   return {};
 }
 
 // A clipped number has no gradient, nor has one that equals a bound: clamp (since PyTorch 2.15), relu6 and hardtanh agree
-// in that. Exporters write Clip for them, if the bounds are no integers.
+// in that. Exporters write Clip for them, if the bounds are no integers. The bound has the gradient in its place: it may
+// be a parameter. If the lower bound is above the upper one, the result is the upper one.
 static Value clippedGradient(Emitter &emit, const onnx::NodeProto &node, Value result,
                              llvm::function_ref<Value(int)> input) {
-  Value isClipped;
+  Value isClipped, end;
   for (auto [i, predicate] : {std::pair(1, Predicate::Le), {2, Predicate::Ge}})
     if (i < node.input_size() && !node.input(i).empty()) {
-      Value atBound = emit.compare(predicate, result, emit.reshape(input(i), {}));
+      Value bound = emit.reshape(input(i), {}), atBound = emit.compare(predicate, result, bound);
+      end = emit.select(atBound, bound, end ? end : stop(emit, result));
       isClipped = isClipped ? emit.make<OrOp>(atBound.getType(), isClipped, atBound) : atBound;
     }
-  return isClipped ? endWhere(emit, isClipped, result, input(0)) : Value();
+  return isClipped ? endWhere(emit, isClipped, end, input(0)) : Value();
 }
 
 LogicalResult cleave::onnx_import::applyTorchGradient(const FlatNode &node, Environment &environment, OpContext &op) {

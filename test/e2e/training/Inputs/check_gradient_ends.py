@@ -67,6 +67,9 @@ ELEMENTWISE = {
               KINKS, lambda a: np.clip(a, -3, 3), lambda a: (np.abs(a) < 3) * 1.0),
     "clip-below": ([constant("lo", np.float32(-1)), node("Clip", ["a", "lo"], "y")], KINKS, lambda a: np.maximum(a, -1), lambda a: (a > -1) * 1.0),
     "clip-above": ([constant("hi", np.float32(2)), node("Clip", ["a", "", "hi"], "y")], KINKS, lambda a: np.minimum(a, 2), lambda a: (a < 2) * 1.0),
+    # The lower bound is above the upper one, so all numbers are the upper one, and its gradient is the sum of v: 9.
+    "bounds-crossed": ([constant("lo", np.float32(2)), node("ReduceMin", ["a"], "hi", keepdims=0), node("Mul", ["a", "lo"], "b"),
+                        node("Clip", ["b", "lo", "hi"], "y")], KINKS, lambda a: a * 0 + a.min(), lambda a: (a == a.min()) * 9 / 0.5),
     "hardtanh": ([constant("lo", np.float32(-3)), constant("hi", np.float32(3)),
                   node("Clip", ["a", "lo", "hi"], "y", call("aten.hardtanh.default", "%a", "-3.0", "3.0"))],
                  KINKS, lambda a: np.clip(a, -3, 3), lambda a: (np.abs(a) < 3) * 1.0),
