@@ -9,8 +9,8 @@ using namespace cleave::onnx_import;
 
 int64_t FlatNode::opset() const { return opsets->lookup(canonicalDomain(proto->domain())); }
 
-// Returns the path of the PyTorch module that the node is of, or an empty text. torch.onnx.export(dynamo=True) writes the
-// paths of all modules around the node, and then the node: ['', 'layer1', 'layer1.0', 'conv2d'].
+// Returns the path of the PyTorch module that the node is of, or an empty text. torch.onnx.export(dynamo=True) writes
+// the paths of all modules around the node, and then the node: ['', 'layer1', 'layer1.0', 'conv2d'].
 static std::string moduleOf(const onnx::NodeProto &node) {
   constexpr int kMetadata = 9; // NodeProto.metadata_props
   std::string text =

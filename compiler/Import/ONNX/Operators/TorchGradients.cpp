@@ -81,8 +81,8 @@ static Value picked(Emitter &emit, Value x, Value result, const TorchCall &call,
   return emit.reduce(ReduceKind::Sum, emit.select(isBest, x, emit.splat(0, typeOf(x))), {dim}, keeps);
 }
 
-// Returns `end` where the condition is true, and `value` elsewhere. The op that computes `value` gets the number 1 where it is not used: its own derivative may be infinite (the logarithm of 0), and 0 times infinity
-// is no number.
+// Returns `end` where the condition is true, and `value` elsewhere. The op that computes `value` gets the number 1 where
+// it is not used: its own derivative may be infinite (the logarithm of 0), and 0 times infinity is no number.
 static Value endWhere(Emitter &emit, Value condition, Value end, Value value) {
   auto *op = value.getDefiningOp();
   if (llvm::isa_and_nonnull<LogOp, SqrtOp, PowOp>(op)) {
@@ -122,9 +122,9 @@ static Value withGradientOfCall(Emitter &emit, const TorchCall &call, const onnx
   return {};
 }
 
-// A clipped number has no gradient, nor has one that equals a bound: clamp (since PyTorch 2.15), relu6 and hardtanh agree
-// in that. Exporters write Clip for them, if the bounds are no integers. The bound has the gradient in its place: it may
-// be a parameter. If the lower bound is above the upper one, the result is the upper one.
+// A clipped number has no gradient, nor has one that equals a bound: clamp (since PyTorch 2.15), relu6 and hardtanh
+// agree in that. Exporters write Clip for them, if the bounds are no integers. The bound has the gradient in its place:
+// it may be a parameter. If the lower bound is above the upper one, the result is the upper one.
 static Value clippedGradient(Emitter &emit, const onnx::NodeProto &node, Value result,
                              llvm::function_ref<Value(int)> input) {
   Value isClipped, end;
