@@ -1,8 +1,6 @@
 // Plans that are wrong, whatever numbers they state: a forger can compute the numbers with the verifier's own code. Each
 // test also has the plan without the mistake, or with one that was always found.
-#include "compiler/Planning/Verify/PlanVerifier.h"
-
-#include "test/runtime/device/PlanBuilder.h"
+#include "test/compiler/Planning/FindingsOf.h"
 
 #include <gtest/gtest.h>
 
@@ -17,23 +15,13 @@ using Access = fb::Access;
 constexpr int64_t kF32 = int64_t(fb::DType::f32);
 using Mesh = std::vector<std::pair<std::string, unsigned>>;
 
-std::string findings(PlanBuilder &builder) {
-  const fb::Plan *plan = nullptr;
-  if (rt::Status status = builder.tryOpen(&plan); !status.isOk())
-    return "refused: " + status.message();
-  std::string text;
-  for (const Finding &finding : verifyPlan(*plan, Check::ButStated))
-    text += finding.rule + ": " + finding.text + "\n";
-  return text;
-}
-
 // The plan of the first kind has those of the others.
-std::string findings(std::vector<PlanBuilder> kinds) {
+std::string findingsOfKinds(std::vector<PlanBuilder> kinds) {
   for (PlanBuilder &kind : kinds)
     kind.pack(); // computes the facts of its kernels
   for (size_t i = 1; i < kinds.size(); ++i)
     kinds[0].plan.kinds.push_back(std::make_unique<fb::PlanT>(std::move(kinds[i].plan)));
-  return findings(kinds[0]);
+  return findingsOf(kinds[0]);
 }
 
 std::string ruleOf(const std::string &found) { return found.substr(0, found.find(':')); }
@@ -106,7 +94,7 @@ std::string meetings(int calls, int64_t times) {
       kind.add(step, Opcode::Call, 0, {},
                i == 0 ? std::vector<int64_t>{0, times, 0, 0} : std::vector<int64_t>{1, 2, 0, 0});
   }
-  return findings(std::move(kinds));
+  return findingsOfKinds(std::move(kinds));
 }
 
 TEST(AnyNumbers, KindsMeetEquallyOften) {
@@ -128,7 +116,7 @@ std::string additions(int64_t ofA, int64_t ofB) {
     kind.add(kind.program("x", 0, false), Opcode::Launch, 0, buffers, {increment});
     kind.add(kind.program("train_step"), Opcode::Call, 0, {}, {0, i == 0 ? ofA : ofB, 0, 0});
   }
-  return findings(std::move(kinds));
+  return findingsOfKinds(std::move(kinds));
 }
 
 TEST(AnyNumbers, KindsCallEquallyOften) {
@@ -151,7 +139,7 @@ TEST(AnyNumbers, PartsOfAStateAreComparedWhereKindsShareThem) {
       addState(kinds[i], "s", fb::Role::parameter, persistent, 0, 32).split_axes = {1};
       addFill(kinds[i], kinds[i].program("train_step"), persistent, i == 0 ? 1 : ofOthers);
     }
-    return findings(std::move(kinds));
+    return findingsOfKinds(std::move(kinds));
   };
   EXPECT_EQ(found(false, 1), "");
   EXPECT_EQ(found(true, 1), "");
@@ -169,7 +157,7 @@ TEST(AnyNumbers, TermsOfAStateAreComparedWhereKindsShareThem) {
       state.partial_axes = {1};
       addFill(kinds[i], kinds[i].program("train_step"), persistent, i == 0 ? 1 : ofB);
     }
-    return findings(std::move(kinds));
+    return findingsOfKinds(std::move(kinds));
   };
   EXPECT_EQ(found(1), "");
   EXPECT_EQ(ruleOf(found(2)), "replica");
@@ -196,7 +184,7 @@ TEST(AnyNumbers, RanksOfOneKindHaveReplicas) {
                     PlanBuilder::buffer(persistent, 64, 64, Access::read)},
                    {});
     }
-    EXPECT_EQ(ruleOf(findings(std::move(kinds))), "replica") << areOthersApart;
+    EXPECT_EQ(ruleOf(findingsOfKinds(std::move(kinds))), "replica") << areOthersApart;
   }
 }
 
@@ -212,7 +200,7 @@ TEST(AnyNumbers, WholeOutputsAreReplicas) {
     addPort(infer.outputs, "y", output, !isWhole);
     plan.add(infer, Opcode::Copy, 0,
              {PlanBuilder::buffer(output, 0, 64, Access::write), PlanBuilder::buffer(input, 0, 64, Access::read)}, {});
-    EXPECT_EQ(ruleOf(findings(plan)), isWhole ? "replica" : "");
+    EXPECT_EQ(ruleOf(findingsOf(plan)), isWhole ? "replica" : "");
   }
   for (int64_t ofB : {1, 2}) {
     std::vector<PlanBuilder> kinds = twoKinds();
@@ -222,7 +210,7 @@ TEST(AnyNumbers, WholeOutputsAreReplicas) {
       addPort(infer.outputs, "y", output, false);
       addFill(kinds[i], infer, output, i == 0 ? 1 : ofB);
     }
-    EXPECT_EQ(ruleOf(findings(std::move(kinds))), ofB == 1 ? "" : "replica");
+    EXPECT_EQ(ruleOf(findingsOfKinds(std::move(kinds))), ofB == 1 ? "" : "replica");
   }
 }
 
@@ -241,7 +229,7 @@ TEST(AnyNumbers, NamesOfAxesDoNotJoin) {
              {PlanBuilder::buffer(persistent, 0, 64), PlanBuilder::buffer(staging, 0, 64, Access::write)},
              {group, kF32, 0, 0, 16});
   }
-  EXPECT_NE(findings(std::move(kinds)), "");
+  EXPECT_NE(findingsOfKinds(std::move(kinds)), "");
 }
 
 // Bytes without a value
@@ -258,7 +246,7 @@ TEST(AnyNumbers, AStateKeepsAValue) {
              {PlanBuilder::buffer(persistent, 0, 64),
               PlanBuilder::buffer(isStaging ? persistent : staging, isStaging ? 64 : 0, 64, Access::write)},
              {group, kF32, 0, 0, 16});
-    std::string found = findings(plan);
+    std::string found = findingsOf(plan);
     EXPECT_EQ(found.find("state: state 'weight' has no value") != std::string::npos, isStaging) << found;
     EXPECT_EQ(found.empty(), !isStaging) << found;
   }
@@ -289,7 +277,7 @@ TEST(AnyNumbers, ScratchHasNoValue) {
               fb::Buffer(1024, 1024, region, Access::write, share, 0, stride)},
              {product});
     plan.add(step, Opcode::Launch, 0, copied, {copy});
-    EXPECT_EQ(ruleOf(findings(plan)), "uninitialized") << isShare;
+    EXPECT_EQ(ruleOf(findingsOf(plan)), "uninitialized") << isShare;
   }
 }
 
@@ -304,7 +292,7 @@ TEST(AnyNumbers, PartsAreGatheredFromOneRange) {
   fb::Buffer data(0, 64, static_cast<uint16_t>(persistent), Access::read_write, static_cast<uint16_t>(group + 1), 0,
                   64);
   plan.add(plan.program("train_step"), Opcode::AllGather, 0, {data}, {group, kF32, 0, 16});
-  EXPECT_NE(findings(plan).find("part: "), std::string::npos) << findings(plan);
+  EXPECT_NE(findingsOf(plan).find("part: "), std::string::npos) << findingsOf(plan);
 }
 
 // The host
@@ -322,7 +310,7 @@ TEST(AnyNumbers, OutputsOfProgramsAreApart) {
       program.outputs[0]->offset = offset;
       addFill(plan, program, output, 7, offset);
     }
-    EXPECT_EQ(ruleOf(findings(plan)), place == 0 ? "port" : "");
+    EXPECT_EQ(ruleOf(findingsOf(plan)), place == 0 ? "port" : "");
   }
 }
 
@@ -339,7 +327,7 @@ TEST(AnyNumbers, InputsAreReadInFramesThatAreFed) {
     addPort(infer.outputs, "y", output, true);
     fb::Buffer source(0, 64, static_cast<uint16_t>(input), Access::read, 0, frame, 0);
     plan.add(infer, Opcode::Copy, 0, {PlanBuilder::buffer(output, 0, 64, Access::write), source}, {});
-    EXPECT_EQ(ruleOf(findings(plan)), frame == 0 ? "" : "frame");
+    EXPECT_EQ(ruleOf(findingsOf(plan)), frame == 0 ? "" : "frame");
   }
 }
 
@@ -356,7 +344,7 @@ TEST(AnyNumbers, RecordsOfAnEventAreOrdered) {
     if (isOrdered)
       plan.add(step, Opcode::Wait, 1, {}, {own, 0});
     plan.add(step, Opcode::Record, 1, {}, {shared, 0});
-    EXPECT_EQ(ruleOf(findings(plan)), isOrdered ? "" : "event");
+    EXPECT_EQ(ruleOf(findingsOf(plan)), isOrdered ? "" : "event");
   }
 }
 

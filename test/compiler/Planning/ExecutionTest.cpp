@@ -1,8 +1,7 @@
 // Tests what the abstract run knows about frames, shares, inputs and calls.
 #include "compiler/Planning/Verify/CollectiveMeaning.h"
-#include "compiler/Planning/Verify/PlanVerifier.h"
 
-#include "test/runtime/device/PlanBuilder.h"
+#include "test/compiler/Planning/FindingsOf.h"
 
 #include <gtest/gtest.h>
 
@@ -16,16 +15,6 @@ using rt::Opcode;
 using rt::test::PlanBuilder;
 
 constexpr auto kRead = fb::Access::read, kWrite = fb::Access::write, kBoth = fb::Access::read_write;
-
-std::string findings(PlanBuilder &builder) {
-  const fb::Plan *plan = nullptr;
-  if (rt::Status status = builder.tryOpen(&plan); !status.isOk())
-    return "refused: " + status.message();
-  std::string text;
-  for (const Finding &finding : verifyPlan(*plan, Check::ButStated))
-    text += finding.rule + ": " + finding.text + "\n";
-  return text;
-}
 
 ::testing::AssertionResult contains(const std::string &text, const std::string &part) {
   return text.find(part) != std::string::npos ? ::testing::AssertionSuccess()
@@ -61,7 +50,7 @@ std::string frames(std::vector<int64_t> forward, std::vector<int64_t> backward) 
   fb::ProgramT &entry = builder.program("train_step");
   PlanBuilder::add(entry, Opcode::Call, 0, {}, {0, forward[0], forward[1], 0});
   PlanBuilder::add(entry, Opcode::Call, 0, {}, {1, backward[0], backward[1], 0});
-  return findings(builder);
+  return findingsOf(builder);
 }
 
 TEST(Execution, RunsCallsInEveryFrame) {
@@ -80,7 +69,7 @@ TEST(Execution, EndsWhereCallsMultiply) {
     if (i > 0)
       PlanBuilder::add(program, Opcode::Call, 0, {}, {i - 1, 3, 0, 0});
   }
-  expectTooLong(findings(builder), "p24");
+  expectTooLong(findingsOf(builder), "p24");
 }
 
 // Bodies that do nothing call each other a million times. Each one is examined once.
@@ -92,7 +81,7 @@ TEST(Execution, EndsWhereEmptyCallsMultiply) {
     if (i > 0)
       PlanBuilder::add(program, Opcode::Call, 0, {}, {i - 1, 1 << 20, 0, 0});
   }
-  EXPECT_EQ(findings(builder), "");
+  EXPECT_EQ(findingsOf(builder), "");
 }
 
 // A share of tp, and then a share of dp over the same bytes: the first one is not a share any more.
@@ -115,7 +104,7 @@ std::string sharesOfTwoGroups(bool isFilledBefore) {
     PlanBuilder::add(program, Opcode::Fill, 0, {share(tp, kWrite)}, {0, 4});
   PlanBuilder::add(program, Opcode::Copy, 0, {share(dp, kWrite), PlanBuilder::buffer(input, 0, 32, kRead)}, {});
   PlanBuilder::add(program, Opcode::Copy, 0, {PlanBuilder::buffer(persistent, 0, 32, kWrite), share(tp, kRead)}, {});
-  return findings(builder);
+  return findingsOf(builder);
 }
 
 TEST(Execution, AShareChangesThoseOfOtherGroups) {
@@ -131,7 +120,7 @@ TEST(Execution, ReducesNoShares) {
   fb::Buffer share(0, 64, static_cast<uint16_t>(transient), kBoth, static_cast<uint16_t>(tp + 1), 0, 64);
   PlanBuilder::add(builder.program("train_step"), Opcode::ReduceScatter, 0,
                    {share, PlanBuilder::buffer(staging, 0, 32, kWrite)}, {dp, 0, 0, 0, 16});
-  EXPECT_TRUE(contains(findings(builder), "its data is a share"));
+  EXPECT_TRUE(contains(findingsOf(builder), "its data is a share"));
 }
 
 // Two entries use one input region, and only one of them feeds it.
@@ -146,7 +135,7 @@ TEST(Execution, FeedsTheInputsOfItsEntry) {
     PlanBuilder::add(program, Opcode::Copy, 0,
                      {PlanBuilder::buffer(output, 0, 64, kWrite), PlanBuilder::buffer(input, 0, 64, kRead)}, {});
   }
-  std::string text = findings(builder);
+  std::string text = findingsOf(builder);
   EXPECT_TRUE(contains(text, "uninitialized: evaluate[0]"));
   EXPECT_FALSE(contains(text, "uninitialized: infer[0]"));
 }

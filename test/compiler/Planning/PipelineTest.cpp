@@ -1,6 +1,6 @@
 // Plans with frames, shared events, calls that are no barriers, sends and receives: the verifier accepts a good plan,
 // and finds each mistake in plans with one mistake.
-#include "compiler/Planning/Verify/PlanVerifier.h"
+#include "test/compiler/Planning/FindingsOf.h"
 #include "test/runtime/device/PipelinePlan.h"
 
 namespace cleave::plan {
@@ -11,16 +11,6 @@ using rt::Opcode;
 using rt::test::makePipeline;
 using rt::test::PipelineStage;
 using rt::test::PlanBuilder;
-
-std::string findingsOf(PlanBuilder &builder) {
-  const fb::Plan *plan = nullptr;
-  if (rt::Status status = builder.tryOpen(&plan); !status.isOk())
-    return "refused: " + status.message();
-  std::string text;
-  for (const Finding &finding : verifyPlan(*plan, Check::ButStated))
-    text += finding.rule + ": " + finding.text + "\n";
-  return text;
-}
 
 // The plans of both stages, and their programs by name.
 struct Pipeline {
