@@ -75,11 +75,11 @@ static Value placeOf(LoopWriter &nest, Value n, Value c, ValueRange at, ArrayRef
 //===----------------------------------------------------------------------===//
 
 namespace {
-enum Role { X, W, Y };
+enum Tensor { X, W, Y };
 } // namespace
 
 // Sums one of the three tensors, `made`, from `a` and `b`, the other two in the order x, w, y.
-static Value convolve(LoopWriter &nest, const KernelParams &p, Role made, Value a, Value b, mlir::Type element,
+static Value convolve(LoopWriter &nest, const KernelParams &p, Tensor made, Value a, Value b, mlir::Type element,
                       bool channelsLast = false) {
   Geometry g(p);
   int64_t n = p["n"], ic = p["ic"], oc = p["oc"], groups = p["groups"];

@@ -1,4 +1,5 @@
 #include "compiler/Import/ONNX/Operators/AttributeRules.h"
+#include "compiler/Import/ONNX/Literal.h"
 #include "compiler/Import/ONNX/Support.h"
 
 #include "llvm/ADT/STLExtras.h"
