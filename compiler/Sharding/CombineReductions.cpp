@@ -30,12 +30,6 @@ constexpr int64_t kAlignBytes = rt::kBufferAlignment;
 // them.
 constexpr int64_t kMaxFactor = 16;
 
-bool isElementwise(Operation *op) {
-  auto loops = llvm::dyn_cast<mlir::shard::ShardingInterface>(op);
-  return loops && op->getNumOperands() != 0 &&
-         llvm::all_of(loops.getIndexingMaps(), [](mlir::AffineMap map) { return map.isIdentity(); });
-}
-
 // True for a value that need not be combined: a bucket is combined already, and the value of a state is reduced in its
 // place. The same holds for values that are computed from these element by element (such as the sum of the gradients
 // that two stages have for one parameter).
@@ -47,7 +41,7 @@ bool isLaidOut(Value value) {
     if (!maker)
       return false;
     bool isConstant = maker->hasTrait<mlir::OpTrait::ConstantLike>();
-    if (reshapedOperand(maker) || isElementwise(maker))
+    if (reshapedOperand(maker) || (isElementwise(maker) && maker->getNumOperands() != 0))
       values.insert(maker->operand_begin(), maker->operand_end());
     else if (!isConstant && !joinedDim(maker) && !llvm::isa<ReadOp>(maker))
       return false;

@@ -1,7 +1,5 @@
 """Where a gradient ends: PyTorch's TorchScript exporter forgets `x.detach()`, and the `padding_idx` of an embedding, whose row has no gradient.
 Here it writes operations of ours, which then become what torch.export writes: an Identity and a Gather whose metadata name the call."""
-import contextlib
-
 import torch
 
 DOMAIN = "cleave.torch"
@@ -19,18 +17,10 @@ def _embedding(g, weight, indices, padding_idx, scale_grad_by_freq, sparse):
     return rows if padding_idx < 0 else g.op(f"{DOMAIN}::Padded", rows, padding_idx_i=padding_idx).setType(rows.type())
 
 
-@contextlib.contextmanager
-def recorded(opset):
-    """While this holds, the TorchScript exporter keeps detach() and padding_idx."""
+def symbolics():
+    """What the TorchScript exporter writes, by operation, so that it keeps detach() and padding_idx."""
     numbers = torch.onnx.symbolic_helper.parse_args("v", "v", "i", "b", "v")
-    written = {"aten::detach": _detach, "aten::embedding": numbers(_embedding)}
-    for name, symbolic in written.items():
-        torch.onnx.register_custom_op_symbolic(name, symbolic, opset)
-    try:
-        yield
-    finally:
-        for name in written:
-            torch.onnx.unregister_custom_op_symbolic(name, opset)
+    return {"aten::detach": _detach, "aten::embedding": numbers(_embedding)}
 
 
 def _call(node, name, *arguments):

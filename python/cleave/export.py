@@ -474,13 +474,25 @@ def _export_dynamo(job, opset):
     program.save(job.path, external_data=large)
 
 
+@contextlib.contextmanager
+def _registered(symbolics, opset):
+    """While this holds, the TorchScript exporter writes operations as `symbolics` says."""
+    for name, symbolic in symbolics.items():
+        torch.onnx.register_custom_op_symbolic(name, symbolic, opset)
+    try:
+        yield
+    finally:
+        for name in symbolics:
+            torch.onnx.unregister_custom_op_symbolic(name, opset)
+
+
 def _export_torchscript(job, opset):
     """TorchScript: traces the module as it runs. It knows neither buffers nor tied weights; mend() adds what it can."""
     with torch.no_grad():
         job.module(*job.inputs.values())  # finds the outputs' names
     axes = {name: {job.batch_dims[name]: symbol} for name, symbol in job.symbols.items()}
     opset = opset or 17
-    with detached.recorded(opset), recurrent.recorded(opset):
+    with _registered({**detached.symbolics(), **recurrent.symbolics()}, opset):
         torch.onnx.export(job.module, tuple(job.inputs.values()), job.path, dynamo=False, opset_version=opset,
                           input_names=list(job.inputs), output_names=job.output_names, dynamic_axes=axes,
                           training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=False, keep_initializers_as_inputs=False)

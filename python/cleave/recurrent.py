@@ -146,19 +146,11 @@ def _symbolic(g, kind, *inputs):
     return g.op(operator, *inputs, outputs=len(inputs) - 4, **{f"{name}_{letters[type(value)]}": value for name, value in attributes.items()})
 
 
-@contextlib.contextmanager
-def recorded(opset):
-    """While this holds, the TorchScript exporter writes them."""
+def symbolics():
+    """What the TorchScript exporter writes, by operation."""
     kinds = torch.onnx.symbolic_helper.parse_args("v", "v", "v", "v", "v", "v", "s")
-    written = {f"{DOMAIN}::recurrent": kinds(lambda g, x, w, r, b, lengths, hidden, kind: _symbolic(g, kind, x, w, r, b, lengths, hidden)),
-               f"{DOMAIN}::lstm": lambda g, *inputs: _symbolic(g, "LSTM", *inputs)}
-    for name, symbolic in written.items():
-        torch.onnx.register_custom_op_symbolic(name, symbolic, opset)
-    try:
-        yield
-    finally:
-        for name in written:
-            torch.onnx.unregister_custom_op_symbolic(name, opset)
+    return {f"{DOMAIN}::recurrent": kinds(lambda g, x, w, r, b, lengths, hidden, kind: _symbolic(g, kind, x, w, r, b, lengths, hidden)),
+            f"{DOMAIN}::lstm": lambda g, *inputs: _symbolic(g, "LSTM", *inputs)}
 
 
 # ---- layers in the place of nn.LSTM, nn.GRU and nn.RNN -------------------------------------------------------------------

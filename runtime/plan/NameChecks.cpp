@@ -25,7 +25,7 @@ Status checkSegmentNames(const fb::Plan &plan) {
   std::set<std::tuple<bool, std::string_view, std::string_view>> names;
   for (uint32_t i = 0; i < lengthOf(plan.states()); ++i) {
     const fb::State &state = *plan.states()->Get(i);
-    if (!isSaved(state.role(), lengthOf(state.partial_axes()) != 0, !textOf(state.slot()).empty()))
+    if (!isSaved(state))
       continue;
     bool isScalar = state.role() == fb::Role::scalar;
     std::string_view slot = state.role() == fb::Role::optimizer ? textOf(state.slot()) : "";

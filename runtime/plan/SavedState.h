@@ -31,6 +31,11 @@ inline bool isSaved(fb::Role role, bool isPartial, bool hasSlot) {
   return false;
 }
 
+inline bool isSaved(const fb::State &state) {
+  bool isPartial = state.partial_axes() && !state.partial_axes()->empty();
+  return isSaved(state.role(), isPartial, state.slot() && !state.slot()->empty());
+}
+
 // The hash of one logical tensor that is no scalar. The sum of these hashes over all saved tensors, in any order, is
 // the state layout.
 inline uint64_t savedTensorHash(const std::string &name, const std::string &slot, const std::vector<int64_t> &shape) {

@@ -78,11 +78,6 @@ const CheckpointTensor *CheckpointIndex::find(std::string_view name, std::string
 
 static bool isPartial(const fb::State &state) { return state.partial_axes() && state.partial_axes()->size() != 0; }
 
-bool isSaved(const fb::State &state) {
-  bool hasSlot = state.slot() && state.slot()->size() != 0;
-  return isSaved(state.role(), isPartial(state), hasSlot);
-}
-
 std::string checkpointSlot(const fb::State &state) {
   return state.role() == fb::Role::optimizer && state.slot() ? state.slot()->str() : "";
 }

@@ -107,8 +107,6 @@ std::vector<OwnedSlice> ownedSlices(const fb::Plan &plan, const std::vector<unsi
 std::string shardName(unsigned rank);
 // The slot with which a state's tensors are saved: the optimizer's name of the state, or "" for the value itself.
 std::string checkpointSlot(const fb::State &state);
-// True if a checkpoint holds the state. The rule is in plan/SavedState.h.
-bool isSaved(const fb::State &state);
 
 // Reads the checksums of all parts from the headers of their files in `directory`. The parts must have been written.
 Status listParts(const std::string &directory, CheckpointIndex *index);

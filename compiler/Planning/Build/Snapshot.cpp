@@ -9,7 +9,7 @@ using namespace mlir;
 
 namespace cleave::plan {
 
-static bool isSaved(StateOp state) {
+bool isSaved(StateOp state) {
   bool isPartial = state.getPartialAxes() && !state.getPartialAxes()->empty();
   bool hasSlot = state.getSlot() && !state.getSlot()->empty();
   return rt::isSaved(static_cast<rt::fb::Role>(state.getRole()), isPartial, hasSlot);

@@ -8,6 +8,9 @@
 
 namespace cleave::plan {
 
+// True if checkpoints hold the state (runtime/plan/SavedState.h).
+bool isSaved(StateOp state);
+
 // Adds the program after the others. It has one copy for each saved state (runtime/plan/SavedState.h), as the rank
 // stores it. A rank also copies the states that another rank writes, because programs do not depend on coordinates.
 void emitSnapshot(mlir::OpBuilder &builder, mlir::ModuleOp module, ModulePlan &plan);

@@ -97,6 +97,16 @@ KernelFacts kernelFacts(const fb::Kernel &kernel) {
   return facts;
 }
 
+std::vector<bool> scratchOperands(const fb::Kernel &kernel) {
+  std::vector<bool> areScratch;
+  std::vector<Operand> operands;
+  if (kernel.kind() == fb::KernelKind::generated || !operandsOf(kernel, &operands).isOk()) // openPlan() has read them
+    return areScratch;
+  for (const Operand &operand : operands)
+    areScratch.push_back(operand.name == "scratch");
+  return areScratch;
+}
+
 TransferFacts transferFacts(const fb::Plan &plan, const InstructionView &view) {
   TransferFacts facts;
   const fb::Axis &axis = *plan.axes()->Get(static_cast<unsigned>(view["axis"]));

@@ -15,6 +15,8 @@ KindBox boxOf(const rt::fb::Plan &kind);
 StateFacts stateFacts(const rt::fb::Plan &plan, const rt::fb::State &state);
 PortFacts portFacts(const rt::fb::Plan &plan, const rt::fb::Port &port);
 KernelFacts kernelFacts(const rt::fb::Kernel &kernel);
+// Which operands of a kernel are scratch, in order. Empty for generated kernels, which have none.
+std::vector<bool> scratchOperands(const rt::fb::Kernel &kernel);
 // The facts of a send or a receive.
 TransferFacts transferFacts(const rt::fb::Plan &plan, const rt::InstructionView &view);
 

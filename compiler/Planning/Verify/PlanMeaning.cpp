@@ -204,13 +204,7 @@ const PlanMeaning::Known &PlanMeaning::knownKernel(size_t number) {
     return *kernels_[number];
   const fb::Kernel &kernel = *plan_.kernels()->Get(static_cast<unsigned>(number));
   KernelFacts facts = kernelFacts(kernel);
-  std::vector<Operand> operands;
-  if (kernel.kind() != fb::KernelKind::generated)
-    (void)operandsOf(kernel, &operands); // openPlan() has checked that it can be read
-  Known known{facts.depends, facts.number(), {}};
-  for (const Operand &operand : operands)
-    known.isScratch.push_back(operand.name == "scratch");
-  return kernels_[number].emplace(std::move(known));
+  return kernels_[number].emplace(Known{facts.depends, facts.number(), scratchOperands(kernel)});
 }
 
 void PlanMeaning::runLaunch(const InstructionView &view, const InstructionRun &run) {

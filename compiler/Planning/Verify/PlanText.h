@@ -31,6 +31,8 @@ inline std::string describe(const rt::fb::Plan &plan, InstructionRef ref) {
   return view.note().empty() ? text : text + " (\"" + std::string(view.note()) + "\")";
 }
 
+inline std::string quoted(const flatbuffers::String *name) { return "'" + std::string(rt::textOf(name)) + "'"; }
+
 // `transient[64, 128)`
 inline std::string describeBytes(const rt::fb::Plan &plan, unsigned region, uint64_t begin, uint64_t end) {
   return plan.regions()->Get(region)->name()->str() + "[" + std::to_string(begin) + ", " + std::to_string(end) + ")";

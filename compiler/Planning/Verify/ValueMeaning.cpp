@@ -1,9 +1,10 @@
 #include "compiler/Planning/Verify/ValueMeaning.h"
+
+#include "compiler/Planning/Build/Snapshot.h"
 #include "compiler/Planning/Verify/AlikeKinds.h"
 #include "compiler/Planning/Verify/ValueRun.h"
 #include "dialects/Cleave/IR/Attributes.h"
 #include "runtime/plan/KernelDefs.h"
-#include "runtime/plan/SavedState.h"
 
 #include "llvm/ADT/StringSet.h"
 
@@ -20,11 +21,6 @@ static llvm::StringSet<> repeatedPrograms(ModuleOp module) {
         if (call.getAs<IntegerAttr>("times").getInt() > kMaxInterpretedTimes)
           repeated.insert(call.getAs<StringAttr>("program").getValue());
   return repeated;
-}
-
-static bool isSavedState(StateOp state) {
-  bool isPartial = state.getPartialAxes() && !state.getPartialAxes()->empty();
-  return rt::isSaved(static_cast<rt::fb::Role>(state.getRole()), isPartial, !state.getSlot().value_or("").empty());
 }
 
 // Adds the states that a function reads as it finds them.
@@ -54,7 +50,7 @@ static LogicalResult addBodies(ModuleOp module, const ModulePlan &plan, BodyMean
     ValueRun run(module, plan, function, &meanings);
     run.advance();
     FailureOr<EntryMeaning> meaning =
-        run.take([&](StateOp state) { return isSavedState(state) || read.contains(state.getSymName()); });
+        run.take([&](StateOp state) { return isSaved(state) || read.contains(state.getSymName()); });
     if (failed(meaning))
       return failure();
     meanings[function.getSymName().str()] = std::move(*meaning);
@@ -141,7 +137,7 @@ meaningOfValues(ArrayRef<std::pair<ModuleOp, ModulePlan *>> kinds) {
       if (isRepeated)
         addFirstReads(ModuleOp(kind.first).lookupSymbol<func::FuncOp>(function.getSymName()), carried);
       FailureOr<EntryMeaning> meaning = run->take([&](StateOp state) {
-        return isSavedState(state) || plan.survives(state.getSymName()) || carried.contains(state.getSymName());
+        return isSaved(state) || plan.survives(state.getSymName()) || carried.contains(state.getSymName());
       });
       if (failed(meaning))
         return failure();

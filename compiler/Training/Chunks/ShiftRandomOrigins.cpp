@@ -3,6 +3,7 @@
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/States.h"
 #include "dialects/Cleave/IR/Algebra.h"
+#include "dialects/Cleave/IR/OpSupport.h"
 #include "runtime/plan/ScalarNames.h"
 
 using namespace mlir;
@@ -32,11 +33,6 @@ struct Site {
   RandomUniformOp op;
   SamplePosition samples;
 };
-
-bool isElementwise(Operation *op) {
-  auto loops = dyn_cast<shard::ShardingInterface>(op);
-  return loops && llvm::all_of(loops.getIndexingMaps(), [](AffineMap map) { return map.isIdentity(); });
-}
 
 // True if the numbers are used element by element with a parameter, or with what is computed so from one: a dropout of
 // weights. Follows elementwise ops from the numbers in both directions.

@@ -2,6 +2,7 @@
 
 #include "compiler/Training/Arithmetic.h"
 #include "compiler/Training/Loss/LossTerms.h"
+#include "dialects/Cleave/IR/OpSupport.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/DenseSet.h"
@@ -54,11 +55,6 @@ Value getMoved(Operation *op) {
   bool isMove =
       linear.size() == 1 && linear[0].usesEachOnce && !linear[0].sums && !linear[0].scale && !linear[0].condition;
   return isMove ? op->getOperand(linear[0].number) : Value();
-}
-
-bool isElementwise(Operation *op) {
-  auto loops = dyn_cast<shard::ShardingInterface>(op);
-  return loops && llvm::all_of(loops.getIndexingMaps(), [](AffineMap map) { return map.isIdentity(); });
 }
 
 // Carries a mask from the sum down the path. The mask has the shape of the value that the path has reached.

@@ -15,6 +15,11 @@ AffineMap cleave::loopMap(mlir::MLIRContext *context, int64_t numLoops, ArrayRef
   return AffineMap::get(numLoops, 0, dims, context);
 }
 
+bool cleave::isElementwise(mlir::Operation *op) {
+  auto loops = llvm::dyn_cast<mlir::shard::ShardingInterface>(op);
+  return loops && llvm::all_of(loops.getIndexingMaps(), [](AffineMap map) { return map.isIdentity(); });
+}
+
 RankedTensorType cleave::tensorTypeOf(Value value) { return llvm::cast<RankedTensorType>(value.getType()); }
 
 ArrayRef<int64_t> cleave::shapeOf(Value value) { return tensorTypeOf(value).getShape(); }

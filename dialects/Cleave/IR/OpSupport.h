@@ -21,6 +21,9 @@ constexpr int64_t kWhole = -1;
 // Returns the map (d0, ..., d{numLoops-1}) -> (d{loops[0]}, d{loops[1]}, ...).
 AffineMap loopMap(mlir::MLIRContext *context, int64_t numLoops, llvm::ArrayRef<int64_t> loops);
 
+// True if each element of a result is computed from the elements at its place alone: all indexing maps are identities.
+bool isElementwise(mlir::Operation *op);
+
 mlir::RankedTensorType tensorTypeOf(mlir::Value value);
 llvm::ArrayRef<int64_t> shapeOf(mlir::Value value);
 int64_t product(llvm::ArrayRef<int64_t> sizes);

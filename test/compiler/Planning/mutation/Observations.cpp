@@ -10,6 +10,7 @@
 
 namespace cleave::mutation {
 
+using rt::isSaved;
 using rt::lengthOf;
 using rt::textOf;
 
@@ -186,10 +187,6 @@ Observed hostBytes(Machine &machine, const World &world, const std::string &entr
       observed[atRank(place.name, rank) + ", which the program must leave as it is,"] =
           machine.memory(rank, place.region, place.frame).read(place.begin, place.bytes).id();
   return observed;
-}
-
-static bool isSaved(const fb::State &state) {
-  return rt::isSaved(state.role(), lengthOf(state.partial_axes()) != 0, lengthOf(state.slot()) != 0);
 }
 
 namespace {

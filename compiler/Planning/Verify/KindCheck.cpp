@@ -1,0 +1,222 @@
+#include "compiler/Planning/Verify/KindCheck.h"
+
+#include "compiler/Planning/Verify/Declarations.h"
+#include "compiler/Planning/Verify/PlanFacts.h"
+#include "runtime/plan/SavedState.h"
+#include "runtime/plan/Snapshot.h"
+
+#include <algorithm>
+
+namespace cleave::plan {
+
+using namespace rt;
+
+void KindCheck::check(Check check) {
+  if (check == Check::All && plan_.declared() != declarationsHash(plan_))
+    find("declared", "its mesh, batch, options, regions, groups, states or ports are not those that the compiler "
+                     "declared; compile the model again");
+  for (auto &[program, run] : runs_) {
+    checkPartReads(*run);
+    checkSnapshot(program, *run);
+    checkValues(program, *run);
+    if (hasBodies_)
+      checkReplicas(program, *run);
+    if (check == Check::ButStated)
+      continue;
+    for (const std::string &what : run->getUnproved())
+      find("meaning", nameOf(program) + ": " + what);
+    checkStated(program, *run);
+  }
+  if (check == Check::All)
+    checkTrained();
+}
+
+void KindCheck::checkPartReads(const PlanMeaning &run) {
+  std::set<std::string> seen; // bodies run more than once
+  for (const PlanMeaning::PartRead &read : run.getPartReads()) {
+    std::string text = describe(plan_, read.ref) + " reads " + describeBytes(plan_, read.region, read.begin, read.end) +
+                       " as a whole, but each rank has written its own part of it alone (over " +
+                       run.axesText(read.axes) + "); an all_gather over " + run.axesText(read.axes) +
+                       " is missing before";
+    if (seen.insert(text).second)
+      find("part", text);
+  }
+}
+
+// The snapshot must hold, at the place from which the runtime reads it, the state's bytes as they were when the program
+// began.
+void KindCheck::checkSnapshot(uint32_t program, PlanMeaning &run) {
+  if (nameOf(program) != "snapshot")
+    return;
+  for (size_t i = 0; i < lengthOf(plan_.states()); ++i) {
+    const fb::State &state = *plan_.states()->Get(i);
+    uint64_t bytes = stateShardBytes(plan_, state);
+    if (!isSaved(state) || bytes == 0)
+      continue;
+    const fb::Buffer *target = snapshotOf(plan_, *plan_.programs()->Get(program), state);
+    if (!target || run.contentAt(target->region(), target->offset(), target->offset() + bytes).number() !=
+                       run.stateAtStart(state).number())
+      find("snapshot", "snapshot leaves no copy of state " + quoted(state.name()) +
+                           " in memory of its own; expected one for each state that checkpoints hold");
+  }
+}
+
+static bool hasNoValue(const Content &content) {
+  return std::any_of(content.pieces().begin(), content.pieces().end(),
+                     [](const Piece &piece) { return piece.expression == kNoValue; });
+}
+
+// What is read later, or by the host, must have a value. A number says nothing of this: bytes without a value have a
+// number, too, and a symbol stands for whatever a body finds.
+void KindCheck::checkValues(uint32_t program, PlanMeaning &run) {
+  if (const auto &read = run.getReadOfNothing())
+    find("uninitialized", describe(plan_, *read) + " reads bytes that hold no value: nothing in " + nameOf(program) +
+                              ", or before it in the step, has written them for it");
+  auto lost = [&](const std::string &what) {
+    find("uninitialized", nameOf(program) + " leaves no value in " + what + ", which is read after it");
+  };
+  for (uint32_t i = 0; i < lengthOf(plan_.states()); ++i) {
+    const fb::State &state = *plan_.states()->Get(i);
+    uint64_t end = state.offset() + stateShardBytes(plan_, state);
+    if (hasNoValue(run.contentAt(state.region(), state.offset(), end)) &&
+        (isSaved(state) || isReadFirst(state.name()->str(), program)))
+      lost("state " + quoted(state.name()));
+  }
+  const auto *outputs = plan_.programs()->Get(program)->outputs();
+  for (uint32_t i = 0; i < lengthOf(outputs); ++i)
+    if (const fb::Port &port = *outputs->Get(i);
+        !port.absent() && hasNoValue(run.contentAt(port.region(), port.offset(), port.offset() + portBytes(port))))
+      lost("output " + quoted(port.name()));
+  for (const PlanMeaning::CrossBodyRange &loss : run.getCrossBodyLosses())
+    if (std::any_of(runs_.begin(), runs_.end(), [&](const auto &other) {
+          const auto &reads = other.second->getCrossBodyReads();
+          return std::any_of(reads.begin(), reads.end(), [&](const PlanMeaning::CrossBodyRange &read) {
+            return read.region == loss.region && read.begin < loss.end && loss.begin < read.end;
+          });
+        }))
+      lost(describeBytes(plan_, loss.region, loss.begin, loss.end));
+}
+
+// Execution checks the same for the runs of bodies that it makes. The axes that are known of bodies hold for any number
+// of runs, so they include values that take many runs from register to register.
+void KindCheck::checkReplicas(uint32_t program, PlanMeaning &run) {
+  AxisMask alone = 0; // along these, other kinds have the other ranks (KindComparison)
+  for (uint32_t axis = 0; axis < lengthOf(plan_.axes()); ++axis)
+    if (AxisRange range = rangeOf(plan_, axis); range.end - range.begin == 1)
+      alone |= AxisMask{1} << axis;
+  for (uint32_t i = 0; i < lengthOf(plan_.states()) && plan_.programs()->Get(program)->entry(); ++i) {
+    const fb::State &state = *plan_.states()->Get(i);
+    if (!isSaved(state) || run.numberOf(state) == run.stateAtStart(state).number())
+      continue;
+    Content left = run.contentAt(state.region(), state.offset(), state.offset() + stateShardBytes(plan_, state));
+    if (AxisMask differs = left.varies() & ~run.stateAtStart(state).varies() & ~alone)
+      find("replica", "state " + quoted(state.name()) + " is the same on all ranks of " + run.axesText(differs) +
+                          ", but " + nameOf(program) + " may leave different values in it");
+  }
+}
+
+// True if an entry, or the program itself in its next call, reads the state before writing it. Other bodies are covered
+// by the entries, which run them. But if `by` is a body that is proved by itself, reads by other such bodies count,
+// too, and reads by the entry after them.
+bool KindCheck::isReadFirst(const std::string &state, uint32_t by) const {
+  bool isAlone = hasBodies_ && !plan_.programs()->Get(by)->entry();
+  for (const auto &[program, run] : runs_) {
+    bool counts = isAlone || program == by || plan_.programs()->Get(program)->entry();
+    if ((counts && run->getReadFirst().count(state)) || (isAlone && run->getReadAfter().count(state)))
+      return true;
+  }
+  return false;
+}
+
+// If a plan trains one parameter that has a gradient, it must train all that have one. If no program changes such a
+// parameter, or states that it does, the plan is no plan of training.
+void KindCheck::checkTrained() {
+  std::set<std::string> trained;
+  for (size_t i = 0; i < lengthOf(plan_.states()); ++i)
+    if (const fb::State &state = *plan_.states()->Get(i); state.role() == fb::Role::gradient)
+      for (size_t s = 0; s < lengthOf(state.segments()); ++s)
+        trained.insert(state.segments()->Get(s)->name()->str());
+  std::vector<const fb::State *> kept;
+  bool isAnyChanged = false;
+  for (size_t i = 0; i < lengthOf(plan_.states()); ++i) {
+    const fb::State &state = *plan_.states()->Get(i);
+    bool isTrained = false, changes = false;
+    for (size_t s = 0; s < lengthOf(state.segments()); ++s)
+      isTrained |= trained.count(state.segments()->Get(s)->name()->str()) != 0;
+    if (state.role() != fb::Role::parameter || !isTrained || stateShardBytes(plan_, state) == 0)
+      continue;
+    for (auto &[program, run] : runs_)
+      changes |= run->numberOf(state) != run->stateAtStart(state).number();
+    isAnyChanged |= changes;
+    if (!changes)
+      kept.push_back(&state);
+  }
+  for (const fb::State *state : kept)
+    if (isAnyChanged)
+      find("meaning", "state " + quoted(state->name()) +
+                          " has a gradient, and no program changes it; expected an update, as others have");
+}
+
+// Tells where it begins to go wrong, as far as this is known.
+std::string KindCheck::cause(uint32_t program, const PlanMeaning &run) const {
+  if (!plan_.programs()->Get(program)->expressions() || !run.getFirstOther())
+    return "";
+  std::string why = run.getWhy().empty() ? "" : ": " + run.getWhy();
+  return "; the first to compute what the model does not is " + describe(plan_, *run.getFirstOther()) + why;
+}
+
+// Explains the output that has this key in a meaning, as far as this is known.
+std::string KindCheck::whyNotOutput(uint32_t program, PlanMeaning &run, const std::string &key,
+                                    const ValueNumber &expected) const {
+  const auto *outputs = plan_.programs()->Get(program)->outputs();
+  for (uint32_t i = 0; i < lengthOf(outputs); ++i)
+    if (const fb::Port &port = *outputs->Get(i); !port.absent() && key == "output " + port.name()->str())
+      return run.whyNot(port, expected);
+  return "";
+}
+
+void KindCheck::checkStated(uint32_t program, PlanMeaning &run) {
+  const auto *entries = plan_.programs()->Get(program)->meaning();
+  if (!entries)
+    return find("meaning", nameOf(program) + " does not state what it leaves in states and outputs; expected a plan of "
+                                             "`cleave compile`");
+  Meaning stated;
+  Meaning found = run.getMeaning();
+  for (const fb::Meaning *entry : *entries)
+    stated[entry->name()->str()] = {entry->number(), entry->high()};
+  std::string where = cause(program, run);
+  for (size_t i = 0; i < lengthOf(plan_.states()); ++i) {
+    const fb::State &state = *plan_.states()->Get(i);
+    std::string key = "state " + state.name()->str();
+    ValueNumber number = found[key];
+    found.erase(key);
+    auto known = stated.find(key);
+    bool isDead = known == stated.end() && !isSaved(state) && !isReadFirst(state.name()->str(), program);
+    ValueNumber before = run.stateAtStart(state).number();
+    ValueNumber expected = known == stated.end() ? before : known->second;
+    stated.erase(key);
+    if (isDead || number == expected)
+      continue;
+    std::optional<InstructionRef> writer = run.getLastWriter(state);
+    std::string why = where.empty() ? run.whyNot(state, expected) : "";
+    find("meaning", "state " + quoted(state.name()) + ": " + nameOf(program) +
+                        " leaves something else in it than the model computes" + (why.empty() ? "" : ": " + why) +
+                        "; " + (writer ? "the last to write it is " + describe(plan_, *writer) : "nothing writes it") +
+                        where);
+  }
+  for (const auto &[key, number] : found) {
+    auto known = stated.find(key);
+    if (known == stated.end() || known->second != number) {
+      std::string why = where.empty() && known != stated.end() ? whyNotOutput(program, run, key, known->second) : "";
+      find("meaning", key == "calls" ? nameOf(program) + " calls other programs or frames than the model needs"
+                                     : key + " of " + nameOf(program) + " is not what the model computes" +
+                                           (why.empty() ? "" : ": " + why) + where);
+    }
+    if (known != stated.end())
+      stated.erase(known);
+  }
+  for (const auto &[key, number] : stated)
+    find("meaning", nameOf(program) + " states what it leaves in " + key + ", which the plan does not have");
+}
+
+} // namespace cleave::plan
