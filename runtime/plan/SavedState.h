@@ -32,8 +32,8 @@ inline bool isSaved(fb::Role role, bool isPartial, bool hasSlot) {
 }
 
 inline bool isSaved(const fb::State &state) {
-  bool isPartial = state.partial_axes() && !state.partial_axes()->empty();
-  return isSaved(state.role(), isPartial, state.slot() && !state.slot()->empty());
+  bool isPartial = state.partial_axes() && state.partial_axes()->size() != 0;
+  return isSaved(state.role(), isPartial, state.slot() && state.slot()->size() != 0);
 }
 
 // The hash of one logical tensor that is no scalar. The sum of these hashes over all saved tensors, in any order, is

@@ -1,5 +1,6 @@
 #include "runtime/state/Checkpoint.h"
 
+#include "runtime/plan/SavedState.h"
 #include "runtime/state/CheckpointSave.h"
 #include "runtime/state/FloatConversion.h"
 #include "runtime/state/Problems.h"

@@ -2,6 +2,7 @@
 
 #include "compiler/Planning/Verify/Declarations.h"
 #include "compiler/Planning/Verify/PlanFacts.h"
+#include "runtime/plan/RankKinds.h"
 #include "runtime/plan/SavedState.h"
 #include "runtime/plan/Snapshot.h"
 

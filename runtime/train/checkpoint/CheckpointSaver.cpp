@@ -4,6 +4,7 @@
 #include "runtime/base/Log.h"
 #include "runtime/comm/Communicator.h"
 #include "runtime/plan/PlanReader.h"
+#include "runtime/plan/SavedState.h"
 #include "runtime/plan/Snapshot.h"
 
 namespace cleave::rt {
