@@ -49,6 +49,9 @@ config.substitutions.append(("%python", config.cleave_python))
 # The emulated CUDA device (test/cuda) is built where its stacks can be switched by hand.
 if not config.cleave_sanitizer and os.uname().machine == "x86_64":
     config.available_features.add("emulated-cuda")
+# What takes too long for the gate: `lit --param full=1`, which the cell suite/lit of test/full has.
+if lit_config.params.get("full"):
+    config.available_features.add("full-run")
 # Random moments of the tests that kill; `lit --param moments=50` is the full suite.
 config.substitutions.append(("%moments", lit_config.params.get("moments", "3")))
 config.substitutions.append(("%llvm_include", os.path.join(os.path.dirname(config.llvm_tools_dir), "include")))

@@ -12,13 +12,18 @@ namespace {
 
 constexpr uint64_t kBase = 16 << 20;
 // The base of a convolution of single elements, or of a gradient of weights (kPoint), and of any other convolution
-// (kWindow). A forward one in bf16 has kNarrowWindow instead. The others also need kPlace for each position of a row. A
-// forward one also needs kDescriptor for each descriptor above the number of those positions.
-constexpr uint64_t kPoint = 144 << 10, kWindow = 152 << 10, kNarrowWindow = 224 << 10, kPlace = 6 << 10;
+// (kWindow). The others also need kPlace for each position of a row. A forward one also needs kDescriptor for each
+// descriptor above the number of those positions.
+constexpr uint64_t kPoint = 144 << 10, kWindow = 152 << 10, kPlace = 6 << 10;
 constexpr uint64_t kDescriptor = 4 << 10, kBlockOfRow = 16;
 // A product, by how many of its sizes n and k are not multiples of kBlock: none, one, or both.
 constexpr uint64_t kProduct[] = {144 << 10, 240 << 10, 480 << 10};
 constexpr uint64_t kProductInParts[] = {512 << 10, 768 << 10, 1152 << 10};
+// The same in bf16, where the library generates code for the tiles of AMX: for each remainder of rows, too, and for
+// positions of a row in blocks. It takes up to 56 KiB for a position, and most kernels need far less.
+constexpr uint64_t kNarrowWindow = 1 << 20, kNarrowPlace = 64 << 10, kNarrowGradPlace = 2 << 10;
+constexpr uint64_t kNarrowProduct[] = {1024 << 10, 1536 << 10, 5 << 20};
+constexpr uint64_t kNarrowProductInParts[] = {5 << 20, 5 << 20, 6 << 20};
 constexpr int64_t kBlock = 16;
 constexpr uint64_t kReorder = 48 << 10, kReorderInParts = 112 << 10; // a kernel that packs weights
 constexpr uint64_t kPart = 8 << 10, kPartsCounted = 12;              // objects of each part of a sum after the first 12
@@ -49,14 +54,16 @@ uint64_t convolutionBytes(const KernelArgs &args) {
   bool isPoint = std::all_of(kernel.begin(), kernel.end(), isOne) && std::all_of(stride.begin(), stride.end(), isOne);
   // The library's code for windows also computes channels that do not fill one block.
   bool isThin = args["groups"] == 1 && std::min(args["ic"], args["oc"]) < kBlock;
-  bool isNarrow = isForward(args) && args.dtype() == fb::DType::bf16;
-  if ((isPoint && !isThin) || args.def().name == "convolution_weight_grad")
-    return isNarrow ? kNarrowWindow : kPoint;
+  bool isNarrow = args.dtype() == fb::DType::bf16, isNarrowForward = isNarrow && isForward(args);
   const std::vector<int64_t> &sizes = args.list(isForward(args) ? "out" : "in");
   uint64_t row = sizes.empty() ? 0 : static_cast<uint64_t>(sizes.back()), parts = 1;
+  if (args.def().name == "convolution_weight_grad")
+    return kPoint + (isNarrow ? kNarrowGradPlace * row : 0);
+  if (isPoint && !isThin)
+    return isNarrowForward ? kNarrowWindow : kPoint;
   for (size_t dim = 0; dim < sizes.size(); ++dim)
     parts *= partsOf(args, dim);
-  uint64_t bytes = (isNarrow ? kNarrowWindow : kWindow) + kPlace * row,
+  uint64_t bytes = isNarrowForward ? kNarrowWindow + kNarrowPlace * row : kWindow + kPlace * row,
            descriptors = std::min(row, kBlockOfRow) * parts;
   return bytes + (isForward(args) && descriptors > row ? kDescriptor * (descriptors - row) : 0);
 }
@@ -82,9 +89,10 @@ uint64_t furtherParts(const KernelArgs &args) {
 // Each combination of whole blocks and remainders has its own code.
 uint64_t productBytes(const KernelArgs &args) {
   int rests = (args["n"] % kBlock != 0) + (args["k"] % kBlock != 0);
+  bool isNarrow = args.dtype() == fb::DType::bf16;
   if (args["k"] > kLongestSum)
-    return kProductInParts[rests] + furtherParts(args);
-  return args.dtype() == fb::DType::bf16 ? kProduct[rests] + kProduct[rests] / 2 : kProduct[rests];
+    return (isNarrow ? kNarrowProductInParts : kProductInParts)[rests] + furtherParts(args);
+  return (isNarrow ? kNarrowProduct : kProduct)[rests];
 }
 
 } // namespace

@@ -10,10 +10,11 @@
 //   instructions  for each instruction: the action that it is bound to
 //
 // The share of a library kernel is a bound for each kernel, not on average. About 27,000 kernels were drawn at random,
-// and none needed more, with the instructions of AVX2, AVX-512, and AVX-512 with bf16 (oneDNN 2.6; processors with AMX
-// were not tried). test/runtime/device/KernelMemoryTest draws more. It has since found four kinds that needed more, and
-// the bound now allows for them: pointwise convolutions with fewer channels than a block, those in bf16, products in
-// bf16, and sums of many parts. Most kernels need between a tenth and a half of their share. Memory measured above the
+// and none needed more, with the instructions of AVX2, AVX-512, and AVX-512 with bf16 (oneDNN 2.6).
+// test/runtime/device/KernelMemoryTest draws more. It has since found kinds that needed more, and the bound now allows
+// for them: pointwise convolutions with fewer channels than a block, sums of many parts, and on processors with AMX
+// all kernels in bf16 (1,100 were drawn there). A plan may run on another processor with the target's instructions, so
+// bf16 has the bound of AMX on all of them. Most kernels need between a tenth and a half of their share. Memory measured above the
 // plan, and the bounds, in MiB (two cores, batch 2, test/e2e/memory/memory-kernels.test):
 //
 //   `chain`, different dense convolutions        inference 12.4, 39.1    training 22.6, 60.7

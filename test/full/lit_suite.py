@@ -33,7 +33,7 @@ def main():
     chosen = those_that_need(set(options.needs.split(",")) if options.needs else APART)
     pattern = f":: ({'|'.join(map(re.escape, chosen))})$"
     python = ["--param", f"python={options.python}"] if options.python else []
-    command = [*LIT, *python, "--filter" if options.needs else "--filter-out", pattern, *more, options.build / "test"]
+    command = [*LIT, "--param", "full=1", *python, "--filter" if options.needs else "--filter-out", pattern, *more, options.build / "test"]
     lit = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     print(lit.stdout)
     states = {name: state for state, name in re.findall(r"^([A-Z]+): Cleave :: (\S+)", lit.stdout, re.MULTILINE)}
