@@ -39,17 +39,6 @@ function(cleave_add_dialect)
   add_public_tablegen_target(${A_NAME}DialectIncGen)
 endfunction()
 
-# MLIR's headers cost most files three quarters of their compile time. Libraries share one precompiled header, that of CleaveIR, if
-# they name none of their own. Files include what they need all the same: the builds with sanitizers have no precompiled headers
-# (CMakePresets.json).
-function(cleave_precompile_headers target header)
-  if(header)
-    target_precompile_headers(${target} PRIVATE ${header})
-  elseif(TARGET CleaveIR)
-    target_precompile_headers(${target} REUSE_FROM CleaveIR)
-  endif()
-endfunction()
-
 function(cleave_add_library)
   cmake_parse_arguments(A "SHARED" "NAME;PASSES;PASSES_NAME;PRECOMPILED" "SOURCES;LINK;DEPENDS" ${ARGN})
   if(A_PASSES)
@@ -65,7 +54,13 @@ function(cleave_add_library)
     add_library(${A_NAME} STATIC ${A_SOURCES})
   endif()
   target_compile_options(${A_NAME} PRIVATE ${CLEAVE_COMPILER_FLAGS})
-  cleave_precompile_headers(${A_NAME} "${A_PRECOMPILED}")
+  # MLIR's headers cost most files three quarters of their compile time. Libraries that name no precompiled header of their own
+  # share that of CleaveIR. Files include what they need all the same: the presets for developers have no precompiled headers.
+  if(A_PRECOMPILED)
+    target_precompile_headers(${A_NAME} PRIVATE ${A_PRECOMPILED})
+  elseif(TARGET CleaveIR)
+    target_precompile_headers(${A_NAME} REUSE_FROM CleaveIR)
+  endif()
   target_link_libraries(${A_NAME} PUBLIC ${A_LINK} MLIR LLVM)
   if(generated OR A_DEPENDS)
     add_dependencies(${A_NAME} ${generated} ${A_DEPENDS})

@@ -17,10 +17,10 @@ constexpr uint64_t kBase = 16 << 20;
 constexpr uint64_t kPoint = 144 << 10, kWindow = 152 << 10, kPlace = 6 << 10;
 constexpr uint64_t kDescriptor = 4 << 10, kBlockOfRow = 16;
 // A product, by how many of its sizes n and k are not multiples of kBlock: none, one, or both.
-constexpr uint64_t kProduct[] = {144 << 10, 240 << 10, 480 << 10};
-constexpr uint64_t kProductInParts[] = {512 << 10, 768 << 10, 1152 << 10};
-// The same in bf16, where the library generates code for the tiles of AMX: for each remainder of rows, too, and for
-// positions of a row in blocks. It takes up to 56 KiB for a position, and most kernels need far less.
+constexpr uint64_t kProduct[] = {144 << 10, 288 << 10, 480 << 10};
+constexpr uint64_t kProductInParts[] = {512 << 10, 1024 << 10, 1152 << 10};
+// The same in bf16, and for products in f16. In bf16 the library generates code for the tiles of AMX: for each remainder
+// of rows, too, and for positions of a row in blocks. It takes up to 56 KiB for a position, and most kernels need far less.
 constexpr uint64_t kNarrowWindow = 1 << 20, kNarrowPlace = 64 << 10, kNarrowGradPlace = 2 << 10;
 constexpr uint64_t kNarrowProduct[] = {1024 << 10, 1536 << 10, 5 << 20};
 constexpr uint64_t kNarrowProductInParts[] = {5 << 20, 5 << 20, 6 << 20};
@@ -89,7 +89,7 @@ uint64_t furtherParts(const KernelArgs &args) {
 // Each combination of whole blocks and remainders has its own code.
 uint64_t productBytes(const KernelArgs &args) {
   int rests = (args["n"] % kBlock != 0) + (args["k"] % kBlock != 0);
-  bool isNarrow = args.dtype() == fb::DType::bf16;
+  bool isNarrow = args.dtype() == fb::DType::bf16 || args.dtype() == fb::DType::f16;
   if (args["k"] > kLongestSum)
     return (isNarrow ? kNarrowProductInParts : kProductInParts)[rests] + furtherParts(args);
   return (isNarrow ? kNarrowProduct : kProduct)[rests];

@@ -1,7 +1,7 @@
 // `cleave compile --config FILE`: a file of options, as a JSON object. Its keys are those of the long options, without the
 // dashes. Values are texts, numbers, booleans, or lists of them:
 //
-//   {"dim": "batch=8", "train": true, "mesh": ["dp=2", "fsdp=2"]}
+//   {"train": true, "dim": ["batch=8", "length=64"]}
 #ifndef CLEAVE_TOOLS_CLEAVE_CONFIGFILE_H
 #define CLEAVE_TOOLS_CLEAVE_CONFIGFILE_H
 

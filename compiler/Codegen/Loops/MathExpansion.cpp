@@ -22,6 +22,7 @@ struct Formula {
   Value sub(Value x, Value y) { return arith::SubFOp::create(b, loc, x, y); }
   Value mul(Value x, Value y) { return arith::MulFOp::create(b, loc, x, y); }
   Value mul(Value x, double y) { return mul(x, number(x.getType(), y)); }
+  Value div(Value x, Value y) { return arith::DivFOp::create(b, loc, x, y); }
   Value fma(Value x, Value y, Value z) { return math::FmaOp::create(b, loc, x, y, z); }
   Value fma(Value x, double y, Value z) { return fma(x, number(x.getType(), y), z); }
   Value abs(Value x) { return math::AbsFOp::create(b, loc, x); }
@@ -93,6 +94,45 @@ Value expandExpm1(Formula f, Value x) {
 }
 
 //===----------------------------------------------------------------------===//
+// tanh, erf
+//===----------------------------------------------------------------------===//
+
+// Returns e^x for -40 <= x <= 0, where one factor 2^n is enough.
+Value expOfNegative(Formula &f, Value x) {
+  Reduced reduced = reduceExponent(f, x);
+  return f.mul(f.add(reduced.expm1, 1), power(f, reduced.n));
+}
+
+// An odd function: below `limit` one formula of |x|, from there on another one.
+Value oddFunction(Formula &f, Value x, Value size, double limit, Value near, Value far) {
+  return math::CopySignOp::create(f.b, f.loc, f.select(f.less(size, limit), near, far), x);
+}
+
+// From 0.625 on 1 - 2t / (1 + t) with t = e^(-2|x|), where the error of t is small against 1; below, an odd polynomial
+// with the coefficients of Cephes' tanhf (Moshier). From 10 on, the result is 1 in f32.
+Value expandTanh(Formula f, Value x) {
+  Value size = f.abs(x);
+  Value t = expOfNegative(f, f.mul(f.clamp(size, 0, 10), -2));
+  Value far = f.add(f.div(f.mul(t, -2), f.add(t, 1)), 1);
+  Value square = f.mul(size, size);
+  Value series = f.polynomial(
+      square, {-5.70498872745E-3, 2.06390887954E-2, -5.37397155531E-2, 1.33314422036E-1, -3.33332819422E-1});
+  return oddFunction(f, x, size, 0.625, f.fma(f.mul(size, square), series, size), far);
+}
+
+// From 1 on 1 - erfc(|x|), where ln(erfc) is a polynomial; below, an odd polynomial. From 4 on, the result is 1 in f32.
+// Both are fitted by weighted least squares so that the largest relative error of the result is smallest: 2^-26, 2^-29.
+Value expandErf(Formula f, Value x) {
+  Value size = f.abs(x);
+  Value logarithm = f.polynomial(
+      f.clamp(size, 0, 4), {-1.1572221e-03, 1.4831855e-02, -8.8799755e-02, -6.5424001e-01, -1.1176213, -2.6191608e-03});
+  Value far = f.sub(f.number(x.getType(), 1), expOfNegative(f, logarithm));
+  Value series = f.polynomial(f.mul(size, size), {7.8538776e-05, -8.0101991e-04, 5.1883284e-03, -2.6853812e-02,
+                                                  1.1283585e-01, -3.7612626e-01, 1.2837917e-01});
+  return oddFunction(f, x, size, 1, f.fma(size, series, size), far);
+}
+
+//===----------------------------------------------------------------------===//
 // sin, cos
 //===----------------------------------------------------------------------===//
 
@@ -132,7 +172,7 @@ Value sineOfTurns(Formula &f, Value t) {
   // (sin(a) - a) / a^3 over a^2, to 2^-27 of the sine at its worst for |a| <= pi / 2.
   Value series = f.polynomial(
       square, {2.6057735925759367e-06, -1.9809600129717247e-04, 8.3330662142031970e-03, -1.6666659549427099e-01});
-  return f.fma(f.mul(angle, square), series, angle);
+  return f.clamp(f.fma(f.mul(angle, square), series, angle), -1, 1);
 }
 
 // Computes the sine of |x|, and changes its sign if x has the sign -, as -0 has.
@@ -191,6 +231,7 @@ void cleave::populateMathExpansions(RewritePatternSet &patterns) {
   patterns.add<CallLibrary<math::ErfOp>>(patterns.getContext(), "erf");
   patterns.add<CallLibrary<math::ExpM1Op>>(patterns.getContext(), "expm1");
   patterns.add<CallLibrary<math::Log1pOp>>(patterns.getContext(), "log1p");
-  patterns.add<Expand<math::ExpOp, expandExp>, Expand<math::ExpM1Op, expandExpm1>, Expand<math::SinOp, expandSin>,
-               Expand<math::CosOp, expandCos>>(patterns.getContext());
+  patterns.add<Expand<math::ExpOp, expandExp>, Expand<math::ExpM1Op, expandExpm1>, Expand<math::TanhOp, expandTanh>,
+               Expand<math::ErfOp, expandErf>, Expand<math::SinOp, expandSin>, Expand<math::CosOp, expandCos>>(
+      patterns.getContext());
 }

@@ -61,7 +61,17 @@ private:
   void runSharedEvent(const rt::InstructionView &view, const Moment &moment, int64_t event, const rt::Frames &frames);
   void join(unsigned stream, const Clock &clock);
   void runAccesses(const rt::InstructionView &view, const Moment &moment, const rt::Frames &frames);
+  void recordWrites(const rt::InstructionView &view, const Moment &moment, const rt::Frames &frames);
+  void recordLeft(const rt::InstructionView &view, const CollectiveMeaning &meaning, MemoryHistory &memory,
+                  AxisMask varies);
+  bool leavesNoValue(const rt::InstructionView &view, size_t buffer);
+  ShareRange ownShare(const rt::InstructionView &view) const;
+  ShareRange neededShare(const rt::InstructionView &view, const rt::fb::Buffer &buffer) const;
+  bool isRootHere(const rt::InstructionView &view) const;
+  // The rules for one instruction (ExecutionChecks.cpp).
   void checkAlone(const rt::InstructionView &view, const Moment &moment);
+  void checkRoot(const rt::InstructionView &view, const Moment &moment);
+  std::vector<rt::fb::Access> expectedAccess(const rt::InstructionView &view) const;
   void checkAccessModes(const rt::InstructionView &view, const Moment &moment);
   void checkSpaces(const rt::InstructionView &view, const Moment &moment);
   void checkShares(const rt::InstructionView &view, const Moment &moment);
@@ -74,15 +84,6 @@ private:
   void checkFrame(const rt::fb::Buffer &buffer, const MemoryHistory::Cells::value_type &cell, const Moment &moment,
                   const rt::Frames &frames);
   void checkWrite(const rt::fb::Buffer &buffer, const Moment &moment, const rt::Frames &frames);
-  void recordWrites(const rt::InstructionView &view, const Moment &moment, const rt::Frames &frames);
-  void recordLeft(const rt::InstructionView &view, const CollectiveMeaning &meaning, MemoryHistory &memory,
-                  AxisMask varies);
-  bool leavesNoValue(const rt::InstructionView &view, size_t buffer);
-  ShareRange ownShare(const rt::InstructionView &view) const;
-  ShareRange neededShare(const rt::InstructionView &view, const rt::fb::Buffer &buffer) const;
-  bool isRootHere(const rt::InstructionView &view) const;
-  std::vector<rt::fb::Access> expectedAccess(const rt::InstructionView &view) const;
-  void checkRoot(const rt::InstructionView &view, const Moment &moment);
   // Differences between ranks (ExecutionReplicas.cpp).
   AxisMask variesAfter(const rt::InstructionView &view, const rt::Frames &frames, uint64_t depends);
   AxisMask variesOfReceived(InstructionRef ref) const;
