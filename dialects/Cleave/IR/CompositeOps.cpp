@@ -140,7 +140,10 @@ static Value mean(ImplicitLocOpBuilder &builder, Value value, ArrayRef<int64_t> 
 }
 
 // The variance is computed in two passes over memory: first the mean, then the squares of the differences. One pass,
-// E[x^2] - E[x]^2, would cancel all digits if the mean is large.
+// E[x^2] - E[x]^2, would cancel all digits if the mean is large. The second pass also adds up the differences
+// themselves, whose sum the rounding of the mean has left (the corrected two-pass algorithm: Chan, Golub, LeVeque 1983).
+// Without this correction all results of a group err by the same amount, which is large if the mean is much larger than
+// the deviation, and which the sums of the gradients would add up.
 SmallVector<Value> NormalizeOp::decompose(mlir::OpBuilder &opBuilder, mlir::ValueRange operands) {
   ImplicitLocOpBuilder builder(getLoc(), opBuilder);
   ArrayRef<int64_t> dims = getDims();
@@ -148,7 +151,11 @@ SmallVector<Value> NormalizeOp::decompose(mlir::OpBuilder &opBuilder, mlir::Valu
   Value x = widen(builder, operands[0]);
   Value average = mean(builder, x, dims, count);
   Value centered = SubOp::create(builder, x, repeat(builder, average, x, dims));
-  Value variance = mean(builder, MulOp::create(builder, centered, centered), dims, count);
+  Value rest = mean(builder, centered, dims, count);
+  Value squares = mean(builder, MulOp::create(builder, centered, centered), dims, count);
+  Value variance = SubOp::create(builder, squares, MulOp::create(builder, rest, rest));
+  variance = MaxOp::create(builder, variance, splatLike(builder, variance, 0)); // rounding may leave less than 0
+  centered = SubOp::create(builder, centered, repeat(builder, rest, x, dims));
   Value shifted = AddOp::create(builder, variance, splatLike(builder, variance, getEpsilon().convertToDouble()));
   Value rstd = repeat(builder, RsqrtOp::create(builder, shifted), x, dims);
   Value result = MulOp::create(builder, centered, rstd);
