@@ -21,24 +21,20 @@ It needs torch (2.5 or newer) and onnx. The module is left as it was.
 import contextlib
 import dataclasses
 import inspect
-import io
-import logging
 import os
-import sys
 import warnings
 
 import onnx
 import torch
 
-from . import detached, recurrent
-from .exported_file import batch_norms, check_calls, check_defined_once, check_names, compare, mend, name_apart, name_outputs, note_losses
+from .exported_file import batch_norms, check_calls, check_defined_once, check_names, compare, mend, note_losses
 from .export_failure import ExportFailed, InvalidFile, WrongUse, check_path, exporter_failed, first_line, is_of_machine, module_failed
+from .exporters import EXPORTERS, quiet
 from .own_gradients import own_gradients
 from .unwritten import differs, unwritten
 from .traceable import traceable
 
 NO_TENSOR = "forward() returns no tensor, but {}; expected a tensor, or a tuple, dict or dataclass of them"
-EXTERNAL_ABOVE = 1 << 30  # a file of protobuf holds at most 2 GiB
 
 
 class Report:
@@ -86,7 +82,7 @@ def export_torch(module, example_inputs, path, *, loss=None, output_names=None, 
         is_last = name == _exporters(exporter)[-1]
         try:
             with job.traced(), traceable(name):
-                _EXPORTERS[name](job, opset)
+                EXPORTERS[name](job, opset)
             job.report.exporter = name
         except Exception as error:  # the exporters raise what they like
             if is_last or is_of_machine(error):
@@ -133,8 +129,8 @@ def _written(path):
 def _exporters(wanted):
     if wanted is None:
         return ["dynamo", "torchscript"]
-    if wanted not in _EXPORTERS:
-        raise ValueError(f"exporter: expected None, {' or '.join(map(repr, _EXPORTERS))}; got {wanted!r}")
+    if wanted not in EXPORTERS:
+        raise ValueError(f"exporter: expected None, {' or '.join(map(repr, EXPORTERS))}; got {wanted!r}")
     return [wanted]
 
 
@@ -281,7 +277,7 @@ class _Job:
             config.use_cache = False
         self.module.forward = self._tracing_forward(forward)
         try:
-            with warnings.catch_warnings(), _quiet():
+            with warnings.catch_warnings(), quiet():
                 warnings.simplefilter("ignore")
                 yield buffers
         finally:
@@ -391,28 +387,6 @@ class _Job:
         return None
 
 
-@contextlib.contextmanager
-def _quiet():
-    """The exporters log warnings that say nothing about the module, and print whole graphs when they fail, partly from
-    C++: so the process's own output is closed for the while. What matters comes as an exception."""
-    level = logging.root.manager.disable
-    logging.disable(logging.ERROR)
-    sys.stdout.flush()
-    sys.stderr.flush()
-    kept, nothing = [os.dup(1), os.dup(2)], os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nothing, 1)
-    os.dup2(nothing, 2)
-    try:
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            yield
-    finally:
-        for i, file in enumerate(kept):
-            os.dup2(file, i + 1)
-            os.close(file)
-        os.close(nothing)
-        logging.disable(level)
-
-
 def _flatten(result, name=None):
     """Names and tensors of what forward() returned: a tensor, a tuple, a dict, or a ModelOutput of Hugging Face."""
     if isinstance(result, torch.Tensor):
@@ -456,46 +430,3 @@ def _globs(frozen, module):
             result.append(f"'{prefix}.*'")
             names -= below
     return result + sorted(names)
-
-
-# ---- the two exporters -------------------------------------------------------------------------------------------------
-
-
-def _export_dynamo(job, opset):
-    """torch.export: keeps detach(), padding_idx and buffers. `optimize=False`: no folding, and names as they are."""
-    symbols = {symbol: torch.export.Dim(symbol, min=2) for symbol in dict.fromkeys(job.symbols.values())}
-    shapes = {name: {job.batch_dims[name]: symbols[job.symbols[name]]} if name in job.symbols else None for name in job.inputs}
-    large = sum(p.numel() * p.element_size() for p in job.module.parameters()) > EXTERNAL_ABOVE
-    program = torch.onnx.export(job.module, tuple(job.inputs.values()), None, dynamo=True, opset_version=opset or 18,
-                                input_names=list(job.inputs), dynamic_shapes=shapes, optimize=False, verbose=False,
-                                custom_translation_table=recurrent.onnx_forms())
-    name_outputs(program.model.graph, job.output_names)
-    name_apart(program.model.graph)
-    program.save(job.path, external_data=large)
-
-
-@contextlib.contextmanager
-def _registered(symbolics, opset):
-    """While this holds, the TorchScript exporter writes operations as `symbolics` says."""
-    for name, symbolic in symbolics.items():
-        torch.onnx.register_custom_op_symbolic(name, symbolic, opset)
-    try:
-        yield
-    finally:
-        for name in symbolics:
-            torch.onnx.unregister_custom_op_symbolic(name, opset)
-
-
-def _export_torchscript(job, opset):
-    """TorchScript: traces the module as it runs. It knows neither buffers nor tied weights; mend() adds what it can."""
-    with torch.no_grad():
-        job.module(*job.inputs.values())  # finds the outputs' names
-    axes = {name: {job.batch_dims[name]: symbol} for name, symbol in job.symbols.items()}
-    opset = opset or 17
-    with _registered({**detached.symbolics(), **recurrent.symbolics()}, opset):
-        torch.onnx.export(job.module, tuple(job.inputs.values()), job.path, dynamo=False, opset_version=opset,
-                          input_names=list(job.inputs), output_names=job.output_names, dynamic_axes=axes,
-                          training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=False, keep_initializers_as_inputs=False)
-
-
-_EXPORTERS = {"dynamo": _export_dynamo, "torchscript": _export_torchscript}

@@ -53,6 +53,9 @@ OF_ROWS = {
 }
 # TorchScript does not say to which of equal numbers the gradient of max(dim) goes (docs/models.md).
 LEFT_OUT = {"dynamo": [], "torchscript": ["max", "min"]}
+# Before 2.15, PyTorch's clamp had the gradient 1 at its bounds.
+if tuple(int(part) for part in torch.__version__.split(".")[:2]) < (2, 15):
+    LEFT_OUT = {exporter: [*names, *(name for name in AT_KINKS if "clamp" in name or name == "tent")] for exporter, names in LEFT_OUT.items()}
 
 
 class Points(nn.Module):
