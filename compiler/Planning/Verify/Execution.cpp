@@ -2,7 +2,6 @@
 #include "compiler/Planning/Verify/CollectiveMeaning.h"
 #include "compiler/Planning/Verify/PlanFacts.h"
 
-#include "runtime/base/Counted.h"
 #include "runtime/plan/FeedMemory.h"
 #include "runtime/plan/KernelOperands.h"
 #include "runtime/plan/PlanReader.h"
@@ -10,7 +9,6 @@
 #include "runtime/plan/SavedState.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 namespace cleave::plan {
