@@ -21,7 +21,8 @@ constexpr uint64_t kProduct[] = {144 << 10, 288 << 10, 480 << 10};
 constexpr uint64_t kProductInParts[] = {512 << 10, 1024 << 10, 1152 << 10};
 // The same in bf16, and for products in f16. In bf16 the library generates code for the tiles of AMX: for each remainder
 // of rows, too, and for positions of a row in blocks. It takes up to 56 KiB for a position, and most kernels need far less.
-constexpr uint64_t kNarrowWindow = 1 << 20, kNarrowPlace = 64 << 10, kNarrowGradPlace = 2 << 10;
+constexpr uint64_t kNarrowWindow = 1 << 20, kNarrowPlace = 64 << 10;
+constexpr uint64_t kNarrowGrad = 320 << 10, kNarrowGradPlace = 2 << 10;
 constexpr uint64_t kNarrowProduct[] = {1024 << 10, 1536 << 10, 5 << 20};
 constexpr uint64_t kNarrowProductInParts[] = {5 << 20, 5 << 20, 6 << 20};
 constexpr int64_t kBlock = 16;
@@ -58,13 +59,14 @@ uint64_t convolutionBytes(const KernelArgs &args) {
   const std::vector<int64_t> &sizes = args.list(isForward(args) ? "out" : "in");
   uint64_t row = sizes.empty() ? 0 : static_cast<uint64_t>(sizes.back()), parts = 1;
   if (args.def().name == "convolution_weight_grad")
-    return kPoint + (isNarrow ? kNarrowGradPlace * row : 0);
+    return isNarrow ? kNarrowGrad + kNarrowGradPlace * row : kPoint;
   if (isPoint && !isThin)
-    return isNarrowForward ? kNarrowWindow : kPoint;
+    return isNarrowForward ? kNarrowWindow : isNarrow ? kNarrowGrad : kPoint;
   for (size_t dim = 0; dim < sizes.size(); ++dim)
     parts *= partsOf(args, dim);
-  uint64_t bytes = isNarrowForward ? kNarrowWindow + kNarrowPlace * row : kWindow + kPlace * row,
-           descriptors = std::min(row, kBlockOfRow) * parts;
+  uint64_t bytes =
+      isNarrowForward ? kNarrowWindow + kNarrowPlace * row : (isNarrow ? kNarrowGrad : kWindow) + kPlace * row;
+  uint64_t descriptors = std::min(row, kBlockOfRow) * parts;
   return bytes + (isForward(args) && descriptors > row ? kDescriptor * (descriptors - row) : 0);
 }
 

@@ -10,7 +10,7 @@
 //   instructions  for each instruction: the action that it is bound to
 //
 // The share of a library kernel is a bound for each kernel, not on average. It was fitted with random shapes: about
-// 27,000 with the instructions of AVX2, AVX-512, and AVX-512 with bf16, and 20,000 on a processor with AMX, 5,600 of
+// 27,000 with the instructions of AVX2, AVX-512, and AVX-512 with bf16, and 23,000 on a processor with AMX, 8,600 of
 // them in bf16 (oneDNN 2.6). test/runtime/device/KernelMemoryTest draws more of them; no shape of its seeds 1, 2 and 5
 // needs more than its share. A plan may run on another processor with the target's instructions, so bf16 has the bound
 // of AMX on all of them. Most kernels need between a tenth and a half of their share, and those in bf16 less. Memory
@@ -18,7 +18,7 @@
 //
 //   `chain`, different dense convolutions        inference 12.4, 39.1    training 23.4, 60.7
 //   `depthwise`, inverted bottlenecks            inference 9.4, 34.8     training 19.5, 54.7
-//   the latter in bf16 on two ranks                                      training 24.0, 283
+//   the latter in bf16 on two ranks                                      training 24.0, 313
 //
 // Ranks that are threads of one process share the code that oneDNN has generated for equal shapes, so they need less
 // than the sum over ranks. The bound includes neither the memory of MPI nor the pages of mapped data files.

@@ -9,6 +9,7 @@
 #include "runtime/plan/SavedState.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace cleave::plan {
