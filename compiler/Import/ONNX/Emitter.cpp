@@ -1,5 +1,8 @@
 #include "compiler/Import/ONNX/Emitter.h"
+#include "dialects/Cleave/IR/Algebra.h"
+#include "dialects/Cleave/IR/Scatter.h"
 
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <limits>
@@ -45,8 +48,64 @@ void Emitter::alignShapes(Value &a, Value &b) {
   b = broadcastTo(b, shape);
 }
 
+// Returns the value whose numbers these are: before integers were checked or made wider.
+static Value sameNumbers(Value value) {
+  auto isInteger = [](Value one) { return elementOf(one).isSignlessInteger() && !elementOf(one).isInteger(1); };
+  while (mlir::Operation *op = value.getDefiningOp()) {
+    bool keeps = llvm::isa<CheckIndexOp>(op);
+    if (auto cast = llvm::dyn_cast<CastOp>(op))
+      keeps = isInteger(value) && isInteger(cast.getOperand()) &&
+              elementOf(cast.getOperand()).getIntOrFloatBitWidth() <= elementOf(value).getIntOrFloatBitWidth();
+    if (!keeps)
+      break;
+    value = op->getOperand(0);
+  }
+  return value;
+}
+
+// True for positions and for constants without a negative number, in any shape.
+static bool isNeverNegative(Value value) {
+  constexpr int64_t kMostElements = 1 << 16;
+  mlir::DenseIntElementsAttr elements;
+  value = sameNumbers(value);
+  if (!elementOf(value).isInteger(32) && !elementOf(value).isInteger(64))
+    return false;
+  mlir::Operation *op = value.getDefiningOp();
+  while (llvm::isa_and_present<ReshapeOp, TransposeOp, BroadcastOp, SliceOp>(op))
+    op = op->getOperand(0).getDefiningOp();
+  if (op && mlir::matchPattern(op, mlir::m_Constant(&elements)))
+    return elements.getNumElements() <= kMostElements &&
+           llvm::none_of(elements, [](const llvm::APInt &x) { return x.isNegative(); });
+  return llvm::isa_and_present<IotaOp>(op);
+}
+
+// Compares a choice between one negative number and numbers that are not negative with that number. Returns the choice's
+// condition or its opposite, or null for other comparisons. Labels that count are of this form:
+//
+//   where(keep, position, -100) != -100      keep
+//   where(keep, position, -100) == -100      not keep
+//
+// A condition belongs to its sample, and a position does not: so micro-batches know how many labels count.
+static Value compareChoice(Emitter &emit, Predicate predicate, Value value, Value number) {
+  constexpr double kLeast = -0x1p53; // below, two integers may be one number in f64
+  auto select = sameNumbers(value).getDefiningOp<SelectOp>();
+  auto known = getConstantNumber(number);
+  if (!select || !known || *known >= 0 || *known <= kLeast ||
+      (predicate != Predicate::Ne && predicate != Predicate::Eq))
+    return nullptr;
+  bool isOnTrue = getConstantNumber(select.getOnTrue()) == known;
+  Value same = isOnTrue ? select.getOnTrue() : select.getOnFalse(),
+        other = isOnTrue ? select.getOnFalse() : select.getOnTrue();
+  if (getConstantNumber(same) != known || !isNeverNegative(other))
+    return nullptr;
+  bool isCondition = isOnTrue == (predicate == Predicate::Eq);
+  return isCondition ? select.getCondition() : emit.unary<NotOp>(select.getCondition());
+}
+
 Value Emitter::compare(Predicate predicate, Value a, Value b) {
   alignShapes(a, b);
+  if (Value condition = compareChoice(*this, predicate, a, b))
+    return condition;
   return make<CompareOp>(typeOf(a).clone(builder.getI1Type()), predicate, a, b);
 }
 

@@ -98,7 +98,6 @@ Dependence SampleDependence::visitLoops(Operation *op, Value result) const {
 
 // True if elements of the constant differ between the places. A very large constant is not compared, and counts as one
 // that differs. Each element is compared with the one at the place before it:
-// with the one at the place before it:
 //
 //   [1, 1, 2, 2] with 2 places, 2 apart: it differs (1 and 2); with 2 places, 1 apart: it does not (1 and 1, 2 and 2)
 static bool differs(DenseElementsAttr elements, const SamplePosition &places) {
