@@ -261,6 +261,10 @@ struct BuildPrograms : impl::BuildProgramsBase<BuildPrograms> {
   void runOnOperation() override {
     if (!getOperation()->hasAttr(kPipelineAttr))
       return;
+    if (getOperation().getOps<shard::GridOp>().empty()) { // stages send along its axes
+      getOperation().emitError("expected a module of the sharded level, with a `shard.grid`; run --partition first");
+      return signalPassFailure();
+    }
     bool isInference = getOperation().lookupSymbol<func::FuncOp>("infer") != nullptr;
     if (failed(isInference ? buildInference() : build()))
       signalPassFailure();

@@ -77,17 +77,42 @@ SmallVector<Value> SliceOp::buildLinalg(OpBuilder &b, ValueRange operands) {
   return {fromSignless(b, getLoc(), part, getResult().getType())};
 }
 
-SmallVector<Value> ConcatOp::buildLinalg(OpBuilder &b, ValueRange operands) {
-  RankedTensorType type = signlessType(getResult().getType());
-  Value whole = empty(b, getLoc(), type);
-  SmallVector<int64_t> starts(type.getRank(), 0), steps(type.getRank(), 1);
-  for (Value operand : operands) {
-    Value part = toSignless(b, getLoc(), operand);
-    auto shape = tensorTypeOf(part).getShape();
-    whole = tensor::InsertSliceOp::create(b, getLoc(), part, whole, indices(b, starts), indices(b, shape),
-                                          indices(b, steps));
-    starts[getDim()] += shape[getDim()];
+// Each part is inserted into what the parts before it have left: a chain. More than kLongestChain parts are first joined
+// to that many longer ones, because code generation follows a chain by recursion.
+static Value joinParts(OpBuilder &b, mlir::Location loc, SmallVector<Value> parts, RankedTensorType type,
+                       unsigned dim) {
+  constexpr size_t kLongestChain = 256;
+  auto typeOf = [&](llvm::ArrayRef<Value> some) {
+    SmallVector<int64_t> shape(type.getShape());
+    shape[dim] = 0;
+    for (Value part : some)
+      shape[dim] += tensorTypeOf(part).getDimSize(dim);
+    return type.clone(shape);
+  };
+  if (size_t each = llvm::divideCeil(parts.size(), kLongestChain); each > 1) {
+    SmallVector<Value> joined;
+    for (llvm::ArrayRef<Value> rest = parts; !rest.empty(); rest = rest.drop_front(std::min(each, rest.size()))) {
+      llvm::ArrayRef<Value> some = rest.take_front(each);
+      joined.push_back(joinParts(b, loc, SmallVector<Value>(some), typeOf(some), dim));
+    }
+    parts = std::move(joined);
   }
+  Value whole = empty(b, loc, type);
+  SmallVector<int64_t> starts(type.getRank(), 0), steps(type.getRank(), 1);
+  for (Value part : parts) {
+    auto shape = tensorTypeOf(part).getShape();
+    whole =
+        tensor::InsertSliceOp::create(b, loc, part, whole, indices(b, starts), indices(b, shape), indices(b, steps));
+    starts[dim] += shape[dim];
+  }
+  return whole;
+}
+
+SmallVector<Value> ConcatOp::buildLinalg(OpBuilder &b, ValueRange operands) {
+  SmallVector<Value> parts;
+  for (Value operand : operands)
+    parts.push_back(toSignless(b, getLoc(), operand));
+  Value whole = joinParts(b, getLoc(), std::move(parts), signlessType(getResult().getType()), getDim());
   return {fromSignless(b, getLoc(), whole, getResult().getType())};
 }
 
