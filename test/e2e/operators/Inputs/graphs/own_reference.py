@@ -1,4 +1,6 @@
 """Operators that the reference evaluator computes wrongly, or not everywhere, in f64."""
+import math
+
 import numpy as np
 from onnx import helper
 
@@ -41,7 +43,18 @@ def mean_variance(node, x):
     return (centred / (np.sqrt((centred**2).mean(axes, keepdims=True)) + 1e-9)).astype(x.dtype)
 
 
-OWN = {"GlobalMaxPool": global_max_pool, "GlobalLpPool": global_lp_pool, "MeanVarianceNormalization": mean_variance,
+def erf(node, x):
+    return np.vectorize(math.erf, otypes=["f8"])(x).astype(x.dtype)  # onnx rounds it to f32
+
+
+def local_response(node, x):
+    a = {"alpha": 1e-4, "beta": 0.75, "bias": 1.0} | {one.name: helper.get_attribute_value(one) for one in node.attribute}
+    wide, below, above = x.astype("f8"), (a["size"] - 1) // 2, a["size"] // 2  # onnx leaves out the last channel
+    sums = np.stack([(wide[:, max(0, c - below):c + above + 1] ** 2).sum(1) for c in range(x.shape[1])], 1)
+    return (wide / (a["bias"] + a["alpha"] / a["size"] * sums) ** a["beta"]).astype(x.dtype)
+
+
+OWN = {"Erf": erf, "LRN": local_response, "GlobalMaxPool": global_max_pool, "GlobalLpPool": global_lp_pool, "MeanVarianceNormalization": mean_variance,
        "Attention": attention}
 
 
