@@ -20,8 +20,8 @@ constexpr uint64_t kDescriptor = 4 << 10, kBlockOfRow = 16;
 constexpr uint64_t kProduct[] = {144 << 10, 288 << 10, 480 << 10};
 constexpr uint64_t kProductInParts[] = {512 << 10, 1024 << 10, 1152 << 10};
 // The same in bf16, and for products in f16; kNarrowGrad is the base of a convolution's gradients. In bf16 the library
-// generates code for the tiles of AMX: for each remainder of rows, too, and for positions of a row in blocks. It takes up
-// to 56 KiB for a position, and most kernels need far less.
+// generates code for the tiles of AMX: for each remainder of rows, too, and for positions of a row in blocks. It takes
+// up to 56 KiB for a position, and most kernels need far less.
 constexpr uint64_t kNarrowWindow = 1 << 20, kNarrowPlace = 64 << 10;
 constexpr uint64_t kNarrowGrad = 320 << 10, kNarrowGradPlace = 2 << 10;
 constexpr uint64_t kNarrowProduct[] = {1024 << 10, 1536 << 10, 5 << 20};

@@ -6,8 +6,8 @@
 //                numbers are rounded once, and e^x overflows where f32 does (1 and 1.4 ulp)
 //   tanh         1 - 2t / (1 + t) with t = e^(-2|x|), and a polynomial below 0.625 (1.5 ulp)
 //   erf          1 - e^p(|x|), and a polynomial below 1 (1.3 ulp)
-//   sin, cos     2.1 ulp, for every finite number, and never beyond 1: the angle is counted in turns, in f64; the series
-//                is in f32
+//   sin, cos     2.1 ulp, for every finite number, and never beyond 1: the angle is counted in turns, in f64; the
+//                series is in f32
 //
 //   f64: expm1, log1p and erf become calls here. Upstream computes the first two as e^x - 1 and ln(1 + x), which are 0
 //   for small x, and erf has no intrinsic. The other functions are LLVM's intrinsics, which become calls in the end.

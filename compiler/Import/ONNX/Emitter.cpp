@@ -79,8 +79,8 @@ static bool isNeverNegative(Value value) {
   return llvm::isa_and_present<IotaOp>(op);
 }
 
-// Compares a choice between one negative number and numbers that are not negative with that number. Returns the choice's
-// condition or its opposite, or null for other comparisons. Labels that count are of this form:
+// Compares a choice between one negative number and numbers that are not negative with that number. Returns the
+// choice's condition or its opposite, or null for other comparisons. Labels that count are of this form:
 //
 //   where(keep, position, -100) != -100      keep
 //   where(keep, position, -100) == -100      not keep

@@ -141,7 +141,7 @@ static Value mean(ImplicitLocOpBuilder &builder, Value value, ArrayRef<int64_t> 
 
 // The variance is computed in two passes over memory: first the mean, then the squares of the differences. One pass,
 // E[x^2] - E[x]^2, would cancel all digits if the mean is large. The second pass also adds up the differences
-// themselves, whose sum the rounding of the mean has left (the corrected two-pass algorithm: Chan, Golub, LeVeque 1983).
+// themselves, whose sum the rounding of the mean has left (corrected two-pass algorithm: Chan, Golub, LeVeque, 1983).
 // Without this correction all results of a group err by the same amount, which is large if the mean is much larger than
 // the deviation, and which the sums of the gradients would add up.
 SmallVector<Value> NormalizeOp::decompose(mlir::OpBuilder &opBuilder, mlir::ValueRange operands) {

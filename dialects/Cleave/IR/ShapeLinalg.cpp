@@ -77,8 +77,8 @@ SmallVector<Value> SliceOp::buildLinalg(OpBuilder &b, ValueRange operands) {
   return {fromSignless(b, getLoc(), part, getResult().getType())};
 }
 
-// Each part is inserted into what the parts before it have left: a chain. More than kLongestChain parts are first joined
-// to that many longer ones, because code generation follows a chain by recursion.
+// Each part is inserted into what the parts before it have left: a chain. More than kLongestChain parts are first
+// joined to that many longer ones, because code generation follows a chain by recursion.
 static Value joinParts(OpBuilder &b, mlir::Location loc, SmallVector<Value> parts, RankedTensorType type,
                        unsigned dim) {
   constexpr size_t kLongestChain = 256;
