@@ -6,7 +6,7 @@
 #include "cleave/model.h"
 #include "runtime/base/ForeignFile.h"
 #include "runtime/plan/KernelFacts.h"
-#include "runtime/plan/MeaningSeal.h"
+#include "runtime/plan/Seals.h"
 #include "runtime/plan/PlanReader.h"
 
 #include "llvm/Object/ObjectFile.h"
@@ -119,17 +119,21 @@ llvm::Expected<Artefact> Artefact::open(llvm::StringRef path) {
 }
 
 llvm::Error Artefact::readWithCode(llvm::StringRef plan, const ObjectFile &object, llvm::StringRef path) {
-  if (llvm::Error error = read(plan, path))
-    return error;
   auto facts = findSection(object, factsSection);
   if (!facts)
     return facts.takeError();
   std::vector<uint64_t> ofCode = factsOf(facts->value_or(""));
-  if (ofCode.empty())
+  if (ofCode.size() < rt::kSeals)
     return makeError(path + ": has no section '" + factsSection + "'; expected a program that `cleave compile` wrote");
-  if (rt::Status status = rt::checkFacts(this->plan(), ofCode.data(), ofCode.size() - 1); !status.isOk())
+  size_t kernels = ofCode.size() - rt::kSeals;
+  const uint64_t *seals = &ofCode[kernels];
+  if (rt::Status status = rt::checkBytesSeal(plan.data(), plan.size(), seals[rt::kBytesSeal]); !status.isOk())
     return makeError(path + ": " + status.message());
-  if (rt::Status status = rt::checkMeaningSeal(this->plan(), ofCode.back()); !status.isOk())
+  if (llvm::Error error = read(plan, path))
+    return error;
+  if (rt::Status status = rt::checkFacts(this->plan(), ofCode.data(), kernels); !status.isOk())
+    return makeError(path + ": " + status.message());
+  if (rt::Status status = rt::checkMeaningSeal(this->plan(), seals[rt::kMeaningSeal]); !status.isOk())
     return makeError(path + ": " + status.message());
   auto device = findSection(object, deviceSection);
   if (!device)

@@ -8,7 +8,7 @@
 #include "compiler/Driver/WeightsImage.h"
 #include "compiler/Support/Error.h"
 #include "compiler/Support/TemporaryFile.h"
-#include "runtime/plan/MeaningSeal.h"
+#include "runtime/plan/Seals.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/RankKinds.h"
 
@@ -140,7 +140,7 @@ llvm::Error ArtefactWriter::write(llvm::StringRef bytes, WrittenFiles &written) 
   data.image = code->deviceImage;
   if (llvm::Error error = addKernels(data, *code))
     return error;
-  data.facts.push_back(rt::meaningSeal(plan));
+  llvm::append_range(data.facts, rt::sealsOf(plan, bytes.data(), bytes.size()));
   auto object = emitModelObject(data);
   if (!object)
     return object.takeError();

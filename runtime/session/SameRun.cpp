@@ -2,6 +2,7 @@
 
 #include "runtime/base/Hash.h"
 #include "runtime/comm/Communicator.h"
+#include "runtime/plan/Seals.h"
 
 namespace cleave::rt {
 
@@ -19,8 +20,8 @@ Status SameRun::check(Session &session) const {
 
 Status checkSameProgram(Session &session, const cleave_model &model, const std::string &command) {
   uint64_t program = fnv1a({static_cast<const char *>(model.plan), model.plan_size});
-  program =
-      fnv1a({reinterpret_cast<const char *>(model.kernel_facts), (model.kernel_count + 1) * sizeof(uint64_t)}, program);
+  program = fnv1a(
+      {reinterpret_cast<const char *>(model.kernel_facts), (model.kernel_count + kSeals) * sizeof(uint64_t)}, program);
   return session.agreeWithLeader({program, fnv1a(command)}, [&](size_t place, uint64_t) {
     std::string who = "process " + std::to_string(session.processes()->rank());
     return invalidArgument(

@@ -12,11 +12,11 @@
 #include "runtime/device/DeviceMeeting.h"
 #include "runtime/plan/InstructionView.h"
 #include "runtime/plan/KernelFacts.h"
-#include "runtime/plan/MeaningSeal.h"
 #include "runtime/plan/Mesh.h"
 #include "runtime/plan/OutsideMemory.h"
 #include "runtime/plan/PlanSummary.h"
 #include "runtime/plan/RankKinds.h"
+#include "runtime/plan/Seals.h"
 #include "runtime/session/HostResources.h"
 #include "runtime/session/MemoryUsage.h"
 #include "runtime/session/NearestName.h"
@@ -239,9 +239,11 @@ Status Session::start(const cleave_model &model, const SessionOptions &options) 
     CLEAVE_TRY(AtomicFile::create(options.trace, &probe).in("--trace"));
     impl.trace = std::make_unique<ChromeTrace>();
   }
+  const uint64_t *seals = model.kernel_facts + model.kernel_count;
+  CLEAVE_TRY(checkBytesSeal(model.plan, model.plan_size, seals[kBytesSeal]).in("the compiled plan"));
   CLEAVE_TRY(openPlan(model.plan, model.plan_size, &impl.plan).in("the compiled plan"));
   CLEAVE_TRY(checkFacts(*impl.plan, model.kernel_facts, model.kernel_count).in("the compiled plan"));
-  CLEAVE_TRY(checkMeaningSeal(*impl.plan, model.kernel_facts[model.kernel_count]).in("the compiled plan"));
+  CLEAVE_TRY(checkMeaningSeal(*impl.plan, seals[kMeaningSeal]).in("the compiled plan"));
   if (model.device_kernels) {
     std::vector<uint64_t> alignments;
     for (size_t i = 0; i < model.kernel_count; ++i)
@@ -392,9 +394,9 @@ Status Session::agreeWithLeader(const std::vector<uint64_t> &mine, const Differe
   return agree(std::move(same), "go on");
 }
 
-Status Session::agreeOn(uint64_t mine, const char *what) {
+Status Session::agreeOn(uint64_t mine, const std::string &what) {
   return agreeWithLeader({mine}, [&](size_t, uint64_t leaders) {
-    return invalidArgument(std::string(what) + ": this process has " + std::to_string(mine) + ", the first one " +
+    return invalidArgument(what + ": this process has " + std::to_string(mine) + ", the first one " +
                            std::to_string(leaders) + "; all must see the same files");
   });
 }
@@ -485,10 +487,9 @@ std::string Session::memoryReport() {
          (onHost == 0 ? "" : " and " + formatBytes(onHost) + " of host memory") + ", measured peak " +
          formatBytes(measured) + " above the start" +
          (base == 0 ? ""
-                    : " (expected: at most " + formatBytes(planned + onHost + base + outside + held) +
-                          ", of which " + formatBytes(base + outside) + " is for code and libraries" +
-                          named(impl_->outputBytes, "all outputs") + named(impl_->dataBytes, "data") +
-                          ")");
+                    : " (expected: at most " + formatBytes(planned + onHost + base + outside + held) + ", of which " +
+                          formatBytes(base + outside) + " is for code and libraries" +
+                          named(impl_->outputBytes, "all outputs") + named(impl_->dataBytes, "data") + ")");
 }
 
 } // namespace cleave::rt

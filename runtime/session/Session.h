@@ -95,7 +95,7 @@ public:
   using Difference = std::function<Status(size_t place, uint64_t leaders)>;
   Status agreeWithLeader(const std::vector<uint64_t> &mine, const Difference &difference);
   // The same for one number, which the error shows, and for contents by their hash. The `what` of a hash is a plural.
-  Status agreeOn(uint64_t mine, const char *what);
+  Status agreeOn(uint64_t mine, const std::string &what);
   Status agreeOnHash(uint64_t mine, const std::string &what);
 
   // Collects bytes on the leader's process. Each byte must have been written by one process, and be zero on the others.

@@ -40,7 +40,7 @@ struct ModelObject {
   std::string name; // cleave_model_<name>: a C identifier
   llvm::StringRef plan;
   std::vector<std::string> kernels; // symbols in the order of Plan.kernels; empty if a kernel is not generated
-  std::vector<uint64_t> facts;      // rt::KernelFacts::hash() of each, 0 if it is not generated; rt::meaningSeal()
+  std::vector<uint64_t> facts;      // rt::KernelFacts::hash() of each, 0 if it is not generated; rt::sealsOf()
   std::string image;                // code for a device; empty if kernels are the host's
   std::vector<Kernel> device;       // in the order of Plan.kernels; empty without an image
   llvm::StringRef weights;          // a safetensors image, or empty

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-#define CLEAVE_MODEL_ABI 5
+#define CLEAVE_MODEL_ABI 6
 
 /* A generated kernel. `buffers` are the launch's buffers in plan order. The call runs iterations [begin, end) of the
  * outermost loop. Any split of [0, extent) over threads computes the same bits. */
@@ -36,7 +36,7 @@ typedef struct cleave_model {
   size_t plan_size;
   const cleave_kernel_fn *kernels; /* one per entry of Plan.kernels, of all kinds; NULL if it is not `generated` */
   const uint64_t *kernel_facts;    /* for each kernel, the Kernel.facts that the plan must state about its code, or 0;
-                                    * then one more, the seal of all that the plan states (MeaningSeal.h) */
+                                    * then the two seals of the plan (runtime/plan/Seals.h) */
   size_t kernel_count;
   const void *weights; /* a safetensors image, 64-byte aligned; NULL if the weights are in a file */
   size_t weights_size;

@@ -1,6 +1,6 @@
 #include "test/runtime/main/StagedModel.h"
 
-#include "runtime/plan/MeaningSeal.h"
+#include "runtime/plan/Seals.h"
 #include "runtime/plan/RankKinds.h"
 #include "runtime/state/SafeTensors.h"
 #include "test/runtime/TempDir.h"
@@ -298,7 +298,8 @@ StagedModel::StagedModel(const StagedMesh &mesh) : weights_(makeWeights()) {
   model_.plan_size = builder_->packedSize();
   model_.kernels = functions_.data();
   model_.kernel_count = facts_.size();
-  facts_.push_back(meaningSeal(*fb::GetPlan(model_.plan)));
+  for (uint64_t seal : sealsOf(*fb::GetPlan(model_.plan), model_.plan, model_.plan_size))
+    facts_.push_back(seal);
   model_.kernel_facts = facts_.data();
   model_.weights = weights_.data();
   model_.weights_size = weights_.size();

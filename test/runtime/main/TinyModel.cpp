@@ -1,6 +1,6 @@
 #include "test/runtime/main/TinyModel.h"
 
-#include "runtime/plan/MeaningSeal.h"
+#include "runtime/plan/Seals.h"
 #include "runtime/state/SafeTensors.h"
 #include "test/runtime/TempDir.h"
 
@@ -108,7 +108,8 @@ TinyModel::TinyModel(unsigned dataRanks, TinyKind kind) : builder_({{"dp", dataR
   for (const auto &kernel : builder_.plan.kernels)
     facts_.push_back(kernel->facts);
   model_.kernel_count = facts_.size();
-  facts_.push_back(meaningSeal(*fb::GetPlan(plan_.data())));
+  for (uint64_t seal : sealsOf(*fb::GetPlan(model_.plan), model_.plan, model_.plan_size))
+    facts_.push_back(seal);
   model_.kernel_facts = facts_.data();
   model_.weights = weights_.data();
   model_.weights_size = weights_.size();

@@ -1,5 +1,5 @@
 #include "runtime/plan/PlanReader.h"
-#include "runtime/plan/MeaningSeal.h"
+#include "runtime/plan/Seals.h"
 
 #include "runtime/plan/PlanPrinter.h"
 #include "runtime/plan/PlanSummary.h"

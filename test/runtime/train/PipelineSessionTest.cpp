@@ -1,6 +1,6 @@
 // A session with a pipeline: inputs reach the stage that reads them, and outputs come from the stage that computes
 // them.
-#include "runtime/plan/MeaningSeal.h"
+#include "runtime/plan/Seals.h"
 #include "runtime/session/GlobalTensor.h"
 #include "runtime/session/Session.h"
 #include "test/runtime/device/PlanBuilder.h"
@@ -49,13 +49,14 @@ TEST(PipelineSession, TakesResultsFromTheStageThatHasThem) {
   for (unsigned dp : {1u, 2u}) {
     PlanBuilder builder = makeStage(0, dp), last = makeStage(1, dp);
     builder.plan.kinds.push_back(std::make_unique<fb::PlanT>(last.plan));
-    uint64_t seal = meaningSeal(builder.open());
+    builder.open();
     cleave_model model{};
     model.abi = CLEAVE_MODEL_ABI;
     model.name = "pipeline";
     model.plan = builder.pack().data();
     model.plan_size = builder.packedSize();
-    model.kernel_facts = &seal; // there are no kernels
+    auto seals = sealsOf(*fb::GetPlan(model.plan), model.plan, model.plan_size);
+    model.kernel_facts = seals.data(); // there are no kernels
     Session session;
     SessionOptions options;
     options.threads = 1; // the test is not about thread teams

@@ -18,6 +18,7 @@ import numpy as np
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "e2e" / "Inputs"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from cleave_library import TensorInfo  # noqa: E402
+from program_plan import bytes_seal  # noqa: E402
 from structural_plans import model_of  # noqa: E402
 
 KINDS = {0: np.float32, 1: np.float64, 2: np.float16, 4: np.int64, 5: np.int32, 6: np.int16, 7: np.int8, 8: np.uint8, 9: np.bool_}
@@ -44,9 +45,17 @@ class Run:
             at = (ctypes.addressof(self.room) + 63) // 64 * 64
             ctypes.memmove(at, data, len(data))
             self.model.plan, self.model.plan_size = at, len(data)
+            self.seal(data)
         self.session = ctypes.c_void_p()
         if self.lib.cleave_session_create(ctypes.byref(self.model), None, ctypes.byref(self.session)):
             raise Refused(self.lib.cleave_last_error().decode())
+
+    def seal(self, plan):
+        """Gives the model the checksum of the mutant, so that the other checks are the ones that refuse it."""
+        self.facts = (ctypes.c_uint64 * (self.model.kernel_count + 2)).from_address(self.model.kernel_facts)
+        self.facts = type(self.facts)(*self.facts)
+        self.facts[self.model.kernel_count + 1] = bytes_seal(plan)
+        self.model.kernel_facts = ctypes.addressof(self.facts)
 
     def check(self, code):
         if code:

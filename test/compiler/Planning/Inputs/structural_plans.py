@@ -38,7 +38,8 @@ LAYOUTS = {
 class Model(ctypes.Structure):
     """The head of cleave_model (runtime/include/cleave/model.h)."""
     _fields_ = [("abi", ctypes.c_uint32), ("name", ctypes.c_char_p), ("plan", ctypes.c_void_p), ("plan_size", ctypes.c_size_t),
-                ("rest", ctypes.c_void_p * 16)]
+                ("kernels", ctypes.c_void_p), ("kernel_facts", ctypes.c_void_p), ("kernel_count", ctypes.c_size_t),
+                ("rest", ctypes.c_void_p * 13)]
 
 
 def model_of(library, name):

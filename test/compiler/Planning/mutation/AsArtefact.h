@@ -1,5 +1,5 @@
 // A plan together with the rest of its artefact: the facts of the code and the seal of the meaning (KernelFacts.h,
-// MeaningSeal.h), and the scratch that the device's library needs. For a changed plan, it returns what `cleave verify`
+// Seals.h), and the scratch that the device's library needs. For a changed plan, it returns what `cleave verify`
 // of the artefact and the runtime say.
 #ifndef CLEAVE_TEST_PLANNING_MUTATION_ASARTEFACT_H
 #define CLEAVE_TEST_PLANNING_MUTATION_ASARTEFACT_H
@@ -7,7 +7,7 @@
 #include "compiler/Planning/Verify/PlanVerifier.h"
 #include "runtime/plan/KernelFacts.h"
 #include "runtime/plan/RankKinds.h"
-#include "runtime/plan/MeaningSeal.h"
+#include "runtime/plan/Seals.h"
 #include "runtime/plan/PlanReader.h"
 
 #include <map>

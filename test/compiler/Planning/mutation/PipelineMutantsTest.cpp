@@ -2,7 +2,7 @@
 // PlanMutants does the same with compiled plans.
 #include "compiler/Planning/Verify/PlanVerifier.h"
 #include "runtime/plan/KernelFacts.h"
-#include "runtime/plan/MeaningSeal.h"
+#include "runtime/plan/Seals.h"
 #include "runtime/plan/RankKinds.h"
 #include "test/compiler/Planning/mutation/Mutator.h"
 #include "test/compiler/Planning/mutation/Oracle.h"

@@ -9,7 +9,7 @@
 // accepted.
 //
 // The verifier is that of an artefact, which also has the facts of the code and the seal of the meaning (KernelFacts.h,
-// MeaningSeal.h). Mutants that only the seal finds are counted separately: without an artefact, such a forged plan
+// Seals.h). Mutants that only the seal finds are counted separately: without an artefact, such a forged plan
 // proves its own statements. Only kinds "forged: ..." may be among them.
 #include "test/compiler/Planning/mutation/AsArtefact.h"
 #include "test/compiler/Planning/mutation/KnownGaps.h"

@@ -13,6 +13,7 @@ import onnxruntime
 from onnx import TensorProto, helper
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "Inputs"))
+from program_plan import seal  # noqa: E402
 from small_models import Checks, command, graph  # noqa: E402
 
 WIDTH, BATCH = 4, 4
@@ -417,7 +418,9 @@ def check_unsaid(checks):
     around = slice(at - 64, at + 64)
     changed = program[around].replace(b"nothing", b"nothinq")
     checks.note("the property's text", "" if changed != program[around] else f"not found in {program[around]}")
-    (folder / "unsaid").write_bytes(program[:at - 64] + changed + program[at + 64:])
+    unsaid = bytearray(program[:at - 64] + changed + program[at + 64:])
+    seal(unsaid)
+    (folder / "unsaid").write_bytes(unsaid)
     (folder / "unsaid").chmod(0o755)
     for count in (BATCH, BATCH + 1):
         np.save(folder / "x.npy", np.ones((count, WIDTH), "f4"))

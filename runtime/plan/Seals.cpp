@@ -1,5 +1,6 @@
-#include "runtime/plan/MeaningSeal.h"
+#include "runtime/plan/Seals.h"
 
+#include "runtime/base/Crc32c.h"
 #include "runtime/base/Hash.h"
 #include "runtime/plan/Checks.h"
 #include "runtime/plan/RankKinds.h"
@@ -31,6 +32,19 @@ Status checkMeaningSeal(const fb::Plan &plan, uint64_t seal) {
     return Status::ok();
   return badPlan("its statement of what its programs compute is not the one that was compiled; compile the model "
                  "again");
+}
+
+uint64_t bytesSeal(const void *plan, size_t size) { return uint64_t{size} << 32 | crc32c(plan, size); }
+
+Status checkBytesSeal(const void *plan, size_t size, uint64_t seal) {
+  if (bytesSeal(plan, size) == seal)
+    return Status::ok();
+  return badPlan("its bytes are not the ones that were compiled: the file was damaged or edited; copy it again, or "
+                 "compile the model again");
+}
+
+std::array<uint64_t, kSeals> sealsOf(const fb::Plan &plan, const void *bytes, size_t size) {
+  return {meaningSeal(plan), bytesSeal(bytes, size)};
 }
 
 } // namespace cleave::rt
