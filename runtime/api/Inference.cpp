@@ -243,7 +243,7 @@ Status inferFiles(Session &session, const std::vector<std::string> &inputs, cons
   CLEAVE_TRY(same.check(session));
   DataSet data;
   CLEAVE_TRY(DataSet::open(*program, inputs, "--input", &data, sparedInputs(session.plan(), *program, wanted)));
-  CLEAVE_TRY(session.agreeOn(data.samples, "the samples of --input"));
+  CLEAVE_TRY(data.agree(session, "--input"));
   uint64_t batch = 1;
   CLEAVE_TRY(programBatch(*program, &batch));
   bool batched = std::any_of(data.sources.begin(), data.sources.end(),

@@ -132,6 +132,13 @@ uint64_t DataSet::fingerprint() const {
   return fnv1a(all);
 }
 
+Status DataSet::agree(Session &session, const std::string &option) const {
+  if (!session.processes())
+    return Status::ok();
+  CLEAVE_TRY(session.agreeOn(samples, "the samples of " + option));
+  return session.agreeOnHash(fingerprint(), option + ": the contents");
+}
+
 uint64_t DataSet::memoryBytes() const {
   uint64_t bytes = ReadPages::mostBytes(sources);
   for (const DataSource &source : sources)

@@ -22,6 +22,9 @@ struct DataSet {
   // samples at equal distances as the files hold them. Data that differ only between those samples are taken for the
   // same.
   uint64_t fingerprint() const;
+  // Fails if the processes of the session have different data: other numbers of samples, or other fingerprints. All
+  // processes must call it.
+  Status agree(Session &session, const std::string &option) const;
   // Memory that the data need: unpacked archives, and pages of files (ReadPages::mostBytes).
   uint64_t memoryBytes() const;
 };

@@ -45,7 +45,7 @@ private:
   Status resume();
   Status loadLatest(bool *found);
   Status resumeBest();
-  Status describeData();
+  void describeData();
   Status compareRuns();
   void compareBest();
   Status openOutputs();

@@ -325,34 +325,30 @@ Status TrainLoop::openData() {
   CLEAVE_TRY(InputFeed::open(*session_, *program_, inputFrames(session_->plan(), *program_), *data_, position_.seed,
                              options_.shuffle, options_.lastBatch, position_.epoch, position_.sample, "--data",
                              &feed_));
-  CLEAVE_TRY(session_->agreeOn(data_->samples, "the samples of --data"));
+  CLEAVE_TRY(data_->agree(*session_, "--data"));
   CLEAVE_TRY(countSteps());
   tokensPerSample_ = static_cast<double>(tokensPerSample(*program_));
   if (options_.valData.empty())
     return Status::ok();
   evaluator_.emplace();
   CLEAVE_TRY(Evaluator::open(*session_, options_.valData, "--val-data", &*evaluator_));
-  return session_->agreeOn(evaluator_->samples(), "the samples of --val-data");
+  return evaluator_->data().agree(*session_, "--val-data");
 }
 
-// The facts are those of the leader's data: all processes must write the same facts into a checkpoint.
-Status TrainLoop::describeData() {
+// All processes have the same data (DataSet::agree()), and so they write the same facts into a checkpoint.
+void TrainLoop::describeData() {
   auto describe = [&](std::vector<std::string> specs, const DataSet &data, std::string *text) {
-    uint64_t hash = session_->isLeader() ? data.fingerprint() : 0;
-    CLEAVE_TRY(session_->share(reinterpret_cast<std::byte *>(&hash), sizeof hash, 0));
     char contents[17];
-    std::snprintf(contents, sizeof contents, "%016llx", static_cast<unsigned long long>(hash));
+    std::snprintf(contents, sizeof contents, "%016llx", static_cast<unsigned long long>(data.fingerprint()));
     std::sort(specs.begin(), specs.end());
     *text = textWithoutFiles(specs) + " with contents " + contents;
-    return Status::ok();
   };
-  CLEAVE_TRY(describe(options_.data, *data_, &run_["data"]));
+  describe(options_.data, *data_, &run_["data"]);
   if (evaluator_)
     return describe(options_.valData, evaluator_->data(), &run_["val-data"]);
   // Without validation data, the checkpoint's best loss still belongs to the data that it was computed from.
   if (auto before = resumedRun_.find("val-data"); before != resumedRun_.end())
     run_.insert(*before);
-  return Status::ok();
 }
 
 // Losses on different validation data cannot be compared.
@@ -379,7 +375,7 @@ Status TrainLoop::compareRuns() {
   run_["clip-grad-norm"] = asText(options_.clipGradNorm);
   if (schedule_.kind == LearningRateSchedule::Kind::Cosine || schedule_.kind == LearningRateSchedule::Kind::Linear)
     run_["steps"] = asText(total_);
-  CLEAVE_TRY(describeData());
+  describeData();
   if (!resumed_)
     return Status::ok();
   std::string note;

@@ -9,6 +9,8 @@ import shutil
 import subprocess
 import sys
 
+import numpy as np
+
 SECONDS = 60
 folder = pathlib.Path(sys.argv[1])
 DATA = ["--data", "x=x.npy", "--data", "labels=y.npy"]
@@ -23,6 +25,10 @@ WEIGHTS = "--weights: the initial weights of process 1 are not those of the firs
 
 def given(option):
     return f"{option}: process 1 was given another value than the first one"
+
+
+def contents(option):
+    return f"{option}: the contents of process 1 are not those of the first one"
 
 
 DIFFERENT = [
@@ -43,6 +49,12 @@ DIFFERENT = [
     ("another validation", [*TRAIN, "--val-data", "x=x.npy", "--val-data", "labels=y.npy"],
      [*TRAIN, "--val-data", "x=x.npy,mean=1,std=1", "--val-data", "labels=y.npy"], given("--val-data")),
     ("data of an evaluation", ["./dp", "evaluate", *DATA], ["./dp", "evaluate", "--data", "x=x.npy,mean=1,std=1", *DATA[2:]], given("--data")),
+    ("other contents", TRAIN, [TRAIN[0], "train", "--data", "x=reversed/x.npy", *DATA[2:], "--steps", "3"], contents("--data")),
+    ("other labels", TRAIN, [TRAIN[0], "train", *DATA[:2], "--data", "labels=reversed/y.npy", "--steps", "3"], contents("--data")),
+    ("another validation set", [*TRAIN, "--val-data", "x=x.npy", "--val-data", "labels=y.npy"],
+     [*TRAIN, "--val-data", "x=reversed/x.npy", "--val-data", "labels=y.npy"], contents("--val-data")),
+    ("another evaluation set", ["./dp", "evaluate", *DATA], ["./dp", "evaluate", *DATA[:2], "--data", "labels=reversed/y.npy"], contents("--data")),
+    ("other inputs of an inference", INFER, ["./infer", "infer", "--input", "x=reversed/x.npy", *INFER[4:]], contents("--input")),
     ("another output", INFER, [*INFER[:-1], "loss=loss.npy", "--input", "labels=y.npy"], given("--input")),
     ("another prompt", [*GENERATE, "--prompt", "a"], [*GENERATE, "--prompt", "bb"], given("--prompt")),
     ("another length", ["./gpt", "generate", "--bytes", "4"], GENERATE, given("--tokens")),
@@ -73,8 +85,16 @@ def run(first, second):
     return done.returncode, done.stdout + done.stderr
 
 
+def write_other_data():
+    """Arrays of the same shapes, with other contents."""
+    (folder / "reversed").mkdir()
+    for name in ("x.npy", "y.npy"):
+        np.save(folder / "reversed" / name, np.load(folder / name)[::-1])
+
+
 def main():
     failed = 0
+    write_other_data()
     for name, first, second, expected in DIFFERENT:
         code, said = run(first, second)
         saved = [path.name for path in folder.glob("[ab].ckpt/step-*")]
