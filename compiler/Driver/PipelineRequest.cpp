@@ -44,7 +44,7 @@ static llvm::Expected<pipeline::Schedule> makeByName(llvm::StringRef text, const
   asked.microBatches = static_cast<int>(options.microBatches);
   if (!chunks.empty() &&
       (!chunks.consume_front("chunks=") || chunks.getAsInteger(10, asked.chunksPerRank) || asked.chunksPerRank < 1))
-    return usageError(kOption, "expected NAME[,chunks=N] or file=PATH; got: " + text);
+    return usageError(kOption, "expected NAME[,chunks=N], with one chunk or more, or file=PATH; got: " + text);
   request.schedule = name.str();
   auto schedule = pipeline::makeSchedule(request.schedule, asked);
   if (!schedule)

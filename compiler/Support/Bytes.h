@@ -22,8 +22,13 @@ inline llvm::Expected<int64_t> parseByteSize(llvm::StringRef text) {
                  : unit == "GB"                  ? 1e9
                                                  : 0;
   double number = 0;
-  if (digits.getAsDouble(number) || scale == 0 || !(number * scale >= 1) || number * scale > 9e18)
-    return llvm::createStringError("expected a size such as 4096, 256KiB, 25MiB or 8GiB (1MB is 1000000 bytes, 1MiB 1048576); got: " + text);
+  if (digits.getAsDouble(number) || scale == 0)
+    return llvm::createStringError(
+        "expected a size such as 4096, 256KiB, 25MiB or 8GiB (1MB is 1000000 bytes, 1MiB 1048576); got: " + text);
+  if (!(number * scale >= 1))
+    return llvm::createStringError("expected a size of at least one byte; got: " + text);
+  if (number * scale > 9e18)
+    return llvm::createStringError("expected a size below 2^63 bytes; got: " + text);
   return static_cast<int64_t>(number * scale);
 }
 

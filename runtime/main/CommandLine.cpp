@@ -87,12 +87,14 @@ void addTrain(CLI::App &command, Command &result) {
   command.add_flag("--no-shuffle{false}", train.shuffle, "Take samples in the order of the files");
   addOptional(command, "--lr", train.lr, "Learning rate (default: that of the optimizer, or 1e-3)");
   command
-      .add_option("--lr-schedule", train.lrSchedule,
-                  "How the learning rate changes over the steps. step: multiplied by G after every N steps or epochs. "
-                  "cosine, linear: it rises during the warm-up steps, then falls to min in `steps` steps, or by the end of "
-                  "the run (default: constant):\n"
-                  "constant | step,size=N|Nepoch,gamma=G | cosine[,warmup=N][,min=LR][,steps=N] | "
-                  "linear[,warmup=N][,min=LR][,steps=N]")
+      .add_option(
+          "--lr-schedule", train.lrSchedule,
+          "How the learning rate changes over the steps. step: multiplied by G (default 0.1) after every N steps or "
+          "epochs. "
+          "cosine, linear: it rises during the warm-up steps, then falls to min in `steps` steps, or by the end of "
+          "the run (default: constant):\n"
+          "constant | step,size=N|Nepoch[,gamma=G] | cosine[,warmup=N][,min=LR][,steps=N] | "
+          "linear[,warmup=N][,min=LR][,steps=N]")
       ->type_name("SCHEDULE");
   addOptional(command, "--clip-grad-norm", train.clipGradNorm,
               "Scale gradients down where the norm of all of them together is larger (default: never)");
@@ -103,7 +105,7 @@ void addTrain(CLI::App &command, Command &result) {
                   "finishes the step, saves, and ends")
       ->type_name("DIR");
   addCount(command, "--save-every", train.saveEvery, "Steps between checkpoints (default: one at the end)", 1);
-  addCount(command, "--keep", train.keep, "Number of checkpoints to keep, the newest ones (default: all)");
+  addCount(command, "--keep", train.keep, "Number of checkpoints to keep, the newest ones; 0 keeps all (default: 0)");
   command.add_flag("--save-best", train.saveBest,
                    "Save after each evaluation whose loss is the lowest so far, as DIR/best");
   addOptional(

@@ -1,7 +1,8 @@
 // Learning-rate schedules, with PyTorch's definitions.
 //
 //   constant
-//   step,size=N|Nepoch[s],gamma=G       StepLR: lr * G^floor(k / N), in steps or in epochs ("every" means "size" too)
+//   step,size=N|Nepoch[s][,gamma=G]     StepLR: lr * G^floor(k / N), in steps or in epochs ("every" means "size" too);
+//                                       G is 0.1 if it is not given
 //   cosine[,warmup=W][,min=M][,steps=S] W steps of LinearLR from lr/W up to lr, then CosineAnnealingLR down to M at step
 //                                       S:  M + (lr - M) * (1 + cos(pi * t / T)) / 2,  t = k - W, T = S - W
 //   linear[,warmup=W][,min=M][,steps=S] the same warm-up, then LinearLR down to M:  lr + (M - lr) * t / T

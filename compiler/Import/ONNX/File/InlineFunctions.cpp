@@ -37,13 +37,30 @@ public:
     for (const onnx::FunctionProto &function : file_.proto.functions())
       if (!functions_.try_emplace(functionKey(function), &function).second)
         return makeError("function " + quote(function.name()) + " is defined twice");
-    for (const onnx::NodeProto &node : from.node())
+    for (const onnx::NodeProto &node : from.node()) {
+      if (llvm::Error error = checkNoReferences(node))
+        return error;
       if (llvm::Error error = add(node, opsets))
         return error;
+    }
     return llvm::Error::success();
   }
 
 private:
+  // Only nodes of a function may refer to attributes: those of its calls.
+  static llvm::Error checkNoReferences(const onnx::NodeProto &node) {
+    for (const onnx::AttributeProto &attribute : node.attribute()) {
+      if (!attribute.ref_attr_name().empty())
+        return makeError(FlatNode{&node, nullptr}.describe() + ": attribute " + quote(attribute.name()) +
+                         " refers to an attribute " + quote(attribute.ref_attr_name()) +
+                         " of a function (ref_attr_name), and the node is in no function; give the value");
+      for (const onnx::NodeProto &inner : attribute.g().node())
+        if (llvm::Error error = checkNoReferences(inner))
+          return error;
+    }
+    return llvm::Error::success();
+  }
+
   // A call of a function, and the function's defaults of attributes that the call may omit.
   struct Call {
     const onnx::NodeProto &node;

@@ -169,6 +169,13 @@ def missing_output():
     return model([node()], outputs=[value("z", [2, 2])])
 
 
+@case("attribute 'alpha' refers to an attribute 'slope' of a function (ref_attr_name), and the node is in no function")
+def reference_outside_a_function():
+    elu = node("Elu")
+    elu.attribute.add(name="alpha", ref_attr_name="slope", type=onnx.AttributeProto.FLOAT)
+    return model([elu])
+
+
 @case("calls itself")
 def recursive_function():
     body = helper.make_function("local", "f", ["a"], ["b"], [helper.make_node("f", ["a"], ["b"], domain="local")],

@@ -49,7 +49,7 @@ def evaluate_node(node, arrays):
     if node.op_type == "Cast" and is_float(dtype) and np.dtype(helper.tensor_dtype_to_np_dtype(node.attribute[0].i)).kind in "iu":
         return [own_reference.saturated(node, arrays[names[0]])]
     halves = [array.dtype for name in names if is_float((array := arrays[name]).dtype) and array.dtype.itemsize < 4]
-    if halves and node.op_type != "Cast":  # computed in f32, then rounded
+    if halves and node.op_type not in ("Cast", "CastLike"):  # computed in f32, then rounded
         widened = {name: arrays[name].astype("f4") if is_float(arrays[name].dtype) else arrays[name] for name in names}
         return [value.astype(halves[0]) if is_float(value.dtype) else value for value in evaluate_node(node, widened)]
     ours = node.op_type not in BY_ONNXRUNTIME

@@ -57,6 +57,8 @@ def grow(seed, kind):
         usable[pick][1](g)
     if not g.nodes:
         operators.unary(g)
+    if not g.nodes:
+        g.emit("Identity", g.inputs[:1], largest=None)
     return g
 
 

@@ -54,7 +54,51 @@ def local_response(node, x):
     return (wide / (a["bias"] + a["alpha"] / a["size"] * sums) ** a["beta"]).astype(x.dtype)
 
 
-OWN = {"Erf": erf, "LRN": local_response, "GlobalMaxPool": global_max_pool, "GlobalLpPool": global_lp_pool, "MeanVarianceNormalization": mean_variance,
+def attribute_of(node, name, otherwise):
+    return next((helper.get_attribute_value(one) for one in node.attribute if one.name == name), otherwise)
+
+
+def exponential(x, alpha, scale=1.0):
+    """Without the rounding of exp(x) - 1 where x is small."""
+    wide = x.astype("f8")
+    return (scale * np.where(wide > 0, wide, alpha * np.expm1(np.minimum(wide, 0)))).astype(x.dtype)
+
+
+def elu(node, x):
+    return exponential(x, attribute_of(node, "alpha", 1.0))
+
+
+def celu(node, x):
+    alpha, wide = attribute_of(node, "alpha", 1.0), x.astype("f8")
+    return np.where(wide > 0, wide, alpha * np.expm1(np.minimum(wide / alpha, 0))).astype(x.dtype)
+
+
+def selu(node, x):
+    alpha, gamma = attribute_of(node, "alpha", 1.6732632423543772), attribute_of(node, "gamma", 1.0507009873554805)
+    return exponential(x, alpha, gamma)
+
+
+def gelu(node, x):
+    """Whose body in the standard calls Erf."""
+    wide = x.astype("f8")
+    if attribute_of(node, "approximate", b"none") == b"tanh":
+        return (wide / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (wide + 0.044715 * wide**3)))).astype(x.dtype)
+    return (wide / 2 * np.vectorize(math.erfc, otypes=["f8"])(-wide / np.sqrt(2))).astype(x.dtype)
+
+
+def window(*weights):
+    """A sum of cosines of f64: onnxruntime's, of f32, are off by more than a unit of the small values at the ends."""
+    def values(node, size):
+        steps = int(size) if attribute_of(node, "periodic", 1) else int(size) - 1
+        places = np.arange(int(size)) * (2 * np.pi / max(steps, 1))
+        kind = helper.tensor_dtype_to_np_dtype(attribute_of(node, "output_datatype", 1))
+        return sum(weight * np.cos(i * places) for i, weight in enumerate(weights)).astype(kind)
+    return values
+
+
+OWN = {"Elu": elu, "Celu": celu, "Selu": selu, "Gelu": gelu, "HannWindow": window(0.5, -0.5),
+       "HammingWindow": window(25 / 46, -21 / 46), "BlackmanWindow": window(0.42, -0.5, 0.08),
+       "Erf": erf, "LRN": local_response, "GlobalMaxPool": global_max_pool, "GlobalLpPool": global_lp_pool, "MeanVarianceNormalization": mean_variance,
        "Attention": attention}
 
 
