@@ -70,7 +70,8 @@ def elu(node, x):
 
 def celu(node, x):
     alpha, wide = attribute_of(node, "alpha", 1.0), x.astype("f8")
-    return np.where(wide > 0, wide, alpha * np.expm1(np.minimum(wide / alpha, 0))).astype(x.dtype)
+    with np.errstate(over="ignore"):
+        return (np.maximum(wide, 0) + np.minimum(alpha * np.expm1(wide / alpha), 0)).astype(x.dtype)
 
 
 def selu(node, x):
