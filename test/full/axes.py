@@ -14,8 +14,8 @@
   cuda-static  CUDA_MODELS x CUDA_PRECISIONS x architectures: what ptxas says of the kernels (spills, widths of accesses, occupancy)
   commands   whatever else is too slow for the gate
 
-The gate runs a subset of train and same, and one of schedules, in which every pair of values of two axes appears (pairwise.py;
-PAIRWISE, PAIRWISE_SCHEDULES), and mutual of MUTUAL_GATE.
+The gate runs a subset of train and same, one of schedules, and one of cuda, in which every pair of values of two axes appears (pairwise.py;
+PAIRWISE, PAIRWISE_SCHEDULES, PAIRWISE_CUDA), and mutual of MUTUAL_GATE.
 """
 import pathlib
 import sys
@@ -191,6 +191,7 @@ CUDA_WAITS = ["mlp:--mesh dp=2", "mlp:--mesh dp=2 --bucket-size 4KiB", "mlp:--me
 
 # Axes of the gate's subsets, in the order of a cell's name.
 PAIRWISE_SCHEDULES = [PIPELINE_CASES, list(PIPELINE_MESHES), list(SCHEDULES), PIPELINE_PRECISIONS]
+PAIRWISE_CUDA = [list(CUDA_MODELS), list(CUDA_LAYOUTS), CUDA_PRECISIONS, CUDA_WAYS]
 PAIRWISE = [EVERYWHERE, [*TABLE, "pp2", "fsdp2-pp2", "shard-grad-op-pp2"], list(OPTIMIZERS), list(PRECISIONS), ["plain", *VARIANTS]]
 
 

@@ -159,7 +159,7 @@ def pairwise_schedule_cells():
 
 
 def gate_cells():
-    return [*pairwise_cells(), *pairwise_schedule_cells(), *mutual_cells(axes.MUTUAL_GATE)]
+    return [*pairwise_cells(), *pairwise_schedule_cells(), *cuda_cells.pairwise_cells(), *mutual_cells(axes.MUTUAL_GATE)]
 
 
 # Everything else

@@ -2,6 +2,7 @@
 import sys
 
 import axes
+import pairwise
 from axes import ROOT
 from cell import Cell, command_cell
 from outcomes import Failed
@@ -46,6 +47,14 @@ def against_the_host():
                 case = compiled_case(model, precision, steps, options)
                 for way in ways:
                     yield Cell(f"cuda/{model}/{layout}/{precision}/{way}", in_one_way(case, ways, way), 3600, 20, FILES, f"{case} {way}", "gpu")
+
+
+def pairwise_cells():
+    """What the gate runs of these: with the way of each cell, the one that its bytes are compared with."""
+    for model, layout, precision, way in pairwise.cover(axes.PAIRWISE_CUDA, lambda each: each[1] != "one" or each[3] != "shared"):
+        case = compiled_case(model, precision, axes.CUDA_MODELS[model], axes.CUDA_LAYOUTS[layout])
+        ways = list(dict.fromkeys(["graph", way]))
+        yield Cell(f"cuda/{model}/{layout}/{precision}/{way}", in_one_way(case, ways, way), 3600, 20, FILES, f"{case} {way}", "gpu")
 
 
 def in_every_order():
