@@ -242,6 +242,11 @@ llvm::Expected<std::string> trainedBytes(const Change &change, const rt::Checkpo
   rt::Status read = rt::readElements(value, 0, elements, *type, reinterpret_cast<std::byte *>(bytes.data()));
   if (!read.isOk())
     return toError(read);
+  auto *written = reinterpret_cast<const std::byte *>(bytes.data());
+  if (size_t place = rt::findOverflow(value.type, value.data, *type, written, elements); place != elements)
+    return makeError("the trained value of '" + tensor.name() + "', element " + llvm::Twine(place) +
+                     ", is beyond the numbers of " + rt::elementName(*type) +
+                     ", the type of this initializer; give a model in f32 (--model)");
   if (isAlias(tensors, tensor.name()) && isTransposedIn(tensor, value))
     bytes = transpose(bytes, value.shape[0], value.shape[1], rt::elementSize(*type));
   return bytes;

@@ -46,12 +46,30 @@ static bool mayBeWeight(double factor, int64_t batch) {
          std::fabs(divisor - multiple * static_cast<double>(batch)) <= 1e-5 * divisor;
 }
 
-// Numbers above 1 in guards may be the batch or a part of it.
+// Numbers above 1 in guards may be the batch or a part of it, and so may numbers that are added to a count. A small
+// number only keeps the count from being zero.
 static bool mayDependOnBatch(const LossTerm &term, int64_t batch) {
+  constexpr double kSmall = 1e-4;
   auto isWeight = [&](double factor) { return mayBeWeight(factor, batch); };
-  return isWeight(term.factor) || llvm::any_of(term.constants, isWeight) ||
-         llvm::any_of(term.guards, [](const CountGuard &guard) { return guard.number > 1 || guard.other > 1; }) ||
-         (term.count && !term.ofSamples);
+  auto isBatch = [](const CountGuard &guard) {
+    return guard.number > (guard.kind == NumberBound::Plus ? kSmall : 1) || guard.other > 1;
+  };
+  return isWeight(term.factor) || llvm::any_of(term.constants, isWeight) || llvm::any_of(term.guards, isBatch) ||
+         (term.count && (!term.ofSamples || batch == 1));
+}
+
+// Returns the reductions of the loss's terms. With a batch of one sample, the first form is taken in which both losses
+// have the same terms and counts.
+static std::optional<llvm::SmallVector<TermReduction>>
+compareLosses(mlir::Value loss, const SampleDependence &small, mlir::Value doubled, const SampleDependence &large,
+              int64_t batch) {
+  for (LossForm form : kLossForms) {
+    LossTerms once(loss, small, form), twice(doubled, large, form);
+    auto reductions = compareReductions(once, twice);
+    if (batch > 1 || (reductions && countAlike(once, twice)))
+      return reductions;
+  }
+  return std::nullopt;
 }
 
 bool cleave::hasPlainMeans(mlir::ModuleOp module) {
@@ -91,8 +109,8 @@ llvm::Error cleave::noteLossReductions(ImportedModel &model, const ImportOptions
     if (!index || !other || lossOf(other) != index)
       continue;
     SampleDependence small(function), large(other);
-    LossTerms once(valueOf(function, *index), small), twice(valueOf(other, *index), large);
-    if (auto reductions = compareReductions(once, twice))
+    if (auto reductions =
+            compareLosses(valueOf(function, *index), small, valueOf(other, *index), large, batchOf(function)))
       setReductions(function, *index, *reductions);
   }
   return llvm::Error::success();

@@ -92,7 +92,6 @@ Status evaluate(Session &session, const TrainOptions &options) {
   Evaluator evaluator;
   Evaluation evaluation;
   CLEAVE_TRY(Evaluator::open(session, options.data, "--data", &evaluator));
-  CLEAVE_TRY(evaluator.data().agree(session, "--data"));
   CLEAVE_TRY(evaluator.run(&evaluation));
   if (!session.isLeader())
     return Status::ok();

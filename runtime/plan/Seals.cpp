@@ -39,8 +39,8 @@ uint64_t bytesSeal(const void *plan, size_t size) { return uint64_t{size} << 32 
 Status checkBytesSeal(const void *plan, size_t size, uint64_t seal) {
   if (bytesSeal(plan, size) == seal)
     return Status::ok();
-  return badPlan("its bytes are not the ones that were compiled: the file was damaged or edited; copy it again, or "
-                 "compile the model again");
+  return badPlan("its bytes are not the ones that were compiled: the file was damaged or edited, or another build "
+                 "of Cleave wrote it; copy it again, or compile the model again");
 }
 
 std::array<uint64_t, kSeals> sealsOf(const fb::Plan &plan, const void *bytes, size_t size) {

@@ -3,6 +3,7 @@
 #include "runtime/plan/SavedState.h"
 #include "runtime/state/CheckpointSave.h"
 #include "runtime/state/FloatConversion.h"
+#include "runtime/state/NarrowedNumbers.h"
 #include "runtime/state/Problems.h"
 
 #include <algorithm>
@@ -99,8 +100,12 @@ Status Checkpoint::read(const CheckpointTensor &tensor, uint64_t first, uint64_t
     uint64_t begin = std::max(first, slice.first), end = std::min(first + count, slice.first + slice.count);
     if (begin >= end)
       continue;
-    CLEAVE_TRY(readElements(*shards_.at(slice.file).find(slice.key), begin - slice.first, end - begin, type,
-                            target + (begin - first) * targetWidth));
+    const TensorView &stored = *shards_.at(slice.file).find(slice.key);
+    std::byte *part = target + (begin - first) * targetWidth;
+    CLEAVE_TRY(readElements(stored, begin - slice.first, end - begin, type, part));
+    NarrowedNumbers numbers{
+        stored.type, stored.data + (begin - slice.first) * elementSize(stored.type), type, part, begin, end - begin};
+    CLEAVE_TRY(checkNarrowed(numbers, tensor.name, tensor.role == "parameter" || tensor.role == "optimizer").in(path_));
   }
   return Status::ok();
 }

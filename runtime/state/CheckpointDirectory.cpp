@@ -43,11 +43,16 @@ bool isCheckpoint(const std::string &path) {
 
 // What cannot be removed takes space, and is no reason to end a run. (On NFS, a file that another process has open
 // stays in its directory under another name.)
+void warnOfLeft(const std::string &path, std::error_code error) {
+  if (error)
+    log(LogLevel::Warning, -1,
+        fileError("remove", path, error.value()).message() + "; it takes space until you remove it");
+}
+
 void removeOrWarn(const std::string &path) {
   std::error_code error;
   fs::remove_all(path, error);
-  if (error)
-    log(LogLevel::Warning, -1, fileError("remove", path, error.value()).message() + "; it takes space until you remove it");
+  warnOfLeft(path, error);
 }
 
 } // namespace
@@ -218,7 +223,10 @@ static Status removeOldest(const std::string &directory, const std::vector<std::
     std::error_code error;
     fs::remove_all(hidden, error);
     fs::rename(path, hidden, error);
-    removeOrWarn(error ? path : hidden);
+    if (error)
+      warnOfLeft(path, error);
+    else
+      removeOrWarn(hidden);
   }
   return Status::ok();
 }

@@ -1,13 +1,10 @@
-#include "runtime/base/Log.h"
-#include "runtime/base/OptionText.h"
 #include "runtime/state/ElementValue.h"
 #include "runtime/state/FloatConversion.h"
+#include "runtime/state/NarrowedNumbers.h"
 #include "runtime/state/RandomInit.h"
 #include "runtime/state/WeightStore.h"
 
 #include <algorithm>
-#include <cfloat>
-#include <cmath>
 #include <cstring>
 
 namespace cleave::rt {
@@ -21,25 +18,6 @@ void fill(ElementType type, double value, std::byte *target, uint64_t count) {
     std::memcpy(target + i * width, element, width);
 }
 
-// A parameter that became infinite would make every loss infinite or not a number. Buffers and constants may be masks:
-// the smallest number of f32, which is -inf as f16, still hides what it is added to, and is meant so.
-Status checkHeld(const fb::State &state, const std::string &name, const TensorView &from, uint64_t first,
-                 uint64_t count, const std::byte *target) {
-  ElementType to = elementType(state.dtype());
-  const std::byte *source = from.data + first * elementSize(from.type);
-  size_t place = findOverflow(from.type, source, to, target, count);
-  if (place == count)
-    return Status::ok();
-  double value = loadElement(from.type, source + place * elementSize(from.type));
-  std::string text = "weight '" + name + "', element " + std::to_string(first + place) + ": " + realText(value) +
-                     " is beyond the numbers of " + elementName(to) + ", the type of this state";
-  if (state.role() == fb::Role::parameter)
-    return invalidArgument(text + "; give other weights, or compile the model with another --precision");
-  if (std::fabs(value) != FLT_MAX && std::fabs(value) != DBL_MAX)
-    log(LogLevel::Warning, -1, text + ": it is infinite there");
-  return Status::ok();
-}
-
 // Large weights are read in pieces. Otherwise the file would count as memory in addition to the state that it fills.
 Status copyInPieces(const fb::State &state, const std::string &name, std::byte *target, const TensorView &from,
                     uint64_t first, uint64_t count, const WeightStore &weights) {
@@ -49,7 +27,9 @@ Status copyInPieces(const fb::State &state, const std::string &name, std::byte *
     uint64_t length = std::min<uint64_t>(piece, count - done);
     std::byte *part = target + done * elementSize(to);
     CLEAVE_TRY(readElements(from, first + done, length, to, part));
-    CLEAVE_TRY(checkHeld(state, name, from, first + done, length, part));
+    NarrowedNumbers numbers{from.type, from.data + (first + done) * elementSize(from.type), to, part, first + done,
+                            length};
+    CLEAVE_TRY(checkNarrowed(numbers, name, state.role() == fb::Role::parameter));
     if (count > piece)
       weights.dropPages();
   }

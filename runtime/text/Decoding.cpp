@@ -58,8 +58,8 @@ Status Decoding::textOf(const std::string &token, std::string *text) const {
   }
   *text = token;
   for (const auto &[from, to] : replacements_) { // each may make the text of the one before longer
+    CLEAVE_TRY(checkNormalizedLength(replacedLength(from, to, *text)));
     replaceAll(from, to, text);
-    CLEAVE_TRY(checkNormalizedLength(text->size()));
   }
   if (!hasWords_)
     return Status::ok();

@@ -1,5 +1,6 @@
 #include "runtime/text/Splitting.h"
 
+#include "runtime/text/Normalizer.h"
 #include "runtime/text/Replace.h"
 
 #include <algorithm>
@@ -77,6 +78,7 @@ Splitting::Rule markSpaces(Marking marking) {
   return [=](const std::string &piece, bool isFirst, Pieces *pieces) {
     const std::string &mark = marking.mark;
     std::string text = piece;
+    CLEAVE_TRY(checkNormalizedLength(replacedLength(" ", mark, text)));
     replaceAll(" ", mark, &text);
     bool prepends =
         marking.prepend == Marking::Prepend::Always || (marking.prepend == Marking::Prepend::First && isFirst);

@@ -79,32 +79,82 @@ static bool isNeverNegative(Value value) {
   return llvm::isa_and_present<IotaOp>(op);
 }
 
-// Compares a choice between one negative number and numbers that are not negative with that number. Returns the
-// choice's condition or its opposite, or null for other comparisons. Labels that count are of this form:
+// The answer of a comparison of two numbers.
+static bool holds(Predicate predicate, double a, double b) {
+  switch (predicate) {
+  case Predicate::Eq:
+    return a == b;
+  case Predicate::Ne:
+    return a != b;
+  case Predicate::Lt:
+    return a < b;
+  case Predicate::Le:
+    return a <= b;
+  case Predicate::Gt:
+    return a > b;
+  case Predicate::Ge:
+    return a >= b;
+  }
+  llvm_unreachable("a predicate");
+}
+
+// The answer that a comparison with `number` has for all numbers from 0 on, or nothing if it differs among them.
+static std::optional<bool> answerFromZero(Predicate predicate, double number) {
+  constexpr double kLargest = 0x1p64;
+  bool first = holds(predicate, 0, number);
+  bool isAlike = number < 0 || (number == 0 && (predicate == Predicate::Ge || predicate == Predicate::Lt));
+  return isAlike && holds(predicate, kLargest, number) == first ? std::optional(first) : std::nullopt;
+}
+
+// Compares a choice between one negative number and numbers that are not negative with a constant that lies between
+// them. Returns the choice's condition or its opposite, or null for other comparisons. Labels that count are of this
+// form:
 //
 //   where(keep, position, -100) != -100      keep
 //   where(keep, position, -100) == -100      not keep
+//   where(keep, position, -100) >= 0         keep
 //
 // A condition belongs to its sample, and a position does not: so micro-batches know how many labels count.
 static Value compareChoice(Emitter &emit, Predicate predicate, Value value, Value number) {
   constexpr double kLeast = -0x1p53; // below, two integers may be one number in f64
   auto select = sameNumbers(value).getDefiningOp<SelectOp>();
-  auto known = getConstantNumber(number);
-  if (!select || !known || *known >= 0 || *known <= kLeast ||
-      (predicate != Predicate::Ne && predicate != Predicate::Eq))
+  auto limit = getConstantNumber(number);
+  if (!select || !limit || *limit <= kLeast)
     return nullptr;
-  bool isOnTrue = getConstantNumber(select.getOnTrue()) == known;
-  Value same = isOnTrue ? select.getOnTrue() : select.getOnFalse(),
-        other = isOnTrue ? select.getOnFalse() : select.getOnTrue();
-  if (getConstantNumber(same) != known || !isNeverNegative(other))
+  std::optional<bool> ofOther = answerFromZero(predicate, *limit);
+  auto onTrue = getConstantNumber(select.getOnTrue()), onFalse = getConstantNumber(select.getOnFalse());
+  bool isOnTrue = onTrue && *onTrue < 0;
+  auto known = isOnTrue ? onTrue : onFalse;
+  Value other = isOnTrue ? select.getOnFalse() : select.getOnTrue();
+  if (!ofOther || !known || *known >= 0 || *known <= kLeast || !isNeverNegative(other))
     return nullptr;
-  bool isCondition = isOnTrue == (predicate == Predicate::Eq);
-  return isCondition ? select.getCondition() : emit.unary<NotOp>(select.getCondition());
+  bool ofKnown = holds(predicate, *known, *limit);
+  if (ofKnown == *ofOther)
+    return nullptr;
+  return isOnTrue == ofKnown ? select.getCondition() : emit.unary<NotOp>(select.getCondition());
+}
+
+// b < a is a > b.
+static Predicate swapped(Predicate predicate) {
+  switch (predicate) {
+  case Predicate::Lt:
+    return Predicate::Gt;
+  case Predicate::Le:
+    return Predicate::Ge;
+  case Predicate::Gt:
+    return Predicate::Lt;
+  case Predicate::Ge:
+    return Predicate::Le;
+  default:
+    return predicate;
+  }
 }
 
 Value Emitter::compare(Predicate predicate, Value a, Value b) {
   alignShapes(a, b);
   if (Value condition = compareChoice(*this, predicate, a, b))
+    return condition;
+  if (Value condition = compareChoice(*this, swapped(predicate), b, a))
     return condition;
   return make<CompareOp>(typeOf(a).clone(builder.getI1Type()), predicate, a, b);
 }

@@ -3,7 +3,7 @@
 #include "dialects/Cleave/IR/Algebra.h"
 #include "dialects/Cleave/IR/Attributes.h"
 
-#include "llvm/ADT/DenseSet.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 
@@ -61,9 +61,52 @@ Value valueOf(Operation *op, unsigned index) {
 
 SampleDims::SampleDims(func::FuncOp function) {
   Block &block = function.getBody().front();
+  findRepeated(block);
   for (BlockArgument argument : block.getArguments())
     if (auto dim = function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), kBatchDimAttr))
       note(argument, SamplePosition{dim.getInt(), 1, shapeOf(argument)[dim.getInt()]});
+  follow(block);
+}
+
+SampleDims::SampleDims(func::FuncOp function, Value value, SamplePosition position) {
+  Block &block = function.getBody().front();
+  findRepeated(block);
+  note(value, position);
+  follow(block);
+}
+
+void SampleDims::findRepeated(Block &block) {
+  for (Operation &op : block.without_terminator()) {
+    if (!isPure(&op) || drawsNumbers(&op))
+      continue;
+    if (llvm::all_of(op.getOperands(), [&](Value operand) { return fixed.contains(operand); }))
+      fixed.insert(op.result_begin(), op.result_end());
+    else
+      noteRepeated(&op);
+  }
+}
+
+// A loop repeats if each operand that has it as a dimension is fixed or has copies along it. A broadcast has loops that
+// its operand does not have.
+void SampleDims::noteRepeated(Operation *op) {
+  auto loops = dyn_cast<shard::ShardingInterface>(op);
+  SmallVector<AffineMap> maps = loops ? loops.getIndexingMaps() : SmallVector<AffineMap>();
+  if (maps.empty() || maps.size() != op->getNumOperands() + op->getNumResults())
+    return;
+  auto repeats = [&](AffineExpr loop) {
+    for (auto [operand, map] : llvm::zip(op->getOperands(), maps))
+      for (auto [dim, expr] : llvm::enumerate(map.getResults()))
+        if (expr == loop && !fixed.contains(operand) && !repeated.contains({operand, static_cast<int64_t>(dim)}))
+          return false;
+    return true;
+  };
+  for (auto [result, map] : llvm::zip(op->getResults(), ArrayRef(maps).drop_front(op->getNumOperands())))
+    for (auto [dim, expr] : llvm::enumerate(map.getResults()))
+      if (isa<AffineDimExpr>(expr) && repeats(expr))
+        repeated.insert({result, static_cast<int64_t>(dim)});
+}
+
+void SampleDims::follow(Block &block) {
   for (bool changed = true; changed;) {
     changed = false;
     for (Operation &op : block.without_terminator()) {
@@ -76,6 +119,8 @@ SampleDims::SampleDims(func::FuncOp function) {
 }
 
 bool SampleDims::note(Value value, std::optional<SamplePosition> position) {
+  if (fixed.contains(value) || (position && repeated.contains({value, position->dim})))
+    return false;
   if (position && !fits(value, *position))
     position = std::nullopt;
   return positions.try_emplace(value, position).second;

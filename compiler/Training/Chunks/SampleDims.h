@@ -6,7 +6,9 @@
 //
 // The position is followed from the arguments through the ops' indexing maps (ShardingInterface). From there it is
 // followed back to values that are made of no samples, but are used element by element with samples: the random numbers
-// and masks of a dropout. In a product with a weight, the samples are a loop that the weight does not have, so a
+// and masks of a dropout. Nothing follows from a value that is made of constants alone, or from a dimension of copies:
+// such a value may be used with samples in one place, and with weights of the same shape in another, because equal
+// values are one value. In a product with a weight, the samples are a loop that the weight does not have, so a
 // dropout of weights has no samples.
 #ifndef CLEAVE_COMPILER_TRAINING_CHUNKS_SAMPLEDIMS_H
 #define CLEAVE_COMPILER_TRAINING_CHUNKS_SAMPLEDIMS_H
@@ -15,6 +17,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 
 #include <optional>
 
@@ -28,12 +31,17 @@ struct SamplePosition {
 class SampleDims {
 public:
   explicit SampleDims(mlir::func::FuncOp function);
+  // The same from one value, as if it had samples at `position`, and from no argument.
+  SampleDims(mlir::func::FuncOp function, mlir::Value value, SamplePosition position);
 
   // True if the value has samples, or is used with samples, even if it is not known in which dimension they are.
   bool reaches(mlir::Value value) const { return positions.contains(value); }
   std::optional<SamplePosition> get(mlir::Value value) const { return positions.lookup(value); }
 
 private:
+  void findRepeated(mlir::Block &block);
+  void noteRepeated(mlir::Operation *op);
+  void follow(mlir::Block &block);
   bool visit(mlir::Operation *op);
   bool visitReshape(mlir::Value from, mlir::Value to);
   bool visitLoops(mlir::Operation *op, llvm::ArrayRef<mlir::AffineMap> maps);
@@ -41,6 +49,8 @@ private:
   bool noteLost(mlir::Operation *op);
 
   llvm::DenseMap<mlir::Value, std::optional<SamplePosition>> positions;
+  llvm::DenseSet<mlir::Value> fixed;                      // made of constants alone
+  llvm::DenseSet<std::pair<mlir::Value, int64_t>> repeated; // dimensions along which a value has copies, or constants
 };
 
 } // namespace cleave

@@ -34,29 +34,14 @@ struct Site {
   SamplePosition samples;
 };
 
-// True if the numbers are used element by element with a parameter, or with what is computed so from one: a dropout of
-// weights. Follows elementwise ops from the numbers in both directions.
-bool isUsedWithWeights(Value numbers) {
-  SmallVector<Value> open = {numbers};
-  DenseSet<Value> seen = {numbers};
-  auto visit = [&](Operation *op) {
-    if (isElementwise(op))
-      for (ValueRange values : {ValueRange(op->getOperands()), ValueRange(op->getResults())})
-        for (Value value : values)
-          if (seen.insert(value).second)
-            open.push_back(value);
-  };
-  while (!open.empty()) {
-    Value value = open.pop_back_val();
-    Operation *maker = value.getDefiningOp();
-    if (isa_and_nonnull<ReadOp>(maker) || isa<BlockArgument>(value))
-      return true;
-    if (maker)
-      visit(maker);
-    for (Operation *user : value.getUsers())
-      visit(user);
-  }
-  return false;
+// True if the dimension of the numbers where samples could be is one of a parameter, of a buffer, or of an input without
+// samples: a dropout of weights, of whole elements, rows or columns. Sharing other dimensions says nothing: a latent
+// vector of each sample may be scaled by a parameter.
+bool isUsedWithWeights(func::FuncOp model, Value numbers, SamplePosition room) {
+  SampleDims dims(model, numbers, room);
+  auto hasRoom = [&](Value value) { return dims.get(value).has_value(); };
+  return llvm::any_of(model.getArguments(), hasRoom) ||
+         llvm::any_of(model.getBody().front().getOps<ReadOp>(), [&](ReadOp read) { return hasRoom(read.getResult()); });
 }
 
 // Returns the position of as many samples as a batch has, in the first dimension that has room for them.
@@ -87,7 +72,7 @@ SmallVector<Site> findSites(func::FuncOp model) {
     SamplePosition first{0, 1, type.getDimSize(0)};
     if (!batch || dims.reaches(op.getResult()))
       sites.push_back({op, dims.get(op.getResult()).value_or(first)});
-    else if (std::optional<SamplePosition> room = findRoom(type, batch->count); room && !isUsedWithWeights(op))
+    else if (std::optional<SamplePosition> room = findRoom(type, batch->count); room && !isUsedWithWeights(model, op.getResult(), *room))
       sites.push_back({op, *room});
   }
   return sites;

@@ -131,6 +131,17 @@ std::optional<llvm::SmallVector<TermReduction>> compareReductions(const LossTerm
   return reductions;
 }
 
+bool countAlike(const LossTerms &once, const LossTerms &twice) {
+  return llvm::equal(once.get(), twice.get(),
+                     [](const LossTerm &a, const LossTerm &b) { return bool(a.count) == bool(b.count); });
+}
+
+bool areOf(llvm::ArrayRef<TermReduction> reductions, const LossTerms &terms) {
+  return llvm::equal(reductions, terms.get(), [](const TermReduction &reduction, const LossTerm &term) {
+    return reduction.count.has_value() == bool(term.count);
+  });
+}
+
 llvm::SmallVector<TermReduction> guessReductions(const LossTerms &terms, int64_t batch) {
   return llvm::map_to_vector(terms.get(), [&](const LossTerm &term) { return guessReduction(term, batch); });
 }

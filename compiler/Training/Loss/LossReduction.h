@@ -44,6 +44,11 @@ double weightOf(LossReduction reduction, int64_t microBatches);
 // two losses do not have the same number of terms.
 std::optional<llvm::SmallVector<TermReduction>> compareReductions(const LossTerms &once, const LossTerms &twice);
 
+// True if the same terms are divided by counts in both losses.
+bool countAlike(const LossTerms &once, const LossTerms &twice);
+// True if `reductions` are of such terms: as many, and with a reduction of a count where the term has a count.
+bool areOf(llvm::ArrayRef<TermReduction> reductions, const LossTerms &terms);
+
 // Returns the size of the batch dimension, or 1 if no input has one.
 int64_t batchOf(mlir::func::FuncOp function);
 

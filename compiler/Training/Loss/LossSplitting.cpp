@@ -20,7 +20,7 @@ bool isSingle(Value value) { return tensorType(value).getNumElements() == 1; }
 // Walks from the loss to its sum. Collects the constant factor and at most one divisor.
 class Peeler {
 public:
-  explicit Peeler(const SampleDependence &samples) : samples(samples) {}
+  Peeler(const SampleDependence &samples, LossForm form) : samples(samples), form(form) {}
 
   std::optional<LossParts> peel(Value value) {
     while (Operation *op = value.getDefiningOp()) {
@@ -57,7 +57,8 @@ private:
         parts.factor /= *constant;
       return true;
     }
-    LossCount count = linear.divides && !parts.count.sum ? countOf(linear.scale, samples) : LossCount();
+    bool mayCount = linear.divides && !parts.count.sum && form == LossForm::Counted;
+    LossCount count = mayCount ? countOf(linear.scale, samples) : LossCount();
     if (!count.sum)
       return false;
     parts.count = std::move(count);
@@ -65,6 +66,7 @@ private:
   }
 
   const SampleDependence &samples;
+  LossForm form;
   LossParts parts;
 };
 
@@ -185,8 +187,8 @@ static void setCount(Arithmetic &a, LossSplit &split, Value counted, const LossC
     split.guards.assign(count.guards.begin(), count.guards.end());
 }
 
-std::optional<LossParts> recognizeLoss(Value loss, const SampleDependence &samples) {
-  return Peeler(samples).peel(loss);
+std::optional<LossParts> recognizeLoss(Value loss, const SampleDependence &samples, LossForm form) {
+  return Peeler(samples, form).peel(loss);
 }
 
 std::optional<LossSplit> splitLoss(OpBuilder &builder, const LossParts &parts, LossReduction reduction,
@@ -242,15 +244,17 @@ static bool actsOnCounts(const CountGuard &guard, LossReduction count) {
 }
 
 // A term that every batch adds whole, with few samples as with many, would be added once for each batch, but guarded
-// only once.
+// only once. A bound that grows with the batch is not the bound of all batches together.
 bool averagesBatches(const LossTerms &terms, ArrayRef<CountGuard> guards, const LossLayout &layout) {
   auto isOfBatch = [](const auto &pair) {
     const auto &[term, reduction] = pair;
     return term.factor != 0 && (!term.ofSamples || reduction == LossReduction::Share);
   };
   auto acts = [&](const CountGuard &guard) { return actsOnCounts(guard, layout.count); };
-  return layout.isEvaluation && llvm::any_of(guards, acts) &&
-         llvm::any_of(llvm::zip_equal(terms.get(), layout.reductions), isOfBatch);
+  if (!layout.isEvaluation || guards.empty())
+    return false;
+  return llvm::is_contained(layout.reductions, LossReduction::Unknown) ||
+         (llvm::any_of(guards, acts) && llvm::any_of(llvm::zip_equal(terms.get(), layout.reductions), isOfBatch));
 }
 
 LossSplit splitTerms(OpBuilder &builder, Value loss, const LossTerms &terms, const SampleDependence &samples,

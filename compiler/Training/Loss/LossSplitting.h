@@ -54,7 +54,7 @@ struct LossParts {
 };
 
 // Returns the parts of the loss, or nothing if the loss has another form (a sum of losses, a maximum, ...).
-std::optional<LossParts> recognizeLoss(mlir::Value loss, const SampleDependence &samples);
+std::optional<LossParts> recognizeLoss(mlir::Value loss, const SampleDependence &samples, LossForm form);
 
 struct LossSplit {
   mlir::Value sum, count;                  // both of one float type. With `ranks` > 1 they are vectors of that length

@@ -40,6 +40,23 @@ void addSource(ReadOp read, SymbolTableCollection &symbols, Sources &sources) {
 
 } // namespace
 
+LossTerms::LossTerms(Value loss, const SampleDependence &samples, unsigned counts) : samples(samples), counts(counts) {
+  root = visit(loss, {});
+  if (!isTooLarge)
+    return;
+  nodes.clear(), terms.clear();
+  root = visit(loss, {}); // as one term
+}
+
+LossTerms::LossTerms(Value loss, const SampleDependence &samples, LossForm form)
+    : LossTerms(loss, samples, form == LossForm::Counted ? 0 : kMostCounts) {
+  if (form != LossForm::Whole || isTooLarge)
+    return;
+  isTooLarge = true;
+  nodes.clear(), terms.clear();
+  root = visit(loss, {});
+}
+
 // Accepts a factor that is the same for all elements: a constant, a number that no sample reaches, or a division by a
 // count. Returns nothing for others.
 std::optional<LossTerms::TermFactor> LossTerms::factorOf(const LinearOperand &linear) const {

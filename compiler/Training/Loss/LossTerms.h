@@ -73,16 +73,21 @@ struct LossCount {
 // `counts` is the number of divisions by counts that the divisor is nested in.
 LossCount countOf(mlir::Value divisor, const SampleDependence &samples, unsigned counts = 0);
 
+// How far a loss is taken apart. With one sample in the batch, a sample's own number cannot be told from the count of
+// all samples: both are one number. The same model with twice the samples tells them apart (LossReduction.h).
+enum class LossForm {
+  Counted,   // terms may be divided by counts
+  Uncounted, // no divisor is taken for a count
+  Whole,     // the loss is one term
+};
+// In the order in which they are tried.
+inline constexpr LossForm kLossForms[] = {LossForm::Counted, LossForm::Uncounted, LossForm::Whole};
+
 class LossTerms {
 public:
   // `counts` is the number of divisions by counts that this loss is nested in.
-  LossTerms(mlir::Value loss, const SampleDependence &samples, unsigned counts = 0) : samples(samples), counts(counts) {
-    root = visit(loss, {});
-    if (!isTooLarge)
-      return;
-    nodes.clear(), terms.clear();
-    root = visit(loss, {}); // as one term
-  }
+  LossTerms(mlir::Value loss, const SampleDependence &samples, unsigned counts = 0);
+  LossTerms(mlir::Value loss, const SampleDependence &samples, LossForm form);
 
   llvm::ArrayRef<LossTerm> get() const { return terms; }
 

@@ -31,15 +31,30 @@ FailureOr<unsigned> findLoss(func::FuncOp function) {
          << function.getSymName() << " carries 'cleave.loss'; name it with --loss-output";
 }
 
-// Returns the reductions that the driver has found for the loss's terms. If there are none, they are guessed from the
-// constants.
-SmallVector<TermReduction> reductionsOf(func::FuncOp function, unsigned index, const LossTerms &terms) {
-  SmallVector<TermReduction> reductions, guessed = guessReductions(terms, batchOf(function));
+SmallVector<TermReduction> knownReductions(func::FuncOp function, unsigned index) {
+  SmallVector<TermReduction> reductions;
   if (auto known = function.getResultAttrOfType<ArrayAttr>(index, kLossReductionsAttr))
     for (Attribute name : known)
       if (auto text = dyn_cast<StringAttr>(name))
         if (auto reduction = parseReduction(text.getValue()))
           reductions.push_back(*reduction);
+  return reductions;
+}
+
+// Returns the form for whose terms the driver has found reductions (LossProbe.cpp).
+LossForm formOf(func::FuncOp function, unsigned index, Value loss, const SampleDependence &samples) {
+  SmallVector<TermReduction> known = knownReductions(function, index);
+  if (known.empty() || batchOf(function) > 1)
+    return LossForm::Counted;
+  auto found = llvm::find_if(kLossForms, [&](LossForm form) { return areOf(known, LossTerms(loss, samples, form)); });
+  return found == std::end(kLossForms) ? LossForm::Counted : *found;
+}
+
+// Returns the reductions that the driver has found for the loss's terms. If there are none, they are guessed from the
+// constants.
+SmallVector<TermReduction> reductionsOf(func::FuncOp function, unsigned index, const LossTerms &terms) {
+  SmallVector<TermReduction> reductions = knownReductions(function, index),
+                             guessed = guessReductions(terms, batchOf(function));
   if (reductions.size() != guessed.size())
     return guessed;
   for (auto [reduction, guess] : llvm::zip_equal(reductions, guessed))
@@ -127,7 +142,8 @@ private:
     // In an evaluation, a normalization over the batch's samples mixes them as any other op does.
     bool isEvaluation = function.getSymName() == "model.eval";
     SampleDependence samples(function, /*normalizationMixes=*/isEvaluation);
-    LossTerms terms(loss, samples);
+    LossForm form = formOf(function, *index, loss, samples);
+    LossTerms terms(loss, samples, form);
     SmallVector<TermReduction> reductions = reductionsOf(function, *index, terms);
     LossLayout layout;
     layout.reductions = llvm::map_to_vector(reductions, [](TermReduction reduction) { return reduction.term; });
@@ -138,7 +154,7 @@ private:
     layout.guardsEach = ofRanks;
     layout.isEvaluation = isEvaluation;
     isKnown = function.getResultAttr(*index, kLossReductionsAttr) != nullptr;
-    FailureOr<LossSplit> split = splitValue(builder, loss, terms, samples, layout);
+    FailureOr<LossSplit> split = splitValue(builder, loss, terms, form, samples, layout);
     if (failed(split))
       return failure();
     SmallVector<unsigned> kept;
@@ -149,7 +165,7 @@ private:
     return split;
   }
 
-  FailureOr<LossSplit> splitValue(OpBuilder &builder, Value loss, const LossTerms &terms,
+  FailureOr<LossSplit> splitValue(OpBuilder &builder, Value loss, const LossTerms &terms, LossForm form,
                                   const SampleDependence &samples, const LossLayout &layout) {
     bool isUnknown = llvm::is_contained(layout.reductions, LossReduction::Unknown);
     if (isUnknown && (microBatches > 1 || layout.ranks > 1)) {
@@ -172,7 +188,7 @@ private:
     bool isOfRanks = layout.ranks > 1; // only sums over samples have a part for each rank
     // If elements are divided by a count before they are summed, the terms have the count, and `parts` do not.
     bool isCounted = llvm::any_of(terms.get(), [](const LossTerm &term) { return term.count && term.factor != 0; });
-    std::optional<LossParts> parts = recognizeLoss(loss, samples);
+    std::optional<LossParts> parts = recognizeLoss(loss, samples, form);
     bool hasCount = parts && (parts->count.sum || (reduction != LossReduction::Share && !isCounted));
     bool isAveraged = parts && averagesBatches(terms, parts->count.guards, layout);
     if (hasCount && isOne && !isAveraged && !(isOfRanks && !inexact.empty()))
@@ -190,7 +206,9 @@ private:
     noteScaledPenalty(loss, terms, split);
     if (split.averagesBatches && !(isKnown && llvm::is_contained(layout.reductions, LossReduction::Share)))
       emitRemark(loss.getLoc(), "an evaluation averages the loss over batches of ")
-          << layout.batch << " samples, and depends on that number: beside the guarded count is what every batch adds";
+          << layout.batch << " samples, and depends on that number: "
+          << (isUnknown ? "the bound on its count grows with the batch"
+                        : "beside the guarded count is what every batch adds");
     noteDependence(loss, layout, inexact.empty() ? StringRef(reason) : inexact);
     return split;
   }

@@ -74,6 +74,7 @@ public:
     if (divisor) {
       divisor = orOneWhereNothingCounts(divisor, lossCount, norm);
       norm = a.div(norm, a.spread(divisor, norm));
+      norm = a.max(norm, a.neg(norm)); // a loss may be divided by a number below 0
     }
     Value factor = buildFactor(norm, divisor);
     if (isScaled())

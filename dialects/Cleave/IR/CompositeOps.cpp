@@ -139,6 +139,11 @@ static Value mean(ImplicitLocOpBuilder &builder, Value value, ArrayRef<int64_t> 
   return MulOp::create(builder, sum, splatLike(builder, sum, 1.0 / count));
 }
 
+static double largestOf(Value value) {
+  auto type = llvm::cast<mlir::FloatType>(tensorTypeOf(value).getElementType());
+  return llvm::APFloat::getLargest(type.getFloatSemantics()).convertToDouble();
+}
+
 // The variance is computed in two passes over memory: first the mean, then the squares of the differences. One pass,
 // E[x^2] - E[x]^2, would cancel all digits if the mean is large. The second pass also adds up the differences
 // themselves, whose sum the rounding of the mean has left (corrected two-pass algorithm: Chan, Golub, LeVeque, 1983).
@@ -153,13 +158,16 @@ SmallVector<Value> NormalizeOp::decompose(mlir::OpBuilder &opBuilder, mlir::Valu
   Value centered = SubOp::create(builder, x, repeat(builder, average, x, dims));
   Value rest = mean(builder, centered, dims, count);
   Value squares = mean(builder, MulOp::create(builder, centered, centered), dims, count);
-  Value variance = SubOp::create(builder, squares, MulOp::create(builder, rest, rest));
+  Value correction = MulOp::create(builder, rest, rest);
+  // If the squares overflow, so may the correction. The variance is infinite then, and not inf - inf.
+  correction = MinOp::create(builder, correction, splatLike(builder, correction, largestOf(correction)));
+  Value variance = SubOp::create(builder, squares, correction);
   variance = MaxOp::create(builder, variance, splatLike(builder, variance, 0)); // rounding may leave less than 0
   centered = SubOp::create(builder, centered, repeat(builder, rest, x, dims));
   Value shifted = AddOp::create(builder, variance, splatLike(builder, variance, getEpsilon().convertToDouble()));
   Value rstd = repeat(builder, RsqrtOp::create(builder, shifted), x, dims);
   Value result = MulOp::create(builder, centered, rstd);
-  return {castTo(builder, result, getResult().getType().getElementType()), average, variance};
+  return {castTo(builder, result, getResult().getType().getElementType()), AddOp::create(builder, average, rest), variance};
 }
 
 // The gradient from the normalized result: rstd * (dy - mean(dy) - y * mean(dy * y)).
@@ -219,5 +227,5 @@ SmallVector<AffineMap> NormalizeOp::getIndexingMaps() {
 
 ComputeKind NormalizeOp::getComputeKind() { return ComputeKind::Composite; }
 
-// Per element: sum, subtraction, square and sum, multiplication.
-OpCost NormalizeOp::getCost() { return costWithFlops(*this, 5 * getResult().getType().getNumElements()); }
+// Per element: sum, subtraction, square, two sums, subtraction, multiplication.
+OpCost NormalizeOp::getCost() { return costWithFlops(*this, 7 * getResult().getType().getNumElements()); }

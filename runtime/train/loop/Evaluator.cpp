@@ -53,6 +53,7 @@ Status Evaluator::open(Session &session, const std::vector<std::string> &specs, 
   evaluator.data_ = std::make_unique<DataSet>();
   CLEAVE_TRY(EvaluationRule::read(session.plan(), &evaluator.rule_));
   CLEAVE_TRY(DataSet::open(*evaluator.program_, specs, option, evaluator.data_.get()));
+  CLEAVE_TRY(evaluator.data_->agree(session, option));
   LastBatch last = evaluator.rule_.hasWholeBatches() ? LastBatch::Leave : LastBatch::Measure;
   CLEAVE_TRY(InputFeed::open(session, *evaluator.program_, inputFrames(session.plan(), *evaluator.program_),
                              *evaluator.data_, /*seed=*/0, /*shuffle=*/false, last, 0, 0, option, &evaluator.feed_));

@@ -322,17 +322,16 @@ Status TrainLoop::resume() {
 Status TrainLoop::openData() {
   data_ = std::make_unique<DataSet>();
   CLEAVE_TRY(DataSet::open(*program_, options_.data, "--data", data_.get()));
+  CLEAVE_TRY(data_->agree(*session_, "--data"));
   CLEAVE_TRY(InputFeed::open(*session_, *program_, inputFrames(session_->plan(), *program_), *data_, position_.seed,
                              options_.shuffle, options_.lastBatch, position_.epoch, position_.sample, "--data",
                              &feed_));
-  CLEAVE_TRY(data_->agree(*session_, "--data"));
   CLEAVE_TRY(countSteps());
   tokensPerSample_ = static_cast<double>(tokensPerSample(*program_));
   if (options_.valData.empty())
     return Status::ok();
   evaluator_.emplace();
-  CLEAVE_TRY(Evaluator::open(*session_, options_.valData, "--val-data", &*evaluator_));
-  return evaluator_->data().agree(*session_, "--val-data");
+  return Evaluator::open(*session_, options_.valData, "--val-data", &*evaluator_);
 }
 
 // All processes have the same data (DataSet::agree()), and so they write the same facts into a checkpoint.

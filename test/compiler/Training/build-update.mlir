@@ -20,7 +20,10 @@ cleave.state @v.grad : tensor<3xf32> {role = #cleave.role<gradient>, slot = "gra
 // CHECK: %[[EMPTY:.*]] = cleave.and
 // CHECK: %[[CHOSEN:.*]] = cleave.select %[[EMPTY]], %{{.*}}, %[[COUNT]]
 // CHECK: %[[DIVISOR:.*]] = cleave.cast %[[CHOSEN]] : tensor<f32> -> tensor<f64>
-// CHECK: %[[NORM:.*]] = cleave.div %{{.*}}, %[[DIVISOR]]
+// The divisor may be below 0, and a norm is not.
+// CHECK: %[[SIGNED:.*]] = cleave.div %{{.*}}, %[[DIVISOR]]
+// CHECK: %[[OTHER:.*]] = cleave.neg %[[SIGNED]]
+// CHECK: %[[NORM:.*]] = cleave.max %[[SIGNED]], %[[OTHER]]
 // A limit of infinity leaves gradients as they are, whatever the norm is.
 // CHECK: cleave.read @scalar.clip_norm
 // CHECK: cleave.min

@@ -21,7 +21,8 @@
 // Every state that @update writes is a choice between the new value and the old one; bias correction counts updates.
 // UPDATE: init = <constant, value = 1.024000e+03
 // UPDATE-LABEL: func @update
-// UPDATE: %[[NORM:.*]] = cleave.div
+// UPDATE: cleave.div
+// UPDATE: %[[NORM:.*]] = cleave.max
 // UPDATE: %[[OK:.*]] = cleave.compare lt %[[NORM]],
 // UPDATE: %[[STEP:.*]] = cleave.cast %{{.*}} : tensor<i64> -> tensor<f64>
 // UPDATE: %[[READ:.*]] = cleave.read @scalar.skipped

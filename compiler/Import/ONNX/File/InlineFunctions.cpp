@@ -54,9 +54,13 @@ private:
         return makeError(FlatNode{&node, nullptr}.describe() + ": attribute " + quote(attribute.name()) +
                          " refers to an attribute " + quote(attribute.ref_attr_name()) +
                          " of a function (ref_attr_name), and the node is in no function; give the value");
-      for (const onnx::NodeProto &inner : attribute.g().node())
-        if (llvm::Error error = checkNoReferences(inner))
-          return error;
+      llvm::SmallVector<const onnx::GraphProto *> graphs = {&attribute.g()};
+      for (const onnx::GraphProto &graph : attribute.graphs())
+        graphs.push_back(&graph);
+      for (const onnx::GraphProto *graph : graphs)
+        for (const onnx::NodeProto &inner : graph->node())
+          if (llvm::Error error = checkNoReferences(inner))
+            return error;
     }
     return llvm::Error::success();
   }
