@@ -60,9 +60,9 @@ static bool mayDependOnBatch(const LossTerm &term, int64_t batch) {
 
 // Returns the reductions of the loss's terms. With a batch of one sample, the first form is taken in which both losses
 // have the same terms and counts.
-static std::optional<llvm::SmallVector<TermReduction>>
-compareLosses(mlir::Value loss, const SampleDependence &small, mlir::Value doubled, const SampleDependence &large,
-              int64_t batch) {
+static std::optional<llvm::SmallVector<TermReduction>> compareLosses(mlir::Value loss, const SampleDependence &small,
+                                                                     mlir::Value doubled, const SampleDependence &large,
+                                                                     int64_t batch) {
   for (LossForm form : kLossForms) {
     LossTerms once(loss, small, form), twice(doubled, large, form);
     auto reductions = compareReductions(once, twice);

@@ -21,8 +21,7 @@ bool isInDevices(const std::string &path) {
   if (!::realpath(parentDirectory(path).c_str(), resolved))
     return false;
   std::string directory = resolved;
-  return directory == "/dev" || directory == "/dev/pts" || directory == "/proc" ||
-         directory.rfind("/proc/", 0) == 0;
+  return directory == "/dev" || directory == "/dev/pts" || directory == "/proc" || directory.rfind("/proc/", 0) == 0;
 }
 
 } // namespace

@@ -190,8 +190,8 @@ Status resolveCheckpoint(const std::string &path, std::string *result, std::stri
       return noCheckpoint(path);
     if (note && fs::exists(path + "/latest", none))
       *note = path + "/latest names " +
-              (latest.empty() ? "no checkpoint" : latest + ", which is not there or is not whole") + "; " + names.back() +
-              ", the newest one there, is taken";
+              (latest.empty() ? "no checkpoint" : latest + ", which is not there or is not whole") + "; " +
+              names.back() + ", the newest one there, is taken";
     latest = names.back();
   }
   *result = path + "/" + latest;

@@ -49,7 +49,7 @@ private:
   bool noteLost(mlir::Operation *op);
 
   llvm::DenseMap<mlir::Value, std::optional<SamplePosition>> positions;
-  llvm::DenseSet<mlir::Value> fixed;                      // made of constants alone
+  llvm::DenseSet<mlir::Value> fixed;                        // made of constants alone
   llvm::DenseSet<std::pair<mlir::Value, int64_t>> repeated; // dimensions along which a value has copies, or constants
 };
 

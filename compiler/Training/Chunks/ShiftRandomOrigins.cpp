@@ -72,7 +72,8 @@ SmallVector<Site> findSites(func::FuncOp model) {
     SamplePosition first{0, 1, type.getDimSize(0)};
     if (!batch || dims.reaches(op.getResult()))
       sites.push_back({op, dims.get(op.getResult()).value_or(first)});
-    else if (std::optional<SamplePosition> room = findRoom(type, batch->count); room && !isUsedWithWeights(model, op.getResult(), *room))
+    else if (std::optional<SamplePosition> room = findRoom(type, batch->count);
+             room && !isUsedWithWeights(model, op.getResult(), *room))
       sites.push_back({op, *room});
   }
   return sites;

@@ -219,9 +219,8 @@ Value LossTerms::build(OpBuilder &builder, unsigned index, ArrayRef<double> weig
     return build(builder, node.inner.front().second, weights, nullptr);
   auto isCounted = [](const LossTerm &term) { return term.count != nullptr; };
   bool isCountedPart = llvm::any_of(ownTerms, isCounted), isLeaf = node.inner.empty();
-  bool isUniform = llvm::all_equal(ownWeights) && llvm::none_of(ownTerms, [&](const LossTerm &term) {
-                     return isCounted(term) && isOff(term);
-                   });
+  bool isUniform = llvm::all_equal(ownWeights) &&
+                   llvm::none_of(ownTerms, [&](const LossTerm &term) { return isCounted(term) && isOff(term); });
   if (isLeaf || (isUniform && !(count && isCountedPart))) {
     Value weighted = a.scale(node.value, ownWeights.front());
     return count && !isCountedPart ? a.mul(weighted, a.spread(count, weighted)) : weighted;

@@ -182,8 +182,7 @@ private:
     LossReduction reduction = layout.reductions.front();
     bool isOne = llvm::all_equal(layout.reductions) && (microBatches == 1 || reduction != LossReduction::Whole);
     auto isInexact = [](const LossTerm &term) { return !term.addsUp; };
-    StringRef inexact =
-        llvm::any_of(terms.get(), isInexact) ? "each of its terms needs several samples together" : "";
+    StringRef inexact = llvm::any_of(terms.get(), isInexact) ? "each of its terms needs several samples together" : "";
     std::string reason = inexact.empty() ? "it is not a sum divided by a count" : inexact.str();
     bool isOfRanks = layout.ranks > 1; // only sums over samples have a part for each rank
     // If elements are divided by a count before they are summed, the terms have the count, and `parts` do not.

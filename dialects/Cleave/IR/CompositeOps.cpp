@@ -167,7 +167,8 @@ SmallVector<Value> NormalizeOp::decompose(mlir::OpBuilder &opBuilder, mlir::Valu
   Value shifted = AddOp::create(builder, variance, splatLike(builder, variance, getEpsilon().convertToDouble()));
   Value rstd = repeat(builder, RsqrtOp::create(builder, shifted), x, dims);
   Value result = MulOp::create(builder, centered, rstd);
-  return {castTo(builder, result, getResult().getType().getElementType()), AddOp::create(builder, average, rest), variance};
+  return {castTo(builder, result, getResult().getType().getElementType()), AddOp::create(builder, average, rest),
+          variance};
 }
 
 // The gradient from the normalized result: rstd * (dy - mean(dy) - y * mean(dy * y)).
