@@ -224,11 +224,13 @@ def pads_below_zero(node, shapes):
 
 def is_undefined(model, arrays):
     """Whether the standard leaves the result open: the mean of nothing, the largest number where there is a NaN (Cleave has NaN for both),
-    paddings below 0."""
+    paddings below 0, a transform of numbers that are not finite. Of integers, onnxruntime rounds within a log-sum-exp."""
     operators = {node.op_type for node in model.graph.node}
     given = {**arrays, **{tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}}
     shapes = {name: array.shape for name, array in given.items()}
-    return (("ReduceMean" in operators and any(array.size == 0 for array in given.values()))
+    return (("DFT" in operators and any(array.dtype.kind == "f" and not np.isfinite(array).all() for array in given.values()))
+            or ("ReduceLogSumExp" in operators and any(array.dtype.kind in "iu" and name in arrays for name, array in given.items()))
+            or ("ReduceMean" in operators and any(array.size == 0 for array in given.values()))
             or (operators & {"MaxPool", "GlobalMaxPool"} and any(array.dtype.kind == "f" and np.isnan(array).any() for array in given.values()))
             or any(pads_below_zero(node, shapes) for node in model.graph.node))
 
