@@ -87,18 +87,21 @@ void SampleDims::findRepeated(Block &block) {
 }
 
 // A loop repeats if each operand that has it as a dimension is fixed or has copies along it. A broadcast has loops that
-// its operand does not have.
+// its operand does not have. In other ops such a loop says nothing (a dimension that a reshape has made).
 void SampleDims::noteRepeated(Operation *op) {
   auto loops = dyn_cast<shard::ShardingInterface>(op);
   SmallVector<AffineMap> maps = loops ? loops.getIndexingMaps() : SmallVector<AffineMap>();
   if (maps.empty() || maps.size() != op->getNumOperands() + op->getNumResults())
     return;
   auto repeats = [&](AffineExpr loop) {
+    bool isKnown = isa<BroadcastOp>(op);
     for (auto [operand, map] : llvm::zip(op->getOperands(), maps))
-      for (auto [dim, expr] : llvm::enumerate(map.getResults()))
+      for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
+        isKnown |= expr == loop;
         if (expr == loop && !fixed.contains(operand) && !repeated.contains({operand, static_cast<int64_t>(dim)}))
           return false;
-    return true;
+      }
+    return isKnown;
   };
   for (auto [result, map] : llvm::zip(op->getResults(), ArrayRef(maps).drop_front(op->getNumOperands())))
     for (auto [dim, expr] : llvm::enumerate(map.getResults()))
