@@ -6,8 +6,8 @@
 #include "cleave/model.h"
 #include "runtime/base/ForeignFile.h"
 #include "runtime/plan/KernelFacts.h"
-#include "runtime/plan/Seals.h"
 #include "runtime/plan/PlanReader.h"
+#include "runtime/plan/Seals.h"
 
 #include "llvm/Object/ObjectFile.h"
 #include "llvm/Support/Endian.h"

@@ -8,9 +8,9 @@
 #include "compiler/Driver/WeightsImage.h"
 #include "compiler/Support/Error.h"
 #include "compiler/Support/TemporaryFile.h"
-#include "runtime/plan/Seals.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/RankKinds.h"
+#include "runtime/plan/Seals.h"
 
 #include "llvm/Support/FileSystem.h"
 

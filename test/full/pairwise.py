@@ -1,7 +1,8 @@
 """A small subset of a product of axes in which every pair of values of two axes appears that appears at all.
 
 Most faults that depend on a combination depend on a pair. All pairs of the 884 cells of axes.py for `train` and `same` fit into 127 of
-them, those of the 478 for `schedules` into 49, and those of the 170 for `cuda` into 30. Greedy: the next combination is the first one with the most pairs that are still missing.
+them, those of the 478 for `schedules` into 49, and those of the 170 for `cuda` into 30. Greedy: the next combination is the first one with
+the most pairs that are still missing.
 
   pairwise.py    checks itself, and that the gate's subset of axes.py is one
 """

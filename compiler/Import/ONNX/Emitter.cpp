@@ -1,4 +1,5 @@
 #include "compiler/Import/ONNX/Emitter.h"
+#include "compiler/Import/ONNX/Predicates.h"
 #include "dialects/Cleave/IR/Algebra.h"
 #include "dialects/Cleave/IR/Scatter.h"
 
@@ -79,31 +80,10 @@ static bool isNeverNegative(Value value) {
   return llvm::isa_and_present<IotaOp>(op);
 }
 
-// The answer of a comparison of two numbers.
-static bool holds(Predicate predicate, double a, double b) {
-  switch (predicate) {
-  case Predicate::Eq:
-    return a == b;
-  case Predicate::Ne:
-    return a != b;
-  case Predicate::Lt:
-    return a < b;
-  case Predicate::Le:
-    return a <= b;
-  case Predicate::Gt:
-    return a > b;
-  case Predicate::Ge:
-    return a >= b;
-  }
-  llvm_unreachable("a predicate");
-}
-
 // The answer that a comparison with `number` has for all numbers from 0 on, or nothing if it differs among them.
 static std::optional<bool> answerFromZero(Predicate predicate, double number) {
-  constexpr double kLargest = 0x1p64;
-  bool first = holds(predicate, 0, number);
   bool isAlike = number < 0 || (number == 0 && (predicate == Predicate::Ge || predicate == Predicate::Lt));
-  return isAlike && holds(predicate, kLargest, number) == first ? std::optional(first) : std::nullopt;
+  return isAlike ? std::optional(holds(predicate, 0.0, number)) : std::nullopt;
 }
 
 // Compares a choice between one negative number and numbers that are not negative with a constant that lies between
@@ -134,27 +114,11 @@ static Value compareChoice(Emitter &emit, Predicate predicate, Value value, Valu
   return isOnTrue == ofKnown ? select.getCondition() : emit.unary<NotOp>(select.getCondition());
 }
 
-// b < a is a > b.
-static Predicate swapped(Predicate predicate) {
-  switch (predicate) {
-  case Predicate::Lt:
-    return Predicate::Gt;
-  case Predicate::Le:
-    return Predicate::Ge;
-  case Predicate::Gt:
-    return Predicate::Lt;
-  case Predicate::Ge:
-    return Predicate::Le;
-  default:
-    return predicate;
-  }
-}
-
 Value Emitter::compare(Predicate predicate, Value a, Value b) {
   alignShapes(a, b);
   if (Value condition = compareChoice(*this, predicate, a, b))
     return condition;
-  if (Value condition = compareChoice(*this, swapped(predicate), b, a))
+  if (Value condition = compareChoice(*this, exchanged(predicate), b, a))
     return condition;
   return make<CompareOp>(typeOf(a).clone(builder.getI1Type()), predicate, a, b);
 }

@@ -96,9 +96,9 @@ void SampleDims::noteRepeated(Operation *op) {
   auto repeats = [&](AffineExpr loop) {
     bool isKnown = isa<BroadcastOp>(op);
     for (auto [operand, map] : llvm::zip(op->getOperands(), maps))
-      for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
-        isKnown |= expr == loop;
-        if (expr == loop && !fixed.contains(operand) && !repeated.contains({operand, static_cast<int64_t>(dim)}))
+      if (std::optional<unsigned> dim = map.getResultPosition(loop)) {
+        isKnown = true;
+        if (!fixed.contains(operand) && !repeated.contains({operand, *dim}))
           return false;
       }
     return isKnown;

@@ -3,7 +3,6 @@
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/States.h"
 #include "dialects/Cleave/IR/Algebra.h"
-#include "dialects/Cleave/IR/OpSupport.h"
 #include "runtime/plan/ScalarNames.h"
 
 using namespace mlir;

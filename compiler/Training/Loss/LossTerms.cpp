@@ -42,17 +42,18 @@ void addSource(ReadOp read, SymbolTableCollection &symbols, Sources &sources) {
 
 LossTerms::LossTerms(Value loss, const SampleDependence &samples, unsigned counts) : samples(samples), counts(counts) {
   root = visit(loss, {});
-  if (!isTooLarge)
-    return;
-  nodes.clear(), terms.clear();
-  root = visit(loss, {}); // as one term
+  if (isWhole)
+    takeWhole(loss);
 }
 
 LossTerms::LossTerms(Value loss, const SampleDependence &samples, LossForm form)
     : LossTerms(loss, samples, form == LossForm::Counted ? 0 : kMostCounts) {
-  if (form != LossForm::Whole || isTooLarge)
-    return;
-  isTooLarge = true;
+  if (form == LossForm::Whole)
+    takeWhole(loss);
+}
+
+void LossTerms::takeWhole(Value loss) {
+  isWhole = true;
   nodes.clear(), terms.clear();
   root = visit(loss, {});
 }
@@ -173,8 +174,8 @@ unsigned LossTerms::visit(Value value, LossTerm term) {
   nodes[index].value = value;
   Operation *op = value.getDefiningOp();
   bool isSum = op && addsTwoPlainly(op);
-  isTooLarge |= nodes.size() > kMostNodes || (isSum && splits == kMostSplits);
-  bool isLeaf = !op || isTooLarge;
+  isWhole |= nodes.size() > kMostNodes || (isSum && splits == kMostSplits);
+  bool isLeaf = !op || isWhole;
   isSum &= !isLeaf;
   std::optional<TermFactor> next = isLeaf || addsOperands(op) ? std::nullopt : nextFactor(op);
   if (isSum) {

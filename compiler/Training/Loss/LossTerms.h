@@ -117,6 +117,7 @@ private:
   };
 
   unsigned visit(mlir::Value value, LossTerm term);
+  void takeWhole(mlir::Value loss);
   std::optional<TermFactor> nextFactor(mlir::Operation *op) const;
   std::optional<TermFactor> factorOf(const LinearOperand &linear) const;
   mlir::Value build(mlir::OpBuilder &builder, unsigned index, llvm::ArrayRef<double> weights, mlir::Value count) const;
@@ -125,7 +126,7 @@ private:
   llvm::SmallVector<Node> nodes;
   llvm::SmallVector<LossTerm> terms;
   unsigned root = 0, splits = 0, counts;
-  bool isTooLarge = false; // too many terms or ops; the loss stays one term
+  bool isWhole = false; // the loss is one term: it has too many terms or ops, or this form was asked for
 };
 
 } // namespace cleave

@@ -1,7 +1,7 @@
 #include "test/runtime/main/StagedModel.h"
 
-#include "runtime/plan/Seals.h"
 #include "runtime/plan/RankKinds.h"
+#include "runtime/plan/Seals.h"
 #include "runtime/state/SafeTensors.h"
 #include "test/runtime/TempDir.h"
 

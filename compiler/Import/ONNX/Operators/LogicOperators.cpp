@@ -2,6 +2,7 @@
 #include "compiler/Import/ONNX/Evaluate.h"
 #include "compiler/Import/ONNX/Operators/IndexedAccess.h"
 #include "compiler/Import/ONNX/Operators/OperatorTable.h"
+#include "compiler/Import/ONNX/Predicates.h"
 
 #include <cmath>
 
@@ -11,24 +12,6 @@ using llvm::failed;
 using llvm::failure;
 
 namespace {
-
-template <typename T> bool holds(Predicate predicate, T a, T b) {
-  switch (predicate) {
-  case Predicate::Eq:
-    return a == b;
-  case Predicate::Ne:
-    return a != b;
-  case Predicate::Lt:
-    return a < b;
-  case Predicate::Le:
-    return a <= b;
-  case Predicate::Gt:
-    return a > b;
-  case Predicate::Ge:
-    return a >= b;
-  }
-  return false;
-}
 
 template <Predicate predicate> LogicalResult importCompare(OpContext &op) {
   const Literal *a = op.literal(0), *b = op.literal(1);

@@ -7,8 +7,8 @@
 #include "compiler/Planning/Verify/PlanVerifier.h"
 #include "runtime/plan/KernelFacts.h"
 #include "runtime/plan/RankKinds.h"
-#include "runtime/plan/Seals.h"
 #include "runtime/plan/PlanReader.h"
+#include "runtime/plan/Seals.h"
 
 #include <map>
 #include <string>

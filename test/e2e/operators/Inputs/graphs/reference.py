@@ -52,11 +52,13 @@ def perturbed(graph, rng):
 
 
 def usual_spread(spread, sizes):
-    """What three quarters of the numbers are off by, in relation to their sizes: the errors of some cancel by chance."""
+    """What three quarters of the numbers are off by, in relation to their sizes: the errors of some cancel by chance. Nothing where
+    most of the numbers are no numbers to compare."""
     with np.errstate(all="ignore"):
         relative = spread / sizes
     known = relative[np.isfinite(relative)]
-    return sizes * np.quantile(known, 0.25) if known.size else np.zeros(sizes.shape)
+    usual = np.quantile(known, 0.25) if known.size else 0
+    return sizes * (usual if usual <= COARSEST else 0)
 
 
 class Expected:
