@@ -232,7 +232,6 @@ Status Session::start(const cleave_model &model, const SessionOptions &options) 
   impl.name = model.name ? model.name : "model";
   impl.model = model;
   impl.directory = options.directory;
-  impl.weights = options.weights;
   impl.tracePath = options.trace;
   if (!options.trace.empty()) {
     AtomicFile probe; // a wrong path is found now, not after the run
@@ -277,7 +276,7 @@ Status Session::start(const cleave_model &model, const SessionOptions &options) 
   CLEAVE_TRY(impl.makeRanks(model, options.threads));
   CLEAVE_TRY(
       impl.threads->run([&](unsigned index) { return initializeStates(impl.states[index], weights, options.seed); }));
-  return finishLoading();
+  return finishLoading(options.weights);
 }
 
 const fb::Plan &Session::plan() const { return *impl_->plan; }
@@ -355,7 +354,8 @@ Status Session::run(const fb::Program &program) {
   return forEach([&](unsigned, Rank &rank) { return rank.run(program); });
 }
 
-Status Session::finishLoading() {
+Status Session::finishLoading(const std::string &weights) {
+  impl_->weights = weights;
   CLEAVE_TRY(forEach([](unsigned, Rank &rank) { return rank.pushStates(); }));
   const fb::Program *init = findProgram(plan(), "init");
   return init ? run(*init) : Status::ok();
@@ -449,10 +449,9 @@ Status Session::writeTrace() {
   return writeFileAtomically(path, impl_->trace->json());
 }
 
-std::string Session::findNonFiniteWeight(const std::string &checkpoint) const {
+std::string Session::findNonFiniteWeight() const {
   WeightStore weights;
-  const std::string &replacement = checkpoint.empty() ? impl_->weights : checkpoint;
-  if (!WeightStore::open(impl_->model, impl_->directory, replacement, &weights).isOk())
+  if (!WeightStore::open(impl_->model, impl_->directory, impl_->weights, &weights).isOk())
     return "";
   return weights.findNonFinite(plan());
 }

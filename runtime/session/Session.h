@@ -70,13 +70,14 @@ public:
 
   using RankFn = std::function<Status(unsigned local, Rank &rank)>;
   Status forEach(const RankFn &run);
-  // To be called after states were loaded. Runs the plan's entry program `init`, if there is one (it packs weights).
-  Status finishLoading();
+  // To be called after states were loaded from `weights`, a path such as --weights takes; empty: from the program.
+  // Runs the plan's entry program `init`, if there is one (it packs weights).
+  Status finishLoading(const std::string &weights);
   Status run(const fb::Program &program);
-  // Explains a loss that is not finite (WeightStore::findNonFinite): looks at the weights that this session began with,
-  // or at those of a checkpoint that was loaded since. They are read again, because a step that fails has changed the
-  // states. Empty if all are finite, or cannot be read any more.
-  std::string findNonFiniteWeight(const std::string &checkpoint = "") const;
+  // Explains a loss that is not finite (WeightStore::findNonFinite): looks at the weights that were loaded last. They
+  // are read again, because a step that fails has changed the states. Empty if all are finite, or cannot be read any
+  // more.
+  std::string findNonFiniteWeight() const;
   // Waits until all processes are here.
   Status barrier();
   // Tells the other processes that this one gives up. They end with an error too. It is for an error that only this

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
+#include <fstream>
 #include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
@@ -35,10 +36,26 @@ Status findIndex(const std::string &path, bool *isThere) {
   return error == 0 || isAbsent(error) ? Status::ok() : fileError("read", index, error);
 }
 
-// For advice, and for paths that are only to be avoided.
+// True if a file begins as writeCheckpointIndex() begins it. Other programs write files of that name, too.
+bool beginsAsIndex(const std::string &path) {
+  char text[64] = {};
+  std::ifstream(path, std::ios::binary).read(text, sizeof text - 1);
+  std::string_view rest(text);
+  for (std::string_view token : {"{", "\"format\"", ":"}) {
+    rest.remove_prefix(std::min(rest.find_first_not_of(" \t\r\n"), rest.size()));
+    if (rest.substr(0, token.size()) != token)
+      return false;
+    rest.remove_prefix(token.size());
+  }
+  return true;
+}
+
+// For advice, and for paths that are only to be avoided. A damaged index is known by the name that --save gave to the
+// checkpoint.
 bool isCheckpoint(const std::string &path) {
   bool isThere = false;
-  return findIndex(path, &isThere).isOk() && isThere;
+  return findIndex(path, &isThere).isOk() && isThere &&
+         (isStepName(fs::path(path).filename().string()) || beginsAsIndex(path + "/" + kCheckpointIndexFile));
 }
 
 // What cannot be removed takes space, and is no reason to end a run. (On NFS, a file that another process has open

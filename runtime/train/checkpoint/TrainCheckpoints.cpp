@@ -189,7 +189,7 @@ Status checkStates(Session &session, const Checkpoint &checkpoint) {
 
 Status fillStates(Session &session, const Checkpoint &checkpoint) {
   CLEAVE_TRY(session.forEach([&](unsigned local, Rank &) { return checkpoint.load(session.states(local)); }));
-  return session.finishLoading();
+  return session.finishLoading(checkpoint.path());
 }
 
 // For a checkpoint that does not fit: another optimizer explains the list of tensors.

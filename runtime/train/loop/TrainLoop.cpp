@@ -122,7 +122,7 @@ Status TrainLoop::step(StepMetrics *metrics, bool *epochEnds) {
     return found;
   };
   CLEAVE_TRY(checkFinite(metrics->loss, metrics->gradNorm, metrics->lossScale, badInput,
-                         [this] { return session_->findNonFiniteWeight(resumedFrom_); }));
+                         [this] { return session_->findNonFiniteWeight(); }));
   CLEAVE_TRY(noteSkipped(*metrics));
   if (nothingCounted(metrics->loss, metrics->gradNorm))
     progress_->note("step " + std::to_string(metrics->step) + "  all labels are ignored" +
@@ -148,7 +148,7 @@ Status TrainLoop::noteSkipped(const StepMetrics &metrics) {
   if (*metrics.lossScale >= kSmallest && skippedInARow_ < kMostInARow)
     return Status::ok();
   std::string many = "gradients were infinite or undefined in " + std::to_string(skippedInARow_) + " steps in a row";
-  if (std::string weight = session_->findNonFiniteWeight(resumedFrom_); !weight.empty())
+  if (std::string weight = session_->findNonFiniteWeight(); !weight.empty())
     return dataLoss(many + ", because " + weight + "; begin with other weights");
   return dataLoss(many + "; give a smaller --lr, --clip-grad-norm or loss scale, and look for such "
                          "values in --data");
