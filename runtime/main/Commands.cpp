@@ -14,7 +14,9 @@
 #include "runtime/plan/PlanPrinter.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/PlanSummary.h"
+#include "runtime/plan/ScalarNames.h"
 #include "runtime/session/SameRun.h"
+#include "runtime/session/ScalarStates.h"
 #include "runtime/train/data/DataSpec.h"
 #include "runtime/train/loop/TrainLoop.h"
 
@@ -153,12 +155,13 @@ Status generateTokens(Session &session, const GenerateOptions &options) {
 }
 
 // Says that --seed has no effect, or returns an empty text if it has. infer and evaluate draw only weights. generate
-// draws tokens, unless it is greedy.
-std::string idleSeed(const Session &session, const Command &command) {
+// draws tokens, unless it is greedy, and the numbers of random operators.
+std::string idleSeed(Session &session, const Command &command) {
   bool drawsWeights = command.kind == CommandKind::Infer || command.kind == CommandKind::Evaluate;
   if (!command.givesSeed)
     return "";
-  if (command.kind == CommandKind::Generate && command.generate.sampling.temperature == 0)
+  bool drawsNumbers = session.hasDrawnWeights() || ScalarState(session, kSeedScalar).exists();
+  if (command.kind == CommandKind::Generate && command.generate.sampling.temperature == 0 && !drawsNumbers)
     return "--seed has no effect: with --temperature 0 the most probable token is taken each time; leave it out";
   if (!drawsWeights || session.hasDrawnWeights())
     return "";

@@ -5,6 +5,7 @@
 //   train_step  seed: train --seed       step 1, 2, ...
 //   evaluate    seed: kEvaluationSeed    step 0, 1, ... for the batches of an evaluation
 //   infer       seed: 0                  step 0, 1, ... for the batches of a command, or the calls of a session
+//   generate    seed: generate --seed    step 0, 1, ... for the tokens
 #ifndef CLEAVE_RUNTIME_SESSION_DRAWNNUMBERS_H
 #define CLEAVE_RUNTIME_SESSION_DRAWNNUMBERS_H
 

@@ -3,6 +3,7 @@
 #include "runtime/base/FileMapping.h"
 #include "runtime/base/OptionText.h"
 #include "runtime/base/Philox.h"
+#include "runtime/session/DrawnNumbers.h"
 #include "runtime/session/TokenPorts.h"
 
 #include <algorithm>
@@ -85,25 +86,13 @@ Status checkVocabulary(const Prompt &prompt, const std::vector<uint64_t> &ends, 
 
 class Generator {
 public:
-  Generator(Session &session, const fb::Program &program, const TokenPorts &ports)
-      : session_(session), program_(program), ports_(ports) {}
+  Generator(Session &session, const fb::Program &program, const TokenPorts &ports, uint64_t seed)
+      : session_(session), program_(program), ports_(ports), numbers_(session, static_cast<int64_t>(seed)) {}
 
-  // Computes the logits at the last token. Positions after it hold `filler`.
-  Status predict(const std::vector<uint64_t> &tokens, uint64_t filler, std::vector<double> *result) {
-    size_t used = std::min(tokens.size(), ports_.context());
-    const uint64_t *window = tokens.data() + tokens.size() - used;
-    CLEAVE_TRY(session_.forEach([&](unsigned, Rank &rank) {
-      CLEAVE_TRY(ports_.fill(rank, window, used, filler));
-      return rank.run(program_);
-    }));
-    result->assign(ports_.vocabulary(), 0);
-    for (unsigned local = 0; local < session_.localRanks(); ++local)
-      if (Bytes logits = session_.rank(local).portBytes(ports_.logits(), 0); logits.data)
-        *result = ports_.read(logits, used - 1);
-    return session_.hasEverywhere(ports_.logits())
-               ? Status::ok()
-               : session_.share(reinterpret_cast<std::byte *>(result->data()), result->size() * sizeof(double),
-                                session_.firstRankWith(ports_.logits()));
+  // Computes the logits after the last token. Each token has random numbers of its own.
+  Status next(const std::vector<uint64_t> &tokens, std::vector<double> *result) {
+    numbers_.next();
+    return predict(tokens, 0, result);
   }
 
   // Runs the model twice, with different tokens at later positions only. A causal model gives the same output.
@@ -121,9 +110,28 @@ public:
   }
 
 private:
+  // Positions after the last token hold `filler`.
+  Status predict(const std::vector<uint64_t> &tokens, uint64_t filler, std::vector<double> *result) {
+    size_t used = std::min(tokens.size(), ports_.context());
+    const uint64_t *window = tokens.data() + tokens.size() - used;
+    CLEAVE_TRY(session_.forEach([&](unsigned, Rank &rank) {
+      CLEAVE_TRY(ports_.fill(rank, window, used, filler));
+      return rank.run(program_);
+    }));
+    result->assign(ports_.vocabulary(), 0);
+    for (unsigned local = 0; local < session_.localRanks(); ++local)
+      if (Bytes logits = session_.rank(local).portBytes(ports_.logits(), 0); logits.data)
+        *result = ports_.read(logits, used - 1);
+    return session_.hasEverywhere(ports_.logits())
+               ? Status::ok()
+               : session_.share(reinterpret_cast<std::byte *>(result->data()), result->size() * sizeof(double),
+                                session_.firstRankWith(ports_.logits()));
+  }
+
   Session &session_;
   const fb::Program &program_;
   const TokenPorts &ports_;
+  DrawnNumbers numbers_;
 };
 
 // The random number of the i-th token. It is the same on every process, and does not depend on earlier draws.
@@ -185,12 +193,12 @@ Status generate(Session &session, const GenerateOptions &options, const Prompt &
   CLEAVE_TRY(session.entry("infer", &program));
   CLEAVE_TRY(TokenPorts::choose(session.plan(), *program, options, &ports));
   CLEAVE_TRY(checkVocabulary(prompt, ends, ports.vocabulary()));
-  Generator generator(session, *program, ports);
+  Generator generator(session, *program, ports, options.seed);
   CLEAVE_TRY(generator.checkCausal(prompt));
   for (uint64_t i = 0; i < options.tokens; ++i) {
     std::vector<double> logits;
     uint64_t token = 0;
-    CLEAVE_TRY(generator.predict(tokens, 0, &logits));
+    CLEAVE_TRY(generator.next(tokens, &logits));
     CLEAVE_TRY(drawToken(logits, options.sampling, uniformOf(options.seed, i), &token));
     tokens.push_back(token);
     show(token);

@@ -35,6 +35,18 @@ def write_model(path):
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10), path)
 
 
+def write_generator(path):
+    """A language model of 64 tokens, whose logits are random numbers."""
+    nodes = [helper.make_node("Cast", ["ids"], ["f"], to=TensorProto.FLOAT), helper.make_node("Unsqueeze", ["f", "last"], ["column"]),
+             helper.make_node("Expand", ["column", "shape"], ["x"]), helper.make_node("RandomUniformLike", ["x"], ["u"]),
+             helper.make_node("Mul", ["x", "zero"], ["z"]), helper.make_node("Add", ["u", "z"], ["logits"])]
+    constants = {"last": np.array([2]), "shape": np.array([1, 8, 64]), "zero": np.zeros(1, "f4")}
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("ids", TensorProto.INT64, [1, 8])],
+                              [helper.make_tensor_value_info("logits", TensorProto.FLOAT, [1, 8, 64])],
+                              [numpy_helper.from_array(value, name) for name, value in constants.items()])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10), path)
+
+
 def deviation(numbers):
     return math.sqrt(1 / 12 / numbers)
 
@@ -73,6 +85,15 @@ def main():
     drawn, again = np.load(folder / "a.npy"), np.load(folder / "b.npy")
     expect(len(np.unique(drawn)) > 0.99 * drawn.size, f"infer: {len(np.unique(drawn))} numbers of {drawn.size} are different")
     expect(np.array_equal(drawn, again), "infer draws other numbers when it is repeated")
+
+    write_generator(folder / "tokens.onnx")
+    run("cleave", "compile", folder / "tokens.onnx", "-o", folder / "tokens")
+    texts = [run(folder / "tokens", "generate", "--prompt-ids", 1, "--tokens", 64, "--temperature", 0, "--seed", seed) for seed in (1, 1, 2)]
+    expect("no effect" not in texts[0], "generate says that --seed has no effect")
+    generated = [text.splitlines()[0] for text in texts]
+    different = len(set(generated[0].split(",")))
+    expect(different > 24, f"generate: {different} of 64 tokens are different")  # 8 if all tokens had the numbers of one run
+    expect(generated[0] == generated[1] != generated[2], "generate: the tokens do not follow --seed alone")
     print("\n".join(failures) or "drawn numbers: ok")
     sys.exit(bool(failures))
 
