@@ -72,6 +72,9 @@ static std::optional<llvm::SmallVector<TermReduction>> compareLosses(mlir::Value
   return std::nullopt;
 }
 
+static const std::string kGuessed =
+    "whether the loss is a sum over samples or a mean is guessed from its constants, since ";
+
 bool cleave::hasPlainMeans(mlir::ModuleOp module) {
   for (auto function : module.getOps<mlir::func::FuncOp>()) {
     std::optional<unsigned> index = lossOf(function);
@@ -95,9 +98,8 @@ llvm::Error cleave::noteLossReductions(ImportedModel &model, const ImportOptions
   mlir::ModuleOp module = *model.module;
   auto doubledModel = importLarger(model, options, 2);
   if (!doubledModel) {
-    model.notes.push_back("whether the loss is a sum over samples or a mean is guessed from its constants, since the "
-                          "model cannot be read with twice the batch: " +
-                          llvm::toString(doubledModel.takeError()));
+    model.notes.push_back(kGuessed +
+                          "the model cannot be read with twice the batch: " + llvm::toString(doubledModel.takeError()));
     return llvm::Error::success();
   }
   for (mlir::ModuleOp one : {module, *doubledModel->module})
@@ -112,6 +114,8 @@ llvm::Error cleave::noteLossReductions(ImportedModel &model, const ImportOptions
     if (auto reductions =
             compareLosses(valueOf(function, *index), small, valueOf(other, *index), large, batchOf(function)))
       setReductions(function, *index, *reductions);
+    else
+      model.notes.push_back(kGuessed + "the loss has other terms with twice the batch");
   }
   return llvm::Error::success();
 }
