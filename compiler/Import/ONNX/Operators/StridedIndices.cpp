@@ -7,12 +7,15 @@ using namespace cleave::onnx_import;
 namespace {
 
 // Returns the distance between neighbors along each dimension of the indices, 0 if its size is 1. Returns nullopt if a
-// distance is not constant.
-std::optional<Shape> distancesOf(Emitter &emit, const Literal &indices) {
+// distance is not constant, or if an index is not in [0, size).
+std::optional<Shape> distancesOf(Emitter &emit, const Literal &indices, int64_t size) {
   int64_t count = indices.numElements();
   if (indices.isFloat() || count < 2 || indices.isSplat())
     return std::nullopt;
   Shape places = stridesOf(indices.shape()), distances;
+  auto isInside = [&](int64_t i) { return indices.asInt(i) >= 0 && indices.asInt(i) < size; };
+  if (!isInside(0) || !llvm::all_of(places, isInside))
+    return std::nullopt;
   for (int64_t place : places)
     distances.push_back(place ? indices.asInt(place) - indices.asInt(0) : 0);
   auto isExpected = [&](int64_t i) {
@@ -73,14 +76,14 @@ Shape replaced(llvm::ArrayRef<int64_t> shape, int64_t dim, llvm::ArrayRef<int64_
 } // namespace
 
 Value cleave::onnx_import::takeStrided(Emitter &emit, Value x, const Literal &indices, int64_t dim) {
-  auto distances = distancesOf(emit, indices);
+  Shape order, shape(shapeOf(x));
+  auto distances = distancesOf(emit, indices, shape[dim]);
   if (!distances)
     return {};
-  Shape order, shape(shapeOf(x));
   for (int64_t i = 0; i < indices.rank(); ++i)
     if (indices.shape()[i] > 1)
       order.push_back(i);
-  if (indices.asInt(0) < 0 || llvm::any_of(order, [&](int64_t i) { return (*distances)[i] <= 0; }))
+  if (llvm::any_of(order, [&](int64_t i) { return (*distances)[i] <= 0; }))
     return {};
   llvm::stable_sort(order, [&](int64_t a, int64_t b) { return (*distances)[a] > (*distances)[b]; });
   auto digits = digitsOf(indices, *distances, order, shape[dim]);
