@@ -61,6 +61,13 @@ def _in_python(message, program=None):
     return re.sub(r"^--(weights|threads|seed): ", r"\1: ", message)
 
 
+def _round_to_bf16(array):
+    """The bits of float32 numbers as bfloat16, rounded to nearest even."""
+    bits = array.view(np.uint32).astype(np.uint64)
+    rounded = ((bits + 0x7FFF + ((bits >> np.uint64(16)) & np.uint64(1))) >> np.uint64(16)).astype(np.uint16)
+    return np.where(np.isnan(array), np.uint16(0x7FC0), rounded)
+
+
 def _unsigned(name, value, bits):
     """An integer for C, where others would lose bits without a word."""
     try:
@@ -131,14 +138,12 @@ class Tensor:
                             f"({self.dtype}); got {array.dtype}")
         with np.errstate(over="ignore"):  # told below
             converted = np.asarray(array, self.dtype, order="C")  # ascontiguousarray() would give a scalar a dimension
-        fits = np.array_equal(np.isinf(converted), np.isinf(array)) if self.dtype.kind == "f" else np.array_equal(converted, array)
+        encoded = _round_to_bf16(converted) if self.is_bf16 else converted
+        held = self.decode(encoded)
+        fits = np.array_equal(np.isinf(held), np.isinf(array)) if self.dtype.kind == "f" else np.array_equal(held, array)
         if not fits:
-            raise ValueError(f"'{_shown(self.name)}': a value does not fit into {self.dtype}")
-        if not self.is_bf16:
-            return converted
-        bits = converted.view(np.uint32).astype(np.uint64)
-        rounded = ((bits + 0x7FFF + ((bits >> np.uint64(16)) & np.uint64(1))) >> np.uint64(16)).astype(np.uint16)
-        return np.where(np.isnan(converted), np.uint16(0x7FC0), rounded)
+            raise ValueError(f"'{_shown(self.name)}': a value does not fit into {'bfloat16' if self.is_bf16 else self.dtype}")
+        return encoded
 
     def empty(self):
         return np.empty(self.shape, np.uint16 if self.is_bf16 else self.dtype)

@@ -193,7 +193,11 @@ Status trainStep(cleave_session *session, double rate, double *loss) {
   session->seed.setInteger(static_cast<int64_t>(session->position.seed));
   session->clip.set(session->clipNorm);
   session->inputs.restore(session->session, "train_step");
-  CLEAVE_TRY(session->session.run(*program));
+  if (Status ran = session->session.run(*program); !ran.isOk()) {
+    session->lost = dataLoss("step " + std::to_string(session->position.step + 1) +
+                             " ended halfway, and has changed some of the states; create the session again");
+    return ran;
+  }
   session->inputs.noteRun(*program);
   ++session->position.step;
   std::optional<double> read, norm, scale; // read by all processes, even by those that do not ask for the loss
@@ -202,7 +206,7 @@ Status trainStep(cleave_session *session, double rate, double *loss) {
   if (loss)
     *loss = read.value_or(std::numeric_limits<double>::quiet_NaN());
   auto badWeight = [&] { return session->position.step == 1 ? session->session.findNonFiniteWeight() : std::string(); };
-  Status finite = checkFinite(read.value_or(0), norm, scale, {}, badWeight);
+  Status finite = checkFinite({read.value_or(0), norm, scale, averagesRanks(session->session)}, {}, badWeight);
   if (!finite.isOk())
     session->lost = dataLoss("the parameters were lost in step " + std::to_string(session->position.step) +
                              "; load a checkpoint of an earlier step, or create the session again");
@@ -243,7 +247,10 @@ Status loadCheckpoint(cleave_session *session, const char *path) {
   Checkpoint checkpoint;
   CLEAVE_TRY(opened.agree(checkCheckpoint(session, path, &checkpoint), "load the checkpoint"));
   CLEAVE_TRY(opened.agreeOnHash(checkpoint.index().identity, "cleave_load_checkpoint: the checkpoints"));
-  CLEAVE_TRY(opened.agree(fillStates(opened, checkpoint), "load the checkpoint"));
+  if (Status filled = opened.agree(fillStates(opened, checkpoint), "load the checkpoint"); !filled.isOk()) {
+    session->lost = dataLoss("a checkpoint was loaded only in part; load one, or create the session again");
+    return filled;
+  }
   session->position = checkpoint.index().position;
   session->lost = Status::ok();
   return Status::ok();

@@ -139,13 +139,14 @@ Status generateTokens(Session &session, const GenerateOptions &options) {
   if (leader && prompt.isText && prompt.tokenizer && !prompt.tokenizer->note().empty())
     log(LogLevel::Warning, -1, "--tokenizer: " + options.tokenizer + ": " + prompt.tokenizer->note());
   bool begun = false;
+  TokenText text(prompt);
   auto show = [&](uint64_t token) {
     if (!leader)
       return;
     for (size_t i = 0; !begun && i < prompt.tokens.size(); ++i) // only with the first generated token
-      print(prompt.show(prompt.tokens[i], i));
+      print(text.next(prompt.tokens[i]));
     begun = true;
-    print(prompt.show(token, prompt.tokens.size()));
+    print(text.next(token));
     std::fflush(stdout);
   };
   CLEAVE_TRY(generate(session, options, prompt, show));

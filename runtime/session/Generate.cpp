@@ -143,17 +143,14 @@ double uniformOf(uint64_t seed, uint64_t i) {
 
 } // namespace
 
-size_t Prompt::firstShown() const {
-  size_t first = 0;
-  while (first < tokens.size() && tokenizer->bytesOf(tokens[first]).empty())
-    ++first;
-  return first;
-}
-
-std::string Prompt::show(uint64_t token, size_t before) const {
-  if (tokenizer)
-    return tokenizer->bytesOf(token, before == firstShown());
-  return isText ? std::string(1, static_cast<char>(token)) : (before == 0 ? "" : ",") + std::to_string(token);
+std::string TokenText::next(uint64_t token) {
+  bool isFirst = !begun_;
+  if (const Tokenizer *tokenizer = prompt_.tokenizer.get()) {
+    begun_ |= !tokenizer->bytesOf(token).empty(); // special tokens have none
+    return tokenizer->bytesOf(token, isFirst);
+  }
+  begun_ = true;
+  return prompt_.isText ? std::string(1, static_cast<char>(token)) : (isFirst ? "" : ",") + std::to_string(token);
 }
 
 Status readPrompt(const GenerateOptions &options, Prompt *prompt) {

@@ -37,13 +37,18 @@ struct Prompt {
   bool isText = true; // the tokens are bytes, or those of the tokenizer
   std::vector<uint64_t> tokens;
   std::shared_ptr<const Tokenizer> tokenizer; // null: no tokenizer
+};
 
-  // Returns the text to print for a token after `before` others. Without a tokenizer, --prompt-ids prints numbers.
-  std::string show(uint64_t token, size_t before) const;
+// Makes the text to print of tokens, of the prompt and of those after it. Without a tokenizer, --prompt-ids prints
+// numbers.
+class TokenText {
+public:
+  explicit TokenText(const Prompt &prompt) : prompt_(prompt) {}
+  std::string next(uint64_t token);
 
 private:
-  // The index of the first token of the prompt that is not a special one.
-  size_t firstShown() const;
+  const Prompt &prompt_;
+  bool begun_ = false; // a token had a text. The first one of some tokenizers loses its space
 };
 
 // Error messages begin with the name of the option, as those of generate().

@@ -93,6 +93,10 @@ Status Checkpoint::openShards() {
   return Status::ok();
 }
 
+static bool isTrained(const CheckpointTensor &tensor) {
+  return tensor.role == "parameter" || tensor.role == "optimizer";
+}
+
 Status Checkpoint::read(const CheckpointTensor &tensor, uint64_t first, uint64_t count, ElementType type,
                         std::byte *target) const {
   size_t targetWidth = elementSize(type);
@@ -105,7 +109,7 @@ Status Checkpoint::read(const CheckpointTensor &tensor, uint64_t first, uint64_t
     CLEAVE_TRY(readElements(stored, begin - slice.first, end - begin, type, part));
     NarrowedNumbers numbers{
         stored.type, stored.data + (begin - slice.first) * elementSize(stored.type), type, part, begin, end - begin};
-    CLEAVE_TRY(checkNarrowed(numbers, tensor.name, tensor.role == "parameter" || tensor.role == "optimizer").in(path_));
+    CLEAVE_TRY(checkNarrowed(numbers, tensor.name, isTrained(tensor)).in(path_));
   }
   return Status::ok();
 }
@@ -150,6 +154,8 @@ Status Checkpoint::findMoves(const RankStates &states, std::vector<Move> *moves)
     ElementType type = elementType(state.dtype());
     std::string slot = checkpointSlot(state);
     bool isScalar = state.role() == fb::Role::scalar;
+    if (isScalar && keptScalars_.count(segment.name))
+      return nullptr;
     const CheckpointTensor *tensor = sourceOf(index_, segment.name, slot, isScalar, type);
     if (!tensor) {
       if (!isScalar)
@@ -188,50 +194,54 @@ Status Checkpoint::findMoves(const RankStates &states, std::vector<Move> *moves)
   return Status::ok();
 }
 
-Status Checkpoint::verify(const Move &move, uint64_t *readBytes) const {
-  uint64_t begin = move.overlap.logical, end = begin + move.overlap.count, width = elementSize(move.tensor->type);
-  for (const CheckpointSlice &slice : move.tensor->slices) {
-    const TensorView &stored = *shards_.at(slice.file).find(slice.key);
-    uint64_t last = std::min(end, slice.first + slice.count);
-    for (uint64_t at = std::max(begin, slice.first), next; at < last; at = next) {
-      next = std::min(last, at + kDropBytes / width);
-      CLEAVE_TRY(verifyBytes(stored, (at - slice.first) * width, (next - at) * width));
-      *readBytes += (next - at) * width;
-      if (*readBytes < kDropBytes)
-        continue;
-      dropPages();
-      *readBytes = 0;
-    }
+Status Checkpoint::verify(const CheckpointTensor &tensor, uint64_t first, uint64_t count) const {
+  uint64_t width = elementSize(tensor.type);
+  for (const CheckpointSlice &slice : tensor.slices) {
+    uint64_t begin = std::max(first, slice.first), end = std::min(first + count, slice.first + slice.count);
+    if (begin < end)
+      CLEAVE_TRY(
+          verifyBytes(*shards_.at(slice.file).find(slice.key), (begin - slice.first) * width, (end - begin) * width));
   }
   return Status::ok();
 }
 
-Status Checkpoint::check(const RankStates &states) const {
+// Calls visit(move, first, count) for pieces of all elements that fill the states; `first` counts within the move.
+// Releases the pages that were read.
+template <typename Visit> Status Checkpoint::inPieces(const RankStates &states, Visit visit) const {
   std::vector<Move> moves;
   CLEAVE_TRY(findMoves(states, &moves));
   uint64_t readBytes = 0;
-  for (const Move &move : moves)
-    CLEAVE_TRY(verify(move, &readBytes));
-  return Status::ok();
-}
-
-Status Checkpoint::load(const RankStates &states) const {
-  std::vector<Move> moves;
-  CLEAVE_TRY(findMoves(states, &moves));
-  size_t readBytes = 0;
   for (const Move &move : moves) {
-    size_t width = elementSize(move.tensor->type), chunk = kDropBytes / width;
-    for (uint64_t done = 0; done < move.overlap.count; done += chunk) {
-      CLEAVE_TRY(read(*move.tensor, move.overlap.logical + done, std::min<uint64_t>(chunk, move.overlap.count - done),
-                      move.type, move.target + done * elementSize(move.type)));
-      readBytes += std::min<uint64_t>(chunk, move.overlap.count - done) * width;
-      if (readBytes >= kDropBytes) {
-        dropPages();
-        readBytes = 0;
-      }
+    uint64_t width = elementSize(move.tensor->type), piece = kDropBytes / width;
+    for (uint64_t done = 0; done < move.overlap.count; done += piece) {
+      uint64_t count = std::min(piece, move.overlap.count - done);
+      CLEAVE_TRY(visit(move, done, count));
+      readBytes += count * width;
+      if (readBytes < kDropBytes)
+        continue;
+      dropPages();
+      readBytes = 0;
     }
   }
   return Status::ok();
+}
+
+// Only numbers of trained tensors are converted: the others cause no error, and load() warns of them.
+Status Checkpoint::check(const RankStates &states) const {
+  std::vector<std::byte> converted;
+  return inPieces(states, [&](const Move &move, uint64_t first, uint64_t count) {
+    if (move.type == move.tensor->type || !isTrained(*move.tensor))
+      return verify(*move.tensor, move.overlap.logical + first, count);
+    converted.resize(std::max<size_t>(converted.size(), count * elementSize(move.type)));
+    return read(*move.tensor, move.overlap.logical + first, count, move.type, converted.data());
+  });
+}
+
+Status Checkpoint::load(const RankStates &states) const {
+  return inPieces(states, [&](const Move &move, uint64_t first, uint64_t count) {
+    return read(*move.tensor, move.overlap.logical + first, count, move.type,
+                move.target + first * elementSize(move.type));
+  });
 }
 
 Status loadCheckpointTensors(const std::string &path, CheckpointTensors *result, bool optimizerState) {

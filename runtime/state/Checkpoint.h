@@ -12,6 +12,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 
 namespace cleave::rt {
 
@@ -23,13 +24,15 @@ public:
   const CheckpointIndex &index() const { return index_; }
   const std::string &path() const { return path_; }
 
-  // Checks that load() of these states will succeed: the tensors fit, and the bytes that it reads match their
-  // checksums. Nothing is written.
+  // Checks that load() of these states will succeed: the tensors fit, the bytes that it reads match their checksums, and
+  // the states' types can hold the numbers. Nothing is written.
   Status check(const RankStates &states) const;
   // Fills every saved state of a rank. Fails with a list of all tensors that are missing, superfluous or of another
   // shape. A checkpoint of another precision is converted. Scalars may differ between precisions and layouts (a loss
   // scale; sums within a step are partial on several ranks). Those that the checkpoint does not have keep their values.
   Status load(const RankStates &states) const;
+  // Lets load() leave these scalars as they are.
+  void keepScalars(std::set<std::string> names) { keptScalars_ = std::move(names); }
   // Reads elements [first, first + count) of a tensor of the index, and converts them to `type`.
   Status read(const CheckpointTensor &tensor, uint64_t first, uint64_t count, ElementType type, std::byte *target) const;
   // Returns the view of a tensor that is a single slice; null for other tensors.
@@ -46,13 +49,15 @@ public:
 private:
   struct Move; // elements that are copied into a rank's state
   Status findMoves(const RankStates &states, std::vector<Move> *moves) const;
-  Status verify(const Move &move, uint64_t *readBytes) const;
+  template <typename Visit> Status inPieces(const RankStates &states, Visit visit) const;
+  Status verify(const CheckpointTensor &tensor, uint64_t first, uint64_t count) const;
   Status openShards();
   Status openChecked(const std::string &file, SafeTensors *shard) const;
 
   std::string path_, standIn_;
   CheckpointIndex index_;
   std::map<std::string, SafeTensors> shards_;
+  std::set<std::string> keptScalars_;
 };
 
 // Whole tensors of a checkpoint: the values (slot "") of parameters and buffers and, on request, optimizer state as

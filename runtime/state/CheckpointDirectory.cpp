@@ -215,17 +215,6 @@ Status resolveCheckpoint(const std::string &path, std::string *result, std::stri
   return Status::ok();
 }
 
-// The checkpoints up to the latest. Later ones belong to a run that continued from an earlier checkpoint than this run:
-// they are neither counted nor removed. One that cannot be seen is not removed either.
-static Status checkpointsOfThisRun(const std::string &directory, std::vector<std::string> *names) {
-  std::string latest;
-  CLEAVE_TRY(readPointer(directory, "latest", &latest));
-  *names = listCheckpoints(directory);
-  if (auto end = std::find(names->begin(), names->end(), latest); end != names->end())
-    names->erase(end + 1, names->end());
-  return Status::ok();
-}
-
 // Removes all but the newest `keep` of `names`, which are in the order of their steps.
 static Status removeOldest(const std::string &directory, const std::vector<std::string> &names, unsigned keep) {
   std::string latest, best;
@@ -248,31 +237,42 @@ static Status removeOldest(const std::string &directory, const std::vector<std::
   return Status::ok();
 }
 
-Status pruneCheckpoints(const std::string &directory, unsigned keep) {
-  std::vector<std::string> names;
-  if (keep != 0)
-    CLEAVE_TRY(checkpointsOfThisRun(directory, &names));
-  return removeOldest(directory, names, keep);
+void RunCheckpoints::adopt(const std::string &directory, uint64_t step) {
+  std::string last = stepName(step);
+  for (const std::string &name : listCheckpoints(directory))
+    if (name.size() < last.size() || (name.size() == last.size() && name <= last))
+      isOnlyBest_.try_emplace(name);
 }
 
-bool FormerBests::isOnlyBest(const std::string &directory, const std::string &name) {
-  auto known = isOnlyBest_.find(name);
-  if (known == isOnlyBest_.end()) {
+// In the order of their steps. One that cannot be seen is not removed.
+std::vector<std::string> RunCheckpoints::namesIn(const std::string &directory) const {
+  std::vector<std::string> names = listCheckpoints(directory);
+  names.erase(std::remove_if(names.begin(), names.end(), [&](const auto &name) { return !isOnlyBest_.count(name); }),
+              names.end());
+  return names;
+}
+
+bool RunCheckpoints::isOnlyBest(const std::string &directory, const std::string &name) {
+  std::optional<bool> &known = isOnlyBest_.at(name);
+  if (!known) {
     CheckpointIndex index;
     Status read = readCheckpointIndex(directory + "/" + name + "/" + kCheckpointIndexFile, &index);
-    known = isOnlyBest_.emplace(name, read.isOk() && index.isOnlyBest).first;
+    known = read.isOk() && index.isOnlyBest;
   }
-  return known->second;
+  return *known;
 }
 
-Status FormerBests::prune(const std::string &directory, unsigned keep) {
+Status RunCheckpoints::prune(const std::string &directory, unsigned keep) {
+  return keep == 0 ? Status::ok() : removeOldest(directory, namesIn(directory), keep);
+}
+
+Status RunCheckpoints::pruneBests(const std::string &directory, unsigned keep) {
   if (keep == 0)
     return Status::ok();
-  std::vector<std::string> names, bests;
+  std::vector<std::string> bests;
   std::string best;
-  CLEAVE_TRY(checkpointsOfThisRun(directory, &names));
   CLEAVE_TRY(readPointer(directory, "best", &best));
-  for (const std::string &name : names)
+  for (const std::string &name : namesIn(directory))
     if (isOnlyBest(directory, name) || name == best)
       bests.push_back(name);
   return removeOldest(directory, bests, keep);

@@ -71,7 +71,7 @@ struct CheckpointIndex {
   uint64_t stateLayout = 0;
   TrainingPosition position;
   RunFacts run;            // empty: written by an earlier version
-  bool isOnlyBest = false; // saved only because it was the best so far; few of these are kept (FormerBests)
+  bool isOnlyBest = false; // saved only because it was the best so far; few of these are kept (RunCheckpoints)
   std::map<std::string, uint32_t> parts; // file -> checksum of its header
   std::vector<CheckpointTensor> tensors;
   uint64_t identity = 0; // hash of the text that was read; with checksums, it depends on every byte of the checkpoint

@@ -89,25 +89,29 @@ private:
   std::string directory_, name_, aside_;
 };
 
-// Removes all but the newest `keep` checkpoints up to the one that `latest` names. This one, and the one that `best`
-// names, always stay. Nothing is removed if keep is 0. For one that cannot be removed there is a warning.
-Status pruneCheckpoints(const std::string &directory, unsigned keep);
-
-// Knows which checkpoints of a directory were saved only because they were the best so far
-// (CheckpointIndex::isOnlyBest). It reads the index of each only once, even if checkpoints are removed many times.
-class FormerBests {
+// The checkpoints in the directory of --save that a run has saved, or that it continues from. A directory may have those
+// of other runs too, and these are never removed. Nothing is removed if `keep` is 0. For a checkpoint that cannot be
+// removed there is a warning.
+class RunCheckpoints {
 public:
+  // To be called if a run continues from a checkpoint of the directory: adds the checkpoints up to that of `step`. Later
+  // ones belong to a run that went on from there before.
+  void adopt(const std::string &directory, uint64_t step);
   // To be called after a checkpoint was saved with this name.
   void add(const std::string &name, bool isOnlyBest) { isOnlyBest_[name] = isOnlyBest; }
-  // Removes checkpoints that were saved only as the best, except the newest `keep` of them. The checkpoint that `best`
-  // names counts as one of them, and always stays, as does the one that `latest` names. Checkpoints after the one that
-  // `latest` names are not touched. Nothing is removed if keep is 0.
+  size_t size() const { return isOnlyBest_.size(); }
+  // Removes all but the newest `keep`. Those that `latest` and `best` name always stay.
   Status prune(const std::string &directory, unsigned keep);
+  // Removes those that were saved only because they were the best so far (CheckpointIndex::isOnlyBest), except the
+  // newest `keep` of them. The one that `best` names counts as one of them, and always stays, as does the one that
+  // `latest` names.
+  Status pruneBests(const std::string &directory, unsigned keep);
 
 private:
+  std::vector<std::string> namesIn(const std::string &directory) const;
   bool isOnlyBest(const std::string &directory, const std::string &name);
 
-  std::map<std::string, bool> isOnlyBest_; // by name
+  std::map<std::string, std::optional<bool>> isOnlyBest_; // by name; empty: its index was not read yet
 };
 
 // "step-00000100": the name of the checkpoint that is saved after that step.

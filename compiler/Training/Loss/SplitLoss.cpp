@@ -3,6 +3,7 @@
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/States.h"
 #include "compiler/Training/TrainingOptions.h"
+#include "dialects/Cleave/IR/Algebra.h"
 #include "dialects/Cleave/IR/Attributes.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -128,6 +129,11 @@ private:
     loss = split(evaluation, LossAverage::Global, /*keepOthers=*/true);
     if (failed(loss))
       return signalPassFailure();
+    // A sum from which copies of a sample are taken back needs copies that all add the same.
+    loss->addsUp &=
+        !evaluation
+             .walk([](Operation *op) { return drawsNumbers(op) ? WalkResult::interrupt() : WalkResult::advance(); })
+             .wasInterrupted();
     setEvaluation(getOperation(), *loss);
   }
 

@@ -17,7 +17,7 @@ struct SavePlan {
   uint64_t step = 0, total = 0; // steps at which the run begins and ends
   uint64_t every = 0;           // steps between checkpoints; 0: one at the end
   uint64_t keep = 0;            // newest checkpoints that are kept; 0: all
-  uint64_t present = 0;         // checkpoints that are already in the directory
+  uint64_t present = 0;         // checkpoints of the run that are already in the directory
 };
 
 // The largest number of checkpoints that this run adds to the directory at any time. The oldest one is removed after

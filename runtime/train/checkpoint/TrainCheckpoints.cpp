@@ -2,6 +2,8 @@
 
 #include "runtime/base/Log.h"
 #include "runtime/comm/Communicator.h"
+#include "runtime/plan/Properties.h"
+#include "runtime/plan/ScalarNames.h"
 #include "runtime/train/checkpoint/RunFacts.h"
 
 #include <algorithm>
@@ -132,9 +134,9 @@ private:
     CLEAVE_TRY(save_.point("latest"));
     if (request_.isBest)
       CLEAVE_TRY(save_.point("best"));
-    CLEAVE_TRY(pruneCheckpoints(request_.directory, request_.keep));
-    request_.bests->add(save_.name(), request_.isOnlyBest);
-    return request_.isBest ? request_.bests->prune(request_.directory, request_.keepBest) : Status::ok();
+    request_.ofRun->add(save_.name(), request_.isOnlyBest);
+    CLEAVE_TRY(request_.ofRun->prune(request_.directory, request_.keep));
+    return request_.isBest ? request_.ofRun->pruneBests(request_.directory, request_.keepBest) : Status::ok();
   }
 
   Session &session_;
@@ -168,18 +170,20 @@ std::vector<RankStates> stateImages(const Session &session) {
 
 Status openCheckpoint(const Session &session, const std::string &path, Checkpoint *result) {
   CLEAVE_TRY(Checkpoint::open(path, result));
+  if (differ(result->index().run, planFacts(session.plan(), ""), kLossScaleProperty))
+    result->keepScalars({kLossScaleScalar, kGoodStepsScalar}); // this program's own
   for (const std::string &note : {result->standIn(), result->note()})
     if (session.isLeader() && !note.empty())
       log(LogLevel::Warning, -1, note);
   return Status::ok();
 }
 
-// The work of the ranks' threads returns success even if a check fails: a rank that fails ends the communication
-// between ranks for good.
-Status checkStates(Session &session, const Checkpoint &checkpoint) {
+// Calls `work` for the states of each local rank. The ranks' threads return success even if the work fails: a rank that
+// fails ends the communication between ranks for good.
+template <typename Work> static Status forStates(Session &session, Work work) {
   std::vector<Status> found(session.localRanks());
   CLEAVE_TRY(session.forEach([&](unsigned local, Rank &) {
-    found[local] = checkpoint.check(session.states(local));
+    found[local] = work(session.states(local));
     return Status::ok();
   }));
   for (Status &status : found)
@@ -187,8 +191,12 @@ Status checkStates(Session &session, const Checkpoint &checkpoint) {
   return Status::ok();
 }
 
+Status checkStates(Session &session, const Checkpoint &checkpoint) {
+  return forStates(session, [&](const RankStates &states) { return checkpoint.check(states); });
+}
+
 Status fillStates(Session &session, const Checkpoint &checkpoint) {
-  CLEAVE_TRY(session.forEach([&](unsigned local, Rank &) { return checkpoint.load(session.states(local)); }));
+  CLEAVE_TRY(forStates(session, [&](const RankStates &states) { return checkpoint.load(states); }));
   return session.finishLoading(checkpoint.path());
 }
 

@@ -17,11 +17,11 @@ struct SaveRequest {
   RunFacts run;
   bool isOnlyBest = false; // true: saved only because it is the best so far
   unsigned keepBest = 0;   // newest checkpoints saved only as the best that are kept; 0: all
-  std::shared_ptr<FormerBests> bests = std::make_shared<FormerBests>(); // shared by all requests of a run
+  std::shared_ptr<RunCheckpoints> ofRun = std::make_shared<RunCheckpoints>(); // shared by all requests of a run
   CheckpointLock *lock = nullptr; // the leader's lock of the directory; it follows the directory's name
 };
 
-// Saves states as DIR/step-*, makes `latest` (and `best`) refer to it, and removes old checkpoints. `states` are the
+// Saves states as DIR/step-*, makes `latest` (and `best`) refer to it, and removes old checkpoints of the run. `states` are the
 // states of the local ranks, or a copy of them. All processes must call it with the same request, on a channel that
 // nobody else uses meanwhile. If one of them cannot write, all of them return an error.
 Status writeCheckpoint(Session &session, const std::vector<RankStates> &states, const SaveRequest &request,

@@ -170,7 +170,7 @@ Status InputFeed::open(Session &session, const fb::Program &program, unsigned fr
                            (last == LastBatch::Leave
                                 ? ", and the loss is not a sum over samples divided by a count; give more data"
                                 : "; give more data, or --last-batch pad"));
-  result->reset(new InputFeed(program, data, frames, sampler, IndexRange::ofInputs(session.plan(), program)));
+  result->reset(new InputFeed(session, program, data, frames, sampler, IndexRange::ofInputs(session.plan(), program)));
   session.noteData(data.memoryBytes());
   std::string missing; // why a rank has no memory of its device
   auto memory = [&](unsigned local, size_t bytes) {
@@ -194,17 +194,29 @@ Status InputFeed::fill(unsigned local, Rank &rank) const {
       Bytes port = rank.portBytes(*program_.inputs()->Get(input), frame);
       if (!port.data) // only another kind of ranks uses it
         continue;
-      std::byte *values = batch_->bytes(local, frame, input);
-      CLEAVE_TRY(rank.feed(*program_.inputs()->Get(input), frame, values));
-      uint64_t element = 0; // the check runs while the device already copies the values
-      for (const IndexRange &range : ranges_[input])
-        if (Status status = range.check(*program_.inputs()->Get(input), {values, port.size}, &element);
-            !status.isOk()) {
-          uint64_t length = data_.sources[input].sampleElements();
-          uint64_t sample = batch_->sample(local, frame, element / length);
-          return std::move(status).in(data_.sources[input].placeOf(sample, element % length));
-        }
+      CLEAVE_TRY(rank.feed(*program_.inputs()->Get(input), frame, batch_->bytes(local, frame, input)));
     }
+  return Status::ok();
+}
+
+Status InputFeed::check() const {
+  for (unsigned local = 0; local < session_.localRanks(); ++local)
+    for (unsigned input = 0; input < lengthOf(program_.inputs()); ++input)
+      for (unsigned frame = 0; !ranges_[input].empty() && frame < frames_; ++frame)
+        CLEAVE_TRY(checkPart(local, input, frame));
+  return Status::ok();
+}
+
+Status InputFeed::checkPart(unsigned local, unsigned input, unsigned frame) const {
+  const fb::Port &port = *program_.inputs()->Get(input);
+  Bytes part = session_.rank(local).portBytes(port, frame);
+  if (!part.data) // only another kind of ranks uses it
+    return Status::ok();
+  uint64_t element = 0, length = data_.sources[input].sampleElements();
+  for (const IndexRange &range : ranges_[input])
+    if (Status status = range.check(port, {batch_->bytes(local, frame, input), part.size}, &element); !status.isOk())
+      return std::move(status).in(
+          data_.sources[input].placeOf(batch_->sample(local, frame, element / length), element % length));
   return Status::ok();
 }
 

@@ -44,19 +44,26 @@ public:
   uint64_t tail() const { return sampler_.tail(); }
   // Waits for the next global batch. The batch is valid until the next call.
   const Batch &advance() { return *(batch_ = reader_->next()); }
+  // Fails if a number of the local ranks' parts of the batch is no label or index that the model knows. Without this
+  // check, the loss computed from it could be zero, and training would go on. Nothing runs meanwhile, so that the
+  // states stay as they are.
+  Status check() const;
   // Feeds this rank's part of the current batch to its ports (Rank::feed), for a run of fed inputs. To be called on
-  // the rank's thread. Fails if a number is no label or index that the model knows. Without this check, the loss
-  // computed from it could be zero, and training would go on.
+  // the rank's thread.
   Status fill(unsigned local, Rank &rank) const;
   // For example "x.npy, sample 7: input 'x' holds a value that is not a number". The text is about the first NaN of the
   // rank's part of the current batch, or else about the first infinite value. Empty if all values are finite.
   std::string findNonFinite(unsigned local, Rank &rank) const;
 
 private:
-  InputFeed(const fb::Program &program, const DataSet &data, unsigned frames, const Sampler &sampler,
-            std::vector<std::vector<IndexRange>> ranges)
-      : program_(program), data_(data), frames_(frames), sampler_(sampler), ranges_(std::move(ranges)) {}
+  Status checkPart(unsigned local, unsigned input, unsigned frame) const;
 
+  InputFeed(Session &session, const fb::Program &program, const DataSet &data, unsigned frames, const Sampler &sampler,
+            std::vector<std::vector<IndexRange>> ranges)
+      : session_(session), program_(program), data_(data), frames_(frames), sampler_(sampler),
+        ranges_(std::move(ranges)) {}
+
+  Session &session_;
   const fb::Program &program_;
   const DataSet &data_;
   unsigned frames_;

@@ -7,7 +7,8 @@
 //                     mean of all, so the numbers of the divisor are multiplied by B.
 //   evaluate.batches  "whole": the loss is not a sum over samples divided by a count. Examples are the root of a mean,
 //                     a contrastive loss, and two losses that each divide by the number of labels that they count. Such
-//                     a loss has no value for a batch that is not full.
+//                     a loss has no value for a batch that is not full. So does a model that draws random numbers:
+//                     copies of a sample add different numbers.
 #ifndef CLEAVE_RUNTIME_TRAIN_LOOP_EVALUATIONRULE_H
 #define CLEAVE_RUNTIME_TRAIN_LOOP_EVALUATIONRULE_H
 

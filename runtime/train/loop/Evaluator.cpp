@@ -71,15 +71,17 @@ void Evaluator::noteTail(const char *option) const {
   std::string batch = std::to_string(feed_->globalBatch());
   log(LogLevel::Warning, -1,
       std::string(option) +
-          ": the loss is not a sum over samples divided by a count, so it is evaluated in whole batches of " + batch +
-          ", and their mean is given; the last " + std::to_string(tail) + " of " + std::to_string(feed_->samples()) +
-          " samples are left out. Give a multiple of " + batch + " samples to use all of them");
+          ": the loss is not a sum over samples divided by a count, or the model draws random numbers, so it is " +
+          "evaluated in whole batches of " + batch + ", and their mean is given; the last " + std::to_string(tail) +
+          " of " + std::to_string(feed_->samples()) + " samples are left out. Give a multiple of " + batch +
+          " samples to use all of them");
 }
 
 Status Evaluator::runBatch(EvaluationSums *sums) {
   scalars_.clear();
   numbers_.next();
   feed_->advance();
+  CLEAVE_TRY(feed_->check());
   CLEAVE_TRY(session_->forEach([this](unsigned local, Rank &rank) {
     CLEAVE_TRY(feed_->fill(local, rank));
     return rank.run(*program_, Rank::Inputs::Fed);

@@ -93,6 +93,8 @@ void TrainLoop::printStart() const {
 Status TrainLoop::step(StepMetrics *metrics, bool *epochEnds) {
   uint64_t begin = TraceSink::now();
   const Batch &batch = feed_->advance();
+  if (Status bad = feed_->check(); !bad.isOk())
+    return saveBefore(std::move(bad));
   double lr = schedule_.rate(lr_, position_.step, batch.epoch, total_);
   writeScalars(lr);
   CLEAVE_TRY(session_->forEach([this](unsigned local, Rank &rank) {
@@ -121,10 +123,10 @@ Status TrainLoop::step(StepMetrics *metrics, bool *epochEnds) {
       found = feed_->findNonFinite(local, session_->rank(local));
     return found;
   };
-  CLEAVE_TRY(checkFinite(metrics->loss, metrics->gradNorm, metrics->lossScale, badInput,
-                         [this] { return session_->findNonFiniteWeight(); }));
+  StepNumbers numbers{metrics->loss, metrics->gradNorm, metrics->lossScale, averagesRanks(*session_)};
+  CLEAVE_TRY(checkFinite(numbers, badInput, [this] { return session_->findNonFiniteWeight(); }));
   CLEAVE_TRY(noteSkipped(*metrics));
-  if (nothingCounted(metrics->loss, metrics->gradNorm))
+  if (nothingCounted(numbers))
     progress_->note("step " + std::to_string(metrics->step) + "  all labels are ignored" +
                     (metrics->gradNorm == 0.0 ? ", so it has no gradient" : " on a rank, which adds no gradient"));
   // The first step fills caches, and says little about later steps.
@@ -183,7 +185,8 @@ Status TrainLoop::finishStep(StepMetrics *metrics, bool epochEnds, bool *stop) {
   double samplesPerS = static_cast<double>(feed_->globalBatch()) / smoothStep_;
   progress_->step(*metrics, tokensPerSample_ != 0 ? samplesPerS * tokensPerSample_ : samplesPerS, smoothStep_);
   if (evaluator_ && (evaluates || last))
-    CLEAVE_TRY(evaluate(metrics, &isBest));
+    if (Status evaluated = evaluate(metrics, &isBest); !evaluated.isOk())
+      return saveBefore(std::move(evaluated));
   Status logged = writeLogs(*metrics); // an error ends the run after the step is saved
   *stop = last || outOfPatience();
   if (*stop && !last)
@@ -248,13 +251,25 @@ Status TrainLoop::save(bool isBest, bool isDue) {
   SaveRequest request{options_.save, options_.checkpoint, position_, isBest, options_.keep, run_};
   request.isOnlyBest = !isDue;
   request.keepBest = options_.keepBest.value_or(1);
-  request.bests = bests_;
+  request.ofRun = ofRun_;
   request.lock = &saveLock_;
   CLEAVE_TRY(saver_->save(std::move(request)).in("--save"));
   savedStep_ = position_.step;
   sentBefore_ = session_->bytesSent();
   noteSaved();
   return Status::ok();
+}
+
+// Saves the last step before an error ends the run that has left the states as they were: of data, or of an evaluation.
+// Other processes do not know of the error and would not save with this one.
+Status TrainLoop::saveBefore(Status error) {
+  if (!saver_ || session_->processes() || savedStep_ == position_.step)
+    return error;
+  Status saved = save(/*isBest=*/false, /*isDue=*/true);
+  if (saved.isOk())
+    saved = saver_->finish();
+  noteSaved();
+  return error;
 }
 
 void TrainLoop::noteSaved() {

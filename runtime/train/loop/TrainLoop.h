@@ -45,6 +45,7 @@ private:
   Status resume();
   Status loadLatest(bool *found);
   Status resumeBest();
+  Status noteOtherRun() const;
   void describeData();
   Status compareRuns();
   void compareBest();
@@ -57,6 +58,7 @@ private:
   Status noteSkipped(const StepMetrics &metrics);
   Status evaluate(StepMetrics *metrics, bool *isBest);
   Status save(bool isBest, bool isDue);
+  Status saveBefore(Status error);
   void noteSaved();
   Status finishStep(StepMetrics *metrics, bool epochEnds, bool *stop);
   Status writeLogs(const StepMetrics &metrics);
@@ -81,7 +83,7 @@ private:
   uint64_t savedStep_ = 0;
   NewDirectories saveDirectories_;
   CheckpointLock saveLock_;
-  std::shared_ptr<FormerBests> bests_ = std::make_shared<FormerBests>();
+  std::shared_ptr<RunCheckpoints> ofRun_ = std::make_shared<RunCheckpoints>();
   std::unique_ptr<CheckpointSaver> saver_;
 
   ScalarState lrState_, stepState_, seedState_, clipState_, loss_, gradNorm_, lossScale_, skipped_;

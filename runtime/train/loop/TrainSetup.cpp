@@ -94,6 +94,7 @@ Status TrainLoop::open(Session &session, const TrainOptions &options, TrainLoop 
   CLEAVE_TRY(loop.openSave().in("--save"));
   CLEAVE_TRY(loop.openSaver());
   CLEAVE_TRY(loop.resume());
+  CLEAVE_TRY(session.agree(loop.noteOtherRun().in("--save"), "open the directory"));
   CLEAVE_TRY(session.agree(checkKeepBest(loop.options_), "go on"));
   CLEAVE_TRY(loop.openData());
   CLEAVE_TRY(loop.checkSaveSpace().in("--save"));
@@ -160,14 +161,17 @@ Status TrainLoop::checkShared(const std::string &directory) {
   return session_->agree(DirectoryMark::find(directory, number), "see the directory of the first one");
 }
 
-// For a run that begins anew. Checkpoints that cannot be seen are not replaced.
-static Status warnOfOtherRun(const std::string &directory) {
+// For a run that does not continue in the directory of --save. Checkpoints that cannot be seen are not replaced.
+Status TrainLoop::noteOtherRun() const {
+  if (options_.save.empty() || resumedInPlace_ || !session_->isLeader())
+    return Status::ok();
   std::string other;
-  Status found = resolveCheckpoint(directory, &other);
+  Status found = resolveCheckpoint(options_.save, &other);
   if (found.isOk())
     log(LogLevel::Warning, -1,
-        "--save: " + directory + " has checkpoints of another run (" + other +
-            "). This run replaces those that have the same step numbers; --resume auto would continue that run");
+        "--save: " + options_.save + " has checkpoints of another run (" + other +
+            "). This run replaces those that have the same step numbers, and removes no other; --resume auto would " +
+            "continue that run");
   return found.code() == Code::NotFound ? Status::ok() : found;
 }
 
@@ -184,8 +188,6 @@ Status TrainLoop::openSave() {
       status = CheckpointLock::take(options_.save, &saveLock_);
     if (status.isOk())
       status = recoverCheckpoints(options_.save);
-    if (status.isOk() && options_.resume.empty())
-      status = warnOfOtherRun(options_.save);
   }
   CLEAVE_TRY(session_->agree(std::move(status), "open the directory"));
   if (options_.checkpoint == CheckpointForm::Sharded)
@@ -214,7 +216,7 @@ Status TrainLoop::checkSaveSpace() {
     space = std::filesystem::space(options_.save, error);
   if (session_->isLeader() && !error && space.capacity != 0) {
     uint64_t bytes = 0;
-    SavePlan plan{position_.step, total_, options_.saveEvery, options_.keep, listCheckpoints(options_.save).size()};
+    SavePlan plan{position_.step, total_, options_.saveEvery, options_.keep, ofRun_->size()};
     status = checkpointBytes(session_->plan(), &bytes);
     if (status.isOk())
       status = checkSpace(plan, bytes, space.available, &note).in(options_.save);
@@ -262,8 +264,10 @@ Status TrainLoop::loadLatest(bool *found) {
   // The checkpoint of another directory is not yet saved in the directory of --save.
   std::error_code error;
   resumedInPlace_ = !options_.save.empty() && std::filesystem::equivalent(resolved + "/..", options_.save, error);
-  if (resumedInPlace_)
+  if (resumedInPlace_) {
     savedStep_ = position_.step;
+    ofRun_->adopt(options_.save, position_.step);
+  }
   return Status::ok();
 }
 
@@ -283,7 +287,10 @@ Status TrainLoop::resumeBest() {
   const TrainingPosition &position = index.position;
   position_.hasBest = exists && readCheckpointIndex(best + "/" + kCheckpointIndexFile, &index).isOk() &&
                       position.hasBest && position.bestLoss == position_.bestLoss && position.step <= position_.step;
-  if (!position_.hasBest && session_->isLeader())
+  if (position_.hasBest)
+    return Status::ok();
+  position_.stale = 0; // it counts from the best
+  if (session_->isLeader())
     log(LogLevel::Info, -1,
         "--save-best: the best checkpoint so far is not " + options_.save +
             "/best, which begins anew with the next "
@@ -350,16 +357,17 @@ void TrainLoop::describeData() {
     run_.insert(*before);
 }
 
-// Losses on different validation data cannot be compared.
+// Losses on different validation data cannot be compared, and neither can different losses.
 void TrainLoop::compareBest() {
-  if (!position_.hasBest || !differ(resumedRun_, run_, "val-data"))
+  bool isOther = differ(resumedRun_, run_, kLossProperty);
+  if (!position_.hasBest || (!isOther && !differ(resumedRun_, run_, "val-data")))
     return;
   position_.hasBest = false;
   position_.stale = 0;
   if (session_->isLeader())
     log(LogLevel::Warning, -1,
-        "--val-data: the best loss of " + resumedFrom_ + " is that of other data and counts no more; the best begins " +
-            "anew with the next evaluation");
+        "--val-data: the best loss of " + resumedFrom_ + " is " + (isOther ? "another loss" : "that of other data") +
+            " and counts no more; the best begins anew with the next evaluation");
 }
 
 // The optimizer and the model are compiled in. All other facts are this run's options and data. The length of training
@@ -372,7 +380,8 @@ Status TrainLoop::compareRuns() {
   run_["lr"] = asText(lr_);
   run_["lr-schedule"] = options_.lrSchedule;
   run_["clip-grad-norm"] = asText(options_.clipGradNorm);
-  if (schedule_.kind == LearningRateSchedule::Kind::Cosine || schedule_.kind == LearningRateSchedule::Kind::Linear)
+  bool ends = schedule_.kind == LearningRateSchedule::Kind::Cosine || schedule_.kind == LearningRateSchedule::Kind::Linear;
+  if (ends && schedule_.steps == 0) // else the schedule says itself where it ends
     run_["steps"] = asText(total_);
   describeData();
   if (!resumed_)

@@ -302,7 +302,10 @@ TEST(Checkpoint, AnErrorOfTheFileSystemIsNoAnswer) {
   EXPECT_EQ(resolveCheckpoint(dir.path(), &found).code(), Code::IoError);
   breakEntry("latest");
   EXPECT_EQ(resolveCheckpoint(dir.path(), &found).code(), Code::IoError);
-  EXPECT_EQ(pruneCheckpoints(dir.path(), 1).code(), Code::IoError);
+  RunCheckpoints ofRun;
+  ofRun.adopt(dir.path(), 1);
+  EXPECT_EQ(ofRun.size(), 1u);
+  EXPECT_EQ(ofRun.prune(dir.path(), 1).code(), Code::IoError);
   // Nothing tells whether the one that was being replaced is the only good one.
   std::filesystem::rename(dir / "step-00000001", dir / ".step-00000002.old");
   EXPECT_EQ(recoverCheckpoints(dir.path()).code(), Code::IoError);
@@ -367,10 +370,12 @@ TEST(Checkpoint, PruningKeepsNewestLatestAndBest) {
   TempDir dir;
   PlanFixture fixture(1, 1, false);
   World world(fixture);
+  RunCheckpoints first, second, other;
   for (uint64_t step = 1; step <= 5; ++step) {
     ASSERT_TRUE(world.save(dir.path(), step).isOk());
     ASSERT_TRUE(step != 2 || CheckpointSave(dir.path(), step).point("best").isOk());
-    ASSERT_TRUE(pruneCheckpoints(dir.path(), 2).isOk());
+    first.add(stepName(step), /*isOnlyBest=*/false);
+    ASSERT_TRUE(first.prune(dir.path(), 2).isOk());
   }
   auto exists = [&](const char *name) { return std::filesystem::exists(dir / name); };
   EXPECT_FALSE(exists("step-00000001"));
@@ -379,13 +384,26 @@ TEST(Checkpoint, PruningKeepsNewestLatestAndBest) {
   EXPECT_TRUE(exists("step-00000004"));
   EXPECT_TRUE(exists("step-00000005"));
   // A run that continues from step 2 keeps its own newest checkpoints. It does not touch those of the run before.
+  second.adopt(dir.path(), 2);
+  EXPECT_EQ(second.size(), 1u);
   for (uint64_t step : {3, 4}) {
     ASSERT_TRUE(world.save(dir.path(), step).isOk());
-    ASSERT_TRUE(pruneCheckpoints(dir.path(), 2).isOk());
+    second.add(stepName(step), /*isOnlyBest=*/false);
+    ASSERT_TRUE(second.prune(dir.path(), 2).isOk());
   }
   EXPECT_TRUE(exists("step-00000003"));
   EXPECT_TRUE(exists("step-00000004"));
   EXPECT_TRUE(exists("step-00000005"));
+  // A run that begins anew, at any step, removes only its own.
+  for (uint64_t step : {7, 8}) {
+    ASSERT_TRUE(world.save(dir.path(), step).isOk());
+    ASSERT_TRUE(CheckpointSave(dir.path(), step).point("best").isOk());
+    other.add(stepName(step), /*isOnlyBest=*/true);
+    ASSERT_TRUE(other.prune(dir.path(), 1).isOk());
+    ASSERT_TRUE(other.pruneBests(dir.path(), 1).isOk());
+  }
+  EXPECT_EQ(listCheckpoints(dir.path()), (std::vector<std::string>{"step-00000002", "step-00000003", "step-00000004",
+                                                                   "step-00000005", "step-00000008"}));
 }
 
 // A name is a checkpoint's only if the saver can make it. Other files that a user has put there are not counted and not
@@ -407,12 +425,14 @@ TEST(Checkpoint, OtherNamesAreNobodys) {
   for (const char *name : kOthers)
     std::filesystem::copy(dir / "step-00000001", dir / name, std::filesystem::copy_options::recursive);
   std::filesystem::copy(dir / "step-00000001", dir / ".step-good.tmp", std::filesystem::copy_options::recursive);
-  FormerBests bests;
+  RunCheckpoints ofRun;
+  ofRun.adopt(dir.path(), 1);
   for (uint64_t step : {2, 3}) {
     ASSERT_TRUE(world.save(dir.path(), step).isOk());
     ASSERT_TRUE(CheckpointSave(dir.path(), step).point("best").isOk());
-    ASSERT_TRUE(bests.prune(dir.path(), 1).isOk());
-    ASSERT_TRUE(pruneCheckpoints(dir.path(), 1).isOk());
+    ofRun.add(stepName(step), /*isOnlyBest=*/false);
+    ASSERT_TRUE(ofRun.pruneBests(dir.path(), 1).isOk());
+    ASSERT_TRUE(ofRun.prune(dir.path(), 1).isOk());
     ASSERT_TRUE(recoverCheckpoints(dir.path()).isOk());
   }
   EXPECT_EQ(listCheckpoints(dir.path()), std::vector<std::string>{"step-00000003"});
