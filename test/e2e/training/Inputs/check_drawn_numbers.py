@@ -78,6 +78,9 @@ def main():
     found = float(text[0].split("loss ")[1].split()[0])
     expect(abs(found - 0.5) < 5 * deviation(SAMPLES * WIDTH), f"evaluate: a mean of {found} over {SAMPLES * WIDTH} numbers")
     expect(text[0].split("loss ")[1].split()[0] == text[1].split("loss ")[1].split()[0], "evaluate draws other numbers when it is repeated")
+    np.save(folder / "nine.npy", np.zeros((9, WIDTH), "f4"))  # 1 more than a batch: copies of it would draw other numbers than it does
+    left = run(folder / "whole", "evaluate", "--data", f"x={folder / 'nine.npy'}")
+    expect("the last 1 of 9 samples are left out" in left and 0 < float(left.split("loss ")[1].split()[0]) < 1, f"evaluate of 9: {left}")
 
     run("cleave", "compile", folder / "m.onnx", "-o", folder / "infer", "--dim", "batch=8")
     for name in ("a", "b"):
