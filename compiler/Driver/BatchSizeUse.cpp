@@ -167,3 +167,12 @@ std::map<std::string, SizeUse> cleave::findBatchSizeUse(const ImportedModel &one
   }
   return uses;
 }
+
+SizeUse cleave::findBatchSizeUse(const ImportedModel &one, const ImportedModel &other, mlir::func::FuncOp function,
+                                 llvm::ArrayRef<Twins> twins) {
+  SizeUse use = SizeUse::No;
+  Comparison comparison(one, other, function);
+  for (Twins each : twins)
+    use = std::max(use, comparison.usesSize(each));
+  return use;
+}

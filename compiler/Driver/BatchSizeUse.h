@@ -14,6 +14,8 @@
 
 #include "compiler/Import/ONNX/Importer.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
 #include <map>
 #include <string>
 
@@ -25,6 +27,11 @@ enum class SizeUse { No, Unknown, Yes };
 // Returns the use of the batch size for each output with a batch dimension, by name. The two imports must be of one
 // file, and differ only in the batch.
 std::map<std::string, SizeUse> findBatchSizeUse(const ImportedModel &one, const ImportedModel &other);
+
+// Returns the use of the batch size for values of `function`, in `one`, and the values of the other import that
+// correspond to them: the largest one.
+SizeUse findBatchSizeUse(const ImportedModel &one, const ImportedModel &other, mlir::func::FuncOp function,
+                         llvm::ArrayRef<std::pair<mlir::Value, mlir::Value>> twins);
 
 } // namespace cleave
 

@@ -1,5 +1,6 @@
 #include "compiler/Driver/LossProbe.h"
 
+#include "compiler/Driver/BatchSizeUse.h"
 #include "compiler/Driver/BatchedModel.h"
 #include "compiler/Driver/Lowering.h"
 #include "compiler/Support/Error.h"
@@ -38,19 +39,21 @@ static void setReductions(mlir::func::FuncOp function, unsigned index, llvm::Arr
   function.setResultAttr(index, kLossReductionsAttr, builder.getArrayAttr(names));
 }
 
-// A divisor that is a small multiple of the batch may also be a weight: 0.5 * sum(x) with a batch of 2.
-static bool mayBeWeight(double factor, int64_t batch) {
-  constexpr double kLargestDivisor = 1000;
+// A divisor that is a multiple of the batch may also be a weight: 0.5 * sum(x) with a batch of 2. There is no doubt about
+// a large one that is the number of summed elements.
+static bool mayBeWeight(double factor, double elements, int64_t batch) {
+  constexpr double kLarge = 1000;
+  auto isNear = [](double a, double b) { return std::fabs(a - b) <= 1e-5 * b; };
   double divisor = std::fabs(1 / factor), multiple = std::round(divisor / static_cast<double>(batch));
-  return batch > 1 && multiple >= 1 && divisor <= kLargestDivisor &&
-         std::fabs(divisor - multiple * static_cast<double>(batch)) <= 1e-5 * divisor;
+  return batch > 1 && multiple >= 1 && isNear(divisor, multiple * static_cast<double>(batch)) &&
+         !(divisor > kLarge && isNear(divisor, elements));
 }
 
 // Numbers above 1 in guards may be the batch or a part of it, and so may numbers that are added to a count. A small
 // number only keeps the count from being zero.
 static bool mayDependOnBatch(const LossTerm &term, int64_t batch) {
   constexpr double kSmall = 1e-4;
-  auto isWeight = [&](double factor) { return mayBeWeight(factor, batch); };
+  auto isWeight = [&](double factor) { return mayBeWeight(factor, term.elements, batch); };
   auto isBatch = [](const CountGuard &guard) {
     return guard.number > (guard.kind == NumberBound::Plus ? kSmall : 1) || guard.other > 1;
   };
@@ -58,18 +61,56 @@ static bool mayDependOnBatch(const LossTerm &term, int64_t batch) {
          (term.count && (!term.ofSamples || batch == 1));
 }
 
-// Returns the reductions of the loss's terms. With a batch of one sample, the first form is taken in which both losses
-// have the same terms and counts.
-static std::optional<llvm::SmallVector<TermReduction>> compareLosses(mlir::Value loss, const SampleDependence &small,
-                                                                     mlir::Value doubled, const SampleDependence &large,
-                                                                     int64_t batch) {
-  for (LossForm form : kLossForms) {
-    LossTerms once(loss, small, form), twice(doubled, large, form);
-    auto reductions = compareReductions(once, twice);
-    if (batch > 1 || (reductions && countAlike(once, twice)))
-      return reductions;
+namespace {
+
+// The loss of one import of the model.
+struct ImportedLoss {
+  ImportedLoss(const ImportedModel &model, mlir::func::FuncOp function, unsigned index)
+      : model(model), function(function), loss(valueOf(function, index)), samples(function) {}
+  LossTerms terms(LossForm form) const { return {loss, samples, form}; }
+
+  const ImportedModel &model;
+  mlir::func::FuncOp function;
+  mlir::Value loss;
+  SampleDependence samples;
+};
+
+} // namespace
+
+// Returns the first form in which both losses have the same terms and counts. With more than one sample in the batch,
+// a count is known as such.
+static std::optional<LossForm> commonForm(const ImportedLoss &small, const ImportedLoss &large) {
+  auto isCommon = [&](LossForm form) {
+    LossTerms once = small.terms(form), twice = large.terms(form);
+    return once.get().size() == twice.get().size() && countAlike(once, twice);
+  };
+  if (batchOf(small.function) > 1)
+    return LossForm::Counted;
+  auto found = llvm::find_if(kLossForms, isCommon);
+  return found == std::end(kLossForms) ? std::nullopt : std::optional(*found);
+}
+
+// Adds the values that decide whether terms are computed from the number of samples.
+static void addTwins(llvm::ArrayRef<LossTerm> small, llvm::ArrayRef<LossTerm> large,
+                     llvm::SmallVectorImpl<std::pair<mlir::Value, mlir::Value>> &twins) {
+  for (auto [one, other] : llvm::zip(small, large)) {
+    twins.emplace_back(one.summand, other.summand);
+    for (auto [scale, twin] : llvm::zip(one.scales, other.scales))
+      twins.emplace_back(scale, twin);
+    addTwins(one.countTerms, other.countTerms, twins);
   }
-  return std::nullopt;
+}
+
+// Returns the use of the batch size for each term.
+static llvm::SmallVector<SizeUse> usesOf(const ImportedLoss &small, const ImportedLoss &large, LossForm form) {
+  llvm::SmallVector<SizeUse> uses;
+  LossTerms once = small.terms(form), twice = large.terms(form);
+  for (auto [one, other] : llvm::zip(once.get(), twice.get())) {
+    llvm::SmallVector<std::pair<mlir::Value, mlir::Value>> twins;
+    addTwins(one, other, twins);
+    uses.push_back(findBatchSizeUse(small.model, large.model, small.function, twins));
+  }
+  return uses;
 }
 
 static const std::string kGuessed =
@@ -94,28 +135,65 @@ bool cleave::hasPlainMeans(mlir::ModuleOp module) {
   return true;
 }
 
+// Imports the model with `factor` times the batch, and cleans it up as the model itself.
+static llvm::Expected<ImportedModel> importClean(const ImportedModel &model, const ImportOptions &options,
+                                                 int64_t factor) {
+  auto larger = importLarger(model, options, factor);
+  if (larger)
+    if (llvm::Error error = cleanUp(*larger->module))
+      return error;
+  return larger;
+}
+
+static std::optional<ImportedLoss> lossOf(const ImportedModel &model, mlir::func::FuncOp twin) {
+  auto function = model.module.get().lookupSymbol<mlir::func::FuncOp>(twin.getSymName());
+  std::optional<unsigned> index = lossOf(twin);
+  if (!index || !function || lossOf(function) != index)
+    return std::nullopt;
+  return ImportedLoss(model, function, *index);
+}
+
+// The import has other forms for some numbers (x * 1 is x, and a batch of one sample is not broadcast). If they keep two
+// batches from being compared, each is compared with a third one.
+static void noteSized(llvm::MutableArrayRef<TermReduction> reductions, const ImportedLoss &small,
+                      const ImportedLoss &large, LossForm form, const ImportOptions &options) {
+  llvm::SmallVector<SizeUse> uses = usesOf(small, large, form);
+  if (llvm::is_contained(uses, SizeUse::Unknown)) {
+    auto tripled = importClean(small.model, options, 3);
+    auto third = tripled ? lossOf(*tripled, small.function) : std::nullopt;
+    llvm::consumeError(tripled.takeError());
+    for (const ImportedLoss *one : {&small, &large})
+      for (auto [use, other] : llvm::zip(uses, third ? usesOf(*one, *third, form) : llvm::SmallVector<SizeUse>()))
+        use = use == SizeUse::Unknown ? other : use;
+  }
+  for (auto [reduction, use] : llvm::zip(reductions, uses)) {
+    reduction.sized = use == SizeUse::Yes;
+    if (reduction.sized && reduction.term != LossReduction::Mean)
+      reduction.term = LossReduction::Whole; // how it grows says nothing
+  }
+}
+
 llvm::Error cleave::noteLossReductions(ImportedModel &model, const ImportOptions &options) {
-  mlir::ModuleOp module = *model.module;
-  auto doubledModel = importLarger(model, options, 2);
-  if (!doubledModel) {
+  auto doubled = importClean(model, options, 2);
+  if (!doubled) {
     model.notes.push_back(kGuessed +
-                          "the model cannot be read with twice the batch: " + llvm::toString(doubledModel.takeError()));
+                          "the model cannot be read with twice the batch: " + llvm::toString(doubled.takeError()));
     return llvm::Error::success();
   }
-  for (mlir::ModuleOp one : {module, *doubledModel->module})
-    if (llvm::Error error = cleanUp(one))
-      return error;
-  for (auto function : module.getOps<mlir::func::FuncOp>()) {
-    auto other = doubledModel->module->lookupSymbol<mlir::func::FuncOp>(function.getSymName());
-    std::optional<unsigned> index = lossOf(function);
-    if (!index || !other || lossOf(other) != index)
+  if (llvm::Error error = cleanUp(*model.module))
+    return error;
+  for (auto function : model.module->getOps<mlir::func::FuncOp>()) {
+    std::optional<ImportedLoss> small = lossOf(model, function), large = lossOf(*doubled, function);
+    if (!small || !large)
       continue;
-    SampleDependence small(function), large(other);
-    if (auto reductions =
-            compareLosses(valueOf(function, *index), small, valueOf(other, *index), large, batchOf(function)))
-      setReductions(function, *index, *reductions);
-    else
+    std::optional<LossForm> form = commonForm(*small, *large);
+    auto reductions = form ? compareReductions(small->terms(*form), large->terms(*form)) : std::nullopt;
+    if (!reductions) {
       model.notes.push_back(kGuessed + "the loss has other terms with twice the batch");
+      continue;
+    }
+    noteSized(*reductions, *small, *large, *form, options);
+    setReductions(function, *lossOf(function), *reductions);
   }
   return llvm::Error::success();
 }

@@ -44,9 +44,9 @@ LossReduction ofGrowth(double growth) {
 
 // Summands that are made of several samples together may themselves grow or shrink with the batch (weights that are
 // divided by their sum). For them it says nothing that the factor is not the one of a mean.
-LossReduction ofGrowth(const LossTerm &term, double growth) {
+LossReduction ofGrowth(bool addsUp, double growth) {
   LossReduction reduction = ofGrowth(growth);
-  return term.addsUp || reduction == LossReduction::Mean ? reduction : LossReduction::Whole;
+  return addsUp || reduction == LossReduction::Mean ? reduction : LossReduction::Whole;
 }
 
 // False if a guard's number grows with the batch: it is then a part of the count that micro-batches do not have.
@@ -68,7 +68,8 @@ TermReduction reductionOf(const LossTerm &once, const LossTerm &twice) {
     return {LossReduction::Mean, count}; // weight 0: its reduction does not matter
   if (once.ofSamples && !isNear(twice.elements, 2 * once.elements))
     return {LossReduction::Whole, count};
-  return {divisor ? ofGrowth(once, growthOf(once, twice) / *divisor) : LossReduction::Unknown, count};
+  bool addsUp = once.addsUp && twice.addsUp;
+  return {divisor ? ofGrowth(addsUp, growthOf(once, twice) / *divisor) : LossReduction::Unknown, count, !addsUp};
 }
 
 // Guesses the factor by which a term grows with twice the batch.
@@ -92,7 +93,7 @@ TermReduction guessReduction(const LossTerm &term, int64_t batch) {
     return {LossReduction::Mean, count};
   if (term.ofSamples && std::fmod(term.elements, static_cast<double>(batch)) != 0)
     return {LossReduction::Whole, count}; // this is not a sum over the batch
-  return {ofGrowth(term, guessGrowth(term, batch) / divisor), count};
+  return {ofGrowth(term.addsUp, guessGrowth(term, batch) / divisor), count, !term.addsUp};
 }
 
 llvm::StringRef nameOf(LossReduction reduction) { return kNames[static_cast<int>(reduction)]; }
@@ -106,15 +107,18 @@ std::optional<LossReduction> parseName(llvm::StringRef name) {
 } // namespace
 
 std::string printReduction(TermReduction reduction) {
-  return (nameOf(reduction.term) + (reduction.count ? "/" + nameOf(*reduction.count) : "")).str();
+  return (nameOf(reduction.term) + (reduction.count ? "/" + nameOf(*reduction.count) : "") +
+          (reduction.mixes ? " mixes" : "") + (reduction.sized ? " sized" : ""))
+      .str();
 }
 
 std::optional<TermReduction> parseReduction(llvm::StringRef text) {
+  bool sized = text.consume_back(" sized"), mixes = text.consume_back(" mixes");
   auto [term, count] = text.split('/');
   std::optional<LossReduction> ofTerm = parseName(term), ofCount = parseName(count);
   if (!ofTerm || (!ofCount && term.size() != text.size()))
     return std::nullopt;
-  return TermReduction{*ofTerm, ofCount};
+  return TermReduction{*ofTerm, ofCount, mixes, sized};
 }
 
 double weightOf(LossReduction reduction, int64_t microBatches) {

@@ -31,9 +31,11 @@ enum class LossReduction {
 struct TermReduction {
   LossReduction term;
   std::optional<LossReduction> count;
+  bool mixes = false; // its numbers are made of several samples together, perhaps only in a larger batch
+  bool sized = false; // its numbers are computed from the number of samples: x * x.shape[0]
 };
 
-// Prints "sum", or "mean/sum" for a mean over a count that is a sum.
+// Prints "sum", or "mean/sum" for a mean over a count that is a sum, followed by " mixes" and " sized".
 std::string printReduction(TermReduction reduction);
 std::optional<TermReduction> parseReduction(llvm::StringRef text);
 

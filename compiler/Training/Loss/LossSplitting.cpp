@@ -200,7 +200,7 @@ std::optional<LossSplit> splitLoss(OpBuilder &builder, const LossParts &parts, L
   if (!parts.count.sum && reduction != LossReduction::Sum)
     constant = undoMean(parts.factor, parts.elements);
   else
-    constant.first *= weightOf(reduction, layout.microBatches);
+    constant.first *= layout.weightOf(reduction);
   auto [factor, count] = constant;
   auto take = [&](Value value) -> Value {
     value = ranks > 1 ? splitOverRanks(builder, value, ranks, samples, reason) : a.reshape(value, {});
@@ -212,7 +212,8 @@ std::optional<LossSplit> splitLoss(OpBuilder &builder, const LossParts &parts, L
     return std::nullopt;
   split.sum = factor == -1 ? a.neg(split.sum) : a.scale(split.sum, factor);
   if (!parts.count.sum) {
-    split.count = a.splat(tensorType(split.sum), count / static_cast<double>(ranks));
+    bool isSumOfEach = layout.guardsEach && reduction == LossReduction::Sum;
+    split.count = a.splat(tensorType(split.sum), isSumOfEach ? count : count / static_cast<double>(ranks));
     return split;
   }
   Value counted = take(parts.count.sum);
@@ -264,7 +265,7 @@ LossSplit splitTerms(OpBuilder &builder, Value loss, const LossTerms &terms, con
   llvm::SmallSetVector<Value, 2> counts;
   bool isUncounted = false;
   for (auto [term, reduction] : llvm::zip_equal(terms.get(), layout.reductions)) {
-    weights.push_back(weightOf(reduction, layout.microBatches));
+    weights.push_back(layout.weightOf(reduction));
     if (term.factor == 0)
       continue; // switched off: its count is not a count of the loss
     if (term.count)

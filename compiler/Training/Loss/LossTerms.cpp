@@ -80,6 +80,7 @@ std::optional<LossTerms::TermFactor> LossTerms::factorOf(const LinearOperand &li
       return factor;
     }
   }
+  factor.scale = single;
   return sourcesOf(single).samples ? std::nullopt : std::optional(factor);
 }
 
@@ -189,6 +190,8 @@ unsigned LossTerms::visit(Value value, LossTerm term) {
     term.elements *= next->elements;
     if (next->isConstant)
       term.constants.push_back(next->factor);
+    if (next->scale)
+      term.scales.push_back(next->scale);
     if (next->count) {
       term.count = next->count;
       term.countTerms = std::move(next->countTerms), term.guards = std::move(next->guards);
@@ -199,6 +202,7 @@ unsigned LossTerms::visit(Value value, LossTerm term) {
   } else {
     term.ofSamples = sourcesOf(value).samples;
     term.addsUp = samples.get(value) != Dependence::Mixed;
+    term.summand = value;
     terms.push_back(term);
   }
   nodes[index].firstTerm = first;

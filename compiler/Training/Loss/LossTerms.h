@@ -50,7 +50,9 @@ struct LossTerm {
   std::vector<LossTerm> countTerms;
   llvm::SmallVector<CountGuard, 1> guards; // of the count
   bool ofSamples = true, addsUp = true;
-  llvm::SmallVector<double> constants; // their product is `factor`, up to the sign
+  llvm::SmallVector<double> constants;   // their product is `factor`, up to the sign
+  mlir::Value summand;                   // the numbers that are summed
+  llvm::SmallVector<mlir::Value> scales; // computed numbers, reached by no sample, that multiply or divide the sum
 };
 
 // The divisor that makes a sum over samples a mean. It is a sum that adds up over micro-batches as the numerator does,
@@ -102,6 +104,7 @@ private:
     unsigned operand = 0;
     double factor = 1, elements = 1;
     bool isConstant = false; // `factor` is a constant of the graph
+    mlir::Value scale;       // a computed number
     mlir::Value count;
     std::vector<LossTerm> countTerms;
     llvm::SmallVector<CountGuard, 1> guards;

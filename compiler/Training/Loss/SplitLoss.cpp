@@ -159,6 +159,11 @@ private:
     layout.batch = batchOf(function);
     layout.guardsEach = ofRanks;
     layout.isEvaluation = isEvaluation;
+    auto counts = [&](auto flag) {
+      return llvm::any_of(llvm::zip_equal(terms.get(), reductions),
+                          [&](const auto &each) { return std::get<0>(each).factor != 0 && std::get<1>(each).*flag; });
+    };
+    mixes = counts(&TermReduction::mixes), sized = counts(&TermReduction::sized);
     isKnown = function.getResultAttr(*index, kLossReductionsAttr) != nullptr;
     FailureOr<LossSplit> split = splitValue(builder, loss, terms, form, samples, layout);
     if (failed(split))
@@ -187,8 +192,10 @@ private:
                                       "how much it would in a rank's is not known; use --loss-average global");
     LossReduction reduction = layout.reductions.front();
     bool isOne = llvm::all_equal(layout.reductions) && (microBatches == 1 || reduction != LossReduction::Whole);
-    auto isInexact = [](const LossTerm &term) { return !term.addsUp; };
-    StringRef inexact = llvm::any_of(terms.get(), isInexact) ? "each of its terms needs several samples together" : "";
+    mixes |= llvm::any_of(terms.get(), [](const LossTerm &term) { return !term.addsUp; });
+    StringRef inexact = mixes   ? "each of its terms needs several samples together"
+                        : sized ? "it is computed from the number of samples"
+                                : "";
     std::string reason = inexact.empty() ? "it is not a sum divided by a count" : inexact.str();
     bool isOfRanks = layout.ranks > 1; // only sums over samples have a part for each rank
     // If elements are divided by a count before they are summed, the terms have the count, and `parts` do not.
@@ -232,6 +239,10 @@ private:
     if (!reason.empty())
       emitRemark(loss.getLoc(), "the loss is averaged over batches of ")
           << layout.batch << " samples, and depends on that number: " << reason;
+    else if (isKnown && layout.guardsEach && llvm::is_contained(layout.reductions, LossReduction::Sum))
+      emitRemark(loss.getLoc(), "the loss is averaged over batches of ")
+          << layout.batch / layout.ranks
+          << " samples, and depends on that number: it is a sum over samples and not a mean";
     else if (isKnown && llvm::is_contained(layout.reductions, LossReduction::Sum))
       emitRemark(loss.getLoc(), "the loss is that of ")
           << layout.batch * microBatches
@@ -245,7 +256,9 @@ private:
           << layout.batch << " samples";
   }
 
-  bool isKnown = false; // the reductions of the loss's terms are known, not guessed
+  // Of the loss that is being split: whether the reductions of its terms are known, not guessed, and what is known of
+  // any term (TermReduction).
+  bool isKnown = false, mixes = false, sized = false;
 };
 } // namespace
 } // namespace cleave
