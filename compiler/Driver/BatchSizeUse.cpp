@@ -123,14 +123,6 @@ private:
   llvm::DenseMap<Twins, SizeUse> known;
 };
 
-// Returns the batch of the first input that has one.
-int64_t batchOf(mlir::func::FuncOp function) {
-  for (unsigned i = 0; i < function.getNumArguments(); ++i)
-    if (auto dim = function.getArgAttrOfType<mlir::IntegerAttr>(i, kBatchDimAttr))
-      return shapeOf(function.getArgument(i))[dim.getInt()];
-  return 0;
-}
-
 // False if the size of a sample depends on the number of samples, too: x @ x^T has one column for each sample.
 bool shapesFollow(Shape one, Shape other, int64_t batchDim, int64_t batch, int64_t otherBatch) {
   if (one.size() != other.size())

@@ -2,6 +2,8 @@
 #ifndef CLEAVE_COMPILER_DRIVER_COMMANDS_H
 #define CLEAVE_COMPILER_DRIVER_COMMANDS_H
 
+#include "runtime/plan/PlanReader.h"
+
 #include "llvm/Support/Error.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -32,6 +34,10 @@ llvm::Error inspect(llvm::StringRef artefact, const InspectOptions &options, llv
 
 // Prints the differences between two plans.
 llvm::Error diff(llvm::StringRef a, llvm::StringRef b, llvm::raw_ostream &out);
+
+// Checks what no rule of the plan can tell: the scratch that libraries need, and the traffic of generated kernels. The
+// error names `path`, the file that is verified or written.
+llvm::Error verifyKernelTable(const rt::fb::Plan &plan, llvm::StringRef path);
 
 // Proves the plan over all ranks. Prints one line, or fails with every finding.
 llvm::Error verify(llvm::StringRef artefact, llvm::raw_ostream &out);

@@ -4,6 +4,7 @@
 #include "compiler/Driver/Batch.h"
 #include "compiler/Driver/BatchNorm.h"
 #include "compiler/Driver/BatchNormGroups.h"
+#include "compiler/Driver/Commands.h"
 #include "compiler/Driver/IdleOptions.h"
 #include "compiler/Driver/InputGuard.h"
 #include "compiler/Driver/InputNeeds.h"
@@ -333,6 +334,9 @@ llvm::Error Compilation::emit() {
   const rt::fb::Plan *plan = nullptr;
   if (llvm::Error error = openWritten(bytes, &plan))
     return error;
+  if (!options.insertedPipelines.empty()) // a pass may have changed the table; the planner asks the target itself
+    if (llvm::Error error = verifyKernelTable(*plan, output()))
+      return error;
   rt::PlanSummary summary = rt::summarize(*plan);
   if (llvm::Error error = checkMemory(summary))
     return error;

@@ -29,9 +29,12 @@ static bool growsOn(mlir::Operation *op, mlir::Operation *twin, size_t index, si
   return true;
 }
 
+// Rows of samples are in the first of their dimensions, and the samples of a row in those after it: the groups of a batch
+// normalization.
 bool LostGrowth::mayHoldSamples(mlir::Value value, size_t dim) const {
   auto at = dims.get(value);
-  return samples.get(value) != Dependence::None && (!at || at->dim == static_cast<int64_t>(dim));
+  return samples.get(value) != Dependence::None &&
+         (!at || at->dim == static_cast<int64_t>(dim) || (at->count < batch && at->dim < static_cast<int64_t>(dim)));
 }
 
 bool LostGrowth::losesGrowth(mlir::Operation *op, mlir::Operation *twin) const {

@@ -6,13 +6,15 @@
 #ifndef CLEAVE_COMPILER_DRIVER_LOSTGROWTH_H
 #define CLEAVE_COMPILER_DRIVER_LOSTGROWTH_H
 
+#include "compiler/Training/Loss/LossReduction.h"
 #include "compiler/Training/Loss/SampleDependence.h"
 
 namespace cleave {
 
 class LostGrowth {
 public:
-  explicit LostGrowth(mlir::func::FuncOp function) : samples(function), dims(function) {}
+  explicit LostGrowth(mlir::func::FuncOp function)
+      : samples(function), dims(function), batch(batchOf(function)) {}
 
   // True if some dimension of an operand has another size in the twin and holds no samples, and does not correspond to
   // a dimension of each result that has another size, too. `op` must be in the function, and `twin` the same op of the
@@ -24,6 +26,7 @@ private:
 
   SampleDependence samples;
   SampleDims dims;
+  int64_t batch;
 };
 
 } // namespace cleave

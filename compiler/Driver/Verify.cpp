@@ -12,8 +12,8 @@
 using namespace cleave;
 
 // Finds kernels whose scratch buffer in the plan is smaller than the libraries of this machine need, because the buffer
-// would be overrun.
-static void findSmallScratch(const rt::fb::Plan &plan, std::vector<plan::Finding> &findings) {
+// would be overrun. The libraries of a GPU choose their algorithm by its size, and so the order in which they add.
+static void findOtherScratch(const rt::fb::Plan &plan, std::vector<plan::Finding> &findings) {
   auto target = parseTarget(rt::textOf(plan.target()));
   if (!target) {
     findings.push_back({"scratch", llvm::toString(target.takeError())});
@@ -30,7 +30,7 @@ static void findSmallScratch(const rt::fb::Plan &plan, std::vector<plan::Finding
       std::string name = "kernel " + std::to_string(i) + " (" + kernel.name()->str() + ")";
       if (!needed)
         findings.push_back({"scratch", name + ": " + llvm::toString(needed.takeError())});
-      else if (*needed > kernel.scratch())
+      else if ((*target)->needsHostKernels() ? *needed > kernel.scratch() : *needed != kernel.scratch())
         findings.push_back({"scratch", name + " needs " + std::to_string(*needed) +
                                            " bytes of scratch on this machine; the plan gives it " +
                                            std::to_string(kernel.scratch())});
@@ -90,19 +90,30 @@ static void printProof(const Artefact &artefact, llvm::StringRef path, llvm::raw
   out << (artefact.hasCode() ? "" : kNotCompared) << kForPredictions << kAssumed;
 }
 
+static llvm::Error errorOf(llvm::StringRef path, const std::vector<plan::Finding> &findings) {
+  std::string text;
+  for (const plan::Finding &finding : findings)
+    text += "\n  " + finding.rule + ": " + finding.text;
+  return findings.empty() ? llvm::Error::success()
+                          : makeError(path + ": " + rt::counted(findings.size(), "finding") + text);
+}
+
+llvm::Error cleave::verifyKernelTable(const rt::fb::Plan &plan, llvm::StringRef path) {
+  std::vector<plan::Finding> findings;
+  findOtherScratch(plan, findings);
+  findOtherTraffic(plan, findings);
+  return errorOf(path, findings);
+}
+
 llvm::Error cleave::verify(llvm::StringRef path, llvm::raw_ostream &out) {
   llvm::Expected<Artefact> artefact = Artefact::open(path);
   if (!artefact)
     return artefact.takeError();
   std::vector<plan::Finding> findings = plan::verifyPlan(artefact->plan());
-  findSmallScratch(artefact->plan(), findings);
+  findOtherScratch(artefact->plan(), findings);
   findOtherTraffic(artefact->plan(), findings);
-  if (findings.empty()) {
-    printProof(*artefact, path, out);
-    return llvm::Error::success();
-  }
-  std::string text;
-  for (const plan::Finding &finding : findings)
-    text += "\n  " + finding.rule + ": " + finding.text;
-  return makeError(path + ": " + rt::counted(findings.size(), "finding") + text);
+  if (llvm::Error error = errorOf(path, findings))
+    return error;
+  printProof(*artefact, path, out);
+  return llvm::Error::success();
 }

@@ -28,10 +28,7 @@ static int64_t lastMicroBatch(const fb::Plan &plan, const fb::Program &program, 
   return known[&program] = last;
 }
 
-unsigned inputFrames(const fb::Plan &plan, const fb::Program &program) {
-  unsigned ofStep = std::max(1u, plan.micro_batches());
-  if (textOf(program.name()) == "train_step")
-    return ofStep;
+int64_t framesOfCalls(const fb::Plan &plan, const fb::Program &program) {
   LastMicroBatches known;
   int64_t frames = 1;
   for (const fb::Plan *kind : kindsOf(plan))
@@ -39,7 +36,14 @@ unsigned inputFrames(const fb::Plan &plan, const fb::Program &program) {
       if (const fb::Program &own = *kind->programs()->Get(i);
           own.entry() && textOf(own.name()) == textOf(program.name()))
         frames = std::max(frames, lastMicroBatch(*kind, own, known) + 1);
-  return static_cast<unsigned>(std::min<int64_t>(frames, ofStep));
+  return frames;
+}
+
+unsigned inputFrames(const fb::Plan &plan, const fb::Program &program) {
+  unsigned ofStep = std::max(1u, plan.micro_batches());
+  if (textOf(program.name()) == "train_step")
+    return ofStep;
+  return static_cast<unsigned>(std::min<int64_t>(framesOfCalls(plan, program), ofStep));
 }
 
 uint64_t feedBytes(const fb::Plan &plan, const fb::Program &program) {

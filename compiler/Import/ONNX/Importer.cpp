@@ -264,7 +264,8 @@ llvm::Error GraphImport::importFunctions() {
   model.decisions = decisions;
   ImportJob job{file,          *graph,      signature,          tensors, options, symbols,   constants,
                 model.weights, model.notes, model.guessedBatch, errors,  reader,  *decisions};
-  function = importFunction(job, "model", {options.train, options.batchNormGroups, options.train});
+  llvm::StringSet<> keptNorms = findKeptNorms(*graph, exported);
+  function = importFunction(job, "model", {options.train, options.batchNormGroups, options.train, &keptNorms});
   if (options.train && errors.empty() && !budget.isExhausted())
     importFunction(job, "model.eval", {/*training=*/false, 1, /*inTrainedModule=*/true});
   // The import stopped when the budget was exhausted. Errors in `errors` are then about nodes that were left out.

@@ -12,6 +12,8 @@
 #include "compiler/Import/ONNX/File/FlatGraph.h"
 #include "compiler/Import/ONNX/File/TensorReader.h"
 
+#include "llvm/ADT/StringSet.h"
+
 namespace cleave::onnx_import {
 
 using llvm::LogicalResult;
@@ -24,6 +26,8 @@ struct Mode {
   // True if the module is trained. This function may be its evaluation. Losses are then those of the framework's call;
   // an exporter may have lost a part of them (TorchGradients.h).
   bool inTrainedModule = false;
+  // Running means of BatchNormalizations that keep their statistics (ExportNotes.h); null: of none.
+  const llvm::StringSet<> *keptNorms = nullptr;
 };
 
 class OpContext {

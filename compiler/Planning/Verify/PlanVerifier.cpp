@@ -4,6 +4,7 @@
 #include "compiler/Planning/Verify/HostBytes.h"
 #include "compiler/Planning/Verify/MeaningChecks.h"
 #include "compiler/Planning/Verify/PackedBytes.h"
+#include "runtime/plan/FeedMemory.h"
 #include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/RankKinds.h"
@@ -115,9 +116,20 @@ static void verifyKind(const fb::Plan &plan, const std::vector<const fb::Plan *>
   }
 }
 
+// A frame that is fed and never read would be a part of each batch that is not trained on.
+static void checkFedFrames(const fb::Plan &plan, std::vector<Finding> *findings) {
+  int64_t fed = std::max(1u, plan.micro_batches());
+  for (uint32_t i = 0; i < lengthOf(plan.programs()); ++i)
+    if (const fb::Program &program = *plan.programs()->Get(i); program.entry() && textOf(program.name()) == "train_step")
+      if (int64_t run = framesOfCalls(plan, program); run != fed)
+        findings->push_back({"frame", "train_step runs for " + std::to_string(run) + " of the " + std::to_string(fed) +
+                                          " micro-batches that the host feeds; expected all of them"});
+}
+
 std::vector<Finding> verifyPlan(const fb::Plan &plan, Check check, Steps steps) {
   std::vector<Finding> findings, ofMeaning;
   std::vector<const fb::Plan *> kinds = kindsOf(plan);
+  checkFedFrames(plan, &findings);
   MeaningResult result = checkMeaning(kinds, check, &ofMeaning); // first, because it knows what receives bring
   if (!result.tooLong.empty())
     return {{"too long", textOfTooLong(result.tooLong)}};

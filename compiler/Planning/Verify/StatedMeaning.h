@@ -1,8 +1,9 @@
-// Keeps what the programs of a plan state that they compute, outside of the module.
+// Keeps what the programs of a plan state that they compute, and what the host does with it, outside of the module.
 //
 // `build-plan` computes these numbers from values. A pass that is inserted later can change them together with the
 // instructions, and `verify-plan` would then compare the instructions with the pass's own statement. So the numbers are
-// noted before such passes, and must be the same after them.
+// noted before such passes, and must be the same after them. The same holds for the header, and for those of its
+// options that a program acts on: which labels it accepts, and by what it divides an evaluation.
 #ifndef CLEAVE_COMPILER_PLANNING_VERIFY_STATEDMEANING_H
 #define CLEAVE_COMPILER_PLANNING_VERIFY_STATEDMEANING_H
 
@@ -15,7 +16,7 @@
 
 namespace cleave::plan {
 
-// By kind of ranks and program.
+// By kind of ranks and program. That of no program is the header.
 using StatedMeaning = std::map<std::pair<std::string, std::string>, mlir::DictionaryAttr>;
 
 // Neither pass changes the module. `stated` must outlive both.

@@ -50,6 +50,30 @@ std::vector<std::string> cleave::onnx_import::changedParameters(const onnx::Grap
   return missing;
 }
 
+static bool isNorm(const onnx::NodeProto &node) {
+  return node.op_type() == "BatchNormalization" && node.input_size() > 3;
+}
+
+static bool isTrainingNorm(const onnx::NodeProto &node, const ExportSignature &signature) {
+  if (!isNorm(node))
+    return false;
+  if (signature.isPresent) // nodes of this exporter have no training_mode
+    return signature.mutated.contains(node.input(3));
+  return llvm::any_of(node.attribute(), [](const auto &a) { return a.name() == "training_mode" && a.i() != 0; });
+}
+
+llvm::StringSet<> cleave::onnx_import::findKeptNorms(const FlatGraph &graph, const ExportSignature &signature) {
+  llvm::StringSet<> kept, trained;
+  for (const FlatNode &node : graph.nodes)
+    if (isNorm(*node.proto))
+      (isTrainingNorm(*node.proto, signature) ? trained : kept).insert(node.proto->input(3));
+  if (trained.empty())
+    return {};
+  for (const auto &name : trained)
+    kept.erase(name.getKey());
+  return kept;
+}
+
 namespace {
 
 class ExportReader {
@@ -89,18 +113,19 @@ public:
   bool isInferenceForm() const {
     bool found = false;
     for (const FlatNode &node : graph_.nodes) {
-      if (node.proto->op_type() == "Dropout" || isTrainingNorm(*node.proto))
+      if (node.proto->op_type() == "Dropout" || isTrainingNorm(*node.proto, signature_))
         return false;
-      found |= node.proto->op_type() == "BatchNormalization";
+      found |= isNorm(*node.proto) && initializers_.contains(node.proto->input(3)); // else the graph computes them
     }
     return found;
   }
 
-  // Returns the BatchNormalizations of a PyTorch model that keep their statistics: layers in eval().
+  // Returns the BatchNormalizations that keep their statistics.
   std::vector<std::string> keptNorms() const {
+    llvm::StringSet<> means = findKeptNorms(graph_, signature_);
     std::vector<std::string> names;
     for (const FlatNode &node : graph_.nodes)
-      if (isTorch_ && node.proto->op_type() == "BatchNormalization" && !isTrainingNorm(*node.proto))
+      if (isNorm(*node.proto) && means.contains(node.proto->input(3)) && initializers_.contains(node.proto->input(3)))
         names.push_back(node.describe());
     return names;
   }
@@ -123,14 +148,6 @@ public:
   }
 
 private:
-  bool isTrainingNorm(const onnx::NodeProto &node) const {
-    if (node.op_type() != "BatchNormalization")
-      return false;
-    if (signature_.isPresent) // nodes of this exporter have no training_mode
-      return node.input_size() > 3 && signature_.mutated.contains(node.input(3));
-    return llvm::any_of(node.attribute(), [](const auto &a) { return a.name() == "training_mode" && a.i() != 0; });
-  }
-
   std::vector<std::string> foldedConvolutions() const {
     std::vector<std::string> names;
     for (const FlatNode &node : graph_.nodes)
@@ -172,7 +189,7 @@ void cleave::onnx_import::noteExport(const ModelFile &file, const FlatGraph &gra
                     "; if the model has Dropout, " + reader.remedy() + ", as cleave.export_torch does");
   else if (std::vector<std::string> kept = reader.keptNorms(); !kept.empty() && !isFrozen)
     notes.push_back("BatchNormalization that the file has in inference form (" + listNames(kept) +
-                    ") is trained as all others are: " + how);
+                    ") keeps its running statistics, as in eval(); the others update theirs");
   std::vector<std::string> made = reader.madeTensors();
   if (changes.empty() && !made.empty())
     notes.push_back(std::to_string(made.size()) +

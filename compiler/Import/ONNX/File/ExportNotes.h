@@ -7,8 +7,7 @@
 //     writes a tied parameter once, too, but then it has not made a tensor of its own.
 //   - TorchScript: a convolution whose bias has a name of the exporter, or an Identity of an initializer, which
 //     replaces a merged parameter;
-//   - both: a BatchNormalization that does not update its statistics, if the graph has no Dropout, or if other
-//     BatchNormalizations do update theirs.
+//   - both: BatchNormalizations of which none updates its statistics, if the graph has no Dropout.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_FILE_EXPORTNOTES_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_FILE_EXPORTNOTES_H
 
@@ -20,6 +19,11 @@ namespace cleave::onnx_import {
 // Adds at most two notes of one line. `isFrozen`: batch normalization keeps its statistics (--batch-norm frozen).
 void noteExport(const ModelFile &file, const FlatGraph &graph, const ExportSignature &signature, bool isFrozen,
                 std::vector<std::string> &notes);
+
+// Returns the running means of layers in eval(): of BatchNormalizations in inference form, in a file that has others in
+// training form. A layer that is used in both forms is not one of them. If all are in inference form, the file was
+// probably exported for inference.
+llvm::StringSet<> findKeptNorms(const FlatGraph &graph, const ExportSignature &signature);
 
 // Adds at most one note, which names the nodes in training mode. For a file that is compiled without --train.
 void noteTrainingForm(const ModelFile &file, const FlatGraph &graph, std::vector<std::string> &notes);

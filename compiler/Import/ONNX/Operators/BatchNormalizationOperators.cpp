@@ -136,6 +136,9 @@ bool isGiven(OpContext &op, const Inputs &in) {
          isReduced(in.variance);
 }
 
+// True if the layer is in eval(), and others are not.
+bool isKept(OpContext &op) { return op.mode.keptNorms && op.has(3) && op.mode.keptNorms->contains(op.inputName(3)); }
+
 LogicalResult importBatchNormalization(OpContext &op) {
   auto inputs = readInputs(op);
   if (failed(inputs))
@@ -143,7 +146,7 @@ LogicalResult importBatchNormalization(OpContext &op) {
   double epsilon = op.floatAttr("epsilon", 1e-5);
   // In training, too, frozen statistics are treated as in inference.
   Shape shape(shapeOf(op.value(0)));
-  if (op.mode.training && op.mode.batchNormGroups > 0 && !isGiven(op, *inputs)) {
+  if (op.mode.training && op.mode.batchNormGroups > 0 && !isKept(op) && !isGiven(op, *inputs)) {
     auto y = emitTraining(op, *inputs, epsilon);
     return failed(y) ? failure() : op.result(op.emit.reshape(*y, shape));
   }

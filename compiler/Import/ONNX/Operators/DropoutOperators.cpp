@@ -1,5 +1,5 @@
-// Imports Dropout. It is the identity in inference. In training it is a mask of the counter-based generator, which
-// recomputation repeats exactly.
+// Imports Dropout. It is the identity in inference, and where the file says that this node does not train. Else it is a
+// mask of the counter-based generator in training, which recomputation repeats exactly.
 #include "compiler/Import/ONNX/Operators/OperatorTable.h"
 #include "runtime/plan/ScalarNames.h"
 
@@ -17,11 +17,17 @@ LogicalResult identity(OpContext &op) {
   return op.result(x);
 }
 
+// True if the input `training_mode` is there and false: a layer in eval(). It is not there in files in inference form.
+bool isSwitchedOff(OpContext &op) {
+  const Literal *training = op.has(2) ? op.literal(2) : nullptr;
+  return training && training->numElements() == 1 && training->asInt(0) == 0;
+}
+
 LogicalResult importDropout(OpContext &op) {
   Value x = op.value(0);
   if (failed(op.expectFloat(x)))
     return failure();
-  if (!op.mode.training) // then the ratio may be a value that the model computes
+  if (!op.mode.training || isSwitchedOff(op)) // then the ratio may be a value that the model computes
     return identity(op);
   auto given = op.number("ratio", 1);
   if (failed(given))
