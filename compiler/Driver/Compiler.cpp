@@ -31,6 +31,7 @@
 #include "compiler/Support/TemporaryFile.h"
 #include "compiler/Support/Usage.h"
 #include "compiler/Target/Target.h"
+#include "compiler/Training/Loss/LossTerms.h"
 #include "compiler/Training/Precision/Precision.h"
 #include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/Cleave.h"
@@ -105,6 +106,7 @@ private:
   std::vector<ReadFile> readFiles() const;
   llvm::Error checkOverwritten(llvm::ArrayRef<ReadFile> read) const;
   llvm::Error checkExternalData() const;
+  bool hasBatch();
   llvm::Error checkFixedBatch();
   void noteRanges();
   llvm::Error weighSharding(mlir::ModuleOp imported, const CompileOptions &chosen, plan::PlanningOptions planning);
@@ -247,7 +249,8 @@ llvm::Error Compilation::prepareTraining(const ImportOptions &import) {
   if (llvm::Error error = checkBatchNormGroups(*model.module, import.batchNormGroups))
     return error;
   bool isCut = options.microBatches > 1 || options.lossAverage == "rank"; // the loss is that of parts of a batch
-  return isCut || !hasPlainMeans(*model.module) ? noteLossReductions(model, import) : llvm::Error::success();
+  return hasBatch() && (isCut || !hasPlainMeans(*model.module)) ? noteLossReductions(model, import)
+                                                                : llvm::Error::success();
 }
 
 // Adds the facts for runs that ask for some outputs only, or give some samples only.
@@ -276,18 +279,22 @@ void Compilation::setMesh() {
   (*model.module)->setAttr(kMeshAttr, MeshAttr::get(context.get(), axes, sizes));
 }
 
+bool Compilation::hasBatch() { return llvm::any_of((*model.module).getOps<mlir::func::FuncOp>(), hasBatchDims); }
+
 // If the batch has a fixed size, a step takes exactly this batch, and several runs cannot be combined to one loss.
 llvm::Error Compilation::checkFixedBatch() {
-  for (auto function : (*model.module).getOps<mlir::func::FuncOp>())
-    for (unsigned i = 0; i < function.getNumArguments(); ++i)
-      if (function.getArgAttr(i, kBatchDimAttr))
-        return llvm::Error::success();
+  if (hasBatch())
+    return llvm::Error::success();
+  // A dimension that --dim has bound may be the batch, as in [sequence, batch, features].
+  bool isFixed = options.dims.empty();
+  std::string other = isFixed ? "" : options.dims.begin()->first,
+              facts = isFixed ? "the model's inputs have fixed sizes" : "no input has a batch as its first dimension",
+              advice = isFixed ? "export the model with a dynamic batch dimension"
+                               : "if '" + other + "' is the batch, give --batch-dim " + other;
   if (options.microBatches > 1)
-    return usageError("--micro-batches", "the model's inputs have fixed sizes, so that there is no batch to take in "
-                                         "parts; export the model with a dynamic batch dimension");
-  model.notes.push_back(
-      "the model's inputs have fixed sizes: --data takes arrays of exactly these, one for every step; "
-      "for a data set, export the model with a dynamic batch dimension");
+    return usageError("--micro-batches", facts + ", so that there is no batch to take in parts; " + advice);
+  model.notes.push_back(facts + ": --data takes arrays of exactly these sizes, one for every step; " +
+                        (isFixed ? "for a data set, " : "") + advice);
   return llvm::Error::success();
 }
 

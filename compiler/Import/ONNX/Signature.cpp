@@ -52,11 +52,20 @@ private:
         signature_.batchSymbol = symbolOf(*input, 0);
     if (signature_.batchSymbol.empty() && options_.boundBatch)
       errors_.add(usageError("--global-batch", "no input of the model has a symbolic dimension 0, so there is no batch "
-                                               "to compute; leave the option out, or export the model with a dynamic "
-                                               "batch dimension"));
+                                               "to compute; leave the option out, or " +
+                                                   adviceOnBatch(inputs)));
     else if (signature_.batchSymbol.empty() && options_.dataRanks > 1)
       errors_.add("no input has a symbolic dimension 0, so the batch cannot be spread over " +
-                  llvm::Twine(options_.dataRanks) + " data ranks; export the model with a dynamic batch dimension");
+                  llvm::Twine(options_.dataRanks) + " data ranks; " + adviceOnBatch(inputs));
+  }
+
+  // The batch may be another dimension, as in [sequence, batch, features].
+  static std::string adviceOnBatch(llvm::ArrayRef<const onnx::ValueInfoProto *> inputs) {
+    for (const auto *input : inputs)
+      for (int dim = 1; dim < input->type().tensor_type().shape().dim_size(); ++dim)
+        if (std::string symbol = symbolOf(*input, dim); !symbol.empty())
+          return "if " + quote(symbol) + " is the batch, give --batch-dim " + symbol;
+    return "export the model with a dynamic batch dimension";
   }
 
   void bindInput(const onnx::ValueInfoProto &input) {

@@ -24,9 +24,9 @@ bool actsOn(llvm::StringRef key) {
   auto *found = llvm::find_if(kReaders, [&](const PropertyReaders &each) {
     return key == each.key || (key.starts_with(each.key) && key.substr(each.key.size()).starts_with("."));
   });
-  return found == std::end(kReaders) ||
-         llvm::any_of(llvm::split(found->readers, ", "), [](llvm::StringRef reader) {
-           return reader != "people" && reader != "Summary.cpp" && reader != "PageData.cpp" && reader != "PlanSummary.cpp";
+  return found == std::end(kReaders) || llvm::any_of(llvm::split(found->readers, ", "), [](llvm::StringRef reader) {
+           return reader != "people" && reader != "Summary.cpp" && reader != "PageData.cpp" &&
+                  reader != "PlanSummary.cpp";
          });
 }
 
@@ -91,10 +91,10 @@ struct CompareMeaning : PassWrapper<CompareMeaning, OperationPass<ModuleOp>> {
       error << "the plan's header, which says how the host feeds and runs it:";
       for (NamedAttribute each : before)
         if (after.get(each.getName()) != each.getValue())
-          error << " " << each.getName();
+          error << " " << each.getName().getValue();
       for (NamedAttribute each : after)
         if (!before.contains(each.getName()))
-          error << " " << each.getName();
+          error << " " << each.getName().getValue();
     }
     error << "; expected it as it was";
   }

@@ -275,7 +275,7 @@ LossSplit splitTerms(OpBuilder &builder, Value loss, const LossTerms &terms, con
       reason = "it is not a sum over samples divided by a count";
   }
   if (counts.size() > 1 || (!counts.empty() && isUncounted))
-    reason = "its terms are divided by different counts";
+    reason = "its terms are divided by different counts, unless these are the same in all batches";
   Type type = accumulationType(tensorType(loss).getElementType());
   bool isCounted = counts.size() == 1 && !isUncounted && reason.empty();
   LossCount count = isCounted ? countOf(counts.front(), samples) : LossCount();

@@ -19,13 +19,6 @@ constexpr unsigned kMostNodes = 2048, kMostCounts = 4;
 
 double elementsOf(Value value) { return static_cast<double>(tensorType(value).getNumElements()); }
 
-bool hasBatchDims(func::FuncOp function) {
-  for (unsigned i = 0; i < function.getNumArguments(); ++i)
-    if (function.getArgAttr(i, kBatchDimAttr))
-      return true;
-  return false;
-}
-
 void addSource(BlockArgument argument, Sources &sources) {
   auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
   bool isSamples =
@@ -39,6 +32,13 @@ void addSource(ReadOp read, SymbolTableCollection &symbols, Sources &sources) {
 }
 
 } // namespace
+
+bool hasBatchDims(func::FuncOp function) {
+  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    if (function.getArgAttr(i, kBatchDimAttr))
+      return true;
+  return false;
+}
 
 LossTerms::LossTerms(Value loss, const SampleDependence &samples, unsigned counts) : samples(samples), counts(counts) {
   root = visit(loss, {});

@@ -33,6 +33,9 @@ struct Sources {
 
 Sources sourcesOf(mlir::Value value);
 
+// True if some input of the function has a batch dimension.
+bool hasBatchDims(mlir::func::FuncOp function);
+
 // An op that keeps a count from being zero.
 struct CountGuard {
   using Kind = NumberBound::Kind; // max(count, 1); count + eps; torch.where or clamp

@@ -159,6 +159,7 @@ private:
     layout.batch = batchOf(function);
     layout.guardsEach = ofRanks;
     layout.isEvaluation = isEvaluation;
+    hasBatch = hasBatchDims(function);
     auto counts = [&](auto flag) {
       return llvm::any_of(llvm::zip_equal(terms.get(), reductions),
                           [&](const auto &each) { return std::get<0>(each).factor != 0 && std::get<1>(each).*flag; });
@@ -236,6 +237,8 @@ private:
   }
 
   void noteDependence(Value loss, const LossLayout &layout, StringRef reason) {
+    if (!hasBatch)
+      return; // the loss is that of all inputs
     if (!reason.empty())
       emitRemark(loss.getLoc(), "the loss is averaged over batches of ")
           << layout.batch << " samples, and depends on that number: " << reason;
@@ -259,6 +262,7 @@ private:
   // Of the loss that is being split: whether the reductions of its terms are known, not guessed, and what is known of
   // any term (TermReduction).
   bool isKnown = false, mixes = false, sized = false;
+  bool hasBatch = false; // of the function: some input has a batch dimension
 };
 } // namespace
 } // namespace cleave

@@ -80,7 +80,7 @@ def check_names(folder):
     assert list(model.inputs()) == ["self", "lr"]
 
 
-def masked_loss(folder):
+def masked_loss(folder, name="masked", options=()):
     """sum(m (x W - t)^2) / (sum(m) + 10), on four samples."""
     columns = {name: helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", size]) for name, size in {"x": 3, "t": 1, "m": 1}.items()}
     ten = numpy_helper.from_array(np.float32(10))
@@ -89,8 +89,8 @@ def masked_loss(folder):
              helper.make_node("ReduceSum", ["m"], ["n"], keepdims=0), helper.make_node("Add", ["n", "ten"], ["divisor"]),
              helper.make_node("Div", ["sum", "divisor"], ["loss"])]
     weights = numpy_helper.from_array(np.array([[0.5], [-1], [2]], np.float32), "W")
-    return compile_graph(folder, "masked", nodes, list(columns.values()), [helper.make_tensor_value_info("loss", TensorProto.FLOAT, [])],
-                         [weights], ["--train", "--loss-output", "loss", "--optimizer", "sgd", "--dim", "batch=4"])
+    return compile_graph(folder, name, nodes, list(columns.values()), [helper.make_tensor_value_info("loss", TensorProto.FLOAT, [])],
+                         [weights], ["--train", "--loss-output", "loss", "--optimizer", "sgd", "--dim", "batch=4", *options])
 
 
 def masked_batch(seed):
@@ -108,6 +108,15 @@ def check_divisor(model):
     both = first + second
     for given, total, count in ((first, *sums[0]), (second, *sums[1]), (both, sums[0][0] + sums[1][0], sums[0][1] + sums[1][1])):
         assert abs(given.loss - total / (count + 10)) < 1e-5, (given.loss, total / (count + 10))
+
+
+def check_shapes(folder):
+    """A step takes all micro-batches, an evaluation takes none: each says how many samples are its own."""
+    model, few = masked_loss(folder, "parts", ["--mesh", "dp=2", "--micro-batches", "3"]), {name: array[:1] for name, array in masked_batch(1).items()}
+    said = refused(lambda: model.train_step(lr=0.1, **few))
+    assert "expected shape [24, 3], that of the global batch (the bound batch x data ranks x micro-batches); got [1, 3]" in said, said
+    said = refused(lambda: model.evaluate(**few))
+    assert "expected shape [8, 3], that of one call of evaluate() (the bound batch x data ranks); got [1, 3]" in said, said
 
 
 def check_refused_checkpoint(model, folder):
@@ -137,6 +146,7 @@ def main():
     check_shown_names(folder)
     trained = masked_loss(folder)
     check_divisor(trained)
+    check_shapes(folder)
     check_refused_checkpoint(trained, folder)
 
 

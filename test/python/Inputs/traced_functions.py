@@ -203,6 +203,130 @@ def check_soft_labels(path):
         export(SoftLoss(label_smoothing=0.1, weight=weight), (torch.randn(4, 5), torch.randn(4, 5).softmax(1)), path, exporter)
 
 
+class EachLoss(nn.Module):
+    """One loss for each sample, and what reduces them."""
+
+    def __init__(self, loss, **options):
+        super().__init__()
+        self.loss, self.options = loss, options
+
+    def forward(self, x, target):
+        losses = self.loss(x.log_softmax(1), target, reduction="none", **self.options)
+        return losses.sum() / len(losses.shape) + losses.view_as(target).logsumexp(0) + (losses[:, None] * x.detach()).softmax(0).mean() + losses.topk(2)[0].mean()
+
+
+def check_losses_of_samples(path):
+    """torch.export gives these losses the shape of one number, and leaves out what reduces them."""
+    weight, target = torch.linspace(0.5, 1.5, 5), torch.tensor([0, 4, 2, 2, 1, 3])
+    for loss in (nn.functional.cross_entropy, nn.functional.nll_loss):
+        for options in ({}, {"weight": weight, "ignore_index": 2}, *([{"weight": weight, "label_smoothing": 0.1}] if loss is nn.functional.cross_entropy else [])):
+            module, deep = EachLoss(loss, **options), torch.randn(6, 5, dtype=torch.double, requires_grad=True)
+            module.loss = lambda *given, name=loss.__name__, **more: getattr(nn.functional, name)(*given, **more)  # as it is while it is traced
+            exact = EachLoss(module.loss, **{name: value.double() if name == "weight" else value for name, value in options.items()})
+            compare(exact, (deep, target), [deep], (loss, options))
+            for exporter in ("dynamo", "torchscript"):
+                if "label_smoothing" not in options:  # which onnxruntime does not know
+                    export(module, (deep.detach().float(), target), path, exporter)
+    for shape in ((5,), (6, 5, 3)):
+        with traceable("dynamo"):
+            x = torch.randn(shape)
+            assert nn.functional.cross_entropy(x, x.argmax(min(1, x.dim() - 1)), reduction="none").shape == (() if len(shape) == 1 else (6, 3))
+
+
+class GaussianLoss(nn.Module):
+    def __init__(self, **options):
+        super().__init__()
+        self.loss = nn.GaussianNLLLoss(**options)
+
+    def forward(self, x, target):
+        return sum(self.loss(x, target, var).sum() for var in ((x * x), (x * x)[:, :1], x.exp().mean(1)))
+
+
+def check_gaussian_loss(path):
+    """Variances of each value and of each sample, some of them below eps, where their gradient does not end."""
+    x, target = torch.randn(6, 5, dtype=torch.double, requires_grad=True), torch.randn(6, 5, dtype=torch.double)
+    for options in ({}, {"full": True, "reduction": "sum"}, {"eps": 0.5, "reduction": "none"}):
+        compare(GaussianLoss(**options), (x, target), [x], ("gaussian", options))
+        for exporter in ("dynamo", "torchscript"):
+            export(GaussianLoss(**options), (x.detach().float(), target.float()), path, exporter)
+
+
+class Distances(nn.Module):
+    def forward(self, x, other):
+        return torch.cdist(x, other), torch.cdist(x, x, p=3.0), torch.cdist(x[:, None], other[None, :2], 1)
+
+
+def check_distances(path):
+    x, other = (torch.randn(6, 5, dtype=torch.double, requires_grad=True) for _ in range(2))
+    compare(Distances(), (x, other), [x, other], "cdist")
+    for exporter in ("dynamo", "torchscript"):
+        export(Distances(), (x.detach().float(), other.detach().float()), path, exporter)
+
+
+class Parts(nn.Module):
+    """Two batches in one pass, and its parts."""
+
+    def __init__(self, cut):
+        super().__init__()
+        self.cut = cut
+
+    def forward(self, x, other):
+        return sum((i + 1) * part.exp().mean() for i, part in enumerate(self.cut(torch.cat([x, other]), x)))
+
+
+def check_parts(path):
+    """Parts of the batch hold for any batch, and those of other dimensions stay one operation."""
+    cuts = [lambda z, x: z.chunk(2), lambda z, x: torch.chunk(x, 2), lambda z, x: z.split(x.shape[0]), lambda z, x: torch.split(z, x.shape[0], dim=0),
+            lambda z, x: z.split([x.shape[0], x.shape[0]]), lambda z, x: z.t().split(z.shape[0] // 2, 1),
+            lambda z, x: z.split_with_sizes([x.shape[0] // 2, z.shape[0] - x.shape[0] // 2])]
+    others = [lambda z, x: z.chunk(4, -1), lambda z, x: torch.split(z, [1, 5], 1), lambda z, x: z.split(4, dim=1)]
+    for cut in cuts + others:
+        for exporter in ("dynamo", "torchscript"):
+            export(Parts(cut), (torch.randn(4, 6), torch.randn(4, 6)), path, exporter)
+            slices = [node.op_type for node in onnx.load(path).graph.node].count("Slice")
+            assert (slices >= 2) == (cut in cuts), (exporter, slices)
+    x = torch.randn(5, 7)
+    with traceable("dynamo"):
+        for dim, count in ((0, 2), (0, 3), (1, 2), (-1, 3), (1, 9)):
+            assert [part.shape for part in x.chunk(count, dim)] == [part.shape for part in torch.tensor_split(x, count, dim) if part.numel()] or count == 3
+        assert [part.shape[0] for part in x.chunk(4)] == [2, 2, 1] and [part.shape[0] for part in x.split(2)] == [2, 2, 1]
+    # torch.export cannot say how many parts there are, and writes the example's sizes.
+    report = cleave.export_torch(Parts(lambda z, x: z.chunk(4)), (torch.randn(4, 6), torch.randn(4, 6)), path, quiet=True)
+    assert report.exporter == "torchscript" and report.compared < 1e-5 and "torch.export's file has a fixed batch" in report.notes[0], report
+    try:
+        cleave.export_torch(Parts(lambda z, x: z.split(4)), (torch.randn(4, 6), torch.randn(4, 6)), path, quiet=True, exporter="dynamo")
+        sys.exit("a file of one batch was written")
+    except cleave.export.ExportFailed as refused:
+        assert "Got: 8 Expected: 4" in str(refused) and "an exporter may write sizes as constants" in str(refused), refused
+
+
+class Spectral(nn.Module):
+    """Two passes, each with a power iteration, as for the real and the generated images of a GAN."""
+
+    def __init__(self, normalize):
+        super().__init__()
+        self.first, self.second = normalize(nn.Linear(6, 4)), normalize(nn.Conv1d(1, 3, 2))
+
+    def forward(self, x):
+        return self.second(self.first(x).unsqueeze(1)).sum((1, 2)) + self.first(2 * x).tanh().sum(1)
+
+
+def check_spectral_norms(path):
+    """Vectors that have not converged: the file is the module in training, and no gradient reaches the power iteration."""
+    for normalize in (nn.utils.spectral_norm, nn.utils.parametrizations.spectral_norm):
+        module, x = Spectral(normalize), torch.randn(4, 6)
+        for value in module.buffers():
+            value.copy_(nn.functional.normalize(torch.randn_like(value), dim=0))
+        before = {name: value.clone() for name, value in module.state_dict().items()}
+        for exporter in ("dynamo", "torchscript"):
+            export(module, x, path, exporter)
+            calls = [entry.value for node in onnx.load(path).graph.node for entry in node.metadata_props if entry.key.endswith("fx_node")]
+            assert sum("aten.detach.default" in call for call in calls) >= 6, calls
+            assert all(torch.equal(value, before[name]) for name, value in module.state_dict().items())
+        note, = cleave.export_torch(module, x, path, quiet=True).notes
+        assert "spectral_norm begins its power iteration at them in each step" in note, note
+
+
 class FiniteGradients(nn.Module):
     """A probability of 0 and of 1, and rows of equal numbers, as PyTorch's own functions differentiate them."""
 
@@ -324,8 +448,8 @@ def check_own_gradients(path):
 
 def main():
     torch.manual_seed(0)
-    for check in (check_ctc, check_projections, check_packed, check_products, check_logsigmoid, check_soft_labels, check_finite_gradients, check_detached,
-                  check_padding, check_own_gradients):
+    for check in (check_ctc, check_projections, check_packed, check_products, check_logsigmoid, check_soft_labels, check_losses_of_samples, check_gaussian_loss,
+                  check_distances, check_parts, check_spectral_norms, check_finite_gradients, check_detached, check_padding, check_own_gradients):
         check(f"{sys.argv[1]}/{check.__name__}.onnx")
 
 
