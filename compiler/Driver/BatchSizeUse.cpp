@@ -13,7 +13,7 @@ using namespace cleave;
 namespace {
 
 using Shape = llvm::ArrayRef<int64_t>;
-using Twins = std::pair<mlir::Value, mlir::Value>; // a value of one module, and its twin in the other
+using Pair = std::pair<mlir::Value, mlir::Value>; // a value of one module, and its twin in the other
 
 // Follows twins from the outputs to the constants from which they are computed.
 class Comparison {
@@ -23,13 +23,13 @@ public:
 
   // Returns whether the value is computed from the batch size. The search is depth first and without recursion, because
   // graphs are deep.
-  SizeUse usesSize(Twins twins) {
-    llvm::SmallVector<Twins> open = {twins};
+  SizeUse usesSize(Pair twins) {
+    llvm::SmallVector<Pair> open = {twins};
     while (!open.empty()) {
-      Twins next = open.back();
+      Pair next = open.back();
       size_t before = open.size();
       if (!known.contains(next))
-        for (Twins operand : operandsOf(next))
+        for (Pair operand : operandsOf(next))
           if (!known.contains(operand))
             open.push_back(operand);
       if (open.size() > before)
@@ -46,7 +46,7 @@ private:
     mlir::Operation *op = value.getDefiningOp();
     return !op || mlir::isa<ReadOp>(op) || op->hasTrait<mlir::OpTrait::ConstantLike>();
   }
-  static bool areAlike(Twins twins) {
+  static bool areAlike(Pair twins) {
     mlir::Operation *op = twins.first.getDefiningOp(), *twin = twins.second.getDefiningOp();
     if (!op || !twin)
       return !op && !twin &&
@@ -67,8 +67,8 @@ private:
            shapeOf(op->getResult(0))[*joined] != shapeOf(twin->getResult(0))[*joined];
   }
   // Returns the operands that both ops have.
-  static llvm::SmallVector<Twins> operandsOf(Twins twins) {
-    llvm::SmallVector<Twins> operands;
+  static llvm::SmallVector<Pair> operandsOf(Pair twins) {
+    llvm::SmallVector<Pair> operands;
     if (areAlike(twins) && !isLeaf(twins.first))
       for (auto [operand, twin] :
            llvm::zip(twins.first.getDefiningOp()->getOperands(), twins.second.getDefiningOp()->getOperands()))
@@ -76,7 +76,7 @@ private:
     return operands;
   }
 
-  SizeUse decide(Twins twins) {
+  SizeUse decide(Pair twins) {
     if (!areAlike(twins))
       return SizeUse::Unknown;
     if (isLeaf(twins.first))
@@ -84,7 +84,7 @@ private:
                                                                                                       : SizeUse::No;
     mlir::Operation *op = twins.first.getDefiningOp(), *twin = twins.second.getDefiningOp();
     SizeUse use = attributesDiffer(op, twin) || growth.losesGrowth(op, twin) ? SizeUse::Yes : SizeUse::No;
-    for (Twins operand : operandsOf(twins))
+    for (Pair operand : operandsOf(twins))
       use = std::max(use, known.lookup(operand));
     return use;
   }
@@ -120,7 +120,7 @@ private:
 
   ImportedStates one, other;
   LostGrowth growth;
-  llvm::DenseMap<Twins, SizeUse> known;
+  llvm::DenseMap<Pair, SizeUse> known;
 };
 
 // False if the size of a sample depends on the number of samples, too: x @ x^T has one column for each sample.
@@ -160,11 +160,14 @@ std::map<std::string, SizeUse> cleave::findBatchSizeUse(const ImportedModel &one
   return uses;
 }
 
-SizeUse cleave::findBatchSizeUse(const ImportedModel &one, const ImportedModel &other, mlir::func::FuncOp function,
-                                 llvm::ArrayRef<Twins> twins) {
-  SizeUse use = SizeUse::No;
+llvm::SmallVector<SizeUse> cleave::findBatchSizeUse(const ImportedModel &one, const ImportedModel &other,
+                                                    mlir::func::FuncOp function, llvm::ArrayRef<Twins> groups) {
+  llvm::SmallVector<SizeUse> uses;
   Comparison comparison(one, other, function);
-  for (Twins each : twins)
-    use = std::max(use, comparison.usesSize(each));
-  return use;
+  for (const Twins &group : groups) {
+    uses.push_back(SizeUse::No);
+    for (Pair each : group)
+      uses.back() = std::max(uses.back(), comparison.usesSize(each));
+  }
+  return uses;
 }

@@ -28,10 +28,12 @@ enum class SizeUse { No, Unknown, Yes };
 // file, and differ only in the batch.
 std::map<std::string, SizeUse> findBatchSizeUse(const ImportedModel &one, const ImportedModel &other);
 
-// Returns the use of the batch size for values of `function`, in `one`, and the values of the other import that
-// correspond to them: the largest one.
-SizeUse findBatchSizeUse(const ImportedModel &one, const ImportedModel &other, mlir::func::FuncOp function,
-                         llvm::ArrayRef<std::pair<mlir::Value, mlir::Value>> twins);
+// Values of a function, each with the value of the other import that corresponds to it.
+using Twins = llvm::SmallVector<std::pair<mlir::Value, mlir::Value>>;
+
+// Returns the use of the batch size for each group of values of `function`, in `one`: the largest of its values.
+llvm::SmallVector<SizeUse> findBatchSizeUse(const ImportedModel &one, const ImportedModel &other,
+                                            mlir::func::FuncOp function, llvm::ArrayRef<Twins> groups);
 
 } // namespace cleave
 

@@ -91,8 +91,7 @@ static std::optional<LossForm> commonForm(const ImportedLoss &small, const Impor
 }
 
 // Adds the values that decide whether terms are computed from the number of samples.
-static void addTwins(llvm::ArrayRef<LossTerm> small, llvm::ArrayRef<LossTerm> large,
-                     llvm::SmallVectorImpl<std::pair<mlir::Value, mlir::Value>> &twins) {
+static void addTwins(llvm::ArrayRef<LossTerm> small, llvm::ArrayRef<LossTerm> large, Twins &twins) {
   for (auto [one, other] : llvm::zip(small, large)) {
     twins.emplace_back(one.summand, other.summand);
     for (auto [scale, twin] : llvm::zip(one.scales, other.scales))
@@ -103,14 +102,11 @@ static void addTwins(llvm::ArrayRef<LossTerm> small, llvm::ArrayRef<LossTerm> la
 
 // Returns the use of the batch size for each term.
 static llvm::SmallVector<SizeUse> usesOf(const ImportedLoss &small, const ImportedLoss &large, LossForm form) {
-  llvm::SmallVector<SizeUse> uses;
+  llvm::SmallVector<Twins> ofTerms;
   LossTerms once = small.terms(form), twice = large.terms(form);
-  for (auto [one, other] : llvm::zip(once.get(), twice.get())) {
-    llvm::SmallVector<std::pair<mlir::Value, mlir::Value>> twins;
-    addTwins(one, other, twins);
-    uses.push_back(findBatchSizeUse(small.model, large.model, small.function, twins));
-  }
-  return uses;
+  for (auto [one, other] : llvm::zip(once.get(), twice.get()))
+    addTwins(one, other, ofTerms.emplace_back());
+  return findBatchSizeUse(small.model, large.model, small.function, ofTerms);
 }
 
 static const std::string kGuessed =

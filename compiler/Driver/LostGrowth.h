@@ -13,8 +13,7 @@ namespace cleave {
 
 class LostGrowth {
 public:
-  explicit LostGrowth(mlir::func::FuncOp function)
-      : samples(function), dims(function), batch(batchOf(function)) {}
+  explicit LostGrowth(mlir::func::FuncOp function) : samples(function), dims(function), batch(batchOf(function)) {}
 
   // True if some dimension of an operand has another size in the twin and holds no samples, and does not correspond to
   // a dimension of each result that has another size, too. `op` must be in the function, and `twin` the same op of the

@@ -181,8 +181,8 @@ bool haveSameHeader(const fb::Plan &a, const fb::Plan &b) {
     if (a.axes()->Get(axis)->size() != b.axes()->Get(axis)->size() ||
         textOf(a.axes()->Get(axis)->name()) != textOf(b.axes()->Get(axis)->name()))
       return false;
-  return textOf(a.target()) == textOf(b.target()) && a.micro_batches() == b.micro_batches() && a.batch() == b.batch() &&
-         equal(a.data_axes(), b.data_axes());
+  return textOf(a.target()) == textOf(b.target()) && a.threads() == b.threads() &&
+         a.micro_batches() == b.micro_batches() && a.batch() == b.batch() && equal(a.data_axes(), b.data_axes());
 }
 
 // True if the states of both kinds begin with the same values under the same names.

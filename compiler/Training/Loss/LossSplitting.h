@@ -70,10 +70,10 @@ struct LossLayout {
   int64_t ranks = 1, microBatches = 1, batch = 1;
   bool guardsEach = false;   // each batch has its own mean: guards act on the count of each batch
   bool isEvaluation = false; // the number of batches is not known
+  double partOfSum = 1;      // with `guardsEach`: the part of a sum over the batch that is its mean over ranks
 
-  // The weight of a term. Where each batch has its own loss, and the loss is their mean, it is 1 for a sum, too.
   double weightOf(LossReduction reduction) const {
-    return guardsEach && reduction == LossReduction::Sum ? 1 : cleave::weightOf(reduction, microBatches);
+    return guardsEach && reduction == LossReduction::Sum ? partOfSum : cleave::weightOf(reduction, microBatches);
   }
 };
 

@@ -210,11 +210,16 @@ private:
         noteDependence(loss, layout, inexact);
         return *split;
       }
-    if (isOfRanks)
+    // Without counts, the mean of the ranks' losses is the loss of all of them.
+    bool isWhole = llvm::is_contained(layout.reductions, LossReduction::Whole);
+    if (isOfRanks && (parts || isCounted || isWhole || !inexact.empty()))
       return emitError(loss.getLoc(), "the loss cannot be averaged per rank: ")
              << reason << "; use --loss-average global";
+    LossLayout together = layout;
+    together.ranks = 1;
+    together.partOfSum = 1 / static_cast<double>(layout.ranks);
     reason.clear();
-    LossSplit split = splitTerms(builder, loss, terms, samples, layout, reason);
+    LossSplit split = splitTerms(builder, loss, terms, samples, together, reason);
     split.addsUp &= inexact.empty() && !isUnknown;
     noteScaledPenalty(loss, terms, split);
     if (split.averagesBatches && !(isKnown && llvm::is_contained(layout.reductions, LossReduction::Share)))

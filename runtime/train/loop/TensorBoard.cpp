@@ -58,6 +58,24 @@ std::string encodeVersionEvent(double wallTime) {
   return event;
 }
 
+static std::string eventAt(double wallTime, int64_t step) {
+  std::string event;
+  appendTag(&event, 1, 1);
+  appendRaw(&event, wallTime);
+  appendTag(&event, 2, 0);
+  appendVarint(&event, static_cast<uint64_t>(step));
+  return event;
+}
+
+std::string encodeStartEvent(double wallTime, int64_t step) {
+  constexpr uint64_t kStart = 1; // SessionLog.SessionStatus
+  std::string log, event = eventAt(wallTime, step);
+  appendTag(&log, 1, 0);
+  appendVarint(&log, kStart);
+  appendBytes(&event, 7, log);
+  return event;
+}
+
 std::string encodeScalarEvent(double wallTime, int64_t step, const std::string &tag, float scalar) {
   std::string value;
   appendBytes(&value, 1, tag);
@@ -65,16 +83,12 @@ std::string encodeScalarEvent(double wallTime, int64_t step, const std::string &
   appendRaw(&value, scalar);
   std::string summary;
   appendBytes(&summary, 1, value);
-  std::string event;
-  appendTag(&event, 1, 1);
-  appendRaw(&event, wallTime);
-  appendTag(&event, 2, 0);
-  appendVarint(&event, static_cast<uint64_t>(step));
+  std::string event = eventAt(wallTime, step);
   appendBytes(&event, 5, summary);
   return event;
 }
 
-Status TensorBoard::open(const std::string &directory) {
+Status TensorBoard::open(const std::string &directory, std::optional<uint64_t> resumed) {
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   if (error)
@@ -88,7 +102,10 @@ Status TensorBoard::open(const std::string &directory) {
     path_ = name + std::to_string(number);
     file_.reset(std::fopen(path_.c_str(), "wxe"));
   }
-  return file_ ? append(encodeVersionEvent(now())) : fileError("write", path_, errno);
+  if (!file_)
+    return fileError("write", path_, errno);
+  CLEAVE_TRY(append(encodeVersionEvent(now())));
+  return resumed ? append(encodeStartEvent(now(), static_cast<int64_t>(*resumed) + 1)) : Status::ok();
 }
 
 Status TensorBoard::append(const std::string &data) {

@@ -2,7 +2,7 @@
 //
 // A record is  u64 length | u32 masked CRC-32C of it | data | u32 masked CRC-32C of the data.
 // An event is  1: wall_time double | 2: step int64 | 3: file_version string, or 5: Summary { 1: Value { 1: tag, 2:
-// simple_value } }.
+// simple_value } }, or 7: SessionLog { 1: status }.
 #ifndef CLEAVE_RUNTIME_TRAIN_LOOP_TENSORBOARD_H
 #define CLEAVE_RUNTIME_TRAIN_LOOP_TENSORBOARD_H
 
@@ -18,12 +18,16 @@ uint32_t maskedCrc32c(std::string_view data);
 std::string encodeRecord(std::string_view data);
 // The event that begins a file.
 std::string encodeVersionEvent(double wallTime);
+// The event with which TensorBoard drops what earlier files of the folder have from this step on (purge_step of PyTorch's
+// SummaryWriter).
+std::string encodeStartEvent(double wallTime, int64_t step);
 std::string encodeScalarEvent(double wallTime, int64_t step, const std::string &tag, float value);
 
 class TensorBoard {
 public:
-  // Creates a new event file DIR/events.out.tfevents.<seconds>.<host>.<pid>.<number>. Existing files are not changed.
-  Status open(const std::string &directory);
+  // Creates a new event file DIR/events.out.tfevents.<seconds>.<host>.<pid>.<number>. Existing files are not changed. A
+  // run that continues after step `resumed` replaces what they have of later steps.
+  Status open(const std::string &directory, std::optional<uint64_t> resumed);
   Status write(const StepMetrics &metrics);
 
 private:

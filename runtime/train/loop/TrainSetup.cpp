@@ -420,11 +420,11 @@ Status TrainLoop::openOutputs() {
   bool leader = session_->isLeader();
   progress_ = std::make_unique<Progress>(total_, options_.logEvery, tokensPerSample_ != 0 ? "tokens" : "samples",
                                          /*quiet=*/!leader);
+  std::optional<uint64_t> resumed = resumed_ ? std::optional(position_.step) : std::nullopt;
   if (leader && !options_.metrics.empty())
-    CLEAVE_TRY(
-        metricsFile_.open(options_.metrics, resumed_ ? std::optional(position_.step) : std::nullopt).in("--metrics"));
+    CLEAVE_TRY(metricsFile_.open(options_.metrics, resumed).in("--metrics"));
   if (leader && !options_.tensorboard.empty())
-    CLEAVE_TRY(tensorboard_.open(options_.tensorboard).in("--tensorboard"));
+    CLEAVE_TRY(tensorboard_.open(options_.tensorboard, resumed).in("--tensorboard"));
   return Status::ok();
 }
 

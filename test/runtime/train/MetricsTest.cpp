@@ -7,6 +7,8 @@
 
 #include <cmath>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <limits>
 
@@ -29,13 +31,14 @@ TEST(TensorBoard, GoldenBytes) {
   EXPECT_EQ(hex(encodeVersionEvent(0)), "0900000000000000001a0d627261696e2e4576656e743a32");
   // Event{wall_time: 1, step: 300, summary{value{tag: "loss", simple_value: 0.5}}}
   EXPECT_EQ(hex(encodeScalarEvent(1, 300, "loss", 0.5f)), "09000000000000f03f10ac022a0d0a0b0a046c6f7373150000003f");
+  EXPECT_EQ(hex(encodeStartEvent(1, 300)), "09000000000000f03f10ac023a020801");
 }
 
 TEST(TensorBoard, FilesAreRecordsWithGoodChecksums) {
   cleave::test::TempDir dir;
   {
     TensorBoard board;
-    ASSERT_TRUE(board.open(dir / "tb").isOk());
+    ASSERT_TRUE(board.open(dir / "tb", std::nullopt).isOk());
     StepMetrics metrics;
     metrics.step = 3;
     metrics.loss = 2.5;
@@ -62,11 +65,23 @@ TEST(TensorBoard, FilesAreRecordsWithGoodChecksums) {
   EXPECT_EQ(records, 3u); // version, loss, lr
 }
 
+TEST(TensorBoard, ARunThatContinuesReplacesLaterSteps) {
+  cleave::test::TempDir dir;
+  TensorBoard board;
+  ASSERT_TRUE(board.open(dir / "tb", 7).isOk());
+  ASSERT_TRUE(board.write({}).isOk()); // flushes
+  auto file = std::filesystem::directory_iterator(dir / "tb")->path();
+  std::ifstream stream(file, std::ios::binary);
+  std::string text(std::istreambuf_iterator<char>(stream), {});
+  std::string start = encodeStartEvent(0, 8).substr(9); // after the time
+  EXPECT_NE(text.find(start), std::string::npos);
+}
+
 TEST(TensorBoard, FilesOfOneSecondStandBesideEachOther) {
   cleave::test::TempDir dir;
   for (int run = 0; run < 3; ++run) {
     TensorBoard board;
-    ASSERT_TRUE(board.open(dir / "tb").isOk());
+    ASSERT_TRUE(board.open(dir / "tb", std::nullopt).isOk());
   }
   std::filesystem::directory_iterator files(dir / "tb");
   EXPECT_EQ(std::distance(begin(files), end(files)), 3);
