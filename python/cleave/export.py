@@ -31,7 +31,7 @@ from .exported_file import batch_norms, check_calls, check_defined_once, check_n
 from .export_failure import ExportFailed, InvalidFile, WrongUse, check_path, exporter_failed, first_line, is_of_machine, module_failed
 from .exporters import EXPORTERS, quiet
 from .own_gradients import own_gradients
-from .unwritten import differs, unwritten
+from .unwritten import differs, power_iterations, unwritten
 from .traceable import traceable
 
 NO_TENSOR = "forward() returns no tensor, but {}; expected a tensor, or a tuple, dict or dataclass of them"
@@ -97,11 +97,13 @@ def export_torch(module, example_inputs, path, *, loss=None, output_names=None, 
         try:
             _read_back(job, check)
             break
-        except InvalidFile as error:
-            if is_last:
+        except ExportFailed as error:
+            if is_last and before:
+                raise ExportFailed(f"{error} (torch.export, tried first, said: {before})") from error
+            if is_last or not isinstance(error, InvalidFile):
                 raise
             before = first_line(error)
-            job.report.notes[:] = [*notes, f"torch.export's file is not valid ({before}), so the TorchScript exporter wrote the file: it loses "
+            job.report.notes[:] = [*notes, f"torch.export's file {error.fault} ({before}), so the TorchScript exporter wrote the file: it loses "
                                    "branches that depend on values"]
     job.finish()
     if not quiet:
@@ -309,9 +311,19 @@ class _Job:
         except (TypeError, AttributeError):
             raise whole from None
 
+    def _unite_batches(self, values):
+        """Tells torch.export that inputs of one symbol have one batch. By itself it learns that after the trace, and does not know that half of two
+        batches is one of them."""
+        first = {}
+        for name, symbol in self.symbols.items():
+            size = values[name].shape[self.batch_dims[name]]
+            if isinstance(size, torch.SymInt):
+                torch._check(first.setdefault(symbol, size) == size)
+
     def _tracing_forward(self, forward):
         def traced(*values):
             values = dict(zip(self.inputs, values))
+            self._unite_batches(values)
             self.stage = "forward()"
             result = forward(**{name: values[name] for name in self.forwarded}, **self.constants)
             names, tensors = _flatten(result)
@@ -337,9 +349,11 @@ class _Job:
         return traced
 
     def run(self, inputs):
-        """The module's outputs in eval(), as arrays."""
+        """The module's outputs in eval(), as arrays. Power iterations run in the file, and so here."""
         with self.traced(), torch.no_grad():
             self.module.eval()
+            for m in power_iterations(self.module):
+                m.training = True
             return [value.detach().cpu().double().numpy() if value.is_floating_point() else value.cpu().numpy()
                     for value in self.module(*inputs.values())]
 

@@ -13,14 +13,21 @@ class ExportFailed(Exception):
 
 class InvalidFile(ExportFailed):
     """The exporter's file is not valid ONNX. That of the other exporter may be."""
+    fault = "is not valid"
+
+
+class FixedBatch(InvalidFile):
+    """It holds for the example's batch alone."""
+    fault = "has a fixed batch"
 
 
 class WrongUse(ValueError):
     """An argument of export_torch is wrong, or does not fit the module."""
 
 
-BATCH_ADVICE = ("; the batch must not be a constant of the module: write x.shape[0] or -1, not the number (or give "
+BATCH_ADVICE = ("; the batch must not be a constant of the module: write x.shape[0] or -1, not the number or len(x) (or give "
                 "batch_dims={input: None} to export it for this batch alone)")
+FIXED_FILE_ADVICE = BATCH_ADVICE + "; an exporter may write sizes as constants, too: try the other exporter= ('dynamo' or 'torchscript')"
 VALUES_ADVICE = "; forward() must consist of tensor operations: no numpy, no .item(), no branch on the values of tensors"
 OPERATION_ADVICE = ("; PyTorch's exporter has no ONNX form of this operation: write it with others in forward(), or try a larger opset=, the other "
                     "exporter= ('dynamo' or 'torchscript') or a newer torch")

@@ -15,10 +15,12 @@ import onnx.numpy_helper
 import torch
 
 from . import detached
-from .export_failure import BATCH_ADVICE, ExportFailed, InvalidFile, first_line
+from .export_failure import FIXED_FILE_ADVICE, ExportFailed, FixedBatch, InvalidFile, first_line
 
 # Under this key torch.export's exporter keeps which initializer is a parameter and which a buffer; Cleave reads it.
 SIGNATURE_KEY = "pkg.torch.export.ExportedProgram.graph_signature"
+
+ONNXRUNTIME_SAYS = "[ONNXRuntimeError]"
 
 
 def batch_norms(module):
@@ -231,11 +233,10 @@ def note_losses(job):
         job.note(f"the file does not say that {len(frozen)} parameters have requires_grad=False; --freeze in the command below does")
     norms = batch_norms(job.module)
     kept = [m for m in norms if not m.training]
-    if kept and job.module.training:
-        job.note("BatchNorm in eval() is not kept by the file; --batch-norm frozen freezes "
-                 + ("all of it, as here" if len(kept) == len(norms) else f"all {len(norms)} layers, of which {len(kept)} are in eval() here"))
+    if kept and len(kept) == len(norms) and job.module.training:  # beside others in training, layers stay as they are
+        job.note("BatchNorm in eval() is not kept by the file; --batch-norm frozen freezes all of it, as here")
     if job.symbols and not any(d.dim_param for i in job.model.graph.input for d in i.type.tensor_type.shape.dim):
-        job.note(f"the batch is fixed at {job.example_batch} in the file: the module uses its size as a number")
+        job.note(f"the batch is fixed at {job.example_batch} in the file: the module, or the exporter, uses its size as a number")
     dims = {d.dim_param for i in job.model.graph.input for d in i.type.tensor_type.shape.dim if d.dim_param}
     if dims - set(job.symbols.values()):
         job.note(f"the file names dimensions {', '.join(sorted(dims))}; bind each with --dim")
@@ -297,7 +298,7 @@ def compare(job):
         if not results:
             _check_valid(reason)
         if results and len(results) < len(batches):
-            raise ExportFailed(f"the file runs with the example's batch of {job.example_batch} and with no other: {reason}{BATCH_ADVICE}")
+            raise FixedBatch(f"the file runs with the example's batch of {job.example_batch} and with no other: {reason}{FIXED_FILE_ADVICE}")
         for times, (inputs, theirs) in enumerate(zip(batches, results), 1):
             ours = _module_outputs(job, inputs, times)
             if ours is not None:
@@ -338,9 +339,17 @@ def _run_file(job, model, batches):
             if os.path.exists(path):
                 with np.load(path) as file:
                     results.append([file[f"output{i}"] for i in range(len(file.files))])
-    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-    reason = f"it crashed: {signal.strsignal(-done.returncode)}" if done.returncode < 0 else lines[-1][:400] if lines else "no message"
-    return results, reason
+    return results, f"it crashed: {signal.strsignal(-done.returncode)}" if done.returncode < 0 else _last_message(done.stderr)
+
+
+def _last_message(text):
+    """What a process said last. An error of onnxruntime may have several lines, of which the last one is general."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    begin = max((i for i, line in enumerate(lines) if ONNXRUNTIME_SAYS in line), default=None)
+    if begin is None:
+        return lines[-1][:400] if lines else "no message"
+    _, mark, said = " ".join(lines[begin:]).rpartition(ONNXRUNTIME_SAYS)
+    return (mark + said.removesuffix(" Please fix either the inputs/outputs or the model."))[:400]
 
 
 def _relative_difference(ours, got):
@@ -377,8 +386,8 @@ def _module_outputs(job, inputs, times):
 def _compare_batch(job, outputs, theirs, batch):
     for name, ours, got in zip(job.output_names, outputs, theirs):
         if ours.shape != got.shape:
-            raise ExportFailed(f"output '{name}' is {list(got.shape)} in the file and {list(ours.shape)} in the module, with a "
-                               f"batch of {batch}{BATCH_ADVICE}")
+            raise FixedBatch(f"output '{name}' is {list(got.shape)} in the file and {list(ours.shape)} in the module, with a "
+                             f"batch of {batch}{FIXED_FILE_ADVICE}")
         if name in job.smoothed:
             continue
         difference = _relative_difference(ours.astype(np.float64), got.astype(np.float64))
@@ -386,8 +395,9 @@ def _compare_batch(job, outputs, theirs, batch):
         if not difference <= 1e-3:
             amount = f"differs by {difference:.1e} (relative)" if np.isfinite(difference) else "has infinities or NaN that the module's has not, or lacks some"
             raise ExportFailed(f"the exporter's file is not the module: output '{name}' {amount} with a batch of {batch}; a branch on the "
-                               "values of tensors, numpy in forward(), dropout that eval() does not end, or a random number does that "
-                               "(check=False writes the file all the same)")
+                               "values of tensors, numpy in forward(), dropout that eval() does not end, a random number, or an operation that the "
+                               "exporter writes wrongly does that; try the other exporter= ('dynamo' or 'torchscript') (check=False writes the file "
+                               "all the same)")
         nothing = f"output '{name}' is NaN in the file and in the module, so the comparison says nothing: give example inputs with another result"
         if got.size and np.isnan(got.astype(np.float64)).all() and nothing not in job.notes:
             job.note(nothing)

@@ -12,10 +12,11 @@
 
     outputs = cleave.Model("./libinfer.so").infer(x=images)   # {'logits': array}
 
-Arrays are those of the global batch: the bound batch x data ranks x micro-batches. All ranks of the mesh are threads of
-this process. A mistake raises CleaveError with the runtime's own message. Calls from several threads take turns: close()
-waits for the call that runs, and calls after it say that the model is closed. A model is used in the process that loaded it:
-where worker processes use models, start them by multiprocessing's "spawn", not by "fork".
+Arrays of train_step() are those of the global batch: the bound batch x data ranks x micro-batches. Arrays of infer() and
+evaluate() are those of the bound batch x data ranks, without micro-batches. All ranks of the mesh are threads of this process.
+A mistake raises CleaveError with the runtime's own message. Calls from several threads take turns: close() waits for the call
+that runs, and calls after it say that the model is closed. A model is used in the process that loaded it: where worker
+processes use models, start them by multiprocessing's "spawn", not by "fork".
 """
 import collections.abc
 import ctypes
@@ -32,6 +33,8 @@ _MAX_DIMS = 16
 _DTYPES = [np.float32, np.float64, np.float16, None, np.int64, np.int32, np.int16, np.int8, np.uint8, np.bool_]
 _BF16 = 3
 _NOT_FOUND = 2  # of cleave_code
+_BATCHES = {"infer": "one call of infer() (the bound batch x data ranks)", "evaluate": "one call of evaluate() (the bound batch x data ranks)",
+            "train_step": "the global batch (the bound batch x data ranks x micro-batches)"}
 
 
 class CleaveError(Exception):
@@ -111,10 +114,10 @@ def _path(name, path):
 
 
 class Tensor:
-    """An input or output of a program: its type and its shape for the global batch."""
+    """An input or output of a program: its type and its shape for one call."""
 
-    def __init__(self, info):
-        self.name = info.name.decode()
+    def __init__(self, info, program):
+        self._program, self.name = program, info.name.decode()
         self.shape = tuple(info.shape[:info.rank])
         self.is_bf16 = info.dtype == _BF16  # numpy has no such type: values are given and taken as float32
         self.dtype = np.dtype(np.float32 if self.is_bf16 else _DTYPES[info.dtype])
@@ -132,7 +135,7 @@ class Tensor:
         except ValueError:  # rows of several lengths
             raise ValueError(f"'{_shown(self.name)}': expected an array of shape {list(self.shape)}; its rows have several lengths") from None
         if array.dtype.kind in "fiub" and array.shape != self.shape:
-            raise ValueError(f"'{_shown(self.name)}': expected shape {list(self.shape)}, that of the global batch; got {list(array.shape)}")
+            raise ValueError(f"'{_shown(self.name)}': expected shape {list(self.shape)}, that of {_BATCHES[self._program]}; got {list(array.shape)}")
         if array.dtype.kind not in "fiub" or (array.dtype.kind == "f") != (self.dtype.kind == "f"):
             raise TypeError(f"'{_shown(self.name)}': expected {'floating-point values' if self.dtype.kind == 'f' else 'integers'} "
                             f"({self.dtype}); got {array.dtype}")
@@ -153,7 +156,7 @@ class Tensor:
 
 
 class Evaluation:
-    """Sums over global batches. Add several up (+), then read loss and accuracy of them all."""
+    """Sums over the batches of evaluate(). Add several up (+), then read loss and accuracy of them all."""
 
     def __init__(self, model, batches, loss_sum, count, correct, predictions):
         self.batches, self.loss_sum, self.count, self.correct, self.predictions = batches, loss_sum, count, correct, predictions
@@ -312,7 +315,7 @@ class Model:
 
     @_in_turn
     def evaluate(self, inputs=None, /, **named):
-        """Loss and accuracy of one global batch, with dropout off."""
+        """Loss and accuracy of one batch, with dropout off."""
         self._set_inputs("evaluate", inputs, named)
         sums = _Evaluation(ctypes.sizeof(_Evaluation))
         self._check(self._library.cleave_evaluate(self._open(), ctypes.byref(sums)))
@@ -400,7 +403,7 @@ class Model:
             ports, info = {}, _TensorInfo()
             describe = getattr(self._library, f"cleave_describe_{kind}")
             while (code := describe(self._open(), _text("program", program), len(ports), ctypes.byref(info))) == 0:
-                tensor = Tensor(info)
+                tensor = Tensor(info, program)
                 ports[tensor.name] = tensor
             if code != _NOT_FOUND:  # of what is past the last port, the first one of a program without ports too
                 self._check(code)

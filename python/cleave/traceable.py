@@ -5,6 +5,7 @@ import math
 
 import torch
 import torch.nn.functional as F
+from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from . import recurrent
 
@@ -135,6 +136,28 @@ def _cross_entropy(original):
     return cross_entropy
 
 
+def _one_loss_each(original):
+    """The losses of samples that have one class each. torch.export takes them for one number, unless the samples have positions: here they have one."""
+    def loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", **options):
+        if reduction != "none" or size_average is not None or reduce is not None or (input.dim(), target.dim()) != (2, 1):
+            return original(input, target, weight, size_average, ignore_index, reduce, reduction, **options)
+        return original(input.unsqueeze(2), target.unsqueeze(1), weight, ignore_index=ignore_index, reduction="none", **options).squeeze(1)
+    return loss
+
+
+def _gaussian_nll_loss(original):
+    """Without the look at the values of `var`, which must not be negative. As in PyTorch, `eps` bounds it, and has no part in its gradient."""
+    def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
+        if not isinstance(var, torch.Tensor) or reduction not in ("none", "mean", "sum"):
+            return original(input, target, var, full, eps, reduction)
+        if var.dim() == input.dim() - 1:
+            var = var.unsqueeze(-1)
+        var = var + (var.clamp(min=eps) - var).detach()
+        losses = 0.5 * (var.log() + (input - target) ** 2 / var + (math.log(2 * math.pi) if full else 0))
+        return losses if reduction == "none" else losses.sum() if reduction == "sum" else losses.mean()
+    return gaussian_nll_loss
+
+
 def _binary_cross_entropy(original):
     """With PyTorch's own gradient, (p - t) / max(p (1 - p), 1e-12), which is finite where p is 0 or 1. That of the logarithms is not."""
     def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
@@ -222,6 +245,13 @@ def _matrix_norm(original):
     return matrix_norm
 
 
+def _cdist(_):
+    """With PyTorch's gradient of 0 at a distance of 0. torch.export does not write it, and TorchScript writes a root."""
+    def cdist(x1, x2, p=2.0, compute_mode=None):
+        return torch.linalg.vector_norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
+    return cdist
+
+
 def _pairwise_distance(original):
     """TorchScript adds eps to p, and not to the difference."""
     def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
@@ -247,6 +277,68 @@ def _softplus(original):
     return softplus
 
 
+def _is_traced(size):
+    """Whether a size stands for any batch: a number of torch.export's, or the tensor that TorchScript takes for it."""
+    return isinstance(size, (torch.SymInt, torch.Tensor))
+
+
+def _slices(x, sizes, dim):
+    """The parts of x that have these sizes, of which the last one takes what is left."""
+    parts, begin, before = [], 0, (slice(None),) * (dim % x.dim())
+    for size in sizes[:-1]:
+        parts.append(x[(*before, slice(begin, begin + size))])
+        begin = begin + size
+    return (*parts, x[(*before, slice(begin, None))])
+
+
+def _count(total, size):
+    """How many parts of `size` make up `total`; None where that may be another number for another batch. TorchScript knows the example alone."""
+    if isinstance(size, torch.Tensor):
+        return -(-int(total) // int(size))
+    return next((count for count in range(1, 65) if statically_known_true(count * size == total)), None)
+
+
+def _split(original):
+    """As slices, where a size depends on the batch: the exporters write the example's number in its place."""
+    def split(tensor, split_size, dim=0):
+        sizes = split_size
+        if not isinstance(sizes, (list, tuple)):
+            sizes = [sizes] * (_count(tensor.shape[dim], sizes) or 0) if _is_traced(sizes) else []
+        return _slices(tensor, sizes, dim) if any(map(_is_traced, sizes)) else original(tensor, split_size, dim)
+    return split
+
+
+def _split_with_sizes(original):
+    return lambda tensor, split_sizes, dim=0: _split(original)(tensor, split_sizes, dim)
+
+
+def _chunk(original):
+    """As slices, where the dimension depends on the batch and the number of parts does not: torch.export writes the example's sizes."""
+    def chunk(input, chunks, dim=0):
+        total = input.shape[dim]
+        if not isinstance(total, torch.SymInt) or not statically_known_true(total >= 2 if chunks == 2 else total % chunks == 0):
+            return original(input, chunks, dim)
+        return _slices(input, [(total + chunks - 1) // chunks] * chunks, dim)
+    return chunk
+
+
+def _normalize(original):
+    """With `out`, as spectral_norm calls it in its power iteration, the result has no gradient. The exporters would give it one."""
+    def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
+        return original(input, p, dim, eps) if out is None else out.zero_().add_(original(input.detach(), p, dim, eps))
+    return normalize
+
+
+def _adjoint(_):
+    """Which spectral_norm takes of real weights, and TorchScript does not write."""
+    return property(lambda matrix: matrix.t().conj())
+
+
+def _vdot(_):
+    """Of real vectors as well."""
+    return lambda input, other: torch.dot(input.conj(), other)
+
+
 def _detach_in_place(_):
     def detach_(self):
         raise NotImplementedError("torch.export leaves detach_() out, and gradients would flow; write y = y.detach() in place of y.detach_()")
@@ -257,18 +349,23 @@ def _detach_in_place(_):
 def traceable(exporter):
     """While this holds, these are operations on the batch: `nn.EmbeddingBag` of inputs [bags, entries] (inputs with `offsets` stay as they are),
     `nn.CTCLoss` of targets [samples, symbols], `cumprod`, recurrent layers with packed sequences, with dropout or with `proj_size`,
-    `logsigmoid`, which is to be finite, `cross_entropy` with probabilities, and functions whose gradients are finite in PyTorch
-    (`binary_cross_entropy`, `std`, `atan2`, `sinc`, `xlogy`, with TorchScript norms, too). What an exporter would lose without a word fails."""
+    `logsigmoid`, which is to be finite, `cross_entropy` with probabilities, `gaussian_nll_loss`, losses of each sample (torch.export), `split` and
+    `chunk` of the batch, the power iteration of `spectral_norm`, and functions whose gradients are finite in PyTorch (`binary_cross_entropy`, `std`,
+    `atan2`, `sinc`, `xlogy`, `cdist`, with TorchScript norms, too). What an exporter would lose without a word fails."""
     places = [(F, "embedding_bag", _embedding_bag), (F, "ctc_loss", _ctc_loss), (torch, "cumprod", _cumprod),
               (torch.Tensor, "cumprod", _cumprod), (F, "logsigmoid", _logsigmoid), (F, "cross_entropy", _cross_entropy),
-              (F, "binary_cross_entropy", _binary_cross_entropy), (torch, "std", _std), (torch.Tensor, "std", _std)]
+              (F, "binary_cross_entropy", _binary_cross_entropy), (torch, "std", _std), (torch.Tensor, "std", _std),
+              (F, "gaussian_nll_loss", _gaussian_nll_loss), (torch, "cdist", _cdist), (F, "normalize", _normalize)]
     places += [(kind, "forward", recurrent.layers) for kind in (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN)]
     places += [(owner, name, make) for owner in (torch, torch.Tensor) for name, make in (("atan2", _atan2), ("arctan2", _atan2))]
     places += [(owner, name, make) for owner in (torch, torch.Tensor, torch.special) for name, make in (("sinc", _sinc), ("xlogy", _xlogy))]
-    places += {"dynamo": [(torch.Tensor, "detach_", _detach_in_place)],
+    places += [(torch.Tensor, "split", _split)]  # which torch.split() calls
+    places += [(owner, "split_with_sizes", _split_with_sizes) for owner in (torch, torch.Tensor)]
+    places += {"dynamo": [(torch.Tensor, "detach_", _detach_in_place), (torch, "chunk", _chunk), (torch.Tensor, "chunk", _chunk),
+                          (F, "cross_entropy", _one_loss_each), (F, "nll_loss", _one_loss_each)],
                "torchscript": [(torch.linalg, "vector_norm", _vector_norm), (torch.linalg, "norm", _norm), (torch.linalg, "matrix_norm", _matrix_norm),
                                (F, "pairwise_distance", _pairwise_distance), (F, "cosine_similarity", _cosine_similarity),
-                               (F, "softplus", _softplus)]}[exporter]
+                               (F, "softplus", _softplus), (torch.Tensor, "H", _adjoint), (torch, "vdot", _vdot)]}[exporter]
     own = [vars(owner).get(name) for owner, name, _ in places]  # None: it is inherited
     for owner, name, make in places:
         setattr(owner, name, make(getattr(owner, name)))

@@ -1,5 +1,7 @@
 """What a training forward() does, or hooks do, that no exporter writes into a file."""
 import torch
+from torch.nn.utils import parametrizations
+from torch.nn.utils.spectral_norm import SpectralNorm
 
 
 def differs(value, before):
@@ -12,6 +14,12 @@ def changed_buffers(module, before):
     return [name for name, value in module.named_buffers() if name in before and id(value) not in updated and differs(value, before[name])]
 
 
+def power_iterations(module):
+    """The modules that divide a weight by its largest singular value. In training a power iteration finds that, and moves buffers."""
+    return [m for m in module.modules() if isinstance(m, parametrizations._SpectralNorm)
+            or any(isinstance(hook, SpectralNorm) for hook in m._forward_pre_hooks.values())]
+
+
 def _named(names):
     return ", ".join(names[:3]) + (" and more" if len(names) > 3 else "")
 
@@ -22,8 +30,10 @@ def unwritten(module, before):
     notes = []
     changed = changed_buffers(module, before)
     if changed:
-        notes.append(f"forward() changes buffers in training ({_named(changed)}), and the file does not: in Cleave they keep their values. "
-                     "spectral_norm and averages of a module's own do that")
+        reason = ("spectral_norm begins its power iteration at them in each step, and in inference: for vectors that have converged, call the module "
+                  "some times in train() before the export, and again after PyTorch has loaded the trained weights" if power_iterations(module) else
+                  "averages of a module's own do that")
+        notes.append(f"forward() changes buffers in training ({_named(changed)}), and the file does not: in Cleave they keep their values. {reason}")
     average = [name for name, m in named if isinstance(m, torch.nn.modules.batchnorm._BatchNorm) and m.track_running_stats and m.momentum is None]
     if average:
         notes.append(f"BatchNorm(momentum=None) averages the statistics of all batches ({_named(average)}), and the file has one momentum for "
