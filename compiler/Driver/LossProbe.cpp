@@ -66,7 +66,8 @@ namespace {
 // The loss of one import of the model.
 struct ImportedLoss {
   ImportedLoss(const ImportedModel &model, mlir::func::FuncOp function, unsigned index)
-      : model(model), function(function), loss(valueOf(function, index)), samples(function) {}
+      : model(model), function(function), loss(valueOf(function, index)),
+        samples(function, /*normalizationMixes=*/function.getSymName() == "model.eval") {}
   LossTerms terms(LossForm form) const { return {loss, samples, form}; }
 
   const ImportedModel &model;
@@ -159,8 +160,9 @@ static void noteSized(llvm::MutableArrayRef<TermReduction> reductions, const Imp
     auto third = tripled ? lossOf(*tripled, small.function) : std::nullopt;
     llvm::consumeError(tripled.takeError());
     for (const ImportedLoss *one : {&small, &large})
-      for (auto [use, other] : llvm::zip(uses, third ? usesOf(*one, *third, form) : llvm::SmallVector<SizeUse>()))
-        use = use == SizeUse::Unknown ? other : use;
+      if (auto others = third ? usesOf(*one, *third, form) : uses; others.size() == uses.size())
+        for (auto [use, other] : llvm::zip_equal(uses, others))
+          use = use == SizeUse::Unknown ? other : use;
   }
   for (auto [reduction, use] : llvm::zip(reductions, uses)) {
     reduction.sized = use == SizeUse::Yes;
@@ -183,7 +185,8 @@ llvm::Error cleave::noteLossReductions(ImportedModel &model, const ImportOptions
     if (!small || !large)
       continue;
     std::optional<LossForm> form = commonForm(*small, *large);
-    auto reductions = form ? compareReductions(small->terms(*form), large->terms(*form)) : std::nullopt;
+    auto reductions =
+        form ? compareReductions(small->terms(*form), large->terms(*form), batchOf(function)) : std::nullopt;
     if (!reductions) {
       model.notes.push_back(kGuessed + "the loss has other terms with twice the batch");
       continue;

@@ -161,7 +161,7 @@ std::string idleSeed(Session &session, const Command &command) {
   bool drawsWeights = command.kind == CommandKind::Infer || command.kind == CommandKind::Evaluate;
   if (!command.givesSeed)
     return "";
-  bool drawsNumbers = session.hasDrawnWeights() || ScalarState(session, kSeedScalar).exists();
+  bool drawsNumbers = ScalarState(session, kSeedScalar).exists();
   if (command.kind == CommandKind::Generate && command.generate.sampling.temperature == 0 && !drawsNumbers)
     return "--seed has no effect: with --temperature 0 the most probable token is taken each time; leave it out";
   if (!drawsWeights || session.hasDrawnWeights())

@@ -237,11 +237,17 @@ static Status removeOldest(const std::string &directory, const std::vector<std::
   return Status::ok();
 }
 
-void RunCheckpoints::adopt(const std::string &directory, uint64_t step) {
+void RunCheckpoints::adopt(const std::string &directory, uint64_t step, const std::string &run) {
   std::string last = stepName(step);
-  for (const std::string &name : listCheckpoints(directory))
-    if (name.size() < last.size() || (name.size() == last.size() && name <= last))
-      isOnlyBest_.try_emplace(name);
+  for (const std::string &name : listCheckpoints(directory)) {
+    CheckpointIndex index;
+    bool isEarlier = name.size() < last.size() || (name.size() == last.size() && name <= last);
+    if (!isEarlier || !readCheckpointIndex(directory + "/" + name + "/" + kCheckpointIndexFile, &index).isOk())
+      continue;
+    auto found = index.run.find(kRunFact);
+    if ((found == index.run.end() ? "" : found->second) == run) // earlier versions have not written it
+      isOnlyBest_.emplace(name, index.isOnlyBest);
+  }
 }
 
 // In the order of their steps. One that cannot be seen is not removed.
@@ -250,16 +256,6 @@ std::vector<std::string> RunCheckpoints::namesIn(const std::string &directory) c
   names.erase(std::remove_if(names.begin(), names.end(), [&](const auto &name) { return !isOnlyBest_.count(name); }),
               names.end());
   return names;
-}
-
-bool RunCheckpoints::isOnlyBest(const std::string &directory, const std::string &name) {
-  std::optional<bool> &known = isOnlyBest_.at(name);
-  if (!known) {
-    CheckpointIndex index;
-    Status read = readCheckpointIndex(directory + "/" + name + "/" + kCheckpointIndexFile, &index);
-    known = read.isOk() && index.isOnlyBest;
-  }
-  return *known;
 }
 
 Status RunCheckpoints::prune(const std::string &directory, unsigned keep) {
@@ -273,7 +269,7 @@ Status RunCheckpoints::pruneBests(const std::string &directory, unsigned keep) {
   std::string best;
   CLEAVE_TRY(readPointer(directory, "best", &best));
   for (const std::string &name : namesIn(directory))
-    if (isOnlyBest(directory, name) || name == best)
+    if (isOnlyBest_.at(name) || name == best)
       bests.push_back(name);
   return removeOldest(directory, bests, keep);
 }

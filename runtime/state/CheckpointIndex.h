@@ -64,6 +64,8 @@ struct TrainingPosition {
 
 // The facts of a run: texts with names (runtime/train/checkpoint/RunFacts.h).
 using RunFacts = std::map<std::string, std::string>;
+// The name of the fact that is the same in all checkpoints of a run, also after it was resumed.
+constexpr const char *kRunFact = "run";
 
 struct CheckpointIndex {
   bool hasChecksums = true; // false: format 1

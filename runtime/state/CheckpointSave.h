@@ -94,9 +94,9 @@ private:
 // removed there is a warning.
 class RunCheckpoints {
 public:
-  // To be called if a run continues from a checkpoint of the directory: adds the checkpoints up to that of `step`. Later
-  // ones belong to a run that went on from there before.
-  void adopt(const std::string &directory, uint64_t step);
+  // To be called if a run continues from a checkpoint of the directory: adds the checkpoints of run `run` (kRunFact) up to
+  // that of `step`. Later ones belong to a run that went on from there before.
+  void adopt(const std::string &directory, uint64_t step, const std::string &run);
   // To be called after a checkpoint was saved with this name.
   void add(const std::string &name, bool isOnlyBest) { isOnlyBest_[name] = isOnlyBest; }
   size_t size() const { return isOnlyBest_.size(); }
@@ -109,9 +109,8 @@ public:
 
 private:
   std::vector<std::string> namesIn(const std::string &directory) const;
-  bool isOnlyBest(const std::string &directory, const std::string &name);
 
-  std::map<std::string, std::optional<bool>> isOnlyBest_; // by name; empty: its index was not read yet
+  std::map<std::string, bool> isOnlyBest_; // by name
 };
 
 // "step-00000100": the name of the checkpoint that is saved after that step.

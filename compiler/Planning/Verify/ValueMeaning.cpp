@@ -34,12 +34,22 @@ static void addFirstReads(func::FuncOp function, llvm::StringSet<> &read) {
   }
 }
 
-// Computes the meaning of each called function by itself: in states that some function reads, in stage buffers, and in
-// what it sends.
-static LogicalResult addBodies(ModuleOp module, const ModulePlan &plan, BodyMeanings &meanings) {
-  llvm::StringSet<> read, called;
+// Returns the states that some function of some kind reads as it finds them.
+static llvm::StringSet<> firstReads(ArrayRef<std::pair<ModuleOp, ModulePlan *>> kinds) {
+  llvm::StringSet<> read;
+  for (auto [module, plan] : kinds)
+    for (auto function : module.getOps<func::FuncOp>())
+      addFirstReads(function, read);
+  return read;
+}
+
+// Computes the meaning of each called function by itself: in states of `read`, in stage buffers, and in what it sends.
+// `read` is of all kinds, because kinds that do the same in their bodies may read other states after them: a server reads
+// a gradient that every worker has, too.
+static LogicalResult addBodies(ModuleOp module, const ModulePlan &plan, const llvm::StringSet<> &read,
+                               BodyMeanings &meanings) {
+  llvm::StringSet<> called;
   for (auto function : module.getOps<func::FuncOp>()) {
-    addFirstReads(function, read);
     if (auto list = function->getAttrOfType<ArrayAttr>(kCallsAttr))
       for (auto call : list.getAsRange<DictionaryAttr>())
         called.insert(call.getAs<StringAttr>("program").getValue());
@@ -98,8 +108,9 @@ FailureOr<std::vector<std::map<std::string, EntryMeaning>>>
 meaningOfValues(ArrayRef<std::pair<ModuleOp, ModulePlan *>> kinds) {
   std::vector<BodyMeanings> result(kinds.size());
   bool areAlone = llvm::any_of(kinds, [](auto kind) { return hasBodies(kind.first); });
+  llvm::StringSet<> read = firstReads(kinds);
   for (auto [kind, meanings] : llvm::zip_equal(kinds, result))
-    if (areAlone && failed(addBodies(kind.first, *kind.second, meanings)))
+    if (areAlone && failed(addBodies(kind.first, *kind.second, read, meanings)))
       return failure();
   FailureOr<std::vector<KindBox>> alike = findAlike(kinds, result);
   if (failed(alike))

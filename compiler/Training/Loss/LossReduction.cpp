@@ -56,7 +56,7 @@ bool haveSameGuards(const LossTerm &once, const LossTerm &twice) {
   });
 }
 
-TermReduction reductionOf(const LossTerm &once, const LossTerm &twice) {
+TermReduction reductionOf(const LossTerm &once, const LossTerm &twice, int64_t batch) {
   bool isCounted = once.count && twice.count;
   if (isCounted && !haveSameGuards(once, twice) && once.factor != 0)
     return {LossReduction::Unknown, LossReduction::Unknown};
@@ -68,7 +68,7 @@ TermReduction reductionOf(const LossTerm &once, const LossTerm &twice) {
     return {LossReduction::Mean, count}; // weight 0: its reduction does not matter
   if (once.ofSamples && !isNear(twice.elements, 2 * once.elements))
     return {LossReduction::Whole, count};
-  bool addsUp = once.addsUp && twice.addsUp;
+  bool addsUp = (once.addsUp || batch == 1) && twice.addsUp; // what mixes one sample may be any op
   return {divisor ? ofGrowth(addsUp, growthOf(once, twice) / *divisor) : LossReduction::Unknown, count, !addsUp};
 }
 
@@ -126,12 +126,13 @@ double weightOf(LossReduction reduction, int64_t microBatches) {
   return reduction == LossReduction::Sum ? count : reduction == LossReduction::Share ? 1 / count : 1;
 }
 
-std::optional<llvm::SmallVector<TermReduction>> compareReductions(const LossTerms &once, const LossTerms &twice) {
+std::optional<llvm::SmallVector<TermReduction>> compareReductions(const LossTerms &once, const LossTerms &twice,
+                                                                  int64_t batch) {
   if (once.get().size() != twice.get().size())
     return std::nullopt;
   llvm::SmallVector<TermReduction> reductions;
   for (auto [small, large] : llvm::zip_equal(once.get(), twice.get()))
-    reductions.push_back(reductionOf(small, large));
+    reductions.push_back(reductionOf(small, large, batch));
   return reductions;
 }
 

@@ -42,9 +42,10 @@ std::optional<TermReduction> parseReduction(llvm::StringRef text);
 // Returns the weight of a term with which the mean over `microBatches` micro-batches is the term of all their samples.
 double weightOf(LossReduction reduction, int64_t microBatches);
 
-// `twice` is the loss of the same model with twice the samples. Returns one reduction for each term, or nothing if the
-// two losses do not have the same number of terms.
-std::optional<llvm::SmallVector<TermReduction>> compareReductions(const LossTerms &once, const LossTerms &twice);
+// `once` is the loss of a batch of `batch` samples, and `twice` that of the same model with twice the samples. Returns one
+// reduction for each term, or nothing if the two losses do not have the same number of terms.
+std::optional<llvm::SmallVector<TermReduction>> compareReductions(const LossTerms &once, const LossTerms &twice,
+                                                                  int64_t batch);
 
 // True if the same terms are divided by counts in both losses.
 bool countAlike(const LossTerms &once, const LossTerms &twice);

@@ -193,7 +193,8 @@ private:
                                       "how much it would in a rank's is not known; use --loss-average global");
     LossReduction reduction = layout.reductions.front();
     bool isOne = llvm::all_equal(layout.reductions) && (microBatches == 1 || reduction != LossReduction::Whole);
-    mixes |= llvm::any_of(terms.get(), [](const LossTerm &term) { return !term.addsUp; });
+    if (!isKnown)
+      mixes = llvm::any_of(terms.get(), [](const LossTerm &term) { return term.factor != 0 && !term.addsUp; });
     StringRef inexact = mixes   ? "each of its terms needs several samples together"
                         : sized ? "it is computed from the number of samples"
                                 : "";

@@ -168,7 +168,8 @@ Status InputFeed::open(Session &session, const fb::Program &program, unsigned fr
     return invalidArgument(std::string(option) + " has " + std::to_string(data.samples) +
                            " samples, fewer than one global batch of " + std::to_string(globalBatch) +
                            (last == LastBatch::Leave
-                                ? ", and the loss is not a sum over samples divided by a count; give more data"
+                                ? ", and the loss is not a sum over samples divided by a count, or the model draws "
+                                  "random numbers; give more data"
                                 : "; give more data, or --last-batch pad"));
   result->reset(new InputFeed(session, program, data, frames, sampler, IndexRange::ofInputs(session.plan(), program)));
   session.noteData(data.memoryBytes());

@@ -1,26 +1,18 @@
 #include "runtime/train/loop/FiniteStep.h"
 
-#include "runtime/plan/Properties.h"
-
 #include <cmath>
 
 namespace cleave::rt {
 
 static std::string whatItIs(double value) { return std::isnan(value) ? "not a number" : "infinite"; }
 
-bool averagesRanks(const Session &session) {
-  return session.dataRanks() > 1 && propertyOf(session.plan(), kLossAverageProperty) == "rank";
+bool isUndefined(double loss, std::optional<double> gradNorm) {
+  return std::isnan(loss) && gradNorm && std::isfinite(*gradNorm);
 }
 
-bool nothingCounted(const StepNumbers &numbers) {
-  return std::isnan(numbers.loss) && numbers.gradNorm &&
-         (numbers.averagesRanks ? std::isfinite(*numbers.gradNorm) : *numbers.gradNorm == 0);
-}
-
-Status checkFinite(const StepNumbers &numbers, const std::function<std::string()> &badInput,
-                   const std::function<std::string()> &badWeight) {
-  const auto &[loss, gradNorm, lossScale, averages] = numbers;
-  if (lossScale || nothingCounted(numbers))
+Status checkFinite(double loss, std::optional<double> gradNorm, std::optional<double> lossScale,
+                   const std::function<std::string()> &badInput, const std::function<std::string()> &badWeight) {
+  if (lossScale || isUndefined(loss, gradNorm))
     return Status::ok();
   if (std::isfinite(loss) && (!gradNorm || std::isfinite(*gradNorm)))
     return Status::ok();

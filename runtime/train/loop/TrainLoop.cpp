@@ -123,12 +123,15 @@ Status TrainLoop::step(StepMetrics *metrics, bool *epochEnds) {
       found = feed_->findNonFinite(local, session_->rank(local));
     return found;
   };
-  StepNumbers numbers{metrics->loss, metrics->gradNorm, metrics->lossScale, averagesRanks(*session_)};
-  CLEAVE_TRY(checkFinite(numbers, badInput, [this] { return session_->findNonFiniteWeight(); }));
+  CLEAVE_TRY(checkFinite(metrics->loss, metrics->gradNorm, metrics->lossScale, badInput,
+                         [this] { return session_->findNonFiniteWeight(); }));
   CLEAVE_TRY(noteSkipped(*metrics));
-  if (nothingCounted(numbers))
-    progress_->note("step " + std::to_string(metrics->step) + "  all labels are ignored" +
-                    (metrics->gradNorm == 0.0 ? ", so it has no gradient" : " on a rank, which adds no gradient"));
+  if (isUndefined(metrics->loss, metrics->gradNorm))
+    progress_->note("step " + std::to_string(metrics->step) +
+                    (metrics->gradNorm == 0.0
+                         ? "  all labels are ignored, so it has no gradient"
+                         : "  the loss is not a number, but its gradient is finite: all labels of a rank or of a "
+                           "micro-batch are ignored, or a term is undefined, such as 0 * log(0)"));
   // The first step fills caches, and says little about later steps.
   smoothStep_ = smoothStep_ == 0 || metrics->step <= 2 ? seconds : 0.9 * smoothStep_ + 0.1 * seconds;
   return Status::ok();
@@ -185,8 +188,10 @@ Status TrainLoop::finishStep(StepMetrics *metrics, bool epochEnds, bool *stop) {
   double samplesPerS = static_cast<double>(feed_->globalBatch()) / smoothStep_;
   progress_->step(*metrics, tokensPerSample_ != 0 ? samplesPerS * tokensPerSample_ : samplesPerS, smoothStep_);
   if (evaluator_ && (evaluates || last))
-    if (Status evaluated = evaluate(metrics, &isBest); !evaluated.isOk())
+    if (Status evaluated = evaluate(metrics, &isBest); !evaluated.isOk()) {
+      (void)writeLogs(*metrics);
       return saveBefore(std::move(evaluated));
+    }
   Status logged = writeLogs(*metrics); // an error ends the run after the step is saved
   *stop = last || outOfPatience();
   if (*stop && !last)
@@ -263,12 +268,14 @@ Status TrainLoop::save(bool isBest, bool isDue) {
 // Saves the last step before an error ends the run that has left the states as they were: of data, or of an evaluation.
 // Other processes do not know of the error and would not save with this one.
 Status TrainLoop::saveBefore(Status error) {
-  if (!saver_ || session_->processes() || savedStep_ == position_.step)
+  if (!saver_ || session_->processes())
     return error;
-  Status saved = save(/*isBest=*/false, /*isDue=*/true);
+  Status saved = savedStep_ == position_.step ? Status::ok() : save(/*isBest=*/false, /*isDue=*/true);
   if (saved.isOk())
-    saved = saver_->finish();
+    saved = saver_->finish().in("--save");
   noteSaved();
+  if (!saved.isOk())
+    log(LogLevel::Warning, -1, saved.message());
   return error;
 }
 

@@ -47,6 +47,7 @@ private:
   Status resumeBest();
   Status noteOtherRun() const;
   void describeData();
+  void nameRun();
   Status compareRuns();
   void compareBest();
   Status openOutputs();

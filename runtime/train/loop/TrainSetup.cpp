@@ -1,4 +1,5 @@
 // Prepares a training run before its first step. All mistakes in options and files are found here.
+#include "runtime/base/Hash.h"
 #include "runtime/base/Log.h"
 #include "runtime/base/NumberRange.h"
 #include "runtime/base/OptionText.h"
@@ -266,7 +267,8 @@ Status TrainLoop::loadLatest(bool *found) {
   resumedInPlace_ = !options_.save.empty() && std::filesystem::equivalent(resolved + "/..", options_.save, error);
   if (resumedInPlace_) {
     savedStep_ = position_.step;
-    ofRun_->adopt(options_.save, position_.step);
+    auto run = resumedRun_.find(kRunFact);
+    ofRun_->adopt(options_.save, position_.step, run == resumedRun_.end() ? "" : run->second);
   }
   return Status::ok();
 }
@@ -357,6 +359,22 @@ void TrainLoop::describeData() {
     run_.insert(*before);
 }
 
+// A run that is resumed keeps its name, and has none if its checkpoints are of earlier versions. Else two runs have the
+// same name only if they would save the same numbers.
+void TrainLoop::nameRun() {
+  if (resumed_) {
+    if (auto before = resumedRun_.find(kRunFact); before != resumedRun_.end())
+      run_.insert(*before);
+    return;
+  }
+  std::string facts = std::to_string(position_.seed) + (options_.shuffle ? " shuffled" : "");
+  for (const auto &[name, text] : run_)
+    facts += '\n' + name + '=' + text;
+  char name[17];
+  std::snprintf(name, sizeof name, "%016llx", static_cast<unsigned long long>(fnv1a(facts)));
+  run_[kRunFact] = name;
+}
+
 // Losses on different validation data cannot be compared, and neither can different losses.
 void TrainLoop::compareBest() {
   bool isOther = differ(resumedRun_, run_, kLossProperty);
@@ -384,6 +402,7 @@ Status TrainLoop::compareRuns() {
   if (ends && schedule_.steps == 0) // else the schedule says itself where it ends
     run_["steps"] = asText(total_);
   describeData();
+  nameRun();
   if (!resumed_)
     return Status::ok();
   std::string note;

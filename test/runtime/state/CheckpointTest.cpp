@@ -303,7 +303,7 @@ TEST(Checkpoint, AnErrorOfTheFileSystemIsNoAnswer) {
   breakEntry("latest");
   EXPECT_EQ(resolveCheckpoint(dir.path(), &found).code(), Code::IoError);
   RunCheckpoints ofRun;
-  ofRun.adopt(dir.path(), 1);
+  ofRun.adopt(dir.path(), 1, "");
   EXPECT_EQ(ofRun.size(), 1u);
   EXPECT_EQ(ofRun.prune(dir.path(), 1).code(), Code::IoError);
   // Nothing tells whether the one that was being replaced is the only good one.
@@ -384,7 +384,7 @@ TEST(Checkpoint, PruningKeepsNewestLatestAndBest) {
   EXPECT_TRUE(exists("step-00000004"));
   EXPECT_TRUE(exists("step-00000005"));
   // A run that continues from step 2 keeps its own newest checkpoints. It does not touch those of the run before.
-  second.adopt(dir.path(), 2);
+  second.adopt(dir.path(), 2, "");
   EXPECT_EQ(second.size(), 1u);
   for (uint64_t step : {3, 4}) {
     ASSERT_TRUE(world.save(dir.path(), step).isOk());
@@ -426,7 +426,7 @@ TEST(Checkpoint, OtherNamesAreNobodys) {
     std::filesystem::copy(dir / "step-00000001", dir / name, std::filesystem::copy_options::recursive);
   std::filesystem::copy(dir / "step-00000001", dir / ".step-good.tmp", std::filesystem::copy_options::recursive);
   RunCheckpoints ofRun;
-  ofRun.adopt(dir.path(), 1);
+  ofRun.adopt(dir.path(), 1, "");
   for (uint64_t step : {2, 3}) {
     ASSERT_TRUE(world.save(dir.path(), step).isOk());
     ASSERT_TRUE(CheckpointSave(dir.path(), step).point("best").isOk());

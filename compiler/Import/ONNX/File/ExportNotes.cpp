@@ -50,6 +50,24 @@ std::vector<std::string> cleave::onnx_import::changedParameters(const onnx::Grap
   return missing;
 }
 
+// Returns the constants of one truth value, by name. Dropout's input `training_mode` may be one.
+static llvm::StringMap<bool> knownTruths(const onnx::GraphProto &proto, const FlatGraph &graph) {
+  llvm::StringMap<bool> truths;
+  auto add = [&](llvm::StringRef name, const onnx::TensorProto &tensor) {
+    bool isTrue = tensor.has_raw_data() ? !tensor.raw_data().empty() && tensor.raw_data()[0] != 0
+                                        : tensor.int32_data_size() > 0 && tensor.int32_data(0) != 0;
+    if (tensor.data_type() == onnx::TensorProto::BOOL)
+      truths[name] = isTrue;
+  };
+  for (const onnx::TensorProto &tensor : proto.initializer())
+    add(tensor.name(), tensor);
+  for (const FlatNode &node : graph.nodes)
+    for (const onnx::AttributeProto &attribute : node.proto->attribute())
+      if (node.proto->op_type() == "Constant" && attribute.name() == "value" && node.proto->output_size() == 1)
+        add(node.proto->output(0), attribute.t());
+  return truths;
+}
+
 static bool isNorm(const onnx::NodeProto &node) {
   return node.op_type() == "BatchNormalization" && node.input_size() > 3;
 }
@@ -109,11 +127,16 @@ public:
                                  "and do_constant_folding=False";
   }
 
-  // True if the graph has BatchNormalization, none updates its statistics, and there is no Dropout.
+  // True if the graph has BatchNormalization, none updates its statistics, and there is no Dropout that drops.
   bool isInferenceForm() const {
     bool found = false;
+    llvm::StringMap<bool> truths = knownTruths(proto_, graph_);
     for (const FlatNode &node : graph_.nodes) {
-      if (node.proto->op_type() == "Dropout" || isTrainingNorm(*node.proto, signature_))
+      auto drops = [&] {
+        auto known = node.proto->input_size() > 2 ? truths.find(node.proto->input(2)) : truths.end();
+        return known == truths.end() || known->second;
+      };
+      if ((node.proto->op_type() == "Dropout" && drops()) || isTrainingNorm(*node.proto, signature_))
         return false;
       found |= isNorm(*node.proto) && initializers_.contains(node.proto->input(3)); // else the graph computes them
     }
@@ -198,28 +221,15 @@ void cleave::onnx_import::noteExport(const ModelFile &file, const FlatGraph &gra
                     "); do_constant_folding=False keeps the module's own");
 }
 
-static bool isTrue(const onnx::TensorProto &tensor) {
-  return tensor.data_type() == onnx::TensorProto::BOOL &&
-         (tensor.has_raw_data() ? !tensor.raw_data().empty() && tensor.raw_data()[0] != 0
-                                : tensor.int32_data_size() > 0 && tensor.int32_data(0) != 0);
-}
-
 void cleave::onnx_import::noteTrainingForm(const ModelFile &file, const FlatGraph &graph,
                                            std::vector<std::string> &notes) {
-  llvm::StringSet<> truths; // constants that are true; Dropout's input `training_mode` may be one
-  for (const onnx::TensorProto &tensor : file.proto.graph().initializer())
-    if (isTrue(tensor))
-      truths.insert(tensor.name());
+  llvm::StringMap<bool> truths = knownTruths(file.proto.graph(), graph);
   std::vector<std::string> names;
   for (const FlatNode &flat : graph.nodes) {
     const onnx::NodeProto &node = *flat.proto;
-    bool isTraining = node.op_type() == "Dropout" && node.input_size() > 2 && truths.contains(node.input(2));
-    for (const onnx::AttributeProto &attribute : node.attribute()) {
+    bool isTraining = node.op_type() == "Dropout" && node.input_size() > 2 && truths.lookup(node.input(2));
+    for (const onnx::AttributeProto &attribute : node.attribute())
       isTraining |= node.op_type() == "BatchNormalization" && attribute.name() == "training_mode" && attribute.i() != 0;
-      if (node.op_type() == "Constant" && attribute.name() == "value" && isTrue(attribute.t()) &&
-          node.output_size() == 1)
-        truths.insert(node.output(0));
-    }
     if (isTraining)
       names.push_back(flat.describe());
   }
