@@ -191,7 +191,8 @@ void addGenerate(CLI::App &command, Command &result) {
                   "Draw from the fewest tokens whose probabilities add up to this number, after --temperature and "
                   "--top-k (default: 1, all)")
       ->type_name("NUMBER");
-  addCount(command, "--seed", generate.seed, "Seed by which tokens are drawn, and the numbers of random operators (default: 0)");
+  addCount(command, "--seed", generate.seed,
+           "Seed by which tokens are drawn, and the numbers of random operators (default: 0)");
   addSessionOptions(command, result.session);
 }
 

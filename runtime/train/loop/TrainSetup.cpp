@@ -398,7 +398,8 @@ Status TrainLoop::compareRuns() {
   run_["lr"] = asText(lr_);
   run_["lr-schedule"] = options_.lrSchedule;
   run_["clip-grad-norm"] = asText(options_.clipGradNorm);
-  bool ends = schedule_.kind == LearningRateSchedule::Kind::Cosine || schedule_.kind == LearningRateSchedule::Kind::Linear;
+  using Kind = LearningRateSchedule::Kind;
+  bool ends = schedule_.kind == Kind::Cosine || schedule_.kind == Kind::Linear;
   if (ends && schedule_.steps == 0) // else the schedule says itself where it ends
     run_["steps"] = asText(total_);
   describeData();
