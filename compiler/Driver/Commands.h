@@ -43,7 +43,7 @@ llvm::Error verifyKernelTable(const rt::fb::Plan &plan, llvm::StringRef path);
 llvm::Error verify(llvm::StringRef artefact, llvm::raw_ostream &out);
 
 struct CalibrateRequest {
-  std::string output; // empty: the user's cache (TargetMachineOption.h)
+  std::string output;  // empty: the user's cache (TargetMachineOption.h)
   int64_t threads = 0; // 0: as programs: all cores and, for several ranks, one
 };
 

@@ -39,8 +39,8 @@ static void setReductions(mlir::func::FuncOp function, unsigned index, llvm::Arr
   function.setResultAttr(index, kLossReductionsAttr, builder.getArrayAttr(names));
 }
 
-// A divisor that is a multiple of the batch may also be a weight: 0.5 * sum(x) with a batch of 2. There is no doubt about
-// a large one that is the number of summed elements.
+// A divisor that is a multiple of the batch may also be a weight: 0.5 * sum(x) with a batch of 2. There is no doubt
+// about a large one that is the number of summed elements.
 static bool mayBeWeight(double factor, double elements, int64_t batch) {
   constexpr double kLarge = 1000;
   auto isNear = [](double a, double b) { return std::fabs(a - b) <= 1e-5 * b; };
@@ -150,8 +150,8 @@ static std::optional<ImportedLoss> lossOf(const ImportedModel &model, mlir::func
   return ImportedLoss(model, function, *index);
 }
 
-// The import has other forms for some numbers (x * 1 is x, and a batch of one sample is not broadcast). If they keep two
-// batches from being compared, each is compared with a third one.
+// The import has other forms for some numbers (x * 1 is x, and a batch of one sample is not broadcast). If they keep
+// two batches from being compared, each is compared with a third one.
 static void noteSized(llvm::MutableArrayRef<TermReduction> reductions, const ImportedLoss &small,
                       const ImportedLoss &large, LossForm form, const ImportOptions &options) {
   llvm::SmallVector<SizeUse> uses = usesOf(small, large, form);

@@ -36,8 +36,8 @@ static int64_t strideOf(Shape shape, size_t dim) {
   return stride;
 }
 
-// Rows of samples are in the first of their dimensions, and the samples of a row in those after it: the groups of a batch
-// normalization. A row of one sample has them in a dimension of size 1, where the next sample would be.
+// Rows of samples are in the first of their dimensions, and the samples of a row in those after it: the groups of a
+// batch normalization. A row of one sample has them in a dimension of size 1, where the next sample would be.
 bool LostGrowth::mayHoldSamples(mlir::Value value, size_t dim) const {
   auto at = dims.get(value);
   if (samples.get(value) == Dependence::None || !at)

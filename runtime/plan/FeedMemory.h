@@ -21,8 +21,8 @@ namespace cleave::rt {
 // for. If kinds of ranks differ, this is the largest number.
 unsigned inputFrames(const fb::Plan &plan, const fb::Program &program);
 
-// Returns how many frames of inputs the calls of an entry program run for. If kinds of ranks differ, this is the largest
-// number.
+// Returns how many frames of inputs the calls of an entry program run for. If kinds of ranks differ, this is the
+// largest number.
 int64_t framesOfCalls(const fb::Plan &plan, const fb::Program &program);
 
 inline constexpr uint64_t kBatchesInMemory = 2;

@@ -24,8 +24,8 @@ public:
   const CheckpointIndex &index() const { return index_; }
   const std::string &path() const { return path_; }
 
-  // Checks that load() of these states will succeed: the tensors fit, the bytes that it reads match their checksums, and
-  // the states' types can hold the numbers. Nothing is written.
+  // Checks that load() of these states will succeed: the tensors fit, the bytes that it reads match their checksums,
+  // and the states' types can hold the numbers. Nothing is written.
   Status check(const RankStates &states) const;
   // Fills every saved state of a rank. Fails with a list of all tensors that are missing, superfluous or of another
   // shape. A checkpoint of another precision is converted. Scalars may differ between precisions and layouts (a loss
@@ -34,7 +34,8 @@ public:
   // Lets load() leave these scalars as they are.
   void keepScalars(std::set<std::string> names) { keptScalars_ = std::move(names); }
   // Reads elements [first, first + count) of a tensor of the index, and converts them to `type`.
-  Status read(const CheckpointTensor &tensor, uint64_t first, uint64_t count, ElementType type, std::byte *target) const;
+  Status read(const CheckpointTensor &tensor, uint64_t first, uint64_t count, ElementType type,
+              std::byte *target) const;
   // Returns the view of a tensor that is a single slice; null for other tensors.
   const TensorView *contiguous(const CheckpointTensor &tensor) const;
   // A line for the user if the checkpoint has no checksums; else empty.

@@ -89,13 +89,13 @@ private:
   std::string directory_, name_, aside_;
 };
 
-// The checkpoints in the directory of --save that a run has saved, or that it continues from. A directory may have those
-// of other runs too, and these are never removed. Nothing is removed if `keep` is 0. For a checkpoint that cannot be
-// removed there is a warning.
+// The checkpoints in the directory of --save that a run has saved, or that it continues from. A directory may have
+// those of other runs too, and these are never removed. Nothing is removed if `keep` is 0. For a checkpoint that cannot
+// be removed there is a warning.
 class RunCheckpoints {
 public:
-  // To be called if a run continues from a checkpoint of the directory: adds the checkpoints of run `run` (kRunFact) up to
-  // that of `step`. Later ones belong to a run that went on from there before.
+  // To be called if a run continues from a checkpoint of the directory: adds the checkpoints of run `run` (kRunFact) up
+  // to that of `step`. Later ones belong to a run that went on from there before.
   void adopt(const std::string &directory, uint64_t step, const std::string &run);
   // To be called after a checkpoint was saved with this name.
   void add(const std::string &name, bool isOnlyBest) { isOnlyBest_[name] = isOnlyBest; }

@@ -120,7 +120,8 @@ static void verifyKind(const fb::Plan &plan, const std::vector<const fb::Plan *>
 static void checkFedFrames(const fb::Plan &plan, std::vector<Finding> *findings) {
   int64_t fed = std::max(1u, plan.micro_batches());
   for (uint32_t i = 0; i < lengthOf(plan.programs()); ++i)
-    if (const fb::Program &program = *plan.programs()->Get(i); program.entry() && textOf(program.name()) == "train_step")
+    if (const fb::Program &program = *plan.programs()->Get(i);
+        program.entry() && textOf(program.name()) == "train_step")
       if (int64_t run = framesOfCalls(plan, program); run < fed)
         findings->push_back({"frame", "train_step runs for " + std::to_string(run) + " of the " + std::to_string(fed) +
                                           " micro-batches that the host feeds; expected all of them"});

@@ -44,8 +44,8 @@ static llvm::StringSet<> firstReads(ArrayRef<std::pair<ModuleOp, ModulePlan *>> 
 }
 
 // Computes the meaning of each called function by itself: in states of `read`, in stage buffers, and in what it sends.
-// `read` is of all kinds, because kinds that do the same in their bodies may read other states after them: a server reads
-// a gradient that every worker has, too.
+// `read` is of all kinds, because kinds that do the same in their bodies may read other states after them: a server
+// reads a gradient that every worker has, too.
 static LogicalResult addBodies(ModuleOp module, const ModulePlan &plan, const llvm::StringSet<> &read,
                                BodyMeanings &meanings) {
   llvm::StringSet<> called;

@@ -42,8 +42,8 @@ std::optional<TermReduction> parseReduction(llvm::StringRef text);
 // Returns the weight of a term with which the mean over `microBatches` micro-batches is the term of all their samples.
 double weightOf(LossReduction reduction, int64_t microBatches);
 
-// `once` is the loss of a batch of `batch` samples, and `twice` that of the same model with twice the samples. Returns one
-// reduction for each term, or nothing if the two losses do not have the same number of terms.
+// `once` is the loss of a batch of `batch` samples, and `twice` that of the same model with twice the samples. Returns
+// one reduction for each term, or nothing if the two losses do not have the same number of terms.
 std::optional<llvm::SmallVector<TermReduction>> compareReductions(const LossTerms &once, const LossTerms &twice,
                                                                   int64_t batch);
 

@@ -21,9 +21,9 @@ struct SaveRequest {
   CheckpointLock *lock = nullptr; // the leader's lock of the directory; it follows the directory's name
 };
 
-// Saves states as DIR/step-*, makes `latest` (and `best`) refer to it, and removes old checkpoints of the run. `states` are the
-// states of the local ranks, or a copy of them. All processes must call it with the same request, on a channel that
-// nobody else uses meanwhile. If one of them cannot write, all of them return an error.
+// Saves states as DIR/step-*, makes `latest` (and `best`) refer to it, and removes old checkpoints of the run. `states`
+// are the states of the local ranks, or a copy of them. All processes must call it with the same request, on a channel
+// that nobody else uses meanwhile. If one of them cannot write, all of them return an error.
 Status writeCheckpoint(Session &session, const std::vector<RankStates> &states, const SaveRequest &request,
                        unsigned channel = 0);
 

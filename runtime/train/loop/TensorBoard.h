@@ -18,8 +18,8 @@ uint32_t maskedCrc32c(std::string_view data);
 std::string encodeRecord(std::string_view data);
 // The event that begins a file.
 std::string encodeVersionEvent(double wallTime);
-// The event with which TensorBoard drops what earlier files of the folder have from this step on (purge_step of PyTorch's
-// SummaryWriter).
+// The event with which TensorBoard drops what earlier files of the folder have from this step on (purge_step of
+// PyTorch's SummaryWriter).
 std::string encodeStartEvent(double wallTime, int64_t step);
 std::string encodeScalarEvent(double wallTime, int64_t step, const std::string &tag, float value);
 
