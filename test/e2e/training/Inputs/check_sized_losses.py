@@ -44,7 +44,7 @@ def compiled(folder, text, options):
     del model.graph.initializer[:]
     model.graph.initializer.extend(constants)
     onnx.save(model, folder / "m.onnx")
-    done = subprocess.run(["cleave", "compile", str(folder / "m.onnx"), "-o", str(folder / "m"), "--train", "--loss-output", "loss", "--optimizer", "sgd",
+    done = subprocess.run(["cleave", "compile", str(folder / "m.onnx"), "-o", str(folder / "m"), "--emit", "plan", "--train", "--loss-output", "loss", "--optimizer", "sgd",
                            *options], capture_output=True, text=True, timeout=120)
     if done.returncode:
         sys.exit(f"{text}: {done.stderr}")
