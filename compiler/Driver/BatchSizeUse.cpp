@@ -13,7 +13,6 @@ using namespace cleave;
 namespace {
 
 using Shape = llvm::ArrayRef<int64_t>;
-using Pair = std::pair<mlir::Value, mlir::Value>; // a value of one module, and its twin in the other
 
 // Follows twins from the outputs to the constants from which they are computed.
 class Comparison {
@@ -23,13 +22,13 @@ public:
 
   // Returns whether the value is computed from the batch size. The search is depth first and without recursion, because
   // graphs are deep.
-  SizeUse usesSize(Pair twins) {
-    llvm::SmallVector<Pair> open = {twins};
+  SizeUse usesSize(Twins twins) {
+    llvm::SmallVector<Twins> open = {twins};
     while (!open.empty()) {
-      Pair next = open.back();
+      Twins next = open.back();
       size_t before = open.size();
       if (!known.contains(next))
-        for (Pair operand : operandsOf(next))
+        for (Twins operand : operandsOf(next))
           if (!known.contains(operand))
             open.push_back(operand);
       if (open.size() > before)
@@ -46,7 +45,7 @@ private:
     mlir::Operation *op = value.getDefiningOp();
     return !op || mlir::isa<ReadOp>(op) || op->hasTrait<mlir::OpTrait::ConstantLike>();
   }
-  static bool areAlike(Pair twins) {
+  static bool areAlike(Twins twins) {
     mlir::Operation *op = twins.first.getDefiningOp(), *twin = twins.second.getDefiningOp();
     if (!op || !twin)
       return !op && !twin &&
@@ -67,8 +66,8 @@ private:
            shapeOf(op->getResult(0))[*joined] != shapeOf(twin->getResult(0))[*joined];
   }
   // Returns the operands that both ops have.
-  static llvm::SmallVector<Pair> operandsOf(Pair twins) {
-    llvm::SmallVector<Pair> operands;
+  static llvm::SmallVector<Twins> operandsOf(Twins twins) {
+    llvm::SmallVector<Twins> operands;
     if (areAlike(twins) && !isLeaf(twins.first))
       for (auto [operand, twin] :
            llvm::zip(twins.first.getDefiningOp()->getOperands(), twins.second.getDefiningOp()->getOperands()))
@@ -76,7 +75,7 @@ private:
     return operands;
   }
 
-  SizeUse decide(Pair twins) {
+  SizeUse decide(Twins twins) {
     if (!areAlike(twins))
       return SizeUse::Unknown;
     if (isLeaf(twins.first))
@@ -84,7 +83,7 @@ private:
                                                                                                       : SizeUse::No;
     mlir::Operation *op = twins.first.getDefiningOp(), *twin = twins.second.getDefiningOp();
     SizeUse use = attributesDiffer(op, twin) || growth.losesGrowth(op, twin) ? SizeUse::Yes : SizeUse::No;
-    for (Pair operand : operandsOf(twins))
+    for (Twins operand : operandsOf(twins))
       use = std::max(use, known.lookup(operand));
     return use;
   }
@@ -120,7 +119,7 @@ private:
 
   ImportedStates one, other;
   LostGrowth growth;
-  llvm::DenseMap<Pair, SizeUse> known;
+  llvm::DenseMap<Twins, SizeUse> known;
 };
 
 // False if the size of a sample depends on the number of samples, too: x @ x^T has one column for each sample.
@@ -161,12 +160,13 @@ std::map<std::string, SizeUse> cleave::findBatchSizeUse(const ImportedModel &one
 }
 
 llvm::SmallVector<SizeUse> cleave::findBatchSizeUse(const ImportedModel &one, const ImportedModel &other,
-                                                    mlir::func::FuncOp function, llvm::ArrayRef<Twins> groups) {
+                                                    mlir::func::FuncOp function,
+                                                    llvm::ArrayRef<llvm::SmallVector<Twins>> groups) {
   llvm::SmallVector<SizeUse> uses;
   Comparison comparison(one, other, function);
-  for (const Twins &group : groups) {
+  for (const auto &group : groups) {
     uses.push_back(SizeUse::No);
-    for (Pair each : group)
+    for (Twins each : group)
       uses.back() = std::max(uses.back(), comparison.usesSize(each));
   }
   return uses;

@@ -28,12 +28,13 @@ enum class SizeUse { No, Unknown, Yes };
 // file, and differ only in the batch.
 std::map<std::string, SizeUse> findBatchSizeUse(const ImportedModel &one, const ImportedModel &other);
 
-// Values of a function, each with the value of the other import that corresponds to it.
-using Twins = llvm::SmallVector<std::pair<mlir::Value, mlir::Value>>;
+// A value of one import, and the value of the other one that corresponds to it.
+using Twins = std::pair<mlir::Value, mlir::Value>;
 
 // Returns the use of the batch size for each group of values of `function`, in `one`: the largest of its values.
 llvm::SmallVector<SizeUse> findBatchSizeUse(const ImportedModel &one, const ImportedModel &other,
-                                            mlir::func::FuncOp function, llvm::ArrayRef<Twins> groups);
+                                            mlir::func::FuncOp function,
+                                            llvm::ArrayRef<llvm::SmallVector<Twins>> groups);
 
 } // namespace cleave
 

@@ -92,7 +92,8 @@ static std::optional<LossForm> commonForm(const ImportedLoss &small, const Impor
 }
 
 // Adds the values that decide whether terms are computed from the number of samples.
-static void addTwins(llvm::ArrayRef<LossTerm> small, llvm::ArrayRef<LossTerm> large, Twins &twins) {
+static void addTwins(llvm::ArrayRef<LossTerm> small, llvm::ArrayRef<LossTerm> large,
+                     llvm::SmallVectorImpl<Twins> &twins) {
   for (auto [one, other] : llvm::zip(small, large)) {
     twins.emplace_back(one.summand, other.summand);
     for (auto [scale, twin] : llvm::zip(one.scales, other.scales))
@@ -103,7 +104,7 @@ static void addTwins(llvm::ArrayRef<LossTerm> small, llvm::ArrayRef<LossTerm> la
 
 // Returns the use of the batch size for each term.
 static llvm::SmallVector<SizeUse> usesOf(const ImportedLoss &small, const ImportedLoss &large, LossForm form) {
-  llvm::SmallVector<Twins> ofTerms;
+  llvm::SmallVector<llvm::SmallVector<Twins>> ofTerms;
   LossTerms once = small.terms(form), twice = large.terms(form);
   for (auto [one, other] : llvm::zip(once.get(), twice.get()))
     addTwins(one, other, ofTerms.emplace_back());
@@ -142,7 +143,8 @@ static llvm::Expected<ImportedModel> importClean(const ImportedModel &model, con
   return larger;
 }
 
-static std::optional<ImportedLoss> lossOf(const ImportedModel &model, mlir::func::FuncOp twin) {
+// Returns the loss of the function that has the name of `twin`, if it is the same result there.
+static std::optional<ImportedLoss> twinLossOf(const ImportedModel &model, mlir::func::FuncOp twin) {
   auto function = model.module.get().lookupSymbol<mlir::func::FuncOp>(twin.getSymName());
   std::optional<unsigned> index = lossOf(twin);
   if (!index || !function || lossOf(function) != index)
@@ -157,7 +159,7 @@ static void noteSized(llvm::MutableArrayRef<TermReduction> reductions, const Imp
   llvm::SmallVector<SizeUse> uses = usesOf(small, large, form);
   if (llvm::is_contained(uses, SizeUse::Unknown)) {
     auto tripled = importClean(small.model, options, 3);
-    auto third = tripled ? lossOf(*tripled, small.function) : std::nullopt;
+    auto third = tripled ? twinLossOf(*tripled, small.function) : std::nullopt;
     llvm::consumeError(tripled.takeError());
     for (const ImportedLoss *one : {&small, &large})
       if (auto others = third ? usesOf(*one, *third, form) : uses; others.size() == uses.size())
@@ -181,7 +183,7 @@ llvm::Error cleave::noteLossReductions(ImportedModel &model, const ImportOptions
   if (llvm::Error error = cleanUp(*model.module))
     return error;
   for (auto function : model.module->getOps<mlir::func::FuncOp>()) {
-    std::optional<ImportedLoss> small = lossOf(model, function), large = lossOf(*doubled, function);
+    std::optional<ImportedLoss> small = twinLossOf(model, function), large = twinLossOf(*doubled, function);
     if (!small || !large)
       continue;
     std::optional<LossForm> form = commonForm(*small, *large);

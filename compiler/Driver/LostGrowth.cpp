@@ -29,13 +29,6 @@ static bool growsOn(mlir::Operation *op, mlir::Operation *twin, size_t index, si
   return true;
 }
 
-static int64_t strideOf(Shape shape, size_t dim) {
-  int64_t stride = 1;
-  for (int64_t size : shape.drop_front(dim + 1))
-    stride *= size;
-  return stride;
-}
-
 // Rows of samples are in the first of their dimensions, and the samples of a row in those after it: the groups of a
 // batch normalization. A row of one sample has them in a dimension of size 1, where the next sample would be.
 bool LostGrowth::mayHoldSamples(mlir::Value value, size_t dim) const {
@@ -44,7 +37,7 @@ bool LostGrowth::mayHoldSamples(mlir::Value value, size_t dim) const {
     return samples.get(value) != Dependence::None;
   Shape shape = shapeOf(value);
   auto first = static_cast<size_t>(at->dim);
-  bool isBeside = shape[dim] == 1 && strideOf(shape, dim) == strideOf(shape, first) * at->inner;
+  bool isBeside = shape[dim] == 1 && strideOf(shape, static_cast<int64_t>(dim)) == strideOf(shape, at->dim) * at->inner;
   return dim == first || isBeside || (at->count < batch && first < dim);
 }
 

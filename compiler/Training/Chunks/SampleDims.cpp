@@ -17,14 +17,6 @@ bool fits(Value value, const SamplePosition &position) {
   return position.count > 0 && shapeOf(value)[position.dim] % (position.inner * position.count) == 0;
 }
 
-// Returns the number of elements between two neighbours along dimension `dim`.
-int64_t strideOf(ArrayRef<int64_t> shape, int64_t dim) {
-  int64_t stride = 1;
-  for (int64_t size : shape.drop_front(dim + 1))
-    stride *= size;
-  return stride;
-}
-
 // Places a single sample, which has no extent. It becomes a dimension of size 1 at its stride. Without one, it is part
 // of the first dimension that contains this stride.
 std::optional<SamplePosition> placeOne(ArrayRef<int64_t> to, int64_t stride) {
@@ -58,6 +50,13 @@ Value valueOf(Operation *op, unsigned index) {
 }
 
 } // namespace
+
+int64_t strideOf(ArrayRef<int64_t> shape, int64_t dim) {
+  int64_t stride = 1;
+  for (int64_t size : shape.drop_front(dim + 1))
+    stride *= size;
+  return stride;
+}
 
 SampleDims::SampleDims(func::FuncOp function) {
   Block &block = function.getBody().front();

@@ -28,6 +28,9 @@ struct SamplePosition {
   int64_t dim = 0, inner = 1, count = 1;
 };
 
+// Returns the number of elements between two neighbours along dimension `dim`.
+int64_t strideOf(llvm::ArrayRef<int64_t> shape, int64_t dim);
+
 class SampleDims {
 public:
   explicit SampleDims(mlir::func::FuncOp function);

@@ -65,10 +65,10 @@ TermReduction reductionOf(const LossTerm &once, const LossTerm &twice, int64_t b
   if (isCounted)
     count = divisor ? ofGrowth(*divisor) : LossReduction::Unknown;
   if (once.factor == 0 && twice.factor == 0)
-    return {LossReduction::Mean, count}; // weight 0: its reduction does not matter
-  if (once.ofSamples && !isNear(twice.elements, 2 * once.elements))
-    return {LossReduction::Whole, count};
+    return {LossReduction::Mean, count};                     // weight 0: its reduction does not matter
   bool addsUp = (once.addsUp || batch == 1) && twice.addsUp; // what mixes one sample may be any op
+  if (once.ofSamples && !isNear(twice.elements, 2 * once.elements))
+    return {LossReduction::Whole, count, !addsUp};
   return {divisor ? ofGrowth(addsUp, growthOf(once, twice) / *divisor) : LossReduction::Unknown, count, !addsUp};
 }
 
@@ -92,7 +92,7 @@ TermReduction guessReduction(const LossTerm &term, int64_t batch) {
   if (term.factor == 0)
     return {LossReduction::Mean, count};
   if (term.ofSamples && std::fmod(term.elements, static_cast<double>(batch)) != 0)
-    return {LossReduction::Whole, count}; // this is not a sum over the batch
+    return {LossReduction::Whole, count, !term.addsUp}; // this is not a sum over the batch
   return {ofGrowth(term.addsUp, guessGrowth(term, batch) / divisor), count, !term.addsUp};
 }
 

@@ -130,10 +130,7 @@ private:
     if (failed(loss))
       return signalPassFailure();
     // A sum from which copies of a sample are taken back needs copies that all add the same.
-    loss->addsUp &=
-        !evaluation
-             .walk([](Operation *op) { return drawsNumbers(op) ? WalkResult::interrupt() : WalkResult::advance(); })
-             .wasInterrupted();
+    loss->addsUp &= llvm::none_of(evaluation.getBody().front(), [](Operation &op) { return drawsNumbers(&op); });
     setEvaluation(getOperation(), *loss);
   }
 
@@ -193,8 +190,6 @@ private:
                                       "how much it would in a rank's is not known; use --loss-average global");
     LossReduction reduction = layout.reductions.front();
     bool isOne = llvm::all_equal(layout.reductions) && (microBatches == 1 || reduction != LossReduction::Whole);
-    if (!isKnown)
-      mixes = llvm::any_of(terms.get(), [](const LossTerm &term) { return term.factor != 0 && !term.addsUp; });
     StringRef inexact = mixes   ? "each of its terms needs several samples together"
                         : sized ? "it is computed from the number of samples"
                                 : "";

@@ -187,12 +187,10 @@ Status TrainLoop::finishStep(StepMetrics *metrics, bool epochEnds, bool *stop) {
   bool isBest = false;
   double samplesPerS = static_cast<double>(feed_->globalBatch()) / smoothStep_;
   progress_->step(*metrics, tokensPerSample_ != 0 ? samplesPerS * tokensPerSample_ : samplesPerS, smoothStep_);
-  if (evaluator_ && (evaluates || last))
-    if (Status evaluated = evaluate(metrics, &isBest); !evaluated.isOk()) {
-      (void)writeLogs(*metrics);
-      return saveBefore(std::move(evaluated));
-    }
+  Status evaluated = evaluator_ && (evaluates || last) ? evaluate(metrics, &isBest) : Status::ok();
   Status logged = writeLogs(*metrics); // an error ends the run after the step is saved
+  if (!evaluated.isOk())
+    return saveBefore(std::move(evaluated));
   *stop = last || outOfPatience();
   if (*stop && !last)
     progress_->note(stoppedEarly(position_));
