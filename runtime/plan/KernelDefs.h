@@ -61,6 +61,8 @@ struct KernelDef {
   bool hasParam(std::string_view name) const;
   // Returns the number of the buffer with this name.
   std::optional<size_t> findBuffer(std::string_view name) const;
+  // The buffer whose numbers a launch checks: it fails if one is out of range. None if no data can make it fail.
+  std::optional<size_t> checkedBuffer() const { return findBuffer("index"); }
 };
 
 const std::vector<KernelDef> &kernelDefs();

@@ -176,6 +176,11 @@ std::string KindCheck::whyNotOutput(uint32_t program, PlanMeaning &run, const st
   return "";
 }
 
+std::string KindCheck::textOfOtherChecks(uint32_t program) const {
+  return nameOf(program) + " checks other numbers than the model does: its kernels end a run in which an index or a "
+                           "label that they read is out of range";
+}
+
 void KindCheck::checkStated(uint32_t program, PlanMeaning &run) {
   const auto *entries = plan_.programs()->Get(program)->meaning();
   if (!entries)
@@ -209,15 +214,18 @@ void KindCheck::checkStated(uint32_t program, PlanMeaning &run) {
     auto known = stated.find(key);
     if (known == stated.end() || known->second != number) {
       std::string why = where.empty() && known != stated.end() ? whyNotOutput(program, run, key, known->second) : "";
-      find("meaning", key == "calls" ? nameOf(program) + " calls other programs or frames than the model needs"
-                                     : key + " of " + nameOf(program) + " is not what the model computes" +
-                                           (why.empty() ? "" : ": " + why) + where);
+      find("meaning", key == "calls"    ? nameOf(program) + " calls other programs or frames than the model needs"
+                      : key == "checks" ? textOfOtherChecks(program) + where
+                                        : key + " of " + nameOf(program) + " is not what the model computes" +
+                                              (why.empty() ? "" : ": " + why) + where);
     }
     if (known != stated.end())
       stated.erase(known);
   }
   for (const auto &[key, number] : stated)
-    find("meaning", nameOf(program) + " states what it leaves in " + key + ", which the plan does not have");
+    find("meaning", key == "checks"
+                        ? textOfOtherChecks(program)
+                        : nameOf(program) + " states what it leaves in " + key + ", which the plan does not have");
 }
 
 } // namespace cleave::plan

@@ -11,6 +11,15 @@ using rt::Opcode;
 
 ValueNumber meaningOfCalls(std::string_view calls) { return Expression("calls").add(calls).number(); }
 
+ValueNumber checkOf(const ValueNumber &kernel, const Content &checked) {
+  return Expression("check").add(kernel).add(checked.number()).number();
+}
+
+void addChecks(const Checks &checks, Meaning &meaning) {
+  if (!checks.empty())
+    meaning["checks"] = Expression("checks").addAll(checks).number();
+}
+
 std::string callsWith(const std::string &calls, const ValueNumber &history) {
   return history == ValueNumber() ? calls : calls + std::to_string(history.high) + " " + std::to_string(history.low);
 }

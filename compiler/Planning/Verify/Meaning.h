@@ -9,14 +9,21 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
 namespace cleave::plan {
 
-// What an entry program leaves: "state NAME", "output NAME", "calls" -> number.
+// What an entry program leaves, calls and checks: "state NAME", "output NAME", "calls", "checks" -> number.
 using Meaning = std::map<std::string, ValueNumber>;
 ValueNumber meaningOfCalls(std::string_view calls);
+// The numbers that a program's kernels check (KernelDef::checkedBuffer): for each kernel, what it checks. A number out
+// of range ends the program with an error, even if nobody reads the kernel's result. So they are a part of the meaning.
+using Checks = std::set<ValueNumber>;
+ValueNumber checkOf(const ValueNumber &kernel, const Content &checked);
+// Adds "checks" if there are any.
+void addChecks(const Checks &checks, Meaning &meaning);
 // Returns the text of an entry's calls, with what the entry has given them (Bodies.h).
 std::string callsWith(const std::string &calls, const ValueNumber &history);
 std::string textOfCall(std::string_view program, int64_t times, int64_t firstFrame, int64_t skip);

@@ -2,6 +2,7 @@
 
 #include "compiler/Planning/Verify/CollectiveMeaning.h"
 #include "compiler/Planning/Verify/PlanFacts.h"
+#include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/KernelOperands.h"
 #include "runtime/plan/RankKinds.h"
 
@@ -204,15 +205,20 @@ const PlanMeaning::Known &PlanMeaning::knownKernel(size_t number) {
     return *kernels_[number];
   const fb::Kernel &kernel = *plan_.kernels()->Get(static_cast<unsigned>(number));
   KernelFacts facts = kernelFacts(kernel);
-  return kernels_[number].emplace(Known{facts.depends, facts.number(), scratchOperands(kernel)});
+  const KernelDef *def = kernel.kind() == fb::KernelKind::generated ? nullptr : findKernelDef(facts.name);
+  return kernels_[number].emplace(
+      Known{facts.depends, facts.number(), scratchOperands(kernel), def ? def->checkedBuffer() : std::nullopt});
 }
 
 void PlanMeaning::runLaunch(const InstructionView &view, const InstructionRun &run) {
   const Known &kernel = knownKernel(static_cast<size_t>(view["kernel"]));
   std::vector<Content> read;
   for (size_t i = 0; i < view.bufferCount(); ++i)
-    if (reads(view.buffer(i).access()))
+    if (reads(view.buffer(i).access())) {
       read.push_back(this->read(view.buffer(i), run));
+      if (kernel.checked == i)
+        checks_.insert(checkOf(kernel.number, read.back()));
+    }
   std::vector<std::pair<size_t, Content>> made;
   size_t result = 0;
   for (size_t i = 0; i < view.bufferCount(); ++i) {
@@ -363,6 +369,7 @@ Meaning PlanMeaning::getMeaning() {
     meaning[name] = portFacts(plan_, port).meaningOf(content);
   }
   meaning["calls"] = meaningOfCalls(callsWith(calls_, history_));
+  addChecks(checks_, meaning);
   if (isBody())
     addCrossBody(meaning);
   return meaning;

@@ -163,7 +163,8 @@ private:
   struct Known {
     std::vector<uint64_t> depends;
     ValueNumber number;
-    std::vector<bool> isScratch; // by buffer
+    std::vector<bool> isScratch;   // by buffer
+    std::optional<size_t> checked; // the buffer that it checks
   };
   const Known &knownKernel(size_t number);
   std::vector<std::optional<Known>> kernels_;
@@ -176,6 +177,7 @@ private:
   std::optional<InstructionRef> firstOther_;
   std::string why_;
   RunCollectives collectives_;
+  Checks checks_;
   std::unordered_map<ValueNumber, Content, ValueNumberHash>
       wholes_; // wholes of which a part was read, by the part's expression
   std::map<std::pair<unsigned, uint64_t>, InstructionRef> writers_; // of persistent bytes, by region and first byte

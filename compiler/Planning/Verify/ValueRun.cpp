@@ -255,6 +255,8 @@ void ValueRun::addResults(Operation *op, const Known &known) {
   read.reserve(op->getNumOperands());
   for (Value operand : op->getOperands())
     read.push_back(of(operand));
+  if (known.checked)
+    checks.insert(checkOf(known.number, read[*known.checked]));
   for (auto [index, result] : llvm::enumerate(op->getResults())) {
     Content content = resultOf(known.number, known.depends, index, bytesOf(result.getType()), read);
     leave(content);
@@ -279,7 +281,7 @@ void ValueRun::runKernel(cleave::KernelOp kernel) {
   auto [known, isNew] = kernels.try_emplace(kernel.getLabel().value_or(""));
   if (isNew) {
     KernelFacts facts = factsOfKernel(kernel);
-    known->second = {facts.depends, facts.number()};
+    known->second = {facts.depends, facts.number(), std::nullopt};
   }
   addResults(kernel, known->second);
 }
@@ -296,9 +298,10 @@ void ValueRun::runLibrary(Operation *op) {
   KernelFacts facts;
   llvm::StringRef name = compute.getKernelSpec().name;
   facts.name = name.str();
-  facts.kind = static_cast<uint64_t>(rt::findKernelDef(facts.name)->kind);
+  const rt::KernelDef &def = *rt::findKernelDef(facts.name);
+  facts.kind = static_cast<uint64_t>(def.kind);
   facts.params = std::move(*params);
-  addResults(op, libraries[op] = {facts.depends, facts.number()});
+  addResults(op, libraries[op] = {facts.depends, facts.number(), def.checkedBuffer()});
 }
 
 void ValueRun::runReturn(func::ReturnOp op, uint64_t frame) {
@@ -326,6 +329,7 @@ FailureOr<EntryMeaning> ValueRun::take(llvm::function_ref<bool(StateOp)> outlive
   EntryMeaning result;
   result.meaning = std::move(outputs);
   result.meaning["calls"] = meaningOfCalls(callsWith(calls, history));
+  addChecks(checks, result.meaning);
   for (StateOp state : module.getOps<StateOp>()) {
     ValueNumber number = states.lookup(state.getSymName()).number();
     if (number == starts[state.getSymName()].number())

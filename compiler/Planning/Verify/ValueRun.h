@@ -40,6 +40,7 @@ private:
   struct Known {
     std::vector<uint64_t> depends;
     ValueNumber number;
+    std::optional<size_t> checked; // the operand that it checks
   };
 
   bool isBody() const { return bodies && !entry->hasAttr(kEntryAttr); }
@@ -88,13 +89,13 @@ private:
   const BodyMeanings *bodies;
   KindBox firstAlike;
   std::vector<Body> runs;                                   // in the order in which they run
-  size_t next = 0; // the next of these
+  size_t next = 0;                                          // the next of these
   mlir::Operation *current = nullptr, *following = nullptr; // in the body that runs
-  uint64_t frame = 0; // the frame of that body
+  uint64_t frame = 0;                                       // the frame of that body
   std::string calls;
-  ValueNumber history;                                      // of calls (Bodies.h)
-  llvm::StringMap<Content> states, starts;                  // as they are, and as they were when the entry began
-  llvm::DenseMap<mlir::Value, Content> values;              // of the body that runs
+  ValueNumber history;                         // of calls (Bodies.h)
+  llvm::StringMap<Content> states, starts;     // as they are, and as they were when the entry began
+  llvm::DenseMap<mlir::Value, Content> values; // of the body that runs
   std::map<std::pair<int64_t, bool>, MemoryContents> crossBodyMemories; // of stage buffers; by frames, isHost
   Messages messages;
   llvm::StringMap<Known> kernels; // generated, by label
@@ -103,6 +104,7 @@ private:
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<ByteView>> views;
   Meaning outputs;
   std::vector<uint32_t> expressions;
+  Checks checks;
   Stop stop;
   bool failure = false;
 };

@@ -57,7 +57,8 @@ static bool insertFill(Subject &subject, Where where) {
   fill.op = static_cast<uint16_t>(Opcode::Fill);
   fill.buffers.resize(1);
   fill.fields = {0, 1};
-  return pickState(subject, fb::Access::write, &fill.buffers[0], &name) && insert(subject, fill, "fill of " + name, where);
+  return pickState(subject, fb::Access::write, &fill.buffers[0], &name) &&
+         insert(subject, fill, "fill of " + name, where);
 }
 
 // Copies from another instruction's buffer. The copy has the state's size.
@@ -69,7 +70,8 @@ static bool insertCopy(Subject &subject, Where where) {
   if (!pickState(subject, fb::Access::write, &copy.buffers[0], &name))
     return false;
   uint64_t bytes = copy.buffers[0].bytes();
-  Site from = subject.pick([=](const fb::InstructionT &i) { return !i.buffers.empty() && i.buffers[0].bytes() >= bytes; });
+  Site from =
+      subject.pick([=](const fb::InstructionT &i) { return !i.buffers.empty() && i.buffers[0].bytes() >= bytes; });
   if (!from)
     return false;
   const fb::Buffer &source = from->buffers[0];
@@ -135,8 +137,8 @@ static bool insertDecoy(Subject &subject) {
   const fb::Buffer &target = decoy.buffers[0];
   auto region = static_cast<uint16_t>(subject.dice.below(subject.plan.regions.size()));
   auto group = static_cast<uint16_t>(subject.plan.groups.empty() || subject.dice.coin() ? 0 : 1);
-  decoy.buffers[0] = fb::Buffer(0, target.bytes(), region, target.access(), group, 0,
-                                group ? (target.bytes() + 63) / 64 * 64 : 0);
+  decoy.buffers[0] =
+      fb::Buffer(0, target.bytes(), region, target.access(), group, 0, group ? (target.bytes() + 63) / 64 * 64 : 0);
   subject.tell(site, "the same to another place before all others");
   auto &list = site.program->instructions;
   list.insert(list.begin(), std::make_unique<fb::InstructionT>(decoy));
@@ -163,6 +165,40 @@ static bool insertFillOfHosts(Subject &subject) {
   return insert(subject, fill, "fill of " + subject.plan.regions[region]->name, Where::Anywhere);
 }
 
+// Runs a kernel that refuses numbers out of range on other numbers before it runs on its own. Then it writes its result
+// again, so nobody reads that of the other numbers.
+static bool insertCheck(Subject &subject) {
+  auto kernelOf = [&](const fb::InstructionT &launch) -> const fb::KernelT & {
+    return *subject.plan.kernels[static_cast<size_t>(launch.fields[0])];
+  };
+  auto isLaunch = [](const fb::InstructionT &i) { return i.op == static_cast<uint16_t>(Opcode::Launch); };
+  Site site = subject.pick([&](const fb::InstructionT &i) {
+    const std::string name = isLaunch(i) ? kernelOf(i).name : "";
+    return name == "take" || name == "pick" || name == "check_index";
+  });
+  if (!site)
+    return false;
+  size_t number = kernelOf(*site).name == "check_index" ? 0 : 1;
+  fb::InstructionT launch = *site;
+  const fb::Buffer &own = launch.buffers[number];
+  std::vector<const fb::Buffer *> others;
+  for (const auto &instruction : site.program->instructions)
+    for (const fb::Buffer &buffer : instruction->buffers)
+      if (fb::RegionKind kind = subject.plan.regions[buffer.region()]->kind;
+          kind == fb::RegionKind::persistent || kind == fb::RegionKind::input) // these have values from the beginning
+        if (buffer.bytes() >= own.bytes())
+          others.push_back(&buffer);
+  if (others.empty())
+    return false;
+  const fb::Buffer &other = *subject.dice.of(others);
+  launch.buffers[number] = fb::Buffer(other.offset(), own.bytes(), other.region(), own.access(), other.share_of(),
+                                      other.frame(), other.stride());
+  subject.tell(site, "launched before on other numbers, too");
+  auto &list = site.program->instructions;
+  list.insert(list.begin() + static_cast<std::ptrdiff_t>(site.index), std::make_unique<fb::InstructionT>(launch));
+  return true;
+}
+
 std::vector<MutationKind> insertionKinds() {
   auto at = [](auto insert, Where where) { return [=](Subject &subject) { return insert(subject, where); }; };
   return {{"insert a fill of a state", at(insertFill, Where::Anywhere)},
@@ -171,6 +207,7 @@ std::vector<MutationKind> insertionKinds() {
           {"insert a copy among calls", at(insertCopy, Where::AmongCalls)},
           {"insert a save and a restore", at(insertSaveAndRestore, Where::Anywhere)},
           {"insert a save and a restore among calls", at(insertSaveAndRestore, Where::AmongCalls)},
+          {"insert a check of other numbers", insertCheck},
           {"insert a fill of the host's bytes", insertFillOfHosts},
           {"insert a copy to another place", insertDecoy}};
 }

@@ -101,6 +101,18 @@ std::string Code::objection(const World &world, unsigned kind, size_t index, con
   return "";
 }
 
+std::optional<Id> Code::check(const World &world, unsigned kind, size_t index,
+                              const std::vector<Bytes> &operands) const {
+  // The operand with the numbers.
+  static const std::map<std::string_view, size_t> checked = {
+      {"take", 1}, {"put_add", 1}, {"pick", 1}, {"put", 1}, {"check_index", 0}};
+  const fb::Kernel &kernel = kernelOf(world, kind, index);
+  auto found = checked.find(rt::textOf(kernel.name()));
+  if (kernel.kind() == fb::KernelKind::generated || found == checked.end())
+    return std::nullopt;
+  return Hasher("check").add(nameAndParams(kernel)).add(operands[found->second].id()).id();
+}
+
 // Bit i of the mask stands for the i-th operand that is read. Without a mask, all operands are used.
 static Id inputsOf(const std::vector<OperandUse> &uses, const std::vector<Bytes> &operands, uint64_t mask) {
   Hasher hasher("inputs");

@@ -29,6 +29,9 @@ public:
   // Describes what is wrong with a launch of that kernel. Empty if nothing is wrong.
   std::string objection(const World &world, unsigned kind, size_t kernel, const rt::InstructionView &launch) const;
 
+  // Returns a name for what the kernel checks, if it is one that ends a run when a number that it reads is out of range.
+  std::optional<Id> check(const World &world, unsigned kind, size_t kernel, const std::vector<Bytes> &operands) const;
+
   // Returns the bytes of each operand that the kernel writes, in order, after it has run. It must have passed
   // objection(). `operands` has the bytes of all operands before. Scratch becomes undefined.
   std::vector<Bytes> results(const World &world, unsigned kind, size_t kernel, const std::vector<OperandUse> &uses,

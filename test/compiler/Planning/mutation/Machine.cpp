@@ -188,6 +188,8 @@ void Machine::beginLaunch(unsigned rank, Flight &flight, const InstructionView &
       return fail(rank, *flight.step, "buffer " + std::to_string(i) + " is read before it is written");
   }
   checkOwnRanges(rank, flight, &uses);
+  if (std::optional<Id> check = code_.check(world_, kind, kernel, operands))
+    ranks_[rank].checks.insert(*check);
   std::vector<Bytes> results = code_.results(world_, kind, kernel, uses, operands);
   for (size_t i = 0, number = 0; i < uses.size(); ++i)
     if (uses[i].writes)

@@ -15,6 +15,7 @@
 #include "test/compiler/Planning/mutation/Kernels.h"
 
 #include <functional>
+#include <set>
 
 namespace cleave::mutation {
 
@@ -38,11 +39,15 @@ public:
   Machine(const World &world, const Code &code, std::string entry);
 
   Memory &memory(unsigned rank, unsigned region, uint64_t place);
-  // Clears the contents of memory.
+  // Clears the contents of memory, and the checks.
   void clear() {
-    for (Rank &rank : ranks_)
+    for (Rank &rank : ranks_) {
       rank.memory.clear();
+      rank.checks.clear();
+    }
   }
+  // What the rank's kernels have checked (Code::check).
+  const std::set<Id> &checks(unsigned rank) const { return ranks_[rank].checks; }
   // Returns an empty text, or a description of the failure.
   std::string run(const Policy &policy);
 
@@ -70,6 +75,7 @@ private:
     std::vector<Thread> threads;
     std::vector<uint32_t> records; // by event: a count that never goes back
     std::map<std::pair<unsigned, uint64_t>, Memory> memory;
+    std::set<Id> checks;
   };
 
   void start(bool onTwoThreads);

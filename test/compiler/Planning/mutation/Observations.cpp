@@ -263,6 +263,12 @@ Observed observe(Machine &machine, const World &world, const std::string &entry,
   Visibles visibles(machine, world, entry, unseen);
   for (const Visible &visible : visibles.all())
     observed[atRank(visible.name, visible.rank)] = Hasher("seen").add(visible.offset).add(visible.bytes.id()).id();
+  for (unsigned rank = 0; rank < world.ranks().size(); ++rank) {
+    Hasher checks("checks");
+    for (const Id &check : machine.checks(rank))
+      checks.add(check);
+    observed[atRank("what kernels check", rank)] = checks.id();
+  }
   return observed;
 }
 

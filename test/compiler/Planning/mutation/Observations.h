@@ -3,7 +3,8 @@
 // A run begins with states as their segments declare them (a value is known only by its segment and the position in
 // it), and with inputs in the frames that the host feeds (runtime/plan/FeedMemory.h). Visible are: every segment of
 // every state that a checkpoint has or that the host reads, the outputs, the checkpoint that the program `snapshot`
-// prepares, and what the plan tells the host about all of these. A gradient, or a rank's part of a sum, is not visible,
+// prepares, the numbers that kernels check (one out of range ends the run), and what the plan tells the host about all
+// of these. A gradient, or a rank's part of a sum, is not visible,
 // unless its bytes at the beginning can affect something visible: then it carries something from one step to the next.
 //
 // Some things hold for the end of every run, whatever it computes. Visible bytes have a value. Ranks that have the same
