@@ -39,12 +39,12 @@ if config.cleave_python:
     # docs/requirements.txt, which tools/setup.sh --tests installs.
     if not subprocess.call([config.cleave_python, "-c", "import importlib.util as u, sys; sys.exit(not (u.find_spec('mkdocs') and u.find_spec('material')))"]):
         config.available_features.add("mkdocs")
-# CUDA's compilers, which tell of machine code what the emulated device cannot (test/cuda/Inputs/ptxas.py finds them in the same places).
-cuda_folders = [os.path.join(os.environ[v], "bin") for v in ("CUDA_PATH", "CUDA_HOME") if v in os.environ] + ["/usr/local/cuda/bin"]
-for tool in ("nvcc", "ptxas"):
-    if shutil.which(tool) or shutil.which(tool, path=os.pathsep.join(cuda_folders)):
-        config.available_features.add(tool)
-config.environment.update({v: os.environ[v] for v in ("CUDA_PATH", "CUDA_HOME") if v in os.environ})
+# CUDA's compilers, which tell of machine code what the emulated device cannot. test/cuda/Inputs/ptxas.py and cleave find them by CUDA_PATH.
+nvcc = subprocess.check_output([os.path.join(config.cleave_source_dir, "tools", "dev", "find_nvcc.sh")], text=True).strip()
+if nvcc:
+    cuda_folder = os.path.dirname(os.path.realpath(nvcc))
+    config.environment["CUDA_PATH"] = os.path.dirname(cuda_folder)
+    config.available_features.update(tool for tool in ("nvcc", "ptxas") if shutil.which(tool) or shutil.which(tool, path=cuda_folder))
 config.substitutions.append(("%python", config.cleave_python))
 # The emulated CUDA device (test/cuda) is built where its stacks can be switched by hand.
 if not config.cleave_sanitizer and os.uname().machine == "x86_64":

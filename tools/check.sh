@@ -8,7 +8,8 @@ CDPATH= cd -- "$(dirname -- "$0")/.."
 
 tools/setup.sh --tests
 echo "== configuring build/"
-cmake --preset default -DCLEAVE_BUILD_TESTS=ON -DCLEAVE_TEST_PYTHON="$PWD/.venv/bin/python" >/dev/null
+cmake --preset default -DCLEAVE_BUILD_TESTS=ON -DCLEAVE_TEST_PYTHON="$PWD/.venv/bin/python" \
+  -DCLEAVE_NVCC="$(tools/dev/find_nvcc.sh)" >/dev/null
 echo "== building the programs and the tests"
 cmake --build build
 cmake --build build --target cleave-tests

@@ -2,8 +2,9 @@
 # Installs the Debian 12 packages that Cleave builds with; does nothing where they are installed already.
 #   tools/setup.sh            what building and running needs
 #   tools/setup.sh --tests    also the Python environment of the tests (.venv: test/requirements.txt, docs/requirements.txt)
-#   tools/setup.sh --cuda     also what programs for GPUs are built with on a machine without CUDA: its compiler from PyPI
-#                             (.venv-cuda, 296 MB), and what the tests' emulated device needs
+#   tools/setup.sh --cuda     also what the tests' emulated device needs
+# On a machine without CUDA, --tests and --cuda install its compiler from PyPI (.venv-cuda, 296 MB): it compiles the hand-written kernels
+# of programs for GPUs.
 case "${1:-}" in -h | --help) exec awk 'NR > 1 && !/^#/ { exit } NR > 1 { sub(/^# ?/, ""); print }' "$0" ;; esac
 set -euo pipefail
 CDPATH= cd -- "$(dirname -- "$0")/.."
@@ -53,7 +54,7 @@ if [ "${1:-}" = "--tests" ]; then
 fi
 
 # An installed toolkit goes first; its version is the tests'.
-if [ "${1:-}" = "--cuda" ] && [ -z "$(tools/dev/find_nvcc.sh)" ]; then
+if [ $# -eq 1 ] && [ -z "$(tools/dev/find_nvcc.sh)" ]; then
   echo "== making .venv-cuda with CUDA's compiler"
   python3 -m venv .venv-cuda
   .venv-cuda/bin/pip install -q --disable-pip-version-check "nvidia-cuda-nvcc==13.0.*" "nvidia-cuda-crt==13.0.*" "nvidia-nvvm==13.0.*" \

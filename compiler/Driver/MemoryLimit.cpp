@@ -96,7 +96,7 @@ public:
     else if (offloads && options.offload.empty())
       nameIfSmaller("--offload params", [](CompileOptions &changed) { changed.offload = "params"; });
     findBatch();
-    std::string text = ways.empty() ? "" : "; what makes it smaller: ";
+    std::string text = ways.empty() ? "" : "; these make it smaller: ";
     for (size_t i = 0; i < ways.size(); ++i)
       text += (i == 0 ? "" : i + 1 < ways.size() ? ", " : " or ") + ways[i];
     return text;

@@ -142,7 +142,7 @@ std::string parametersText(const fb::Plan &plan) {
     ++tensors[row.way];
     bytes[row.way] += row.bytes;
   }
-  std::string text = headline(plan) + "\nHOW PARAMETERS ARE KEPT (what is split lies in equal parts on the ranks of that axis; bytes without the padding between tensors,\n"
+  std::string text = headline(plan) + "\nHOW PARAMETERS ARE KEPT (each rank of an axis has an equal part of a tensor that is split over it; bytes without the padding between tensors,\n"
                      "which the summary counts)\n";
   for (size_t way = 0; way < parameters.ways.size(); ++way) {
     text += "  " + padRight(letterOf(way), 3) + padLeft(bytesText(bytes[way]), 10) + "  " + countOf(tensors[way], "tensor") + "\n";

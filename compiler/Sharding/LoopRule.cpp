@@ -246,7 +246,7 @@ std::optional<Along> LoopRule::partialAlong(unsigned axis, Refusal &refusal) con
     bool isEverywhere = is.along[axis] == Along::Whole && (!isSum || !isFloat(facts->op->getOperand(i)));
     if (isEverywhere || isTerm(i, axis) || (isPartial(is) && is.kind == operands[term].kind))
       continue;
-    refuse(refusal, term, "takes it together with what is no term of a sum", whole);
+    refuse(refusal, term, "uses it together with a value that is not a term of the sum", whole);
     return std::nullopt;
   }
   return Along::Partial;

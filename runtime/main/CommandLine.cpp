@@ -246,6 +246,7 @@ struct Parser {
                   "      --steps 200 --lr 3e-4 --lr-schedule cosine,warmup=20 --save ckpt --save-every 100 "
                   "--resume auto");
     infer->footer("Example:\n" + run + " infer --input x=batch.npy --output y=y.npy --weights ckpt");
+    inspect->footer("Examples:\n" + run + " inspect\n" + run + " inspect --json > plan.json");
     evaluate->footer("Example:\n" + run + " evaluate --data x=x.npy --data label=y.npy --weights ckpt");
     generate->footer("Examples:\n" + run +
                      " generate --prompt \"The license \" --tokens 200 --temperature 0.8 --seed 1\n" + run +

@@ -11,6 +11,7 @@
              same chunks on one stage, and losses within the bound of `train`
   infer      every model x INFERENCE_LAYOUTS: against onnxruntime
   cuda       CUDA_MODELS x CUDA_LAYOUTS x CUDA_PRECISIONS x CUDA_WAYS: programs for GPUs on the emulated device against the host
+  cuda-same    CUDA_SAME x CUDA_PRECISIONS: recomputation and offload, on the emulated device: the same bits with and without
   cuda-static  CUDA_MODELS x CUDA_PRECISIONS x architectures: what ptxas says of the kernels (spills, widths of accesses, occupancy)
   commands   whatever else is too slow for the gate
 
@@ -170,6 +171,8 @@ FUZZ_SEEDS = range(1, 9)
 FUZZ_SECONDS = 180
 PIPELINES_FUZZED, PIPELINE_SECONDS = 4, 600  # cells of random pipelines
 GRAPHS = {"infer": 600, "types": 600, "train": 600, "scatters": 600, "layouts": 600, "moves": 600}  # seconds of random graphs of each kind
+DECISION_MODELS = 40  # of values that are compared, rounded, indexed by
+HOSTILE_VARIANTS = 4  # of each operator
 LAYOUT_SECONDS = 900  # of random combinations of layouts and options
 KILLS = 50
 MUTANTS, MUTANT_SEEDS = 2500, 4  # of plans, in each of so many cells
@@ -183,6 +186,8 @@ CUDA_LAYOUTS = {"one": [], **{layout: LAYOUTS[layout] for layout in ["dp2", "fsd
 CUDA_PRECISIONS = ["f32", "bf16"]
 CUDA_BATCH = {"mnist-cnn-no-dropout": ["--global-batch", "4"]}  # small, since threads of its pooling are emulated
 CUDA_WAYS = ["graph", "no-graph", "shared"]  # emulated_training.py; all ranks on one device: where there are several
+CUDA_SAME = {("mlp", "fsdp2"): ["offload-state"],  # variants by model and layout: the same bits with and without
+             **{("gpt-nano", layout): ["recompute", "offload-state", "offload-activations"] for layout in ("one", "fsdp2", "pp2")}}
 CUDA_SEEDS = 50
 CUDA_SEEDED = {"mlp": ["one", "dp2", "fsdp2", "dp2-fsdp2", "pp2"], "gpt-nano": ["one", "fsdp2"]}
 CUDA_WAITS = ["mlp:--mesh dp=2", "mlp:--mesh dp=2 --bucket-size 4KiB", "mlp:--mesh dp=2 --precision bf16", "mlp:--mesh dp=2 --dp-sync parameter-server",

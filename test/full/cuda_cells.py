@@ -57,6 +57,18 @@ def pairwise_cells():
         yield Cell(f"cuda/{model}/{layout}/{precision}/{way}", in_one_way(case, ways, way), 3600, 20, FILES, f"{case} {way}", "gpu")
 
 
+def with_and_without():
+    """Recomputation and offload change no bit."""
+    for (model, layout), variants in axes.CUDA_SAME.items():
+        for variant in variants:
+            for precision in axes.CUDA_PRECISIONS:
+                case = compiled_case(model, precision, axes.CUDA_MODELS[model], axes.CUDA_LAYOUTS[layout])
+                options = " ".join(axes.VARIANTS[variant].options)
+                yield command_cell(f"cuda-same/{model}/{layout}/{precision}/{variant}",
+                                   [["{python}", SCRIPTS / "emulated_training.py", ROOT, "{build}", "{folder}", f"--same={options}", case]], 3600, 60, FILES, "gpu",
+                                   counts=r" (\d+) bytes of checkpoint equal")
+
+
 def in_every_order():
     """Many seeds of the device's timing; and with any one wait of a plan taken away, it is found."""
     for model, layouts in axes.CUDA_SEEDED.items():
@@ -96,4 +108,4 @@ def from_a_bundle():
 
 
 def every():
-    return [*against_the_host(), *in_every_order(), *statically(), *from_a_bundle()]
+    return [*against_the_host(), *with_and_without(), *in_every_order(), *statically(), *from_a_bundle()]

@@ -26,6 +26,7 @@ FORBIDDEN = {
     "compiler/Training": ("compiler/Driver", "compiler/Planning", "compiler/Codegen", "compiler/Sharding", "compiler/Import"),
     "compiler/Sharding": ("compiler/Driver", "compiler/Planning", "compiler/Codegen", "compiler/Training", "compiler/Import"),
     "compiler/Planning": ("compiler/Driver", "compiler/Training", "compiler/Import", "compiler/Codegen/Host"),
+    "compiler/Planning/Draft": ("mlir/", "llvm/", "dialects/", "compiler/Planning/Build", "compiler/Planning/Verify"),
     "compiler/Codegen": ("compiler/Driver", "compiler/Training", "compiler/Import", "compiler/Sharding", "compiler/Planning", "compiler/Target"),
     "compiler/Target": ("compiler/Driver", "compiler/Training", "compiler/Import", "compiler/Sharding", "compiler/Planning"),
 }

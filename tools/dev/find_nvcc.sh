@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# CUDA's compiler: of an installed toolkit, or the one that `tools/setup.sh --cuda` has installed. Prints nothing where there is none.
+# CUDA's compiler: of an installed toolkit, or the one that `tools/setup.sh` has installed. Prints nothing where there is none.
 case "${1:-}" in -h | --help) exec awk 'NR > 1 && !/^#/ { exit } NR > 1 { sub(/^# ?/, ""); print }' "$0" ;; esac
 CDPATH= cd -- "$(dirname -- "$0")/../.."
 for nvcc in "${CUDA_PATH:+$CUDA_PATH/bin/nvcc}" "${CUDA_HOME:+$CUDA_HOME/bin/nvcc}" "$(command -v nvcc)" /usr/local/cuda/bin/nvcc \

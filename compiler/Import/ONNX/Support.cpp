@@ -11,8 +11,10 @@
 using namespace cleave::onnx_import;
 
 void ErrorList::add(llvm::Error error) {
-  llvm::handleAllErrors(std::move(error),
-                        [&](std::unique_ptr<llvm::ErrorInfoBase> one) { errors_.push_back(std::move(one)); });
+  llvm::handleAllErrors(std::move(error), [&](std::unique_ptr<llvm::ErrorInfoBase> one) {
+    if (texts_.insert(one->message()).second)
+      errors_.push_back(std::move(one));
+  });
 }
 
 llvm::Error ErrorList::take() {
@@ -24,6 +26,7 @@ llvm::Error ErrorList::take() {
     result =
         llvm::joinErrors(std::move(result), makeError("and " + llvm::Twine(errors_.size() - limit) + " more errors"));
   errors_.clear();
+  texts_.clear();
   return result;
 }
 

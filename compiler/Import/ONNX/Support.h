@@ -6,6 +6,7 @@
 
 #include "mlir/IR/Types.h"
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/Error.h"
 
@@ -18,7 +19,7 @@ namespace cleave::onnx_import {
 
 using cleave::makeError;
 
-// Collects errors, so that they are reported together, each on its line.
+// Collects errors, so that they are reported together, each on its line. What was added before is not added again.
 class ErrorList {
 public:
   void add(const llvm::Twine &text) { add(makeError(text)); }
@@ -30,6 +31,7 @@ public:
 
 private:
   std::vector<std::unique_ptr<llvm::ErrorInfoBase>> errors_;
+  llvm::StringSet<> texts_; // of these errors
 };
 
 // The largest number of elements of one tensor of all data ranks together: 2^46. The scores of 128 heads over 8,192

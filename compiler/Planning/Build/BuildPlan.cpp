@@ -4,7 +4,7 @@
 #include "compiler/Planning/Build/Snapshot.h"
 #include "compiler/Planning/Build/StagePrograms.h"
 #include "compiler/Planning/Draft/Allocator.h"
-#include "compiler/Planning/Draft/DraftBuilder.h"
+#include "compiler/Planning/Build/DraftBuilder.h"
 #include "compiler/Planning/Draft/StreamOrder.h"
 #include "compiler/Planning/Passes.h"
 #include "compiler/Planning/Verify/ValueMeaning.h"

@@ -3,7 +3,7 @@
 #define CLEAVE_COMPILER_PLANNING_BUILD_INPLACE_H
 
 #include "compiler/Codegen/Loops/KernelGraph.h"
-#include "compiler/Planning/Draft/ValueFamilies.h"
+#include "compiler/Planning/Build/ValueFamilies.h"
 
 #include <optional>
 

@@ -3,7 +3,7 @@
 #ifndef CLEAVE_COMPILER_PLANNING_BUILD_INITPROGRAM_H
 #define CLEAVE_COMPILER_PLANNING_BUILD_INITPROGRAM_H
 
-#include "compiler/Planning/Draft/DraftBuilder.h"
+#include "compiler/Planning/Build/DraftBuilder.h"
 
 namespace cleave::plan {
 

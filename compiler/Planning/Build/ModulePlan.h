@@ -4,7 +4,7 @@
 #define CLEAVE_COMPILER_PLANNING_BUILD_MODULEPLAN_H
 
 #include "compiler/Planning/Build/PackedStates.h"
-#include "compiler/Planning/Draft/AllocationTable.h"
+#include "compiler/Planning/Build/AllocationTable.h"
 #include "compiler/Planning/Pipeline.h"
 #include "dialects/Cleave/IR/RankKinds.h"
 #include "runtime/plan/Alignment.h"

@@ -1,7 +1,7 @@
 // A draft is a program while it is planned: instructions on streams, which use byte ranges of *allocations*. The
 // addresses of the allocations are not decided yet.
 //
-// DraftBuilder makes a draft from a function. Then these algorithms refine it, one after the other. Each is a function
+// Build/DraftBuilder.h makes a draft from a function. Then these algorithms refine it, one after the other. Each is a function
 // of its own header:
 //   issue          (Issue.h)       chooses each instruction's stream, and whether it may move up
 //   hoistEarly     (StreamOrder.h) moves reductions up to directly after the instructions that they wait for

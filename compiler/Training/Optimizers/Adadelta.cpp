@@ -29,7 +29,7 @@ Optimizer makeAdadelta() {
   return {"adadelta",
           "Adadelta (Zeiler, 2012)",
           {S::number("rho", 0.9, 0, 1, "how much of both averages stays"),
-           S::number("eps", 1e-6, 0, INFINITY, "added to what is divided by, and to what it divides"),
+           S::number("eps", 1e-6, 0, INFINITY, "added to both averages before their square roots"),
            S::weightDecay(0, "added to the gradient, times the parameter")},
           states,
           update,

@@ -35,7 +35,7 @@ Optimizer makeAdagrad() {
           {S::number("lr_decay", 0, 0, INFINITY, "step t has the rate lr / (1 + (t - 1) * lr_decay)"),
            S::weightDecay(0, "added to the gradient, times the parameter"),
            S::number("initial_accumulator_value", 0, 0, INFINITY, "what the sum of squares begins with"),
-           S::number("eps", 1e-10, 0, INFINITY, "added to what is divided by")},
+           S::number("eps", 1e-10, 0, INFINITY, "added to the divisor")},
           states,
           update,
           nullptr,

@@ -8,7 +8,7 @@ std::vector<OptimizerSetting> momentSettings(double weightDecay, std::string hel
   using S = OptimizerSetting;
   return {S::number("beta1", 0.9, 0, 1, "how much of the gradients' average stays"),
           S::number("beta2", 0.999, 0, 1, "how much of the squared gradients' average stays"),
-          S::number("eps", 1e-8, 0, INFINITY, "added to what is divided by"),
+          S::number("eps", 1e-8, 0, INFINITY, "added to the divisor"),
           S::weightDecay(weightDecay, std::move(help))};
 }
 

@@ -49,7 +49,7 @@ Optimizer makeRmsProp() {
   return {"rmsprop",
           "the gradient by the root of its running square (Hinton, 2012)",
           {S::number("alpha", 0.99, 0, 1, "how much of the averages stays"),
-           S::number("eps", 1e-8, 0, INFINITY, "added to what is divided by"),
+           S::number("eps", 1e-8, 0, INFINITY, "added to the divisor"),
            S::weightDecay(0, "added to the gradient, times the parameter"),
            S::number("momentum", 0, 0, INFINITY, "how much of the last direction stays"),
            S::flag("centered", "divided by the root of the running variance")},

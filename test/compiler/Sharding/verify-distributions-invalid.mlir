@@ -12,7 +12,7 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], 
   func.func @update() {
     %g = cleave.read @w.grad : tensor<4xf32>
     %w = cleave.read @w : tensor<4xf32>
-    // expected-error @+1 {{the gradient of 'fc.weight' (@w.grad) is partial over dp (sum); cleave.sub in @update takes it together with what is no term of a sum, and expects it whole: an all_reduce, or a reduce_scatter where a part is enough, over dp is missing}}
+    // expected-error @+1 {{the gradient of 'fc.weight' (@w.grad) is partial over dp (sum); cleave.sub in @update uses it together with a value that is not a term of the sum, and expects it whole: an all_reduce, or a reduce_scatter where a part is enough, over dp is missing}}
     %0 = cleave.sub %w, %g : tensor<4xf32>
     cleave.write %0, @w : tensor<4xf32>
     return

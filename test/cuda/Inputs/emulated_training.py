@@ -1,4 +1,4 @@
-"""emulated_training.py SOURCE BUILD FOLDER [--seeds=N] [--ways=A,B] [--target=CHIP] CASE...    CASE is model:precision:steps[:options of cleave compile]
+"""emulated_training.py SOURCE BUILD FOLDER [--seeds=N] [--ways=A,B] [--same=OPTIONS] [--target=CHIP] CASE...    CASE is model:precision:steps[:options of cleave compile]
 
 Trains each case on the host and on the emulated CUDA device. The losses of every step must agree (relative 1e-5 in f32, the
 rounding of the type in bf16 and fp16), and N (two) runs on the device, under different seeds of its adversarial timing, must
@@ -7,7 +7,10 @@ run: the context is lost, or the process ends with code 99.
 
 --ways runs the one program of a case in several ways (WAYS), each under seeds of its own. The bytes of a way must be those of the one
 before it, or of its own second run: either says that they depend neither on the seed nor on what else differs. It ends with a line
-for each way, `WAY: ok, ...` or `WAY: failed, ...`."""
+for each way, `WAY: ok, ...` or `WAY: failed, ...`.
+
+--same compiles each case once more with these options of cleave compile, which must change the plan. Losses and bytes of the checkpoint
+must be those without them."""
 import json
 import pathlib
 import shutil
@@ -82,16 +85,17 @@ class Case:
                     training_cases.OPTIMIZERS["adamw"][0], "--precision", precision, *options]
         if "--global-batch" not in options:
             compile_ += ["--global-batch", training_cases.CASES[name][1]]
+        self.compile = compile_
         run([*compile_, "-o", self.here / "host"])
         run([*compile_, "-o", self.here / "gpu", "--target", f"cuda:{TARGET}"])
         self.arguments = ["train", *data, "--no-shuffle", "--steps", steps, "--lr", training_cases.rate(name, "adamw")]
         run([self.here / "host", *self.arguments, "--metrics", self.here / "host.jsonl", "--threads", 1])
         self.expected = losses(self.here / "host.jsonl")
 
-    def outcome(self, seed, **environment):
+    def outcome(self, seed, program="gpu", **environment):
         """Losses, and the bytes of the checkpoint, of one run on the device; and how far the losses are from the host's."""
         metrics, checkpoint = self.here / f"gpu{seed}.jsonl", self.here / f"saved{seed}"
-        run([self.here / "gpu", *self.arguments, "--metrics", metrics, "--save", checkpoint],
+        run([self.here / program, *self.arguments, "--metrics", metrics, "--save", checkpoint],
             CLEAVE_EMULATED_SEED=str(seed), CLEAVE_EMULATED_LEAKS="fail", CLEAVE_EMULATED_NCCL_LIMIT_S="900", **environment)
         found, kept = losses(metrics), saved(checkpoint)
         shutil.rmtree(checkpoint)
@@ -117,6 +121,24 @@ def train(name, seeds):
     print(f"{name}: {case.steps} steps, losses within {worst:.1e} of the host's, {seeds} seeds alike")
 
 
+def train_with(name, options):
+    """The case's program, and the one that is compiled with more options."""
+    case, environment = Case(name), NCCL
+    run([*case.compile, *options, "-o", case.here / "changed", "--target", f"cuda:{TARGET}"])
+    plans = [run(["cleave", "inspect", case.here / program, "--text"]) for program in ("gpu", "changed")]
+    if plans[0].split("\n", 1)[1] == plans[1].split("\n", 1)[1]:
+        raise Wrong(f"{name}: {' '.join(options)} does not change the plan")
+    environment = environment if case.ranks else {}
+    (plain, worst), (changed, _) = case.outcome(1, **environment), case.outcome(2, "changed", **environment)
+    if plain[0] != changed[0]:
+        raise Wrong(f"{name}: losses {changed[0]} with {' '.join(options)}, {plain[0]} without")
+    differ = sorted(str(path) for path in plain[1].keys() | changed[1].keys() if plain[1].get(path) != changed[1].get(path))
+    if differ:
+        raise Wrong(f"{name}: the checkpoint differs with {' '.join(options)}: {', '.join(differ)}")
+    size = sum(map(len, plain[1].values()))
+    print(f"{name}: {case.steps} losses and {size} bytes of checkpoint equal with {' '.join(options)}; losses within {worst:.1e} of the host's")
+
+
 def train_in_ways(name, ways):
     """Whether all went well; a way that fails does not hide the others."""
     case, seed, before, good = Case(name), 0, None, True
@@ -140,11 +162,13 @@ def train_in_ways(name, ways):
 
 
 def main():
-    options = dict(argument[2:].split("=") for argument in sys.argv[4:] if argument.startswith("--seeds=") or argument.startswith("--ways="))
-    cases = [argument for argument in sys.argv[4:] if not argument.startswith(("--seeds=", "--ways=", "--target="))]
+    options = dict(argument[2:].split("=", 1) for argument in sys.argv[4:] if argument.startswith(("--seeds=", "--ways=", "--same=")))
+    cases = [argument for argument in sys.argv[4:] if not argument.startswith(("--seeds=", "--ways=", "--same=", "--target="))]
     try:
         for case in cases:
-            if "ways" not in options:
+            if "same" in options:
+                train_with(case, options["same"].split())
+            elif "ways" not in options:
                 train(case, int(options.get("seeds", 2)))
             elif not train_in_ways(case, options["ways"].split(",")):
                 sys.exit(1)

@@ -19,9 +19,9 @@ ASKS = re.compile(r"value '(%\w+)' expects different type than prior uses: '(.*?
 
 
 def ops(source, tablegen, include, dialect):
-    """Of all .td files that define ops."""
+    """Of all .td files."""
     name, seen = dialect.capitalize(), set()
-    for path in sorted((source / "dialects" / name / "IR").glob("*Ops.td")):
+    for path in sorted((source / "dialects" / name / "IR").glob("*.td")):
         done = subprocess.run([tablegen, "-dump-json", "-I", source, "-I", include, path], capture_output=True, text=True, check=True)
         records = json.loads(done.stdout)
         for record in map(records.get, records["!instanceof"].get("Op", [])):

@@ -10,6 +10,8 @@
     <!-- after: FILE -->         before a block: FILE, of the guide itself or of test/docs/Inputs/before, runs first. A python block without a
                                  title is a part of a script: it goes on where FILE ends
     <!-- not run: WHY -->        before a block: it is left out
+    ```cpp                       an excerpt: it stands in a file of SOURCE/examples, but for white space
+    ```text                      for people; every other block must be of a form above
 
 SOURCE is the value of $CLEAVE_SOURCE: the source tree, or share/cleave of an installation. Commands that the page's reader has, and the
 test does not, are not hidden: `python3` is the interpreter of the tests, with PACKAGES (SOURCE/python if not given) on its path."""
@@ -106,6 +108,13 @@ def run_block(page, block, work, environment, source):
     return f"{len(commands)} commands"
 
 
+def check_excerpt(page, block, source):
+    """Of a file of the examples, without white space; `...` stands for anything."""
+    wanted = re.compile(".*?".join(map(re.escape, "".join("".join(block.text).split()).split("..."))))
+    if not any(wanted.search("".join(path.read_text().split())) for path in (source / "examples").rglob("*") if path.suffix in (".cpp", ".h")):
+        sys.exit(f"{page.name}:{block.line}: no file of examples/ has these lines; the page and the example differ")
+
+
 def main():
     page, work, source = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
     packages = pathlib.Path(sys.argv[4]) if len(sys.argv) > 4 else source / "python"
@@ -126,9 +135,15 @@ def main():
             target = work / block.title
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text("\n".join(block.text) + "\n")
+        elif block.language == "cpp":
+            check_excerpt(page, block, source)
+        elif block.language == "text":
+            pass
         elif block.language == "console" or block.after:
             print(f"{page.name}:{block.line}: {run_block(page, block, work, environment, source)}", flush=True)
             count += 1
+        else:
+            sys.exit(f"{page.name}:{block.line}: nothing runs this block; mark it: <!-- not run: WHY -->, or make it ```text")
     if not count:
         sys.exit(f"{page.name}: no block to run")
     print(f"{page.name}: {count} blocks typed as they stand")

@@ -16,7 +16,7 @@ import sharding_models
 UNITS = {"KiB": 1 << 10, "MiB": 1 << 20}
 NOTE = re.compile(r"note: with --fsdp-strategy [a-z0-9-]+ a rank needs ([\d.]+) (\w+), with whole states .*? ([\d.]+) (\w+):")
 # Models in which splitting must save memory whatever the optimizer is; the others are too small, or nearly one parameter.
-MUST_SAVE = {"deep", "residual", "growing", "alternating", "scales"}
+MUST_SAVE = {"deep", "residual", "growing", "alternating", "scales", "convolutions", "inverted"}
 
 
 # Optimizer, batch, ranks, strategy.

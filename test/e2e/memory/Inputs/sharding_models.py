@@ -64,6 +64,29 @@ class Graph:
         self.value = self.op("Add", self.value, product)
         return self
 
+    def images(self, channels, size):
+        self.value = self.op("Reshape", self.value, self.constant(np.array([0, channels, size, size])))
+        self.width = channels
+        return self
+
+    def convolution(self, channels, kernel=3, stride=1, groups=1, activation="Relu"):
+        """Without bias; then batch normalization, and the activation."""
+        weight = self.weight(channels, self.width // groups, kernel, kernel)
+        value = self.op("Conv", self.value, weight, kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=[kernel // 2] * 4, group=groups)
+        name = f"n{len(self.nodes)}"
+        statistics = [f"{name}.mean", f"{name}.var"]
+        for statistic, start in zip(statistics, (np.zeros, np.ones)):
+            self.weights.append(numpy_helper.from_array(start(channels, np.float32), statistic))
+        scale, shift = self.weight(channels), self.weight(channels)
+        self.nodes.append(helper.make_node("BatchNormalization", [value, scale, shift, *statistics], [name, *[f"{s}.next" for s in statistics]],
+                                           training_mode=1))
+        self.value, self.width = self.op(activation, name) if activation else name, channels
+        return self
+
+    def average(self):
+        self.value = self.op("Flatten", self.op("GlobalAveragePool", self.value), axis=1)
+        return self
+
     def constant(self, array):
         name = f"c{len(self.weights)}"
         self.weights.append(numpy_helper.from_array(array.astype(np.int64), name))
@@ -133,6 +156,33 @@ def few():
     return Graph(384).linear(384).relu().linear(384).relu().linear(384).relu()
 
 
+def convolutions():
+    """Residual stages of a ResNet: later stages have fewer positions and more parameters."""
+    graph = Graph(3 * 32 * 32).images(3, 32).convolution(16)
+    for channels, stride in ((16, 1), (32, 2), (64, 2), (128, 2)):
+        for step in (stride, 1):
+            before, width = graph.value, graph.width
+            graph.convolution(channels, stride=step).convolution(channels, activation=None)
+            after = graph.value
+            if step != 1 or width != channels:
+                graph.value, graph.width = before, width
+                before = graph.convolution(channels, kernel=1, stride=step, activation=None).value
+            graph.value, graph.width = graph.op("Relu", graph.op("Add", before, after)), channels
+    return graph.average()
+
+
+def inverted():
+    """Inverted bottlenecks of a MobileNet: wide, depthwise, narrow."""
+    graph = Graph(3 * 32 * 32).images(3, 32).convolution(16, stride=2, activation="HardSwish")
+    for channels, wide, stride in ((16, 64, 1), (24, 72, 2), (24, 88, 1), (40, 96, 2), (40, 240, 1), (96, 576, 1), (96, 576, 1)):
+        before, width = graph.value, graph.width
+        graph.convolution(wide, kernel=1).convolution(wide, kernel=5, stride=stride, groups=wide, activation="HardSwish")
+        graph.convolution(channels, kernel=1, activation=None)
+        if stride == 1 and width == channels:
+            graph.value = graph.op("Add", before, graph.value)
+    return graph.average()
+
+
 def tiny():
     """A few numbers: padding and scalars are more than what is split."""
     return Graph(4).linear(4).relu()
@@ -143,7 +193,7 @@ def one():
     return Graph(256)
 
 
-MODELS = [deep, residual, growing, alternating, huge, few, scales, tiny, one]
+MODELS = [deep, residual, growing, alternating, huge, few, scales, convolutions, inverted, tiny, one]
 
 
 def main():

@@ -87,6 +87,30 @@ FUNCTIONS = {
     "Shrink": ("Shrink", {"lambd": 0.5, "bias": 0.25}, lambda x: np.where(x < -0.5, x + 0.25, np.where(x > 0.5, x - 0.25, 0))),
     "Swish": ("Swish", {}, lambda x: x * sigmoid(x), of_factors),
 }
+
+
+def with_attributes(operator, function, bound=None, **lists):
+    """More values of an operator's attributes; `function` takes x and one of each."""
+    for values in zip(*lists.values()):
+        name = f"{operator}.{'.'.join(map(str, values))}"
+        more = [bound] if bound else []
+        single = [float(np.float32(value)) for value in values]
+        FUNCTIONS[name] = (operator, dict(zip(lists, values)), lambda x, single=single: function(x, *single), *more)
+
+
+with_attributes("LeakyRelu", lambda x, a: np.where(x < 0, a * x, x), alpha=[0.01, 0.0, 3.0, -0.5])
+with_attributes("ThresholdedRelu", lambda x, a: np.where(x > a, x, 0), alpha=[1.0, 0.0, -2.0, 1e30])
+with_attributes("Elu", lambda x, a: np.where(x > 0, x, a * expm1(np.minimum(x, 0))), of_factors, alpha=[1.0, 3.0, -0.5, 1e-6])
+with_attributes("Celu", lambda x, a: np.maximum(x, 0) + np.minimum(0, a * expm1(np.minimum(x, 0) / a)), of_factors, alpha=[1.0, 3.0, 0.01])
+with_attributes("HardSigmoid", lambda x, a, b: np.clip(a * x + b, 0, 1), of_one, alpha=[0.2, 1.0, -0.5], beta=[0.5, 0.0, 0.3])
+with_attributes("Shrink", lambda x, l, b: np.where(x < -l, x + b, np.where(x > l, x - b, 0)), of_one, lambd=[0.5, 2.0, 0.0], bias=[0.0, 1.5, -0.25])
+# alpha x is rounded, and the exponential of it multiplies that error by its size.
+with_attributes("Swish", lambda x, a: x * sigmoid(a * x), lambda x, want: np.maximum(of_factors(x, want), 2.0 ** -23 * np.abs(x * want)),
+                alpha=[2.0, 0.5, 1.702])
+# Of two operands, x and y (pairs_of): the first of the standard's variadic ones, too.
+PAIRS = {"Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Div": np.divide, "Pow": np.power, "Max": np.maximum, "Min": np.minimum,
+         "Sum": np.add, "Mean": lambda x, y: np.float64(np.float32(x + y)) / 2, "PRelu": lambda x, y: np.where(x < 0, x * y, x), "FMod": np.fmod}
+LIMITS = [(-1.0, 1.0), (0.0, 6.0), (-np.inf, 0.25), (2.0 ** -140, np.inf)]
 POWERS = [2.0, 3.0, 4.0, 0.5, -0.5, -1.0, 1.0, 0.0, 0.75, 2.5, -3.0, 7.0, -8.0, 1.0 / 3]
 BASES = [2.0, 0.5, 10.0, 1.5]
 DIVISORS = [1.0, 3.0, -0.7, 1e-3, 6.2831855]
@@ -108,6 +132,16 @@ def numbers(mantissas):
     specials = np.float32([0.0, -0.0, np.inf, -np.inf, np.nan, np.finfo("f4").max, np.finfo("f4").min, np.finfo("f4").tiny, TINY, -TINY])
     x = np.concatenate([x, *around, specials])
     return np.where(np.isnan(x), np.float32(np.nan), x)  # one NaN, a quiet one
+
+
+def pairs_of(x):
+    """For each number another one: of any size, of its own size, and itself or nearly so, in turn."""
+    random = np.random.default_rng(2)
+    with np.errstate(all="ignore"):
+        alike = x * np.float32(random.uniform(-2, 2, x.size))
+        near = np.nextafter(x, np.float32(random.choice([-np.inf, np.inf], x.size))) * random.choice(np.float32([1, -1]), x.size)
+    y = np.choose(np.arange(x.size) % 4, [random.permutation(x), alike, near, x])
+    return np.where(np.isnan(y), np.float32(np.nan), np.float32(y))
 
 
 def ulp_error(got, want):
@@ -142,7 +176,7 @@ def cases(x):
     found = {}
     with np.errstate(all="ignore"):
         for name, (operator, attributes, function, *bound) in FUNCTIONS.items():
-            found[name] = (operator, ["x"], attributes, function(x8), bound[0](x8, None) if bound else 0)
+            found[name] = (operator, ["x"], attributes, function(x8), bound[0](x8, function(x8)) if bound else 0)
         for index, exponent in enumerate(POWERS):
             found[f"Pow.{index}"] = ("Pow", ["x", float(np.float32(exponent))], {}, np.power(x8, np.full_like(x8, np.float32(exponent))), 0)
         for index, (exponent, function) in enumerate(KNOWN_POWERS.items()):  # of a known exponent: products, roots and quotients
@@ -152,6 +186,12 @@ def cases(x):
         for index, divisor in enumerate(DIVISORS):
             found[f"Mod.{index}"] = ("Mod", ["x", float(np.float32(divisor))], {"fmod": 1}, np.fmod(x8, np.float64(np.float32(divisor))), 0)
         found["PRelu"] = ("PRelu", ["x", 0.125], {}, np.where(x8 < 0, 0.125 * x8, x8), 0)
+        y8 = np.float64(pairs_of(x))
+        for name, function in PAIRS.items():
+            operator, attributes = ("Mod", {"fmod": 1}) if name == "FMod" else (name, {})
+            found[f"{name}.pairs"] = (operator, ["x", "y"], attributes, function(x8, y8), 0)
+        for index, (least, largest) in enumerate(LIMITS):
+            found[f"Clip.{index}"] = ("Clip", ["x", ("known", least), ("known", largest)], {}, np.clip(x8, np.float32(least), np.float32(largest)), 0)
     return found
 
 
@@ -170,17 +210,18 @@ def check_results(options):
         for index, value in enumerate(inputs):
             ports.append(value if isinstance(value, str) else f"{name}.c{index}")
             if isinstance(value, tuple):
-                known = numpy_helper.from_array(np.float32(value[1]), ports[-1])
+                known = numpy_helper.from_array(np.array(value[1], "f4"), ports[-1])
                 nodes.append(helper.make_node("Constant", [], [ports[-1]], value=known))
             elif not isinstance(value, str):
                 constants[ports[-1]] = np.float32([value])
         nodes.append(helper.make_node(operator, ports, [name], **attributes))
-    save(folder / "all.onnx", nodes, {"x": x}, all_cases, constants)
+    save(folder / "all.onnx", nodes, {"x": x, "y": pairs_of(x)}, all_cases, constants)
     program = compiled(options, "all")
     if options.only == "compile":
         return 0, 0
     np.save(folder / "x.npy", x)
-    run(program, "infer", "--input", f"x={folder}/x.npy", *[part for name in all_cases for part in ("--output", f"{name}={folder}/{name}.npy")])
+    np.save(folder / "y.npy", pairs_of(x))
+    run(program, "infer", "--input", f"x={folder}/x.npy", "--input", f"y={folder}/y.npy", *[part for name in all_cases for part in ("--output", f"{name}={folder}/{name}.npy")])
     failures = 0
     for name, (_, _, _, want, bound) in all_cases.items():
         got = np.load(folder / f"{name}.npy")

@@ -143,9 +143,13 @@ def to_integer(g, h):
     return g("Mul", g("Cast", g("Cast", g("Mul", h, 5.0), to=TensorProto.INT64), to=TensorProto.FLOAT), h)
 
 
-def arg_max(g, h):
-    index = g("ArgMax", h, axis=-1, keepdims=1)
-    return g("GatherElements", h, index, axis=2)
+def arg(operator):
+    return lambda g, h: g("GatherElements", h, g(operator, h, axis=-1, keepdims=1), axis=2)
+
+
+def top_k(g, h):  # the values, and the elements of another tensor at their places
+    values, index = g("TopK", h, np.int64([3]), outputs=2, axis=-1, largest=int(g.random.integers(0, 2)))
+    return g("Mul", values, g("GatherElements", g("Mul", h, h), index, axis=2))
 
 
 def ranked(g, h):  # each element times its rank in the row
@@ -162,7 +166,7 @@ def neighbours(g, h):
 
 
 DECISIONS = [extremum("ReduceMax"), extremum("ReduceMin"), equals_extremum("ReduceMax"), equals_extremum("ReduceMin"), max_pool,
-             rounded("Floor"), rounded("Ceil"), rounded("Round"), rounded("Sign"), above_mean, to_integer, arg_max, ranked, neighbours]
+             rounded("Floor"), rounded("Ceil"), rounded("Round"), rounded("Sign"), above_mean, to_integer, arg("ArgMax"), arg("ArgMin"), top_k, ranked, neighbours]
 
 
 def training_model(seed, path, branches=7):

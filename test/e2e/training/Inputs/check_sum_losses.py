@@ -5,7 +5,8 @@
 Besides the losses of the table, random ones of two to four terms: sums, means, means over the targets that count, a maximum and a penalty, with
 weights that are 0, negative or tiny. Those of one loss that are not 0 have one count: two have no common one, of which the compiler prints a note.
 
-A sum over samples must stay one however the samples are dealt out, and a mean must stay a mean. 0.5 * sum is the mean of a
+A sum over samples must stay one however the samples are dealt out, and a mean must stay a mean. With --loss-average rank, the loss is the
+mean of the losses of all ranks and micro-batches, of a sum, too, as torch's DDP has it. 0.5 * sum is the mean of a
 batch of 2, and sum / batch is a sum where the batch is 1: what is seen in one compiled graph does not tell.
 """
 import json
@@ -142,7 +143,8 @@ def random_loss(random):
     return " + ".join(words), (nodes, lambda t: sum((w * f(t) for w, f in factors), 0.0), factor_of_weights)
 
 
-RANK_LOSSES = ("sum", "half-sum", "eighth-sum", "mean", "twice-mean", "batch-mean")
+RANK_SUMS = ("sum", "half-sum", "eighth-sum")
+RANK_LOSSES = (*RANK_SUMS, "mean", "twice-mean", "batch-mean")
 
 
 def build(nodes, weights, path):
@@ -208,11 +210,14 @@ def main():
     for number, (name, (nodes, factor, *penalty)) in enumerate([*LOSSES.items(), *drawn]):
         model = folder / f"{number}.onnx"
         build(nodes, weights, model)
-        wanted = expected(factor, sum(penalty), weights, x.astype(numpy.float64), t.astype(numpy.float64))
+        def wanted_of(factor, penalty=sum(penalty)):
+            return expected(factor, penalty, weights, x.astype(numpy.float64), t.astype(numpy.float64))
         for layout in LAYOUTS if name in LOSSES else LAYOUTS[2::2]:
             for average in ("global", "rank"):
                 if average == "rank" and (layout[2] == 1 or name not in RANK_LOSSES):
                     continue  # no rank's part can be told there
+                parts = layout[1] * layout[2] if average == "rank" and name in RANK_SUMS else 1
+                wanted = wanted_of(factor / parts if parts > 1 else factor)
                 losses = trained(folder, model, layout, average)
                 if len(losses) != STEPS or not numpy.allclose(losses, wanted, rtol=1e-5, atol=1e-9):
                     print(f"{name}, batch x micro-batches x ranks = {layout}, {average}: {losses}, expected {wanted}")

@@ -4,8 +4,8 @@
 
 Every number is a seed; a graph that fails stays in FOLDER, with the command that repeats it. Kinds: `infer` in f32 with integers and
 booleans; `types` in f64, f16 and bf16, too; `train` compares directional derivatives of a mean loss with differences in f64;
-`scatters` is `infer` with the operators of scatters.py, and `moves` with those of moves.py alone; `layouts` trains on ranks and
-micro-batches (layouts.py). Half of the graphs have parts in functions, branches and loops (containers.py).
+`scatters` is `infer` with the operators of scatters.py, which `types` and `train` have, too; `moves` has those of moves.py alone; `layouts`
+trains on ranks and micro-batches (layouts.py). Half of the graphs have parts in functions, branches and loops (containers.py).
 """
 import argparse
 import os
@@ -43,7 +43,7 @@ def grow(seed, kind):
         for dtype in (np.dtype("int64"), BOOL, np.dtype("int32")):
             if g.chance(0.5):
                 g.add_input(g.shape(), dtype)
-    if kind == "scatters":
+    if kind in ("scatters", "train", "types"):
         import scatters  # noqa: F401  (registers)
     if g.chance(0.5):
         g.constant(g.random_array(g.shape(1), floats[0]), pooled=True)

@@ -1,4 +1,4 @@
-#include "compiler/Planning/Draft/DraftBuilder.h"
+#include "compiler/Planning/Build/DraftBuilder.h"
 
 #include "compiler/Planning/Build/InPlace.h"
 #include "compiler/Planning/Build/StagePrograms.h"

@@ -1,5 +1,5 @@
 // Part of DraftBuilder: values and instructions, and the addresses of states, constants and pools.
-#include "compiler/Planning/Draft/DraftBuilder.h"
+#include "compiler/Planning/Build/DraftBuilder.h"
 #include "dialects/Cleave/IR/Messages.h"
 
 using namespace mlir;

@@ -1,6 +1,6 @@
 // Finds which values share bytes, and for how long a value's bytes are needed.
-#ifndef CLEAVE_COMPILER_PLANNING_DRAFT_VALUEFAMILIES_H
-#define CLEAVE_COMPILER_PLANNING_DRAFT_VALUEFAMILIES_H
+#ifndef CLEAVE_COMPILER_PLANNING_BUILD_VALUEFAMILIES_H
+#define CLEAVE_COMPILER_PLANNING_BUILD_VALUEFAMILIES_H
 
 #include "dialects/Cleave/IR/Cleave.h"
 

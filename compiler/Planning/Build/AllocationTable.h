@@ -3,8 +3,8 @@
 // A value has an Address: an allocation, and an offset in it. The operands of a concat are made in allocations of their
 // own. When the concat is visited, these are merged into its allocation, so that the operands are produced in place.
 // The same is done with a value that is written to a state, or returned.
-#ifndef CLEAVE_COMPILER_PLANNING_DRAFT_ALLOCATIONTABLE_H
-#define CLEAVE_COMPILER_PLANNING_DRAFT_ALLOCATIONTABLE_H
+#ifndef CLEAVE_COMPILER_PLANNING_BUILD_ALLOCATIONTABLE_H
+#define CLEAVE_COMPILER_PLANNING_BUILD_ALLOCATIONTABLE_H
 
 #include "compiler/Planning/Draft/Draft.h"
 #include "dialects/Plan/IR/Plan.h"

@@ -1,11 +1,11 @@
 // Makes a draft from a function in kernels form: values become byte ranges, and ops become instructions in program
 // order.
-#ifndef CLEAVE_COMPILER_PLANNING_DRAFT_DRAFTBUILDER_H
-#define CLEAVE_COMPILER_PLANNING_DRAFT_DRAFTBUILDER_H
+#ifndef CLEAVE_COMPILER_PLANNING_BUILD_DRAFTBUILDER_H
+#define CLEAVE_COMPILER_PLANNING_BUILD_DRAFTBUILDER_H
 
 #include "compiler/Planning/Build/ModulePlan.h"
 #include "compiler/Planning/Draft/Issue.h"
-#include "compiler/Planning/Draft/ValueFamilies.h"
+#include "compiler/Planning/Build/ValueFamilies.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 

@@ -8,7 +8,7 @@
 // A part's address in the whole depends on the rank's coordinates. It is written as a share (Draft.h), so coordinates
 // affect only addresses. The bytes of a part must be contiguous, as they are along the outermost dimension (flat
 // buckets). Other dimensions are an error, which names the dimension.
-#include "compiler/Planning/Draft/DraftBuilder.h"
+#include "compiler/Planning/Build/DraftBuilder.h"
 #include "dialects/Cleave/IR/Attributes.h"
 
 using namespace mlir;

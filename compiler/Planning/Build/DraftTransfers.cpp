@@ -1,7 +1,7 @@
 // Part of DraftBuilder: stages of a pipeline. Has the stage buffers of values that cross bodies, sends and receives,
 // and the plan's events around them (StagePrograms.h).
 #include "compiler/Planning/Build/StagePrograms.h"
-#include "compiler/Planning/Draft/DraftBuilder.h"
+#include "compiler/Planning/Build/DraftBuilder.h"
 
 #include "llvm/ADT/StringSet.h"
 

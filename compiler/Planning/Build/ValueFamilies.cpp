@@ -1,4 +1,4 @@
-#include "compiler/Planning/Draft/ValueFamilies.h"
+#include "compiler/Planning/Build/ValueFamilies.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 

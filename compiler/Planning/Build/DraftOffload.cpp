@@ -12,7 +12,7 @@
 // A copy is used again only while it is among the last few (`copies`). So the device holds no more of the host's memory
 // than is in flight, however much a program uses.
 #include "compiler/Planning/Build/StagePrograms.h"
-#include "compiler/Planning/Draft/DraftBuilder.h"
+#include "compiler/Planning/Build/DraftBuilder.h"
 #include "dialects/Cleave/IR/Attributes.h"
 
 #include "llvm/ADT/DenseSet.h"
