@@ -458,3 +458,12 @@ func.func @pad_elements(%x: tensor<4xindex>) {
   %0 = cleave.pad %x, [1], [1], [0], value = 0.0 : tensor<4xindex> -> tensor<6xindex>
   return
 }
+
+// -----
+
+func.func @pad_too_large(%x: tensor<4xf32>) {
+  // expected-error @below {{op has a result of at most 2^63 - 1 elements along a dimension}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = cleave.pad %x, [9223372036854775807], [0], [0], value = 0.0 : tensor<4xf32> -> tensor<5xf32>
+  return
+}

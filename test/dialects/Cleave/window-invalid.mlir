@@ -318,3 +318,30 @@ func.func @avg_pool_rank(%x: tensor<1x3xf32>) {
   %0 = cleave.avg_pool %x {window = array<i64>, strides = array<i64>, dilations = array<i64>, pad_low = array<i64>, pad_high = array<i64>} : tensor<1x3xf32> -> tensor<1x3xf32>
   return
 }
+
+// -----
+
+func.func @dilation(%x: tensor<1x2x5x5xf32>, %w: tensor<3x2x3x3xf32>) {
+  // expected-error @below {{op expects dilations of at least 1; got: 0}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = cleave.convolution %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 0, 1>, pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>, groups = 1 : i64} : tensor<1x2x5x5xf32>, tensor<3x2x3x3xf32> -> tensor<1x3x3x3xf32>
+  return
+}
+
+// -----
+
+func.func @empty_filter(%x: tensor<1x2x5x5xf32>, %w: tensor<3x2x0x3xf32>) {
+  // expected-error @below {{op expects window of at least 1; got: 0}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = cleave.convolution %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>, groups = 1 : i64} : tensor<1x2x5x5xf32>, tensor<3x2x0x3xf32> -> tensor<1x3x6x3xf32>
+  return
+}
+
+// -----
+
+func.func @pool_dilation(%x: tensor<1x2x5x5xf32>) {
+  // expected-error @below {{op expects dilations of at least 1; got: 0}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = cleave.max_pool %x {window = array<i64: 2, 2>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 0>, pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>} : tensor<1x2x5x5xf32> -> tensor<1x2x4x5xf32>
+  return
+}
