@@ -6,9 +6,12 @@
 //   Verdict verdict = oracle.judge(mutant);                  // both have passed rt::openPlan()
 //   verdict.isHarmful, verdict.why
 //
-// It shares nothing with the verifier. It enumerates ranks, executes every entry program symbolically on all of them in
-// several adversarial interleavings, and compares the visible results with those of the original. So it proves harm by
-// showing it. If it shows no harm, this is no proof of harmlessness: there is only no counterexample in the
+// It shares no rule with the verifier. Both use the reader of plans, and what the runtime says of the host: which
+// frames it feeds, which states it saves, and where a snapshot lies
+// (runtime/plan/{FeedMemory,SavedState,Snapshot}.h). An error there is one of the runtime, and the tests of running
+// programs must find it. The oracle enumerates ranks, executes every entry program symbolically on all of them in
+// several adversarial interleavings, and compares the visible results with those of the original. So it proves harm
+// by showing it. If it shows no harm, this is no proof of harmlessness: there is only no counterexample in the
 // interleavings that it tried. Rejected: vector clocks, which would make it a second verifier with the same blind
 // spots.
 #ifndef CLEAVE_TEST_PLANNING_MUTATION_ORACLE_H
