@@ -176,9 +176,14 @@ std::string KindCheck::whyNotOutput(uint32_t program, PlanMeaning &run, const st
   return "";
 }
 
-std::string KindCheck::textOfOtherChecks(uint32_t program) const {
-  return nameOf(program) + " checks other numbers than the model does: its kernels end a run in which an index or a "
-                           "label that they read is out of range";
+// What is wrong if the number of a meaning's key is not the model's.
+std::string KindCheck::textOfOther(const std::string &key, uint32_t program) const {
+  if (key == "calls")
+    return nameOf(program) + " calls other programs or frames than the model needs";
+  if (key == "checks")
+    return nameOf(program) + " checks other numbers than the model does: its kernels end a run in which an index or a "
+                             "label that they read is out of range";
+  return key + " of " + nameOf(program) + " is not what the model computes";
 }
 
 void KindCheck::checkStated(uint32_t program, PlanMeaning &run) {
@@ -214,17 +219,14 @@ void KindCheck::checkStated(uint32_t program, PlanMeaning &run) {
     auto known = stated.find(key);
     if (known == stated.end() || known->second != number) {
       std::string why = where.empty() && known != stated.end() ? whyNotOutput(program, run, key, known->second) : "";
-      find("meaning", key == "calls"    ? nameOf(program) + " calls other programs or frames than the model needs"
-                      : key == "checks" ? textOfOtherChecks(program) + where
-                                        : key + " of " + nameOf(program) + " is not what the model computes" +
-                                              (why.empty() ? "" : ": " + why) + where);
+      find("meaning", textOfOther(key, program) + (why.empty() ? "" : ": " + why) + (key == "calls" ? "" : where));
     }
     if (known != stated.end())
       stated.erase(known);
   }
   for (const auto &[key, number] : stated)
     find("meaning", key == "checks"
-                        ? textOfOtherChecks(program)
+                        ? textOfOther(key, program)
                         : nameOf(program) + " states what it leaves in " + key + ", which the plan does not have");
 }
 

@@ -54,7 +54,7 @@ private:
   void checkTrained();
   bool isReadFirst(const std::string &state, uint32_t by) const;
   std::string cause(uint32_t program, const PlanMeaning &run) const;
-  std::string textOfOtherChecks(uint32_t program) const;
+  std::string textOfOther(const std::string &key, uint32_t program) const;
   std::string whyNotOutput(uint32_t program, PlanMeaning &run, const std::string &key,
                            const ValueNumber &expected) const;
   void find(const char *rule, const std::string &text) { findings_->push_back({rule, prefix_ + text}); }

@@ -123,12 +123,12 @@ def train(name, seeds):
 
 def train_with(name, options):
     """The case's program, and the one that is compiled with more options."""
-    case, environment = Case(name), NCCL
+    case = Case(name)
+    environment = NCCL if case.ranks else {}
     run([*case.compile, *options, "-o", case.here / "changed", "--target", f"cuda:{TARGET}"])
     plans = [run(["cleave", "inspect", case.here / program, "--text"]) for program in ("gpu", "changed")]
     if plans[0].split("\n", 1)[1] == plans[1].split("\n", 1)[1]:
         raise Wrong(f"{name}: {' '.join(options)} does not change the plan")
-    environment = environment if case.ranks else {}
     (plain, worst), (changed, _) = case.outcome(1, **environment), case.outcome(2, "changed", **environment)
     if plain[0] != changed[0]:
         raise Wrong(f"{name}: losses {changed[0]} with {' '.join(options)}, {plain[0]} without")

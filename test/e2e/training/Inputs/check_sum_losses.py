@@ -210,14 +210,12 @@ def main():
     for number, (name, (nodes, factor, *penalty)) in enumerate([*LOSSES.items(), *drawn]):
         model = folder / f"{number}.onnx"
         build(nodes, weights, model)
-        def wanted_of(factor, penalty=sum(penalty)):
-            return expected(factor, penalty, weights, x.astype(numpy.float64), t.astype(numpy.float64))
         for layout in LAYOUTS if name in LOSSES else LAYOUTS[2::2]:
             for average in ("global", "rank"):
                 if average == "rank" and (layout[2] == 1 or name not in RANK_LOSSES):
                     continue  # no rank's part can be told there
                 parts = layout[1] * layout[2] if average == "rank" and name in RANK_SUMS else 1
-                wanted = wanted_of(factor / parts if parts > 1 else factor)
+                wanted = expected(factor / parts if parts > 1 else factor, sum(penalty), weights, x.astype(numpy.float64), t.astype(numpy.float64))
                 losses = trained(folder, model, layout, average)
                 if len(losses) != STEPS or not numpy.allclose(losses, wanted, rtol=1e-5, atol=1e-9):
                     print(f"{name}, batch x micro-batches x ranks = {layout}, {average}: {losses}, expected {wanted}")
