@@ -41,10 +41,11 @@ if config.cleave_python:
         config.available_features.add("mkdocs")
 # CUDA's compilers, which tell of machine code what the emulated device cannot. test/cuda/Inputs/ptxas.py and cleave find them by CUDA_PATH.
 nvcc = subprocess.check_output([os.path.join(config.cleave_source_dir, "tools", "dev", "find_nvcc.sh")], text=True).strip()
-if nvcc:
-    cuda_folder = os.path.dirname(os.path.realpath(nvcc))
-    config.environment["CUDA_PATH"] = os.path.dirname(cuda_folder)
-    config.available_features.update(tool for tool in ("nvcc", "ptxas") if shutil.which(tool) or shutil.which(tool, path=cuda_folder))
+cuda_folders = os.pathsep.join([os.path.dirname(os.path.realpath(nvcc)), "/usr/local/cuda/bin"] if nvcc else [])  # nvcc may be a script elsewhere
+for tool in ("nvcc", "ptxas"):
+    if found := shutil.which(tool, path=cuda_folders) or shutil.which(tool):
+        config.available_features.add(tool)
+        config.environment["CUDA_PATH"] = os.path.dirname(os.path.dirname(found))  # that of ptxas, which is the last
 config.substitutions.append(("%python", config.cleave_python))
 # The emulated CUDA device (test/cuda) is built where its stacks can be switched by hand.
 if not config.cleave_sanitizer and os.uname().machine == "x86_64":
