@@ -24,24 +24,30 @@ def missing_passes():
     return {f"pass {name}: no RUN line has it" for name in passes if not re.search(rf"(?<![a-z0-9])(?<![a-z0-9]-){name}(?![a-z0-9-])", lines)}
 
 
-def expected_errors(folder):
-    """op -> the errors that invalid tests expect on a line that has the op. "failed to infer returned types" follows another error, and
-    does not count."""
+def expected_errors(lines):
+    """(where it stands, the line at which it is expected, its text) for each expected error of a test, lines counted from 0.
+    "failed to infer returned types" follows another error, and is left out."""
+    for at, line in enumerate(lines):
+        for place, text in re.findall(r"expected-error(?:-re)?\s*@?(\S*)\s*\{\{(.*?)\}\}\s*$", line):
+            target = at
+            if place == "below":
+                target = next(i for i in range(at + 1, len(lines)) if not lines[i].lstrip().startswith("// expected-"))
+            elif place == "above":
+                target = next(i for i in range(at - 1, -1, -1) if not lines[i].lstrip().startswith("// expected-"))
+            elif place:
+                target = at + int(place)
+            if "failed to infer" not in text:
+                yield at, target, text
+
+
+def errors_of_ops(folder):
+    """op -> the errors that invalid tests expect on a line that has the op."""
     errors = collections.defaultdict(set)
     for file in ROOT.glob(f"test/dialects/{folder}/**/*invalid.mlir"):
         lines = file.read_text().splitlines()
-        for at, line in enumerate(lines):
-            for place, text in re.findall(r"expected-error(?:-re)?\s*@?(\S*)\s*\{\{(.*?)\}\}\s*$", line):
-                target = at
-                if place == "below":
-                    target = next(i for i in range(at + 1, len(lines)) if not lines[i].lstrip().startswith("// expected-"))
-                elif place == "above":
-                    target = next(i for i in range(at - 1, -1, -1) if not lines[i].lstrip().startswith("// expected-"))
-                elif place:
-                    target = at + int(place)
-                op = re.search(r"\b(?:cleave|plan)\.[a-z_0-9]+", lines[target])
-                if op and "failed to infer" not in text:
-                    errors[op[0]].add(text)
+        for _, target, text in expected_errors(lines):
+            if op := re.search(r"\b(?:cleave|plan)\.[a-z_0-9]+", lines[target]):
+                errors[op[0]].add(text)
     return errors
 
 
@@ -52,7 +58,7 @@ def missing_ops(dialect, folder):
         return {f"dialect {dialect}: no ops found"}
     printed = "\n".join(re.findall(r"^\s*// CHECK(?:-(?:NEXT|SAME|DAG|LABEL))?:.*", text_of(f"test/dialects/{folder}/**/*parse-print.mlir"), re.M))
     result = {f"op {dialect}.{op}: no CHECK line of a parse-print test has it" for op in ops if not re.search(rf"{dialect}\.{op}(?![a-z_])", printed)}
-    errors = expected_errors(folder)
+    errors = errors_of_ops(folder)
     return result | {f"op {dialect}.{op}: {len(errors[f'{dialect}.{op}'])} errors in invalid tests; expected {LEAST_ERRORS} or more"
                      for op in ops if len(errors[f"{dialect}.{op}"]) < LEAST_ERRORS}
 

@@ -7,27 +7,15 @@ The descriptions come from the .td files. An example names values that it does n
 the parser asks for. What else it names (states, regions, groups) stands in PRELUDE.mlir, one file for each dialect: what the example
 defines itself is left out of it. The example must parse at one of its lines `PLACE`.
 """
-import json
 import pathlib
 import re
 import subprocess
 import sys
 
+import descriptions
+
 EXAMPLE = re.compile(r"```(?:mlir)?\n(.*?)```", re.S)
-CONSTRAINTS = re.compile(r"^\s*(?:Constraints:|\*\*Constraints\*\*)(.*)", re.S | re.M)
 ASKS = re.compile(r"value '(%\w+)' expects different type than prior uses: '(.*?)' vs")
-
-
-def ops(source, tablegen, include, dialect):
-    """Of all .td files."""
-    name, seen = dialect.capitalize(), set()
-    for path in sorted((source / "dialects" / name / "IR").glob("*.td")):
-        done = subprocess.run([tablegen, "-dump-json", "-I", source, "-I", include, path], capture_output=True, text=True, check=True)
-        records = json.loads(done.stdout)
-        for record in map(records.get, records["!instanceof"].get("Op", [])):
-            if record["opDialect"]["def"].startswith(name) and record["opName"] not in seen:
-                seen.add(record["opName"])
-                yield record
 
 
 def free_values(example):
@@ -76,13 +64,13 @@ def main():
     source, tablegen, include, wanted = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4].split(",")
     wrong, count, examples = [], 0, 0
     for path in map(pathlib.Path, sys.argv[5:]):
-        for record in ops(source, tablegen, include, path.stem):
-            name, description = f"{path.stem}.{record['opName']}", record["description"]
-            if wanted != ["all"] and name not in wanted:
+        for name, record in descriptions.read(source, tablegen, include, path.stem.capitalize()).items():
+            description = record["description"]
+            if name.startswith("#") or wanted != ["all"] and name not in wanted:
                 continue
             count += 1
-            prose = CONSTRAINTS.sub("", EXAMPLE.sub("", description)).strip()
-            constraints = CONSTRAINTS.search(description)
+            prose = descriptions.CONSTRAINTS.sub("", EXAMPLE.sub("", description)).strip()
+            constraints = descriptions.CONSTRAINTS.search(description)
             parts = {"summary": record["summary"], "prose": prose, "example": EXAMPLE.search(description),
                      "constraints": constraints and constraints[1].strip()}
             wrong += [f"{name}: no {what}" for what, text in parts.items() if not text]
