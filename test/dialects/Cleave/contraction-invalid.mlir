@@ -1,6 +1,7 @@
 // RUN: cleave-opt %s -split-input-file -verify-diagnostics
 
 func.func @element_types(%a: tensor<2x3xf32>, %b: tensor<3x4xf64>) {
+  // constraint: cleave.matmul: The operands, the bias and the result
   // expected-error @below {{'cleave.matmul' op expects operands of one element type; got: 'f32' and 'f64'}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.matmul %a, %b : tensor<2x3xf32>, tensor<3x4xf64> -> tensor<2x4xf32>
@@ -10,6 +11,7 @@ func.func @element_types(%a: tensor<2x3xf32>, %b: tensor<3x4xf64>) {
 // -----
 
 func.func @rank(%a: tensor<3xf32>, %b: tensor<3x4xf32>) {
+  // constraint: cleave.matmul: The operands, the bias and the result
   // expected-error @below {{expects operands of rank 2 or more}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.matmul %a, %b : tensor<3xf32>, tensor<3x4xf32> -> tensor<4xf32>
@@ -19,6 +21,7 @@ func.func @rank(%a: tensor<3xf32>, %b: tensor<3x4xf32>) {
 // -----
 
 func.func @batch(%a: tensor<5x2x3xf32>, %b: tensor<6x3x4xf32>) {
+  // constraint: cleave.matmul: Both operands have the same k
   // expected-error @below {{expects equal batch dimensions; got: 'tensor<5x2x3xf32>' and 'tensor<6x3x4xf32>'}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.matmul %a, %b : tensor<5x2x3xf32>, tensor<6x3x4xf32> -> tensor<5x2x4xf32>
@@ -28,6 +31,7 @@ func.func @batch(%a: tensor<5x2x3xf32>, %b: tensor<6x3x4xf32>) {
 // -----
 
 func.func @contracted(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>) {
+  // constraint: cleave.matmul: Both operands have the same k
   // expected-error @below {{expects the contracted dimensions to agree; got: 3 of lhs and 4 of rhs}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.matmul %a, %b {transpose_rhs} : tensor<2x3xf32>, tensor<3x4xf32> -> tensor<2x3xf32>
@@ -37,6 +41,7 @@ func.func @contracted(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>) {
 // -----
 
 func.func @bias(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>, %c: tensor<2xf32>) {
+  // constraint: cleave.matmul: `bias` is [n]
   // expected-error @below {{expects a bias of type 'tensor<4xf32>', one element for each column of the result; got: 'tensor<2xf32>'}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.matmul %a, %b bias %c : tensor<2x3xf32>, tensor<3x4xf32>, tensor<2xf32> -> tensor<2x4xf32>
@@ -46,6 +51,7 @@ func.func @bias(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>, %c: tensor<2xf32>) {
 // -----
 
 func.func @bias_type(%a: tensor<2x3xf16>, %b: tensor<3x4xf16>, %c: tensor<4xf32>) {
+  // constraint: cleave.matmul: The operands, the bias and the result
   // expected-error @below {{expects a bias of type 'tensor<4xf16>', one element for each column of the result; got: 'tensor<4xf32>'}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.matmul %a, %b bias %c : tensor<2x3xf16>, tensor<3x4xf16>, tensor<4xf32> -> tensor<2x4xf16>
@@ -55,6 +61,7 @@ func.func @bias_type(%a: tensor<2x3xf16>, %b: tensor<3x4xf16>, %c: tensor<4xf32>
 // -----
 
 func.func @groups(%x: tensor<1x3x8xf32>, %w: tensor<4x3x3xf32>) {
+  // constraint: cleave.convolution: `groups` divides
   // expected-error @below {{expects groups that divide the 3 input and 4 output channels; got: 2}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.convolution %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0>,
@@ -65,6 +72,7 @@ func.func @groups(%x: tensor<1x3x8xf32>, %w: tensor<4x3x3xf32>) {
 // -----
 
 func.func @filter_channels(%x: tensor<1x4x8xf32>, %w: tensor<4x4x3xf32>) {
+  // constraint: cleave.convolution: `groups` divides
   // expected-error @below {{expects a filter over ic/groups = 2 channels; got: 4}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.convolution %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0>,
@@ -75,6 +83,7 @@ func.func @filter_channels(%x: tensor<1x4x8xf32>, %w: tensor<4x4x3xf32>) {
 // -----
 
 func.func @strides(%x: tensor<1x3x8xf32>, %w: tensor<4x3x3xf32>) {
+  // constraint: cleave.convolution: Strides, dilations and kernel
   // expected-error @below {{expects strides of at least 1; got: 0}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.convolution %x, %w {strides = array<i64: 0>, dilations = array<i64: 1>, pad_low = array<i64: 0>,
@@ -95,6 +104,7 @@ func.func @pads(%x: tensor<1x3x8xf32>, %w: tensor<4x3x3xf32>) {
 // -----
 
 func.func @window_fits(%x: tensor<1x3x2xf32>, %w: tensor<4x3x3xf32>) {
+  // constraint: cleave.convolution: Strides, dilations and kernel
   // expected-error @below {{expects a window that fits into the padded input along spatial dimension 0; got: a window of 3 in 2}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.convolution %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0>,
@@ -105,6 +115,7 @@ func.func @window_fits(%x: tensor<1x3x2xf32>, %w: tensor<4x3x3xf32>) {
 // -----
 
 func.func @gradient_type(%dy: tensor<1x4x5xf32>, %w: tensor<4x3x3xf32>) {
+  // constraint: cleave.convolution_input_grad: A convolution of a tensor
   // expected-error @below {{expects a gradient of the forward op's result type 'tensor<1x4x6xf32>'; got: 'tensor<1x4x5xf32>'}}
   %0 = cleave.convolution_input_grad %dy, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0>,
     pad_high = array<i64: 0>, groups = 1 : i64} : tensor<1x4x5xf32>, tensor<4x3x3xf32> -> tensor<1x3x8xf32>
@@ -114,6 +125,7 @@ func.func @gradient_type(%dy: tensor<1x4x5xf32>, %w: tensor<4x3x3xf32>) {
 // -----
 
 func.func @pool_padding(%x: tensor<1x3x8xf32>) {
+  // constraint: cleave.max_pool: Each padding is smaller
   // expected-error @below {{expects padding smaller than the window along spatial dimension 0; got: pad_low 2, pad_high 0, window 2}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.max_pool %x {window = array<i64: 2>, strides = array<i64: 1>, dilations = array<i64: 1>,
@@ -124,6 +136,7 @@ func.func @pool_padding(%x: tensor<1x3x8xf32>) {
 // -----
 
 func.func @conv_padneg(%x: tensor<1x3x8xf32>, %w: tensor<4x3x3xf32>) {
+  // constraint: cleave.convolution: Strides, dilations and kernel
   // expected-error @below {{expects pad_low of at least 0; got: -1}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.convolution %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: -1>, pad_high = array<i64: 0>, groups = 1 : i64} : tensor<1x3x8xf32>, tensor<4x3x3xf32> -> tensor<1x4x5xf32>
@@ -133,6 +146,7 @@ func.func @conv_padneg(%x: tensor<1x3x8xf32>, %w: tensor<4x3x3xf32>) {
 // -----
 
 func.func @conv_groups0(%x: tensor<1x3x8xf32>, %w: tensor<4x3x3xf32>) {
+  // constraint: cleave.convolution: `groups` divides
   // expected-error @below {{expects groups that divide the 3 input and 4 output channels; got: 0}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.convolution %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: 0>, groups = 0 : i64} : tensor<1x3x8xf32>, tensor<4x3x3xf32> -> tensor<1x4x6xf32>
@@ -142,6 +156,7 @@ func.func @conv_groups0(%x: tensor<1x3x8xf32>, %w: tensor<4x3x3xf32>) {
 // -----
 
 func.func @conv_types(%x: tensor<1x3x8xf32>, %w: tensor<4x3x3xf16>) {
+  // constraint: cleave.convolution: Input and filter have
   // expected-error @below {{expects input and filter of one element type; got: 'f32' and 'f16'}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.convolution %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: 0>, groups = 1 : i64} : tensor<1x3x8xf32>, tensor<4x3x3xf16> -> tensor<1x4x6xf32>
@@ -151,6 +166,7 @@ func.func @conv_types(%x: tensor<1x3x8xf32>, %w: tensor<4x3x3xf16>) {
 // -----
 
 func.func @conv_rank(%x: tensor<1x3xf32>, %w: tensor<4x3xf32>) {
+  // constraint: cleave.convolution: Input and filter have
   // expected-error @below {{expects a filter [oc, ic/groups, kernel...] of rank 3 or more; got: 'tensor<4x3xf32>'}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.convolution %x, %w {strides = array<i64>, dilations = array<i64>, pad_low = array<i64>, pad_high = array<i64>, groups = 1 : i64} : tensor<1x3xf32>, tensor<4x3xf32> -> tensor<1x4xf32>

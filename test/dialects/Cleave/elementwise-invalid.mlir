@@ -3,6 +3,7 @@
 // Elementwise ops keep their operands' type; what they compute on is checked by type.
 
 func.func @abs(%a: tensor<4xf32>) {
+  // constraint: cleave.abs: The operand and the result have the same shape
   // expected-error @+1 {{requires the same type for all operands and results}}
   %0 = "cleave.abs"(%a) : (tensor<4xf32>) -> tensor<4xf64>
   return
@@ -11,6 +12,7 @@ func.func @abs(%a: tensor<4xf32>) {
 // -----
 
 func.func @ceil(%a: tensor<4xf32>) {
+  // constraint: cleave.ceil: The operand and the result have the same shape
   // expected-error @+1 {{requires the same type for all operands and results}}
   %0 = "cleave.ceil"(%a) : (tensor<4xf32>) -> tensor<4xf64>
   return
@@ -19,6 +21,7 @@ func.func @ceil(%a: tensor<4xf32>) {
 // -----
 
 func.func @cos(%a: tensor<4xf32>) {
+  // constraint: cleave.cos: The operand and the result have the same shape
   // expected-error @+1 {{requires the same type for all operands and results}}
   %0 = "cleave.cos"(%a) : (tensor<4xf32>) -> tensor<4xf64>
   return
@@ -27,6 +30,7 @@ func.func @cos(%a: tensor<4xf32>) {
 // -----
 
 func.func @erf(%a: tensor<4xf32>) {
+  // constraint: cleave.erf: The operand and the result have the same shape
   // expected-error @+1 {{requires the same type for all operands and results}}
   %0 = "cleave.erf"(%a) : (tensor<4xf32>) -> tensor<4xf64>
   return
@@ -35,6 +39,7 @@ func.func @erf(%a: tensor<4xf32>) {
 // -----
 
 func.func @exp(%a: tensor<4xf32>) {
+  // constraint: cleave.exp: The operand and the result have the same shape
   // expected-error @+1 {{requires the same type for all operands and results}}
   %0 = "cleave.exp"(%a) : (tensor<4xf32>) -> tensor<4xf64>
   return
@@ -43,6 +48,7 @@ func.func @exp(%a: tensor<4xf32>) {
 // -----
 
 func.func @floor(%a: tensor<4xf32>) {
+  // constraint: cleave.floor: The operand and the result have the same shape
   // expected-error @+1 {{requires the same type for all operands and results}}
   %0 = "cleave.floor"(%a) : (tensor<4xf32>) -> tensor<4xf64>
   return
@@ -51,6 +57,7 @@ func.func @floor(%a: tensor<4xf32>) {
 // -----
 
 func.func @log(%a: tensor<4xf32>) {
+  // constraint: cleave.log: The operand and the result have the same shape
   // expected-error @+1 {{requires the same type for all operands and results}}
   %0 = "cleave.log"(%a) : (tensor<4xf32>) -> tensor<4xf64>
   return
@@ -59,6 +66,7 @@ func.func @log(%a: tensor<4xf32>) {
 // -----
 
 func.func @neg(%a: tensor<4xf32>) {
+  // constraint: cleave.neg: The operand and the result have the same shape
   // expected-error @+1 {{requires the same type for all operands and results}}
   %0 = "cleave.neg"(%a) : (tensor<4xf32>) -> tensor<4xf64>
   return
@@ -67,6 +75,7 @@ func.func @neg(%a: tensor<4xf32>) {
 // -----
 
 func.func @relu(%a: tensor<4xf32>) {
+  // constraint: cleave.relu: The operand and the result have the same shape
   // expected-error @+1 {{requires the same type for all operands and results}}
   %0 = "cleave.relu"(%a) : (tensor<4xf32>) -> tensor<4xf64>
   return
@@ -75,6 +84,7 @@ func.func @relu(%a: tensor<4xf32>) {
 // -----
 
 func.func @round(%a: tensor<4xf32>) {
+  // constraint: cleave.round: The operand and the result have the same shape
   // expected-error @+1 {{requires the same type for all operands and results}}
   %0 = "cleave.round"(%a) : (tensor<4xf32>) -> tensor<4xf64>
   return
@@ -83,6 +93,7 @@ func.func @round(%a: tensor<4xf32>) {
 // -----
 
 func.func @rsqrt(%a: tensor<4xf32>) {
+  // constraint: cleave.rsqrt: The operand and the result have the same shape
   // expected-error @+1 {{requires the same type for all operands and results}}
   %0 = "cleave.rsqrt"(%a) : (tensor<4xf32>) -> tensor<4xf64>
   return
@@ -91,6 +102,7 @@ func.func @rsqrt(%a: tensor<4xf32>) {
 // -----
 
 func.func @expm1(%a: tensor<4xf32>) {
+  // constraint: cleave.expm1: The operand and the result have the same shape
   // expected-error @+1 {{requires the same type for all operands and results}}
   %0 = "cleave.expm1"(%a) : (tensor<4xf32>) -> tensor<4xf64>
   return
@@ -99,6 +111,7 @@ func.func @expm1(%a: tensor<4xf32>) {
 // -----
 
 func.func @log1p(%a: tensor<4xf32>) {
+  // constraint: cleave.log1p: The operand and the result have the same shape
   // expected-error @+1 {{requires the same type for all operands and results}}
   %0 = "cleave.log1p"(%a) : (tensor<4xf32>) -> tensor<4xf64>
   return
@@ -107,6 +120,7 @@ func.func @log1p(%a: tensor<4xf32>) {
 // -----
 
 func.func @sigmoid(%a: tensor<4xf32>) {
+  // constraint: cleave.sigmoid: The operand and the result have the same shape
   // expected-error @+1 {{requires the same type for all operands and results}}
   %0 = "cleave.sigmoid"(%a) : (tensor<4xf32>) -> tensor<4xf64>
   return
@@ -115,6 +129,7 @@ func.func @sigmoid(%a: tensor<4xf32>) {
 // -----
 
 func.func @sign(%a: tensor<4xf32>) {
+  // constraint: cleave.sign: The operand and the result have the same shape
   // expected-error @+1 {{requires the same type for all operands and results}}
   %0 = "cleave.sign"(%a) : (tensor<4xf32>) -> tensor<4xf64>
   return
@@ -123,6 +138,7 @@ func.func @sign(%a: tensor<4xf32>) {
 // -----
 
 func.func @sin(%a: tensor<4xf32>) {
+  // constraint: cleave.sin: The operand and the result have the same shape
   // expected-error @+1 {{requires the same type for all operands and results}}
   %0 = "cleave.sin"(%a) : (tensor<4xf32>) -> tensor<4xf64>
   return
@@ -131,6 +147,7 @@ func.func @sin(%a: tensor<4xf32>) {
 // -----
 
 func.func @asin(%a: tensor<4xf32>) {
+  // constraint: cleave.asin: The operand and the result have the same shape
   // expected-error @+1 {{requires the same type for all operands and results}}
   %0 = "cleave.asin"(%a) : (tensor<4xf32>) -> tensor<4xf64>
   return
@@ -139,6 +156,7 @@ func.func @asin(%a: tensor<4xf32>) {
 // -----
 
 func.func @acos(%a: tensor<4xf32>) {
+  // constraint: cleave.acos: The operand and the result have the same shape
   // expected-error @+1 {{requires the same type for all operands and results}}
   %0 = "cleave.acos"(%a) : (tensor<4xf32>) -> tensor<4xf64>
   return
@@ -147,6 +165,7 @@ func.func @acos(%a: tensor<4xf32>) {
 // -----
 
 func.func @atan(%a: tensor<4xf32>) {
+  // constraint: cleave.atan: The operand and the result have the same shape
   // expected-error @+1 {{requires the same type for all operands and results}}
   %0 = "cleave.atan"(%a) : (tensor<4xf32>) -> tensor<4xf64>
   return
@@ -155,6 +174,7 @@ func.func @atan(%a: tensor<4xf32>) {
 // -----
 
 func.func @sqrt(%a: tensor<4xf32>) {
+  // constraint: cleave.sqrt: The operand and the result have the same shape
   // expected-error @+1 {{requires the same type for all operands and results}}
   %0 = "cleave.sqrt"(%a) : (tensor<4xf32>) -> tensor<4xf64>
   return
@@ -163,6 +183,7 @@ func.func @sqrt(%a: tensor<4xf32>) {
 // -----
 
 func.func @tanh(%a: tensor<4xf32>) {
+  // constraint: cleave.tanh: The operand and the result have the same shape
   // expected-error @+1 {{requires the same type for all operands and results}}
   %0 = "cleave.tanh"(%a) : (tensor<4xf32>) -> tensor<4xf64>
   return
@@ -171,6 +192,7 @@ func.func @tanh(%a: tensor<4xf32>) {
 // -----
 
 func.func @add(%a: tensor<4xf32>, %b: tensor<8xf32>) {
+  // constraint: cleave.add: The operands and the result have the same shape
   // expected-error @+1 {{requires the same type for all operands and results}}
   %0 = "cleave.add"(%a, %b) : (tensor<4xf32>, tensor<8xf32>) -> tensor<4xf32>
   return
@@ -179,6 +201,7 @@ func.func @add(%a: tensor<4xf32>, %b: tensor<8xf32>) {
 // -----
 
 func.func @sub(%a: tensor<4xf32>, %b: tensor<8xf32>) {
+  // constraint: cleave.sub: The operands and the result have the same shape
   // expected-error @+1 {{requires the same type for all operands and results}}
   %0 = "cleave.sub"(%a, %b) : (tensor<4xf32>, tensor<8xf32>) -> tensor<4xf32>
   return
@@ -187,6 +210,7 @@ func.func @sub(%a: tensor<4xf32>, %b: tensor<8xf32>) {
 // -----
 
 func.func @mul(%a: tensor<4xf32>, %b: tensor<8xf32>) {
+  // constraint: cleave.mul: The operands and the result have the same shape
   // expected-error @+1 {{requires the same type for all operands and results}}
   %0 = "cleave.mul"(%a, %b) : (tensor<4xf32>, tensor<8xf32>) -> tensor<4xf32>
   return
@@ -195,6 +219,7 @@ func.func @mul(%a: tensor<4xf32>, %b: tensor<8xf32>) {
 // -----
 
 func.func @div(%a: tensor<4xf32>, %b: tensor<8xf32>) {
+  // constraint: cleave.div: The operands and the result have the same shape
   // expected-error @+1 {{requires the same type for all operands and results}}
   %0 = "cleave.div"(%a, %b) : (tensor<4xf32>, tensor<8xf32>) -> tensor<4xf32>
   return
@@ -203,6 +228,7 @@ func.func @div(%a: tensor<4xf32>, %b: tensor<8xf32>) {
 // -----
 
 func.func @max(%a: tensor<4xf32>, %b: tensor<8xf32>) {
+  // constraint: cleave.max: The operands and the result have the same shape
   // expected-error @+1 {{requires the same type for all operands and results}}
   %0 = "cleave.max"(%a, %b) : (tensor<4xf32>, tensor<8xf32>) -> tensor<4xf32>
   return
@@ -211,6 +237,7 @@ func.func @max(%a: tensor<4xf32>, %b: tensor<8xf32>) {
 // -----
 
 func.func @min(%a: tensor<4xf32>, %b: tensor<8xf32>) {
+  // constraint: cleave.min: The operands and the result have the same shape
   // expected-error @+1 {{requires the same type for all operands and results}}
   %0 = "cleave.min"(%a, %b) : (tensor<4xf32>, tensor<8xf32>) -> tensor<4xf32>
   return
@@ -219,6 +246,7 @@ func.func @min(%a: tensor<4xf32>, %b: tensor<8xf32>) {
 // -----
 
 func.func @rem(%a: tensor<4xf32>, %b: tensor<8xf32>) {
+  // constraint: cleave.rem: The operands and the result have the same shape
   // expected-error @+1 {{requires the same type for all operands and results}}
   %0 = "cleave.rem"(%a, %b) : (tensor<4xf32>, tensor<8xf32>) -> tensor<4xf32>
   return
@@ -227,6 +255,7 @@ func.func @rem(%a: tensor<4xf32>, %b: tensor<8xf32>) {
 // -----
 
 func.func @pow(%a: tensor<4xf32>, %b: tensor<8xf32>) {
+  // constraint: cleave.pow: The operands and the result have the same shape
   // expected-error @+1 {{requires the same type for all operands and results}}
   %0 = "cleave.pow"(%a, %b) : (tensor<4xf32>, tensor<8xf32>) -> tensor<4xf32>
   return
@@ -267,6 +296,7 @@ func.func @not(%a: tensor<4xi64>) {
 // -----
 
 func.func @compare(%a: tensor<4xf32>, %b: tensor<4xf64>) {
+  // constraint: cleave.compare: The operands have the same shape
   // expected-error @+1 {{requires all operands to have the same type}}
   %0 = "cleave.compare"(%a, %b) <{predicate = #cleave<predicate lt>}> : (tensor<4xf32>, tensor<4xf64>) -> tensor<4xi1>
   return
@@ -275,6 +305,7 @@ func.func @compare(%a: tensor<4xf32>, %b: tensor<4xf64>) {
 // -----
 
 func.func @select(%c: tensor<8xi1>, %a: tensor<4xf32>) {
+  // constraint: cleave.select: The operands and the result have the same shape
   // expected-error @+1 {{failed to verify that all of {condition, result} have same shape}}
   %0 = "cleave.select"(%c, %a, %a) : (tensor<8xi1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return
@@ -283,6 +314,7 @@ func.func @select(%c: tensor<8xi1>, %a: tensor<4xf32>) {
 // -----
 
 func.func @cast(%a: tensor<4xf32>) {
+  // constraint: cleave.cast: The operand and the result have the same shape
   // expected-error @+1 {{requires the same shape for all operands and results}}
   %0 = "cleave.cast"(%a) : (tensor<4xf32>) -> tensor<8xf64>
   return
@@ -291,8 +323,9 @@ func.func @cast(%a: tensor<4xf32>) {
 // -----
 
 func.func @constant() {
-  // expected-error @+2 {{failed to infer returned types}}
-  // expected-error @+1 {{inferred type(s)}}
+  // constraint: cleave.constant: `value` is a ranked tensor
+  // expected-error @below {{inferred type(s)}}
+  // expected-error @below {{failed to infer returned types}}
   %0 = "cleave.constant"() <{value = dense<1.0> : tensor<4xf32>}> : () -> tensor<8xf32>
   return
 }
@@ -1020,6 +1053,7 @@ func.func @xor_number(%a: i1) {
 // -----
 
 func.func @compare_shapes(%a: tensor<4xf32>, %b: tensor<8xf32>) {
+  // constraint: cleave.compare: The operands have the same shape
   // expected-error @below {{requires all operands to have the same type}}
   %0 = "cleave.compare"(%a, %b) <{predicate = #cleave<predicate lt>}> : (tensor<4xf32>, tensor<8xf32>) -> tensor<4xi1>
   return
@@ -1028,6 +1062,7 @@ func.func @compare_shapes(%a: tensor<4xf32>, %b: tensor<8xf32>) {
 // -----
 
 func.func @compare_result(%a: tensor<4xf32>) {
+  // constraint: cleave.compare: The operands have the same shape
   // expected-error @below {{result #0 must be statically shaped tensor of 1-bit signless integer values, but got 'tensor<4xi8>'}}
   %0 = "cleave.compare"(%a, %a) <{predicate = #cleave<predicate lt>}> : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi8>
   return
@@ -1036,6 +1071,7 @@ func.func @compare_result(%a: tensor<4xf32>) {
 // -----
 
 func.func @compare_result_shape(%a: tensor<4xf32>) {
+  // constraint: cleave.compare: The operands have the same shape
   // expected-error @below {{requires the same shape for all operands and results}}
   %0 = "cleave.compare"(%a, %a) <{predicate = #cleave<predicate lt>}> : (tensor<4xf32>, tensor<4xf32>) -> tensor<8xi1>
   return
@@ -1060,6 +1096,7 @@ func.func @compare_dynamic(%a: tensor<?xf32>) {
 // -----
 
 func.func @select_condition(%c: tensor<4xi8>, %a: tensor<4xf32>) {
+  // constraint: cleave.select: `on_true`, `on_false` and the result
   // expected-error @below {{operand #0 must be statically shaped tensor of 1-bit signless integer values, but got 'tensor<4xi8>'}}
   %0 = "cleave.select"(%c, %a, %a) : (tensor<4xi8>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return
@@ -1068,6 +1105,7 @@ func.func @select_condition(%c: tensor<4xi8>, %a: tensor<4xf32>) {
 // -----
 
 func.func @select_shape(%c: tensor<8xi1>, %a: tensor<4xf32>) {
+  // constraint: cleave.select: The operands and the result have the same shape
   // expected-error @below {{failed to verify that all of {condition, result} have same shape}}
   %0 = "cleave.select"(%c, %a, %a) : (tensor<8xi1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return
@@ -1076,6 +1114,7 @@ func.func @select_shape(%c: tensor<8xi1>, %a: tensor<4xf32>) {
 // -----
 
 func.func @select_result(%c: tensor<4xi1>, %a: tensor<4xf32>) {
+  // constraint: cleave.select: `on_true`, `on_false` and the result
   // expected-error @below {{failed to verify that all of {on_true, on_false, result} have same type}}
   %0 = "cleave.select"(%c, %a, %a) : (tensor<4xi1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf16>
   return
@@ -1206,6 +1245,7 @@ func.func @atan_number(%a: f32) {
 // The class refuses unequal shapes: of the result, of its rank alone, and of a result whose operands agree.
 
 func.func @abs_shape(%a: tensor<4xf32>) {
+  // constraint: cleave.abs: The operand and the result have the same shape
   // expected-error @below {{requires the same type for all operands and results}}
   %0 = "cleave.abs"(%a) : (tensor<4xf32>) -> tensor<8xf32>
   return
@@ -1214,6 +1254,7 @@ func.func @abs_shape(%a: tensor<4xf32>) {
 // -----
 
 func.func @log_rank(%a: tensor<4xf32>) {
+  // constraint: cleave.log: The operand and the result have the same shape
   // expected-error @below {{requires the same type for all operands and results}}
   %0 = "cleave.log"(%a) : (tensor<4xf32>) -> tensor<4x1xf32>
   return
@@ -1222,6 +1263,7 @@ func.func @log_rank(%a: tensor<4xf32>) {
 // -----
 
 func.func @mul_result_shape(%a: tensor<4xf32>) {
+  // constraint: cleave.mul: The operands and the result have the same shape
   // expected-error @below {{requires the same type for all operands and results}}
   %0 = "cleave.mul"(%a, %a) : (tensor<4xf32>, tensor<4xf32>) -> tensor<2x2xf32>
   return

@@ -1,6 +1,7 @@
 // RUN: cleave-opt %s -split-input-file -verify-diagnostics
 
 func.func @reduce_dim(%x: tensor<8x4xf32>) {
+  // constraint: cleave.reduce: `dims` increases strictly
   // expected-error @below {{'cleave.reduce' op expects dims in [0, 2), the operand's dimensions; got: 2}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.reduce sum %x, [2] : tensor<8x4xf32> -> tensor<8xf32>
@@ -10,6 +11,7 @@ func.func @reduce_dim(%x: tensor<8x4xf32>) {
 // -----
 
 func.func @reduce_order(%x: tensor<8x4xf32>) {
+  // constraint: cleave.reduce: `dims` increases strictly
   // expected-error @below {{expects strictly increasing dims; got: 0 after 1}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.reduce sum %x, [1, 0] : tensor<8x4xf32> -> tensor<f32>
@@ -28,6 +30,7 @@ func.func @reduce_type(%x: tensor<8x4xf32>) {
 // -----
 
 func.func @reduce_element(%x: tensor<8xi1>) {
+  // constraint: cleave.reduce: The elements are floating
   // expected-error @below {{takes floating-point and signed integer elements, cast others first; got: 'i1'}}
   %0 = cleave.reduce max %x, [0] : tensor<8xi1> -> tensor<i1>
   return
@@ -36,6 +39,7 @@ func.func @reduce_element(%x: tensor<8xi1>) {
 // -----
 
 func.func @argmax_dim(%x: tensor<8xf32>) {
+  // constraint: cleave.argmax: `dim` is a dimension
   // expected-error @below {{'cleave.argmax' op expects dim in [0, 1), the operand's dimensions; got: 1}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.argmax %x, dim = 1 : tensor<8xf32> -> tensor<i64>
@@ -45,6 +49,7 @@ func.func @argmax_dim(%x: tensor<8xf32>) {
 // -----
 
 func.func @softmax_dim(%x: tensor<8xf32>) {
+  // constraint: cleave.softmax: `dim` is a dimension
   // expected-error @below {{'cleave.softmax' op expects dim in [0, 1), the operand's dimensions; got: -1}}
   %0 = cleave.softmax %x, dim = -1 : tensor<8xf32>
   return
@@ -53,6 +58,7 @@ func.func @softmax_dim(%x: tensor<8xf32>) {
 // -----
 
 func.func @normalize_none(%x: tensor<8xf32>) {
+  // constraint: cleave.normalize: `dims` names at least
   // expected-error @below {{expects at least one dimension to normalize over; got: none}}
   %0:3 = cleave.normalize %x, [], epsilon = 0.1 : tensor<8xf32> -> tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
   return
@@ -61,6 +67,7 @@ func.func @normalize_none(%x: tensor<8xf32>) {
 // -----
 
 func.func @normalize_epsilon(%x: tensor<8xf32>) {
+  // constraint: cleave.normalize: `epsilon` is 0
   // expected-error @below {{expects epsilon >= 0; got: -1.0}}
   %0:3 = cleave.normalize %x, [0], epsilon = -1.0 : tensor<8xf32> -> tensor<8xf32>, tensor<f32>, tensor<f32>
   return
@@ -69,6 +76,7 @@ func.func @normalize_epsilon(%x: tensor<8xf32>) {
 // -----
 
 func.func @log_softmax(%a: tensor<8x4xf32>) {
+  // constraint: cleave.log_softmax: `dim` is a dimension
   // expected-error @+1 {{expects dim in [0, 2), the operand's dimensions; got: 2}}
   %0 = "cleave.log_softmax"(%a) <{dim = 2 : i64}> : (tensor<8x4xf32>) -> tensor<8x4xf32>
   return
@@ -77,6 +85,7 @@ func.func @log_softmax(%a: tensor<8x4xf32>) {
 // -----
 
 func.func @reduce_dims(%x: tensor<4x3xf32>) {
+  // constraint: cleave.reduce: `dims` increases strictly
   // expected-error @below {{expects dims in [0, 2), the operand's dimensions; got: 2}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.reduce sum %x, [2] : tensor<4x3xf32> -> tensor<4x3xf32>
@@ -86,6 +95,7 @@ func.func @reduce_dims(%x: tensor<4x3xf32>) {
 // -----
 
 func.func @reduce_twice(%x: tensor<4x3xf32>) {
+  // constraint: cleave.reduce: `dims` increases strictly
   // expected-error @below {{expects strictly increasing dims; got: 1 after 1}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.reduce sum %x, [1, 1] : tensor<4x3xf32> -> tensor<4xf32>
@@ -95,6 +105,7 @@ func.func @reduce_twice(%x: tensor<4x3xf32>) {
 // -----
 
 func.func @reduce_order(%x: tensor<4x3xf32>) {
+  // constraint: cleave.reduce: `dims` increases strictly
   // expected-error @below {{expects strictly increasing dims; got: 0 after 1}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.reduce sum %x, [1, 0] : tensor<4x3xf32> -> tensor<f32>
@@ -104,6 +115,7 @@ func.func @reduce_order(%x: tensor<4x3xf32>) {
 // -----
 
 func.func @reduce_bool(%x: tensor<4x3xi1>) {
+  // constraint: cleave.reduce: The elements are floating
   // expected-error @below {{takes floating-point and signed integer elements, cast others first; got: 'i1'}}
   %0 = cleave.reduce sum %x, [1] : tensor<4x3xi1> -> tensor<4xi1>
   return
@@ -112,6 +124,7 @@ func.func @reduce_bool(%x: tensor<4x3xi1>) {
 // -----
 
 func.func @reduce_neg(%x: tensor<4x3xf32>) {
+  // constraint: cleave.reduce: `dims` increases strictly
   // expected-error @below {{expects dims in [0, 2), the operand's dimensions; got: -1}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.reduce sum %x, [-1] : tensor<4x3xf32> -> tensor<4xf32>
@@ -130,6 +143,7 @@ func.func @reduce_result(%x: tensor<4x3xf32>) {
 // -----
 
 func.func @argmax_dim(%x: tensor<4x3xf32>) {
+  // constraint: cleave.argmax: `dim` is a dimension
   // expected-error @below {{expects dim in [0, 2), the operand's dimensions; got: 2}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.argmax %x, dim = 2 : tensor<4x3xf32> -> tensor<4xi64>
@@ -139,6 +153,7 @@ func.func @argmax_dim(%x: tensor<4x3xf32>) {
 // -----
 
 func.func @argmax_neg(%x: tensor<4x3xf32>) {
+  // constraint: cleave.argmax: `dim` is a dimension
   // expected-error @below {{expects dim in [0, 2), the operand's dimensions; got: -1}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.argmax %x, dim = -1 : tensor<4x3xf32> -> tensor<4xi64>
@@ -148,6 +163,7 @@ func.func @argmax_neg(%x: tensor<4x3xf32>) {
 // -----
 
 func.func @argmax_bool(%x: tensor<4x3xi1>) {
+  // constraint: cleave.argmax: The elements are floating
   // expected-error @below {{takes floating-point and signed integer elements, cast others first; got: 'i1'}}
   %0 = cleave.argmax %x, dim = 1 : tensor<4x3xi1> -> tensor<4xi64>
   return
@@ -174,6 +190,7 @@ func.func @argmax_rtype(%x: tensor<4x3xf32>) {
 // -----
 
 func.func @argmax_empty(%x: tensor<4x0xf32>) {
+  // constraint: cleave.argmax: `dim` is a dimension
   // expected-error @below {{expects at least one element along dim; got: 'tensor<4x0xf32>'}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.argmax %x, dim = 1 : tensor<4x0xf32> -> tensor<4xi64>
@@ -183,6 +200,7 @@ func.func @argmax_empty(%x: tensor<4x0xf32>) {
 // -----
 
 func.func @softmax_dim(%x: tensor<4x3xf32>) {
+  // constraint: cleave.softmax: `dim` is a dimension
   // expected-error @below {{expects dim in [0, 2), the operand's dimensions; got: 2}}
   %0 = cleave.softmax %x, dim = 2 : tensor<4x3xf32>
   return
@@ -191,6 +209,7 @@ func.func @softmax_dim(%x: tensor<4x3xf32>) {
 // -----
 
 func.func @softmax_neg(%x: tensor<4x3xf32>) {
+  // constraint: cleave.softmax: `dim` is a dimension
   // expected-error @below {{expects dim in [0, 2), the operand's dimensions; got: -1}}
   %0 = cleave.softmax %x, dim = -1 : tensor<4x3xf32>
   return
@@ -207,6 +226,7 @@ func.func @softmax_int(%x: tensor<4x3xi64>) {
 // -----
 
 func.func @softmax_types(%x: tensor<4x3xf32>) {
+  // constraint: cleave.softmax: The operand and the result
   // expected-error @below {{requires the same type for all operands and results}}
   %0 = "cleave.softmax"(%x) <{dim = 1 : i64}> : (tensor<4x3xf32>) -> tensor<4x3xf16>
   return
@@ -215,6 +235,7 @@ func.func @softmax_types(%x: tensor<4x3xf32>) {
 // -----
 
 func.func @softmax_scalar(%x: tensor<f32>) {
+  // constraint: cleave.softmax: `dim` is a dimension
   // expected-error @below {{expects dim in [0, 0), the operand's dimensions; got: 0}}
   %0 = cleave.softmax %x, dim = 0 : tensor<f32>
   return
@@ -223,6 +244,7 @@ func.func @softmax_scalar(%x: tensor<f32>) {
 // -----
 
 func.func @log_softmax_dim(%x: tensor<4x3xf32>) {
+  // constraint: cleave.log_softmax: `dim` is a dimension
   // expected-error @below {{expects dim in [0, 2), the operand's dimensions; got: 2}}
   %0 = cleave.log_softmax %x, dim = 2 : tensor<4x3xf32>
   return
@@ -231,6 +253,7 @@ func.func @log_softmax_dim(%x: tensor<4x3xf32>) {
 // -----
 
 func.func @log_softmax_neg(%x: tensor<4x3xf32>) {
+  // constraint: cleave.log_softmax: `dim` is a dimension
   // expected-error @below {{expects dim in [0, 2), the operand's dimensions; got: -1}}
   %0 = cleave.log_softmax %x, dim = -1 : tensor<4x3xf32>
   return
@@ -247,6 +270,7 @@ func.func @log_softmax_int(%x: tensor<4x3xi64>) {
 // -----
 
 func.func @log_softmax_types(%x: tensor<4x3xf32>) {
+  // constraint: cleave.log_softmax: The operand and the result
   // expected-error @below {{requires the same type for all operands and results}}
   %0 = "cleave.log_softmax"(%x) <{dim = 1 : i64}> : (tensor<4x3xf32>) -> tensor<4x3xf16>
   return
@@ -255,6 +279,7 @@ func.func @log_softmax_types(%x: tensor<4x3xf32>) {
 // -----
 
 func.func @log_softmax_scalar(%x: tensor<f32>) {
+  // constraint: cleave.log_softmax: `dim` is a dimension
   // expected-error @below {{expects dim in [0, 0), the operand's dimensions; got: 0}}
   %0 = cleave.log_softmax %x, dim = 0 : tensor<f32>
   return
@@ -263,6 +288,7 @@ func.func @log_softmax_scalar(%x: tensor<f32>) {
 // -----
 
 func.func @normalize_dims(%x: tensor<4x3xf32>) {
+  // constraint: cleave.normalize: `dims` names at least
   // expected-error @below {{expects dims in [0, 2), the operand's dimensions; got: 2}}
   // expected-error @below {{failed to infer returned types}}
   %0, %1, %2 = cleave.normalize %x, [2], epsilon = 1.0e-5 : tensor<4x3xf32> -> tensor<4x3xf32>, tensor<4xf32>, tensor<4xf32>
@@ -272,6 +298,7 @@ func.func @normalize_dims(%x: tensor<4x3xf32>) {
 // -----
 
 func.func @normalize_none(%x: tensor<4x3xf32>) {
+  // constraint: cleave.normalize: `dims` names at least
   // expected-error @below {{expects at least one dimension to normalize over; got: none}}
   %0, %1, %2 = cleave.normalize %x, [], epsilon = 1.0e-5 : tensor<4x3xf32> -> tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>
   return
@@ -280,6 +307,7 @@ func.func @normalize_none(%x: tensor<4x3xf32>) {
 // -----
 
 func.func @normalize_eps(%x: tensor<4x3xf32>) {
+  // constraint: cleave.normalize: `epsilon` is 0
   // expected-error @below {{expects epsilon >= 0; got: -1.000000e+00}}
   %0, %1, %2 = cleave.normalize %x, [1], epsilon = -1.0 : tensor<4x3xf32> -> tensor<4x3xf32>, tensor<4xf32>, tensor<4xf32>
   return
@@ -288,6 +316,7 @@ func.func @normalize_eps(%x: tensor<4x3xf32>) {
 // -----
 
 func.func @normalize_nan(%x: tensor<4x3xf32>) {
+  // constraint: cleave.normalize: `epsilon` is 0
   // expected-error @below {{expects epsilon >= 0; got: nan}}
   %0, %1, %2 = "cleave.normalize"(%x) <{dims = array<i64: 1>, epsilon = 0x7FF8000000000000 : f64}> : (tensor<4x3xf32>) -> (tensor<4x3xf32>, tensor<4xf32>, tensor<4xf32>)
   return
@@ -314,6 +343,7 @@ func.func @normalize_stat(%x: tensor<4x3xf16>) {
 // -----
 
 func.func @normalize_twice(%x: tensor<4x3xf32>) {
+  // constraint: cleave.normalize: `dims` names at least
   // expected-error @below {{expects strictly increasing dims; got: 1 after 1}}
   // expected-error @below {{failed to infer returned types}}
   %0, %1, %2 = cleave.normalize %x, [1, 1], epsilon = 1.0e-5 : tensor<4x3xf32> -> tensor<4x3xf32>, tensor<4xf32>, tensor<4xf32>

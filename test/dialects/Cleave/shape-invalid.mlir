@@ -1,6 +1,7 @@
 // RUN: cleave-opt %s --split-input-file --verify-diagnostics
 
 func.func @f(%a: tensor<8x4xf32>) {
+  // constraint: cleave.reshape: The operand and the result have the same number
   // expected-error @+1 {{keeps the number of elements; got: 'tensor<8x4xf32>' -> 'tensor<31xf32>'}}
   %0 = cleave.reshape %a : tensor<8x4xf32> -> tensor<31xf32>
   return
@@ -8,6 +9,7 @@ func.func @f(%a: tensor<8x4xf32>) {
 
 // -----
 func.func @f(%a: tensor<8x4xf32>) {
+  // constraint: cleave.reshape: The operand and the result have the same number
   // expected-error @+1 {{moves elements without changing their type}}
   %0 = cleave.reshape %a : tensor<8x4xf32> -> tensor<32xf16>
   return
@@ -15,14 +17,16 @@ func.func @f(%a: tensor<8x4xf32>) {
 
 // -----
 func.func @f(%a: tensor<8x4xf32>) {
-  // expected-error @+2 {{failed to infer returned types}}
-  // expected-error @+1 {{needs a permutation of the operand's 2 dimensions}}
+  // constraint: cleave.transpose: `permutation` has each dimension
+  // expected-error @below {{needs a permutation of the operand's 2 dimensions}}
+  // expected-error @below {{failed to infer returned types}}
   %0 = cleave.transpose %a, [1, 1] : tensor<8x4xf32> -> tensor<4x8xf32>
   return
 }
 
 // -----
 func.func @f(%a: tensor<4xf32>) {
+  // constraint: cleave.broadcast: `dims` has one dimension
   // expected-error @+1 {{needs one result dimension for every operand dimension; got: 2 for 'tensor<4xf32>'}}
   %0 = cleave.broadcast %a, [0, 1] : tensor<4xf32> -> tensor<8x4xf32>
   return
@@ -30,6 +34,7 @@ func.func @f(%a: tensor<4xf32>) {
 
 // -----
 func.func @f(%a: tensor<4x8xf32>) {
+  // constraint: cleave.broadcast: `dims` has one dimension
   // expected-error @+1 {{dims increase strictly and lie in the result}}
   %0 = cleave.broadcast %a, [1, 0] : tensor<4x8xf32> -> tensor<8x4xf32>
   return
@@ -37,6 +42,7 @@ func.func @f(%a: tensor<4x8xf32>) {
 
 // -----
 func.func @f(%a: tensor<1xf32>) {
+  // constraint: cleave.broadcast: Each dimension of the operand
   // expected-error @+1 {{operand dimension 0 equals result dimension 1; got: 'tensor<1xf32>' -> 'tensor<8x4xf32>'}}
   %0 = cleave.broadcast %a, [1] : tensor<1xf32> -> tensor<8x4xf32>
   return
@@ -44,14 +50,16 @@ func.func @f(%a: tensor<1xf32>) {
 
 // -----
 func.func @f(%a: tensor<8xf32>) {
-  // expected-error @+2 {{failed to infer returned types}}
-  // expected-error @+1 {{sizes are not negative; got: -1}}
+  // constraint: cleave.slice: Starts and sizes are 0 or more
+  // expected-error @below {{sizes are not negative; got: -1}}
+  // expected-error @below {{failed to infer returned types}}
   %0 = cleave.slice %a, [0], [-1], [1] : tensor<8xf32> -> tensor<1xf32>
   return
 }
 
 // -----
 func.func @f(%a: tensor<8xf32>) {
+  // constraint: cleave.slice: `starts`, `sizes` and `steps` have
   // expected-error @+1 {{needs a start, a size and a step for every dimension}}
   %0 = cleave.slice %a, [0, 0], [8], [1] : tensor<8xf32> -> tensor<8xf32>
   return
@@ -59,6 +67,7 @@ func.func @f(%a: tensor<8xf32>) {
 
 // -----
 func.func @f(%a: tensor<8xf32>) {
+  // constraint: cleave.slice: Starts and sizes are 0 or more
   // expected-error @+1 {{steps are positive; got: 0 in dimension 0}}
   %0 = cleave.slice %a, [0], [8], [0] : tensor<8xf32> -> tensor<8xf32>
   return
@@ -66,6 +75,7 @@ func.func @f(%a: tensor<8xf32>) {
 
 // -----
 func.func @f(%a: tensor<8xf32>) {
+  // constraint: cleave.slice: Each element that is read
   // expected-error @+1 {{reads inside its operand; got: 4 elements from 2 on in steps of 2, of dimension 0 of}}
   %0 = cleave.slice %a, [2], [4], [2] : tensor<8xf32> -> tensor<4xf32>
   return
@@ -73,14 +83,16 @@ func.func @f(%a: tensor<8xf32>) {
 
 // -----
 func.func @f(%a: tensor<2x4xf32>) {
-  // expected-error @+2 {{failed to infer returned types}}
-  // expected-error @+1 {{needs operands that have dimension 2}}
+  // constraint: cleave.concat: There is at least one operand
+  // expected-error @below {{needs operands that have dimension 2}}
+  // expected-error @below {{failed to infer returned types}}
   %0 = cleave.concat %a dim = 2 : tensor<2x4xf32> -> tensor<2x4xf32>
   return
 }
 
 // -----
 func.func @f(%a: tensor<2x4xf32>, %b: tensor<2xf32>) {
+  // constraint: cleave.concat: The operands have the same rank
   // expected-error @+1 {{operands have the result's rank; got: 'tensor<2xf32>' -> 'tensor<4x4xf32>'}}
   %0 = cleave.concat %a, %b dim = 0 : tensor<2x4xf32>, tensor<2xf32> -> tensor<4x4xf32>
   return
@@ -88,6 +100,7 @@ func.func @f(%a: tensor<2x4xf32>, %b: tensor<2xf32>) {
 
 // -----
 func.func @f(%a: tensor<2x4xf32>, %b: tensor<2x5xf32>) {
+  // constraint: cleave.concat: The operands have the same rank
   // expected-error @+1 {{operands differ in dimension 0 only; got: 'tensor<2x5xf32>' -> 'tensor<4x4xf32>'}}
   %0 = cleave.concat %a, %b dim = 0 : tensor<2x4xf32>, tensor<2x5xf32> -> tensor<4x4xf32>
   return
@@ -95,22 +108,25 @@ func.func @f(%a: tensor<2x4xf32>, %b: tensor<2x5xf32>) {
 
 // -----
 func.func @f(%a: tensor<4xf32>) {
-  // expected-error @+2 {{failed to infer returned types}}
-  // expected-error @+1 {{needs low, high and interior for every dimension}}
+  // constraint: cleave.pad: `low`, `high` and `interior`
+  // expected-error @below {{needs low, high and interior for every dimension}}
+  // expected-error @below {{failed to infer returned types}}
   %0 = cleave.pad %a, [1], [1], [], value = 0.0 : tensor<4xf32> -> tensor<6xf32>
   return
 }
 
 // -----
 func.func @f(%a: tensor<4xf32>) {
-  // expected-error @+2 {{failed to infer returned types}}
-  // expected-error @+1 {{low, high and interior are not negative; slice to remove}}
+  // constraint: cleave.pad: `low`, `high` and `interior`
+  // expected-error @below {{low, high and interior are not negative; slice to remove}}
+  // expected-error @below {{failed to infer returned types}}
   %0 = cleave.pad %a, [-1], [1], [0], value = 0.0 : tensor<4xf32> -> tensor<4xf32>
   return
 }
 
 // -----
 func.func @f() {
+  // constraint: cleave.iota: `dim` is a dimension
   // expected-error @+1 {{dim is one of the result's; got: 2}}
   %0 = cleave.iota dim = 2 : tensor<8x4xi64>
   return
@@ -118,6 +134,7 @@ func.func @f() {
 
 // -----
 func.func @f(%o: tensor<1xi64>) {
+  // constraint: cleave.iota: `origin` is a vector
   // expected-error @+1 {{the origin has one i64 for every result dimension; got: 'tensor<1xi64>'}}
   %0 = cleave.iota dim = 1 origin %o : tensor<1xi64> : tensor<8x4xi64>
   return
@@ -125,6 +142,7 @@ func.func @f(%o: tensor<1xi64>) {
 
 // -----
 func.func @f(%s: tensor<1xi64>) {
+  // constraint: cleave.random_uniform: `seed` and `step`
   // expected-error @+1 {{seed and step are scalars}}
   %0 = cleave.random_uniform %s, %s {site = 0 : i64, global_shape = array<i64: 8>} : tensor<1xi64>, tensor<1xi64> -> tensor<8xf32>
   return
@@ -132,6 +150,7 @@ func.func @f(%s: tensor<1xi64>) {
 
 // -----
 func.func @f(%s: tensor<i64>) {
+  // constraint: cleave.random_uniform: `global_shape` has
   // expected-error @+1 {{global_shape has one size for every result dimension; got: 2 sizes for 'tensor<8xf32>'}}
   %0 = cleave.random_uniform %s, %s {site = 0 : i64, global_shape = array<i64: 8, 1>} : tensor<i64>, tensor<i64> -> tensor<8xf32>
   return
@@ -139,6 +158,7 @@ func.func @f(%s: tensor<i64>) {
 
 // -----
 func.func @f(%s: tensor<i64>) {
+  // constraint: cleave.random_uniform: Without `origin`
   // expected-error @+1 {{the result is the whole tensor, or with an origin a part of it}}
   %0 = cleave.random_uniform %s, %s {site = 0 : i64, global_shape = array<i64: 8>} : tensor<i64>, tensor<i64> -> tensor<4xf32>
   return
@@ -146,6 +166,7 @@ func.func @f(%s: tensor<i64>) {
 
 // -----
 func.func @f(%a: tensor<8x4xf32>) {
+  // constraint: cleave.offload: The result has the operand's type
   // expected-error @+1 {{requires the same type for all operands and results}}
   %0 = "cleave.offload"(%a) : (tensor<8x4xf32>) -> tensor<4x8xf32>
   return
@@ -170,6 +191,7 @@ func.func @reshape_float(%x: f32) {
 // -----
 
 func.func @transpose_short(%x: tensor<8x4xf32>) {
+  // constraint: cleave.transpose: `permutation` has each dimension
   // expected-error @below {{needs a permutation of the operand's 2 dimensions}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.transpose %x, [1] : tensor<8x4xf32> -> tensor<4x8xf32>
@@ -179,6 +201,7 @@ func.func @transpose_short(%x: tensor<8x4xf32>) {
 // -----
 
 func.func @transpose_range(%x: tensor<8x4xf32>) {
+  // constraint: cleave.transpose: `permutation` has each dimension
   // expected-error @below {{needs a permutation of the operand's 2 dimensions}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.transpose %x, [0, 2] : tensor<8x4xf32> -> tensor<8x4xf32>
@@ -188,6 +211,7 @@ func.func @transpose_range(%x: tensor<8x4xf32>) {
 // -----
 
 func.func @transpose_neg(%x: tensor<8x4xf32>) {
+  // constraint: cleave.transpose: `permutation` has each dimension
   // expected-error @below {{needs a permutation of the operand's 2 dimensions}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.transpose %x, [-1, 0] : tensor<8x4xf32> -> tensor<4x8xf32>
@@ -215,6 +239,7 @@ func.func @transpose_type(%x: tensor<8x4xf32>) {
 // -----
 
 func.func @broadcast_type(%x: tensor<4xf32>) {
+  // constraint: cleave.broadcast: The operand and the result have the same element
   // expected-error @below {{moves elements without changing their type; got: 'tensor<4xf32>' -> 'tensor<8x4xf16>'}}
   %0 = cleave.broadcast %x, [1] : tensor<4xf32> -> tensor<8x4xf16>
   return
@@ -223,6 +248,7 @@ func.func @broadcast_type(%x: tensor<4xf32>) {
 // -----
 
 func.func @broadcast_range(%x: tensor<4xf32>) {
+  // constraint: cleave.broadcast: `dims` has one dimension
   // expected-error @below {{dims increase strictly and lie in the result; got: array<i64: 2>}}
   %0 = cleave.broadcast %x, [2] : tensor<4xf32> -> tensor<8x4xf32>
   return
@@ -239,6 +265,7 @@ func.func @concat_none() {
 // -----
 
 func.func @concat_neg(%x: tensor<2x4xf32>) {
+  // constraint: cleave.concat: There is at least one operand
   // expected-error @below {{needs operands that have dimension -1}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.concat %x dim = -1 : tensor<2x4xf32> -> tensor<2x4xf32>
@@ -257,6 +284,7 @@ func.func @concat_sum(%x: tensor<2x4xf32>, %y: tensor<3x4xf32>) {
 // -----
 
 func.func @concat_types(%x: tensor<2x4xf32>, %y: tensor<3x4xf16>) {
+  // constraint: cleave.concat: The operands have the same rank
   // expected-error @below {{moves elements without changing their type; got: 'tensor<3x4xf16>' -> 'tensor<5x4xf32>'}}
   %0 = cleave.concat %x, %y dim = 0 : tensor<2x4xf32>, tensor<3x4xf16> -> tensor<5x4xf32>
   return
@@ -273,6 +301,7 @@ func.func @concat_scalar(%x: tensor<f32>) {
 // -----
 
 func.func @offload_type(%x: tensor<4xf32>) {
+  // constraint: cleave.offload: The result has the operand's type
   // expected-error @below {{requires the same type for all operands and results}}
   %0 = "cleave.offload"(%x) : (tensor<4xf32>) -> tensor<4xf16>
   return
@@ -297,6 +326,7 @@ func.func @offload_float(%x: f32) {
 // -----
 
 func.func @pad_interior(%x: tensor<4xf32>) {
+  // constraint: cleave.pad: `low`, `high` and `interior`
   // expected-error @below {{low, high and interior are not negative; slice to remove}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.pad %x, [1], [1], [-1], value = 0.0 : tensor<4xf32> -> tensor<3xf32>
@@ -306,6 +336,7 @@ func.func @pad_interior(%x: tensor<4xf32>) {
 // -----
 
 func.func @pad_high(%x: tensor<4xf32>) {
+  // constraint: cleave.pad: `low`, `high` and `interior`
   // expected-error @below {{low, high and interior are not negative; slice to remove}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.pad %x, [1], [-1], [0], value = 0.0 : tensor<4xf32> -> tensor<4xf32>
@@ -324,6 +355,7 @@ func.func @pad_result(%x: tensor<4xf32>) {
 // -----
 
 func.func @pad_rank(%x: tensor<4x4xf32>) {
+  // constraint: cleave.pad: `low`, `high` and `interior`
   // expected-error @below {{needs low, high and interior for every dimension}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.pad %x, [1], [1], [0], value = 0.0 : tensor<4x4xf32> -> tensor<6x4xf32>
@@ -333,6 +365,7 @@ func.func @pad_rank(%x: tensor<4x4xf32>) {
 // -----
 
 func.func @iota_neg() {
+  // constraint: cleave.iota: `dim` is a dimension
   // expected-error @below {{dim is one of the result's; got: -1 for 'tensor<8x4xi64>'}}
   %0 = cleave.iota dim = -1 : tensor<8x4xi64>
   return
@@ -341,6 +374,7 @@ func.func @iota_neg() {
 // -----
 
 func.func @iota_origin_type(%o: tensor<2xi32>) {
+  // constraint: cleave.iota: `origin` is a vector
   // expected-error @below {{the origin has one i64 for every result dimension; got: 'tensor<2xi32>'}}
   %0 = cleave.iota dim = 1 origin %o : tensor<2xi32> : tensor<8x4xi64>
   return
@@ -349,6 +383,7 @@ func.func @iota_origin_type(%o: tensor<2xi32>) {
 // -----
 
 func.func @iota_scalar() {
+  // constraint: cleave.iota: `dim` is a dimension
   // expected-error @below {{dim is one of the result's; got: 0 for 'tensor<i64>'}}
   %0 = cleave.iota dim = 0 : tensor<i64>
   return
@@ -365,6 +400,7 @@ func.func @random_uniform_int(%s: tensor<i64>) {
 // -----
 
 func.func @random_uniform_origin(%s: tensor<i64>, %o: tensor<2xi64>) {
+  // constraint: cleave.random_uniform: `origin` is a vector
   // expected-error @below {{the origin has one i64 for every result dimension; got: 'tensor<2xi64>'}}
   %0 = cleave.random_uniform %s, %s origin %o : tensor<2xi64> {site = 0 : i64, global_shape = array<i64: 8>} : tensor<i64>, tensor<i64> -> tensor<8xf32>
   return
@@ -373,6 +409,7 @@ func.func @random_uniform_origin(%s: tensor<i64>, %o: tensor<2xi64>) {
 // -----
 
 func.func @random_uniform_larger(%s: tensor<i64>, %o: tensor<1xi64>) {
+  // constraint: cleave.random_uniform: Without `origin`
   // expected-error @below {{the result is the whole tensor, or with an origin a part of it; got: 'tensor<16xf32>' of global_shape array<i64: 8>}}
   %0 = cleave.random_uniform %s, %s origin %o : tensor<1xi64> {site = 0 : i64, global_shape = array<i64: 8>} : tensor<i64>, tensor<i64> -> tensor<16xf32>
   return
@@ -381,6 +418,7 @@ func.func @random_uniform_larger(%s: tensor<i64>, %o: tensor<1xi64>) {
 // -----
 
 func.func @slice_negstart(%x: tensor<8xf32>) {
+  // constraint: cleave.slice: Starts and sizes are 0 or more
   // expected-error @below {{reads inside its operand; got: 4 elements from -1 on in steps of 1, of dimension 0 of 'tensor<8xf32>'}}
   %0 = cleave.slice %x, [-1], [4], [1] : tensor<8xf32> -> tensor<4xf32>
   return
@@ -422,6 +460,7 @@ func.func @iota_elements() {
 // -----
 
 func.func @random_scalars(%s: tensor<i64>, %t: tensor<i32>) {
+  // constraint: cleave.random_uniform: `seed` and `step`
   // expected-error @below {{operand #1 must be statically shaped tensor of 64-bit signless integer values, but got 'tensor<i32>'}}
   %0 = "cleave.random_uniform"(%s, %t) <{site = 0 : i64, global_shape = array<i64: 8>}> : (tensor<i64>, tensor<i32>) -> tensor<8xf32>
   return
@@ -462,6 +501,7 @@ func.func @pad_elements(%x: tensor<4xindex>) {
 // -----
 
 func.func @pad_too_large(%x: tensor<4xf32>) {
+  // constraint: cleave.pad: Each dimension of the result
   // expected-error @below {{op has a result of at most 2^63 - 1 elements along a dimension}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.pad %x, [9223372036854775807], [0], [0], value = 0.0 : tensor<4xf32> -> tensor<5xf32>

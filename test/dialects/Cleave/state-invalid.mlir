@@ -1,42 +1,50 @@
 // RUN: cleave-opt %s --split-input-file --verify-diagnostics
 
+// constraint: cleave.state: There is at least one segment
 // expected-error @+1 {{needs at least one segment}}
 cleave.state @w : tensor<4xf32> {role = #cleave.role<parameter>, segments = []}
 
 // -----
+// constraint: cleave.state: There is at least one segment
 // expected-error @+1 {{segments have the state's element type; got: 'tensor<4xf16>' in 'tensor<4xf32>'}}
 cleave.state @w : tensor<4xf32> {role = #cleave.role<parameter>,
   segments = [#cleave.segment<"w", tensor<4xf16>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
 
 // -----
+// constraint: cleave.state: A state has one segment
 // expected-error @+1 {{holds one tensor of its own type at offset 0, or has rank 1 and is a bucket}}
 cleave.state @w : tensor<2x2xf32> {role = #cleave.role<parameter>,
   segments = [#cleave.segment<"w", tensor<4xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
 
 // -----
+// constraint: cleave.state: `storage` lists axes
 // expected-error @+1 {{storage lists axes for every dimension}}
 cleave.state @w : tensor<2x2xf32> {role = #cleave.role<parameter>, storage = #cleave.sharding<[[]]>,
   segments = [#cleave.segment<"w", tensor<2x2xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
 
 // -----
+// constraint: cleave.state: The segments of a bucket
 // expected-error @+1 {{segments ascend without overlap; got: "b" at 32 where the one before ends at 33}}
 cleave.state @w : tensor<64xf32> {role = #cleave.role<parameter>, segments = [
   #cleave.segment<"a", tensor<33xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>,
   #cleave.segment<"b", tensor<4xf32>, offset = 32, group = 0, init = #cleave.init<zeros>>]}
 
 // -----
+// constraint: cleave.state: The segments of a bucket
 // expected-error @+1 {{a segment begins on a multiple of 128 bytes; got: "b" at byte 16}}
 cleave.state @w : tensor<64xf32> {role = #cleave.role<parameter>, segments = [
   #cleave.segment<"a", tensor<4xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>,
   #cleave.segment<"b", tensor<4xf32>, offset = 4, group = 0, init = #cleave.init<zeros>>]}
 
 // -----
+// constraint: cleave.state: The segments of a bucket
 // expected-error @+1 {{segments lie inside the state; got: "a" ending at 65}}
 cleave.state @w : tensor<64xf32> {role = #cleave.role<parameter>, segments = [
   #cleave.segment<"a", tensor<65xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
 
 // -----
 func.func @f() {
+  // constraint: cleave.read: `state` names
   // expected-error @+1 {{names a cleave.state of this module; got: @nowhere}}
   %0 = cleave.read @nowhere : tensor<4xf32>
   return
@@ -47,6 +55,7 @@ func.func @f() {
 cleave.state @w : tensor<4xf32> {role = #cleave.role<parameter>,
   segments = [#cleave.segment<"w", tensor<4xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
 func.func @f(%x: tensor<2xf32>) {
+  // constraint: cleave.write: The value has
   // expected-error @+1 {{has the state's type, or the type that one rank stores; got: 'tensor<2xf32>'}}
   cleave.write %x, @w : tensor<2xf32>
   return
@@ -54,6 +63,7 @@ func.func @f(%x: tensor<2xf32>) {
 
 // -----
 func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
+  // constraint: cleave.kernel: The body's arguments
   // expected-error @+1 {{the body's arguments have the inputs' types}}
   %y = cleave.kernel ins(%a : tensor<4xf32>) -> tensor<4xf32> {
   ^bb0(%x: tensor<2xf32>, %z: tensor<4xf32>):
@@ -64,6 +74,7 @@ func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 func.func @f(%a: tensor<4xf32>) -> tensor<2xf32> {
+  // constraint: cleave.kernel: The body's arguments
   // expected-error @+1 {{the body yields values of the results' types}}
   %y = cleave.kernel ins(%a : tensor<4xf32>) -> tensor<2xf32> {
   ^bb0(%x: tensor<4xf32>):
@@ -74,6 +85,7 @@ func.func @f(%a: tensor<4xf32>) -> tensor<2xf32> {
 
 // -----
 func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
+  // constraint: cleave.kernel: `tied` has one entry
   // expected-error @+1 {{tied names an input, or is -1; got: 1}}
   %y = cleave.kernel ins(%a : tensor<4xf32>) -> tensor<4xf32> attributes {tied = array<i64: 1>} {
   ^bb0(%x: tensor<4xf32>):
@@ -84,6 +96,7 @@ func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
+  // constraint: cleave.kernel: `tied` has one entry
   // expected-error @+1 {{tied has one entry for every result; got: 2 for 1}}
   %y = cleave.kernel ins(%a : tensor<4xf32>) -> tensor<4xf32> attributes {tied = array<i64: 0, 0>} {
   ^bb0(%x: tensor<4xf32>):
@@ -95,6 +108,7 @@ func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
 // -----
 
 func.func @constant_type() {
+  // constraint: cleave.constant: `value` is a ranked tensor
   // expected-error @below {{inferred type(s) 'tensor<4xf32>' are incompatible with return type(s) of operation 'tensor<8xf32>'}}
   // expected-error @below {{failed to infer returned types}}
   %0 = "cleave.constant"() <{value = dense<1.0> : tensor<4xf32>}> : () -> tensor<8xf32>
@@ -104,6 +118,7 @@ func.func @constant_type() {
 // -----
 
 func.func @constant_vector() {
+  // constraint: cleave.constant: `value` is a ranked tensor
   // expected-error @below {{holds a ranked tensor; got: 'vector<4xf32>'}}
   // expected-error @below {{failed to infer returned types}}
   %0 = "cleave.constant"() <{value = dense<1.0> : vector<4xf32>}> : () -> tensor<4xf32>
@@ -140,6 +155,7 @@ func.func @constant_dynamic() {
 cleave.state @w : tensor<4xf32> {role = #cleave.role<parameter>,
   segments = [#cleave.segment<"w", tensor<4xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
 func.func @read_type() {
+  // constraint: cleave.read: The result has
   // expected-error @below {{has the state's type, or the type that one rank stores; got: 'tensor<2xf32>'}}
   %0 = cleave.read @w : tensor<2xf32>
   return
@@ -151,6 +167,7 @@ func.func @read_type() {
 cleave.state @w : tensor<4xf32> {role = #cleave.role<parameter>,
   segments = [#cleave.segment<"w", tensor<4xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
 func.func @read_elements() {
+  // constraint: cleave.read: The result has
   // expected-error @below {{has the state's type, or the type that one rank stores; got: 'tensor<4xf16>'}}
   %0 = cleave.read @w : tensor<4xf16>
   return
@@ -167,6 +184,7 @@ func.func @read_dynamic() {
 // -----
 
 func.func @function() {
+  // constraint: cleave.read: `state` names
   // expected-error @below {{names a cleave.state of this module; got: @function}}
   %0 = cleave.read @function : tensor<4xf32>
   return
@@ -175,6 +193,7 @@ func.func @function() {
 // -----
 
 func.func @write_nowhere(%x: tensor<4xf32>) {
+  // constraint: cleave.write: `state` names
   // expected-error @below {{names a cleave.state of this module; got: @nowhere}}
   cleave.write %x, @nowhere : tensor<4xf32>
   return
@@ -186,6 +205,7 @@ func.func @write_nowhere(%x: tensor<4xf32>) {
 cleave.state @w : tensor<4xf32> {role = #cleave.role<parameter>,
   segments = [#cleave.segment<"w", tensor<4xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
 func.func @write_elements(%x: tensor<4xf16>) {
+  // constraint: cleave.write: The value has
   // expected-error @below {{has the state's type, or the type that one rank stores; got: 'tensor<4xf16>'}}
   cleave.write %x, @w : tensor<4xf16>
   return
@@ -202,6 +222,7 @@ func.func @write_dynamic(%x: tensor<?xf32>) {
 // -----
 
 func.func @write_function(%x: tensor<4xf32>) {
+  // constraint: cleave.write: `state` names
   // expected-error @below {{names a cleave.state of this module; got: @write_function}}
   cleave.write %x, @write_function : tensor<4xf32>
   return
@@ -210,6 +231,7 @@ func.func @write_function(%x: tensor<4xf32>) {
 // -----
 
 func.func @yield_elsewhere(%x: tensor<4xf32>) {
+  // constraint: cleave.yield: Its parent is
   // expected-error @below {{expects parent op 'cleave.kernel'}}
   cleave.yield %x : tensor<4xf32>
 }

@@ -1,6 +1,7 @@
 // RUN: cleave-opt %s -split-input-file -verify-diagnostics
 
 func.func @of_integers(%x: tensor<2xi64>) {
+  // constraint: cleave.stop_gradient: The operand and the result have the same floating
   // expected-error @+1 {{operand #0 must be statically shaped tensor of floating-point values, but got 'tensor<2xi64>'}}
   %0 = "cleave.stop_gradient"(%x) : (tensor<2xi64>) -> tensor<2xi64>
   return
@@ -9,6 +10,7 @@ func.func @of_integers(%x: tensor<2xi64>) {
 // -----
 
 func.func @shape(%x: tensor<4xf32>) {
+  // constraint: cleave.stop_gradient: The operand and the result have the same floating
   // expected-error @below {{requires the same type for all operands and results}}
   %0 = "cleave.stop_gradient"(%x) : (tensor<4xf32>) -> tensor<8xf32>
   return
@@ -25,6 +27,7 @@ func.func @dynamic(%x: tensor<?xf32>) {
 // -----
 
 func.func @integers(%x: tensor<4xi64>) {
+  // constraint: cleave.stop_gradient: The operand and the result have the same floating
   // expected-error @below {{operand #0 must be statically shaped tensor of floating-point values, but got 'tensor<4xi64>'}}
   %0 = "cleave.stop_gradient"(%x) : (tensor<4xi64>) -> tensor<4xi64>
   return

@@ -12,6 +12,7 @@ func.func @avg_pool(%x: tensor<1x2x8x8xf32>) {
 // -----
 
 func.func @max_pool_grad(%x: tensor<1x2x8x8xf32>, %dy: tensor<1x2x3x4xf32>) {
+  // constraint: cleave.max_pool_grad: `max_pool` of `input`
   // expected-error @+1 {{expects a gradient of the forward op's result type 'tensor<1x2x4x4xf32>'; got: 'tensor<1x2x3x4xf32>'}}
   %0 = "cleave.max_pool_grad"(%x, %dy) <{window = array<i64: 2, 2>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>}> : (tensor<1x2x8x8xf32>, tensor<1x2x3x4xf32>) -> tensor<1x2x8x8xf32>
   return
@@ -20,6 +21,7 @@ func.func @max_pool_grad(%x: tensor<1x2x8x8xf32>, %dy: tensor<1x2x3x4xf32>) {
 // -----
 
 func.func @avg_pool_grad(%dy: tensor<1x2x3x4xf32>) {
+  // constraint: cleave.avg_pool_grad: `avg_pool` of a tensor
   // expected-error @+1 {{expects a gradient of the forward op's result type 'tensor<1x2x4x4xf32>'; got: 'tensor<1x2x3x4xf32>'}}
   %0 = "cleave.avg_pool_grad"(%dy) <{window = array<i64: 2, 2>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>}> : (tensor<1x2x3x4xf32>) -> tensor<1x2x8x8xf32>
   return
@@ -28,6 +30,7 @@ func.func @avg_pool_grad(%dy: tensor<1x2x3x4xf32>) {
 // -----
 
 func.func @convolution_weight_grad(%x: tensor<1x2x8x8xf32>, %dy: tensor<1x4x8x8xf32>) {
+  // constraint: cleave.convolution_weight_grad: A convolution of `input`
   // expected-error @+1 {{expects a gradient of the forward op's result type 'tensor<1x4x6x6xf32>'; got: 'tensor<1x4x8x8xf32>'}}
   %0 = "cleave.convolution_weight_grad"(%x, %dy) <{strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>, groups = 1 : i64}> : (tensor<1x2x8x8xf32>, tensor<1x4x8x8xf32>) -> tensor<4x2x3x3xf32>
   return
@@ -36,6 +39,7 @@ func.func @convolution_weight_grad(%x: tensor<1x2x8x8xf32>, %dy: tensor<1x4x8x8x
 // -----
 
 func.func @max_pool_window0(%x: tensor<1x3x8xf32>) {
+  // constraint: cleave.max_pool: Windows, strides and dilations
   // expected-error @below {{expects window of at least 1; got: 0}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.max_pool %x {window = array<i64: 0>, strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: 0>} : tensor<1x3x8xf32> -> tensor<1x3x9xf32>
@@ -45,6 +49,7 @@ func.func @max_pool_window0(%x: tensor<1x3x8xf32>) {
 // -----
 
 func.func @avg_pool_negpad(%x: tensor<1x3x8xf32>) {
+  // constraint: cleave.avg_pool: Windows, strides and dilations
   // expected-error @below {{expects pad_low of at least 0; got: -1}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.avg_pool %x {window = array<i64: 2>, strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: -1>, pad_high = array<i64: 0>} : tensor<1x3x8xf32> -> tensor<1x3x6xf32>
@@ -54,6 +59,7 @@ func.func @avg_pool_negpad(%x: tensor<1x3x8xf32>) {
 // -----
 
 func.func @convolution_input_grad_groups(%dy: tensor<1x4x6xf32>, %w: tensor<4x3x3xf32>) {
+  // constraint: cleave.convolution_input_grad: A convolution of a tensor
   // expected-error @below {{expects groups that divide the 3 input and 4 output channels; got: 2}}
   %0 = cleave.convolution_input_grad %dy, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: 0>, groups = 2 : i64} : tensor<1x4x6xf32>, tensor<4x3x3xf32> -> tensor<1x3x8xf32>
   return
@@ -62,6 +68,7 @@ func.func @convolution_input_grad_groups(%dy: tensor<1x4x6xf32>, %w: tensor<4x3x
 // -----
 
 func.func @convolution_input_grad_strides(%dy: tensor<1x4x6xf32>, %w: tensor<4x3x3xf32>) {
+  // constraint: cleave.convolution_input_grad: A convolution of a tensor
   // expected-error @below {{expects strides of at least 1; got: 0}}
   %0 = cleave.convolution_input_grad %dy, %w {strides = array<i64: 0>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: 0>, groups = 1 : i64} : tensor<1x4x6xf32>, tensor<4x3x3xf32> -> tensor<1x3x8xf32>
   return
@@ -70,6 +77,7 @@ func.func @convolution_input_grad_strides(%dy: tensor<1x4x6xf32>, %w: tensor<4x3
 // -----
 
 func.func @convolution_input_grad_rank(%dy: tensor<1x4x6xf32>, %w: tensor<4x3x3xf32>) {
+  // constraint: cleave.convolution_input_grad: A convolution of a tensor
   // expected-error @below {{expects an input [n, ic, in...] and a filter [oc, ic/groups, kernel...] of equal rank, 3 or more; got: 'tensor<4x3xf32>' and 'tensor<4x3x3xf32>'}}
   %0 = cleave.convolution_input_grad %dy, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: 0>, groups = 1 : i64} : tensor<1x4x6xf32>, tensor<4x3x3xf32> -> tensor<4x3xf32>
   return
@@ -78,6 +86,7 @@ func.func @convolution_input_grad_rank(%dy: tensor<1x4x6xf32>, %w: tensor<4x3x3x
 // -----
 
 func.func @convolution_input_grad_type(%dy: tensor<1x4x6xf32>, %w: tensor<4x3x3xf32>) {
+  // constraint: cleave.convolution_input_grad: A convolution of a tensor
   // expected-error @below {{expects input and filter of one element type; got: 'f16' and 'f32'}}
   %0 = cleave.convolution_input_grad %dy, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: 0>, groups = 1 : i64} : tensor<1x4x6xf32>, tensor<4x3x3xf32> -> tensor<1x3x8xf16>
   return
@@ -86,6 +95,7 @@ func.func @convolution_input_grad_type(%dy: tensor<1x4x6xf32>, %w: tensor<4x3x3x
 // -----
 
 func.func @convolution_input_grad_pads(%dy: tensor<1x4x6xf32>, %w: tensor<4x3x3xf32>) {
+  // constraint: cleave.convolution_input_grad: A convolution of a tensor
   // expected-error @below {{expects one value of pad_low for each of the 1 spatial dimensions; got: 2}}
   %0 = cleave.convolution_input_grad %dy, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0, 0>, pad_high = array<i64: 0>, groups = 1 : i64} : tensor<1x4x6xf32>, tensor<4x3x3xf32> -> tensor<1x3x8xf32>
   return
@@ -94,6 +104,7 @@ func.func @convolution_input_grad_pads(%dy: tensor<1x4x6xf32>, %w: tensor<4x3x3x
 // -----
 
 func.func @convolution_weight_grad_groups(%x: tensor<1x3x8xf32>, %dy: tensor<1x4x6xf32>) {
+  // constraint: cleave.convolution_weight_grad: A convolution of `input`
   // expected-error @below {{expects groups that divide the 3 input and 4 output channels; got: 2}}
   %0 = cleave.convolution_weight_grad %x, %dy {strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: 0>, groups = 2 : i64} : tensor<1x3x8xf32>, tensor<1x4x6xf32> -> tensor<4x3x3xf32>
   return
@@ -102,6 +113,7 @@ func.func @convolution_weight_grad_groups(%x: tensor<1x3x8xf32>, %dy: tensor<1x4
 // -----
 
 func.func @convolution_weight_grad_strides(%x: tensor<1x3x8xf32>, %dy: tensor<1x4x6xf32>) {
+  // constraint: cleave.convolution_weight_grad: A convolution of `input`
   // expected-error @below {{expects strides of at least 1; got: 0}}
   %0 = cleave.convolution_weight_grad %x, %dy {strides = array<i64: 0>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: 0>, groups = 1 : i64} : tensor<1x3x8xf32>, tensor<1x4x6xf32> -> tensor<4x3x3xf32>
   return
@@ -110,6 +122,7 @@ func.func @convolution_weight_grad_strides(%x: tensor<1x3x8xf32>, %dy: tensor<1x
 // -----
 
 func.func @convolution_weight_grad_rank(%x: tensor<1x3x8xf32>, %dy: tensor<1x4x6xf32>) {
+  // constraint: cleave.convolution_weight_grad: A convolution of `input`
   // expected-error @below {{expects a filter [oc, ic/groups, kernel...] of rank 3 or more; got: 'tensor<4x3xf32>'}}
   %0 = cleave.convolution_weight_grad %x, %dy {strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: 0>, groups = 1 : i64} : tensor<1x3x8xf32>, tensor<1x4x6xf32> -> tensor<4x3xf32>
   return
@@ -118,6 +131,7 @@ func.func @convolution_weight_grad_rank(%x: tensor<1x3x8xf32>, %dy: tensor<1x4x6
 // -----
 
 func.func @convolution_weight_grad_type(%x: tensor<1x3x8xf32>, %dy: tensor<1x4x6xf32>) {
+  // constraint: cleave.convolution_weight_grad: A convolution of `input`
   // expected-error @below {{expects input and filter of one element type; got: 'f32' and 'f16'}}
   %0 = cleave.convolution_weight_grad %x, %dy {strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: 0>, groups = 1 : i64} : tensor<1x3x8xf32>, tensor<1x4x6xf32> -> tensor<4x3x3xf16>
   return
@@ -126,6 +140,7 @@ func.func @convolution_weight_grad_type(%x: tensor<1x3x8xf32>, %dy: tensor<1x4x6
 // -----
 
 func.func @convolution_weight_grad_pads(%x: tensor<1x3x8xf32>, %dy: tensor<1x4x6xf32>) {
+  // constraint: cleave.convolution_weight_grad: A convolution of `input`
   // expected-error @below {{expects one value of pad_low for each of the 1 spatial dimensions; got: 2}}
   %0 = cleave.convolution_weight_grad %x, %dy {strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0, 0>, pad_high = array<i64: 0>, groups = 1 : i64} : tensor<1x3x8xf32>, tensor<1x4x6xf32> -> tensor<4x3x3xf32>
   return
@@ -134,6 +149,7 @@ func.func @convolution_weight_grad_pads(%x: tensor<1x3x8xf32>, %dy: tensor<1x4x6
 // -----
 
 func.func @avg_pool_strides(%x: tensor<1x3x8xf32>) {
+  // constraint: cleave.avg_pool: Windows, strides and dilations
   // expected-error @below {{expects strides of at least 1; got: 0}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.avg_pool %x {window = array<i64: 2>, strides = array<i64: 0>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: 0>} : tensor<1x3x8xf32> -> tensor<1x3x7xf32>
@@ -143,6 +159,7 @@ func.func @avg_pool_strides(%x: tensor<1x3x8xf32>) {
 // -----
 
 func.func @max_pool_strides(%x: tensor<1x3x8xf32>) {
+  // constraint: cleave.max_pool: Windows, strides and dilations
   // expected-error @below {{expects strides of at least 1; got: 0}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.max_pool %x {window = array<i64: 2>, strides = array<i64: 0>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: 0>} : tensor<1x3x8xf32> -> tensor<1x3x7xf32>
@@ -152,6 +169,7 @@ func.func @max_pool_strides(%x: tensor<1x3x8xf32>) {
 // -----
 
 func.func @avg_pool_grad_strides(%dy: tensor<1x3x7xf32>) {
+  // constraint: cleave.avg_pool_grad: `avg_pool` of a tensor
   // expected-error @below {{expects strides of at least 1; got: 0}}
   %0 = cleave.avg_pool_grad %dy {window = array<i64: 2>, strides = array<i64: 0>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: 0>} : tensor<1x3x7xf32> -> tensor<1x3x8xf32>
   return
@@ -160,6 +178,7 @@ func.func @avg_pool_grad_strides(%dy: tensor<1x3x7xf32>) {
 // -----
 
 func.func @max_pool_grad_strides(%x: tensor<1x3x8xf32>, %dy: tensor<1x3x7xf32>) {
+  // constraint: cleave.max_pool_grad: `max_pool` of `input`
   // expected-error @below {{expects strides of at least 1; got: 0}}
   %0 = cleave.max_pool_grad %x, %dy {window = array<i64: 2>, strides = array<i64: 0>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: 0>} : tensor<1x3x8xf32>, tensor<1x3x7xf32>
   return
@@ -168,6 +187,7 @@ func.func @max_pool_grad_strides(%x: tensor<1x3x8xf32>, %dy: tensor<1x3x7xf32>) 
 // -----
 
 func.func @avg_pool_window(%x: tensor<1x3x8xf32>) {
+  // constraint: cleave.avg_pool: Windows, strides and dilations
   // expected-error @below {{expects a window that fits into the padded input along spatial dimension 0; got: a window of 9 in 8}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.avg_pool %x {window = array<i64: 9>, strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: 0>} : tensor<1x3x8xf32> -> tensor<1x3x7xf32>
@@ -177,6 +197,7 @@ func.func @avg_pool_window(%x: tensor<1x3x8xf32>) {
 // -----
 
 func.func @max_pool_window(%x: tensor<1x3x8xf32>) {
+  // constraint: cleave.max_pool: Windows, strides and dilations
   // expected-error @below {{expects a window that fits into the padded input along spatial dimension 0; got: a window of 9 in 8}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.max_pool %x {window = array<i64: 9>, strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: 0>} : tensor<1x3x8xf32> -> tensor<1x3x7xf32>
@@ -186,6 +207,7 @@ func.func @max_pool_window(%x: tensor<1x3x8xf32>) {
 // -----
 
 func.func @avg_pool_grad_window(%dy: tensor<1x3x7xf32>) {
+  // constraint: cleave.avg_pool_grad: `avg_pool` of a tensor
   // expected-error @below {{expects a window that fits into the padded input along spatial dimension 0; got: a window of 9 in 8}}
   %0 = cleave.avg_pool_grad %dy {window = array<i64: 9>, strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: 0>} : tensor<1x3x7xf32> -> tensor<1x3x8xf32>
   return
@@ -194,6 +216,7 @@ func.func @avg_pool_grad_window(%dy: tensor<1x3x7xf32>) {
 // -----
 
 func.func @max_pool_grad_window(%x: tensor<1x3x8xf32>, %dy: tensor<1x3x7xf32>) {
+  // constraint: cleave.max_pool_grad: `max_pool` of `input`
   // expected-error @below {{expects a window that fits into the padded input along spatial dimension 0; got: a window of 9 in 8}}
   %0 = cleave.max_pool_grad %x, %dy {window = array<i64: 9>, strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: 0>} : tensor<1x3x8xf32>, tensor<1x3x7xf32>
   return
@@ -220,6 +243,7 @@ func.func @max_pool_dilations(%x: tensor<1x3x8xf32>) {
 // -----
 
 func.func @avg_pool_grad_dilations(%dy: tensor<1x3x7xf32>) {
+  // constraint: cleave.avg_pool_grad: `avg_pool` of a tensor
   // expected-error @below {{expects one value of dilations for each of the 1 spatial dimensions; got: 2}}
   %0 = cleave.avg_pool_grad %dy {window = array<i64: 2>, strides = array<i64: 1>, dilations = array<i64: 1, 1>, pad_low = array<i64: 0>, pad_high = array<i64: 0>} : tensor<1x3x7xf32> -> tensor<1x3x8xf32>
   return
@@ -228,6 +252,7 @@ func.func @avg_pool_grad_dilations(%dy: tensor<1x3x7xf32>) {
 // -----
 
 func.func @max_pool_grad_dilations(%x: tensor<1x3x8xf32>, %dy: tensor<1x3x7xf32>) {
+  // constraint: cleave.max_pool_grad: `max_pool` of `input`
   // expected-error @below {{expects one value of dilations for each of the 1 spatial dimensions; got: 2}}
   %0 = cleave.max_pool_grad %x, %dy {window = array<i64: 2>, strides = array<i64: 1>, dilations = array<i64: 1, 1>, pad_low = array<i64: 0>, pad_high = array<i64: 0>} : tensor<1x3x8xf32>, tensor<1x3x7xf32>
   return
@@ -236,6 +261,7 @@ func.func @max_pool_grad_dilations(%x: tensor<1x3x8xf32>, %dy: tensor<1x3x7xf32>
 // -----
 
 func.func @avg_pool_padding(%x: tensor<1x3x8xf32>) {
+  // constraint: cleave.avg_pool: Each padding is smaller
   // expected-error @below {{expects padding smaller than the window along spatial dimension 0; got: pad_low 0, pad_high 2, window 2}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.avg_pool %x {window = array<i64: 2>, strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: 2>} : tensor<1x3x8xf32> -> tensor<1x3x7xf32>
@@ -245,6 +271,7 @@ func.func @avg_pool_padding(%x: tensor<1x3x8xf32>) {
 // -----
 
 func.func @max_pool_padding(%x: tensor<1x3x8xf32>) {
+  // constraint: cleave.max_pool: Each padding is smaller
   // expected-error @below {{expects padding smaller than the window along spatial dimension 0; got: pad_low 0, pad_high 2, window 2}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.max_pool %x {window = array<i64: 2>, strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: 2>} : tensor<1x3x8xf32> -> tensor<1x3x7xf32>
@@ -254,6 +281,7 @@ func.func @max_pool_padding(%x: tensor<1x3x8xf32>) {
 // -----
 
 func.func @avg_pool_grad_padding(%dy: tensor<1x3x7xf32>) {
+  // constraint: cleave.avg_pool_grad: `avg_pool` of a tensor
   // expected-error @below {{expects padding smaller than the window along spatial dimension 0; got: pad_low 0, pad_high 2, window 2}}
   %0 = cleave.avg_pool_grad %dy {window = array<i64: 2>, strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: 2>} : tensor<1x3x7xf32> -> tensor<1x3x8xf32>
   return
@@ -262,6 +290,7 @@ func.func @avg_pool_grad_padding(%dy: tensor<1x3x7xf32>) {
 // -----
 
 func.func @max_pool_grad_padding(%x: tensor<1x3x8xf32>, %dy: tensor<1x3x7xf32>) {
+  // constraint: cleave.max_pool_grad: `max_pool` of `input`
   // expected-error @below {{expects padding smaller than the window along spatial dimension 0; got: pad_low 0, pad_high 2, window 2}}
   %0 = cleave.max_pool_grad %x, %dy {window = array<i64: 2>, strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: 2>} : tensor<1x3x8xf32>, tensor<1x3x7xf32>
   return
@@ -270,6 +299,7 @@ func.func @max_pool_grad_padding(%x: tensor<1x3x8xf32>, %dy: tensor<1x3x7xf32>) 
 // -----
 
 func.func @avg_pool_negative(%x: tensor<1x3x8xf32>) {
+  // constraint: cleave.avg_pool: Windows, strides and dilations
   // expected-error @below {{expects pad_high of at least 0; got: -1}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.avg_pool %x {window = array<i64: 2>, strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: -1>} : tensor<1x3x8xf32> -> tensor<1x3x7xf32>
@@ -279,6 +309,7 @@ func.func @avg_pool_negative(%x: tensor<1x3x8xf32>) {
 // -----
 
 func.func @max_pool_negative(%x: tensor<1x3x8xf32>) {
+  // constraint: cleave.max_pool: Windows, strides and dilations
   // expected-error @below {{expects pad_high of at least 0; got: -1}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.max_pool %x {window = array<i64: 2>, strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: -1>} : tensor<1x3x8xf32> -> tensor<1x3x7xf32>
@@ -288,6 +319,7 @@ func.func @max_pool_negative(%x: tensor<1x3x8xf32>) {
 // -----
 
 func.func @avg_pool_grad_negative(%dy: tensor<1x3x7xf32>) {
+  // constraint: cleave.avg_pool_grad: `avg_pool` of a tensor
   // expected-error @below {{expects pad_high of at least 0; got: -1}}
   %0 = cleave.avg_pool_grad %dy {window = array<i64: 2>, strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: -1>} : tensor<1x3x7xf32> -> tensor<1x3x8xf32>
   return
@@ -296,6 +328,7 @@ func.func @avg_pool_grad_negative(%dy: tensor<1x3x7xf32>) {
 // -----
 
 func.func @max_pool_grad_negative(%x: tensor<1x3x8xf32>, %dy: tensor<1x3x7xf32>) {
+  // constraint: cleave.max_pool_grad: `max_pool` of `input`
   // expected-error @below {{expects pad_high of at least 0; got: -1}}
   %0 = cleave.max_pool_grad %x, %dy {window = array<i64: 2>, strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: -1>} : tensor<1x3x8xf32>, tensor<1x3x7xf32>
   return
@@ -304,6 +337,7 @@ func.func @max_pool_grad_negative(%x: tensor<1x3x8xf32>, %dy: tensor<1x3x7xf32>)
 // -----
 
 func.func @max_pool_rank(%x: tensor<1x3xf32>) {
+  // constraint: cleave.max_pool: The operand has rank 3
   // expected-error @below {{expects an input [n, c, in...] of rank 3 or more; got: 'tensor<1x3xf32>'}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.max_pool %x {window = array<i64>, strides = array<i64>, dilations = array<i64>, pad_low = array<i64>, pad_high = array<i64>} : tensor<1x3xf32> -> tensor<1x3xf32>
@@ -313,6 +347,7 @@ func.func @max_pool_rank(%x: tensor<1x3xf32>) {
 // -----
 
 func.func @avg_pool_rank(%x: tensor<1x3xf32>) {
+  // constraint: cleave.avg_pool: The operand has rank 3
   // expected-error @below {{expects an input [n, c, in...] of rank 3 or more; got: 'tensor<1x3xf32>'}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.avg_pool %x {window = array<i64>, strides = array<i64>, dilations = array<i64>, pad_low = array<i64>, pad_high = array<i64>} : tensor<1x3xf32> -> tensor<1x3xf32>
@@ -322,6 +357,7 @@ func.func @avg_pool_rank(%x: tensor<1x3xf32>) {
 // -----
 
 func.func @dilation(%x: tensor<1x2x5x5xf32>, %w: tensor<3x2x3x3xf32>) {
+  // constraint: cleave.convolution: Strides, dilations and kernel
   // expected-error @below {{op expects dilations of at least 1; got: 0}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.convolution %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 0, 1>, pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>, groups = 1 : i64} : tensor<1x2x5x5xf32>, tensor<3x2x3x3xf32> -> tensor<1x3x3x3xf32>
@@ -331,6 +367,7 @@ func.func @dilation(%x: tensor<1x2x5x5xf32>, %w: tensor<3x2x3x3xf32>) {
 // -----
 
 func.func @empty_filter(%x: tensor<1x2x5x5xf32>, %w: tensor<3x2x0x3xf32>) {
+  // constraint: cleave.convolution: Strides, dilations and kernel
   // expected-error @below {{op expects window of at least 1; got: 0}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.convolution %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>, groups = 1 : i64} : tensor<1x2x5x5xf32>, tensor<3x2x0x3xf32> -> tensor<1x3x6x3xf32>
@@ -340,6 +377,7 @@ func.func @empty_filter(%x: tensor<1x2x5x5xf32>, %w: tensor<3x2x0x3xf32>) {
 // -----
 
 func.func @pool_dilation(%x: tensor<1x2x5x5xf32>) {
+  // constraint: cleave.max_pool: Windows, strides and dilations
   // expected-error @below {{op expects dilations of at least 1; got: 0}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.max_pool %x {window = array<i64: 2, 2>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 0>, pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>} : tensor<1x2x5x5xf32> -> tensor<1x2x4x5xf32>

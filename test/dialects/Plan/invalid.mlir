@@ -1,10 +1,12 @@
 // RUN: cleave-opt %s --split-input-file --verify-diagnostics
 
+// constraint: plan.header: there are as many
 // expected-error @+1 {{expected as many sizes as axes; got: 2 for 1}}
 plan.header target = "host" threads = 1 axes = ["dp"] sizes = [2, 2] streams = ["compute"]
 
 // -----
 
+// constraint: plan.header: there are as many
 // expected-error @+1 {{expected positive sizes below 2^32; got: 0}}
 plan.header target = "host" threads = 1 axes = ["dp"] sizes = [0] streams = ["compute"]
 
@@ -15,64 +17,76 @@ plan.header target = "host" threads = -1 axes = ["dp"] sizes = [2] streams = ["c
 
 // -----
 
+// constraint: plan.header: there is at least one
 // expected-error @+1 {{expected at least one stream}}
 plan.header target = "host" threads = 1 axes = ["dp"] sizes = [2] streams = []
 
 // -----
 
+// constraint: plan.header: `micro_batches`
 // expected-error @+1 {{expected a positive number of micro-batches below 2^32; got: 0}}
 plan.header target = "host" threads = 1 axes = ["dp"] sizes = [2] streams = ["compute"] {micro_batches = 0 : i64}
 
 // -----
 
+// constraint: plan.header: every data axis
 // expected-error @+1 {{expected data axes to be axes; got: "tp"}}
 plan.header target = "host" threads = 1 axes = ["dp"] sizes = [2] streams = ["compute"] {data_axes = ["tp"]}
 
 // -----
 
+// constraint: plan.region: bytes is not negative
 // expected-error @+1 {{frames from 1 to 2^32 - 1; got: 8 bytes, 0 frames}}
 plan.region @r transient bytes = 8 frames = 0
 
 // -----
 
+// constraint: plan.group: every axis is
 // expected-error @+1 {{expected axes of the header; got: ["tp"]}}
 plan.group @g axes = ["tp"]
 
 // -----
 
+// constraint: plan.state: the type has one
 // expected-error @+1 {{expected a flat type; got: 'tensor<4x4xf32>'}}
 plan.state @w : tensor<4x4xf32> parameter in "persistent" at 0 segments = []
 
 // -----
 
+// constraint: plan.state: the region exists
 // expected-error @+1 {{expected a region; got: "persistent"}}
 plan.state @w : tensor<16xf32> parameter in "persistent" at 0 segments = []
 
 // -----
 
 plan.region @persistent persistent bytes = 64 frames = 1
+// constraint: plan.state: the region exists
 // expected-error @+1 {{expected to lie inside of region "persistent" of 64 bytes; got: 64 bytes at 64}}
 plan.state @w : tensor<16xf32> parameter in "persistent" at 64 segments = []
 
 // -----
 
 plan.region @persistent persistent bytes = 64 frames = 1
+// constraint: plan.state: every segment
 // expected-error @+1 {{expected segments inside of the state}}
 plan.state @w : tensor<16xf32> parameter in "persistent" at 0 segments = [#plan.segment<"w", tensor<4x4xf32>, offset = 1, group = 0, init = zeros>]
 
 // -----
 
+// constraint: plan.kernel: the extent
 // expected-error @+1 {{expected a positive extent; got: 0}}
 plan.kernel @k generated "k" params = [] {extent = 0 : i64}
 
 // -----
 
+// constraint: plan.kernel: generated kernels have no
 // expected-error @+1 {{expected no parameters for a generated kernel; got: 1}}
 plan.kernel @k generated "k" params = [1]
 
 // -----
 
 plan.program @p events = 1 {
+  // constraint: plan.program at plan.record: the number of every own
   // expected-error @+1 {{expected an event below 1; got: 1}}
   plan.record 1 on "compute"
 }
@@ -82,6 +96,7 @@ plan.program @p events = 1 {
 plan.program @p events = 1 {
   // expected-note @+1 {{recorded here before}}
   plan.record 0 on "compute"
+  // constraint: plan.program at plan.record: the number of every own
   // expected-error @+1 {{expected to record an event once; got: 0}}
   plan.record 0 on "compute"
 }
@@ -89,6 +104,7 @@ plan.program @p events = 1 {
 // -----
 
 plan.program @p events = 1 {
+  // constraint: plan.program at plan.wait: the number of every own
   // expected-error @+1 {{expected an event that is recorded before; got: 0}}
   plan.wait 0 on "compute"
 }
@@ -98,6 +114,7 @@ plan.program @p events = 1 {
 plan.region @input input bytes = 64 frames = 1
 plan.program @p events = 1 {
   plan.record 0 on "compute"
+  // constraint: plan.program at plan.input: ports come before
   // expected-error @+1 {{expected ports before instructions}}
   plan.input "x" : tensor<4xf32> in "input" at 0
 }
@@ -106,6 +123,7 @@ plan.program @p events = 1 {
 
 plan.header target = "host" threads = 1 axes = [] sizes = [] streams = ["compute"]
 plan.program @p events = 1 {
+  // constraint: plan.program at plan.record: streams are
   // expected-error @+1 {{expected a stream of the header; got: "copy"}}
   plan.record 0 on "copy"
 }
@@ -114,6 +132,7 @@ plan.program @p events = 1 {
 
 plan.region @input input bytes = 64 frames = 1
 plan.program @p events = 0 {
+  // constraint: plan.input: `batch_dim` is
   // expected-error @+1 {{expected a dimension or -1 as batch_dim; got: 1}}
   plan.input "x" : tensor<4xf32> in "input" at 0 {batch_dim = 1 : i64}
 }
@@ -121,6 +140,7 @@ plan.program @p events = 0 {
 // -----
 
 plan.program @p events = 0 {
+  // constraint: plan.launch: the kernel exists
   // expected-error @+1 {{expected a kernel; got: @k}}
   plan.launch @k [] on "compute"
 }
@@ -128,6 +148,7 @@ plan.program @p events = 0 {
 // -----
 
 plan.program @p events = 0 {
+  // constraint: plan.copy: the target is written
   // expected-error @+1 {{expected target to be write; got: read}}
   plan.copy #plan.buffer<"t", 0, 64, read>, #plan.buffer<"t", 64, 64, read> on "compute"
 }
@@ -135,6 +156,7 @@ plan.program @p events = 0 {
 // -----
 
 plan.program @p events = 0 {
+  // constraint: plan.copy: both have
   // expected-error @+1 {{expected equally many bytes; got: 64 and 32}}
   plan.copy #plan.buffer<"t", 0, 64, write>, #plan.buffer<"t", 64, 32, read> on "compute"
 }
@@ -142,6 +164,7 @@ plan.program @p events = 0 {
 // -----
 
 plan.program @p events = 0 {
+  // constraint: plan.copy: they do not
   // expected-error @+1 {{expected target and source not to overlap}}
   plan.copy #plan.buffer<"t", 0, 64, write>, #plan.buffer<"t", 32, 64, read> on "compute"
 }
@@ -149,6 +172,7 @@ plan.program @p events = 0 {
 // -----
 
 plan.program @p events = 0 {
+  // constraint: plan.fill: the width is
   // expected-error @+1 {{expected a width of 1, 2, 4 or 8 that divides the bytes; got: 3 for 64 bytes}}
   plan.fill #plan.buffer<"t", 0, 64, write> pattern = 0 width = 3 on "compute"
 }
@@ -158,6 +182,7 @@ plan.program @p events = 0 {
 plan.program @q entry events = 0 { // expected-note {{declared as entry here}}
 }
 plan.program @p events = 0 {
+  // constraint: plan.call: the program exists
   // expected-error @+1 {{expected a program that is not an entry; got: @q}}
   plan.call @q times = 1 first_frame = 0 on "compute"
 }
@@ -165,17 +190,20 @@ plan.program @p events = 0 {
 // -----
 
 plan.header target = "host" threads = 1 axes = ["pp"] sizes = [3] streams = ["compute"]
+// constraint: plan.group: `only` has axes
 // expected-error @+1 {{expected coordinates of the group's axes, ascending; got: "pp" = array<i64: 2, 1>}}
 plan.group @g axes = ["pp"] only = {pp = array<i64: 2, 1>}
 
 // -----
 
 plan.header target = "host" threads = 1 axes = ["pp", "dp"] sizes = [3, 2] streams = ["compute"]
+// constraint: plan.group: `only` has axes
 // expected-error @+1 {{expected coordinates of the group's axes, ascending; got: "dp" = array<i64: 1>}}
 plan.group @g axes = ["pp"] only = {dp = array<i64: 1>}
 
 // -----
 
+// constraint: plan.event: frames is positive
 // expected-error @+1 {{expected frames from 1 to 2^32 - 1; got: 0}}
 plan.event @e frames = 0
 
@@ -184,6 +212,7 @@ plan.event @e frames = 0
 plan.event @e frames = 2
 plan.program @p events = 0 {
   plan.record @e on "compute"
+  // constraint: plan.wait: an event of the plan
   // expected-error @+1 {{expected a shared event; got: @f}}
   plan.wait @f[-1] on "compute"
 }
@@ -191,6 +220,7 @@ plan.program @p events = 0 {
 // -----
 
 plan.program @p events = 1 {
+  // constraint: plan.record: the number of the program's
   // expected-error @+1 {{expected no frame of an event of the program's own; got: 1}}
   "plan.record"() {event = 0 : i64, frame = 1 : i64, stream = "compute"} : () -> ()
 }
@@ -198,6 +228,7 @@ plan.program @p events = 1 {
 // -----
 
 plan.program @p events = 0 {
+  // constraint: #plan.buffer: the frame fits
   // expected-error @+1 {{expected a frame near the running program's; got: 40000}}
   plan.fill #plan.buffer<"transient"[40000], 0, 64, write> pattern = 0 width = 4 on "compute"
 }
@@ -206,6 +237,7 @@ plan.program @p events = 0 {
 
 plan.header target = "host" threads = 1 axes = ["pp"] sizes = [2] streams = ["compute"]
 plan.program @p events = 0 {
+  // constraint: plan.send: the axis is an axis
   // expected-error @+1 {{expected another rank on an axis of the header; got: "pp" 2}}
   plan.send #plan.buffer<"residual", 0, 64, read> peer "pp" 2 channel 0 dtype f32 count = 16 on "compute"
 }
@@ -214,6 +246,7 @@ plan.program @p events = 0 {
 
 plan.header target = "host" threads = 1 axes = ["pp"] sizes = [2] streams = ["compute"]
 plan.program @p events = 0 {
+  // constraint: plan.send: the axis is an axis
   // expected-error @+1 {{expected another rank on an axis of the header; got: "dp" 1}}
   plan.send #plan.buffer<"residual", 0, 64, read> peer "dp" 1 channel 0 dtype f32 count = 16 on "compute"
 }
@@ -221,6 +254,7 @@ plan.program @p events = 0 {
 // -----
 
 plan.program @p events = 0 {
+  // constraint: plan.recv: the channel is
   // expected-error @+1 {{expected a channel that is not negative; got: -1}}
   plan.recv #plan.buffer<"residual", 0, 64, write> peer "pp" 1 channel -1 dtype f32 count = 16 on "compute"
 }
@@ -228,6 +262,7 @@ plan.program @p events = 0 {
 // -----
 
 plan.program @p events = 0 {
+  // constraint: plan.recv: a source is read
   // expected-error @+1 {{expected target to be write; got: read}}
   plan.recv #plan.buffer<"residual", 0, 64, read> peer "pp" 1 channel 0 dtype f32 count = 16 on "compute"
 }
@@ -235,6 +270,7 @@ plan.program @p events = 0 {
 // -----
 
 plan.program @p events = 0 {
+  // constraint: plan.send: the buffer has
   // expected-error @+1 {{expected data of `count` elements; got: 60 bytes for 16}}
   plan.send #plan.buffer<"residual", 0, 60, read> peer "pp" 1 channel 0 dtype f32 count = 16 on "compute"
 }
@@ -242,6 +278,7 @@ plan.program @p events = 0 {
 // -----
 
 plan.program @p events = 0 {
+  // constraint: plan.call: times and skip
   // expected-error @+1 {{expected times that are not negative; got: -1}}
   plan.call @p times = -1 first_frame = 0 on "compute"
 }
@@ -249,6 +286,7 @@ plan.program @p events = 0 {
 // -----
 
 plan.program @p events = 0 {
+  // constraint: plan.call: times and skip
   // expected-error @+1 {{expected frames to leave out that are not negative; got: -1}}
   plan.call @p times = 2 first_frame = 0 skip -1 on "compute"
 }
@@ -258,6 +296,7 @@ plan.program @p events = 0 {
 plan.header target = "host" threads = 1 axes = ["dp"] sizes = [3] streams = ["compute"]
 plan.group @dp axes = ["dp"]
 plan.program @p events = 0 {
+  // constraint: plan.all_gather: data has `count`
   // expected-error @+1 {{expected a count that is a multiple of the group's 3 ranks; got: 16}}
   plan.all_gather #plan.buffer<"t", 0, 64, read_write> group @dp dtype f32 ring count = 16 on "compute"
 }
@@ -267,6 +306,7 @@ plan.program @p events = 0 {
 plan.header target = "host" threads = 1 axes = ["dp"] sizes = [2] streams = ["compute"]
 plan.group @dp axes = ["dp"]
 plan.program @p events = 0 {
+  // constraint: plan.all_reduce: staging has at least
   // expected-error @+1 {{expected staging of at least 32 bytes; got: 16}}
   plan.all_reduce sum #plan.buffer<"t", 0, 64, read_write> staging #plan.buffer<"t", 64, 16, write> group @dp dtype f32 ring count = 16 on "compute"
 }
@@ -276,6 +316,7 @@ plan.program @p events = 0 {
 plan.header target = "host" threads = 1 axes = ["dp"] sizes = [2] streams = ["compute"]
 plan.group @dp axes = ["dp"]
 plan.program @p events = 0 {
+  // constraint: plan.reduce: the root is
   // expected-error @+1 {{expected a root below the group's 2 ranks; got: 2}}
   plan.reduce sum #plan.buffer<"t", 0, 64, read_write> staging #plan.buffer<"t", 64, 32, write> group @dp dtype f32 ring count = 16 root = 2 on "compute"
 }
@@ -283,24 +324,28 @@ plan.program @p events = 0 {
 // -----
 
 plan.program @p events = 0 {
+  // constraint: plan.broadcast: data is read or
   // expected-error @+1 {{expected data to be read, by the root, or written; got: read_write}}
   plan.broadcast #plan.buffer<"t", 0, 64, read_write> group @dp dtype f32 ring count = 16 root = 0 on "compute"
 }
 
 // -----
 
+// constraint: plan.header: `where` has ranges
 // expected-error @+1 {{expected a kind's ranges to lie on axes, [begin, end); got: "dp" = array<i64: 1, 3>}}
 plan.header target = "host" threads = 1 axes = ["dp"] sizes = [2] streams = ["compute"] {kind = "worker", where = {dp = array<i64: 1, 3>}}
 
 // -----
 
 plan.program @p events = 0 {
+  // constraint: plan.reduce_scatter: data has `count`
   // expected-error @+1 {{expected data of `count` elements; got: 64 bytes for 8}}
   plan.reduce_scatter sum #plan.buffer<"t", 0, 64, read_write> staging #plan.buffer<"t", 64, 16, write> group @dp dtype f32 ring count = 8 on "compute"
 }
 
 // -----
 
+// constraint: #plan.buffer: offset and bytes
 // expected-error @+1 {{expected an offset and bytes that are not negative; got: 64 bytes at -1}}
 "plan.fill"() {target = #plan.buffer<"t", -1, 64, write>} : () -> ()
 
@@ -308,44 +353,52 @@ plan.program @p events = 0 {
 
 plan.region @output output bytes = 64 frames = 1
 plan.program @p events = 0 {
+  // constraint: plan.output: `batch_dim` is
   // expected-error @+1 {{expected a dimension or -1 as batch_dim; got: 1}}
   plan.output "y" : tensor<4xf32> in "output" at 0 {batch_dim = 1 : i64}
 }
 
 // -----
 
+// constraint: #plan.buffer: the shares of two
 // expected-error @+1 {{expected shares that do not overlap; got: 64 bytes every 32}}
 "plan.fill"() {target = #plan.buffer<"t", 0, 64, write, share of @dp by 32>} : () -> ()
 
 // -----
 
 plan.program @p events = 0 {
+  // constraint: plan.copy: they do not
   // expected-error @+1 {{expected target and source not to overlap}}
   plan.copy #plan.buffer<"t", 0, 64, write, share of @dp by 64>, #plan.buffer<"t", 32, 64, read, share of @dp by 64> on "compute"
 }
 
 // -----
 
+// constraint: plan.kernel: only generated kernels
 // expected-error @+1 {{expected depends of a generated kernel only; got: library}}
 plan.kernel @k library "matmul" params = [] {depends = array<i64: 1>}
 
 // -----
 
+// constraint: plan.kernel: only generated kernels
 // expected-error @+1 {{expected operands of a generated kernel only; got: builtin}}
 plan.kernel @k builtin "argmax" params = [] operands = [#plan.operand<f32, 4, read>]
 
 // -----
 
+// constraint: #plan.operand: bytes is not negative
 // expected-error @+1 {{expected bytes that are not negative; got: -4}}
 "plan.kernel"() {operands = [#plan.operand<f32, -4, read>]} : () -> ()
 
 // -----
 
+// constraint: plan.kernel: an operand that is over
 // expected-error @+1 {{expected an operand to be written over one of equally many bytes that is read; got: #plan.operand<f32, 8, write over 0>}}
 plan.kernel @k generated "k" params = [] operands = [#plan.operand<f32, 4, read>, #plan.operand<f32, 8, write over 0>]
 
 // -----
 
+// constraint: plan.kernel: an operand that is over
 // expected-error @+1 {{written over one of equally many bytes that is read; got: #plan.operand<f32, 4, write over 2>}}
 plan.kernel @k generated "k" params = [] operands = [#plan.operand<f32, 4, read>, #plan.operand<f32, 4, write over 2>]
 
@@ -353,6 +406,7 @@ plan.kernel @k generated "k" params = [] operands = [#plan.operand<f32, 4, read>
 
 plan.kernel @k generated "k" params = [] operands = [#plan.operand<f32, 64, read>, #plan.operand<f32, 64, write>]
 plan.program @p events = 0 {
+  // constraint: plan.launch: a generated kernel gets
   // expected-error @+1 {{expected 2 buffers for kernel @k; got: 1}}
   plan.launch @k [#plan.buffer<"t", 0, 64, read>] on "compute"
 }
@@ -361,6 +415,7 @@ plan.program @p events = 0 {
 
 plan.kernel @k generated "k" params = [] operands = [#plan.operand<f32, 64, read>, #plan.operand<f32, 64, write>]
 plan.program @p events = 0 {
+  // constraint: plan.launch: a generated kernel gets
   // expected-error @+1 {{expected buffer 1 of kernel @k to be write; got: read}}
   plan.launch @k [#plan.buffer<"t", 0, 64, read>, #plan.buffer<"t", 64, 64, read>] on "compute"
 }
@@ -369,6 +424,7 @@ plan.program @p events = 0 {
 
 plan.kernel @k generated "k" params = [] operands = [#plan.operand<f32, 64, read>, #plan.operand<f32, 64, write>]
 plan.program @p events = 0 {
+  // constraint: plan.launch: a generated kernel gets
   // expected-error @+1 {{expected 64 bytes for buffer 1 of kernel @k; got: 60}}
   plan.launch @k [#plan.buffer<"t", 0, 64, read>, #plan.buffer<"t", 64, 60, write>] on "compute"
 }
@@ -377,6 +433,7 @@ plan.program @p events = 0 {
 
 plan.kernel @k generated "k" params = [] operands = [#plan.operand<f32, 64, read>, #plan.operand<f32, 64, write>]
 plan.program @p events = 0 {
+  // constraint: plan.launch: an operand that is written
   // expected-error @+1 {{expected buffers 0 and 1 of kernel @k not to overlap; got: #plan.buffer<"t", 0, 64, read> and #plan.buffer<"t", 0, 64, write>}}
   plan.launch @k [#plan.buffer<"t", 0, 64, read>, #plan.buffer<"t", 0, 64, write>] on "compute"
 }
@@ -385,12 +442,14 @@ plan.program @p events = 0 {
 
 plan.kernel @k generated "k" params = [] operands = [#plan.operand<f32, 64, read>, #plan.operand<f32, 64, write over 0>]
 plan.program @p events = 0 {
+  // constraint: plan.launch: an operand that is written
   // expected-error @+1 {{expected buffers 0 and 1 to be one, for kernel @k works in place; got: #plan.buffer<"t", 0, 64, read> and #plan.buffer<"t", 64, 64, write>}}
   plan.launch @k [#plan.buffer<"t", 0, 64, read>, #plan.buffer<"t", 64, 64, write>] on "compute"
 }
 
 // -----
 
+// constraint: plan.event: frames is positive
 // expected-error @below {{expected frames from 1 to 2^32 - 1; got: -3}}
 plan.event @e frames = -3
 
@@ -413,6 +472,7 @@ plan.event @e frames = 2
 
 // -----
 
+// constraint: plan.region: bytes is not negative
 // expected-error @below {{expected bytes that are not negative, and frames from 1 to 2^32 - 1; got: -8 bytes, 1 frames}}
 plan.region @r transient bytes = -8 frames = 1
 
@@ -437,18 +497,21 @@ plan.region @r transient bytes = 8 frames = 1
 // -----
 
 plan.header target = "host" threads = 1 axes = ["pp"] sizes = [3] streams = ["compute"]
+// constraint: plan.group: `only` has axes
 // expected-error @below {{expected coordinates of the group's axes, ascending; got: "pp" = array<i64: 3>}}
 plan.group @g axes = ["pp"] only = {pp = array<i64: 3>}
 
 // -----
 
 plan.header target = "host" threads = 1 axes = ["pp"] sizes = [3] streams = ["compute"]
+// constraint: plan.group: `only` has axes
 // expected-error @below {{expected coordinates of the group's axes, ascending; got: "pp" = array<i64>}}
 plan.group @g axes = ["pp"] only = {pp = array<i64>}
 
 // -----
 
 plan.header target = "host" threads = 1 axes = ["pp"] sizes = [3] streams = ["compute"]
+// constraint: plan.group: every axis is
 // expected-error @below {{expected axes of the header; got: ["pp", "dp"]}}
 plan.group @g axes = ["pp", "dp"]
 
@@ -461,6 +524,7 @@ plan.program @p events = -1 {
 // -----
 
 plan.program @p events = 0 {
+  // constraint: plan.program at cleave.constant: ports come before
   // expected-error @below {{expected only ports and instructions in a program}}
   %0 = cleave.constant dense<1.0> : tensor<4xf32>
 }
@@ -485,6 +549,7 @@ plan.program @p events = 0 {
 // -----
 
 plan.program @p events = 1 {
+  // constraint: plan.record: the number of the program's
   // expected-error @below {{expected an event that is not negative; got: -1}}
   plan.record -1 on "compute"
 }
@@ -493,6 +558,7 @@ plan.program @p events = 1 {
 
 plan.region @input input bytes = 64 frames = 1
 plan.program @p events = 0 {
+  // constraint: plan.input: the region exists
   // expected-error @below {{expected to lie inside of region "input" of 64 bytes; got: 16 bytes at 56}}
   plan.input "x" : tensor<4xf32> in "input" at 56
 }
@@ -500,6 +566,7 @@ plan.program @p events = 0 {
 // -----
 
 plan.program @p events = 0 {
+  // constraint: plan.input: the region exists
   // expected-error @below {{expected a region; got: "input"}}
   plan.input "x" : tensor<4xf32> in "input" at 0
 }
@@ -508,6 +575,7 @@ plan.program @p events = 0 {
 
 plan.region @input input bytes = 64 frames = 1
 plan.program @p events = 0 {
+  // constraint: plan.input: `batch_dim` is
   // expected-error @below {{expected a dimension or -1 as batch_dim; got: -2}}
   plan.input "x" : tensor<4xf32> in "input" at 0 {batch_dim = -2 : i64}
 }
@@ -516,6 +584,7 @@ plan.program @p events = 0 {
 
 plan.region @input input bytes = 64 frames = 1
 plan.program @p events = 0 {
+  // constraint: plan.input: the region exists
   // expected-error @below {{expected to lie inside of region "input" of 64 bytes; got: 16 bytes at -16}}
   plan.input "x" : tensor<4xf32> in "input" at -16
 }
@@ -524,6 +593,7 @@ plan.program @p events = 0 {
 
 plan.region @output output bytes = 64 frames = 1
 plan.program @p events = 0 {
+  // constraint: plan.output: the region exists
   // expected-error @below {{expected to lie inside of region "output" of 64 bytes; got: 16 bytes at 56}}
   plan.output "y" : tensor<4xf32> in "output" at 56
 }
@@ -531,6 +601,7 @@ plan.program @p events = 0 {
 // -----
 
 plan.program @p events = 0 {
+  // constraint: plan.output: the region exists
   // expected-error @below {{expected a region; got: "output"}}
   plan.output "y" : tensor<4xf32> in "output" at 0
 }
@@ -539,6 +610,7 @@ plan.program @p events = 0 {
 
 plan.region @output output bytes = 64 frames = 1
 plan.program @p events = 0 {
+  // constraint: plan.output: the region exists
   // expected-error @below {{expected to lie inside of region "output" of 64 bytes; got: 16 bytes at -16}}
   plan.output "y" : tensor<4xf32> in "output" at -16
 }
@@ -548,6 +620,7 @@ plan.program @p events = 0 {
 plan.region @output output bytes = 64 frames = 1
 plan.program @p events = 1 {
   plan.record 0 on "compute"
+  // constraint: plan.program at plan.output: ports come before
   // expected-error @below {{expected ports before instructions}}
   plan.output "y" : tensor<4xf32> in "output" at 0
 }
@@ -555,6 +628,7 @@ plan.program @p events = 1 {
 // -----
 
 plan.program @p events = 0 {
+  // constraint: plan.call: the program exists
   // expected-error @below {{expected a program; got: @nowhere}}
   plan.call @nowhere times = 1 first_frame = 0 on "compute"
 }
@@ -565,6 +639,7 @@ plan.header target = "host" threads = 1 axes = [] sizes = [] streams = ["compute
 plan.program @q events = 0 {
 }
 plan.program @p events = 0 {
+  // constraint: plan.program at plan.call: streams are
   // expected-error @below {{expected a stream of the header; got: "copy"}}
   plan.call @q times = 1 first_frame = 0 on "copy"
 }
@@ -572,6 +647,7 @@ plan.program @p events = 0 {
 // -----
 
 plan.program @p events = 0 {
+  // constraint: plan.copy: the target is written
   // expected-error @below {{expected source to be read; got: write}}
   plan.copy #plan.buffer<"t", 0, 64, write>, #plan.buffer<"t", 64, 64, write> on "compute"
 }
@@ -580,6 +656,7 @@ plan.program @p events = 0 {
 
 plan.header target = "host" threads = 1 axes = [] sizes = [] streams = ["compute"]
 plan.program @p events = 0 {
+  // constraint: plan.program at plan.copy: streams are
   // expected-error @below {{expected a stream of the header; got: "copy"}}
   plan.copy #plan.buffer<"t", 0, 64, write>, #plan.buffer<"t", 64, 64, read> on "copy"
 }
@@ -589,6 +666,7 @@ plan.program @p events = 0 {
 plan.header target = "host" threads = 1 axes = [] sizes = [] streams = ["compute"]
 plan.program @p events = 1 {
   plan.record 0 on "compute"
+  // constraint: plan.program at plan.wait: streams are
   // expected-error @below {{expected a stream of the header; got: "copy"}}
   plan.wait 0 on "copy"
 }
@@ -596,6 +674,7 @@ plan.program @p events = 1 {
 // -----
 
 plan.program @p events = 1 {
+  // constraint: plan.program at plan.wait: the number of every own
   // expected-error @below {{expected an event that is recorded before; got: 3}}
   plan.wait 3 on "compute"
 }
@@ -604,6 +683,7 @@ plan.program @p events = 1 {
 
 plan.program @p events = 1 {
   plan.record 0 on "compute"
+  // constraint: plan.wait: the number of the program's
   // expected-error @below {{expected no frame of an event of the program's own; got: -1}}
   "plan.wait"() {event = 0 : i64, frame = -1 : i64, stream = "compute"} : () -> ()
 }
@@ -611,6 +691,7 @@ plan.program @p events = 1 {
 // -----
 
 plan.program @p events = 1 {
+  // constraint: plan.wait: the number of the program's
   // expected-error @below {{expected an event that is not negative; got: -1}}
   plan.wait -1 on "compute"
 }
@@ -619,6 +700,7 @@ plan.program @p events = 1 {
 
 plan.header target = "host" threads = 1 axes = ["pp"] sizes = [2] streams = ["compute"]
 plan.program @p events = 0 {
+  // constraint: plan.send: the axis is an axis
   // expected-error @below {{expected another rank on an axis of the header; got: "pp" 0}}
   plan.send #plan.buffer<"residual", 0, 64, read> peer "pp" 0 channel 0 dtype f32 count = 16 on "compute"
 }
@@ -626,6 +708,7 @@ plan.program @p events = 0 {
 // -----
 
 plan.program @p events = 0 {
+  // constraint: plan.send: the channel is
   // expected-error @below {{expected a channel that is not negative; got: -2}}
   plan.send #plan.buffer<"residual", 0, 64, read> peer "pp" 1 channel -2 dtype f32 count = 16 on "compute"
 }
@@ -633,6 +716,7 @@ plan.program @p events = 0 {
 // -----
 
 plan.program @p events = 0 {
+  // constraint: plan.send: a source is read
   // expected-error @below {{expected source to be read; got: write}}
   plan.send #plan.buffer<"residual", 0, 64, write> peer "pp" 1 channel 0 dtype f32 count = 16 on "compute"
 }
@@ -648,6 +732,7 @@ plan.program @p events = 0 {
 
 plan.header target = "host" threads = 1 axes = ["pp"] sizes = [2] streams = ["compute"]
 plan.program @p events = 0 {
+  // constraint: plan.recv: the axis is an axis
   // expected-error @below {{expected another rank on an axis of the header; got: "pp" -2}}
   plan.recv #plan.buffer<"residual", 0, 64, write> peer "pp" -2 channel 0 dtype f32 count = 16 on "compute"
 }
@@ -655,6 +740,7 @@ plan.program @p events = 0 {
 // -----
 
 plan.program @p events = 0 {
+  // constraint: plan.recv: the buffer has
   // expected-error @below {{expected data of `count` elements; got: 32 bytes for 16}}
   plan.recv #plan.buffer<"residual", 0, 32, write> peer "pp" 1 channel 0 dtype f32 count = 16 on "compute"
 }
@@ -669,6 +755,7 @@ plan.program @p events = 0 {
 // -----
 
 plan.program @p events = 0 {
+  // constraint: plan.all_gather: the group exists
   // expected-error @below {{expected a group; got: @dp}}
   plan.all_gather #plan.buffer<"t", 0, 64, read_write> group @dp dtype f32 ring count = 16 on "compute"
 }
@@ -676,6 +763,7 @@ plan.program @p events = 0 {
 // -----
 
 plan.program @p events = 0 {
+  // constraint: plan.all_gather: data is read and written
   // expected-error @below {{expected data to be read_write; got: read}}
   plan.all_gather #plan.buffer<"t", 0, 64, read> group @dp dtype f32 ring count = 16 on "compute"
 }
@@ -683,6 +771,7 @@ plan.program @p events = 0 {
 // -----
 
 plan.program @p events = 0 {
+  // constraint: plan.all_gather: data has `count`
   // expected-error @below {{expected data of `count` elements; got: 60 bytes for 16}}
   plan.all_gather #plan.buffer<"t", 0, 60, read_write> group @dp dtype f32 ring count = 16 on "compute"
 }
@@ -690,6 +779,7 @@ plan.program @p events = 0 {
 // -----
 
 plan.program @p events = 0 {
+  // constraint: plan.all_reduce: the group exists
   // expected-error @below {{expected a group; got: @dp}}
   plan.all_reduce sum #plan.buffer<"t", 0, 64, read_write> staging #plan.buffer<"t", 64, 64, write> group @dp dtype f32 ring count = 16 on "compute"
 }
@@ -697,6 +787,7 @@ plan.program @p events = 0 {
 // -----
 
 plan.program @p events = 0 {
+  // constraint: plan.all_reduce: data is read and written
   // expected-error @below {{expected data to be read_write; got: write}}
   plan.all_reduce sum #plan.buffer<"t", 0, 64, write> staging #plan.buffer<"t", 64, 64, write> group @dp dtype f32 ring count = 16 on "compute"
 }
@@ -704,6 +795,7 @@ plan.program @p events = 0 {
 // -----
 
 plan.program @p events = 0 {
+  // constraint: plan.all_reduce: data is read and written
   // expected-error @below {{expected staging to be write; got: read}}
   plan.all_reduce sum #plan.buffer<"t", 0, 64, read_write> staging #plan.buffer<"t", 64, 64, read> group @dp dtype f32 ring count = 16 on "compute"
 }
@@ -711,6 +803,7 @@ plan.program @p events = 0 {
 // -----
 
 plan.program @p events = 0 {
+  // constraint: plan.all_reduce: data has `count`
   // expected-error @below {{expected data of `count` elements; got: 60 bytes for 16}}
   plan.all_reduce sum #plan.buffer<"t", 0, 60, read_write> staging #plan.buffer<"t", 64, 64, write> group @dp dtype f32 ring count = 16 on "compute"
 }
@@ -718,6 +811,7 @@ plan.program @p events = 0 {
 // -----
 
 plan.program @p events = 0 {
+  // constraint: plan.reduce_scatter: data is read and written
   // expected-error @below {{expected data to be read_write; got: read}}
   plan.reduce_scatter sum #plan.buffer<"t", 0, 64, read> staging #plan.buffer<"t", 64, 16, write> group @dp dtype f32 ring count = 16 on "compute"
 }
@@ -725,6 +819,7 @@ plan.program @p events = 0 {
 // -----
 
 plan.program @p events = 0 {
+  // constraint: plan.reduce_scatter: data is read and written
   // expected-error @below {{expected staging to be write; got: read}}
   plan.reduce_scatter sum #plan.buffer<"t", 0, 64, read_write> staging #plan.buffer<"t", 64, 32, read> group @dp dtype f32 ring count = 16 on "compute"
 }
@@ -732,6 +827,7 @@ plan.program @p events = 0 {
 // -----
 
 plan.program @p events = 0 {
+  // constraint: plan.reduce_scatter: the group exists
   // expected-error @below {{expected a group; got: @dp}}
   plan.reduce_scatter sum #plan.buffer<"t", 0, 64, read_write> staging #plan.buffer<"t", 64, 32, write> group @dp dtype f32 ring count = 16 on "compute"
 }
@@ -741,6 +837,7 @@ plan.program @p events = 0 {
 plan.header target = "host" threads = 1 axes = ["dp"] sizes = [2] streams = ["compute"]
 plan.group @dp axes = ["dp"]
 plan.program @p events = 0 {
+  // constraint: plan.reduce_scatter: staging has at least
   // expected-error @below {{expected staging of at least 32 bytes; got: 16}}
   plan.reduce_scatter sum #plan.buffer<"t", 0, 64, read_write> staging #plan.buffer<"t", 64, 16, write> group @dp dtype f32 ring count = 16 on "compute"
 }
@@ -750,6 +847,7 @@ plan.program @p events = 0 {
 plan.header target = "host" threads = 1 axes = ["dp"] sizes = [3] streams = ["compute"]
 plan.group @dp axes = ["dp"]
 plan.program @p events = 0 {
+  // constraint: plan.reduce_scatter: data has `count`
   // expected-error @below {{expected a count that is a multiple of the group's 3 ranks; got: 16}}
   plan.reduce_scatter sum #plan.buffer<"t", 0, 64, read_write> staging #plan.buffer<"t", 64, 32, write> group @dp dtype f32 ring count = 16 on "compute"
 }
@@ -757,6 +855,7 @@ plan.program @p events = 0 {
 // -----
 
 plan.program @p events = 0 {
+  // constraint: plan.reduce: data is read and written
   // expected-error @below {{expected data to be read_write; got: read}}
   plan.reduce sum #plan.buffer<"t", 0, 64, read> staging #plan.buffer<"t", 64, 32, write> group @dp dtype f32 ring count = 16 root = 0 on "compute"
 }
@@ -764,6 +863,7 @@ plan.program @p events = 0 {
 // -----
 
 plan.program @p events = 0 {
+  // constraint: plan.reduce: the group exists
   // expected-error @below {{expected a group; got: @dp}}
   plan.reduce sum #plan.buffer<"t", 0, 64, read_write> staging #plan.buffer<"t", 64, 32, write> group @dp dtype f32 ring count = 16 root = 0 on "compute"
 }
@@ -773,6 +873,7 @@ plan.program @p events = 0 {
 plan.header target = "host" threads = 1 axes = ["dp"] sizes = [2] streams = ["compute"]
 plan.group @dp axes = ["dp"]
 plan.program @p events = 0 {
+  // constraint: plan.reduce: the root is
   // expected-error @below {{expected a root below the group's 2 ranks; got: -1}}
   plan.reduce sum #plan.buffer<"t", 0, 64, read_write> staging #plan.buffer<"t", 64, 32, write> group @dp dtype f32 ring count = 16 root = -1 on "compute"
 }
@@ -782,6 +883,7 @@ plan.program @p events = 0 {
 plan.header target = "host" threads = 1 axes = ["dp"] sizes = [2] streams = ["compute"]
 plan.group @dp axes = ["dp"]
 plan.program @p events = 0 {
+  // constraint: plan.reduce: staging has at least
   // expected-error @below {{expected staging of at least 32 bytes; got: 8}}
   plan.reduce sum #plan.buffer<"t", 0, 64, read_write> staging #plan.buffer<"t", 64, 8, write> group @dp dtype f32 ring count = 16 root = 0 on "compute"
 }
@@ -789,6 +891,7 @@ plan.program @p events = 0 {
 // -----
 
 plan.program @p events = 0 {
+  // constraint: plan.broadcast: data has `count`
   // expected-error @below {{expected data of `count` elements; got: 60 bytes for 16}}
   plan.broadcast #plan.buffer<"t", 0, 60, write> group @dp dtype f32 ring count = 16 root = 0 on "compute"
 }
@@ -796,6 +899,7 @@ plan.program @p events = 0 {
 // -----
 
 plan.program @p events = 0 {
+  // constraint: plan.broadcast: the group exists
   // expected-error @below {{expected a group; got: @dp}}
   plan.broadcast #plan.buffer<"t", 0, 64, write> group @dp dtype f32 ring count = 16 root = 0 on "compute"
 }
@@ -805,6 +909,7 @@ plan.program @p events = 0 {
 plan.header target = "host" threads = 1 axes = ["dp"] sizes = [2] streams = ["compute"]
 plan.group @dp axes = ["dp"]
 plan.program @p events = 0 {
+  // constraint: plan.broadcast: the group exists
   // expected-error @below {{expected a root below the group's 2 ranks; got: 2}}
   plan.broadcast #plan.buffer<"t", 0, 64, write> group @dp dtype f32 ring count = 16 root = 2 on "compute"
 }
@@ -814,6 +919,7 @@ plan.program @p events = 0 {
 plan.header target = "host" threads = 1 axes = ["dp"] sizes = [3] streams = ["compute"]
 plan.group @dp axes = ["dp"]
 plan.program @p events = 0 {
+  // constraint: plan.broadcast: data has `count`
   // expected-error @below {{expected a count that is a multiple of the group's 3 ranks; got: 16}}
   plan.broadcast #plan.buffer<"t", 0, 64, read> group @dp dtype f32 ring count = 16 root = 0 on "compute"
 }
@@ -827,12 +933,14 @@ plan.state @w : tensor<16xf32> parameter in "persistent" at 0 segments = [] {spl
 
 // -----
 
+// constraint: plan.kernel: generated kernels have no
 // expected-error @below {{expected scratch of a library kernel only, and not negative; got: 8}}
 plan.kernel @k generated "k" params = [] {scratch = 8 : i64}
 
 // -----
 
 plan.program @p events = 0 {
+  // constraint: plan.fill: the target is
   // expected-error @below {{expected target to be write; got: read}}
   plan.fill #plan.buffer<"t", 0, 64, read> pattern = 0 width = 4 on "compute"
 }
@@ -840,6 +948,7 @@ plan.program @p events = 0 {
 // -----
 
 plan.program @p events = 0 {
+  // constraint: plan.fill: the width is
   // expected-error @below {{expected a width of 1, 2, 4 or 8 that divides the bytes; got: 4 for 6 bytes}}
   plan.fill #plan.buffer<"t", 0, 6, write> pattern = 0 width = 4 on "compute"
 }
@@ -882,6 +991,7 @@ plan.header target = "host" threads = 1 axes = ["fsdp"] sizes = [0] streams = ["
 
 // -----
 
+// constraint: plan.group: every axis is
 // expected-error @below {{expected axes of the header; got: ["dp", "fsdp"]}}
 plan.group @both axes = ["dp", "fsdp"]
 plan.header target = "host" threads = 1 axes = ["dp", "fsdp"] sizes = [2] streams = ["compute"]
@@ -947,6 +1057,7 @@ plan.program @p events = 0 {
 // -----
 
 plan.region @persistent persistent bytes = 64 frames = 1
+// constraint: plan.state: every segment
 // expected-error @below {{expected segments inside of the state}}
 plan.state @w : tensor<16xf32> parameter in "persistent" at 0 segments = [#plan.segment<"w", tensor<?xf32>, offset = 0, group = 0, init = zeros>]
 
