@@ -326,3 +326,143 @@ func.func @random_at_index_type(%t: tensor<i64>, %i: tensor<4xi32>) {
   %u = cleave.random_uniform_at %t, %t, %i : tensor<i64>, tensor<i64>, tensor<4xi32> -> tensor<4xf32>
   return
 }
+
+// -----
+
+func.func @attention_batch(%q: tensor<2x2x4x8xf32>, %v: tensor<1x2x4x8xf32>) {
+  // constraint: cleave.attention: Query, key and value have
+  // expected-error @below {{'cleave.attention' op expects query, key and value to agree in batch and heads}}
+  // expected-error @below {{failed to infer returned types}}
+  %y, %m, %l = cleave.attention %q, %q, %v, scale = 1.0 : (tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>, tensor<1x2x4x8xf32>) -> (tensor<2x2x4x8xf32>, tensor<2x2x4xf32>, tensor<2x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @grad_element(%q: tensor<1x2x4x8xf32>, %k: tensor<1x2x4x8xf32>, %v: tensor<1x2x4x8xf16>, %dy: tensor<1x2x4x8xf32>, %m: tensor<1x2x4xf32>) {
+  // constraint: cleave.attention_grad: Query, key and value have
+  // expected-error @below {{'cleave.attention_grad' op expects query, key and value of one element type}}
+  // expected-error @below {{failed to infer returned types}}
+  %dq, %dk, %dv = cleave.attention_grad %q, %k, %v, %dy, %m, %m, %m, scale = 1.0 :
+    (tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>)
+    -> (tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf16>)
+  return
+}
+
+// -----
+
+func.func @grad_columns(%q: tensor<1x2x4x8xf32>, %k: tensor<1x2x5x8xf32>, %v: tensor<1x2x4x8xf32>, %dy: tensor<1x2x4x8xf32>, %m: tensor<1x2x4xf32>) {
+  // constraint: cleave.attention_grad: Query, key and value have
+  // expected-error @below {{'cleave.attention_grad' op expects as many keys as values}}
+  // expected-error @below {{failed to infer returned types}}
+  %dq, %dk, %dv = cleave.attention_grad %q, %k, %v, %dy, %m, %m, %m, scale = 1.0 :
+    (tensor<1x2x4x8xf32>, tensor<1x2x5x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>)
+    -> (tensor<1x2x4x8xf32>, tensor<1x2x5x8xf32>, tensor<1x2x4x8xf32>)
+  return
+}
+
+// -----
+
+func.func @grad_mask(%q: tensor<1x2x4x8xf32>, %k: tensor<1x2x4x8xf32>, %v: tensor<1x2x4x8xf32>, %dy: tensor<1x2x4x8xf32>, %m: tensor<1x2x4xf32>, %mask: tensor<1x2x3x4xf32>) {
+  // constraint: cleave.attention_grad: The mask has rank 4
+  // expected-error @below {{'cleave.attention_grad' op expects a mask of rank 4 whose sizes are the scores' [batch, heads, rows, columns] or 1}}
+  // expected-error @below {{failed to infer returned types}}
+  %dq, %dk, %dv = cleave.attention_grad %q, %k, %v mask %mask, %dy, %m, %m, %m, scale = 1.0 :
+    (tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x3x4xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>)
+    -> (tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>)
+  return
+}
+
+// -----
+
+func.func @grad_no_fill(%q: tensor<1x2x4x8xf32>, %k: tensor<1x2x4x8xf32>, %v: tensor<1x2x4x8xf32>, %dy: tensor<1x2x4x8xf32>, %m: tensor<1x2x4xf32>, %mask: tensor<1x1x4x4xi1>) {
+  // constraint: cleave.attention_grad: The mask is of i1
+  // expected-error @below {{'cleave.attention_grad' op expects a fill for a mask of i1}}
+  // expected-error @below {{failed to infer returned types}}
+  %dq, %dk, %dv = cleave.attention_grad %q, %k, %v mask %mask, %dy, %m, %m, %m, scale = 1.0 :
+    (tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x1x4x4xi1>, tensor<1x2x4x8xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>)
+    -> (tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>)
+  return
+}
+
+// -----
+
+func.func @grad_fill(%q: tensor<1x2x4x8xf32>, %k: tensor<1x2x4x8xf32>, %v: tensor<1x2x4x8xf32>, %dy: tensor<1x2x4x8xf32>, %m: tensor<1x2x4xf32>, %mask: tensor<1x1x4x4xf32>) {
+  // constraint: cleave.attention_grad: The mask is of i1
+  // expected-error @below {{'cleave.attention_grad' op expects no fill for a mask that is added}}
+  // expected-error @below {{failed to infer returned types}}
+  %dq, %dk, %dv = cleave.attention_grad %q, %k, %v mask %mask, %dy, %m, %m, %m, scale = 1.0 {fill = 0.0} :
+    (tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x1x4x4xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>)
+    -> (tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>)
+  return
+}
+
+// -----
+
+func.func @grad_mask_type(%q: tensor<1x2x4x8xf32>, %k: tensor<1x2x4x8xf32>, %v: tensor<1x2x4x8xf32>, %dy: tensor<1x2x4x8xf32>, %m: tensor<1x2x4xf32>, %mask: tensor<1x1x4x4xf16>) {
+  // constraint: cleave.attention_grad: The mask is of i1
+  // expected-error @below {{'cleave.attention_grad' op expects a mask of i1 or of the type that scores are computed in}}
+  // expected-error @below {{failed to infer returned types}}
+  %dq, %dk, %dv = cleave.attention_grad %q, %k, %v mask %mask, %dy, %m, %m, %m, scale = 1.0 :
+    (tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x1x4x4xf16>, tensor<1x2x4x8xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>)
+    -> (tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>)
+  return
+}
+
+// -----
+
+func.func @grad_rate(%q: tensor<1x2x4x8xf32>, %k: tensor<1x2x4x8xf32>, %v: tensor<1x2x4x8xf32>, %dy: tensor<1x2x4x8xf32>, %m: tensor<1x2x4xf32>, %s: tensor<i64>, %f: tensor<1x2xi64>) {
+  // constraint: cleave.attention_grad: `rate` is given if
+  // expected-error @below {{'cleave.attention_grad' op expects a rate above 0 and below 1 where there is dropout}}
+  // expected-error @below {{failed to infer returned types}}
+  %dq, %dk, %dv = cleave.attention_grad %q, %k, %v dropout(%s, %s, %f), %dy, %m, %m, %m, scale = 1.0 {rate = 1.0} :
+    (tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<i64>, tensor<i64>, tensor<1x2xi64>, tensor<1x2x4x8xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>)
+    -> (tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>)
+  return
+}
+
+// -----
+
+func.func @grad_rate_alone(%q: tensor<1x2x4x8xf32>, %k: tensor<1x2x4x8xf32>, %v: tensor<1x2x4x8xf32>, %dy: tensor<1x2x4x8xf32>, %m: tensor<1x2x4xf32>) {
+  // constraint: cleave.attention_grad: `rate` is given if
+  // expected-error @below {{'cleave.attention_grad' op expects no rate without dropout}}
+  // expected-error @below {{failed to infer returned types}}
+  %dq, %dk, %dv = cleave.attention_grad %q, %k, %v, %dy, %m, %m, %m, scale = 1.0 {rate = 0.1} :
+    (tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>)
+    -> (tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>)
+  return
+}
+
+// -----
+
+func.func @grad_seed(%q: tensor<1x2x4x8xf32>, %k: tensor<1x2x4x8xf32>, %v: tensor<1x2x4x8xf32>, %dy: tensor<1x2x4x8xf32>, %m: tensor<1x2x4xf32>, %s: tensor<1xi64>, %t: tensor<i64>, %f: tensor<1x2xi64>) {
+  // constraint: cleave.attention_grad: `seed`, `stream` and `first`
+  // expected-error @below {{'cleave.attention_grad' op expects a seed and a stream that are scalars}}
+  // expected-error @below {{failed to infer returned types}}
+  %dq, %dk, %dv = cleave.attention_grad %q, %k, %v dropout(%s, %t, %f), %dy, %m, %m, %m, scale = 1.0 {rate = 0.1} :
+    (tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1xi64>, tensor<i64>, tensor<1x2xi64>, tensor<1x2x4x8xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>)
+    -> (tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>)
+  return
+}
+
+// -----
+
+func.func @grad_first(%q: tensor<1x2x4x8xf32>, %k: tensor<1x2x4x8xf32>, %v: tensor<1x2x4x8xf32>, %dy: tensor<1x2x4x8xf32>, %m: tensor<1x2x4xf32>, %s: tensor<i64>, %f: tensor<2x2xi64>) {
+  // constraint: cleave.attention_grad: `seed`, `stream` and `first`
+  // expected-error @below {{'cleave.attention_grad' op expects first indices of the shape [batch, heads]}}
+  // expected-error @below {{failed to infer returned types}}
+  %dq, %dk, %dv = cleave.attention_grad %q, %k, %v dropout(%s, %s, %f), %dy, %m, %m, %m, scale = 1.0 {rate = 0.1} :
+    (tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<i64>, tensor<i64>, tensor<2x2xi64>, tensor<1x2x4x8xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>)
+    -> (tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>)
+  return
+}
+
+// -----
+
+func.func @grad_maximum(%q: tensor<1x2x4x8xf32>, %m: tensor<1x2x4xf32>, %s: tensor<1x2x5xf32>) {
+  // constraint: cleave.attention_grad: `result_grad` has the type
+  // expected-error @below {{expects maximum, sum and delta of type 'tensor<1x2x4xf32>'; got: 'tensor<1x2x5xf32>'}}
+  // expected-error @below {{failed to infer returned types}}
+  %dq, %dk, %dv = cleave.attention_grad %q, %q, %q, %q, %s, %m, %m, scale = 1.0 : (tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x5xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>) -> (tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>)
+  return
+}

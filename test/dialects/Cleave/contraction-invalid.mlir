@@ -172,3 +172,53 @@ func.func @conv_rank(%x: tensor<1x3xf32>, %w: tensor<4x3xf32>) {
   %0 = cleave.convolution %x, %w {strides = array<i64>, dilations = array<i64>, pad_low = array<i64>, pad_high = array<i64>, groups = 1 : i64} : tensor<1x3xf32>, tensor<4x3xf32> -> tensor<1x4xf32>
   return
 }
+
+// -----
+
+func.func @convolution_ranks(%x: tensor<1x3x8xf32>, %w: tensor<4x3x3x3xf32>) {
+  // constraint: cleave.convolution: Input and filter have
+  // expected-error @below {{of equal rank, 3 or more; got: 'tensor<1x3x8xf32>' and 'tensor<4x3x3x3xf32>'}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = cleave.convolution %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>, groups = 1 : i64} : tensor<1x3x8xf32>, tensor<4x3x3x3xf32> -> tensor<1x4x6xf32>
+  return
+}
+
+// -----
+
+func.func @convolution_output_groups(%x: tensor<1x4x8xf32>, %w: tensor<3x2x3xf32>) {
+  // constraint: cleave.convolution: `groups` divides
+  // expected-error @below {{expects groups that divide the 4 input and 3 output channels; got: 2}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = cleave.convolution %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: 0>, groups = 2 : i64} : tensor<1x4x8xf32>, tensor<3x2x3xf32> -> tensor<1x3x6xf32>
+  return
+}
+
+// -----
+
+func.func @convolution_pad_high(%x: tensor<1x3x8xf32>, %w: tensor<4x3x3xf32>) {
+  // constraint: cleave.convolution: Strides, dilations and kernel
+  // expected-error @below {{expects pad_high of at least 0; got: -1}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = cleave.convolution %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: -1>, groups = 1 : i64} : tensor<1x3x8xf32>, tensor<4x3x3xf32> -> tensor<1x4x5xf32>
+  return
+}
+
+// -----
+
+func.func @matmul_result(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>) {
+  // constraint: cleave.matmul: The operands, the bias and the result
+  // expected-error @below {{inferred type(s) 'tensor<2x4xf32>' are incompatible with return type(s) of operation 'tensor<2x4xf16>'}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = cleave.matmul %a, %b : tensor<2x3xf32>, tensor<3x4xf32> -> tensor<2x4xf16>
+  return
+}
+
+// -----
+
+func.func @matmul_vector(%a: tensor<2x3xf32>, %b: tensor<3xf32>) {
+  // constraint: cleave.matmul: The operands, the bias and the result
+  // expected-error @below {{expects operands of rank 2 or more; got: 'tensor<2x3xf32>' and 'tensor<3xf32>'}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = cleave.matmul %a, %b : tensor<2x3xf32>, tensor<3xf32> -> tensor<2xf32>
+  return
+}

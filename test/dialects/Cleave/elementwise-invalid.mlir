@@ -1268,3 +1268,39 @@ func.func @mul_result_shape(%a: tensor<4xf32>) {
   %0 = "cleave.mul"(%a, %a) : (tensor<4xf32>, tensor<4xf32>) -> tensor<2x2xf32>
   return
 }
+
+// -----
+
+func.func @and_type(%a: tensor<4xi1>, %b: tensor<8xi1>) {
+  // constraint: cleave.and: The operands and the result have the same shape
+  // expected-error @below {{requires the same type for all operands and results}}
+  %0 = "cleave.and"(%a, %b) : (tensor<4xi1>, tensor<8xi1>) -> tensor<4xi1>
+  return
+}
+
+// -----
+
+func.func @or_type(%a: tensor<4xi1>, %b: tensor<8xi1>) {
+  // constraint: cleave.or: The operands and the result have the same shape
+  // expected-error @below {{requires the same type for all operands and results}}
+  %0 = "cleave.or"(%a, %b) : (tensor<4xi1>, tensor<8xi1>) -> tensor<4xi1>
+  return
+}
+
+// -----
+
+func.func @xor_type(%a: tensor<4xi1>, %b: tensor<8xi1>) {
+  // constraint: cleave.xor: The operands and the result have the same shape
+  // expected-error @below {{requires the same type for all operands and results}}
+  %0 = "cleave.xor"(%a, %b) : (tensor<4xi1>, tensor<8xi1>) -> tensor<4xi1>
+  return
+}
+
+// -----
+
+func.func @not_type(%a: tensor<4xi1>) {
+  // constraint: cleave.not: The operand and the result have the same shape
+  // expected-error @below {{requires the same type for all operands and results}}
+  %0 = "cleave.not"(%a) : (tensor<4xi1>) -> tensor<8xi1>
+  return
+}

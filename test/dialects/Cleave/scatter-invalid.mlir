@@ -255,3 +255,13 @@ func.func @check_index_result(%x: tensor<4xi64>) {
   %0 = "cleave.check_index"(%x) <{first = 0 : i64, end = 4 : i64}> : (tensor<4xi64>) -> tensor<4xi32>
   return
 }
+
+// -----
+
+func.func @pick_scalar(%x: tensor<4x3xf32>, %i: tensor<i64>) {
+  // constraint: cleave.pick: `batch` is from 0
+  // expected-error @below {{expects a batch in [0, 1], the dimensions before dim that the indices have too; got: 1}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = cleave.pick %x, %i, dim = 1, batch = 1 : tensor<4x3xf32>, tensor<i64> -> tensor<4xf32>
+  return
+}

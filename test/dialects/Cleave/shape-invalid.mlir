@@ -507,3 +507,59 @@ func.func @pad_too_large(%x: tensor<4xf32>) {
   %0 = cleave.pad %x, [9223372036854775807], [0], [0], value = 0.0 : tensor<4xf32> -> tensor<5xf32>
   return
 }
+
+// -----
+
+func.func @slice_sizes(%x: tensor<8xf32>) {
+  // constraint: cleave.slice: `starts`, `sizes` and `steps` have
+  // expected-error @below {{needs a start, a size and a step for every dimension of 'tensor<8xf32>'}}
+  %0 = cleave.slice %x, [0], [8, 1], [1] : tensor<8xf32> -> tensor<8x1xf32>
+  return
+}
+
+// -----
+
+func.func @slice_steps(%x: tensor<8x4xf32>) {
+  // constraint: cleave.slice: `starts`, `sizes` and `steps` have
+  // expected-error @below {{needs a start, a size and a step for every dimension of 'tensor<8x4xf32>'}}
+  %0 = cleave.slice %x, [0, 0], [8, 4], [1] : tensor<8x4xf32> -> tensor<8x4xf32>
+  return
+}
+
+// -----
+
+func.func @slice_empty(%x: tensor<8xf32>) {
+  // constraint: cleave.slice: Starts and sizes are 0 or more
+  // expected-error @below {{reads inside its operand; got: 0 elements from -1 on}}
+  %0 = cleave.slice %x, [-1], [0], [1] : tensor<8xf32> -> tensor<0xf32>
+  return
+}
+
+// -----
+
+func.func @concat_nothing() {
+  // constraint: cleave.concat: There is at least one operand
+  // expected-error @below {{needs operands that have dimension 0}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = "cleave.concat"() <{dim = 0 : i64}> : () -> tensor<0xf32>
+  return
+}
+
+// -----
+
+func.func @pad_interior(%x: tensor<4xf32>) {
+  // constraint: cleave.pad: Each dimension of the result
+  // expected-error @below {{has a result of at most 2^63 - 1 elements along a dimension}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = cleave.pad %x, [0], [0], [4611686018427387904], value = 0.0 : tensor<4xf32> -> tensor<5xf32>
+  return
+}
+
+// -----
+
+func.func @random_uniform_origin_type(%s: tensor<i64>, %o: tensor<1xi32>) {
+  // constraint: cleave.random_uniform: `origin` is a vector
+  // expected-error @below {{the origin has one i64 for every result dimension; got: 'tensor<1xi32>'}}
+  %0 = cleave.random_uniform %s, %s origin %o : tensor<1xi32> {site = 0 : i64, global_shape = array<i64: 8>} : tensor<i64>, tensor<i64> -> tensor<8xf32>
+  return
+}

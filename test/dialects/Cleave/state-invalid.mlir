@@ -270,3 +270,35 @@ func.func @yield_with_result(%a: tensor<4xf32>) -> tensor<4xf32> {
   }
   return %y : tensor<4xf32>
 }
+
+// -----
+
+func.func @yield_type(%a: tensor<4xf32>) {
+  // constraint: cleave.yield at cleave.kernel: The values have the types
+  // expected-error @below {{the body yields values of the results' types}}
+  %y:2 = cleave.kernel ins(%a : tensor<4xf32>) -> tensor<4xf32>, tensor<4xf32> {
+  ^bb0(%x: tensor<4xf32>):
+    cleave.yield %x : tensor<4xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @tied_below(%a: tensor<4xf32>) {
+  // constraint: cleave.kernel: `tied` has one entry
+  // expected-error @below {{tied names an input, or is -1; got: -2}}
+  %y = cleave.kernel ins(%a : tensor<4xf32>) -> tensor<4xf32> attributes {tied = array<i64: -2>} {
+  ^bb0(%x: tensor<4xf32>):
+    cleave.yield %x : tensor<4xf32>
+  }
+  return
+}
+
+// -----
+
+// constraint: cleave.state: The segments of a bucket
+// expected-error @below {{segments ascend without overlap; got: "b" at 0 where the one before ends at 64}}
+cleave.state @w : tensor<64xf32> {role = #cleave.role<parameter>, segments = [
+  #cleave.segment<"a", tensor<32xf32>, offset = 32, group = 0, init = #cleave.init<zeros>>,
+  #cleave.segment<"b", tensor<32xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}

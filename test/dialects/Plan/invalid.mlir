@@ -1069,3 +1069,109 @@ plan.program @p events = 1 {
   // expected-error @below {{'plan.record' op requires attribute 'event'}}
   "plan.record"() {} : () -> ()
 }
+
+// -----
+
+// constraint: plan.header: `where` has ranges
+// expected-error @below {{expected a kind's ranges to lie on axes, [begin, end); got: "dp" = array<i64: 1, 1>}}
+plan.header target = "host" threads = 1 axes = ["dp"] sizes = [2] streams = ["compute"] {kind = "worker", where = {dp = array<i64: 1, 1>}}
+
+// -----
+
+// constraint: plan.header: `where` has ranges
+// expected-error @below {{expected a kind's ranges to lie on axes, [begin, end); got: "tp" = array<i64: 0, 1>}}
+plan.header target = "host" threads = 1 axes = ["dp"] sizes = [2] streams = ["compute"] {kind = "worker", where = {tp = array<i64: 0, 1>}}
+
+// -----
+
+plan.header target = "host" threads = 1 axes = ["dp"] sizes = [2] streams = ["compute"]
+plan.region @persistent persistent bytes = 31 frames = 1
+// constraint: plan.state: the region exists
+// expected-error @below {{expected to lie inside of region "persistent" of 31 bytes; got: 32 bytes at 0}}
+plan.state @w : tensor<16xf32> parameter in "persistent" at 0 segments = [] {split_axes = ["dp"]}
+
+// -----
+
+// constraint: plan.kernel: an operand that is over
+// expected-error @below {{expected an operand to be written over one of equally many bytes that is read; got: #plan.operand<f32, 4, read over 0>}}
+plan.kernel @k generated "k" params = [] operands = [#plan.operand<f32, 4, read>, #plan.operand<f32, 4, read over 0>]
+
+// -----
+
+// constraint: plan.kernel: an operand that is over
+// expected-error @below {{expected an operand to be written over one of equally many bytes that is read; got: #plan.operand<f32, 4, write over 0>}}
+plan.kernel @k generated "k" params = [] operands = [#plan.operand<f32, 4, write>, #plan.operand<f32, 4, write over 0>]
+
+// -----
+
+// constraint: #plan.buffer: offset and bytes
+// expected-error @below {{expected an offset and bytes that are not negative; got: -64 bytes at 0}}
+"plan.fill"() {target = #plan.buffer<"t", 0, -64, write>} : () -> ()
+
+// -----
+
+// constraint: #plan.buffer: the frame fits
+// expected-error @below {{expected a frame near the running program's; got: -32769}}
+"plan.fill"() {target = #plan.buffer<"t"[-32769], 0, 64, write>} : () -> ()
+
+// -----
+
+plan.program @p events = 0 {
+  // constraint: plan.record: an event of the plan
+  // expected-error @below {{expected a shared event; got: @sent}}
+  plan.record @sent on "compute"
+}
+
+// -----
+
+plan.region @sent transient bytes = 64 frames = 1
+plan.program @p events = 0 {
+  // constraint: plan.wait: an event of the plan
+  // expected-error @below {{expected a shared event; got: @sent}}
+  plan.wait @sent on "compute"
+}
+
+// -----
+
+plan.header target = "host" threads = 1 axes = ["dp"] sizes = [3] streams = ["compute"]
+plan.group @dp axes = ["dp"]
+plan.program @p events = 0 {
+  // constraint: plan.all_reduce: data has `count`
+  // expected-error @below {{expected a count that is a multiple of the group's 3 ranks; got: 16}}
+  plan.all_reduce sum #plan.buffer<"t", 0, 64, read_write> staging #plan.buffer<"t", 64, 64, write> group @dp dtype f32 ring count = 16 on "compute"
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // constraint: plan.reduce: data is read and written
+  // expected-error @below {{expected staging to be write; got: read_write}}
+  plan.reduce sum #plan.buffer<"t", 0, 64, read_write> staging #plan.buffer<"t", 64, 32, read_write> group @dp dtype f32 ring count = 16 root = 0 on "compute"
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // constraint: plan.reduce: data has `count`
+  // expected-error @below {{expected data of `count` elements; got: 64 bytes for 8}}
+  plan.reduce sum #plan.buffer<"t", 0, 64, read_write> staging #plan.buffer<"t", 64, 32, write> group @dp dtype f32 ring count = 8 root = 0 on "compute"
+}
+
+// -----
+
+plan.header target = "host" threads = 1 axes = ["dp"] sizes = [3] streams = ["compute"]
+plan.group @dp axes = ["dp"]
+plan.program @p events = 0 {
+  // constraint: plan.reduce: data has `count`
+  // expected-error @below {{expected a count that is a multiple of the group's 3 ranks; got: 16}}
+  plan.reduce sum #plan.buffer<"t", 0, 64, read_write> staging #plan.buffer<"t", 64, 32, write> group @dp dtype f32 ring count = 16 root = 0 on "compute"
+}
+
+// -----
+
+plan.header target = "host" threads = 1 axes = ["pp"] sizes = [2] streams = ["compute"]
+plan.program @p events = 0 {
+  // constraint: plan.recv: the axis is an axis
+  // expected-error @below {{expected another rank on an axis of the header; got: "dp" 1}}
+  plan.recv #plan.buffer<"residual", 0, 64, write> peer "dp" 1 channel 0 dtype f32 count = 16 on "compute"
+}
