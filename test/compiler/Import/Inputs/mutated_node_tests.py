@@ -229,7 +229,7 @@ def is_undefined(model, arrays):
     given = {**arrays, **{tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}}
     shapes = {name: array.shape for name, array in given.items()}
     return (("DFT" in operators and any(array.dtype.kind == "f" and not np.isfinite(array).all() for array in given.values()))
-            or ("ReduceLogSumExp" in operators and any(array.dtype.kind in "iu" and name in arrays for name, array in given.items()))
+            or any(node.op_type == "ReduceLogSumExp" and node.input[0] in given and given[node.input[0]].dtype.kind in "iu" for node in model.graph.node)
             or ("ReduceMean" in operators and any(array.size == 0 for array in given.values()))
             or (operators & {"MaxPool", "GlobalMaxPool"} and any(array.dtype.kind == "f" and np.isnan(array).any() for array in given.values()))
             or any(pads_below_zero(node, shapes) for node in model.graph.node))
