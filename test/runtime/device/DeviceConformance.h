@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <gtest/gtest.h>
+#include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +24,7 @@ struct DeviceKind {
       {}; // of the environment, while a device is made and used
 };
 
+inline void PrintTo(const DeviceKind &kind, std::ostream *out) { *out << kind.target << ' ' << kind.name; }
 inline std::string nameOf(const testing::TestParamInfo<DeviceKind> &info) { return info.param.name; }
 
 // A rank that has a device, and no plan.
