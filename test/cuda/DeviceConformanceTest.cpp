@@ -1,5 +1,5 @@
 // The GPU as a device, on the emulated one: with graphs and without; with ranks that communicate by NCCL, and with ranks
-// that share a GPU and communicate through the host.
+// that share a GPU and communicate through the host. With CLEAVE_TEST_GPU in the environment, on a real GPU.
 #include "test/runtime/device/DeviceConformance.h"
 
 #include <cstdlib>
@@ -14,9 +14,11 @@ INSTANTIATE_TEST_SUITE_P(Cuda, DeviceConforms,
                          nameOf);
 
 int main(int argc, char **argv) {
-  ::setenv("CLEAVE_LIBCUDA", CLEAVE_EMULATED_LIBRARY, 1);
-  ::setenv("CLEAVE_LIBNCCL", CLEAVE_EMULATED_NCCL, 1);
-  ::setenv("CLEAVE_EMULATED_DEVICES", "4", 1);
+  if (!std::getenv("CLEAVE_TEST_GPU")) {
+    ::setenv("CLEAVE_LIBCUDA", CLEAVE_EMULATED_LIBRARY, 1);
+    ::setenv("CLEAVE_LIBNCCL", CLEAVE_EMULATED_NCCL, 1);
+    ::setenv("CLEAVE_EMULATED_DEVICES", "4", 1);
+  }
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }
