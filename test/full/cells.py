@@ -230,7 +230,7 @@ def command_cells():
     decisions = ["{python}", E2E / "training" / "Inputs" / "check_decisions.py", "{folder}", 1000, axes.DECISION_MODELS]
     yield command_cell("fuzz/decisions", [decisions], 3600, 400, ["test/e2e/training/Inputs/check_decisions.py", "test/e2e/Inputs/", packages],
                        counts=r"^(\d+) models of decisions")
-    operators = ["{python}", ROOT / "test" / "compiler" / "Import" / "Inputs" / "hostile_operators.py", "{folder}", "--seed", 1, "--variants", axes.HOSTILE_VARIANTS]
+    operators = ["{python}", ROOT / "test" / "compiler" / "Import" / "Inputs" / "hostile_operators.py", "{folder}/files", "--seed", 1, "--variants", axes.HOSTILE_VARIANTS]
     yield command_cell("import/hostile-operators", [operators], 7200, 400, ["test/compiler/Import/Inputs/hostile_operators.py", packages],
                        counts=r"^(\d+) of \d+ small files handled")
     layouts = ["{python}", E2E / "layouts" / "Inputs" / "random_layouts.py", "{folder}", "--first", 1000, "--count", 10000, "--seconds", axes.LAYOUT_SECONDS]
