@@ -110,7 +110,7 @@ public:
   virtual unsigned threadOf(unsigned stream) const = 0;
   // Called on each of the rank's threads before the first action of a run, and after its last. Thread 0 is the user's,
   // so leaveThread() restores its settings. If enterThread() fails, the thread runs no actions, but leaveThread() is
-  // still called.
+  // still called. It also ends what a run that failed between beginProgram() and endProgram() has left open.
   virtual Status enterThread(unsigned thread) = 0;
   virtual void leaveThread(unsigned thread) = 0;
 

@@ -190,7 +190,7 @@ CUDA_SAME = {("mlp", "fsdp2"): ["offload-state"],  # variants by model and layou
              **{("gpt-nano", layout): ["recompute", "offload-state", "offload-activations"] for layout in ("one", "fsdp2", "pp2")}}
 CUDA_SEEDS = 50
 CUDA_SEEDED = {"mlp": ["one", "dp2", "fsdp2", "dp2-fsdp2", "pp2"], "gpt-nano": ["one", "fsdp2"]}
-CUDA_WAITS = ["mlp:--mesh dp=2", "mlp:--mesh dp=2 --bucket-size 4KiB", "mlp:--mesh dp=2 --precision bf16", "mlp:--mesh dp=2 --dp-sync parameter-server",
+CUDA_WAITS = ["gpt-nano:--mesh dp=2", "mlp:--mesh dp=2", "mlp:--mesh dp=2 --bucket-size 4KiB", "mlp:--mesh dp=2 --precision bf16", "mlp:--mesh dp=2 --dp-sync parameter-server",
               "mlp:--mesh fsdp=2", "mlp:--mesh fsdp=2 --fsdp-strategy shard-grad-op", "mlp:--mesh dp=2,fsdp=2",
               "mlp:--offload params,grads,optimizer", "mlp:--offload activations"]
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 namespace cleave::rt {
 
@@ -70,15 +71,11 @@ CudaDevice::~CudaDevice() {
     return;
   if (world_)
     world_->abortIfBroken();
-  for (auto &[program, replay] : replays_) {
-    if (replay.isCapturing) // an action has failed
-      if (Handle graph = nullptr; driver_->captureEnd(streams_.main(), &graph) == 0 && graph)
-        driver_->graphDestroy(graph);
+  for (auto &[program, replay] : replays_)
     if (replay.graph) {
       driver_->streamSynchronize(streams_.main());
       driver_->graphExecDestroy(replay.graph);
     }
-  }
   world_.reset();
   for (auto &[stream, handle] : dnnHandles_)
     if (handle)
@@ -121,7 +118,16 @@ Status CudaDevice::enterThread(unsigned) {
   return check(driver_->contextSetCurrent(context_), "cuCtxSetCurrent");
 }
 
+// An action or the end of the program may have failed in a capture. Only the thread that began the capture can end it.
+void CudaDevice::abandonCaptures() {
+  for (auto &[program, replay] : replays_)
+    if (std::exchange(replay.isCapturing, false))
+      if (Handle graph = nullptr; driver_->captureEnd(streams_.main(), &graph) == 0 && graph)
+        driver_->graphDestroy(graph);
+}
+
 void CudaDevice::leaveThread(unsigned) {
+  abandonCaptures();
   if (callersContext_)
     driver_->contextSetCurrent(*callersContext_);
   callersContext_.reset();
@@ -154,7 +160,7 @@ Status CudaDevice::endProgram(unsigned program) {
     replay.script = world_->script();
   Handle graph = nullptr;
   CLEAVE_TRY(check(driver_->captureEnd(streams_.main(), &graph), "cuStreamEndCapture"));
-  Status status = check(driver_->graphInstantiate(&replay.graph, graph, 0), "cuGraphInstantiate");
+  Status status = check(driver_->graphInstantiate(&replay.graph, graph, cuda::kNodePriorities), "cuGraphInstantiate");
   driver_->graphDestroy(graph);
   CLEAVE_TRY(std::move(status));
   return launchGraph(replay.graph);

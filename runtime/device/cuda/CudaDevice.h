@@ -77,6 +77,7 @@ private:
   Status bindGenerated(const LaunchRequest &request, ActionPtr *action);
   Status bindNamed(const LaunchRequest &request, ActionPtr *action);
   Status launchGraph(cuda::Handle graph);
+  void abandonCaptures();
   Status copyError();
   Status openBlas();
   Status bindMatmul(const LaunchRequest &request, const KernelArgs &args, ActionPtr *action);

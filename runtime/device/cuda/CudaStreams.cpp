@@ -27,7 +27,8 @@ void CudaStreams::close() {
 Status CudaStreams::at(unsigned number, Handle *stream) {
   while (streams_.size() <= number) {
     Handle made = nullptr;
-    CLEAVE_TRY(check(driver_->streamCreate(&made, cuda::kNonBlockingStream), "cuStreamCreate"));
+    int priority = number == 0 ? cuda::kLowestPriority : cuda::kHighPriority;
+    CLEAVE_TRY(check(driver_->streamCreate(&made, cuda::kNonBlockingStream, priority), "cuStreamCreateWithPriority"));
     streams_.push_back(made);
     ends_.push_back(makeEvent());
     CLEAVE_TRY(prepare(ends_.back()));

@@ -5,6 +5,9 @@
 // within a run. A run begins with a fork from the first stream, which also does the host's copies, and ends with a join
 // into it. Calls of bodies neither fork nor join.
 //
+// Streams other than the first, which computes, have a higher priority: the few blocks of a collective begin before the
+// blocks of a kernel that fills the GPU (as the streams of PyTorch's FSDP2 do).
+//
 //   upload, fork, | compute: k0  record e0          k2        | join, download
 //                 | reduce:         wait e0   all-reduce      |
 //

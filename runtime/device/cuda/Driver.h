@@ -27,15 +27,15 @@ struct Driver {
 };
 
 struct BlasLt {
-  size_t (*version)() = nullptr;                    // cublasLtGetVersion
+  size_t (*version)() = nullptr;                     // cublasLtGetVersion
   const char *(*statusText)(Result error) = nullptr; // cublasLtGetStatusString
 #define CLEAVE_BLASLT_ENTRY(member, symbol, parameters) Result(*member) parameters = nullptr;
 #include "runtime/device/cuda/BlasLt.def"
 };
 
 struct Dnn {
-  size_t (*version)() = nullptr;                      // cudnnGetVersion
-  const char *(*errorText)(Result error) = nullptr;   // cudnnGetErrorString
+  size_t (*version)() = nullptr;                        // cudnnGetVersion
+  const char *(*errorText)(Result error) = nullptr;     // cudnnGetErrorString
   void (*lastError)(char *text, size_t size) = nullptr; // cudnnGetLastErrorString
 #define CLEAVE_DNN_ENTRY(member, symbol, parameters) Result(*member) parameters = nullptr;
 #include "runtime/device/cuda/Dnn.def"
@@ -98,9 +98,10 @@ private:
 constexpr int kMultiprocessors = 16, kCapabilityMajor = 75, kCapabilityMinor = 76; // device attributes
 constexpr int kErrorLogBuffer = 5, kErrorLogBytes = 6;                             // options of a module
 constexpr unsigned kNonBlockingStream = 1, kEventWithoutTime = 2;
-constexpr int kCaptureThisThread = 1; // other threads may call the driver during a capture
-constexpr int kErrorOutOfMemory = 2, kErrorNoDevice = 100, kErrorNewerPtx = 222,
-              kErrorNotReady = 600;
+constexpr int kLowestPriority = 0, kHighPriority = -1; // of streams; a GPU without priorities ignores them
+constexpr uint64_t kNodePriorities = 8;                // of a graph: kernels keep the priorities of their streams
+constexpr int kCaptureThisThread = 1;                  // other threads may call the driver during a capture
+constexpr int kErrorOutOfMemory = 2, kErrorNoDevice = 100, kErrorNewerPtx = 222, kErrorNotReady = 600;
 constexpr int kFirstExecutionError = 700, kEndOfExecutionErrors = 720; // errors of work that was enqueued earlier
 
 } // namespace cleave::rt::cuda

@@ -23,7 +23,8 @@ Status NcclExchange::open(const std::string &target, int rank) {
   CLEAVE_TRY(check(driver_->contextRetain(&context_, device_), "cuDevicePrimaryCtxRetain"));
   cuda::ContextScope scope(*driver_, context_);
   CLEAVE_TRY(Status(scope.status()));
-  CLEAVE_TRY(check(driver_->streamCreate(&stream_, cuda::kNonBlockingStream), "cuStreamCreate"));
+  CLEAVE_TRY(check(driver_->streamCreate(&stream_, cuda::kNonBlockingStream, cuda::kLowestPriority),
+                   "cuStreamCreateWithPriority"));
   CLEAVE_TRY(check(driver_->hostAllocate(&pinned_, 2 * kPieceBytes, 0), "cuMemHostAlloc"));
   return check(driver_->memoryAllocate(&memory_, 2 * kPieceBytes), "cuMemAlloc");
 }
@@ -52,12 +53,12 @@ Status NcclExchange::enqueue(const cuda::Nccl &nccl, Handle comm, int to, size_t
   CLEAVE_TRY(checkNccl(nccl.groupStart(), "ncclGroupStart"));
   Status status;
   if (to >= 0)
-    status = checkNccl(nccl.send(reinterpret_cast<const void *>(memory_), sendBytes, kBytes, to, comm, stream_),
-                       "ncclSend");
+    status =
+        checkNccl(nccl.send(reinterpret_cast<const void *>(memory_), sendBytes, kBytes, to, comm, stream_), "ncclSend");
   if (status.isOk() && from >= 0)
-    status = checkNccl(nccl.receive(reinterpret_cast<void *>(memory_ + kPieceBytes), receiveBytes, kBytes, from, comm,
-                                    stream_),
-                       "ncclRecv");
+    status = checkNccl(
+        nccl.receive(reinterpret_cast<void *>(memory_ + kPieceBytes), receiveBytes, kBytes, from, comm, stream_),
+        "ncclRecv");
   Status ended = checkNccl(nccl.groupEnd(), "ncclGroupEnd"); // also after an error: a group that has begun must end
   return status.isOk() ? ended : status;
 }

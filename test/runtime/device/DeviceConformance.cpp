@@ -399,6 +399,37 @@ TEST_P(DeviceConforms, AFailureEndsAllWaits) {
   });
 }
 
+// Each run may fail at any action. A device that records the second run must not go on recording.
+TEST_P(DeviceConforms, AProgramThatFailsLeavesTheDeviceUsable) {
+  onOneRank([](RankWithDevice &rank) {
+    Device &device = rank.device();
+    Address x = rank.memory(1000), y = rank.memory(1000), z = rank.memory(1000);
+    ActionPtr action;
+    {
+      OnDevice scope(device);
+      ASSERT_TRUE(device.copy(3, y, x, &action).isOk());
+    }
+    for (uint32_t run = 1; run <= 2; ++run) {
+      bool isDone = false;
+      EXPECT_TRUE(device.enterThread(0).isOk());
+      EXPECT_TRUE(device.beginProgram(0, &isDone).isOk());
+      EXPECT_TRUE(action->run({}, run).isOk());
+      if (run == 1)
+        EXPECT_TRUE(device.endProgram(0).isOk());
+      device.leaveThread(0);
+      OnDevice scope(device);
+      EXPECT_TRUE(device.synchronize().isOk());
+    }
+    rank.put(x, pattern(1000, 9));
+    DeviceProgram next(rank, 1);
+    next.copy(0, z, x);
+    for (int run = 1; run <= kRuns; ++run)
+      expectRuns(next, run);
+    expectSame(rank.get(z), pattern(1000, 9), "the copy");
+    expectSame(rank.get(rank.memory(1000)), Contents(1000), "new memory");
+  });
+}
+
 // ---- communication --------------------------------------------------------------------------------------------------
 
 // Small integers, which all types hold, and so do their sums.

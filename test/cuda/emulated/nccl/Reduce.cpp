@@ -1,6 +1,7 @@
-// The results of collectives. A sum is passed around a ring: each 4 KiB of it starts at another rank, and is rounded to
-// the data's type at every rank, as on a device. So sums of reduced types differ from a sum in f32, and from one in the
-// order of the ranks. The order is the same in every run.
+// The results of collectives. A sum is passed from rank to rank, and is rounded to the data's type at every rank, as on
+// a device. So sums of reduced types differ from a sum in f32, and from one in the order of the ranks. The order is the
+// same in every run, but each kind of collective has another one, as in NCCL: each 4 KiB of an all-reduce starts at
+// another rank, a part of a reduce-scatter after its owner, and a reduce after its root.
 #include "test/cuda/emulated/block/ReducedTypes.h"
 #include "test/cuda/emulated/nccl/Clique.h"
 #include <algorithm>
@@ -35,12 +36,19 @@ void narrow(double v, Half &h) { h.bits = doubleToF16(v); }
 void narrow(double v, Brain &b) { b.bits = doubleToBf16(v); }
 template <class T> void narrow(T v, T &to) { to = v; }
 
-// The reduction of elements [first, first + count) of every rank's buffer.
-template <class T> void reduce(const std::vector<Call> &calls, uint64_t first, uint64_t count, uint8_t *out) {
+// Elements [first, first + count) of every rank's buffer, which are summed from `start` on.
+struct Part {
+  uint64_t first, count;
+  size_t start;
+  bool rotates = false; // each 4 KiB starts at another rank
+};
+
+template <class T> void reduce(const std::vector<Call> &calls, const Part &part, uint8_t *out) {
   auto *result = reinterpret_cast<T *>(out);
   size_t ranks = calls.size();
-  for (uint64_t i = 0; i < count; i++) {
-    size_t start = (first + i) * sizeof(T) / 4096 % ranks;
+  uint64_t first = part.first;
+  for (uint64_t i = 0; i < part.count; i++) {
+    size_t start = (part.start + (part.rotates ? i * sizeof(T) / 4096 : 0)) % ranks;
     auto at = [&](size_t hop) { return static_cast<const T *>(calls[(start + hop) % ranks].sendHost)[first + i]; };
     T total = at(0);
     for (size_t hop = 1; hop < ranks; hop++) {
@@ -55,28 +63,28 @@ template <class T> void reduce(const std::vector<Call> &calls, uint64_t first, u
   }
 }
 
-void reduceTyped(const std::vector<Call> &calls, uint64_t first, uint64_t count, uint8_t *out) {
+void reduceTyped(const std::vector<Call> &calls, const Part &part, uint8_t *out) {
   switch (calls[0].type) {
   case Int8:
-    return reduce<int8_t>(calls, first, count, out);
+    return reduce<int8_t>(calls, part, out);
   case UInt8:
-    return reduce<uint8_t>(calls, first, count, out);
+    return reduce<uint8_t>(calls, part, out);
   case Int32:
-    return reduce<int32_t>(calls, first, count, out);
+    return reduce<int32_t>(calls, part, out);
   case UInt32:
-    return reduce<uint32_t>(calls, first, count, out);
+    return reduce<uint32_t>(calls, part, out);
   case Int64:
-    return reduce<int64_t>(calls, first, count, out);
+    return reduce<int64_t>(calls, part, out);
   case UInt64:
-    return reduce<uint64_t>(calls, first, count, out);
+    return reduce<uint64_t>(calls, part, out);
   case F16:
-    return reduce<Half>(calls, first, count, out);
+    return reduce<Half>(calls, part, out);
   case BF16:
-    return reduce<Brain>(calls, first, count, out);
+    return reduce<Brain>(calls, part, out);
   case F64:
-    return reduce<double>(calls, first, count, out);
+    return reduce<double>(calls, part, out);
   default:
-    return reduce<float>(calls, first, count, out);
+    return reduce<float>(calls, part, out);
   }
 }
 
@@ -90,14 +98,16 @@ std::vector<uint8_t> resultOf(const std::vector<Call> &calls, int rank) {
   case Kind::Reduce:
     if (rank != call.root)
       return out;
-    [[fallthrough]];
+    out.resize(bytes);
+    reduceTyped(calls, {0, call.count, size_t(call.root) + 1}, out.data());
+    return out;
   case Kind::AllReduce:
     out.resize(bytes);
-    reduceTyped(calls, 0, call.count, out.data());
+    reduceTyped(calls, {0, call.count, 0, true}, out.data());
     return out;
   case Kind::ReduceScatter:
     out.resize(bytes);
-    reduceTyped(calls, uint64_t(rank) * call.count, call.count, out.data());
+    reduceTyped(calls, {uint64_t(rank) * call.count, call.count, size_t(rank) + 1}, out.data());
     return out;
   case Kind::Broadcast:
     out.resize(bytes);
