@@ -174,7 +174,7 @@ class Trial:
         return got is not None and got.shape == expected.shape and np.allclose(got, expected, rtol=1e-5, atol=1e-6)
 
     def refused(self, text, operator, number, at):
-        place = {"file": "'tested'", "input": "input 'given' holds the (index|value)", "kernel": "'tested'"}[at]
+        place = {"file": "'tested'", "input": "input 'given' holds the (index|label|value)", "kernel": "'tested'"}[at]
         expected = "" if at == "file" else re.escape(operator.expected()) if at == "kernel" else f"expected {operator.lowest} to"
         return re.search(place, text) and re.search(rf"(?<![-\d]){number}(?!\d)", text) and re.search(expected, text) and "Traceback" not in text
 
