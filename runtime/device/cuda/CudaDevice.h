@@ -1,6 +1,7 @@
 // A GPU as a device of the runtime: actions enqueue work, and one thread serves all streams.
 //
-// Each stream of the plan is a stream of the driver. Only the plan's events order them (CudaStreams.h).
+// Each stream of the plan is a stream of the driver. The plan's events order them (CudaStreams.h), and operations of NCCL
+// have one order on all streams (NcclWorld.h).
 //
 // The first run of a program executes its actions. The second run is captured as a graph of the driver, and later runs
 // launch this graph. It contains the addresses of all frames; everything that changes between steps is in memory. No
