@@ -87,6 +87,12 @@ def gelu(node, x):
     return (wide / 2 * np.vectorize(math.erfc, otypes=["f8"])(-wide / np.sqrt(2))).astype(x.dtype)
 
 
+def mean(node, *arrays):
+    """Which the reference evaluator adds in the shape of the first operand. `arrays` has each operand once."""
+    given = dict(zip(dict.fromkeys(node.input), arrays))
+    return np.asarray(sum(given[name].astype("f8") for name in node.input) / len(node.input)).astype(arrays[0].dtype)
+
+
 def window(*weights):
     """A sum of cosines of f64: onnxruntime's, of f32, are off by more than a unit of the small values at the ends."""
     def values(node, size):
@@ -100,7 +106,7 @@ def window(*weights):
 OWN = {"Elu": elu, "Celu": celu, "Selu": selu, "Gelu": gelu, "HannWindow": window(0.5, -0.5),
        "HammingWindow": window(25 / 46, -21 / 46), "BlackmanWindow": window(0.42, -0.5, 0.08),
        "Erf": erf, "LRN": local_response, "GlobalMaxPool": global_max_pool, "GlobalLpPool": global_lp_pool, "MeanVarianceNormalization": mean_variance,
-       "Attention": attention}
+       "Attention": attention, "Mean": mean}
 
 
 def saturated(node, array):
