@@ -24,7 +24,7 @@ from cell import Cell, tried
 FILES = {
     "fuzz/graphs-infer": ["test/e2e/operators/Inputs/check_operator_numbers.py", "test/e2e/Inputs/checkpoint_states.py", "test/e2e/operators/Inputs/graphs/shapes.py"],
     "mutants/shard": ["test/e2e/operators/Inputs/graphs/repeats.py"],
-    "checkpoint/kill-9": ["test/e2e/checkpoints/Inputs/kill_while_saving.py", "test/models/make_weights.py", "test/models/mlp/mlp.torchscript.onnx", "test/e2e/Inputs/training_cases.py"],
+    "checkpoint/kill-9": ["test/e2e/checkpoints/Inputs/kill_while_saving.py", "test/models/make_weights.py", "test/lit.cfg.py"],
     "tutorials/alexnet": ["test/models/make_weights.py", "test/e2e/Inputs/training_cases.py", "examples/export/models/cnn.py"],
     "packages/debian-12": ["docs/linking.md", "test/docs/Inputs/run_guide.py"],
     "suite/lit": ["python/cleave/__init__.py", "docs/linking.md", "docs/requirements.txt", "docs/recorded/mlp.onnx", "mkdocs.yml", "README.md"],

@@ -2,8 +2,8 @@
 //
 // One thread enqueues the work of all streams in the plan's issue order. So an event has the same meaning for the
 // driver and for the plan: a wait is for the last record that was enqueued before it. Only NCCL's operations are ordered
-// besides (NcclWorld.h). A run begins with a fork from the first stream, which also does the host's copies, and ends with a join
-// into it. Calls of bodies neither fork nor join.
+// besides (NcclWorld.h). A run begins with a fork from the first stream, which also does the host's copies, and ends
+// with a join into it. Calls of bodies neither fork nor join.
 //
 // Streams other than the first, which computes, have a higher priority: the few blocks of a collective begin before the
 // blocks of a kernel that fills the GPU (as the streams of PyTorch's FSDP2 do).

@@ -71,7 +71,7 @@ private:
     Frames frames;
     ActionPtr action;
   };
-  void add(unsigned stream, const Status &bound, ActionPtr action, Frames frames = {});
+  template <typename Bind> void add(unsigned stream, Bind bind, Frames frames = {});
   Status walk(unsigned thread);
 
   RankWithDevice &rank_;
