@@ -1,5 +1,5 @@
 // torch.optim.Adagrad.
-#include "compiler/Training/Optimizers/Own.h"
+#include "compiler/Training/Optimizers/OwnOptimizers.h"
 
 using namespace mlir;
 

@@ -1,6 +1,6 @@
 // torch.optim.Adam.
 #include "compiler/Training/Optimizers/Moments.h"
-#include "compiler/Training/Optimizers/Own.h"
+#include "compiler/Training/Optimizers/OwnOptimizers.h"
 
 namespace cleave {
 namespace {

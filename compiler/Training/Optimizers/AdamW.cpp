@@ -1,6 +1,6 @@
 // torch.optim.AdamW: Adam with decoupled weight decay.
 #include "compiler/Training/Optimizers/Moments.h"
-#include "compiler/Training/Optimizers/Own.h"
+#include "compiler/Training/Optimizers/OwnOptimizers.h"
 
 namespace cleave {
 namespace {

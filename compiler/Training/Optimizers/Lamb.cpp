@@ -1,7 +1,7 @@
 // LAMB (You et al., 2020, arXiv 1904.00962, Algorithm 2, with the identity for its function phi): Adam's direction with
 // decoupled weight decay, scaled in each parameter tensor to the norm of the tensor itself.
 #include "compiler/Training/Optimizers/Moments.h"
-#include "compiler/Training/Optimizers/Own.h"
+#include "compiler/Training/Optimizers/OwnOptimizers.h"
 
 using namespace mlir;
 

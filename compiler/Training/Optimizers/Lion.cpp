@@ -1,5 +1,5 @@
 // Lion (Chen et al., 2023, arXiv 2302.06675, Algorithm 2): the sign of an interpolation between momentum and gradient.
-#include "compiler/Training/Optimizers/Own.h"
+#include "compiler/Training/Optimizers/OwnOptimizers.h"
 
 using namespace mlir;
 

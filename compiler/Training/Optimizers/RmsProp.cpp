@@ -1,5 +1,5 @@
 // torch.optim.RMSprop.
-#include "compiler/Training/Optimizers/Own.h"
+#include "compiler/Training/Optimizers/OwnOptimizers.h"
 
 using namespace mlir;
 

@@ -1,6 +1,6 @@
 // Cleave's own optimizers, one function and one file each. Registry.cpp lists them.
-#ifndef CLEAVE_COMPILER_TRAINING_OPTIMIZERS_OWN_H
-#define CLEAVE_COMPILER_TRAINING_OPTIMIZERS_OWN_H
+#ifndef CLEAVE_COMPILER_TRAINING_OPTIMIZERS_OWNOPTIMIZERS_H
+#define CLEAVE_COMPILER_TRAINING_OPTIMIZERS_OWNOPTIMIZERS_H
 
 #include "compiler/Training/Optimizers/Optimizer.h"
 
