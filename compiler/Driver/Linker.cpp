@@ -108,9 +108,10 @@ llvm::Error cleave::linkArtefact(LinkKind kind, llvm::ArrayRef<std::string> obje
       return libraries.takeError();
     // Not -Wl,-rpath,PATH: a comma in the path would end it.
     flags.append({"-L" + *libraries, "-Xlinker", "-rpath", "-Xlinker", *libraries, "-Wl,--gc-sections"});
-    // The C API is in one member of libcleave_rt.a. The objects of a shared library do not refer to it.
+    // The C API is in one member of libcleave_rt.a. The objects of a shared library do not refer to it. A library uses
+    // its own kernels and its own runtime, whatever another one of the same name has loaded globally (-Bsymbolic).
     if (kind == LinkKind::Shared)
-      flags.append({"-shared", "-Wl,-u,cleave_session_create"});
+      flags.append({"-shared", "-Wl,-u,cleave_session_create", "-Wl,-Bsymbolic"});
     else
       flags.push_back("-lcleave_main");
     flags.push_back("@" + *libraries + "/" + needs.str()); // the runtime, and the libraries that it needs

@@ -77,8 +77,8 @@ static constexpr llvm::StringLiteral kForPredictions =
 static constexpr llvm::StringLiteral kAssumed =
     "assumed:\n"
     "  the program given to the planner is right: import, gradients and fusion are tested, not proved\n"
-    "  a kernel of one name and parameters computes one function of its operands, and touches only the bytes that the\n"
-    "    kernel table lists, in generated code and in libraries\n"
+    "  generated code computes what its kernel's body says, and a library's kernel of one name and parameters one\n"
+    "    function of its operands; both touch only the bytes that the kernel table lists\n"
     "  transports deliver the data that collectives describe\n"
     "  the host feeds inputs, and does not touch states while a program runs\n"
     "  two different expressions never have the same number of 128 bits\n";

@@ -13,6 +13,7 @@ namespace cleave::rt {
 KernelFacts KernelFacts::of(const fb::Kernel &kernel) {
   KernelFacts facts;
   facts.name = textOf(kernel.name());
+  facts.code = kernel.code();
   facts.extent = kernel.extent();
   for (size_t i = 0; i < lengthOf(kernel.depends()); ++i)
     facts.depends.push_back(kernel.depends()->Get(static_cast<unsigned>(i)));
@@ -22,12 +23,13 @@ KernelFacts KernelFacts::of(const fb::Kernel &kernel) {
 }
 
 KernelFacts KernelFacts::of(const fb::KernelT &kernel) {
-  return {kernel.name, kernel.extent, kernel.depends, kernel.operands};
+  return {kernel.name, kernel.code, kernel.extent, kernel.depends, kernel.operands};
 }
 
 uint64_t KernelFacts::hash() const {
-  uint64_t hash = fnv1a(name);
+  uint64_t hash = fnv1a(std::to_string(name.size()) + "|" + name); // the length tells where the name ends
   auto add = [&](uint64_t number) { hash = fnv1a("|" + std::to_string(number), hash); };
+  add(code);
   add(extent);
   add(depends.size());
   for (uint64_t mask : depends)

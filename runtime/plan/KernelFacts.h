@@ -1,5 +1,7 @@
 // The facts about generated code that the proof of a plan relies on, and their hash, which binds a plan to its code.
 //
+// - The *code* is a hash of what the kernel computes: equal code has equal results. Two models may differ in nothing
+//   else, for example in the epsilon of a normalization.
 // - The *extent* is the number of iterations that may be split over threads.
 // - The *operands* say which bytes the code touches.
 // - `depends` says from which operands a result is computed.
@@ -21,7 +23,8 @@
 namespace cleave::rt {
 
 struct KernelFacts {
-  std::string name; // the kernel's label: the symbol of its code without the artefact's prefix
+  std::string name;  // the kernel's label: the symbol of its code without the artefact's prefix
+  uint64_t code = 0; // Kernel.code
   uint64_t extent = 1;
   std::vector<uint64_t> depends; // Kernel.depends
   std::vector<fb::Operand> operands;

@@ -19,7 +19,7 @@ namespace cleave::rt {
 constexpr unsigned kTransferChannels = 8;
 
 // The version of Plan.fbs. It is raised if a reader of one schema would misread a plan of the other.
-constexpr uint32_t kPlanFormat = 8;
+constexpr uint32_t kPlanFormat = 9;
 
 enum class Opcode : uint16_t {
 #define CLEAVE_INSTRUCTION(Name, mnemonic, buffers, fields) Name,

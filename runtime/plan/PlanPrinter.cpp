@@ -159,7 +159,7 @@ private:
     const fb::Kernel &kernel = *plan_.kernels()->Get(index);
     out_ << "kernel " << kernelName(index) << " " << fb::EnumNameKernelKind(kernel.kind());
     if (kernel.kind() == fb::KernelKind::generated)
-      out_ << " extent " << kernel.extent();
+      out_ << " code " << hex(kernel.code()) << " extent " << kernel.extent();
     out_ << " flops " << kernel.flops() << " bytes " << kernel.bytes() << " params ";
     shape(kernel.params());
     if (lengthOf(kernel.depends()) != 0) {

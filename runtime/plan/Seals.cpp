@@ -9,7 +9,7 @@ namespace cleave::rt {
 
 uint64_t meaningSeal(const fb::Plan &plan) {
   uint64_t hash = fnv1a("meaning");
-  auto add = [&](const std::string &text) { hash = fnv1a("|" + text, hash); };
+  auto add = [&](const std::string &text) { hash = fnv1a(std::to_string(text.size()) + "|" + text, hash); };
   for (const fb::Plan *kind : kindsOf(plan)) {
     add(std::to_string(kind->declared()));
     for (size_t i = 0; i < lengthOf(kind->programs()); ++i) {

@@ -116,15 +116,15 @@ LogicalResult ImageBuilder::add(const IsolatedKernel &isolated, ModuleOp module,
   if (failed(graph))
     return failure();
   if (size_t buffers = graph->getInputs().size() + graph->getResults().size(); buffers > kMostBuffers)
-    return parsed.kernel.emitError("a kernel of ") << buffers << " tensors; a CUDA kernel takes at most " << kMostBuffers
-                                                   << ": concatenate fewer tensors at a time";
+    return parsed.kernel.emitError("a kernel of ") << buffers << " tensors; a CUDA kernel takes at most "
+                                                   << kMostBuffers << ": concatenate fewer tensors at a time";
   ThreadForm form = ThreadForm::choose(*graph);
   shortIndices &= fitsShortIndices(*graph, form);
   alignments = alignments.take_front(16);
   if (failed(emitThread(*graph, form, prefix + isolated.label, module, alignments)))
     return failure();
-  image.kernels[isolated.label] = {static_cast<uint32_t>(form.blockSize()), static_cast<uint64_t>(form.pieces()), encoded(alignments),
-                                   factsOf(*graph, isolated.label, form.pieces())};
+  image.kernels[isolated.label] = {static_cast<uint32_t>(form.blockSize()), static_cast<uint64_t>(form.pieces()),
+                                   encoded(alignments), factsOf(*graph, isolated, form.pieces())};
   return success();
 }
 
@@ -183,9 +183,10 @@ llvm::Error ImageBuilder::checkShared(const llvm::Module &code) const {
   for (const llvm::GlobalVariable &global : code.globals())
     if (uint64_t bytes = code.getDataLayout().getTypeAllocSize(global.getValueType());
         global.getAddressSpace() == kShared && bytes > kMost)
-      return llvm::createStringError("kernel code generation: '%s' takes %llu bytes of a block's shared memory, which has %llu",
-                                     global.getName().str().c_str(), static_cast<unsigned long long>(bytes),
-                                     static_cast<unsigned long long>(kMost));
+      return llvm::createStringError(
+          "kernel code generation: '%s' takes %llu bytes of a block's shared memory, which has %llu",
+          global.getName().str().c_str(), static_cast<unsigned long long>(bytes),
+          static_cast<unsigned long long>(kMost));
   return llvm::Error::success();
 }
 

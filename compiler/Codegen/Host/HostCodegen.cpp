@@ -110,7 +110,7 @@ llvm::Error Worker::compile(const IsolatedKernel &kernel, MLIRContext &context) 
   FailureOr<KernelGraph> graph = KernelGraph::build(parsed.kernel);
   if (failed(graph))
     return llvm::createStringError("");
-  facts[kernel.label] = factsOf(*graph, kernel.label, LoopForm::choose(*graph).extent);
+  facts[kernel.label] = factsOf(*graph, kernel, LoopForm::choose(*graph).extent);
   std::string key = options.cache ? options.cache->key(kernel.text, target) : "";
   std::optional<std::string> object = options.cache && !options.withListings ? options.cache->find(key) : std::nullopt;
   if (!object) {

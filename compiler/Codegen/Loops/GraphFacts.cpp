@@ -36,9 +36,10 @@ static std::vector<uint64_t> dependencesOf(const KernelGraph &graph) {
   return depends;
 }
 
-rt::KernelFacts cleave::factsOf(const KernelGraph &graph, llvm::StringRef label, int64_t extent) {
+rt::KernelFacts cleave::factsOf(const KernelGraph &graph, const IsolatedKernel &kernel, int64_t extent) {
   rt::KernelFacts facts;
-  facts.name = label.str();
+  facts.name = kernel.label;
+  facts.code = kernel.code;
   facts.extent = static_cast<uint64_t>(extent);
   facts.depends = dependencesOf(graph);
   for (Value input : graph.getInputs())
@@ -49,6 +50,8 @@ rt::KernelFacts cleave::factsOf(const KernelGraph &graph, llvm::StringRef label,
 }
 
 std::string cleave::disagreement(const rt::KernelFacts &code, const rt::KernelFacts &told) {
+  if (code.code != told.code)
+    return "another body than the kernel for which the plan was made";
   if (code.extent != told.extent)
     return "an extent of " + std::to_string(code.extent) + "; the plan says " + std::to_string(told.extent);
   auto isSame = [](const fb::Operand &a, const fb::Operand &b) {

@@ -1,5 +1,7 @@
 #include "compiler/Codegen/Loops/IsolatedKernels.h"
 
+#include "dialects/Cleave/IR/KernelText.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Parser/Parser.h"
@@ -19,7 +21,7 @@ static std::string isolate(KernelOp kernel) {
   IRMapping mapping;
   for (auto [input, argument] : llvm::zip(kernel.getInputs(), function.getArguments()))
     mapping.map(input, argument);
-  cast<KernelOp>(builder.clone(*kernel, mapping)).removeLabelAttr(); // equal kernels of two models are equal texts
+  dropMarks(cast<KernelOp>(builder.clone(*kernel, mapping))); // equal kernels of two models are equal texts
   func::ReturnOp::create(builder, kernel.getLoc());
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -35,7 +37,7 @@ std::vector<IsolatedKernel> cleave::isolateKernels(ModuleOp module) {
     std::string label = kernel.getLabel() ? kernel.getLabel()->str() : "k" + std::to_string(position);
     ++position;
     if (seen.insert(label).second)
-      kernels.push_back({label, isolate(kernel)});
+      kernels.push_back({label, codeOf(kernel), isolate(kernel)});
   });
   return kernels;
 }

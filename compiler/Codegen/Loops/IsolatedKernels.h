@@ -15,6 +15,7 @@ namespace cleave {
 
 struct IsolatedKernel {
   std::string label; // a kernel without a label is named by its position in the module: "k7"
+  uint64_t code = 0; // KernelText.h
   std::string text;
 };
 

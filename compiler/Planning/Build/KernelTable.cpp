@@ -1,5 +1,6 @@
 // Part of ModulePlan: the kernel table.
 #include "compiler/Planning/Build/ModulePlan.h"
+#include "dialects/Cleave/IR/KernelText.h"
 #include "runtime/plan/KernelDefs.h"
 
 using namespace mlir;
@@ -25,7 +26,7 @@ FlatSymbolRefAttr ModulePlan::addKernel(const KernelEntry &entry, Location loc) 
     while (isTaken(known->second))
       known->second = "kernel." + known->second;
     KernelOp::create(builder, loc, known->second, entry.kind, entry.name, entry.params, entry.extent, entry.cost.flops,
-                     entry.cost.bytes, entry.scratch,
+                     entry.cost.bytes, entry.scratch, entry.code,
                      entry.depends.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(entry.depends),
                      entry.operands.empty() ? ArrayAttr() : builder.getArrayAttr(entry.operands));
   }
@@ -85,6 +86,13 @@ static llvm::SmallVector<Attribute> operandsOf(cleave::KernelOp kernel) {
   return operands;
 }
 
+uint64_t ModulePlan::codeOf(cleave::KernelOp kernel) const {
+  auto [known, isNew] = codes.try_emplace(kernel.getLabel().value_or(""));
+  if (isNew)
+    known->second = cleave::codeOf(kernel);
+  return known->second;
+}
+
 FailureOr<FlatSymbolRefAttr> ModulePlan::generatedKernel(cleave::KernelOp kernel) {
   if (!kernel.getLabel())
     return kernel.emitError("expected a kernel with a label; got: none (run name-kernels first)");
@@ -102,6 +110,7 @@ FailureOr<FlatSymbolRefAttr> ModulePlan::generatedKernel(cleave::KernelOp kernel
                     static_cast<uint64_t>(*extent),
                     costOf(kernel),
                     0,
+                    codeOf(kernel),
                     depends,
                     operands},
                    kernel.getLoc());
@@ -141,7 +150,7 @@ FailureOr<ModulePlan::LibraryKernel> ModulePlan::addLibraryKernel(StringRef name
       return emitError(loc) << "'" << name << "' cannot be planned: " << llvm::toString(bytes.takeError());
     scratch = *bytes;
   }
-  LibraryKernel kernel{addKernel({kind, name, params, 1, cost, scratch, {}, {}}, loc), std::nullopt, {}};
+  LibraryKernel kernel{addKernel({kind, name, params, 1, cost, scratch, 0, {}, {}}, loc), std::nullopt, {}};
   for (const rt::KernelDef::BufferDef &buffer : def.buffers)
     kernel.over.push_back(buffer.over);
   if (def.hasScratch())

@@ -3,8 +3,8 @@
 #ifndef CLEAVE_COMPILER_PLANNING_BUILD_MODULEPLAN_H
 #define CLEAVE_COMPILER_PLANNING_BUILD_MODULEPLAN_H
 
-#include "compiler/Planning/Build/PackedStates.h"
 #include "compiler/Planning/Build/AllocationTable.h"
+#include "compiler/Planning/Build/PackedStates.h"
 #include "compiler/Planning/Pipeline.h"
 #include "dialects/Cleave/IR/RankKinds.h"
 #include "runtime/plan/Alignment.h"
@@ -79,6 +79,8 @@ public:
 
   // These return symbols of table entries, which are made at the first use.
   mlir::FailureOr<mlir::FlatSymbolRefAttr> generatedKernel(cleave::KernelOp kernel);
+  // Returns the hash of a labelled kernel's text (KernelText.h). Kernels of one label are equal.
+  uint64_t codeOf(cleave::KernelOp kernel) const;
   struct LibraryKernel {
     mlir::FlatSymbolRefAttr symbol;
     std::optional<uint64_t> scratch;               // bytes, if the kernel has a scratch buffer
@@ -124,6 +126,7 @@ private:
     uint64_t extent;
     OpCost cost;
     uint64_t scratch;
+    uint64_t code;
     llvm::ArrayRef<int64_t> depends;
     llvm::ArrayRef<mlir::Attribute> operands;
   };
@@ -148,6 +151,7 @@ private:
   std::array<std::map<int64_t, uint64_t>, 2> stageBufferBytes; // of regions, by frames; [0] device, [1] host
   llvm::StringSet<> events;
   std::map<std::pair<std::string, std::vector<int64_t>>, std::string> kernels;
+  mutable llvm::StringMap<uint64_t> codes; // by label
   std::map<std::vector<std::string>, std::string> groups;
   std::array<std::array<uint64_t, getMaxEnumValForRegionKind() + 1>, 2> regionBytes{}; // [0] device, [1] host
   llvm::DenseMap<mlir::Attribute, std::string> constants;

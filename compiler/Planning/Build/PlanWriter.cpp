@@ -224,6 +224,7 @@ LogicalResult PlanWriter::writeEntry(KernelOp kernel) {
   entry.kind = static_cast<fb::KernelKind>(kernel.getKind());
   entry.name = kernel.getName().str();
   entry.params.assign(kernel.getParams().begin(), kernel.getParams().end());
+  entry.code = static_cast<uint64_t>(kernel.getCode());
   entry.extent = kernel.getExtent();
   entry.flops = kernel.getFlops();
   entry.bytes = kernel.getBytes();

@@ -18,11 +18,11 @@ static inline void mix(uint64_t (&v)[4]) {
 }
 
 // SipHash-2-4.
-Expression &Expression::add(uint64_t number) {
-  state_[3] ^= number;
+Expression &Expression::word(uint64_t word) {
+  state_[3] ^= word;
   mix(state_);
   mix(state_);
-  state_[0] ^= number;
+  state_[0] ^= word;
   return *this;
 }
 
@@ -42,13 +42,14 @@ ValueNumber Expression::number() const {
 }
 
 Expression &Expression::add(std::string_view text) {
-  uint64_t word = 0;
+  mark(Part::Text).word(text.size());
+  uint64_t packed = 0;
   for (size_t i = 0; i < text.size(); ++i) {
-    word = word << 8 | static_cast<uint8_t>(text[i]);
+    packed = packed << 8 | static_cast<uint8_t>(text[i]);
     if (i % 8 == 7)
-      add(std::exchange(word, 0));
+      word(std::exchange(packed, 0));
   }
-  return add(word).add(uint64_t{text.size()});
+  return word(packed);
 }
 
 // Returns the offset of a piece after `bytes` more of its value.

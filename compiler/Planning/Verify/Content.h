@@ -28,24 +28,32 @@ namespace cleave::plan {
 using AxisMask = uint64_t; // bit a: axis a of the mesh
 
 // Computes the number of an expression that is made of these parts, in order.
+//
+// Expressions of other parts have other words: a mark before each part says what follows, and texts and lists begin with
+// their length. So two expressions have one number only if their parts are equal, or by chance.
 class Expression {
 public:
   explicit Expression(std::string_view what) { add(what); }
-  Expression &add(uint64_t number);
-  Expression &add(const ValueNumber &number) { return add(number.low).add(number.high); }
+  Expression &add(uint64_t number) { return mark(Part::Number).word(number); }
+  Expression &add(const ValueNumber &number) { return mark(Part::Value).word(number.low).word(number.high); }
   Expression &add(std::string_view text);
   Expression &add(const char *text) { return add(std::string_view(text)); }
   template <typename List> Expression &addAll(const List &list) {
+    mark(Part::List).word(list.size());
     for (const auto &entry : list)
       if constexpr (std::is_same_v<std::decay_t<decltype(entry)>, ValueNumber>)
         add(entry);
       else
         add(static_cast<uint64_t>(entry));
-    return add(uint64_t{list.size()});
+    return *this;
   }
   ValueNumber number() const;
 
 private:
+  enum class Part : uint64_t { Number = 1, Value, Text, List };
+  Expression &mark(Part part) { return word(static_cast<uint64_t>(part)); }
+  Expression &word(uint64_t word);
+
   // The state of SipHash, without a secret. Every part goes through all 256 bits, of which a number shows 128. So
   // nobody can compute a part that gives a wanted number, as would be possible if the number were the whole state.
   uint64_t state_[4] = {0x736f6d6570736575ull, 0x646f72616e646f6dull, 0x6c7967656e657261ull, 0x7465646279746573ull};

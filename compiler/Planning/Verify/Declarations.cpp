@@ -28,9 +28,8 @@ public:
     each(plan_.events(), [&](const fb::Event &event) { add(uint64_t{event.frames()}).add(uint64_t(event.counter())); });
     each(plan_.groups(), [&](const fb::Group &group) {
       addAll(group.axes());
-      if (lengthOf(group.only()) != 0) // plans that name no coordinates keep their seal
-        each(group.only(),
-             [&](const fb::AxisPlaces &places) { add(uint64_t{places.axis()}).addAll(places.coordinates()); });
+      each(group.only(),
+           [&](const fb::AxisPlaces &places) { add(uint64_t{places.axis()}).addAll(places.coordinates()); });
     });
     each(plan_.param_groups(),
          [&](const fb::ParamGroup &group) { add(group.name()).add(group.lr_scale()).add(group.weight_decay()); });
@@ -54,14 +53,15 @@ private:
     return *this;
   }
   template <typename Vector> Sealer &addAll(const Vector *numbers) {
+    add(uint64_t{lengthOf(numbers)});
     for (uint32_t i = 0; i < lengthOf(numbers); ++i)
       add(static_cast<uint64_t>(numbers->Get(i)));
-    return add(uint64_t{lengthOf(numbers)});
+    return *this;
   }
   template <typename Vector, typename Visit> void each(const Vector *entries, Visit visit) {
+    add(uint64_t{lengthOf(entries)}); // first, so that the words tell where a list ends
     for (uint32_t i = 0; i < lengthOf(entries); ++i)
       visit(*entries->Get(i));
-    add(uint64_t{lengthOf(entries)});
   }
 
   void addHeader() {
@@ -92,8 +92,7 @@ private:
       each(ports, [&](const fb::Port &port) {
         add(port.name()).add(uint64_t(port.dtype())).addAll(port.shape()).add(uint64_t{port.region()});
         add(port.offset()).add(static_cast<uint64_t>(port.batch_dim())).addAll(port.split_axes());
-        if (port.absent()) // plans of one kind of ranks have no such ports, and keep their seal
-          seal_.add("absent");
+        add(uint64_t{port.absent()});
       });
     each(program.meaning(), [&](const fb::Meaning &meaning) { add(meaning.name()); }); // the names that have a number
   }

@@ -89,7 +89,7 @@ ValueNumber PortFacts::meaningOf(const Content &content) const {
 
 ValueNumber KernelFacts::number() const {
   Expression expression("kernel");
-  expression.add(kind).add(name).addAll(params).addAll(depends);
+  expression.add(kind).add(name).add(code).addAll(params).addAll(depends);
   for (const Operand &operand : operands)
     expression.add(operand.bytes).add(uint64_t{operand.reads} * 2 + operand.writes).add(operand.over);
   return expression.number();

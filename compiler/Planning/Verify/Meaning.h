@@ -87,6 +87,7 @@ struct PortFacts {
 struct KernelFacts {
   uint64_t kind = 0;
   std::string name;
+  uint64_t code = 0; // of generated code: a hash of what it computes
   std::vector<int64_t> params;
   struct Operand {
     uint64_t bytes;

@@ -86,6 +86,7 @@ KernelFacts kernelFacts(const fb::Kernel &kernel) {
   KernelFacts facts;
   facts.kind = static_cast<uint64_t>(kernel.kind());
   facts.name = textOf(kernel.name());
+  facts.code = kernel.code();
   if (kernel.params())
     facts.params.assign(kernel.params()->begin(), kernel.params()->end());
   for (size_t i = 0; i < lengthOf(kernel.operands()); ++i) {

@@ -267,6 +267,7 @@ void ValueRun::addResults(Operation *op, const Known &known) {
 KernelFacts ValueRun::factsOfKernel(cleave::KernelOp kernel) const {
   KernelFacts facts;
   facts.name = kernel.getLabel().value_or("").str();
+  facts.code = plan.codeOf(kernel);
   for (Type type : kernel.getInputs().getTypes())
     facts.operands.push_back({bytesOf(type), true, false, 0});
   std::optional<ArrayRef<int64_t>> ties = kernel.getTied();

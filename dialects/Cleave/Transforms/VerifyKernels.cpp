@@ -1,8 +1,10 @@
 #include "dialects/Cleave/IR/Attributes.h"
+#include "dialects/Cleave/IR/KernelText.h"
 #include "dialects/Cleave/Transforms/LevelChecks.h"
 #include "dialects/Cleave/Transforms/Passes.h"
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace cleave {
 #define GEN_PASS_DEF_VERIFYKERNELS
@@ -87,11 +89,30 @@ static LogicalResult checkAllPorts(mlir::ModuleOp module) {
   return mlir::failure(failed);
 }
 
+// Each label is compiled once, from the first kernel that has it.
+static LogicalResult checkLabels(mlir::ModuleOp module) {
+  bool failed = false;
+  llvm::StringMap<KernelOp> first;
+  module.walk([&](KernelOp kernel) {
+    if (!kernel.getLabel())
+      return;
+    auto [known, isNew] = first.try_emplace(*kernel.getLabel(), kernel);
+    if (isNew || haveEqualCode(known->second, kernel))
+      return;
+    auto error = kernel.emitOpError("expects to be equal to all kernels of its label, which share code; got: another "
+                                    "kernel of label '")
+                 << *kernel.getLabel() << "' (run name-kernels after a pass that changes kernels)";
+    error.attachNote(known->second.getLoc()) << "the first kernel of this label";
+    failed = true;
+  });
+  return mlir::failure(failed);
+}
+
 namespace {
 struct VerifyKernels : impl::VerifyKernelsBase<VerifyKernels> {
   void runOnOperation() override {
-    LogicalResult (*rules[])(mlir::ModuleOp) = {checkFunctions, checkAllPorts, checkOps, checkInstances,
-                                                checkStateAccess};
+    LogicalResult (*rules[])(mlir::ModuleOp) = {checkFunctions, checkAllPorts, checkOps,
+                                                checkInstances, checkLabels,   checkStateAccess};
     bool failed = mlir::failed(checkAttributes(getOperation(), Level::Kernels));
     for (auto rule : rules)
       failed |= mlir::failed(rule(getOperation()));

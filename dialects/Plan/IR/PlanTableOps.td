@@ -132,7 +132,7 @@ def Plan_KernelOp : Plan_Symbol<"kernel"> {
     For a generated kernel, `name` is the symbol of its machine code. For other kernels, `name` is an entry of Kernels.def,
     `params` are its parameters, and the entry says which operands it has. `depends` has a mask of inputs for each result. It
     is given if some result does not depend on all inputs. `scratch` is the number of scratch bytes for which the library
-    asked.
+    asked. `code` is a hash of what a generated kernel computes (dialects/Cleave/IR/KernelText.h).
 
     ```mlir
     plan.kernel @matmul_0 library "matmul" params = [0, 0, 1, 1, 1, 8, 16, 4, 0, 0, 0] {flops = 1024 : i64}
@@ -142,12 +142,13 @@ def Plan_KernelOp : Plan_Symbol<"kernel"> {
     **Constraints**
     - the extent is positive;
     - generated kernels have no parameters and no scratch;
-    - only generated kernels have `depends` and `operands`;
+    - only generated kernels have `code`, `depends` and `operands`;
     - an operand that is over another one is written, the other is read, and both have the same number of bytes.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Plan_KernelKindAttr:$kind, StrAttr:$name, DenseI64ArrayAttr:$params,
                        DefaultValuedAttr<Plan_I64, "1">:$extent, DefaultValuedAttr<Plan_I64, "0">:$flops,
                        DefaultValuedAttr<Plan_I64, "0">:$bytes, DefaultValuedAttr<Plan_I64, "0">:$scratch,
+                       DefaultValuedAttr<Plan_I64, "0">:$code,
                        OptionalAttr<DenseI64ArrayAttr>:$depends,
                        OptionalAttr<TypedArrayAttrBase<Plan_OperandAttr, "operands">>:$operands);
   let assemblyFormat = "$sym_name $kind $name `params` `=` $params (`operands` `=` $operands^)? attr-dict";

@@ -176,6 +176,8 @@ LogicalResult KernelOp::verify() {
     return emitOpError("expected no parameters for a generated kernel; got: ") << getParams().size();
   if (getKind() == KernelKind::Generated ? getScratch() != 0 : getScratch() < 0)
     return emitOpError("expected scratch of a library kernel only, and not negative; got: ") << getScratch();
+  if (getKind() != KernelKind::Generated && getCode() != 0)
+    return emitOpError("expected code of a generated kernel only; got: ") << stringifyKernelKind(getKind());
   if (getKind() != KernelKind::Generated && getDepends())
     return emitOpError("expected depends of a generated kernel only; got: ") << stringifyKernelKind(getKind());
   if (getKind() != KernelKind::Generated && getOperands())

@@ -33,6 +33,59 @@ TEST(Content, NumbersHaveTwoHalves) {
   EXPECT_EQ(halves.size(), 2000u);
 }
 
+// The words of an expression tell its parts. Otherwise a text could continue as a number, and a list as the next one:
+// these expressions add the same bytes, in other parts.
+TEST(Content, NumbersTellPartsApart) {
+  std::string eight(8, '\0'), nine(9, '\0');
+  std::vector<uint64_t> none, one{0}, two{0, 0};
+  auto start = [] { return Expression("x"); };
+  std::vector<ValueNumber> numbers{
+      start().number(),
+      start().add(uint64_t{0}).number(),
+      start().add(uint64_t{0}).add(uint64_t{0}).number(),
+      start().add(uint64_t{0}).add(uint64_t{0}).add(uint64_t{0}).number(),
+      start().add(ValueNumber{}).number(),
+      start().add(ValueNumber{}).add(uint64_t{0}).number(),
+      start().add("").number(),
+      start().add("").add("").number(),
+      start().add(eight).number(),
+      start().add(nine).number(),
+      start().add(eight).add("").number(),
+      start().add("").add(eight).number(),
+      start().addAll(none).number(),
+      start().addAll(one).number(),
+      start().addAll(two).number(),
+      start().addAll(none).addAll(one).number(),
+      start().addAll(one).addAll(none).number(),
+      start().addAll(one).addAll(one).number(),
+      start().addAll(std::vector<ValueNumber>(1)).number(),
+      start().addAll(none).add("").number(),
+      start().add("").addAll(none).number(),
+  };
+  std::set<std::pair<uint64_t, uint64_t>> different;
+  for (const ValueNumber &number : numbers)
+    different.insert({number.low, number.high});
+  EXPECT_EQ(different.size(), numbers.size());
+}
+
+// A name may contain the bytes of other parts: of a segment that another state has after its own.
+TEST(Content, AStateIsNotAnotherOneWithALongName) {
+  StateFacts two;
+  two.name = "s";
+  two.segments.resize(2);
+  two.segments[0].name = "a";
+  two.segments[1].name = "b";
+  StateFacts one = two;
+  one.segments.pop_back();
+  for (size_t length : {0, 8, 16, 24, 32, 64, 96})
+    for (char fill : {'\0', 'b'}) {
+      one.segments[0].name = "a" + std::string(length, fill);
+      EXPECT_NE(one.content().number(), two.content().number());
+      one.segments[0].source = one.segments[0].name;
+      EXPECT_NE(one.content().number(), two.content().number());
+    }
+}
+
 TEST(Content, KnowsFillsByTheirShortestPattern) {
   EXPECT_EQ(Content::repeated(0, 4, 64).number(), Content::repeated(0, 8, 64).number());
   EXPECT_EQ(Content::repeated(0x3f803f80, 4, 64).number(), Content::repeated(0x3f80, 2, 64).number());

@@ -1,6 +1,6 @@
 """A model compiled with --emit shared, driven through the C API (runtime/include/cleave/cleave.h) by ctypes.
 
-As a script it compares the library's inference with onnxruntime: cleave_library.py MODEL.onnx LIBRARY.so --dim batch=4 [--high name=N]
+As a script it compares the library's inference with onnxruntime: cleave_library.py MODEL.onnx LIBRARY.so --dim batch=4 [--high name=N] [--after OTHER.so]
 """
 import argparse
 import ctypes
@@ -67,7 +67,10 @@ def main():
     parser.add_argument("library")
     parser.add_argument("--dim", action="append", default=[])
     parser.add_argument("--high", action="append", default=[])
+    parser.add_argument("--after", help="a library to load first, with its symbols visible to all later ones")
     options = parser.parse_args()
+    if options.after:
+        ctypes.CDLL(options.after, ctypes.RTLD_GLOBAL)
     session = compare_onnxruntime.inference_session(options.model)
     arrays = compare_onnxruntime.make_inputs(session, compare_onnxruntime.bindings(options.dim),
                                              compare_onnxruntime.bindings(options.high), seed=7)

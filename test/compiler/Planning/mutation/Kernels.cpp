@@ -34,7 +34,7 @@ std::vector<OperandUse> operandUses(const fb::Kernel &kernel) {
 
 static Id tableFacts(const fb::Kernel &kernel) {
   Hasher hasher("generated");
-  hasher.add(kernel.extent());
+  hasher.add(kernel.code()).add(kernel.extent());
   for (uint32_t i = 0; i < lengthOf(kernel.operands()); ++i) {
     const fb::Operand &operand = *kernel.operands()->Get(i);
     hasher.add(operand.bytes()).add(operand.over()).add(static_cast<uint64_t>(operand.access()));

@@ -98,6 +98,10 @@ static std::vector<MutationKind> kernelKinds() {
         s.dice.of(k.depends) = s.dice.coin() ? 0 : s.dice.below(64);
     });
   };
+  auto code = [](Subject &s) {
+    return changeKernel(s, "the code of another body", isGenerated,
+                        [&](fb::KernelT &k) { k.code += 1 + s.dice.below(8); });
+  };
   auto params = [](Subject &s) {
     return changeKernel(s, "a parameter", hasParams, [&](fb::KernelT &k) {
       int64_t &param = s.dice.of(k.params);
@@ -127,15 +131,11 @@ static std::vector<MutationKind> kernelKinds() {
     seal(*s.plan.kernels[pair->second]);
     return true;
   };
-  return {{"kernel extent", extent},
-          {"kernel operand bytes", bytes},
-          {"kernel operand access", access},
-          {"kernel operand over", over},
-          {"kernel depends", depends},
-          {"kernel params", params},
-          {"kernel params swapped", swappedParams},
-          {"kernel entries", entries},
-          {"kernel name", name}};
+  return {{"kernel extent", extent},         {"kernel operand bytes", bytes},
+          {"kernel operand access", access}, {"kernel operand over", over},
+          {"kernel depends", depends},       {"kernel code", code},
+          {"kernel params", params},         {"kernel params swapped", swappedParams},
+          {"kernel entries", entries},       {"kernel name", name}};
 }
 
 static bool changeGroupAxes(Subject &subject) {

@@ -45,3 +45,30 @@ func.func @bad(%x: tensor<2x3xf32>) {
 func.func @main(%x: tensor<4xf32> {cleave.name = "x", cleave.batch_dim = 1 : i64}) {
   return
 }
+
+// -----
+
+// Kernels of one label share code, so they are equal, but for marks. What differs here is a number in the body.
+func.func @labels(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+  // expected-note @below {{the first kernel of this label}}
+  %0 = cleave.kernel ins(%x : tensor<4xf32>) -> tensor<4xf32> attributes {label = "k0"} {
+  ^bb0(%a: tensor<4xf32>):
+    %c = cleave.constant dense<1.0e-5> : tensor<4xf32>
+    %1 = cleave.add %a, %c : tensor<4xf32>
+    cleave.yield %1 : tensor<4xf32>
+  }
+  %2 = cleave.kernel ins(%x : tensor<4xf32>) -> tensor<4xf32> attributes {cleave.block = 1 : i64, label = "k0"} {
+  ^bb0(%a: tensor<4xf32>):
+    %c = cleave.constant dense<1.0e-5> : tensor<4xf32>
+    %1 = cleave.add %a, %c : tensor<4xf32>
+    cleave.yield %1 : tensor<4xf32>
+  }
+  // expected-error @below {{expects to be equal to all kernels of its label, which share code; got: another kernel of label 'k0'}}
+  %3 = cleave.kernel ins(%x : tensor<4xf32>) -> tensor<4xf32> attributes {label = "k0"} {
+  ^bb0(%a: tensor<4xf32>):
+    %c = cleave.constant dense<1.0e-6> : tensor<4xf32>
+    %1 = cleave.add %a, %c : tensor<4xf32>
+    cleave.yield %1 : tensor<4xf32>
+  }
+  return %0, %2, %3 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}

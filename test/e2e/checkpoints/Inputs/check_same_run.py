@@ -1,4 +1,5 @@
-"""Processes of one run that were not started alike: check_same_run.py FOLDER, in which the programs dp, other, fsdp, infer and gpt lie.
+"""Processes of one run that were not started alike: check_same_run.py FOLDER, in which the programs dp, other, fsdp, infer, gpt and epsilon
+lie.
 
 Each pair of command lines is started under mpirun. It must end within SECONDS, with an error, and one process must say in what it differs;
 no checkpoint may be left. Pairs that are alike in all that counts must run."""
@@ -34,6 +35,7 @@ def contents(option):
 DIFFERENT = [
     ("programs of one mesh", TRAIN, ["./fsdp", *TRAIN[1:]], PROGRAM),
     ("the same model, compiled for another batch", TRAIN, ["./other", *TRAIN[1:]], PROGRAM),
+    ("models that differ only in an epsilon", GENERATE, ["./epsilon", *GENERATE[1:]], PROGRAM),
     ("train and evaluate", TRAIN, ["./dp", "evaluate", *DATA], COMMAND),
     ("evaluate and train", ["./dp", "evaluate", *DATA], TRAIN, COMMAND),
     ("weights on one side", TRAIN, [*TRAIN, "--weights", "first.ckpt"], WEIGHTS),
