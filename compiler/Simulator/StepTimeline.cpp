@@ -3,6 +3,7 @@
 #include "compiler/Planning/Verify/EntryGraph.h"
 #include "compiler/Simulator/InstructionCosts.h"
 #include "runtime/plan/RankKinds.h"
+#include "runtime/plan/TargetFamily.h"
 
 #include <algorithm>
 #include <memory>
@@ -32,10 +33,10 @@ public:
       : graph_(graph), detail_(detail), nodes_(graph.nodes().size()) {
     for (size_t i = 0; i < nodes_.size(); ++i)
       nodes_[i].cost = cost(*graph.kinds()[graph.kindOf(i)], graph.nodes()[i].ref.program, graph.viewOf(i));
-    for (auto [from, to] : graph.edges()) {
-      nodes_[from].next.push_back(to);
-      ++nodes_[to].waiting;
-    }
+    for (auto [from, to] : graph.edges())
+      addEdge(from, to);
+    if (targetFamily(textOf(graph.kinds().front()->target())) == "cuda")
+      orderCommunication();
     graph.forEachMeeting(
         [&](const TransferChannel &, const std::vector<size_t> &sent, const std::vector<size_t> &taken) {
           for (size_t i = 0; i < std::min(sent.size(), taken.size()); ++i) {
@@ -73,6 +74,25 @@ private:
     std::vector<size_t> next;
     unsigned waiting = 0; // number of nodes that it still waits for
   };
+
+  void addEdge(size_t from, size_t to) {
+    nodes_[from].next.push_back(to);
+    ++nodes_[to].waiting;
+  }
+
+  // A GPU runs all communication of its rank in issue order, on whatever streams it is (NcclWorld.h).
+  void orderCommunication() {
+    std::vector<std::optional<size_t>> last(graph_.kinds().size());
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      Opcode opcode = graph_.viewOf(i).opcode();
+      if (!isCollective(opcode) && !isTransfer(opcode))
+        continue;
+      std::optional<size_t> &before = last[graph_.kindOf(i)];
+      if (before)
+        addEdge(*before, i);
+      before = i;
+    }
+  }
 
   bool isReady(size_t node) const {
     int64_t partner = nodes_[node].partner;

@@ -2,7 +2,9 @@
 // the plan's file. So the drawn schedule of a pipeline, and its idle time, are those of the plan that will run, and not
 // those of the list that the plan was made from.
 //
-// The order is that of EntryGraph. A send and its receive happen together, when both ranks have reached them.
+// The order is that of EntryGraph. A send and its receive happen together, when both ranks have reached them. A GPU runs
+// all communication of its rank in issue order. So there, an all-gather waits for an all-reduce that was issued before
+// it, also on another stream.
 #ifndef CLEAVE_COMPILER_SIMULATOR_STEPTIMELINE_H
 #define CLEAVE_COMPILER_SIMULATOR_STEPTIMELINE_H
 

@@ -83,6 +83,29 @@ TEST(Prediction, WithoutTheWaitComputingHidesIt) {
   EXPECT_NEAR(found.kinds[0].exposed, 0, 1e-12);
 }
 
+// Two all-gathers on two streams, 5.002 ms each. A GPU runs all communication of a rank in issue order; on a host each
+// stream has a thread of its own.
+TEST(Prediction, GpusCommunicateInIssueOrder) {
+  auto seconds = [](const char *target) {
+    PlanBuilder builder({{"dp", 2}});
+    builder.plan.target = target;
+    builder.plan.streams.push_back("gather");
+    unsigned s = builder.region("state", fb::RegionKind::persistent, 20000000);
+    builder.group({0});
+    auto &program = builder.program("train_step");
+    for (unsigned stream : {1, 2})
+      builder.add(program, Opcode::AllGather, stream, {PlanBuilder::buffer(s, (stream - 1) * 10000000, 10000000)},
+                  {0, 0, 0, 2500000});
+    const fb::Plan &plan = builder.open();
+    view::Prediction prediction;
+    Status status = view::predict(plan, plan::InstructionCosts(plan, machineOf(2)), &prediction);
+    EXPECT_TRUE(status.isOk()) << status.message();
+    return prediction.seconds;
+  };
+  EXPECT_NEAR(seconds("host:test"), 5.002e-3, 1e-9);
+  EXPECT_NEAR(seconds("cuda:sm_90"), 10.004e-3, 1e-9);
+}
+
 TEST(Prediction, RanksOnSeveralNodesUseTheNetwork) {
   Overlap plan;
   EXPECT_NEAR(plan.predict(machineOf(1)).kinds[0].communication, 50.02e-3, 1e-9);
@@ -155,6 +178,7 @@ TEST(Prediction, TokensAreTheNumbersOfAllSequences) {
 struct Kernels {
   explicit Kernels(const std::string &target) {
     builder.plan.target = target;
+    builder.plan.streams.push_back("gather");
     builder.program("train_step");
     machine.productRates = {{"f32", 2e12}, {"bf16", 8e12}};
     machine.vectorRates = {{"f32", 1e12}, {"f64", 1e11}};
