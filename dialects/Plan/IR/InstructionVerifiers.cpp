@@ -11,6 +11,8 @@ LogicalResult BufferAttr::verify(function_ref<InFlightDiagnostic()> emitError, S
   if (offset < 0 || bytes < 0)
     return emitError() << "expected an offset and bytes that are not negative; got: " << bytes << " bytes at "
                        << offset;
+  if (offset > std::numeric_limits<int64_t>::max() - bytes)
+    return emitError() << "expected an end of at most 2^63 - 1; got: " << bytes << " bytes at " << offset;
   if (group ? stride < bytes : stride != 0)
     return emitError() << "expected shares that do not overlap; got: " << bytes << " bytes every " << stride;
   if (frame < std::numeric_limits<int16_t>::min() || frame > std::numeric_limits<int16_t>::max())
@@ -27,12 +29,21 @@ static LogicalResult verifyAccess(Operation *op, llvm::StringRef name, BufferAtt
 
 LogicalResult LaunchOp::verify() { return success(); }
 
-// True if the buffers overlap on every rank. Whether different kinds of shares overlap depends on the rank's group:
-// openPlan() checks that.
-static bool surelyOverlap(BufferAttr a, BufferAttr b) {
+// True if two buffers of an instruction are in one place of their region. A region of n frames has frame f in place f
+// modulo n.
+static bool shareFrame(Operation *op, BufferAttr a, BufferAttr b) {
+  auto region = SymbolTable::lookupNearestSymbolFrom<RegionOp>(op->getParentOp(), a.getRegion());
+  int64_t frames = region && region.getFrames() > 0 ? static_cast<int64_t>(region.getFrames()) : 0;
+  int64_t apart = a.getFrame() - b.getFrame();
+  return frames == 0 ? apart == 0 : apart % frames == 0;
+}
+
+// True if the buffers of an instruction overlap on every rank. Whether different kinds of shares overlap depends on the
+// rank's group: openPlan() checks that.
+static bool surelyOverlap(Operation *op, BufferAttr a, BufferAttr b) {
   return a.getRegion() == b.getRegion() && a.getGroup() == b.getGroup() && a.getStride() == b.getStride() &&
-         a.getFrame() == b.getFrame() && a.getOffset() < b.getOffset() + b.getBytes() &&
-         b.getOffset() < a.getOffset() + a.getBytes();
+         a.getOffset() < b.getOffset() + b.getBytes() && b.getOffset() < a.getOffset() + a.getBytes() &&
+         shareFrame(op, a, b);
 }
 
 LogicalResult CopyOp::verify() {
@@ -42,7 +53,7 @@ LogicalResult CopyOp::verify() {
     return failure();
   if (target.getBytes() != source.getBytes())
     return emitOpError("expected equally many bytes; got: ") << target.getBytes() << " and " << source.getBytes();
-  if (surelyOverlap(target, source))
+  if (surelyOverlap(*this, target, source))
     return emitOpError("expected target and source not to overlap; got: ") << target << " and " << source;
   return success();
 }
@@ -79,8 +90,10 @@ LogicalResult CallOp::verify() {
 static LogicalResult verifyElements(Operation *op, BufferAttr data, Type dtype, int64_t count) {
   if (!dtype.isIntOrFloat())
     return op->emitOpError("expected an integer or float type; got: ") << dtype;
-  if (count < 0 || data.getBytes() != count * elementBytes(dtype))
-    return op->emitOpError("expected data of `count` elements; got: ") << data.getBytes() << " bytes for " << count;
+  int64_t bytes = 0;
+  if (count < 0 || llvm::MulOverflow(count, elementBytes(dtype), bytes) || data.getBytes() != bytes)
+    return op->emitOpError("expected data of `count` elements; got: ")
+           << data.getBytes() << " bytes for " << count << " elements of " << dtype;
   return success();
 }
 static LogicalResult verifyData(Operation *op, BufferAttr data, Type dtype, int64_t count) {
@@ -105,11 +118,13 @@ LogicalResult BroadcastOp::verify() {
 
 template <typename Op> static LogicalResult verifyTransfer(Op op, StringRef name, BufferAttr buffer, Access expected) {
   if (findHeader(op)) {
-    int64_t size = sizeOfAxis(op, op.getAxis()).value_or(0);
+    std::optional<int64_t> size = sizeOfAxis(op, op.getAxis());
+    if (!size)
+      return op.emitOpError("expected an axis of the header; got: ") << op.getAxisAttr();
     int64_t offset = op.getOffset();
-    if (offset == 0 || offset <= -size || offset >= size)
-      return op.emitOpError("expected another rank on an axis of the header; got: ")
-             << op.getAxisAttr() << " " << offset;
+    if (offset == 0 || offset <= -*size || offset >= *size)
+      return op.emitOpError("expected another one of the ")
+             << *size << " ranks on axis " << op.getAxisAttr() << "; got: the rank " << offset << " further on";
   }
   if (op.getChannel() < 0)
     return op.emitOpError("expected a channel that is not negative; got: ") << op.getChannel();
@@ -132,15 +147,15 @@ static Symbol lookUp(Op op, SymbolTableCollection &symbols, FlatSymbolRefAttr na
 static LogicalResult verifyApart(LaunchOp launch, ArrayRef<OperandAttr> operands, ArrayRef<BufferAttr> buffers,
                                  int64_t i, int64_t j) {
   BufferAttr a = buffers[i], b = buffers[j];
-  bool areOne = a.getRegion() == b.getRegion() && a.getOffset() == b.getOffset() && a.getGroup() == b.getGroup() &&
-                a.getStride() == b.getStride();
+  bool areOne = a.getRegion() == b.getRegion() && a.getOffset() == b.getOffset() && a.getBytes() == b.getBytes() &&
+                a.getGroup() == b.getGroup() && a.getStride() == b.getStride() && a.getFrame() == b.getFrame();
   bool mustBeOne = operands[i].getOver() == j || operands[j].getOver() == i;
   if (mustBeOne && !areOne)
     return launch.emitOpError("expected buffers ")
            << i << " and " << j << " to be one, for kernel " << launch.getKernelAttr() << " works in place; got: " << a
            << " and " << b;
   bool written = a.getAccess() != Access::Read || b.getAccess() != Access::Read;
-  if (!mustBeOne && written && surelyOverlap(a, b))
+  if (!mustBeOne && written && surelyOverlap(launch, a, b))
     return launch.emitOpError("expected buffers ") << i << " and " << j << " of kernel " << launch.getKernelAttr()
                                                    << " not to overlap; got: " << a << " and " << b;
   return success();

@@ -95,6 +95,7 @@ def Plan_BufferAttr : AttrDef<Plan_Dialect, "Buffer"> {
 
     **Constraints**
     - offset and bytes are not negative;
+    - the last byte is below 2^63 - 1;
     - the shares of two ranks do not overlap;
     - the frame fits into 16 bits.
   }];

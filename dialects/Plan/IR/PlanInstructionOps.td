@@ -26,7 +26,8 @@ def Plan_LaunchOp : Plan_Instruction<"launch",
     **Constraints**
     - the kernel exists in the kernel table;
     - a generated kernel gets a buffer for each of its operands, with the operand's bytes and access;
-    - an operand that is written over another one has the same buffer; a buffer that is written overlaps no other buffer.
+    - an operand that is written over another one has the same buffer, in the same frame; a buffer that is written overlaps no
+      other buffer.
   }];
   let assemblyFormat = "$kernel $operands `on` $stream attr-dict";
 }
@@ -128,7 +129,8 @@ def Plan_CallOp : Plan_Instruction<"call", (ins FlatSymbolRefAttr:$program, Plan
                          (`counter` $counter^)? (`skip` $skip^)? `on` $stream attr-dict}];
 }
 
-defvar Plan_CollectiveDoc = [{
+// Of collectives that reduce: these have staging.
+defvar Plan_ReducingDoc = [{
 
     **Constraints**
     - the group exists;
@@ -151,7 +153,7 @@ def Plan_AllReduceOp : Plan_ReducingCollective<"all_reduce"> {
     plan.all_reduce sum #plan.buffer<"persistent", 0, 64, read_write> staging #plan.buffer<"communication", 0, 32, write>
       group @dp dtype f32 ring count = 16 on "reduce" {note = "bucket 0"}
     ```
-  }], Plan_CollectiveDoc);
+  }], Plan_ReducingDoc);
 }
 def Plan_ReduceScatterOp : Plan_ReducingCollective<"reduce_scatter"> {
   let summary = "every rank of the group ends with its own share of the element-wise reduction";
@@ -162,18 +164,23 @@ def Plan_ReduceScatterOp : Plan_ReducingCollective<"reduce_scatter"> {
     plan.reduce_scatter sum #plan.buffer<"persistent", 0, 64, read_write> staging #plan.buffer<"communication", 0, 32, write>
       group @dp dtype f32 ring count = 16 on "reduce" {note = "bucket 0"}
     ```
-  }], Plan_CollectiveDoc);
+  }], Plan_ReducingDoc);
 }
 def Plan_AllGatherOp : Plan_Instruction<"all_gather",
     (ins Plan_BufferAttr:$data, FlatSymbolRefAttr:$group, TypeAttr:$dtype, Plan_AlgorithmAttr:$algorithm, Plan_I64:$count),
     [Plan_UsesSymbols]> {
   let summary = "every rank of the group ends with the shares of all ranks";
-  let description = !strconcat([{
+  let description = [{
     Before, rank i of the group has the i-th share of `data`, at the position of this share.
     ```mlir
     plan.all_gather #plan.buffer<"persistent", 0, 64, read_write> group @dp dtype f32 ring count = 16 on "gather"
     ```
-  }], Plan_CollectiveDoc);
+
+    **Constraints**
+    - the group exists;
+    - data is read and written;
+    - data has `count` elements, a multiple of the number of ranks in the group.
+  }];
   let assemblyFormat = "$data `group` $group `dtype` $dtype $algorithm `count` `=` custom<I64>($count) `on` $stream attr-dict";
 }
 
@@ -188,7 +195,7 @@ def Plan_ReduceOp : Plan_Instruction<"reduce",
     plan.reduce sum #plan.buffer<"transient", 0, 64, read_write> staging #plan.buffer<"communication", 0, 32, write>
       group @dp dtype f32 ring count = 16 root = 0 on "reduce" {note = "bucket 0"}
     ```
-  }], Plan_CollectiveDoc, "    - the root is the index of a rank in the group.\n");
+  }], Plan_ReducingDoc, "    - the root is the index of a rank in the group.\n");
   let assemblyFormat = [{$reduction $data `staging` $staging `group` $group `dtype` $dtype $algorithm
                          `count` `=` custom<I64>($count) `root` `=` custom<I64>($root) `on` $stream attr-dict}];
 }

@@ -29,9 +29,6 @@ TAG = re.compile(r"\s*// constraint: (#?[\w.]+)(?: at ([\w.]+))?: (\S.*?)\s*")
 OP = re.compile(r'\s*(?:%[\w:, %]+ = )?"?(\w+\.\w+)')
 VERIFIES = re.compile(r"^// RUN: .*-verify-diagnostics", re.M)
 
-# (name, first words of the constraint): why no test can violate it.
-UNCHECKED = {("plan.all_gather", "staging has at least"): "the op has no staging; its description has the list of collectives that reduce"}
-
 
 def all_constraints(source, tablegen, include):
     """Name -> the constraints of this op or attribute."""
@@ -92,17 +89,6 @@ def read_tests(path, constraints, tests):
     return wrong
 
 
-def read_unchecked(constraints, tests):
-    """The constraints in UNCHECKED, and what is wrong with them."""
-    found, wrong = set(), []
-    for name, words in UNCHECKED:
-        constraint, error = find(constraints, name, words)
-        found.add((name, constraint))
-        if error or (name, constraint) in tests:
-            wrong.append(f"UNCHECKED: {error or f'{name} has a test for: {constraint}'}")
-    return found, wrong
-
-
 def shared_errors(tests):
     """What is wrong where an error is expected for two constraints of an op."""
     for (name, constraint), errors in tests.items():
@@ -114,11 +100,10 @@ def main():
     source, tests = pathlib.Path(sys.argv[1]), collections.defaultdict(list)
     constraints = all_constraints(source, *sys.argv[2:])
     wrong = [error for path in sorted((source / "test" / "dialects").rglob("*.mlir")) for error in read_tests(path, constraints, tests)]
-    unchecked, wrong_unchecked = read_unchecked(constraints, tests)
     listed = [(name, text) for name, texts in constraints.items() for text in texts]
-    wrong += wrong_unchecked + sorted(shared_errors(tests))
-    wrong += [f"{name}: no test for: {text}" for name, text in listed if (name, text) not in tests and (name, text) not in unchecked]
-    print("\n".join(wrong) or f"{len(listed)} constraints, {sum(map(len, tests.values()))} tests, {len(unchecked)} unchecked")
+    wrong += sorted(shared_errors(tests))
+    wrong += [f"{name}: no test for: {text}" for name, text in listed if (name, text) not in tests]
+    print("\n".join(wrong) or f"{len(listed)} constraints, {sum(map(len, tests.values()))} tests")
     sys.exit(bool(wrong))
 
 

@@ -238,7 +238,7 @@ plan.program @p events = 0 {
 plan.header target = "host" threads = 1 axes = ["pp"] sizes = [2] streams = ["compute"]
 plan.program @p events = 0 {
   // constraint: plan.send: the axis is an axis
-  // expected-error @+1 {{expected another rank on an axis of the header; got: "pp" 2}}
+  // expected-error @+1 {{expected another one of the 2 ranks on axis "pp"; got: the rank 2 further on}}
   plan.send #plan.buffer<"residual", 0, 64, read> peer "pp" 2 channel 0 dtype f32 count = 16 on "compute"
 }
 
@@ -247,7 +247,7 @@ plan.program @p events = 0 {
 plan.header target = "host" threads = 1 axes = ["pp"] sizes = [2] streams = ["compute"]
 plan.program @p events = 0 {
   // constraint: plan.send: the axis is an axis
-  // expected-error @+1 {{expected another rank on an axis of the header; got: "dp" 1}}
+  // expected-error @+1 {{expected an axis of the header; got: "dp"}}
   plan.send #plan.buffer<"residual", 0, 64, read> peer "dp" 1 channel 0 dtype f32 count = 16 on "compute"
 }
 
@@ -377,6 +377,12 @@ plan.program @p events = 0 {
 // constraint: plan.kernel: only generated kernels
 // expected-error @+1 {{expected depends of a generated kernel only; got: library}}
 plan.kernel @k library "matmul" params = [] {depends = array<i64: 1>}
+
+// -----
+
+// constraint: plan.kernel: only generated kernels
+// expected-error @+1 {{expected code of a generated kernel only; got: library}}
+plan.kernel @k library "matmul" params = [] {code = 7 : i64}
 
 // -----
 
@@ -701,7 +707,7 @@ plan.program @p events = 1 {
 plan.header target = "host" threads = 1 axes = ["pp"] sizes = [2] streams = ["compute"]
 plan.program @p events = 0 {
   // constraint: plan.send: the axis is an axis
-  // expected-error @below {{expected another rank on an axis of the header; got: "pp" 0}}
+  // expected-error @below {{expected another one of the 2 ranks on axis "pp"; got: the rank 0 further on}}
   plan.send #plan.buffer<"residual", 0, 64, read> peer "pp" 0 channel 0 dtype f32 count = 16 on "compute"
 }
 
@@ -733,7 +739,7 @@ plan.program @p events = 0 {
 plan.header target = "host" threads = 1 axes = ["pp"] sizes = [2] streams = ["compute"]
 plan.program @p events = 0 {
   // constraint: plan.recv: the axis is an axis
-  // expected-error @below {{expected another rank on an axis of the header; got: "pp" -2}}
+  // expected-error @below {{expected another one of the 2 ranks on axis "pp"; got: the rank -2 further on}}
   plan.recv #plan.buffer<"residual", 0, 64, write> peer "pp" -2 channel 0 dtype f32 count = 16 on "compute"
 }
 
@@ -1172,6 +1178,59 @@ plan.program @p events = 0 {
 plan.header target = "host" threads = 1 axes = ["pp"] sizes = [2] streams = ["compute"]
 plan.program @p events = 0 {
   // constraint: plan.recv: the axis is an axis
-  // expected-error @below {{expected another rank on an axis of the header; got: "dp" 1}}
+  // expected-error @below {{expected an axis of the header; got: "dp"}}
   plan.recv #plan.buffer<"residual", 0, 64, write> peer "dp" 1 channel 0 dtype f32 count = 16 on "compute"
+}
+
+// -----
+
+// constraint: #plan.buffer: the last byte is
+// expected-error @+1 {{expected an end of at most 2^63 - 1; got: 64 bytes at 9223372036854775744}}
+"plan.fill"() {target = #plan.buffer<"t", 9223372036854775744, 64, write>} : () -> ()
+
+// -----
+
+// 2^62 elements of four bytes are 2^64 bytes.
+plan.program @p events = 0 {
+  // constraint: plan.all_gather: data has `count`
+  // expected-error @below {{expected data of `count` elements; got: 0 bytes for 4611686018427387904 elements of 'f32'}}
+  plan.all_gather #plan.buffer<"t", 0, 0, read_write> group @dp dtype f32 ring count = 4611686018427387904 on "compute"
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // constraint: plan.send: the buffer has
+  // expected-error @below {{expected data of `count` elements; got: 0 bytes for 4611686018427387904 elements of 'f32'}}
+  plan.send #plan.buffer<"t", 0, 0, read> peer "pp" 1 channel 0 dtype f32 count = 4611686018427387904 on "compute"
+}
+
+// -----
+
+// The code knows one address for both: the buffers are in the same frame.
+plan.kernel @k generated "k" params = [] operands = [#plan.operand<f32, 64, read>, #plan.operand<f32, 64, write over 0>]
+plan.program @p events = 0 {
+  // constraint: plan.launch: an operand that is written
+  // expected-error @+1 {{expected buffers 0 and 1 to be one, for kernel @k works in place; got: #plan.buffer<"t"[-1], 0, 64, read> and #plan.buffer<"t", 0, 64, write>}}
+  plan.launch @k [#plan.buffer<"t"[-1], 0, 64, read>, #plan.buffer<"t", 0, 64, write>] on "compute"
+}
+
+// -----
+
+// Frame -2 of a region of two frames is in the place of frame 0.
+plan.region @t transient bytes = 64 frames = 2
+plan.program @p events = 0 {
+  // constraint: plan.copy: they do not
+  // expected-error @+1 {{expected target and source not to overlap}}
+  plan.copy #plan.buffer<"t", 0, 64, write>, #plan.buffer<"t"[-2], 0, 64, read> on "compute"
+}
+
+// -----
+
+plan.region @t transient bytes = 64 frames = 2
+plan.kernel @k generated "k" params = [] operands = [#plan.operand<f32, 64, read>, #plan.operand<f32, 64, write>]
+plan.program @p events = 0 {
+  // constraint: plan.launch: an operand that is written
+  // expected-error @+1 {{expected buffers 0 and 1 of kernel @k not to overlap; got: #plan.buffer<"t"[1], 0, 64, read> and #plan.buffer<"t"[-1], 0, 64, write>}}
+  plan.launch @k [#plan.buffer<"t"[1], 0, 64, read>, #plan.buffer<"t"[-1], 0, 64, write>] on "compute"
 }
