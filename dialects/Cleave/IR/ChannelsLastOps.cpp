@@ -18,11 +18,12 @@ static Window windowOf(LastPoolOp op) {
   return {op.getWindow(), op.getStrides(), op.getDilations(), op.getPadLow(), op.getPadHigh()};
 }
 
-// Checks that the result has `channels` channels, and the spatial sizes that the window leaves.
-template <typename Op> static llvm::LogicalResult verifyResult(Op op, int64_t channels) {
+// Checks that the result has `channels` channels, and the spatial sizes that the window leaves (`output`).
+template <typename Op, typename Output>
+static llvm::LogicalResult verifyResult(Op op, int64_t channels, Output output) {
   auto emitError = [&] { return op.emitOpError(); };
   RankedTensorType x = plainTypeOf(op.getInput());
-  auto out = windowOutput(windowOf(op), x.getShape().drop_front(2), emitError);
+  llvm::FailureOr<SmallVector<int64_t>> out = output(windowOf(op), x.getShape().drop_front(2), emitError);
   if (mlir::failed(out))
     return mlir::failure();
   SmallVector<int64_t> shape = {x.getDimSize(0), channels};
@@ -35,22 +36,23 @@ template <typename Op> static llvm::LogicalResult verifyResult(Op op, int64_t ch
 llvm::LogicalResult LastConvolutionOp::verify() {
   RankedTensorType x = getInput().getType(), w = getFilter().getType();
   if (x.getRank() < 3 || w.getRank() != x.getRank() || x.getElementType() != w.getElementType())
-    return emitOpError() << "expects an input [n, in..., ic] and a filter [oc, ic/groups, kernel...] of one element type and equal "
-                            "rank, 3 or more; got: "
-                         << x << " and " << w;
+    return emitOpError()
+           << "expects an input [n, in..., ic] and a filter [oc, ic/groups, kernel...] of one element type and equal "
+              "rank, 3 or more; got: "
+           << x << " and " << w;
   int64_t ic = x.getShape().back(), oc = w.getDimSize(0), groups = static_cast<int64_t>(getGroups());
   if (groups < 1 || ic % groups || oc % groups || w.getDimSize(1) != ic / groups)
-    return emitOpError() << "expects groups that divide the channels, and a filter over the channels of one; got: " << groups
-                         << " groups, " << x << " and " << w;
+    return emitOpError() << "expects groups that divide the channels, and a filter over the channels of one; got: "
+                         << groups << " groups, " << x << " and " << w;
   if (getBias() && tensorTypeOf(getBias()) != x.clone({oc}))
     return emitOpError() << "expects a bias for each of the " << oc << " channels; got: " << getBias().getType();
-  return verifyResult(*this, oc);
+  return verifyResult(*this, oc, windowOutput);
 }
 
 llvm::LogicalResult LastPoolOp::verify() {
   if (getInput().getType().getRank() < 3)
     return emitOpError() << "expects an input [n, in..., c] of rank 3 or more; got: " << getInput().getType();
-  return verifyResult(*this, getInput().getType().getShape().back());
+  return verifyResult(*this, getInput().getType().getShape().back(), poolOutput);
 }
 
 //===----------------------------------------------------------------------===//
@@ -85,7 +87,9 @@ SmallVector<AffineMap> LastConvolutionOp::getIndexingMaps() {
   return maps;
 }
 
-SmallVector<IteratorType> LastPoolOp::getLoopIteratorTypes() { return {IteratorType::parallel, IteratorType::parallel}; }
+SmallVector<IteratorType> LastPoolOp::getLoopIteratorTypes() {
+  return {IteratorType::parallel, IteratorType::parallel};
+}
 SmallVector<ReductionKind> LastPoolOp::getReductionLoopIteratorKinds() { return {}; }
 SmallVector<AffineMap> LastPoolOp::getIndexingMaps() {
   return {endsMap(getInput(), 2, 0, 1), endsMap(getResult(), 2, 0, 1)};
@@ -98,7 +102,8 @@ SmallVector<AffineMap> LastPoolOp::getIndexingMaps() {
 OpCost LastConvolutionOp::getCost() {
   RankedTensorType w = getFilter().getType();
   double each = 2.0 * static_cast<double>(w.getDimSize(1)) * static_cast<double>(product(w.getShape().drop_front(2)));
-  return costWithFlops(*this, static_cast<int64_t>(std::min(each * static_cast<double>(getType().getNumElements()), 0x1p58)));
+  return costWithFlops(*this,
+                       static_cast<int64_t>(std::min(each * static_cast<double>(getType().getNumElements()), 0x1p58)));
 }
 OpCost LastPoolOp::getCost() { return costWithFlops(*this, getType().getNumElements() * product(getWindow())); }
 

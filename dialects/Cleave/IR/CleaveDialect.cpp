@@ -9,6 +9,7 @@
 #include "dialects/Cleave/IR/ElementwiseGradients.h"
 #include "dialects/Cleave/IR/GradientFlow.h"
 #include "dialects/Cleave/IR/IndexingGradients.h"
+#include "dialects/Cleave/IR/OpSupport.h"
 #include "dialects/Cleave/IR/Products.h"
 #include "dialects/Cleave/IR/Scatter.h"
 #include "dialects/Cleave/IR/StopGradient.h"

@@ -10,11 +10,15 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 
 class Cleave_Op<string mnemonic, list<Trait> traits = []> : Op<Cleave_Dialect, mnemonic, traits>;
 
-def Cleave_Tensor : StaticShapeTensorOf<[AnyFloat, AnyInteger]>;
-def Cleave_FloatTensor : StaticShapeTensorOf<[AnyFloat]>;
-def Cleave_IntTensor : StaticShapeTensorOf<[AnyInteger]>;
-def Cleave_BoolTensor : StaticShapeTensorOf<[I1]>;
-def Cleave_ScalarI64 : StaticShapeTensorOf<[I64]>;
+// Sizes in bytes, and places of elements, are numbers of 64 bits.
+class Cleave_TensorOf<list<Type> types>
+    : ConfinedType<StaticShapeTensorOf<types>, [CPred<"::cleave::isCountable($_self)">],
+                   StaticShapeTensorOf<types>.summary # ", of at most 2^63 - 1 bytes">;
+def Cleave_Tensor : Cleave_TensorOf<[AnyFloat, AnyInteger]>;
+def Cleave_FloatTensor : Cleave_TensorOf<[AnyFloat]>;
+def Cleave_IntTensor : Cleave_TensorOf<[AnyInteger]>;
+def Cleave_BoolTensor : Cleave_TensorOf<[I1]>;
+def Cleave_ScalarI64 : Cleave_TensorOf<[I64]>;
 
 // An op that computes. It is pure. The .cpp of its family implements the interfaces of sharding and computation;
 // `compute` lists the methods of ComputeOpInterface that it implements.

@@ -92,6 +92,7 @@ def Cleave_ConcatOp :
     Constraints:
     - There is at least one operand, and `dim` is one of its dimensions.
     - The operands have the same rank and element type, and differ only in dimension `dim`.
+    - The result has a size of at most 2^63 - 1 in dimension `dim`.
   }];
   let arguments = (ins Variadic<Cleave_Tensor>:$operands, I64Attr:$dim);
   let results = (outs Cleave_Tensor:$result);

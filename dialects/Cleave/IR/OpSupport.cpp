@@ -20,6 +20,17 @@ bool cleave::isElementwise(mlir::Operation *op) {
   return loops && llvm::all_of(loops.getIndexingMaps(), [](AffineMap map) { return map.isIdentity(); });
 }
 
+bool cleave::isCountable(mlir::Type type) {
+  auto tensor = llvm::dyn_cast<RankedTensorType>(type);
+  if (!tensor || !tensor.hasStaticShape() || !tensor.getElementType().isIntOrFloat())
+    return false;
+  int64_t bytes = llvm::divideCeil(tensor.getElementType().getIntOrFloatBitWidth(), 8);
+  bool fits = true;
+  for (int64_t size : tensor.getShape())
+    fits &= !llvm::MulOverflow(bytes, size, bytes);
+  return fits || llvm::is_contained(tensor.getShape(), 0);
+}
+
 RankedTensorType cleave::tensorTypeOf(Value value) { return llvm::cast<RankedTensorType>(value.getType()); }
 
 ArrayRef<int64_t> cleave::shapeOf(Value value) { return tensorTypeOf(value).getShape(); }

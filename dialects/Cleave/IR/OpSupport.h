@@ -24,6 +24,10 @@ AffineMap loopMap(mlir::MLIRContext *context, int64_t numLoops, llvm::ArrayRef<i
 // True if each element of a result is computed from the elements at its place alone: all indexing maps are identities.
 bool isElementwise(mlir::Operation *op);
 
+// True if a type has a static shape, and at most 2^63 - 1 bytes. All tensors of the dialect have, so that sizes and
+// places of their elements are numbers of 64 bits.
+bool isCountable(mlir::Type type);
+
 mlir::RankedTensorType tensorTypeOf(mlir::Value value);
 llvm::ArrayRef<int64_t> shapeOf(mlir::Value value);
 int64_t product(llvm::ArrayRef<int64_t> sizes);

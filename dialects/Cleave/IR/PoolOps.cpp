@@ -17,20 +17,13 @@ template <typename Op> static Window windowOf(Op op) {
 // Types
 //===----------------------------------------------------------------------===//
 
-// Returns the type of y for x. A window that is completely in the padding has no maximum and no mean, so padding must
-// be smaller than a window.
+// Returns the type of y for x.
 static llvm::FailureOr<RankedTensorType> resultType(RankedTensorType x, const Window &window, EmitError emitError) {
   if (x.getRank() < 3)
     return emitError() << "expects an input [n, c, in...] of rank 3 or more; got: " << x;
-  auto out = windowOutput(window, x.getShape().drop_front(2), emitError);
+  auto out = poolOutput(window, x.getShape().drop_front(2), emitError);
   if (mlir::failed(out))
     return mlir::failure();
-  for (size_t i = 0; i < out->size(); ++i) {
-    int64_t extent = (window.kernel[i] - 1) * window.dilations[i] + 1;
-    if (window.padLow[i] >= extent || window.padHigh[i] >= extent)
-      return emitError() << "expects padding smaller than the window along spatial dimension " << i << "; got: pad_low "
-                         << window.padLow[i] << ", pad_high " << window.padHigh[i] << ", window " << extent;
-  }
   SmallVector<int64_t> shape = {x.getDimSize(0), x.getDimSize(1)};
   llvm::append_range(shape, *out);
   return x.clone(shape);

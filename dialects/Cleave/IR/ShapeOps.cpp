@@ -97,15 +97,15 @@ LogicalResult SliceOp::verify() {
   auto operand = getOperand().getType();
   size_t rank = operand.getRank();
   if (getStarts().size() != rank || getSizes().size() != rank || getSteps().size() != rank)
-    return emitOpError("needs a start, a size and a step for every dimension of ") << operand;
+    return emitOpError("needs a start, a size and a step for every dimension; got: ")
+           << getStarts().size() << ", " << getSizes().size() << " and " << getSteps().size() << " for " << operand;
   for (auto [dim, start, size, step] : llvm::enumerate(getStarts(), getSizes(), getSteps())) {
     if (step < 1)
       return emitOpError("steps are positive; got: ") << step << " in dimension " << dim;
     int64_t last = operand.getDimSize(dim) - 1;
     if (start < 0 || (size > 0 && (start > last || size - 1 > (last - start) / step)))
-      return emitOpError("reads inside its operand; got: ")
-             << size << " elements from " << start << " on in steps of " << step << ", of dimension " << dim << " of "
-             << operand;
+      return emitOpError("reads inside its operand; got: ") << size << " elements from " << start << " on in steps of "
+                                                            << step << ", of dimension " << dim << " of " << operand;
   }
   return success();
 }
@@ -114,12 +114,22 @@ LogicalResult ConcatOp::inferReturnTypes(CLEAVE_INFER_ARGUMENTS) {
   Adaptor adaptor(operands, attributes, properties, regions);
   int64_t dim = adaptor.getDim();
   if (operands.empty() || dim < 0 || dim >= tensorTypeOf(operands[0]).getRank())
-    return inferenceError(location, "'cleave.concat' op needs operands that have dimension " + llvm::Twine(dim));
+    return inferenceError(
+        location,
+        "'cleave.concat' op needs operands that have dimension " + llvm::Twine(dim) + "; got: " +
+            (operands.empty() ? llvm::Twine("none") : "rank " + llvm::Twine(tensorTypeOf(operands[0]).getRank())));
   llvm::SmallVector<int64_t> shape(tensorTypeOf(operands[0]).getShape());
   for (mlir::Value operand : operands.drop_front()) {
     if (tensorTypeOf(operand).getRank() != static_cast<int64_t>(shape.size()))
-      return inferenceError(location, "'cleave.concat' op operands have equal ranks");
-    shape[dim] += tensorTypeOf(operand).getDimSize(dim);
+      return inferenceError(location,
+                            "'cleave.concat' op operands have equal ranks; got: " + llvm::Twine(shape.size()) +
+                                " and " + llvm::Twine(tensorTypeOf(operand).getRank()));
+    std::optional<int64_t> sum = llvm::checkedAdd(shape[dim], tensorTypeOf(operand).getDimSize(dim));
+    if (!sum)
+      return inferenceError(location, "'cleave.concat' op has a result of at most 2^63 - 1 elements along a dimension; "
+                                      "got: more along dimension " +
+                                          llvm::Twine(dim));
+    shape[dim] = *sum;
   }
   results.push_back(tensorTypeOf(operands[0]).clone(shape));
   return success();
@@ -145,12 +155,17 @@ LogicalResult PadOp::inferReturnTypes(CLEAVE_INFER_ARGUMENTS) {
   RankedTensorType type = tensorTypeOf(adaptor.getOperand());
   size_t rank = type.getRank();
   if (adaptor.getLow().size() != rank || adaptor.getHigh().size() != rank || adaptor.getInterior().size() != rank)
-    return inferenceError(location, "'cleave.pad' op needs low, high and interior for every dimension");
+    return inferenceError(location, "'cleave.pad' op needs low, high and interior for every dimension; got: " +
+                                        llvm::Twine(adaptor.getLow().size()) + ", " +
+                                        llvm::Twine(adaptor.getHigh().size()) + " and " +
+                                        llvm::Twine(adaptor.getInterior().size()) + " for rank " + llvm::Twine(rank));
   llvm::SmallVector<int64_t> shape;
   for (auto [size, low, high, interior] :
        llvm::zip_equal(type.getShape(), adaptor.getLow(), adaptor.getHigh(), adaptor.getInterior())) {
     if (low < 0 || high < 0 || interior < 0)
-      return inferenceError(location, "'cleave.pad' op low, high and interior are not negative; slice to remove");
+      return inferenceError(location,
+                            "'cleave.pad' op low, high and interior are not negative (slice removes elements); got: " +
+                                llvm::Twine(low) + ", " + llvm::Twine(high) + " and " + llvm::Twine(interior));
     std::optional<int64_t> padded = llvm::checkedMulAdd<int64_t>(size > 0 ? size - 1 : 0, interior, size);
     padded = padded ? llvm::checkedAdd(*padded, low) : padded;
     padded = padded ? llvm::checkedAdd(*padded, high) : padded;

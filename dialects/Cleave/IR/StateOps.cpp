@@ -1,6 +1,7 @@
 // States, their readers and writers: verifiers and effects.
 #include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/Cleave.h"
+#include "dialects/Cleave/IR/OpSupport.h"
 
 using namespace cleave;
 using mlir::failure;
@@ -20,13 +21,14 @@ static LogicalResult verifyBucket(StateOp state) {
     if (segment.getOffset() < end)
       return state.emitOpError("segments ascend without overlap; got: ")
              << segment.getName() << " at " << segment.getOffset() << " where the one before ends at " << end;
+    int64_t elements = isCountable(segment.getType()) ? segment.getType().getNumElements() : -1;
+    if (elements < 0 || elements > type.getNumElements() || segment.getOffset() > type.getNumElements() - elements)
+      return state.emitOpError("segments lie inside the state; got: ")
+             << segment.getName() << " of " << segment.getType() << " at " << segment.getOffset() << " of " << type;
     if (segment.getOffset() * bytes % 128 != 0)
       return state.emitOpError("a segment begins on a multiple of 128 bytes; got: ")
              << segment.getName() << " at byte " << segment.getOffset() * bytes;
-    end = segment.getOffset() + segment.getType().getNumElements();
-    if (end > type.getNumElements())
-      return state.emitOpError("segments lie inside the state; got: ")
-             << segment.getName() << " ending at " << end << " of " << type;
+    end = segment.getOffset() + elements;
   }
   return success();
 }
@@ -34,7 +36,7 @@ static LogicalResult verifyBucket(StateOp state) {
 LogicalResult StateOp::verify() {
   RankedTensorType type = getTensorType();
   if (getSegments().empty())
-    return emitOpError("needs at least one segment, which says how it begins");
+    return emitOpError("needs at least one segment, which says how it begins; got: none");
   for (auto segment : getSegments().getAsRange<SegmentAttr>())
     if (segment.getType().getElementType() != type.getElementType())
       return emitOpError("segments have the state's element type; got: ") << segment.getType() << " in " << type;
@@ -103,10 +105,14 @@ void WriteOp::getEffects(Effects &effects) {
 LogicalResult KernelOp::verify() {
   mlir::Block &body = getBody().front();
   if (body.getArgumentTypes() != getInputs().getTypes())
-    return emitOpError("the body's arguments have the inputs' types");
+    return emitOpError("the body's arguments have the inputs' types; got: ")
+           << body.getArgumentTypes() << " for " << getInputs().getTypes();
   auto yield = llvm::dyn_cast<YieldOp>(body.getTerminator());
-  if (!yield || yield.getValues().getTypes() != getResults().getTypes())
-    return emitOpError("the body yields values of the results' types");
+  if (!yield)
+    return emitOpError("the body ends with cleave.yield; got: ") << body.getTerminator()->getName();
+  if (yield.getValues().getTypes() != getResults().getTypes())
+    return emitOpError("the body yields values of the results' types; got: ")
+           << yield.getValues().getTypes() << " for " << getResults().getTypes();
   std::optional<llvm::ArrayRef<int64_t>> tied = getTied();
   if (!tied)
     return success();

@@ -40,6 +40,18 @@ llvm::FailureOr<SmallVector<int64_t>> cleave::windowOutput(const Window &window,
   return out;
 }
 
+llvm::FailureOr<SmallVector<int64_t>> cleave::poolOutput(const Window &window, ArrayRef<int64_t> in,
+                                                         EmitError emitError) {
+  llvm::FailureOr<SmallVector<int64_t>> out = windowOutput(window, in, emitError);
+  for (size_t i = 0; mlir::succeeded(out) && i < out->size(); ++i) {
+    int64_t extent = (window.kernel[i] - 1) * window.dilations[i] + 1;
+    if (window.padLow[i] >= extent || window.padHigh[i] >= extent)
+      return emitError() << "expects padding smaller than the window along spatial dimension " << i << "; got: pad_low "
+                         << window.padLow[i] << ", pad_high " << window.padHigh[i] << ", window " << extent;
+  }
+  return out;
+}
+
 llvm::LogicalResult cleave::checkForwardType(mlir::Type got, mlir::RankedTensorType expected, EmitError emitError) {
   if (got == expected)
     return mlir::success();

@@ -20,6 +20,9 @@ using EmitError = llvm::function_ref<mlir::InFlightDiagnostic()>;
 // Checks the window against the spatial sizes of its input, and computes those of its output.
 llvm::FailureOr<SmallVector<int64_t>> windowOutput(const Window &window, llvm::ArrayRef<int64_t> in,
                                                    EmitError emitError);
+// The same for a pool. A window that is completely in the padding has no maximum and no mean, so padding must be smaller
+// than a window.
+llvm::FailureOr<SmallVector<int64_t>> poolOutput(const Window &window, llvm::ArrayRef<int64_t> in, EmitError emitError);
 // Fails unless `got` is the type that the forward op would have made.
 llvm::LogicalResult checkForwardType(mlir::Type got, mlir::RankedTensorType expected, EmitError emitError);
 // Appends the parameters of Kernels.def from `rank` on: rank in out kernel stride dilation pad_low pad_high.

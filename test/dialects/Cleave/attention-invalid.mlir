@@ -322,7 +322,7 @@ func.func @random_at_stream(%s: tensor<2xi64>, %t: tensor<i64>, %i: tensor<4xi64
 // -----
 
 func.func @random_at_index_type(%t: tensor<i64>, %i: tensor<4xi32>) {
-  // expected-error @below {{'cleave.random_uniform_at' op operand #2 must be statically shaped tensor of 64-bit signless integer values, but got 'tensor<4xi32>'}}
+  // expected-error @below {{'cleave.random_uniform_at' op operand #2 must be statically shaped tensor of 64-bit signless integer values, of at most 2^63 - 1 bytes, but got 'tensor<4xi32>'}}
   %u = cleave.random_uniform_at %t, %t, %i : tensor<i64>, tensor<i64>, tensor<4xi32> -> tensor<4xf32>
   return
 }

@@ -95,3 +95,13 @@ func.func @pool_dims(%x: tensor<1x5x8xf32>) -> tensor<1x4x8xf32> {
   %0 = cleave.last_pool %x {window = array<i64: 2>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>} : tensor<1x5x8xf32> -> tensor<1x4x8xf32>
   return %0 : tensor<1x4x8xf32>
 }
+
+// -----
+
+// As for max_pool, a window has at least one element that is not padding.
+func.func @pool_padding(%x: tensor<1x5x6x8xf32>) -> tensor<1x8x6x8xf32> {
+  // constraint: cleave.last_pool: The result has the shape
+  // expected-error @+1 {{expects padding smaller than the window along spatial dimension 0; got: pad_low 2, pad_high 2, window 2}}
+  %0 = cleave.last_pool %x {window = array<i64: 2, 1>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pad_low = array<i64: 2, 0>, pad_high = array<i64: 2, 0>} : tensor<1x5x6x8xf32> -> tensor<1x8x6x8xf32>
+  return %0 : tensor<1x8x6x8xf32>
+}

@@ -78,7 +78,7 @@ func.func @take_result(%x: tensor<4x3xf32>, %i: tensor<2xi64>) {
 // -----
 
 func.func @take_float(%x: tensor<4x3xf32>, %i: tensor<2xf32>) {
-  // expected-error @below {{operand #1 must be statically shaped tensor of integer values, but got 'tensor<2xf32>'}}
+  // expected-error @below {{operand #1 must be statically shaped tensor of integer values, of at most 2^63 - 1 bytes, but got 'tensor<2xf32>'}}
   %0 = cleave.take %x, %i, dim = 0 : tensor<4x3xf32>, tensor<2xf32> -> tensor<2x3xf32>
   return
 }

@@ -218,7 +218,7 @@ func.func @softmax_neg(%x: tensor<4x3xf32>) {
 // -----
 
 func.func @softmax_int(%x: tensor<4x3xi64>) {
-  // expected-error @below {{operand #0 must be statically shaped tensor of floating-point values, but got 'tensor<4x3xi64>'}}
+  // expected-error @below {{operand #0 must be statically shaped tensor of floating-point values, of at most 2^63 - 1 bytes, but got 'tensor<4x3xi64>'}}
   %0 = cleave.softmax %x, dim = 1 : tensor<4x3xi64>
   return
 }
@@ -262,7 +262,7 @@ func.func @log_softmax_neg(%x: tensor<4x3xf32>) {
 // -----
 
 func.func @log_softmax_int(%x: tensor<4x3xi64>) {
-  // expected-error @below {{operand #0 must be statically shaped tensor of floating-point values, but got 'tensor<4x3xi64>'}}
+  // expected-error @below {{operand #0 must be statically shaped tensor of floating-point values, of at most 2^63 - 1 bytes, but got 'tensor<4x3xi64>'}}
   %0 = cleave.log_softmax %x, dim = 1 : tensor<4x3xi64>
   return
 }

@@ -215,7 +215,7 @@ func.func @top_k_unsigned(%x: tensor<4xui8>) {
 // -----
 
 func.func @check_index_float(%x: tensor<4xf32>) {
-  // expected-error @below {{operand #0 must be statically shaped tensor of integer values, but got 'tensor<4xf32>'}}
+  // expected-error @below {{operand #0 must be statically shaped tensor of integer values, of at most 2^63 - 1 bytes, but got 'tensor<4xf32>'}}
   %0 = "cleave.check_index"(%x) <{first = 0 : i64, end = 4 : i64}> : (tensor<4xf32>) -> tensor<4xf32>
   return
 }

@@ -118,7 +118,7 @@ func.func @f(%a: tensor<4xf32>) {
 // -----
 func.func @f(%a: tensor<4xf32>) {
   // constraint: cleave.pad: `low`, `high` and `interior`
-  // expected-error @below {{low, high and interior are not negative; slice to remove}}
+  // expected-error @below {{low, high and interior are not negative (slice removes elements); got: }}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.pad %a, [-1], [1], [0], value = 0.0 : tensor<4xf32> -> tensor<4xf32>
   return
@@ -175,7 +175,7 @@ func.func @f(%a: tensor<8x4xf32>) {
 // -----
 
 func.func @reshape_dyn(%x: tensor<?x4xf32>) {
-  // expected-error @below {{operand #0 must be statically shaped tensor of floating-point or integer values, but got 'tensor<?x4xf32>'}}
+  // expected-error @below {{operand #0 must be statically shaped tensor of floating-point or integer values, of at most 2^63 - 1 bytes, but got 'tensor<?x4xf32>'}}
   %0 = cleave.reshape %x : tensor<?x4xf32> -> tensor<32xf32>
   return
 }
@@ -183,7 +183,7 @@ func.func @reshape_dyn(%x: tensor<?x4xf32>) {
 // -----
 
 func.func @reshape_float(%x: f32) {
-  // expected-error @below {{operand #0 must be statically shaped tensor of floating-point or integer values, but got 'f32'}}
+  // expected-error @below {{operand #0 must be statically shaped tensor of floating-point or integer values, of at most 2^63 - 1 bytes, but got 'f32'}}
   %0 = "cleave.reshape"(%x) : (f32) -> tensor<1xf32>
   return
 }
@@ -310,7 +310,7 @@ func.func @offload_type(%x: tensor<4xf32>) {
 // -----
 
 func.func @offload_dyn(%x: tensor<?xf32>) {
-  // expected-error @below {{operand #0 must be statically shaped tensor of floating-point or integer values, but got 'tensor<?xf32>'}}
+  // expected-error @below {{operand #0 must be statically shaped tensor of floating-point or integer values, of at most 2^63 - 1 bytes, but got 'tensor<?xf32>'}}
   %0 = cleave.offload %x : tensor<?xf32>
   return
 }
@@ -318,7 +318,7 @@ func.func @offload_dyn(%x: tensor<?xf32>) {
 // -----
 
 func.func @offload_float(%x: f32) {
-  // expected-error @below {{operand #0 must be statically shaped tensor of floating-point or integer values, but got 'f32'}}
+  // expected-error @below {{operand #0 must be statically shaped tensor of floating-point or integer values, of at most 2^63 - 1 bytes, but got 'f32'}}
   %0 = "cleave.offload"(%x) : (f32) -> f32
   return
 }
@@ -327,7 +327,7 @@ func.func @offload_float(%x: f32) {
 
 func.func @pad_interior(%x: tensor<4xf32>) {
   // constraint: cleave.pad: `low`, `high` and `interior`
-  // expected-error @below {{low, high and interior are not negative; slice to remove}}
+  // expected-error @below {{low, high and interior are not negative (slice removes elements); got: }}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.pad %x, [1], [1], [-1], value = 0.0 : tensor<4xf32> -> tensor<3xf32>
   return
@@ -337,7 +337,7 @@ func.func @pad_interior(%x: tensor<4xf32>) {
 
 func.func @pad_high(%x: tensor<4xf32>) {
   // constraint: cleave.pad: `low`, `high` and `interior`
-  // expected-error @below {{low, high and interior are not negative; slice to remove}}
+  // expected-error @below {{low, high and interior are not negative (slice removes elements); got: }}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.pad %x, [1], [-1], [0], value = 0.0 : tensor<4xf32> -> tensor<4xf32>
   return
@@ -392,7 +392,7 @@ func.func @iota_scalar() {
 // -----
 
 func.func @random_uniform_int(%s: tensor<i64>) {
-  // expected-error @below {{result #0 must be statically shaped tensor of floating-point values, but got 'tensor<8xi64>'}}
+  // expected-error @below {{result #0 must be statically shaped tensor of floating-point values, of at most 2^63 - 1 bytes, but got 'tensor<8xi64>'}}
   %0 = "cleave.random_uniform"(%s, %s) <{site = 0 : i64, global_shape = array<i64: 8>}> : (tensor<i64>, tensor<i64>) -> tensor<8xi64>
   return
 }
@@ -436,7 +436,7 @@ func.func @slice_result(%x: tensor<8xf32>) {
 // -----
 
 func.func @broadcast_dynamic(%x: tensor<?xf32>) {
-  // expected-error @below {{operand #0 must be statically shaped tensor of floating-point or integer values, but got 'tensor<?xf32>'}}
+  // expected-error @below {{operand #0 must be statically shaped tensor of floating-point or integer values, of at most 2^63 - 1 bytes, but got 'tensor<?xf32>'}}
   %0 = cleave.broadcast %x, [0] : tensor<?xf32> -> tensor<4xf32>
   return
 }
@@ -444,7 +444,7 @@ func.func @broadcast_dynamic(%x: tensor<?xf32>) {
 // -----
 
 func.func @reshape_elements(%x: tensor<4xindex>) {
-  // expected-error @below {{operand #0 must be statically shaped tensor of floating-point or integer values, but got 'tensor<4xindex>'}}
+  // expected-error @below {{operand #0 must be statically shaped tensor of floating-point or integer values, of at most 2^63 - 1 bytes, but got 'tensor<4xindex>'}}
   %0 = cleave.reshape %x : tensor<4xindex> -> tensor<4xindex>
   return
 }
@@ -452,7 +452,7 @@ func.func @reshape_elements(%x: tensor<4xindex>) {
 // -----
 
 func.func @iota_elements() {
-  // expected-error @below {{result #0 must be statically shaped tensor of floating-point or integer values, but got 'tensor<4xindex>'}}
+  // expected-error @below {{result #0 must be statically shaped tensor of floating-point or integer values, of at most 2^63 - 1 bytes, but got 'tensor<4xindex>'}}
   %0 = cleave.iota dim = 0 : tensor<4xindex>
   return
 }
@@ -461,7 +461,7 @@ func.func @iota_elements() {
 
 func.func @random_scalars(%s: tensor<i64>, %t: tensor<i32>) {
   // constraint: cleave.random_uniform: `seed` and `step`
-  // expected-error @below {{operand #1 must be statically shaped tensor of 64-bit signless integer values, but got 'tensor<i32>'}}
+  // expected-error @below {{operand #1 must be statically shaped tensor of 64-bit signless integer values, of at most 2^63 - 1 bytes, but got 'tensor<i32>'}}
   %0 = "cleave.random_uniform"(%s, %t) <{site = 0 : i64, global_shape = array<i64: 8>}> : (tensor<i64>, tensor<i32>) -> tensor<8xf32>
   return
 }
@@ -469,7 +469,7 @@ func.func @random_scalars(%s: tensor<i64>, %t: tensor<i32>) {
 // -----
 
 func.func @offload_elements(%x: tensor<4xindex>) {
-  // expected-error @below {{operand #0 must be statically shaped tensor of floating-point or integer values, but got 'tensor<4xindex>'}}
+  // expected-error @below {{operand #0 must be statically shaped tensor of floating-point or integer values, of at most 2^63 - 1 bytes, but got 'tensor<4xindex>'}}
   %0 = cleave.offload %x : tensor<4xindex>
   return
 }
@@ -477,7 +477,7 @@ func.func @offload_elements(%x: tensor<4xindex>) {
 // -----
 
 func.func @transpose_dynamic(%x: tensor<?x4xf32>) {
-  // expected-error @below {{operand #0 must be statically shaped tensor of floating-point or integer values, but got 'tensor<?x4xf32>'}}
+  // expected-error @below {{operand #0 must be statically shaped tensor of floating-point or integer values, of at most 2^63 - 1 bytes, but got 'tensor<?x4xf32>'}}
   %0 = cleave.transpose %x, [1, 0] : tensor<?x4xf32> -> tensor<4x?xf32>
   return
 }
@@ -485,7 +485,7 @@ func.func @transpose_dynamic(%x: tensor<?x4xf32>) {
 // -----
 
 func.func @transpose_number(%x: f32) {
-  // expected-error @below {{operand #0 must be statically shaped tensor of floating-point or integer values, but got 'f32'}}
+  // expected-error @below {{operand #0 must be statically shaped tensor of floating-point or integer values, of at most 2^63 - 1 bytes, but got 'f32'}}
   %0 = "cleave.transpose"(%x) <{permutation = array<i64>}> : (f32) -> f32
   return
 }
@@ -493,7 +493,7 @@ func.func @transpose_number(%x: f32) {
 // -----
 
 func.func @pad_elements(%x: tensor<4xindex>) {
-  // expected-error @below {{operand #0 must be statically shaped tensor of floating-point or integer values, but got 'tensor<4xindex>'}}
+  // expected-error @below {{operand #0 must be statically shaped tensor of floating-point or integer values, of at most 2^63 - 1 bytes, but got 'tensor<4xindex>'}}
   %0 = cleave.pad %x, [1], [1], [0], value = 0.0 : tensor<4xindex> -> tensor<6xindex>
   return
 }
@@ -512,7 +512,7 @@ func.func @pad_too_large(%x: tensor<4xf32>) {
 
 func.func @slice_sizes(%x: tensor<8xf32>) {
   // constraint: cleave.slice: `starts`, `sizes` and `steps` have
-  // expected-error @below {{needs a start, a size and a step for every dimension of 'tensor<8xf32>'}}
+  // expected-error @below {{needs a start, a size and a step for every dimension; got: }}
   %0 = cleave.slice %x, [0], [8, 1], [1] : tensor<8xf32> -> tensor<8x1xf32>
   return
 }
@@ -521,7 +521,7 @@ func.func @slice_sizes(%x: tensor<8xf32>) {
 
 func.func @slice_steps(%x: tensor<8x4xf32>) {
   // constraint: cleave.slice: `starts`, `sizes` and `steps` have
-  // expected-error @below {{needs a start, a size and a step for every dimension of 'tensor<8x4xf32>'}}
+  // expected-error @below {{needs a start, a size and a step for every dimension; got: }}
   %0 = cleave.slice %x, [0, 0], [8, 4], [1] : tensor<8x4xf32> -> tensor<8x4xf32>
   return
 }
@@ -561,5 +561,33 @@ func.func @random_uniform_origin_type(%s: tensor<i64>, %o: tensor<1xi32>) {
   // constraint: cleave.random_uniform: `origin` is a vector
   // expected-error @below {{the origin has one i64 for every result dimension; got: 'tensor<1xi32>'}}
   %0 = cleave.random_uniform %s, %s origin %o : tensor<1xi32> {site = 0 : i64, global_shape = array<i64: 8>} : tensor<i64>, tensor<i64> -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @concat_of_more_elements_than_64_bits_count(%x: tensor<0x4611686018427387904xf32>) {
+  // constraint: cleave.concat: The result has
+  // expected-error @below {{'cleave.concat' op has a result of at most 2^63 - 1 elements along a dimension; got: more along dimension 1}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = cleave.concat %x, %x dim = 1 : tensor<0x4611686018427387904xf32>, tensor<0x4611686018427387904xf32> -> tensor<0x4xf32>
+  return
+}
+
+// -----
+
+// Each operand has 2^62 bytes, and the result has 2^63.
+func.func @concat_of_more_bytes_than_64_bits_count(%x: tensor<1152921504606846976xf32>) {
+  // expected-error @below {{result #0 must be statically shaped tensor of floating-point or integer values, of at most 2^63 - 1 bytes, but got 'tensor<2305843009213693952xf32>'}}
+  %0 = cleave.concat %x, %x dim = 0 : tensor<1152921504606846976xf32>, tensor<1152921504606846976xf32> -> tensor<2305843009213693952xf32>
+  return
+}
+
+// -----
+
+// The product of these sizes is 0 modulo 2^64.
+func.func @reshape_of_more_bytes_than_64_bits_count(%x: tensor<0xf32>) {
+  // expected-error @below {{result #0 must be statically shaped tensor of floating-point or integer values, of at most 2^63 - 1 bytes, but got 'tensor<4294967296x4294967296xf32>'}}
+  %0 = cleave.reshape %x : tensor<0xf32> -> tensor<4294967296x4294967296xf32>
   return
 }

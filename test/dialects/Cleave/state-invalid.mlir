@@ -38,9 +38,27 @@ cleave.state @w : tensor<64xf32> {role = #cleave.role<parameter>, segments = [
 
 // -----
 // constraint: cleave.state: The segments of a bucket
-// expected-error @+1 {{segments lie inside the state; got: "a" ending at 65}}
+// expected-error @+1 {{segments lie inside the state; got: "a" of 'tensor<65xf32>' at 0 of 'tensor<64xf32>'}}
 cleave.state @w : tensor<64xf32> {role = #cleave.role<parameter>, segments = [
   #cleave.segment<"a", tensor<65xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
+
+// -----
+// constraint: cleave.state: The segments of a bucket
+// expected-error @+1 {{segments lie inside the state; got: "a" of 'tensor<4xf32>' at 9223372036854775776 of 'tensor<64xf32>'}}
+cleave.state @w : tensor<64xf32> {role = #cleave.role<parameter>, segments = [
+  #cleave.segment<"a", tensor<4xf32>, offset = 9223372036854775776, group = 0, init = #cleave.init<zeros>>]}
+
+// -----
+// The elements of this segment are 2^64.
+// constraint: cleave.state: The segments of a bucket
+// expected-error @+1 {{segments lie inside the state; got: "a" of 'tensor<4294967296x4294967296xf32>' at 0 of 'tensor<64xf32>'}}
+cleave.state @w : tensor<64xf32> {role = #cleave.role<parameter>, segments = [
+  #cleave.segment<"a", tensor<4294967296x4294967296xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
+
+// -----
+// expected-error @+1 {{of at most 2^63 - 1 bytes}}
+cleave.state @w : tensor<4294967296x4294967296xf32> {role = #cleave.role<parameter>,
+  segments = [#cleave.segment<"w", tensor<4294967296x4294967296xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
 
 // -----
 func.func @f() {
@@ -64,7 +82,7 @@ func.func @f(%x: tensor<2xf32>) {
 // -----
 func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
   // constraint: cleave.kernel: The body's arguments
-  // expected-error @+1 {{the body's arguments have the inputs' types}}
+  // expected-error @+1 {{the body's arguments have the inputs' types; got: 'tensor<2xf32>', 'tensor<4xf32>' for 'tensor<4xf32>'}}
   %y = cleave.kernel ins(%a : tensor<4xf32>) -> tensor<4xf32> {
   ^bb0(%x: tensor<2xf32>, %z: tensor<4xf32>):
     cleave.yield %z : tensor<4xf32>
@@ -75,7 +93,7 @@ func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
 // -----
 func.func @f(%a: tensor<4xf32>) -> tensor<2xf32> {
   // constraint: cleave.kernel: The body's arguments
-  // expected-error @+1 {{the body yields values of the results' types}}
+  // expected-error @+1 {{the body yields values of the results' types; got: 'tensor<4xf32>' for 'tensor<2xf32>'}}
   %y = cleave.kernel ins(%a : tensor<4xf32>) -> tensor<2xf32> {
   ^bb0(%x: tensor<4xf32>):
     cleave.yield %x : tensor<4xf32>
@@ -136,7 +154,7 @@ func.func @constant_int() {
 // -----
 
 func.func @constant_index() {
-  // expected-error @below {{result #0 must be statically shaped tensor of floating-point or integer values, but got 'tensor<4xindex>'}}
+  // expected-error @below {{result #0 must be statically shaped tensor of floating-point or integer values, of at most 2^63 - 1 bytes, but got 'tensor<4xindex>'}}
   %0 = "cleave.constant"() <{value = dense<1> : tensor<4xindex>}> : () -> tensor<4xindex>
   return
 }
@@ -144,7 +162,7 @@ func.func @constant_index() {
 // -----
 
 func.func @constant_dynamic() {
-  // expected-error @below {{result #0 must be statically shaped tensor of floating-point or integer values, but got 'tensor<?xf32>'}}
+  // expected-error @below {{result #0 must be statically shaped tensor of floating-point or integer values, of at most 2^63 - 1 bytes, but got 'tensor<?xf32>'}}
   %0 = "cleave.constant"() <{value = dense<1.0> : tensor<4xf32>}> : () -> tensor<?xf32>
   return
 }
@@ -176,7 +194,7 @@ func.func @read_elements() {
 // -----
 
 func.func @read_dynamic() {
-  // expected-error @below {{result #0 must be statically shaped tensor of floating-point or integer values, but got 'tensor<?xf32>'}}
+  // expected-error @below {{result #0 must be statically shaped tensor of floating-point or integer values, of at most 2^63 - 1 bytes, but got 'tensor<?xf32>'}}
   %0 = cleave.read @w : tensor<?xf32>
   return
 }
@@ -214,7 +232,7 @@ func.func @write_elements(%x: tensor<4xf16>) {
 // -----
 
 func.func @write_dynamic(%x: tensor<?xf32>) {
-  // expected-error @below {{operand #0 must be statically shaped tensor of floating-point or integer values, but got 'tensor<?xf32>'}}
+  // expected-error @below {{operand #0 must be statically shaped tensor of floating-point or integer values, of at most 2^63 - 1 bytes, but got 'tensor<?xf32>'}}
   cleave.write %x, @w : tensor<?xf32>
   return
 }
@@ -275,7 +293,7 @@ func.func @yield_with_result(%a: tensor<4xf32>) -> tensor<4xf32> {
 
 func.func @yield_type(%a: tensor<4xf32>) {
   // constraint: cleave.yield at cleave.kernel: The values have the types
-  // expected-error @below {{the body yields values of the results' types}}
+  // expected-error @below {{the body yields values of the results' types; got: 'tensor<4xf32>' for 'tensor<4xf32>', 'tensor<4xf32>'}}
   %y:2 = cleave.kernel ins(%a : tensor<4xf32>) -> tensor<4xf32>, tensor<4xf32> {
   ^bb0(%x: tensor<4xf32>):
     cleave.yield %x : tensor<4xf32>
