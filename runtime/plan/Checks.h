@@ -15,6 +15,7 @@ Status checkMesh(const fb::Plan &plan);       // axes, groups, streams, regions,
 Status checkStates(const fb::Plan &plan);     // states and their segments
 Status checkKernels(const fb::Plan &plan);    // kernel names, parameters, operands
 Status checkPrograms(const fb::Plan &plan);   // ports, instructions, calls
+Status checkSavedNames(const fb::Plan &plan); // of all kinds: a checkpoint tells all saved tensors apart
 
 // Every message about a damaged plan begins in the same way.
 inline Status badPlan(std::string what) { return dataLoss("the plan is damaged: " + std::move(what)); }

@@ -43,8 +43,9 @@ static KernelDef makeDef(fb::KernelKind kind, std::string_view name, KernelWork 
                            def.findBuffer(over), makeFactors(buffer)});
   }
   for (std::string_view param : splitNames(params)) {
-    bool isList = consumeEllipsis(param);
-    def.params.push_back({param, isList});
+    std::string_view paramName = takeUntil(param, ':'); // `param` is what follows it
+    bool isList = consumeEllipsis(paramName);
+    def.params.push_back({paramName, isList, param});
   }
   return def;
 }
@@ -129,6 +130,15 @@ Status KernelArgs::read(const KernelDef &def, const int64_t *values, size_t coun
   }
   if (at != count)
     return badParams(def, "expected " + std::to_string(at) + " parameters; got: " + std::to_string(count));
+  return result->checkShared();
+}
+
+Status KernelArgs::checkShared() const {
+  for (const KernelDef::ParamDef &param : def_->params)
+    if (int64_t value = (*this)[param.name], whole = (*this)[param.whole];
+        !param.whole.empty() && value != 1 && value != whole)
+      return badParams(*def_, "expected " + std::string(param.name) + " to be 1 or " + std::to_string(whole) + ", as " +
+                                  std::string(param.whole) + " is; got: " + std::to_string(value));
   return Status::ok();
 }
 

@@ -45,7 +45,8 @@ struct KernelDef {
   };
   struct ParamDef {
     std::string_view name;
-    bool isList; // `rank` values
+    bool isList;              // `rank` values
+    std::string_view whole{}; // the parameter that has the value of this one, unless this one is 1: one for all
   };
   std::string_view name;
   fb::KernelKind kind;
@@ -77,6 +78,8 @@ uint64_t kernelSetHash();
 // answer is 0 or an empty list.
 class KernelArgs {
 public:
+  // Fails if the list has another length than the definition, or if an operand is shared by a part of a size: a kernel
+  // would read beyond it.
   static Status read(const KernelDef &def, const int64_t *values, size_t count, KernelArgs *result);
   static Status read(const KernelDef &def, const std::vector<int64_t> &values, KernelArgs *result) {
     return read(def, values.data(), values.size(), result);
@@ -93,6 +96,7 @@ public:
   fb::DType bufferType(size_t buffer) const;
 
 private:
+  Status checkShared() const;
   std::vector<int64_t> valuesOf(const KernelDef::FactorDef &factor) const;
   std::optional<fb::DType> typeOf(const KernelDef::FactorDef &factor) const; // nothing if the factor is a size
 

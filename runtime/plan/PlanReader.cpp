@@ -49,6 +49,7 @@ Status openPlan(const void *bytes, size_t size, const fb::Plan **plan) {
     CLEAVE_TRY(checkPrograms(*kind));
   }
   CLEAVE_TRY(checkKinds(*opened));
+  CLEAVE_TRY(checkSavedNames(*opened));
   *plan = opened;
   return Status::ok();
 }

@@ -2,6 +2,9 @@
 
 #include "runtime/plan/Checks.h"
 
+#include <algorithm>
+#include <map>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -185,6 +188,13 @@ bool haveSameHeader(const fb::Plan &a, const fb::Plan &b) {
          a.micro_batches() == b.micro_batches() && a.batch() == b.batch() && equal(a.data_axes(), b.data_axes());
 }
 
+bool haveSameAliases(const fb::Segment &a, const fb::Segment &b) {
+  bool areSame = lengthOf(a.aliases()) == lengthOf(b.aliases());
+  for (uint32_t i = 0; areSame && i < lengthOf(a.aliases()); ++i)
+    areSame = textOf(a.aliases()->Get(i)) == textOf(b.aliases()->Get(i));
+  return areSame;
+}
+
 // True if the states of both kinds begin with the same values under the same names.
 bool haveSameSegments(const fb::State &a, const fb::State &b) {
   if (lengthOf(a.segments()) != lengthOf(b.segments()))
@@ -193,7 +203,8 @@ bool haveSameSegments(const fb::State &a, const fb::State &b) {
     const fb::Segment &left = *a.segments()->Get(i), &right = *b.segments()->Get(i);
     if (textOf(left.name()) != textOf(right.name()) || !equal(left.shape(), right.shape()) ||
         left.offset() != right.offset() || left.group() != right.group() || left.init() != right.init() ||
-        left.value() != right.value() || left.axis() != right.axis() || textOf(left.source()) != textOf(right.source()))
+        left.value() != right.value() || left.axis() != right.axis() ||
+        textOf(left.source()) != textOf(right.source()) || !haveSameAliases(left, right))
       return false;
   }
   return true;
@@ -279,22 +290,64 @@ Status checkAlike(const fb::Plan &first, const fb::Plan &other, const KnownState
   return checkEntries(other, first);
 }
 
-// Checks that each port has memory in at least one kind.
+// True if the kinds together have every coordinate on these axes. Kinds are boxes, so it is enough to look at the first
+// coordinates of their ranges, on each axis.
+bool coverAxes(const fb::Plan &plan, const std::vector<const fb::Plan *> &kinds,
+               const flatbuffers::Vector<uint32_t> *axes) {
+  std::vector<std::set<uint32_t>> begins; // for each axis
+  uint64_t cells = 1;
+  for (uint32_t i = 0; i < lengthOf(axes); ++i) {
+    begins.push_back({0});
+    for (const fb::Plan *kind : kinds)
+      for (uint32_t place : {rangeOf(*kind, axes->Get(i)).begin, rangeOf(*kind, axes->Get(i)).end})
+        if (place < plan.axes()->Get(axes->Get(i))->size())
+          begins.back().insert(place);
+    cells *= begins.back().size();
+  }
+  std::vector<std::vector<uint32_t>> places;
+  for (const std::set<uint32_t> &each : begins)
+    places.emplace_back(each.begin(), each.end());
+  for (uint64_t cell = 0; cell < cells; ++cell) {
+    auto isIn = [&](const fb::Plan *kind) {
+      uint64_t rest = cell;
+      bool contains = true;
+      for (uint32_t i = 0; i < lengthOf(axes); ++i, rest /= places[i - 1].size())
+        contains = contains && rangeOf(*kind, axes->Get(i)).contains(places[i][rest % places[i].size()]);
+      return contains;
+    };
+    if (std::none_of(kinds.begin(), kinds.end(), isIn))
+      return false;
+  }
+  return true;
+}
+
+// Checks that each port has memory on a rank of some kind, for each part of it: an output has no samples of ranks that
+// lack it, and an input's samples would not be used there.
 Status checkPresence(const fb::Plan &plan) {
   std::vector<const fb::Plan *> kinds = kindsOf(plan);
+  std::map<std::vector<const fb::Plan *>, bool> known; // by the kinds: whether they have all samples
   for (uint32_t p = 0; p < lengthOf(plan.programs()); ++p) {
     const fb::Program &program = *plan.programs()->Get(p);
     for (bool isInput : {true, false}) {
       const Ports *ports = isInput ? program.inputs() : program.outputs();
       for (uint32_t i = 0; program.entry() && i < lengthOf(ports); ++i) {
-        bool isThere = false;
-        for (size_t k = 0; k < kinds.size() && !isThere; ++k) {
-          const fb::Program &same = *sameEntry(*kinds[k], program); // it has the same ports in the same order
-          isThere = !(isInput ? same.inputs() : same.outputs())->Get(i)->absent();
+        std::vector<const fb::Plan *> owners;
+        for (const fb::Plan *kind : kinds) {
+          const fb::Program &same = *sameEntry(*kind, program); // it has the same ports in the same order
+          if (!(isInput ? same.inputs() : same.outputs())->Get(i)->absent())
+            owners.push_back(kind);
         }
-        if (!isThere)
-          return badPlan("no kind of ranks has port '" + ports->Get(i)->name()->str() + "' of program '" +
-                         program.name()->str() + "'");
+        std::string port = "port '" + ports->Get(i)->name()->str() + "' of program '" + program.name()->str() + "'";
+        if (owners.empty())
+          return badPlan("no kind of ranks has " + port);
+        if (lengthOf(ports->Get(i)->split_axes()) == 0)
+          continue;
+        auto [covers, isNew] = known.try_emplace(owners); // split axes are the data axes (checkDeclared)
+        if (isNew)
+          covers->second = coverAxes(plan, owners, ports->Get(i)->split_axes());
+        if (!covers->second)
+          return badPlan("the kinds of ranks that have " + port +
+                         " do not have all of its samples; expected one at each place on the data axes");
       }
     }
   }

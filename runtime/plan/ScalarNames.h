@@ -3,6 +3,8 @@
 #ifndef CLEAVE_RUNTIME_PLAN_SCALARNAMES_H
 #define CLEAVE_RUNTIME_PLAN_SCALARNAMES_H
 
+#include <string_view>
+
 namespace cleave::rt {
 
 inline constexpr char kScalarPrefix[] = "scalar.";
@@ -30,6 +32,22 @@ inline constexpr char kEvalLossSumScalar[] = "scalar.eval_loss_sum";
 inline constexpr char kEvalCountScalar[] = "scalar.eval_count";
 inline constexpr char kEvalCorrectScalar[] = "scalar.eval_correct";
 inline constexpr char kEvalPredictionsScalar[] = "scalar.eval_predictions";
+
+// True if the name is that of a scalar. No other state has such a name.
+constexpr bool isScalarName(std::string_view name) {
+  constexpr std::string_view prefix = kScalarPrefix;
+  return name.substr(0, prefix.size()) == prefix;
+}
+
+// True for the scalars that the host writes, reads, or finds in checkpoints. The others are sums within a step.
+constexpr bool isScalarOfHost(std::string_view name) {
+  for (std::string_view known : {kRateScalar, kStepScalar, kSeedScalar, kClipNormScalar, kLossScalar, kGradNormScalar,
+                                 kLossScaleScalar, kSkippedScalar, kGoodStepsScalar, kEvalLossSumScalar,
+                                 kEvalCountScalar, kEvalCorrectScalar, kEvalPredictionsScalar})
+    if (name == known)
+      return true;
+  return false;
+}
 
 } // namespace cleave::rt
 

@@ -1,6 +1,7 @@
 #include "runtime/plan/Checks.h"
 #include "runtime/plan/DrawnWeights.h"
 #include "runtime/plan/KernelDefs.h"
+#include "runtime/plan/StateRoles.h"
 
 #include <algorithm>
 #include <set>
@@ -153,10 +154,35 @@ static Status checkSegmentsApart(const fb::State &state) {
   return Status::ok();
 }
 
+static Status checkRole(const fb::State &state) {
+  std::string_view name = textOf(state.name());
+  std::string where = "state '" + std::string(name) + "' of role " + fb::EnumNameRole(state.role());
+  StateRole role = stateRoleOf(state.role(), name);
+  if (isScalarName(name) && state.role() != fb::Role::scalar)
+    return badPlan(where + " has the name of a scalar; expected that role");
+  if (!role.mayBePartial && lengthOf(state.partial_axes()) != 0)
+    return badPlan(where + " is an unreduced sum over " + std::to_string(lengthOf(state.partial_axes())) +
+                   " axes; expected its value on each rank");
+  if (!role.maySplit && lengthOf(state.split_axes()) != 0)
+    return badPlan(where + " is split over " + std::to_string(lengthOf(state.split_axes())) +
+                   " axes; expected the whole on each rank");
+  if (role.isNumber && state.elements() != 1)
+    return badPlan(where + " has " + std::to_string(state.elements()) + " elements; expected one");
+  if (role.isCoordinate && lengthOf(state.segments()) != 1)
+    return badPlan(where + " does not say which coordinate it is; expected one segment");
+  for (size_t i = 0; i < lengthOf(state.segments()); ++i)
+    if ((state.segments()->Get(i)->init() == fb::InitKind::coordinate) != role.isCoordinate)
+      return badPlan(where + (role.isCoordinate ? " begins as something else than" : " begins as") +
+                     " the rank's coordinate on an axis, which " + (role.isCoordinate ? "" : "only ") +
+                     "a state of role coordinate does");
+  return Status::ok();
+}
+
 static Status checkState(const fb::Plan &plan, const fb::State &state) {
   std::string where = "state '" + state.name()->str() + "'";
   if (state.role() > fb::Role::MAX || dtypeSize(state.dtype()) == 0)
     return badPlan(where + " has no known role or type");
+  CLEAVE_TRY(checkRole(state));
   CLEAVE_TRY(checkAxes(plan, state.split_axes(), where));
   CLEAVE_TRY(checkAxes(plan, state.partial_axes(), where));
   for (size_t i = 0; i < lengthOf(state.partial_axes()); ++i)

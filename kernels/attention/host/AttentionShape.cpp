@@ -39,14 +39,8 @@ Status AttentionShape::readMask(const KernelArgs &args, fb::DType computed) {
     return invalidArgument(std::string("expected a mask of type boolean or ") + fb::EnumNameDType(computed) +
                            "; got: " + fb::EnumNameDType(maskDtype));
   fill = numberOf(args["fill"]);
-  const char *names[] = {"mask_batch", "mask_heads", "mask_rows", "mask_columns"};
-  const int64_t sizes[] = {batch, heads, rows, columns};
-  for (int d = 0; d < 4; ++d) {
-    mask[d] = args[names[d]];
-    if (mask[d] != 1 && mask[d] != sizes[d])
-      return invalidArgument(std::string("expected ") + names[d] + " of 1 or " + std::to_string(sizes[d]) +
-                             "; got: " + std::to_string(mask[d]));
-  }
+  mask[0] = args["mask_batch"], mask[1] = args["mask_heads"];
+  mask[2] = args["mask_rows"], mask[3] = args["mask_columns"];
   return checkPositiveSizes({mask[0], mask[1], mask[2], mask[3]});
 }
 

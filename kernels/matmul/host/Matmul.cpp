@@ -26,10 +26,6 @@ Status MatmulShape::read(const KernelArgs &args, MatmulShape *s) {
   CLEAVE_TRY(checkPositiveSizes({s->batchA, s->m, s->k}));
   CLEAVE_TRY(checkPositiveSizes({s->batchB, s->k, s->n}));
   CLEAVE_TRY(checkPositiveSizes({s->batch, s->m, s->n}));
-  for (int64_t batch : {s->batchA, s->batchB})
-    if (batch != 1 && batch != s->batch)
-      return invalidArgument("an operand has " + std::to_string(batch) + " batches; expected 1 or " +
-                             std::to_string(s->batch));
   bool isHalf = s->dtype == fb::DType::bf16 || s->dtype == fb::DType::f16;
   bool known = s->dtype == fb::DType::f32 || s->dtype == fb::DType::f64 || isHalf;
   if (!known || (s->outDtype != s->dtype && !(isHalf && s->outDtype == fb::DType::f32)))

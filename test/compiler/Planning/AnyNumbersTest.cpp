@@ -152,9 +152,7 @@ TEST(AnyNumbers, TermsOfAStateAreComparedWhereKindsShareThem) {
     std::vector<PlanBuilder> kinds = kindsAt({{"pp", 2}, {"dp", 2}}, {{{0, 0, 1}}, {{0, 1, 2}}});
     for (size_t i = 0; i < 2; ++i) {
       unsigned persistent = kinds[i].region("persistent", fb::RegionKind::persistent, 64);
-      fb::StateT &state = addState(kinds[i], "p", fb::Role::optimizer, persistent);
-      state.slot = "m";
-      state.partial_axes = {1};
+      addState(kinds[i], "p", fb::Role::gradient, persistent).partial_axes = {1};
       addFill(kinds[i], kinds[i].program("train_step"), persistent, i == 0 ? 1 : ofB);
     }
     return findingsOfKinds(std::move(kinds));

@@ -179,8 +179,10 @@ TEST(Pipelines, DifferencesTakeAsManyRunsAsThereAreRegisters) {
       unsigned input = builder.region("input", fb::RegionKind::input, 64, 100);
       for (unsigned i = 0; i <= registers; ++i) {
         fb::StateT &state = builder.state("r" + std::to_string(i), fb::DType::f32, 16, persistent, 64 * i);
-        if (i < registers)
+        if (i < registers) {
+          state.role = fb::Role::gradient;
           state.partial_axes = {0};
+        }
         state.segments.push_back(std::make_unique<fb::SegmentT>());
         state.segments[0]->name = state.name;
         state.segments[0]->shape = {16};

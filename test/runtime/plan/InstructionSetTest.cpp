@@ -70,28 +70,50 @@ TEST(KernelSet, ParametersGoThereAndBack) {
   for (const KernelDef &def : kernelDefs()) {
     KernelParams params(def);
     int64_t next = 10;
-    for (const auto &param : def.params)
+    std::map<std::string_view, std::vector<int64_t>> values;
+    for (const auto &param : def.params) {
+      values[param.name] = {next++};
       if (param.name == "rank")
-        params.set("rank", 2);
+        values[param.name] = {2};
       else if (param.isList)
-        params.set(param.name, {next, next + 1}), next += 2;
-      else
-        params.set(param.name, next++);
+        values[param.name].push_back(next++);
+      else if (!param.whole.empty())
+        values[param.name] = values.at(param.whole);
+      params.set(param.name, values[param.name]);
+    }
     std::vector<int64_t> list;
     ASSERT_TRUE(params.finish(&list).isOk()) << def.name;
     KernelArgs args;
     ASSERT_TRUE(KernelArgs::read(def, list, &args).isOk()) << def.name;
-    next = 10;
     for (const auto &param : def.params)
-      if (param.isList) {
-        EXPECT_EQ(args.list(param.name), (std::vector<int64_t>{next, next + 1})) << def.name << " " << param.name;
-        next += 2;
-      } else if (param.name != "rank") {
-        EXPECT_EQ(args[param.name], next++) << def.name << " " << param.name;
-      }
+      EXPECT_EQ(args.list(param.name), values[param.name]) << def.name << " " << param.name;
     list.push_back(0);
     EXPECT_FALSE(KernelArgs::read(def, list, &args).isOk());
   }
+}
+
+// With another size than 1 or the whole, a kernel would read an operand's parts beyond its end.
+TEST(KernelSet, PartsOfASizeAreOneOrAll) {
+  for (const KernelDef &def : kernelDefs())
+    for (const auto &shared : def.params) {
+      if (shared.whole.empty())
+        continue;
+      EXPECT_TRUE(def.hasParam(shared.whole)) << def.name << " " << shared.name;
+      auto read = [&](int64_t value) {
+        KernelParams params(def);
+        for (const auto &param : def.params)
+          params.set(param.name, param.name == shared.name ? value : param.whole.empty() ? 4 : 1);
+        std::vector<int64_t> list;
+        KernelArgs args;
+        EXPECT_TRUE(params.finish(&list).isOk()) << def.name;
+        return KernelArgs::read(def, list, &args);
+      };
+      EXPECT_TRUE(read(1).isOk() && read(4).isOk()) << def.name << " " << shared.name;
+      for (int64_t value : {0, 2, 3, 5, -1})
+        EXPECT_EQ(read(value).message(), "kernel " + std::string(def.name) + ": expected " + std::string(shared.name) +
+                                             " to be 1 or 4, as " + std::string(shared.whole) +
+                                             " is; got: " + std::to_string(value));
+    }
 }
 
 // For every kernel, the sizes in its definition are those of the code. The types here are those in which no weight is
@@ -131,7 +153,7 @@ TEST(KernelSet, BuffersHaveTheBytesThatKernelsTouch) {
                                                        {"depth", 4},
                                                        {"width", 3},
                                                        {"causal", 0},
-                                                       {"scale", 0}, // the bits of 0.0
+                                                       {"scale", 0},                 // the bits of 0.0
                                                        {"rate", 0x3fe0000000000000}, // the bits of 0.5
                                                        {"fill", 0},
                                                        {"mask_dtype", int64_t(fb::DType::boolean)},

@@ -93,6 +93,11 @@ TEST(PlanReader, NamesWhatIsWrong) {
   expectContains(refusal([](fb::PlanT &p) { p.states[0]->segments[0]->shape = {-1}; }), "outside of the state");
   expectContains(refusal([](fb::PlanT &p) { p.kernels[0]->name = "mystery"; }), "'mystery'");
   expectContains(refusal([](fb::PlanT &p) { p.kernels[0]->params.pop_back(); }), "packed_b");
+  expectContains(refusal([](fb::PlanT &p) {
+                   p.kernels[0]->params[2] = 6; // batch
+                   p.kernels[0]->params[4] = 3; // batch_b
+                 }),
+                 "kernel 0 'matmul': kernel matmul: expected batch_b to be 1 or 6, as batch is; got: 3");
   expectContains(refusal([](fb::PlanT &p) { p.programs[0]->instructions[0]->op = 77; }), "opcode 77");
   expectContains(refusal([](fb::PlanT &p) { p.programs[0]->instructions[0]->stream = 9; }), "stream 9");
   // A library's kernel must be on the compute stream, because other streams have one thread. Generated code may be on
@@ -335,6 +340,120 @@ TEST(PlanReader, WantsSegmentsApart) {
   b.open();
 }
 
+// Makes a second kind, which is like the first, at coordinate 1 of the first axis.
+fb::PlanT &addKind(fb::PlanT &p) {
+  for (auto &kernel : p.kernels)
+    if (kernel->kind == fb::KernelKind::generated)
+      kernel->facts = KernelFacts::of(*kernel).hash();
+  p.where.push_back(std::make_unique<fb::AxisRangeT>());
+  p.where[0]->end = 1;
+  p.kinds.push_back(std::make_unique<fb::PlanT>(p));
+  p.kinds[0]->kind = "other";
+  p.kinds[0]->where[0]->begin = 1;
+  p.kinds[0]->where[0]->end = 2;
+  return *p.kinds[0];
+}
+
+TEST(PlanReader, WantsOfAStateWhatItsRoleHas) {
+  auto refused = [](fb::Role role, const std::string &name, const std::function<void(fb::StateT &)> &change) {
+    return refusal([&](fb::PlanT &p) {
+      p.states[0]->role = role;
+      p.states[0]->name = name;
+      p.states[0]->split_axes = {};
+      change(*p.states[0]);
+    });
+  };
+  auto partial = [](fb::StateT &s) { s.partial_axes = {0}; };
+  auto split = [](fb::StateT &s) { s.split_axes = {1}; };
+  auto coordinate = [](fb::StateT &s) { s.segments[0]->init = fb::InitKind::coordinate; };
+  for (fb::Role role :
+       {fb::Role::parameter, fb::Role::buffer, fb::Role::optimizer, fb::Role::constant, fb::Role::coordinate})
+    expectContains(refused(role, "w", partial), std::string("state 'w' of role ") + fb::EnumNameRole(role) +
+                                                    " is an unreduced sum over 1 axes; expected its value");
+  for (const char *name : {"scalar.lr", "scalar.step", "scalar.loss", "scalar.eval_loss_sum", "scalar.eval_count"})
+    expectContains(refused(fb::Role::scalar, name, partial), "of role scalar is an unreduced sum");
+  for (fb::Role role : {fb::Role::scalar, fb::Role::coordinate})
+    expectContains(refused(role, "w", split), "is split over 1 axes; expected the whole on each rank");
+  expectContains(refused(fb::Role::scalar, "scalar.step", [](fb::StateT &) {}), "has 12 elements; expected one");
+  expectContains(refused(fb::Role::parameter, "w", coordinate), "begins as the rank's coordinate on an axis");
+  auto one = [](fb::StateT &s) { s.elements = 1, s.segments[0]->shape = {}; };
+  expectContains(refused(fb::Role::coordinate, "w", one), "begins as something else than the rank's coordinate");
+  expectContains(refused(fb::Role::coordinate, "w", [](fb::StateT &s) { s.segments.clear(); }),
+                 "does not say which coordinate it is");
+  expectContains(refused(fb::Role::parameter, "scalar.lr", one), "has the name of a scalar; expected that role");
+  // A gradient is partial until it is reduced, and so are the sums of a step.
+  for (auto [role, name] : {std::pair(fb::Role::gradient, "w.grad"), std::pair(fb::Role::scalar, "scalar.loss_sum"),
+                            std::pair(fb::Role::scalar, "scalar.micro.c1")}) {
+    PlanBuilder b = makePlan();
+    b.plan.states[0]->role = role;
+    b.plan.states[0]->name = name;
+    b.plan.states[0]->split_axes = {};
+    partial(*b.plan.states[0]);
+    b.open();
+  }
+}
+
+// On two kinds of ranks, one for each coordinate of the data axis "dp", an input lies in one alone.
+TEST(PlanReader, WantsPortsWhereTheirSamplesAre) {
+  auto open = [](bool hasBatch, bool isAbsent) {
+    PlanBuilder b = makePlan();
+    unsigned region = b.region("input", fb::RegionKind::input, 64);
+    b.plan.data_axes = {0};
+    b.plan.programs[0]->inputs.push_back(std::make_unique<fb::PortT>());
+    fb::PortT &port = *b.plan.programs[0]->inputs.back();
+    port.name = "x";
+    port.shape = {2};
+    port.region = static_cast<uint16_t>(region);
+    port.batch_dim = hasBatch ? 0 : -1;
+    if (hasBatch)
+      port.split_axes = {0};
+    addKind(b.plan).programs[0]->inputs[0]->absent = isAbsent;
+    const fb::Plan *plan = nullptr;
+    return b.tryOpen(&plan).message();
+  };
+  EXPECT_EQ(open(true, false), "");
+  EXPECT_EQ(open(false, true), "");
+  expectContains(open(true, true),
+                 "the kinds of ranks that have port 'x' of program 'train_step' do not have all of its samples");
+}
+
+// A checkpoint could not be read back if it had two tensors of one name.
+TEST(PlanReader, WantsEachSavedTensorOnce) {
+  auto add = [](fb::PlanT &p, const std::string &name) -> fb::StateT & {
+    p.states.push_back(std::make_unique<fb::StateT>(*p.states[0]));
+    p.states.back()->name = name;
+    p.states.back()->offset = 64 * (p.states.size() - 1);
+    return *p.states.back();
+  };
+  const std::string tensor = "layer.\"weight\"",
+                    twice = "state 'v' holds the tensor '" + tensor + "', which state 'w' holds too";
+  expectContains(refusal([&](fb::PlanT &p) { add(p, "v"); }), twice);
+  expectContains(refusal([&](fb::PlanT &p) { add(p, "v").role = fb::Role::buffer; }), twice);
+  // Without a table of segments, a state is a tensor of its own name.
+  expectContains(refusal([&](fb::PlanT &p) { add(p, tensor).segments.clear(); }),
+                 "state '" + tensor + "' holds the tensor '" + tensor + "', which state 'w' holds too");
+  // A tensor is read by its other names, too.
+  expectContains(refusal([&](fb::PlanT &p) {
+                   add(p, "v").segments[0]->name = "other";
+                   p.states[1]->segments[0]->aliases = {tensor};
+                 }),
+                 twice);
+  expectContains(refusal([&](fb::PlanT &p) { p.states[0]->segments[0]->aliases = {tensor}; }),
+                 "state 'w' holds the tensor '" + tensor + "', which it holds already");
+  for (auto change : {+[](fb::StateT &s) { s.role = fb::Role::gradient; },
+                      +[](fb::StateT &s) { s.role = fb::Role::optimizer, s.slot = "momentum"; },
+                      +[](fb::StateT &s) { s.role = fb::Role::buffer, s.slot = "before"; },
+                      +[](fb::StateT &s) { s.segments[0]->name = "other"; }}) {
+    PlanBuilder b = makePlan();
+    change(add(b.plan, "v"));
+    b.open();
+  }
+  // On two kinds of ranks, two states hold it, or one state under other names.
+  expectContains(refusal([&](fb::PlanT &p) { addKind(p).states[0]->name = "v"; }), twice);
+  expectContains(refusal([&](fb::PlanT &p) { addKind(p).states[0]->segments[0]->aliases = {"tied"}; }),
+                 "kind 'other' has another state 'w' than kind ''");
+}
+
 TEST(PlanReader, LetsAKernelWorkInPlaceWhereItsDefinitionSaysSo) {
   auto open = [](uint64_t offset, uint64_t update) {
     PlanBuilder b;
@@ -419,9 +538,8 @@ TEST(PlanPrinter, PrintsEveryPart) {
                        "  call @micro stream compute times 3 first_frame 0\n}\n");
   expectContains(text, "  all_reduce stream reduce rw transient[0x0:400] rw transient[0x190:200] group 0 dtype f32 "
                        "reduction 0 algorithm 0 count 100 // \"bucket.0\"\n");
-  expectContains(
-      text,
-      "kernel @k0.1 generated extent 16 flops 0 bytes 0 params [] operands [r 64 u8, r 256 u8, w 64 u8 over 0]\n");
+  expectContains(text, "kernel @k0.1 generated code 0x0 extent 16 flops 0 bytes 0 params [] operands [r 64 u8, r 256 "
+                       "u8, w 64 u8 over 0]\n");
 }
 
 TEST(PlanSummary, CountsMemoryAndTraffic) {
