@@ -28,7 +28,8 @@ static int64_t lastMicroBatch(const fb::Plan &plan, const fb::Program &program, 
   return known[&program] = last;
 }
 
-int64_t framesOfCalls(const fb::Plan &plan, const fb::Program &program) {
+// Returns for how many frames of inputs the calls of an entry program run, on the kind of ranks with the most.
+static int64_t framesOfCalls(const fb::Plan &plan, const fb::Program &program) {
   LastMicroBatches known;
   int64_t frames = 1;
   for (const fb::Plan *kind : kindsOf(plan))

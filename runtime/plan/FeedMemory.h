@@ -21,10 +21,6 @@ namespace cleave::rt {
 // for. If kinds of ranks differ, this is the largest number.
 unsigned inputFrames(const fb::Plan &plan, const fb::Program &program);
 
-// Returns how many frames of inputs the calls of an entry program run for. If kinds of ranks differ, this is the
-// largest number.
-int64_t framesOfCalls(const fb::Plan &plan, const fb::Program &program);
-
 inline constexpr uint64_t kBatchesInMemory = 2;
 
 // The size of an input's place in a batch. Places are aligned as buffers are.

@@ -28,6 +28,7 @@ void KindCheck::check(Check check) {
       find("meaning", nameOf(program) + ": " + what);
     checkStated(program, *run);
   }
+  checkCarried();
   if (check == Check::All)
     checkTrained();
 }
@@ -129,8 +130,12 @@ bool KindCheck::isReadFirst(const std::string &state, uint32_t by) const {
   return false;
 }
 
-// If a plan trains one parameter that has a gradient, it must train all that have one. If no program changes such a
-// parameter, or states that it does, the plan is no plan of training.
+bool KindCheck::hasTrainingStep() const {
+  return std::any_of(runs_.begin(), runs_.end(), [&](const auto &run) { return isEntry(run.first, "train_step"); });
+}
+
+// If a plan trains one parameter that has a gradient, it must train all that have one. So must a plan that has a
+// training step.
 void KindCheck::checkTrained() {
   std::set<std::string> trained;
   for (size_t i = 0; i < lengthOf(plan_.states()); ++i)
@@ -138,7 +143,7 @@ void KindCheck::checkTrained() {
       for (size_t s = 0; s < lengthOf(state.segments()); ++s)
         trained.insert(state.segments()->Get(s)->name()->str());
   std::vector<const fb::State *> kept;
-  bool isAnyChanged = false;
+  bool isAnyTrained = hasTrainingStep();
   for (size_t i = 0; i < lengthOf(plan_.states()); ++i) {
     const fb::State &state = *plan_.states()->Get(i);
     bool isTrained = false, changes = false;
@@ -148,14 +153,46 @@ void KindCheck::checkTrained() {
       continue;
     for (auto &[program, run] : runs_)
       changes |= run->numberOf(state) != run->stateAtStart(state).number();
-    isAnyChanged |= changes;
+    isAnyTrained |= changes;
     if (!changes)
       kept.push_back(&state);
   }
   for (const fb::State *state : kept)
-    if (isAnyChanged)
-      find("meaning", "state " + quoted(state->name()) +
-                          " has a gradient, and no program changes it; expected an update, as others have");
+    if (isAnyTrained)
+      find("meaning",
+           "state " + quoted(state->name()) + " has a gradient, and no program changes it; expected an update");
+}
+
+// A run that goes on from a checkpoint begins with the saved states, and with all others as they are declared. Then
+// `init` runs. So only a saved state may carry a value from one program to a later one, and if a plan trains, `init`
+// leaves saved states as they are: they would change at each start. (Gradients are left out. Plans that are written by
+// hand, as in examples/broken, add to them without clearing them first.)
+void KindCheck::checkCarried() {
+  bool trains = hasTrainingStep();
+  for (uint32_t i = 0; i < lengthOf(plan_.states()); ++i) {
+    const fb::State &state = *plan_.states()->Get(i);
+    if (stateShardBytes(plan_, state) == 0)
+      continue;
+    std::string changing, reading; // names of programs
+    for (auto &[program, run] : runs_) {
+      bool changes = run->numberOf(state) != run->stateAtStart(state).number();
+      if (isEntry(program, "init") && isSaved(state) && changes && trains)
+        find("state",
+             "init changes state " + quoted(state.name()) +
+                 ", which checkpoints hold, and would change it again when a run goes on from one; expected it "
+                 "to stay");
+      if (!plan_.programs()->Get(program)->entry() || isEntry(program, "init"))
+        continue;
+      changing = changes ? nameOf(program) : changing;
+      reading = run->getReadFirst().count(state.name()->str()) ? nameOf(program) : reading;
+    }
+    bool isCarried = !changing.empty() && !reading.empty() && state.role() != fb::Role::gradient;
+    if (isCarried && !isSaved(state))
+      find("state", reading + " reads state " + quoted(state.name()) + " as an earlier program has left it, and " +
+                        changing +
+                        " changes it, but no checkpoint holds it; expected a state that is saved, or one "
+                        "that is written before it is read");
+  }
 }
 
 // Tells where it begins to go wrong, as far as this is known.

@@ -52,6 +52,7 @@ private:
   void checkReplicas(uint32_t program, PlanMeaning &run);
   void checkStated(uint32_t program, PlanMeaning &run);
   void checkTrained();
+  void checkCarried();
   bool isReadFirst(const std::string &state, uint32_t by) const;
   std::string cause(uint32_t program, const PlanMeaning &run) const;
   std::string textOfOther(const std::string &key, uint32_t program) const;
@@ -59,6 +60,10 @@ private:
                            const ValueNumber &expected) const;
   void find(const char *rule, const std::string &text) { findings_->push_back({rule, prefix_ + text}); }
   std::string nameOf(uint32_t program) const { return plan_.programs()->Get(program)->name()->str(); }
+  bool hasTrainingStep() const;
+  bool isEntry(uint32_t program, std::string_view name) const {
+    return plan_.programs()->Get(program)->entry() && nameOf(program) == name;
+  }
 
   const rt::fb::Plan &plan_;
   std::string prefix_;

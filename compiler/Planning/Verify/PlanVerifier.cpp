@@ -1,10 +1,10 @@
 #include "compiler/Planning/Verify/PlanVerifier.h"
 
 #include "compiler/Planning/Verify/Execution.h"
+#include "compiler/Planning/Verify/FedFrames.h"
 #include "compiler/Planning/Verify/HostBytes.h"
 #include "compiler/Planning/Verify/MeaningChecks.h"
 #include "compiler/Planning/Verify/PackedBytes.h"
-#include "runtime/plan/FeedMemory.h"
 #include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/RankKinds.h"
@@ -114,17 +114,6 @@ static void verifyKind(const fb::Plan &plan, const std::vector<const fb::Plan *>
     std::vector<Finding> found = findShortFirst(ShortStep::of(plan, textOf(program.name()), steps), run);
     findings->insert(findings->end(), found.begin(), found.end());
   }
-}
-
-// A frame that is fed and never read would be a part of each batch that is not trained on.
-static void checkFedFrames(const fb::Plan &plan, std::vector<Finding> *findings) {
-  int64_t fed = std::max(1u, plan.micro_batches());
-  for (uint32_t i = 0; i < lengthOf(plan.programs()); ++i)
-    if (const fb::Program &program = *plan.programs()->Get(i);
-        program.entry() && textOf(program.name()) == "train_step")
-      if (int64_t run = framesOfCalls(plan, program); run < fed)
-        findings->push_back({"frame", "train_step runs for " + std::to_string(run) + " of the " + std::to_string(fed) +
-                                          " micro-batches that the host feeds; expected all of them"});
 }
 
 std::vector<Finding> verifyPlan(const fb::Plan &plan, Check check, Steps steps) {

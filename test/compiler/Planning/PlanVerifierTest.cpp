@@ -521,6 +521,157 @@ TEST(PlanVerifier, FindsBytesThatAreNotPackedAsTheirKernelWants) {
   expectFinding(verifyPacked(throughHost(false)), "packed", {"infer[1] launch", "expected init to pack them"});
 }
 
+// Bodies copy packed weights to frames of a region, and multiply by them. `change` gets infer and both bodies.
+std::vector<Finding> verifyPackedBodies(
+    const std::function<void(fb::PlanT &, fb::ProgramT &infer, fb::ProgramT &load, fb::ProgramT &layer)> &change) {
+  return verifyPacked([&](fb::PlanT &plan, fb::ProgramT &, fb::ProgramT &infer) {
+    constexpr uint16_t kLoaded = 4;
+    plan.regions.push_back(std::make_unique<fb::RegionT>());
+    plan.regions.back()->name = "loaded";
+    plan.regions.back()->kind = fb::RegionKind::residual;
+    plan.regions.back()->bytes = 64;
+    plan.regions.back()->frames = 3;
+    for (const char *name : {"load", "layer"}) {
+      plan.programs.push_back(std::make_unique<fb::ProgramT>());
+      plan.programs.back()->name = name;
+    }
+    fb::ProgramT &load = *plan.programs[2], &layer = *plan.programs[3];
+    load.instructions.push_back(
+        make(Opcode::Copy, kCompute,
+             {buffer(kLoaded, 0, 64, fb::Access::write), buffer(kState, 0, 64, fb::Access::read)}, {}));
+    layer.instructions = std::move(infer.instructions);
+    layer.instructions[0]->buffers[1] = buffer(kLoaded, 0, 64, fb::Access::read);
+    infer.instructions.clear();
+    for (int64_t body : {2, 3})
+      infer.instructions.push_back(make(Opcode::Call, kCompute, {}, {body, 3, 0}));
+    change(plan, infer, load, layer);
+  });
+}
+
+TEST(PlanVerifier, FollowsPackedBytesThroughCallsAndFrames) {
+  auto none = [](auto &, auto &, auto &, auto &) {};
+  EXPECT_TRUE(verifyPackedBodies(none).empty());
+  // A body reads them as plain ones.
+  expectFinding(verifyPackedBodies([](auto &plan, auto &, auto &, auto &) { plan.kernels.back()->params.back() = 0; }),
+                "packed", {"layer[0] launch", "init[0] launch", "as matmul_pack_b leaves them"});
+  // One of the three frames has other bytes. It is met in the last run.
+  expectFinding(
+      verifyPackedBodies([](auto &, auto &infer, auto &, auto &) {
+        infer.instructions.insert(
+            infer.instructions.begin() + 1,
+            make(Opcode::Copy, kCompute,
+                 {fb::Buffer(0, 64, 4, fb::Access::write, 0, 0, 2), buffer(kState, 256, 64, fb::Access::read)}, {}));
+      }),
+      "packed", {"layer[0] launch", "expected init to pack them"});
+  // Of 100 runs, those from the 34th on find what the second body has written over the first frame.
+  expectFinding(verifyPackedBodies([](auto &, auto &infer, auto &, auto &layer) {
+                  infer.instructions[1]->fields[1] = 100;
+                  layer.instructions[0]->buffers[2] = fb::Buffer(0, 64, 4, fb::Access::write, 0, 0, 1);
+                }),
+                "packed", {"layer[0] launch", "expected init to pack them"});
+}
+
+TEST(PlanVerifier, KeepsPackedBytesFromTheHost) {
+  auto copyTo = [](fb::Buffer target) {
+    return make(Opcode::Copy, kCompute, {target, buffer(kState, 0, 64, fb::Access::read)}, {});
+  };
+  for (auto kind : {fb::RegionKind::output, fb::RegionKind::snapshot})
+    expectFinding(verifyPacked([&](auto &plan, auto &, auto &infer) {
+                    plan.regions[kTransient]->kind = kind;
+                    infer.instructions.push_back(copyTo(buffer(kTransient, 0, 64, fb::Access::write)));
+                  }),
+                  "packed", {"infer[1] copy", "because the host reads them"});
+  expectFinding(verifyPacked([&](auto &, auto &, auto &infer) {
+                  infer.instructions.push_back(copyTo(buffer(kState, 256, 64, fb::Access::write)));
+                }),
+                "packed", {"infer[1] copy", "expected only init to leave packed bytes in states"});
+  expectFinding(verifyPacked([](auto &, auto &, auto &infer) { infer.name = "train_step"; }), "packed",
+                {"init[0] launch", "in a plan that trains"});
+}
+
+// A step of five micro-batches, of which these calls (times, first frame) use some.
+std::vector<Finding> verifyFed(const std::vector<std::pair<int64_t, int64_t>> &calls, bool bodyReads = true) {
+  return verifyMutated([&](fb::PlanT &plan, fb::ProgramT &p) {
+    plan.micro_batches = 5;
+    plan.regions[kInput]->frames = 5;
+    p.inputs[0]->batch_dim = 0;
+    auto copyInput = std::move(p.instructions[0]);
+    p.instructions.clear();
+    for (auto [times, first] : calls)
+      p.instructions.push_back(make(Opcode::Call, kCompute, {}, {1, times, first}));
+    plan.programs.push_back(std::make_unique<fb::ProgramT>());
+    plan.programs.back()->name = "micro";
+    plan.programs.back()->instructions.push_back(
+        make(Opcode::Fill, kCompute, {buffer(kTransient, 64, 64, fb::Access::write)}, {0, 4}));
+    (bodyReads ? *plan.programs.back() : p).instructions.push_back(std::move(copyInput));
+  });
+}
+
+TEST(PlanVerifier, FindsFedMicroBatchesThatNobodyUses) {
+  EXPECT_TRUE(verifyFed({{5, 0}}).empty());
+  EXPECT_TRUE(verifyFed({{1, 0}, {3, 1}, {1, 4}}).empty());
+  expectFinding(verifyFed({{1, 0}, {2, 3}}), "frame", {"train_step runs for 3 of the 5", "left out: 1, 2"});
+  expectFinding(verifyFed({{4, 1}}), "frame", {"train_step runs for 4 of the 5", "left out: 0"});
+  expectFinding(verifyFed({{3, 0}}), "frame", {"train_step runs for 3 of the 5", "left out: 3, 4"});
+  expectFinding(verifyFed({}), "frame", {"runs for 1 of the 5"});
+  expectFinding(verifyFed({{5, 0}}, /*bodyReads=*/false), "frame",
+                {"reads input 'x' of 1 of the 5", "left out: 1, 2, 3, 4"});
+}
+
+// All parameters that have a gradient are trained, also if none is.
+TEST(PlanVerifier, FindsATrainingStepThatTrainsNothing) {
+  auto findings = [](bool hasUpdate) {
+    fb::PlanT plan = goodPlan();
+    for (size_t i : {0, 1}) {
+      plan.states[i]->segments.push_back(std::make_unique<fb::SegmentT>());
+      plan.states[i]->segments[0]->name = "w";
+      plan.states[i]->segments[0]->shape = {16};
+    }
+    plan.states[1]->role = fb::Role::gradient;
+    if (!hasUpdate)
+      plan.programs[0]->instructions.pop_back();
+    return verifyPlan(Packed(plan).get());
+  };
+  expectFinding(findings(false), "meaning", {"state 'state0' has a gradient, and no program changes it"});
+  for (const Finding &finding : findings(true))
+    EXPECT_EQ(finding.text.find("has a gradient"), std::string::npos) << finding.text;
+}
+
+// `init` runs at each start, also after a checkpoint is loaded.
+TEST(PlanVerifier, FindsSavedStatesThatEachStartWouldChange) {
+  auto withInit = [](fb::Role role, const char *step) {
+    return verifyMutated([=](fb::PlanT &plan, fb::ProgramT &p) {
+      p.name = step;
+      plan.states[0]->role = role;
+      plan.programs.push_back(std::make_unique<fb::ProgramT>());
+      plan.programs.back()->name = "init";
+      plan.programs.back()->entry = true;
+      plan.programs.back()->instructions.push_back(
+          make(Opcode::Fill, kCompute, {buffer(kState, 0, 64, fb::Access::write)}, {0, 4}));
+    });
+  };
+  expectFinding(withInit(fb::Role::parameter, "train_step"), "state", {"init changes state 'state0'"});
+  EXPECT_TRUE(withInit(fb::Role::constant, "train_step").empty());
+  EXPECT_TRUE(withInit(fb::Role::parameter, "infer").empty());
+}
+
+// The update changes state0, and the backward pass of the next step reads it.
+TEST(PlanVerifier, FindsValuesThatNoCheckpointHolds) {
+  auto carried = [](fb::Role role, const char *slot, bool isRead) {
+    return verifyMutated([=](fb::PlanT &plan, fb::ProgramT &p) {
+      plan.states[0]->role = role;
+      plan.states[0]->slot = slot;
+      if (isRead)
+        p.instructions[1]->buffers[0] = buffer(kState, 0, 64, fb::Access::read);
+    });
+  };
+  EXPECT_TRUE(carried(fb::Role::buffer, "", true).empty());
+  EXPECT_TRUE(carried(fb::Role::buffer, "before", false).empty());
+  for (auto [role, slot] : {std::pair(fb::Role::buffer, "before"), std::pair(fb::Role::constant, "")})
+    expectFinding(carried(role, slot, true), "state",
+                  {"train_step reads state 'state0' as an earlier program has left it", "no checkpoint holds it"});
+}
+
 std::vector<Finding> verifyTwoKinds(const std::function<void(fb::ProgramT &)> &mutate) {
   fb::PlanT other = goodPlan();
   mutate(*other.programs[0]);
