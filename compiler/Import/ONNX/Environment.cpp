@@ -25,7 +25,7 @@ TypeSet Environment::typesOf(const Binding &binding) const {
   case Binding::Kind::Computed:
     return tensorOf(elementOf(binding.value));
   case Binding::Kind::State:
-    return tensorOf(symbols_.lookup<StateOp>(binding.symbol).getTensorType().getElementType());
+    return tensorOf(state(binding.symbol).getTensorType().getElementType());
   case Binding::Kind::Sequence:
     return binding.elements->empty() ? sequenceOf(~TypeSet(0)) : sequenceOf(typesOf(binding.elements->front()));
   default:
@@ -44,8 +44,7 @@ Value Environment::readState(llvm::StringRef symbol) {
     return it->second;
   Value &read = reads_[symbol];
   if (!read) {
-    auto state = symbols_.lookup<StateOp>(symbol);
-    read = ReadOp::create(emit_.builder, emit_.loc, state.getTensorType(), symbol);
+    read = ReadOp::create(emit_.builder, emit_.loc, state(symbol).getTensorType(), symbol);
   }
   return read;
 }

@@ -79,6 +79,7 @@ public:
   // sequence. It is 0 if the binding failed.
   TypeSet typesOf(const Binding &binding) const;
   Value readState(llvm::StringRef symbol);
+  StateOp state(llvm::StringRef symbol) const { return symbols_.lookup<StateOp>(symbol); }
   // Reads a state of role `scalar` and type tensor<i64> that the host writes (`scalar.seed`, `scalar.step`). The first
   // read declares the state.
   Value readScalar(llvm::StringRef symbol);

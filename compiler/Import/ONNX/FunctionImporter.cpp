@@ -335,7 +335,7 @@ private:
   mlir::func::FuncOp function_;
   Emitter emit_;
   Environment environment_;
-  Interpreter interpreter_;
+  Interpreter interpreter_{emit_.budget};
   int64_t nextSite_ = 0;
   const onnx::NodeProto *outer_ = nullptr; // the node of the model's graph that is being imported
   ControlFlow controlFlow_;

@@ -1,6 +1,7 @@
 #include "compiler/Import/ONNX/Interpreter.h"
 #include "compiler/Import/ONNX/Evaluate.h"
 #include "dialects/Cleave/IR/Cleave.h"
+#include "dialects/Cleave/IR/Folding.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -39,15 +40,8 @@ void Interpreter::loadDialects(mlir::MLIRContext &context) {
                       tensor::TensorDialect>();
 }
 
-bool Interpreter::take(int64_t work) {
-  if (work > kMaxWork - work_)
-    return false;
-  work_ += work;
-  return true;
-}
-
 void Interpreter::define(Value value, const Literal &literal) {
-  if (known_.count(value) || literal.numElements() > kMaxElements || !take(literal.numElements()))
+  if (known_.count(value) || literal.numElements() > kMaxFoldedElements || !take(literal.numElements()))
     return;
   Tensor result{literal.element(), Shape(literal.shape()), {}};
   for (int64_t i = 0, n = literal.numElements(); i < n; ++i)
@@ -80,7 +74,7 @@ bool Interpreter::hasOperands(Operation *op) {
     if (known_.count(operand))
       continue;
     mlir::DenseElementsAttr constant;
-    if (!mlir::matchPattern(operand, mlir::m_Constant(&constant)) || constant.getNumElements() > kMaxElements ||
+    if (!mlir::matchPattern(operand, mlir::m_Constant(&constant)) || constant.getNumElements() > kMaxFoldedElements ||
         !take(constant.getNumElements()))
       return false;
     auto values = constant.getValues<Attribute>();
@@ -93,9 +87,10 @@ void Interpreter::visit(Operation *op) {
   if (op->getNumResults() == 0 || known_.count(op->getResult(0)))
     return;
   for (mlir::Type type : op->getResultTypes())
-    if (auto shaped = llvm::dyn_cast<mlir::RankedTensorType>(type); shaped && shaped.getNumElements() > kMaxElements)
+    if (auto shaped = llvm::dyn_cast<mlir::RankedTensorType>(type);
+        shaped && shaped.getNumElements() > kMaxFoldedElements)
       return;
-  if (!hasOperands(op))
+  if (!hasOperands(op) || !take(1))
     return;
   if (llvm::isa<ComputeOpInterface>(op))
     visitComputed(op);
@@ -137,7 +132,7 @@ void Interpreter::visitLowered(Operation *op) {
   if (auto type = tensorTypeOf(result)) {
     if (auto made = moved(op))
       known_[result] = std::move(*made);
-  } else if (Attribute scalar = take(1) ? scalarOf(result, Scalars()) : Attribute()) {
+  } else if (Attribute scalar = scalarOf(result, Scalars())) {
     known_[result] = {result.getType(), {}, {scalar}};
   }
 }
@@ -186,27 +181,37 @@ std::optional<Interpreter::Tensor> Interpreter::moved(Operation *op) {
   return result;
 }
 
-// Runs the loops of a linalg op. The indexing maps give the elements that are read and written.
+// Runs the loops of a linalg op. The indexing maps give the elements that are read and written. A turn costs its scalar
+// operations, and one access for each operand.
 bool Interpreter::runLoops(Operation *op) {
   auto loops = llvm::cast<linalg::LinalgOp>(op);
   llvm::SmallVector<int64_t> ranges = loops.getStaticLoopRanges();
   auto count = countElements(ranges);
   mlir::Block &body = op->getRegion(0).front();
   if (!loops.hasPureTensorSemantics() || !count || *count > Literal::kMaxElements ||
-      !take(std::max<int64_t>(*count, 1) * int64_t(body.getOperations().size())))
+      !take(std::max<int64_t>(*count, 1) * int64_t(body.getOperations().size() + op->getNumOperands())))
     return false;
   auto maps = loops.getIndexingMapsArray();
   size_t numInputs = size_t(loops.getNumDpsInputs());
-  std::vector<Tensor> operands;
-  for (Value operand : op->getOperands())
-    operands.push_back(known_[operand]);
+  std::vector<Tensor> results;
+  for (Value init : loops.getDpsInits()) {
+    const Tensor &begin = known_[init];
+    if (!take(int64_t(begin.elements.size())))
+      return false;
+    results.push_back(begin);
+  }
+  std::vector<const Tensor *> operands; // `known_` does not change while the loops run
+  for (Value input : loops.getDpsInputs())
+    operands.push_back(&known_[input]);
+  for (const Tensor &result : results)
+    operands.push_back(&result);
   bool done = true;
   forEachIndex(ranges, [&](llvm::ArrayRef<int64_t> index) {
     Scalars scalars;
     llvm::SmallVector<Attribute> yielded;
     std::vector<size_t> places;
     for (auto [i, map] : llvm::enumerate(maps)) {
-      const Tensor &from = operands[i];
+      const Tensor &from = *operands[i];
       Shape strides = stridesOf(from.shape), at = Shape(map.compose(index));
       int64_t place = 0;
       for (size_t dim = 0; dim < at.size(); ++dim)
@@ -216,10 +221,10 @@ bool Interpreter::runLoops(Operation *op) {
     }
     done = done && runBody(body, index, scalars, yielded);
     for (size_t i = 0; done && i < yielded.size(); ++i)
-      operands[numInputs + i].elements[places[numInputs + i]] = yielded[i];
+      results[i].elements[places[numInputs + i]] = yielded[i];
   });
   for (unsigned i = 0; done && i < op->getNumResults(); ++i)
-    known_[op->getResult(i)] = std::move(operands[numInputs + i]);
+    known_[op->getResult(i)] = std::move(results[i]);
   return done;
 }
 

@@ -8,12 +8,14 @@
 //   %0 = cleave.constant dense<[7, 3]>          known
 //   %1 = cleave.max %0, %c4                     buildLinalg: generic { arith.maxsi }   known: [7, 4]
 //
-// The work is bounded by the elements of a tensor, and by the scalar operations of one interpreter. (Each imported
-// function has one, and so has each operand of StaticOperands.) An op that would exceed a bound is not computed.
+// Each scalar operation and each element that is read is drawn from the budget (dialects/Cleave/IR/Budget.h), in the name
+// of the node that is being imported. Nothing is computed after the budget is exhausted. An op with a tensor of more than
+// kMaxFoldedElements elements (dialects/Cleave/IR/Folding.h) is not computed, because its result would make code large.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_INTERPRETER_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_INTERPRETER_H
 
 #include "compiler/Import/ONNX/Literal.h"
+#include "dialects/Cleave/IR/Budget.h"
 
 #include "mlir/IR/Block.h"
 
@@ -21,19 +23,18 @@ namespace cleave::onnx_import {
 
 class Interpreter {
 public:
-  static constexpr int64_t kMaxElements = 4096;         // of one tensor
-  static constexpr int64_t kMaxWork = int64_t(1) << 22; // scalar operations of one interpreter
+  explicit Interpreter(Budget &budget) : budget_(budget) {}
 
   // Loads the dialects that ops are lowered to here.
   static void loadDialects(mlir::MLIRContext &context);
 
   // Sets the elements of a value that is known from elsewhere, for example as the literal of a name.
   void define(mlir::Value value, const Literal &literal);
-  // Computes the results of the op if its operands are known and the bounds permit it.
+  // Computes the results of the op if its operands are known.
   void visit(mlir::Operation *op);
   // Returns nullopt if the value was not computed.
   std::optional<Literal> find(mlir::Value value) const;
-  // Removes all values. The count of work continues.
+  // Removes all values.
   void clear() { known_.clear(); }
 
 private:
@@ -53,10 +54,10 @@ private:
                llvm::SmallVectorImpl<mlir::Attribute> &yielded);
   mlir::Attribute scalarOf(mlir::Value value, const Scalars &scalars) const;
   std::optional<Tensor> moved(mlir::Operation *op);
-  bool take(int64_t work);
+  bool take(int64_t work) { return budget_.draw(Budget::Kind::Scalars, uint64_t(work)); }
 
+  Budget &budget_;
   llvm::DenseMap<mlir::Value, Tensor> known_;
-  int64_t work_ = 0;
 };
 
 } // namespace cleave::onnx_import

@@ -2,6 +2,7 @@
 #include "compiler/Import/ONNX/Interpreter.h"
 #include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/Cleave.h"
+#include "dialects/Cleave/IR/Folding.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -10,16 +11,11 @@ using namespace cleave::onnx_import;
 using mlir::Operation;
 
 static constexpr const char kMark[] = "import.static"; // attribute of a state: the node that needed it first
-static constexpr size_t kMaxOps = 1024;                // ops between initializers and an operand
+static constexpr const char kUnaffordable[] = "a value for which the budget is too small"; // which is reported instead
 static constexpr const char kOfInputs[] = "a value computed from the model's inputs";
 
 static std::string initializerOf(StateOp state) {
   return llvm::cast<SegmentAttr>(state.getSegments()[0]).getName().str();
-}
-
-static StateOp lookUp(Emitter &emit, llvm::StringRef symbol) {
-  Operation *function = emit.builder.getInsertionBlock()->getParentOp();
-  return mlir::SymbolTable::lookupNearestSymbolFrom<StateOp>(function, emit.builder.getStringAttr(symbol));
 }
 
 namespace {
@@ -36,10 +32,10 @@ public:
       Operation *made = value.getDefiningOp();
       if (!made)
         return kOfInputs;
-      if (seen_.size() >= kMaxOps)
-        return "a value computed by more than " + std::to_string(kMaxOps) + " operations";
+      if (!op_.emit.budget.draw(Budget::Kind::Steps, 1))
+        return kUnaffordable;
       if (auto type = llvm::dyn_cast<mlir::RankedTensorType>(value.getType());
-          type && type.getNumElements() > Interpreter::kMaxElements)
+          type && type.getNumElements() > kMaxFoldedElements)
         return "a value computed from a tensor of shape " + formatShape(type.getShape());
       if (seen_.insert(made))
         open.push_back({made, 0});
@@ -59,23 +55,14 @@ public:
     return reason;
   }
 
-  // Evaluates the collected ops. The interpreter's elements are attributes, which cost more than the elements that the
-  // budget counts, so each counts kCost times. Returns null if the value could not be computed.
+  // Evaluates the collected ops. Returns null if the value could not be computed.
   std::shared_ptr<const Literal> evaluate(Value root) {
-    constexpr uint64_t kCost = 16;
-    Interpreter interpreter;
-    for (Operation *made : ops_) {
-      uint64_t elements = 1;
-      for (mlir::Type type : made->getResultTypes())
-        if (auto tensor = llvm::dyn_cast<mlir::RankedTensorType>(type))
-          elements += uint64_t(tensor.getNumElements());
-      if (!op_.emit.budget.draw(Budget::Kind::Elements, kCost * elements))
-        return nullptr;
+    Interpreter interpreter(op_.emit.budget);
+    for (Operation *made : ops_)
       if (auto read = llvm::dyn_cast<ReadOp>(made))
         interpreter.define(read.getResult(), *known_.at(made));
       else
         interpreter.visit(made);
-    }
     auto value = interpreter.find(root);
     return value ? std::make_shared<const Literal>(std::move(*value)) : nullptr;
   }
@@ -84,7 +71,7 @@ public:
 
 private:
   std::string addRead(ReadOp read) {
-    StateOp state = lookUp(op_.emit, read.getState());
+    StateOp state = op_.environment().state(read.getState());
     if (!state || state.getRole() == Role::Scalar)
       return "a value computed from what the host sets";
     std::string name = initializerOf(state);
@@ -112,7 +99,7 @@ StaticOperand cleave::onnx_import::staticOperand(OpContext &op, const Binding &b
       state->setAttr(kMark, op.emit.builder.getStringAttr(op.describe()));
   };
   if (binding.kind == Binding::Kind::State && binding.known)
-    mark(lookUp(op.emit, binding.symbol));
+    mark(op.environment().state(binding.symbol));
   if (binding.known)
     return {binding.known, ""};
   Value value = op.environment().materialize(const_cast<Binding &>(binding));

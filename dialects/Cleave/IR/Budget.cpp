@@ -17,6 +17,7 @@ constexpr Limit kLimits[] = {{100000, 0.125, "nodes"},
                              {200000, 1, "operations"},
                              {uint64_t(1) << 25, 1, "constant elements"},
                              {uint64_t(256) << 20, 4, "bytes of copies"},
+                             {uint64_t(1) << 24, 16, "scalar operations on constants"},
                              {uint64_t(1) << 24, 16, "steps"}};
 } // namespace
 
@@ -38,18 +39,30 @@ void Budget::begin(uint64_t fileBytes, uint64_t factor) {
   refusal_.clear();
 }
 
-bool Budget::draw(Kind kind, uint64_t amount, llvm::StringRef asker) {
+std::optional<uint64_t> Budget::take(Kind kind, uint64_t amount) {
   std::atomic<uint64_t> &left = left_[size_t(kind)];
   uint64_t available = left;
   while (!exhausted_ && amount <= available)
     if (left.compare_exchange_weak(available, available - amount))
-      return true;
-  return refuse(kind, amount, available, asker.empty() ? asker_ : asker);
+      return std::nullopt;
+  return available;
+}
+
+bool Budget::draw(Kind kind, uint64_t amount, llvm::StringRef asker) {
+  auto left = take(kind, amount);
+  return !left || refuse(kind, amount, *left, asker.empty() ? asker_ : asker);
+}
+
+bool Budget::draw(Kind kind, uint64_t amount, llvm::function_ref<std::string()> asker) {
+  auto left = take(kind, amount);
+  return !left || refuse(kind, amount, *left, asker());
 }
 
 bool Budget::draw(Kind kind, uint64_t amount, mlir::Location asker) {
-  std::string name = placeOf(asker);
-  return draw(kind, amount, name.empty() ? llvm::StringRef("an op without a name") : llvm::StringRef(name));
+  return draw(kind, amount, [&] {
+    std::string name = placeOf(asker);
+    return name.empty() ? "an op without a name" : name;
+  });
 }
 
 bool Budget::refuse(Kind kind, uint64_t amount, uint64_t left, llvm::StringRef asker) {

@@ -1,9 +1,9 @@
-// Limits what one compilation may make of its file: nodes, ops, constant elements, bytes and steps.
+// Limits what one compilation may make of its file: nodes, ops, constant elements, bytes, scalar operations and steps.
 //
 // A model file is untrusted, and a small one can ask for much: 24 functions that call each other twice are 2^24 nodes,
 // and a constant of 200 bytes can have 2^40 elements. So everything that copies or evaluates a part of the file takes
-// from this object first, for every operator: the importer (inlining, names, attributes, constants) and the folders of
-// the dialect. A refusal is an error that names the node, its request and the limit. Weights are not counted, because
+// from this object first, for every operator: the importer (inlining, names, attributes, constants, its interpreter) and
+// the folders of the dialect. A refusal is an error that names the node, its request and the limit. Weights are not counted, because
 // they stay in the file.
 //
 // Each limit is a base plus a share for each byte of the file. So an honest large file has room, and the cost of a
@@ -23,6 +23,7 @@
 
 #include "mlir/IR/DialectInterface.h"
 #include "mlir/IR/Location.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/Twine.h"
 
 #include <array>
@@ -40,6 +41,7 @@ public:
     Ops,      // that the nodes become
     Elements, // of constants that are evaluated; a splat counts as one
     Bytes,    // of names, attributes and constants that are copied
+    Scalars,  // scalar operations on constants, which the importer's interpreter runs
     Steps,    // other work: calls, bound names
   };
 
@@ -54,6 +56,8 @@ public:
   // Takes `amount`. Returns false if less is left; from then on nothing is given, and `refusal` says why. An empty
   // asker stands for the importer's node.
   bool draw(Kind kind, uint64_t amount, llvm::StringRef asker = "");
+  // The same. `asker` is called only for a refusal, because a description may cost more than what it describes.
+  bool draw(Kind kind, uint64_t amount, llvm::function_ref<std::string()> asker);
   // The same for the op at this location.
   bool draw(Kind kind, uint64_t amount, mlir::Location asker);
 
@@ -62,9 +66,11 @@ public:
   std::optional<std::string> refusal() const;
 
 private:
+  // Returns nullopt if the amount is taken, otherwise what is left.
+  std::optional<uint64_t> take(Kind kind, uint64_t amount);
   bool refuse(Kind kind, uint64_t amount, uint64_t left, llvm::StringRef asker);
 
-  static constexpr size_t kKinds = 5;
+  static constexpr size_t kKinds = 6;
   std::array<std::atomic<uint64_t>, kKinds> left_;
   std::array<uint64_t, kKinds> limits_;
   llvm::StringRef asker_;
