@@ -3,6 +3,7 @@
 #include "compiler/Driver/GraphEdit.h"
 #include "compiler/Driver/GraphUses.h"
 #include "compiler/Driver/MaskForm.h"
+#include "compiler/Import/ONNX/File/ExportSignature.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -68,5 +69,7 @@ std::string cleave::setInferenceForm(onnx::ModelProto &model) {
   }
   std::string draws = takeExpectedMasks(*model.mutable_graph());
   dropUnread(*model.mutable_graph(), uses);
+  filter(*model.mutable_metadata_props(),
+         [&](int i) { return model.metadata_props(i).key() != onnx_import::kFormKey; });
   return draws;
 }

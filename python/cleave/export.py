@@ -8,7 +8,7 @@ The exporters of PyTorch fold, merge, rename and drop things when nobody tells t
 and wrong for training. This function makes the calls that keep the module as it is, then reads the file and compares it
 with the module, and says in words whatever it could not keep:
 
-  - training form: Dropout and BatchNorm are in the file;
+  - training form: Dropout and BatchNorm are in the file, each layer in the form in which it trains, and the file says so;
   - every parameter and buffer is an initializer under its own name (that of `state_dict()`), buffers are marked as
     buffers, and tied weights are one initializer;
   - dimension 0 of every input is the symbol `batch`;
@@ -27,7 +27,7 @@ import warnings
 import onnx
 import torch
 
-from .exported_file import batch_norms, check_calls, check_defined_once, check_names, compare, mend, note_losses
+from .exported_file import check_calls, check_defined_once, check_names, compare, mend, note_losses
 from .export_failure import ExportFailed, InvalidFile, WrongUse, check_path, exporter_failed, first_line, is_of_machine, module_failed
 from .exporters import EXPORTERS, quiet
 from .own_gradients import own_gradients
@@ -378,9 +378,6 @@ class _Job:
         frozen = [name for name, p in self.module.named_parameters() if not p.requires_grad]
         if frozen:
             words.append("--freeze " + ",".join(_globs(frozen, self.module)))
-        norms = batch_norms(self.module)
-        if norms and not any(m.training for m in norms) and self.module.training:
-            words.append("--batch-norm frozen")
         report.command = " ".join(words)
 
     def _fitting_loss(self):

@@ -20,11 +20,11 @@ from .export_failure import FIXED_FILE_ADVICE, ExportFailed, FixedBatch, Invalid
 # Under this key torch.export's exporter keeps which initializer is a parameter and which a buffer; Cleave reads it.
 SIGNATURE_KEY = "pkg.torch.export.ExportedProgram.graph_signature"
 
+# Modules are exported in training, so the form of each layer in the file is the one in which it trains: a BatchNorm in inference form is in
+# eval(). Other exports do not say it, and Cleave trains all of such a file's BatchNorm where none is in training form.
+FORM_KEY, TRAINING_FORM = "cleave.form", "training"
+
 ONNXRUNTIME_SAYS = "[ONNXRuntimeError]"
-
-
-def batch_norms(module):
-    return [m for m in module.modules() if isinstance(m, torch.nn.modules.batchnorm._BatchNorm) and m.track_running_stats]
 
 
 def _array(tensor):
@@ -92,7 +92,8 @@ def _values_within(graph):
 
 
 def mend(job):
-    """Puts running statistics back to the module's, and marks buffers, detach() and padding_idx in a file of the TorchScript exporter."""
+    """Puts running statistics back to the module's, states the form, and marks buffers, detach() and padding_idx in a file of the TorchScript
+    exporter."""
     model = job.model = onnx.load(job.path, load_external_data=False)
     initializers = {tensor.name: tensor for tensor in model.graph.initializer}
     _drop_sources(model)
@@ -114,6 +115,7 @@ def mend(job):
                   if node.op_type == "BatchNormalization" and any(a.name == "training_mode" and a.i for a in node.attribute)
                   for k in (3, 4)]
         model.metadata_props.add(key=SIGNATURE_KEY, value="\n".join(lines) + "\n")
+    model.metadata_props.add(key=FORM_KEY, value=TRAINING_FORM)
     onnx.save(model, job.path)
 
 
@@ -231,10 +233,6 @@ def note_losses(job):
     frozen = [name for name, p in job.module.named_parameters() if not p.requires_grad]
     if frozen:
         job.note(f"the file does not say that {len(frozen)} parameters have requires_grad=False; --freeze in the command below does")
-    norms = batch_norms(job.module)
-    kept = [m for m in norms if not m.training]
-    if kept and len(kept) == len(norms) and job.module.training:  # beside others in training, layers stay as they are
-        job.note("BatchNorm in eval() is not kept by the file; --batch-norm frozen freezes all of it, as here")
     if job.symbols and not any(d.dim_param for i in job.model.graph.input for d in i.type.tensor_type.shape.dim):
         job.note(f"the batch is fixed at {job.example_batch} in the file: the module, or the exporter, uses its size as a number")
     dims = {d.dim_param for i in job.model.graph.input for d in i.type.tensor_type.shape.dim if d.dim_param}

@@ -249,6 +249,9 @@ private:
 
 // Binds the names of inputs and initializers.
 llvm::Error GraphImport::bindNames() {
+  if (!exported.form.empty() && !exported.isTrainingForm())
+    errors.add("the file's metadata has " + llvm::Twine(kFormKey) + " = " + quote(exported.form) + "; expected " +
+               quote(kTrainingForm) + " or no such entry: export the model again, or remove the entry");
   reportUnknownOperators(*graph, errors);
   forEachNode(*graph,
               [&](const onnx::NodeProto &node) { model.hasBatchNorm |= node.op_type() == "BatchNormalization"; });

@@ -143,8 +143,14 @@ TEST(Export, GraphsAreInInferenceForm) {
   setTraining(addNode(graph, "BatchNormalization", {}, {})); // malformed: the export must not crash
   graph.add_output()->set_name("out");
   graph.add_output()->set_name("var2"); // used: its node stays
+  training.add_metadata_props()->set_key("cleave.form");
+  training.mutable_metadata_props(0)->set_value("training");
+  training.add_metadata_props()->set_key("author");
   ASSERT_EQ(runExport(dir, dir.write("model/t.onnx", training.SerializeAsString()), dir / "out.onnx"), "");
-  onnx::GraphProto written = readModel(dir / "out.onnx").graph();
+  onnx::ModelProto exported = readModel(dir / "out.onnx");
+  ASSERT_EQ(exported.metadata_props_size(), 1); // without the statement of the training form
+  EXPECT_EQ(exported.metadata_props(0).key(), "author");
+  const onnx::GraphProto &written = exported.graph();
   EXPECT_EQ(written.node(0).attribute(0).i(), 0);
   EXPECT_EQ(written.node(0).output_size(), 1);
   EXPECT_EQ(written.node(1).attribute(0).i(), 1);

@@ -11,8 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 torch = types.ModuleType("torch")
 torch.float64, torch.bfloat16 = np.dtype("f8"), "bfloat16"
-torch.nn = types.SimpleNamespace(Embedding=type("Embedding", (), {}), modules=types.SimpleNamespace(
-    batchnorm=types.SimpleNamespace(_BatchNorm=type("BatchNorm", (), {}))))
+torch.nn = types.SimpleNamespace(Embedding=type("Embedding", (), {}))
 
 
 class Tensor:
@@ -118,6 +117,7 @@ def main():
     assert (job.report.parameters, job.report.buffers, job.notes) == (2, 1, []), (job.report, job.notes)
     exported_file.compare(job)
     assert job.report.compared < 1e-6 and not job.notes, (job.report, job.notes)
+    assert [entry.value for entry in job.model.metadata_props if entry.key == "cleave.form"] == ["training"], job.model.metadata_props
     print("the file is the module")
 
     # What masks fill in is equal in both, or it is not; it does not hide the other values.

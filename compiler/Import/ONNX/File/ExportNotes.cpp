@@ -85,7 +85,7 @@ llvm::StringSet<> cleave::onnx_import::findKeptNorms(const FlatGraph &graph, con
   for (const FlatNode &node : graph.nodes)
     if (isNorm(*node.proto))
       (isTrainingNorm(*node.proto, signature) ? trained : kept).insert(node.proto->input(3));
-  if (trained.empty())
+  if (trained.empty() && !signature.isTrainingForm())
     return {};
   for (const auto &name : trained)
     kept.erase(name.getKey());
@@ -127,8 +127,11 @@ public:
                                  "and do_constant_folding=False";
   }
 
-  // True if the graph has BatchNormalization, none updates its statistics, and there is no Dropout that drops.
+  // True if the graph has BatchNormalization, none updates its statistics, there is no Dropout that drops, and the file
+  // does not state another form.
   bool isInferenceForm() const {
+    if (signature_.isTrainingForm())
+      return false;
     bool found = false;
     llvm::StringMap<bool> truths = knownTruths(proto_, graph_);
     for (const FlatNode &node : graph_.nodes) {
@@ -143,14 +146,22 @@ public:
     return found;
   }
 
-  // Returns the BatchNormalizations that keep their statistics.
-  std::vector<std::string> keptNorms() const {
+  // Returns a note on the BatchNormalizations that keep their statistics while a model is trained, or an empty string.
+  std::string keptNorms() const {
     llvm::StringSet<> means = findKeptNorms(graph_, signature_);
     std::vector<std::string> names;
+    bool hasOthers = false;
     for (const FlatNode &node : graph_.nodes)
-      if (isNorm(*node.proto) && means.contains(node.proto->input(3)) && initializers_.contains(node.proto->input(3)))
-        names.push_back(node.describe());
-    return names;
+      if (isNorm(*node.proto) && initializers_.contains(node.proto->input(3))) {
+        if (means.contains(node.proto->input(3)))
+          names.push_back(node.describe());
+        else
+          hasOthers = true;
+      }
+    return names.empty()
+               ? ""
+               : "BatchNormalization that the file has in inference form (" + listNames(names) +
+                     ") keeps its running statistics, as in eval()" + (hasOthers ? "; the others update theirs" : "");
   }
 
   // Returns the tensors that the TorchScript exporter computed from parameters and buffers. For example, transposed
@@ -210,9 +221,8 @@ void cleave::onnx_import::noteExport(const ModelFile &file, const FlatGraph &gra
     notes.push_back("the graph is in inference form, in which Dropout would be gone" +
                     std::string(isFrozen ? "" : ". Its BatchNormalization is trained all the same: " + how) +
                     "; if the model has Dropout, " + reader.remedy() + ", as cleave.export_torch does");
-  else if (std::vector<std::string> kept = reader.keptNorms(); !kept.empty() && !isFrozen)
-    notes.push_back("BatchNormalization that the file has in inference form (" + listNames(kept) +
-                    ") keeps its running statistics, as in eval(); the others update theirs");
+  else if (std::string kept = reader.keptNorms(); !kept.empty() && !isFrozen)
+    notes.push_back(kept);
   std::vector<std::string> made = reader.madeTensors();
   if (changes.empty() && !made.empty())
     notes.push_back(std::to_string(made.size()) +

@@ -7,7 +7,8 @@
 //     writes a tied parameter once, too, but then it has not made a tensor of its own.
 //   - TorchScript: a convolution whose bias has a name of the exporter, or an Identity of an initializer, which
 //     replaces a merged parameter;
-//   - both: BatchNormalizations of which none updates its statistics, if the graph has no Dropout.
+//   - both: BatchNormalizations of which none updates its statistics, if the graph has no Dropout, and the file does not
+//     state that it is in training form.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_FILE_EXPORTNOTES_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_FILE_EXPORTNOTES_H
 
@@ -21,8 +22,8 @@ void noteExport(const ModelFile &file, const FlatGraph &graph, const ExportSigna
                 std::vector<std::string> &notes);
 
 // Returns the running means of layers in eval(): of BatchNormalizations in inference form, in a file that has others in
-// training form. A layer that is used in both forms is not one of them. If all are in inference form, the file was
-// probably exported for inference.
+// training form, or that states its form (ExportSignature.h). A layer that is used in both forms is not one of them. If
+// all are in inference form, and the file does not state its form, it was probably exported for inference.
 llvm::StringSet<> findKeptNorms(const FlatGraph &graph, const ExportSignature &signature);
 
 // Adds at most one note, which names the nodes in training mode. For a file that is compiled without --train.

@@ -5,6 +5,13 @@ using namespace cleave::onnx_import;
 
 constexpr int kGraphMetadata = 16; // GraphProto.metadata_props
 
+static std::string formOf(const onnx::ModelProto &model) {
+  for (const onnx::StringStringEntryProto &entry : model.metadata_props())
+    if (entry.key() == kFormKey)
+      return entry.value();
+  return "";
+}
+
 static std::string signatureText(const onnx::ModelProto &model) {
   auto isSignature = [](llvm::StringRef key) {
     return key.starts_with("pkg.torch.") && key.ends_with("graph_signature");
@@ -66,5 +73,7 @@ ExportSignature cleave::onnx_import::parseExportSignature(llvm::StringRef text) 
 }
 
 ExportSignature cleave::onnx_import::readExportSignature(const onnx::ModelProto &model) {
-  return parseExportSignature(signatureText(model));
+  ExportSignature signature = parseExportSignature(signatureText(model));
+  signature.form = formOf(model);
+  return signature;
 }
