@@ -72,6 +72,7 @@ TEST(Content, NumbersTellPartsApart) {
 TEST(Content, AStateIsNotAnotherOneWithALongName) {
   StateFacts two;
   two.name = "s";
+  two.bytes = 64;
   two.segments.resize(2);
   two.segments[0].name = "a";
   two.segments[1].name = "b";
