@@ -168,9 +168,11 @@ void Propagation::collectPreferred(FuncOp function) {
       ShardingAttr stored = storage.lookup(symbols.lookup(write.getState()));
       auto state = llvm::cast<StateOp>(symbols.lookup(write.getState()));
       bool isUpdated = hasServer() && !runsPerMicroBatch(function) && state.getRole() == Role::Parameter;
-      if (isSplit(stored) || stored.isOwned())
+      if (isSplit(stored) || stored.isOwned()) {
         preferred.try_emplace(write.getValue(), stored);
-      else if (isUpdated)
+        if (CastOp widening = wideningOf(write))
+          preferred.try_emplace(widening.getResult(), stored);
+      } else if (isUpdated)
         preferred.try_emplace(write.getValue(), ownedStorage(state.getTensorType(), dataAxes));
     } else if (!runsPerMicroBatch(function)) {
       preferForOperands(&op);
@@ -311,14 +313,33 @@ void Propagation::refine(mlir::Operation *op) {
 // Storage
 //===----------------------------------------------------------------------===//
 
+// Returns the cast of the terms that are written to an accumulator of a wider type, or are added to it first. Null if
+// there is none.
+CastOp Propagation::wideningOf(WriteOp write) const {
+  auto type = symbols.lookup(write.getState())->getAttrOfType<mlir::TypeAttr>(kTermTypeAttr);
+  if (!type)
+    return nullptr;
+  SmallVector<Value> terms = {write.getValue()};
+  if (auto sum = write.getValue().getDefiningOp<AddOp>())
+    terms.assign(sum->operand_begin(), sum->operand_end());
+  for (Value term : terms)
+    if (auto cast = term.getDefiningOp<CastOp>();
+        cast && mlir::getElementTypeOrSelf(cast.getOperand()) == type.getValue())
+      return cast;
+  return nullptr;
+}
+
 // Begins with the storage that the policy wants, and with every other accumulator partial over the data axes.
 void Propagation::initStorage() {
   llvm::DenseMap<mlir::Operation *, llvm::SmallPtrSet<mlir::Operation *, 2>> readers, writers;
   module.walk([&](mlir::Operation *op) {
     if (auto read = llvm::dyn_cast<ReadOp>(op))
       readers[symbols.lookup(read.getState())].insert(op->getParentOfType<FuncOp>());
-    if (auto write = llvm::dyn_cast<WriteOp>(op))
+    if (auto write = llvm::dyn_cast<WriteOp>(op)) {
       writers[symbols.lookup(write.getState())].insert(op->getParentOfType<FuncOp>());
+      if (CastOp widening = wideningOf(write))
+        widenings[widening] = symbols.lookup(write.getState());
+    }
   });
   for (StateOp state : module.getOps<StateOp>()) {
     bool isFloat = llvm::isa<mlir::FloatType>(state.getTensorType().getElementType());

@@ -28,7 +28,8 @@
 //   rule          answers for                                        uses operands as            makes the result
 //   passPartial   a linear op of terms of one sum                    terms                       a term of that sum
 //   passOwned     an op for an owner, of what not all ranks have     the owner has them          the owner's
-//   passPreferred a linear op of other terms, for a split state      the state is split          split so
+//   passPreferred a linear op of other terms, for a split state,     the state is split          split so
+//                 and the sum of the terms that such a cast widens
 //   setLoops      all others                                         reduced, in a split that    as the loops are split
 //                                                                    the loops take
 //
@@ -40,6 +41,10 @@
 // The storage of accumulators is needed before it is known what is written to them. It is guessed, and all functions
 // are propagated again if a guess was wrong. A guess only goes down a ladder (Guess), so that this ends: each round but
 // the last takes an accumulator a step down, and there are two steps.
+//
+// Terms of an accumulator of a wider type (`cleave.term_type`) are reduced before they are widened, if each micro-batch
+// reduces them: the cast and the sum after it are then of the accumulator's form. If the accumulator holds terms, the
+// sums are reduced, in the accumulator's type.
 //
 // Examples. `dp`: x [["dp"], []], w whole -> matmul [["dp"], []]. The gradient of w contracts the split dimension, so
 // it is partial over "dp". @g is written partial. @update uses it whole: one all_reduce. `fsdp`, all split: @w is read
@@ -100,6 +105,8 @@ private:
   bool isLessBefore(mlir::Operation *widening, WriteOp write) const;
   bool isEarlierSum(mlir::Value value) const;
   void shareReductions(mlir::func::FuncOp function);
+  CastOp wideningOf(WriteOp write) const;
+  bool reducesBefore(mlir::Operation *widening) const;
   bool hasServer() const { return policy.dpSync == DpSync::ParameterServer && !dataAxes.empty(); }
   void setLoops(mlir::Operation *op, llvm::ArrayRef<ShardingAttr> operands);
   llvm::LogicalResult setReturn(mlir::func::FuncOp function);
@@ -119,6 +126,7 @@ private:
   llvm::DenseMap<mlir::OpOperand *, ShardingAttr> used;
   llvm::DenseMap<mlir::Value, ShardingAttr> preferred; // the form of the split or owned state that it is written to
   llvm::DenseMap<mlir::Operation *, ShardingAttr> storage;
+  llvm::DenseMap<mlir::Operation *, mlir::Operation *> widenings; // the state of the accumulator, by wideningOf
   // How an accumulator is stored. Each guess needs more memory or traffic than the one before, and accepts more values.
   enum class Guess {
     Wanted,    // as the policy wants it, or partial if terms are written

@@ -97,8 +97,20 @@ bool Propagation::isLessBefore(mlir::Operation *widening, WriteOp write) const {
       before += 2 * byteSize(operand.getType());
   if (auto count = module->getAttrOfType<mlir::IntegerAttr>(kMicroBatchesAttr); count && (isSplit || storesTerms))
     times = count.getInt();
-  return double(before) * double(times) <
-         double(byteSize(write.getValue().getType())) * (isSplit || stored.isOwned() ? 1 : 2);
+  Value reduced = write.getValue();
+  if (CastOp cast = wideningOf(write); cast && reducesBefore(cast))
+    reduced = cast.getOperand();
+  return double(before) * double(times) < double(byteSize(reduced.getType())) * (isSplit || stored.isOwned() ? 1 : 2);
+}
+
+// True if the op widens terms for an accumulator that does not hold the terms of all ranks. They are reduced in their
+// own type.
+bool Propagation::reducesBefore(mlir::Operation *op) const {
+  auto found = widenings.find(op);
+  if (found == widenings.end())
+    return false;
+  ShardingAttr stored = storage.lookup(found->second);
+  return stored.getPartialAxes().empty() || !resolved(stored).isReplicated();
 }
 
 // Returns whether `user` combines the term `value` with other terms, by adding or concatenating them; nothing if it
@@ -147,8 +159,8 @@ bool Propagation::passPartial(mlir::Operation *op) {
   for (Value operand : op->getOperands())
     if (ShardingAttr sharding = made.lookup(operand); !term && !sharding.getPartialAxes().empty())
       term = sharding;
-  if (!term || term.getKind() != ReduceKind::Sum || op->getNumResults() != 1 || widensRead(op) || !isLinear(op) ||
-      (makesMore(op) && !isSummedAnyway(op)))
+  if (!term || term.getKind() != ReduceKind::Sum || op->getNumResults() != 1 || widensRead(op) || reducesBefore(op) ||
+      !isLinear(op) || (makesMore(op) && !isSummedAnyway(op)))
     return false;
   LoopSharding loops(op, mesh);
   auto isTerm = [&](mlir::OpOperand &operand) { return !made.lookup(operand.get()).getPartialAxes().empty(); };
@@ -212,13 +224,16 @@ void Propagation::shareReductions(FuncOp function) {
 
 // For a linear op of values that are partial in different ways, whose result is written to a split state. Each operand
 // is brought to the state's form, so that an accumulator adds reduced parts. Example: add(read @g, dw), if @g is
-// [["fsdp"]] and dw is partial over "fsdp": dw is reduced and scattered, and the sum is a rank's part.
+// [["fsdp"]] and dw is partial over "fsdp": dw is reduced and scattered, and the sum is a rank's part. If dw is widened
+// first, it has already been brought to this form, and the sum stays in it.
 bool Propagation::passPreferred(mlir::Operation *op) {
   ShardingAttr preference = op->getNumResults() == 1 ? preferred.lookup(op->getResult(0)) : ShardingAttr();
   if (preference && preference.isOwned())
     return false;
-  auto isPartial = [&](Value operand) { return !made.lookup(operand).getPartialAxes().empty(); };
-  if (!preference || llvm::none_of(op->getOperands(), isPartial) || !isLinear(op))
+  auto isTerm = [&](Value operand) {
+    return !made.lookup(operand).getPartialAxes().empty() || reducesBefore(operand.getDefiningOp());
+  };
+  if (!preference || llvm::none_of(op->getOperands(), isTerm) || !isLinear(op))
     return false;
   LoopSharding loops(op, mesh);
   if (!loops.propose(op->getNumOperands(), resolved(preference), /*allowReduction=*/false))

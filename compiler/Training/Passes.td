@@ -17,8 +17,8 @@ def TieParameters : Pass<"tie-parameters", "::mlir::ModuleOp"> {
   let summary = "merges parameters that are meant to be the same tensor";
   let description = [{
     A pair "kept=tied" has two original names. Reads of the tied parameter become reads of the kept parameter, and are transposed
-    if the shapes of the two matrices require it. The tied name becomes an alias of the kept segment. The state of the tied
-    parameter is removed.
+    if the shapes of the two matrices require it. The tied name, and its aliases, become aliases of the kept segment. The state
+    of the tied parameter is removed.
   }];
   let options = [ListOption<"pairs", "pairs", "std::string", "original names, KEPT=TIED">];
 }
@@ -26,7 +26,7 @@ def TieParameters : Pass<"tie-parameters", "::mlir::ModuleOp"> {
 def AssignParameterGroups : Pass<"assign-parameter-groups", "::mlir::ModuleOp"> {
   let summary = "marks frozen parameters and numbers the parameter groups";
   let description = [{
-    Patterns are globs over original names. The pass sets `frozen` on states, `group` in segments, and the module's
+    Patterns are globs over original names and aliases. The pass sets `frozen` on states, `group` in segments, and the module's
     `cleave.param_groups`, a list of {name, lr_scale[, weight_decay]}. A pattern that matches no name is an error, because it
     is probably a typing mistake.
   }];
@@ -146,7 +146,8 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
   let description = [{
     Before: @model with results (sum, count), or the chunks of cut-model. After: @c0 has one more argument, the gradient of the
     sum (`cleave.seed`), and no result. It adds sum and count to scalar.loss_sum and scalar.loss_count. It adds the gradient of
-    each parameter @w that has one to the state @w.grad, of the type `reduce`. The ops that depend on the seed, directly or
+    each parameter @w that has one, in the type `reduce`, to the state @w.grad. With several micro-batches, the state is f32 at
+    least, and `cleave.term_type` is the type of what is added. The ops that depend on the seed, directly or
     indirectly, are the backward pass. `choose-residuals` cuts there. With a loss scale, the seed is multiplied by
     scalar.loss_scale, and divided by the count as far as it is already known (LossScale.h).
 

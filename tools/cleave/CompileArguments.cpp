@@ -48,8 +48,8 @@ void addModelOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
 
   app.add_option("--precision", o.precision,
                  "Type to store values in: f32, bf16 or fp16. Or one type for each part, such as "
-                 "param=bf16,reduce=f32: param is parameters and activations, reduce is gradients, buffer is running "
-                 "statistics (default: the types of the file)")
+                 "param=bf16,reduce=f32: param is parameters and activations, reduce is gradients (those of several "
+                 "micro-batches are added in f32), buffer is running statistics (default: the types of the file)")
       ->type_name("TYPE|PART=TYPE");
 
   rt::addList(app, "--init", "[PATTERN=]RULE(...)", o.init,

@@ -69,6 +69,8 @@ StateOp declareBucket(SymbolTable &symbols, StringRef name, const Bucket &bucket
   result.setFrozen(first.getFrozen());
   if (Attribute unit = first->getAttr(kUnitAttr)) // for choose-residuals
     result->setAttr(kUnitAttr, unit);
+  if (auto term = first->getAttrOfType<TypeAttr>(kTermTypeAttr))
+    result->setAttr(kTermTypeAttr, term);
   for (auto [member, offset] : llvm::zip_equal(members, bucket.offsets)) {
     StateOp state = member;
     slices[state.getSymName()] = {result, offset, readTypes.of(state)};
@@ -80,8 +82,8 @@ StateOp declareBucket(SymbolTable &symbols, StringRef name, const Bucket &bucket
 class FunctionPacker {
 public:
   // With `sumsWhole`, the terms of an accumulator are concatenated, and the whole bucket is added at once. They can
-  // then be reduced together. Otherwise each term is added to its own slice, which does not need a second tensor of the
-  // bucket's size.
+  // then be reduced together, in their own type. Otherwise each term is added to its own slice, which does not need a
+  // second tensor of the bucket's size.
   FunctionPacker(func::FuncOp function, const BucketSlices &slices, bool sumsWhole)
       : block(function.getBody().front()), slices(slices), sumsWhole(sumsWhole) {}
 
@@ -148,7 +150,9 @@ private:
     WriteOp last = members.back();
     OpBuilder builder(last);
     Arithmetic a(builder, bucket.getLoc());
-    Type element = bucket.getTensorType().getElementType();
+    Type stored = bucket.getTensorType().getElementType(), element = stored;
+    if (auto term = bucket->getAttrOfType<TypeAttr>(kTermTypeAttr); old && term)
+      element = term.getValue();
     SmallVector<Value> pieces;
     int64_t end = 0;
     auto fillTo = [&](int64_t offset) {
@@ -158,16 +162,24 @@ private:
     for (WriteOp write : ordered) {
       fillTo(offsetOf(write));
       int64_t size = tensorType(write.getValue()).getNumElements();
-      pieces.push_back(a.reshape(old ? termOf(write, old) : write.getValue(), {size}));
+      pieces.push_back(a.reshape(old ? narrowed(a, termOf(write, old), element) : write.getValue(), {size}));
       end = offsetOf(write) + size;
     }
     fillTo(bucket.getTensorType().getNumElements());
     Value whole = pieces.size() == 1 ? pieces[0]
                                      : ConcatOp::create(builder, bucket.getLoc(), pieces, builder.getI64IntegerAttr(0));
+    whole = a.cast(whole, stored);
     WriteOp::create(builder, bucket.getLoc(), old ? a.add(old, whole) : whole, bucket.getSymName());
     for (WriteOp write : members)
       write.erase();
     return success();
+  }
+
+  // Returns a term before it was widened for its accumulator. A constant has been widened by a folder.
+  static Value narrowed(Arithmetic &a, Value term, Type element) {
+    auto cast = term.getDefiningOp<CastOp>();
+    bool isWidened = cast && tensorType(cast.getOperand()).getElementType() == element;
+    return isWidened ? cast.getOperand() : a.cast(term, element);
   }
 
   // Returns the term that `write` adds to its slice of `old`, or null if it does not write such a sum.
@@ -287,7 +299,10 @@ private:
           stored, read, element, unit ? unit.getInt() : -1, groupOf.lookup_or(state, std::make_pair(0u, int64_t(-1)))};
       unsigned kind = kinds.try_emplace(sort, kinds.size()).first->second;
       int64_t bytes = element.getIntOrFloatBitWidth() / 8;
-      int64_t narrowest = std::min(stored.getIntOrFloatBitWidth(), read.getIntOrFloatBitWidth()) / 8;
+      auto term = state->getAttrOfType<TypeAttr>(kTermTypeAttr);
+      int64_t narrowest = std::min({stored.getIntOrFloatBitWidth(), read.getIntOrFloatBitWidth(),
+                                    (term ? term.getValue() : element).getIntOrFloatBitWidth()}) /
+                          8;
       members.push_back({state.getTensorType().getNumElements(), bytes, kind, std::min(bytes, narrowest),
                          onlySegment(state).getGroup()});
     }

@@ -12,11 +12,11 @@
 #include "dialects/Cleave/IR/StepFunctions.h"
 #include "dialects/Cleave/IR/StopGradient.h"
 
+#include "runtime/plan/ScalarNames.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
-#include "runtime/plan/ScalarNames.h"
 
 using namespace mlir;
 
@@ -296,7 +296,8 @@ private:
   }
 
   // Adds one gradient state for each parameter and chunk. It is written as soon as the gradient is known. False if
-  // there is no gradient.
+  // there is no gradient. A micro-batch's gradient is rounded to the gradient's type. Several are added in f32 at least:
+  // a sum in bf16 stops growing when it is 256 times as large as its terms.
   bool addToGradients(OpBuilder &builder, Block &block, ArrayRef<Operation *> forward, ReverseWalk &walk,
                       unsigned chunk) {
     SmallVector<std::pair<Value, StateOp>> found;
@@ -310,17 +311,19 @@ private:
           found.emplace_back(gradient, symbols.lookup<StateOp>(read.getState()));
       }
     for (auto [gradient, parameter] : found) {
-      Type element = parameter.getTensorType().getElementType();
-      if (gradientType && floatKind(element))
-        element = gradientType;
+      Type term = parameter.getTensorType().getElementType();
+      if (gradientType && floatKind(term))
+        term = gradientType;
+      Type element = microBatches > 1 ? accumulationType(term) : term;
       StateOp state =
           addState(symbols, freeGradientName(symbols, parameter, chunk), parameter.getTensorType().clone(element),
                    Role::Gradient, retyped(zeroedSegments(parameter.getSegments()), element), "grad");
+      if (element != term)
+        state->setAttr(kTermTypeAttr, TypeAttr::get(term));
       OpBuilder::InsertionGuard guard(builder);
       builder.setInsertionPointAfterValue(gradient);
-      // Rounds here, so that sums over micro-batches and ranks have the gradient's type.
-      Value term = Arithmetic(builder, gradient.getLoc()).cast(gradient, element);
-      accumulate(builder, block, state, term, gradient.getLoc());
+      Arithmetic a(builder, gradient.getLoc());
+      accumulate(builder, block, state, a.cast(a.cast(gradient, term), element), gradient.getLoc());
     }
     return !found.empty();
   }

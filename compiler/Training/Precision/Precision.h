@@ -7,7 +7,9 @@
 // The parts are independent of each other (MixedPrecision of PyTorch's FSDP has the same three):
 //   param    parameters, the operands of products, and activations that are kept; default: as in the model. Frozen
 //            parameters are stored exactly as in the model, and are rounded where they are used
-//   reduce   gradients, from the accumulator through the collective to the update; default: the parameter's type
+//   reduce   gradients of a micro-batch, and the collectives that sum them over ranks; default: the parameter's type.
+//            Gradients of several micro-batches are added in f32 at least, as PyTorch adds them in the type of the f32
+//            parameter. If the sum is what ranks reduce (--grad-sync last), the collective has its type
 //   buffer   running statistics; default: as in the model
 // Values that are not kept are computed in f32 with every type (ApplyPrecision.cpp).
 #ifndef CLEAVE_COMPILER_TRAINING_PRECISION_PRECISION_H
