@@ -214,9 +214,9 @@ private:
     Type f64 = builder.getF64Type();
     if (!lr) {
       lr = a.cast(readScalar(rt::kRateScalar, builder.getF32Type()), f64);
+      // Steps that a loss scale skipped do not count, also if an fp16 run made them and this program has no loss scale.
       step = a.cast(readScalar(rt::kStepScalar, builder.getI64Type()), f64);
-      if (isScaled()) // skipped steps do not count
-        step = a.sub(step, a.cast(readScalar(rt::kSkippedScalar), f64));
+      step = a.sub(step, a.cast(readScalar(rt::kSkippedScalar), f64));
     }
     StepScalars scalars{step, {}, {}, {}};
     for (auto segment : parameter.getSegments().getAsRange<SegmentAttr>()) {

@@ -138,7 +138,8 @@ Status TrainLoop::checkScalars() {
   loss_ = ScalarState(*session_, kLossScalar);
   gradNorm_ = ScalarState(*session_, kGradNormScalar);
   lossScale_ = ScalarState(*session_, kLossScaleScalar);
-  skipped_ = ScalarState(*session_, kSkippedScalar);
+  if (lossScale_.exists()) // otherwise no step is skipped, and the state has those of an earlier run
+    skipped_ = ScalarState(*session_, kSkippedScalar);
   lr_ = options_.lr.value_or(defaultRate(session_->plan()));
   if (schedule_.min > lr_)
     return invalidArgument("--lr-schedule: the rate falls to min, which is above --lr " + realText(lr_));
