@@ -47,6 +47,14 @@ public:
     return wrap(text + (byDefault.empty() ? "" : separator + "(default: " + byDefault + ")"));
   }
 
+  // An option group, under its description: "One of these replaces the summary:".
+  std::string make_expanded(const CLI::App *group) const override {
+    if (!group->get_name().empty())
+      return CLI::Formatter::make_expanded(group);
+    return make_group(group->get_description(), false,
+                      group->get_options([&](const CLI::Option *option) { return option != group->get_help_ptr(); }));
+  }
+
 private:
   static constexpr size_t kWidth = 90;
 

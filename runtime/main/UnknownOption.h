@@ -3,6 +3,7 @@
 #ifndef CLEAVE_RUNTIME_MAIN_UNKNOWNOPTION_H
 #define CLEAVE_RUNTIME_MAIN_UNKNOWNOPTION_H
 
+#include "runtime/main/AllOptions.h"
 #include "runtime/main/FamiliarOption.h"
 #include "runtime/main/OtherProgram.h"
 #include "runtime/session/NearestName.h"
@@ -16,7 +17,7 @@ namespace cleave::rt {
 // The long names of the command's options: "--steps", "--lr", ...
 inline std::vector<std::string> optionNames(const CLI::App &command) {
   std::vector<std::string> names;
-  for (const CLI::Option *option : command.get_options())
+  for (const CLI::Option *option : allOptions(command))
     for (const std::string &name : option->get_lnames())
       names.push_back("--" + name);
   return names;
@@ -163,14 +164,10 @@ inline std::string findSwitchValue(const CLI::App &app, const std::vector<std::s
 // such as that of an unset variable of the shell, for 0, for no option at all, or for the default. The option `text`
 // may be all blanks.
 inline std::string findEmptyValue(const CLI::App &command, const std::string &text = "") {
-  for (const CLI::Option *option : command.get_options())
+  for (const CLI::Option *option : allOptions(command))
     for (const std::string &value : option->results())
       if (value.empty() || (option->get_name() != text && value.find_first_not_of(" \t\r\n") == std::string::npos))
         return option->get_name() + ": expected a value; got an empty one";
-  // An option group is a command without a name. Its options are not among those of the command that contains it.
-  for (const CLI::App *group : command.get_subcommands([](const CLI::App *app) { return app->get_name().empty(); }))
-    if (std::string wrong = findEmptyValue(*group, text); !wrong.empty())
-      return wrong;
   return "";
 }
 

@@ -39,9 +39,8 @@ void checkCommand(const CLI::App &app, const std::vector<std::string> &arguments
   std::vector<std::string> names = commandNames(app);
   bool isKnown = std::find(names.begin(), names.end(), arguments[0]) != names.end();
   if (!isKnown && arguments[0].rfind('-', 0) != 0)
-    throw CLI::RuntimeError(rt::describeUnknownCommand(rt::KnownProgram::Cleave, arguments[0], names) +
-                                " (see cleave --help)",
-                            2);
+    throw CLI::RuntimeError(
+        rt::describeUnknownCommand(rt::KnownProgram::Cleave, arguments[0], names) + " (see cleave --help)", 2);
 }
 
 // Describes an unknown argument. CLI11 would only say "The following argument was not expected".
@@ -104,7 +103,8 @@ std::string versionText() {
 void addForms(CLI::App &app, InspectRequest &request) {
   CLI::Option_group *forms = app.add_option_group("Forms", "One of these replaces the summary");
   auto add = [&](const char *name, InspectForm form, const char *help) {
-    forms->add_flag_callback(name, [&request, form] { request.options.form = form; }, help);
+    forms->add_flag_callback(
+        name, [&request, form] { request.options.form = form; }, help);
   };
   add("--parameters", InspectForm::Parameters, "How each tensor is stored, the largest first");
   add("--timeline", InspectForm::Timeline,
@@ -153,11 +153,10 @@ CLI::App *addInspect(CLI::App &app, InspectRequest &request) {
       ->type_name("FILE");
   command
       ->add_option("--target-machine", request.options.machine,
-                   "Predict how long a step takes on a machine: a100 | h100 | h200 (NVIDIA, by the data sheets), "
-                   "calibrated (this one, measured by cleave calibrate), or a JSON file with the rates of another one. "
-                   "Where other forms show times, they take the calibrated one by themselves, if there is one; none "
-                   "forbids it")
-      ->type_name("MACHINE");
+                   "Predict how long a step takes on a machine: one of NVIDIA's, by the data sheets; calibrated (this "
+                   "one, as cleave calibrate has measured it); or a JSON file with the rates of another one. Without "
+                   "this option, forms that show times take the calibrated one, if there is one; with none they do not")
+      ->type_name("a100|h100|h200|calibrated|none|FILE");
   return command;
 }
 
@@ -225,7 +224,9 @@ CLI::App *addExport(CLI::App &app, ExportRequest &request) {
       ->required()
       ->type_name("PATH");
   command->add_option("--model", request.model, "The ONNX file that was compiled")->required()->type_name("FILE");
-  command->add_option("-o,--output", request.output, "The ONNX file to write. FILE.safetensors gets the weights alone")->required()->type_name("FILE");
+  command->add_option("-o,--output", request.output, "The ONNX file to write. FILE.safetensors gets the weights alone")
+      ->required()
+      ->type_name("FILE");
   rt::addList(*command, "--outputs", "NAME", request.outputs,
               "Outputs to keep, separated by commas (default: all). Inputs, nodes and weights that they do not "
               "need are removed")
@@ -349,7 +350,7 @@ llvm::Error CommandLine::describePlugins() {
   watchPlugins(compile.passPlugins);
   if (llvm::Error error = loadPlugins(compile, registry))
     return error;
-  compileApp->get_option("--optimizer")->description(describeOptimizers());
+  describeOptimizers(*compileApp->get_option("--optimizer"));
   return llvm::Error::success();
 }
 

@@ -1,6 +1,7 @@
 // CLI11 reports errors by exceptions. This file is compiled with exceptions (CommandLine.cpp catches them).
 #include "tools/cleave/CompileArguments.h"
 
+#include "compiler/Training/Optimizers/Optimizer.h"
 #include "compiler/Training/TrainingOptions.h"
 #include "runtime/main/ListOption.h"
 
@@ -47,10 +48,10 @@ void addModelOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
       ->capture_default_str();
 
   app.add_option("--precision", o.precision,
-                 "Type to store values in: f32, bf16 or fp16. Or one type for each part, such as "
-                 "param=bf16,reduce=f32: param is parameters and activations, reduce is gradients (those of several "
-                 "micro-batches are added in f32), buffer is running statistics (default: the types of the file)")
-      ->type_name("TYPE|PART=TYPE");
+                 "Type to store values in. Or one type for each part, such as param=bf16,reduce=f32: param is "
+                 "parameters and activations, reduce is gradients (those of several micro-batches are added in f32), buffer is "
+                 "running statistics (default: the types of the file)")
+      ->type_name("f32|bf16|fp16|PART=TYPE");
 
   rt::addList(app, "--init", "[PATTERN=]RULE(...)", o.init,
               "Rule for the first values of parameters. It replaces the values in the file, which need not be "
@@ -88,20 +89,21 @@ void addLossOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
 
 } // namespace
 
-std::string describeOptimizers() {
-  return "How parameters are updated. The learning rate is an option of the program: train --lr. One of\n" +
-         optimizerHelp();
+void describeOptimizers(CLI::Option &option) {
+  std::string names;
+  for (const Optimizer *optimizer : allOptimizers())
+    names += (names.empty() ? "" : "|") + optimizer->name;
+  option.type_name(names + "[,KEY=VALUE]");
+  option.description("How parameters are updated. The learning rate is an option of the program: train --lr. The "
+                     "settings and their defaults:\n" +
+                     optimizerHelp());
 }
 
 namespace {
 
 // Options of the parameters that are trained, and of the optimizer.
 void addParameterOptions(CLI::App &app, CompileOptions &o) {
-  app.add_option("--optimizer", o.optimizer,
-                 describeOptimizers())
-      ->group(kTraining)
-      ->type_name("NAME[,KEY=VALUE]")
-      ->capture_default_str();
+  describeOptimizers(*app.add_option("--optimizer", o.optimizer)->group(kTraining)->capture_default_str());
   rt::addList(app, "--param-group", "PATTERN:KEY=VALUE", o.paramGroups,
               "Weight decay and learning rate of some parameters, such as '*.bias:weight_decay=0,lr_scale=0.1'. "
               "PATTERN is a glob over names, or several separated by |. The first group that matches counts")
@@ -137,12 +139,12 @@ void addAverageOptions(CLI::App &app, CompileOptions &o) {
       ->group(kTraining)
       ->capture_default_str();
   app.add_option("--loss-scale", o.lossScale,
-                 "Factor that keeps fp16 gradients from becoming 0: a number, none, or "
-                 "dynamic[,init=N,growth=N,backoff=N,interval=N]. dynamic starts at init, is multiplied by growth "
+                 "Factor that keeps fp16 gradients from becoming 0. dynamic has the settings init, growth, backoff and "
+                 "interval: it starts at init, is multiplied by growth "
                  "after interval steps without overflow, and by backoff after a step with one. auto is dynamic "
                  "under fp16")
       ->group(kTraining)
-      ->type_name("SCALE")
+      ->type_name("auto|none|dynamic[,KEY=NUMBER]|NUMBER")
       ->capture_default_str();
 }
 
@@ -178,7 +180,7 @@ void addMemoryOptions(CLI::App &app, CompileOptions &o) {
                  "transformer. every=N: of every N-th block. first=N: of the first N blocks. segments=N: of all "
                  "blocks, N at a time. auto: the cheapest of these that fits --memory-limit")
       ->group(kTraining)
-      ->type_name("CHOICE")
+      ->type_name("never|none|blocks|every=N|first=N|segments=N|auto")
       ->capture_default_str();
   app.add_option("--recompute-when", o.recomputeWhen,
                  "Micro-batches of a pipeline that recompute: always (all), except-last (all but the last one of a "
@@ -196,17 +198,17 @@ void addMemoryOptions(CLI::App &app, CompileOptions &o) {
                  "probabilities in both")
       ->check(CLI::IsMember({"plain", "fused"}))
       ->capture_default_str();
-  app.add_option("--bias-gradients", o.biasGradients,
-                 "How the gradients of biases of linear layers are computed, where no other kernel computes them while it "
-                 "reads the same memory. apart: by a kernel of their own. fused: by the product that computes the "
-                 "gradient of the layer's weight, by cuBLASLt's BGRADA and BGRADB epilogues on GPUs that have them")
+  app.add_option(
+         "--bias-gradients", o.biasGradients,
+         "How the gradients of biases of linear layers are computed, where no other kernel computes them while it "
+         "reads the same memory. apart: by a kernel of their own. fused: by the product that computes the "
+         "gradient of the layer's weight, by cuBLASLt's BGRADA and BGRADB epilogues on GPUs that have them")
       ->group(kTraining)
       ->check(CLI::IsMember({"apart", "fused"}))
       ->capture_default_str();
   app.add_option("--offload", o.offload,
-                 "Keep these in host memory while they are not in use: params, grads, optimizer, activations, or "
-                 "several separated by commas")
-      ->type_name("KINDS");
+                 "Keep these in host memory while they are not in use: one kind, or several separated by commas")
+      ->type_name("params|grads|optimizer|activations[,KIND]");
 }
 
 void addShardingOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
@@ -217,14 +219,14 @@ void addShardingOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
                                   "parameters stay gathered from the forward pass to the backward pass. zero-2: "
                                   "gradients and optimizer state. zero-1: optimizer state. no-shard: nothing")
                        ->group(sharding)
-                       ->type_name("NAME")
+                       ->type_name("full-shard|zero-3|shard-grad-op|zero-2|zero-1|no-shard")
                        ->capture_default_str();
   t.fsdpUnits = app.add_option("--fsdp-units", o.fsdpUnits,
                                "How parameters are divided into units: those of a unit are gathered together. auto: "
                                "one unit a block, large blocks several. size=BYTES: units of this size. "
                                "pattern=P[|P]: one unit for each name that matches, with all names below it")
                     ->group(sharding)
-                    ->type_name("POLICY")
+                    ->type_name("auto|size=BYTES|pattern=P[|P]")
                     ->capture_default_str();
   t.prefetch = {app.add_option("--forward-prefetch", t.forwardPrefetch,
                                "Start to gather the next unit before this one is computed, in the forward pass")
@@ -254,11 +256,11 @@ void addShardingOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
 void addStageOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
   const char *stages = "Stages of a pipeline (axis pp)";
   t.schedule = app.add_option("--schedule", o.schedule,
-                              "Order in which stages compute micro-batches: naive | gpipe | 1f1b | eager-1f1b | "
-                              "interleaved-1f1b[,chunks=N] | zb-h1 | zb-h2 | dualpipe-v, or file=PATH for an order "
-                              "of your own")
+                              "Order in which stages compute micro-batches: one of the named ones, or your own from a "
+                              "file")
                    ->group(stages)
-                   ->type_name("NAME")
+                   ->type_name("naive|gpipe|1f1b|eager-1f1b|interleaved-1f1b[,chunks=N]|zb-h1|zb-h2|dualpipe-v|"
+                               "file=PATH")
                    ->capture_default_str();
   t.stageSplit = app.add_option("--stage-split", o.stageSplit,
                                 "Where the model is cut into stages. auto: stages take equal time. uniform: they "
@@ -267,30 +269,32 @@ void addStageOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
                                 "pattern=P[|P]: they have equal numbers of operations or parameters whose names "
                                 "match. at=NAME[|NAME]: each further stage begins at this name")
                      ->group(stages)
-                     ->type_name("HOW")
+                     ->type_name("auto|uniform|parameters|pattern=P[|P]|at=NAME[|NAME]")
                      ->capture_default_str();
 }
 
 void addTargetOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
   const char *target = "Target";
   app.add_option("--target", o.target,
-                 "Device to compile for: host (the processor of this machine), host:avx2, host:avx512, host:generic "
-                 "(others), each with ,threads=N for N compute threads a rank; or the GPUs cuda:sm_80, cuda:sm_90 "
-                 "and cuda:sm_100. For cuda:sm_90 the forward pass of fused attention in f16 and bf16 uses Hopper's own "
+                 "Device to compile for. host is the processor of this machine, and host:... another one; each takes "
+                 ",threads=N for N compute threads a rank. cuda:... is a GPU. For cuda:sm_90 the forward pass of fused "
+                 "attention in f16 and bf16 uses Hopper's own "
                  "matrix instructions; cuda:sm_90,wgmma=off leaves them out")
       ->group(target)
-      ->type_name("DEVICE")
+      ->type_name("host|host:avx2|host:avx512|host:generic|cuda:sm_80|cuda:sm_90|cuda:sm_100")
       ->capture_default_str();
-  app.add_option("--target-machine", o.targetMachine,
-                 "Machine whose step time is predicted; the program prints it next to the measured time. "
-                 "calibrated: this one, as cleave calibrate has measured it (default where it has, for hosts). none. "
-                 "a100 | h100 | h200, or a JSON file. It changes nothing else of the plan")
+  app.add_option(
+         "--target-machine", o.targetMachine,
+         "Machine whose step time is predicted; the program prints it next to the measured time. "
+         "calibrated: this one, as cleave calibrate has measured it (default where it has, for hosts). none: no "
+         "prediction. FILE: a JSON file. It changes nothing else of the plan")
       ->group(target)
-      ->type_name("MACHINE");
-  app.add_option("--memory-limit", t.memoryLimit,
-                 "Device memory that the plan of one rank may need, such as 16GiB: its total, as cleave inspect shows it. "
-                 "No plan is written that needs more. A process on a host needs memory for code and libraries in "
-                 "addition (besides)")
+      ->type_name("calibrated|none|a100|h100|h200|FILE");
+  app.add_option(
+         "--memory-limit", t.memoryLimit,
+         "Device memory that the plan of one rank may need, such as 16GiB: its total, as cleave inspect shows it. "
+         "No plan is written that needs more. A process on a host needs memory for code and libraries in "
+         "addition (besides)")
       ->group(target)
       ->type_name("BYTES");
 
@@ -305,10 +309,9 @@ void addTargetOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
 
 void addInsideOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
   const char *inside = "Looking inside";
-  app.add_option("--stop-after", t.stopAfter,
-                 "Stop after a phase and write its MLIR to the output. Phases: " + phaseNames())
+  app.add_option("--stop-after", t.stopAfter, "Stop after this phase, and write its MLIR to the output")
       ->group(inside)
-      ->type_name("PHASE");
+      ->type_name(CLI::detail::find_and_replace(phaseNames(), ", ", "|"));
   app.add_option("--dump-phases", o.dumpPhases, "Write the MLIR of each phase to this directory, in numbered files")
       ->group(inside)
       ->type_name("DIR");

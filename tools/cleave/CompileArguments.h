@@ -19,7 +19,7 @@ struct CompileTexts {
   std::vector<std::string> dims, mesh, inserts;
   std::string emit = "executable", stopAfter = "link", bucketSize, memoryLimit;
   std::string forwardPrefetch = "on", ignoredLabel = "-100";
-  std::vector<CLI::Option *> prefetch; // options about gathers
+  std::vector<CLI::Option *> prefetch;                    // options about gathers
   CLI::Option *schedule = nullptr, *stageSplit = nullptr; // to know whether they were given
   CLI::Option *lossIgnoreIndex = nullptr, *lossClassDim = nullptr;
   CLI::Option *fsdpStrategy = nullptr, *fsdpUnits = nullptr; // to know whether they were given
@@ -28,8 +28,8 @@ struct CompileTexts {
 // Declares the options. Parsing writes to `o` and `t`, which must live as long as `app`. Help lists the options in this
 // order.
 void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t);
-// The help of --optimizer, with the optimizers of the plug-ins that are loaded.
-std::string describeOptimizers();
+// Writes the help of --optimizer, with the optimizers of the plug-ins that are loaded.
+void describeOptimizers(CLI::Option &option);
 // The names of the phases up to `last`, separated by commas.
 std::string phaseNames(Phase last = Phase::Link);
 
