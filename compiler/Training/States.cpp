@@ -47,6 +47,14 @@ StateOp getScalar(ModuleOp module, StringRef name, Type elementType) {
 
 SegmentAttr onlySegment(StateOp state) { return cast<SegmentAttr>(state.getSegments()[0]); }
 
+std::vector<std::string> namesOf(SegmentAttr segment) {
+  std::vector<std::string> names = {segment.getName().getValue().str()};
+  if (segment.getAliases())
+    for (auto alias : segment.getAliases().getAsRange<StringAttr>())
+      names.push_back(alias.getValue().str());
+  return names;
+}
+
 ArrayAttr beginningWith(ArrayAttr segments, double value) {
   MLIRContext *context = segments.getContext();
   auto init = value == 0 ? InitAttr::get(context, InitKind::Zeros, {}, {})

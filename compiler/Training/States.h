@@ -22,6 +22,9 @@ StateOp getScalar(mlir::ModuleOp module, llvm::StringRef name, mlir::Type elemen
 // Returns the segment of a state that is not a bucket.
 SegmentAttr onlySegment(StateOp state);
 
+// Returns the original name of a segment, and its other names: those of tied parameters, and further names in the file.
+std::vector<std::string> namesOf(SegmentAttr segment);
+
 // Returns the same segments with that first value for every element. Gradients and optimizer states begin with it.
 mlir::ArrayAttr beginningWith(mlir::ArrayAttr segments, double value);
 inline mlir::ArrayAttr zeroedSegments(mlir::ArrayAttr segments) { return beginningWith(segments, 0); }

@@ -3,6 +3,7 @@
 #include "compiler/Import/ONNX/File/ProbableBuffers.h"
 #include "compiler/Import/ONNX/File/TensorUses.h"
 #include "compiler/Import/ONNX/InitRules.h"
+#include "compiler/Import/ONNX/Operators/TorchGradients.h"
 #include "compiler/Import/ONNX/States.h"
 #include "compiler/Support/NamePatterns.h"
 #include "runtime/plan/DrawnWeights.h"
@@ -22,6 +23,33 @@ static llvm::StringSet<> runningStatistics(const FlatGraph &graph) {
       for (int i = 3; i < node.input_size() && i < 5; ++i)
         names.insert(node.input(i));
   });
+  return names;
+}
+
+// Returns the second names of initializers. The TorchScript exporter writes tensors of equal values, such as tied
+// weights, once, and an Identity for each further name:
+//
+//   Identity(embedding.weight) -> head.weight      head.weight is a second name of embedding.weight
+static llvm::StringMap<std::vector<std::string>> secondNames(const onnx::GraphProto &proto, const FlatGraph &graph) {
+  llvm::StringSet<> outputs;
+  for (const onnx::ValueInfoProto &output : proto.output())
+    outputs.insert(output.name());
+  llvm::StringMap<std::string> first;
+  for (const onnx::TensorProto &tensor : proto.initializer())
+    first[tensor.name()] = tensor.name();
+  llvm::StringMap<std::vector<std::string>> names;
+  for (const FlatNode &flat : graph.nodes) {
+    const onnx::NodeProto &node = *flat.proto;
+    if (node.op_type() != "Identity" || node.input_size() != 1 || node.output_size() != 1)
+      continue;
+    auto owner = first.find(node.input(0));
+    const std::string &name = node.output(0);
+    if (owner == first.end() || isExporterName(name) || outputs.contains(name) || !torchCallOf(node).target.empty())
+      continue;
+    std::string tensor = owner->second; // the map may move it
+    first[name] = tensor;
+    names[tensor].push_back(name);
+  }
   return names;
 }
 
@@ -97,7 +125,10 @@ class InitializerImport {
 public:
   InitializerImport(const InitializerJob &job, NamePatterns &buffers, InitRules &rules)
       : job(job), buffers(buffers), rules(rules), uses(job.graph), fans(job.graph),
-        roles(job.file, job.graph, job.signature, uses, buffers) {}
+        roles(job.file, job.graph, job.signature, uses, buffers) {
+    if (!job.signature.isPresent) // there an Identity is a call of the model
+      aliases = secondNames(job.file.proto.graph(), job.graph);
+  }
 
   NamedBindings run() {
     for (const onnx::TensorProto &tensor : job.file.proto.graph().initializer())
@@ -116,7 +147,8 @@ private:
   void addLiteral(llvm::StringRef name, const WeightTensor &weight);
   void addStored(llvm::StringRef name, const WeightTensor &weight, Role role);
   bool isFrozen(llvm::StringRef name, Role role) const {
-    return role == Role::Parameter && matchesAny(job.options.freeze, name);
+    auto matches = [&](llvm::StringRef each) { return matchesAny(job.options.freeze, each); };
+    return role == Role::Parameter && (matches(name) || llvm::any_of(aliases.lookup(name), matches));
   }
   void checkPatterns();
   void addNotes();
@@ -127,6 +159,7 @@ private:
   TensorUses uses;
   FanTable fans;
   InitializerRoles roles;
+  llvm::StringMap<std::vector<std::string>> aliases;
   NamedBindings bindings;
   UnreadTensors unread;
   std::vector<std::string> parameters, others,
@@ -188,8 +221,8 @@ void InitializerImport::addInitialized(llvm::StringRef name, mlir::RankedTensorT
   auto initial = spec.resolve(type.getContext(), name, type.getShape(), fans);
   if (!initial)
     return job.errors.add(initial.takeError());
-  bindings.emplace_back(name,
-                        Binding::state(declareState(job.symbols, name, type, role, *initial, isFrozen(name, role))));
+  bindings.emplace_back(name, Binding::state(declareState(job.symbols, name, type, role, *initial, isFrozen(name, role),
+                                                          aliases.lookup(name))));
 }
 
 void InitializerImport::addLiteral(llvm::StringRef name, const WeightTensor &weight) {
@@ -208,7 +241,7 @@ void InitializerImport::addStored(llvm::StringRef name, const WeightTensor &weig
                    " has a name that is no tensor's in safetensors files, which hold the weights; give it another one");
   job.weights.insert(name, weight);
   bindings.emplace_back(name, Binding::state(declareState(job.symbols, name, weight.type, role, InitKind::Weights,
-                                                          isFrozen(name, role))));
+                                                          isFrozen(name, role), aliases.lookup(name))));
   // Operators may need to know a number at import (a bound, the scales of a resize, indices). Such numbers are not
   // trained.
   if (weight.type.getNumElements() <= 64 || !llvm::isa<mlir::FloatType>(weight.type.getElementType()))

@@ -34,18 +34,24 @@ static std::string sanitize(llvm::StringRef name, Role role) {
 }
 
 std::string cleave::onnx_import::declareState(mlir::SymbolTable &symbols, llvm::StringRef name,
-                                              mlir::RankedTensorType type, Role role, InitKind init, bool frozen) {
+                                              mlir::RankedTensorType type, Role role, InitKind init, bool frozen,
+                                              llvm::ArrayRef<std::string> aliases) {
   auto *context = symbols.getOp()->getContext();
   auto source = init == InitKind::Weights ? mlir::StringAttr::get(context, name) : mlir::StringAttr();
-  return declareState(symbols, name, type, role, InitAttr::get(context, init, source, {}), frozen);
+  return declareState(symbols, name, type, role, InitAttr::get(context, init, source, {}), frozen, aliases);
 }
 
 std::string cleave::onnx_import::declareState(mlir::SymbolTable &symbols, llvm::StringRef name,
-                                              mlir::RankedTensorType type, Role role, InitAttr initial, bool frozen) {
+                                              mlir::RankedTensorType type, Role role, InitAttr initial, bool frozen,
+                                              llvm::ArrayRef<std::string> aliases) {
   mlir::OpBuilder builder(symbols.getOp()->getContext());
   auto *context = builder.getContext();
   auto original = builder.getStringAttr(name);
-  auto segment = SegmentAttr::get(context, original, type, /*offset=*/0, /*group=*/0, initial, {});
+  auto segment =
+      SegmentAttr::get(context, original, type, /*offset=*/0, /*group=*/0, initial,
+                       aliases.empty() ? mlir::ArrayAttr()
+                                       : builder.getStrArrayAttr(llvm::SmallVector<llvm::StringRef>(llvm::map_range(
+                                             aliases, [](auto &alias) { return llvm::StringRef(alias); }))));
   auto state = StateOp::create(builder, builder.getUnknownLoc(), builder.getStringAttr(sanitize(name, role)),
                                mlir::TypeAttr::get(type), RoleAttr::get(context, role), builder.getArrayAttr({segment}),
                                /*slot=*/{}, /*storage=*/{}, frozen ? builder.getUnitAttr() : mlir::UnitAttr());

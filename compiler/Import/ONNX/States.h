@@ -11,11 +11,11 @@ namespace cleave::onnx_import {
 constexpr int64_t kMaxConstantBytes = 4096;
 
 // Declares a state, and returns its symbol: a sanitized and unique form of `name`. Its weights, if any, are stored
-// under `name` itself.
+// under `name` itself. `aliases` are further names that users know it by.
 std::string declareState(mlir::SymbolTable &symbols, llvm::StringRef name, mlir::RankedTensorType type, Role role,
-                         InitAttr initial, bool frozen = false);
+                         InitAttr initial, bool frozen = false, llvm::ArrayRef<std::string> aliases = {});
 std::string declareState(mlir::SymbolTable &symbols, llvm::StringRef name, mlir::RankedTensorType type, Role role,
-                         InitKind init, bool frozen = false);
+                         InitKind init, bool frozen = false, llvm::ArrayRef<std::string> aliases = {});
 
 } // namespace cleave::onnx_import
 

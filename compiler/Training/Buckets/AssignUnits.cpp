@@ -66,8 +66,11 @@ private:
       return failure();
     llvm::StringMap<int64_t> numbers;
     for (StateOp state : parameters) {
-      names.push_back(onlySegment(state).getName().getValue().str());
-      std::string name = patterns->matchPrefix(names.back()).str();
+      std::string name;
+      for (const std::string &own : namesOf(onlySegment(state))) {
+        names.push_back(own);
+        name = name.empty() ? patterns->matchPrefix(own).str() : name;
+      }
       auto next = static_cast<int64_t>(numbers.size()) + kResidentUnit + 1;
       setUnit(state, name.empty() ? kResidentUnit : numbers.try_emplace(name, next).first->second);
     }

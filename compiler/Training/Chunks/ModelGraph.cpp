@@ -156,7 +156,7 @@ void ModelGraph::addStates(const SymbolTable &symbols, Operation &op, pipeline::
     node.states.push_back(number->second);
     if (!state.getFrozen())
       node.cost += accessesOfState * static_cast<double>(byteSize(state.getTensorType())) / Machine().bytesPerSecond;
-    namesOf.back().push_back(onlySegment(state).getName().getValue().str());
+    llvm::append_range(namesOf.back(), cleave::namesOf(onlySegment(state)));
   }
 }
 

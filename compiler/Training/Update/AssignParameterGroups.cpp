@@ -46,8 +46,9 @@ private:
     SmallVector<StateOp> matched;
     std::vector<std::string> names;
     for (StateOp state : parameters) {
-      names.push_back(onlySegment(state).getName().getValue().str());
-      if (patterns->match(names.back()))
+      std::vector<std::string> own = namesOf(onlySegment(state));
+      llvm::append_range(names, own);
+      if (llvm::any_of(own, [&](const std::string &name) { return patterns->match(name).has_value(); }))
         matched.push_back(state);
     }
     if (failed(diagnose(getOperation(), patterns->checkUsed(names, "parameters"))))

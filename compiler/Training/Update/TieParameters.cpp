@@ -14,7 +14,7 @@ namespace {
 StateOp findParameter(ModuleOp module, StringRef originalName) {
   for (auto state : module.getOps<StateOp>())
     if (state.getRole() == Role::Parameter && state.getSegments().size() == 1 &&
-        onlySegment(state).getName() == originalName)
+        llvm::is_contained(namesOf(onlySegment(state)), originalName))
       return state;
   return nullptr;
 }
@@ -60,11 +60,12 @@ private:
         if (read.getState() == tied.getSymName())
           redirect(read, kept);
     auto segment = onlySegment(kept);
+    MLIRContext *context = &getContext();
     SmallVector<Attribute> aliases;
     if (segment.getAliases())
       llvm::append_range(aliases, segment.getAliases());
-    aliases.push_back(onlySegment(tied).getName());
-    MLIRContext *context = &getContext();
+    for (const std::string &name : namesOf(onlySegment(tied)))
+      aliases.push_back(StringAttr::get(context, name));
     auto joined = SegmentAttr::get(context, segment.getName(), segment.getType(), segment.getOffset(),
                                    segment.getGroup(), segment.getInit(), ArrayAttr::get(context, aliases));
     kept.setSegmentsAttr(ArrayAttr::get(context, {joined}));
