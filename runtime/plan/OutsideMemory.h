@@ -21,7 +21,8 @@
 //   the latter in bf16 on two ranks                                      training 24.0, 313
 //
 // Ranks that are threads of one process share the code that oneDNN has generated for equal shapes, so they need less
-// than the sum over ranks. The bound includes neither the memory of MPI nor the pages of mapped data files.
+// than the sum over ranks. The bound includes neither the memory of MPI nor the pages of mapped data files: neither
+// follows from the plan. A run adds both to it at its end (Session::memoryReport).
 #ifndef CLEAVE_RUNTIME_PLAN_OUTSIDEMEMORY_H
 #define CLEAVE_RUNTIME_PLAN_OUTSIDEMEMORY_H
 

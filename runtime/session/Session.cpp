@@ -43,6 +43,7 @@ struct Session::Impl {
   std::unique_ptr<RankThreads> threads;
   uint64_t residentBefore = 0;
   uint64_t outputBytes = 0, dataBytes = 0; // what the command holds besides the plan
+  uint64_t joinBytes = 0;                  // what joining the other processes has taken
   bool hasDrawnWeights = false;
 
   unsigned worldRank(unsigned index) const { return processes ? processes->rank() : index; }
@@ -125,8 +126,10 @@ Status Session::Impl::joinProcesses() {
 // Finds the other ranks: threads of this process, or other processes.
 Status Session::Impl::connect(unsigned requested) {
   CLEAVE_TRY(checkCommVariables());
-  uint64_t wanted = meshSize(*plan);
+  uint64_t wanted = meshSize(*plan), before = memoryUsage().resident;
   CLEAVE_TRY(joinProcesses());
+  if (uint64_t now = memoryUsage().resident; processes && now > before)
+    joinBytes = now - before;
   if (requested && requested != wanted)
     return invalidArgument("--ranks " + std::to_string(requested) + ", but compiled for " + counted(wanted, "rank") +
                            (wanted == 1 ? "" : " (" + meshText(*plan) + ")") +
@@ -476,7 +479,7 @@ std::string Session::memoryReport() {
     text += (text.empty() ? "" : ", ") + counted(static_cast<uint64_t>(ranks), "rank") + " x " +
             formatBytes(counters.plannedBytes);
   }
-  uint64_t held = impl_->outputBytes + impl_->dataBytes;
+  uint64_t held = impl_->outputBytes + impl_->dataBytes + impl_->joinBytes;
   auto named = [](uint64_t bytes, const char *what) {
     return bytes == 0 ? "" : ", and " + formatBytes(bytes) + " for " + what;
   };
@@ -488,7 +491,8 @@ std::string Session::memoryReport() {
          (base == 0 ? ""
                     : " (expected: at most " + formatBytes(planned + onHost + base + outside + held) + ", of which " +
                           formatBytes(base + outside) + " is for code and libraries" +
-                          named(impl_->outputBytes, "all outputs") + named(impl_->dataBytes, "data") + ")");
+                          named(impl_->outputBytes, "all outputs") + named(impl_->dataBytes, "data") +
+                          named(impl_->joinBytes, "MPI's start") + ")");
 }
 
 } // namespace cleave::rt

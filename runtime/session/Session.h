@@ -112,7 +112,7 @@ public:
   Status writeTrace();
   // The command holds the outputs of all samples in so many bytes, which no plan has.
   void noteOutputs(uint64_t bytes);
-  // The same for data (DataSet::memoryBytes). Data sets add up.
+  // The same for data: files (DataSet::memoryBytes), and batches that no plan has. Data sets add up.
   void noteData(uint64_t bytes);
   // "memory: planned 12 MiB (2 ranks x 6 MiB), measured peak 14 MiB above the start (expected: at most ...)"
   std::string memoryReport();

@@ -58,6 +58,14 @@ const Batch *BatchReader::next() {
   return &batches_[consumed_ % kBatchesInMemory];
 }
 
+size_t BatchReader::ownBytes() const {
+  size_t bytes = 0;
+  for (const Batch &batch : batches_)
+    for (const std::vector<std::byte> &part : batch.storage)
+      bytes += part.size();
+  return bytes;
+}
+
 void BatchReader::readAll() {
   for (;;) {
     {

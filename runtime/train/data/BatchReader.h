@@ -63,6 +63,8 @@ public:
   ~BatchReader();
 
   const Batch *next();
+  // The memory of both batches that the reader has allocated itself.
+  size_t ownBytes() const;
 
 private:
   void readAll();

@@ -172,7 +172,6 @@ Status InputFeed::open(Session &session, const fb::Program &program, unsigned fr
                                   "random numbers; give more data"
                                 : "; give more data, or --last-batch pad"));
   result->reset(new InputFeed(session, program, data, frames, sampler, IndexRange::ofInputs(session.plan(), program)));
-  session.noteData(data.memoryBytes());
   std::string missing; // why a rank has no memory of its device
   auto memory = [&](unsigned local, size_t bytes) {
     std::byte *part = nullptr;
@@ -182,6 +181,7 @@ Status InputFeed::open(Session &session, const fb::Program &program, unsigned fr
     return part;
   };
   (*result)->reader_ = std::make_unique<BatchReader>(data.sources, sampler, geometry, epoch, position, memory);
+  session.noteData(data.memoryBytes() + (*result)->reader_->ownBytes());
   if (!missing.empty())
     log(LogLevel::Warning, -1,
         std::string(option) + ": the system locks no pages for batches (" + missing +

@@ -24,13 +24,13 @@ public:
   }
 
   // The most memory of the pages. The system may map all of a folio of its page cache, of up to 2 MiB, where a window is
-  // read. Data of less than kDropBytes stay mapped, and are not counted.
+  // read. Data of less than kDropBytes stay mapped as a whole.
   static uint64_t mostBytes(const std::vector<DataSource> &sources) {
     constexpr uint64_t kWindow = 64u << 10, kFolio = 2u << 20;
     uint64_t all = 0;
     for (const DataSource &source : sources)
       all += source.mostMapped();
-    return all < kDropBytes ? 0 : std::min<uint64_t>(all, kDropBytes / kWindow * kFolio);
+    return std::min<uint64_t>(all, kDropBytes / kWindow * kFolio);
   }
 
   // To be called after sample `i` of a source was read.

@@ -115,7 +115,8 @@ TEST(DataSet, FingerprintIsOfWhatFilesHold) {
     data.samples = data.sources[0].samples();
     return data.fingerprint();
   };
-  save("all.npy", 0, 300), save("a.npy", 0, 100), save("b.npy", 100, 200), save("less.npy", 0, 298), save("one.npy", 0, 2);
+  save("all.npy", 0, 300), save("a.npy", 0, 100), save("b.npy", 100, 200), save("less.npy", 0, 298),
+      save("one.npy", 0, 2);
   uint64_t all = fingerprint(dir / "all.npy");
   EXPECT_EQ(fingerprint(dir / "a.npy" + "," + (dir / "b.npy")), all);
   EXPECT_NE(fingerprint(dir / "b.npy" + "," + (dir / "a.npy")), all);
@@ -179,18 +180,21 @@ TEST(Npy, HeadersThatAreNotOneDictionaryAreRefused) {
   };
   for (const char *shape : {"(2,)", "( 2 , )", "(1,2)", "(2, 1,)", "(1, 2, 1)", "(2,1 ,)"})
     EXPECT_TRUE(isTaken(withShape(shape))) << shape;
-  for (const char *shape :
-       {"(2)", "(1 2)", "(1,,2)", "(,2)", "(,)", "(2,)x", "(2,), 3", "2", "[2]", "(2,", "(+2,)", "(02,)", "(0x2,)",
-        "(2.0,)", "((2,),)", "('2',)", "(2L L,)", "(-2,)", ""})
+  for (const char *shape : {"(2)", "(1 2)", "(1,,2)", "(,2)", "(,)", "(2,)x", "(2,), 3", "2", "[2]", "(2,", "(+2,)",
+                            "(02,)", "(0x2,)", "(2.0,)", "((2,),)", "('2',)", "(2L L,)", "(-2,)", ""})
     EXPECT_FALSE(isTaken(withShape(shape))) << shape;
   EXPECT_TRUE(isTaken("{\"shape\":(2,),\"fortran_order\":False,\"descr\":\"<i4\"}"));
   for (const char *header :
-       {"{'descr': '<i4', 'fortran_order': Falsehood, 'shape': (2,)}", "{'descr': '<i4', 'fortran_order': 0, 'shape': (2,)}",
+       {"{'descr': '<i4', 'fortran_order': Falsehood, 'shape': (2,)}",
+        "{'descr': '<i4', 'fortran_order': 0, 'shape': (2,)}",
         "{'descr': '<i4', 'fortran_order': False, 'shape': (2,), 'more': 1}", "{'descr': '<i4', 'shape': (2,)}",
-        "{'descr': '<i4', 'fortran_order': False, 'shape': (2,),,}", "{'descr': '<i4' '', 'fortran_order': False, 'shape': (2,)}",
-        "{'descr': '<i4' 'fortran_order': False, 'shape': (2,)}", "{'descr': '<i4', 'fortran_order': False, 'shape' (2,)}",
-        "{'descr': '<i4, 'fortran_order': False, 'shape': (2,)}", "{descr: '<i4', 'fortran_order': False, 'shape': (2,)}",
-        "{}", "{", "{'descr': '<i4', 'fortran_order': False, 'shape': (2,)} # a comment"})
+        "{'descr': '<i4', 'fortran_order': False, 'shape': (2,),,}",
+        "{'descr': '<i4' '', 'fortran_order': False, 'shape': (2,)}",
+        "{'descr': '<i4' 'fortran_order': False, 'shape': (2,)}",
+        "{'descr': '<i4', 'fortran_order': False, 'shape' (2,)}",
+        "{'descr': '<i4, 'fortran_order': False, 'shape': (2,)}",
+        "{descr: '<i4', 'fortran_order': False, 'shape': (2,)}", "{}", "{",
+        "{'descr': '<i4', 'fortran_order': False, 'shape': (2,)} # a comment"})
     EXPECT_FALSE(isTaken(header)) << header;
 }
 
@@ -413,8 +417,9 @@ TEST(DataErrors, LabelsAndTablesOfOtherFormsAreTold) {
   ASSERT_TRUE(writeNpy(dir / "y.npy", viewOf(ElementType::i64, {3, 4}, values)).isOk());
   std::string file = dir / "y.npy";
   EXPECT_EQ(openError("y=" + file, {"y", ElementType::i64, {}, true}),
-            "input 'y': " + file + ": expected i64[samples], got i64[3, 4]; if these are one-hot labels, "
-                                   "save x.argmax(-1): expected are the numbers of classes");
+            "input 'y': " + file +
+                ": expected i64[samples], got i64[3, 4]; if these are one-hot labels, "
+                "save x.argmax(-1): expected are the numbers of classes");
   EXPECT_NE(openError("x=t.csv", {"x", ElementType::f32, {3}, true})
                 .find("numpy.save(\"x.npy\", numpy.loadtxt(\"t.csv\", delimiter=\",\", dtype=\"float32\"))"),
             std::string::npos);
@@ -565,6 +570,8 @@ TEST(BatchReader, PartsLieInMemoryThatIsGiven) {
   };
   Epochs plain(2, 2, 3, 100, LastBatch::Drop), with(2, 2, 3, 100, LastBatch::Drop, 0, memory);
   ASSERT_EQ(given.size(), kBatchesInMemory);
+  EXPECT_EQ(plain.reader->ownBytes(), kBatchesInMemory * 2 * 2 * bytesOfPlace(3 * 8)); // of two ranks
+  EXPECT_EQ(with.reader->ownBytes(), kBatchesInMemory * 2 * bytesOfPlace(3 * 8));      // of one
   for (size_t step = 0; step < 2 * plain.batches; ++step) {
     EXPECT_EQ(with.next(), plain.next());
     const std::vector<std::byte> &mine = given[step % kBatchesInMemory];
@@ -603,6 +610,17 @@ TEST(BatchReader, ReadPagesAreDroppedBeforeTheyAreMany) {
   }
   EXPECT_TRUE(drops);
   EXPECT_LE(most, before + ReadPages::mostBytes(sources) + kDropBytes); // and code that runs for the first time
+}
+
+// Such data are never dropped, and take as much memory as their file.
+TEST(ReadPages, DataThatStayMappedAreCounted) {
+  TempDir dir;
+  std::vector<float> values((kDropBytes / 2) / sizeof(float));
+  ASSERT_TRUE(writeNpy(dir / "x.npy", viewOf(ElementType::f32, {static_cast<int64_t>(values.size())}, values)).isOk());
+  std::vector<DataSource> sources;
+  sources.push_back(openSource("x=" + (dir / "x.npy"), {"x", ElementType::f32, {}, true}));
+  EXPECT_GE(ReadPages::mostBytes(sources), kDropBytes / 2);
+  EXPECT_LE(ReadPages::mostBytes(sources), kDropBytes / 2 + (16u << 10)); // parts of pages
 }
 
 // One sample after the other: pages count once. Small files have no more pages than bytes.
