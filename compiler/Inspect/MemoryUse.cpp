@@ -4,6 +4,7 @@
 #include "compiler/Inspect/Traffic.h"
 #include "compiler/Support/NodeNote.h"
 #include "runtime/plan/PlanReader.h"
+#include "runtime/plan/RankKinds.h"
 #include "runtime/plan/ScalarNames.h"
 
 #include <algorithm>
@@ -310,6 +311,23 @@ std::string placeText(const fb::Plan &kind, const MemoryUse &use, const BodyRun 
   if (!program.entry())
     text += ", micro-batch " + std::to_string(body.microBatch);
   return text + (pass.empty() ? "" : ", " + pass);
+}
+
+// Whether the program is the forward or the backward pass of a chunk.
+static bool isPass(const fb::Program &program) {
+  std::string_view name = textOf(program.name());
+  return !program.entry() && (name.find(".fwd") != name.npos || name.find(".bwd") != name.npos);
+}
+
+std::string explainBodies(const fb::Plan &plan) {
+  for (const fb::Plan *kind : kindsOf(plan))
+    for (size_t i = 0; i < lengthOf(kind->programs()); ++i)
+      if (isPass(*kind->programs()->Get(i)))
+        return "A name such as c0.fwd is a part of a step. c0 is the first chunk of the model: a stage of a pipeline "
+               "has "
+               "one chunk or several.\nfwd is its forward pass, and bwd its backward pass. Some schedules cut that in "
+               "two: bwd_x computes the gradients\nof the chunk's inputs, and bwd_w those of its weights.";
+  return "";
 }
 
 MemoryUse memoryUse(const fb::Plan &kind, uint32_t entry, size_t slices) {

@@ -46,6 +46,7 @@ public:
       predicted = plan::timelineOf(plan, name, plan::plainCosts(plan), plan::TimelineDetail::Streams);
     data_["machine"] = parts.machine ? json(parts.machine->machine.name) : json();
     data_["machineText"] = machineText(parts.machine ? &parts.machine->machine : nullptr);
+    data_["bodies"] = explainBodies(plan);
     data_["profile"] = profileJson(plan, parts);
     data_["predicted"] = predicted ? timelineJson(*predicted) : json();
     data_["measured"] = measured ? timelineJson(measured->timeline) : json();
@@ -59,7 +60,7 @@ public:
   std::string take() const { return data_.dump(-1, ' ', false, json::error_handler_t::replace); }
 
 private:
-  static constexpr size_t kSlices = 1200, kAlive = 6;     // of all kinds together; values named for each slice
+  static constexpr size_t kSlices = 1200, kAlive = 6;      // of all kinds together; values named for each slice
   static constexpr size_t kSpans = 16000, kBodies = 24000; // of all lanes together
   static constexpr size_t kExchanges = 1200, kTensors = 2500;
 

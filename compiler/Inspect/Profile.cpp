@@ -84,6 +84,11 @@ std::string ratio(double measured, double predicted) {
   return predicted > 0 ? format("%.2f", measured / predicted) : "-";
 }
 
+// Kernels of the optimizer compute no node.
+std::string nodeText(const std::string &node, size_t width) {
+  return node.empty() ? "(no node: the update)" : shortName(node, width);
+}
+
 std::string kernelTable(const fb::Plan &plan, const Profile &profile, const MachineCosts *machine) {
   std::vector<const fb::Plan *> kinds = kindsOf(plan);
   std::string text = "THE MOST EXPENSIVE KERNELS, of " + countText(profile.kernels.size()) +
@@ -106,7 +111,7 @@ std::string kernelTable(const fb::Plan &plan, const Profile &profile, const Mach
     }
     text += "  " + (kinds.size() > 1 ? std::string(textOf(kinds[row.kind]->kind())) + " " : "") +
             shortName(textOf(kinds[row.kind]->kernels()->Get(static_cast<uint32_t>(row.kernel))->name()), 28) + ", " +
-            shortName(row.node, 48) + (row.nodes > 1 ? " and " + countText(row.nodes - 1) + " more" : "") + "\n";
+            nodeText(row.node, 48) + (row.nodes > 1 ? " and " + countText(row.nodes - 1) + " more" : "") + "\n";
   }
   return text;
 }
@@ -124,7 +129,7 @@ std::string nodeTable(const Profile &profile, const MachineCosts *machine) {
             padLeft(countText(row.launches), 10);
     if (machine)
       text += padLeft(secondsText(row.predicted), 11) + padLeft(ratio(row.seconds, row.predicted), 11);
-    text += "  " + (row.node.empty() ? "(no node: the update)" : shortName(row.node, 70)) + "\n";
+    text += "  " + nodeText(row.node, 70) + "\n";
   }
   return text;
 }

@@ -57,8 +57,7 @@ static std::string valuesText(const fb::Plan &kind, const MemoryUse &use) {
     text += padLeft(bytesText(alive[i].bytes), 12) + "  " +
             padRight(alive[i].use == ValueUse::Value ? fb::EnumNameRegionKind(alive[i].region) : wordsFor(alive[i].use),
                      29) +
-            padRight(places[i], width) +
-            shortName(nameOf(kind, alive[i]), 60) + "\n";
+            padRight(places[i], width) + shortName(nameOf(kind, alive[i]), 60) + "\n";
   if (alive.size() <= kMost)
     return text;
   uint64_t rest = 0;
@@ -96,8 +95,7 @@ static std::string kindText(const fb::Plan &kind, uint32_t entry) {
   uint64_t planned = std::accumulate(use.planned.begin(), use.planned.end(), uint64_t{0});
   text += "PEAK" + (name.empty() ? "" : " ON " + shortName(name, 20)) + ": " + bytesText(use.totalAt(use.peakSlice)) +
           " in use of " + bytesText(planned) + " planned, at instruction " + countText(instruction + 1) + " of " +
-          countText(use.allInstructions) + (body ? ", in " + placeText(kind, use, *body, instruction) : "") +
-          "\n";
+          countText(use.allInstructions) + (body ? ", in " + placeText(kind, use, *body, instruction) : "") + "\n";
   text += "  " + kindsText(use.peaks[use.peakSlice]) + "\n";
   if (std::string rest = kindsText(beyondPeak(use)); !rest.empty())
     text += "  planned, but not in use at the peak: " + rest + "\n";
@@ -113,6 +111,8 @@ std::string timelineText(const fb::Plan &plan) {
   for (const fb::Plan *kind : kindsOf(plan))
     if (auto entry = plan::mainProgram(*kind))
       text += kindText(*kind, *entry);
+  if (std::string bodies = explainBodies(plan); !bodies.empty())
+    text += "\n" + bodies + "\n";
   return text + "\n\"In use\" is between the instruction that makes a value and the last that reads it; state counts "
                 "all the time.\n"
                 "More is planned than the peak has in use: each region is as large as its own largest need, which may "

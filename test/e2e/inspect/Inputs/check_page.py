@@ -72,6 +72,12 @@ def check_kind(shown, plan, name):
         assert sizes == sorted(sizes, reverse=True) and sum(sizes) <= total
 
 
+def check_bodies(shown):
+    """Names such as c0.fwd are explained where they occur."""
+    named = any(re.match(r"c\d+\.(fwd|bwd)", name) for name in shown["names"])
+    assert named == ("c0.fwd" in shown["bodies"]), (shown["bodies"], shown["names"][:20])
+
+
 def check_measured(shown, source):
     measured, predicted = shown["measured"], shown["predicted"]
     assert source in measured["source"] and measured["duration"] > 0, measured
@@ -107,6 +113,7 @@ def main():
     assert len(kinds) == len(shown["kinds"])
     for one, other in zip(shown["kinds"], kinds):
         check_kind(one, other, shown["entry"])
+    check_bodies(shown)
     # Of two ranks, one sends in an all-reduce as many bytes as it works on: times and bytes of a row are what it sends.
     for exchange in shown["kinds"][0]["exchanges"] if plan["ranks"] == 2 and len(kinds) == 1 else []:
         assert exchange[0] != "all_reduce" or exchange[8] == exchange[6] * exchange[7], exchange
