@@ -165,8 +165,7 @@ void KindCheck::checkTrained() {
 
 // A run that goes on from a checkpoint begins with the saved states, and with all others as they are declared. Then
 // `init` runs. So only a saved state may carry a value from one program to a later one, and if a plan trains, `init`
-// leaves saved states as they are: they would change at each start. (Gradients are left out. Plans that are written by
-// hand, as in examples/broken, add to them without clearing them first.)
+// leaves saved states as they are: they would change at each start.
 void KindCheck::checkCarried() {
   bool trains = hasTrainingStep();
   for (uint32_t i = 0; i < lengthOf(plan_.states()); ++i) {
@@ -186,8 +185,7 @@ void KindCheck::checkCarried() {
       changing = changes ? nameOf(program) : changing;
       reading = run->getReadFirst().count(state.name()->str()) ? nameOf(program) : reading;
     }
-    bool isCarried = !changing.empty() && !reading.empty() && state.role() != fb::Role::gradient;
-    if (isCarried && !isSaved(state))
+    if (!isSaved(state) && !changing.empty() && !reading.empty())
       find("state", reading + " reads state " + quoted(state.name()) + " as an earlier program has left it, and " +
                         changing +
                         " changes it, but no checkpoint holds it; expected a state that is saved, or one "

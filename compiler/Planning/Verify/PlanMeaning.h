@@ -155,7 +155,7 @@ private:
   std::unordered_map<const rt::fb::State *, Content> starts_;
   std::vector<CrossBodyRange> crossBodyReads_;
   std::set<std::string> overwritten_, readAfter_;
-  std::unordered_map<std::string, ValueNumber> leftByCalls_; // by state: number of its content after the last call
+  std::unordered_map<std::string, Content> leftByCalls_; // by state: its content after the last call
   std::unordered_map<ValueNumber, std::string, ValueNumberHash>
       afterCalls_; // expression of a state after calls -> its name
   std::vector<AxesFacts> groups_;

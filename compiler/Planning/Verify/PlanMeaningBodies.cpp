@@ -89,15 +89,23 @@ void PlanMeaning::runCall(const InstructionView &view) {
 }
 
 // Adds to the history what the bodies find in states: what the entry has changed there. What earlier calls have left is
-// in the history already.
+// in the history already. A state of which the entry has left nothing (a gradient that it clears) is overwritten.
 void PlanMeaning::addToHistory() {
   std::map<std::string, ValueNumber> changed;
   for (const auto &[name, state] : states_) {
     const Content &start = stateAtStart(*state);
-    ValueNumber number = contentAt(state->region(), state->offset(), state->offset() + start.bytes()).number();
+    Content now = contentAt(state->region(), state->offset(), state->offset() + start.bytes());
     auto left = leftByCalls_.find(name);
-    if (number != (left == leftByCalls_.end() ? start.number() : left->second))
-      changed[name] = number;
+    const Content &before = left == leftByCalls_.end() ? start : left->second;
+    if (now.number() == before.number())
+      continue;
+    changed[name] = now.number();
+    bool isLeft = std::any_of(now.pieces().begin(), now.pieces().end(), [&](const Piece &piece) {
+      return piece.expression == kNoValue || piece.expression == start.pieces().front().expression ||
+             piece.expression == before.pieces().front().expression;
+    });
+    if (!isLeft)
+      overwritten_.insert(name);
   }
   history_ = historyAfter(history_, changed);
 }
@@ -117,7 +125,7 @@ void PlanMeaning::leaveAfterCalls(const fb::State &state, bool isStated) {
     varies |= plan_.axes()->Get(axis)->size() > 1 ? AxisMask{1} << axis : 0;
   Content left = Content::of(symbol, bytes, varies);
   memory(state.region(), 0).write(state.offset(), left);
-  leftByCalls_[name] = left.number();
+  leftByCalls_[name] = left;
   if (isStated)
     afterCalls_[symbol] = name;
 }

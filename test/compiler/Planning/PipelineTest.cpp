@@ -168,6 +168,18 @@ TEST(Pipelines, MessagesOfManySmallLoopsAreCounted) {
   }
 }
 
+// A step begins by clearing gradients, to which its bodies add. Otherwise the next step would add to this one's.
+TEST(Pipelines, ClearTheirGradients) {
+  for (unsigned microBatches : {3u, 64u})
+    for (unsigned stage : {0u, 1u}) {
+      Pipeline pipeline(1, microBatches);
+      pipeline.drop(stage, "train_step", Opcode::Fill);
+      std::string number = std::to_string(stage);
+      EXPECT_TRUE(contains(pipeline.findings(), "state: kind 'stage" + number + "': train_step reads state 'dw" +
+                                                    number + "' as an earlier program has left it"));
+    }
+}
+
 // In each run, a value moves from each register to the next. So with any number of registers, the last one becomes as
 // different between ranks as the first.
 TEST(Pipelines, DifferencesTakeAsManyRunsAsThereAreRegisters) {

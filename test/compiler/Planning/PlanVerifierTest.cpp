@@ -667,7 +667,8 @@ TEST(PlanVerifier, FindsValuesThatNoCheckpointHolds) {
   };
   EXPECT_TRUE(carried(fb::Role::buffer, "", true).empty());
   EXPECT_TRUE(carried(fb::Role::buffer, "before", false).empty());
-  for (auto [role, slot] : {std::pair(fb::Role::buffer, "before"), std::pair(fb::Role::constant, "")})
+  for (auto [role, slot] : {std::pair(fb::Role::buffer, "before"), std::pair(fb::Role::gradient, "grad"),
+                            std::pair(fb::Role::constant, "")})
     expectFinding(carried(role, slot, true), "state",
                   {"train_step reads state 'state0' as an earlier program has left it", "no checkpoint holds it"});
 }
