@@ -132,10 +132,42 @@ bool SampleDims::visit(Operation *op) {
   if (Value from = reshapedOperand(op))
     return visitReshape(from, op->getResult(0));
   auto loops = dyn_cast<shard::ShardingInterface>(op);
-  if (!loops)
+  SmallVector<AffineMap> maps = loops ? loops.getIndexingMaps() : SmallVector<AffineMap>();
+  bool changed = maps.size() == op->getNumOperands() + op->getNumResults() && visitLoops(op, maps);
+  if (std::optional<int64_t> joined = joinedDim(op))
+    changed |= visitRuns(op, *joined);
+  else if (auto slice = dyn_cast<SliceOp>(op))
+    for (int64_t dim = 0, rank = shapeOf(slice.getOperand()).size(); dim < rank; ++dim)
+      if (shapeOf(slice.getOperand())[dim] != shapeOf(slice.getResult())[dim])
+        changed |= visitRuns(op, dim);
+  return changed;
+}
+
+// Input: the op joins its operands along the dimension, or cuts it. A run is `inner * count` indices, all samples once.
+// Each value that consists of whole runs has the samples where the others have them.
+bool SampleDims::visitRuns(Operation *op, int64_t dim) {
+  SmallVector<Value> values(op->getOperands());
+  values.push_back(op->getResult(0));
+  std::optional<SamplePosition> known;
+  for (Value value : values)
+    if (std::optional<SamplePosition> position = get(value); !known && position && position->dim == dim)
+      known = position;
+  if (!known)
     return false;
-  SmallVector<AffineMap> maps = loops.getIndexingMaps();
-  return maps.size() == op->getNumOperands() + op->getNumResults() && visitLoops(op, maps);
+  int64_t run = known->inner * known->count;
+  auto agrees = [&](Value value) {
+    std::optional<SamplePosition> position = get(value);
+    bool isSame =
+        position && position->dim == dim && position->inner == known->inner && position->count == known->count;
+    return shapeOf(value)[dim] % run == 0 && (isSame || (!reaches(value) && !value.getDefiningOp<ReadOp>()));
+  };
+  auto slice = dyn_cast<SliceOp>(op);
+  if ((slice && (slice.getSteps()[dim] != 1 || slice.getStarts()[dim] % run != 0)) || !llvm::all_of(values, agrees))
+    return false;
+  bool changed = false;
+  for (Value value : values)
+    changed |= note(value, known);
+  return changed;
 }
 
 // Uses strides and not the op's loops, because dimensions of size 1 have no loop.

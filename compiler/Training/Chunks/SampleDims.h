@@ -8,7 +8,12 @@
 // followed back to values that are made of no samples, but are used element by element with samples: the random numbers
 // and masks of a dropout. Nothing follows from a value that is made of constants alone, or from a dimension of copies:
 // such a value may be used with samples in one place, and with weights of the same shape in another, because equal
-// values are one value. In a product with a weight, the samples are a loop that the weight does not have, so a
+// values are one value. A joined or cut dimension has no loop. There the position stays if whole runs of the samples are
+// joined or cut:
+//
+//   concat of 8x24 and 8x24 to 16x24: dimension 0, which counts (2, 8 samples)  ->  slice of rows 8 to 15: 8 samples
+//
+// In a product with a weight, the samples are a loop that the weight does not have, so a
 // dropout of weights has no samples.
 #ifndef CLEAVE_COMPILER_TRAINING_CHUNKS_SAMPLEDIMS_H
 #define CLEAVE_COMPILER_TRAINING_CHUNKS_SAMPLEDIMS_H
@@ -47,6 +52,7 @@ private:
   void follow(mlir::Block &block);
   bool visit(mlir::Operation *op);
   bool visitReshape(mlir::Value from, mlir::Value to);
+  bool visitRuns(mlir::Operation *op, int64_t dim);
   bool visitLoops(mlir::Operation *op, llvm::ArrayRef<mlir::AffineMap> maps);
   bool note(mlir::Value value, std::optional<SamplePosition> position);
   bool noteLost(mlir::Operation *op);

@@ -15,8 +15,8 @@ SAMPLES, FEATURES, CLASSES, STEPS = 8, 6, 3, 2
 LAYOUTS = [(8, 1, 1), (4, 2, 1), (1, 8, 1), (2, 2, 2)]  # bound batch, micro-batches, ranks
 
 
-def node(kind, inputs, output, **attributes):
-    return helper.make_node(kind, inputs, [output], **attributes)
+def node(kind, inputs, outputs, **attributes):
+    return helper.make_node(kind, inputs, [outputs] if isinstance(outputs, str) else outputs, **attributes)
 
 
 def dropped(source, target):
@@ -38,6 +38,14 @@ MODELS = {
                       node("Transpose", ["ds"], "db", perm=[1, 0, 2])] + shaped("db", "a", [-1, 6]) + [node("MatMul", ["a", "w"], "y")],
     "sequence-flat": shaped("x", "x3", [-1, 3, 2]) + [node("Transpose", ["x3"], "xs", perm=[1, 0, 2])] + shaped("xs", "xf", [-1, 2]) + dropped("xf", "df")
                      + shaped("df", "d3", [3, -1, 2]) + [node("Transpose", ["d3"], "db", perm=[1, 0, 2])] + shaped("db", "a", [-1, 6]) + [node("MatMul", ["a", "w"], "y")],
+    "joined-samples": [node("Tanh", ["x"], "u"), node("Concat", ["x", "u"], "c", axis=0), *dropped("c", "cd"), node("Split", ["cd"], ["p", "r"], axis=0, num_outputs=2),
+                       node("Add", ["p", "r"], "a"), node("MatMul", ["a", "w"], "y")],
+    "cut-samples": [node("Tanh", ["x"], "u"), node("Concat", ["x", "u", "x"], "c", axis=0), node("Split", ["c"], ["p", "m", "r"], axis=0, num_outputs=3),
+                    *dropped("m", "md"), node("Add", ["p", "md"], "e"), node("Sub", ["e", "r"], "a"), node("MatMul", ["a", "w"], "y")],
+    "sequence-joined": shaped("x", "x3", [-1, 3, 2]) + [node("Transpose", ["x3"], "xs", perm=[1, 0, 2]), node("Tanh", ["xs"], "u"), node("Concat", ["xs", "u"], "c", axis=1)]
+                       + shaped("c", "cf", [-1, 2]) + dropped("cf", "df") + shaped("df", "d3", [3, -1, 2])
+                       + [node("Split", ["d3"], ["p", "r"], axis=1, num_outputs=2), node("Add", ["p", "r"], "ds"), node("Transpose", ["ds"], "db", perm=[1, 0, 2])]
+                       + shaped("db", "a", [-1, 6]) + [node("MatMul", ["a", "w"], "y")],
     "weights": dropped("w", "wd") + [node("MatMul", ["x", "wd"], "y")],
 }
 
