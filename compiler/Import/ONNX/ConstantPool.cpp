@@ -3,11 +3,41 @@
 #include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/Triangle.h"
 
+#include <cstring>
+
 using namespace cleave;
 using namespace cleave::onnx_import;
 
 bool ConstantPool::isLarge(const Literal &literal) {
   return !literal.isSplat() && literal.numElements() * elementBytes(literal.element()) > kMaxConstantBytes;
+}
+
+Literal ConstantPool::withoutCopies(const Literal &literal) {
+  Shape shape(literal.shape());
+  std::string bytes = literal.bytes().str();
+  size_t inner = bytes.size() / static_cast<size_t>(literal.numElements()); // bytes of what is within one index
+  for (size_t dim = shape.size(); dim-- > 0;) {
+    size_t size = static_cast<size_t>(shape[dim]), run = inner * size;
+    auto repeats = [&](size_t begin) {
+      return std::memcmp(bytes.data() + begin, bytes.data() + begin + inner, run - inner) == 0;
+    };
+    bool all = size > 1;
+    for (size_t begin = 0; all && begin < bytes.size(); begin += run)
+      all = repeats(begin);
+    if (!all) {
+      inner = run;
+      continue;
+    }
+    std::string kept;
+    for (size_t begin = 0; begin < bytes.size(); begin += run)
+      kept.append(bytes, begin, inner);
+    bytes = std::move(kept);
+    shape[dim] = 1;
+  }
+  if (shape == literal.shape())
+    return literal;
+  auto owner = std::make_shared<const std::string>(std::move(bytes));
+  return Literal::fromBytes(mlir::RankedTensorType::get(shape, literal.element()), *owner, owner);
 }
 
 std::string ConstantPool::stateOf(const Literal &literal) {

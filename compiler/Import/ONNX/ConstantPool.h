@@ -1,5 +1,6 @@
 // Stores large constant tensors: those that the importer computes from constants, and those of Constant nodes. Each
-// becomes a state of role `constant`. Equal tensors share one state.
+// becomes a state of role `constant`. Equal tensors share one state. A dimension of copies, such as the batch of an
+// expanded mask, is not stored: it is broadcast where it is used. So it shows that the values are those of every sample.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_CONSTANTPOOL_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_CONSTANTPOOL_H
 
@@ -18,6 +19,8 @@ public:
 
   // True if the literal is too large for a `cleave.constant`.
   static bool isLarge(const Literal &literal);
+  // Returns the literal with size 1 in each dimension along which it repeats itself.
+  static Literal withoutCopies(const Literal &literal);
   // Returns the symbol of the state that holds the literal. Declares the state if no equal literal has one.
   std::string stateOf(const Literal &literal);
 

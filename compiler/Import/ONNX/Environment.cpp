@@ -4,12 +4,19 @@
 using namespace cleave;
 using namespace cleave::onnx_import;
 
+Value Environment::materialize(const Literal &literal) {
+  if (!ConstantPool::isLarge(literal))
+    return emit_.literal(literal);
+  Literal stored = ConstantPool::withoutCopies(literal);
+  Value value = ConstantPool::isLarge(stored) ? readState(constants_.stateOf(stored)) : emit_.literal(stored);
+  return emit_.broadcastTo(value, literal.shape());
+}
+
 Value Environment::materialize(Binding &binding) {
   switch (binding.kind) {
   case Binding::Kind::Known:
     if (!binding.value)
-      binding.value = ConstantPool::isLarge(*binding.known) ? readState(constants_.stateOf(*binding.known))
-                                                            : emit_.literal(*binding.known);
+      binding.value = materialize(*binding.known);
     return binding.value;
   case Binding::Kind::State:
     return readState(binding.symbol);

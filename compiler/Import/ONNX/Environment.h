@@ -87,6 +87,8 @@ public:
   void emitWrites();
 
 private:
+  Value materialize(const Literal &literal);
+
   Emitter &emit_;
   mlir::SymbolTable &symbols_;
   ConstantPool &constants_;

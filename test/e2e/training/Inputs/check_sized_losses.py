@@ -27,6 +27,9 @@ OTHERS = {
         "d = Concat<axis=0>(size, planes) v = Reshape(h, d) y, mean2, var2 = BatchNormalization<training_mode=1>(v, gamma, beta, mean, var) "
         "t = Tanh(y) loss = ReduceMean<keepdims=0>(t)",
     "a term of weight 0 that mixes": "s = Softmax<axis=0>(h) z = ReduceSum<keepdims=0>(s) n0 = Mul(z, nothing) m = ReduceMean<keepdims=0>(h) loss = Add(m, n0)",
+    "a large constant of all samples":
+        "k = Range(zero, many, step) f = Cast<to=1>(k) e = Concat<axis=0>(size, sizes) o = Expand(f, e) m = ReduceMean<axes=[1]>(h) z = Mul(m, o) t = Tanh(z) "
+        "loss = ReduceMean<keepdims=0>(t)",
     "other shapes": "e = Concat<axis=0>(size, halves) v = Reshape(h, e) t = Tanh(v) loss = ReduceMean<keepdims=0>(t)"}
 LAYOUTS = {"whole": ["--dim", "batch=8"], "single ranks": ["--dim", "batch=1", "--mesh", "dp=2", "--loss-average", "rank"], "halves": ["--dim", "batch=4", "--micro-batches", "2"], "single": ["--dim", "batch=1", "--micro-batches", "8"],
            "ranks": ["--dim", "batch=4", "--mesh", "dp=2"]}
@@ -38,7 +41,7 @@ def compiled(folder, text, options):
         <float[3, 4] w = {{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2}}, float[4] b = {{0.1, 0.2, 0.3, 0.4}}, float[2] gamma = {{1, 1}}, float[2] beta = {{0, 0}},
          float[2] mean = {{0, 0}}, float[2] var = {{1, 1}}>
         {{ planes = Constant<value_ints=[2, 2]>() nothing = Constant<value_float=0.0>() one = Constant<value_float=1.0>() four = Constant<value_float=4.0>() eight = Constant<value_float=8.0>() last = Constant<value_ints=[4]>()
-           halves = Constant<value_ints=[2, 2]>() zero = Constant<value_int=0>() step = Constant<value_int=1>() product = MatMul(x, w) h = Add(product, b) size = Shape<start=0, end=1>(h) n = Cast<to=1>(size) {text} }}""")
+           halves = Constant<value_ints=[2, 2]>() many = Constant<value_int=1500>() sizes = Constant<value_ints=[1500]>() zero = Constant<value_int=0>() step = Constant<value_int=1>() product = MatMul(x, w) h = Add(product, b) size = Shape<start=0, end=1>(h) n = Cast<to=1>(size) {text} }}""")
     used = {name for node in model.graph.node for name in node.input}
     constants = [each for each in model.graph.initializer if each.name in used]
     del model.graph.initializer[:]
