@@ -23,8 +23,7 @@ using llvm::success;
 struct Mode {
   bool training = false;
   int64_t batchNormGroups = 1;
-  // True if the module is trained. This function may be its evaluation. Losses are then those of the framework's call;
-  // an exporter may have lost a part of them (TorchGradients.h).
+  // True if the module is trained. This function may be its evaluation.
   bool inTrainedModule = false;
   // Running means of BatchNormalizations that keep their statistics (ExportNotes.h); null: of none.
   const llvm::StringSet<> *keptNorms = nullptr;

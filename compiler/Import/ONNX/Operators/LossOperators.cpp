@@ -92,7 +92,7 @@ Value smoothed(OpContext &op, double smoothing, Value losses, Value logs, Value 
     all = emit.select(counted, all, emit.splat(0, typeOf(all)));
   std::string number;
   llvm::raw_string_ostream(number) << llvm::format("%g", smoothing);
-  if (op.mode.training) // noted once, although the evaluation is imported as well
+  if (op.mode.training == op.mode.inTrainedModule) // noted once, although the evaluation is imported as well
     op.note(op.describe() + ": label_smoothing=" + number +
             " is applied, which the exporter wrote into the node's metadata alone; onnxruntime computes this loss "
             "without it");
@@ -139,7 +139,7 @@ LogicalResult importSoftmaxCrossEntropyLoss(OpContext &op) {
   Value logs = op.emit.logSoftmax(op.value(0), 1);
   if (op.wants(1))
     (void)op.result(1, logs);
-  return importLoss(op, logs, op.mode.inTrainedModule ? labelSmoothingOf(op.node()) : 0);
+  return importLoss(op, logs, labelSmoothingOf(op.node()));
 }
 
 } // namespace
