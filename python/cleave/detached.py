@@ -1,6 +1,8 @@
-"""Where a gradient ends: PyTorch's TorchScript exporter forgets `x.detach()`, and the `padding_idx` of an embedding, whose row has no gradient.
-Here it writes operations of ours, which then become what torch.export writes: an Identity and a Gather whose metadata name the call."""
+"""Where a gradient ends: PyTorch's TorchScript exporter forgets `x.detach()`, the `padding_idx` of an embedding, whose row has no gradient, and
+whether a Clip is a clamp, which has another gradient at its bounds than relu6 and hardtanh. Here it writes operations of ours, which then become
+what torch.export writes: an Identity, a Gather and a Clip whose metadata name the call."""
 import torch
+from torch.onnx import symbolic_opset11
 
 DOMAIN = "cleave.torch"
 CALL = "call_function[target=torch.ops.aten.{}.default](args = ({}), kwargs = {{}})"
@@ -17,10 +19,18 @@ def _embedding(g, weight, indices, padding_idx, scale_grad_by_freq, sparse):
     return rows if padding_idx < 0 else g.op(f"{DOMAIN}::Padded", rows, padding_idx_i=padding_idx).setType(rows.type())
 
 
+def _clamped(symbolic):
+    def write(g, *arguments):
+        clipped = symbolic(g, *arguments)
+        return g.op(f"{DOMAIN}::Clamped", clipped).setType(clipped.type())
+    return write
+
+
 def symbolics():
-    """What the TorchScript exporter writes, by operation, so that it keeps detach() and padding_idx."""
+    """What the TorchScript exporter writes, by operation, so that it keeps detach(), padding_idx and clamp()."""
     numbers = torch.onnx.symbolic_helper.parse_args("v", "v", "i", "b", "v")
-    return {"aten::detach": _detach, "aten::embedding": numbers(_embedding)}
+    clamps = {f"aten::{name}": _clamped(getattr(symbolic_opset11, name)) for name in ("clamp", "clamp_min", "clamp_max")}
+    return {"aten::detach": _detach, "aten::embedding": numbers(_embedding), **clamps}
 
 
 def _call(node, name, *arguments):
@@ -31,6 +41,11 @@ def _call(node, name, *arguments):
 def _make_standard(node, makers):
     if node.op_type == "Padded":
         _call(makers[node.input[0]], "embedding", str(node.attribute[0].i))
+    elif node.op_type == "Clamped":
+        clip = makers.get(node.input[0])
+        while clip is not None and clip.op_type in ("Clip", "Max", "Min"):  # bounds that are tensors are a Max and a Min
+            _call(clip, "clamp")
+            clip = makers.get(clip.input[0]) if clip.op_type == "Min" else None
     else:
         _call(node, "detach")
     node.domain, node.op_type = "", "Identity"

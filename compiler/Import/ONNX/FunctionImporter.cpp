@@ -113,7 +113,7 @@ private:
     mlir::Operation *first = last ? last->getNextNode() : block->empty() ? nullptr : &block->front();
     if (failed(checkSizes(op, first)))
       return failure();
-    if (mode_.training && failed(applyTorchGradient(node, environment_, op)))
+    if (mode_.training && failed(applyTorchGradient(node, job_.file.proto, environment_, op)))
       return failure();
     if (job_.options.marksInnerValues)
       markInnerValues(first, resultsOf(node));

@@ -404,6 +404,29 @@ def check_padding(path):
         assert {node.domain for node in model.graph.node} == {""}, exporter
 
 
+class Clamps(nn.Module):
+    """The last two are no clamps, and have other gradients at their bounds."""
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+
+    def forward(self, x):
+        y = self.linear(x)
+        clamps = y.clamp(-1.0, 1.0) + y.clamp(min=-0.5) + torch.clamp_max(y, 0.5) + y.clamp(min=self.linear.bias, max=self.linear.bias + 1)
+        return clamps + nn.functional.hardtanh(y, -2, 2) + nn.functional.relu6(y)
+
+
+def check_clamps(path):
+    """Which Clip, Max and Min is a clamp: both exporters write nodes that say so."""
+    for exporter in ("dynamo", "torchscript"):
+        export(Clamps(), torch.randn(3, 4), path, exporter)
+        model = onnx.load(path)
+        nodes = [node for node in model.graph.node if node.op_type in ("Clip", "Max", "Min")]
+        clamps = [node.op_type for node in nodes if any("aten.clamp" in entry.value for entry in node.metadata_props if entry.key.endswith("fx_node"))]
+        assert sorted(clamps) == ["Clip", "Clip", "Clip", "Max", "Min"] and len(nodes) == 7, (exporter, clamps)
+        assert {node.domain for node in model.graph.node} == {""}, exporter
+
+
 class Rounded(torch.autograd.Function):
     @staticmethod
     def forward(context, x):
@@ -449,7 +472,7 @@ def check_own_gradients(path):
 def main():
     torch.manual_seed(0)
     for check in (check_ctc, check_projections, check_packed, check_products, check_logsigmoid, check_soft_labels, check_losses_of_samples, check_gaussian_loss,
-                  check_distances, check_parts, check_spectral_norms, check_finite_gradients, check_detached, check_padding, check_own_gradients):
+                  check_distances, check_parts, check_spectral_norms, check_finite_gradients, check_detached, check_padding, check_clamps, check_own_gradients):
         check(f"{sys.argv[1]}/{check.__name__}.onnx")
 
 

@@ -95,9 +95,25 @@ static Value endWhere(Emitter &emit, Value condition, Value end, Value value) {
   return emit.select(condition, end, value);
 }
 
+// True for files of PyTorch's exporters before 2.15. Its clamp gives the whole gradient to a number that equals a bound.
+static bool isBefore215(const onnx::ModelProto &model) {
+  auto [major, rest] = llvm::StringRef(model.producer_version()).split('.');
+  unsigned majorNumber = 0, minorNumber = 0;
+  return model.producer_name() == "pytorch" && llvm::to_integer(major, majorNumber, 10) &&
+         llvm::to_integer(rest.take_while(llvm::isDigit), minorNumber, 10) &&
+         std::pair(majorNumber, minorNumber) < std::pair(2u, 15u);
+}
+
+// Returns max(x, bound) or min(x, bound) with the gradient of clamp before 2.15: that of x where they are equal.
+static Value clampedBefore215(Emitter &emit, Value x, Value bound, Value result, bool isLower) {
+  Value isNumber = emit.compare(Predicate::Eq, bound, bound);
+  Value clamped = isLower ? emit.atLeast(x, bound) : emit.atMost(x, bound);
+  return emit.select(isNumber, clamped, stop(emit, result));
+}
+
 // Returns the result with the gradient that the call has and the operator does not, or null if there is no difference.
-static Value withGradientOfCall(Emitter &emit, const TorchCall &call, const onnx::NodeProto &node, Value result,
-                                llvm::function_ref<Value(int)> input) {
+static Value withGradientOfCall(Emitter &emit, const TorchCall &call, const onnx::NodeProto &node, bool isOld,
+                                Value result, llvm::function_ref<Value(int)> input) {
   llvm::StringRef operation = node.op_type(), target = call.target;
   int64_t padding = -1;
   if (operation == "Identity" && target.starts_with("aten.detach."))
@@ -108,9 +124,11 @@ static Value withGradientOfCall(Emitter &emit, const TorchCall &call, const onnx
   if ((operation == "ReduceMax" && target.starts_with("aten.max.dim")) ||
       (operation == "ReduceMin" && target.starts_with("aten.min.dim")))
     return picked(emit, input(0), result, call, operation == "ReduceMin");
-  // Bounds that are integers in PyTorch's source. Bounds that are tensors share the gradient where they are equal.
   bool isBound = (operation == "Max" || operation == "Min") && target.starts_with("aten.clamp.") &&
                  node.input_size() == 2 && call.arguments.size() > 1;
+  if (isBound && isOld)
+    return clampedBefore215(emit, input(0), input(1), result, operation == "Max");
+  // Bounds that are integers in PyTorch's source. Bounds that are tensors share the gradient where they are equal.
   if (isBound && llvm::all_of(llvm::drop_begin(call.arguments), [](llvm::StringRef argument) {
         return argument.starts_with("%scalar_tensor") || argument == "None";
       }))
@@ -120,6 +138,12 @@ static Value withGradientOfCall(Emitter &emit, const TorchCall &call, const onnx
   if (operation == "Pow" && target.starts_with("aten.linalg_vector_norm."))
     return endWhere(emit, emit.compare(Predicate::Eq, result, 0), stop(emit, result), result);
   return {};
+}
+
+// True if a number that equals a bound of this Clip has its gradient. The importer makes a Clip of that form.
+static bool passesAtBounds(const onnx::NodeProto &node, llvm::StringRef target, bool isOld) {
+  bool hasTwoBounds = node.input_size() > 2 && !node.input(1).empty() && !node.input(2).empty();
+  return isOld && (target.empty() ? !hasTwoBounds : target.starts_with("aten.clamp"));
 }
 
 // A clipped number has no gradient, nor has one that equals a bound: clamp (since PyTorch 2.15), relu6 and hardtanh
@@ -137,7 +161,8 @@ static Value clippedGradient(Emitter &emit, const onnx::NodeProto &node, Value r
   return isClipped ? endWhere(emit, isClipped, end, input(0)) : Value();
 }
 
-LogicalResult cleave::onnx_import::applyTorchGradient(const FlatNode &node, Environment &environment, OpContext &op) {
+LogicalResult cleave::onnx_import::applyTorchGradient(const FlatNode &node, const onnx::ModelProto &model,
+                                                      Environment &environment, OpContext &op) {
   Emitter &emit = op.emit;
   llvm::StringRef operation = node.proto->op_type();
   constexpr llvm::StringLiteral kOperators[] = {"Identity", "Gather", "Clip",      "Max",
@@ -146,7 +171,9 @@ LogicalResult cleave::onnx_import::applyTorchGradient(const FlatNode &node, Envi
     return llvm::success();
   TorchCall call = torchCallOf(*node.proto);
   llvm::StringRef target = call.target;
-  bool isClip = operation == "Clip";
+  bool isClip = operation == "Clip", isOld = isBefore215(model);
+  if (isClip && passesAtBounds(*node.proto, target, isOld))
+    return llvm::success();
   if ((target.empty() && !isClip) || environment.binding(node.proto->output(0)).isKnown())
     return llvm::success();
   Value result = environment.value(node.proto->output(0));
@@ -159,7 +186,7 @@ LogicalResult cleave::onnx_import::applyTorchGradient(const FlatNode &node, Envi
         "supported in training; export the model with scale_grad_by_freq=False");
   auto input = [&](int i) { return environment.value(node.proto->input(i)); };
   Value changed = isClip ? clippedGradient(emit, *node.proto, result, input)
-                         : withGradientOfCall(emit, call, *node.proto, result, input);
+                         : withGradientOfCall(emit, call, *node.proto, isOld, result, input);
   if (changed && changed.getType() == result.getType())
     environment.define(node.proto->output(0), Binding::computed(changed));
   return llvm::success();

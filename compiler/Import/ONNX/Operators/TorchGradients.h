@@ -9,8 +9,14 @@
 //                                                          (scale_grad_by_freq): refused
 //   Pow       aten.linalg_vector_norm  (%x, 3.0, [1])      0 where the norm is 0
 //
-// A Clip has no gradient at its bounds either. Clip is the operator of clamp, relu6 and hardtanh, so this needs no
-// metadata.
+// Clip is the operator of clamp, relu6 and hardtanh. The gradient of a number that equals a bound:
+//
+//   relu6, hardtanh          none
+//   clamp before torch 2.15  the number gets all of it, also if bounds are tensors (Max and Min)
+//   clamp since torch 2.15   none; it is shared with a bound that is a tensor
+//
+// The file names the version that has exported it (producer_version). Without metadata, a Clip with one bound is a
+// clamp, because the others have two. One with two bounds is taken to be a relu6 or hardtanh.
 //
 // Some arguments of a call have no attribute of the ONNX operator:
 //
@@ -38,8 +44,9 @@ TorchCall torchCallOf(const onnx::NodeProto &node);
 double labelSmoothingOf(const onnx::NodeProto &loss);
 
 // Gives the node's result the gradient of its call. Must be called after the node has been imported, for training.
-// Fails if the gradient is not supported.
-LogicalResult applyTorchGradient(const FlatNode &node, Environment &environment, OpContext &op);
+// `model` is the file. Fails if the gradient is not supported.
+LogicalResult applyTorchGradient(const FlatNode &node, const onnx::ModelProto &model, Environment &environment,
+                                 OpContext &op);
 
 } // namespace cleave::onnx_import
 
