@@ -257,9 +257,26 @@ def check_crash(path):
     assert report.compared is None and "it crashed: Segmentation fault" in report.notes[0] and onnx.load(path), report
 
 
+class Windows(nn.Module):
+    """TorchScript writes another order of dimensions for unfold(-2, ...), which does not fit what follows."""
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Linear(8, 8), nn.Linear(8, 3)
+
+    def forward(self, x):
+        return self.last(self.first(x).unfold(-2, 2, 1).sum(-1))
+
+
 def check_invalid_files(path):
-    """torch.export's file of a 3D convolution without a bias is mended. Where it is not valid, TorchScript writes the file, or there is none."""
+    """torch.export's file of a 3D convolution without a bias is mended. Where it is not valid, TorchScript writes the file, or there is none. A file
+    that onnxruntime cannot load is not valid, unless onnxruntime does not have an operator or a version."""
     import cleave.exported_file
+    assert "is not valid ONNX" in refusal(lambda: cleave.export_torch(Windows(), torch.randn(3, 5, 8), path, quiet=True, exporter="torchscript"))
+    assert not os.path.exists(path)
+    assert cleave.export_torch(Windows(), torch.randn(3, 5, 8), path, quiet=True).compared < 1e-5
+    for reason in ("NOT_IMPLEMENTED : Could not find an implementation for X(1)", "FAIL : Load model from m.onnx failed:Fatal error: d:X(-1) is not a "
+                   "registered function/op", "FAIL : Load model from m.onnx failed:... Unsupported model IR version: 99, max supported IR version: 12"):
+        cleave.exported_file._check_valid(f"[ONNXRuntimeError] : 1 : {reason}")
     convolution, image = nn.Conv3d(2, 4, 3, bias=False), torch.randn(3, 2, 5, 5, 5)
     for exporter in ("dynamo", "torchscript"):
         report = cleave.export_torch(convolution, image, path, quiet=True, exporter=exporter)
