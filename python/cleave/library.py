@@ -287,13 +287,15 @@ class Model:
         self._ran = set()  # programs that have outputs
 
     @_in_turn
-    def inputs(self, program="infer"):
-        """The inputs of "infer", "train_step" or "evaluate": name -> Tensor."""
-        return self._describe(program, "input")
+    def inputs(self, program=None):
+        """The inputs of "infer", "train_step" or "evaluate": name -> Tensor. Without a name: those of infer, or of train_step where the
+        model was compiled for training."""
+        return self._describe(self._main_program() if program is None else program, "input")
 
     @_in_turn
-    def outputs(self, program="infer"):
-        return self._describe(program, "output")
+    def outputs(self, program=None):
+        """The same of the outputs."""
+        return self._describe(self._main_program() if program is None else program, "output")
 
     @_in_turn
     def infer(self, inputs=None, /, **named):
@@ -330,8 +332,9 @@ class Model:
         return loss.value
 
     @_in_turn
-    def output(self, name, program="infer"):
-        """An output of the last run of a program."""
+    def output(self, name, program=None):
+        """An output of the last run of a program; without a name as for inputs()."""
+        program = self._main_program() if program is None else program
         tensor = self.outputs(program).get(name)
         if tensor is None:
             raise KeyError(f"'{_shown(name)}' is no output of {program}; it has {_names(self.outputs(program)) or 'none'}")
@@ -396,6 +399,10 @@ class Model:
     def _check(self, code, program=None):
         if code:
             raise CleaveError(code, _in_python(_shown(self._library.cleave_last_error().decode(errors="replace")), program))
+
+    def _main_program(self):
+        code = self._library.cleave_describe_input(self._open(), b"infer", 0, ctypes.byref(_TensorInfo()))
+        return "infer" if code in (0, _NOT_FOUND) else "train_step"
 
     def _describe(self, program, kind):
         ports = self._ports.get((program, kind))

@@ -206,7 +206,8 @@ Status trainStep(cleave_session *session, double rate, double *loss) {
   if (loss)
     *loss = read.value_or(std::numeric_limits<double>::quiet_NaN());
   auto badWeight = [&] { return session->position.step == 1 ? session->session.findNonFiniteWeight() : std::string(); };
-  Status finite = checkFinite(read.value_or(0), norm, scale, {}, badWeight);
+  auto badInput = [&] { return session->inputs.findNonFinite(*program); };
+  Status finite = checkFinite(read.value_or(0), norm, scale, badInput, badWeight);
   if (!finite.isOk())
     session->lost = dataLoss("the parameters were lost in step " + std::to_string(session->position.step) +
                              "; load a checkpoint of an earlier step, or create the session again");

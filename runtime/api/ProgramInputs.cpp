@@ -1,6 +1,9 @@
 #include "runtime/api/ProgramInputs.h"
 
 #include "runtime/session/OutputNeeds.h"
+#include "runtime/state/ElementValue.h"
+
+#include <cmath>
 
 namespace cleave::rt {
 
@@ -63,6 +66,22 @@ Status ProgramInputs::checkSome(const fb::Plan &plan, const fb::Program &program
     first = needed;
   }
   return notSet(program, *first);
+}
+
+std::string ProgramInputs::findNonFinite(const fb::Program &program) const {
+  auto inputs = given.find(program.name()->str());
+  if (inputs == given.end())
+    return "";
+  for (const auto &[name, input] : inputs->second) {
+    ElementType type = elementType(input.tensor.port().dtype());
+    uint64_t count = input.data.size() / elementSize(type), found = rt::findNonFinite(type, input.data.data(), count);
+    if (found != count)
+      return "input '" + name + "' holds a value that is " +
+             (std::isnan(loadElement(type, input.data.data() + found * elementSize(type))) ? "not a number"
+                                                                                           : "infinite") +
+             ", at element " + std::to_string(found);
+  }
+  return "";
 }
 
 void ProgramInputs::noteRun(const fb::Program &program) { ranWithout[program.name()->str()] = unset(program); }

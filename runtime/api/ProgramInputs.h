@@ -29,6 +29,9 @@ public:
   // Fails if every output depends on an input that is not set. For programs of which a caller may want only some
   // outputs.
   Status checkSome(const fb::Plan &plan, const fb::Program &program) const;
+  // For example "input 'x' holds a value that is not a number, at element 7". Empty if all values of the program's
+  // inputs are finite.
+  std::string findNonFinite(const fb::Program &program) const;
   // To be called after each run of the program. Notes which inputs were not set in this run.
   void noteRun(const fb::Program &program);
   // Fails if the program has not run, or if the output depends on an input that was not set in its last run.
@@ -44,7 +47,7 @@ private:
   Ports unset(const fb::Program &program) const;
 
   std::map<std::string, std::map<std::string, Input, std::less<>>> given; // by names of program and input
-  std::string holder;                      // the program whose inputs are in the memory
+  std::string holder;                                                     // the program whose inputs are in the memory
   std::map<std::string, Ports> ranWithout; // for each program: the inputs that were not set in its last run
 };
 

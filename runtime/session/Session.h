@@ -78,6 +78,9 @@ public:
   // are read again, because a step that fails has changed the states. Empty if all are finite, or cannot be read any
   // more.
   std::string findNonFiniteWeight() const;
+  // The first text of the processes, in the order of their ranks, that is not empty. All processes must call it. Texts
+  // longer than 1,000 bytes are cut.
+  std::string firstText(const std::string &mine) const;
   // Waits until all processes are here.
   Status barrier();
   // Tells the other processes that this one gives up. They end with an error too. It is for an error that only this
@@ -88,7 +91,8 @@ public:
   Communicator *processes() const;
   // All processes must call it; each learns whether one of them has failed. A process that has failed gets its own
   // status back. The others get PeerLost, with `what` the other process could not do ("load the checkpoint").
-  Status agree(Status mine, const char *what, unsigned channel = 0);
+  // `*haveAnswered` is false if a process could not be asked: then the others may not know of a failure.
+  Status agree(Status mine, const char *what, unsigned channel = 0, bool *haveAnswered = nullptr);
 
   // All processes must call it with equally many numbers. Fails on all of them if a process has a number that differs
   // from the leader's. That process reports the status of `difference`, which gets the index of the first such number

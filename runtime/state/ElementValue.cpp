@@ -1,5 +1,8 @@
 #include "runtime/state/ElementValue.h"
 
+#include "runtime/state/FloatConversion.h"
+
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -121,6 +124,18 @@ double loadElement(ElementType type, const std::byte *source) {
     return get<uint64_t>(source);
   }
   return 0;
+}
+
+uint64_t findNonFinite(ElementType type, const std::byte *values, uint64_t count) {
+  uint64_t infinite = count;
+  for (uint64_t i = 0; isFloating(type) && i < count; ++i) {
+    double value = loadElement(type, values + i * elementSize(type));
+    if (std::isnan(value))
+      return i;
+    if (std::isinf(value))
+      infinite = std::min(infinite, i);
+  }
+  return infinite;
 }
 
 } // namespace cleave::rt

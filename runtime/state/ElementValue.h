@@ -13,6 +13,10 @@ void storeElement(ElementType type, double value, std::byte *target);
 void storeInteger(ElementType type, int64_t value, std::byte *target);
 double loadElement(ElementType type, const std::byte *source);
 
+// The index of the first NaN among the values, or else of the first infinite value; `count` if all are finite, as
+// integers are.
+uint64_t findNonFinite(ElementType type, const std::byte *values, uint64_t count);
+
 } // namespace cleave::rt
 
 #endif

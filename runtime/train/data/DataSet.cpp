@@ -22,7 +22,7 @@ std::vector<std::string> inputNames(const fb::Program &program) {
 
 // Finds the spec of each input, in the order of the inputs. A spared input may have a spec without files.
 Status matchSpecs(const std::vector<std::string> &names, const std::vector<std::string> &texts,
-                  const std::vector<bool> &spared, std::vector<DataSpec> *result) {
+                  const std::vector<bool> &spared, const std::string &option, std::vector<DataSpec> *result) {
   std::vector<DataSpec> specs(names.size());
   for (const std::string &text : texts) {
     DataSpec spec;
@@ -50,7 +50,8 @@ Status matchSpecs(const std::vector<std::string> &names, const std::vector<std::
       missing.push_back(names[i]);
   if (!missing.empty())
     return invalidArgument(std::string("no data for input") + (missing.size() == 1 ? " " : "s ") + joinNames(missing) +
-                           "; write " + missing[0] + "=FILE");
+                           "; give " + option + " " + missing[0] + "=FILE" +
+                           (missing.size() == 1 ? "" : ", and so on"));
   *result = std::move(specs);
   return Status::ok();
 }
@@ -82,7 +83,7 @@ Status matchSamples(const DataSpec &specA, const DataSource &a, const DataSpec &
 Status DataSet::open(const fb::Program &program, const std::vector<std::string> &texts, const char *option,
                      DataSet *result, const std::vector<bool> &spared) {
   std::vector<DataSpec> specs;
-  CLEAVE_TRY(matchSpecs(inputNames(program), texts, spared, &specs).in(option));
+  CLEAVE_TRY(matchSpecs(inputNames(program), texts, spared, option, &specs).in(option));
   DataSet data;
   data.sources.resize(specs.size());
   bool batched = false;
@@ -208,6 +209,10 @@ Status InputFeed::check() const {
   return Status::ok();
 }
 
+bool InputFeed::canFail() const {
+  return std::any_of(ranges_.begin(), ranges_.end(), [](const auto &ranges) { return !ranges.empty(); });
+}
+
 Status InputFeed::checkPart(unsigned local, unsigned input, unsigned frame) const {
   const fb::Port &port = *program_.inputs()->Get(input);
   Bytes part = session_.rank(local).portBytes(port, frame);
@@ -221,28 +226,32 @@ Status InputFeed::checkPart(unsigned local, unsigned input, unsigned frame) cons
   return Status::ok();
 }
 
-std::string InputFeed::findNonFinite(unsigned local, Rank &rank) const {
-  std::string infinite;
+std::string InputFeed::findNonFinite(unsigned local) const {
   for (unsigned input = 0; input < lengthOf(program_.inputs()); ++input) {
     const fb::Port &port = *program_.inputs()->Get(input);
     ElementType type = elementType(port.dtype());
     for (unsigned frame = 0; isFloating(type) && frame < frames_; ++frame) {
-      Bytes bytes = rank.portBytes(port, frame);
-      const std::byte *values = bytes.data ? batch_->bytes(local, frame, input) : nullptr;
-      for (uint64_t i = 0; values && i < bytes.size / elementSize(type); ++i) {
-        double value = loadElement(type, values + i * elementSize(type));
-        if (std::isfinite(value) || (std::isinf(value) && !infinite.empty()))
-          continue;
-        uint64_t length = data_.sources[input].sampleElements();
-        std::string found = data_.sources[input].placeOf(batch_->sample(local, frame, i / length), i % length) +
-                            ": input '" + port.name()->str() + "' holds a value that is ";
-        if (std::isnan(value))
-          return found + "not a number";
-        infinite = found + "infinite";
-      }
+      Bytes bytes = session_.rank(local).portBytes(port, frame);
+      if (!bytes.data) // only another kind of ranks uses it
+        continue;
+      const std::byte *values = batch_->bytes(local, frame, input);
+      uint64_t count = bytes.size / elementSize(type), found = rt::findNonFinite(type, values, count);
+      if (found == count)
+        continue;
+      uint64_t length = data_.sources[input].sampleElements();
+      return data_.sources[input].placeOf(batch_->sample(local, frame, found / length), found % length) + ": input '" +
+             port.name()->str() + "' holds a value that is " +
+             (std::isnan(loadElement(type, values + found * elementSize(type))) ? "not a number" : "infinite");
     }
   }
-  return infinite;
+  return "";
+}
+
+std::string InputFeed::findNonFinite() const {
+  std::string found;
+  for (unsigned local = 0; found.empty() && local < session_.localRanks(); ++local)
+    found = findNonFinite(local);
+  return session_.firstText(found);
 }
 
 } // namespace cleave::rt

@@ -48,14 +48,17 @@ public:
   // check, the loss computed from it could be zero, and training would go on. Nothing runs meanwhile, so that the
   // states stay as they are.
   Status check() const;
+  // Whether check() may fail: the same on all processes.
+  bool canFail() const;
   // Feeds this rank's part of the current batch to its ports (Rank::feed), for a run of fed inputs. To be called on
   // the rank's thread.
   Status fill(unsigned local, Rank &rank) const;
-  // For example "x.npy, sample 7: input 'x' holds a value that is not a number". The text is about the first NaN of the
-  // rank's part of the current batch, or else about the first infinite value. Empty if all values are finite.
-  std::string findNonFinite(unsigned local, Rank &rank) const;
+  // For example "x.npy, sample 7: input 'x' holds a value that is not a number". The text is about the current batch, on
+  // all ranks. Empty if all its values are finite. All processes must call it, and get the same text.
+  std::string findNonFinite() const;
 
 private:
+  std::string findNonFinite(unsigned local) const;
   Status checkPart(unsigned local, unsigned input, unsigned frame) const;
 
   InputFeed(Session &session, const fb::Program &program, const DataSet &data, unsigned frames, const Sampler &sampler,

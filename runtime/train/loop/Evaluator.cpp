@@ -1,6 +1,7 @@
 #include "runtime/train/loop/Evaluator.h"
 
 #include "runtime/base/Log.h"
+#include "runtime/comm/Communicator.h"
 #include "runtime/plan/ScalarNames.h"
 #include "runtime/session/ProgramBatch.h"
 
@@ -81,7 +82,11 @@ Status Evaluator::runBatch(EvaluationSums *sums) {
   scalars_.clear();
   numbers_.next();
   feed_->advance();
-  CLEAVE_TRY(feed_->check());
+  if (feed_->canFail()) {
+    Status fits = session_->agree(feed_->check(), "use its part of the data", kControlChannel, &failedTogether_);
+    failedTogether_ &= !fits.isOk();
+    CLEAVE_TRY(std::move(fits));
+  }
   CLEAVE_TRY(session_->forEach([this](unsigned local, Rank &rank) {
     CLEAVE_TRY(feed_->fill(local, rank));
     return rank.run(*program_, Rank::Inputs::Fed);
@@ -90,20 +95,17 @@ Status Evaluator::runBatch(EvaluationSums *sums) {
 }
 
 // Reports which value of the batch's data, or else which weight, makes the loss infinite or not a number. False if all
-// are finite.
+// are finite. All processes must call it, and get the same answer.
 bool Evaluator::noteNonFinite() {
-  for (unsigned local = 0; local < session_->localRanks(); ++local)
-    if (std::string found = feed_->findNonFinite(local, session_->rank(local)); !found.empty()) {
-      log(LogLevel::Warning, -1, found + ": so the loss of all samples is not finite either");
-      return true;
-    }
-  if (weightsSeen_)
-    return false;
-  weightsSeen_ = true;
-  std::string weight = session_->isLeader() ? session_->findNonFiniteWeight() : "";
-  if (!weight.empty())
-    log(LogLevel::Warning, -1, weight + ": so the loss is not finite");
-  return !weight.empty();
+  std::string data = feed_->findNonFinite(),
+              weight = data.empty() && !weightsSeen_ ? session_->findNonFiniteWeight() : "";
+  weightsSeen_ |= data.empty();
+  std::string note = data.empty() ? weight + ": so the loss is not finite"
+                                  : data + ": so the loss of all samples is not finite either";
+  bool isFound = !data.empty() || !weight.empty();
+  if (isFound && session_->isLeader())
+    log(LogLevel::Warning, -1, note);
+  return isFound;
 }
 
 Status Evaluator::run(Evaluation *result) {

@@ -59,6 +59,9 @@ public:
   uint64_t samples() const { return feed_->samples(); }
   const DataSet &data() const { return *data_; }
 
+  // After a run that has failed: whether all processes have ended it for the same reason.
+  bool failedTogether() const { return failedTogether_; }
+
 private:
   void noteTail(const char *option) const;
   Status runBatch(EvaluationSums *sums);
@@ -72,6 +75,7 @@ private:
   EvaluationRule rule_;
   DrawnNumbers numbers_;
   bool weightsSeen_ = false; // whether they are finite
+  bool failedTogether_ = false;
 };
 
 } // namespace cleave::rt

@@ -21,15 +21,19 @@ Status checkFinite(double loss, std::optional<double> gradNorm, std::optional<do
     return dataLoss("the loss" +
                     (std::isfinite(loss) ? "'s gradient is " + whatItIs(*gradNorm) : " is " + whatItIs(loss)) +
                     ", because " + weight + "; begin with other weights");
-  if (!std::isfinite(loss))
+  const std::string smallerSteps =
+      "give a smaller learning rate (--lr) or limit of the gradients' norm (--clip-grad-norm)";
+  const std::string takeOut = ": take such samples out of the data, or replace the value";
+  if (!std::isfinite(loss) && input.empty())
     return dataLoss("the loss is " + whatItIs(loss) + "; " +
-                    (input.empty() ? "" : input + ": take such samples out of the data. Where this is meant so, ") +
-                    "give a smaller learning rate (--lr) or limit of the gradients' norm (--clip-grad-norm)" +
-                    (input.empty() ? ", and look for such values in the data" : ""));
+                    (badInput ? "the values of the step's data are finite, so " : "") + smallerSteps);
+  if (!std::isfinite(loss)) // masks hold infinite values on purpose
+    return dataLoss("the loss is " + whatItIs(loss) + "; " + input + takeOut +
+                    (input.find("that is infinite") == input.npos ? "" : ". If it is a mask, " + smallerSteps));
   std::string lost = "the loss is finite, but the norm of its gradients is " + whatItIs(*gradNorm) +
                      ", so the updated parameters are lost; ";
   if (!input.empty())
-    return dataLoss(lost + input + ": take such samples out of the data");
+    return dataLoss(lost + input + takeOut);
   return dataLoss(lost +
                   "look for a sample at which the model has no derivative (the square root or a norm of zeros, a "
                   "division by zero, the logarithm of zero), and add a small epsilon there");

@@ -47,12 +47,13 @@ Status TrainLoop::run() {
   printStart();
   bool stop = position_.step >= total_ || outOfPatience();
   if (stop && session_->isLeader())
-    std::printf("nothing to do: %sthe checkpoint is at step %llu of %llu%s\n",
-                position_.step < total_ ? (stoppedEarly(position_) + "; ").c_str() : "",
-                static_cast<unsigned long long>(position_.step), static_cast<unsigned long long>(total_),
-                position_.step < total_
-                    ? ""
-                    : "; --steps and --epochs count the whole training, including the steps before the checkpoint: give more");
+    std::printf(
+        "nothing to do: %sthe checkpoint is at step %llu of %llu%s\n",
+        position_.step < total_ ? (stoppedEarly(position_) + "; ").c_str() : "",
+        static_cast<unsigned long long>(position_.step), static_cast<unsigned long long>(total_),
+        position_.step < total_
+            ? ""
+            : "; --steps and --epochs count the whole training, including the steps before the checkpoint: give more");
   sentBefore_ = session_->bytesSent(); // the traffic before training does not count for the first step
   while (!stop) {
     StepMetrics metrics;
@@ -93,8 +94,13 @@ void TrainLoop::printStart() const {
 Status TrainLoop::step(StepMetrics *metrics, bool *epochEnds) {
   uint64_t begin = TraceSink::now();
   const Batch &batch = feed_->advance();
-  if (Status bad = feed_->check(); !bad.isOk())
-    return saveBefore(std::move(bad));
+  // Processes that save hear of wrong data of another one before they begin the step: then all save the step before.
+  Status fits = feed_->check();
+  bool haveAnswered = false;
+  if (saver_ && feed_->canFail())
+    fits = session_->agree(std::move(fits), "use its part of the data", kControlChannel, &haveAnswered);
+  if (!fits.isOk())
+    return saveBefore(std::move(fits), haveAnswered);
   double lr = schedule_.rate(lr_, position_.step, batch.epoch, total_);
   writeScalars(lr);
   CLEAVE_TRY(session_->forEach([this](unsigned local, Rank &rank) {
@@ -117,14 +123,9 @@ Status TrainLoop::step(StepMetrics *metrics, bool *epochEnds) {
   if (tokensPerSample_ != 0)
     metrics->tokensPerS = tokensPerSample_ * static_cast<double>(feed_->globalBatch()) / seconds;
   CLEAVE_TRY(readResults(metrics));
-  auto badInput = [this] {
-    std::string found;
-    for (unsigned local = 0; found.empty() && local < session_->localRanks(); ++local)
-      found = feed_->findNonFinite(local, session_->rank(local));
-    return found;
-  };
-  CLEAVE_TRY(checkFinite(metrics->loss, metrics->gradNorm, metrics->lossScale, badInput,
-                         [this] { return session_->findNonFiniteWeight(); }));
+  CLEAVE_TRY(checkFinite(
+      metrics->loss, metrics->gradNorm, metrics->lossScale, [this] { return feed_->findNonFinite(); },
+      [this] { return session_->findNonFiniteWeight(); }));
   CLEAVE_TRY(noteSkipped(*metrics));
   if (isUndefined(metrics->loss, metrics->gradNorm))
     progress_->note("step " + std::to_string(metrics->step) +
@@ -153,6 +154,8 @@ Status TrainLoop::noteSkipped(const StepMetrics &metrics) {
   if (*metrics.lossScale >= kSmallest && skippedInARow_ < kMostInARow)
     return Status::ok();
   std::string many = "gradients were infinite or undefined in " + std::to_string(skippedInARow_) + " steps in a row";
+  if (std::string input = feed_->findNonFinite(); !input.empty())
+    return dataLoss(many + "; " + input + ": take such samples out of the data, or replace the value");
   if (std::string weight = session_->findNonFiniteWeight(); !weight.empty())
     return dataLoss(many + ", because " + weight + "; begin with other weights");
   return dataLoss(many + "; give a smaller --lr, --clip-grad-norm or loss scale, and look for such "
@@ -190,7 +193,7 @@ Status TrainLoop::finishStep(StepMetrics *metrics, bool epochEnds, bool *stop) {
   Status evaluated = evaluator_ && (evaluates || last) ? evaluate(metrics, &isBest) : Status::ok();
   Status logged = writeLogs(*metrics); // an error ends the run after the step is saved
   if (!evaluated.isOk())
-    return saveBefore(std::move(evaluated));
+    return saveBefore(std::move(evaluated), evaluator_->failedTogether());
   *stop = last || outOfPatience();
   if (*stop && !last)
     progress_->note(stoppedEarly(position_));
@@ -264,9 +267,9 @@ Status TrainLoop::save(bool isBest, bool isDue) {
 }
 
 // Saves the last step before an error ends the run that has left the states as they were: of data, or of an evaluation.
-// Other processes do not know of the error and would not save with this one.
-Status TrainLoop::saveBefore(Status error) {
-  if (!saver_ || session_->processes())
+// Processes save together, so they do it only if all know of the error (`isAgreed`).
+Status TrainLoop::saveBefore(Status error, bool isAgreed) {
+  if (!saver_ || (session_->processes() && !isAgreed))
     return error;
   Status saved = savedStep_ == position_.step ? Status::ok() : save(/*isBest=*/false, /*isDue=*/true);
   if (saved.isOk())
