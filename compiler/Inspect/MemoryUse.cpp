@@ -324,9 +324,8 @@ std::string explainBodies(const fb::Plan &plan) {
     for (size_t i = 0; i < lengthOf(kind->programs()); ++i)
       if (isPass(*kind->programs()->Get(i)))
         return "A name such as c0.fwd is a part of a step. c0 is the first chunk of the model: a stage of a pipeline "
-               "has "
-               "one chunk or several.\nfwd is its forward pass, and bwd its backward pass. Some schedules cut that in "
-               "two: bwd_x computes the gradients\nof the chunk's inputs, and bwd_w those of its weights.";
+               "has one chunk or several.\nfwd is its forward pass, and bwd its backward pass. Some schedules cut that "
+               "in two: bwd_x computes the gradients\nof the chunk's inputs, and bwd_w those of its weights.";
   return "";
 }
 

@@ -43,10 +43,10 @@ const fb::Port *findPort(const fb::Program &program, const std::string &name, st
 Status checkWhole(const std::string &name, const char *reason, uint64_t samples, uint64_t globalBatch) {
   if (samples == globalBatch)
     return Status::ok();
-  return invalidArgument(
-      "output '" + name + "' " + reason + ": it is computed from exactly one global batch, " +
-      std::to_string(globalBatch) + " samples, and --input holds " + std::to_string(samples) + "; give " + std::to_string(globalBatch) +
-      " samples, leave out this output, or compile the " + "model for another batch");
+  return invalidArgument("output '" + name + "' " + reason + ": it is computed from exactly one global batch, " +
+                         std::to_string(globalBatch) + " samples, and --input holds " + std::to_string(samples) +
+                         "; give " + std::to_string(globalBatch) + " samples, leave out this output, or compile the " +
+                         "model for another batch");
 }
 
 Status nameOutput(const fb::Program &program, const std::string &text, Output *output) {
@@ -200,6 +200,17 @@ private:
   ReadPages pages_;
 };
 
+// " --input x=x.npy --input y=y.npy" for the first ports of a program.
+std::string exampleFiles(const char *option, const flatbuffers::Vector<flatbuffers::Offset<fb::Port>> *ports) {
+  constexpr uint32_t kShown = 4;
+  std::string text;
+  for (uint32_t i = 0; i < std::min<size_t>(lengthOf(ports), kShown); ++i) {
+    std::string name = ports->Get(i)->name()->str();
+    text += std::string(" ") + option + " " + name + "=" + name + ".npy";
+  }
+  return text + (lengthOf(ports) > kShown ? " ..." : "");
+}
+
 // A wrong path is found now, not after the run.
 Status checkPaths(const std::vector<Output> &outputs) {
   for (const Output &output : outputs) {
@@ -230,7 +241,8 @@ Status inferFiles(Session &session, const std::vector<std::string> &inputs, cons
   const fb::Program *program = nullptr;
   CLEAVE_TRY(session.entry("infer", &program));
   if (outputs.empty())
-    return invalidArgument("--output: none is given; write --output NAME=FILE.npy");
+    return invalidArgument("--output: none is given; for example:" + exampleFiles("--input", program->inputs()) +
+                           exampleFiles("--output", program->outputs()));
   std::vector<Output> wanted(outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i)
     CLEAVE_TRY(nameOutput(*program, outputs[i], &wanted[i]).in("--output"));

@@ -87,13 +87,21 @@ Status train(Session &session, const TrainOptions &options, const SessionOptions
   return Status::ok();
 }
 
-Status evaluate(Session &session, const TrainOptions &options) {
+// The weights of a program that trains are often those of a model that is not trained yet.
+void tellCompiledWeights(const Session &session, const std::string &weights) {
+  if (session.isLeader() && weights.empty() && !session.hasDrawnWeights())
+    std::fprintf(stderr, "the weights are those that were compiled; --weights gives others, such as a checkpoint of "
+                         "train --save\n");
+}
+
+Status evaluate(Session &session, const TrainOptions &options, const std::string &weights) {
   SameRun same;
   same.add("--data", textWithoutFiles(options.data));
   CLEAVE_TRY(same.check(session));
   Evaluator evaluator;
   Evaluation evaluation;
   CLEAVE_TRY(Evaluator::open(session, options.data, "--data", &evaluator));
+  tellCompiledWeights(session, weights);
   CLEAVE_TRY(evaluator.run(&evaluation));
   if (!session.isLeader())
     return Status::ok();
@@ -178,7 +186,7 @@ Status runOn(Session &session, const Command &command, int *stoppedBy) {
   case CommandKind::Train:
     return train(session, command.train, command.session, stoppedBy);
   case CommandKind::Evaluate:
-    return evaluate(session, command.train);
+    return evaluate(session, command.train, command.session.weights);
   case CommandKind::Generate:
     return generateTokens(session, command.generate);
   case CommandKind::Inspect:

@@ -31,13 +31,16 @@ public:
   Status status(const std::string &what, bool superfluousFails) const {
     if (missing_.list.empty() && mismatched_.list.empty() && (superfluous_.list.empty() || !superfluousFails))
       return Status::ok();
+    // The checkpoint of another model differs in hundreds of tensors. The first ones show what the reason is.
+    constexpr size_t kShown = 8;
+    size_t kinds = !missing_.list.empty() + !mismatched_.list.empty() + !superfluous_.list.empty();
     std::string text;
-    describe(&text, "missing", missing_.list);
-    describe(&text, "mismatched", mismatched_.list);
-    describe(&text, "not of this model", superfluous_.list);
+    describe(&text, "missing", missing_.list, kShown / (kinds * kinds));
+    describe(&text, "mismatched", mismatched_.list, kShown / (kinds * kinds));
+    describe(&text, "not of this model", superfluous_.list, kShown / (kinds * kinds));
     size_t fitting = fitting_.list.size(), expected = fitting + missing_.list.size() + mismatched_.list.size();
-    return invalidArgument(what + " (fitting: " + std::to_string(fitting) + " of " + counted(expected, "tensor") + "): " +
-                           text + prefixAdvice());
+    return invalidArgument(what + " (fitting: " + std::to_string(fitting) + " of " + counted(expected, "tensor") +
+                           "): " + text + prefixAdvice());
   }
 
 private:
@@ -82,14 +85,14 @@ private:
     return "";
   }
 
-  static void describe(std::string *text, const char *title, const std::vector<std::string> &names) {
+  static void describe(std::string *text, const char *title, const std::vector<std::string> &names, size_t most) {
     if (names.empty())
       return;
     *text += (text->empty() ? "" : "; ") + std::string(title) + " (" + std::to_string(names.size()) + "): ";
-    constexpr size_t kShown = 8; // the checkpoint of another model differs in hundreds of tensors
-    for (size_t i = 0; i < std::min(names.size(), kShown); ++i)
+    most = std::max<size_t>(most, 1);
+    for (size_t i = 0; i < std::min(names.size(), most); ++i)
       *text += (i ? ", " : "") + names[i];
-    if (names.size() > kShown)
+    if (names.size() > most)
       *text += ", ...";
   }
 

@@ -200,9 +200,12 @@ Status fillStates(Session &session, const Checkpoint &checkpoint) {
   return session.finishLoading(checkpoint.path());
 }
 
-// For a checkpoint that does not fit: another optimizer explains the list of tensors.
-static std::string otherOptimizer(const fb::Plan &plan, const RunFacts &saved) {
-  const RunFacts now = planFacts(plan, "");
+// For a checkpoint that does not fit: another model or optimizer explains the list of tensors.
+static std::string whyOther(const Session &session, const RunFacts &saved) {
+  const RunFacts now = planFacts(session.plan(), session.modelName());
+  if (differ(saved, now, kModelProperty))
+    return "the checkpoint is of model '" + saved.at(kModelProperty) + "', this program was compiled from '" +
+           now.at(kModelProperty) + "': resume it with the program of '" + saved.at(kModelProperty) + "'. ";
   if (!differ(saved, now, "optimizer"))
     return "";
   return "the checkpoint is of " + saved.at("optimizer") + ", this program trains by " + now.at("optimizer") + "; ";
@@ -213,7 +216,7 @@ Status loadCheckpoint(Session &session, const std::string &path, TrainingPositio
   Checkpoint checkpoint;
   CLEAVE_TRY(openCheckpoint(session, path, &checkpoint));
   if (Status filled = fillStates(session, checkpoint); !filled.isOk())
-    return {filled.code(), otherOptimizer(session.plan(), checkpoint.index().run) + filled.message()};
+    return {filled.code(), whyOther(session, checkpoint.index().run) + filled.message()};
   *position = checkpoint.index().position;
   *run = checkpoint.index().run;
   *identity = checkpoint.index().identity;

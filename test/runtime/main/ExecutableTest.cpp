@@ -572,7 +572,7 @@ TEST(CommandLine, MistakesAreOneLine) {
       {{"train", "--data", data, "--ranks", "3"}, 2, "--ranks 3, but compiled for 2 ranks (dp=2)"},
       {{"train", "--data", data, "--weights", dir / "x.npy"}, 2, "this is a NumPy array"},
       {{"train", "--data", data, "--save", "/proc/nothing"}, 1, "/proc/nothing"},
-      {{"infer", "--input", data}, 2, "--output: none is given"},
+      {{"infer", "--input", data}, 2, "--output: none is given; for example: --input x=x.npy --output y=y.npy"},
       {{"infer", "--input", data, "--output", "y=y.npz"}, 2, "only .npy files are written"},
       {{"infer", "--input", data, "--output", "z=z.npy"}, 2, "no output 'z'; its outputs are y"},
   };
