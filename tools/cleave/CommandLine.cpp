@@ -302,7 +302,7 @@ CommandLine::CommandLine() {
 }
 
 Exit refuse(const std::string &message) {
-  std::fprintf(stderr, "cleave: %s\n", rt::printable(message.substr(0, message.find('\n'))).c_str());
+  std::fprintf(stderr, "cleave: error: %s\n", rt::printable(message.substr(0, message.find('\n'))).c_str());
   return Exit{2};
 }
 

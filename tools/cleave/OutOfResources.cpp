@@ -25,11 +25,12 @@ namespace {
 }
 
 [[noreturn]] void leaveForMemory() {
-  leave("cleave: out of memory; expected more memory in the machine or the container, or a higher limit (ulimit -v)\n");
+  leave("cleave: error: out of memory; expected more memory in the machine or the container, or a higher limit (ulimit "
+        "-v)\n");
 }
 
 [[noreturn]] void leaveForThread() {
-  leave("cleave: the system refuses this process another thread; raise the limits of processes and memory "
+  leave("cleave: error: the system refuses this process another thread; raise the limits of processes and memory "
         "(ulimit -u, ulimit -v)\n");
 }
 
@@ -41,7 +42,7 @@ void leaveForPlugin(const char *what) {
   std::string message = "--load-pass-plugin " + plugin + ": it threw an exception" + (*what ? ": " : "") + what +
                         "; nothing catches it, because the compiler is built without exceptions. Code of a plug-in "
                         "reports errors as MLIR does (emitError, signalPassFailure)";
-  leave(("cleave: " + cleave::rt::printable(message) + "\n").c_str(), 2);
+  leave(("cleave: error: " + cleave::rt::printable(message) + "\n").c_str(), 2);
 }
 
 // All other fatal errors of LLVM are defects. They are reported in LLVM's words.

@@ -87,13 +87,13 @@ int main(int argc, char **argv) {
   std::signal(SIGCHLD, SIG_DFL); // a caller that ignores it would leave no exit code of the linker to wait for
   std::signal(SIGXFSZ, SIG_IGN); // a file beyond the size limit then gives an error with a message, like a full disk
   rt::AtomicFile::watch(removeOnSignal);
-  cleave::registerTraining();    // for --insert, in addition to passes of plug-ins
+  cleave::registerTraining(); // for --insert, in addition to passes of plug-ins
   Request request = parseCommandLine(argc, argv);
   if (const Exit *leave = std::get_if<Exit>(&request)) {
     std::cout.flush(); // CLI11 has printed help and version there
     if (std::fflush(stdout) == 0 && !std::ferror(stdout) && std::cout)
       return leave->code;
-    llvm::errs() << "cleave: cannot write to stdout\n";
+    llvm::errs() << "cleave: error: cannot write to stdout\n";
     return 1;
   }
   llvm::Error error = run(request);
@@ -109,7 +109,7 @@ int main(int argc, char **argv) {
     std::string text = llvm::toString(std::move(error));
     llvm::SplitString(text, lines, "\n");
     for (llvm::StringRef line : lines)
-      llvm::errs() << "cleave: " << rt::printable(line) << "\n";
+      llvm::errs() << "cleave: error: " << rt::printable(line) << "\n";
     return code;
   }
   return 0;

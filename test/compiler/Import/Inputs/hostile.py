@@ -810,7 +810,7 @@ def run(name, make, expected):
     before = set(scratch.iterdir())
     result = subprocess.run([*importer.split(), str(path)], capture_output=True, text=True, errors="replace", timeout=60)
     lines = result.stderr.strip().splitlines()
-    codes, prefix = ((1, 2), "cleave: ") if importer.startswith("cleave ") else ((1,), "error: ")
+    codes, prefix = ((1, 2), "cleave: error: ") if importer.startswith("cleave ") else ((1,), "error: ")
     ok = result.returncode in codes and len(lines) == 1 and lines[0].startswith(prefix) and expected in lines[0]
     ok = ok and not result.stdout and set(scratch.iterdir()) == before
     if not ok:

@@ -4,7 +4,7 @@
 Every operator that ONNX knows, with adversarial shapes (no elements, 2^40 elements, 64 dimensions), known operands (a splat of any
 size, extreme integers, NaN) and attributes; and structures that are small in the file and large in the compiler (functions that call
 each other, names and constants that every call copies, sequences, chains, fans). `cleave compile` must end with 0, or with 1 or 2 and
-lines that begin with `cleave: `, one for each error, within CPU_SECONDS and MEMORY, whatever the file says. A file that is refused for its cost must
+lines that begin with `cleave: error: `, one for each error, within CPU_SECONDS and MEMORY, whatever the file says. A file that is refused for its cost must
 say so (`asks for`). With --seconds, what is left then is counted; which operators these are depends on the seed."""
 import argparse
 import itertools
@@ -414,7 +414,7 @@ def defect(path, output, emit, expected):
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     cost = f"{usage.ru_utime + usage.ru_stime:.1f} s, {usage.ru_maxrss >> 10} MiB"
-    errors = [line for line in text.splitlines() if line.startswith("cleave: ")]
+    errors = [line for line in text.splitlines() if line.startswith("cleave: error: ")]
     if process.returncode not in (0, 1, 2):
         return f"exit {process.returncode} ({cost}): {text[-300:]}"
     if usage.ru_maxrss << 10 > MEMORY:

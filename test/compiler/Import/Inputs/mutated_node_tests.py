@@ -3,7 +3,7 @@
 
 A test's operand gets another shape, type or special values, an attribute another value, an input or output more or less; inputs become
 known at compile time, or dimensions symbols; the nodes go into a function of their opset, in a file of another one. `cleave compile` must
-refuse the model with one line that begins with `cleave: ` and leave nothing, or make a program that gives what onnxruntime gives (where
+refuse the model with one line that begins with `cleave: error: ` and leave nothing, or make a program that gives what onnxruntime gives (where
 that runs the model), or the standard's own reference implementation: on NaN and infinities the two differ from each other. One program in
 twelve at least must be compared. More of them: another seed."""
 import argparse
@@ -255,7 +255,7 @@ def refused(result, output):
     lines = [line for line in result.stderr.strip().splitlines() if not line.startswith("note: ")]
     if result.returncode not in (1, 2):
         return f"ended with {result.returncode}: {result.stderr[-300:]}"
-    if not lines or not lines[0].startswith("cleave: ") or any(word in result.stderr for word in INTERNAL):
+    if not lines or not lines[0].startswith("cleave: error: ") or any(word in result.stderr for word in INTERNAL):
         return f"no message for users: {result.stderr[:300]}"
     return "left a file" if output.exists() else ""
 

@@ -82,10 +82,10 @@ def main():
         lines.append(f"{'compiled' if done.returncode == 0 else 'refused'} {' '.join(command)}\n{done.stderr if done.returncode else ''}")
         if done.returncode:
             error = done.stderr.splitlines()[0] if done.stderr else ""
-            if done.returncode not in (1, 2) or not error.startswith("cleave: --"): # an option, by its name
+            if done.returncode not in (1, 2) or not error.startswith("cleave: error: --"): # an option, by its name
                 failures.append(f"FAILED: {' '.join(command)}\n{done.stderr}")
                 continue
-            refusals[error[len("cleave: "):][:120]] += 1
+            refusals[error[len("cleave: error: "):][:120]] += 1
     (given.folder / "options.txt").write_text("\n".join(lines))
     for error, count in refusals.most_common():
         print(f"{count} refused: {error}")

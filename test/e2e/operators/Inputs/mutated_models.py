@@ -4,7 +4,7 @@
 FOLDER holds models (make_weights.py). A mutant is a model in whose protobuf messages one to three places are changed: a number to an
 extreme one, a text to another text of the file, a field left out, an element of a list repeated, dropped, moved or taken from elsewhere,
 a message copied over another one. `cleave compile` in one of several layouts must refuse it, with 1 or 2 and lines that begin with
-`cleave: ` and speak of the model and not of the compiler's own operations, and leave nothing; or write a plan, which `cleave verify`
+`cleave: error: ` and speak of the model and not of the compiler's own operations, and leave nothing; or write a plan, which `cleave verify`
 accepts."""
 import argparse
 import collections
@@ -136,8 +136,8 @@ def defect(done, plan, tally):
         return f"exit {done.returncode}"
     if done.returncode:
         said = done.stderr.strip()
-        tally[re.sub(r"^cleave: (/\S*: )?|'[^']*'|\d+|\[[^]]*\]", "_", said.split("\n")[0])[:120]] += 1
-        if not said or not all(line.startswith("cleave: ") for line in said.split("\n")):
+        tally[re.sub(r"^cleave: error: (/\S*: )?|'[^']*'|\d+|\[[^]]*\]", "_", said.split("\n")[0])[:120]] += 1
+        if not said or not all(line.startswith("cleave: error: ") for line in said.split("\n")):
             return "a line is no error"
         if plan.exists() or any(plan.parent.glob(plan.name + ".*")):
             return "a file is left"
