@@ -28,12 +28,19 @@ FanTable::FanTable(const FlatGraph &graph) {
   forEachNode(graph, [this](const onnx::NodeProto &node) { addUse(node); });
 }
 
+FanTable::Alias FanTable::aliasOf(llvm::StringRef name) const {
+  auto known = aliases_.find(name);
+  return known == aliases_.end() ? Alias{name, false} : known->second;
+}
+
 void FanTable::addUse(const onnx::NodeProto &node) {
   llvm::StringRef op = node.op_type();
   auto input = [&](int i) { return i < node.input_size() ? llvm::StringRef(node.input(i)) : llvm::StringRef(); };
   bool isCopy = op == "Identity" || op == "Cast", isTranspose = op == "Transpose" && exchangesLastTwo(node);
-  if ((isCopy || isTranspose) && node.output_size() == 1)
-    aliases_.try_emplace(node.output(0), Alias{input(0), isTranspose});
+  if ((isCopy || isTranspose) && node.output_size() == 1) {
+    Alias from = aliasOf(input(0));
+    aliases_.try_emplace(node.output(0), Alias{from.source, from.isTransposed != isTranspose});
+  }
   if (op == "MatMul" || op == "Gemm") {
     addMatrix(input(1), integerOf(node, "transB") ? Order::OutIn : Order::InOut);
     addMatrix(input(0), integerOf(node, "transA") ? Order::InOut : Order::OutIn);
@@ -44,12 +51,10 @@ void FanTable::addUse(const onnx::NodeProto &node) {
 }
 
 void FanTable::addMatrix(llvm::StringRef name, Order order) {
-  for (auto it = aliases_.find(name); it != aliases_.end(); it = aliases_.find(name)) {
-    name = it->second.source;
-    if (it->second.isTransposed)
-      order = order == Order::OutIn ? Order::InOut : Order::OutIn;
-  }
-  orders_.try_emplace(name, order);
+  Alias alias = aliasOf(name);
+  if (alias.isTransposed)
+    order = order == Order::OutIn ? Order::InOut : Order::OutIn;
+  orders_.try_emplace(alias.source, order);
 }
 
 Fans FanTable::of(llvm::StringRef name, llvm::ArrayRef<int64_t> shape) const {

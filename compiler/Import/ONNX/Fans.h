@@ -35,9 +35,10 @@ private:
   // The order of the last two dimensions of a matrix.
   enum class Order { OutIn, InOut };
   struct Alias {
-    llvm::StringRef source;
-    bool isTransposed; // its last two dimensions are exchanged
+    llvm::StringRef source; // of no alias itself: graphs of different nodes may use one name, and give it to each other
+    bool isTransposed;      // its last two dimensions are exchanged
   };
+  Alias aliasOf(llvm::StringRef name) const;
   void addUse(const onnx::NodeProto &node);
   void addMatrix(llvm::StringRef name, Order order);
 

@@ -40,16 +40,16 @@ static bool isTranspose(const WeightTensor &a, const WeightTensor &b, size_t wid
 
 llvm::StringSet<> cleave::onnx_import::embeddingTables(const FlatGraph &graph) {
   llvm::StringMap<llvm::StringRef> aliases; // exporters write an Identity for a second name
+  auto firstName = [&](llvm::StringRef name) {
+    auto known = aliases.find(name);
+    return known == aliases.end() ? name : known->second;
+  };
   llvm::StringSet<> tables;
-  for (const FlatNode &node : graph.nodes) {
+  for (const FlatNode &node : graph.nodes) { // each after those that it reads
     if (node.proto->op_type() == "Identity" && node.proto->input_size() == 1 && node.proto->output_size() == 1)
-      aliases[node.proto->output(0)] = node.proto->input(0);
-    if (node.proto->op_type() != "Gather" || node.proto->input_size() == 0)
-      continue;
-    llvm::StringRef name = node.proto->input(0);
-    for (auto it = aliases.find(name); it != aliases.end(); it = aliases.find(name))
-      name = it->second;
-    tables.insert(name);
+      aliases[node.proto->output(0)] = firstName(node.proto->input(0));
+    if (node.proto->op_type() == "Gather" && node.proto->input_size() != 0)
+      tables.insert(firstName(node.proto->input(0)));
   }
   return tables;
 }

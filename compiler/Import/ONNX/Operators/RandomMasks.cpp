@@ -6,6 +6,7 @@
 
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SmallVector.h"
 
 #include <algorithm>
@@ -57,18 +58,29 @@ void findFloored(AddOp add, Value uniform, SmallVectorImpl<Mask> &masks) {
       masks.push_back({floor.getResult(), *number});
 }
 
-// True if the value is only used as a factor of a product, perhaps after a broadcast, reshape, cast or scaling.
+// True if the use keeps the value's form, up to a factor: a broadcast, reshape, cast or scaling.
+bool keepsForm(OpOperand &use) {
+  Operation *user = use.getOwner();
+  if (isa<BroadcastOp, ReshapeOp, CastOp>(user))
+    return isa<FloatType>(cast<RankedTensorType>(user->getResult(0).getType()).getElementType());
+  bool scales = isa<MulOp>(user) || (isa<DivOp>(user) && use.getOperandNumber() == 0);
+  return scales && numberOf(user->getOperand(1 - use.getOperandNumber()));
+}
+
+// True if the value is only used as a factor of a product, perhaps after ops that keep its form.
 bool isFactor(Value value) {
-  return !value.use_empty() && llvm::all_of(value.getUses(), [](OpOperand &use) {
-    Operation *user = use.getOwner();
-    if (isa<BroadcastOp, ReshapeOp, CastOp>(user))
-      return isa<FloatType>(cast<RankedTensorType>(user->getResult(0).getType()).getElementType()) &&
-             isFactor(user->getResult(0));
-    bool scales = isa<MulOp>(user) || (isa<DivOp>(user) && use.getOperandNumber() == 0);
-    if (scales && numberOf(user->getOperand(1 - use.getOperandNumber())))
-      return isFactor(user->getResult(0));
-    return isa<MulOp>(user);
-  });
+  SmallVector<Value> open = {value};
+  while (!open.empty()) {
+    Value next = open.pop_back_val();
+    if (next.use_empty())
+      return false;
+    for (OpOperand &use : next.getUses())
+      if (keepsForm(use))
+        open.push_back(use.getOwner()->getResult(0));
+      else if (!isa<MulOp>(use.getOwner()))
+        return false;
+  }
+  return true;
 }
 
 SmallVector<Mask> masksOf(RandomUniformOp draw) {
@@ -81,12 +93,21 @@ SmallVector<Mask> masksOf(RandomUniformOp draw) {
   return masks;
 }
 
-// True if the value does not reach a result or a side effect.
-bool isUnused(Value value) {
-  return llvm::all_of(value.getUsers(), [](Operation *user) {
-    return isMemoryEffectFree(user) && !user->hasTrait<OpTrait::IsTerminator>() &&
-           llvm::all_of(user->getResults(), isUnused);
-  });
+// Returns the ops that reach a result or a side effect.
+DenseSet<Operation *> usedOps(func::FuncOp function) {
+  DenseSet<Operation *> used;
+  SmallVector<Operation *> open;
+  auto add = [&](Operation *op) {
+    if (op && used.insert(op).second)
+      open.push_back(op);
+  };
+  for (Operation &op : function.getBody().front())
+    if (op.hasTrait<OpTrait::IsTerminator>() || !isMemoryEffectFree(&op))
+      add(&op);
+  while (!open.empty())
+    for (Value operand : open.pop_back_val()->getOperands())
+      add(operand.getDefiningOp());
+  return used;
 }
 
 } // namespace
@@ -94,7 +115,7 @@ bool isUnused(Value value) {
 std::vector<std::string> replaceRandomMasks(func::FuncOp function) {
   std::vector<std::string> drawing;
   SmallVector<RandomUniformOp> draws(function.getOps<RandomUniformOp>());
-  for (RandomUniformOp draw : draws) {
+  for (RandomUniformOp draw : draws)
     for (Mask &mask : masksOf(draw)) {
       if (!isFactor(mask.value))
         continue;
@@ -102,7 +123,9 @@ std::vector<std::string> replaceRandomMasks(func::FuncOp function) {
       auto type = cast<RankedTensorType>(mask.value.getType());
       mask.value.replaceAllUsesWith(splat(builder, mask.value.getLoc(), type, mask.probability));
     }
-    if (isUnused(draw.getResult()))
+  DenseSet<Operation *> used = usedOps(function);
+  for (RandomUniformOp draw : draws) {
+    if (llvm::none_of(draw.getResult().getUsers(), [&](Operation *user) { return used.contains(user); }))
       continue;
     std::string place = placeOf(draw.getLoc());
     if (drawing.empty() || drawing.back() != place) // one node may draw twice
