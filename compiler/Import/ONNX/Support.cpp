@@ -33,13 +33,11 @@ llvm::Error ErrorList::take() {
 std::optional<int64_t> cleave::onnx_import::countElements(llvm::ArrayRef<int64_t> shape) {
   if (llvm::any_of(shape, [](int64_t size) { return size < 0; }))
     return std::nullopt;
-  if (llvm::is_contained(shape, 0))
-    return 0;
   int64_t count = 1;
   for (int64_t size : shape)
-    if (llvm::MulOverflow(count, size, count) || count > kMaxElements)
+    if (llvm::MulOverflow(count, std::max<int64_t>(size, 1), count) || count > kMaxElements)
       return std::nullopt;
-  return count;
+  return llvm::is_contained(shape, 0) ? 0 : count;
 }
 
 bool cleave::onnx_import::matchesAny(llvm::ArrayRef<std::string> patterns, llvm::StringRef name) {

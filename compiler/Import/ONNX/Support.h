@@ -41,7 +41,8 @@ constexpr int64_t kMaxElements = int64_t(1) << 46;
 // The largest number of dimensions, the same as numpy's.
 constexpr int64_t kMaxRank = 64;
 
-// Returns the product of the sizes, or nullopt if a size is negative or the product exceeds kMaxElements.
+// Returns the product of the sizes, or nullopt if a size is negative or the product exceeds kMaxElements. Sizes of 0
+// count as 1 in this comparison, so the product of some dimensions of a tensor without elements is within the limit, too.
 std::optional<int64_t> countElements(llvm::ArrayRef<int64_t> shape);
 
 // True if one of the patterns (compiler/Support/NamePatterns.h) matches.

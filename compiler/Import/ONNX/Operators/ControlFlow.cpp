@@ -153,6 +153,10 @@ static FailureOr<Binding> emptyStack(OpContext &op, int64_t axis, const onnx::Va
   if (!isKnown || axis > int64_t(shape.size()))
     return op.fail("it never runs, and its graph does not say the shape of its output " + quote(declared.name()));
   shape.insert(shape.begin() + axis, 0);
+  if (!countElements(shape) || int64_t(shape.size()) > kMaxRank)
+    return op.fail("it never runs, and its graph declares its output " + quote(declared.name()) + " with the shape " +
+                   formatShape(llvm::ArrayRef<int64_t>(shape).drop_front()) +
+                   ", which is negative somewhere or too large; correct the declaration");
   Literal empty(element, shape);
   empty.push(int64_t(0));
   return Binding::literal(std::move(empty));

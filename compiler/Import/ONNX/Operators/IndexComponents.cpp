@@ -41,12 +41,14 @@ bool isWidening(CastOp cast) {
          from.getIntOrFloatBitWidth() <= to.getIntOrFloatBitWidth();
 }
 
-Peeled peel(Value value) {
+Peeled peel(Value value, Budget &budget) {
   Shape labels;
   for (auto [dim, size] : llvm::enumerate(shapeOf(value)))
     labels.push_back(size == 1 ? kUnit : int64_t(dim));
   while (mlir::Operation *op = value.getDefiningOp()) {
     Shape before;
+    if (!budget.draw(Budget::Kind::Steps, 1))
+      break;
     if (auto broadcast = llvm::dyn_cast<BroadcastOp>(op)) {
       for (int64_t dim : broadcast.getDims())
         before.push_back(labels[dim]);
@@ -103,7 +105,7 @@ IndexComponent analyzeKnown(const Literal &known, llvm::ArrayRef<int64_t> labels
       at += index[d] * steps[d];
     return at;
   });
-  if (component.dims.size() == 1) {
+  if (component.known && component.dims.size() == 1) {
     std::vector<int64_t> values = component.known->ints();
     if (llvm::equal(values, llvm::seq<int64_t>(0, int64_t(values.size()))))
       component.position = component.dims[0];
@@ -125,7 +127,7 @@ void sortDims(Emitter &emit, IndexComponent &component) {
 } // namespace
 
 IndexComponent cleave::onnx_import::analyzeIndices(OpContext &op, Value indices) {
-  Peeled peeled = peel(indices);
+  Peeled peeled = peel(indices, op.emit.budget);
   IndexComponent component;
   if (auto iota = peeled.value.getDefiningOp<IotaOp>(); iota && !iota.getOrigin()) {
     int64_t dim = peeled.labels[iota.getDim()];
@@ -172,6 +174,8 @@ llvm::SmallVector<IndexComponent> cleave::onnx_import::splitIndexInput(OpContext
           at = at * space[d] + index[d];
         return at * shape[last] + k;
       });
+      if (!part) // the budget is exhausted, which IndexedAccess::check() sees
+        break;
       components.push_back(analyzeKnown(*part, llvm::to_vector(llvm::seq<int64_t>(0, last))));
     } else {
       Value part = isJoined ? concat->getOperand(unsigned(k)) : op.emit.sliceDim(tuples, last, k, 1);

@@ -25,7 +25,8 @@ struct IndexComponent {
   static IndexComponent coordinate(int64_t dim) { return {{dim}, dim, std::nullopt, Value()}; }
 };
 
-// Analyzes indices through the broadcasts, reshapes and casts that built them. The space is the value's shape.
+// Analyzes indices through the broadcasts, reshapes and casts that built them. The space is the value's shape. After the
+// budget is exhausted, components may be missing, or have neither indices nor a position.
 IndexComponent analyzeIndices(OpContext &op, Value indices);
 // Analyzes input `i`. Uses its literal if there is one.
 IndexComponent analyzeIndexInput(OpContext &op, size_t i);

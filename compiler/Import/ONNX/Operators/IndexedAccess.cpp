@@ -43,6 +43,8 @@ Value cleave::onnx_import::pick(Emitter &emit, Value table, Value indices, int64
 }
 
 LogicalResult IndexedAccess::check() {
+  if (op.emit.budget.isExhausted()) // the components are not complete
+    return llvm::failure();
   for (auto [dim, component] : llvm::enumerate(components)) {
     int64_t size = data[dim];
     if (component.position && space[*component.position] > size)
