@@ -1,6 +1,7 @@
 #include "compiler/Import/ONNX/DecisionTurns.h"
 #include "compiler/Import/ONNX/DecisionKinds.h"
 #include "compiler/Import/ONNX/Evaluate.h"
+#include "dialects/Cleave/IR/Budget.h"
 
 #include <cmath>
 
@@ -49,7 +50,7 @@ public:
       return false;
     if (growing())
       return hidesElements();
-    switch (decisionKindOf(one.op)) {
+    switch (decisionKindOf(one.node->op_type())) {
     case Kind::Line:
       return false;
     case Kind::Product:
@@ -71,7 +72,7 @@ public:
     case Kind::Sign:
       return anyElement(touchesZero);
     case Kind::Quotient:
-      return anyQuotient(one.op == "Div" && one.operands[0]->isFloat());
+      return anyQuotient(one.node->op_type() == "Div" && one.operands[0]->isFloat());
     case Kind::Rounding:
       return anyElement(roundingTurns());
     // If the dimension does not grow with the batch, a slice beyond its end is an error of the model.
@@ -89,6 +90,8 @@ private:
   using Kind = DecisionKind;
   using Test = llvm::function_ref<bool(const Line &)>;
 
+  std::string describe() const { return FlatNode{one.node, nullptr}.describe(); }
+
   static bool touchesZero(const Line &line) {
     return !isBelow(line) && !isAbove(line) && !(line.one == 0 && line.other == 0);
   }
@@ -96,7 +99,7 @@ private:
   static bool isNotWhole(const Line &line) { return !line.isWhole(); }
   // A cast to truth values is a step at zero. A cast to floating point does not round.
   Test roundingTurns() const {
-    if (one.op != "Cast" || !one.result)
+    if (one.node->op_type() != "Cast" || !one.result)
       return isNotWhole;
     if (one.result->isBool())
       return touchesZero;
@@ -133,7 +136,7 @@ private:
   // elements give. If the elements of a result differ from each other, the imported constants differ, too, and the
   // comparison of the modules finds them. If all are equal, further samples may still give other elements.
   bool hidesElements() const {
-    if (!one.result || !other.result || decisionKindOf(one.op) == Kind::Reduction)
+    if (!one.result || !other.result || decisionKindOf(one.node->op_type()) == Kind::Reduction)
       return false;
     auto isUniform = [](const Literal &literal) {
       auto [low, high] = rangeOf(literal);
@@ -151,7 +154,7 @@ private:
     auto [low, high] = differences(one);
     auto [otherLow, otherHigh] = differences(other);
     Line lower = lineOf(low, otherLow), upper = lineOf(high, otherHigh);
-    switch (decisionKindOf(one.op)) {
+    switch (decisionKindOf(one.node->op_type())) {
     case Kind::Less:
     case Kind::Choice:
       return isNotBelow(lower) || isBelow(upper);
@@ -198,6 +201,10 @@ private:
     bool found = false;
     if (!shape)
       return false;
+    // Operands may be few bytes of the file and many pairs. The compilation ends if the budget is exhausted.
+    Budget &budget = Budget::of(one.operands[a]->element().getContext());
+    if (!budget.draw(Budget::Kind::Steps, uint64_t(*countElements(*shape)), [&] { return describe(); }))
+      return true;
     Shape aStrides = stridesOf(one.operands[a]->shape()), bStrides = stridesOf(one.operands[b]->shape());
     forEachIndex(*shape, [&](llvm::ArrayRef<int64_t> index) {
       Line line = lineAt(a, placeOf(index, aStrides)), twin = lineAt(b, placeOf(index, bStrides));

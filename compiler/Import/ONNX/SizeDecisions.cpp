@@ -65,7 +65,7 @@ void Decisions::add(const onnx::NodeProto &node, const onnx::NodeProto &outer, E
   Kind kind = canonicalDomain(node.domain()).empty() ? decisionKindOf(node.op_type()) : Kind::Other;
   if (kind == Kind::Line || node.output_size() == 0)
     return;
-  Decision decision{node.op_type(), node.output(0), {outer.output().begin(), outer.output().end()}, {}, nullptr};
+  Decision decision{&node, &outer, {}, nullptr};
   if (kind == Kind::Cut && !readCut(node, environment, decision))
     return;
   for (int i = 0; kind != Kind::Cut && i < node.input_size(); ++i) {
@@ -84,14 +84,14 @@ llvm::StringSet<> cleave::outputsDecidedBySize(const ImportedModel &one, const I
   // The nodes of a loop's body occur once for each iteration, so the n-th decision of a name is compared with the n-th.
   llvm::StringMap<llvm::SmallVector<const Decision *>> twins;
   for (const Decision &decision : other.decisions->all)
-    twins[decision.output].push_back(&decision);
+    twins[decision.node->output(0)].push_back(&decision);
   llvm::StringMap<size_t> turns;
   llvm::StringSet<> names;
   for (const Decision &decision : one.decisions->all) {
-    const auto &same = twins[decision.output];
-    size_t turn = turns[decision.output]++;
+    const auto &same = twins[decision.node->output(0)];
+    size_t turn = turns[decision.node->output(0)]++;
     if (turn < same.size() && turnsWithSize(decision, *same[turn], one.decisions->batch, other.decisions->batch))
-      for (const std::string &output : decision.reached)
+      for (const std::string &output : decision.outer->output())
         if (!output.empty())
           names.insert(output);
   }

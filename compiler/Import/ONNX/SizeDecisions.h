@@ -28,9 +28,8 @@ namespace cleave::onnx_import {
 
 // A node whose operands are all known numbers, and that does more than move and add them.
 struct Decision {
-  std::string op;
-  std::string output;               // the node's first output
-  std::vector<std::string> reached; // outputs of the graph's node that contains this one in a branch
+  const onnx::NodeProto *node;  // of the file, or of a graph that the ImportedModel owns
+  const onnx::NodeProto *outer; // the node of the model's graph that contains this one in a branch, or the node itself
   std::vector<std::shared_ptr<const Literal>> operands; // null: not given
   std::shared_ptr<const Literal> result;                // null: not known
 };

@@ -46,6 +46,8 @@ static llvm::Error checkNarrow(const onnx::TensorProto &tensor) {
 
 llvm::Expected<llvm::ArrayRef<char>> TensorReader::typedField(const onnx::TensorProto &tensor, int64_t count,
                                                               int64_t width) {
+  if (auto known = typed_.find(&tensor); known != typed_.end())
+    return llvm::ArrayRef<char>(known->second->data(), known->second->size());
   auto bytes = std::make_shared<std::string>();
   auto take = [&](const auto &field) {
     if (field.size() == count)
@@ -71,6 +73,7 @@ llvm::Expected<llvm::ArrayRef<char>> TensorReader::typedField(const onnx::Tensor
   if (stored != count)
     return wrongCount(stored, count, "elements");
   storage_.push_back(bytes);
+  typed_[&tensor] = bytes;
   return llvm::ArrayRef<char>(bytes->data(), bytes->size());
 }
 
@@ -142,6 +145,5 @@ llvm::Expected<Literal> TensorReader::readLiteral(const onnx::TensorProto &tenso
   auto weight = read(tensor);
   if (!weight)
     return weight.takeError();
-  bool made = !storage_.empty() && storage_.back()->data() == weight->bytes.data();
-  return Literal::fromBytes(weight->type, weight->bytes, made ? storage_.back() : nullptr);
+  return Literal::fromBytes(weight->type, weight->bytes, typed_.lookup(&tensor));
 }

@@ -7,6 +7,8 @@
 #include "compiler/Import/ONNX/File/Weights.h"
 #include "compiler/Import/ONNX/Literal.h"
 
+#include "llvm/ADT/DenseMap.h"
+
 namespace cleave::onnx_import {
 
 class TensorReader {
@@ -14,7 +16,8 @@ public:
   TensorReader(mlir::MLIRContext *context, ExternalData &external) : context_(context), external_(external) {}
 
   // Reads a tensor. The error does not name the tensor; callers must. The bytes live as long as the message, the
-  // external files and `storage()`.
+  // external files and `storage()`. A typed field is converted once, however often a loop reads it, so the message must
+  // live as long as the reader.
   llvm::Expected<WeightTensor> read(const onnx::TensorProto &tensor);
   // Returns the tensor's type. No byte of external data is read.
   llvm::Expected<mlir::RankedTensorType> typeOf(const onnx::TensorProto &tensor);
@@ -30,6 +33,7 @@ private:
   mlir::MLIRContext *context_;
   ExternalData &external_;
   std::vector<std::shared_ptr<std::string>> storage_;
+  llvm::DenseMap<const onnx::TensorProto *, std::shared_ptr<const std::string>> typed_;
 };
 
 } // namespace cleave::onnx_import

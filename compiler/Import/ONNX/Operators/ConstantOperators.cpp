@@ -29,9 +29,15 @@ LogicalResult importConstant(OpContext &op) {
     return op.result(Literal::ofReals(builder.getF32Type(), {}, {*value}));
   if (auto value = op.intAttr("value_int"))
     return op.result(Literal::ofInts(builder.getI64Type(), {}, {*value}));
-  if (auto values = op.intsAttr("value_ints"))
-    return op.result(Literal::vector(op.emit.context(), *values));
+  // The node may be in a loop, whose turns copy it.
+  if (const auto *value = op.attribute("value_ints")) {
+    if (!op.emit.budget.draw(Budget::Kind::Elements, uint64_t(value->ints_size())))
+      return failure();
+    return op.result(Literal::vector(op.emit.context(), *op.intsAttr("value_ints")));
+  }
   if (const auto *value = op.attribute("value_floats")) {
+    if (!op.emit.budget.draw(Budget::Kind::Elements, uint64_t(value->floats_size())))
+      return failure();
     std::vector<double> reals(value->floats().begin(), value->floats().end());
     return op.result(Literal::ofReals(builder.getF32Type(), {int64_t(reals.size())}, reals));
   }
@@ -78,7 +84,7 @@ std::optional<int64_t> rangeLength(const Literal &start, const Literal &limit, c
     double count = std::ceil((limit.asReal(0) - start.asReal(0)) / delta.asReal(0));
     if (!(count <= double(kMostElements)))
       return std::nullopt;
-    return std::max<int64_t>(int64_t(count), 0);
+    return int64_t(std::max(count, 0.0)); // the count may be -infinity
   }
   using Wide = __int128;
   Wide span = Wide(limit.asInt(0)) - start.asInt(0), by = delta.asInt(0);

@@ -42,6 +42,27 @@ static FailureOr<int64_t> knownNumber(OpContext &op, size_t input, llvm::StringR
 // Graphs of a node
 //===----------------------------------------------------------------------===//
 
+// Returns the steps of one turn, in addition to those of its operators: the names that it defines and removes, and the
+// texts of its nodes, which it reads, all but the tensors.
+static uint64_t stepsOf(const onnx::GraphProto &graph, const FlatGraph &flat) {
+  constexpr uint64_t kBytesOfStep = 16;
+  uint64_t bytes = 0, names = uint64_t(graph.initializer_size());
+  for (const auto *infos : {&graph.input(), &graph.output(), &graph.value_info()})
+    for (const onnx::ValueInfoProto &info : *infos) {
+      bytes += info.ByteSizeLong();
+      ++names;
+    }
+  for (const onnx::TensorProto &tensor : graph.initializer())
+    bytes += tensor.name().size();
+  for (const FlatNode &node : flat.nodes) {
+    bytes += node.proto->ByteSizeLong();
+    names += uint64_t(node.proto->input_size() + node.proto->output_size());
+    for (const onnx::AttributeProto &attribute : node.proto->attribute())
+      bytes -= attribute.t().ByteSizeLong() + attribute.g().ByteSizeLong();
+  }
+  return names + bytes / kBytesOfStep;
+}
+
 FailureOr<const ControlFlow::Body *> ControlFlow::prepare(OpContext &op, llvm::StringRef attribute) {
   const onnx::AttributeProto *found = op.attribute(attribute);
   if (!found || !found->has_g())
@@ -56,7 +77,8 @@ FailureOr<const ControlFlow::Body *> ControlFlow::prepare(OpContext &op, llvm::S
   if (!flat)
     return op.fail("in `" + attribute + "`: " + llvm::toString(flat.takeError()));
   numCalls_ = flat->numCalls;
-  Body body{&found->g(), std::make_shared<const FlatGraph>(std::move(*flat)), {}};
+  Body body{&found->g(), std::make_shared<const FlatGraph>(std::move(*flat)), {}, 0};
+  body.stepsOfTurn = stepsOf(*body.proto, *body.graph);
   keep_(body.graph);
   ErrorList unknown;
   reportUnknownOperators(*body.graph, unknown);
@@ -82,7 +104,9 @@ LogicalResult ControlFlow::readInitializers(OpContext &op, Body &body) {
 
 FailureOr<ControlFlow::Bindings> ControlFlow::run(OpContext &op, const Body &body, const Bindings &inputs) {
   Budget &budget = op.emit.budget;
-  if (!budget.draw(Budget::Kind::Nodes, 1 + body.graph->nodes.size(), op.describe()))
+  auto asker = [&] { return op.describe(); };
+  if (!budget.draw(Budget::Kind::Nodes, 1 + body.graph->nodes.size(), asker) ||
+      !budget.draw(Budget::Kind::Steps, body.stepsOfTurn, asker))
     return failure();
   if (size_t(body.proto->input_size()) != inputs.size())
     return op.fail("its graph must have " + llvm::Twine(inputs.size()) + " inputs; got " +

@@ -44,6 +44,7 @@ private:
     const onnx::GraphProto *proto;
     std::shared_ptr<const FlatGraph> graph;
     std::vector<std::pair<std::string, Binding>> initializers;
+    uint64_t stepsOfTurn; // see stepsOf() in the source
   };
 
   // The conditions under which a loop runs.
