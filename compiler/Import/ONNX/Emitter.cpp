@@ -50,9 +50,11 @@ void Emitter::alignShapes(Value &a, Value &b) {
 }
 
 // Returns the value whose numbers these are: before integers were checked or made wider.
-static Value sameNumbers(Value value) {
+static Value sameNumbers(Budget &budget, Value value) {
   auto isInteger = [](Value one) { return elementOf(one).isSignlessInteger() && !elementOf(one).isInteger(1); };
   while (mlir::Operation *op = value.getDefiningOp()) {
+    if (!budget.draw(Budget::Kind::Steps, 1))
+      break;
     bool keeps = llvm::isa<CheckIndexOp>(op);
     if (auto cast = llvm::dyn_cast<CastOp>(op))
       keeps = isInteger(value) && isInteger(cast.getOperand()) &&
@@ -65,18 +67,22 @@ static Value sameNumbers(Value value) {
 }
 
 // True for positions and for constants without a negative number, in any shape.
-static bool isNeverNegative(Value value) {
+static bool isNeverNegative(Budget &budget, Value value) {
   constexpr int64_t kMostElements = 1 << 16;
   mlir::DenseIntElementsAttr elements;
-  value = sameNumbers(value);
+  value = sameNumbers(budget, value);
   if (!elementOf(value).isInteger(32) && !elementOf(value).isInteger(64))
     return false;
   mlir::Operation *op = value.getDefiningOp();
-  while (llvm::isa_and_present<ReshapeOp, TransposeOp, BroadcastOp, SliceOp>(op))
+  while (llvm::isa_and_present<ReshapeOp, TransposeOp, BroadcastOp, SliceOp>(op) && budget.draw(Budget::Kind::Steps, 1))
     op = op->getOperand(0).getDefiningOp();
-  if (op && mlir::matchPattern(op, mlir::m_Constant(&elements)))
+  if (op && mlir::matchPattern(op, mlir::m_Constant(&elements))) {
+    if (elements.isSplat())
+      return !elements.getSplatValue<llvm::APInt>().isNegative();
     return elements.getNumElements() <= kMostElements &&
+           budget.draw(Budget::Kind::Steps, uint64_t(elements.getNumElements())) &&
            llvm::none_of(elements, [](const llvm::APInt &x) { return x.isNegative(); });
+  }
   return llvm::isa_and_present<IotaOp>(op);
 }
 
@@ -97,7 +103,7 @@ static std::optional<bool> answerFromZero(Predicate predicate, double number) {
 // A condition belongs to its sample, and a position does not: so micro-batches know how many labels count.
 static Value compareChoice(Emitter &emit, Predicate predicate, Value value, Value number) {
   constexpr double kLeast = -0x1p53; // below, two integers may be one number in f64
-  auto select = sameNumbers(value).getDefiningOp<SelectOp>();
+  auto select = sameNumbers(emit.budget, value).getDefiningOp<SelectOp>();
   auto limit = getConstantNumber(number);
   if (!select || !limit || *limit <= kLeast)
     return nullptr;
@@ -106,7 +112,7 @@ static Value compareChoice(Emitter &emit, Predicate predicate, Value value, Valu
   bool isOnTrue = onTrue && *onTrue < 0;
   auto known = isOnTrue ? onTrue : onFalse;
   Value other = isOnTrue ? select.getOnFalse() : select.getOnTrue();
-  if (!ofOther || !known || *known >= 0 || *known <= kLeast || !isNeverNegative(other))
+  if (!ofOther || !known || *known >= 0 || *known <= kLeast || !isNeverNegative(emit.budget, other))
     return nullptr;
   bool ofKnown = holds(predicate, *known, *limit);
   if (ofKnown == *ofOther)

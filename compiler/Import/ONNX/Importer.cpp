@@ -111,9 +111,10 @@ static void noteDoubtfulParameters(mlir::ModuleOp module, const WeightMap &weigh
     if (state.getTensorType().getNumElements() == 1)
       isScalar.insert(name);
   }
-  std::vector<std::string> buffers = noteProbableBuffers(weights, names, uses, notes);
+  llvm::StringSet<> buffers;
+  buffers.insert_range(noteProbableBuffers(weights, names, uses, notes));
   for (const std::string &name : names)
-    if (isScalar.contains(name) && !llvm::is_contained(buffers, name))
+    if (isScalar.contains(name) && !buffers.contains(name))
       scalars.push_back(name);
   if (!scalars.empty())
     notes.push_back("parameters of one element, which are trained too: " + listNames(scalars, 8) +
@@ -131,11 +132,11 @@ static void reportMissingGradients(mlir::ModuleOp module, llvm::ArrayRef<EndedGr
   llvm::MapVector<mlir::Operation *, std::vector<std::string>> names;
   for (const EndedGradient &each : missing)
     names[each.op].push_back(each.parameter);
-  const std::vector<std::string> all = parameterNames(module);
+  const ShortPatterns patterns(parameterNames(module));
   for (const auto &[op, parameters] : names)
     errors.add(nodeOf(op) + ": " + quote(op->getName().getStringRef()) +
                " has no derivative, and parameters reach the loss through it: " + listNames(parameters, 8) +
-               "; leave them as they are with --freeze " + patternsFor(parameters, all) +
+               "; leave them as they are with --freeze " + patterns.of(parameters) +
                ", or export the model with other operators in its place");
 }
 
@@ -152,12 +153,10 @@ static void noteEnded(llvm::ArrayRef<EndedGradient> ended, llvm::StringRef what,
 
 // Returns the operators of the default domain that the graph uses. This includes bodies of nodes, and the functions
 // that the graph calls.
-static llvm::StringSet<> usedOperators(const onnx::ModelProto &model) {
+static llvm::StringSet<> usedOperators(const ModelFile &file) {
   llvm::StringSet<> used;
-  llvm::SmallVector<const google::protobuf::RepeatedPtrField<onnx::NodeProto> *> open = {&model.graph().node()};
-  llvm::StringMap<const onnx::FunctionProto *> uncalled;
-  for (const onnx::FunctionProto &function : model.functions())
-    uncalled[functionKey(function)] = &function;
+  llvm::SmallVector<const google::protobuf::RepeatedPtrField<onnx::NodeProto> *> open = {&file.proto.graph().node()};
+  llvm::StringMap<const onnx::FunctionProto *> uncalled = file.functions;
   while (!open.empty())
     for (const onnx::NodeProto &node : *open.pop_back_val()) {
       if (canonicalDomain(node.domain()).empty())
@@ -181,7 +180,7 @@ static void noteStandardFunctions(const ModelFile &file, std::vector<std::string
   if (file.proto.functions().empty())
     return;
   int64_t opset = file.opsets.lookup("");
-  llvm::StringSet<> used = usedOperators(file.proto), noted; // overloads of a function have one note
+  llvm::StringSet<> used = usedOperators(file), noted; // overloads of a function have one note
   for (const onnx::FunctionProto &function : file.proto.functions()) {
     bool isCalled = canonicalDomain(function.domain()).empty() && used.contains(function.name());
     if (!isCalled || !OperatorSchema::find(function.name(), opset) || !noted.insert(function.name()).second)

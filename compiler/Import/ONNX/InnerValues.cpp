@@ -6,6 +6,7 @@
 #include "dialects/Cleave/IR/GradientFlow.h"
 
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/DenseSet.h"
 
 using namespace cleave;
 
@@ -19,10 +20,11 @@ static bool areOneStep(llvm::ArrayRef<mlir::Operation *> products) {
 
 void cleave::onnx_import::markInnerValues(mlir::Operation *first, llvm::ArrayRef<mlir::Value> results) {
   llvm::SmallVector<mlir::Operation *> inner, products;
+  llvm::DenseSet<mlir::Value> isOuter(results.begin(), results.end());
   for (mlir::Operation *op = first; op; op = op->getNextNode()) {
     if (isProductKernel(op))
       products.push_back(op);
-    bool isResult = llvm::any_of(op->getResults(), [&](mlir::Value v) { return llvm::is_contained(results, v); });
+    bool isResult = llvm::any_of(op->getResults(), [&](mlir::Value v) { return isOuter.contains(v); });
     if (!isResult && op->getNumOperands() > 0 && llvm::any_of(op->getResults(), mayHaveGradient))
       inner.push_back(op);
   }

@@ -34,9 +34,6 @@ public:
   Inliner(const ModelFile &file, FlatGraph &graph, Budget &budget) : file_(file), graph_(graph), budget_(budget) {}
 
   llvm::Error run(const onnx::GraphProto &from, const Opsets &opsets) {
-    for (const onnx::FunctionProto &function : file_.proto.functions())
-      if (!functions_.try_emplace(functionKey(function), &function).second)
-        return makeError("function " + quote(function.name()) + " is defined twice");
     for (const onnx::NodeProto &node : from.node()) {
       if (llvm::Error error = checkNoReferences(node))
         return error;
@@ -65,15 +62,12 @@ private:
     return llvm::Error::success();
   }
 
-  // A call of a function, and the function's defaults of attributes that the call may omit.
-  struct Call {
-    const onnx::NodeProto &node;
-    const std::vector<onnx::AttributeProto> &defaults;
-  };
+  // The attributes of a call of a function: those of its node, and the function's defaults of others.
+  using Call = llvm::StringMap<const onnx::AttributeProto *>;
   using Actual = llvm::DenseMap<llvm::StringRef, llvm::StringRef>;
 
   llvm::Error draw(Kind kind, uint64_t amount, const onnx::NodeProto &node) {
-    if (budget_.draw(kind, amount, FlatNode{&node, nullptr}.describe()))
+    if (budget_.draw(kind, amount, [&] { return FlatNode{&node, nullptr}.describe(); }))
       return llvm::Error::success();
     return makeError(*budget_.refusal());
   }
@@ -97,8 +91,8 @@ private:
   // Returns the called function, or null if the node is an operator. If a function has the name of a standard operator,
   // the standard does not say which of them a call means. onnxruntime uses the operator.
   const onnx::FunctionProto *calledBy(const onnx::NodeProto &node, const Opsets &opsets) const {
-    auto it = functions_.find(functionKey(node));
-    return it == functions_.end() || isStandardOperator({&node, &opsets}) ? nullptr : it->second;
+    auto it = file_.functions.find(functionKey(node));
+    return it == file_.functions.end() || isStandardOperator({&node, &opsets}) ? nullptr : it->second;
   }
 
   // Returns the number of nodes of a call of the function. Calls that are nested too deep count as 0, for example those
@@ -152,6 +146,10 @@ private:
     // Formal names are looked up and names of the call are hashed, even if the body is empty.
     uint64_t names =
         bytesOf(function.input()) + bytesOf(function.output()) + bytesOf(call.input()) + bytesOf(call.output());
+    for (const onnx::AttributeProto &attribute : call.attribute())
+      names += attribute.name().size() + 1;
+    for (const onnx::AttributeProto &attribute : defaultsOf(function))
+      names += attribute.name().size() + 1;
     if (llvm::Error error = draw(Kind::Steps, 1 + names / 8, call))
       return error;
     const Opsets &opsets = opsetsOf(function);
@@ -167,7 +165,11 @@ private:
     llvm::StringRef name = call.name().empty() ? call.op_type() : call.name();
     std::string prefix = "call" + std::to_string(graph_.numCalls++) + "." + name.take_back(64).str() + "/";
     Actual actual = bindNames(call, function);
-    Call bound{call, defaultsOf(function)};
+    Call bound;
+    for (const onnx::AttributeProto &attribute : call.attribute())
+      bound.try_emplace(attribute.name(), &attribute);
+    for (const onnx::AttributeProto &attribute : defaultsOf(function))
+      bound.try_emplace(attribute.name(), &attribute);
     for (const onnx::NodeProto &inner : function.node()) {
       if (llvm::Error error = draw(Kind::Bytes, instantiatedBytes(inner, bound, prefix, actual), call))
         return error;
@@ -194,11 +196,7 @@ private:
   // Returns the attribute that `attribute` of the body refers to: the call's, or else the function's default. Returns
   // null if there is neither.
   static const onnx::AttributeProto *given(const Call &call, const onnx::AttributeProto &attribute) {
-    auto isMeant = [&](const onnx::AttributeProto &one) { return one.name() == attribute.ref_attr_name(); };
-    if (auto found = llvm::find_if(call.node.attribute(), isMeant); found != call.node.attribute().end())
-      return &*found;
-    auto found = llvm::find_if(call.defaults, isMeant);
-    return found == call.defaults.end() ? nullptr : &*found;
+    return call.lookup(attribute.ref_attr_name());
   }
 
   // Returns the memory that instantiate() will use.
@@ -268,7 +266,6 @@ private:
   std::map<const onnx::FunctionProto *, std::vector<onnx::AttributeProto>> defaults_;
   std::map<const onnx::FunctionProto *, llvm::StringSet<>> made_;
   std::map<const onnx::FunctionProto *, uint64_t> numNodes_; // functions that countNodes() has visited
-  llvm::StringMap<const onnx::FunctionProto *> functions_;
   llvm::SmallVector<const onnx::FunctionProto *> stack_;
 };
 

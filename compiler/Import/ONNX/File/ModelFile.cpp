@@ -1,4 +1,5 @@
 #include "compiler/Import/ONNX/File/ModelFile.h"
+#include "compiler/Import/ONNX/File/Metadata.h"
 #include "compiler/Import/ONNX/File/Names.h"
 #include "runtime/base/ForeignFile.h"
 
@@ -71,6 +72,13 @@ static llvm::Error readOpsets(ModelFile &file) {
   return checkNewestOpset("the model", it->second);
 }
 
+static llvm::Error readFunctions(ModelFile &file) {
+  for (const onnx::FunctionProto &function : file.proto.functions())
+    if (!file.functions.try_emplace(functionKey(function), &function).second)
+      return makeError("function " + quote(function.name()) + " is defined twice");
+  return llvm::Error::success();
+}
+
 llvm::Error cleave::onnx_import::checkNewestOpset(const llvm::Twine &what, int64_t opset) {
   if (opset <= kMaxOpset)
     return llvm::Error::success();
@@ -94,6 +102,8 @@ llvm::Expected<std::unique_ptr<ModelFile>> cleave::onnx_import::parseModel(llvm:
   if (llvm::Error error = checkFormat(*file))
     return error;
   if (llvm::Error error = readOpsets(*file))
+    return error;
+  if (llvm::Error error = readFunctions(*file))
     return error;
   return file;
 }

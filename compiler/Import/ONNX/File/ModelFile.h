@@ -24,10 +24,11 @@ struct ModelFile {
   onnx::ModelProto proto;
   std::string directory; // of external data; empty: no external data are allowed
   Opsets opsets;
+  llvm::StringMap<const onnx::FunctionProto *> functions; // by functionKey() (Metadata.h)
 };
 
-// Fails if the bytes are not an ONNX model, if the model has no graph or no outputs, and if an operator set is too old
-// or too new.
+// Fails if the bytes are not an ONNX model, if the model has no graph or no outputs, if a function is defined twice, and
+// if an operator set is too old or too new.
 llvm::Expected<std::unique_ptr<ModelFile>> parseModel(llvm::StringRef bytes, llvm::StringRef directory);
 
 // Fails if the operator set of the default domain is newer than the newest known one. `what` names its user in the

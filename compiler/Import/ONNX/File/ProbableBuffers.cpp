@@ -1,5 +1,4 @@
 #include "compiler/Import/ONNX/File/ProbableBuffers.h"
-#include "compiler/Support/NamePatterns.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -121,20 +120,25 @@ static std::string escape(llvm::StringRef name) {
   return text;
 }
 
-std::string cleave::onnx_import::patternsFor(llvm::ArrayRef<std::string> chosen, llvm::ArrayRef<std::string> all) {
-  llvm::StringSet<> wanted;
+static bool endsWithLeaf(llvm::StringRef name) { return name.drop_back(leafOf(name).size()).ends_with("."); }
+
+ShortPatterns::ShortPatterns(llvm::ArrayRef<std::string> all) {
+  for (const std::string &name : all)
+    if (all_.insert(name).second && endsWithLeaf(name))
+      ++counts_[leafOf(name)];
+}
+
+std::string ShortPatterns::of(llvm::ArrayRef<std::string> chosen) const {
   std::map<std::string, std::vector<std::string>> leaves;
-  for (const std::string &name : chosen) {
-    wanted.insert(name);
+  for (const std::string &name : chosen)
     leaves[leafOf(name).str()].push_back(name);
-  }
   std::vector<std::string> patterns;
   for (const auto &[leaf, names] : leaves) {
-    std::string pattern = "*." + escape(leaf);
-    auto isRight = [&](const std::string &name) { return !matchesNamePattern(pattern, name) || wanted.contains(name); };
-    bool covers = llvm::all_of(names, [&](const std::string &name) { return matchesNamePattern(pattern, name); });
-    if (names.size() >= 3 && covers && llvm::all_of(all, isRight))
-      patterns.push_back(pattern);
+    // `*.leaf` matches exactly the names that are counted, unless its comma became a `?`.
+    bool covers = llvm::all_of(names, endsWithLeaf) && !llvm::StringRef(leaf).contains(',');
+    size_t known = size_t(llvm::count_if(names, [&](const std::string &name) { return all_.contains(name); }));
+    if (names.size() >= 3 && covers && known == counts_.lookup(leaf))
+      patterns.push_back("*." + escape(leaf));
     else
       for (const std::string &name : names)
         patterns.push_back(escape(name));
@@ -170,6 +174,6 @@ std::vector<std::string> cleave::onnx_import::noteProbableBuffers(const WeightMa
   notes.push_back(std::to_string(names.size()) +
                   (isOne ? " parameter is probably a buffer of the module (" : " parameters are probably buffers (") +
                   why + "), and would be trained; to keep " + (isOne ? "it: " : "them: ") + "--buffers " +
-                  patternsFor(names, parameters));
+                  ShortPatterns(parameters).of(names));
   return names;
 }

@@ -12,15 +12,27 @@
 #include "compiler/Import/ONNX/File/Weights.h"
 #include "compiler/Import/ONNX/Literal.h"
 
+#include "llvm/ADT/StringSet.h"
+
 namespace cleave::onnx_import {
 
 // Returns why the tensor is probably a buffer: "name", "name and use", "sinusoidal table", ... Returns an empty string
 // if it is not.
 llvm::StringRef reasonForBuffer(llvm::StringRef name, const WeightTensor &tensor, const TensorUses &uses);
 
-// Returns a short list of patterns for --buffers that matches all names of `chosen` and no other name of `all`. It
-// contains names, and `*.leaf` if three or more names have the same last part.
-std::string patternsFor(llvm::ArrayRef<std::string> chosen, llvm::ArrayRef<std::string> all);
+// Makes lists of patterns for options such as --buffers.
+class ShortPatterns {
+public:
+  explicit ShortPatterns(llvm::ArrayRef<std::string> all);
+
+  // Returns a short list that matches all names of `chosen` and no other name of `all`. It contains names, and `*.leaf`
+  // if three or more names have the same last part.
+  std::string of(llvm::ArrayRef<std::string> chosen) const;
+
+private:
+  llvm::StringSet<> all_;
+  llvm::StringMap<size_t> counts_; // of the names of `all` that end with a dot and this last part
+};
 
 // Adds one note about the probable buffers among `parameters`. Returns their names.
 std::vector<std::string> noteProbableBuffers(const WeightMap &weights, llvm::ArrayRef<std::string> parameters,

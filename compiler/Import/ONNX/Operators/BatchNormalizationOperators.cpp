@@ -113,7 +113,7 @@ llvm::FailureOr<Value> emitTraining(OpContext &op, const Inputs &in, double epsi
 // True if the graph reduces something to this statistic. Then it is not a running statistic, and the node is the
 // formula that it states. torch.export writes a normalization by the values' own statistics in this form (weights that
 // are standardized, as in NFNets).
-bool isReduced(Value statistic) {
+bool isReduced(Budget &budget, Value statistic) {
   llvm::SetVector<mlir::Operation *> open;
   auto add = [&](Value value) {
     if (mlir::Operation *op = value.getDefiningOp())
@@ -122,6 +122,8 @@ bool isReduced(Value statistic) {
   add(statistic);
   for (size_t i = 0; i < open.size(); ++i) {
     mlir::Operation *op = open[i];
+    if (!budget.draw(Budget::Kind::Steps, 1 + op->getNumOperands()))
+      return false;
     if (llvm::isa<ReduceOp>(op))
       return true;
     llvm::for_each(op->getOperands(), add);
@@ -132,8 +134,8 @@ bool isReduced(Value statistic) {
 // True if the graph computes the statistics. An initializer is a running statistic, even if an earlier use of the layer
 // has updated it by a value that it reduced.
 bool isGiven(OpContext &op, const Inputs &in) {
-  return op.intAttr("training_mode", 0) == 0 && op.state(3).empty() && op.state(4).empty() && isReduced(in.mean) &&
-         isReduced(in.variance);
+  return op.intAttr("training_mode", 0) == 0 && op.state(3).empty() && op.state(4).empty() &&
+         isReduced(op.emit.budget, in.mean) && isReduced(op.emit.budget, in.variance);
 }
 
 // True if the layer is in eval(), and others are not.

@@ -261,12 +261,15 @@ LogicalResult importEinsum(OpContext &op) {
   dropBroadcast(op.emit, operands);
   if (failed(checkSizes(op, operands, equation->output)))
     return failure();
+  // The letters of the output and of the operands after each one, each letter once.
+  std::vector<std::string> kept(operands.size(), equation->output);
+  for (size_t i = operands.size() - 1; i-- > 0;) {
+    kept[i] = kept[i + 1];
+    llvm::copy_if(operands[i + 1].labels, std::back_inserter(kept[i]), [&](char c) { return !has(kept[i], c); });
+  }
   Labeled result = operands[0];
   for (size_t i = 1; i < operands.size(); ++i) {
-    std::string kept = equation->output;
-    for (const Labeled &later : llvm::ArrayRef(operands).drop_front(i + 1))
-      kept += later.labels;
-    auto product = multiply(op, result, operands[i], kept);
+    auto product = multiply(op, result, operands[i], kept[i]);
     if (failed(product))
       return failure();
     result = *product;

@@ -39,7 +39,8 @@ double cleave::onnx_import::labelSmoothingOf(const onnx::NodeProto &loss) {
 static bool isOfParameters(Value value) {
   llvm::SmallVector<Value> open = {value};
   llvm::DenseSet<Value> seen;
-  while (!open.empty()) {
+  Budget &budget = Budget::of(value.getContext());
+  while (!open.empty() && budget.draw(Budget::Kind::Steps, 1)) {
     auto *op = open.pop_back_val().getDefiningOp();
     if (llvm::isa_and_nonnull<ReadOp>(op))
       return true;

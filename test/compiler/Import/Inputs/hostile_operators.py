@@ -400,15 +400,172 @@ def loops_in_loops():
     return plain([*constants, *inner], ["z"]), ""
 
 
+def in_untaken_branch(nodes):
+    """A graph whose If never takes the branch with these nodes."""
+    branch = helper.make_graph([*nodes, node("Identity", ["x"], ["t"])], "g", [], [onnx.ValueInfoProto(name="t")])
+    other = helper.make_graph([node("Identity", ["x"], ["e"])], "g", [], [onnx.ValueInfoProto(name="e")])
+    return plain([node("Constant", [], ["c"], value=helper.make_tensor("", TensorProto.BOOL, [], [0])),
+                  node("If", ["c"], ["y"], then_branch=branch, else_branch=other)])
+
+
+@structure
+def interpreted_constants():
+    """Operators without an evaluation of their own."""
+    scalars = [helper.make_tensor(n, TensorProto.INT64, [], [v]) for n, v in (("zero", 0), ("many", 4096), ("one", 1))]
+    nodes = [node("Range", ["zero", "many", "one"], ["c0"])] + [node("Clip", [f"c{i}", "one"], [f"c{i + 1}"]) for i in range(3000)]
+    return plain([*nodes, node("Relu", ["x"], ["y"])], initializers=scalars), "scalar operations on constants"
+
+
+@structure
+def interpreted_shapes():
+    """Each reshape evaluates the same long chain of operations on an initializer."""
+    shape = helper.make_tensor("c0", TensorProto.FLOAT, [64], [2] * 64)
+    nodes = [node("Abs", [f"c{i}"], [f"c{i + 1}"]) for i in range(900)]
+    nodes += [node("Slice", ["c900", "begin", "end"], ["d"]), node("Cast", ["d"], ["s"], to=TensorProto.INT64)]
+    nodes += [node("Reshape", [f"x{i}" if i else "x", "s"], [f"x{i + 1}"]) for i in range(3000)]
+    ends = [shape_constant("begin", [0]), shape_constant("end", [2])]
+    return plain([*nodes, node("Relu", ["x3000"], ["y"])], initializers=[shape, *ends]), "scalar operations on constants"
+
+
+@structure
+def names_that_stand_for_each_other():
+    return in_untaken_branch([node("Identity", ["p"], ["q"]), node("Identity", ["q"], ["p"]), node("MatMul", ["p", "q"], ["r"])]), None
+
+
+@structure
+def many_uses_of_copies():
+    nodes = [node("Identity", [f"c{i}" if i else "x"], [f"c{i + 1}"]) for i in range(40000)]
+    return in_untaken_branch(nodes + [node("MatMul", ["c40000", "x"], [f"m{i}"]) for i in range(40000)]), None
+
+
+@structure
+def turns_with_many_names():
+    names = [f"v{i}" for i in range(3000)]
+    constants, turns = loop(40000, [node("Less", ["i", "n"], ["b"])], names, names, carried=["x"] * len(names))
+    turns.output.extend(f"y{i}" for i in range(1, len(names)))
+    return plain([*constants, turns]), " steps; of the"
+
+
+@structure
+def constants_of_turns():
+    value = helper.make_tensor("", TensorProto.FLOAT, [32768], [0.5] * 32768)
+    constants, turns = loop(40000, [node("Constant", [], ["k"], value=value)], ["v"], ["v"])
+    return plain([*constants, turns]), None
+
+
+@structure
+def lists_of_turns():
+    constants, turns = loop(40000, [node("Constant", [], ["k"], value_ints=list(range(65536)))], ["v"], ["v"])
+    return plain([*constants, turns]), "constant elements"
+
+
+@structure
+def functions_and_branches():
+    functions = [function(f"f{i}", [], [], []) for i in range(20000)]
+    nodes = [node("Constant", [], ["c"], value=helper.make_tensor("", TensorProto.BOOL, [], [1]))]
+    for i in range(20000):
+        branch = helper.make_graph([node("Identity", ["x"], ["b"])], "g", [], [onnx.ValueInfoProto(name="b")])
+        nodes.append(node("If", ["c"], [f"y{i}"], then_branch=branch, else_branch=branch))
+    graph = Graph(random.Random(0))
+    graph.inputs.append(helper.make_tensor_value_info("x", TensorProto.FLOAT, [2]))
+    graph.nodes = nodes
+    return graph.model(["y0"], functions), None
+
+
+@structure
+def described_calls():
+    """A call whose metadata is long: its description, of which the name of the module is a part, is for messages alone."""
+    body = [node("Identity", [f"c{i}" if i else "a"], [f"c{i + 1}"]) for i in range(50000)]
+    model = called([function("f", [*body, node("Relu", ["c50000"], ["b"])])])
+    model.graph.node[0].metadata_props.add(key="pkg.torch.onnx.name_scopes", value="['', " + "'m', " * 500000 + "'n']")
+    return model, None
+
+
+def positions(operator, count, more):
+    """Accesses by known positions, until the budget is exhausted: at another point of an access for each `more`."""
+    scalars = [helper.make_tensor(n, TensorProto.INT64, [], [v]) for n, v in (("zero", 0), ("many", 65536), ("one", 1), ("less", 60000))]
+    nodes = [node("Range", ["zero", "less", "one"], [f"r{i}"]) for i in range(more)]
+    nodes += [node("Range", ["zero", "many", "one"], ["c"])]
+    index = "c"
+    if operator == "GatherND":
+        nodes.append(node("Reshape", ["c", "s"], ["d"]))
+        index = "d"
+    nodes += [node(operator, ["x", index], [f"y{i}"]) for i in range(count)]
+    return plain(nodes, ["y0"], shape=(65536,), initializers=[*scalars, shape_constant("s", [65536, 1])]), "constant elements"
+
+
+for operator, more in itertools.product(("GatherND", "GatherElements"), range(3)):
+    STRUCTURES.append(lambda operator=operator, more=more: positions(operator, 600, more))
+    STRUCTURES[-1].__name__ = f"positions_of_{operator}_{more}"
+
+
+@structure
+def unused_random_numbers():
+    """Each value is used twice, and the last one not at all."""
+    nodes = [node("RandomUniform", [], ["r0"], shape=[2])] + [node("Add", [f"r{i}"] * 2, [f"r{i + 1}"]) for i in range(60)]
+    return plain([*nodes, node("Relu", ["x"], ["y"])]), None
+
+
+@structure
+def flattened_nothing():
+    return plain([node("Flatten", ["x"], ["y"], axis=1)], shape=(0, 2**40, 2**40)), "2^46 elements"
+
+
+@structure
+def reshaped_nothing():
+    nodes = [node("ConstantOfShape", ["s"], ["c"]), node("Flatten", ["c"], ["y"], axis=2)]
+    return plain(nodes, initializers=[shape_constant("s", [2**40, 2**40, 0])]), "is negative somewhere or too large"
+
+
+@structure
+def stack_of_no_turns():
+    body = helper.make_graph([node("Identity", ["x"], ["w"])], "g", [onnx.ValueInfoProto(name="i"), onnx.ValueInfoProto(name="c")],
+                             [onnx.ValueInfoProto(name="c"), helper.make_tensor_value_info("w", TensorProto.FLOAT, [-5])])
+    constants, _ = loop(0, [], [], [])
+    return plain([*constants, node("Loop", ["n", "on"], ["y"], body=body)]), "it never runs, and its graph declares its output 'w' with the shape"
+
+
+@structure
+def statistics_that_the_graph_computes():
+    nodes = [node("Sin", [f"m{i}" if i else "mean"], [f"m{i + 1}"]) for i in range(15000)]
+    for i in range(4000):
+        nodes.append(node("BatchNormalization", [f"x{i}" if i else "x", "ones", "ones", "m15000", "m15000"], [f"x{i + 1}"]))
+    weights = [helper.make_tensor(name, TensorProto.FLOAT, [2], [1, 1]) for name in ("mean", "ones")]
+    nodes.append(node("ReduceSum", ["x4000"], ["y"], keepdims=0))
+    return plain(nodes, initializers=weights), " steps; of the", "--train", "--loss-output", "y"
+
+
+@structure
+def detached_values():
+    """Each value that torch.export detaches is followed to the parameters."""
+    nodes = [node("Sin", [f"m{i}" if i else "x"], [f"m{i + 1}"]) for i in range(20000)]
+    for i in range(4000):
+        nodes.append(node("Identity", ["m20000"], [f"d{i}"]))
+        nodes[-1].metadata_props.add(key="pkg.torch.onnx.fx_node", value="%d = [target=torch.ops.aten.detach.default](args = (%m,), kwargs = {})")
+    nodes += [node("Mul", ["x", "w"], ["p"]), node("ReduceSum", ["p"], ["y"], keepdims=0)]
+    return plain(nodes, initializers=[helper.make_tensor("w", TensorProto.FLOAT, [2], [1, 1])]), " steps; of the", "--train", "--loss-output", "y"
+
+
+@structure
+def compared_sizes():
+    """Numbers that depend on the batch, of which each pair is compared."""
+    nodes = [node("Shape", ["x"], ["s"], start=0, end=1)]
+    for i in range(400):
+        nodes += [node("Add", ["s", f"k{i}"], [f"a{i}"]), node("Expand", [f"a{i}", "wide"], [f"e{i}"])]
+    nodes += [node("Max", [f"e{i}" for i in range(400)], ["m"]), node("Relu", ["x"], ["y"])]
+    constants = [shape_constant(f"k{i}", [i]) for i in range(400)] + [shape_constant("wide", [65536])]
+    return plain(nodes, shape=("batch", 2), initializers=constants), " steps; of the", "--dim", "batch=4"
+
+
 def limits():
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 2))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def defect(path, output, emit, expected):
+def defect(path, output, emit, expected, options):
     """What is wrong with how the compiler took the file; None when nothing is."""
-    process = subprocess.Popen(["cleave", "compile", str(path), "-o", str(output), "--emit", emit], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+    process = subprocess.Popen(["cleave", "compile", str(path), "-o", str(output), "--emit", emit, *options], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                preexec_fn=limits)
     text = process.stderr.read(1 << 20).decode(errors="replace")
     _, status, usage = os.wait4(process.pid, 0)
@@ -459,12 +616,12 @@ def main():
             left += 1
             continue
         try:
-            model, expected = make()
+            model, expected, *options = make()
         except (ValueError, TypeError, OverflowError, onnx.onnx_cpp2py_export.checker.ValidationError):
             continue
         path = arguments.scratch / f"{name}.onnx"
         path.write_bytes(model.SerializeToString())
-        wrong = defect(path, arguments.scratch / "out", "executable" if expected == "" and run % 8 == 0 else "plan", expected)
+        wrong = defect(path, arguments.scratch / "out", "executable" if expected == "" and run % 8 == 0 else "plan", expected, options)
         run += 1
         if wrong:
             failed += 1
