@@ -116,12 +116,16 @@ public:
 
   // Called on thread 0 before and after the actions of an entry program. A device may record the work that a program
   // enqueues, and later replay it as one piece. beginProgram() then replays it and sets `*isDone`: the actions are not
-  // run.
+  // run. While it records, nothing runs on the device. So endProgram() then sets `*mustRepeat`, and the program is begun
+  // again.
   virtual Status beginProgram(unsigned, bool *isDone) {
     *isDone = false;
     return Status::ok();
   }
-  virtual Status endProgram(unsigned) { return Status::ok(); }
+  virtual Status endProgram(unsigned, bool *mustRepeat) {
+    *mustRepeat = false;
+    return Status::ok();
+  }
 
   // True if the host may touch the device's memory. Otherwise Rank keeps images of the bytes that the host reads and
   // writes, and copies bytes between memory and image. These copies are in order with the actions of a run.

@@ -67,16 +67,23 @@ void Executor::progressLoop(unsigned thread) {
 
 void Executor::walkEntry(unsigned thread, unsigned program) {
   Status status = device_.enterThread(thread);
-  bool isDone = false;
-  if (status.isOk() && thread == 0)
-    status = device_.beginProgram(program, &isDone);
-  if (status.isOk() && !isDone)
-    status = walk(thread, program, Frames());
-  if (status.isOk() && !isDone && thread == 0)
-    status = device_.endProgram(program);
+  if (status.isOk())
+    status = thread == 0 ? runProgram(program) : walk(thread, program, Frames());
   if (!status.isOk())
     fail(status);
   device_.leaveThread(thread);
+}
+
+Status Executor::runProgram(unsigned program) {
+  for (bool mustRepeat = true; mustRepeat;) {
+    bool isDone = false;
+    CLEAVE_TRY(device_.beginProgram(program, &isDone));
+    if (isDone)
+      return Status::ok();
+    CLEAVE_TRY(walk(0, program, Frames()));
+    CLEAVE_TRY(device_.endProgram(program, &mustRepeat));
+  }
+  return Status::ok();
 }
 
 // Keeps the first error, and tells the other threads and the other ranks, so that nobody waits for this rank.

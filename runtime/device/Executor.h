@@ -37,6 +37,8 @@ private:
   void progressLoop(unsigned thread);
   void post(Progress &progress, unsigned command);
   void walkEntry(unsigned thread, unsigned program);
+  // On thread 0: an entry program, between the device's begin and end.
+  Status runProgram(unsigned program);
   // `isOfMicroBatch` is true inside of a call that counts micro-batches.
   Status walk(unsigned thread, unsigned program, const Frames &frames, bool isOfMicroBatch = false);
   Status call(unsigned thread, const BoundCall &call, const Frames &frames, bool isOfMicroBatch);

@@ -149,21 +149,35 @@ Status CudaDevice::beginProgram(unsigned program, bool *isDone) {
   return streams_.fork();
 }
 
-Status CudaDevice::endProgram(unsigned program) {
+Status CudaDevice::endProgram(unsigned program, bool *mustRepeat) {
   CLEAVE_TRY(streams_.join());
   CLEAVE_TRY(copyError());
   Replay &replay = replays_[program];
-  if (!replay.isCapturing)
+  *mustRepeat = std::exchange(replay.isCapturing, false);
+  if (!*mustRepeat) {
+    if (world_)
+      world_->countSent();
     return Status::ok();
-  replay.isCapturing = false;
+  }
   if (world_)
     replay.script = world_->script();
-  Handle graph = nullptr;
-  CLEAVE_TRY(check(driver_->captureEnd(streams_.main(), &graph), "cuStreamEndCapture"));
-  Status status = check(driver_->graphInstantiate(&replay.graph, graph, cuda::kNodePriorities), "cuGraphInstantiate");
-  driver_->graphDestroy(graph);
-  CLEAVE_TRY(std::move(status));
-  return launchGraph(replay.graph);
+  Handle captured = nullptr;
+  CLEAVE_TRY(check(driver_->captureEnd(streams_.main(), &captured), "cuStreamEndCapture"));
+  Status status = makeExecutable(captured, &replay.graph);
+  driver_->graphDestroy(captured);
+  canCapture_ = replay.graph != nullptr;
+  return status;
+}
+
+Status CudaDevice::makeExecutable(Handle captured, Handle *graph) {
+  Status status = check(driver_->graphInstantiate(graph, captured, cuda::kNodePriorities), "cuGraphInstantiate");
+  if (status.isOk())
+    status = check(driver_->graphUpload(*graph, streams_.main()), "cuGraphUpload");
+  if (status.isOk())
+    return status;
+  if (Handle partial = std::exchange(*graph, nullptr))
+    driver_->graphExecDestroy(partial);
+  return status.code() == Code::OutOfMemory ? Status::ok() : status;
 }
 
 // The graph contains the copy of the error.

@@ -6,7 +6,8 @@
 // The first run of a program executes its actions. The second run is captured as a graph of the driver, and later runs
 // launch this graph. It contains the addresses of all frames; everything that changes between steps is in memory. No
 // graph is captured if the host takes part in the program (an exchange through its memory), if a trace waits for each
-// instruction, or with CLEAVE_CUDA_GRAPHS=0.
+// instruction, or with CLEAVE_CUDA_GRAPHS=0. A graph takes memory of the GPU. If that is not there, all runs execute
+// the actions, with the same results.
 //
 // If each rank has a GPU of its own, the GPUs communicate by NCCL (NcclWorld.h). If ranks share a GPU, which NCCL
 // refuses, or with CLEAVE_CUDA_COMM=host, collectives, sends and receives go through the host (CudaExchange.cpp): the
@@ -43,7 +44,7 @@ public:
   void leaveThread(unsigned thread) override;
 
   Status beginProgram(unsigned program, bool *isDone) override;
-  Status endProgram(unsigned program) override;
+  Status endProgram(unsigned program, bool *mustRepeat) override;
 
   bool sharesMemory() const override { return false; }
   Status upload(std::byte *target, const std::byte *source, size_t bytes) override;
@@ -77,6 +78,8 @@ private:
   Status checkDevice(const std::string &target);
   Status bindGenerated(const LaunchRequest &request, ActionPtr *action);
   Status bindNamed(const LaunchRequest &request, ActionPtr *action);
+  // Returns an executable graph that needs no more memory to be launched; null if the GPU has no memory for it.
+  Status makeExecutable(cuda::Handle captured, cuda::Handle *graph);
   Status launchGraph(cuda::Handle graph);
   void abandonCaptures();
   Status copyError();

@@ -222,7 +222,7 @@ void NcclWorld::startRun(const Script *script) {
   clock_ = WaitClock();
   isIdle_ = false;
   script_ = script ? *script : Script();
-  host_.countSent(script_.bytes);
+  countSent();
 }
 
 void NcclWorld::finishRun() {
@@ -256,7 +256,6 @@ Status NcclWorld::finish(Handle stream, uint64_t bytes) {
     script_.bytes += bytes;
     mark = lastMark();
   }
-  host_.countSent(bytes);
   CLEAVE_TRY(check(setup_.driver->copy(reinterpret_cast<cuda::Pointer>(setup_.done),
                                        setup_.marks + mark * sizeof(uint32_t), sizeof(uint32_t), stream),
                    "cuMemcpyAsync"));

@@ -81,6 +81,8 @@ public:
   // Begins a run of a program. With a script, the run is a launch of a captured graph.
   void startRun(const Script *script);
   const Script &script() const { return script_; }
+  // Counts the bytes of a run that enqueued its operations. Those of a graph's run are known when it starts.
+  void countSent() { host_.countSent(script_.bytes); }
   // Ends the run. The watchdog expects no progress until the next one.
   void finishRun();
   // Enqueue one operation. `place` names its instruction, and must outlive this object.

@@ -83,14 +83,16 @@ void DeviceProgram::transfer(const TransferRequest &request) {
 Status DeviceProgram::walk(unsigned thread) {
   Device &device = rank_.device();
   Status status = device.enterThread(thread);
-  bool isDone = false;
-  if (status.isOk() && thread == 0)
-    status = device.beginProgram(number_, &isDone);
-  for (Item &item : items_)
-    if (status.isOk() && !isDone && device.threadOf(item.stream) == thread)
-      status = item.action->run(item.frames, runs_);
-  if (status.isOk() && !isDone && thread == 0)
-    status = device.endProgram(number_);
+  for (bool mustRun = true; mustRun && status.isOk();) {
+    bool isDone = mustRun = false;
+    if (thread == 0)
+      status = device.beginProgram(number_, &isDone);
+    for (Item &item : items_)
+      if (status.isOk() && !isDone && device.threadOf(item.stream) == thread)
+        status = item.action->run(item.frames, runs_);
+    if (status.isOk() && !isDone && thread == 0)
+      status = device.endProgram(number_, &mustRun);
+  }
   if (!status.isOk() && !rank_.failed().exchange(true))
     rank_.comm().abort(status);
   device.leaveThread(thread);
@@ -403,8 +405,10 @@ TEST_P(DeviceConforms, AProgramThatFailsLeavesTheDeviceUsable) {
       EXPECT_TRUE(device.enterThread(0).isOk());
       EXPECT_TRUE(device.beginProgram(0, &isDone).isOk());
       EXPECT_TRUE(action->run({}, run).isOk());
+      bool mustRepeat = false;
       if (run == 1)
-        EXPECT_TRUE(device.endProgram(0).isOk());
+        EXPECT_TRUE(device.endProgram(0, &mustRepeat).isOk());
+      EXPECT_FALSE(mustRepeat);
       device.leaveThread(0);
       OnDevice scope(device);
       EXPECT_TRUE(device.synchronize().isOk());
