@@ -47,10 +47,11 @@ void addModelOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
       ->type_name("N")
       ->capture_default_str();
 
-  app.add_option("--precision", o.precision,
-                 "Type to store values in. Or one type for each part, such as param=bf16,reduce=f32: param is "
-                 "parameters and activations, reduce is gradients (those of several micro-batches are added in f32), buffer is "
-                 "running statistics (default: the types of the file)")
+  app.add_option(
+         "--precision", o.precision,
+         "Type to store values in. Or one type for each part, such as param=bf16,reduce=f32: param is "
+         "parameters and activations, reduce is gradients (those of several micro-batches are added in f32), buffer is "
+         "running statistics (default: the types of the file)")
       ->type_name("f32|bf16|fp16|PART=TYPE");
 
   rt::addList(app, "--init", "[PATTERN=]RULE(...)", o.init,
