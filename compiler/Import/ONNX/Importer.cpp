@@ -74,14 +74,19 @@ static llvm::Error verifyModule(mlir::ModuleOp module) {
   return errors.take();
 }
 
-static void removeUnused(llvm::ArrayRef<std::string> names, const StaticUses &staticUses, WeightMap &weights,
-                         std::vector<std::string> &notes) {
-  llvm::StringSet<> unused;
+// Notes name the initializers of the file. Constants that the importer has computed (ConstantPool.h) have names that
+// nobody knows.
+static void removeUnused(const ModelFile &file, llvm::ArrayRef<std::string> names, const StaticUses &staticUses,
+                         WeightMap &weights, std::vector<std::string> &notes) {
+  llvm::StringSet<> unused, initializers;
   unused.insert_range(names);
   weights.filter([&](llvm::StringRef name) { return !unused.contains(name); });
+  for (const onnx::TensorProto &tensor : file.proto.graph().initializer())
+    initializers.insert(tensor.name());
   std::vector<std::string> fixed, rest;
   for (const std::string &name : names)
-    (staticUses.contains(name) ? fixed : rest).push_back(name);
+    if (initializers.contains(name))
+      (staticUses.contains(name) ? fixed : rest).push_back(name);
   if (!fixed.empty())
     notes.push_back("initializers that decide shapes have the file's values for good: " + listNames(fixed, 8));
   if (!rest.empty())
@@ -297,7 +302,7 @@ llvm::Error GraphImport::refineStates() {
   }
   if (!errors.empty())
     return errors.take();
-  removeUnused(roles.unused, staticUses, model.weights, model.notes);
+  removeUnused(file, roles.unused, staticUses, model.weights, model.notes);
   return llvm::Error::success();
 }
 
@@ -310,6 +315,8 @@ bool GraphImport::isOfAuthor(llvm::StringRef name) const {
 
 void GraphImport::addNotes() {
   noteStandardFunctions(file, model.notes);
+  if (!signature.batchGuess.empty())
+    model.notes.push_back(signature.batchGuess);
   if (options.train)
     addTrainingNotes();
   else

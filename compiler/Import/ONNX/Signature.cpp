@@ -1,4 +1,5 @@
 #include "compiler/Import/ONNX/Signature.h"
+#include "compiler/Import/ONNX/File/ExportNotes.h"
 #include "compiler/Support/Usage.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -28,6 +29,7 @@ public:
       if (!initializers.contains(input.name())) // otherwise it is a default value, which is kept (DeclaredTypes.h)
         inputs.push_back(&input);
     findBatch(inputs);
+    noteGuess(inputs);
     for (const auto *input : inputs)
       bindInput(*input);
     reportUnbound();
@@ -57,6 +59,40 @@ private:
     else if (signature_.batchSymbol.empty() && options_.dataRanks > 1)
       errors_.add("no input has a symbolic dimension 0, so the batch cannot be spread over " +
                   llvm::Twine(options_.dataRanks) + " data ranks; " + adviceOnBatch(inputs));
+  }
+
+  static bool isCalledBatch(llvm::StringRef symbol) { return symbol.contains_insensitive("batch"); }
+
+  // Notes which symbol is the batch, if it could be another one: one that is dimension 0 of another input, or is beside
+  // it in an input. If its name has "batch" in it, only others of such a name count.
+  void noteGuess(llvm::ArrayRef<const onnx::ValueInfoProto *> inputs) {
+    const std::string &taken = signature_.batchSymbol;
+    if (taken.empty() || !options_.batchDim.empty())
+      return;
+    std::string owner;
+    std::vector<std::string> others;
+    llvm::StringSet<> known;
+    for (const auto *input : inputs) {
+      bool hasTaken = false;
+      llvm::SmallVector<std::string> symbols;
+      for (int dim = 0; dim < input->type().tensor_type().shape().dim_size(); ++dim) {
+        symbols.push_back(symbolOf(*input, dim));
+        hasTaken |= symbols.back() == taken;
+      }
+      if (owner.empty() && hasTaken)
+        owner = input->name();
+      for (auto [dim, symbol] : llvm::enumerate(symbols))
+        if (!symbol.empty() && symbol != taken && (dim == 0 || hasTaken) &&
+            (!isCalledBatch(taken) || isCalledBatch(symbol)) && known.insert(symbol).second)
+          others.push_back(symbol);
+    }
+    if (others.empty())
+      return;
+    auto best = llvm::find_if(others, isCalledBatch);
+    signature_.batchGuess = "taken as the batch: " + quote(taken) + ", dimension 0 of input " + quote(owner) +
+                            "; if it is another one (" + listNames(others, 8) + "), give --batch-dim " +
+                            (best == others.end() ? others.front() : *best) + ", and if it is this one, --batch-dim " +
+                            taken;
   }
 
   // The batch may be another dimension, as in [sequence, batch, features].
