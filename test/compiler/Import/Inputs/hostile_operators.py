@@ -477,6 +477,7 @@ def described_calls():
     """A call whose metadata is long: its description, of which the name of the module is a part, is for messages alone."""
     body = [node("Identity", [f"c{i}" if i else "a"], [f"c{i + 1}"]) for i in range(50000)]
     model = called([function("f", [*body, node("Relu", ["c50000"], ["b"])])])
+    model.graph.node[0].name = "call"
     model.graph.node[0].metadata_props.add(key="pkg.torch.onnx.name_scopes", value="['', " + "'m', " * 500000 + "'n']")
     return model, None
 
