@@ -3,8 +3,10 @@
 #include "runtime/base/Trace.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <ctime>
+#include <vector>
 
 namespace cleave::rt {
 
@@ -107,6 +109,17 @@ Status Communicator::allGather(const void *mine, size_t bytes, void *all, unsign
     step.channel = channel;
     CLEAVE_TRY(exchange(step).in("gathering what all ranks say"));
   }
+  return Status::ok();
+}
+
+Status Communicator::firstText(std::string *text, unsigned channel) {
+  using Text = std::array<char, 1000>;
+  Text mine{}; // ends with a zero
+  text->copy(mine.data(), mine.size() - 1);
+  std::vector<Text> all(static_cast<size_t>(size_));
+  CLEAVE_TRY(allGather(&mine, sizeof mine, all.data(), channel));
+  auto found = std::find_if(all.begin(), all.end(), [](const Text &each) { return each[0] != '\0'; });
+  *text = found == all.end() ? "" : found->data();
   return Status::ok();
 }
 

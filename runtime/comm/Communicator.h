@@ -24,6 +24,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace cleave::rt {
 
@@ -76,6 +77,10 @@ public:
   Status agree(bool mine, bool *all, unsigned channel = 0);
   // A barrier that returns the largest `mine` of all ranks.
   Status maximum(uint32_t mine, uint32_t *largest, unsigned channel = 0);
+
+  // A barrier that sets `*text` to the first text of the ranks, in their order, that is not empty. Longer ones than 999
+  // bytes are cut.
+  Status firstText(std::string *text, unsigned channel = 0);
 
   // Gathers `bytes` of every rank, ordered by rank, in `all`.
   Status allGather(const void *mine, size_t bytes, void *all, unsigned channel = 0);

@@ -25,7 +25,6 @@
 #include "runtime/state/RandomInit.h"
 
 #include <algorithm>
-#include <array>
 #include <new>
 
 namespace cleave::rt {
@@ -379,12 +378,10 @@ Communicator *Session::processes() const { return impl_->processes.get(); }
 
 Status Session::agree(Status mine, const char *what, unsigned channel, bool *haveAnswered) {
   bool all = true;
+  Status asked = impl_->processes ? impl_->processes->agree(mine.isOk(), &all, channel) : Status::ok();
   if (haveAnswered)
-    *haveAnswered = false;
-  if (impl_->processes)
-    CLEAVE_TRY(impl_->processes->agree(mine.isOk(), &all, channel));
-  if (haveAnswered)
-    *haveAnswered = true;
+    *haveAnswered = asked.isOk();
+  CLEAVE_TRY(std::move(asked));
   if (mine.isOk() && !all)
     return peerLost(std::string("another process could not ") + what + "; its message says why");
   return mine;
@@ -462,18 +459,6 @@ std::string Session::findNonFiniteWeight() const {
   if (!WeightStore::open(impl_->model, impl_->directory, impl_->weights, &weights).isOk())
     return "";
   return weights.findNonFinite(plan());
-}
-
-std::string Session::firstText(const std::string &mine) const {
-  Communicator *processes = impl_->processes.get();
-  using Text = std::array<char, 1000>;
-  Text own{}; // ends with a zero
-  mine.copy(own.data(), own.size() - 1);
-  std::vector<Text> all(processes ? static_cast<size_t>(processes->size()) : 0);
-  if (!processes || !processes->allGather(&own, sizeof own, all.data(), kControlChannel).isOk())
-    return mine;
-  auto found = std::find_if(all.begin(), all.end(), [](const Text &text) { return text[0] != '\0'; });
-  return found == all.end() ? "" : found->data();
 }
 
 void Session::noteOutputs(uint64_t bytes) { impl_->outputBytes = bytes; }

@@ -78,9 +78,6 @@ public:
   // are read again, because a step that fails has changed the states. Empty if all are finite, or cannot be read any
   // more.
   std::string findNonFiniteWeight() const;
-  // The first text of the processes, in the order of their ranks, that is not empty. All processes must call it. Texts
-  // longer than 1,000 bytes are cut.
-  std::string firstText(const std::string &mine) const;
   // Waits until all processes are here.
   Status barrier();
   // Tells the other processes that this one gives up. They end with an error too. It is for an error that only this

@@ -2,6 +2,7 @@
 
 #include "runtime/base/Hash.h"
 #include "runtime/base/Log.h"
+#include "runtime/comm/Communicator.h"
 #include "runtime/session/NearestName.h"
 #include "runtime/session/ProgramBatch.h"
 #include "runtime/state/ElementValue.h"
@@ -251,7 +252,10 @@ std::string InputFeed::findNonFinite() const {
   std::string found;
   for (unsigned local = 0; found.empty() && local < session_.localRanks(); ++local)
     found = findNonFinite(local);
-  return session_.firstText(found);
+  if (Communicator *processes = session_.processes())
+    if (Status told = processes->firstText(&found, kControlChannel); !told.isOk())
+      log(LogLevel::Warning, -1, told.message());
+  return found;
 }
 
 } // namespace cleave::rt

@@ -183,6 +183,20 @@ std::string broadcast(Communicator &comm) {
   return "";
 }
 
+// All ranks get the text of the first one that has some.
+std::string firstText(Communicator &comm) {
+  for (int first = 0; first <= comm.size(); ++first) {
+    std::string text = comm.rank() < first ? "" : "rank " + std::to_string(comm.rank()) + std::string(2000, 'x');
+    std::string expected =
+        first == comm.size() ? "" : ("rank " + std::to_string(first) + std::string(2000, 'x')).substr(0, 999);
+    if (Status s = comm.firstText(&text); !s.isOk())
+      return s.message();
+    if (text != expected)
+      return "the first text from rank " + std::to_string(first) + ": expected '" + expected + "', got '" + text + "'";
+  }
+  return "";
+}
+
 // Every thread of a rank has a channel, and collectives of different channels run at the same time. Here ranks begin
 // them in different orders, so each channel has to make progress while the others wait. A transport that serves one
 // thread runs the channels one after the other.
@@ -240,6 +254,7 @@ std::vector<ConformanceCheck> conformanceChecks(int ranks) {
   }
   checks.push_back({"reductions", [](Communicator &c) { return reductions(c, everybody(c)); }});
   checks.push_back({"broadcast of a step's number", [](Communicator &c) { return broadcast(c); }});
+  checks.push_back({"the first text", [](Communicator &c) { return firstText(c); }});
   checks.push_back({"reduce and broadcast", [](Communicator &c) { return fromEveryRoot(c, everybody(c)); }});
   checks.push_back({"concurrent channels", [](Communicator &c) { return concurrently(c, everybody(c)); }});
   for (std::vector<uint32_t> mesh : {std::vector<uint32_t>{2, 2}, {2, 3}})
