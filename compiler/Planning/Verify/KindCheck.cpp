@@ -4,6 +4,7 @@
 #include "compiler/Planning/Verify/PlanFacts.h"
 #include "runtime/plan/RankKinds.h"
 #include "runtime/plan/SavedState.h"
+#include "runtime/plan/ScalarNames.h"
 #include "runtime/plan/Snapshot.h"
 
 #include <algorithm>
@@ -163,28 +164,38 @@ void KindCheck::checkTrained() {
            "state " + quoted(state->name()) + " has a gradient, and no program changes it; expected an update");
 }
 
-// A run that goes on from a checkpoint begins with the saved states, and with all others as they are declared. Then
-// `init` runs. So only a saved state may carry a value from one program to a later one, and if a plan trains, `init`
-// leaves saved states as they are: they would change at each start.
+// True for the sums that `evaluate` adds up.
+static bool isSumOfEvaluation(const fb::State &state) {
+  std::string_view name = textOf(state.name());
+  return name == kEvalLossSumScalar || name == kEvalCountScalar || name == kEvalCorrectScalar ||
+         name == kEvalPredictionsScalar;
+}
+
+// A run that goes on from a checkpoint begins with the saved states, and with all others as they are declared. So only a
+// saved state may carry a value from one program to a later one. And if a plan trains, the training step alone changes
+// saved states: `init` runs at each start, and `evaluate` and `snapshot` as often as a user wants.
 void KindCheck::checkCarried() {
-  bool trains = hasTrainingStep();
   for (uint32_t i = 0; i < lengthOf(plan_.states()); ++i) {
     const fb::State &state = *plan_.states()->Get(i);
     if (stateShardBytes(plan_, state) == 0)
       continue;
-    std::string changing, reading; // names of programs
+    std::string changing, reading, other; // names of programs
     for (auto &[program, run] : runs_) {
+      if (!plan_.programs()->Get(program)->entry())
+        continue;
       bool changes = run->numberOf(state) != run->stateAtStart(state).number();
-      if (isEntry(program, "init") && isSaved(state) && changes && trains)
-        find("state",
-             "init changes state " + quoted(state.name()) +
-                 ", which checkpoints hold, and would change it again when a run goes on from one; expected it "
-                 "to stay");
-      if (!plan_.programs()->Get(program)->entry() || isEntry(program, "init"))
+      bool isOwn = isEntry(program, "train_step") || (isEntry(program, "evaluate") && isSumOfEvaluation(state));
+      other = changes && !isOwn ? nameOf(program) : other;
+      if (isEntry(program, "init"))
         continue;
       changing = changes ? nameOf(program) : changing;
       reading = run->getReadFirst().count(state.name()->str()) ? nameOf(program) : reading;
     }
+    if (isSaved(state) && !other.empty() && hasTrainingStep())
+      find("state", other + " changes state " + quoted(state.name()) +
+                        ", which checkpoints hold; expected train_step alone to do so, because training would depend "
+                        "on how often " +
+                        other + " runs");
     if (!isSaved(state) && !changing.empty() && !reading.empty())
       find("state", reading + " reads state " + quoted(state.name()) + " as an earlier program has left it, and " +
                         changing +

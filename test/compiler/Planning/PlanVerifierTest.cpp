@@ -637,22 +637,26 @@ TEST(PlanVerifier, FindsATrainingStepThatTrainsNothing) {
     EXPECT_EQ(finding.text.find("has a gradient"), std::string::npos) << finding.text;
 }
 
-// `init` runs at each start, also after a checkpoint is loaded.
-TEST(PlanVerifier, FindsSavedStatesThatEachStartWouldChange) {
-  auto withInit = [](fb::Role role, const char *step) {
+// `init` runs at each start, also after a checkpoint is loaded, and `evaluate` as often as a user wants.
+TEST(PlanVerifier, FindsOtherProgramsThatChangeWhatIsTrained) {
+  auto with = [](const char *other, fb::Role role, const char *state, const char *step = "train_step") {
     return verifyMutated([=](fb::PlanT &plan, fb::ProgramT &p) {
       p.name = step;
       plan.states[0]->role = role;
+      plan.states[0]->name = state;
       plan.programs.push_back(std::make_unique<fb::ProgramT>());
-      plan.programs.back()->name = "init";
+      plan.programs.back()->name = other;
       plan.programs.back()->entry = true;
       plan.programs.back()->instructions.push_back(
           make(Opcode::Fill, kCompute, {buffer(kState, 0, 64, fb::Access::write)}, {0, 4}));
     });
   };
-  expectFinding(withInit(fb::Role::parameter, "train_step"), "state", {"init changes state 'state0'"});
-  EXPECT_TRUE(withInit(fb::Role::constant, "train_step").empty());
-  EXPECT_TRUE(withInit(fb::Role::parameter, "infer").empty());
+  for (std::string other : {"init", "evaluate", "snapshot"})
+    expectFinding(with(other.c_str(), fb::Role::parameter, "w"), "state", {other + " changes state 'w'"});
+  expectFinding(with("evaluate", fb::Role::scalar, "scalar.step"), "state", {"evaluate changes state 'scalar.step'"});
+  EXPECT_TRUE(with("evaluate", fb::Role::scalar, "scalar.eval_count").empty());
+  EXPECT_TRUE(with("init", fb::Role::constant, "c").empty());
+  EXPECT_TRUE(with("init", fb::Role::parameter, "w", "infer").empty());
 }
 
 // The update changes state0, and the backward pass of the next step reads it.
