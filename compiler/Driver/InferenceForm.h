@@ -17,7 +17,8 @@ namespace cleave {
 
 // Converts the graph, its subgraphs and the model's functions. A BatchNormalization whose new statistics are used is
 // not changed. Random masks of the graph are replaced by their expectations (MaskForm.h). Initializers that are not
-// read any more are removed, and so is the statement that the file is in training form (ExportSignature.h). Returns a sentence about the nodes that still draw random numbers, or an empty string.
+// read any more are removed, and so is the statement that the file is in training form (ExportSignature.h). Returns a
+// sentence about the nodes that still draw random numbers, or an empty string.
 std::string setInferenceForm(onnx::ModelProto &model);
 
 } // namespace cleave

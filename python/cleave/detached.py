@@ -22,7 +22,7 @@ def _embedding(g, weight, indices, padding_idx, scale_grad_by_freq, sparse):
 def _clamped(symbolic):
     def write(g, *arguments):
         clipped = symbolic(g, *arguments)
-        return g.op(f"{DOMAIN}::Clamped", clipped).setType(clipped.type())
+        return g.op(f"{DOMAIN}::Clamped", clipped, arguments[0]).setType(clipped.type())
     return write
 
 
@@ -42,10 +42,11 @@ def _make_standard(node, makers):
     if node.op_type == "Padded":
         _call(makers[node.input[0]], "embedding", str(node.attribute[0].i))
     elif node.op_type == "Clamped":
-        clip = makers.get(node.input[0])
-        while clip is not None and clip.op_type in ("Clip", "Max", "Min"):  # bounds that are tensors are a Max and a Min
-            _call(clip, "clamp")
-            clip = makers.get(clip.input[0]) if clip.op_type == "Min" else None
+        name, own = node.input
+        while name != own and (clip := makers.get(name)) is not None and clip.op_type in ("Clip", "Max", "Min"):
+            _call(clip, "clamp")  # bounds that are tensors are a Max and a Min: what makes its first input, up to the clamp's own
+            name = clip.input[0]
+        del node.input[1:]
     else:
         _call(node, "detach")
     node.domain, node.op_type = "", "Identity"

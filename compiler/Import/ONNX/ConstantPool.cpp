@@ -12,7 +12,7 @@ bool ConstantPool::isLarge(const Literal &literal) {
   return !literal.isSplat() && literal.numElements() * elementBytes(literal.element()) > kMaxConstantBytes;
 }
 
-Literal ConstantPool::withoutCopies(const Literal &literal) {
+static Literal withoutCopies(const Literal &literal) {
   Shape shape(literal.shape());
   std::string bytes = literal.bytes().str();
   size_t inner = bytes.size() / static_cast<size_t>(literal.numElements()); // bytes of what is within one index
@@ -38,6 +38,15 @@ Literal ConstantPool::withoutCopies(const Literal &literal) {
     return literal;
   auto owner = std::make_shared<const std::string>(std::move(bytes));
   return Literal::fromBytes(mlir::RankedTensorType::get(shape, literal.element()), *owner, owner);
+}
+
+const ConstantPool::Stored &ConstantPool::stored(const Literal &literal) {
+  std::pair<const void *, const void *> key{literal.type().getAsOpaquePointer(), literal.bytes().data()};
+  if (auto known = stored_.find(key); known != stored_.end())
+    return known->second.second;
+  Literal kept = withoutCopies(literal);
+  std::string symbol = isLarge(kept) ? stateOf(kept) : "";
+  return stored_.try_emplace(key, literal, Stored{kept, symbol}).first->second.second;
 }
 
 std::string ConstantPool::stateOf(const Literal &literal) {

@@ -19,14 +19,21 @@ public:
 
   // True if the literal is too large for a `cleave.constant`.
   static bool isLarge(const Literal &literal);
-  // Returns the literal with size 1 in each dimension along which it repeats itself.
-  static Literal withoutCopies(const Literal &literal);
-  // Returns the symbol of the state that holds the literal. Declares the state if no equal literal has one.
-  std::string stateOf(const Literal &literal);
+  struct Stored {
+    Literal literal;    // with size 1 in each dimension along which it repeats itself
+    std::string symbol; // of the state that holds it; empty if it is small
+  };
+  // Declares the state of a large literal if no equal one has a state. The bytes are compared once, however often a loop
+  // or a second name asks for them.
+  const Stored &stored(const Literal &literal);
 
 private:
+  std::string stateOf(const Literal &literal);
+
   mlir::SymbolTable &symbols_;
   WeightMap &weights_;
+  std::map<std::pair<const void *, const void *>, std::pair<Literal, Stored>>
+      stored_; // by type and bytes, which it keeps
   std::map<std::pair<const void *, size_t>, std::vector<std::pair<Literal, std::string>>>
       known_; // (type, hash) -> symbols
   size_t count_ = 0;

@@ -7,8 +7,8 @@ using namespace cleave::onnx_import;
 Value Environment::materialize(const Literal &literal) {
   if (!ConstantPool::isLarge(literal))
     return emit_.literal(literal);
-  Literal stored = ConstantPool::withoutCopies(literal);
-  Value value = ConstantPool::isLarge(stored) ? readState(constants_.stateOf(stored)) : emit_.literal(stored);
+  const ConstantPool::Stored &stored = constants_.stored(literal);
+  Value value = stored.symbol.empty() ? emit_.literal(stored.literal) : readState(stored.symbol);
   return emit_.broadcastTo(value, literal.shape());
 }
 

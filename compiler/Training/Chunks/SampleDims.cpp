@@ -76,6 +76,8 @@ SampleDims::SampleDims(func::FuncOp function, Value value, SamplePosition positi
 
 void SampleDims::findRepeated(Block &block) {
   for (Operation &op : block.without_terminator()) {
+    if (isa<ReadOp>(op) || llvm::any_of(op.getOperands(), [&](Value operand) { return weighted.contains(operand); }))
+      weighted.insert(op.result_begin(), op.result_end());
     if (!isPure(&op) || drawsNumbers(&op))
       continue;
     if (llvm::all_of(op.getOperands(), [&](Value operand) { return fixed.contains(operand); }))
@@ -144,7 +146,8 @@ bool SampleDims::visit(Operation *op) {
 }
 
 // Input: the op joins its operands along the dimension, or cuts it. A run is `inner * count` indices, all samples once.
-// Each value that consists of whole runs has the samples where the others have them.
+// Each value that consists of whole runs has the samples where the others have them. A value that is made of weights, and
+// of no samples, has none.
 bool SampleDims::visitRuns(Operation *op, int64_t dim) {
   SmallVector<Value> values(op->getOperands());
   values.push_back(op->getResult(0));
@@ -159,7 +162,7 @@ bool SampleDims::visitRuns(Operation *op, int64_t dim) {
     std::optional<SamplePosition> position = get(value);
     bool isSame =
         position && position->dim == dim && position->inner == known->inner && position->count == known->count;
-    return shapeOf(value)[dim] % run == 0 && (isSame || (!reaches(value) && !value.getDefiningOp<ReadOp>()));
+    return shapeOf(value)[dim] % run == 0 && (isSame || (!reaches(value) && !weighted.contains(value)));
   };
   auto slice = dyn_cast<SliceOp>(op);
   if ((slice && (slice.getSteps()[dim] != 1 || slice.getStarts()[dim] % run != 0)) || !llvm::all_of(values, agrees))

@@ -59,6 +59,7 @@ private:
 
   llvm::DenseMap<mlir::Value, std::optional<SamplePosition>> positions;
   llvm::DenseSet<mlir::Value> fixed;                        // made of constants alone
+  llvm::DenseSet<mlir::Value> weighted;                     // made of states, perhaps among others
   llvm::DenseSet<std::pair<mlir::Value, int64_t>> repeated; // dimensions along which a value has copies, or constants
 };
 

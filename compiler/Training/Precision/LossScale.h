@@ -13,8 +13,8 @@
 // differentiate writes its decision to the module as `cleave.loss_scale`, {unit, growth, backoff, interval}. With an
 // interval of 0 the scale is constant. There are three states, all f32 scalars: scalar.loss_scale; scalar.good_steps,
 // the steps since the scale last changed; scalar.skipped, the steps that changed nothing. Optimizers that count steps
-// subtract the skipped ones. So programs without a loss scale have scalar.skipped too, if their optimizer counts: they
-// can continue a run that skipped some.
+// subtract the skipped ones. So programs without a loss scale have scalar.skipped too: they can continue a run that
+// skipped some.
 #ifndef CLEAVE_COMPILER_TRAINING_PRECISION_LOSSSCALE_H
 #define CLEAVE_COMPILER_TRAINING_PRECISION_LOSSSCALE_H
 

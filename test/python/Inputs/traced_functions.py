@@ -405,7 +405,7 @@ def check_padding(path):
 
 
 class Clamps(nn.Module):
-    """The last two are no clamps, and have other gradients at their bounds."""
+    """hardtanh, relu6 and maximum are no clamps, also below one, and have other gradients at their bounds."""
     def __init__(self):
         super().__init__()
         self.linear = nn.Linear(4, 4)
@@ -413,6 +413,8 @@ class Clamps(nn.Module):
     def forward(self, x):
         y = self.linear(x)
         clamps = y.clamp(-1.0, 1.0) + y.clamp(min=-0.5) + torch.clamp_max(y, 0.5) + y.clamp(min=self.linear.bias, max=self.linear.bias + 1)
+        clamps = clamps + nn.functional.hardtanh(y, 0, 1).clamp(max=self.linear.bias)
+        clamps = clamps + torch.maximum(y, self.linear.weight[0]).clamp(max=self.linear.bias + 1)
         return clamps + nn.functional.hardtanh(y, -2, 2) + nn.functional.relu6(y)
 
 
@@ -423,7 +425,7 @@ def check_clamps(path):
         model = onnx.load(path)
         nodes = [node for node in model.graph.node if node.op_type in ("Clip", "Max", "Min")]
         clamps = [node.op_type for node in nodes if any("aten.clamp" in entry.value for entry in node.metadata_props if entry.key.endswith("fx_node"))]
-        assert sorted(clamps) == ["Clip", "Clip", "Clip", "Max", "Min"] and len(nodes) == 7, (exporter, clamps)
+        assert sorted(clamps) == ["Clip", "Clip", "Clip", "Max", "Min", "Min", "Min"] and len(nodes) == 11, (exporter, clamps)
         assert {node.domain for node in model.graph.node} == {""}, exporter
 
 

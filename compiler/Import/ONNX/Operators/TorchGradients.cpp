@@ -125,8 +125,9 @@ static Value withGradientOfCall(Emitter &emit, const TorchCall &call, const onnx
   if ((operation == "ReduceMax" && target.starts_with("aten.max.dim")) ||
       (operation == "ReduceMin" && target.starts_with("aten.min.dim")))
     return picked(emit, input(0), result, call, operation == "ReduceMin");
-  bool isBound = (operation == "Max" || operation == "Min") && target.starts_with("aten.clamp.") &&
-                 node.input_size() == 2 && call.arguments.size() > 1;
+  bool isClamp = target.starts_with("aten.clamp.") || target.starts_with("aten.clamp_m"); // clamp_min, clamp_max
+  bool isBound =
+      (operation == "Max" || operation == "Min") && isClamp && node.input_size() == 2 && call.arguments.size() > 1;
   if (isBound && isOld)
     return clampedBefore215(emit, input(0), input(1), result, operation == "Max");
   // Bounds that are integers in PyTorch's source. Bounds that are tensors share the gradient where they are equal.

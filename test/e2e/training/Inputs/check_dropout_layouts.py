@@ -46,6 +46,10 @@ MODELS = {
                        + shaped("c", "cf", [-1, 2]) + dropped("cf", "df") + shaped("df", "d3", [3, -1, 2])
                        + [node("Split", ["d3"], ["p", "r"], axis=1, num_outputs=2), node("Add", ["p", "r"], "ds"), node("Transpose", ["ds"], "db", perm=[1, 0, 2])]
                        + shaped("db", "a", [-1, 6]) + [node("MatMul", ["a", "w"], "y")],
+    "joined-weights": dropped("v", "vd") + [
+        node("Concat", ["vd", "x"], "c", axis=0), node("Constant", [], "zero", value_ints=[0]), node("Constant", [], "rows", value_ints=[SAMPLES]),
+        node("Constant", [], "end", value_ints=[1 << 40]), node("Slice", ["c", "zero", "rows"], "p"), node("Slice", ["c", "rows", "end"], "r"),
+        node("ReduceSum", ["p", "zero"], "m"), node("Add", ["r", "m"], "a"), node("MatMul", ["a", "w"], "y")],
     "weights": dropped("w", "wd") + [node("MatMul", ["x", "wd"], "y")],
 }
 
@@ -53,8 +57,10 @@ MODELS = {
 def build(nodes, weights, path):
     loss = [node("Sub", ["y", "t"], "d"), node("Mul", ["d", "d"], "q"), node("ReduceMean", ["q"], "loss", keepdims=0)]
     info = helper.make_tensor_value_info
+    latent = [helper.make_tensor("v", TensorProto.FLOAT, [SAMPLES, FEATURES], numpy.linspace(-1, 1, SAMPLES * FEATURES))
+              for used in [any("v" in n.input for n in nodes)] if used]
     graph = helper.make_graph([*nodes, *loss], "dropout", [info("x", TensorProto.FLOAT, ["batch", FEATURES]), info("t", TensorProto.FLOAT, ["batch", CLASSES])],
-                              [info("loss", TensorProto.FLOAT, [])], [helper.make_tensor("w", TensorProto.FLOAT, weights.shape, weights.ravel())])
+                              [info("loss", TensorProto.FLOAT, [])], [helper.make_tensor("w", TensorProto.FLOAT, weights.shape, weights.ravel()), *latent])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
     onnx.checker.check_model(model)
     onnx.save(model, path)
