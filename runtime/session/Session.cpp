@@ -461,6 +461,12 @@ std::string Session::findNonFiniteWeight() const {
   return weights.findNonFinite(plan());
 }
 
+void Session::share(std::string *text) {
+  if (impl_->processes)
+    if (Status told = impl_->processes->firstText(text, kControlChannel); !told.isOk())
+      log(LogLevel::Warning, -1, told.message());
+}
+
 void Session::noteOutputs(uint64_t bytes) { impl_->outputBytes = bytes; }
 void Session::noteData(uint64_t bytes) { impl_->dataBytes += bytes; }
 

@@ -78,6 +78,8 @@ public:
   // are read again, because a step that fails has changed the states. Empty if all are finite, or cannot be read any
   // more.
   std::string findNonFiniteWeight() const;
+  // Sets the text to that of the first process that has one. All processes must call it.
+  void share(std::string *text);
   // Waits until all processes are here.
   Status barrier();
   // Tells the other processes that this one gives up. They end with an error too. It is for an error that only this

@@ -2,7 +2,6 @@
 
 #include "runtime/base/Hash.h"
 #include "runtime/base/Log.h"
-#include "runtime/comm/Communicator.h"
 #include "runtime/session/NearestName.h"
 #include "runtime/session/ProgramBatch.h"
 #include "runtime/state/ElementValue.h"
@@ -252,9 +251,7 @@ std::string InputFeed::findNonFinite() const {
   std::string found;
   for (unsigned local = 0; found.empty() && local < session_.localRanks(); ++local)
     found = findNonFinite(local);
-  if (Communicator *processes = session_.processes())
-    if (Status told = processes->firstText(&found, kControlChannel); !told.isOk())
-      log(LogLevel::Warning, -1, told.message());
+  session_.share(&found);
   return found;
 }
 

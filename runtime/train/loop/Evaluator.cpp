@@ -6,6 +6,7 @@
 #include "runtime/session/ProgramBatch.h"
 
 #include <cmath>
+#include <utility>
 
 namespace cleave::rt {
 
@@ -97,9 +98,12 @@ Status Evaluator::runBatch(EvaluationSums *sums) {
 // Reports which value of the batch's data, or else which weight, makes the loss infinite or not a number. False if all
 // are finite. All processes must call it, and get the same answer.
 bool Evaluator::noteNonFinite() {
-  std::string data = feed_->findNonFinite(),
-              weight = data.empty() && !weightsSeen_ ? session_->findNonFiniteWeight() : "";
-  weightsSeen_ |= data.empty();
+  std::string data = feed_->findNonFinite(), weight;
+  if (data.empty() && !std::exchange(weightsSeen_, true)) {
+    if (session_->isLeader()) // the weights are read from their file again, and not all processes may still have it
+      weight = session_->findNonFiniteWeight();
+    session_->share(&weight);
+  }
   std::string note = data.empty() ? weight + ": so the loss is not finite"
                                   : data + ": so the loss of all samples is not finite either";
   bool isFound = !data.empty() || !weight.empty();
