@@ -165,8 +165,13 @@ Status CudaDevice::endProgram(unsigned program, bool *mustRepeat) {
   CLEAVE_TRY(check(driver_->captureEnd(streams_.main(), &captured), "cuStreamEndCapture"));
   Status status = makeExecutable(captured, &replay.graph);
   driver_->graphDestroy(captured);
+  CLEAVE_TRY(std::move(status));
   canCapture_ = replay.graph != nullptr;
-  return status;
+  if (world_)
+    CLEAVE_TRY(world_->agree(canCapture_, &canCapture_));
+  if (Handle other = canCapture_ ? nullptr : std::exchange(replay.graph, nullptr)) // another rank has none
+    driver_->graphExecDestroy(other);
+  return Status::ok();
 }
 
 Status CudaDevice::makeExecutable(Handle captured, Handle *graph) {

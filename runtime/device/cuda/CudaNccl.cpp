@@ -116,7 +116,8 @@ Status CudaDevice::connect(const ConnectRequest &request) {
                          &streams_,
                          reinterpret_cast<volatile uint32_t *>(done),
                          reinterpret_cast<cuda::Pointer>(marks)};
-  return NcclWorld::join(setup, request, &world_);
+  CLEAVE_TRY(NcclWorld::join(setup, request, &world_));
+  return world_->agree(canCapture_, &canCapture_);
 }
 
 Status CudaDevice::collective(const CollectiveRequest &request, ActionPtr *action) {

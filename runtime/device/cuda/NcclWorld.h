@@ -85,6 +85,9 @@ public:
   void countSent() { host_.countSent(script_.bytes); }
   // Ends the run. The watchdog expects no progress until the next one.
   void finishRun();
+  // Sets `*all` to true if `mine` is true on all ranks, which all call it. For whether to capture: NCCL requires that an
+  // operation is captured on all of its ranks or on none (NCCL User Guide, "Using NCCL with CUDA Graphs").
+  Status agree(bool mine, bool *all) { return host_.agree(mine, all, kControlChannel); }
   // Enqueue one operation. `place` names its instruction, and must outlive this object.
   Status collective(const CollectiveRequest &request, std::byte *data, cuda::Handle stream, const std::string &place);
   Status transfer(const TransferRequest &request, std::byte *data, cuda::Handle stream, const std::string &place);

@@ -4,6 +4,7 @@
 // order that respects their dependencies. The race detector sees each node separately, ordered by its dependencies
 // only.
 #include "test/cuda/emulated/driver/Api.h"
+#include <algorithm>
 #include <cstdlib>
 #include <set>
 #include <utility>
@@ -189,7 +190,8 @@ CLEAVE_EMULATED_API int cuGraphInstantiateWithFlags(Handle *executable, Handle g
     return error;
   if (int error = needHandle(graph, "graph"))
     return error;
-  if (const char *fit = getenv("CLEAVE_EMULATED_GRAPHS_FIT"); fit && std::string(fit) == "0") // read for each graph
+  std::string fit = getenv("CLEAVE_EMULATED_GRAPHS_FIT") ? getenv("CLEAVE_EMULATED_GRAPHS_FIT") : ""; // read each time
+  if (!fit.empty() && fit[std::min(fit.size() - 1, size_t(currentDevice()))] == '0')
     return code::OutOfMemory;
   auto *e = new ExecutableGraph;
   e->graph = static_cast<CapturedGraph *>(graph)->graph;

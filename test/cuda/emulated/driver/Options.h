@@ -15,7 +15,8 @@
 //   CLEAVE_EMULATED_SHARED_UNINITIALIZED=0   the same for shared memory
 //   CLEAVE_EMULATED_IGNORE_WAIT=0     N: skip the Nth wait for an event of each thread
 //   CLEAVE_EMULATED_LOOKUPS=0         find functions of a module that are looked up more than once
-//   CLEAVE_EMULATED_GRAPHS_FIT=1      0: the device has no memory for executable graphs (read for each of them)
+//   CLEAVE_EMULATED_GRAPHS_FIT=1      a digit for each device, the last one for all further ones: 0 if it has no memory
+//                                     for executable graphs (read for each graph)
 //   CLEAVE_EMULATED_LEAKS=report      at exit: report what was not freed; `fail` also ends the process with code 99
 //   CLEAVE_EMULATED_REPORT=FILE       append every finding to FILE, besides stderr
 #pragma once
