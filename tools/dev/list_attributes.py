@@ -4,7 +4,8 @@
   list_attributes.py --write    writes the table anew
 
 Sources name an attribute by its constant of dialects/Cleave/IR/Attributes.def. A literal "cleave.something" is an
-attribute that nobody has declared, or a declared one under another name. A constant that no source uses has no writer.
+attribute that nobody has declared, or a declared one under another name. (The key of a file's metadata is none: `kFormKey[] = "cleave.form"`.)
+A constant that no source uses has no writer.
 
 The columns of writers and readers are compared with the files that use the constant. Each item names
 
@@ -32,7 +33,7 @@ VERIFY_PASSES = ("verify-model", "verify-step", "verify-sharded", "verify-kernel
 CALL = r"(?:<[\w:]+>)?\((?:[^();]|\([^()]*\))*$"
 READS = re.compile(rf"\b(?:(?:get(?!NamedAttr)|has|remove|erase|contains)\w*|\w+(?:At|Of)){CALL}|(?:==|!=|<<) $")
 SETS = re.compile(rf"\b(?:set\w*|note|addArgument|getNamedAttr){CALL}")
-LITERAL = re.compile(r'"(cleave\.[a-z_0-9.]+)"')
+LITERAL = re.compile(r'(?<!Key\[\] = )"(cleave\.[a-z_0-9.]+)"')
 CARRIERS = {"Module": "module", "Function": "function", "Argument": "argument", "Result": "result", "ArgumentOrResult": "argument, result",
             "State": "state", "StateOrOp": "state, op", "Op": "op"}
 LEVELS = {"Always": "all", "FromModel": "all", "AtModel": "model", "FromStep": "step and below", "FromSharded": "sharded and below",
