@@ -2,7 +2,6 @@
 whether a Clip is a clamp, which has another gradient at its bounds than relu6 and hardtanh. Here it writes operations of ours, which then become
 what torch.export writes: an Identity, a Gather and a Clip whose metadata name the call."""
 import torch
-from torch.onnx import symbolic_opset11
 
 DOMAIN = "cleave.torch"
 CALL = "call_function[target=torch.ops.aten.{}.default](args = ({}), kwargs = {{}})"
@@ -28,6 +27,7 @@ def _clamped(symbolic):
 
 def symbolics():
     """What the TorchScript exporter writes, by operation, so that it keeps detach(), padding_idx and clamp()."""
+    from torch.onnx import symbolic_opset11  # that exporter's own, which not every module needs
     numbers = torch.onnx.symbolic_helper.parse_args("v", "v", "i", "b", "v")
     clamps = {f"aten::{name}": _clamped(getattr(symbolic_opset11, name)) for name in ("clamp", "clamp_min", "clamp_max")}
     return {"aten::detach": _detach, "aten::embedding": numbers(_embedding), **clamps}

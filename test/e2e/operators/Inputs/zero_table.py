@@ -29,6 +29,7 @@ TABLE = {
     "zero-3": ((1, 1, 1), 3, 0),
     "full-shard": ((1, 1, 1), 3, 0),
 }
+SUMS = {"ddp": 2, "zero-1": 1}  # of these in the update: those that carry the sums of all micro-batches
 BYTES = {"f32": (4, 4, 8), "bf16": (2, 2, 12)}  # Adam; the reduced types have an f32 master
 BUCKET = 256 << 10
 CELLS = ["/".join(map(str, cell)) for cell in itertools.product(TABLE, (2, 4, 8), (1, 4), BYTES)]
@@ -45,12 +46,19 @@ def compile_cell(model, program, strategy, ranks, micro_batches, precision, emit
     return json.loads(text)
 
 
+def widths_of(precision, micro_batches):
+    """Bytes for each parameter. Gradients of several micro-batches are added in f32."""
+    parameter, gradient, optimizer = BYTES[precision]
+    return parameter, 4 if micro_batches > 1 else gradient, optimizer
+
+
 def expected(strategy, ranks, micro_batches, precision, parameters):
     """Bytes of (parameters, gradients, optimizer) of a rank, bytes sent in a step, of so many parameters."""
     split, in_micro_batch, in_update = TABLE[strategy]
-    sizes = [width * parameters // (ranks if part else 1) for width, part in zip(BYTES[precision], split)]
-    phases = in_micro_batch * micro_batches + in_update
-    return sizes, phases * (ranks - 1) * BYTES[precision][0] * parameters // ranks
+    widths, sums = widths_of(precision, micro_batches), SUMS.get(strategy, 0)
+    sizes = [width * parameters // (ranks if part else 1) for width, part in zip(widths, split)]
+    width = (in_micro_batch * micro_batches + in_update - sums) * widths[0] + sums * widths[1]  # of all phases
+    return sizes, width * (ranks - 1) * parameters // ranks
 
 
 def run(program, folder):
@@ -74,7 +82,7 @@ def check(model, folder, cell, runs):
     plan = compile_cell(model, program, strategy, ranks, micro_batches, precision, "executable" if runs else "plan")
     step = next(p for p in plan["programs"] if p["name"] == "train_step")
     # The padded number of parameters is read off the plan and may exceed the model's by padding alone.
-    split, widths = TABLE[strategy][0], BYTES[precision]
+    split, widths = TABLE[strategy][0], widths_of(precision, micro_batches)
     padded = plan["state"]["parameter"] * (ranks if split[0] else 1) // widths[0]
     buckets, tensors = 2 + padded * widths[0] // BUCKET * 2, 60
     if not 0 <= padded - plan["parameters"] <= 32 * (tensors + buckets * ranks):
