@@ -226,8 +226,9 @@ std::optional<LossSplit> splitLoss(OpBuilder &builder, const LossParts &parts, L
 // Returns the factor of terms that are not counted, in one batch. The sum of these factors over the batches is the
 // guarded count of all. A number that a guard adds is divided among the batches, or added in each if the counts are
 // means (excessOfCount). A guard that acts only on small counts cannot be applied in one of several batches.
+// An evaluation has several, too, and one that only fills up the last: its count is 0.
 static Value weightOfUncounted(Arithmetic &a, const LossSplit &split, const LossLayout &layout) {
-  if (layout.microBatches == 1)
+  if (layout.microBatches == 1 && !layout.isEvaluation)
     return guardCount(a, split.count, split.guards);
   double added = 0, share = excessOfCount(layout.count, layout.microBatches) / static_cast<double>(layout.microBatches);
   for (const CountGuard &guard : split.guards)
