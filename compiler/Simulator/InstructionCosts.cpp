@@ -13,11 +13,11 @@ namespace cleave::plan {
 
 using namespace rt;
 
+bool isForGpus(const fb::Plan &plan) { return targetFamily(textOf(plan.target())) == "cuda"; }
+
 namespace {
 
 bool beginsWith(std::string_view text, std::string_view begin) { return text.substr(0, begin.size()) == begin; }
-
-bool isForGpus(const fb::Plan &plan) { return targetFamily(textOf(plan.target())) == "cuda"; }
 
 // Integers have the rate of f32. 16-bit numbers are computed in f32, except in products.
 std::string vectorType(fb::DType type) { return type == fb::DType::f64 ? "f64" : "f32"; }

@@ -58,6 +58,9 @@ private:
   std::set<uint32_t> crossingAxes_;
 };
 
+// True if the plan's device is a GPU.
+bool isForGpus(const rt::fb::Plan &plan);
+
 // True if some group along the axis has members on several nodes.
 bool isBetweenNodes(const rt::fb::Plan &plan, const TargetMachine &machine, uint32_t axis);
 

@@ -3,7 +3,6 @@
 #include "compiler/Planning/Verify/EntryGraph.h"
 #include "compiler/Simulator/InstructionCosts.h"
 #include "runtime/plan/RankKinds.h"
-#include "runtime/plan/TargetFamily.h"
 
 #include <algorithm>
 #include <memory>
@@ -35,7 +34,7 @@ public:
       nodes_[i].cost = cost(*graph.kinds()[graph.kindOf(i)], graph.nodes()[i].ref.program, graph.viewOf(i));
     for (auto [from, to] : graph.edges())
       addEdge(from, to);
-    if (targetFamily(textOf(graph.kinds().front()->target())) == "cuda")
+    if (isForGpus(*graph.kinds().front()))
       orderCommunication();
     graph.forEachMeeting(
         [&](const TransferChannel &, const std::vector<size_t> &sent, const std::vector<size_t> &taken) {

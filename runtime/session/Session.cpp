@@ -369,69 +369,7 @@ Status Session::barrier() {
   return impl_->processes ? impl_->processes->barrier() : Status::ok();
 }
 
-void Session::abandon(const Status &reason) {
-  if (impl_->processes)
-    impl_->processes->abort(reason);
-}
-
 Communicator *Session::processes() const { return impl_->processes.get(); }
-
-Status Session::agree(Status mine, const char *what, unsigned channel, bool *haveAnswered) {
-  bool all = true;
-  Status asked = impl_->processes ? impl_->processes->agree(mine.isOk(), &all, channel) : Status::ok();
-  if (haveAnswered)
-    *haveAnswered = asked.isOk();
-  CLEAVE_TRY(std::move(asked));
-  if (mine.isOk() && !all)
-    return peerLost(std::string("another process could not ") + what + "; its message says why");
-  return mine;
-}
-
-Status Session::agreeWithLeader(const std::vector<uint64_t> &mine, const Difference &difference) {
-  if (!impl_->processes)
-    return Status::ok();
-  std::vector<uint64_t> leaders = mine;
-  CLEAVE_TRY(impl_->processes->broadcast(leaders.data(), leaders.size() * sizeof leaders[0], 0));
-  auto other = std::mismatch(mine.begin(), mine.end(), leaders.begin());
-  Status same;
-  if (other.first != mine.end())
-    same = difference(static_cast<size_t>(other.first - mine.begin()), *other.second);
-  return agree(std::move(same), "go on");
-}
-
-Status Session::agreeOn(uint64_t mine, const std::string &what) {
-  return agreeWithLeader({mine}, [&](size_t, uint64_t leaders) {
-    return invalidArgument(what + ": this process has " + std::to_string(mine) + ", the first one " +
-                           std::to_string(leaders) + "; all must see the same files");
-  });
-}
-
-Status Session::agreeOnHash(uint64_t mine, const std::string &what) {
-  return agreeWithLeader({mine}, [&](size_t, uint64_t) {
-    return invalidArgument(what + " of process " + std::to_string(impl_->processes->rank()) +
-                           " are not those of the first one; all processes need the same files");
-  });
-}
-
-Status Session::gather(std::byte *data, size_t size) {
-  if (!impl_->processes)
-    return Status::ok();
-  if (impl_->processes->rank() != 0)
-    return impl_->processes->send(0, data, size);
-  std::vector<std::byte> part(size);
-  for (int peer = 1; peer < impl_->processes->size(); ++peer) {
-    CLEAVE_TRY(impl_->processes->receive(peer, part.data(), size));
-    for (size_t i = 0; i < size; ++i)
-      data[i] |= part[i];
-  }
-  return Status::ok();
-}
-
-Status Session::share(std::byte *data, size_t size, unsigned holder) {
-  if (!impl_->processes)
-    return Status::ok();
-  return impl_->processes->broadcast(data, size, static_cast<int>(holder), kControlChannel);
-}
 
 uint64_t Session::bytesSent() { return impl_->ranks[0].counters().bytesSent; }
 
@@ -459,12 +397,6 @@ std::string Session::findNonFiniteWeight() const {
   if (!WeightStore::open(impl_->model, impl_->directory, impl_->weights, &weights).isOk())
     return "";
   return weights.findNonFinite(plan());
-}
-
-void Session::share(std::string *text) {
-  if (impl_->processes)
-    if (Status told = impl_->processes->firstText(text, kControlChannel); !told.isOk())
-      log(LogLevel::Warning, -1, told.message());
 }
 
 void Session::noteOutputs(uint64_t bytes) { impl_->outputBytes = bytes; }

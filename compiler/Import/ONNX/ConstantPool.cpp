@@ -12,9 +12,11 @@ bool ConstantPool::isLarge(const Literal &literal) {
   return !literal.isSplat() && literal.numElements() * elementBytes(literal.element()) > kMaxConstantBytes;
 }
 
+// Returns the literal with size 1 in each dimension along which it repeats itself.
 static Literal withoutCopies(const Literal &literal) {
   Shape shape(literal.shape());
-  std::string bytes = literal.bytes().str();
+  llvm::StringRef bytes = literal.bytes(); // of the literal, or of `owner`
+  std::shared_ptr<const std::string> owner;
   size_t inner = bytes.size() / static_cast<size_t>(literal.numElements()); // bytes of what is within one index
   for (size_t dim = shape.size(); dim-- > 0;) {
     size_t size = static_cast<size_t>(shape[dim]), run = inner * size;
@@ -31,12 +33,12 @@ static Literal withoutCopies(const Literal &literal) {
     std::string kept;
     for (size_t begin = 0; begin < bytes.size(); begin += run)
       kept.append(bytes, begin, inner);
-    bytes = std::move(kept);
+    owner = std::make_shared<const std::string>(std::move(kept));
+    bytes = *owner;
     shape[dim] = 1;
   }
-  if (shape == literal.shape())
+  if (!owner)
     return literal;
-  auto owner = std::make_shared<const std::string>(std::move(bytes));
   return Literal::fromBytes(mlir::RankedTensorType::get(shape, literal.element()), *owner, owner);
 }
 

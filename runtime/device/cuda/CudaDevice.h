@@ -6,8 +6,8 @@
 // The first run of a program executes its actions. The second run is captured as a graph of the driver, and later runs
 // launch this graph. It contains the addresses of all frames; everything that changes between steps is in memory. No
 // graph is captured if the host takes part in the program (an exchange through its memory), if a trace waits for each
-// instruction, or with CLEAVE_CUDA_GRAPHS=0. A graph takes memory of the GPU. If a rank's GPU has none left, all
-// runs of all ranks execute the actions, with the same results.
+// instruction, or with CLEAVE_CUDA_GRAPHS=0. A graph takes memory of the GPU. If a rank's GPU has none left, no rank
+// captures this program or a further one: their runs execute the actions, with the same results.
 //
 // If each rank has a GPU of its own, the GPUs communicate by NCCL (NcclWorld.h). If ranks share a GPU, which NCCL
 // refuses, or with CLEAVE_CUDA_COMM=host, collectives, sends and receives go through the host (CudaExchange.cpp): the

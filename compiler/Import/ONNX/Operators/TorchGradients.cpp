@@ -96,6 +96,9 @@ static Value endWhere(Emitter &emit, Value condition, Value end, Value value) {
   return emit.select(condition, end, value);
 }
 
+// True for clamp, clamp_min and clamp_max.
+static bool isClamp(llvm::StringRef target) { return target.starts_with("aten.clamp"); }
+
 // True for files of PyTorch's exporters before 2.15. Its clamp gives the whole gradient to a number that equals a bound.
 static bool isBefore215(const onnx::ModelProto &model) {
   auto [major, rest] = llvm::StringRef(model.producer_version()).split('.');
@@ -125,9 +128,8 @@ static Value withGradientOfCall(Emitter &emit, const TorchCall &call, const onnx
   if ((operation == "ReduceMax" && target.starts_with("aten.max.dim")) ||
       (operation == "ReduceMin" && target.starts_with("aten.min.dim")))
     return picked(emit, input(0), result, call, operation == "ReduceMin");
-  bool isClamp = target.starts_with("aten.clamp.") || target.starts_with("aten.clamp_m"); // clamp_min, clamp_max
-  bool isBound =
-      (operation == "Max" || operation == "Min") && isClamp && node.input_size() == 2 && call.arguments.size() > 1;
+  bool isBound = (operation == "Max" || operation == "Min") && isClamp(target) && node.input_size() == 2 &&
+                 call.arguments.size() > 1;
   if (isBound && isOld)
     return clampedBefore215(emit, input(0), input(1), result, operation == "Max");
   // Bounds that are integers in PyTorch's source. Bounds that are tensors share the gradient where they are equal.
@@ -145,7 +147,7 @@ static Value withGradientOfCall(Emitter &emit, const TorchCall &call, const onnx
 // True if a number that equals a bound of this Clip has its gradient. The importer makes a Clip of that form.
 static bool passesAtBounds(const onnx::NodeProto &node, llvm::StringRef target, bool isOld) {
   bool hasTwoBounds = node.input_size() > 2 && !node.input(1).empty() && !node.input(2).empty();
-  return isOld && (target.empty() ? !hasTwoBounds : target.starts_with("aten.clamp"));
+  return isOld && (target.empty() ? !hasTwoBounds : isClamp(target));
 }
 
 // A clipped number has no gradient, nor has one that equals a bound: clamp (since PyTorch 2.15), relu6 and hardtanh
