@@ -3,8 +3,6 @@
 #include "runtime/session/OutputNeeds.h"
 #include "runtime/state/ElementValue.h"
 
-#include <cmath>
-
 namespace cleave::rt {
 
 void ProgramInputs::set(Session &session, const std::string &program, const GlobalTensor &tensor,
@@ -77,9 +75,8 @@ std::string ProgramInputs::findNonFinite(const fb::Program &program) const {
     uint64_t count = input.data.size() / elementSize(type), found = rt::findNonFinite(type, input.data.data(), count);
     if (found != count)
       return "input '" + name + "' holds a value that is " +
-             (std::isnan(loadElement(type, input.data.data() + found * elementSize(type))) ? "not a number"
-                                                                                           : "infinite") +
-             ", at element " + std::to_string(found);
+             whatItIs(loadElement(type, input.data.data() + found * elementSize(type))) + ", at element " +
+             std::to_string(found);
   }
   return "";
 }

@@ -39,14 +39,19 @@ constexpr bool isScalarName(std::string_view name) {
   return name.substr(0, prefix.size()) == prefix;
 }
 
+// True for the sums that `evaluate` adds up.
+constexpr bool isSumOfEvaluation(std::string_view name) {
+  return name == kEvalLossSumScalar || name == kEvalCountScalar || name == kEvalCorrectScalar ||
+         name == kEvalPredictionsScalar;
+}
+
 // True for the scalars that the host writes, reads, or finds in checkpoints. The others are sums within a step.
 constexpr bool isScalarOfHost(std::string_view name) {
   for (std::string_view known : {kRateScalar, kStepScalar, kSeedScalar, kClipNormScalar, kLossScalar, kGradNormScalar,
-                                 kLossScaleScalar, kSkippedScalar, kGoodStepsScalar, kEvalLossSumScalar,
-                                 kEvalCountScalar, kEvalCorrectScalar, kEvalPredictionsScalar})
+                                 kLossScaleScalar, kSkippedScalar, kGoodStepsScalar})
     if (name == known)
       return true;
-  return false;
+  return isSumOfEvaluation(name);
 }
 
 } // namespace cleave::rt

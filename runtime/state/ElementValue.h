@@ -5,6 +5,9 @@
 
 #include "runtime/state/ElementType.h"
 
+#include <cmath>
+#include <string>
+
 namespace cleave::rt {
 
 // Stores `value`. It is rounded to nearest (even) for floating-point types, and truncated for integers.
@@ -12,6 +15,9 @@ void storeElement(ElementType type, double value, std::byte *target);
 // Stores an integer. It is exact if the type is an integer type (a seed has 64 significant bits).
 void storeInteger(ElementType type, int64_t value, std::byte *target);
 double loadElement(ElementType type, const std::byte *source);
+
+// "not a number" or "infinite": what a value that is not finite is.
+inline std::string whatItIs(double value) { return std::isnan(value) ? "not a number" : "infinite"; }
 
 // The index of the first NaN among the values, or else of the first infinite value; `count` if all are finite, as
 // integers are.

@@ -164,13 +164,6 @@ void KindCheck::checkTrained() {
            "state " + quoted(state->name()) + " has a gradient, and no program changes it; expected an update");
 }
 
-// True for the sums that `evaluate` adds up.
-static bool isSumOfEvaluation(const fb::State &state) {
-  std::string_view name = textOf(state.name());
-  return name == kEvalLossSumScalar || name == kEvalCountScalar || name == kEvalCorrectScalar ||
-         name == kEvalPredictionsScalar;
-}
-
 // A run that goes on from a checkpoint begins with the saved states, and with all others as they are declared. So only a
 // saved state may carry a value from one program to a later one. And if a plan trains, the training step alone changes
 // saved states: `init` runs at each start, and `evaluate` and `snapshot` as often as a user wants.
@@ -184,7 +177,8 @@ void KindCheck::checkCarried() {
       if (!plan_.programs()->Get(program)->entry())
         continue;
       bool changes = run->numberOf(state) != run->stateAtStart(state).number();
-      bool isOwn = isEntry(program, "train_step") || (isEntry(program, "evaluate") && isSumOfEvaluation(state));
+      bool isOwn =
+          isEntry(program, "train_step") || (isEntry(program, "evaluate") && isSumOfEvaluation(textOf(state.name())));
       other = changes && !isOwn ? nameOf(program) : other;
       if (isEntry(program, "init"))
         continue;

@@ -241,7 +241,7 @@ std::string InputFeed::findNonFinite(unsigned local) const {
       uint64_t length = data_.sources[input].sampleElements();
       return data_.sources[input].placeOf(batch_->sample(local, frame, found / length), found % length) + ": input '" +
              port.name()->str() + "' holds a value that is " +
-             (std::isnan(loadElement(type, values + found * elementSize(type))) ? "not a number" : "infinite");
+             whatItIs(loadElement(type, values + found * elementSize(type)));
     }
   }
   return "";

@@ -1,10 +1,10 @@
 #include "runtime/train/loop/FiniteStep.h"
 
+#include "runtime/state/ElementValue.h"
+
 #include <cmath>
 
 namespace cleave::rt {
-
-static std::string whatItIs(double value) { return std::isnan(value) ? "not a number" : "infinite"; }
 
 bool isUndefined(double loss, std::optional<double> gradNorm) {
   return std::isnan(loss) && gradNorm && std::isfinite(*gradNorm);
