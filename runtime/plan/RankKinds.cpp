@@ -290,32 +290,49 @@ Status checkAlike(const fb::Plan &first, const fb::Plan &other, const KnownState
   return checkEntries(other, first);
 }
 
-// True if the kinds together have every coordinate on these axes. Kinds are boxes, so it is enough to look at the first
-// coordinates of their ranges, on each axis.
-bool coverAxes(const fb::Plan &plan, const std::vector<const fb::Plan *> &kinds,
-               const flatbuffers::Vector<uint32_t> *axes) {
-  std::vector<std::set<uint32_t>> begins; // for each axis
-  uint64_t cells = 1;
+// The most ranges that are compared with coordinates for one plan. A file from elsewhere may have kinds that cut 20 axes,
+// and ports on any of them, which would take minutes. Kinds of compiled plans cut one or two axes: they need some thousand
+// comparisons.
+constexpr uint64_t kMaxComparisons = uint64_t{1} << 26;
+
+// Whether the kinds together have every coordinate on these axes. Kinds are boxes, so it is enough to look at the first
+// coordinates of their ranges, on each axis. Nothing if that takes more comparisons than are `left`.
+std::optional<bool> coverAxes(const fb::Plan &plan, const std::vector<const fb::Plan *> &kinds,
+                              const flatbuffers::Vector<uint32_t> *axes, uint64_t *left) {
+  std::vector<std::vector<AxisRange>> ranges; // for each axis, those of the kinds
+  std::vector<std::vector<uint32_t>> places;  // for each axis
+  uint64_t cells = 1;                         // at most as many as ranks
   for (uint32_t i = 0; i < lengthOf(axes); ++i) {
-    begins.push_back({0});
-    for (const fb::Plan *kind : kinds)
-      for (uint32_t place : {rangeOf(*kind, axes->Get(i)).begin, rangeOf(*kind, axes->Get(i)).end})
+    std::set<uint32_t> begins = {0};
+    ranges.emplace_back();
+    for (const fb::Plan *kind : kinds) {
+      ranges.back().push_back(rangeOf(*kind, axes->Get(i)));
+      for (uint32_t place : {ranges.back().back().begin, ranges.back().back().end})
         if (place < plan.axes()->Get(axes->Get(i))->size())
-          begins.back().insert(place);
-    cells *= begins.back().size();
+          begins.insert(place);
+    }
+    places.emplace_back(begins.begin(), begins.end());
+    cells *= begins.size();
   }
-  std::vector<std::vector<uint32_t>> places;
-  for (const std::set<uint32_t> &each : begins)
-    places.emplace_back(each.begin(), each.end());
-  for (uint64_t cell = 0; cell < cells; ++cell) {
-    auto isIn = [&](const fb::Plan *kind) {
-      uint64_t rest = cell;
-      bool contains = true;
-      for (uint32_t i = 0; i < lengthOf(axes); ++i, rest /= places[i - 1].size())
-        contains = contains && rangeOf(*kind, axes->Get(i)).contains(places[i][rest % places[i].size()]);
-      return contains;
-    };
-    if (std::none_of(kinds.begin(), kinds.end(), isIn))
+  uint64_t comparisons = cells * kinds.size() * lengthOf(axes);
+  if (comparisons > *left)
+    return std::nullopt;
+  *left -= comparisons;
+  std::vector<uint32_t> cell(places.size()); // an index into `places` for each axis
+  auto isIn = [&](size_t kind) {
+    bool contains = true;
+    for (size_t i = 0; contains && i < cell.size(); ++i)
+      contains = ranges[i][kind].contains(places[i][cell[i]]);
+    return contains;
+  };
+  for (uint64_t number = 0; number < cells; ++number) {
+    uint64_t rest = number;
+    for (size_t i = 0; i < cell.size(); rest /= places[i++].size())
+      cell[i] = static_cast<uint32_t>(rest % places[i].size());
+    size_t kind = 0;
+    while (kind < kinds.size() && !isIn(kind))
+      ++kind;
+    if (kind == kinds.size())
       return false;
   }
   return true;
@@ -325,7 +342,8 @@ bool coverAxes(const fb::Plan &plan, const std::vector<const fb::Plan *> &kinds,
 // lack it, and an input's samples would not be used there.
 Status checkPresence(const fb::Plan &plan) {
   std::vector<const fb::Plan *> kinds = kindsOf(plan);
-  std::map<std::vector<const fb::Plan *>, bool> known; // by the kinds: whether they have all samples
+  std::map<std::vector<const fb::Plan *>, std::optional<bool>> known; // by the kinds: whether they have all samples
+  uint64_t left = kMaxComparisons;
   for (uint32_t p = 0; p < lengthOf(plan.programs()); ++p) {
     const fb::Program &program = *plan.programs()->Get(p);
     for (bool isInput : {true, false}) {
@@ -344,8 +362,12 @@ Status checkPresence(const fb::Plan &plan) {
           continue;
         auto [covers, isNew] = known.try_emplace(owners); // split axes are the data axes (checkDeclared)
         if (isNew)
-          covers->second = coverAxes(plan, owners, ports->Get(i)->split_axes());
+          covers->second = coverAxes(plan, owners, ports->Get(i)->split_axes(), &left);
         if (!covers->second)
+          return badPlan("its " + std::to_string(kinds.size()) + " kinds of ranks cut " +
+                         std::to_string(lengthOf(ports->Get(i)->split_axes())) +
+                         " data axes at too many places to find out whether they have all samples of " + port);
+        if (!*covers->second)
           return badPlan("the kinds of ranks that have " + port +
                          " do not have all of its samples; expected one at each place on the data axes");
       }

@@ -417,6 +417,56 @@ TEST(PlanReader, WantsPortsWhereTheirSamplesAre) {
                  "the kinds of ranks that have port 'x' of program 'train_step' do not have all of its samples");
 }
 
+// 40 kinds, which cut 19 data axes at 2^19 places, and 40 ports that lie on different sets of them. To look at all of
+// these places took seconds for each set.
+TEST(PlanReader, ComparesKindsInBoundedTime) {
+  constexpr unsigned kAxes = 20, kPorts = 40;
+  PlanBuilder b([] {
+    std::vector<std::pair<std::string, unsigned>> axes;
+    for (unsigned axis = 0; axis < kAxes; ++axis)
+      axes.emplace_back("a" + std::to_string(axis), 2);
+    return axes;
+  }());
+  unsigned region = b.region("input", fb::RegionKind::input, 64);
+  fb::ProgramT &program = b.program("infer");
+  for (unsigned axis = 1; axis < kAxes; ++axis) // axis 0 has no samples, so that a place is on two kinds
+    b.plan.data_axes.push_back(axis);
+  for (unsigned i = 0; i < kPorts; ++i) {
+    program.inputs.push_back(std::make_unique<fb::PortT>());
+    program.inputs.back()->name = "x" + std::to_string(i);
+    program.inputs.back()->shape = {2};
+    program.inputs.back()->region = static_cast<uint16_t>(region);
+    program.inputs.back()->batch_dim = 0;
+    program.inputs.back()->split_axes = b.plan.data_axes;
+  }
+  std::vector<std::unique_ptr<fb::PlanT>> kinds;
+  for (unsigned half = 0; half < 2; ++half)
+    for (unsigned cut = kAxes; cut-- > 0;) { // 1 on axis `cut`, 0 on those after it; the last kind has 0 on all
+      kinds.push_back(std::make_unique<fb::PlanT>(b.plan));
+      fb::PlanT &kind = *kinds.back();
+      kind.kind = "kind" + std::to_string(kinds.size());
+      for (unsigned axis = 0; axis < kAxes; ++axis) {
+        if (axis != 0 && axis < cut)
+          continue;
+        unsigned at = axis == 0 ? half : axis == cut ? 1 : 0;
+        kind.where.push_back(std::make_unique<fb::AxisRangeT>());
+        kind.where.back()->axis = axis;
+        kind.where.back()->begin = at;
+        kind.where.back()->end = at + 1;
+      }
+      for (unsigned i = 0; i < kPorts; ++i)
+        kind.programs[0]->inputs[i]->absent = (cut + i) % kAxes < i && (half == i % 2);
+    }
+  b.plan.kind = kinds[0]->kind;
+  b.plan.where = std::move(kinds[0]->where);
+  for (size_t i = 1; i < kinds.size(); ++i)
+    b.plan.kinds.push_back(std::move(kinds[i]));
+  const fb::Plan *plan = nullptr;
+  expectContains(b.tryOpen(&plan).message(),
+                 "its 40 kinds of ranks cut 19 data axes at too many places to find out whether they have all samples "
+                 "of port 'x0' of program 'infer'");
+}
+
 // A checkpoint could not be read back if it had two tensors of one name.
 TEST(PlanReader, WantsEachSavedTensorOnce) {
   auto add = [](fb::PlanT &p, const std::string &name) -> fb::StateT & {
