@@ -76,6 +76,7 @@ llvm::Expected<ImportOptions> importOptionsOf(const CompileOptions &options) {
   import.buffers = options.buffers;
   import.freeze = options.freeze;
   import.init = options.init;
+  import.tie = options.tie;
   import.batchDim = options.batchDim;
   import.marksInnerValues = precision->narrowsParameters();
   if (options.globalBatch) {

@@ -29,24 +29,25 @@ llvm::Expected<NamePatterns> NamePatterns::parse(llvm::StringRef option, llvm::A
   return result;
 }
 
-std::optional<size_t> NamePatterns::match(llvm::StringRef name) {
-  for (size_t i = 0; i < patterns_.size(); ++i)
-    if (matchesNamePattern(patterns_[i].text, name)) {
-      patterns_[i].used = true;
-      return i;
+std::optional<size_t> NamePatterns::match(llvm::ArrayRef<std::string> names) {
+  for (auto [index, pattern] : llvm::enumerate(patterns_))
+    if (llvm::any_of(names, [&](const std::string &name) { return matchesNamePattern(pattern.text, name); })) {
+      pattern.used = true;
+      return index;
     }
   return std::nullopt;
 }
 
-llvm::StringRef NamePatterns::matchPrefix(llvm::StringRef name) {
+llvm::StringRef NamePatterns::matchPrefix(llvm::ArrayRef<std::string> names) {
   for (Pattern &pattern : patterns_)
-    for (size_t end = 0; end != llvm::StringRef::npos;) {
-      end = name.find('.', end + 1);
-      if (!matchesNamePattern(pattern.text, name.take_front(end)))
-        continue;
-      pattern.used = true;
-      return name.take_front(end);
-    }
+    for (llvm::StringRef name : names)
+      for (size_t end = 0; end != llvm::StringRef::npos;) {
+        end = name.find('.', end + 1);
+        if (!matchesNamePattern(pattern.text, name.take_front(end)))
+          continue;
+        pattern.used = true;
+        return name.take_front(end);
+      }
   return {};
 }
 

@@ -21,12 +21,12 @@ std::string label(const std::string &name, const std::string &slot) {
 // Returns the tensor that a state is read from, also if the checkpoint has another precision. A master that the
 // checkpoint does not have is filled with the value. A value of another type is made from the master, not from its
 // rounded copy.
-const CheckpointTensor *sourceOf(const CheckpointIndex &index, const std::string &name, const std::string &slot,
-                                 bool isScalar, ElementType type) {
+const CheckpointTensor *sourceOf(const CheckpointIndex &index, const std::vector<std::string> &names,
+                                 const std::string &slot, bool isScalar, ElementType type) {
   if (isScalar)
-    return index.find(name, slot, isScalar);
-  const CheckpointTensor *value = index.find(name, slot == kMasterSlot ? "" : slot);
-  const CheckpointTensor *master = slot == kMasterSlot || slot.empty() ? index.find(name, kMasterSlot) : nullptr;
+    return index.find(names, slot, isScalar);
+  const CheckpointTensor *value = index.find(names, slot == kMasterSlot ? "" : slot);
+  const CheckpointTensor *master = slot == kMasterSlot || slot.empty() ? index.find(names, kMasterSlot) : nullptr;
   bool isOther = !value || value->type != type;
   return master && (slot == kMasterSlot || isOther) ? master : value;
 }
@@ -156,14 +156,14 @@ Status Checkpoint::findMoves(const RankStates &states, std::vector<Move> *moves)
     bool isScalar = state.role() == fb::Role::scalar;
     if (isScalar && keptScalars_.count(segment.name))
       return nullptr;
-    const CheckpointTensor *tensor = sourceOf(index_, segment.name, slot, isScalar, type);
+    const CheckpointTensor *tensor = sourceOf(index_, segment.names(), slot, isScalar, type);
     if (!tensor) {
       if (!isScalar)
         problems.missing(label(segment.name, slot));
       onlyOptimizer &= state.role() == fb::Role::optimizer || isScalar;
       return nullptr;
     }
-    used.insert(index_.find(segment.name, slot, isScalar));
+    used.insert(index_.find(segment.names(), slot, isScalar));
     used.insert(tensor);
     if (isConvertible(tensor->type, type) && tensor->shape == segment.shape) {
       problems.fits(label(segment.name, slot));

@@ -61,9 +61,8 @@ CheckpointTensor describe(const fb::State &state, const LogicalSegment &segment)
   tensor.role = fb::EnumNameRole(state.role());
   tensor.type = elementType(state.dtype());
   tensor.shape = segment.shape;
-  if (segment.segment && segment.segment->aliases())
-    for (const auto *alias : *segment.segment->aliases())
-      tensor.aliases.push_back(alias->str());
+  tensor.aliases = segment.names();
+  tensor.aliases.erase(tensor.aliases.begin());
   return tensor;
 }
 
@@ -73,6 +72,19 @@ const CheckpointTensor *CheckpointIndex::find(std::string_view name, std::string
   for (const CheckpointTensor &tensor : tensors)
     if (tensor.identity() == std::tuple(name, slot, isScalar))
       return &tensor;
+  return nullptr;
+}
+
+const CheckpointTensor *CheckpointIndex::find(const std::vector<std::string> &names, std::string_view slot,
+                                              bool isScalar) const {
+  for (const std::string &name : names) {
+    if (const CheckpointTensor *tensor = find(name, slot, isScalar))
+      return tensor;
+    for (const CheckpointTensor &tensor : tensors)
+      if (tensor.slot == slot && tensor.isScalar() == isScalar &&
+          std::find(tensor.aliases.begin(), tensor.aliases.end(), name) != tensor.aliases.end())
+        return &tensor;
+  }
   return nullptr;
 }
 

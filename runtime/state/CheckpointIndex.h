@@ -79,6 +79,9 @@ struct CheckpointIndex {
   uint64_t identity = 0; // hash of the text that was read; with checksums, it depends on every byte of the checkpoint
 
   const CheckpointTensor *find(std::string_view name, std::string_view slot, bool isScalar = false) const;
+  // The tensor that has one of these names, as its own or as another one. The first name that a tensor has counts.
+  const CheckpointTensor *find(const std::vector<std::string> &names, std::string_view slot,
+                               bool isScalar = false) const;
 };
 
 // The format that is written, and the oldest one that is read. CHANGELOG.md says which changes need no new format.

@@ -20,6 +20,14 @@ RankStates viewStates(const Rank &rank) {
   return result;
 }
 
+std::vector<std::string> LogicalSegment::names() const {
+  std::vector<std::string> result = {name};
+  if (segment && segment->aliases())
+    for (const auto *alias : *segment->aliases())
+      result.push_back(alias->str());
+  return result;
+}
+
 std::vector<LogicalSegment> logicalSegments(const fb::State &state) {
   std::vector<LogicalSegment> result;
   if (!state.segments() || state.segments()->size() == 0) {

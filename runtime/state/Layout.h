@@ -42,6 +42,10 @@ struct LogicalSegment {
   Shape shape;
   uint64_t offset = 0, count = 0; // elements of the whole state
   const fb::Segment *segment = nullptr;
+
+  // All names of the tensor: its own, and those that the file or --tie gives to the same tensor. Whoever looks for a
+  // tensor by its name looks for all of them.
+  std::vector<std::string> names() const;
 };
 
 std::vector<LogicalSegment> logicalSegments(const fb::State &state);

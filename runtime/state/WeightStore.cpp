@@ -9,6 +9,7 @@
 #include "runtime/state/CheckpointSave.h"
 #include "runtime/state/ElementValue.h"
 #include "runtime/state/FloatConversion.h"
+#include "runtime/state/OneTensor.h"
 #include "runtime/state/Problems.h"
 
 #include <algorithm>
@@ -43,11 +44,13 @@ std::string jsonAdvice(const std::string &path, std::string_view text) {
   fs::path folder = fs::path(path).parent_path();
   std::string here = folder.empty() ? "." : folder.string();
   if (text.substr(0, 1 << 20).find("\"weight_map\"") != std::string_view::npos)
-    return "this is the index of weights in several safetensors files; give the folder that has them: --weights " + here;
+    return "this is the index of weights in several safetensors files; give the folder that has them: --weights " +
+           here;
   std::error_code error;
   if (fs::exists(folder / "model.safetensors", error))
     return "this is a JSON file, and has no weights; they are in " + (folder / "model.safetensors").string();
-  return "this is a JSON file, such as Hugging Face's config.json, and has no weights; expected model.safetensors, or the "
+  return "this is a JSON file, such as Hugging Face's config.json, and has no weights; expected model.safetensors, or "
+         "the "
          "folder of several .safetensors files";
 }
 
@@ -58,7 +61,8 @@ std::string foreignAdvice(const std::string &path, std::string_view bytes) {
     return "";
   if (format == FileFormat::Json)
     return jsonAdvice(path, bytes);
-  std::string text = std::string("this is ") + describeFormat(format) + "; expected a .safetensors file, a directory of "
+  std::string text = std::string("this is ") + describeFormat(format) +
+                     "; expected a .safetensors file, a directory of "
                      "them, or a checkpoint";
   if (format == FileFormat::TorchSave)
     text += ": in Python, `safetensors.torch.save_file(module.state_dict(), \"weights.safetensors\")` writes one "
@@ -69,7 +73,11 @@ std::string foreignAdvice(const std::string &path, std::string_view bytes) {
 // Opens a file of weights. If the file has another known format, the error names the format.
 Status openWeights(const std::string &path, SafeTensors *result) {
   FileMapping file;
-  if (FileMapping::open(path, &file).isOk()) {
+  Status opened = FileMapping::open(path, &file);
+  if (opened.code() == Code::NotFound)
+    return notFound(opened.message() + "; expected a .safetensors file, a directory of them, or a checkpoint, which is "
+                                       "the directory that `train --save` was given");
+  if (opened.isOk()) {
     std::string advice = foreignAdvice(path, {reinterpret_cast<const char *>(file.data()), file.size()});
     if (!advice.empty())
       return invalidArgument(path + ": " + advice);
@@ -108,10 +116,11 @@ Status openWeightsBeside(const std::string &path, const char *checksum, SafeTens
   std::string expected = checksum ? checksum : "";
   std::string found = file.headerChecksum() ? checksumText(*file.headerChecksum()) : "none";
   if (found != expected)
-    return dataLoss(path + ": this file was not written with the model, by the same compilation: expected the checksum " +
-                    expected + ", found " + found +
-                    "; put back the file that `cleave compile` wrote, or compile again. Weights of your own are given by "
-                    "--weights");
+    return dataLoss(
+        path + ": this file was not written with the model, by the same compilation: expected the checksum " +
+        expected + ", found " + found +
+        "; put back the file that `cleave compile` wrote, or compile again. Weights of your own are given by "
+        "--weights");
   *result = std::move(file);
   return Status::ok();
 }
@@ -127,8 +136,9 @@ Status WeightStore::open(const cleave_model &model, const std::string &directory
     Status opened = openWeightsBeside(store.origin_, model.weights_checksum, &store.compiled_);
     opened = std::move(opened).in("the weights beside model '" + std::string(model.name) + "'");
     if (opened.code() == Code::NotFound)
-      opened = notFound(opened.message() + "; the program needs this file where it is: copy the folder, too (it lies beside "
-                                           "the program that `cleave compile` wrote), or give --weights FILE");
+      opened =
+          notFound(opened.message() + "; the program needs this file where it is: copy the folder, too (it lies beside "
+                                      "the program that `cleave compile` wrote), or give --weights FILE");
     if (!opened.isOk() && replacement.empty())
       return opened;
     // A replacement may be used instead of the whole file.
@@ -160,8 +170,9 @@ Status WeightStore::replace(const std::string &path) {
     if (it->path().extension() == ".safetensors")
       files.push_back(it->path().string());
   if (files.empty())
-    return notFound(path + " holds neither a checkpoint nor a .safetensors file (files of torch.save are not read: write "
-                           "one with safetensors.torch.save_file(module.state_dict(), ...))");
+    return notFound(path +
+                    " holds neither a checkpoint nor a .safetensors file (files of torch.save are not read: write "
+                    "one with safetensors.torch.save_file(module.state_dict(), ...))");
   std::sort(files.begin(), files.end());
   if (std::string missing = missingPart(files); !missing.empty())
     return notFound(path + ": the file " + missing +
@@ -179,12 +190,19 @@ Status WeightStore::replace(const std::string &path) {
   return Status::ok();
 }
 
-const TensorView *WeightStore::findReplacement(std::string_view name) const {
-  for (const SafeTensors &file : replacements_)
-    if (const TensorView *tensor = file.find(name))
-      return tensor;
-  auto found = checkpoint_.byName.find(name);
-  return found == checkpoint_.byName.end() ? nullptr : &found->second;
+std::vector<const TensorView *> WeightStore::findReplacements(const LogicalSegment &segment) const {
+  std::vector<std::string> names = segment.names();
+  if (std::string source = sourceOf(*segment.segment); source != segment.name)
+    names.insert(names.begin() + 1, source);
+  std::vector<const TensorView *> result;
+  for (const std::string &name : names) {
+    for (const SafeTensors &file : replacements_)
+      if (const TensorView *tensor = file.find(name))
+        result.push_back(tensor);
+    if (auto found = checkpoint_.byName.find(name); found != checkpoint_.byName.end())
+      result.push_back(&found->second);
+  }
+  return result;
 }
 
 const TensorView *WeightStore::find(const fb::State &state, const LogicalSegment &segment) const {
@@ -192,14 +210,9 @@ const TensorView *WeightStore::find(const fb::State &state, const LogicalSegment
     return nullptr;
   bool isWeight = segment.segment->init() == fb::InitKind::weights;
   if (!replacementOrigin_.empty() && (isWeight || isReplaceable(state))) {
-    const TensorView *tensor = findReplacement(segment.name);
-    if (!tensor)
-      tensor = findReplacement(sourceOf(*segment.segment));
-    if (segment.segment->aliases())
-      for (const auto *alias : *segment.segment->aliases())
-        tensor = tensor ? tensor : findReplacement(alias->string_view());
-    if (tensor || !isConstant(state))
-      return tensor;
+    std::vector<const TensorView *> found = findReplacements(segment);
+    if (!found.empty() || !isConstant(state))
+      return found.empty() ? nullptr : found.front();
   }
   return isWeight && !drawOf(*segment.segment) ? compiled_.find(sourceOf(*segment.segment)) : nullptr;
 }
@@ -256,6 +269,7 @@ std::string WeightStore::findNonFinite(const fb::Plan &plan) const {
 Status WeightStore::check(const fb::Plan &plan) const {
   Problems problems(/*isStateDict=*/true);
   std::set<const TensorView *> used;
+  Status names;
   forEachWeight(plan, [&](const fb::State &state, const LogicalSegment &segment) {
     ElementType type = elementType(state.dtype());
     const TensorView *tensor = find(state, segment);
@@ -265,8 +279,15 @@ Status WeightStore::check(const fb::Plan &plan) const {
     if (!tensor)
       return problems.missing("'" + segment.name + "'");
     used.insert(tensor);
+    if (!replacementOrigin_.empty())
+      for (const TensorView *other : findReplacements(segment))
+        if (used.insert(other).second && names.isOk()) {
+          names = checkOneTensor(*tensor, *other);
+          dropPages();
+        }
     if (!isConvertible(tensor->type, type) || tensor->shape != segment.shape)
-      return problems.mismatch("'" + segment.name + "'", toString(type, segment.shape), toString(tensor->type, tensor->shape));
+      return problems.mismatch("'" + segment.name + "'", toString(type, segment.shape),
+                               toString(tensor->type, tensor->shape));
     problems.fits("'" + segment.name + "'");
   });
   bool replaced = false;
@@ -282,6 +303,8 @@ Status WeightStore::check(const fb::Plan &plan) const {
   // A file of which nothing fits is a mistake. A file with a few more tensors than the model is accepted.
   bool nothingFits = !replacementOrigin_.empty() && !replaced;
   Status status = problems.status(origin + " does not fit this model", nothingFits);
+  if (status.isOk())
+    status = std::move(names).in(origin);
   if (!replacementOrigin_.empty())
     status = std::move(status).in("--weights");
   if (status.isOk() || compiledProblem_.empty())

@@ -24,7 +24,7 @@ public:
                      WeightStore *result);
 
   // Checks that every tensor that the plan needs is there, with its shape, and with its type or another floating-point
-  // type. Reports all problems at once.
+  // type. Reports all problems at once. Tensors of --weights that are names of one tensor must have the same values.
   Status check(const fb::Plan &plan) const;
   // The tensor for a segment of a state. Null if there is none, or if the segment's initial value is not from a file.
   const TensorView *find(const fb::State &state, const LogicalSegment &segment) const;
@@ -45,7 +45,8 @@ public:
 
 private:
   Status replace(const std::string &path);
-  const TensorView *findReplacement(std::string_view name) const;
+  // The tensors of --weights that are a segment's by one of its names. All have the same values (check()).
+  std::vector<const TensorView *> findReplacements(const LogicalSegment &segment) const;
 
   std::string origin_, replacementOrigin_, checkpointPath_, standIn_;
   std::string compiledProblem_; // why the file next to the executable is not used, if there is a replacement

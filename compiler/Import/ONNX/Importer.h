@@ -59,6 +59,9 @@ struct ImportOptions {
   std::vector<std::string> buffers, freeze;
   // Initial values of parameters, in place of the file's: "[PATTERN=]KIND(...)" (InitRules.h).
   std::vector<std::string> init;
+  // Pairs KEPT=TIED of parameters that are one tensor (the pass tie-parameters joins them), so that what an option says of
+  // one name holds for both.
+  std::vector<std::string> tie;
   // True: ops inside of an operator are marked (InnerValues.h), which the phase of precision needs if it uses a narrow
   // type. Marked ops are not merged with others, so nothing is marked without need.
   bool marksInnerValues = false;

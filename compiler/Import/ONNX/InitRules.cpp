@@ -212,18 +212,17 @@ llvm::Expected<InitRules> InitRules::parse(llvm::ArrayRef<std::string> texts) {
   return rules;
 }
 
-const InitSpec *InitRules::match(llvm::StringRef name) {
-  std::optional<size_t> rule = patterns_.match(name);
+const InitSpec *InitRules::match(llvm::ArrayRef<std::string> names) {
+  std::optional<size_t> rule = patterns_.match(names);
   if (!rule)
     rule = default_;
   return rule ? &specs_[*rule] : nullptr;
 }
 
-const InitSpec *InitRules::matchBuffer(llvm::StringRef name) {
-  for (auto [pattern, spec] : llvm::zip_first(texts_, specs_))
-    if (matchesNamePattern(pattern, name))
-      return spec.isFill() ? match(name) : nullptr;
-  return nullptr;
+const InitSpec *InitRules::matchBuffer(llvm::ArrayRef<std::string> names) {
+  NamePatterns looked = patterns_; // a rule that does not apply counts as unused
+  std::optional<size_t> rule = looked.match(names);
+  return rule && specs_[*rule].isFill() ? match(names) : nullptr;
 }
 
 llvm::Error InitRules::checkUsed(llvm::ArrayRef<std::string> parameters, llvm::ArrayRef<std::string> others) const {
@@ -231,7 +230,8 @@ llvm::Error InitRules::checkUsed(llvm::ArrayRef<std::string> parameters, llvm::A
     std::string text = llvm::toString(std::move(error));
     for (const std::string &pattern : texts_)
       for (const std::string &name : others)
-        if (llvm::StringRef(text).contains("pattern '" + pattern + "' matches none") && matchesNamePattern(pattern, name))
+        if (llvm::StringRef(text).contains("pattern '" + pattern + "' matches none") &&
+            matchesNamePattern(pattern, name))
           return wrong("pattern '" + pattern + "' names " + quote(name) +
                        ", which is not a parameter: integers, constants and buffers keep the file's values (zeros, "
                        "ones and constant(...) do for buffers)");

@@ -47,11 +47,11 @@ public:
   static llvm::Expected<InitRules> parse(llvm::ArrayRef<std::string> texts);
 
   bool empty() const { return specs_.empty(); }
-  // Returns the rule for a parameter, or null if there is none.
-  const InitSpec *match(llvm::StringRef name);
-  // Returns the rule for a buffer, or null. Only a pattern whose rule is a fill applies to buffers. Rules that draw
+  // Returns the rule for a parameter with these names, or null if there is none.
+  const InitSpec *match(llvm::ArrayRef<std::string> names);
+  // Returns the rule for a buffer with these names, or null. Only a pattern whose rule is a fill applies to buffers. Rules that draw
   // numbers, and the rule without a pattern, are only for parameters.
-  const InitSpec *matchBuffer(llvm::StringRef name);
+  const InitSpec *matchBuffer(llvm::ArrayRef<std::string> names);
   // True if `spec` is the rule without a pattern.
   bool isDefault(const InitSpec *spec) const { return default_ && spec == &specs_[*default_]; }
   // Fails if a pattern has matched nothing. `others` are the initializers that no rule can change.

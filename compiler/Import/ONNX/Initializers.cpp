@@ -6,6 +6,7 @@
 #include "compiler/Import/ONNX/Operators/TorchGradients.h"
 #include "compiler/Import/ONNX/States.h"
 #include "compiler/Support/NamePatterns.h"
+#include "runtime/base/Assignment.h"
 #include "runtime/plan/DrawnWeights.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -96,13 +97,15 @@ public:
            signature.kindOf(name) == ExportSignature::Kind::Unknown;
   }
 
-  Role of(llvm::StringRef name, mlir::RankedTensorType type) {
+  // `names` are all names of the initializer, its own first.
+  Role of(llvm::ArrayRef<std::string> names, mlir::RankedTensorType type) {
+    const std::string &name = names.front();
     using Kind = ExportSignature::Kind;
     if (!llvm::isa<mlir::FloatType>(type.getElementType()))
       return Role::Constant;
     Kind kind = signature.kindOf(name);
     bool isFixed = uses.isClassWeight(name) || (isExporterName(name) && uses.isInitialState(name));
-    bool isBuffer = buffers.match(name) || statistics.contains(name) || (kind != Kind::Parameter && isFixed) ||
+    bool isBuffer = buffers.match(names) || statistics.contains(name) || (kind != Kind::Parameter && isFixed) ||
                     (kind == Kind::Unknown ? made : kind) == Kind::Buffer;
     return isBuffer ? Role::Buffer : Role::Parameter;
   }
@@ -128,6 +131,12 @@ public:
         roles(job.file, job.graph, job.signature, uses, buffers) {
     if (!job.signature.isPresent) // there an Identity is a call of the model
       aliases = secondNames(job.file.proto.graph(), job.graph);
+    for (const auto &entry : aliases)
+      for (const std::string &alias : entry.second)
+        join(entry.getKey().str(), alias);
+    for (const std::string &pair : job.options.tie)
+      if (std::string kept, tied; rt::splitAssignment(pair, &kept, &tied))
+        join(kept, tied);
   }
 
   NamedBindings run() {
@@ -148,7 +157,25 @@ private:
   void addStored(llvm::StringRef name, const WeightTensor &weight, Role role);
   bool isFrozen(llvm::StringRef name, Role role) const {
     auto matches = [&](llvm::StringRef each) { return matchesAny(job.options.freeze, each); };
-    return role == Role::Parameter && (matches(name) || llvm::any_of(aliases.lookup(name), matches));
+    return role == Role::Parameter && llvm::any_of(namesOf(name), matches);
+  }
+  // Returns all names by which options know an initializer: its own first, then those that the file or --tie gives to
+  // the same tensor.
+  std::vector<std::string> namesOf(llvm::StringRef name) const {
+    std::vector<std::string> names = {name.str()};
+    for (const std::string &other : sameTensor.lookup(name))
+      if (other != name)
+        names.push_back(other);
+    return names;
+  }
+  // Notes that both are names of one tensor.
+  void join(const std::string &a, const std::string &b) {
+    std::vector<std::string> names = namesOf(a);
+    for (const std::string &name : namesOf(b))
+      if (!llvm::is_contained(names, name))
+        names.push_back(name);
+    for (const std::string &name : names)
+      sameTensor[name] = names;
   }
   void checkPatterns();
   void addNotes();
@@ -159,7 +186,8 @@ private:
   TensorUses uses;
   FanTable fans;
   InitializerRoles roles;
-  llvm::StringMap<std::vector<std::string>> aliases;
+  llvm::StringMap<std::vector<std::string>> aliases;    // further names in the file
+  llvm::StringMap<std::vector<std::string>> sameTensor; // all names of the tensor that has this one
   NamedBindings bindings;
   UnreadTensors unread;
   std::vector<std::string> parameters, others,
@@ -174,11 +202,14 @@ void InitializerImport::add(const onnx::TensorProto &tensor) {
   if (!type)
     return unread.add(tensor, type.takeError());
   bool isLiteral = roles.isLiteral(name, *type);
-  Role role = isLiteral ? Role::Constant : roles.of(name, *type);
+  Role role = isLiteral ? Role::Constant : roles.of(namesOf(name), *type);
   checkStatistic(name);
-  (role == Role::Parameter ? parameters : others).push_back(name);
-  if (!isLiteral)
-    states.push_back(name);
+  for (std::vector<std::string> *list :
+       {role == Role::Parameter ? &parameters : &others, isLiteral ? nullptr : &states})
+    if (list) {
+      list->push_back(name);
+      llvm::append_range(*list, aliases.lookup(name));
+    }
   if (const InitSpec *spec = ruleFor(tensor, role))
     return addInitialized(name, *type, role, *spec);
   auto weight = job.reader.read(tensor);
@@ -202,7 +233,8 @@ void InitializerImport::checkStatistic(llvm::StringRef name) const {
 const InitSpec *InitializerImport::ruleFor(const onnx::TensorProto &tensor, Role role) {
   if (rules.empty() || role == Role::Constant)
     return nullptr;
-  const InitSpec *spec = role == Role::Buffer ? rules.matchBuffer(tensor.name()) : rules.match(tensor.name());
+  std::vector<std::string> names = namesOf(tensor.name());
+  const InitSpec *spec = role == Role::Buffer ? rules.matchBuffer(names) : rules.match(names);
   if (!spec || !rules.isDefault(spec))
     return spec;
   auto weight = job.reader.read(tensor);

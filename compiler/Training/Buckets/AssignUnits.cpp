@@ -66,11 +66,9 @@ private:
       return failure();
     llvm::StringMap<int64_t> numbers;
     for (StateOp state : parameters) {
-      std::string name;
-      for (const std::string &own : namesOf(onlySegment(state))) {
-        names.push_back(own);
-        name = name.empty() ? patterns->matchPrefix(own).str() : name;
-      }
+      std::vector<std::string> own = namesOf(onlySegment(state));
+      std::string name = patterns->matchPrefix(own).str();
+      llvm::append_range(names, own);
       auto next = static_cast<int64_t>(numbers.size()) + kResidentUnit + 1;
       setUnit(state, name.empty() ? kResidentUnit : numbers.try_emplace(name, next).first->second);
     }

@@ -48,7 +48,7 @@ private:
     for (StateOp state : parameters) {
       std::vector<std::string> own = namesOf(onlySegment(state));
       llvm::append_range(names, own);
-      if (llvm::any_of(own, [&](const std::string &name) { return patterns->match(name).has_value(); }))
+      if (patterns->match(own))
         matched.push_back(state);
     }
     if (failed(diagnose(getOperation(), patterns->checkUsed(names, "parameters"))))

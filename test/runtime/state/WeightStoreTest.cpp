@@ -26,8 +26,9 @@ std::vector<float> values(const std::string &name, size_t count) {
 
 std::string writeWeights(const TempDir &dir, const std::string &file, const std::string &bias, Shape weightShape) {
   std::vector<float> w = values("w", 15), b = values("b", 3);
-  Status status = writeSafeTensors(dir / file, {{"w", ElementType::f32, weightShape, (std::byte *)w.data(), 60, nullptr},
-                                                {bias, ElementType::f32, {3}, (std::byte *)b.data(), 12, nullptr}});
+  Status status =
+      writeSafeTensors(dir / file, {{"w", ElementType::f32, weightShape, (std::byte *)w.data(), 60, nullptr},
+                                    {bias, ElementType::f32, {3}, (std::byte *)b.data(), 12, nullptr}});
   EXPECT_TRUE(status.isOk()) << status.message();
   return dir / file;
 }
@@ -108,7 +109,8 @@ TEST(WeightStore, NamesOfAWrappedModuleAreTold) {
   problems.superfluous("'0.bias'");
   std::string text = problems.status("w", false).message();
   EXPECT_NE(text.find("w (fitting: 0 of 2 tensors): "), std::string::npos) << text;
-  EXPECT_NE(text.find("; names of the model begin with 'net.', those in the file do not: save"), std::string::npos) << text;
+  EXPECT_NE(text.find("; names of the model begin with 'net.', those in the file do not: save"), std::string::npos)
+      << text;
   problems = Problems(/*isStateDict=*/true);
   problems.missing("'weight'");
   problems.superfluous("'aweight'");
@@ -156,7 +158,8 @@ TEST(WeightStore, NumbersBeyondATypeAreFound) {
       std::vector<double> numbers(40, sign * each.most);
       numbers[7] = sign * INFINITY, numbers[8] = NAN;
       auto find = [&] {
-        std::vector<std::byte> source(numbers.size() * elementSize(each.from)), target(numbers.size() * elementSize(each.to));
+        std::vector<std::byte> source(numbers.size() * elementSize(each.from)),
+            target(numbers.size() * elementSize(each.to));
         for (size_t i = 0; i < numbers.size(); ++i)
           storeElement(each.from, numbers[i], source.data() + i * elementSize(each.from));
         convertElements(each.from, source.data(), each.to, target.data(), numbers.size());
@@ -179,15 +182,66 @@ TEST(WeightStore, WeightsThatAreNotFiniteAreNamed) {
   std::vector<float> w = values("w", 15), b = values("b", 3);
   w[14] = -INFINITY;
   auto found = [&] {
-    Status written =
-        writeSafeTensors(dir / "other.safetensors", {{"w", ElementType::f32, {3, 5}, (std::byte *)w.data(), 60, nullptr},
-                                                     {"b", ElementType::f32, {3}, (std::byte *)b.data(), 12, nullptr}});
+    Status written = writeSafeTensors(dir / "other.safetensors",
+                                      {{"w", ElementType::f32, {3, 5}, (std::byte *)w.data(), 60, nullptr},
+                                       {"b", ElementType::f32, {3}, (std::byte *)b.data(), 12, nullptr}});
     EXPECT_TRUE(written.isOk() && openAndCheck(dir, dir / "other.safetensors", fixture.plan(), &store).isOk());
     return store.findNonFinite(fixture.plan());
   };
   EXPECT_EQ(found(), "weight 'w' holds a value that is infinite");
   b[2] = NAN; // before an infinity, which may be a mask
   EXPECT_EQ(found(), "weight 'b' holds a value that is not a number");
+}
+
+// A plan of one state: matrix "a", whose other names are "b" and "c".
+std::vector<uint8_t> planOfNames() {
+  fb::PlanT plan;
+  auto segment = std::make_unique<fb::SegmentT>();
+  segment->name = "a";
+  segment->aliases = {"b", "c"};
+  segment->shape = {2, 3};
+  segment->init = fb::InitKind::weights;
+  auto state = std::make_unique<fb::StateT>();
+  state->name = "a";
+  state->role = fb::Role::parameter;
+  state->dtype = fb::DType::f32;
+  state->elements = 6;
+  state->segments.push_back(std::move(segment));
+  plan.states.push_back(std::move(state));
+  flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(fb::Plan::Pack(builder, &plan), fb::PlanIdentifier());
+  return {builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()};
+}
+
+// Any of a tensor's names is found. If a file has several of them, their values are equal.
+TEST(WeightStore, NamesOfOneTensorHaveEqualValues) {
+  TempDir dir;
+  writeWeights(dir, "compiled.safetensors", "b", {3, 5});
+  std::vector<uint8_t> bytes = planOfNames();
+  const fb::Plan &plan = *fb::GetPlan(bytes.data());
+  std::vector<float> value = {0, 1, 2, 3, NAN, 5}, transposed = {0, 3, 1, NAN, 2, 5}, other = {0, 1, 2, 3.5, NAN, 5};
+  std::vector<double> wide(value.begin(), value.end());
+  std::string path = dir / "given.safetensors";
+  auto view = [](const char *name, auto &numbers, Shape shape, ElementType type = ElementType::f32) {
+    return TensorView{name, type, shape, (std::byte *)numbers.data(), numbers.size() * sizeof numbers[0], nullptr};
+  };
+  auto refusal = [&](std::vector<TensorView> tensors) {
+    EXPECT_TRUE(writeSafeTensors(path, tensors).isOk());
+    WeightStore store;
+    return openAndCheck(dir, path, plan, &store).message();
+  };
+  EXPECT_EQ(refusal({view("c", value, {2, 3})}), "");
+  EXPECT_EQ(refusal({view("a", value, {2, 3}), view("c", value, {2, 3})}), "");
+  EXPECT_EQ(refusal({view("b", transposed, {3, 2}), view("a", value, {2, 3})}), "");
+  EXPECT_EQ(refusal({view("b", wide, {2, 3}, ElementType::f64), view("a", value, {2, 3})}), "");
+  EXPECT_EQ(refusal({view("a", value, {2, 3}), view("b", value, {2, 3}), view("c", other, {2, 3})})
+                .rfind("--weights: " + path +
+                           ": 'a' and 'c' are two names of one tensor of this model, and differ: "
+                           "element 3 is 3 and 3.5; give a file in which they are equal",
+                       0),
+            0u);
+  EXPECT_NE(refusal({view("b", other, {3, 2}), view("a", value, {2, 3})}).find("'a' and 'b'"), std::string::npos);
+  EXPECT_NE(refusal({view("b", value, {6}), view("a", value, {2, 3})}).find("f32[2, 3] and f32[6]"), std::string::npos);
 }
 
 TEST(WeightStore, MissingFileIsNamed) {
