@@ -33,14 +33,23 @@ struct Site {
   SamplePosition samples;
 };
 
-// True if the dimension of the numbers where samples could be is one of a parameter, of a buffer, or of an input without
-// samples: a dropout of weights, of whole elements, rows or columns. Sharing other dimensions says nothing: a latent
-// vector of each sample may be scaled by a parameter.
-bool isUsedWithWeights(func::FuncOp model, Value numbers, SamplePosition room) {
+// Returns the values that are made of random numbers, perhaps among others.
+DenseSet<Value> drawnValues(func::FuncOp model) {
+  DenseSet<Value> drawn;
+  for (Operation &op : model.getBody().front())
+    if (drawsNumbers(&op) || llvm::any_of(op.getOperands(), [&](Value operand) { return drawn.contains(operand); }))
+      drawn.insert(op.result_begin(), op.result_end());
+  return drawn;
+}
+
+// True if the dimension of the numbers where samples could be is one of a value that is computed from parameters, buffers
+// and inputs without samples alone: a dropout of weights, or of a part of them, of whole elements, rows or columns. Sharing
+// other dimensions says nothing: a latent vector of each sample may be scaled by a parameter.
+bool isUsedWithWeights(func::FuncOp model, const DenseSet<Value> &drawn, Value numbers, SamplePosition room) {
   SampleDims dims(model, numbers, room);
-  auto hasRoom = [&](Value value) { return dims.get(value).has_value(); };
-  return llvm::any_of(model.getArguments(), hasRoom) ||
-         llvm::any_of(model.getBody().front().getOps<ReadOp>(), [&](ReadOp read) { return hasRoom(read.getResult()); });
+  auto isWeight = [&](Value value) { return !drawn.contains(value) && dims.get(value).has_value(); };
+  return llvm::any_of(model.getArguments(), isWeight) ||
+         llvm::any_of(model.getBody().front(), [&](Operation &op) { return llvm::any_of(op.getResults(), isWeight); });
 }
 
 // Returns the position of as many samples as a batch has, in the first dimension that has room for them.
@@ -63,6 +72,7 @@ SmallVector<Site> findSites(func::FuncOp model) {
   for (Value argument : model.getArguments())
     if (!batch && dims.reaches(argument))
       batch = dims.get(argument);
+  DenseSet<Value> drawn = drawnValues(model);
   SmallVector<Site> sites;
   for (auto op : model.getBody().front().getOps<RandomUniformOp>()) {
     RankedTensorType type = tensorType(op.getResult());
@@ -76,7 +86,7 @@ SmallVector<Site> findSites(func::FuncOp model) {
     if (!batch || dims.reaches(op.getResult()))
       sites.push_back({op, dims.get(op.getResult()).value_or(first)});
     else if (std::optional<SamplePosition> room = findRoom(type, batch->count);
-             room && !isUsedWithWeights(model, op.getResult(), *room))
+             room && !isUsedWithWeights(model, drawn, op.getResult(), *room))
       sites.push_back({op, *room});
   }
   return sites;

@@ -36,6 +36,13 @@ MODELS = {  # whose parameter w is [WORDS, WIDTH]
     # Of a weight that has the shape of the samples, which have a dropout of the same rate.
     "same shape": [*DROP, dropout("x", "dx"), dropout("w", "dw"), node("Transpose", ["dw"], ["dt"], perm=[1, 0]), node("MatMul", ["dx", "dt"], ["g"]),
                    node("ReduceSum", ["g", "last"], ["h"], keepdims=1), *loss_from("h")],
+    # Of some rows of a weight, which has not twice as many.
+    "first rows": [*DROP, constant("begin", np.int64([0])), constant("end", np.int64([WORDS])), node("Slice", ["longer", "begin", "end"], ["part"]),
+                   dropout("part", "mw"), node("Gather", ["mw", "k"], ["h"], axis=0), *loss_from("h")],
+    # Of rows that do not begin at a multiple of their number, turned.
+    "later rows": [*DROP, constant("begin", np.int64([1])), constant("end", np.int64([1 + WORDS])), node("Slice", ["longer", "begin", "end"], ["part"]),
+                   node("Transpose", ["part"], ["turned"], perm=[1, 0]), dropout("turned", "mt"), node("Transpose", ["mt"], ["mw"], perm=[1, 0]),
+                   node("Gather", ["mw", "k"], ["h"], axis=0), *loss_from("h")],
     # Factorized noise (NoisyNet): an outer product of two vectors, times a weight.
     "outer product": [constant("low", np.zeros((WORDS, 1), "f4")), constant("wide", np.zeros((1, WIDTH), "f4")), node("RandomNormalLike", ["low"], ["a"]),
                       node("RandomNormalLike", ["wide"], ["b"]), node("Mul", ["a", "b"], ["noise"]), node("Mul", ["noise", "w"], ["mw"]),
@@ -54,7 +61,8 @@ def run(*command):
 
 def save(path, nodes, random):
     shapes = {"x": (TensorProto.FLOAT, ["batch", WIDTH]), "y": (TensorProto.FLOAT, ["batch", WIDTH]), "k": (TensorProto.INT64, ["batch"])}
-    weights = {"w": random.normal(size=(WORDS, WIDTH)).astype("f4"), "scale": np.float32(2), "last": np.int64([1])}
+    weights = {"w": random.normal(size=(WORDS, WIDTH)).astype("f4"), "scale": np.float32(2), "last": np.int64([1]),
+               "longer": random.normal(size=(WORDS + 1, WIDTH)).astype("f4")}
     used = {name for one in nodes for name in one.input}
     graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info(name, *shape) for name, shape in shapes.items() if name in used],
                               [helper.make_tensor_value_info("loss", TensorProto.FLOAT, [])],
