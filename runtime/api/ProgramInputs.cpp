@@ -1,7 +1,9 @@
 #include "runtime/api/ProgramInputs.h"
 
 #include "runtime/session/OutputNeeds.h"
-#include "runtime/state/ElementValue.h"
+#include "runtime/state/FloatConversion.h"
+
+#include <cmath>
 
 namespace cleave::rt {
 
@@ -66,19 +68,22 @@ Status ProgramInputs::checkSome(const fb::Plan &plan, const fb::Program &program
   return notSet(program, *first);
 }
 
-std::string ProgramInputs::findNonFinite(const fb::Program &program) const {
+NonFiniteValue ProgramInputs::findNonFinite(const fb::Program &program) const {
+  NonFiniteValue result;
   auto inputs = given.find(program.name()->str());
   if (inputs == given.end())
-    return "";
+    return result;
   for (const auto &[name, input] : inputs->second) {
     ElementType type = elementType(input.tensor.port().dtype());
     uint64_t count = input.data.size() / elementSize(type), found = rt::findNonFinite(type, input.data.data(), count);
-    if (found != count)
-      return "input '" + name + "' holds a value that is " +
-             whatItIs(loadElement(type, input.data.data() + found * elementSize(type))) + ", at element " +
-             std::to_string(found);
+    result.sawAll &= !input.data.empty() || input.tensor.bytes() == 0 || !isFloating(type);
+    if (found == count)
+      continue;
+    double value = loadElement(type, input.data.data() + found * elementSize(type));
+    return {"input '" + name + "' holds a value that is " + whatItIs(value) + ", at element " + std::to_string(found),
+            std::isinf(value)};
   }
-  return "";
+  return result;
 }
 
 void ProgramInputs::noteRun(const fb::Program &program) { ranWithout[program.name()->str()] = unset(program); }

@@ -9,6 +9,7 @@
 #define CLEAVE_RUNTIME_API_PROGRAMINPUTS_H
 
 #include "runtime/session/GlobalTensor.h"
+#include "runtime/state/ElementValue.h"
 
 #include <map>
 #include <string>
@@ -29,9 +30,9 @@ public:
   // Fails if every output depends on an input that is not set. For programs of which a caller may want only some
   // outputs.
   Status checkSome(const fb::Plan &plan, const fb::Program &program) const;
-  // For example "input 'x' holds a value that is not a number, at element 7". Empty if all values of the program's
-  // inputs are finite.
-  std::string findNonFinite(const fb::Program &program) const;
+  // For example "input 'x' holds a value that is not a number, at element 7". Looks at the values that are kept here: none
+  // are kept if the plan has no two programs that share the memory of inputs.
+  NonFiniteValue findNonFinite(const fb::Program &program) const;
   // To be called after each run of the program. Notes which inputs were not set in this run.
   void noteRun(const fb::Program &program);
   // Fails if the program has not run, or if the output depends on an input that was not set in its last run.

@@ -19,6 +19,13 @@ double loadElement(ElementType type, const std::byte *source);
 // "not a number" or "infinite": what a value that is not finite is.
 inline std::string whatItIs(double value) { return std::isnan(value) ? "not a number" : "infinite"; }
 
+// A value of a step's data that explains why the loss is not finite.
+struct NonFiniteValue {
+  std::string text;        // such as "input 'x' holds a value that is infinite"; empty: none was found
+  bool isInfinite = false; // of the value that was found; false: it is not a number
+  bool sawAll = true;      // false: none was found, and not all values could be looked at
+};
+
 // The index of the first NaN among the values, or else of the first infinite value; `count` if all are finite, as
 // integers are.
 uint64_t findNonFinite(ElementType type, const std::byte *values, uint64_t count);

@@ -131,10 +131,6 @@ bool KindCheck::isReadFirst(const std::string &state, uint32_t by) const {
   return false;
 }
 
-bool KindCheck::hasTrainingStep() const {
-  return std::any_of(runs_.begin(), runs_.end(), [&](const auto &run) { return isEntry(run.first, "train_step"); });
-}
-
 // If a plan trains one parameter that has a gradient, it must train all that have one. So must a plan that has a
 // training step.
 void KindCheck::checkTrained() {
@@ -144,7 +140,7 @@ void KindCheck::checkTrained() {
       for (size_t s = 0; s < lengthOf(state.segments()); ++s)
         trained.insert(state.segments()->Get(s)->name()->str());
   std::vector<const fb::State *> kept;
-  bool isAnyTrained = hasTrainingStep();
+  bool isAnyTrained = hasTrainingStep(plan_);
   for (size_t i = 0; i < lengthOf(plan_.states()); ++i) {
     const fb::State &state = *plan_.states()->Get(i);
     bool isTrained = false, changes = false;
@@ -173,19 +169,20 @@ void KindCheck::checkCarried() {
     if (stateShardBytes(plan_, state) == 0)
       continue;
     std::string changing, reading, other; // names of programs
-    for (auto &[program, run] : runs_) {
-      if (!plan_.programs()->Get(program)->entry())
+    for (auto &[index, run] : runs_) {
+      const fb::Program &program = *plan_.programs()->Get(index);
+      if (!program.entry())
         continue;
       bool changes = run->numberOf(state) != run->stateAtStart(state).number();
       bool isOwn =
           isEntry(program, "train_step") || (isEntry(program, "evaluate") && isSumOfEvaluation(textOf(state.name())));
-      other = changes && !isOwn ? nameOf(program) : other;
+      other = changes && !isOwn ? nameOf(index) : other;
       if (isEntry(program, "init"))
         continue;
-      changing = changes ? nameOf(program) : changing;
-      reading = run->getReadFirst().count(state.name()->str()) ? nameOf(program) : reading;
+      changing = changes ? nameOf(index) : changing;
+      reading = run->getReadFirst().count(state.name()->str()) ? nameOf(index) : reading;
     }
-    if (isSaved(state) && !other.empty() && hasTrainingStep())
+    if (isSaved(state) && !other.empty() && hasTrainingStep(plan_))
       find("state", other + " changes state " + quoted(state.name()) +
                         ", which checkpoints hold; expected train_step alone to do so, because training would depend "
                         "on how often " +

@@ -60,10 +60,6 @@ private:
                            const ValueNumber &expected) const;
   void find(const char *rule, const std::string &text) { findings_->push_back({rule, prefix_ + text}); }
   std::string nameOf(uint32_t program) const { return plan_.programs()->Get(program)->name()->str(); }
-  bool hasTrainingStep() const;
-  bool isEntry(uint32_t program, std::string_view name) const {
-    return plan_.programs()->Get(program)->entry() && nameOf(program) == name;
-  }
 
   const rt::fb::Plan &plan_;
   std::string prefix_;

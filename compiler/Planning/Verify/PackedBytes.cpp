@@ -1,6 +1,7 @@
 #include "compiler/Planning/Verify/PackedBytes.h"
 
 #include "compiler/Planning/Verify/Meaning.h"
+#include "compiler/Planning/Verify/PlanFacts.h"
 #include "compiler/Planning/Verify/PlanText.h"
 #include "runtime/plan/Frames.h"
 #include "runtime/plan/KernelDefs.h"
@@ -67,10 +68,7 @@ bool usesPacked(const fb::Plan &plan) {
 
 class PackedCheck {
 public:
-  PackedCheck(const fb::Plan &plan, std::vector<Finding> *findings) : plan_(plan), findings_(findings) {
-    for (uint32_t i = 0; i < lengthOf(plan.programs()); ++i)
-      trains_ |= isEntry(*plan.programs()->Get(i), "train_step");
-  }
+  PackedCheck(const fb::Plan &plan, std::vector<Finding> *findings) : plan_(plan), findings_(findings) {}
 
   void run() {
     for (bool isInit : {true, false})
@@ -81,9 +79,6 @@ public:
   }
 
 private:
-  static bool isEntry(const fb::Program &program, std::string_view name) {
-    return program.entry() && textOf(program.name()) == name;
-  }
   bool isKept(unsigned region) const { return plan_.regions()->Get(region)->kind() == fb::RegionKind::persistent; }
 
   void runEntry(uint32_t entry, bool isInit) {
@@ -229,7 +224,7 @@ private:
   void pack(InstructionRef ref, const fb::Buffer &buffer, Form form) {
     if (!isInit_ || buffer.share_of() != 0)
       return find(ref, buffer, "packs bytes; only the program init does, and each rank all of its bytes");
-    if (trains_)
+    if (hasTrainingStep(plan_))
       find(ref, buffer,
            "packs bytes; expected none in a plan that trains, whose checkpoints hold states as the model does");
     now_.insert_or_assign(placeOf(buffer), PackedRange{ref, std::move(form), bufferEnd(plan_, buffer)});
@@ -258,7 +253,7 @@ private:
   const fb::Plan &plan_;
   std::vector<Finding> *findings_;
   std::set<std::string> found_;
-  bool trains_ = false, isInit_ = false;
+  bool isInit_ = false;
   uint64_t steps_ = 0;   // of the entry that runs
   Frames frames_;        // of the instruction that runs
   Ranges atStart_, now_; // as init leaves them, and at the current instruction

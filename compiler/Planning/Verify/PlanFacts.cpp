@@ -9,6 +9,17 @@ namespace cleave::plan {
 
 using namespace rt;
 
+bool isEntry(const fb::Program &program, std::string_view name) {
+  return program.entry() && textOf(program.name()) == name;
+}
+
+bool hasTrainingStep(const fb::Plan &plan) {
+  for (uint32_t i = 0; i < lengthOf(plan.programs()); ++i)
+    if (isEntry(*plan.programs()->Get(i), "train_step"))
+      return true;
+  return false;
+}
+
 template <typename Axes> static AxesFacts axesFacts(const fb::Plan &plan, const Axes *axes) {
   AxesFacts facts;
   for (uint32_t i = 0; i < lengthOf(axes); ++i) {

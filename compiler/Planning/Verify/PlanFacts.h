@@ -1,4 +1,5 @@
-// Converts what a plan's tables say of groups, kinds of ranks, states, ports and kernels to the facts of Meaning.h.
+// Converts what a plan's tables say to the facts of Meaning.h: of programs, groups, kinds of ranks, states, ports and
+// kernels.
 #ifndef CLEAVE_COMPILER_PLANNING_VERIFY_PLANFACTS_H
 #define CLEAVE_COMPILER_PLANNING_VERIFY_PLANFACTS_H
 
@@ -6,8 +7,14 @@
 #include "runtime/plan/InstructionView.h"
 #include "runtime/plan/Plan_generated.h"
 
+#include <string_view>
+
 namespace cleave::plan {
 
+// True for the entry program of that name, which the host runs: "train_step", "evaluate", "init", ...
+bool isEntry(const rt::fb::Program &program, std::string_view name);
+// True if the plan trains: it has the entry program of a training step.
+bool hasTrainingStep(const rt::fb::Plan &plan);
 // A group's axes, and the coordinates of its members.
 AxesFacts groupFacts(const rt::fb::Plan &plan, const rt::fb::Group &group);
 // The ranks of a kind, as ranges on all axes of the mesh.

@@ -60,7 +60,7 @@ int64_t strideOf(ArrayRef<int64_t> shape, int64_t dim) {
 
 SampleDims::SampleDims(func::FuncOp function) {
   Block &block = function.getBody().front();
-  findRepeated(block);
+  findOrigins(block);
   for (BlockArgument argument : block.getArguments())
     if (auto dim = function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), kBatchDimAttr))
       note(argument, SamplePosition{dim.getInt(), 1, shapeOf(argument)[dim.getInt()]});
@@ -69,12 +69,12 @@ SampleDims::SampleDims(func::FuncOp function) {
 
 SampleDims::SampleDims(func::FuncOp function, Value value, SamplePosition position) {
   Block &block = function.getBody().front();
-  findRepeated(block);
+  findOrigins(block);
   note(value, position);
   follow(block);
 }
 
-void SampleDims::findRepeated(Block &block) {
+void SampleDims::findOrigins(Block &block) {
   for (Operation &op : block.without_terminator()) {
     if (isa<ReadOp>(op) || llvm::any_of(op.getOperands(), [&](Value operand) { return weighted.contains(operand); }))
       weighted.insert(op.result_begin(), op.result_end());

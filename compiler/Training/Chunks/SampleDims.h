@@ -47,7 +47,9 @@ public:
   std::optional<SamplePosition> get(mlir::Value value) const { return positions.lookup(value); }
 
 private:
-  void findRepeated(mlir::Block &block);
+  // Finds the values that are made of constants alone (`fixed`), those that are made of states (`weighted`), and the
+  // dimensions along which a value has copies (`repeated`).
+  void findOrigins(mlir::Block &block);
   void noteRepeated(mlir::Operation *op);
   void follow(mlir::Block &block);
   bool visit(mlir::Operation *op);

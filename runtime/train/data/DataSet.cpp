@@ -4,7 +4,6 @@
 #include "runtime/base/Log.h"
 #include "runtime/session/NearestName.h"
 #include "runtime/session/ProgramBatch.h"
-#include "runtime/state/ElementValue.h"
 #include "runtime/state/FloatConversion.h"
 
 #include <algorithm>
@@ -226,7 +225,7 @@ Status InputFeed::checkPart(unsigned local, unsigned input, unsigned frame) cons
   return Status::ok();
 }
 
-std::string InputFeed::findNonFinite(unsigned local) const {
+NonFiniteValue InputFeed::findNonFinite(unsigned local) const {
   for (unsigned input = 0; input < lengthOf(program_.inputs()); ++input) {
     const fb::Port &port = *program_.inputs()->Get(input);
     ElementType type = elementType(port.dtype());
@@ -239,19 +238,28 @@ std::string InputFeed::findNonFinite(unsigned local) const {
       if (found == count)
         continue;
       uint64_t length = data_.sources[input].sampleElements();
-      return data_.sources[input].placeOf(batch_->sample(local, frame, found / length), found % length) + ": input '" +
-             port.name()->str() + "' holds a value that is " +
-             whatItIs(loadElement(type, values + found * elementSize(type)));
+      double value = loadElement(type, values + found * elementSize(type));
+      return {data_.sources[input].placeOf(batch_->sample(local, frame, found / length), found % length) + ": input '" +
+                  port.name()->str() + "' holds a value that is " + whatItIs(value),
+              std::isinf(value)};
     }
   }
-  return "";
+  return {};
 }
 
-std::string InputFeed::findNonFinite() const {
-  std::string found;
-  for (unsigned local = 0; found.empty() && local < session_.localRanks(); ++local)
+NonFiniteValue InputFeed::findNonFinite() const {
+  NonFiniteValue found;
+  for (unsigned local = 0; found.text.empty() && local < session_.localRanks(); ++local)
     found = findNonFinite(local);
-  session_.share(&found);
+  // The first process that has found one tells the others its text, and after it what the value is.
+  constexpr char kInfinite = 'i', kNotANumber = 'n';
+  if (!found.text.empty())
+    found.text += found.isInfinite ? kInfinite : kNotANumber;
+  session_.share(&found.text);
+  if (!found.text.empty()) {
+    found.isInfinite = found.text.back() == kInfinite;
+    found.text.pop_back();
+  }
   return found;
 }
 

@@ -4,6 +4,7 @@
 
 #include "runtime/session/IndexRange.h"
 #include "runtime/session/Session.h"
+#include "runtime/state/ElementValue.h"
 #include "runtime/train/data/BatchReader.h"
 
 namespace cleave::rt {
@@ -55,10 +56,10 @@ public:
   Status fill(unsigned local, Rank &rank) const;
   // For example "x.npy, sample 7: input 'x' holds a value that is not a number". The text is about the current batch, on
   // all ranks. Empty if all its values are finite. All processes must call it, and get the same text.
-  std::string findNonFinite() const;
+  NonFiniteValue findNonFinite() const;
 
 private:
-  std::string findNonFinite(unsigned local) const;
+  NonFiniteValue findNonFinite(unsigned local) const;
   Status checkPart(unsigned local, unsigned input, unsigned frame) const;
 
   InputFeed(Session &session, const fb::Program &program, const DataSet &data, unsigned frames, const Sampler &sampler,

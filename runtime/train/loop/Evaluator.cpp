@@ -98,7 +98,7 @@ Status Evaluator::runBatch(EvaluationSums *sums) {
 // Reports which value of the batch's data, or else which weight, makes the loss infinite or not a number. False if all
 // are finite. All processes must call it, and get the same answer.
 bool Evaluator::noteNonFinite() {
-  std::string data = feed_->findNonFinite(), weight;
+  std::string data = feed_->findNonFinite().text, weight;
   if (data.empty() && !std::exchange(weightsSeen_, true)) {
     if (session_->isLeader()) // the weights are read from their file again, and not all processes may still have it
       weight = session_->findNonFiniteWeight();

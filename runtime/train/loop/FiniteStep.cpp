@@ -1,7 +1,5 @@
 #include "runtime/train/loop/FiniteStep.h"
 
-#include "runtime/state/ElementValue.h"
-
 #include <cmath>
 
 namespace cleave::rt {
@@ -11,12 +9,13 @@ bool isUndefined(double loss, std::optional<double> gradNorm) {
 }
 
 Status checkFinite(double loss, std::optional<double> gradNorm, std::optional<double> lossScale,
-                   const std::function<std::string()> &badInput, const std::function<std::string()> &badWeight) {
+                   const std::function<NonFiniteValue()> &badInput, const std::function<std::string()> &badWeight) {
   if (lossScale || isUndefined(loss, gradNorm))
     return Status::ok();
   if (std::isfinite(loss) && (!gradNorm || std::isfinite(*gradNorm)))
     return Status::ok();
-  std::string input = badInput ? badInput() : "", weight = input.empty() && badWeight ? badWeight() : "";
+  NonFiniteValue input = badInput();
+  std::string weight = input.text.empty() ? badWeight() : "";
   if (!weight.empty())
     return dataLoss("the loss" +
                     (std::isfinite(loss) ? "'s gradient is " + whatItIs(*gradNorm) : " is " + whatItIs(loss)) +
@@ -24,16 +23,18 @@ Status checkFinite(double loss, std::optional<double> gradNorm, std::optional<do
   const std::string smallerSteps =
       "give a smaller learning rate (--lr) or limit of the gradients' norm (--clip-grad-norm)";
   const std::string takeOut = ": take such samples out of the data, or replace the value";
-  if (!std::isfinite(loss) && input.empty())
+  if (!std::isfinite(loss) && input.text.empty())
     return dataLoss("the loss is " + whatItIs(loss) + "; " +
-                    (badInput ? "the values of the step's data are finite, so " : "") + smallerSteps);
+                    (input.sawAll ? "the values of the step's data are finite, so "
+                                  : "check that the values of the step's inputs are finite; if they are, ") +
+                    smallerSteps);
   if (!std::isfinite(loss)) // masks hold infinite values on purpose
-    return dataLoss("the loss is " + whatItIs(loss) + "; " + input + takeOut +
-                    (input.find("that is infinite") == input.npos ? "" : ". If it is a mask, " + smallerSteps));
+    return dataLoss("the loss is " + whatItIs(loss) + "; " + input.text + takeOut +
+                    (input.isInfinite ? ". If it is a mask, " + smallerSteps : ""));
   std::string lost = "the loss is finite, but the norm of its gradients is " + whatItIs(*gradNorm) +
                      ", so the updated parameters are lost; ";
-  if (!input.empty())
-    return dataLoss(lost + input + takeOut);
+  if (!input.text.empty())
+    return dataLoss(lost + input.text + takeOut);
   return dataLoss(lost +
                   "look for a sample at which the model has no derivative (the square root or a norm of zeros, a "
                   "division by zero, the logarithm of zero), and add a small epsilon there");

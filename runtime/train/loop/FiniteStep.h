@@ -3,6 +3,7 @@
 #define CLEAVE_RUNTIME_TRAIN_LOOP_FINITESTEP_H
 
 #include "runtime/base/Status.h"
+#include "runtime/state/ElementValue.h"
 
 #include <functional>
 #include <optional>
@@ -18,12 +19,11 @@ bool isUndefined(double loss, std::optional<double> gradNorm);
 // Returns DataLoss if the loss or the norm of the gradients is infinite or not a number. Every parameter that such a
 // gradient has updated is lost, so nothing may be saved after it. It succeeds if the loss is undefined. With a loss
 // scale it succeeds too: such a step is skipped, and the scale is reduced. The norm's sum of squares is in f64 (float
-// gradients cannot overflow it), so it is finite unless some gradient is not. `badInput` returns a text about a value
-// of the step's data that is not finite itself, or an empty text; `badWeight` one about the weights that training began
-// with. They are called only before a failure.
+// gradients cannot overflow it), so it is finite unless some gradient is not. `badInput` looks for a value of the step's
+// data that is not finite itself; `badWeight` returns a text about the weights that training began with, or an empty
+// text. They are called only before a failure.
 Status checkFinite(double loss, std::optional<double> gradNorm, std::optional<double> lossScale,
-                   const std::function<std::string()> &badInput = {},
-                   const std::function<std::string()> &badWeight = {});
+                   const std::function<NonFiniteValue()> &badInput, const std::function<std::string()> &badWeight);
 
 } // namespace cleave::rt
 

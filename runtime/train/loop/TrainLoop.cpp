@@ -154,7 +154,7 @@ Status TrainLoop::noteSkipped(const StepMetrics &metrics) {
   if (*metrics.lossScale >= kSmallest && skippedInARow_ < kMostInARow)
     return Status::ok();
   std::string many = "gradients were infinite or undefined in " + std::to_string(skippedInARow_) + " steps in a row";
-  if (std::string input = feed_->findNonFinite(); !input.empty())
+  if (std::string input = feed_->findNonFinite().text; !input.empty())
     return dataLoss(many + "; " + input + ": take such samples out of the data, or replace the value");
   if (std::string weight = session_->findNonFiniteWeight(); !weight.empty())
     return dataLoss(many + ", because " + weight + "; begin with other weights");
