@@ -38,7 +38,10 @@ Status openPart(const std::string &path, SafeTensors *result) {
   if (std::filesystem::is_symlink(path, error))
     return dataLoss(path +
                     " is a symbolic link; the parts of a checkpoint are files of their own (copy it with cp -L)");
-  return SafeTensors::open(path, result);
+  Status opened = SafeTensors::open(path, result);
+  return opened.code() == Code::NotFound ? dataLoss(path + " is missing, a part of this checkpoint; copy all files of "
+                                                           "the checkpoint again")
+                                         : opened;
 }
 
 // Scalars depend on the precision (a loss scale). One that the checkpoint does not have keeps its initial value.
@@ -235,6 +238,11 @@ Status Checkpoint::check(const RankStates &states) const {
     converted.resize(std::max<size_t>(converted.size(), count * elementSize(move.type)));
     return read(*move.tensor, move.overlap.logical + first, count, move.type, converted.data());
   });
+}
+
+Status Checkpoint::checkFits(const RankStates &states) const {
+  std::vector<Move> moves;
+  return findMoves(states, &moves);
 }
 
 Status Checkpoint::load(const RankStates &states) const {

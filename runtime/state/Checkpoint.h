@@ -24,12 +24,15 @@ public:
   const CheckpointIndex &index() const { return index_; }
   const std::string &path() const { return path_; }
 
+  // Checks that the tensors are those of these states. No data are read. Fails with a list of all tensors that are
+  // missing, superfluous or of another shape.
+  Status checkFits(const RankStates &states) const;
   // Checks that load() of these states will succeed: the tensors fit, the bytes that it reads match their checksums,
   // and the states' types can hold the numbers. Nothing is written.
   Status check(const RankStates &states) const;
-  // Fills every saved state of a rank. Fails with a list of all tensors that are missing, superfluous or of another
-  // shape. A checkpoint of another precision is converted. Scalars may differ between precisions and layouts (a loss
-  // scale; sums within a step are partial on several ranks). Those that the checkpoint does not have keep their values.
+  // Fills every saved state of a rank. Fails as checkFits() does. A checkpoint of another precision is converted.
+  // Scalars may differ between precisions and layouts (a loss scale; sums within a step are partial on several ranks).
+  // Those that the checkpoint does not have keep their values.
   Status load(const RankStates &states) const;
   // Lets load() leave these scalars as they are.
   void keepScalars(std::set<std::string> names) { keptScalars_ = std::move(names); }

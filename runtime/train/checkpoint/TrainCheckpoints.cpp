@@ -215,8 +215,10 @@ Status loadCheckpoint(Session &session, const std::string &path, TrainingPositio
                       uint64_t *identity) {
   Checkpoint checkpoint;
   CLEAVE_TRY(openCheckpoint(session, path, &checkpoint));
-  if (Status filled = fillStates(session, checkpoint); !filled.isOk())
-    return {filled.code(), whyOther(session, checkpoint.index().run) + filled.message()};
+  Status fits = forStates(session, [&](const RankStates &states) { return checkpoint.checkFits(states); });
+  if (!fits.isOk())
+    return {fits.code(), whyOther(session, checkpoint.index().run) + fits.message()};
+  CLEAVE_TRY(fillStates(session, checkpoint)); // a failure is about the data: damage, or numbers of another precision
   *position = checkpoint.index().position;
   *run = checkpoint.index().run;
   *identity = checkpoint.index().identity;
