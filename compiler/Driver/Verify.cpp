@@ -53,8 +53,9 @@ static void findOtherTraffic(const rt::fb::Plan &plan, std::vector<plan::Finding
     }
 }
 
-// The theorem of compiler/Planning/Rationale.md. The seal next to the machine code covers what the model computes, and
-// the bytes that its kernels access. A plan in a .plan file can only be compared with itself ("Forged plans" there).
+// The theorem of compiler/Planning/Verify/Rationale.md. The seal next to the machine code covers what the model
+// computes, and the bytes that its kernels access. A plan in a .plan file can only be compared with itself ("Forged
+// plans" there).
 static constexpr llvm::StringLiteral kProved =
     "  every state and output gets the value that the model computes, in each order in which streams can run\n";
 static constexpr llvm::StringLiteral kProvedOfPlan =
@@ -73,7 +74,7 @@ static constexpr llvm::StringLiteral kForPredictions =
     "  operations of kernels, bytes that library and built-in "
     "kernels move, and how much of a peak each kind of value takes\n";
 
-// The assumptions of the theorem, in the order of compiler/Planning/Rationale.md (test/e2e/inspect/verify.test).
+// The assumptions of the theorem, in the order of compiler/Planning/Verify/Rationale.md (test/e2e/inspect/verify.test).
 static constexpr llvm::StringLiteral kAssumed =
     "assumed:\n"
     "  the program given to the planner is right: import, gradients and fusion are tested, not proved\n"

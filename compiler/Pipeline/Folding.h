@@ -8,7 +8,7 @@
 //   update     once
 //
 // `build-programs` can call a run's tasks in a loop whose frames follow the micro-batch
-// (compiler/Planning/Rationale.md, "Bodies, frames and events").
+// (compiler/Planning/Verify/Rationale.md, "Bodies, frames and events").
 #ifndef CLEAVE_COMPILER_PIPELINE_FOLDING_H
 #define CLEAVE_COMPILER_PIPELINE_FOLDING_H
 

@@ -31,7 +31,7 @@ std::string textOfCall(std::string_view program, int64_t times, int64_t firstFra
 inline Meaning meaningOfNothing() { return {{"calls", meaningOfCalls("")}}; }
 
 // If a call repeats a body more often than this, only its first two runs and its last one are run. The runs between
-// them are covered by the body's own meaning, from states that may hold anything (compiler/Planning/Rationale.md).
+// them are covered by the body's own meaning, from states that may hold anything (Rationale.md, "Calls").
 inline constexpr int64_t kMaxInterpretedTimes = 3;
 // If values cross bodies or ranks, no call is run (Bodies.h), but the graph of who waits for whom has every run.
 inline constexpr int64_t kAllTimes = std::numeric_limits<int64_t>::max();

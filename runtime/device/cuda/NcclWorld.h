@@ -4,8 +4,8 @@
 // Every rank splits them from the first in the same order. If the hosts communicate by NCCL, the first one is split
 // from theirs (NcclCommunicator.h), and the hosts exchange nothing while a program runs. Collectives are enqueued, and
 // may be captured in a graph. All communication has one order, the plan's issue order, across streams and
-// communicators. The proof of the plan shows that it comes to an end in this order (compiler/Planning/Rationale.md,
-// "Rendezvous on one thread"). If kernels of several communicators started in different orders on different GPUs, they
+// communicators. The proof of the plan shows that it comes to an end in this order
+// (compiler/Planning/Verify/Rationale.md, "Rendezvous on one thread"). If kernels of several communicators started in different orders on different GPUs, they
 // would wait for each other for ever.
 //
 // A *watchdog* thread looks for problems that nobody else sees while the host waits for the GPU: an error of NCCL, a

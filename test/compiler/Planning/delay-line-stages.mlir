@@ -1,7 +1,7 @@
 // RUN: cleave-opt %s --planning-pipeline | FileCheck %s
 
 // As delay-line.mlir, in the first of two stages: states hand on, from micro-batch to micro-batch, what is all zero at first. Bodies of
-// pipelines are proved by themselves, for whatever states hold (Planning/Rationale.md, "Bodies by themselves"); ChangedPlansTest confuses
+// pipelines are proved by themselves, for whatever states hold (Planning/Verify/Rationale.md, "Bodies by themselves"); ChangedPlansTest confuses
 // two places of the line.
 
 module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["pp"], [2]>, cleave.micro_batches = 64 : i64,

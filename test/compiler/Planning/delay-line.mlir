@@ -2,7 +2,7 @@
 
 // A body that hands what it reads on from call to call: after the first micro-batch all of the line is zero, so that for as many calls
 // one place cannot be told from another by what lies there. The plan therefore states what the body does by itself, too
-// (Planning/Rationale.md, "Calls"); ChangedPlansTest confuses two places of the line.
+// (Planning/Verify/Rationale.md, "Calls"); ChangedPlansTest confuses two places of the line.
 
 module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], [1]>, cleave.micro_batches = 12 : i64} {
   cleave.state @sum : tensor<64xf32> {role = #cleave.role<buffer>,

@@ -1,8 +1,8 @@
 // Does what the worst forger does: makes the plan state the results of its instructions, with the verifier's own code,
 // and seals it again.
 //
-// Such a plan proves its own statements (compiler/Planning/Rationale.md, "Forged plans"), and may compute anything. But
-// if the verifier accepts it, its ranks end, no two accesses race, replicas stay equal, and all interleavings have the
+// Such a plan proves its own statements (compiler/Planning/Verify/Rationale.md, "Forged plans"), and may compute
+// anything. But if the verifier accepts it, its ranks end, no two accesses race, replicas stay equal, and all interleavings have the
 // same outcome. Tests check this. If only the stated numbers prevent a forged plan from hanging, a test that keeps the
 // numbers finds nothing.
 #ifndef CLEAVE_TEST_PLANNING_MUTATION_RESTATE_H
