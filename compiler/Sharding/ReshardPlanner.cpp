@@ -21,6 +21,16 @@ public:
     keptOwner = used.getOwnerAxes();
   }
 
+  // Takes the first step that is possible, until none is. Between two steps, `current`, `partial` and `owner` are the
+  // sharding that the value has by then. For example, with made [[a], [b]] and used [[b], [a]]:
+  //
+  //   gatherSuffix   all_gather a along 0          [[], [b]]    no dimension is a prefix of its target, so one gives up
+  //   appendAxis     all_to_all b, from 1 to 0     [[b], []]
+  //   appendAxis     all_slice a along 1           [[b], [a]]
+  //
+  // It ends, because each step removes an axis from `partial` or `owner`, or brings a dimension nearer to its target.
+  // At the end every dimension is a prefix of its target (gatherSuffix). If it lacked an axis, appendAxis() could add
+  // it: no other dimension has it, because an axis occurs once in a sharding.
   llvm::FailureOr<SmallVector<ReshardCollective>> run() {
     if (llvm::any_of(keptPartial, [&](StringRef axis) { return !llvm::is_contained(partial, axis); }))
       return mlir::failure();

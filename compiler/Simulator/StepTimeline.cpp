@@ -26,6 +26,15 @@ double StepTimeline::idleShare() const {
 namespace {
 
 // Runs a graph with given costs. A node begins when all nodes before it have ended, and a send begins with its receive.
+//
+// `start` of a node is the latest end of those nodes before it that have been finished. It is final when `waiting` is 0.
+// So the order in which ready nodes are taken changes no time, and no queue by time is needed. For example, stage 0
+// computes for 2 and sends for 1, and stage 1 receives for 1 and computes for 2:
+//
+//   0F   start 0, end 2        ready at once
+//   send start 2, end 3        ready together with the receive, which has been free since 0
+//   recv start 2, end 3
+//   1F   start 3, end 5
 class Simulation {
 public:
   Simulation(const EntryGraph &graph, const InstructionCost &cost, TimelineDetail detail)

@@ -4,6 +4,17 @@
 
 namespace cleave {
 
+// `left` of an edge is the capacity that the flow has not used yet. `left` of its reverse is the flow, which a later path
+// may take back. For example, from s to t:
+//
+//   s -> a 3     a -> t 1     a -> b 1     b -> t 5
+//
+//   rank()       s 0, a 1, t 2, b 2          augment()   s a t: 1
+//   rank()       s 0, a 1, b 2, t 3          augment()   s a b t: 1
+//   rank()       s 0, a 1: t is not reached, so the flow of 2 is the largest
+//
+// Then a and s are the source's side. All edges that leave it (a -> t, a -> b) are full, so their capacities add up to
+// the flow, and no cut can be smaller.
 void MinCut::addEdge(int from, int to, int64_t capacity) {
   adjacency[from].push_back(static_cast<int>(edges.size()));
   edges.push_back({to, capacity});

@@ -67,6 +67,12 @@ private:
   }
 
   // Binds callees first: a thread walks a call only if it has actions in the callee. openPlan() has excluded recursion.
+  // For example, if `step` launches a kernel on compute and calls `sync`, which all-reduces on reduce:
+  //
+  //   thread of compute   step: [launch]        sync: []
+  //   thread of reduce    step: [call sync]     sync: [all_reduce]
+  //
+  // The lists of a thread keep the order of the program, so a stream's instructions run in that order.
   Status bindProgram(unsigned index) {
     if (done_[index])
       return Status::ok();

@@ -161,6 +161,18 @@ void ThreadEmitter::forEachElement(llvm::function_ref<void(unsigned)> body) {
   }
 }
 
+// Emits the loop over the block's tiles, and in it all stages of a tile. For a softmax of [8192, 768*] (width 4, 32
+// sharers, 8 rows), thread (sharer, row) of a block gets this code:
+//
+//   for tile = block; tile < 1024; tile += blocks                         overTiles
+//     p = tile * 8 + row                                                  the row of the tensor
+//     max = largest x[p, 4 * r + 0..3] for r = sharer, sharer + 32, ...   emitStage: reduceTerms
+//     max = largest of the 32 sharers                                                share
+//     sum = ...                                                           the next stage: the same with exponentials
+//     y[p, 4 * r + 0..3] = exp(x - max) / sum for the same r              the last stage: storeVectors
+//
+// While ops are emitted, `elements` knows the indices of the current place (goTo), and `scopes` the open loops and
+// branches. An element is emitted in the outermost scope in which its operands are known, and is used again from there.
 void ThreadEmitter::overTiles(const StagePlan &plan) {
   forLoop(block, number(form.pieces()), blocks, {}, [&](Element piece, ArrayRef<Element>) {
     bool isSplit = form.splits > 1;
@@ -349,9 +361,8 @@ void ThreadEmitter::storeVectors(ArrayRef<unsigned> numbers, Element condition,
   if (!numbers.empty())
     guarded(condition, [&] {
       for (unsigned result = 0; result < numbers.size(); ++result) // neighbours are stored together
-        forEachElement([&](unsigned position) {
-          elements.store(resultBuffers[numbers[result]], pulled[position][result]);
-        });
+        forEachElement(
+            [&](unsigned position) { elements.store(resultBuffers[numbers[result]], pulled[position][result]); });
     });
 }
 
@@ -451,7 +462,8 @@ static MemRefType memoryOf(const KernelGraph &graph, Value tensor) {
 // only be of one column, and the terms of a row may not be split over blocks, which would need each other's maxima.
 static void joinScaledSums(const ThreadForm &form, StagePlan &plan) {
   constexpr int64_t kWorthwhile = 4;
-  if (form.kept > 0 || form.sharers == 1 || form.columns() > 1 || form.splits > 1 || form.width < kWorthwhile || form.depth() > kChain)
+  if (form.kept > 0 || form.sharers == 1 || form.columns() > 1 || form.splits > 1 || form.width < kWorthwhile ||
+      form.depth() > kChain)
     return;
   for (size_t i = 1; i < plan.stages.size(); ++i) {
     Stage &stage = plan.stages[i], &before = plan.stages[i - 1];

@@ -204,6 +204,18 @@ Content received(const TransferFacts &facts, const std::vector<Contribution> &se
 namespace {
 
 // Advances all runs; those that meet in a collective, directly or through others, go on together.
+//
+// Between two steps, every run has stopped (`stops_`) or has ended (null). A step continues the runs of one collective
+// at which all of its kinds have stopped, or one run at a transfer. If no step is possible, the runs never meet.
+// For example, a worker and a parameter server, in groups over dp:
+//
+//            worker                     server
+//   reduce   contributes g; nothing     contributes g'; gets reduce(g, g')
+//            is left there              runs its update up to the broadcast: u = update(reduce(g, g'))
+//   bcast    contributes nothing;       contributes u
+//            gets u
+//
+// Then the worker's parameter has the server's expression, and the two can be compared directly.
 class Together {
 public:
   Together(const std::vector<MeaningRun *> &runs, const std::vector<KindBox> &boxes) : runs_(runs), boxes_(boxes) {

@@ -307,6 +307,16 @@ static bool isWithin(const fb::Plan &kind, const AxesFacts &group) {
   return ofKind == group.ranks;
 }
 
+// Runs the instructions on an abstract memory. After each one, every byte of it has the content that the rank's byte
+// would have. For example, with an input x of 64 bytes, a state w, and two places in transient memory:
+//
+//                                        [0, 64)              [64, 96)
+//   launch k: x, w -> [0, 64)            k(x, w)              no value
+//   copy [0, 32) to [64, 96)             k(x, w)              k(x, w), bytes 0 to 31
+//   all_reduce [0, 64) over dp           sum of k(x, w)       k(x, w), bytes 0 to 31
+//
+// If the copy came last, it would leave bytes 0 to 31 of the sum, which is another expression. So a plan with the two
+// in the wrong order is found where the copied bytes reach a state or an output.
 const MeaningRun::Stop *PlanMeaning::advance() {
   while (next_ < runs_.size()) {
     const InstructionRun &run = runs_[next_++];

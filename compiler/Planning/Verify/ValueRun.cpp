@@ -36,6 +36,15 @@ KindBox boxOf(const ModulePlan &plan) {
   return box;
 }
 
+// Runs the ops of one body after the other. Before each op, `values` has the contents of all values of the body that
+// the op can use, and `states` has those of the states. There is no memory, so no order of bytes can be wrong here:
+//
+//   %w = read @w               %w: the state w, as the entry finds it
+//   %y = kernel k(%x, %w)      %y: k(x, w)
+//   %p = slice %y              %p: a range of the bytes of k(x, w), with no expression of its own
+//   write %y, @w               state w: k(x, w)
+//
+// A body's values end with it (begin()). Only states and stage buffers stay for the next body.
 const MeaningRun::Stop *ValueRun::advance() {
   while (!failure && (following || next < runs.size())) {
     if (!following) {

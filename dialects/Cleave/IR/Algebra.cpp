@@ -44,6 +44,16 @@ Value cleave::pullBackInShape(Operation *op, mlir::OpBuilder &builder, mlir::Loc
   return type == onResult.getType() ? onResult : Value(ReshapeOp::create(builder, loc, type, onResult));
 }
 
+// The answers of the ops. Each says how the result depends on one operand while the others stay as they are:
+//
+//   sub(a, b)            a: factor 1             b: factor -1
+//   mul(a, b)            a: scale b              b: scale a
+//   div(a, b)            a: scale b, divides     (not linear in b)
+//   select(c, a, 0)      a: condition c          select(c, 0, b): b, if c is false
+//   reduce sum(a)        a: sums
+//   max(a, b)            no linear operand, but two bounds: b, at least a; and a, at least b
+//
+// So the factor of m in the numerator of div(reduce_sum(mul(q, m)), n) is found by three steps: q, a sum, and 1 / n.
 namespace {
 
 // Each element of the result is an element of the operand, at another place.
