@@ -91,19 +91,24 @@ public:
 private:
   // Returns the float that all elements of a value equal, looking through casts. It must come from a node `Constant`,
   // because an initializer may be trained.
-  std::optional<double> numberOf(const std::string &value) const {
-    auto found = producers.find(value);
-    if (found == producers.end())
-      return std::nullopt;
-    const onnx::NodeProto &node = graph.node(found->second);
-    if (is(node, {"Cast", "CastLike", "Identity"}) && node.input_size() > 0)
-      return numberOf(node.input(0));
-    if (!is(node, {"Constant"}) || node.attribute_size() != 1)
-      return std::nullopt;
-    const onnx::AttributeProto &attribute = node.attribute(0);
-    if (attribute.name() == "value_float")
-      return attribute.f();
-    return attribute.name() == "value" ? elementOf(attribute.t()) : std::nullopt;
+  std::optional<double> numberOf(std::string value) const {
+    for (int steps = 0; steps < graph.node_size(); ++steps) { // a wrong file may have a cycle
+      auto found = producers.find(value);
+      if (found == producers.end())
+        return std::nullopt;
+      const onnx::NodeProto &node = graph.node(found->second);
+      if (is(node, {"Cast", "CastLike", "Identity"}) && node.input_size() > 0) {
+        value = node.input(0);
+        continue;
+      }
+      if (!is(node, {"Constant"}) || node.attribute_size() != 1)
+        return std::nullopt;
+      const onnx::AttributeProto &attribute = node.attribute(0);
+      if (attribute.name() == "value_float")
+        return attribute.f();
+      return attribute.name() == "value" ? elementOf(attribute.t()) : std::nullopt;
+    }
+    return std::nullopt;
   }
 
   static bool draws(const onnx::NodeProto &node) {
@@ -148,22 +153,44 @@ private:
     return false;
   }
 
-  // True if `value`, which is the mask or is computed from it, is only used as a factor of products with other values.
-  // A mask m of 0 and 1 times itself is m. So the expectation of m * m is not the product of the expectations.
-  bool isFactor(const std::string &value, const std::string &mask) const {
-    auto found = readers.find(value);
-    return found != readers.end() && llvm::all_of(found->second, [&](int reader) {
-             if (reader < 0)
-               return false;
-             const onnx::NodeProto &node = graph.node(reader);
-             if (handsOn(node))
-               return node.input(0) == value && isFactor(node.output(0), mask);
-             bool scales = is(node, {"Mul"}) || (is(node, {"Div"}) && node.input(0) == value);
-             const std::string &other = scales ? node.input(node.input(0) == value ? 1 : 0) : value;
-             if (scales && numberOf(other))
-               return isFactor(node.output(0), mask);
-             return is(node, {"Mul"}) && !hasFactor(other, mask);
-           });
+  enum class Reading { KeepsForm, Multiplies, Other };
+
+  // Returns how a node reads `value`, which is the mask or is computed from it: KeepsForm if the result is the value in
+  // another shape or type, or times a number, and Multiplies if the result is a product with another value. A mask m of
+  // 0 and 1 times itself is m. So the expectation of m * m is not the product of the expectations.
+  Reading readingOf(int reader, const std::string &value, const std::string &mask) const {
+    if (reader < 0)
+      return Reading::Other;
+    const onnx::NodeProto &node = graph.node(reader);
+    if (handsOn(node))
+      return node.input(0) == value ? Reading::KeepsForm : Reading::Other;
+    bool scales = is(node, {"Mul"}) || (is(node, {"Div"}) && node.input(0) == value);
+    const std::string &other = scales ? node.input(node.input(0) == value ? 1 : 0) : value;
+    if (scales && numberOf(other))
+      return Reading::KeepsForm;
+    return is(node, {"Mul"}) && !hasFactor(other, mask) ? Reading::Multiplies : Reading::Other;
+  }
+
+  // True if the mask is only used as a factor of products with other values, perhaps after nodes that keep its form.
+  bool isFactor(const std::string &mask) const {
+    llvm::SmallVector<std::string> stack = {mask};
+    llvm::StringSet<> seen;
+    while (!stack.empty()) {
+      std::string value = stack.pop_back_val();
+      if (!seen.insert(value).second)
+        continue;
+      auto found = readers.find(value);
+      if (found == readers.end())
+        return false;
+      for (int reader : found->second) {
+        Reading reading = readingOf(reader, value, mask);
+        if (reading == Reading::Other)
+          return false;
+        if (reading == Reading::KeepsForm)
+          stack.push_back(graph.node(reader).output(0));
+      }
+    }
+    return true;
   }
 
   void replaceMasksOf(int draw) {
@@ -197,7 +224,7 @@ private:
       bool isFloatMask = is(node, {"Cast"})       ? to && isFloat(to->i())
                          : is(node, {"CastLike"}) ? isFloat(types.lookup(node.output(0)))
                                                   : drawsFloats(graph.node(draw));
-      if (isFloatMask && isFactor(node.output(0), node.output(0)))
+      if (isFloatMask && isFactor(node.output(0)))
         replacements[reader] = {draw, expectation};
     }
   }

@@ -152,12 +152,29 @@ def check(checkpoint, model, folder, chosen):
         assert np.allclose(got, ours, rtol=1e-5, atol=1e-6), (case.name, abs(got - ours).max())
 
 
+def check_long(checkpoint, model, folder, length=100000):
+    """Long chains of nodes that hand on the number and the mask: the rule must not need a frame of the stack for each of them."""
+    case = Case("long", 1.0)
+    number = case.number(0.75, "c")
+    for i in range(length):
+        number = case.add("Identity", [number], f"c{i}")
+    mask = case.add("Cast", [case.add("Less", [case.uniform(dtype=FLOAT), number], "less")], "mask", to=FLOAT)
+    for i in range(length):
+        mask = case.add("Identity", [mask], f"m{i}")
+    path = folder / "changed" / sys.argv[2].split("/")[-1]
+    onnx.save(make(model, [case.apply(mask)]), path)
+    said = run("cleave", "export", checkpoint, "--model", path, "-o", folder / "long.onnx")
+    assert "draws random numbers" not in said, said
+    assert not any(node.op_type.startswith("Random") for node in onnx.load(folder / "long.onnx").graph.node)
+
+
 def main():
     checkpoint, path, folder = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
     model, chosen = onnx.load(path), list(cases())
     for case in chosen:
         check(checkpoint, model, folder, [case])
     check(checkpoint, model, folder, chosen)
+    check_long(checkpoint, model, folder)
     print(f"masks: {len(chosen)} cases, {sum(case.expected is None for case in chosen)} of them still draw")
 
 
