@@ -1,6 +1,7 @@
 #include "compiler/Import/ONNX/ConstantPool.h"
 #include "compiler/Import/ONNX/States.h"
 #include "dialects/Cleave/IR/Attributes.h"
+#include "dialects/Cleave/IR/Budget.h"
 #include "dialects/Cleave/IR/Triangle.h"
 
 #include <cstring>
@@ -46,6 +47,13 @@ const ConstantPool::Stored &ConstantPool::stored(const Literal &literal) {
   std::pair<const void *, const void *> key{literal.type().getAsOpaquePointer(), literal.bytes().data()};
   if (auto known = stored_.find(key); known != stored_.end())
     return known->second.second;
+  // Many names may have one constant's bytes in other shapes, or begin at other bytes of one external file.
+  constexpr uint64_t kBytesPerStep = 64;
+  if (!Budget::of(symbols_.getOp()->getContext()).draw(Budget::Kind::Steps, literal.bytes().size() / kBytesPerStep)) {
+    Literal zero(literal.element(), literal.shape()); // of a program that is refused
+    zero.push(int64_t(0));
+    return stored_.try_emplace(key, literal, Stored{zero, ""}).first->second.second;
+  }
   Literal kept = withoutCopies(literal);
   std::string symbol = isLarge(kept) ? stateOf(kept) : "";
   return stored_.try_emplace(key, literal, Stored{kept, symbol}).first->second.second;
@@ -63,6 +71,7 @@ std::string ConstantPool::stateOf(const Literal &literal) {
   weights_.insert(name, {literal.type(), llvm::ArrayRef<char>(literal.bytes().data(), literal.bytes().size())});
   weights_.own(literal.owner());
   alike.emplace_back(literal, declareState(symbols_, name, literal.type(), Role::Constant, InitKind::Weights));
+  literals_[alike.back().second] = std::make_shared<const Literal>(literal);
   auto element = [&](int64_t i) { return literal.isFloat() ? literal.asReal(i) : double(literal.asInt(i)); };
   if (mlir::Attribute triangle = triangleOf(literal.type(), element))
     symbols_.lookup<StateOp>(alike.back().second)->setAttr(kTriangleAttr, triangle);

@@ -8,6 +8,7 @@
 #include "compiler/Import/ONNX/Literal.h"
 
 #include "mlir/IR/SymbolTable.h"
+#include "llvm/ADT/StringMap.h"
 
 #include <map>
 
@@ -23,9 +24,11 @@ public:
     Literal literal;    // with size 1 in each dimension along which it repeats itself
     std::string symbol; // of the state that holds it; empty if it is small
   };
-  // Declares the state of a large literal if no equal one has a state. The bytes are compared once, however often a loop
-  // or a second name asks for them.
+  // Declares the state of a large literal if no equal one has a state. The bytes are compared once for each type and
+  // place of bytes, however often a loop or a second name asks for them, and the comparison is drawn from the budget.
   const Stored &stored(const Literal &literal);
+  // Returns the elements of a state that stored() has declared; null for another state.
+  std::shared_ptr<const Literal> find(llvm::StringRef symbol) const { return literals_.lookup(symbol); }
 
 private:
   std::string stateOf(const Literal &literal);
@@ -35,7 +38,8 @@ private:
   std::map<std::pair<const void *, const void *>, std::pair<Literal, Stored>>
       stored_; // by type and bytes, which it keeps
   std::map<std::pair<const void *, size_t>, std::vector<std::pair<Literal, std::string>>>
-      known_; // (type, hash) -> symbols
+      known_;                                                // (type, hash) -> symbols
+  llvm::StringMap<std::shared_ptr<const Literal>> literals_; // by symbol
   size_t count_ = 0;
 };
 

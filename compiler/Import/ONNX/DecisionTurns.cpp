@@ -222,9 +222,8 @@ private:
     return false;
   }
   bool anyPair(Test test) const {
-    constexpr int64_t kMostElements = 64; // sizes have fewer elements, tables may have more
     int64_t count = one.operands[0]->numElements();
-    for (int64_t i = 0; count <= kMostElements && i < count; ++i)
+    for (int64_t i = 0; count <= kMostNumbers && i < count; ++i)
       for (int64_t j = 0; j < i; ++j) {
         Line line = lineAt(0, i), twin = lineAt(0, j);
         Line difference = lineOf(line.one - twin.one, line.other - twin.other);

@@ -34,7 +34,7 @@ TypeSet Environment::typesOf(const Binding &binding) const {
   case Binding::Kind::State:
     return tensorOf(state(binding.symbol).getTensorType().getElementType());
   case Binding::Kind::Sequence:
-    return binding.elements->empty() ? sequenceOf(~TypeSet(0)) : sequenceOf(typesOf(binding.elements->front()));
+    return binding.elements->empty() ? sequenceOf(~TypeSet(0)) : sequenceOf(typesOf(*binding.elements->front()));
   default:
     return 0;
   }

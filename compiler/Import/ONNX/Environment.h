@@ -14,21 +14,26 @@ namespace cleave::onnx_import {
 // The meaning of a name. `Failed` is the result of a node that has already been reported: nodes that depend on it are
 // skipped without another message.
 struct Binding {
+  // Sequences share their elements: a chain of SequenceInserts keeps a copy of the list for each of its names.
+  using Sequence = std::vector<std::shared_ptr<const Binding>>;
+
   enum class Kind { Absent, Failed, Computed, Known, State, Sequence };
   Kind kind = Kind::Absent;
-  Value value;                                          // Computed; Known after its first use
-  std::shared_ptr<const Literal> known;                 // Known; the initial value of a State of one element
-  std::string symbol;                                   // State
-  std::shared_ptr<const std::vector<Binding>> elements; // Sequence
+  Value value;                              // Computed; Known after its first use
+  std::shared_ptr<const Literal> known;     // Known; the initial value of a State of one element
+  std::string symbol;                       // State
+  std::shared_ptr<const Sequence> elements; // Sequence
 
   // Also true for a sequence whose elements are all known tensors.
   bool isKnown() const {
-    return kind == Kind::Known || (kind == Kind::Sequence &&
-                                   llvm::all_of(*elements, [](const Binding &binding) { return binding.isKnown(); }));
+    return kind == Kind::Known ||
+           (kind == Kind::Sequence && llvm::all_of(*elements, [](const auto &element) { return element->isKnown(); }));
   }
   // Returns the elements of a sequence, or the binding itself.
-  llvm::ArrayRef<Binding> parts() const {
-    return kind == Kind::Sequence ? llvm::ArrayRef<Binding>(*elements) : llvm::ArrayRef<Binding>(*this);
+  llvm::SmallVector<const Binding *, 1> parts() const {
+    if (kind != Kind::Sequence)
+      return {this};
+    return llvm::map_to_vector<1>(*elements, [](const auto &element) { return element.get(); });
   }
 
   static Binding failed() { return of(Kind::Failed); }
@@ -42,9 +47,9 @@ struct Binding {
     binding.known = std::make_shared<const Literal>(std::move(literal));
     return binding;
   }
-  static Binding sequence(std::vector<Binding> elements) {
+  static Binding sequence(Sequence elements) {
     Binding binding = of(Kind::Sequence);
-    binding.elements = std::make_shared<const std::vector<Binding>>(std::move(elements));
+    binding.elements = std::make_shared<const Sequence>(std::move(elements));
     return binding;
   }
   static Binding state(llvm::StringRef symbol) {
@@ -80,6 +85,8 @@ public:
   TypeSet typesOf(const Binding &binding) const;
   Value readState(llvm::StringRef symbol);
   StateOp state(llvm::StringRef symbol) const { return symbols_.lookup<StateOp>(symbol); }
+  // Returns the elements of a large constant of the graph that a state holds; null if the state holds something else.
+  std::shared_ptr<const Literal> constant(llvm::StringRef symbol) const { return constants_.find(symbol); }
   // Reads a state of role `scalar` and type tensor<i64> that the host writes (`scalar.seed`, `scalar.step`). The first
   // read declares the state.
   Value readScalar(llvm::StringRef symbol);

@@ -137,38 +137,54 @@ private:
   llvm::SmallVector<Value> resultsOf(const FlatNode &node) {
     llvm::SmallVector<Value> results;
     for (const std::string &output : node.proto->output())
-      for (const Binding &part : environment_.binding(output).parts())
-        results.push_back(part.value);
+      for (const Binding *part : environment_.binding(output).parts())
+        results.push_back(part->value);
     return results;
   }
 
+  // Numbers that decide something (sizes, axes, conditions) are few, and SizeDecisions needs every one of them, so they
+  // are always computed. A larger tensor is data, which the ops can compute in the run.
+  Interpreter::Use useOf(const FlatNode &node) {
+    auto isSmall = [&](const std::string &name) {
+      return llvm::all_of(environment_.binding(name).parts(), [](const Binding *part) {
+        int64_t count = part->known   ? part->known->numElements()
+                        : part->value ? typeOf(part->value).getNumElements()
+                                      : 0;
+        return count <= kMostNumbers;
+      });
+    };
+    bool decides = llvm::all_of(node.proto->input(), isSmall) && llvm::all_of(node.proto->output(), isSmall);
+    return decides ? Interpreter::Use::Required : Interpreter::Use::Optional;
+  }
+
   // Folds a node whose inputs are all known. The interpreter computes the ops from `first` on, which the node's handler
-  // has created.
+  // has created. If an operand must be known later, StaticOperands computes it, even if it is not folded here.
   void foldNode(const FlatNode &node, mlir::Operation *first) {
     auto isKnown = [&](const std::string &name) { return name.empty() || environment_.binding(name).isKnown(); };
     if (!llvm::all_of(node.proto->input(), isKnown) || llvm::all_of(node.proto->output(), isKnown))
       return;
+    Interpreter interpreter(emit_.budget, useOf(node));
     for (const std::string &input : node.proto->input())
-      for (const Binding &part : environment_.binding(input).parts())
-        if (part.value)
-          interpreter_.define(part.value, *part.known);
+      for (const Binding *part : environment_.binding(input).parts())
+        if (part->value)
+          interpreter.define(part->value, *part->known);
     for (mlir::Operation *op = first; op; op = op->getNextNode())
-      interpreter_.visit(op);
+      interpreter.visit(op);
     auto found = [&](const Binding &part) {
-      auto value = part.kind == Binding::Kind::Computed ? interpreter_.find(part.value) : std::nullopt;
+      auto value = part.kind == Binding::Kind::Computed ? interpreter.find(part.value) : std::nullopt;
       return value ? Binding::literal(std::move(*value)) : part;
     };
     for (const std::string &output : node.proto->output()) {
       Binding &binding = environment_.binding(output);
-      std::vector<Binding> parts;
-      for (const Binding &part : binding.parts())
-        parts.push_back(found(part));
-      if (binding.kind == Binding::Kind::Sequence)
-        binding = Binding::sequence(std::move(parts));
-      else
-        binding = std::move(parts[0]);
+      if (binding.kind != Binding::Kind::Sequence) {
+        binding = found(binding);
+        continue;
+      }
+      Binding::Sequence parts;
+      for (const auto &part : *binding.elements)
+        parts.push_back(std::make_shared<const Binding>(found(*part)));
+      binding = Binding::sequence(std::move(parts));
     }
-    interpreter_.clear();
   }
 
   // Checks the node against the standard's definition of its operator.
@@ -335,7 +351,6 @@ private:
   mlir::func::FuncOp function_;
   Emitter emit_;
   Environment environment_;
-  Interpreter interpreter_{emit_.budget};
   int64_t nextSite_ = 0;
   const onnx::NodeProto *outer_ = nullptr; // the node of the model's graph that is being imported
   ControlFlow controlFlow_;

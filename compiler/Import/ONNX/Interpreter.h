@@ -9,8 +9,10 @@
 //   %1 = cleave.max %0, %c4                     buildLinalg: generic { arith.maxsi }   known: [7, 4]
 //
 // Each scalar operation and each element that is read is drawn from the budget (dialects/Cleave/IR/Budget.h), in the name
-// of the node that is being imported. Nothing is computed after the budget is exhausted. An op with a tensor of more than
-// kMaxFoldedElements elements (dialects/Cleave/IR/Folding.h) is not computed, because its result would make code large.
+// of the node that is being imported. If the value must be known (Use::Required), the compilation ends when the budget is
+// exhausted. If the ops could run as well (Use::Optional), they are not computed after the share for that is used up.
+// An op with a tensor of more than kMaxFoldedElements elements (dialects/Cleave/IR/Folding.h) is not computed, because
+// its result would make code large.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_INTERPRETER_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_INTERPRETER_H
 
@@ -23,7 +25,9 @@ namespace cleave::onnx_import {
 
 class Interpreter {
 public:
-  explicit Interpreter(Budget &budget) : budget_(budget) {}
+  enum class Use { Required, Optional };
+
+  Interpreter(Budget &budget, Use use) : budget_(budget), use_(use) {}
 
   // Loads the dialects that ops are lowered to here.
   static void loadDialects(mlir::MLIRContext &context);
@@ -34,8 +38,6 @@ public:
   void visit(mlir::Operation *op);
   // Returns nullopt if the value was not computed.
   std::optional<Literal> find(mlir::Value value) const;
-  // Removes all values.
-  void clear() { known_.clear(); }
 
 private:
   // A scalar is a tensor of rank 0. Elements are FloatAttr and IntegerAttr, the types that folders take.
@@ -54,9 +56,13 @@ private:
                llvm::SmallVectorImpl<mlir::Attribute> &yielded);
   mlir::Attribute scalarOf(mlir::Value value, const Scalars &scalars) const;
   std::optional<Tensor> moved(mlir::Operation *op);
-  bool take(int64_t work) { return budget_.draw(Budget::Kind::Scalars, uint64_t(work)); }
+  bool take(int64_t work) {
+    return use_ == Use::Required ? budget_.draw(Budget::Kind::Scalars, uint64_t(work))
+                                 : budget_.drawOptional(Budget::Kind::Scalars, uint64_t(work));
+  }
 
   Budget &budget_;
+  Use use_;
   llvm::DenseMap<mlir::Value, Tensor> known_;
 };
 

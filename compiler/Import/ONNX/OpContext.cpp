@@ -50,7 +50,7 @@ const Literal *OpContext::literal(size_t i) {
   return binding.kind == Binding::Kind::Known ? binding.known.get() : nullptr;
 }
 
-const std::vector<Binding> *OpContext::sequence(size_t i) {
+const Binding::Sequence *OpContext::sequence(size_t i) {
   if (!has(i))
     return nullptr;
   Binding &binding = environment_.binding(node_.proto->input(int(i)));

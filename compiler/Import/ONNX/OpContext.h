@@ -59,7 +59,7 @@ public:
   const Literal *literal(size_t i);
   // Returns the elements of a sequence input, or null if the input is a tensor. The pointer is valid until a result is
   // defined.
-  const std::vector<Binding> *sequence(size_t i);
+  const Binding::Sequence *sequence(size_t i);
   // Returns the symbol of the state that the input is bound to, or an empty string if it is not a state.
   llvm::StringRef state(size_t i);
   Environment &environment() { return environment_; }

@@ -57,7 +57,7 @@ public:
 
   // Evaluates the collected ops. Returns null if the value could not be computed.
   std::shared_ptr<const Literal> evaluate(Value root) {
-    Interpreter interpreter(op_.emit.budget);
+    Interpreter interpreter(op_.emit.budget, Interpreter::Use::Required);
     for (Operation *made : ops_)
       if (auto read = llvm::dyn_cast<ReadOp>(made))
         interpreter.define(read.getResult(), *known_.at(made));
@@ -71,6 +71,8 @@ public:
 
 private:
   std::string addRead(ReadOp read) {
+    if ((known_[read] = op_.environment().constant(read.getState())))
+      return "";
     StateOp state = op_.environment().state(read.getState());
     if (!state || state.getRole() == Role::Scalar)
       return "a value computed from what the host sets";

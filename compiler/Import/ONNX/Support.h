@@ -40,6 +40,8 @@ constexpr int64_t kMaxElements = int64_t(1) << 46;
 
 // The largest number of dimensions, the same as numpy's.
 constexpr int64_t kMaxRank = 64;
+// The most elements of a tensor whose numbers may decide what is emitted. Larger tensors are data or tables.
+constexpr int64_t kMostNumbers = 64;
 
 // Returns the product of the sizes, or nullopt if a size is negative or the product exceeds kMaxElements. Sizes of 0
 // count as 1 in this comparison, so the product of some dimensions of a tensor without elements is within the limit, too.

@@ -1,6 +1,5 @@
 #include "dialects/Cleave/IR/Budget.h"
 #include "dialects/Cleave/IR/Cleave.h"
-#include "dialects/Cleave/IR/Messages.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -39,30 +38,30 @@ void Budget::begin(uint64_t fileBytes, uint64_t factor) {
   refusal_.clear();
 }
 
-std::optional<uint64_t> Budget::take(Kind kind, uint64_t amount) {
+std::optional<uint64_t> Budget::take(Kind kind, uint64_t amount, llvm::function_ref<uint64_t(uint64_t)> mayTake) {
   std::atomic<uint64_t> &left = left_[size_t(kind)];
   uint64_t available = left;
-  while (!exhausted_ && amount <= available)
+  while (!exhausted_ && amount <= mayTake(available))
     if (left.compare_exchange_weak(available, available - amount))
       return std::nullopt;
   return available;
 }
 
+static uint64_t all(uint64_t left) { return left; }
+
 bool Budget::draw(Kind kind, uint64_t amount, llvm::StringRef asker) {
-  auto left = take(kind, amount);
+  auto left = take(kind, amount, all);
   return !left || refuse(kind, amount, *left, asker.empty() ? asker_ : asker);
 }
 
 bool Budget::draw(Kind kind, uint64_t amount, llvm::function_ref<std::string()> asker) {
-  auto left = take(kind, amount);
+  auto left = take(kind, amount, all);
   return !left || refuse(kind, amount, *left, asker());
 }
 
-bool Budget::draw(Kind kind, uint64_t amount, mlir::Location asker) {
-  return draw(kind, amount, [&] {
-    std::string name = placeOf(asker);
-    return name.empty() ? "an op without a name" : name;
-  });
+bool Budget::drawOptional(Kind kind, uint64_t amount) {
+  uint64_t kept = limits_[size_t(kind)] / 2;
+  return !take(kind, amount, [&](uint64_t left) { return left > kept ? (left - kept) / 16 : 0; });
 }
 
 bool Budget::refuse(Kind kind, uint64_t amount, uint64_t left, llvm::StringRef asker) {
@@ -74,9 +73,9 @@ bool Budget::refuse(Kind kind, uint64_t amount, uint64_t left, llvm::StringRef a
   // one.
   uint64_t limit = limits_[size_t(kind)], wanted = llvm::SaturatingAdd(limit - left, amount);
   uint64_t enough = llvm::divideCeil(wanted, std::max<uint64_t>(limit / factor_, 1));
-  refusal_ = (asker + (asker.empty() ? "" : ": ") + "asks for " + llvm::Twine(amount) + " " + unit +
-              "; of the " + llvm::Twine(limit) + " that a file of this size may use, " +
-              llvm::Twine(left) + " are left; if the model is meant to be like that, raise the limits with --budget " +
+  refusal_ = (asker + (asker.empty() ? "" : ": ") + "asks for " + llvm::Twine(amount) + " " + unit + "; of the " +
+              llvm::Twine(limit) + " that a file of this size may use, " + llvm::Twine(left) +
+              " are left; if the model is meant to be like that, raise the limits with --budget " +
               llvm::Twine(std::max(enough, llvm::SaturatingMultiply(factor_, uint64_t(4)))) + " or more")
                  .str();
   return false;

@@ -13,6 +13,11 @@
 //   budget.begin(fileBytes, /*factor=*/1);
 //   if (!budget.draw(Budget::Kind::Elements, 1 << 20, "node 'mask' (Trilu)"))
 //     return nullptr;                        // the compilation ends with budget.refusal()
+//   if (!budget.drawOptional(Budget::Kind::Elements, 4096))
+//     return nullptr;                        // nothing is refused: the op stays as it is
+//
+// Work without which the file cannot be compiled is drawn. Work that only makes the program better, such as the folding
+// of an op that could run, is optional: it ends when its share is used up.
 //
 // The object belongs to the dialect in its context, because a folder sees nothing else. Several threads may use it.
 //
@@ -22,7 +27,6 @@
 #define CLEAVE_DIALECTS_CLEAVE_IR_BUDGET_H
 
 #include "mlir/IR/DialectInterface.h"
-#include "mlir/IR/Location.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/Twine.h"
 
@@ -58,16 +62,18 @@ public:
   bool draw(Kind kind, uint64_t amount, llvm::StringRef asker = "");
   // The same. `asker` is called only for a refusal, because a description may cost more than what it describes.
   bool draw(Kind kind, uint64_t amount, llvm::function_ref<std::string()> asker);
-  // The same for the op at this location.
-  bool draw(Kind kind, uint64_t amount, mlir::Location asker);
+  // Takes `amount` for work that may be left undone. Returns false if its share has too little left, and refuses
+  // nothing. The share is half of the limit, and a request gets at most a sixteenth of what is left of it. So large
+  // requests leave something to later small ones.
+  bool drawOptional(Kind kind, uint64_t amount);
 
   bool isExhausted() const { return exhausted_; }
   // Returns the first refusal, as an error message.
   std::optional<std::string> refusal() const;
 
 private:
-  // Returns nullopt if the amount is taken, otherwise what is left.
-  std::optional<uint64_t> take(Kind kind, uint64_t amount);
+  // Takes the amount if it is at most `mayTake(what is left)`. Returns nullopt if it is taken, otherwise what is left.
+  std::optional<uint64_t> take(Kind kind, uint64_t amount, llvm::function_ref<uint64_t(uint64_t left)> mayTake);
   bool refuse(Kind kind, uint64_t amount, uint64_t left, llvm::StringRef asker);
 
   static constexpr size_t kKinds = 6;

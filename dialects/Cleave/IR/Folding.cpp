@@ -35,7 +35,7 @@ static void advance(llvm::SmallVectorImpl<int64_t> &index, llvm::ArrayRef<int64_
 }
 
 bool cleave::drawFolding(mlir::Operation *op, int64_t elements) {
-  return Budget::of(op->getContext()).draw(Budget::Kind::Elements, static_cast<uint64_t>(elements), op->getLoc());
+  return Budget::of(op->getContext()).drawOptional(Budget::Kind::Elements, static_cast<uint64_t>(elements));
 }
 
 // Returns a constant of `type` whose element i is element `source(i)` of `values`. It makes no attribute for each

@@ -1,5 +1,6 @@
 // Evaluation of small constants. Folding is limited: it must shorten programs, and never turn code into big data. Each
-// constant is small, and all of them together are drawn from the budget (Budget.h).
+// constant is small, and all of them together have a share of the budget (Budget.h). Ops stay as they are when it is
+// used up.
 #ifndef CLEAVE_DIALECTS_CLEAVE_IR_FOLDING_H
 #define CLEAVE_DIALECTS_CLEAVE_IR_FOLDING_H
 
@@ -18,8 +19,8 @@ inline bool isFoldable(mlir::DenseElementsAttr constant) {
 // True if it is a constant that is `value` everywhere.
 bool isSplatOf(mlir::Attribute constant, double value);
 
-// Must be called before a folder evaluates `elements` elements for `op`. Returns false if the budget has too little
-// left.
+// Must be called before a folder evaluates `elements` elements for `op`. Returns false if the budget's share for folders
+// has too little left. Then the op is not folded.
 bool drawFolding(mlir::Operation *op, int64_t elements);
 
 // Returns the constant of the op's result type whose element i is element `source(i)` of `constant`; null if it would

@@ -63,13 +63,13 @@ LogicalResult importSplitToSequence(OpContext &op) {
   if (failed(sizes))
     return failure();
   bool drop = !op.has(1) && op.intAttr("keepdims", 1) == 0;
-  std::vector<Binding> parts;
+  Binding::Sequence parts;
   int64_t start = 0;
   for (int64_t size : *sizes) {
     Value part = op.emit.sliceDim(x, *dim, start, size);
     if (drop)
       part = op.emit.reshape(part, reducedShape(shapeOf(x), {*dim}, false));
-    parts.push_back(Binding::computed(part));
+    parts.push_back(std::make_shared<const Binding>(Binding::computed(part)));
     start += size;
   }
   op.define(0, Binding::sequence(std::move(parts)));
@@ -77,9 +77,9 @@ LogicalResult importSplitToSequence(OpContext &op) {
 }
 
 LogicalResult importSequenceConstruct(OpContext &op) {
-  std::vector<Binding> elements;
+  Binding::Sequence elements;
   for (size_t i = 0; i < op.numInputs(); ++i)
-    elements.push_back(op.environment().binding(op.inputName(i)));
+    elements.push_back(std::make_shared<const Binding>(op.environment().binding(op.inputName(i))));
   op.define(0, Binding::sequence(std::move(elements)));
   return success();
 }
@@ -101,14 +101,17 @@ FailureOr<size_t> position(OpContext &op, size_t i, int64_t size, int64_t otherw
   return size_t(at < 0 ? at + size : at);
 }
 
-// Returns a copy of the sequence. Its elements are drawn from the budget.
-FailureOr<std::vector<Binding>> copied(OpContext &op) {
-  const std::vector<Binding> *elements = op.sequence(0);
+// Returns a copy of the sequence, with room for one more element. Its elements are drawn from the budget.
+FailureOr<Binding::Sequence> copied(OpContext &op) {
+  const Binding::Sequence *elements = op.sequence(0);
   if (!elements)
     return op.fail("expected a sequence");
   if (!op.emit.budget.draw(Budget::Kind::Steps, 1 + elements->size()))
     return failure();
-  return *elements;
+  Binding::Sequence copy;
+  copy.reserve(elements->size() + 1);
+  llvm::append_range(copy, *elements);
+  return copy;
 }
 
 LogicalResult importSequenceInsert(OpContext &op) {
@@ -118,7 +121,8 @@ LogicalResult importSequenceInsert(OpContext &op) {
   auto at = position(op, 2, int64_t(elements->size()), int64_t(elements->size()), /*inclusive=*/true);
   if (failed(at))
     return failure();
-  elements->insert(elements->begin() + int64_t(*at), op.environment().binding(op.inputName(1)));
+  elements->insert(elements->begin() + int64_t(*at),
+                   std::make_shared<const Binding>(op.environment().binding(op.inputName(1))));
   op.define(0, Binding::sequence(std::move(*elements)));
   return success();
 }
@@ -136,32 +140,33 @@ LogicalResult importSequenceErase(OpContext &op) {
 }
 
 LogicalResult importSequenceAt(OpContext &op) {
-  const std::vector<Binding> *elements = op.sequence(0);
+  const Binding::Sequence *elements = op.sequence(0);
   if (!elements)
     return op.fail("expected a sequence");
   auto at = position(op, 1, int64_t(elements->size()), -1);
   if (failed(at))
     return failure();
-  Binding binding = (*elements)[*at]; // a copy: define() may move the table
-  op.define(0, std::move(binding));
+  op.define(0, *(*elements)[*at]);
   return success();
 }
 
 LogicalResult importSequenceLength(OpContext &op) {
-  const std::vector<Binding> *elements = op.sequence(0);
+  const Binding::Sequence *elements = op.sequence(0);
   if (!elements)
     return op.fail("expected a sequence");
   return op.result(Literal::ofInts(op.emit.i64(), {}, {int64_t(elements->size())}));
 }
 
 LogicalResult importConcatFromSequence(OpContext &op) {
-  const std::vector<Binding> *elements = op.sequence(0);
+  const Binding::Sequence *elements = op.sequence(0);
   if (!elements || elements->empty())
     return op.fail("expected a sequence that is not empty");
   bool isNew = op.intAttr("new_axis", 0) != 0;
   llvm::SmallVector<Value> parts;
-  for (Binding element : *elements)
-    parts.push_back(op.environment().materialize(element));
+  for (const auto &element : *elements) {
+    Binding copy = *element;
+    parts.push_back(op.environment().materialize(copy));
+  }
   auto dim = op.axis(op.intAttr("axis", 0), rankOf(parts[0]) + (isNew ? 1 : 0));
   if (failed(dim))
     return failure();

@@ -233,6 +233,24 @@ def identities_of_a_sequence():
 
 
 @structure
+def growing_sequences():
+    """A chain of sequences, all of which have names."""
+    nodes = [node("SequenceEmpty", [], ["s" * 60])] + [node("SequenceInsert", [f"{i or ''}" + "s" * 60, "x"], [f"{i + 1}" + "s" * 60]) for i in range(7500)]
+    return plain(nodes + [node("ConcatFromSequence", ["7500" + "s" * 60], ["y"], axis=0)]), None
+
+
+@structure
+def shapes_of_a_constant():
+    """One constant in many shapes, each of which is stored by its own."""
+    nodes = [node("Constant", [], ["c"], value=helper.make_tensor("", TensorProto.FLOAT, [2**20], b"\0\0\0\0\0\0\0\1" * 2**19, raw=True))]
+    shapes = []
+    for i, cuts in enumerate(itertools.combinations(range(1, 20), 5)):
+        shapes.append(shape_constant(f"s{i}", [2**(end - begin) for begin, end in zip((0, *cuts), (*cuts, 20))]))
+        nodes += [node("Reshape", ["c", f"s{i}"], [f"r{i}"]), node("Sin", [f"r{i}"], [f"t{i}"])]
+    return plain([*nodes, node("Relu", ["x"], ["y"])], initializers=shapes), " steps; of the"
+
+
+@structure
 def many_sequences():
     nodes = [node("SplitToSequence", ["x"], [f"s{i}"], axis=0) for i in range(1000)]
     return plain(nodes + [node("Relu", ["x"], ["y"])], shape=(4096, 1)), "asks for"
@@ -410,10 +428,18 @@ def in_untaken_branch(nodes):
 
 @structure
 def interpreted_constants():
-    """Operators without an evaluation of their own."""
+    """Operators without an evaluation of their own, whose results nothing must know."""
     scalars = [helper.make_tensor(n, TensorProto.INT64, [], [v]) for n, v in (("zero", 0), ("many", 4096), ("one", 1))]
     nodes = [node("Range", ["zero", "many", "one"], ["c0"])] + [node("Clip", [f"c{i}", "one"], [f"c{i + 1}"]) for i in range(3000)]
-    return plain([*nodes, node("Relu", ["x"], ["y"])], initializers=scalars), "scalar operations on constants"
+    return plain([*nodes, node("Relu", ["x"], ["y"])], initializers=scalars), None
+
+
+@structure
+def constants_that_folders_compute():
+    """More than the importer and the folders of the dialect compute: the rest stays for the run."""
+    scalars = [helper.make_tensor(n, TensorProto.FLOAT, [], [v]) for n, v in (("begin", 1), ("end", 4097), ("one", 1))]
+    nodes = [node("Range", ["begin", "end", "one"], ["c0"])] + [node("Reciprocal", [f"c{i}"], [f"c{i + 1}"]) for i in range(10000)]
+    return plain([*nodes, node("Add", ["x", "c10000"], ["y"])], shape=(4096,), initializers=scalars), None
 
 
 @structure
