@@ -30,7 +30,8 @@ OpFoldResult ReshapeOp::fold(FoldAdaptor adaptor) {
   }
   DenseElementsAttr constant = dense(adaptor.getOperand());
   bool hasSameCount = constant && constant.getNumElements() == getResult().getType().getNumElements();
-  return hasSameCount && isFoldable(constant) ? constant.reshape(getResult().getType()) : nullptr; // else the verifier fails
+  return hasSameCount && isFoldable(constant) ? constant.reshape(getResult().getType())
+                                              : nullptr; // else the verifier fails
 }
 
 OpFoldResult TransposeOp::fold(FoldAdaptor adaptor) {
@@ -53,14 +54,49 @@ OpFoldResult TransposeOp::fold(FoldAdaptor adaptor) {
   });
 }
 
+// Returns the dimensions of `to` to which the dimensions of `from` that are not of size 1 correspond, and -1 for the
+// others. Returns nullopt unless the two shapes differ in dimensions of size 1 alone.
+static std::optional<SmallVector<int64_t>> dimsWithoutUnits(llvm::ArrayRef<int64_t> from, llvm::ArrayRef<int64_t> to) {
+  SmallVector<int64_t> places;
+  int64_t next = 0, rank = static_cast<int64_t>(to.size());
+  auto skipUnits = [&] {
+    while (next < rank && to[next] == 1)
+      ++next;
+  };
+  for (int64_t size : from) {
+    skipUnits();
+    if (size != 1 && (next == rank || to[next] != size))
+      return std::nullopt;
+    places.push_back(size == 1 ? -1 : next++);
+  }
+  skipUnits();
+  return next == rank ? std::optional(places) : std::nullopt;
+}
+
+// Returns the dimensions of the outer broadcast's operand that the operand of `inner` becomes; nullopt if it cannot be
+// broadcast at once. Between the two, a reshape may add and remove dimensions of size 1, which is how [batch, 1, rows,
+// columns] is broadcast to [batch, heads, rows, columns].
+static std::optional<SmallVector<int64_t>> dimsOf(BroadcastOp inner, ReshapeOp between) {
+  if (!between)
+    return SmallVector<int64_t>(inner.getDims());
+  auto places = dimsWithoutUnits(inner.getType().getShape(), between.getType().getShape());
+  if (!places || between->hasAttr(kWholeAttr))
+    return std::nullopt;
+  SmallVector<int64_t> dims;
+  for (int64_t dim : inner.getDims())
+    dims.push_back((*places)[dim]);
+  return llvm::is_contained(dims, -1) ? std::nullopt : std::optional(dims);
+}
+
 OpFoldResult BroadcastOp::fold(FoldAdaptor adaptor) {
   if (getOperand().getType() == getResult().getType())
     return getOperand();
-  if (auto inner = getOperand().getDefiningOp<BroadcastOp>()) {
-    SmallVector<int64_t> composed;
-    for (int64_t dim : inner.getDims())
-      composed.push_back(getDims()[dim]);
-    setDims(composed);
+  auto between = getOperand().getDefiningOp<ReshapeOp>();
+  auto inner = (between ? between.getOperand() : getOperand()).getDefiningOp<BroadcastOp>();
+  if (auto dims = inner ? dimsOf(inner, between) : std::nullopt) {
+    for (int64_t &dim : *dims)
+      dim = getDims()[dim];
+    setDims(*dims);
     getOperandMutable().assign(inner.getOperand());
     return getResult();
   }

@@ -29,6 +29,31 @@ func.func @chains(%x: tensor<2x3x4xf32>, %y: tensor<16xf32>, %z: tensor<3xf32>)
   return %1, %3, %5 : tensor<4x2x3xf32>, tensor<2xf32>, tensor<5x2x3xf32>
 }
 
+// A reshape between two broadcasts may add and remove dimensions of size 1.
+// CHECK-LABEL: func @broadcasts_around_reshapes
+// CHECK-SAME: (%[[X:.*]]: tensor<3x4xf32>, %[[Y:.*]]: tensor<4xf32>, %[[Z:.*]]: tensor<6xf32>)
+// CHECK-NEXT: %[[A:.*]] = cleave.broadcast %[[X]], [2, 3] : tensor<3x4xf32> -> tensor<2x5x3x4xf32>
+// CHECK-NEXT: %[[B:.*]] = cleave.broadcast %[[Y]], [3] : tensor<4xf32> -> tensor<1x3x2x4xf32>
+// CHECK-NEXT: %[[C:.*]] = cleave.broadcast %[[Z]], [1]
+// CHECK-NEXT: %[[D:.*]] = cleave.reshape %[[C]] : tensor<2x6xf32> -> tensor<4x3xf32>
+// CHECK-NEXT: %[[E:.*]] = cleave.broadcast %[[D]], [1, 2]
+// CHECK-NEXT: return %[[A]], %[[B]], %[[E]]
+func.func @broadcasts_around_reshapes(%x: tensor<3x4xf32>, %y: tensor<4xf32>, %z: tensor<6xf32>)
+    -> (tensor<2x5x3x4xf32>, tensor<1x3x2x4xf32>, tensor<2x4x3xf32>) {
+  %0 = cleave.broadcast %x, [2, 3] : tensor<3x4xf32> -> tensor<2x1x3x4xf32>
+  %1 = cleave.reshape %0 : tensor<2x1x3x4xf32> -> tensor<2x3x4xf32>
+  %2 = cleave.broadcast %1, [0, 2, 3] : tensor<2x3x4xf32> -> tensor<2x5x3x4xf32>
+  %3 = cleave.broadcast %y, [1] : tensor<4xf32> -> tensor<2x4xf32>
+  %4 = cleave.reshape %3 : tensor<2x4xf32> -> tensor<1x2x1x4xf32>
+  %5 = cleave.reshape %4 : tensor<1x2x1x4xf32> -> tensor<1x1x2x4xf32>
+  %6 = cleave.reshape %5 : tensor<1x1x2x4xf32> -> tensor<1x2x4xf32>
+  %7 = cleave.broadcast %6, [0, 2, 3] : tensor<1x2x4xf32> -> tensor<1x3x2x4xf32>
+  %8 = cleave.broadcast %z, [1] : tensor<6xf32> -> tensor<2x6xf32>
+  %9 = cleave.reshape %8 : tensor<2x6xf32> -> tensor<4x3xf32>
+  %10 = cleave.broadcast %9, [1, 2] : tensor<4x3xf32> -> tensor<2x4x3xf32>
+  return %2, %7, %10 : tensor<2x5x3x4xf32>, tensor<1x3x2x4xf32>, tensor<2x4x3xf32>
+}
+
 // CHECK-LABEL: func @constants
 // CHECK-DAG: dense<[{{\[}}1, 4], [2, 5], [3, 6{{\]}}]> : tensor<3x2xi64>
 // CHECK-DAG: dense<[{{\[}}2, 3], [5, 6{{\]}}]> : tensor<2x2xi64>

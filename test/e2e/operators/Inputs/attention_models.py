@@ -81,6 +81,16 @@ def computed_triangle(g, s):
     return g.op("Where", g.op("Greater", column, row), g.number(-np.inf), plain(g, s))
 
 
+def repeated_triangle(g, s):
+    """As [batch, 1, rows, columns]: the exporter has expanded the mask."""
+    return g.op("Where", g.constant(np.repeat(triangle(g.rows)[None, None], 2, 0)), plain(g, s), g.number(LOW))
+
+
+def expanded_triangle(g, s):
+    added = g.constant(np.where(triangle(g.rows), 0, -np.inf).astype(np.float32)[None, None])
+    return g.op("Add", plain(g, s), g.op("Expand", added, g.constant([2, 1, g.rows, g.rows])))
+
+
 def padded(g, s):
     """The last positions of every other sample are padding."""
     keep = np.ones((2, 1, 1, g.rows), np.float32)
@@ -132,8 +142,8 @@ def dropped_biases(g, s):
     return biases_of_heads(g, s)
 
 
-SPELLINGS = [plain, added_triangle, chosen_triangle, computed_triangle, padded, padded_triangle, window, biases_of_heads, learned,
-             dropped, dropped_causal, dropped_window, dropped_biases]
+SPELLINGS = [plain, added_triangle, chosen_triangle, computed_triangle, repeated_triangle, expanded_triangle, padded, padded_triangle, window,
+             biases_of_heads, learned, dropped, dropped_causal, dropped_window, dropped_biases]
 
 
 def model(spelling, rows, width=WIDTH):
