@@ -232,7 +232,7 @@ llvm::Error Compilation::importModel() {
   std::optional<ImportedModel> doubled = importDoubled(model, import);
   if (llvm::Error error = confirmBatchDims(model, doubled, import))
     return error;
-  if (llvm::Error error = checkTies(model.weights, options.tie))
+  if (llvm::Error error = checkTies(*model.module, model.weights, options.tie))
     return error;
   if (options.train)
     if (llvm::Error error = prepareTraining(import))

@@ -15,11 +15,7 @@ using namespace cleave;
 
 namespace {
 
-bool isFloating(const WeightTensor &tensor) {
-  std::optional<rt::fb::DType> type = wireType(tensor.type.getElementType());
-  return type && rt::isFloating(rt::elementType(*type));
-}
-
+// `tensor` is of a floating-point type, as parameters are.
 std::vector<double> valuesOf(const WeightTensor &tensor) {
   std::vector<double> values(static_cast<size_t>(tensor.type.getNumElements()));
   rt::convertElements(rt::elementType(*wireType(tensor.type.getElementType())),
@@ -41,17 +37,21 @@ template <typename At> double largestDifference(const std::vector<double> &a, co
   return largest;
 }
 
-llvm::Error checkTie(const WeightMap &weights, llvm::StringRef pair) {
+// Returns the values that the file has for the parameter, or null.
+const WeightTensor *weightOf(mlir::ModuleOp module, const WeightMap &weights, llvm::StringRef name) {
+  StateOp state = findParameter(module, name);
+  return state ? weights.find(onlySegment(state).getName().getValue()) : nullptr;
+}
+
+llvm::Error checkTie(mlir::ModuleOp module, const WeightMap &weights, llvm::StringRef pair) {
   std::string keptName, tiedName;
   rt::splitAssignment(pair, &keptName, &tiedName);
-  const WeightTensor *kept = weights.find(keptName), *tied = weights.find(tiedName);
+  const WeightTensor *kept = weightOf(module, weights, keptName), *tied = weightOf(module, weights, tiedName);
   if (!kept || !tied || kept == tied || kept->type.getElementType() != tied->type.getElementType())
     return llvm::Error::success();
   bool isEqualShape = kept->type == tied->type, canTranspose = areTransposed(kept->type, tied->type);
   if (!isEqualShape && !canTranspose)
     return llvm::Error::success();
-  if (!isFloating(*kept))
-    return usageError("--tie", "'" + keptName + "' and '" + tiedName + "' are not of a floating-point type");
   if (isEqualShape && kept->bytes == tied->bytes) // almost always
     return llvm::Error::success();
   std::vector<double> a = valuesOf(*kept), b = valuesOf(*tied);
@@ -75,9 +75,9 @@ llvm::Error checkTie(const WeightMap &weights, llvm::StringRef pair) {
 
 } // namespace
 
-llvm::Error cleave::checkTies(const WeightMap &weights, llvm::ArrayRef<std::string> pairs) {
+llvm::Error cleave::checkTies(mlir::ModuleOp module, const WeightMap &weights, llvm::ArrayRef<std::string> pairs) {
   for (llvm::StringRef pair : pairs)
-    if (llvm::Error error = checkTie(weights, pair))
+    if (llvm::Error error = checkTie(module, weights, pair))
       return error;
   return llvm::Error::success();
 }

@@ -5,6 +5,7 @@
 
 #include "compiler/Import/ONNX/File/Weights.h"
 
+#include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/Error.h"
 
 #include <string>
@@ -12,9 +13,10 @@
 
 namespace cleave {
 
-// Fails unless the weights of every pair KEPT=TIED are equal or, if the shapes say so, transposes of each other.
+// Fails unless the weights of every pair KEPT=TIED are equal or, if the shapes say so, transposes of each other. A
+// parameter is found by any of its names.
 // Unknown names and other shapes are not checked here; the pass tie-parameters reports them.
-llvm::Error checkTies(const WeightMap &weights, llvm::ArrayRef<std::string> pairs);
+llvm::Error checkTies(mlir::ModuleOp module, const WeightMap &weights, llvm::ArrayRef<std::string> pairs);
 
 } // namespace cleave
 

@@ -55,6 +55,14 @@ std::vector<std::string> namesOf(SegmentAttr segment) {
   return names;
 }
 
+StateOp findParameter(ModuleOp module, StringRef originalName) {
+  for (auto state : module.getOps<StateOp>())
+    if (state.getRole() == Role::Parameter && state.getSegments().size() == 1 &&
+        llvm::is_contained(namesOf(onlySegment(state)), originalName))
+      return state;
+  return nullptr;
+}
+
 ArrayAttr beginningWith(ArrayAttr segments, double value) {
   MLIRContext *context = segments.getContext();
   auto init = value == 0 ? InitAttr::get(context, InitKind::Zeros, {}, {})

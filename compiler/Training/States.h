@@ -25,6 +25,9 @@ SegmentAttr onlySegment(StateOp state);
 // Returns the original name of a segment, and its other names: those of tied parameters, and further names in the file.
 std::vector<std::string> namesOf(SegmentAttr segment);
 
+// Returns the parameter that has this original name, as its first name or as another one. Null if there is none.
+StateOp findParameter(mlir::ModuleOp module, llvm::StringRef originalName);
+
 // Returns the same segments with that first value for every element. Gradients and optimizer states begin with it.
 mlir::ArrayAttr beginningWith(mlir::ArrayAttr segments, double value);
 inline mlir::ArrayAttr zeroedSegments(mlir::ArrayAttr segments) { return beginningWith(segments, 0); }

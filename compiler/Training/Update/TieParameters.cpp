@@ -11,14 +11,6 @@ namespace cleave {
 
 namespace {
 
-StateOp findParameter(ModuleOp module, StringRef originalName) {
-  for (auto state : module.getOps<StateOp>())
-    if (state.getRole() == Role::Parameter && state.getSegments().size() == 1 &&
-        llvm::is_contained(namesOf(onlySegment(state)), originalName))
-      return state;
-  return nullptr;
-}
-
 class TieParametersPass : public impl::TieParametersBase<TieParametersPass> {
 public:
   using TieParametersBase::TieParametersBase;
