@@ -18,4 +18,5 @@ cmake --build build --target cleave-tests
 .venv/bin/python test/full/run.py --build build --fresh || true
 
 # Those that a machine without MPI would not have.
-exec tools/dev/run_suites.sh build MpiTest.2 MpiTest.4 MpiCApiAbandoned MpiEqualsLocal MpiLostPeer
+exec tools/dev/run_suites.sh build MpiTest.2 MpiTest.4 MpiCApiAbandoned MpiEqualsLocal MpiLostPeer \
+  MpiStoppedPeer

@@ -1,8 +1,9 @@
 /* The interface between libcleave_rt and the module cleave_comm_mpi. It is plain C, so that executables neither link
  * MPI nor export symbols. The module defines `const cleave_mpi_api *cleave_mpi(void)`. Functions return 0, or write a
- * message and return another number. Every wait for other ranks has a limit in seconds. `give_up` may be NULL. It is
- * called while an exchange waits, with the ranks that it still waits for (-1: that side is done). If it returns a number
- * other than 0, the exchange ends with CLEAVE_MPI_GAVE_UP. */
+ * message and return another number. Every wait for other ranks has a limit in seconds. After the limit in MPI's own
+ * start or end, which cannot be given up, the process ends. `give_up` may be NULL. It is called while an exchange waits,
+ * with the ranks that it still waits for (-1: that side is done). If it returns a number other than 0, the exchange ends
+ * with CLEAVE_MPI_GAVE_UP. */
 #ifndef CLEAVE_RUNTIME_COMM_MPI_MPIAPI_H
 #define CLEAVE_RUNTIME_COMM_MPI_MPIAPI_H
 

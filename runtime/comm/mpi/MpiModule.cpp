@@ -1,5 +1,6 @@
 // Point-to-point exchange over MPI, with the C interface of MpiApi.h. It is the only file that includes mpi.h.
 #include "runtime/base/WaitClock.h"
+#include "runtime/comm/mpi/CallLimit.h"
 #include "runtime/comm/mpi/MpiApi.h"
 
 #include <chrono>
@@ -22,6 +23,7 @@ constexpr std::chrono::milliseconds kSpin{1};
 
 MPI_Comm world = MPI_COMM_NULL; // our own, so that messages of an embedding program do not mix with Cleave's
 bool isInWorld = false;         // also after join() or leave() has failed
+double endTimeout = 0;          // the limit in seconds for MPI_Finalize()
 
 int fail(char *error, size_t size, const char *call, int code) {
   char text[MPI_MAX_ERROR_STRING] = "";
@@ -36,8 +38,14 @@ int fail(char *error, size_t size, const char *call, int code) {
 void finalizeAtExit() {
   int finalized = 0;
   MPI_Finalized(&finalized);
-  if (!finalized && !isInWorld)
-    MPI_Finalize();
+  if (finalized || isInWorld)
+    return;
+  std::fflush(stdout); // CallLimit may end the process
+  CallLimit limit(endTimeout,
+                  "the other ranks to end (MPI_Finalize): one is stopped, or its machine is lost; all ranks "
+                  "had ended their session before, so what they saved is whole; CLEAVE_COMM_TIMEOUT_S sets "
+                  "the limit");
+  MPI_Finalize();
 }
 
 double secondsNow() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
@@ -71,8 +79,12 @@ int join(double timeoutSeconds, int *rank, int *size, char *error, size_t errorS
   if (already) {
     MPI_Query_thread(&provided);
   } else {
+    std::fflush(stdout); // CallLimit may end the process
+    CallLimit limit(timeoutSeconds, "the other ranks to start (MPI_Init): one is stopped, or its machine is lost; "
+                                    "CLEAVE_COMM_TIMEOUT_S sets the limit");
     if (int code = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided))
       return fail(error, errorSize, "MPI_Init_thread", code);
+    endTimeout = timeoutSeconds;
     std::atexit(finalizeAtExit);
   }
   if (provided < MPI_THREAD_MULTIPLE) {
