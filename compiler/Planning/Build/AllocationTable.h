@@ -21,17 +21,27 @@ struct Address {
   Share share = {}; // the rank's part of what begins at `offset`
 };
 
+// What an allocation is for: the kinds of transient memory that a plan reports. If it has several uses, the last of
+// these counts.
+enum class MemoryUse {
+  Activation, // what kernels make
+  Staging,    // copies of host memory
+  Unreduced,  // what is reduced in these bytes
+  Gathered    // the result of a gather
+};
+
 struct Allocation {
   RegionKind kind;
   uint64_t bytes;
   std::optional<uint64_t> fixed; // the offset in the region, if it is decided; if not, the allocation is fresh
-  std::optional<Address> mergedInto;
-  std::vector<unsigned> merged; // allocations that were merged into this one
+  std::optional<Address> mergedInto = {};
+  std::vector<unsigned> merged = {}; // allocations that were merged into this one
   // The first and the last instruction that uses this allocation, or one that was merged into it.
   size_t firstUse = std::numeric_limits<size_t>::max(), lastUse = 0;
-  bool isCut = false;  // there is an address of a share of it
-  bool isHost = false; // in host memory: only copies use it, and nothing is merged with it
-  int64_t frames = 0;  // number of frames of a stage buffer's region; 0: no stage buffer
+  MemoryUse use = MemoryUse::Activation; // counts the allocations that were merged into this one
+  bool isCut = false;                    // there is an address of a share of it
+  bool isHost = false;                   // in host memory: only copies use it, and nothing is merged with it
+  int64_t frames = 0;                    // number of frames of a stage buffer's region; 0: no stage buffer
 };
 
 class AllocationTable {
@@ -73,6 +83,7 @@ public:
     unsigned allocation = resolve(part).allocation;
     Address target = resolve(whole);
     allocations[target.allocation].isCut |= allocations[allocation].isCut;
+    noteMemoryUse(target.allocation, allocations[allocation].use);
     allocations[allocation].mergedInto = target;
     allocations[target.allocation].merged.push_back(allocation);
     if (allocations[allocation].firstUse <= allocations[allocation].lastUse) {
@@ -85,6 +96,10 @@ public:
     allocation = resolve({allocation, 0, {}}).allocation;
     allocations[allocation].firstUse = std::min(allocations[allocation].firstUse, instruction);
     allocations[allocation].lastUse = std::max(allocations[allocation].lastUse, instruction);
+  }
+  void noteMemoryUse(unsigned allocation, MemoryUse use) {
+    MemoryUse &known = allocations[resolve({allocation, 0, {}}).allocation].use;
+    known = std::max(known, use);
   }
   // True if an instruction uses `allocation` at or after the first use of `since`.
   bool isUsedSince(unsigned allocation, unsigned since) const {

@@ -1,10 +1,10 @@
 #include "compiler/Planning/Build/BuildPlan.h"
+#include "compiler/Planning/Build/DraftBuilder.h"
 #include "compiler/Planning/Build/InitProgram.h"
 #include "compiler/Planning/Build/OffloadSavings.h"
 #include "compiler/Planning/Build/Snapshot.h"
 #include "compiler/Planning/Build/StagePrograms.h"
 #include "compiler/Planning/Draft/Allocator.h"
-#include "compiler/Planning/Build/DraftBuilder.h"
 #include "compiler/Planning/Draft/StreamOrder.h"
 #include "compiler/Planning/Passes.h"
 #include "compiler/Planning/Verify/ValueMeaning.h"
@@ -32,30 +32,38 @@ std::vector<char> isFree(const AllocationTable &allocations) {
   return result;
 }
 
-// Measures the most bytes that the allocations of each kind have in use at the same time. For allocations that are
-// filled from host memory, this is what the allocator needs for them: on the copy stream, one may take over another's
-// bytes although their positions in the list overlap.
+// The name of a use in the plan's peaks.
+const char *nameOf(MemoryUse use) {
+  switch (use) {
+  case MemoryUse::Activation:
+    return "activation";
+  case MemoryUse::Staging:
+    return "staging";
+  case MemoryUse::Unreduced:
+    return "unreduced";
+  case MemoryUse::Gathered:
+    return "gathered";
+  }
+  return nullptr; // all uses are above
+}
+
+// Measures the most bytes that the allocations of each use need at the same time. For allocations that are filled from
+// host memory, this is what the allocator needs for them: on the copy stream, one may take over another's bytes although
+// their positions in the list overlap.
 void measurePeaks(ProgramDraft &draft, const std::vector<char> &free, const std::vector<std::optional<Span>> &spans) {
-  constexpr const char *kStaging = "staging";
-  std::vector<const char *> kind(draft.allocations.size(), "activation");
-  for (unsigned allocation : draft.staged)
-    kind[allocation] = kStaging;
-  for (unsigned allocation : draft.unreduced)
-    kind[allocation] = "unreduced";
-  for (unsigned allocation : draft.gathered)
-    kind[allocation] = "gathered";
-  std::map<std::string, std::map<size_t, int64_t>> changes; // kind -> position -> bytes that come or go
+  std::map<std::string, std::map<size_t, int64_t>> changes; // name of use -> position -> bytes that come or go
   std::vector<AllocationRequest> staged;
-  for (unsigned allocation = 0; allocation < draft.allocations.size(); ++allocation) {
-    if (!free[allocation] || !spans[allocation] || draft.allocations[allocation].isHost)
+  for (unsigned number = 0; number < draft.allocations.size(); ++number) {
+    const Allocation &allocation = draft.allocations[number];
+    if (!free[number] || !spans[number] || allocation.isHost)
       continue;
-    if (kind[allocation] == kStaging) {
-      staged.push_back({draft.allocations[allocation].bytes, kBufferAlignment, *spans[allocation]});
+    if (allocation.use == MemoryUse::Staging) {
+      staged.push_back({allocation.bytes, kBufferAlignment, *spans[number]});
       continue;
     }
-    auto bytes = static_cast<int64_t>(llvm::alignTo(draft.allocations[allocation].bytes, kBufferAlignment));
-    changes[kind[allocation]][spans[allocation]->first] += bytes;
-    changes[kind[allocation]][spans[allocation]->last + 1] -= bytes;
+    auto bytes = static_cast<int64_t>(llvm::alignTo(allocation.bytes, kBufferAlignment));
+    changes[nameOf(allocation.use)][spans[number]->first] += bytes;
+    changes[nameOf(allocation.use)][spans[number]->last + 1] -= bytes;
   }
   for (const auto &[name, list] : changes) {
     int64_t now = 0, most = 0;
@@ -64,7 +72,7 @@ void measurePeaks(ProgramDraft &draft, const std::vector<char> &free, const std:
     draft.peaks[name] = static_cast<uint64_t>(most);
   }
   if (!staged.empty())
-    draft.peaks[kStaging] = allocate(staged).peak;
+    draft.peaks[nameOf(MemoryUse::Staging)] = allocate(staged).peak;
 }
 
 // Decides the addresses of allocations, and returns how many bytes they take together.
@@ -88,6 +96,8 @@ void schedule(ProgramDraft &draft, ModulePlan &plan, OffloadSavings &savings) {
   boundCopiesOut(draft.instructions, kCopiesOutInFlight);
   if (!draft.isTransfer)
     draft.events = synchronize(draft.instructions, kStreams);
+  for (const DraftInstruction &instruction : draft.instructions)
+    plan.needStream(instruction.stream);
   std::vector<std::optional<Span>> spans = liveSpans(draft.instructions, draft.allocations.size());
   measurePeaks(draft, free, spans);
   std::vector<unsigned> ofDevice, ofHost;

@@ -2,10 +2,10 @@
 
 #include "compiler/Planning/Build/InPlace.h"
 #include "compiler/Planning/Build/StagePrograms.h"
+#include "compiler/Planning/Draft/Issue.h"
 #include "dialects/Cleave/IR/Attributes.h"
 
 #include "mlir/Dialect/UB/IR/UBOps.h"
-#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -13,7 +13,9 @@ using namespace mlir;
 namespace cleave::plan {
 
 DraftBuilder::DraftBuilder(ModulePlan &plan, func::FuncOp function)
-    : plan(plan), function(function), builder(function.getContext()), families(function.getBody().front()) {}
+    : plan(plan), function(function), builder(function.getContext()), maker(draft, function.getContext()),
+      values(plan, draft, maker, function.getBody().front()), families(values.getFamilies()),
+      collectives(plan, draft, maker, values, function.getContext()), transfers(plan, draft, maker, values, function) {}
 
 // Visits the ops once, in order. After each op:
 //
@@ -29,7 +31,7 @@ FailureOr<ProgramDraft> DraftBuilder::build() {
   draft.name = function.getSymName().str();
   draft.entry = function->hasAttr(kEntryAttr);
   draft.isTransfer = function->hasAttr(kTransferAttr);
-  if (failed(readTransferStream()) || failed(checkStageBuffers()))
+  if (failed(transfers.prepare()))
     return failure();
   addInputs();
   if (auto calls = function->getAttrOfType<ArrayAttr>(kCallsAttr))
@@ -37,17 +39,10 @@ FailureOr<ProgramDraft> DraftBuilder::build() {
   for (Operation &op : function.getBody().front())
     if (failed(visit(&op)))
       return failure();
-  dropUnreadCopies();
-  for (DraftInstruction &instruction : draft.instructions)
-    for (MemoryAccess &touched : instruction.uses) {
-      Address address = draft.allocations.resolve({touched.allocation, touched.offset, touched.share});
-      touched.allocation = address.allocation;
-      touched.offset = address.offset;
-      touched.share = address.share;
-    }
-  settleGathers();
+  maker.resolveMergedAllocations();
+  dropUnreadCopies(draft);
   issue(draft.instructions, draft.gathers);
-  addSharedEvents();
+  transfers.addSharedEvents();
   return std::move(draft);
 }
 
@@ -62,14 +57,9 @@ LogicalResult DraftBuilder::visit(Operation *op) {
       .Case([&](ReadOp read) { return visitRead(read); })
       .Case([&](WriteOp write) { return visitWrite(write); })
       .Case([&](cleave::KernelOp kernel) { return visitKernel(kernel); })
-      .Case([&](shard::AllReduceOp reduce) { return visitAllReduce(reduce); })
-      .Case([&](shard::ReduceScatterOp scatter) { return visitReduceScatter(scatter); })
-      .Case([&](shard::AllGatherOp gather) { return visitAllGather(gather); })
-      .Case([&](shard::AllSliceOp slice) { return visitAllSlice(slice); })
-      .Case([&](shard::ReduceOp reduce) { return visitReduce(reduce); })
-      .Case([&](shard::BroadcastOp broadcast) { return visitBroadcast(broadcast); })
-      .Case([&](shard::SendOp send) { return visitSend(send); })
-      .Case([&](shard::RecvOp receive) { return visitReceive(receive); })
+      .Case<shard::AllReduceOp, shard::ReduceScatterOp, shard::AllGatherOp, shard::AllSliceOp, shard::ReduceOp,
+            shard::BroadcastOp>([&](auto collective) { return collectives.visit(collective); })
+      .Case<shard::SendOp, shard::RecvOp>([&](auto transfer) { return transfers.visit(transfer); })
       .Case([&](ub::PoisonOp) { return success(); }) // a value that a kind lacks and gets by a broadcast
       .Case([&](func::ReturnOp ret) { return visitReturn(ret); })
       .Default([&](Operation *other) -> LogicalResult {
@@ -87,7 +77,7 @@ void DraftBuilder::addInputs() {
   for (BlockArgument argument : function.getArguments()) {
     unsigned index = argument.getArgNumber();
     if (function.getArgAttr(index, kStageBufferAttr)) {
-      put(argument, stageBufferAddress(function.getArgAttrDict(index), argument.getType()));
+      values.put(argument, transfers.stageBufferAddress(function.getArgAttrDict(index), argument.getType()));
       continue;
     }
     auto name = function.getArgAttrOfType<StringAttr>(index, kNameAttr);
@@ -95,16 +85,21 @@ void DraftBuilder::addInputs() {
     bool isAbsent = function.getArgAttr(index, kAbsentAttr) != nullptr;
     uint64_t offset = isAbsent ? 0 : plan.inputOffset(text, argument.getType());
     if (!isAbsent)
-      put(argument, {draft.allocations.add(RegionKind::Input, bytesOf(argument.getType()), offset), 0});
-    auto batchDim = function.getArgAttrOfType<IntegerAttr>(index, kBatchDimAttr);
-    auto sharding = function.getArgAttrOfType<ShardingAttr>(index, kShardingAttr);
-    ArrayAttr split;
-    if (batchDim && sharding && !sharding.getDimAxes(batchDim.getInt()).empty())
-      split = builder.getStrArrayAttr(sharding.getDimAxes(batchDim.getInt()));
+      values.put(argument, {draft.allocations.add(RegionKind::Input, bytesOf(argument.getType()), offset), 0});
     if (draft.entry)
-      draft.ports.push_back(
-          {true, text, argument.getType(), offset, batchDim ? batchDim.getInt() : -1, split, isAbsent});
+      addPort({true, text, argument.getType(), offset, -1, nullptr, isAbsent}, function.getArgAttrDict(index));
   }
+}
+
+// Adds the port, with its batch dimension and the axes that split it, if its attributes name one.
+void DraftBuilder::addPort(PortDraft port, DictionaryAttr attributes) {
+  auto batchDim = attributes ? attributes.getAs<IntegerAttr>(kBatchDimAttr) : IntegerAttr();
+  auto sharding = attributes ? attributes.getAs<ShardingAttr>(kShardingAttr) : ShardingAttr();
+  if (batchDim)
+    port.batchDim = batchDim.getInt();
+  if (batchDim && sharding && !sharding.getDimAxes(port.batchDim).empty())
+    port.splitAxes = builder.getStrArrayAttr(sharding.getDimAxes(port.batchDim));
+  draft.ports.push_back(std::move(port));
 }
 
 void DraftBuilder::addCalls(ArrayAttr calls) {
@@ -116,7 +111,7 @@ void DraftBuilder::addCalls(ArrayAttr calls) {
     Attribute skip = call.get("skip");
     fields.set("skip", skip ? skip : Attribute(builder.getI64IntegerAttr(0)));
     fields.set("counter", CounterAttr::get(function.getContext(), Counter::MicroBatch));
-    addInstruction(function, "call", {}, fields).kind = InstructionKind::Barrier;
+    maker.add(function, "call", Purpose::Compute, {}, fields).kind = InstructionKind::Barrier;
   }
 }
 
@@ -126,13 +121,13 @@ LogicalResult DraftBuilder::visitRead(ReadOp read) {
   if (!state || state->bytes != bytesOf(read.getResult().getType()))
     return read.emitOpError("expected a state of as many bytes as its value; got: @")
            << read.getState() << " as " << read.getResult().getType();
-  Address address{stateAllocation(read.getState()), 0};
+  Address address{values.stateAllocation(read.getState()), 0};
   if (families.outlives(read.getResult(), read.getState(), read)) {
-    Address copy = addFresh(state->bytes);
-    addCopy(read, copy, address, state->bytes);
+    Address copy = values.addFresh(state->bytes);
+    maker.addCopy(read, copy, address, state->bytes);
     address = copy;
   }
-  put(read.getResult(), address);
+  values.put(read.getResult(), address);
   return success();
 }
 
@@ -142,13 +137,13 @@ LogicalResult DraftBuilder::visitWrite(WriteOp write) {
   if (!state || state->bytes != bytesOf(write.getValue().getType()))
     return write.emitOpError("expected a state of as many bytes as its value; got: @")
            << write.getState() << " for " << write.getValue().getType();
-  Address target{stateAllocation(write.getState()), 0};
-  forgetCopies(target);
+  Address target{values.stateAllocation(write.getState()), 0};
+  values.noteChange(target);
   if (!families.outlives(write.getValue(), write.getState(), write))
-    return moveTo(write.getValue(), target, write);
-  FailureOr<Address> address = addressOf(write.getValue());
+    return values.moveTo(write.getValue(), target, write);
+  FailureOr<Address> address = values.find(write.getValue());
   if (succeeded(address))
-    addCopy(write, target, *address, state->bytes);
+    maker.addCopy(write, target, *address, state->bytes);
   return address;
 }
 
@@ -156,10 +151,10 @@ LogicalResult DraftBuilder::visitWrite(WriteOp write) {
 LogicalResult DraftBuilder::visitViews(Operation *op, ArrayRef<ByteView> views) {
   if (views.front().whole.getDefiningOp() == op)
     return visitJoined(op, views);
-  FailureOr<Address> whole = addressOf(views.front().whole);
+  FailureOr<Address> whole = values.find(views.front().whole);
   if (failed(whole))
     return failure();
-  put(views.front().part, {whole->allocation, whole->offset + views.front().offset, whole->share});
+  values.put(views.front().part, {whole->allocation, whole->offset + views.front().offset, whole->share});
   return success();
 }
 
@@ -169,10 +164,10 @@ LogicalResult DraftBuilder::visitViews(Operation *op, ArrayRef<ByteView> views) 
 LogicalResult DraftBuilder::visitJoined(Operation *op, ArrayRef<ByteView> views) {
   Value result = op->getResult(0);
   std::optional<unsigned> state = stateToFill(op);
-  Address whole = state ? Address{*state, 0} : addFresh(bytesOf(result.getType()));
-  put(result, whole);
+  Address whole = state ? Address{*state, 0} : values.addFresh(bytesOf(result.getType()));
+  values.put(result, whole);
   for (const ByteView &view : views)
-    if (failed(moveTo(view.part, {whole.allocation, view.offset}, op, /*isJoined=*/true)))
+    if (failed(values.moveTo(view.part, {whole.allocation, view.offset}, op, /*isJoined=*/true)))
       return failure();
   return success();
 }
@@ -183,55 +178,16 @@ LogicalResult DraftBuilder::visitJoined(Operation *op, ArrayRef<ByteView> views)
 std::optional<unsigned> DraftBuilder::stateToFill(Operation *concat) const {
   Value result = concat->getResult(0);
   auto write = result.hasOneUse() ? dyn_cast<WriteOp>(*result.user_begin()) : nullptr;
-  auto allocation = write ? stateAllocations.find(write.getState()) : stateAllocations.end();
-  if (allocation == stateAllocations.end() || draft.allocations.isHost({allocation->second, 0, {}}) ||
-      !isLastUseOf(allocation->second, concat) || families.outlives(result, write.getState(), write))
+  std::optional<unsigned> allocation = write ? values.knownStateAllocation(write.getState()) : std::nullopt;
+  if (!allocation || draft.allocations.isHost({*allocation, 0, {}}) || !values.isLastUseOf(*allocation, concat) ||
+      families.outlives(result, write.getState(), write))
     return std::nullopt;
   if (families.isReadBetween(write.getState(), concat, write))
     return std::nullopt;
   for (Value part : concat->getOperands())
-    if (auto address = addresses.find(part);
-        address != addresses.end() && draft.allocations.resolve(address->second).allocation == allocation->second)
+    if (values.allocationOf(part) == allocation)
       return std::nullopt;
-  return allocation->second;
-}
-
-// Tries the cheapest way first. A splat is filled at the target. A value that is already there stays. A value that has
-// a whole allocation of its own is made in the target's bytes, if these are fresh, or if nothing has used them since
-// the first use of that allocation. Any other value is copied.
-LogicalResult DraftBuilder::moveTo(Value value, Address target, Operation *op, bool isJoined) {
-  DenseElementsAttr constant;
-  if (matchPattern(value, m_Constant(&constant)) && constant.isSplat() && !draft.allocations.isHost(target)) {
-    fillWith(constant, target, op);
-    return success();
-  }
-  FailureOr<Address> address = addressOf(value);
-  if (failed(address))
-    return failure();
-  uint64_t bytes = bytesOf(value.getType());
-  Address from = draft.allocations.resolve(*address), to = draft.allocations.resolve(target);
-  if (from.allocation == to.allocation && from.offset == to.offset && from.share == to.share)
-    return success();
-  bool free = draft.allocations.isFreshWhole(from, bytes) && from.allocation != to.allocation &&
-              draft.allocations.canMerge(from, to);
-  if (free && (draft.allocations.isFresh(to) || !draft.allocations.isUsedSince(to.allocation, from.allocation))) {
-    draft.allocations.merge(from, to);
-    return success();
-  }
-  // The copy moves up, so that a bucket that is reduced in place waits only for the copy of its value into another
-  // bucket.
-  DraftInstruction &copy = addCopy(op, to, from, bytes);
-  if (copy.purpose != Purpose::Compute) {                           // between device and host memory
-    if (auto broadcast = value.getDefiningOp<shard::BroadcastOp>()) // before it, the state differs between ranks
-      if (auto sent = kernelInstructions.find(broadcast); sent != kernelInstructions.end())
-        copy.after.push_back(draft.instructions[sent->second].payload);
-    return success();
-  }
-  if (isReducedPart(value)) // so that the unreduced bytes around it are free soon
-    copy.purpose = Purpose::Reduce;
-  else if (isJoined)
-    copy.purpose = Purpose::Relocate;
-  return success();
+  return allocation;
 }
 
 // A tied result must lie where its input lies, because the kernel updates it there. If others still need the input, the
@@ -240,7 +196,7 @@ LogicalResult DraftBuilder::visitKernel(cleave::KernelOp kernel) {
   FailureOr<FlatSymbolRefAttr> symbol = plan.generatedKernel(kernel);
   llvm::SmallVector<Address> inputs, results;
   for (Value input : kernel.getInputs()) {
-    FailureOr<Address> address = deviceAddressOf(input, kernel);
+    FailureOr<Address> address = values.findOnDevice(input, kernel);
     if (failed(address) || failed(symbol))
       return failure();
     inputs.push_back(*address);
@@ -253,27 +209,38 @@ LogicalResult DraftBuilder::visitKernel(cleave::KernelOp kernel) {
     if (tie >= 0 && canFollowTie(kernel, tie, index, inputs)) {
       results.push_back(inputs[tie]);
     } else {
-      results.push_back(addFresh(bytesOf(result.getType())));
+      results.push_back(values.addFresh(bytesOf(result.getType())));
       if (tie >= 0) { // the code updates its input: give it a copy
-        addCopy(kernel, results.back(), inputs[tie], bytesOf(result.getType()));
+        maker.addCopy(kernel, results.back(), inputs[tie], bytesOf(result.getType()));
         inputs[tie] = results.back();
       }
     }
-    put(result, results.back());
-    forgetCopies(results.back());
+    values.put(result, results.back());
+    values.noteChange(results.back());
   }
   std::vector<MemoryAccess> uses;
   for (auto [address, value] : llvm::zip(inputs, kernel.getInputs()))
-    uses.push_back(use(address, bytesOf(value.getType()), true, false));
+    uses.push_back(accessTo(address, bytesOf(value.getType()), true, false));
   for (auto [address, value] : llvm::zip(results, kernel.getResults()))
-    uses.push_back(use(address, bytesOf(value.getType()), false, true));
+    uses.push_back(accessTo(address, bytesOf(value.getType()), false, true));
   NamedAttrList fields;
   fields.set("kernel", *symbol);
-  DraftInstruction &instruction = addInstruction(kernel, "launch", std::move(uses), fields);
-  kernelInstructions[kernel] = draft.instructions.size() - 1;
-  if (accumulatesReduced(kernel))
-    instruction.purpose = Purpose::Reduce;
+  maker.add(kernel, "launch", accumulatesReduced(kernel) ? Purpose::Reduce : Purpose::Compute, std::move(uses), fields);
+  maker.setMaker(kernel);
   return success();
+}
+
+// True if the kernel only adds reduced parts to gradients. It then runs on the reduce stream. On the compute stream it
+// would hold up the next instructions, or, if it came late, keep the unreduced buffer until then.
+bool DraftBuilder::accumulatesReduced(cleave::KernelOp kernel) const {
+  auto isAccumulated = [&](Value result) {
+    return llvm::all_of(result.getUsers(), [&](Operation *user) {
+      auto write = dyn_cast<WriteOp>(user);
+      return write && plan.roleOf(write.getState()) == Role::Gradient;
+    });
+  };
+  return llvm::any_of(kernel.getInputs(), [&](Value input) { return values.isReducedPart(input); }) &&
+         llvm::all_of(kernel.getResults(), isAccumulated);
 }
 
 // True if the result may be made in the input's bytes: nobody reads the input later, and no other operand overlaps it.
@@ -282,10 +249,10 @@ bool DraftBuilder::canFollowTie(cleave::KernelOp kernel, unsigned input, unsigne
     return false;
   Address address = draft.allocations.resolve(inputs[input]);
   uint64_t bytes = bytesOf(kernel.getInputs()[input].getType());
-  MemoryAccess taken = use(address, bytes, true, true);
+  MemoryAccess taken = accessTo(address, bytes, true, true);
   for (unsigned other = 0; other < inputs.size(); ++other) {
     Address at = draft.allocations.resolve(inputs[other]);
-    if (other != input && taken.conflictsWith(use(at, bytesOf(kernel.getInputs()[other].getType()), true, false)))
+    if (other != input && taken.conflictsWith(accessTo(at, bytesOf(kernel.getInputs()[other].getType()), true, false)))
       return false;
   }
   // Fixed bytes may be overwritten only if they are the state that the result is written to.
@@ -301,29 +268,52 @@ LogicalResult DraftBuilder::visitLibrary(Operation *op) {
   std::vector<MemoryAccess> uses;
   llvm::SmallVector<Address> inputs;
   for (Value operand : op->getOperands()) {
-    FailureOr<Address> address = deviceAddressOf(operand, op);
+    FailureOr<Address> address = values.findOnDevice(operand, op);
     if (failed(address))
       return failure();
     inputs.push_back(*address);
-    uses.push_back(use(*address, bytesOf(operand.getType()), true, false));
+    uses.push_back(accessTo(*address, bytesOf(operand.getType()), true, false));
   }
   for (Value result : op->getResults()) {
     std::optional<size_t> inPlace = kernel->overOf(uses.size());
     bool takesOver = inPlace && draft.allocations.isFresh(inputs[*inPlace]) &&
                      llvm::count(op->getOperands(), op->getOperand(*inPlace)) == 1 &&
                      mayTakeOver(op, op->getOperand(*inPlace), result, families);
-    Address address = takesOver ? inputs[*inPlace] : addFresh(bytesOf(result.getType()));
-    put(result, address);
-    forgetCopies(address);
-    uses.push_back(use(address, bytesOf(result.getType()), false, true));
+    Address address = takesOver ? inputs[*inPlace] : values.addFresh(bytesOf(result.getType()));
+    values.put(result, address);
+    values.noteChange(address);
+    uses.push_back(accessTo(address, bytesOf(result.getType()), false, true));
   }
   if (kernel->scratch) {
-    uses.push_back(use({poolAllocation(RegionKind::Workspace, *kernel->scratch), 0}, *kernel->scratch, false, true));
+    uses.push_back(
+        accessTo({values.poolAllocation(RegionKind::Workspace, *kernel->scratch), 0}, *kernel->scratch, false, true));
     uses.back().scratch = true;
   }
   NamedAttrList fields;
   fields.set("kernel", kernel->symbol);
-  addInstruction(op, "launch", std::move(uses), fields);
+  maker.add(op, "launch", Purpose::Compute, std::move(uses), fields);
+  return success();
+}
+
+// The value is copied to each place in host memory where it is read.
+LogicalResult DraftBuilder::visitOffload(OffloadOp op) {
+  FailureOr<Address> address = values.find(op.getOperand());
+  if (failed(address))
+    return failure();
+  if (draft.allocations.isHost(*address)) {
+    values.put(op.getResult(), *address);
+    return success();
+  }
+  uint64_t bytes = bytesOf(op.getOperand().getType());
+  std::vector<Address> stageBuffers = transfers.hostStageBuffersOf(op.getResult());
+  if (stageBuffers.empty())
+    stageBuffers.push_back({draft.allocations.add(RegionKind::Residual, bytes, std::nullopt, /*isHost=*/true), 0});
+  values.put(op.getResult(), stageBuffers.front());
+  bool isEarly = isMadeEarly(draft, *address);
+  for (Address stageBuffer : stageBuffers)
+    maker.addCopy(op, stageBuffer, *address, bytes);
+  if (!isEarly)
+    values.noteStored(stageBuffers.front(), *address, bytes);
   return success();
 }
 
@@ -335,20 +325,16 @@ LogicalResult DraftBuilder::visitReturn(func::ReturnOp op) {
     if (function.getResultAttr(index, kStageBufferHostAttr))
       continue; // visitOffload has copied it there
     if (function.getResultAttr(index, kStageBufferAttr)) {
-      if (failed(moveTo(value, stageBufferAddress(function.getResultAttrDict(index), value.getType()), op)))
+      if (failed(values.moveTo(value, transfers.stageBufferAddress(function.getResultAttrDict(index), value.getType()),
+                               op)))
         return failure();
       continue;
     }
     auto name = function.getResultAttrOfType<StringAttr>(index, kNameAttr);
-    auto batchDim = function.getResultAttrOfType<IntegerAttr>(index, kBatchDimAttr);
-    auto sharding = function.getResultAttrOfType<ShardingAttr>(index, kShardingAttr);
-    ArrayAttr split;
-    if (batchDim && sharding && !sharding.getDimAxes(batchDim.getInt()).empty())
-      split = builder.getStrArrayAttr(sharding.getDimAxes(batchDim.getInt()));
+    std::string text = name ? name.str() : "result" + std::to_string(index);
     uint64_t bytes = bytesOf(value.getType());
-    draft.ports.push_back({false, name ? name.str() : "result" + std::to_string(index), value.getType(), offset,
-                           batchDim ? batchDim.getInt() : -1, split});
-    if (bytes > 0 && failed(moveTo(value, {draft.allocations.add(RegionKind::Output, bytes, offset), 0}, op)))
+    addPort({false, text, value.getType(), offset, -1, nullptr}, function.getResultAttrDict(index));
+    if (bytes > 0 && failed(values.moveTo(value, {draft.allocations.add(RegionKind::Output, bytes, offset), 0}, op)))
       return failure();
     offset = llvm::alignTo(offset + std::max<uint64_t>(bytes, 1), kBufferAlignment); // an empty one has an address, too
   }

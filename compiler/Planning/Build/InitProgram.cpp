@@ -1,4 +1,5 @@
 #include "compiler/Planning/Build/InitProgram.h"
+#include "compiler/Planning/Draft/Issue.h"
 
 using namespace mlir;
 
@@ -53,7 +54,6 @@ private:
 
   void addCopy(unsigned target, unsigned source, uint64_t bytes, Purpose purpose) {
     addInstruction({"copy", {}, ""}, {{target, 0, bytes, false, true}, {source, 0, bytes, true, false}}, purpose);
-    plan.needStream(kCopyStream);
   }
 
   ModulePlan &plan;

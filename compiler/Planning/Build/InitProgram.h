@@ -3,7 +3,8 @@
 #ifndef CLEAVE_COMPILER_PLANNING_BUILD_INITPROGRAM_H
 #define CLEAVE_COMPILER_PLANNING_BUILD_INITPROGRAM_H
 
-#include "compiler/Planning/Build/DraftBuilder.h"
+#include "compiler/Planning/Build/ModulePlan.h"
+#include "compiler/Planning/Build/ProgramDraft.h"
 
 namespace cleave::plan {
 

@@ -1,4 +1,5 @@
 #include "compiler/Planning/Build/OffloadSavings.h"
+#include "compiler/Planning/Build/ModulePlan.h"
 
 #include <algorithm>
 #include <map>

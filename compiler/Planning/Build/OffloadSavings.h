@@ -4,7 +4,7 @@
 #define CLEAVE_COMPILER_PLANNING_BUILD_OFFLOADSAVINGS_H
 
 #include "compiler/Planning/Draft/Allocator.h"
-#include "compiler/Planning/Build/DraftBuilder.h"
+#include "compiler/Planning/Build/ProgramDraft.h"
 
 #include <optional>
 #include <vector>

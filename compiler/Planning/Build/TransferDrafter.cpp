@@ -1,7 +1,6 @@
-// Part of DraftBuilder: stages of a pipeline. Has the stage buffers of values that cross bodies, sends and receives,
-// and the plan's events around them (StagePrograms.h).
+#include "compiler/Planning/Build/TransferDrafter.h"
 #include "compiler/Planning/Build/StagePrograms.h"
-#include "compiler/Planning/Build/DraftBuilder.h"
+#include "dialects/Cleave/IR/Attributes.h"
 
 #include "llvm/ADT/StringSet.h"
 
@@ -9,8 +8,12 @@ using namespace mlir;
 
 namespace cleave::plan {
 
-// Checks what stageBufferAddress and addSharedEvents rely on, because modules may be written by hand.
-LogicalResult DraftBuilder::checkStageBuffers() {
+LogicalResult TransferDrafter::prepare() {
+  return failure(failed(readTransferStream()) || failed(checkStageBuffers()));
+}
+
+// Checks what stageBufferAddress and addSharedEvents rely on.
+LogicalResult TransferDrafter::checkStageBuffers() {
   llvm::StringSet<> stageBuffers;
   for (bool isResult : {false, true})
     for (unsigned i = 0; i < (isResult ? function.getNumResults() : function.getNumArguments()); ++i) {
@@ -32,7 +35,7 @@ LogicalResult DraftBuilder::checkStageBuffers() {
   return success();
 }
 
-Address DraftBuilder::stageBufferAddress(DictionaryAttr port, Type type) {
+Address TransferDrafter::stageBufferAddress(DictionaryAttr port, Type type) {
   StringRef stageBuffer = port.getAs<StringAttr>(kStageBufferAttr).getValue();
   int64_t frames = port.getAs<IntegerAttr>(kFramesAttr).getInt();
   uint64_t bytes = bytesOf(type);
@@ -44,8 +47,8 @@ Address DraftBuilder::stageBufferAddress(DictionaryAttr port, Type type) {
   return {allocation, 0, {}};
 }
 
-FailureOr<NamedAttrList> DraftBuilder::transferFields(Operation *op, ArrayRef<int16_t> gridAxes,
-                                                      std::optional<ArrayRef<int64_t>> peer, Type type) {
+FailureOr<NamedAttrList> TransferDrafter::transferFields(Operation *op, ArrayRef<int16_t> gridAxes,
+                                                         std::optional<ArrayRef<int64_t>> peer, Type type) {
   auto channel = op->getAttrOfType<IntegerAttr>(kChannelAttr);
   if (!plan.getMesh() || gridAxes.size() != 1 || !peer || peer->size() != 1 || !channel)
     return op->emitOpError("expected one axis, the peer's coordinate on it, and cleave.channel");
@@ -63,7 +66,7 @@ FailureOr<NamedAttrList> DraftBuilder::transferFields(Operation *op, ArrayRef<in
   return fields;
 }
 
-LogicalResult DraftBuilder::readTransferStream() {
+LogicalResult TransferDrafter::readTransferStream() {
   auto transfer = function->getAttrOfType<StringAttr>(kTransferAttr);
   if (!transfer)
     return success();
@@ -76,63 +79,74 @@ LogicalResult DraftBuilder::readTransferStream() {
   return success();
 }
 
-void DraftBuilder::addTransfer(Operation *op, StringRef mnemonic, MemoryAccess use, NamedAttrList fields,
-                               unsigned stream) {
+void TransferDrafter::addTransfer(Operation *op, StringRef mnemonic, MemoryAccess use, NamedAttrList fields,
+                                  unsigned stream) {
   stream = transferStream.value_or(stream);
-  plan.needStream(stream);
-  DraftInstruction &instruction = addInstruction(op, mnemonic, {use}, std::move(fields));
-  instruction.purpose = Purpose::Transfer;
-  instruction.stream = stream;
+  maker.add(op, mnemonic, Purpose::Transfer, {use}, std::move(fields)).stream = stream;
 }
 
-LogicalResult DraftBuilder::visitSend(shard::SendOp op) {
+LogicalResult TransferDrafter::visit(shard::SendOp op) {
   Type type = op.getInput().getType();
-  FailureOr<Address> address = deviceAddressOf(op.getInput(), op);
+  FailureOr<Address> address = values.findOnDevice(op.getInput(), op);
   FailureOr<NamedAttrList> fields = transferFields(op, op.getGridAxes(), op.getDestination(), type);
   if (failed(address) || failed(fields))
     return failure();
-  addTransfer(op, "send", use(*address, bytesOf(type), true, false), *fields, kSendStream);
+  addTransfer(op, "send", accessTo(*address, bytesOf(type), true, false), *fields, kSendStream);
   return success();
 }
 
-LogicalResult DraftBuilder::visitReceive(shard::RecvOp op) {
+LogicalResult TransferDrafter::visit(shard::RecvOp op) {
   Type type = op.getResult().getType();
   FailureOr<NamedAttrList> fields = transferFields(op, op.getGridAxes(), op.getSource(), type);
   if (failed(fields))
     return failure();
-  Address address = addFresh(bytesOf(type));
-  put(op.getResult(), address);
-  addTransfer(op, "recv", use(address, bytesOf(type), false, true), *fields, kReceiveStream);
+  Address address = values.addFresh(bytesOf(type));
+  values.put(op.getResult(), address);
+  addTransfer(op, "recv", accessTo(address, bytesOf(type), false, true), *fields, kReceiveStream);
   return success();
 }
 
-// Waits come before everything else, and count as writes of the stage buffer, so that its users come after them on any
-// stream. Records count as writes, too, and come directly after the last use.
-void DraftBuilder::addSharedEvents() {
-  auto make = [&](StringRef mnemonic, DictionaryAttr entry) {
-    unsigned allocation = stageBufferAllocations.lookup(entry.getAs<StringAttr>("stage_buffer").getValue());
-    NamedAttrList fields;
-    fields.set("event",
-               plan.event(entry.getAs<StringAttr>("event").getValue(), entry.getAs<IntegerAttr>("frames").getInt()));
-    fields.set("frame", entry.get("frame"));
-    draft.payloads.push_back({mnemonic.str(), std::move(fields), ""});
-    DraftInstruction instruction;
-    instruction.purpose = Purpose::Transfer;
-    instruction.stream = transferStream.value_or(kComputeStream);
-    instruction.uses = {use({allocation, 0, {}}, draft.allocations[allocation].bytes, true, true)};
-    instruction.payload = draft.payloads.size() - 1;
-    return instruction;
-  };
+std::vector<Address> TransferDrafter::hostStageBuffersOf(Value value) {
+  std::vector<Address> stageBuffers;
+  for (OpOperand &returned : function.getBody().front().getTerminator()->getOpOperands()) {
+    Value source = returned.get();
+    while (auto reshape = source.getDefiningOp<ReshapeOp>())
+      source = reshape.getOperand();
+    if (source == value && function.getResultAttr(returned.getOperandNumber(), kStageBufferHostAttr))
+      stageBuffers.push_back(
+          stageBufferAddress(function.getResultAttrDict(returned.getOperandNumber()), returned.get().getType()));
+  }
+  return stageBuffers;
+}
+
+// An event counts as a write of the stage buffer, so that its users stay on their side of it on any stream.
+DraftInstruction TransferDrafter::makeEvent(StringRef mnemonic, DictionaryAttr entry) {
+  unsigned allocation = stageBufferAllocations.lookup(entry.getAs<StringAttr>("stage_buffer").getValue());
+  NamedAttrList fields;
+  fields.set("event",
+             plan.event(entry.getAs<StringAttr>("event").getValue(), entry.getAs<IntegerAttr>("frames").getInt()));
+  fields.set("frame", entry.get("frame"));
+  draft.payloads.push_back({mnemonic.str(), std::move(fields), ""});
+  DraftInstruction instruction;
+  instruction.purpose = Purpose::Transfer;
+  instruction.stream = transferStream.value_or(kComputeStream);
+  instruction.uses = {accessTo({allocation, 0, {}}, draft.allocations[allocation].bytes, true, true)};
+  instruction.payload = draft.payloads.size() - 1;
+  return instruction;
+}
+
+// Waits come before everything else, and records directly after the last use.
+void TransferDrafter::addSharedEvents() {
   auto entriesOf = [&](StringRef name) {
     auto list = function->getAttrOfType<ArrayAttr>(name);
     return list ? llvm::to_vector(list.getAsRange<DictionaryAttr>()) : SmallVector<DictionaryAttr>();
   };
   std::vector<DraftInstruction> waits;
   for (DictionaryAttr entry : entriesOf(kWaitsAttr))
-    waits.push_back(make("wait", entry));
+    waits.push_back(makeEvent("wait", entry));
   draft.instructions.insert(draft.instructions.begin(), waits.begin(), waits.end());
   for (DictionaryAttr entry : entriesOf(kRecordsAttr)) {
-    DraftInstruction record = make("record", entry);
+    DraftInstruction record = makeEvent("record", entry);
     auto isUsed = [&](const DraftInstruction &instruction) {
       return llvm::any_of(instruction.uses, [&](const MemoryAccess &touched) {
         return touched.allocation == record.uses.front().allocation;
