@@ -66,13 +66,23 @@ static Value withoutPadding(Emitter &emit, Value rows, Value indices, int64_t pa
   return stopWhere(emit, emit.broadcastDims(isPadding, shapeOf(rows), dims), rows);
 }
 
+// True if the value is a reduction of x over this dimension alone.
+static bool isReducedOver(Value value, Value x, int64_t dim) {
+  if (auto reshape = value.getDefiningOp<ReshapeOp>())
+    value = reshape.getOperand();
+  auto reduction = value.getDefiningOp<ReduceOp>();
+  return reduction && reduction.getOperand() == x && reduction.getDims() == llvm::ArrayRef(dim);
+}
+
 // For x.max(dim) and x.min(dim), the gradient goes only to the element whose index they return, not to all equal
-// elements.
+// elements. The operator decides the value: a call that names another dimension than the operator is not followed.
 static Value picked(Emitter &emit, Value x, Value result, const TorchCall &call, bool smallest) {
   int64_t dim = 0, rank = rankOf(x);
   if (call.arguments.size() < 2 || !llvm::to_integer(call.arguments[1], dim) || dim < -rank || dim >= rank)
     return {};
   dim += dim < 0 ? rank : 0;
+  if (!isReducedOver(result, x, dim))
+    return {};
   Shape kept = reducedShape(shapeOf(x), {dim}, /*keepDims=*/true);
   bool keeps = shapeOf(result) == llvm::ArrayRef<int64_t>(kept);
   auto type = RankedTensorType::get(reducedShape(shapeOf(x), {dim}, false), emit.i64());
@@ -108,6 +118,11 @@ static bool isBefore215(const onnx::ModelProto &model) {
          std::pair(majorNumber, minorNumber) < std::pair(2u, 15u);
 }
 
+// True where x is not inside of the bound: beyond it or equal to it, or where one of the two is no number.
+static Value isOutside(Emitter &emit, Value x, Value bound, bool isLower) {
+  return emit.unary<NotOp>(emit.compare(isLower ? Predicate::Gt : Predicate::Lt, x, bound));
+}
+
 // Returns max(x, bound) or min(x, bound) with the gradient of clamp before 2.15: that of x where they are equal.
 static Value clampedBefore215(Emitter &emit, Value x, Value bound, Value result, bool isLower) {
   Value isNumber = emit.compare(Predicate::Eq, bound, bound);
@@ -136,8 +151,7 @@ static Value withGradientOfCall(Emitter &emit, const TorchCall &call, const onnx
   if (isBound && llvm::all_of(llvm::drop_begin(call.arguments), [](llvm::StringRef argument) {
         return argument.starts_with("%scalar_tensor") || argument == "None";
       }))
-    return endWhere(emit, emit.compare(operation == "Max" ? Predicate::Le : Predicate::Ge, result, input(1)),
-                    stop(emit, result), input(0));
+    return endWhere(emit, isOutside(emit, input(0), input(1), operation == "Max"), stop(emit, result), input(0));
   // A norm of zeros has no derivative, and PyTorch takes 0.
   if (operation == "Pow" && target.starts_with("aten.linalg_vector_norm."))
     return endWhere(emit, emit.compare(Predicate::Eq, result, 0), stop(emit, result), result);
@@ -183,6 +197,8 @@ LogicalResult cleave::onnx_import::applyTorchGradient(const FlatNode &node, cons
   Value result = environment.value(node.proto->output(0));
   if (!result || !llvm::isa<mlir::FloatType>(elementOf(result)) || !isOfParameters(result))
     return llvm::success();
+  if (operation == "Gather" && op.intAttr("axis", 0) != 0)
+    return llvm::success(); // no embedding
   bool isEmbedding = operation == "Gather" && target.starts_with("aten.embedding.");
   if (isEmbedding && call.arguments.size() > 3 && call.arguments[3] == "True")
     return op.fail(

@@ -49,6 +49,19 @@ def clip(said):
     return [constant("lo", np.float32(-3)), constant("hi", np.float32(3)), node("Clip", ["a", "lo", "hi"], "y", said)]
 
 
+def column_maxima(dim):
+    """In place of the nine numbers of a, [3, 3], the largest of each column. `dim` is what the metadata says."""
+    return [constant("s", np.int64([3, 3])), constant("t", np.int64([1, 9])), constant("zero", np.float32(0)), node("Reshape", ["a", "s"], "m"),
+            constant("axes", np.int64([0])), node("ReduceMax", ["m", "axes"], "k", call("aten.max.dim", "%m", str(dim)), keepdims=0),
+            node("Mul", ["m", "zero"], "z"), node("Add", ["z", "k"], "r"), node("Reshape", ["r", "t"], "y")]
+
+
+def slopes_of_column_maxima(a):
+    """The gradient of a sum of the columns' maxima, weighted by v, over v."""
+    table, v = a.reshape(3, 3), np.linspace(0.5, 1.5, 9).reshape(3, 3)
+    return ((table == table.max(0)) * v.sum(0) / v).reshape(9)
+
+
 def norm_of_one(p):
     """The norm of each number by itself."""
     said = call("aten.linalg_vector_norm.default", "%a", str(p))
@@ -76,6 +89,12 @@ ELEMENTWISE = {
     # The lower bound is above the upper one, so all numbers are the upper one, and its gradient is the sum of v: 9.
     "bounds-crossed": ([constant("lo", np.float32(2)), node("ReduceMin", ["a"], "hi", keepdims=0), node("Mul", ["a", "lo"], "b"),
                         node("Clip", ["b", "lo", "hi"], "y")], KINKS, lambda a: a * 0 + a.min(), lambda a: (a == a.min()) * 9 / 0.5),
+    # What the metadata says never changes a value.
+    "max-of-columns": (column_maxima(0), KINKS, lambda a: np.tile(a.reshape(3, 3).max(0), 3), slopes_of_column_maxima),
+    "max-of-other-dimension": (column_maxima(1), KINKS, lambda a: np.tile(a.reshape(3, 3).max(0), 3), slopes_of_column_maxima),
+    "bound-without-number": ([constant("none", np.float32(np.nan)), constant("two", np.float32(2)),
+                              node("Max", ["a", "none"], "m", call("aten.clamp_min.default", "%a", "%scalar_tensor")), node("IsNaN", ["m"], "i"),
+                              node("Where", ["i", "two", "m"], "y")], KINKS, lambda a: a * 0 + 2, lambda a: a * 0),
     "hardtanh": ([constant("lo", np.float32(-3)), constant("hi", np.float32(3)),
                   node("Clip", ["a", "lo", "hi"], "y", call("aten.hardtanh.default", "%a", "-3.0", "3.0"))],
                  KINKS, lambda a: np.clip(a, -3, 3), lambda a: (np.abs(a) < 3) * 1.0),
