@@ -1,9 +1,9 @@
 #include "compiler/Driver/Artefact.h"
 
-#include "compiler/Codegen/Host/ModelObject.h"
-#include "compiler/Support/InputFile.h"
-#include "compiler/Support/Error.h"
 #include "cleave/model.h"
+#include "compiler/Codegen/Host/ModelObject.h"
+#include "compiler/Support/Error.h"
+#include "compiler/Support/InputFile.h"
 #include "runtime/base/ForeignFile.h"
 #include "runtime/plan/KernelFacts.h"
 #include "runtime/plan/PlanReader.h"
@@ -70,12 +70,14 @@ std::string describeOther(llvm::StringRef path, llvm::StringRef bytes) {
   if (bytes.empty())
     return "the file is empty; expected a plan or a program that `cleave compile` wrote";
   if (path.ends_with(".onnx"))
-    return "an ONNX model is not compiled yet: expected what `cleave compile` makes of it";
+    return "an ONNX model is not compiled yet: run `cleave compile` on it, and give the file that this writes";
   rt::FileFormat format = rt::formatOf({bytes.data(), bytes.size()});
   if (format == rt::FileFormat::Program)
     return "this program, library or object file is truncated or damaged; expected what `cleave compile` wrote";
   std::string name = rt::describeFormat(format);
-  return (name.empty() ? "" : "this is " + name + ", and ") + "neither a plan nor a program that `cleave compile` wrote";
+  return (name.empty() ? "" : "this is " + name + ", and ") +
+         "neither a plan nor a program that `cleave compile` wrote; run `cleave compile MODEL.onnx -o NAME`, and give "
+         "NAME";
 }
 
 } // namespace

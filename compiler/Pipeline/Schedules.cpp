@@ -1,6 +1,7 @@
 #include "compiler/Pipeline/Schedules.h"
 
 #include "compiler/Pipeline/Check.h"
+#include "runtime/base/NearestName.h"
 
 #include <climits>
 
@@ -20,13 +21,6 @@ const std::vector<ScheduleKind> &scheduleKinds() {
       {"dualpipe-v", "two chunks a rank, down the ranks and up again", 2, 2, makeDualPipeV},
   };
   return kinds;
-}
-
-static std::string allNames() {
-  std::string names;
-  for (const ScheduleKind &kind : scheduleKinds())
-    names += (names.empty() ? "" : ", ") + std::string(kind.name);
-  return names;
 }
 
 static std::optional<Problem> checkChunks(const ScheduleKind &kind, int chunksPerRank) {
@@ -80,7 +74,11 @@ Result<Schedule> makeSchedule(const std::string &name, ScheduleRequest request) 
       return Problem{"internal error: schedule " + name + " breaks its own rules: " + found->problem.message};
     return schedule;
   }
-  return Problem{"there is no schedule '" + name + "': use one of " + allNames() + ", or a file"};
+  std::vector<std::string> names;
+  for (const ScheduleKind &kind : scheduleKinds())
+    names.push_back(kind.name);
+  return Problem{"there is no schedule '" + name + "': use one of " + rt::joinNames(names) + ", or a file" +
+                 rt::didYouMean(name, names)};
 }
 
 } // namespace cleave::pipeline

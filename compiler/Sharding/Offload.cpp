@@ -1,5 +1,7 @@
 #include "compiler/Sharding/Offload.h"
 
+#include "runtime/base/NearestName.h"
+
 #include "llvm/ADT/SmallVector.h"
 
 using namespace cleave;
@@ -32,7 +34,7 @@ llvm::Expected<Offload> cleave::parseOffload(llvm::StringRef text) {
     if (!chosen)
       return llvm::createStringError("expected params, grads, optimizer, activations or several of them, as in "
                                      "optimizer,grads; got: " +
-                                     text);
+                                     text + rt::didYouMean(kind, {"params", "grads", "optimizer", "activations"}));
     if (*chosen)
       return llvm::createStringError("'" + kind + "' is given twice");
     *chosen = true;

@@ -1,5 +1,7 @@
 #include "compiler/Sharding/StateStorage.h"
 
+#include "runtime/base/NearestName.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 using namespace cleave;
@@ -18,8 +20,8 @@ llvm::Expected<FsdpStrategy> cleave::parseFsdpStrategy(llvm::StringRef text) {
     return FsdpStrategy::FullShard;
   if (auto found = llvm::find(kStrategies, text); found != std::end(kStrategies))
     return static_cast<FsdpStrategy>(found - std::begin(kStrategies));
-  return llvm::createStringError("expected full-shard, shard-grad-op, zero-1, zero-2, zero-3 or no-shard; got: " +
-                                 text);
+  return llvm::createStringError(
+      rt::expectedOneOf(text, {"full-shard", "shard-grad-op", "zero-1", "zero-2", "zero-3", "no-shard"}));
 }
 
 llvm::Expected<GradSync> cleave::parseGradSync(llvm::StringRef text, FsdpStrategy strategy) {
@@ -29,7 +31,7 @@ llvm::Expected<GradSync> cleave::parseGradSync(llvm::StringRef text, FsdpStrateg
     return GradSync::Last;
   if (text == "every")
     return GradSync::Every;
-  return llvm::createStringError("expected every or last; got: " + text);
+  return llvm::createStringError(rt::expectedOneOf(text, {"every", "last"}));
 }
 
 llvm::StringRef cleave::printDpSync(DpSync sync) {
@@ -40,7 +42,7 @@ llvm::Expected<DpSync> cleave::parseDpSync(llvm::StringRef text) {
   for (DpSync sync : {DpSync::AllReduce, DpSync::ParameterServer})
     if (text == printDpSync(sync))
       return sync;
-  return llvm::createStringError("expected all-reduce or parameter-server; got: " + text);
+  return llvm::createStringError(rt::expectedOneOf(text, {"all-reduce", "parameter-server"}));
 }
 
 ShardingAttr cleave::ownedStorage(mlir::RankedTensorType type, llvm::ArrayRef<Attribute> axes) {

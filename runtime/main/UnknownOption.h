@@ -3,10 +3,11 @@
 #ifndef CLEAVE_RUNTIME_MAIN_UNKNOWNOPTION_H
 #define CLEAVE_RUNTIME_MAIN_UNKNOWNOPTION_H
 
+#include "runtime/base/NearestName.h"
+#include "runtime/base/OptionText.h"
 #include "runtime/main/AllOptions.h"
 #include "runtime/main/FamiliarOption.h"
 #include "runtime/main/OtherProgram.h"
-#include "runtime/session/NearestName.h"
 
 #include <CLI/CLI.hpp>
 
@@ -116,23 +117,13 @@ inline std::string describeMissing(const CLI::App &command, const std::string &t
          (example.empty() ? "" : "; for example: " + example);
 }
 
-// "a, b or c" for "a,b,c".
-inline std::string joinChoices(const std::string &names) {
-  std::string text;
-  for (size_t begin = 0, end; begin <= names.size(); begin = end + 1) {
-    end = std::min(names.find(',', begin), names.size());
-    text += (begin == 0 ? "" : end == names.size() ? " or " : ", ") + names.substr(begin, end - begin);
-  }
-  return text;
-}
-
 // Explains CLI11's "--loss: mean not in {nll,mse}", "--micro-batches: Value 0 not in range 1 to 8" and "Requires at
 // most 1 options be given from [--text,--json]". Returns other texts unchanged.
 inline std::string describeValue(const std::string &text) {
   size_t colon = text.find(": "), set = text.rfind(" not in {"), range = text.rfind(" not in range "),
          from = text.find(" from [");
   if (text.rfind("Requires at most 1 options", 0) == 0 && from != std::string::npos)
-    return "give at most one of " + joinChoices(text.substr(from + 7, text.find(']') - from - 7));
+    return "give at most one of " + joinChoices(splitText(text.substr(from + 7, text.find(']') - from - 7), ','));
   if (colon == std::string::npos || std::min(set, range) == std::string::npos)
     return text;
   bool isRange =
@@ -141,7 +132,7 @@ inline std::string describeValue(const std::string &text) {
   if (isRange)
     return option + ": expected a number from " + text.substr(range + 14) +
            "; got: " + value.substr(value.rfind("Value ", 0) == 0 ? 6 : 0);
-  return option + ": expected " + joinChoices(text.substr(set + 9, text.rfind('}') - set - 9)) + "; got: " + value;
+  return option + ": " + expectedOneOf(value, splitText(text.substr(set + 9, text.rfind('}') - set - 9), ','));
 }
 
 // Finds a switch with a value, such as "--save-best=banana", in arguments that begin with a command. Returns the

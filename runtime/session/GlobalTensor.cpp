@@ -1,7 +1,7 @@
 #include "runtime/session/GlobalTensor.h"
 
+#include "runtime/base/NearestName.h"
 #include "runtime/comm/Communicator.h"
-#include "runtime/session/NearestName.h"
 #include "runtime/session/ProgramBatch.h"
 
 #include <algorithm>

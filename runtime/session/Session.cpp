@@ -4,6 +4,7 @@
 #include "runtime/base/CaughtStatus.h"
 #include "runtime/base/Counted.h"
 #include "runtime/base/Log.h"
+#include "runtime/base/NearestName.h"
 #include "runtime/base/Termination.h"
 #include "runtime/base/Trace.h"
 #include "runtime/comm/Launcher.h"
@@ -19,7 +20,6 @@
 #include "runtime/plan/Seals.h"
 #include "runtime/session/HostResources.h"
 #include "runtime/session/MemoryUsage.h"
-#include "runtime/session/NearestName.h"
 #include "runtime/session/RankThreads.h"
 #include "runtime/session/SameRun.h"
 #include "runtime/state/RandomInit.h"
@@ -343,8 +343,8 @@ Status Session::entry(const char *name, const fb::Program **program) const {
                                                                : didYouMean(name, programs)));
   if (std::string_view(name) == "infer")
     return invalidArgument(
-        "this model was compiled for training; compile the model (or what `cleave export` makes of a "
-        "checkpoint) without --train, or use evaluate");
+        "this model was compiled for training; for inference, run `cleave export` on a checkpoint and compile the "
+        "exported model without --train, or use evaluate");
   return invalidArgument(trains ? "this model holds no program '" + std::string(name) + "'"
                                 : "this model was compiled for inference; compile it with --train");
 }

@@ -1,8 +1,8 @@
 #include "runtime/session/TokenPorts.h"
 
 #include "runtime/base/Assignment.h"
+#include "runtime/base/NearestName.h"
 #include "runtime/base/OptionText.h"
-#include "runtime/session/NearestName.h"
 #include "runtime/session/OutputNeeds.h"
 #include "runtime/state/ElementValue.h"
 #include "runtime/state/FloatConversion.h"

@@ -48,12 +48,17 @@ Status moveInto(const std::string &aside, const std::string &target) {
 CheckpointSave::CheckpointSave(std::string directory, uint64_t step)
     : directory_(std::move(directory)), name_(stepName(step)), aside_(directory_ + "/." + name_ + ".tmp") {}
 
+// The error for a directory that the user has named.
+static Status withAdvice(const Status &status) {
+  return {status.code(), status.message() + "; expected a directory that can be created and written: give another one"};
+}
+
 static Status makeDirectory(const std::string &directory) {
   std::error_code error;
   fs::create_directories(directory, error);
   if (!error && !fs::is_directory(directory, error))
     error = std::make_error_code(std::errc::not_a_directory);
-  return error ? failed("create", directory, error) : Status::ok();
+  return error ? withAdvice(failed("create", directory, error)) : Status::ok();
 }
 
 Status NewDirectories::make(const std::string &directory, NewDirectories *result) {
@@ -76,7 +81,7 @@ NewDirectories::~NewDirectories() {
 
 Status CheckpointSave::probe(const std::string &directory) {
   if (::access(directory.c_str(), W_OK | X_OK) != 0) // AtomicFile's error would name a temporary file
-    return fileError("write in", directory, errno);
+    return withAdvice(fileError("write in", directory, errno));
   for (const char *name : {".probe", "latest", "best"}) {
     AtomicFile file; // never committed: its destructor removes it
     CLEAVE_TRY(AtomicFile::create(directory + "/" + name, &file));

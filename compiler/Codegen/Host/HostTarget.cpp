@@ -1,5 +1,7 @@
 #include "compiler/Codegen/Host/HostTarget.h"
 
+#include "runtime/base/NearestName.h"
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/TargetParser/Host.h"
@@ -43,6 +45,7 @@ llvm::Expected<HostTarget> HostTarget::parse(llvm::StringRef text) {
     return HostTarget{"x86-64-v3", "", 256, true};
   if (kind == "host" && isX86() && level == "avx512")
     return HostTarget{"x86-64-v4", "", 512, true};
-  return llvm::createStringError("unknown target '%s'; expected host, host:generic, host:avx2 or host:avx512",
-                                 text.str().c_str());
+  std::vector<std::string> names{"host", "host:generic", "host:avx2", "host:avx512"};
+  return llvm::createStringError("unknown target '" + text + "'; expected " + rt::joinChoices(names) +
+                                 rt::didYouMean(text, names));
 }

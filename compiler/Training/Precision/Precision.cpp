@@ -1,6 +1,7 @@
 #include "compiler/Training/Precision/Precision.h"
 
 #include "compiler/Support/Error.h"
+#include "runtime/base/NearestName.h"
 #include "runtime/base/NumberRange.h"
 #include "runtime/base/OptionKeys.h"
 
@@ -21,7 +22,8 @@ Expected<FloatKind> parseFloat(StringRef text) {
   for (FloatKind kind : {FloatKind::F32, FloatKind::BF16, FloatKind::F16})
     if (text == floatName(kind))
       return kind;
-  return makeError("unknown type '" + text + "'; expected f32, bf16 or fp16");
+  return makeError("unknown type '" + text + "'; expected f32, bf16 or fp16" +
+                   rt::didYouMean(text, {"f32", "bf16", "fp16"}));
 }
 
 std::string printNumber(double value) {
@@ -44,7 +46,8 @@ Error setScaleKey(LossScaleOptions &options, StringRef key, StringRef text) {
   if (key == "interval") {
     constexpr int64_t kMost = 1 << 24; // good steps are counted in f32
     if (text.getAsInteger(10, options.interval) || options.interval < 1 || options.interval > kMost)
-      return makeError("'interval' must be a number of steps from 1 to " + llvm::Twine(kMost) + "; got: '" + text + "'");
+      return makeError("'interval' must be a number of steps from 1 to " + llvm::Twine(kMost) + "; got: '" + text +
+                       "'");
     return Error::success();
   }
   for (const ScaleRow &row : scaleRows) {
@@ -139,7 +142,8 @@ Expected<LossScaleOptions> parseLossScale(StringRef text) {
   if (kind != "dynamic") {
     options.mode = Mode::Fixed;
     if (text.getAsDouble(options.init) || !rt::isNumberAbove(options.init, 0))
-      return makeError("expected dynamic, none or a positive number (in f32); got: '" + text + "'");
+      return makeError("expected dynamic, none or a positive number (in f32); got: '" + text + "'" +
+                       rt::didYouMean(kind, {"dynamic", "none", "auto"}));
     return options;
   }
   options.mode = Mode::Dynamic;

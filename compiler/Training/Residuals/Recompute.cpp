@@ -1,6 +1,7 @@
 #include "compiler/Training/Residuals/Recompute.h"
 
 #include "compiler/Support/Error.h"
+#include "runtime/base/NearestName.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -34,7 +35,8 @@ Expected<Recompute> parseRecompute(StringRef text) {
         return makeError(key + "=N needs a whole number of blocks from 1; got: '" + number + "'");
       return Recompute{row.kind, count};
     }
-  return makeError("expected never, none, blocks, every=N, first=N, segments=N or auto; got: '" + text + "'");
+  return makeError("expected never, none, blocks, every=N, first=N, segments=N or auto; got: '" + text + "'" +
+                   rt::didYouMean(key, {"never", "none", "blocks", "every", "first", "segments", "auto"}));
 }
 
 Expected<RecomputeWhen> parseRecomputeWhen(StringRef text) {
@@ -44,7 +46,7 @@ Expected<RecomputeWhen> parseRecomputeWhen(StringRef text) {
     return RecomputeWhen::ExceptLast;
   if (text == "never")
     return RecomputeWhen::Never;
-  return makeError("expected always, except-last or never; got: '" + text + "'");
+  return makeError(rt::expectedOneOf(text, {"always", "except-last", "never"}));
 }
 
 std::string printRecompute(const Recompute &recompute) {

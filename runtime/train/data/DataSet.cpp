@@ -2,7 +2,7 @@
 
 #include "runtime/base/Hash.h"
 #include "runtime/base/Log.h"
-#include "runtime/session/NearestName.h"
+#include "runtime/base/NearestName.h"
 #include "runtime/session/ProgramBatch.h"
 #include "runtime/state/FloatConversion.h"
 
@@ -27,7 +27,7 @@ Status matchSpecs(const std::vector<std::string> &names, const std::vector<std::
     DataSpec spec;
     bool hasName = text.find('=') != std::string::npos;
     if (hasName)
-      CLEAVE_TRY(parseDataSpec(text, &spec));
+      CLEAVE_TRY(parseDataSpec(text, &spec, {names, option}));
     auto found = std::find(names.begin(), names.end(), spec.input);
     // The user has forgotten the input's name, as in "x.npy" or "text.bin:u8,window=64".
     if (!names.empty() && found == names.end() && (!hasName || spec.input.find_first_of(",:") != std::string::npos))

@@ -1,6 +1,7 @@
 #include "runtime/train/data/DataSpec.h"
 
 #include "runtime/base/Assignment.h"
+#include "runtime/base/NearestName.h"
 #include "runtime/base/NumberRange.h"
 #include "runtime/base/OptionKeys.h"
 #include "runtime/base/OptionText.h"
@@ -12,7 +13,7 @@
 namespace cleave::rt {
 namespace {
 
-constexpr const char *kKeys = "window, shift, stride, key, mean, std";
+const std::string kKeys[] = {"window", "shift", "stride", "key", "mean", "std"};
 
 bool parseList(std::string_view text, std::vector<double> *values) {
   for (const std::string &item : splitText(text, '/')) {
@@ -39,13 +40,14 @@ Status parseOption(const std::string &key, const std::string &value, DataSpec *s
   else if (key == "std")
     good = parseList(value, &spec->std);
   else
-    return invalidArgument("unknown key '" + key + "'; expected one of " + kKeys +
+    return invalidArgument("unknown key '" + key + "'; expected one of " +
+                           joinNames({std::begin(kKeys), std::end(kKeys)}) +
                            ", or a backslash before a comma or = that belongs to a file's name");
   return good ? Status::ok()
               : invalidArgument("'" + value + "' is not a value for " + key + "; expected " +
                                 (key == "mean" || key == "std"
                                      ? "a number, or one for each channel as in 0.48/0.45/0.40; each "
-                                       "is 0, or of a size from 1.2e-38 to 3.4e38, as f32 holds"
+                                       "is 0, or between 1.2e-38 and 3.4e38 in size, the range of f32"
                                  : key == "shift" ? "a whole number from 0"
                                                   : "a whole number from 1"));
 }
@@ -85,8 +87,8 @@ Status checkSpec(const DataSpec &spec) {
   for (const std::string &file : spec.files)
     for (const char *ending : {".npy", ".npz", ".safetensors"})
       if (spec.stream && endsWith(file, ending))
-        return invalidArgument("'" + file +
-                               "' is a file of arrays by its name, and no flat stream; leave out :u8, :u16 or :u32");
+        return invalidArgument(
+            "'" + file + "' is a file of arrays by its name; :u8, :u16 and :u32 are for flat streams; leave them out");
   if (spec.stream && spec.window == 0)
     return invalidArgument("a flat stream needs window=N, the number of elements of a sample");
   if (!spec.stream && (spec.window || spec.shift || spec.stride))
@@ -105,7 +107,17 @@ Status checkSpec(const DataSpec &spec) {
   return Status::ok();
 }
 
-Status parse(const std::string &text, size_t equals, DataSpec *spec) {
+// Inputs are often given in one option by mistake, as in --data x=x.npy,labels=y.npy.
+Status checkKey(const std::string &text, size_t begin, const std::string &key, const DataInputs &inputs) {
+  bool isInput = std::find(inputs.names.begin(), inputs.names.end(), key) != inputs.names.end();
+  if (!isInput || std::find(std::begin(kKeys), std::end(kKeys), key) != std::end(kKeys))
+    return Status::ok();
+  return invalidArgument("'" + key +
+                         "' is an input of the model; give each input an option of its own: " + inputs.option + " " +
+                         text.substr(0, begin - 1) + " " + inputs.option + " " + text.substr(begin));
+}
+
+Status parse(const std::string &text, size_t equals, const DataInputs &inputs, DataSpec *spec) {
   OptionKeys keys;
   for (size_t begin = equals + 1, end = 0; end != text.size(); begin = end + 1) {
     end = std::min(findPlain(text, ',', begin), text.size());
@@ -119,21 +131,23 @@ Status parse(const std::string &text, size_t equals, DataSpec *spec) {
       CLEAVE_TRY(addFile(item, spec));
     else if (!keys.add(item.substr(0, at)))
       return invalidArgument(item.substr(0, at) + " is given twice");
-    else
+    else {
+      CLEAVE_TRY(checkKey(text, begin, item.substr(0, at), inputs));
       CLEAVE_TRY(parseOption(item.substr(0, at), withoutEscapes(item.substr(at + 1)), spec));
+    }
   }
   return checkSpec(*spec);
 }
 
 } // namespace
 
-Status parseDataSpec(const std::string &text, DataSpec *result) {
+Status parseDataSpec(const std::string &text, DataSpec *result, const DataInputs &inputs) {
   size_t equals = findPlain(text, '=');
   if (equals == std::string::npos || equals == 0)
     return invalidArgument("'" + text + "': expected INPUT=FILE[,FILE...][,key=value...]");
   DataSpec spec;
   spec.input = withoutEscapes(text.substr(0, equals));
-  CLEAVE_TRY(parse(text, equals, &spec).in("'" + text + "'"));
+  CLEAVE_TRY(parse(text, equals, inputs, &spec).in("'" + text + "'"));
   *result = std::move(spec);
   return Status::ok();
 }

@@ -30,7 +30,13 @@ struct DataSpec {
   std::vector<double> mean, std;
 };
 
-Status parseDataSpec(const std::string &text, DataSpec *result);
+// The inputs of the model, and the option that gives their data, for messages.
+struct DataInputs {
+  std::vector<std::string> names;
+  std::string option;
+};
+
+Status parseDataSpec(const std::string &text, DataSpec *result, const DataInputs &inputs = {});
 
 // Returns all parts of the specs except the files: "tokens:u8,window=64 labels:u8,window=64,shift=1". Processes of a
 // run must agree on this text, and a resumed run reports a change of it. Paths may differ.

@@ -1,5 +1,6 @@
 #include "runtime/train/loop/LearningRateSchedule.h"
 
+#include "runtime/base/NearestName.h"
 #include "runtime/base/NumberRange.h"
 #include "runtime/base/OptionKeys.h"
 #include "runtime/base/OptionText.h"
@@ -63,7 +64,8 @@ Status parseLearningRateSchedule(const std::string &text, LearningRateSchedule *
   else if (items[0] == "linear")
     schedule.kind = LearningRateSchedule::Kind::Linear;
   else if (items[0] != "constant")
-    return invalidArgument("'" + items[0] + "' is not a schedule; expected constant, step, cosine or linear");
+    return invalidArgument("'" + items[0] + "' is not a schedule; expected constant, step, cosine or linear" +
+                           didYouMean(items[0], {"constant", "step", "cosine", "linear"}));
   OptionKeys keys;
   for (size_t i = 1; i < items.size(); ++i) {
     size_t equals = items[i].find('=');

@@ -156,7 +156,7 @@ TEST(Schedules, RequestsThatCannotBeSayWhatWould) {
   EXPECT_NE(message("dualpipe-v", {4, 8, 3, {}}), "");
   EXPECT_EQ(message("2f2b", {4, 8, 0, {}}),
             "there is no schedule '2f2b': use one of naive, gpipe, 1f1b, eager-1f1b, interleaved-1f1b, zb-h1, "
-            "zb-h2, dualpipe-v, or a file");
+            "zb-h2, dualpipe-v, or a file; did you mean '1f1b'?");
   for (const ScheduleKind &kind : scheduleKinds()) {
     EXPECT_NE(message(kind.name, {0, 8, 0, {}}), "");
     EXPECT_NE(message(kind.name, {4, 0, 0, {}}), "");

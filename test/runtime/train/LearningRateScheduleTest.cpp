@@ -67,7 +67,8 @@ TEST(LearningRateSchedule, MistakesAreNamed) {
     LearningRateSchedule s;
     return parseLearningRateSchedule(text, &s).message();
   };
-  EXPECT_EQ(message("cosin"), "'cosin' is not a schedule; expected constant, step, cosine or linear");
+  EXPECT_EQ(message("cosin"),
+            "'cosin' is not a schedule; expected constant, step, cosine or linear; did you mean 'cosine'?");
   EXPECT_EQ(message("cosine,warmap=3"), "'cosine,warmap=3': unknown key 'warmap'; expected warmup, min or steps");
   EXPECT_EQ(message("linear,warmup=3,steps=3"),
             "'linear,warmup=3,steps=3': expected more steps than those of the warmup");
