@@ -142,10 +142,13 @@ std::string parametersText(const fb::Plan &plan) {
     ++tensors[row.way];
     bytes[row.way] += row.bytes;
   }
-  std::string text = headline(plan) + "\nHOW PARAMETERS ARE KEPT (each rank of an axis has an equal part of a tensor that is split over it; bytes without the padding between tensors,\n"
-                     "which the summary counts)\n";
+  std::string text =
+      headline(plan) +
+      "\nHOW PARAMETERS ARE KEPT (every rank of an axis stores an equal part of a tensor that is split over it)\n"
+      "Sizes exclude the padding between tensors; the summary includes it.\n";
   for (size_t way = 0; way < parameters.ways.size(); ++way) {
-    text += "  " + padRight(letterOf(way), 3) + padLeft(bytesText(bytes[way]), 10) + "  " + countOf(tensors[way], "tensor") + "\n";
+    text += "  " + padRight(letterOf(way), 3) + padLeft(bytesText(bytes[way]), 10) + "  " +
+            countOf(tensors[way], "tensor") + "\n";
     for (const std::string &part : parameters.ways[way])
       text += "                 " + part + "\n";
   }
@@ -156,8 +159,9 @@ std::string parametersText(const fb::Plan &plan) {
     shapes = std::max(shapes, shapeText(row.shape).size());
   }
   for (const ParameterRow &row : parameters.rows) {
-    text += padLeft(bytesText(row.bytes), 11) + "  " + padRight(letterOf(row.way), 3) + padRight(shortName(row.state, 20), states + 2) +
-            padRight(shapeText(row.shape), shapes + 2) + shortName(row.name, 60);
+    text += padLeft(bytesText(row.bytes), 11) + "  " + padRight(letterOf(row.way), 3) +
+            padRight(shortName(row.state, 20), states + 2) + padRight(shapeText(row.shape), shapes + 2) +
+            shortName(row.name, 60);
     for (const std::string &alias : row.aliases)
       text += ", also " + shortName(alias, 60);
     text += "\n";

@@ -29,7 +29,7 @@ const char *meaningOf(fb::RegionKind kind) {
   case fb::RegionKind::transient:
     return "values of one pass; their places are reused";
   case fb::RegionKind::communication:
-    return "what has arrived from other ranks and is not yet added";
+    return "data received from other ranks and not yet added";
   case fb::RegionKind::workspace:
     return "scratch of matrix products and convolutions";
   case fb::RegionKind::snapshot:
@@ -41,12 +41,14 @@ const char *meaningOf(fb::RegionKind kind) {
 static std::string batchText(const fb::Plan &plan) {
   uint64_t microBatches = plan.micro_batches(), dataRanks = axesSize(plan, plan.data_axes());
   if (plan.batch() == 0)
-    return microBatches > 1 ? "no batch dimension; " + countText(microBatches) + " runs in a step" : "no batch dimension";
+    return microBatches > 1 ? "no batch dimension; " + countText(microBatches) + " runs in a step"
+                            : "no batch dimension";
   std::string text = "batch of one rank: " + countOf(plan.batch(), "sample");
   if (microBatches > 1)
     text += " x " + countText(microBatches) + " micro-batches";
   if (microBatches > 1 || dataRanks > 1)
-    text += "; " + countText(plan.batch() * microBatches * dataRanks) + " on " + countOf(dataRanks, "data rank") + " together";
+    text += "; " + countText(plan.batch() * microBatches * dataRanks) + " on " + countOf(dataRanks, "data rank") +
+            " together";
   return text;
 }
 
@@ -55,7 +57,8 @@ std::string headline(const fb::Plan &plan) {
   bool isTraining = plan::programNamed(plan, "train_step").has_value();
   PlanSummary summary = summarize(plan);
   std::string text = model.empty() ? "a plan" : shortName(model, 40);
-  text += isTraining ? ", training" + (optimizer.empty() ? "" : " by " + optimizer.substr(0, optimizer.find(','))) : ", inference";
+  text += isTraining ? ", training" + (optimizer.empty() ? "" : " by " + optimizer.substr(0, optimizer.find(',')))
+                     : ", inference";
   text += " on " + countOf(summary.ranks, "rank") + (summary.ranks > 1 ? " (" + meshText(plan) + ")" : "");
   text += ", target " + shortName(textOf(plan.target()), 20) + "\n";
   return text + countOf(summary.parameters, "parameter") + "; " + batchText(plan) + "\n";
@@ -113,12 +116,14 @@ public:
     std::string text = headline(plan_);
     size_t kinds = 1 + summary_.others.size();
     if (kinds > columns_.size())
-      text += countText(kinds) + " kinds of ranks; those that need the most and the least memory are shown (all: --details)\n";
+      text += countText(kinds) +
+              " kinds of ranks; those that need the most and the least memory are shown (all: --details)\n";
     memory();
     if (auto entry = plan::mainProgram(plan_))
       step(*entry);
     for (const ProgramSummary &program : summary_.programs)
-      if (auto entry = plan::mainProgram(plan_); program.entry && textOf(plan_.programs()->Get(*entry)->name()) != program.name)
+      if (auto entry = plan::mainProgram(plan_);
+          program.entry && textOf(plan_.programs()->Get(*entry)->name()) != program.name)
         other(program.name);
     return text + "\n" + table_.take() + "\n" + ports() + legend() +
            "more: --parameters, --timeline, --html FILE; exact bytes: --details, --json; instructions: --text\n";
@@ -149,13 +154,19 @@ private:
     table_.line("MEMORY OF A RANK", names);
     for (fb::RegionKind kind : fb::EnumValuesRegionKind()) {
       std::string name = fb::EnumNameRegionKind(kind);
-      bool any = bytesLine("  " + name, [&](const Column &c) { return lookUp(c.summary->bytesByKind, name); }, noteOf(kind));
+      bool any = bytesLine(
+          "  " + name, [&](const Column &c) { return lookUp(c.summary->bytesByKind, name); }, noteOf(kind));
       if (any && kind == fb::RegionKind::persistent)
         states();
     }
-    bytesLine("  total", [](const Column &c) { return c.summary->totalBytes; }, "allocated once, before the first step");
-    bytesLine("  in host memory", [](const Column &c) { return c.summary->hostBytes; }, "offloaded, read by the host, or batches for a GPU: not in the total");
-    bytesLine("  besides", [](const Column &c) { return c.summary->outside.ofProcess(1); }, "at most, the process's own code and libraries");
+    bytesLine(
+        "  total", [](const Column &c) { return c.summary->totalBytes; }, "allocated once, before the first step");
+    bytesLine(
+        "  in host memory", [](const Column &c) { return c.summary->hostBytes; },
+        "offloaded, read by the host, or batches for a GPU: not in the total");
+    bytesLine(
+        "  besides", [](const Column &c) { return c.summary->outside.ofProcess(1); },
+        "at most, the process's own code and libraries");
     std::string ranks = summary_.ranks > 1 ? ", with all " + countText(summary_.ranks) + " ranks as threads" : "";
     if (uint64_t bytes = mostOfOneProcess())
       table_.line("  in one process", {}, "at most " + bytesText(bytes) + ranks);
@@ -205,13 +216,18 @@ private:
 
   void states() {
     for (const char *role : {"parameter", "gradient", "optimizer", "buffer"})
-      bytesLine(std::string("    ") + role, [&](const Column &c) { return lookUp(c.summary->bytesByRole, role); }, storage(role));
-    bytesLine("    other", [](const Column &c) {
-      uint64_t sum = 0;
-      for (const char *role : {"scalar", "constant", "coordinate"})
-        sum += lookUp(c.summary->bytesByRole, role);
-      return sum;
-    }, "constants; step, rate and loss; the rank's coordinates");
+      bytesLine(
+          std::string("    ") + role, [&](const Column &c) { return lookUp(c.summary->bytesByRole, role); },
+          storage(role));
+    bytesLine(
+        "    other",
+        [](const Column &c) {
+          uint64_t sum = 0;
+          for (const char *role : {"scalar", "constant", "coordinate"})
+            sum += lookUp(c.summary->bytesByRole, role);
+          return sum;
+        },
+        "constants; step, rate and loss; the rank's coordinates");
   }
 
   // Returns how the states of a role are stored: "bf16, split over fsdp". If they differ, lists all types, slots and
@@ -259,21 +275,29 @@ private:
     }
     table_.line("  arithmetic", flops, "of one rank");
     table_.line("  instructions", instructions, name == "train_step" ? "executed in a step" : "executed in a run");
-    auto program = [&](const Column &c) -> const ProgramSummary & { return c.summary->programs[*plan::programNamed(*c.kind, name)]; };
+    auto program = [&](const Column &c) -> const ProgramSummary & {
+      return c.summary->programs[*plan::programNamed(*c.kind, name)];
+    };
     kernels();
-    bytesLine("  from host memory", [&](const Column &c) { return program(c).copiedIn; }, "copied to the device");
-    bytesLine("  to host memory", [&](const Column &c) { return program(c).copiedOut; }, "");
-    if (!bytesLine("  sends", [&](const Column &c) { return program(c).sentBytes; }, "of one rank, without headers"))
+    bytesLine(
+        "  from host memory", [&](const Column &c) { return program(c).copiedIn; }, "copied to the device");
+    bytesLine(
+        "  to host memory", [&](const Column &c) { return program(c).copiedOut; }, "");
+    if (!bytesLine(
+            "  sends", [&](const Column &c) { return program(c).sentBytes; }, "of one rank, without headers"))
       table_.line("  sends", std::vector<std::string>(columns_.size(), "nothing"));
     std::set<std::string> axes;
     for (const Column &column : columns_)
       for (const auto &[each, traffic] : column.traffic)
         axes.insert(each);
     for (const std::string &each : axes)
-      bytesLine("    over " + each, [&](const Column &c) {
-        auto found = c.traffic.find(each);
-        return found == c.traffic.end() ? 0 : found->second.sent;
-      }, collectives(each));
+      bytesLine(
+          "    over " + each,
+          [&](const Column &c) {
+            auto found = c.traffic.find(each);
+            return found == c.traffic.end() ? 0 : found->second.sent;
+          },
+          collectives(each));
   }
 
   // Says how products and convolutions compute, if they use a 16-bit type, which may be emulated.

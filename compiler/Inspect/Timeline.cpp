@@ -41,12 +41,12 @@ static std::string passesText(const MemoryUse &use) {
   return join(parts, ", ");
 }
 
-// Lists what lives at the peak besides the state, the largest first.
+// Lists the values in memory at the peak, without the state, the largest first.
 static std::string valuesText(const fb::Plan &kind, const MemoryUse &use) {
   constexpr size_t kMost = 16;
   std::vector<LiveValue> alive = use.aliveAt(use.peakInstructions[use.peakSlice]);
   std::string text =
-      "  values that live then, the largest first: bytes, kind, made in, by the model's node or tensor\n";
+      "  values in memory at the peak, largest first (size, kind, where it is made, node or tensor of the model)\n";
   std::vector<std::string> places;
   size_t width = 28;
   for (size_t i = 0; i < std::min(kMost, alive.size()); ++i) {
@@ -113,10 +113,9 @@ std::string timelineText(const fb::Plan &plan) {
       text += kindText(*kind, *entry);
   if (std::string bodies = explainBodies(plan); !bodies.empty())
     text += "\n" + bodies + "\n";
-  return text + "\n\"In use\" is between the instruction that makes a value and the last that reads it; state counts "
-                "all the time.\n"
-                "More is planned than the peak has in use: each region is as large as its own largest need, which may "
-                "come at another time\nor in another program, and values of different sizes leave gaps in a region.\n";
+  return text + "\nA value is in use from the instruction that makes it to the last one that reads it. State is always "
+                "in use.\nThe plan is larger than the peak: regions reach their own peaks at different times or in "
+                "different programs, and\nvalues of different sizes leave gaps in a region.\n";
 }
 
 } // namespace cleave::view

@@ -251,8 +251,8 @@ Problem explain(const CutGraph &graph, const CutRequest &request) {
   if (std::optional<Problem> problem = findDistantPins(graph, request))
     return *problem;
   return {"no cut into " + stages +
-          " keeps all pins: the operations between two of them are too few for the stages between, or a "
-          "pinned region lies across; leave out one of the pins"};
+          " keeps all pins: between two of them there are too few operations for the stages between them, or "
+          "operations that must stay together; remove a pin"};
 }
 
 } // namespace

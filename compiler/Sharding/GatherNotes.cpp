@@ -34,12 +34,11 @@ public:
         find(function, times);
     }
     for (const auto &[place, gathers] : found)
-      mlir::emitRemark(place.first)
-          << place.second << " needs all samples: " << gathers.type << " is gathered over "
-          << llvm::join(gathers.axes.getArrayRef(), ", ") << ", "
-          << rt::exactBytesText(static_cast<uint64_t>(gathers.bytes))
-          << " sent by a rank a step, and what follows is computed by all ranks for the whole batch; an op that works "
-             "along other dimensions than the batch's gathers nothing";
+      mlir::emitRemark(place.first) << place.second << " needs all samples: " << gathers.type << " is gathered over "
+                                    << llvm::join(gathers.axes.getArrayRef(), ", ") << ", "
+                                    << rt::exactBytesText(static_cast<uint64_t>(gathers.bytes))
+                                    << " sent by a rank a step. Each rank then computes the rest for the whole batch. "
+                                       "An op that works on each sample alone needs no gather";
   }
 
 private:

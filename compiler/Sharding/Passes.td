@@ -18,7 +18,7 @@ def AssignShardings : Pass<"assign-shardings", "::mlir::ModuleOp"> {
                         "which states the fsdp axis splits (StateStorage.h)">,
                  Option<"dpSync", "dp-sync", "std::string", "\"all-reduce\"", "all-reduce | parameter-server: where parameters are updated (StateStorage.h)">,
                  Option<"gradSync", "grad-sync", "std::string", "\"\"",
-                        "the micro-batches in which gradients are reduced: every | last (default: every if gradients are split, else last)">,
+                        "the micro-batches in which gradients are reduced: every | last (default: every if gradients are split, otherwise last)">,
                  Option<"offload", "offload", "std::string", "\"\"",
                         "kinds of states that are stored in host memory, separated by commas: params, grads, optimizer">];
 }

@@ -22,7 +22,7 @@ public:
                              " has one session at a time; destroy the other one first");
     if (state_ == State::Lost)
       return peerLost(
-          "this process, or one that it was started with, has failed in an earlier session; start all again");
+          "an earlier session of this process, or of one that was started with it, has failed; restart all processes");
     return Status::ok();
   }
   void begin() { state_ = State::Joined; }

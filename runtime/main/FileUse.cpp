@@ -54,12 +54,12 @@ std::filesystem::path withoutLastSlashes(std::filesystem::path path) {
 bool isNameOfCheckpoint(const std::string &path, const std::string &directory) {
   std::filesystem::path whole = withoutLastSlashes(path);
   std::filesystem::path parent = whole.has_parent_path() ? whole.parent_path() : ".";
-  return isStepName(whole.filename().string()) &&
-         isSameFile(parent.string(), withoutLastSlashes(directory).string());
+  return isStepName(whole.filename().string()) && isSameFile(parent.string(), withoutLastSlashes(directory).string());
 }
 
-// Returns the checkpoint inside of which a file would be, however deep, or a folder, which may also be the checkpoint
-// itself or take the name of a later one. A training inside of another one's checkpoint would be removed with it.
+// Returns the checkpoint directory that contains the path, at any depth; "" if none does. For a folder, also one that is
+// a checkpoint itself, or has the name of a later one. A training that saves inside of another one's checkpoint would
+// lose its files with that checkpoint.
 std::string checkpointWith(std::filesystem::path path, bool isFolder) {
   if (std::string owner = checkpointAround(path.string()); !owner.empty())
     return owner;
@@ -86,9 +86,9 @@ Status checkOutsideOfCheckpoints(const FileUse &use, bool isFolder) {
 }
 
 Status checkNamesOfCheckpoints(const Command &command) {
-  for (const FileUse &use : {FileUse{"--metrics", command.train.metrics, true},
-                             FileUse{"--trace", command.session.trace, true},
-                             FileUse{"--tensorboard", command.train.tensorboard, true}})
+  for (const FileUse &use :
+       {FileUse{"--metrics", command.train.metrics, true}, FileUse{"--trace", command.session.trace, true},
+        FileUse{"--tensorboard", command.train.tensorboard, true}})
     if (!command.train.save.empty() && isNameOfCheckpoint(use.path, command.train.save))
       return invalidArgument(use.option + ": '" + use.path + "' is a name that --save gives to checkpoints; give " +
                              "another name");
@@ -97,10 +97,9 @@ Status checkNamesOfCheckpoints(const Command &command) {
 
 // Where other programs take "-" for standard output, a file of this name would be a surprise. --output says so itself.
 Status checkNotStdout(const Command &command) {
-  for (const FileUse &use : {FileUse{"--metrics", command.train.metrics, true},
-                             FileUse{"--trace", command.session.trace, true},
-                             FileUse{"--save", command.train.save, true},
-                             FileUse{"--tensorboard", command.train.tensorboard, true}})
+  for (const FileUse &use :
+       {FileUse{"--metrics", command.train.metrics, true}, FileUse{"--trace", command.session.trace, true},
+        FileUse{"--save", command.train.save, true}, FileUse{"--tensorboard", command.train.tensorboard, true}})
     if (use.path == "-")
       return invalidArgument(use.option + ": '-': this is not written to standard output; give the name of a file or " +
                              "folder (./- if it is to be called so)");

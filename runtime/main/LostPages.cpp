@@ -19,8 +19,8 @@ static void handle(int signal, siginfo_t *info, void *) {
 
 void explainLostPages(const std::string &program) {
   line = "\n" + program +
-         ": error: a file that is in use was made shorter, or cannot be read any more: data, weights or a checkpoint "
-         "(SIGBUS); under mpirun also where /dev/shm is full\n";
+         ": error: a mapped file (data, weights or a checkpoint) was truncated while in use, or can no longer be read "
+         "(SIGBUS); under mpirun, /dev/shm may be full\n";
   struct sigaction action = {};
   action.sa_sigaction = handle;
   action.sa_flags = SA_SIGINFO;

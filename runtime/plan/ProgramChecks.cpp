@@ -273,7 +273,7 @@ private:
     CLEAVE_TRY(checkElements(view, &width, &bytes));
     bool leavesPart = view.opcode() == Opcode::ReduceScatter || view.opcode() == Opcode::Reduce;
     if (leavesPart && view.buffer(0).share_of() != 0)
-      return bad("its data is a share, of which only a part would be left");
+      return bad("its data is a share already, and would become a part of a share; expected the bytes of all ranks");
     if (view["root"] < 0 || static_cast<uint64_t>(view["root"]) >= ranks)
       return bad("names root " + std::to_string(view["root"]) + " of a group of " + std::to_string(ranks));
     if (fieldIndex(view.opcode(), "reduction") < 0)

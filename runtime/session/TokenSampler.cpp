@@ -49,8 +49,9 @@ Status drawToken(const std::vector<double> &logits, const Sampling &sampling, do
   auto likeliest = std::max_element(logits.begin(), logits.end());
   bool isNumber = std::none_of(logits.begin(), logits.end(), [](double logit) { return std::isnan(logit); });
   if (!isNumber || !std::isfinite(*likeliest))
-    return invalidArgument("the model's output is not a number at the last token, so no token can be drawn; were the "
-                           "weights trained to the end without NaN or infinity?");
+    return invalidArgument(
+        "the model returned NaN or infinity for the last token, so no token can be drawn; check that "
+        "training ended with a finite loss");
   *token = static_cast<uint64_t>(likeliest - logits.begin());
   if (sampling.temperature == 0)
     return Status::ok();

@@ -20,8 +20,7 @@ void addModelOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
   app.add_option(
          "--emit", t.emit,
          "What to write. An executable and a shared library contain the whole runtime, an object file is for a "
-         "program of your own to link, plan is the plan alone, mlir is the model as the compiler has it after the "
-         "phase plan")
+         "program of your own to link, plan is the plan alone, mlir is the compiler's MLIR after the phase plan")
       ->type_name("executable|object|shared|plan|mlir")
       ->capture_default_str();
   rt::addList(app, "--dim", "NAME=N", t.dims,
@@ -201,9 +200,9 @@ void addMemoryOptions(CLI::App &app, CompileOptions &o) {
       ->capture_default_str();
   app.add_option(
          "--bias-gradients", o.biasGradients,
-         "How the gradients of biases of linear layers are computed, where no other kernel computes them while it "
-         "reads the same memory. apart: by a kernel of their own. fused: by the product that computes the "
-         "gradient of the layer's weight, by cuBLASLt's BGRADA and BGRADB epilogues on GPUs that have them")
+         "How the gradient of a linear layer's bias is computed. apart: in its own kernel. fused: in the product that "
+         "computes the gradient of the layer's weight, by cuBLASLt's BGRADA and BGRADB epilogues on GPUs that have "
+         "them. In both cases, a kernel that reads the same memory anyway may compute it")
       ->group(kTraining)
       ->check(CLI::IsMember({"apart", "fused"}))
       ->capture_default_str();
@@ -247,8 +246,8 @@ void addShardingOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
                     ->group(sharding)
                     ->type_name("N")};
   app.add_option("--grad-sync", o.gradSync,
-                 "Reduce gradients in every micro-batch, or in the last one of a step only (default: every where "
-                 "gradients are split, else last). Over the axis dp, gradients that are split are always reduced "
+                 "Reduce gradients in every micro-batch, or in the last one of a step only (default: every if "
+                 "gradients are split, otherwise last). Over the axis dp, gradients that are split are always reduced "
                  "once a step")
       ->check(CLI::IsMember({"every", "last"}))
       ->group(sharding);

@@ -1,10 +1,12 @@
-// Bodies of pipelines by themselves: what a body does is computed once, for any content that it may find, and not for
-// each micro-batch (Rationale.md, "Bodies by themselves").
+// Proves the bodies of pipelines by themselves: the effect of a body is computed once, for any inputs, and not for each
+// micro-batch (Rationale.md, "Bodies by themselves").
 //
-// What a body finds has symbols: a state as it is declared, a cross-body region (its frames cross bodies) in the frame
-// that runs, the n-th message of a channel. Its results are states, cross-body regions and messages, as numbers over
-// these symbols. An entry that calls bodies finds states "after the calls so far". The model's side (ValueRun.h) and
-// the plan's side (PlanMeaning.h) have the same symbols.
+// The proof names each input of a body by a symbol: a state as it is declared, a cross-body region (a region that
+// passes values from body to body) in the frame that runs, the n-th message of a channel. The results of a body are
+// states, cross-body regions and messages, as numbers over these symbols. Example: a body that receives message m and
+// adds it to state s leaves add(symbol of s, symbol of m) in s. An entry that calls bodies names a state that they
+// change "after the calls so far". The model's side (ValueRun.h) and the plan's side (PlanMeaning.h) use the same
+// symbols.
 #ifndef CLEAVE_COMPILER_PLANNING_VERIFY_BODIES_H
 #define CLEAVE_COMPILER_PLANNING_VERIFY_BODIES_H
 

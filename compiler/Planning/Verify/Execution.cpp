@@ -146,8 +146,9 @@ void Execution::runSharedEvent(const InstructionView &view, const Moment &moment
   if (view.opcode() == Opcode::Record) {
     if (at != recorded_.end() && clocks_[moment.stream][at->second.stream] < at->second.clock[at->second.stream])
       find("event", text(moment.ref) + " may record the plan's event " + std::to_string(event) + " before " +
-                        text(at->second.ref) + " has recorded it in the same place, and a wait would take the one for "
-                        "the other; expected one stream, or a wait between the two");
+                        text(at->second.ref) +
+                        " has recorded it in the same place, and a wait cannot tell them apart; expected one "
+                        "stream, or a wait between the two");
     recorded_[place] = {clocks_[moment.stream], moment.ref, frame, steps_, moment.stream};
     return;
   }
@@ -310,7 +311,8 @@ void Execution::recordWrites(const InstructionView &view, const Moment &moment, 
   }
 }
 
-// True for scratch of library kernels and for the staging of collectives: what is left there is nobody's value.
+// True for scratch of library kernels and for the staging of collectives: after the instruction, these bytes are
+// undefined.
 bool Execution::leavesNoValue(const InstructionView &view, size_t buffer) {
   if (meaningOf(view.opcode()))
     return buffer > 0;

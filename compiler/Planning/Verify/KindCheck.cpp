@@ -69,8 +69,8 @@ static bool hasNoValue(const Content &content) {
                      [](const Piece &piece) { return piece.expression == kNoValue; });
 }
 
-// What is read later, or by the host, must have a value. A number says nothing of this: bytes without a value have a
-// number, too, and a symbol stands for whatever a body finds.
+// Bytes that are read later, or by the host, must hold a value. Equal numbers do not show that: bytes without a value
+// have a number, too, and a symbol stands for any content that a body finds.
 void KindCheck::checkValues(uint32_t program, PlanMeaning &run) {
   if (const auto &read = run.getReadOfNothing())
     find("uninitialized", describe(plan_, *read) + " reads bytes that hold no value: nothing in " + nameOf(program) +
@@ -218,8 +218,8 @@ std::string KindCheck::textOfOther(const std::string &key, uint32_t program) con
   if (key == "calls")
     return nameOf(program) + " calls other programs or frames than the model needs";
   if (key == "checks")
-    return nameOf(program) + " checks other numbers than the model does: its kernels end a run in which an index or a "
-                             "label that they read is out of range";
+    return nameOf(program) +
+           " checks other indices or labels than the model: a kernel that reads one out of range ends the run";
   return key + " of " + nameOf(program) + " is not what the model computes";
 }
 

@@ -125,7 +125,7 @@ void MeaningCheck::runOnAll(const fb::Program &program) {
   Joint joint = start(program);
   if (joint.runs.size() != kinds_.size())
     return find("meaning", "program " + quoted(program.name()) +
-                               " is not one of each kind of ranks; expected it on all, so that they are run together");
+                               " is missing on some kinds of ranks; expected it on all, which are run together");
   if (std::any_of(joint.runs.begin(), joint.runs.end(), [](const PlanMeaning *run) { return run->isTooLong(); })) {
     result_.tooLong = program.name()->str();
     return;

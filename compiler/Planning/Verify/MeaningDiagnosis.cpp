@@ -71,11 +71,11 @@ std::string MeaningDiagnosis::missing(const Content &content) const {
     std::string axes = axesOf(facts.group), kind = wordOf(facts.reduction);
     switch (facts.opcode) {
     case Opcode::AllReduce:
-      text = "it holds each rank's own term, reduced over nothing; expected the " + kind + " over " + axes;
+      text = "it holds each rank's own term, which was never reduced; expected the " + kind + " over " + axes;
       break;
     case Opcode::ReduceScatter:
-      text = "it holds a part of each rank's own term, reduced over nothing; expected the rank's part of the " + kind +
-             " over " + axes;
+      text = "it holds a part of each rank's own term, which was never reduced; expected the rank's part of the " +
+             kind + " over " + axes;
       break;
     case Opcode::AllGather:
       text = "it holds the rank's own part; expected the parts of all ranks over " + axes;

@@ -119,7 +119,8 @@ private:
   }
   Content read(const rt::fb::Buffer &buffer, const InstructionRun &run);
   Content readOwnPart(const rt::InstructionView &view, const InstructionRun &run);
-  // Notes a read of these pieces: what is read, and the wholes of which it is a share.
+  // Records a read of these pieces. They include the whole values of which the instruction reads its share.
+  // `hasParts`: the bytes hold one part per rank, but are read as a whole.
   void note(const std::vector<Piece> &pieces, bool hasParts, const rt::fb::Buffer &buffer, const InstructionRun &run);
   void noteWrite(const rt::fb::Buffer &buffer, const InstructionRun &run);
   void write(const rt::fb::Buffer &buffer, const Content &content, const InstructionRun &run);

@@ -241,7 +241,7 @@ std::vector<std::string> PlanMeaning::getUnproved() const {
   if (intruder_)
     found.push_back(describe(plan_, *intruder_) +
                     " writes to bytes that are not its own: only the host writes inputs, and only bodies write "
-                    "what bodies leave each other");
+                    "regions that pass values from body to body");
   if (!isBody())
     return found;
   if (hasCalls_ && hasOthers_)

@@ -9,7 +9,8 @@ namespace cleave::plan {
 
 using namespace rt;
 
-// Looks for ranges around the bytes that are read of which the model has a collective that nobody has run.
+// Looks at the bytes that are read, and at ranges that contain them, for data to which the model applies a collective
+// that the plan omits.
 std::string PlanMeaning::explainRead(const MeaningDiagnosis &diagnosis, const fb::Buffer &buffer,
                                      const InstructionRun &run) {
   constexpr size_t kMaxEdges = 24;

@@ -9,8 +9,8 @@
 
 namespace cleave::plan {
 
-// Makes `at` a border: a range that contains it becomes two ranges of which the same is known. Returns the upper one,
-// or the end of the map if no range is split.
+// Splits the range that contains `at` in two, which both keep its value: [0, 8) becomes [0, 4) and [4, 8) if `at` is 4.
+// Returns the upper one, or the end of the map if no range is split.
 template <typename Value>
 typename std::map<uint64_t, Value>::iterator splitRange(std::map<uint64_t, Value> &ranges, uint64_t at) {
   auto next = ranges.upper_bound(at);

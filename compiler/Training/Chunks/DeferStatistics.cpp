@@ -78,8 +78,8 @@ private:
       if (!llvm::all_of(ops, isOfLayer) || !states.insert(mean).second ||
           !states.insert(marksOf(ops.front()).get("variance")).second)
         return NormalizeOp(ops.front()).emitError(
-            "batch normalizations have a running mean or variance in common, and not both with one momentum; "
-            "expected each layer to have its own two with --batch-norm local-deferred or sync-deferred");
+            "two batch norms share a running mean or variance, but differ in the other one or in the momentum; "
+            "with --batch-norm local-deferred or sync-deferred, each layer needs a mean and a variance of its own");
     }
     return success();
   }

@@ -80,9 +80,8 @@ SmallVector<Site> findSites(func::FuncOp model) {
       continue;
     SamplePosition first{0, 1, type.getDimSize(0)};
     if (dims.reaches(op.getResult()) && !dims.get(op.getResult()))
-      op.emitRemark(
-          "the random numbers drawn here depend on how many micro-batches and ranks a step has: samples are joined, "
-          "cut or reordered before they are used with them, so that it is not known which number is whose");
+      op.emitRemark("other numbers are drawn here if a step has another number of ranks or micro-batches: the model "
+                    "joins, cuts or reorders samples before it uses the numbers");
     if (!batch || dims.reaches(op.getResult()))
       sites.push_back({op, dims.get(op.getResult()).value_or(first)});
     else if (std::optional<SamplePosition> room = findRoom(type, batch->count);

@@ -178,16 +178,18 @@ private:
                                   const SampleDependence &samples, const LossLayout &layout) {
     bool isUnknown = llvm::is_contained(layout.reductions, LossReduction::Unknown);
     if (isUnknown && (microBatches > 1 || layout.ranks > 1)) {
-      auto error = emitError(loss.getLoc(), "a term of the loss is neither a sum over samples nor a mean: with twice "
-                                            "the batch it is not the same, twice or half of it, so that the loss of ");
+      auto error = emitError(loss.getLoc(), "a term of the loss is neither a sum over samples nor a mean (with twice "
+                                            "the batch, its value is not equal, doubled or halved), so the loss of ");
       if (microBatches > 1)
         return error << int64_t(microBatches) << " micro-batches is unknown; use --micro-batches 1";
       return error << "a rank's samples is unknown; use --loss-average global";
     }
     bool isCut = layout.guardsEach && (microBatches > 1 || layout.ranks > 1);
     if (isCut && llvm::is_contained(layout.reductions, LossReduction::Share))
-      return emitError(loss.getLoc(), "the loss cannot be averaged per rank: a term counts less in a larger batch, and "
-                                      "how much it would in a rank's is not known; use --loss-average global");
+      return emitError(loss.getLoc(),
+                       "--loss-average rank needs the loss of one rank's samples, but a term of it shrinks "
+                       "as the batch grows, in a way that the compiler cannot compute; use "
+                       "--loss-average global");
     LossReduction reduction = layout.reductions.front();
     bool isOne = llvm::all_equal(layout.reductions) && (microBatches == 1 || reduction != LossReduction::Whole);
     StringRef inexact = mixes   ? "each of its terms needs several samples together"
@@ -232,8 +234,8 @@ private:
     auto isPenalty = [](const LossTerm &term) { return term.factor != 0 && !term.count && !term.ofSamples; };
     auto isBound = [](const CountGuard &guard) { return guard.kind != NumberBound::Plus; };
     if (microBatches > 1 && llvm::any_of(terms.get(), isPenalty) && llvm::any_of(split.guards, isBound))
-      emitRemark(loss.getLoc(), "a term of the loss that no samples reach is divided by the guarded count with the "
-                                "rest: in a step whose count is below the least that it may be, the term counts less "
+      emitRemark(loss.getLoc(), "a term of the loss that depends on no sample is divided by the bounded count, as the "
+                                "other terms are: in steps whose count is outside of the bound, the term counts less "
                                 "than with --micro-batches 1");
   }
 

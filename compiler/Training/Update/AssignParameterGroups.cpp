@@ -88,11 +88,9 @@ private:
       auto isTrained = [&](StateOp state) { return isMember(state) && !state.getFrozen(); };
       if (llvm::any_of(parameters, isTrained))
         continue;
-      StringRef reason =
-          llvm::any_of(parameters, isMember)
-              ? "--freeze keeps all its parameters as they are; leave one of the two out"
-              : "the first group that matches counts, and groups before it have all its parameters; give "
-                "it before them";
+      StringRef reason = llvm::any_of(parameters, isMember)
+                             ? "--freeze keeps all its parameters as they are; leave one of the two out"
+                             : "earlier groups already match all its parameters; move this one before them";
       return diagnose(getOperation(), usageError("--param-group", "'" + llvm::join(parsed[i].patterns, "|") +
                                                                       "' has no effect: " + reason));
     }

@@ -110,9 +110,10 @@ Status checkSizes(const KernelDef &def, const HostKernel &kernel, const std::vec
                           std::string(def.buffers[i].name) + "'; the plan gives it " +
                           std::to_string(operands[i].bytes);
     if (def.buffers[i].name == "scratch")
-      message += " (this machine's library needs more with " + std::to_string(threads) +
-                 " threads than was planned: use --threads of the plan, or compile for this machine; a process that "
-                 "opened a model of another --target first keeps the library to that one)";
+      message += " (with " + std::to_string(threads) +
+                 " threads, the library needs more scratch memory on this machine than was planned: use the plan's "
+                 "--threads, or compile on this machine; if this process opened a model of another --target before, "
+                 "start a new process)";
     return invalidArgument(message);
   }
   return Status::ok();

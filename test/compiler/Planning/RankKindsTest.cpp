@@ -270,7 +270,7 @@ TEST(Kinds, ProveTheBodiesOfEachKind) {
   EXPECT_TRUE(contains(repeated(0, 9, true), "count_on does not state what it leaves"));
   EXPECT_TRUE(contains(repeated(9, 0, true), "count_on does not state what it leaves"));
   EXPECT_FALSE(contains(repeated(2, 2, true), "count_on does not state what it leaves"));
-  EXPECT_TRUE(contains(repeated(9, 0, false), "program 'count_on' is not one of each kind of ranks"));
+  EXPECT_TRUE(contains(repeated(9, 0, false), "program 'count_on' is missing on some kinds of ranks"));
 }
 
 TEST(Kinds, BeginAStateAlike) {

@@ -3,7 +3,7 @@
 // RUN: not cleave-opt %s -assign-parameter-groups="groups=*.bias:decay=0" 2>&1 | FileCheck %s --check-prefix=KEY
 // RUN: not cleave-opt %s -assign-parameter-groups="groups=net.*:weight_decay=0;*.bias:lr_scale=2" 2>&1 | FileCheck %s --check-prefix=LATE
 
-// LATE: --param-group: '*.bias' has no effect: the first group that matches counts, and groups before it have all its parameters; give it before them
+// LATE: --param-group: '*.bias' has no effect: earlier groups already match all its parameters; move this one before them
 // NONE: --freeze: pattern 'nothing*' matches none of 2 parameters: net.w, net.bias
 // KEY: parameter group '*.bias' has no option 'decay'; expected lr_scale or weight_decay
 // CHECK: cleave.param_groups = [{lr_scale = 1.000000e+00 : f64, name = "default"},

@@ -11,7 +11,7 @@ func.func @model(%x: tensor<4x2xf32> {cleave.name = "x", cleave.batch_dim = 0 : 
   %joined = cleave.random_uniform %seed, %seed {global_shape = array<i64: 8, 2>, site = 0 : i64} : tensor<i64>, tensor<i64> -> tensor<8x2xf32>
   %a = cleave.mul %two, %joined : tensor<8x2xf32>
   %half = cleave.slice %a, [0, 0], [4, 2], [2, 1] : tensor<8x2xf32> -> tensor<4x2xf32>
-  // expected-remark @+1 {{the random numbers drawn here depend on how many micro-batches and ranks a step has}}
+  // expected-remark @+1 {{other numbers are drawn here if a step has another number of ranks or micro-batches}}
   %unknown = cleave.random_uniform %seed, %seed {global_shape = array<i64: 4, 2>, site = 1 : i64} : tensor<i64>, tensor<i64> -> tensor<4x2xf32>
   %b = cleave.mul %half, %unknown : tensor<4x2xf32>
   %s = cleave.reduce sum %b, [0, 1] : tensor<4x2xf32> -> tensor<f32>

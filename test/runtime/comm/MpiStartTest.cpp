@@ -22,7 +22,7 @@ namespace {
 
 TEST(MpiStart, AFailureEndsAtOnce) {
   for (const char *call : {"join", "all_gather"})
-    EXPECT_EXIT(startTwice(call), testing::ExitedWithCode(0), std::string(call) + " has failed\n.*start all again");
+    EXPECT_EXIT(startTwice(call), testing::ExitedWithCode(0), std::string(call) + " has failed\n.*restart all processes");
 }
 
 } // namespace
