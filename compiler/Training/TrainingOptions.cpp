@@ -2,6 +2,7 @@
 
 #include "compiler/Support/Error.h"
 #include "compiler/Training/Optimizers/Optimizer.h"
+#include "runtime/base/NearestName.h"
 #include "runtime/base/NumberRange.h"
 #include "runtime/base/OptionKeys.h"
 
@@ -57,13 +58,14 @@ Error setOptimizerKey(OptimizerOptions &options, StringRef key, StringRef text) 
   return Error::success();
 }
 
-// "sgd, adam, adamw or adadelta"
-std::string optimizerNames() {
-  std::string text;
-  std::vector<const Optimizer *> all = allOptimizers();
-  for (size_t i = 0; i < all.size(); ++i)
-    text += (i == 0 ? "" : i + 1 < all.size() ? ", " : " or ") + all[i]->name;
-  return text;
+std::string describeUnknownOptimizer(StringRef name) {
+  std::vector<std::string> names;
+  for (const Optimizer *optimizer : allOptimizers())
+    names.push_back(optimizer->name);
+  std::string near = rt::didYouMean(name, names);
+  return ("unknown optimizer '" + name + "'; expected " + rt::joinChoices(names) +
+          (near.empty() ? "; a plug-in that has it is given by --load-pass-plugin" : near))
+      .str();
 }
 
 std::string printSetting(const OptimizerSetting &setting, double value, const char *form) {
@@ -86,8 +88,7 @@ Expected<OptimizerOptions> parseOptimizer(StringRef text) {
   text.split(parts, ',');
   const Optimizer *optimizer = findOptimizer(parts[0]);
   if (!optimizer)
-    return makeError("unknown optimizer '" + parts[0] + "'; expected " + optimizerNames() +
-                     "; a plug-in that has it is given by --load-pass-plugin");
+    return makeError(describeUnknownOptimizer(parts[0]));
   OptimizerOptions options{optimizer, OptimizerSettings(optimizer->settings)};
   rt::OptionKeys given;
   for (StringRef part : drop_begin(parts)) {

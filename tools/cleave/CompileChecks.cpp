@@ -8,6 +8,7 @@
 #include "compiler/Support/Bytes.h"
 #include "compiler/Training/Residuals/Recompute.h"
 #include "compiler/Training/TrainingOptions.h"
+#include "runtime/base/NearestName.h"
 
 #include <CLI/CLI.hpp>
 
@@ -75,14 +76,21 @@ Emit parseEmit(const std::string &text) {
                                                     {"mlir", Emit::Mlir}};
   auto found = kinds.find(text);
   if (found == kinds.end())
-    fail("--emit", "expected executable, object, shared, plan or mlir; got: " + text);
+    fail("--emit", rt::expectedOneOf(text, {"executable", "object", "shared", "plan", "mlir"}));
   return found->second;
+}
+
+std::vector<std::string> phasesTo(Phase last) {
+  std::vector<std::string> names;
+  for (int i = 0; i <= static_cast<int>(last); ++i)
+    names.push_back(phaseName(static_cast<Phase>(i)));
+  return names;
 }
 
 Phase parsePhaseOption(const std::string &option, const std::string &text, Phase last = Phase::Link) {
   if (auto phase = parsePhase(text))
     return *phase;
-  fail(option, "expected a phase (" + phaseNames(last) + "); got: " + text);
+  fail(option, "expected a phase (" + phaseNames(last) + "); got: " + text + rt::didYouMean(text, phasesTo(last)));
 }
 
 // Decides what is written to the output. --emit and --stop-after may both be given if they agree.
@@ -247,12 +255,7 @@ void checkTrainingOptions(const CLI::App &app, const CompileOptions &o) {
 
 } // namespace
 
-std::string phaseNames(Phase last) {
-  std::string names;
-  for (int i = 0; i <= static_cast<int>(last); ++i)
-    names += std::string(i ? ", " : "") + phaseName(static_cast<Phase>(i));
-  return names;
-}
+std::string phaseNames(Phase last) { return rt::joinNames(phasesTo(last)); }
 
 void finishCompileOptions(const CLI::App &app, CompileOptions &o, const CompileTexts &t) {
   parseShapes(o, t);
