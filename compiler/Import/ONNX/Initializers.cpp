@@ -270,7 +270,7 @@ void InitializerImport::addStored(llvm::StringRef name, const WeightTensor &weig
                    " has a name by which plans know weights that are drawn; give it another one");
   if (name == "__metadata__")
     job.errors.add("initializer " + quote(name) +
-                   " has a name that is no tensor's in safetensors files, which hold the weights; give it another one");
+                   " has a name that is reserved in safetensors files, which hold the weights; rename it");
   job.weights.insert(name, weight);
   bindings.emplace_back(name, Binding::state(declareState(job.symbols, name, weight.type, role, InitKind::Weights,
                                                           isFrozen(name, role), aliases.lookup(name))));

@@ -252,8 +252,8 @@ struct BuildPlan : impl::BuildPlanBase<BuildPlan> {
     });
     if (stored != 0 && saveNothing)
       getOperation().emitRemark("--offload activations stores ")
-          << rt::exactBytesText(stored) << " in host memory and saves none on the device: where a step needs the most, "
-          << "these values are in use or not made yet; leave activations out";
+          << rt::exactBytesText(stored) << " in host memory, but saves no device memory: at the peak, these values "
+          << "are in use or not yet computed; leave activations out";
   }
 
   // Decides order and addresses. Functions stay as they are.
