@@ -187,9 +187,9 @@ private:
     bool isCut = layout.guardsEach && (microBatches > 1 || layout.ranks > 1);
     if (isCut && llvm::is_contained(layout.reductions, LossReduction::Share))
       return emitError(loss.getLoc(),
-                       "--loss-average rank needs the loss of one rank's samples, but a term of it shrinks "
-                       "as the batch grows, in a way that the compiler cannot compute; use "
-                       "--loss-average global");
+                       "the loss cannot be averaged per rank: a term shrinks as the batch grows, in a way "
+                       "that the compiler cannot compute, so the loss of one rank's samples is "
+                       "unknown; use --loss-average global");
     LossReduction reduction = layout.reductions.front();
     bool isOne = llvm::all_equal(layout.reductions) && (microBatches == 1 || reduction != LossReduction::Whole);
     StringRef inexact = mixes   ? "each of its terms needs several samples together"

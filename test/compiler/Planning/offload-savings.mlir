@@ -1,7 +1,7 @@
 // RUN: cleave-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(plan-in-place),flatten-programs,build-plan{gathers-in-flight=1},verify-plan)' -verify-diagnostics
 
 // Both values are in use at once, which is where the program needs the most: host memory helps nothing.
-// expected-remark @+1 {{--offload activations stores 512 bytes in host memory and saves none on the device}}
+// expected-remark @+1 {{--offload activations stores 512 bytes in host memory, but saves no device memory}}
 module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], [1]>} {
   func.func @infer(%x: tensor<64xf32> {cleave.name = "x"}) -> (tensor<64xf32> {cleave.name = "y"}) {
     %a = cleave.kernel ins(%x : tensor<64xf32>) -> tensor<64xf32> attributes {label = "a"} {
