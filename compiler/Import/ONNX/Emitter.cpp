@@ -173,10 +173,9 @@ Value Emitter::broadcastTo(Value a, llvm::ArrayRef<int64_t> shape) {
     if (auto dense = llvm::dyn_cast<mlir::DenseElementsAttr>(constant.getValue()); dense && dense.isSplat())
       return make<ConstantOp>(typeOf(a).clone(shape), dense.resizeSplat(typeOf(a).clone(shape)));
   int64_t offset = int64_t(shape.size()) - rankOf(a);
-  // The operand has no dimension of size 1, so that a broadcast of the result can be folded with this one.
   Shape kept, dims;
   for (auto [dim, size] : llvm::enumerate(shapeOf(a)))
-    if (size != 1) {
+    if (size != 1 || shape[dim + offset] == 1) {
       kept.push_back(size);
       dims.push_back(int64_t(dim) + offset);
     }

@@ -29,22 +29,20 @@ std::optional<double> cleave::splatNumber(Value value) {
 
 // Returns a mask as [rows, columns], before it is repeated over batch and heads; null if it differs between these.
 static Value matrixOf(Value mask) {
-  auto broadcast = mask.getDefiningOp<BroadcastOp>();
-  int64_t rank = tensorTypeOf(mask).getRank();
-  if (broadcast) {
-    if (broadcast.getDims() != llvm::ArrayRef<int64_t>({rank - 2, rank - 1}))
-      return {};
-    mask = broadcast.getOperand();
-  }
-  if (product(shapeOf(mask).drop_back(2)) != 1)
-    return {};
-  while (auto reshape = mask.getDefiningOp<ReshapeOp>()) {
-    llvm::ArrayRef<int64_t> from = shapeOf(reshape.getOperand()), to = shapeOf(mask);
-    if (from.size() < 2 || from.take_back(2) != to.take_back(2))
+  // Reshapes and broadcasts of the dimensions before the last two take whole matrices. There may be several, such as
+  // [rows, columns] -> [batch, 1, rows, columns] -> [batch, rows, columns] -> [batch, heads, rows, columns].
+  while (mlir::Operation *op = mask.getDefiningOp()) {
+    int64_t rank = tensorTypeOf(mask).getRank();
+    auto broadcast = llvm::dyn_cast<BroadcastOp>(op);
+    auto reshape = llvm::dyn_cast<ReshapeOp>(op);
+    bool keepsMatrix = broadcast ? broadcast.getDims().take_back(2) == llvm::ArrayRef<int64_t>({rank - 2, rank - 1})
+                                 : reshape && reshape.getOperand().getType().getRank() >= 2 &&
+                                       shapeOf(reshape.getOperand()).take_back(2) == shapeOf(mask).take_back(2);
+    if (!keepsMatrix)
       break;
-    mask = reshape.getOperand();
+    mask = op->getOperand(0);
   }
-  return mask;
+  return product(shapeOf(mask).drop_back(2)) == 1 ? mask : Value();
 }
 
 // Returns the dimension whose index each element is, counted from the last one: 0 for columns, 1 for rows.
