@@ -15,8 +15,8 @@ using namespace cleave;
 using mlir::Attribute;
 
 // Replaces ops by their parts, whose loops can be split.
-static llvm::LogicalResult decomposeAll(llvm::ArrayRef<mlir::Operation *> composites) {
-  for (mlir::Operation *op : composites) {
+static llvm::LogicalResult decomposeAll(llvm::ArrayRef<mlir::Operation *> ops) {
+  for (mlir::Operation *op : ops) {
     mlir::OpBuilder builder(op);
     auto parts = llvm::cast<ComputeOpInterface>(op).decompose(builder, op->getOperands());
     if (parts.size() != op->getNumResults())
@@ -87,9 +87,9 @@ struct AssignShardings : cleave::impl::AssignShardingsBase<AssignShardings> {
       Propagation shardings(module, mesh, axes, *policy);
       if (mlir::failed(shardings.run()))
         return signalPassFailure();
-      if (shardings.getBlockedComposites().empty())
+      if (shardings.opsToDecompose().empty())
         return annotate(shardings, *stored);
-      if (mlir::failed(decomposeAll(shardings.getBlockedComposites())))
+      if (mlir::failed(decomposeAll(shardings.opsToDecompose())))
         return signalPassFailure();
     }
   }

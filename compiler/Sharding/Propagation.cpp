@@ -1,14 +1,12 @@
 #include "compiler/Sharding/Propagation.h"
 #include "compiler/Sharding/Linearity.h"
 #include "compiler/Sharding/LoopSharding.h"
+#include "compiler/Sharding/ShardingForms.h"
 #include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/Narrowing.h"
 #include "dialects/Cleave/IR/StepFunctions.h"
 
 #include "mlir/IR/Matchers.h"
-#include "llvm/ADT/SmallPtrSet.h"
-
-#include <utility>
 
 using namespace cleave;
 using llvm::LogicalResult;
@@ -18,38 +16,48 @@ using mlir::success;
 using mlir::Value;
 using mlir::func::FuncOp;
 
-ShardingAttr cleave::resolved(ShardingAttr sharding) { return ShardingAttr::get(sharding.getDims()); }
+// The axes with more than one rank.
+static SmallVector<mlir::Attribute> axesIn(MeshAttr mesh, llvm::ArrayRef<std::string> names) {
+  SmallVector<mlir::Attribute> axes;
+  for (const std::string &name : names)
+    if (mesh.getSize(name) > 1)
+      axes.push_back(mlir::StringAttr::get(mesh.getContext(), name));
+  return axes;
+}
+
+static int64_t microBatchesOf(mlir::ModuleOp module) {
+  auto count = module->getAttrOfType<mlir::IntegerAttr>(kMicroBatchesAttr);
+  return count ? count.getInt() : 1;
+}
+
+Propagation::Propagation(mlir::ModuleOp module, MeshAttr mesh, llvm::ArrayRef<std::string> dataAxes,
+                         const StatePolicy &policy)
+    : module(module), mesh(mesh), dataAxes(axesIn(mesh, dataAxes)), hasServer(policy.dpSync == DpSync::ParameterServer),
+      states(module, mesh, policy, this->dataAxes),
+      preferences(states, mesh, hasServer ? llvm::ArrayRef(this->dataAxes) : llvm::ArrayRef<mlir::Attribute>()),
+      terms(states, made, microBatchesOf(module)) {}
 
 SmallVector<llvm::StringRef> Propagation::getOwnerAxes() const {
   SmallVector<llvm::StringRef> axes;
-  if (hasServer())
+  if (hasServer)
     for (mlir::Attribute axis : dataAxes)
       axes.push_back(llvm::cast<mlir::StringAttr>(axis).getValue());
   return axes;
 }
 
-Propagation::Propagation(mlir::ModuleOp module, MeshAttr mesh, llvm::ArrayRef<std::string> dataAxes,
-                         const StatePolicy &policy)
-    : module(module), symbols(module), mesh(mesh), policy(policy) {
-  for (const std::string &axis : dataAxes)
-    if (mesh.getSize(axis) > 1)
-      this->dataAxes.push_back(mlir::StringAttr::get(module.getContext(), axis));
-}
-
-ShardingAttr Propagation::whole(mlir::Type type) {
+ShardingAttr Propagation::wholeForm(mlir::Type type) {
   return ShardingAttr::replicated(type.getContext(), llvm::cast<mlir::RankedTensorType>(type).getRank());
 }
 
 LogicalResult Propagation::run() {
-  initStorage();
   do {
     made.clear();
     used.clear();
-    preferred.clear();
-    blocked.clear();
+    preferences.clear();
+    toDecompose.clear();
     if (mlir::failed(propagate()))
       return failure();
-  } while (blocked.empty() && !settleStorage());
+  } while (toDecompose.empty() && !states.settle([&](Value value) { return made.lookup(value); }));
   return success();
 }
 
@@ -59,7 +67,7 @@ LogicalResult Propagation::propagate() {
   for (FuncOp function : inOrder()) {
     if (mlir::failed(setArguments(function)))
       return failure();
-    collectPreferred(function);
+    preferences.collect(function);
     forward(function);
     if (mlir::failed(setReturn(function)))
       return failure();
@@ -80,7 +88,7 @@ llvm::FailureOr<ShardingAttr> Propagation::portSharding(FuncOp function, mlir::T
     return function.emitError("expected ranked tensors at the ports of @") << function.getName() << "; got: " << type;
   auto dim = llvm::dyn_cast_if_present<mlir::IntegerAttr>(batchDim);
   if (!dim || dataAxes.empty())
-    return whole(type);
+    return wholeForm(type);
   if (dim.getInt() < 0 || dim.getInt() >= tensor.getRank())
     return function.emitError("cleave.batch_dim of ") << what << " is not one of its dimensions; got: " << dim.getInt();
   int64_t ranks = 1;
@@ -152,50 +160,6 @@ LogicalResult Propagation::setReturn(FuncOp function) {
 // Between storage and use
 //===----------------------------------------------------------------------===//
 
-// True for a function of samples: it has arguments, and the data axes split samples in it.
-static bool runsPerMicroBatch(FuncOp function) { return function.getNumArguments() > 0; }
-
-static bool isSplit(ShardingAttr sharding) {
-  return llvm::any_of(llvm::seq<int64_t>(0, sharding.getDims().size()),
-                      [&](int64_t dim) { return !sharding.getDimAxes(dim).empty(); });
-}
-
-// Values that are written to a split state prefer its split. In @update, the values that they are computed from also
-// prefer it. The same holds for states with an owner, and in @update for parameters of a parameter server.
-void Propagation::collectPreferred(FuncOp function) {
-  for (mlir::Operation &op : llvm::reverse(function.getBody().front().without_terminator())) {
-    if (auto write = llvm::dyn_cast<WriteOp>(op)) {
-      ShardingAttr stored = storage.lookup(symbols.lookup(write.getState()));
-      auto state = llvm::cast<StateOp>(symbols.lookup(write.getState()));
-      bool isUpdated = hasServer() && !runsPerMicroBatch(function) && state.getRole() == Role::Parameter;
-      if (isSplit(stored) || stored.isOwned()) {
-        preferred.try_emplace(write.getValue(), stored);
-        if (CastOp widening = wideningOf(write))
-          preferred.try_emplace(widening.getResult(), stored);
-      } else if (isUpdated)
-        preferred.try_emplace(write.getValue(), ownedStorage(state.getTensorType(), dataAxes));
-    } else if (!runsPerMicroBatch(function)) {
-      preferForOperands(&op);
-    }
-  }
-}
-
-void Propagation::preferForOperands(mlir::Operation *op) {
-  if (op->getNumResults() != 1 || !preferred.contains(op->getResult(0)))
-    return;
-  if (preferred.lookup(op->getResult(0)).isOwned()) {
-    for (Value operand : op->getOperands())
-      preferred.try_emplace(operand, ownedStorage(llvm::cast<mlir::RankedTensorType>(operand.getType()), dataAxes));
-    return;
-  }
-  LoopSharding loops(op, mesh);
-  if (!loops.propose(op->getNumOperands(), resolved(preferred.lookup(op->getResult(0))), /*allowReduction=*/false))
-    return;
-  for (mlir::OpOperand &operand : op->getOpOperands())
-    if (ShardingAttr sharding = loops.getOperand(operand.getOperandNumber()); isSplit(sharding))
-      preferred.try_emplace(operand.get(), sharding);
-}
-
 // True for a value that a rank reads from a state, or the same value in fewer bytes.
 static bool isStoredPart(Value value) {
   mlir::Operation *maker = value.getDefiningOp();
@@ -217,7 +181,7 @@ ShardingAttr Propagation::offered(mlir::OpOperand &operand) {
           llvm::make_filter_range(axes, [&](mlir::Attribute axis) { return !llvm::is_contained(dataAxes, axis); }))));
     sharding = sharding.withDims(builder.getArrayAttr(dims));
   }
-  ShardingAttr preference = sharding.getPartialAxes().empty() ? ShardingAttr() : preferred.lookup(value);
+  ShardingAttr preference = sharding.getPartialAxes().empty() ? ShardingAttr() : preferences.of(value);
   if (preference && mlir::succeeded(planReshard(sharding, resolved(preference))))
     return resolved(preference);
   return resolved(sharding);
@@ -234,11 +198,11 @@ void Propagation::forward(FuncOp function) {
 
 void Propagation::forwardOp(mlir::Operation *op) {
   if (auto read = llvm::dyn_cast<ReadOp>(op)) {
-    made[read.getResult()] = storage.lookup(symbols.lookup(read.getState()));
+    made[read.getResult()] = states.getStored(read.getState());
     return;
   }
   if (auto write = llvm::dyn_cast<WriteOp>(op)) {
-    used[&op->getOpOperand(0)] = storage.lookup(symbols.lookup(write.getState()));
+    used[&op->getOpOperand(0)] = states.getStored(write.getState());
     return;
   }
   constexpr bool (Propagation::*kRules[])(mlir::Operation *) = {&Propagation::passPartial, &Propagation::passOwned,
@@ -261,9 +225,9 @@ void Propagation::setLoops(mlir::Operation *op, llvm::ArrayRef<ShardingAttr> ope
   auto compute = llvm::dyn_cast<ComputeOpInterface>(op);
   bool isDecomposable = compute && compute.isDecomposable();
   for (unsigned index : order)
-    if (!loops.propose(index, operands[index]) && isDecomposable && !llvm::is_contained(blocked, op) &&
+    if (!loops.propose(index, operands[index]) && isDecomposable && !llvm::is_contained(toDecompose, op) &&
         !LoopSharding(op, mesh).propose(index, operands[index]))
-      blocked.push_back(op);
+      toDecompose.push_back(op);
   for (mlir::OpOperand &operand : op->getOpOperands())
     used[&operand] = loops.getOperand(operand.getOperandNumber());
   for (auto [index, result] : llvm::enumerate(op->getResults()))
@@ -307,85 +271,4 @@ void Propagation::refine(mlir::Operation *op) {
   for (mlir::OpOperand &operand : op->getOpOperands())
     used[&operand] = loops.getOperand(operand.getOperandNumber());
   made[result] = wanted;
-}
-
-//===----------------------------------------------------------------------===//
-// Storage
-//===----------------------------------------------------------------------===//
-
-// Returns the cast of the terms that are written to an accumulator of a wider type, or are added to it first. Null if
-// there is none.
-CastOp Propagation::wideningOf(WriteOp write) const {
-  auto type = symbols.lookup(write.getState())->getAttrOfType<mlir::TypeAttr>(kTermTypeAttr);
-  if (!type)
-    return nullptr;
-  SmallVector<Value> terms = {write.getValue()};
-  if (auto sum = write.getValue().getDefiningOp<AddOp>())
-    terms.assign(sum->operand_begin(), sum->operand_end());
-  for (Value term : terms)
-    if (auto cast = term.getDefiningOp<CastOp>();
-        cast && mlir::getElementTypeOrSelf(cast.getOperand()) == type.getValue())
-      return cast;
-  return nullptr;
-}
-
-// Begins with the storage that the policy wants, and with every other accumulator partial over the data axes.
-void Propagation::initStorage() {
-  llvm::DenseMap<mlir::Operation *, llvm::SmallPtrSet<mlir::Operation *, 2>> readers, writers;
-  module.walk([&](mlir::Operation *op) {
-    if (auto read = llvm::dyn_cast<ReadOp>(op))
-      readers[symbols.lookup(read.getState())].insert(op->getParentOfType<FuncOp>());
-    if (auto write = llvm::dyn_cast<WriteOp>(op)) {
-      writers[symbols.lookup(write.getState())].insert(op->getParentOfType<FuncOp>());
-      if (CastOp widening = wideningOf(write))
-        widenings[widening] = symbols.lookup(write.getState());
-    }
-  });
-  for (StateOp state : module.getOps<StateOp>()) {
-    bool isFloat = llvm::isa<mlir::FloatType>(state.getTensorType().getElementType());
-    bool isTransient = state.getRole() == Role::Gradient || state.getRole() == Role::Scalar;
-    bool isReadElsewhere =
-        llvm::any_of(readers[state], [&](mlir::Operation *function) { return !writers[state].contains(function); });
-    bool isAccumulator = isFloat && isTransient && !writers[state].empty() && isReadElsewhere && !dataAxes.empty();
-    bool hasOwner = hasServer() && state.getRole() == Role::Optimizer;
-    storage[state] =
-        wantedStorage(state, mesh, policy, isAccumulator || hasOwner ? dataAxes : llvm::ArrayRef<mlir::Attribute>());
-    if (!isAccumulator)
-      continue;
-    if (state.getRole() == Role::Scalar)
-      storage[state] = ShardingAttr::get(storage[state].getDims(), dataAxes);
-    guesses[state] = Guess::Wanted;
-  }
-}
-
-// True if every accumulator is stored in a form to which the written values can be brought. Changes the guesses of the
-// others.
-bool Propagation::settleStorage() {
-  bool isSettled = true;
-  module.walk([&](WriteOp write) {
-    mlir::Operation *state = symbols.lookup(write.getState());
-    ShardingAttr written = made.lookup(write.getValue()), stored = storage[state];
-    bool isReachable =
-        isSplit(stored) || stored.isOwned() ? mlir::succeeded(planReshard(written, stored)) : written == stored;
-    if (!guesses.contains(state) || isReachable || isZero(write.getValue()) || stored.isReplicated())
-      return;
-    guessAgain(state, written);
-    isSettled = false;
-  });
-  return isSettled;
-}
-
-// Goes one step down the ladder. The step from Wanted leads to the wanted split without partial axes; if no split is
-// wanted, to the form of the written value. All other steps lead to Whole, also the first one if no split is wanted and
-// the written value is partial or in blocks.
-void Propagation::guessAgain(mlir::Operation *state, ShardingAttr written) {
-  bool isFirst = std::exchange(guesses[state], Guess::AsWritten) == Guess::Wanted;
-  if (isFirst && isSplit(storage[state])) {
-    storage[state] = resolved(storage[state]);
-  } else if (isFirst && written.getPartialAxes().empty() && !written.hasBlocks()) {
-    storage[state] = written;
-  } else {
-    storage[state] = whole(llvm::cast<StateOp>(state).getTensorType());
-    guesses[state] = Guess::Whole;
-  }
 }

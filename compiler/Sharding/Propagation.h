@@ -38,9 +38,9 @@
 // all of these or nothing, so that the order of rules only says which one is preferred. `partition` moves the data that
 // must move between the form in which a value is made and the one in which it is used.
 //
-// The storage of accumulators is needed before it is known what is written to them. It is guessed, and all functions
-// are propagated again if a guess was wrong. A guess only goes down a ladder (Guess), so that this ends: each round but
-// the last takes an accumulator a step down, and there are two steps.
+// The storage of accumulators is needed before it is known what is written to them. It is guessed (StateForms.h), and
+// all functions are propagated again if a guess was wrong. A guess only goes down a ladder, so that this ends: each
+// round but the last takes an accumulator a step down, and there are two steps.
 //
 // Terms of an accumulator of a wider type (`cleave.term_type`) are reduced before they are widened, if each micro-batch
 // reduces them: the cast and the sum after it are then of the accumulator's form. If the accumulator holds terms, the
@@ -53,12 +53,10 @@
 #ifndef CLEAVE_COMPILER_SHARDING_PROPAGATION_H
 #define CLEAVE_COMPILER_SHARDING_PROPAGATION_H
 
+#include "compiler/Sharding/Preferences.h"
 #include "compiler/Sharding/ReshardPlanner.h"
-#include "compiler/Sharding/StateStorage.h"
-
-#include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/SymbolTable.h"
-#include "llvm/ADT/DenseMap.h"
+#include "compiler/Sharding/StateForms.h"
+#include "compiler/Sharding/TermRules.h"
 
 #include <optional>
 
@@ -67,21 +65,23 @@ namespace cleave {
 class Propagation {
 public:
   Propagation(mlir::ModuleOp module, MeshAttr mesh, llvm::ArrayRef<std::string> dataAxes, const StatePolicy &policy);
+  Propagation(const Propagation &) = delete; // its parts refer to each other
+  Propagation &operator=(const Propagation &) = delete;
 
   // Fails with a diagnostic if a given sharding cannot be met.
   llvm::LogicalResult run();
 
   ShardingAttr getMade(mlir::Value value) const { return made.lookup(value); }
   ShardingAttr getUsed(mlir::OpOperand &operand) const { return used.lookup(&operand); }
-  ShardingAttr getStorage(StateOp state) const { return storage.lookup(state); }
+  ShardingAttr getStorage(StateOp state) const { return states.getStored(state); }
   // Returns the module's functions, each after those whose results it takes.
   llvm::SmallVector<mlir::func::FuncOp> inOrder() const;
   // Returns the value that another function returns as this residual or edge. Null for other arguments, and if no
   // function returns it.
   mlir::Value residualSource(mlir::BlockArgument argument) const;
-  // Ops that must be decomposed, after which the propagation must be run again: composites of which a reduced dimension
-  // came in split, and products with a bias of which the contracted dimension came in split.
-  llvm::ArrayRef<mlir::Operation *> getBlockedComposites() const { return blocked; }
+  // Returns the ops to decompose before the propagation is run again, because a dimension that they reduce is split:
+  // composites, and products with a bias.
+  llvm::ArrayRef<mlir::Operation *> opsToDecompose() const { return toDecompose; }
   // Returns the axes on which some states and values have an owner; none without a parameter server.
   llvm::SmallVector<llvm::StringRef> getOwnerAxes() const;
 
@@ -90,8 +90,6 @@ private:
   llvm::LogicalResult setArguments(mlir::func::FuncOp function);
   llvm::FailureOr<ShardingAttr> portSharding(mlir::func::FuncOp function, mlir::Type type, mlir::Attribute batchDim,
                                              const llvm::Twine &what);
-  void collectPreferred(mlir::func::FuncOp function);
-  void preferForOperands(mlir::Operation *op);
   ShardingAttr offered(mlir::OpOperand &operand);
   void forward(mlir::func::FuncOp function);
   void forwardOp(mlir::Operation *op);
@@ -100,45 +98,24 @@ private:
   bool passPartial(mlir::Operation *op);
   bool passOwned(mlir::Operation *op);
   bool passPreferred(mlir::Operation *op);
-  bool isSummedAnyway(mlir::Operation *widening) const;
-  std::optional<bool> meetsTerms(mlir::Operation *user, mlir::Value value) const;
-  bool isLessBefore(mlir::Operation *widening, WriteOp write) const;
-  bool isEarlierSum(mlir::Value value) const;
   void shareReductions(mlir::func::FuncOp function);
-  CastOp wideningOf(WriteOp write) const;
-  bool reducesBefore(mlir::Operation *widening) const;
-  bool hasServer() const { return policy.dpSync == DpSync::ParameterServer && !dataAxes.empty(); }
   void setLoops(mlir::Operation *op, llvm::ArrayRef<ShardingAttr> operands);
   llvm::LogicalResult setReturn(mlir::func::FuncOp function);
   void backward(mlir::func::FuncOp function);
   void refine(mlir::Operation *op);
-  void initStorage();
-  bool settleStorage();
-  void guessAgain(mlir::Operation *state, ShardingAttr written);
-  static ShardingAttr whole(mlir::Type type);
+  static ShardingAttr wholeForm(mlir::Type type);
 
   mlir::ModuleOp module;
-  mlir::SymbolTable symbols;
   MeshAttr mesh;
-  StatePolicy policy;
   llvm::SmallVector<mlir::Attribute> dataAxes;
+  bool hasServer;
   llvm::DenseMap<mlir::Value, ShardingAttr> made;
   llvm::DenseMap<mlir::OpOperand *, ShardingAttr> used;
-  llvm::DenseMap<mlir::Value, ShardingAttr> preferred; // the form of the split or owned state that it is written to
-  llvm::DenseMap<mlir::Operation *, ShardingAttr> storage;
-  llvm::DenseMap<mlir::Operation *, mlir::Operation *> widenings; // the state of the accumulator, by wideningOf
-  // How an accumulator is stored. Each guess needs more memory or traffic than the one before, and accepts more values.
-  enum class Guess {
-    Wanted,    // as the policy wants it, or partial if terms are written
-    AsWritten, // without the partial axes, or in the form of the value that is written
-    Whole      // any value can be made whole
-  };
-  llvm::DenseMap<mlir::Operation *, Guess> guesses;
-  llvm::SmallVector<mlir::Operation *> blocked;
+  StateForms states;
+  Preferences preferences;
+  TermRules terms;
+  llvm::SmallVector<mlir::Operation *> toDecompose;
 };
-
-// Returns `sharding` without partial axes and owners: the form that a non-linear use needs.
-ShardingAttr resolved(ShardingAttr sharding);
 
 } // namespace cleave
 

@@ -1,0 +1,63 @@
+// Which values prefer the form of the state that they are written to.
+#include "compiler/Sharding/Preferences.h"
+#include "ParsedModule.h"
+
+namespace cleave {
+namespace {
+
+const char *kStep = R"(
+  func.func @backward(%dy: tensor<4x64xf32> {cleave.name = "dy", cleave.batch_dim = 0 : i64}) {
+    %double = cleave.add %dy, %dy : tensor<4x64xf32>
+    %sum = cleave.reduce sum %double, [0] : tensor<4x64xf32> -> tensor<64xf32>
+    cleave.write %sum, @g : tensor<64xf32>
+    return
+  }
+  func.func @update() {
+    %g = cleave.read @g : tensor<64xf32>
+    %w = cleave.read @w : tensor<64xf32>
+    %new = cleave.sub %w, %g : tensor<64xf32>
+    cleave.write %new, @w : tensor<64xf32>
+    return
+  })";
+
+class PreferencesTest : public testing::Test {
+protected:
+  // The form that the only result of the function's only op of this kind prefers.
+  template <typename Op> ShardingAttr preferenceOf(const char *function, StatePolicy policy) {
+    auto mesh = meshOf(R"(["dp", "fsdp"], [2, 2])");
+    bool hasServer = policy.dpSync == DpSync::ParameterServer;
+    auto axes = hasServer ? axesOf({"dp"}) : axesOf({"dp", "fsdp"});
+    StateForms states(module.get(), mesh, policy, axes);
+    Preferences preferences(states, mesh, hasServer ? llvm::ArrayRef(axes) : llvm::ArrayRef<mlir::Attribute>());
+    preferences.collect(module.function(function));
+    return preferences.of(module.ops<Op>(function).front()->getResult(0));
+  }
+  ParsedModule module{{{"w", "parameter"}, {"g", "gradient"}}, kStep};
+  StatePolicy split{FsdpStrategy::FullShard, GradSync::Every, DpSync::AllReduce};
+  StatePolicy whole{FsdpStrategy::NoShard, GradSync::Last, DpSync::AllReduce};
+  StatePolicy server{FsdpStrategy::NoShard, GradSync::Every, DpSync::ParameterServer};
+};
+
+TEST_F(PreferencesTest, AValueThatIsWrittenToASplitStatePrefersItsSplit) {
+  EXPECT_EQ(preferenceOf<ReduceOp>("backward", split), shardingOf(R"([["fsdp"]], partial = ["dp"])"));
+  EXPECT_EQ(preferenceOf<SubOp>("update", split), shardingOf(R"([["fsdp"]])"));
+}
+
+TEST_F(PreferencesTest, OnlyInTheUpdateDoOperandsPreferItToo) {
+  EXPECT_EQ(preferenceOf<ReadOp>("update", split), shardingOf(R"([["fsdp"]])"));
+  EXPECT_FALSE(preferenceOf<AddOp>("backward", split));
+}
+
+TEST_F(PreferencesTest, NothingIsPreferredForWholeStates) {
+  EXPECT_FALSE(preferenceOf<ReduceOp>("backward", whole));
+  EXPECT_FALSE(preferenceOf<SubOp>("update", whole));
+}
+
+TEST_F(PreferencesTest, TheOwnerComputesANewParameterAndWhatItIsMadeOf) {
+  EXPECT_EQ(preferenceOf<SubOp>("update", server), shardingOf(R"([[]], owner = ["dp"])"));
+  EXPECT_EQ(preferenceOf<ReadOp>("update", server), shardingOf(R"([[]], owner = ["dp"])"));
+  EXPECT_EQ(preferenceOf<ReduceOp>("backward", server), shardingOf(R"([[]], owner = ["dp"])"));
+}
+
+} // namespace
+} // namespace cleave
