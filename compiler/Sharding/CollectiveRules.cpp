@@ -23,15 +23,16 @@ public:
 
   // Turns partial values over the axes into `what`. A maximum of equal values is that value, so it also takes whole
   // ones.
-  bool reduce(shard::ReductionKind reduction, Along what) {
+  bool reduce(shard::ReductionKind reduction, AxisDistribution what) {
     auto kind = kindOf(reduction);
     bool isIdempotent = kind == ReduceKind::Max || kind == ReduceKind::Min;
     for (unsigned axis : axes) {
-      bool isTerm = is.along[axis] == Along::Partial && kind == is.kind;
-      if (!isTerm && !(is.along[axis] == Along::Whole && (isIdempotent || is.isZero))) {
-        wanted.along[axis] = Along::Partial;
+      bool isTerm = is.along[axis] == AxisDistribution::Partial && kind == is.kind;
+      if (!isTerm && !(is.along[axis] == AxisDistribution::Whole && (isIdempotent || is.isZero))) {
+        wanted.along[axis] = AxisDistribution::Partial;
         wanted.kind = kind.value_or(ReduceKind::Sum);
-        return refuse(is.along[axis] == Along::Partial ? "combines it in another way" : "combines terms over " + text());
+        return refuse(is.along[axis] == AxisDistribution::Partial ? "combines it in another way"
+                                                                  : "combines terms over " + text());
       }
       made.along[axis] = what;
     }
@@ -41,8 +42,8 @@ public:
   // Cuts the dimension once more, inside the cuts that it already has.
   bool cut(int64_t dim) {
     for (unsigned axis : axes)
-      if (made.along[axis] != Along::Whole) {
-        wanted.along[axis] = Along::Whole;
+      if (made.along[axis] != AxisDistribution::Whole) {
+        wanted.along[axis] = AxisDistribution::Whole;
         return refuse("takes the rank's part of it over " + text());
       }
     DimSplit split = made.dims[dim];
@@ -64,7 +65,7 @@ public:
 
   bool gather(int64_t dim) {
     DimSplit split = is.dims[dim];
-    auto areWhole = [&](unsigned axis) { return is.along[axis] == Along::Whole; };
+    auto areWhole = [&](unsigned axis) { return is.along[axis] == AxisDistribution::Whole; };
     if (split.isFree && llvm::all_of(axes, areWhole))
       return true;
     if (llvm::all_of(axes, areWhole) && repeatsAtCut(split.repeats, shape[dim], 1)) {
@@ -76,25 +77,25 @@ public:
     bool isInside = split.blocks == 1 && split.axes.size() >= axes.size() &&
                     llvm::equal(llvm::ArrayRef(split.axes).take_back(axes.size()), axes);
     if (!isInside) {
-      if (llvm::all_of(axes, [&](unsigned axis) { return is.along[axis] != Along::Split; }))
+      if (llvm::all_of(axes, [&](unsigned axis) { return is.along[axis] != AxisDistribution::Split; }))
         wanted.cut(dim, {1, axes});
       return refuse("puts parts over " + text() + " together along dimension " + std::to_string(dim));
     }
     split.axes.truncate(split.axes.size() - axes.size());
     made.dims[dim] = split;
     for (unsigned axis : axes)
-      made.along[axis] = Along::Whole;
+      made.along[axis] = AxisDistribution::Whole;
     return true;
   }
 
   // Makes owned values whole. Values that are whole already stay so.
   bool broadcast() {
     for (unsigned axis : axes) {
-      if (is.along[axis] != Along::Owned && is.along[axis] != Along::Whole) {
-        wanted.along[axis] = Along::Owned;
+      if (is.along[axis] != AxisDistribution::Owned && is.along[axis] != AxisDistribution::Whole) {
+        wanted.along[axis] = AxisDistribution::Owned;
         return refuse("sends what the rank at coordinate 0 of " + text() + " has");
       }
-      made.along[axis] = Along::Whole;
+      made.along[axis] = AxisDistribution::Whole;
     }
     return true;
   }
@@ -159,15 +160,16 @@ Distributions cleave::applyCollective(mlir::Operation *op, const Distributions &
     llvm::TypeSwitch<mlir::Operation *>(op)
         .Case([&](shard::AllReduceOp reduce) {
           auto rule = ruleOf(reduce);
-          keep(rule, rule.reduce(reduce.getReduction(), Along::Whole));
+          keep(rule, rule.reduce(reduce.getReduction(), AxisDistribution::Whole));
         })
         .Case([&](shard::ReduceScatterOp reduce) {
           auto rule = ruleOf(reduce);
-          keep(rule, rule.reduce(reduce.getReduction(), Along::Whole) && rule.cut(reduce.getScatterAxis().getSExtValue()));
+          keep(rule, rule.reduce(reduce.getReduction(), AxisDistribution::Whole) &&
+                         rule.cut(reduce.getScatterAxis().getSExtValue()));
         })
         .Case([&](shard::ReduceOp reduce) {
           auto rule = ruleOf(reduce);
-          keep(rule, rule.fromFirst(reduce.getRoot()) && rule.reduce(reduce.getReduction(), Along::Owned));
+          keep(rule, rule.fromFirst(reduce.getRoot()) && rule.reduce(reduce.getReduction(), AxisDistribution::Owned));
         })
         .Case([&](shard::AllGatherOp gather) {
           auto rule = ruleOf(gather);

@@ -8,7 +8,7 @@ using llvm::SmallVector;
 Distribution Distribution::whole(MeshAttr mesh, int64_t rank) {
   Distribution made;
   made.dims.resize(rank);
-  made.along.resize(mesh.getNames().size(), Along::Whole);
+  made.along.resize(mesh.getNames().size(), AxisDistribution::Whole);
   return made;
 }
 
@@ -26,16 +26,16 @@ Distribution Distribution::of(ShardingAttr sharding, MeshAttr mesh) {
     if (auto axes = numbersOf(sharding.getDimAxes(dim)); !axes.empty())
       made.cut(dim, {sharding.getDimBlocks(dim), axes});
   for (unsigned axis : numbersOf(sharding.getPartialAxes()))
-    made.along[axis] = Along::Partial;
+    made.along[axis] = AxisDistribution::Partial;
   for (unsigned axis : numbersOf(sharding.getOwnerAxes()))
-    made.along[axis] = Along::Owned;
+    made.along[axis] = AxisDistribution::Owned;
   made.kind = sharding.getKind();
   return made;
 }
 
 void Distribution::cut(unsigned dim, DimSplit split) {
   for (unsigned axis : split.axes)
-    along[axis] = Along::Split;
+    along[axis] = AxisDistribution::Split;
   dims[dim] = std::move(split);
 }
 
@@ -47,7 +47,7 @@ int64_t Distribution::dimOf(unsigned axis) const {
 }
 
 bool Distribution::operator==(const Distribution &other) const {
-  return dims == other.dims && along == other.along && (kind == other.kind || !has(Along::Partial)) &&
+  return dims == other.dims && along == other.along && (kind == other.kind || !has(AxisDistribution::Partial)) &&
          isZero == other.isZero;
 }
 
@@ -57,14 +57,14 @@ bool Distribution::fits(const Distribution &wanted, llvm::ArrayRef<int64_t> shap
                                 repeatsAtCut(dims[dim].repeats, shape[dim], wanted.dims[dim].blocks));
   };
   for (unsigned axis = 0; axis < along.size(); ++axis) {
-    Along is = along[axis], as = wanted.along[axis];
+    AxisDistribution is = along[axis], as = wanted.along[axis];
     bool isIdempotent = wanted.kind == ReduceKind::Max || wanted.kind == ReduceKind::Min;
-    bool passes = is == as || (is == Along::Whole && as == Along::Owned);
-    if (is == Along::Whole && as == Along::Partial)
+    bool passes = is == as || (is == AxisDistribution::Whole && as == AxisDistribution::Owned);
+    if (is == AxisDistribution::Whole && as == AxisDistribution::Partial)
       passes = (isZero && wanted.kind == ReduceKind::Sum) || isIdempotent;
-    if (is == Along::Whole && as == Along::Split)
+    if (is == AxisDistribution::Whole && as == AxisDistribution::Split)
       passes = repeats(wanted.dimOf(axis));
-    if (!passes || (is == Along::Partial && kind != wanted.kind))
+    if (!passes || (is == AxisDistribution::Partial && kind != wanted.kind))
       return false;
   }
   return llvm::all_of(llvm::seq<unsigned>(0, dims.size()), [&](unsigned dim) {
@@ -77,7 +77,7 @@ std::string cleave::axesText(llvm::ArrayRef<unsigned> axes, MeshAttr mesh) {
   return llvm::join(llvm::map_range(axes, [&](unsigned axis) { return mesh.getNames()[axis].str(); }), " and ");
 }
 
-static SmallVector<unsigned> axesThat(const Distribution &value, Along what) {
+static SmallVector<unsigned> axesThat(const Distribution &value, AxisDistribution what) {
   SmallVector<unsigned> axes;
   for (unsigned axis = 0; axis < value.along.size(); ++axis)
     if (value.along[axis] == what)
@@ -91,34 +91,35 @@ std::string cleave::distributionText(const Distribution &found, MeshAttr mesh) {
     if (const DimSplit &split = found.dims[dim]; split.isCut())
       parts.push_back("split over " + axesText(split.axes, mesh) + " along dimension " + std::to_string(dim) +
                       (split.blocks > 1 ? " in " + std::to_string(split.blocks) + " blocks" : ""));
-  if (auto axes = axesThat(found, Along::Partial); !axes.empty())
+  if (auto axes = axesThat(found, AxisDistribution::Partial); !axes.empty())
     parts.push_back("partial over " + axesText(axes, mesh) + " (" + stringifyReduceKind(found.kind).str() + ")");
-  if (auto axes = axesThat(found, Along::Owned); !axes.empty())
+  if (auto axes = axesThat(found, AxisDistribution::Owned); !axes.empty())
     parts.push_back("only on its owner over " + axesText(axes, mesh));
-  if (auto axes = axesThat(found, Along::Varying); !axes.empty())
+  if (auto axes = axesThat(found, AxisDistribution::Varying); !axes.empty())
     parts.push_back("another value on each rank of " + axesText(axes, mesh));
   return parts.empty() ? "whole" : llvm::join(parts, ", ");
 }
 
-static std::string stepText(Along is, Along as, bool sumsUp) {
+static std::string stepText(AxisDistribution is, AxisDistribution as, bool sumsUp) {
   switch (is) {
-  case Along::Whole:
-    if (as == Along::Split)
+  case AxisDistribution::Whole:
+    if (as == AxisDistribution::Split)
       return "an all_slice";
-    return as == Along::Partial ? "it was reduced already, or it is no term of a sum: a collective too many" : "";
-  case Along::Split:
-    if (as == Along::Partial)
+    return as == AxisDistribution::Partial ? "it was reduced already, or it is no term of a sum: a collective too many"
+                                           : "";
+  case AxisDistribution::Split:
+    if (as == AxisDistribution::Partial)
       return "it is a part, not a term: another collective than it needs";
-    return as == Along::Split ? "an all_gather and an all_slice" : "an all_gather";
-  case Along::Partial:
-    if (as == Along::Split)
+    return as == AxisDistribution::Split ? "an all_gather and an all_slice" : "an all_gather";
+  case AxisDistribution::Partial:
+    if (as == AxisDistribution::Split)
       return "a reduce_scatter";
-    if (as == Along::Owned)
+    if (as == AxisDistribution::Owned)
       return "a reduce to the owner";
     return sumsUp ? "an all_reduce, or a reduce_scatter where a part is enough," : "an all_reduce";
-  case Along::Owned:
+  case AxisDistribution::Owned:
     return "a broadcast from the owner";
-  case Along::Varying:
+  case AxisDistribution::Varying:
     return "it depends on the rank's coordinate: no collective makes one value of it";
   }
   return "";
@@ -127,13 +128,13 @@ static std::string stepText(Along is, Along as, bool sumsUp) {
 std::string cleave::mendText(const Distribution &found, const Distribution &wanted, MeshAttr mesh) {
   SmallVector<std::pair<std::string, SmallVector<unsigned>>> steps;
   for (unsigned axis = 0; axis < found.along.size(); ++axis) {
-    Along is = found.along[axis], as = wanted.along[axis];
-    bool isMoved = is == Along::Split && as == Along::Split &&
+    AxisDistribution is = found.along[axis], as = wanted.along[axis];
+    bool isMoved = is == AxisDistribution::Split && as == AxisDistribution::Split &&
                    (found.dimOf(axis) != wanted.dimOf(axis) ||
                     found.dims[found.dimOf(axis)].blocks != wanted.dims[wanted.dimOf(axis)].blocks);
     if (is == as && !isMoved)
       continue;
-    std::string text = stepText(is, as, wanted.along[axis] == Along::Whole);
+    std::string text = stepText(is, as, wanted.along[axis] == AxisDistribution::Whole);
     auto known = llvm::find_if(steps, [&](const auto &step) { return step.first == text; });
     if (known == steps.end())
       steps.push_back({text, {axis}});

@@ -25,7 +25,7 @@
 
 namespace cleave {
 
-enum class Along { Whole, Split, Partial, Owned, Varying };
+enum class AxisDistribution { Whole, Split, Partial, Owned, Varying };
 
 // The split of one dimension: it is cut into `blocks` equal blocks, and of each block a rank has its part over `axes`
 // (numbers of the mesh's axes, slowest first). Without axes it is not cut. A cut dimension is not known to repeat
@@ -44,7 +44,7 @@ struct DimSplit {
 
 struct Distribution {
   llvm::SmallVector<DimSplit, 2> dims;
-  llvm::SmallVector<Along, 4> along; // for each axis of the mesh
+  llvm::SmallVector<AxisDistribution, 4> along; // for each axis of the mesh
   ReduceKind kind = ReduceKind::Sum; // of all partial axes
   bool isZero = false;               // then it can be added to a sum of any terms
 
@@ -55,7 +55,7 @@ struct Distribution {
   void cut(unsigned dim, DimSplit split);
   // Returns the dimension that the axis splits, or -1.
   int64_t dimOf(unsigned axis) const;
-  bool has(Along what) const { return llvm::is_contained(along, what); }
+  bool has(AxisDistribution what) const { return llvm::is_contained(along, what); }
   bool operator==(const Distribution &other) const;
 
   // True if a value with this distribution may be used as `wanted`. `shape` is the shape of a rank's part. The two must

@@ -50,7 +50,7 @@ private:
     });
     for (StateOp state : module.getOps<StateOp>()) {
       Distribution stored = Distribution::of(*state.getStorage(), mesh);
-      if (!stored.has(Along::Partial))
+      if (!stored.has(AxisDistribution::Partial))
         continue;
       bool isAccumulator = state.getRole() == Role::Gradient || state.getRole() == Role::Scalar;
       const auto &written = writers[state.getSymName()];
@@ -71,7 +71,7 @@ private:
     auto batch = llvm::dyn_cast_if_present<mlir::IntegerAttr>(batchDim);
     for (unsigned axis = 0; isPort && axis < declared.along.size(); ++axis) {
       bool isBatch = batch && declared.dimOf(axis) == batch.getInt();
-      if (declared.along[axis] != Along::Whole && !isBatch)
+      if (declared.along[axis] != AxisDistribution::Whole && !isBatch)
         error(function) << what << " of @" << function.getName() << " is declared "
                         << distributionText(declared, mesh) << "; expected it whole"
                         << (batch ? " but along its batch dimension" : "");
@@ -187,7 +187,7 @@ private:
     for (auto segment : state.getSegments().getAsRange<SegmentAttr>())
       if (InitAttr init = segment.getInit(); init.getKind() == InitKind::Coordinate && init.getSource())
         if (int64_t axis = mesh.getIndex(init.getSource().getValue()); axis >= 0 && mesh.getSizes()[axis] > 1)
-          made.along[axis] = Along::Varying;
+          made.along[axis] = AxisDistribution::Varying;
     found[read.getResult()] = {made};
   }
 
@@ -252,7 +252,7 @@ private:
   // Adds where the error began: the state or the sum that the value is a term of.
   void addCause(mlir::InFlightDiagnostic &message, Value value, const Distribution &is) {
     for (unsigned axis = 0; axis < is.along.size(); ++axis) {
-      if (is.along[axis] != Along::Partial && is.along[axis] != Along::Owned)
+      if (is.along[axis] != AxisDistribution::Partial && is.along[axis] != AxisDistribution::Owned)
         continue;
       Value begin = beginOf(value, axis, is.along[axis]);
       if (begin != value)
@@ -261,7 +261,7 @@ private:
     }
   }
 
-  Value beginOf(Value value, unsigned axis, Along what) {
+  Value beginOf(Value value, unsigned axis, AxisDistribution what) {
     auto isSo = [&](Value other) {
       const Distributions all = found.lookup(other);
       return !all.empty() && all.front().along[axis] == what;

@@ -226,13 +226,14 @@ static std::optional<Distribution> applyPositional(mlir::Operation *op, llvm::Ar
   }
   for (unsigned i = 0; i < operands.size(); ++i)
     for (unsigned axis = 0; i != origin && axis < made.along.size(); ++axis) {
-      Along is = operands[i].along[axis];
-      bool passes = is == Along::Whole || (made.along[axis] == Along::Whole && is == Along::Owned);
+      AxisDistribution is = operands[i].along[axis];
+      bool passes = is == AxisDistribution::Whole ||
+                    (made.along[axis] == AxisDistribution::Whole && is == AxisDistribution::Owned);
       if (!passes) {
         refusal = {i, "makes every element of it", Distribution::whole(mesh, operands[i].dims.size())};
         return std::nullopt;
       }
-      if (is == Along::Owned)
+      if (is == AxisDistribution::Owned)
         made.along[axis] = is;
     }
   return made;
@@ -247,12 +248,12 @@ static std::optional<Distribution> joinWhole(llvm::ArrayRef<Distribution> operan
   Distribution made = Distribution::whole(mesh, 0);
   for (unsigned i = 0; i < operands.size(); ++i)
     for (unsigned axis = 0; axis < made.along.size(); ++axis) {
-      Along is = operands[i].along[axis];
-      if (is == Along::Split || is == Along::Partial) {
+      AxisDistribution is = operands[i].along[axis];
+      if (is == AxisDistribution::Split || is == AxisDistribution::Partial) {
         refusal = {i, "does not say how it may be split", Distribution::whole(mesh, operands[i].dims.size())};
         return std::nullopt;
       }
-      if (made.along[axis] != Along::Varying && is != Along::Whole)
+      if (made.along[axis] != AxisDistribution::Varying && is != AxisDistribution::Whole)
         made.along[axis] = is;
     }
   return made;

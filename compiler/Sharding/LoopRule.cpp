@@ -189,21 +189,21 @@ int64_t LoopRule::loopOf(unsigned axis) const {
 
 bool LoopRule::isTerm(unsigned operand, unsigned axis) const {
   const Distribution &is = operands[operand];
-  bool isSummed = is.along[axis] == Along::Partial && is.kind == ReduceKind::Sum;
-  return isSummed || (is.isZero && is.along[axis] == Along::Whole);
+  bool isSummed = is.along[axis] == AxisDistribution::Partial && is.kind == ReduceKind::Sum;
+  return isSummed || (is.isZero && is.along[axis] == AxisDistribution::Whole);
 }
 
-std::optional<Along> LoopRule::splitAlong(unsigned axis, int64_t loop, Refusal &refusal) const {
+std::optional<AxisDistribution> LoopRule::splitAlong(unsigned axis, int64_t loop, Refusal &refusal) const {
   bool isReduction = facts->isReduction(loop);
   bool addsUp = isReduction && facts->reductionOf(loop) == ReduceKind::Sum;
   unsigned numOperands = operands.size();
   for (unsigned i = 0; i < numOperands; ++i) {
-    Along is = operands[i].along[axis];
+    AxisDistribution is = operands[i].along[axis];
     bool walks = facts->walks(i, loop);
     // Every rank would add an operand that the loop does not walk.
-    bool passes = walks ? is == Along::Split || is == Along::Whole
-                        : (isReduction ? addsUp && isTerm(i, axis) : is == Along::Whole);
-    if (is == Along::Partial && passes)
+    bool passes = walks ? is == AxisDistribution::Split || is == AxisDistribution::Whole
+                        : (isReduction ? addsUp && isTerm(i, axis) : is == AxisDistribution::Whole);
+    if (is == AxisDistribution::Partial && passes)
       passes = facts->isLinear();
     if (!passes) {
       if (walks || !isReduction)
@@ -217,52 +217,52 @@ std::optional<Along> LoopRule::splitAlong(unsigned axis, int64_t loop, Refusal &
   for (unsigned i = numOperands; i < facts->maps.size(); ++i)
     if (facts->walks(i, loop) ? isReduction : !isCombined) {
       unsigned who = 0;
-      while (who + 1 < numOperands && operands[who].along[axis] != Along::Split)
+      while (who + 1 < numOperands && operands[who].along[axis] != AxisDistribution::Split)
         ++who;
       Distribution wanted = operands[who];
       if (int64_t dim = wanted.dimOf(axis); dim >= 0) {
-        wanted.along[axis] = Along::Whole;
+        wanted.along[axis] = AxisDistribution::Whole;
         llvm::erase(wanted.dims[dim].axes, axis);
       }
       refuse(refusal, who, "needs all of the dimension that is split over " + axesText(axis, mesh), wanted);
       return std::nullopt;
     }
-  return isReduction ? Along::Partial : Along::Split;
+  return isReduction ? AxisDistribution::Partial : AxisDistribution::Split;
 }
 
 // For a linear op of terms, or an op that moves elements: the maximum of moved elements is the moved maximum.
-std::optional<Along> LoopRule::partialAlong(unsigned axis, Refusal &refusal) const {
-  auto isPartial = [&](const Distribution &is) { return is.along[axis] == Along::Partial; };
+std::optional<AxisDistribution> LoopRule::partialAlong(unsigned axis, Refusal &refusal) const {
+  auto isPartial = [&](const Distribution &is) { return is.along[axis] == AxisDistribution::Partial; };
   unsigned term = llvm::find_if(operands, isPartial) - operands.begin();
   bool isSum = operands[term].kind == ReduceKind::Sum;
   Distribution whole = operands[term];
-  whole.along[axis] = Along::Whole;
+  whole.along[axis] = AxisDistribution::Whole;
   if (isSum ? !facts->isLinear() : !facts->movesElements()) {
     refuse(refusal, term, isSum ? "is not linear" : "does more than move elements", whole);
     return std::nullopt;
   }
   for (unsigned i = 0; i < operands.size(); ++i) {
     const Distribution &is = operands[i];
-    bool isEverywhere = is.along[axis] == Along::Whole && (!isSum || !isFloat(facts->op->getOperand(i)));
+    bool isEverywhere = is.along[axis] == AxisDistribution::Whole && (!isSum || !isFloat(facts->op->getOperand(i)));
     if (isEverywhere || isTerm(i, axis) || (isPartial(is) && is.kind == operands[term].kind))
       continue;
     refuse(refusal, term, "uses it together with a value that is not a term of the sum", whole);
     return std::nullopt;
   }
-  return Along::Partial;
+  return AxisDistribution::Partial;
 }
 
-std::optional<Along> LoopRule::resultAlong(unsigned axis, Refusal &refusal) const {
+std::optional<AxisDistribution> LoopRule::resultAlong(unsigned axis, Refusal &refusal) const {
   if (int64_t loop = loopOf(axis); loop >= 0)
     return splitAlong(axis, loop, refusal);
-  auto isAny = [&](Along what) {
+  auto isAny = [&](AxisDistribution what) {
     return llvm::any_of(operands, [&](const Distribution &is) { return is.along[axis] == what; });
   };
-  if (isAny(Along::Partial))
+  if (isAny(AxisDistribution::Partial))
     return partialAlong(axis, refusal);
-  if (isAny(Along::Varying))
-    return Along::Varying;
-  return isAny(Along::Owned) ? Along::Owned : Along::Whole;
+  if (isAny(AxisDistribution::Varying))
+    return AxisDistribution::Varying;
+  return isAny(AxisDistribution::Owned) ? AxisDistribution::Owned : AxisDistribution::Whole;
 }
 
 // Returns how a dimension of a result is cut, if one of its loops is. Otherwise it repeats itself where its loops do.
@@ -288,19 +288,19 @@ DimSplit LoopRule::resultDim(llvm::ArrayRef<LoopFacts::Factor> factors) const {
 std::optional<SmallVector<Distribution>> LoopRule::finish(Refusal &refusal) const {
   unsigned numOperands = operands.size();
   auto axes = mesh.getNames().size();
-  SmallVector<Along, 4> along(axes);
+  SmallVector<AxisDistribution, 4> along(axes);
   std::optional<ReduceKind> kind;
   for (unsigned axis = 0; axis < axes; ++axis) {
     auto made = resultAlong(axis, refusal);
     if (!made)
       return std::nullopt;
     along[axis] = *made;
-    if (*made != Along::Partial)
+    if (*made != AxisDistribution::Partial)
       continue;
     int64_t loop = loopOf(axis);
     ReduceKind here = loop >= 0 ? *facts->reductionOf(loop) : ReduceKind::Sum;
     for (const Distribution &is : operands)
-      if (is.along[axis] == Along::Partial)
+      if (is.along[axis] == AxisDistribution::Partial)
         here = is.kind;
     if (kind && *kind != here) {
       refuse(refusal, 0, "would be partial in two ways", std::nullopt);

@@ -62,9 +62,9 @@ private:
   DimSplit resultDim(llvm::ArrayRef<LoopFacts::Factor> factors) const;
   Distribution wantedOf(unsigned operand) const;
   bool refuse(Refusal &refusal, unsigned operand, const llvm::Twine &reason, std::optional<Distribution> wanted) const;
-  std::optional<Along> resultAlong(unsigned axis, Refusal &refusal) const;
-  std::optional<Along> splitAlong(unsigned axis, int64_t loop, Refusal &refusal) const;
-  std::optional<Along> partialAlong(unsigned axis, Refusal &refusal) const;
+  std::optional<AxisDistribution> resultAlong(unsigned axis, Refusal &refusal) const;
+  std::optional<AxisDistribution> splitAlong(unsigned axis, int64_t loop, Refusal &refusal) const;
+  std::optional<AxisDistribution> partialAlong(unsigned axis, Refusal &refusal) const;
   bool isTerm(unsigned operand, unsigned axis) const;
   int64_t loopOf(unsigned axis) const;
 

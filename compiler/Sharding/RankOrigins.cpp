@@ -158,7 +158,7 @@ std::optional<Distribution> RankOrigins::find(Value origin, mlir::RankedTensorTy
     int64_t size = part.getDimSize(dim);
     DimSplit split;
     for (auto [step, axis] : llvm::reverse(steps)) {
-      if (step != size || made.along[axis] != Along::Whole)
+      if (step != size || made.along[axis] != AxisDistribution::Whole)
         return std::nullopt;
       split.axes.insert(split.axes.begin(), axis);
       size *= mesh.getSizes()[axis];
