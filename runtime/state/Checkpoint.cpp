@@ -39,7 +39,7 @@ Status openPart(const std::string &path, SafeTensors *result) {
     return dataLoss(path +
                     " is a symbolic link; the parts of a checkpoint are files of their own (copy it with cp -L)");
   Status opened = SafeTensors::open(path, result);
-  return opened.code() == Code::NotFound ? dataLoss(path + " is missing, a part of this checkpoint; copy all files of "
+  return opened.code() == Code::NotFound ? notFound(path + " is missing, a part of this checkpoint; copy all files of "
                                                            "the checkpoint again")
                                          : opened;
 }
