@@ -61,24 +61,12 @@ static LLVM::LoopAnnotationAttr unrolled(MLIRContext *context, int copies) {
 ThreadEmitter::Elements ThreadEmitter::forLoop(Element begin, Element end, Element step, ArrayRef<Element> inits,
                                                llvm::function_ref<Elements(Element, ArrayRef<Element>)> body,
                                                int copies) {
-  unsigned depth = scopes.getDepth();
-  SmallVector<Value> initValues = llvm::map_to_vector(inits, [](Element init) { return init.value; });
-  auto loop = scf::ForOp::create(scopes.at(depth), location, begin.value, end.value, step.value, initValues);
-  if (copies > 0)
-    loop->setAttr(LLVM::LoopAnnotationAttr::name, unrolled(loop.getContext(), copies));
-  scopes.open(loop, loop.getBody());
-  Elements carried;
-  for (Value argument : loop.getRegionIterArgs())
-    carried.push_back({argument, depth + 1});
-  Elements yielded = body({loop.getInductionVar(), depth + 1}, carried);
-  if (!inits.empty())
-    scf::YieldOp::create(scopes.at(depth + 1), location,
-                         llvm::map_to_vector(yielded, [](Element element) { return element.value; }));
-  scopes.close();
-  Elements results;
-  for (Value value : loop.getResults())
-    results.push_back({value, depth});
-  return results;
+  SmallVector<NamedAttribute> attributes;
+  if (copies > 0) {
+    MLIRContext *context = location.getContext();
+    attributes.emplace_back(StringAttr::get(context, LLVM::LoopAnnotationAttr::name), unrolled(context, copies));
+  }
+  return scopes.addLoop(location, begin, end, step, inits, body, attributes);
 }
 
 void ThreadEmitter::guarded(Element condition, llvm::function_ref<void()> body) {

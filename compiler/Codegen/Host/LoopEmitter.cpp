@@ -37,7 +37,7 @@ public:
   LogicalResult run(const StagePlan &plan, ArrayRef<Value> results);
 
 private:
-  using Elements = SmallVector<Element>;
+  using Elements = Scopes::Elements;
   using LoopBody = llvm::function_ref<Elements(ArrayRef<Element> carried)>;
   using Buffer = ElementEmitter::Buffer;
   // The code before and after each of a sum's chains (LoopForm.h): `begin` makes the accumulators of a chain, and `end`
@@ -98,27 +98,9 @@ static bool isSumInF32(linalg::GenericOp op, unsigned number) {
 
 static Type elementTypeOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); }
 
-// Emits a loop that carries values. A scope is open while its body is emitted, so that elements that depend on its
-// index are emitted in it, and forgotten after it.
 LoopEmitter::Elements LoopEmitter::forLoop(Element begin, Element end, ArrayRef<Element> inits,
                                            llvm::function_ref<Elements(Element, ArrayRef<Element>)> body) {
-  unsigned depth = scopes.getDepth();
-  Value step = elements.constantIndex(1).value;
-  SmallVector<Value> initValues = llvm::map_to_vector(inits, [](Element init) { return init.value; });
-  auto loop = scf::ForOp::create(scopes.at(depth), location, begin.value, end.value, step, initValues);
-  scopes.open(loop, loop.getBody());
-  Elements carried;
-  for (Value argument : loop.getRegionIterArgs())
-    carried.push_back({argument, depth + 1});
-  Elements yielded = body({loop.getInductionVar(), depth + 1}, carried);
-  if (!inits.empty())
-    scf::YieldOp::create(scopes.at(depth + 1), location,
-                         llvm::map_to_vector(yielded, [](Element element) { return element.value; }));
-  scopes.close();
-  Elements results;
-  for (Value value : loop.getResults())
-    results.push_back({value, depth});
-  return results;
+  return scopes.addLoop(location, begin, end, elements.constantIndex(1), inits, body);
 }
 
 // Emits the reduced loops from `position` inwards, around the body.

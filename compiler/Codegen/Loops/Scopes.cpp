@@ -1,5 +1,7 @@
 #include "compiler/Codegen/Loops/Scopes.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
 using namespace mlir;
 using namespace cleave;
 
@@ -24,6 +26,30 @@ OpBuilder &Scopes::at(unsigned depth) {
   else
     builder.setInsertionPointToEnd(scope.block);
   return builder;
+}
+
+Scopes::Elements Scopes::addLoop(Location location, Element begin, Element end, Element step, ArrayRef<Element> inits,
+                                 llvm::function_ref<Elements(Element, ArrayRef<Element>)> body,
+                                 ArrayRef<NamedAttribute> attributes) {
+  unsigned depth = getDepth();
+  auto valuesOf = [](ArrayRef<Element> elements) {
+    return llvm::map_to_vector(elements, [](Element element) { return element.value; });
+  };
+  auto loop = scf::ForOp::create(at(depth), location, begin.value, end.value, step.value, valuesOf(inits));
+  for (NamedAttribute attribute : attributes)
+    loop->setAttr(attribute.getName(), attribute.getValue());
+  open(loop, loop.getBody());
+  Elements carried;
+  for (Value argument : loop.getRegionIterArgs())
+    carried.push_back({argument, depth + 1});
+  Elements yielded = body({loop.getInductionVar(), depth + 1}, carried);
+  if (!inits.empty())
+    scf::YieldOp::create(at(depth + 1), location, valuesOf(yielded));
+  close();
+  Elements results;
+  for (Value value : loop.getResults())
+    results.push_back({value, depth});
+  return results;
 }
 
 const Element *Scopes::find(const Key &key) const {

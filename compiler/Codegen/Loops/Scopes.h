@@ -32,6 +32,14 @@ public:
   void close();
   mlir::OpBuilder &at(unsigned depth);
 
+  // Emits a loop in the present scope, with `attributes`, and returns the values that it carries when it ends. `body`
+  // emits what it does with them: its scope is open, so that elements that depend on the index are emitted in it, and
+  // forgotten after it.
+  using Elements = llvm::SmallVector<Element>;
+  Elements addLoop(mlir::Location location, Element begin, Element end, Element step, llvm::ArrayRef<Element> inits,
+                   llvm::function_ref<Elements(Element index, llvm::ArrayRef<Element> carried)> body,
+                   llvm::ArrayRef<mlir::NamedAttribute> attributes = {});
+
   // Elements that were emitted before, in a scope that is still open. A tensor and indices identify an element.
   using Key = std::vector<const void *>;
   const Element *find(const Key &key) const;
