@@ -9,6 +9,7 @@
 #include "compiler/Codegen/Fusion/Passes.h"
 #include "compiler/Codegen/Loops/KernelGraph.h"
 #include "compiler/Codegen/Loops/LinalgForm.h"
+#include "dialects/Cleave/IR/Algebra.h"
 #include "dialects/Cleave/IR/BlockMarks.h"
 #include "dialects/Cleave/IR/OpSupport.h"
 #include "dialects/Cleave/IR/Products.h"
@@ -64,13 +65,10 @@ private:
 } // namespace
 
 Value Reads::rowsOf(Value value) {
-  while (auto reshape = value.getDefiningOp<ReshapeOp>()) {
-    RankedTensorType from = tensorTypeOf(reshape.getOperand()), to = tensorTypeOf(value);
-    if (from.getRank() == 0 || to.getRank() == 0 || from.getShape().back() != to.getShape().back())
-      break;
-    value = reshape.getOperand();
-  }
-  return value;
+  return throughReshapes(value, [](Value operand, Value result) {
+    RankedTensorType from = tensorTypeOf(operand), to = tensorTypeOf(result);
+    return from.getRank() != 0 && to.getRank() != 0 && from.getShape().back() == to.getShape().back();
+  });
 }
 
 // A narrower type would round the rows before they are added.

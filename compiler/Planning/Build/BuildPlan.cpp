@@ -48,8 +48,8 @@ const char *nameOf(MemoryUse use) {
 }
 
 // Measures the most bytes that the allocations of each use need at the same time. For allocations that are filled from
-// host memory, this is what the allocator needs for them: on the copy stream, one may take over another's bytes although
-// their positions in the list overlap.
+// host memory, this is what the allocator needs for them: on the copy stream, one may take over another's bytes
+// although their positions in the list overlap.
 void measurePeaks(ProgramDraft &draft, const std::vector<char> &free, const std::vector<std::optional<Span>> &spans) {
   std::map<std::string, std::map<size_t, int64_t>> changes; // name of use -> position -> bytes that come or go
   std::vector<AllocationRequest> staged;

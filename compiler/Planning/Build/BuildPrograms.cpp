@@ -3,6 +3,7 @@
 #include "compiler/Planning/Build/StageCalls.h"
 #include "compiler/Planning/Build/StagePrograms.h"
 #include "compiler/Planning/Passes.h"
+#include "dialects/Cleave/IR/Algebra.h"
 #include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/RankKinds.h"
 #include "dialects/Cleave/IR/StepFunctions.h"
@@ -36,11 +37,7 @@ void finishEntry(func::FuncOp entry) {
 }
 
 // True if the value is left in host memory.
-bool isOffloaded(Value value) {
-  while (auto reshape = value.getDefiningOp<ReshapeOp>())
-    value = reshape.getOperand();
-  return value.getDefiningOp<OffloadOp>() != nullptr;
-}
+bool isOffloaded(Value value) { return throughReshapes(value).getDefiningOp<OffloadOp>() != nullptr; }
 
 // A port that no stage reads belongs to the last stage: some kind of ranks must have each port of an entry
 // (checkPresence in RankKinds.cpp), as one rank has it without stages.

@@ -8,8 +8,8 @@
 
 namespace cleave::plan {
 
-// Visits each op of the function, in order. The parts that it is made of have invariants of their own: InstructionMaker,
-// PlacedValues. CollectiveDrafter and TransferDrafter visit the ops of the shard dialect.
+// Visits each op of the function, in order. The parts that it is made of have invariants of their own:
+// InstructionMaker, PlacedValues. CollectiveDrafter and TransferDrafter visit the ops of the shard dialect.
 class DraftBuilder {
 public:
   DraftBuilder(ModulePlan &plan, mlir::func::FuncOp function);

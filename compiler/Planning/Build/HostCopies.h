@@ -43,8 +43,8 @@ private:
   uint64_t transfers = 0; // number of transfers so far
 };
 
-// True if the instruction that made the bytes moves up (a reduction), and their copy out with it. The users of the value
-// do not move up. If they used the bytes on the device, these would be held until then.
+// True if the instruction that made the bytes moves up (a reduction), and their copy out with it. The users of the
+// value do not move up. If they used the bytes on the device, these would be held until then.
 bool isMadeEarly(const ProgramDraft &draft, Address address);
 
 // Drops copies out that nobody reads: the value was used again before it left the device. Allocations must be resolved.

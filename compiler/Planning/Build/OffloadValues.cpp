@@ -1,4 +1,5 @@
 #include "compiler/Planning/Passes.h"
+#include "dialects/Cleave/IR/Algebra.h"
 #include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/StepFunctions.h"
 #include "runtime/base/HumanUnits.h"
@@ -14,12 +15,6 @@ namespace cleave::plan {
 #include "compiler/Planning/Passes.h.inc"
 
 namespace {
-
-Value behindReshapes(Value value) {
-  while (auto reshape = value.getDefiningOp<ReshapeOp>())
-    value = reshape.getOperand();
-  return value;
-}
 
 // True if the value is computed. Arguments and states have a place already, and views have the place of their whole.
 bool isComputed(Value value) {
@@ -70,7 +65,7 @@ struct OffloadValues : impl::OffloadValuesBase<OffloadValues> {
   void offloadResiduals(Block &block) {
     llvm::DenseMap<Value, Value> stored;
     for (OpOperand &residual : block.getTerminator()->getOpOperands()) {
-      Value value = behindReshapes(residual.get());
+      Value value = throughReshapes(residual.get());
       bool isEdge = !edgeOfResult(cast<func::FuncOp>(block.getParentOp()), residual.getOperandNumber()).empty();
       if (isEdge || !isComputed(value)) // the next chunk reads an edge on the device
         continue;
@@ -98,7 +93,7 @@ struct OffloadValues : impl::OffloadValuesBase<OffloadValues> {
     for (Operation &op : llvm::make_early_inc_range(block)) {
       if (!isa<shard::AllReduceOp, shard::ReduceScatterOp>(op))
         continue;
-      auto read = behindReshapes(op.getOperand(0)).getDefiningOp<ReadOp>();
+      auto read = throughReshapes(op.getOperand(0)).getDefiningOp<ReadOp>();
       auto state = read ? symbols.lookup<cleave::StateOp>(read.getState()) : nullptr;
       Value result = op.getResult(0);
       if (!state || !state->hasAttr(kOffloadedAttr) || result.hasOneUse() || result.use_empty())

@@ -1,4 +1,5 @@
 #include "compiler/Planning/Build/PlacedValues.h"
+#include "dialects/Cleave/IR/Algebra.h"
 #include "dialects/Cleave/IR/Attributes.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
@@ -123,8 +124,9 @@ bool PlacedValues::isLastUseOf(unsigned allocation, Operation *op) const {
 }
 
 bool PlacedValues::isReducedPart(Value value) const {
-  while (isa_and_nonnull<ReshapeOp, OffloadOp>(value.getDefiningOp()))
-    value = value.getDefiningOp()->getOperand(0);
+  value = throughReshapes(value);
+  while (auto offload = value.getDefiningOp<OffloadOp>())
+    value = throughReshapes(offload.getOperand());
   if (!isa_and_nonnull<shard::ReduceScatterOp, shard::AllReduceOp>(value.getDefiningOp()))
     return false;
   auto address = addresses.find(value);

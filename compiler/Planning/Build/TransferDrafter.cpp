@@ -1,5 +1,6 @@
 #include "compiler/Planning/Build/TransferDrafter.h"
 #include "compiler/Planning/Build/StagePrograms.h"
+#include "dialects/Cleave/IR/Algebra.h"
 #include "dialects/Cleave/IR/Attributes.h"
 
 #include "llvm/ADT/StringSet.h"
@@ -109,10 +110,8 @@ LogicalResult TransferDrafter::visit(shard::RecvOp op) {
 std::vector<Address> TransferDrafter::hostStageBuffersOf(Value value) {
   std::vector<Address> stageBuffers;
   for (OpOperand &returned : function.getBody().front().getTerminator()->getOpOperands()) {
-    Value source = returned.get();
-    while (auto reshape = source.getDefiningOp<ReshapeOp>())
-      source = reshape.getOperand();
-    if (source == value && function.getResultAttr(returned.getOperandNumber(), kStageBufferHostAttr))
+    if (throughReshapes(returned.get()) == value &&
+        function.getResultAttr(returned.getOperandNumber(), kStageBufferHostAttr))
       stageBuffers.push_back(
           stageBufferAddress(function.getResultAttrDict(returned.getOperandNumber()), returned.get().getType()));
   }

@@ -287,6 +287,16 @@ Value cleave::reshapedOperand(Operation *op) {
   return isView ? carriedOperand(op) : Value();
 }
 
+Value cleave::throughReshapes(Value value, llvm::function_ref<bool(Value, Value)> passes) {
+  while (Operation *op = value.getDefiningOp()) {
+    Value operand = reshapedOperand(op);
+    if (!operand || (passes && !passes(operand, value)))
+      break;
+    value = operand;
+  }
+  return value;
+}
+
 NumberBounds cleave::numberBounds(Operation *op) {
   auto algebra = llvm::dyn_cast<AlgebraOpInterface>(op);
   return algebra ? algebra.getNumberBounds() : NumberBounds();

@@ -68,6 +68,10 @@ mlir::Value carriedOperand(mlir::Operation *op);
 // Returns the carried operand if its bytes are the result's: the same elements under another shape (reshape). Loops
 // leave out dimensions of size 1, and so do not say which dimension has become which; strides do.
 mlir::Value reshapedOperand(mlir::Operation *op);
+// Returns the value of which `value` is another shape, through all reshapes, or through those for which
+// `passes(operand, result)` holds.
+mlir::Value throughReshapes(mlir::Value value,
+                            llvm::function_ref<bool(mlir::Value operand, mlir::Value result)> passes = nullptr);
 llvm::SmallVector<NumberBound, 2> numberBounds(mlir::Operation *op);
 bool drawsNumbers(mlir::Operation *op);
 bool statesItsGroup(mlir::Operation *op, unsigned number);

@@ -1,5 +1,6 @@
 #include "dialects/Cleave/Transforms/AttentionDropout.h"
 
+#include "dialects/Cleave/IR/Algebra.h"
 #include "dialects/Cleave/IR/Attention.h"
 #include "dialects/Cleave/IR/Folding.h"
 #include "dialects/Cleave/IR/OpSupport.h"
@@ -32,9 +33,7 @@ std::optional<AttentionDropout> AttentionDropout::find(Value value) {
   if (!scaled || !compare || compare.getPredicate() != Predicate::Ge)
     return std::nullopt;
   std::optional<double> rate = splatNumber(compare.getRhs());
-  Value numbers = compare.getLhs();
-  while (auto reshape = numbers.getDefiningOp<ReshapeOp>()) // for other micro-batches (shift-random-origins)
-    numbers = reshape.getOperand();
+  Value numbers = throughReshapes(compare.getLhs()); // for other micro-batches (shift-random-origins)
   auto uniform = numbers.getDefiningOp<RandomUniformOp>();
   if (!rate || !uniform || !(*rate > 0 && *rate < 1) || !tensorTypeOf(numbers).getElementType().isF32())
     return std::nullopt;

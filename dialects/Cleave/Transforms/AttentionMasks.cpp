@@ -1,5 +1,6 @@
 #include "dialects/Cleave/Transforms/AttentionMasks.h"
 
+#include "dialects/Cleave/IR/Algebra.h"
 #include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/OpSupport.h"
 #include "dialects/Cleave/IR/Triangle.h"
@@ -31,16 +32,17 @@ std::optional<double> cleave::splatNumber(Value value) {
 static Value matrixOf(Value mask) {
   // Reshapes and broadcasts of the dimensions before the last two take whole matrices. There may be several, such as
   // [rows, columns] -> [batch, 1, rows, columns] -> [batch, rows, columns] -> [batch, heads, rows, columns].
-  while (mlir::Operation *op = mask.getDefiningOp()) {
+  auto keepsMatrix = [](Value operand, Value result) {
+    llvm::ArrayRef<int64_t> from = shapeOf(operand), to = shapeOf(result);
+    return from.size() >= 2 && from.take_back(2) == to.take_back(2);
+  };
+  for (;;) {
+    mask = throughReshapes(mask, keepsMatrix);
+    auto broadcast = mask.getDefiningOp<BroadcastOp>();
     int64_t rank = tensorTypeOf(mask).getRank();
-    auto broadcast = llvm::dyn_cast<BroadcastOp>(op);
-    auto reshape = llvm::dyn_cast<ReshapeOp>(op);
-    bool keepsMatrix = broadcast ? broadcast.getDims().take_back(2) == llvm::ArrayRef<int64_t>({rank - 2, rank - 1})
-                                 : reshape && reshape.getOperand().getType().getRank() >= 2 &&
-                                       shapeOf(reshape.getOperand()).take_back(2) == shapeOf(mask).take_back(2);
-    if (!keepsMatrix)
+    if (!broadcast || broadcast.getDims().take_back(2) != llvm::ArrayRef<int64_t>({rank - 2, rank - 1}))
       break;
-    mask = op->getOperand(0);
+    mask = broadcast.getOperand();
   }
   return product(shapeOf(mask).drop_back(2)) == 1 ? mask : Value();
 }

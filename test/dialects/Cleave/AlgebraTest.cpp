@@ -206,6 +206,19 @@ TEST(Algebra, AReshapedOperandHasTheBytesOfTheResult) {
   }
 }
 
+TEST(Algebra, AValueIsFoundThroughReshapesAsFarAsTheyPass) {
+  auto module = parseBody("%x: tensor<2x6xf32>", "%0 = cleave.reshape %x : tensor<2x6xf32> -> tensor<12xf32>\n"
+                                                 "%1 = cleave.reshape %0 : tensor<12xf32> -> tensor<3x4xf32>");
+  mlir::Value last = lastOp(*module)->getResult(0), between = lastOp(*module)->getOperand(0);
+  mlir::Value argument = between.getDefiningOp()->getOperand(0);
+  EXPECT_EQ(throughReshapes(last), argument);
+  EXPECT_EQ(throughReshapes(argument), argument);
+  auto isFlat = [](mlir::Value operand, mlir::Value) {
+    return llvm::cast<mlir::RankedTensorType>(operand.getType()).getRank() == 1;
+  };
+  EXPECT_EQ(throughReshapes(last, isFlat), between);
+}
+
 // Which elements ops read or write along a dimension without a loop.
 TEST(Algebra, OpsSayWhichElementsTheyRead) {
   auto concat = parseBody("%x: tensor<2x6xf32>",
