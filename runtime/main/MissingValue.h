@@ -1,0 +1,34 @@
+// The message for an option without its value: --save --no-shuffle. CLI11 would take the next option for the value.
+#ifndef CLEAVE_RUNTIME_MAIN_MISSINGVALUE_H
+#define CLEAVE_RUNTIME_MAIN_MISSINGVALUE_H
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+#include <vector>
+
+namespace cleave::rt {
+
+// Finds an option that needs a value and has another option after it, in arguments that begin with a command. Returns
+// the message, or an empty text. A text that begins with "--" and has blanks is no option, but for example a prompt.
+inline std::string findMissingValue(const CLI::App &app, const std::vector<std::string> &arguments) {
+  const CLI::App *command = nullptr;
+  for (const CLI::App *each : app.get_subcommands([](const CLI::App *) { return true; }))
+    if (!arguments.empty() && each->get_name() == arguments[0])
+      command = each;
+  for (size_t i = 1; command && i + 1 < arguments.size() && arguments[i] != "--"; ++i) {
+    const std::string &name = arguments[i], &next = arguments[i + 1];
+    const CLI::Option *option = name.size() < 2 || name[0] != '-' ? nullptr : command->get_option_no_throw(name);
+    if (!option || option->get_items_expected_min() == 0)
+      continue;
+    if ((next.rfind("--", 0) == 0 && next.find(' ') == std::string::npos) || command->get_option_no_throw(next))
+      return name + ": a value is missing before '" + next + "' (if this is the value, write " + name +
+             (name[1] == '-' ? "=" : "") + next + ")";
+    ++i; // the value
+  }
+  return "";
+}
+
+} // namespace cleave::rt
+
+#endif
