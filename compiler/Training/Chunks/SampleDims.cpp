@@ -87,15 +87,17 @@ void SampleDims::findOrigins(Block &block) {
   }
 }
 
-// A loop repeats if each operand that has it as a dimension is fixed or has copies along it. A broadcast has loops that
-// its operand does not have. In other ops such a loop says nothing (a dimension that a reshape has made).
+// A loop repeats if each operand that has it as a dimension is fixed or has copies along it. An op that copies elements
+// (broadcast) has loops that its operand does not have. In other ops such a loop says nothing (a dimension that a
+// reshape has made).
 void SampleDims::noteRepeated(Operation *op) {
   auto loops = dyn_cast<shard::ShardingInterface>(op);
   SmallVector<AffineMap> maps = loops ? loops.getIndexingMaps() : SmallVector<AffineMap>();
   if (maps.empty() || maps.size() != op->getNumOperands() + op->getNumResults())
     return;
+  bool copies = carriedOperand(op) && !reshapedOperand(op);
   auto repeats = [&](AffineExpr loop) {
-    bool isKnown = isa<BroadcastOp>(op);
+    bool isKnown = copies;
     for (auto [operand, map] : llvm::zip(op->getOperands(), maps))
       if (std::optional<unsigned> dim = map.getResultPosition(loop)) {
         isKnown = true;
@@ -130,6 +132,12 @@ bool SampleDims::note(Value value, std::optional<SamplePosition> position) {
   return positions.try_emplace(value, position).second;
 }
 
+// Returns the starts and the steps of an op that cuts its operand (slice); empty for other ops.
+static SmallVector<ArrayRef<int64_t>, 2> cutOf(Operation *op) {
+  SmallVector<ArrayRef<int64_t>, 2> lists = startsOf(op);
+  return lists.size() == 2 ? lists : SmallVector<ArrayRef<int64_t>, 2>();
+}
+
 bool SampleDims::visit(Operation *op) {
   if (Value from = reshapedOperand(op))
     return visitReshape(from, op->getResult(0));
@@ -138,9 +146,9 @@ bool SampleDims::visit(Operation *op) {
   bool changed = maps.size() == op->getNumOperands() + op->getNumResults() && visitLoops(op, maps);
   if (std::optional<int64_t> joined = joinedDim(op))
     changed |= visitRuns(op, *joined);
-  else if (auto slice = dyn_cast<SliceOp>(op))
-    for (int64_t dim = 0, rank = shapeOf(slice.getOperand()).size(); dim < rank; ++dim)
-      if (shapeOf(slice.getOperand())[dim] != shapeOf(slice.getResult())[dim])
+  else if (!cutOf(op).empty())
+    for (auto [dim, from, to] : llvm::enumerate(shapeOf(op->getOperand(0)), shapeOf(op->getResult(0))))
+      if (from != to)
         changed |= visitRuns(op, dim);
   return changed;
 }
@@ -164,8 +172,9 @@ bool SampleDims::visitRuns(Operation *op, int64_t dim) {
         position && position->dim == dim && position->inner == known->inner && position->count == known->count;
     return shapeOf(value)[dim] % run == 0 && (isSame || (!reaches(value) && !weighted.contains(value)));
   };
-  auto slice = dyn_cast<SliceOp>(op);
-  if ((slice && (slice.getSteps()[dim] != 1 || slice.getStarts()[dim] % run != 0)) || !llvm::all_of(values, agrees))
+  if (auto cut = cutOf(op); !cut.empty() && (cut[0][dim] % run != 0 || cut[1][dim] != 1))
+    return false;
+  if (!llvm::all_of(values, agrees))
     return false;
   bool changed = false;
   for (Value value : values)
