@@ -299,7 +299,7 @@ def main():
     for make in (features_first, features_first_flat):
         for layout in (MICRO, RANKS):
             check(checks, make, [*layout, *RANK], parts=2)
-    for make, reason in ((spread_kept, "it is not a sum divided"), (share_plus, SHARE), (plus_batch, "a rank's samples is unknown")):
+    for make, reason in ((spread_kept, "it is not a sum divided"), (share_plus, "a term shrinks as the batch grows"), (plus_batch, "a rank's samples is unknown")):
         refuse(checks, make, [*RANKS, *RANK], reason)
     checks.end()
 
