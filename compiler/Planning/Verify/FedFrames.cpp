@@ -1,6 +1,7 @@
 #include "compiler/Planning/Verify/FedFrames.h"
 
 #include "compiler/Planning/Verify/Meaning.h"
+#include "compiler/Planning/Verify/PlanFacts.h"
 #include "compiler/Planning/Verify/PlanText.h"
 #include "runtime/plan/FeedMemory.h"
 #include "runtime/plan/KernelOperands.h"
@@ -111,6 +112,9 @@ void checkFedFrames(const fb::Plan &plan, std::vector<Finding> *findings) {
   for (uint32_t i = 0; i < lengthOf(plan.programs()); ++i) {
     const fb::Program &program = *plan.programs()->Get(i);
     int64_t fed = program.entry() ? inputFrames(plan, program) : 0;
+    if ((isEntry(program, "init") || isEntry(program, "snapshot")) && lengthOf(program.inputs()) != 0)
+      findings->push_back({"port", program.name()->str() + " has input " + quoted(program.inputs()->Get(0)->name()) +
+                                       ", which the host feeds to no such program; expected no inputs"});
     bool isAnyFollowing = false;
     for (const fb::Plan *kind : kinds)
       for (uint32_t p = 0; fed > 1 && p < lengthOf(kind->programs()); ++p) {

@@ -1,4 +1,4 @@
-// Part of verifyPlan(): checks that a program uses every micro-batch that the host feeds.
+// Part of verifyPlan(): checks that a program uses every micro-batch that the host feeds, and needs no others.
 //
 // A micro-batch that is fed and not used would be a part of each batch that is not trained on, or not evaluated. The
 // numbers cover the list of calls, but two plans that leave out the same micro-batches state the same list. So rule
@@ -8,6 +8,8 @@
 //   - an input of samples that is read in one of them is read in all of them.
 //
 //   fed 5:   call forward times 1     call forward times 2 from frame 3       leaves out 1 and 2
+//
+// Rule "port" says of `init` and `snapshot` that they have no inputs, because the host feeds nothing to them.
 #ifndef CLEAVE_COMPILER_PLANNING_VERIFY_FEDFRAMES_H
 #define CLEAVE_COMPILER_PLANNING_VERIFY_FEDFRAMES_H
 

@@ -1,10 +1,10 @@
 #include "compiler/Planning/Verify/KindCheck.h"
 
 #include "compiler/Planning/Verify/Declarations.h"
+#include "compiler/Planning/Verify/EntryRoles.h"
 #include "compiler/Planning/Verify/PlanFacts.h"
 #include "runtime/plan/RankKinds.h"
 #include "runtime/plan/SavedState.h"
-#include "runtime/plan/ScalarNames.h"
 #include "runtime/plan/Snapshot.h"
 
 #include <algorithm>
@@ -161,38 +161,45 @@ void KindCheck::checkTrained() {
 }
 
 // A run that goes on from a checkpoint begins with the saved states, and with all others as they are declared. So only a
-// saved state may carry a value from one program to a later one. And if a plan trains, the training step alone changes
-// saved states: `init` runs at each start, and `evaluate` and `snapshot` as often as a user wants.
+// saved state may carry a value from one program to a later one, and only to those that may read it (EntryRoles.h).
 void KindCheck::checkCarried() {
   for (uint32_t i = 0; i < lengthOf(plan_.states()); ++i) {
     const fb::State &state = *plan_.states()->Get(i);
     if (stateShardBytes(plan_, state) == 0)
       continue;
-    std::string changing, reading, other; // names of programs
+    std::string changing, reading; // names of programs
     for (auto &[index, run] : runs_) {
       const fb::Program &program = *plan_.programs()->Get(index);
       if (!program.entry())
         continue;
       bool changes = run->numberOf(state) != run->stateAtStart(state).number();
-      bool isOwn =
-          isEntry(program, "train_step") || (isEntry(program, "evaluate") && isSumOfEvaluation(textOf(state.name())));
-      other = changes && !isOwn ? nameOf(index) : other;
+      bool readsFirst = run->getReadFirst().count(state.name()->str()) != 0;
+      checkUse(index, state, readsFirst, changes);
       if (isEntry(program, "init"))
         continue;
       changing = changes ? nameOf(index) : changing;
-      reading = run->getReadFirst().count(state.name()->str()) ? nameOf(index) : reading;
+      reading = readsFirst ? nameOf(index) : reading;
     }
-    if (isSaved(state) && !other.empty() && hasTrainingStep(plan_))
-      find("state", other + " changes state " + quoted(state.name()) +
-                        ", which checkpoints hold; expected train_step alone to do so, because training would depend "
-                        "on how often " +
-                        other + " runs");
     if (!isSaved(state) && !changing.empty() && !reading.empty())
       find("state", reading + " reads state " + quoted(state.name()) + " as an earlier program has left it, and " +
                         changing +
                         " changes it, but no checkpoint holds it; expected a state that is saved, or one "
                         "that is written before it is read");
   }
+}
+
+// Checks what an entry does with a state against the roles of both.
+void KindCheck::checkUse(uint32_t program, const fb::State &state, bool readsFirst, bool changes) {
+  EntryRole role(plan_, *plan_.programs()->Get(program));
+  std::string readers = readsFirst ? role.expectedReaders(state) : "";
+  std::string writers = changes ? role.expectedWriters(state) : "";
+  std::string of = " state " + quoted(state.name()) + " of role " + fb::EnumNameRole(state.role());
+  if (!readers.empty())
+    find("state", nameOf(program) + " reads" + of + " as it finds it; expected only " + readers +
+                      " to read it, because results would depend on which programs have run before");
+  if (!writers.empty())
+    find("state", nameOf(program) + " changes" + of + ", which checkpoints hold; expected only " + writers +
+                      " to change it, because results would depend on how often " + nameOf(program) + " runs");
 }
 
 // Tells where it begins to go wrong, as far as this is known.
