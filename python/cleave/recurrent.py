@@ -122,8 +122,8 @@ def _attributes(kind, hidden_size, directions):
     made = {"hidden_size": hidden_size, "direction": "bidirectional" if directions == 2 else "forward"}
     if kind == "GRU":
         made["linear_before_reset"] = 1
-    if kind == "RNN_RELU":
-        made["activations"] = ["Relu"] * directions
+    if kind.startswith("RNN"):  # whose default in the standard is that of two directions
+        made["activations"] = ["Relu" if kind == "RNN_RELU" else "Tanh"] * directions
     return kind.partition("_")[0], made
 
 

@@ -164,10 +164,20 @@ bool isZero(const Literal *known) {
   return true;
 }
 
+// True if `given` names a cell's own functions for both directions. This is the standard's default for RNN, which some
+// exporters write into nodes of one direction, too.
+template <typename Cell> bool isDefaultOfBoth(const onnx::AttributeProto &given) {
+  size_t each = std::size(Cell::kFunctions);
+  for (size_t i = 0; i < size_t(given.strings_size()); ++i)
+    if (functionOf(given.strings(int(i))) != functionOf(Cell::kFunctions[i % each]))
+      return false;
+  return size_t(given.strings_size()) == 2 * each;
+}
+
 template <typename Cell> LogicalResult readFunctions(OpContext &op, Recurrence &node) {
   const onnx::AttributeProto *given = op.attribute("activations");
   size_t each = std::size(Cell::kFunctions), all = each * node.directions.size();
-  if (given && given->strings_size() != 0 && size_t(given->strings_size()) != all)
+  if (given && given->strings_size() != 0 && size_t(given->strings_size()) != all && !isDefaultOfBoth<Cell>(*given))
     return op.fail("`activations` must have " + llvm::Twine(all) + " names; got " + llvm::Twine(given->strings_size()));
   for (size_t i = 0; i < all; ++i) {
     std::string name = given && given->strings_size() ? given->strings(int(i)) : Cell::kFunctions[i % each];

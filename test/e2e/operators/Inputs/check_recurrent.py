@@ -52,6 +52,8 @@ class Node:
         if chance(0.3):
             names = ["Sigmoid", "Tanh", "Softsign"]
             self.attributes["activations"] = [names[pick(0, 3)] for _ in DEFAULTS[self.operator] * self.count]
+        elif self.operator == "RNN" and chance():  # the standard's default, which is that of both directions also for one
+            self.attributes["activations"] = ["Tanh", "Tanh"]
         rows = GATES[self.operator] * self.hidden
         draw = lambda *shape: random.normal(size=shape).astype("f4") * 0.5
         self.weights = {"W": draw(self.count, rows, size), "R": draw(self.count, rows, self.hidden)}
