@@ -262,6 +262,8 @@ void Compilation::prepareInference(const std::optional<ImportedModel> &doubled, 
 }
 
 void Compilation::logNotes() {
+  for (const std::string &warning : model.warnings)
+    log << "warning: " << rt::printable(warning) << "\n";
   for (const std::string &note : model.notes)
     log << "note: " << rt::printable(note) << "\n";
   if (std::optional<std::string> note = idleStages(options))

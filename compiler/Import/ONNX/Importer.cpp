@@ -329,7 +329,7 @@ void GraphImport::addTrainingNotes() {
   noteEnded(roles.zero,
             "the gradient is 0, because it ends where the model rounds; weight decay alone changes them: ", ofAuthor,
             model.notes);
-  noteExport(file, *graph, exported, options.batchNormGroups == 0, model.notes);
+  noteExport(file, *graph, exported, options.batchNormGroups == 0, model.notes, model.warnings);
   noteDoubtfulParameters(module, model.weights, exported, uses, model.notes);
   noteDuplicates(model.weights, parameterNames(module), embeddingTables(*graph), model.notes);
 }

@@ -90,6 +90,8 @@ struct ImportedModel {
   // Notes for the user, for example about duplicate parameters, dropout that the exporter removed, or names that became
   // constants.
   std::vector<std::string> notes;
+  // What makes it likely that another model is trained than the user wants.
+  std::vector<std::string> warnings;
   // Numbers that were compared or rounded (SizeDecisions.h). Not recorded if the model is trained.
   std::shared_ptr<const onnx_import::Decisions> decisions;
   // The file, for importAgain().

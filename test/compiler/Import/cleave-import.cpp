@@ -71,8 +71,11 @@ int main(int argc, char **argv) {
     for (const auto &[name, tensor] : model->weights)
       out.write(tensor.bytes.data(), tensor.bytes.size());
   }
+  if (!printNotes)
+    return 0;
+  for (const std::string &warning : model->warnings)
+    llvm::outs() << "warning: " << warning << "\n";
   for (const std::string &note : model->notes)
-    if (printNotes)
-      llvm::outs() << "note: " << note << "\n";
+    llvm::outs() << "note: " << note << "\n";
   return 0;
 }

@@ -210,13 +210,14 @@ private:
 } // namespace
 
 void cleave::onnx_import::noteExport(const ModelFile &file, const FlatGraph &graph, const ExportSignature &signature,
-                                     bool isFrozen, std::vector<std::string> &notes) {
+                                     bool isFrozen, std::vector<std::string> &notes,
+                                     std::vector<std::string> &warnings) {
   ExportReader reader(file, graph, signature);
   std::string changes = reader.changes();
   const std::string how = "it normalizes by the batch's statistics and updates the running ones; --batch-norm frozen "
                           "normalizes by the running ones, in all layers";
   if (!changes.empty())
-    notes.push_back("the exporter has changed the model: " + changes + " (cleave.export_torch does it)");
+    warnings.push_back("the exporter has changed the model: " + changes + " (cleave.export_torch does it)");
   else if (reader.isInferenceForm())
     notes.push_back("the graph is in inference form, in which Dropout would be gone" +
                     std::string(isFrozen ? "" : ". Its BatchNormalization is trained all the same: " + how) +

@@ -1,8 +1,8 @@
-// Notes whether the exporter has changed the model that the author wants to train. An exporter's defaults prepare a
+// Warns if the exporter has changed the model that the author wants to train. An exporter's defaults prepare a
 // model for inference: they fold batch normalization into convolutions, merge parameters that happen to be equal, and
 // remove dropout. Such a graph trains without an error, but it is another model.
 //
-// Notes need evidence in the file, and each names the call that exports the original model:
+// Warnings and notes need evidence in the file, and each names the call that exports the original model:
 //   - dynamo=True: the signature lists parameters that the file does not have. They are not just tied: the exporter
 //     writes a tied parameter once, too, but then it has not made a tensor of its own.
 //   - TorchScript: a convolution whose bias has a name of the exporter, or an Identity of an initializer, which
@@ -17,9 +17,10 @@
 
 namespace cleave::onnx_import {
 
-// Adds at most two notes of one line. `isFrozen`: batch normalization keeps its statistics (--batch-norm frozen).
+// Adds at most two notes and one warning of one line. `isFrozen`: batch normalization keeps its statistics (--batch-norm
+// frozen).
 void noteExport(const ModelFile &file, const FlatGraph &graph, const ExportSignature &signature, bool isFrozen,
-                std::vector<std::string> &notes);
+                std::vector<std::string> &notes, std::vector<std::string> &warnings);
 
 // Returns the running means of layers in eval(): of BatchNormalizations in inference form, in a file that has others in
 // training form, or that states its form (ExportSignature.h). A layer that is used in both forms is not one of them. If

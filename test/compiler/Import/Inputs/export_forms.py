@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What the importer says about recorded exports (exports/record.py): export_forms.py IMPORTER. For each file the notes that must be there,
-as texts that they contain, and what is trained. No other note may be there: a false alarm fails."""
+"""What the importer says about recorded exports (exports/record.py): export_forms.py IMPORTER. For each file the notes and warnings that must
+be there, as texts that they contain, and what is trained. No other may be there: a false alarm fails. Another model than the author's is a warning."""
 import pathlib
 import re
 import subprocess
@@ -50,7 +50,10 @@ def run(path, *options):
                             text=True, timeout=60)
     if result.returncode:
         return [], set(), result.stderr.strip()
-    notes = [line[len("note: "):] for line in result.stdout.splitlines() if line.startswith("note: ")]
+    lines = [line for line in result.stdout.splitlines() if line.startswith(("note: ", "warning: "))]
+    if any(line.startswith("warning: ") != ("the exporter has changed the model" in line) for line in lines):
+        return [], set(), f"expected warnings of changed models alone: {lines}"
+    notes = [line.partition(": ")[2] for line in lines]
     trained = set(re.findall(r'role<parameter>.*?#cleave.segment<"([^"]*)"', result.stdout))
     return notes, trained, ""
 
