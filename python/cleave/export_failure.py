@@ -21,6 +21,11 @@ class FixedBatch(InvalidFile):
     fault = "has a fixed batch"
 
 
+class OtherOpset(InvalidFile):
+    """It has another opset than the one that was asked for."""
+    fault = "has another opset"
+
+
 class WrongUse(ValueError):
     """An argument of export_torch is wrong, or does not fit the module."""
 
@@ -31,10 +36,12 @@ FIXED_FILE_ADVICE = BATCH_ADVICE + "; an exporter may write sizes as constants, 
 VALUES_ADVICE = "; forward() must consist of tensor operations: no numpy, no .item(), no branch on the values of tensors"
 OPERATION_ADVICE = ("; PyTorch's exporter has no ONNX form of this operation: write it with others in forward(), or try a larger opset=, the other "
                     "exporter= ('dynamo' or 'torchscript') or a newer torch")
+OPSET_ADVICE = "; this exporter does not write that opset: give another opset=, or the other exporter= ('dynamo' or 'torchscript')"
 OTHER_ADVICE = ("; the module runs in PyTorch, and this error is the exporter's: try the other exporter= ('dynamo' or 'torchscript') or another "
                 "version of torch; its whole text is the cause of this exception")
 
 _OPERATION = re.compile(r"UnsupportedOperator|DispatchError|No ONNX function|No decompositions|is not supported|Unsupported: ")
+_OPSET = re.compile(r"Unsupported onnx_opset_version")
 _BATCH = re.compile(r"\bbatch|onstraint")
 _VALUES = re.compile(r"[Dd]ata-dependent|GuardOnDataDependent|\.item\(|TracerWarning|numpy|Dynamic control flow")
 
@@ -107,6 +114,6 @@ def exporter_failed(job, error, before):
                             "example")
     if disk := _of_disk(error):
         return ExportFailed(f"{job.path} cannot be written: {disk.strerror or disk}; make room, or give another folder")
-    advice = next((words for pattern, words in ((_OPERATION, OPERATION_ADVICE), (_VALUES, VALUES_ADVICE), (_BATCH, BATCH_ADVICE))
+    advice = next((words for pattern, words in ((_OPSET, OPSET_ADVICE), (_OPERATION, OPERATION_ADVICE), (_VALUES, VALUES_ADVICE), (_BATCH, BATCH_ADVICE))
                    if pattern.search(reason)), OTHER_ADVICE)
     return ExportFailed(f"{name} cannot be exported: {reason}{advice}" + (f" (torch.export, tried first, said: {before})" if before else ""))

@@ -15,7 +15,8 @@ import onnx.numpy_helper
 import torch
 
 from . import detached
-from .export_failure import FIXED_FILE_ADVICE, ExportFailed, FixedBatch, InvalidFile, first_line
+from .export_failure import FIXED_FILE_ADVICE, ExportFailed, FixedBatch, InvalidFile, OtherOpset, first_line
+from .inference_form import inference_copy, is_drawing, outputs_after
 
 # Under this key torch.export's exporter keeps which initializer is a parameter and which a buffer; Cleave reads it.
 SIGNATURE_KEY = "pkg.torch.export.ExportedProgram.graph_signature"
@@ -183,6 +184,15 @@ def _call_of(node):
     return target, [argument.strip() for argument in rest.partition("), kwargs")[0].split(",")]
 
 
+def check_opset(job, opset):
+    """torch.export writes an older opset only if it can convert its file, and no word if it cannot."""
+    written = next((used.version for used in job.model.opset_import if used.domain in ("", "ai.onnx")), 1)
+    if written != opset:
+        os.remove(job.path)
+        raise OtherOpset(f"opset: the exporter has written opset {written} in place of {opset}; give opset={written}, or the other exporter= "
+                         "('dynamo' or 'torchscript')")
+
+
 def check_calls(job):
     """What the file tells, but Cleave does not train: said here, and not only by the compiler."""
     for node in job.model.graph.node:
@@ -247,34 +257,24 @@ def note_losses(job):
 # ---- comparing with the module -------------------------------------------------------------------------------------------
 
 
-def _inference_copy(model):
-    """The file with Dropout and BatchNormalization in inference form; None where other nodes are random."""
-    copy = onnx.ModelProto()
-    copy.CopyFrom(model)
-    for graph in [copy.graph, *copy.functions]:
-        for node in graph.node:
-            if node.op_type == "Dropout" and not node.domain:
-                del node.input[1:]
-            elif node.op_type == "BatchNormalization" and not node.domain:
-                for attribute in node.attribute:
-                    if attribute.name == "training_mode":
-                        attribute.i = 0
-                del node.output[1:]
-            elif node.op_type in ("Bernoulli", "RandomUniform", "RandomUniformLike", "RandomNormal", "RandomNormalLike"):
-                return None
-    return copy
+def _is_smoothed(node):
+    """A cross entropy with label smoothing. torch.export's exporter leaves the smoothing out of the ONNX operator, and writes the call that the node
+    stands for beside it, where Cleave reads it: onnxruntime computes another loss."""
+    _, arguments = _call_of(node)
+    return node.op_type == "SoftmaxCrossEntropyLoss" and len(arguments) > 5 and arguments[5] not in ("", "0.0")
 
 
-def _smoothed_losses(model):
-    """Outputs that follow from a cross entropy with label smoothing. torch.export's exporter leaves the smoothing out of the ONNX operator, and
-    writes the call that the node stands for beside it, where Cleave reads it: onnxruntime computes another loss."""
-    reached = set()
-    for node in model.graph.node:
-        _, arguments = _call_of(node)
-        smoothed = node.op_type == "SoftmaxCrossEntropyLoss" and len(arguments) > 5 and arguments[5] not in ("", "0.0")
-        if smoothed or reached.intersection(node.input):
-            reached.update(node.output)
-    return {output.name for output in model.graph.output if output.name in reached}
+def _leave_out(job, copy):
+    """Outputs that onnxruntime cannot compute as the module does."""
+    smoothed, _ = outputs_after(copy.graph, _is_smoothed)
+    if smoothed:
+        job.note(f"the file's operators have no label smoothing, which Cleave reads from what the exporter wrote beside them; others, as "
+                 f"onnxruntime, compute {', '.join(sorted(smoothed))} without it, which was not compared")
+    random, nodes = outputs_after(copy.graph, is_drawing)
+    if random:
+        job.note(f"the file draws random numbers in inference, too, by the nodes {', '.join(nodes[:3])}{' and more' if len(nodes) > 3 else ''}; "
+                 f"not compared with the module: {', '.join(sorted(random))}")
+    return smoothed | random
 
 
 def compare(job):
@@ -284,14 +284,8 @@ def compare(job):
     if any(value.dtype == torch.bfloat16 for value in job.inputs.values()):
         job.note("an input is bfloat16, which numpy and so onnxruntime do not take; the file's outputs were not compared with the module's")
         return
-    copy = _inference_copy(job.model)
-    if copy is None:
-        job.note("the file draws random numbers outside of Dropout, so its outputs were not compared with the module's")
-        return
-    job.smoothed = _smoothed_losses(job.model)
-    if job.smoothed:
-        job.note(f"the file's operators have no label smoothing, which Cleave reads from what the exporter wrote beside them; others, as "
-                 f"onnxruntime, compute {', '.join(sorted(job.smoothed))} without it, which was not compared")
+    copy, has_masks = inference_copy(job.model)
+    left_out = _leave_out(job, copy)
     # Each sample twice in succession: samples that are sorted stay so.
     batches = [{name: torch.repeat_interleave(value, times, job.batch_dims[name]) if name in job.symbols else value
                 for name, value in job.inputs.items()} for times in ((1, 2) if job.symbols else (1,))]
@@ -303,8 +297,11 @@ def compare(job):
             raise FixedBatch(f"the file runs with the example's batch of {job.example_batch} and with no other: {reason}{FIXED_FILE_ADVICE}")
         for times, (inputs, theirs) in enumerate(zip(batches, results), 1):
             ours = _module_outputs(job, inputs, times)
+            if has_masks and times == 1 and _is_random(job, inputs, ours):
+                job.note("the module draws random numbers in eval(), where Cleave replaces random masks, so its outputs were not compared with the file's")
+                break
             if ours is not None:
-                _compare_batch(job, ours, theirs, (job.example_batch or 0) * times)
+                _compare_batch(job, ours, theirs, left_out, (job.example_batch or 0) * times)
     except BaseException:
         os.remove(job.path)
         raise
@@ -385,21 +382,33 @@ def _module_outputs(job, inputs, times):
         return None
 
 
-def _compare_batch(job, outputs, theirs, batch):
+def _is_random(job, inputs, ours):
+    """Whether the module in eval() computes something else from the same inputs, with other random numbers."""
+    state = torch.get_rng_state()
+    torch.default_generator.manual_seed(torch.initial_seed() + 1)  # other devices go on with other numbers
+    try:
+        again = job.run(inputs)
+    finally:
+        torch.set_rng_state(state)
+    return any(one.shape == other.shape and not _relative_difference(one.astype(np.float64), other.astype(np.float64)) <= 1e-3
+               for one, other in zip(ours, again))
+
+
+def _compare_batch(job, outputs, theirs, left_out, batch):
     for name, ours, got in zip(job.output_names, outputs, theirs):
         if ours.shape != got.shape:
             raise FixedBatch(f"output '{name}' is {list(got.shape)} in the file and {list(ours.shape)} in the module, with a "
                              f"batch of {batch}{FIXED_FILE_ADVICE}")
-        if name in job.smoothed:
+        if name in left_out:
             continue
         difference = _relative_difference(ours.astype(np.float64), got.astype(np.float64))
         job.report.compared = max(job.report.compared or 0.0, difference)
         if not difference <= 1e-3:
             amount = f"differs by {difference:.1e} (relative)" if np.isfinite(difference) else "has infinities or NaN that the module's has not, or lacks some"
             raise ExportFailed(f"the exporter's file is not the module: output '{name}' {amount} with a batch of {batch}; a branch on the "
-                               "values of tensors, numpy in forward(), dropout that eval() does not end, a random number, or an operation that the "
+                               "values of tensors, numpy in forward(), dropout that eval() does not end, a random mask that is not divided by its probability, or an operation that the "
                                "exporter writes wrongly does that; try the other exporter= ('dynamo' or 'torchscript') (check=False writes the file "
                                "all the same)")
         nothing = f"output '{name}' is NaN in the file and in the module, so the comparison says nothing: give example inputs with another result"
-        if got.size and np.isnan(got.astype(np.float64)).all() and nothing not in job.notes:
+        if got.size and np.isnan(got.astype(np.float64)).all() and nothing not in job.report.notes:
             job.note(nothing)

@@ -60,10 +60,10 @@ class Module:
 
 class Job:
     def __init__(self, path, weight="second.w", mask=(1, 0, 1)):
-        self.path, self.module, self.notes = str(path), Module(), []
-        self.report = types.SimpleNamespace(exporter="torchscript", parameters=0, buffers=0, compared=None)
+        self.path, self.module = str(path), Module()
+        self.report = types.SimpleNamespace(exporter="torchscript", parameters=0, buffers=0, compared=None, notes=[])
         self.inputs, self.symbols, self.batch_dims = {"x": Tensor(np.ones((2, 4)))}, {"x": "batch"}, {"x": 0}
-        self.output_names, self.example_batch, self.smoothed = ["y"], 2, set()
+        self.output_names, self.example_batch = ["y"], 2
         values = {weight: self.module.parameters[0][1].value, "b": np.asarray([1, 2, 3], "f4"), "mask": np.asarray(mask, "f4")}
         nodes = [helper.make_node("MatMul", ["x", weight], ["p"], doc_string="/home/me/net.py"), helper.make_node("Add", ["p", "b"], ["s"]),
                  helper.make_node("Mul", ["s", "mask"], ["y"])]
@@ -72,7 +72,7 @@ class Job:
         onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), self.path)
 
     def note(self, text):
-        self.notes.append(text)
+        self.report.notes.append(text)
 
     def run(self, inputs):
         weight, bias, mask = (t.value for t in (self.module.parameters[0][1], self.module.parameters[2][1], self.module.buffers[0][1]))
@@ -114,9 +114,9 @@ def main():
     assert not any(node.doc_string for node in job.model.graph.node), "paths of the author's machine are in the file"
     exported_file.check_names(job)
     exported_file.note_losses(job)
-    assert (job.report.parameters, job.report.buffers, job.notes) == (2, 1, []), (job.report, job.notes)
+    assert (job.report.parameters, job.report.buffers, job.report.notes) == (2, 1, []), (job.report, job.report.notes)
     exported_file.compare(job)
-    assert job.report.compared < 1e-6 and not job.notes, (job.report, job.notes)
+    assert job.report.compared < 1e-6 and not job.report.notes, (job.report, job.report.notes)
     assert [entry.value for entry in job.model.metadata_props if entry.key == "cleave.form"] == ["training"], job.model.metadata_props
     print("the file is the module")
 
@@ -126,7 +126,7 @@ def main():
         job.module.buffers[0][1].value[2] = fill
         exported_file.mend(job)
         exported_file.compare(job)
-        assert job.report.compared < 1e-6 and not job.notes, (fill, job.report, job.notes)
+        assert job.report.compared < 1e-6 and not job.report.notes, (fill, job.report, job.report.notes)
         job.module.parameters[2][1].value[0] = 5
         assert "output 'y' differs" in failure(lambda: exported_file.compare(job))
         job = Job(folder / "filled.onnx")
@@ -137,7 +137,7 @@ def main():
     job.module.buffers[0][1].value[:] = np.nan
     exported_file.mend(job)
     exported_file.compare(job)
-    assert ["'y' is NaN" in note for note in job.notes] == [True], job.notes
+    assert ["'y' is NaN" in note for note in job.report.notes] == [True], job.report.notes
     for ours, got, wanted in (([-9999.7] * 50 + [1, 2], [-9999.7001] * 50 + [5, 9], True), ([5e4] * 10 + [1e-9], [5e4] * 10 + [2e-9], False),
                               ([1, np.inf], [1, -np.inf], True), ([1e-9, 1], [2e-9, 1], False), ([1e-9], [2e-9], True), ([], [], False),
                               ([-3.4e38, 1, 2], [-3.4e38, 1, 2.1], True), ([-3.4e38, 1, 2], [-3.4e38, 1, 2.00001], False)):
@@ -151,9 +151,9 @@ def main():
     exported_file.mend(job)
     exported_file.check_names(job)
     exported_file.note_losses(job)
-    assert any("1 parameters are not in the file" in note and "first.w" in note for note in job.notes), job.notes
-    assert any("that may hold them (onnx::MatMul_7)" in note for note in job.notes), job.notes
-    assert any("requires_grad=False" in note for note in job.notes), job.notes
+    assert any("1 parameters are not in the file" in note and "first.w" in note for note in job.report.notes), job.report.notes
+    assert any("that may hold them (onnx::MatMul_7)" in note for note in job.report.notes), job.report.notes
+    assert any("requires_grad=False" in note for note in job.report.notes), job.report.notes
     print("what is lost is told")
 
     # A file that computes something else is refused, and is not left behind.

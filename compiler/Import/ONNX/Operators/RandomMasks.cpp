@@ -67,18 +67,36 @@ bool keepsForm(OpOperand &use) {
   return scales && numberOf(user->getOperand(1 - use.getOperandNumber()));
 }
 
-// True if the value is only used as a factor of a product, perhaps after ops that keep its form.
-bool isFactor(Value value) {
+// True if the value is a product with the mask as a factor.
+bool hasFactor(Value value, Value mask) {
   SmallVector<Value> open = {value};
+  DenseSet<Value> seen;
+  while (!open.empty()) {
+    Value next = open.pop_back_val();
+    if (next == mask)
+      return true;
+    Operation *op = seen.insert(next).second ? next.getDefiningOp() : nullptr;
+    if (isa_and_nonnull<BroadcastOp, ReshapeOp, CastOp, MulOp, DivOp>(op))
+      llvm::append_range(open, op->getOperands());
+  }
+  return false;
+}
+
+// True if the mask is only used as a factor of products with other values, perhaps after ops that keep its form. A mask
+// m of 0 and 1 times itself is m. So the expectation of m * m is not the product of the expectations.
+bool isFactor(Value mask) {
+  SmallVector<Value> open = {mask};
   while (!open.empty()) {
     Value next = open.pop_back_val();
     if (next.use_empty())
       return false;
-    for (OpOperand &use : next.getUses())
+    for (OpOperand &use : next.getUses()) {
+      Operation *user = use.getOwner();
       if (keepsForm(use))
-        open.push_back(use.getOwner()->getResult(0));
-      else if (!isa<MulOp>(use.getOwner()))
+        open.push_back(user->getResult(0));
+      else if (!isa<MulOp>(user) || hasFactor(user->getOperand(1 - use.getOperandNumber()), mask))
         return false;
+    }
   }
   return true;
 }

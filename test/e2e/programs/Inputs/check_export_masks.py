@@ -2,7 +2,8 @@
 
 MODEL has the input x [batch, 64] and the output logits [batch, 10]. Each case adds a mask in one of the spellings of frameworks, and an
 output made with it. Where the mask is a factor, the exported file must not draw: it gives what eval() of the module gives, found here by
-hand, and what `infer` of the compiled file gives. Where it is more than a factor, the nodes must stay as they are, and be told."""
+hand, and what `infer` of the compiled file gives. Where it is more than a factor, the nodes must stay as they are, and be told. The compiler
+and cleave.export_torch's comparison (inference_form.py) must see the same masks."""
 import pathlib
 import subprocess
 import sys
@@ -11,6 +12,8 @@ import numpy as np
 import onnx
 import onnxruntime
 from onnx import TensorProto, helper
+
+from cleave.inference_form import inference_copy, is_drawing, outputs_after
 
 FLOAT, DOUBLE = TensorProto.FLOAT, TensorProto.DOUBLE
 
@@ -116,7 +119,7 @@ def run(*command):
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"{command}\n{done.stdout}{done.stderr}")
-    return done.stdout
+    return done.stdout + done.stderr
 
 
 def check(checkpoint, model, folder, chosen):
@@ -140,13 +143,21 @@ def check(checkpoint, model, folder, chosen):
     feeds = {"x": x, "labels": np.zeros(4, np.int64)}
     session = onnxruntime.InferenceSession(str(folder / "out.onnx"), providers=["CPUExecutionProvider"])
     results = dict(zip(names, session.run(names, {value.name: feeds[value.name] for value in session.get_inputs()})))
-    run("cleave", "compile", path, "-o", folder / "made", "--dim", "batch=4")
+    compared, has_masks = inference_copy(made)
+    random, nodes = outputs_after(compared.graph, is_drawing)
+    assert random == {f"{case.name}.out" for case in chosen if case.expected is None} and bool(nodes) == bool(random), (random, nodes)
+    assert has_masks == any(case.expected is not None and case.name != "dropout" for case in chosen)
+    session = onnxruntime.InferenceSession(compared.SerializeToString(), providers=["CPUExecutionProvider"])
+    theirs = dict(zip(names, session.run(names, {value.name: feeds[value.name] for value in session.get_inputs()})))  # of other weights
+    said = run("cleave", "compile", path, "-o", folder / "made", "--dim", "batch=4")
+    assert ("random numbers are drawn in inference" in said) == bool(random), said
     run(folder / "made", "infer", "--input", f"x={folder}/x.npy", "--weights", checkpoint,
         *[word for name in names for word in ("--output", f"{name}={folder}/{name}.npy")])
     for case in chosen:
         if case.expected is None:
             continue
         got = results[f"{case.name}.out"]
+        assert np.allclose(theirs[f"{case.name}.out"], theirs["logits"] * np.float32(case.expected), rtol=1e-6, atol=0), case.name
         assert np.allclose(got, results["logits"] * np.float32(case.expected), rtol=1e-6, atol=0), case.name
         ours = np.load(folder / f"{case.name}.out.npy")
         assert np.allclose(got, ours, rtol=1e-5, atol=1e-6), (case.name, abs(got - ours).max())
