@@ -115,6 +115,36 @@ def _cumprod(original):
     return cumprod
 
 
+def _running_extreme(is_later, made):
+    """cummax and cummin, by the extremes of 2, then of 4, of 8 numbers and so on. Of equal numbers the last one is taken, and a NaN before all else."""
+    def make(original):
+        def running_extreme(input, dim, *, out=None):
+            if out is not None or input.dim() == 0:
+                return original(input, dim, out=out)
+            size, reach = input.shape[dim], 1
+            indices = torch.arange(size, device=input.device).reshape([-1] + [1] * (input.dim() - 1 - dim % input.dim())).expand_as(input)
+
+            def pair(x):
+                """Those from `reach` on, and those that are `reach` places before them."""
+                return x.narrow(dim, reach, size - reach), x.narrow(dim, 0, size - reach)
+
+            values = input
+            while reach < size:
+                (later, earlier), places = pair(values), pair(indices)
+                takes = is_later(later, earlier)
+                if input.is_floating_point():
+                    takes = torch.isnan(later) | (takes & ~torch.isnan(earlier))
+                values = torch.cat([values.narrow(dim, 0, reach), torch.where(takes, later, earlier)], dim)
+                indices = torch.cat([indices.narrow(dim, 0, reach), torch.where(takes, *places)], dim)
+                reach *= 2
+            return made((values, indices))
+        return running_extreme
+    return make
+
+
+_cummax, _cummin = _running_extreme(torch.ge, torch.return_types.cummax), _running_extreme(torch.le, torch.return_types.cummin)
+
+
 def _logsigmoid(original):
     """As the exporters write it, the logarithm of a sigmoid, it is -inf where the sigmoid is 0: below about -88 in float32."""
     return lambda input: -F.softplus(-input)
@@ -184,6 +214,13 @@ def _std(original):
         variance = torch.var(input, *arguments, **options)
         return _ended(torch.sqrt, variance == 0, variance)
     return std
+
+
+def _std_mean(_):
+    def std_mean(input, *arguments, **options):
+        variance, mean = torch.var_mean(input, *arguments, **options)
+        return _ended(torch.sqrt, variance == 0, variance), mean
+    return std_mean
 
 
 def _atan2(_):
@@ -348,17 +385,18 @@ def _detach_in_place(_):
 @contextlib.contextmanager
 def traceable(exporter):
     """While this holds, these are operations on the batch: `nn.EmbeddingBag` of inputs [bags, entries] (inputs with `offsets` stay as they are),
-    `nn.CTCLoss` of targets [samples, symbols], `cumprod`, recurrent layers with packed sequences, with dropout or with `proj_size`,
+    `nn.CTCLoss` of targets [samples, symbols], `cumprod`, `cummax`, `cummin`, recurrent layers with packed sequences, with dropout or with `proj_size`,
     `logsigmoid`, which is to be finite, `cross_entropy` with probabilities, `gaussian_nll_loss`, losses of each sample (torch.export), `split` and
-    `chunk` of the batch, the power iteration of `spectral_norm`, and functions whose gradients are finite in PyTorch (`binary_cross_entropy`, `std`,
+    `chunk` of the batch, the power iteration of `spectral_norm`, and functions whose gradients are finite in PyTorch (`binary_cross_entropy`, `std`, `std_mean`,
     `atan2`, `sinc`, `xlogy`, `cdist`, with TorchScript norms, too). What an exporter would lose without a word fails."""
     places = [(F, "embedding_bag", _embedding_bag), (F, "ctc_loss", _ctc_loss), (torch, "cumprod", _cumprod),
               (torch.Tensor, "cumprod", _cumprod), (F, "logsigmoid", _logsigmoid), (F, "cross_entropy", _cross_entropy),
-              (F, "binary_cross_entropy", _binary_cross_entropy), (torch, "std", _std), (torch.Tensor, "std", _std),
+              (F, "binary_cross_entropy", _binary_cross_entropy), (torch, "std", _std), (torch.Tensor, "std", _std), (torch, "std_mean", _std_mean),
               (F, "gaussian_nll_loss", _gaussian_nll_loss), (torch, "cdist", _cdist), (F, "normalize", _normalize)]
     places += [(kind, "forward", recurrent.layers) for kind in (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN)]
     places += [(owner, name, make) for owner in (torch, torch.Tensor) for name, make in (("atan2", _atan2), ("arctan2", _atan2))]
     places += [(owner, name, make) for owner in (torch, torch.Tensor, torch.special) for name, make in (("sinc", _sinc), ("xlogy", _xlogy))]
+    places += [(owner, name, make) for owner in (torch, torch.Tensor) for name, make in (("cummax", _cummax), ("cummin", _cummin))]
     places += [(torch.Tensor, "split", _split)]  # which torch.split() calls
     places += [(owner, "split_with_sizes", _split_with_sizes) for owner in (torch, torch.Tensor)]
     places += {"dynamo": [(torch.Tensor, "detach_", _detach_in_place), (torch, "chunk", _chunk), (torch.Tensor, "chunk", _chunk),

@@ -43,6 +43,7 @@ OF_ROWS = {
     "bce-softmax": lambda v: F.binary_cross_entropy((v * 60).softmax(-1), torch.ones_like(v) * 0.5, reduction="none"),
     "bce-squeezed": lambda v: F.binary_cross_entropy((v * 60).unsqueeze(-1).sigmoid().squeeze(-1), torch.ones_like(v), reduction="none"),
     "cdist": lambda v: torch.cdist(v, v), "cdist-1.5": lambda v: torch.cdist(v, v, 1.5), "cdist-3": lambda v: torch.cdist(v, v[:2] * 0, 3),
+    "cummax": lambda v: v.cummax(-1)[0], "cummin": lambda v: torch.cummin(v, -1).values,
     "cosine": lambda v: F.cosine_similarity(v, torch.ones_like(v) * 1e-6, -1), "cumprod": lambda v: v.cumprod(-1),
     "frobenius": lambda v: torch.linalg.norm(v.view(4, 2, 3), dim=(1, 2)), "matrix-norm": lambda v: torch.linalg.matrix_norm(v.view(4, 2, 3)),
     "max": lambda v: v.max(-1)[0], "max-pool": lambda v: F.max_pool1d(v[:, None], 3, 1, 1), "min": lambda v: v.min(-1)[0],
@@ -50,7 +51,8 @@ OF_ROWS = {
     "norm-2": lambda v: v.norm(dim=-1), "norm-3": lambda v: v.norm(3, -1), "norm-inf": lambda v: v.norm(float("inf"), -1),
     "normalize": lambda v: F.normalize(v, dim=-1), "normalize-3": lambda v: F.normalize(v + 1, 3, -1),
     "pairwise-distance": lambda v: F.pairwise_distance(v, torch.zeros_like(v)), "prod": lambda v: v.prod(-1), "std": lambda v: v.std(-1),
-    "std-biased": lambda v: v.std(-1, correction=0),
+    "std-biased": lambda v: v.std(-1, correction=0), "std-mean": lambda v: torch.cat(torch.std_mean(v, -1)),
+    "var-mean": lambda v: torch.cat(torch.var_mean(v, -1, correction=0)),
     "scatter-amax": lambda v: torch.zeros_like(v)[:, :3].scatter_reduce(1, HALF.expand(4, -1), v, "amax"),
 }
 # TorchScript does not say to which of equal numbers the gradient of max(dim) goes (docs/models.md).

@@ -137,6 +137,8 @@ def check_packed(path):
                 assert not {"TopK", "ScatterElements", "NonZero"} & set(operators), (exporter, operators)
                 assert operators.count(kind) == (0 if module.layers.proj_size else module.layers.num_layers), (exporter, operators)
                 assert operators.count("Dropout") == bool(module.layers.dropout), (exporter, operators)
+                names_of = [len(a.strings) for node in onnx.load(path).graph.node if node.op_type == "RNN" for a in node.attribute if a.name == "activations"]
+                assert set(names_of) <= {2 if module.layers.bidirectional else 1} and bool(names_of) == (kind == "RNN"), names_of
     for exporter in names:  # layers with dropout, of sequences that are not packed
         export(Outputs(nn.GRU(4, 3, num_layers=2, dropout=0.2)), x.float(), path, exporter, batch_dims={"x": 1})
     try:
@@ -165,6 +167,32 @@ def check_products(path):
         assert torch.tensor([1.0, 0.0] + [1e6] * 98).cumprod(0)[1:].eq(0).all()
     for exporter in ("dynamo", "torchscript"):
         export(Products(), torch.randn(3, 4, 5), path, exporter)
+
+
+class Extremes(nn.Module):
+    def forward(self, x):
+        (most, first), (least, last) = torch.cummax(x, 1), x.cummin(dim=-1)
+        return most * 2 + least, x.cummax(-2).values, first.to(x.dtype) * x + last
+
+
+def check_extremes(path):
+    """Values, places and gradients with ties, NaN and infinities, of numbers of every type."""
+    for sizes in ((3, 1, 2), (3, 4, 5), (2, 7, 1)):
+        x = torch.randint(0, 3, sizes).double()
+        compare(Extremes(), (x.requires_grad_(),), [x], sizes)
+    for kind in (torch.float, torch.int64, torch.uint8, torch.bool):
+        for _ in range(20):
+            x = torch.randint(0, 4, (5, 9)).to(kind)
+            if kind == torch.float:
+                x[torch.rand(5, 9) < 0.1], x[torch.rand(5, 9) < 0.1] = float("nan"), float("-inf")
+            for name in ("cummax", "cummin"):
+                theirs = getattr(x, name)(1)
+                with traceable("dynamo"):
+                    ours = getattr(torch, name)(x, 1)
+                assert torch.equal(ours.indices, theirs.indices) and ours.values.dtype == kind, (x, ours, theirs)
+                assert torch.equal(ours.values.nan_to_num(9), theirs.values.nan_to_num(9)) if kind == torch.float else torch.equal(ours.values, theirs.values)
+    for exporter in ("dynamo", "torchscript"):
+        export(Extremes(), torch.randn(3, 4, 5), path, exporter)
 
 
 class LogSigmoids(nn.Module):
@@ -336,6 +364,7 @@ class FiniteGradients(nn.Module):
 
     def forward(self, x, target):
         spread = torch.cat([x.std(1), x.std(dim=0, correction=0), torch.std(x, 1, unbiased=False), x.std().reshape(1)])
+        spread = torch.cat([spread, *torch.std_mean(x, 1), *torch.std_mean(x, dim=0, correction=0), torch.std_mean(x)[0].reshape(1)])
         return self.loss(torch.sigmoid(x * 3), target), spread
 
 
@@ -473,7 +502,7 @@ def check_own_gradients(path):
 
 def main():
     torch.manual_seed(0)
-    for check in (check_ctc, check_projections, check_packed, check_products, check_logsigmoid, check_soft_labels, check_losses_of_samples, check_gaussian_loss,
+    for check in (check_ctc, check_projections, check_packed, check_products, check_extremes, check_logsigmoid, check_soft_labels, check_losses_of_samples, check_gaussian_loss,
                   check_distances, check_parts, check_spectral_norms, check_finite_gradients, check_detached, check_padding, check_clamps, check_own_gradients):
         check(f"{sys.argv[1]}/{check.__name__}.onnx")
 
