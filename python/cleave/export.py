@@ -27,9 +27,10 @@ import warnings
 import onnx
 import torch
 
-from .exported_file import check_calls, check_defined_once, check_names, compare, mend, note_losses
-from .export_failure import ExportFailed, InvalidFile, WrongUse, check_path, exporter_failed, first_line, is_of_machine, module_failed
-from .exporters import EXPORTERS, quiet
+from . import arguments
+from .exported_file import check_calls, check_defined_once, check_names, check_opset, compare, mend, note_losses
+from .export_failure import ExportFailed, InvalidFile, WrongUse, exporter_failed, first_line, is_of_machine, module_failed
+from .exporters import DEFAULT_OPSETS, EXPORTERS, quiet
 from .own_gradients import own_gradients
 from .unwritten import differs, power_iterations, unwritten
 from .traceable import traceable
@@ -69,20 +70,27 @@ def export_torch(module, example_inputs, path, *, loss=None, output_names=None, 
     output_names    names of the file's outputs, in forward()'s order, without that of `loss` (default: the keys of a dict or
                     named tuple; else `loss` for a scalar and `output`)
     exporter        "dynamo" (torch.export) or "torchscript"; None tries the first, then the second.
-    opset           the ONNX operator set (default: 18, 17 with TorchScript).
+    opset           the ONNX operator set, of those that Cleave reads, 13 to 27 (default: 18, 17 with TorchScript). An exporter that cannot write it
+                    fails: torch.export writes 18 and later ones, and often 17; TorchScript none of the newest.
     batch_dims      a dict from inputs to the dimension that counts samples, where it is not 0; None for an input without one
                     (for all of them: the file has the example's batch, and no other).
     check           compare with the module by onnxruntime, where that is installed, and refuse a file that differs.
     Returns a Report, which is also printed, unless `quiet`."""
-    job = _Job(module, example_inputs, os.fspath(path), loss, output_names, batch_dims or {})
-    check_path(job.path)
+    arguments.check_module(module)
+    arguments.check_loss(loss)
+    arguments.check_output_names(output_names)
+    arguments.check_exporter(exporter)
+    arguments.check_opset(opset)
+    arguments.check_switches(check=check, quiet=quiet)
+    job = _Job(module, example_inputs, arguments.check_path_argument(path), loss, output_names, batch_dims)
     job.check_module()
     before, found = "", _written(job.path)
-    for name in _exporters(exporter):
-        is_last = name == _exporters(exporter)[-1]
+    names = [exporter] if exporter else list(EXPORTERS)
+    for name in names:
+        is_last = name == names[-1]
         try:
             with job.traced(), traceable(name):
-                EXPORTERS[name](job, opset)
+                EXPORTERS[name](job, opset or DEFAULT_OPSETS[name])
             job.report.exporter = name
         except Exception as error:  # the exporters raise what they like
             if is_last or is_of_machine(error):
@@ -95,7 +103,7 @@ def export_torch(module, example_inputs, path, *, loss=None, output_names=None, 
             continue
         notes = list(job.report.notes)
         try:
-            _read_back(job, check)
+            _read_back(job, check, opset)
             break
         except ExportFailed as error:
             if is_last and before:
@@ -111,10 +119,12 @@ def export_torch(module, example_inputs, path, *, loss=None, output_names=None, 
     return job.report
 
 
-def _read_back(job, check):
+def _read_back(job, check, opset):
     """The exporter's file, mended and compared."""
     job.report.parameters = job.report.buffers = 0
     mend(job)
+    if opset is not None:
+        check_opset(job, opset)
     check_defined_once(job)
     check_calls(job)
     check_names(job)
@@ -128,12 +138,8 @@ def _written(path):
     return (os.stat(path).st_mtime_ns, os.stat(path).st_size) if os.path.isfile(path) else None
 
 
-def _exporters(wanted):
-    if wanted is None:
-        return ["dynamo", "torchscript"]
-    if wanted not in EXPORTERS:
-        raise ValueError(f"exporter: expected None, {' or '.join(map(repr, EXPORTERS))}; got {wanted!r}")
-    return [wanted]
+def _of_numpy(value):
+    return " (torch.from_numpy(x) makes a tensor of it)" if type(value).__module__ == "numpy" else ""
 
 
 def _apart(tensors):
@@ -151,10 +157,6 @@ class _Job:
     """One export: the module, its inputs by name, and what has been found out so far."""
 
     def __init__(self, module, example_inputs, path, loss, output_names, batch_dims):
-        if not isinstance(module, torch.nn.Module):
-            raise TypeError(f"export_torch: expected a torch.nn.Module; got {type(module).__name__}")
-        if isinstance(module, torch.jit.ScriptModule):
-            raise TypeError("export_torch: a module of torch.jit cannot be exported; give the torch.nn.Module that it was made of")
         if isinstance(module, (torch.nn.DataParallel, torch.nn.parallel.DistributedDataParallel)):
             module = module.module
         self.module = getattr(module, "_orig_mod", module)  # of torch.compile
@@ -167,7 +169,7 @@ class _Job:
         self.model = None  # the file, once it is written
         self.output_names, self.given_names = None, output_names
         self._name_inputs(example_inputs)
-        self.batch_dims = {name: batch_dims.get(name, 0 if value.dim() else None) for name, value in self.inputs.items()}
+        self.batch_dims = arguments.batch_dims_of(batch_dims, self.inputs)
         self._check_batch()
 
     def note(self, text):
@@ -180,15 +182,17 @@ class _Job:
         if isinstance(example, torch.Tensor):
             example = (example,)
         if not isinstance(example, (dict, tuple, list)) and not hasattr(example, "keys"):
-            raise TypeError(f"example_inputs: expected a tensor, a tuple of tensors or a dict; got {type(example).__name__}"
-                            + (" (torch.from_numpy(x) makes a tensor of it)" if type(example).__module__ == "numpy" else ""))
+            raise TypeError(f"example_inputs: expected a tensor, a tuple of tensors or a dict; got {type(example).__name__}{_of_numpy(example)}")
         if not hasattr(example, "keys"):
             example = list(example)
             labels = {"labels": example.pop()} if self.loss is not None and len(example) > 1 else {}
             if len(example) > len(takes):
                 raise WrongUse(f"example_inputs: forward() takes {len(takes)} inputs ({', '.join(takes)}); got {len(example)}")
             example = {**dict(zip(takes, example)), **labels}
-        example = self._without_constants(dict(example), signature.parameters, takes_any)
+        example = dict(example)
+        if other := next((name for name in example if not isinstance(name, str)), None):
+            raise TypeError(f"example_inputs: expected names of arguments as keys; got {other!r}")
+        example = self._without_constants(example, signature.parameters, takes_any)
         self.inputs = _apart(example)
         self.forwarded = [name for name in example if name in takes or (takes_any and self.loss is None)]
         self.labels = [name for name in example if name not in self.forwarded]
@@ -200,8 +204,6 @@ class _Job:
         missing = [p.name for p in signature.parameters.values() if p.name in takes and p.default is p.empty and p.name not in example]
         if missing:
             raise WrongUse(f"example_inputs: forward() needs {' and '.join(map(repr, missing))}, too; it takes {', '.join(takes)}")
-        if isinstance(self.loss, torch.nn.Module) and next(self.loss.parameters(), None) is not None:
-            raise ValueError("loss: it has parameters of its own; make it a part of the module")
 
     def _without_constants(self, example, parameters, takes_any):
         """The tensors of the example. None stands for an argument that is left out, where that is its default."""
@@ -214,8 +216,9 @@ class _Job:
                 self.constants[name] = value
                 self.note(f"forward() is exported with {name}={value!r}: the file has no input for it")
             elif value is not None or name not in parameters or parameters[name].default is not None:
-                raise TypeError(f"example_inputs: '{name}' is of type {type(value).__name__}; expected a tensor (of an argument with a "
-                                "default also a bool, number or text, as a constant). For lists and dicts, write a module whose forward() takes their tensors one by one")
+                advice = "" if type(value).__module__ == "numpy" else " For lists and dicts, write a module whose forward() takes their tensors one by one"
+                raise TypeError(f"example_inputs: '{name}' is of type {type(value).__name__}{_of_numpy(value)}; expected a tensor (of an argument with a "
+                                f"default also a bool, number or text, as a constant).{advice}")
         return tensors
 
     def _states(self):

@@ -10,6 +10,8 @@ import torch
 from . import detached, recurrent
 from .exported_file import name_apart, name_outputs
 
+OPSETS = range(13, 28)  # which Cleave reads
+DEFAULT_OPSETS = {"dynamo": 18, "torchscript": 17}
 EXTERNAL_ABOVE = 1 << 30  # a file of protobuf holds at most 2 GiB
 
 
@@ -40,7 +42,7 @@ def export_dynamo(job, opset):
     symbols = {symbol: torch.export.Dim(symbol, min=2) for symbol in dict.fromkeys(job.symbols.values())}
     shapes = {name: {job.batch_dims[name]: symbols[job.symbols[name]]} if name in job.symbols else None for name in job.inputs}
     large = sum(p.numel() * p.element_size() for p in job.module.parameters()) > EXTERNAL_ABOVE
-    program = torch.onnx.export(job.module, tuple(job.inputs.values()), None, dynamo=True, opset_version=opset or 18,
+    program = torch.onnx.export(job.module, tuple(job.inputs.values()), None, dynamo=True, opset_version=opset,
                                 input_names=list(job.inputs), dynamic_shapes=shapes, optimize=False, verbose=False,
                                 custom_translation_table=recurrent.onnx_forms())
     name_outputs(program.model.graph, job.output_names)
@@ -65,7 +67,6 @@ def export_torchscript(job, opset):
     with torch.no_grad():
         job.module(*job.inputs.values())  # finds the outputs' names
     axes = {name: {job.batch_dims[name]: symbol} for name, symbol in job.symbols.items()}
-    opset = opset or 17
     with _registered({**detached.symbolics(), **recurrent.symbolics()}, opset):
         torch.onnx.export(job.module, tuple(job.inputs.values()), job.path, dynamo=False, opset_version=opset,
                           input_names=list(job.inputs), output_names=job.output_names, dynamic_axes=axes,
