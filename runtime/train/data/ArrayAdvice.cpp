@@ -1,5 +1,7 @@
 #include "runtime/train/data/ArrayAdvice.h"
 
+#include "runtime/base/OptionText.h"
+
 #include <algorithm>
 #include <numeric>
 
@@ -69,6 +71,30 @@ std::string shapeAdvice(const Shape &found, const InputType &input) {
   if (elementsOf(sample) != 0 && elementsOf(sample) == elementsOf(input.sample))
     return "; each sample has as many elements: if their order is right, save x.reshape(" +
            std::string(input.batched ? (input.sample.empty() ? "-1" : "-1, ") : "") + listOf(input.sample) + ")";
+  return "";
+}
+
+std::string formatAdvice(const std::string &file) {
+  // The array is `before` + the file's name + `after`.
+  struct Format {
+    std::vector<const char *> endings;
+    const char *before, *after, *source;
+  };
+  static const Format kFormats[] = {
+      {{".csv"}, "numpy.loadtxt(\"", "\", delimiter=\",\", dtype=\"float32\")", "a table"},
+      {{".h5", ".hdf5"}, "h5py.File(\"", "\")[\"NAME\"][...]", "a data set"},
+      {{".parquet"}, "pandas.read_parquet(\"", "\").to_numpy(\"float32\")", "a table"},
+      {{".pt", ".pth"}, "torch.load(\"", "\").numpy()", "a tensor"},
+      // The byte 3 is the number of dimensions; the sizes follow it.
+      {{".idx", "-ubyte"},
+       "(lambda b: b[4 + 4 * b[3]:].reshape(b[4:4 + 4 * b[3]].view(\">u4\")))(numpy.fromfile(\"",
+       "\", \"uint8\"))",
+       "bytes"}};
+  for (const Format &format : kFormats)
+    for (const char *ending : format.endings)
+      if (endsWith(file, ending))
+        return "; in Python, numpy.save(\"x.npy\", " + (format.before + file + format.after) + ") writes one of " +
+               format.source;
   return "";
 }
 

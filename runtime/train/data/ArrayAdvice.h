@@ -13,6 +13,10 @@ std::string shapeAdvice(const Shape &found, const InputType &input);
 // "; save the array as x.astype(numpy.float32)"
 std::string typeAdvice(ElementType wanted);
 
+// For a file of another format, which the ending of its name tells: "; in Python, numpy.save("x.npy", ...) writes one of
+// a table". Empty for other files.
+std::string formatAdvice(const std::string &file);
+
 } // namespace cleave::rt
 
 #endif

@@ -1,5 +1,6 @@
 #include "runtime/train/data/DataSet.h"
 
+#include "runtime/base/Counted.h"
 #include "runtime/base/Hash.h"
 #include "runtime/base/Log.h"
 #include "runtime/base/NearestName.h"
@@ -72,7 +73,7 @@ Status matchSamples(const DataSpec &specA, const DataSource &a, const DataSpec &
   }
   if (difference <= allowed)
     return Status::ok();
-  return invalidArgument("input '" + b.input().name + "' has " + std::to_string(b.samples()) + " samples, input '" +
+  return invalidArgument("input '" + b.input().name + "' has " + counted(b.samples(), "sample") + ", input '" +
                          a.input().name + "' " + std::to_string(a.samples()) +
                          "; every sample needs its part of each input");
 }
@@ -91,7 +92,7 @@ Status DataSet::open(const fb::Program &program, const std::vector<std::string> 
       continue;
     InputType type;
     CLEAVE_TRY(inputType(*program.inputs()->Get(i), &type).in(option));
-    CLEAVE_TRY(DataSource::open(specs[i], type, &data.sources[i]).in(option));
+    CLEAVE_TRY(DataSource::openHeaders(specs[i], type, &data.sources[i]).in(option));
     if (!type.batched)
       continue;
     for (size_t other = 0; other < i; ++other)
@@ -103,6 +104,8 @@ Status DataSet::open(const fb::Program &program, const std::vector<std::string> 
   }
   if (!batched)
     data.samples = 1;
+  for (DataSource &source : data.sources)
+    CLEAVE_TRY(source.load().in(option));
   *result = std::move(data);
   return Status::ok();
 }
@@ -165,8 +168,8 @@ Status InputFeed::open(Session &session, const fb::Program &program, unsigned fr
   uint64_t globalBatch = batched ? geometry.globalBatch() : 1;
   Sampler sampler(data.samples, globalBatch, seed, shuffle, last);
   if (sampler.batchesPerEpoch() == 0)
-    return invalidArgument(std::string(option) + " has " + std::to_string(data.samples) +
-                           " samples, fewer than one global batch of " + std::to_string(globalBatch) +
+    return invalidArgument(std::string(option) + " has " + counted(data.samples, "sample") +
+                           ", fewer than one global batch of " + std::to_string(globalBatch) +
                            (last == LastBatch::Leave
                                 ? ", and the loss is not a sum over samples divided by a count, or the model draws "
                                   "random numbers; give more data"

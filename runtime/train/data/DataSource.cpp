@@ -1,7 +1,7 @@
 #include "runtime/train/data/DataSource.h"
 
-#include "runtime/base/Hash.h"
 #include "runtime/base/Counted.h"
+#include "runtime/base/Hash.h"
 #include "runtime/base/OptionText.h"
 #include "runtime/train/data/ArrayAdvice.h"
 
@@ -57,6 +57,39 @@ Status inputType(const fb::Port &port, InputType *result) {
 
 Status DataSource::open(const DataSpec &spec, const InputType &input, DataSource *result) {
   DataSource source;
+  CLEAVE_TRY(openHeaders(spec, input, result));
+  return result->load();
+}
+
+Status DataSource::load() {
+  std::string where = "input '" + input_.name + "'";
+  CLEAVE_TRY(unpackArchives().in(where));
+  return verifySafeTensors().in(where);
+}
+
+Status DataSource::unpackArchives() {
+  for (const Packed &packed : packed_) {
+    TensorView view;
+    CLEAVE_TRY(archives_[packed.archive].array(packed.key, &view));
+    if (packed.piece < pieces_.size())
+      pieces_[packed.piece].data = view.data;
+  }
+  packed_.clear();
+  return Status::ok();
+}
+
+// All bytes are read now, because samples are read in any order.
+Status DataSource::verifySafeTensors() {
+  for (const auto &[file, view] : unverified_)
+    for (size_t done = 0; done < view.bytes; done += kDropBytes) {
+      CLEAVE_TRY(verifyBytes(view, done, std::min(kDropBytes, view.bytes - done)));
+      safetensors_[file].dropPages();
+    }
+  unverified_.clear();
+  return Status::ok();
+}
+
+Status DataSource::openHeaders(const DataSpec &spec, const InputType &input, DataSource *result) {
   source.input_ = input;
   if (!countElements(input.sample, &source.length_))
     return internal("input '" + input.name + "' has the bad shape " + toString(input.sample));
@@ -68,10 +101,10 @@ Status DataSource::open(const DataSpec &spec, const InputType &input, DataSource
   CLEAVE_TRY(source.chooseConversion(spec).in(where));
   if (source.samples_ == 0)
     return invalidArgument(where + ": " + spec.files[0] + " holds no whole sample" +
-                           (spec.stream ? ": it has " + counted(source.elements_, "element") +
-                                              ", and shift and window take " +
-                                              std::to_string(source.shift_ + source.length_)
-                                        : std::string()));
+                           (spec.stream
+                                ? ": it has " + counted(source.elements_, "element") + ", and shift and window take " +
+                                      std::to_string(source.shift_ + source.length_)
+                                : std::string()));
   if (!input.batched && source.samples_ != 1)
     return invalidArgument(
         where + " has no batch dimension and takes one " + toString(input.type, input.sample) +
@@ -113,10 +146,14 @@ Status DataSource::openArrays(const DataSpec &spec) {
   stride_ = length_;
   for (const std::string &file : spec.files) {
     TensorView view;
-    CLEAVE_TRY(openArray(file, spec.key.empty() ? input_.name : spec.key, &view));
+    std::string key = spec.key.empty() ? input_.name : spec.key;
+    CLEAVE_TRY(openArray(file, key, &view));
     view.name = file;
     CLEAVE_TRY(addArray(view));
+    size_t piece = pieces_.size();
   }
+    if (endsWith(file, ".npz"))
+      packed_.push_back({archives_.size() - 1, piece < pieces_.size() ? piece : SIZE_MAX, key});
   return Status::ok();
 }
 
@@ -124,7 +161,7 @@ Status DataSource::openArray(const std::string &file, const std::string &key, Te
   if (endsWith(file, ".npz")) {
     archives_.emplace_back();
     CLEAVE_TRY(Npz::open(file, &archives_.back()));
-    return archives_.back().array(key, view);
+    return archives_.back().header(key, view);
   }
   if (endsWith(file, ".safetensors")) {
     safetensors_.emplace_back();
@@ -133,18 +170,14 @@ Status DataSource::openArray(const std::string &file, const std::string &key, Te
     if (!found)
       return notFound(file + " has no tensor '" + key + "'" + listOf(safetensors_.back()));
     *view = *found;
-    for (size_t done = 0; done < view->bytes; done += kDropBytes) { // now, because samples are read in any order
-      CLEAVE_TRY(verifyBytes(*view, done, std::min(kDropBytes, view->bytes - done)));
-      safetensors_.back().dropPages();
-    }
+    unverified_.push_back({safetensors_.size() - 1, *found});
     return Status::ok();
   }
   if (!endsWith(file, ".npy"))
-    return invalidArgument(file + ": expected a name ending in .npy, .npz or .safetensors, or a flat stream FILE:u8, "
-                                  "FILE:u16 or FILE:u32" +
-                           (endsWith(file, ".csv") ? "; in Python, numpy.save(\"x.npy\", numpy.loadtxt(\"" + file +
-                                                         "\", delimiter=\",\", dtype=\"float32\")) writes one of a table"
-                                                   : std::string()));
+    return invalidArgument(file +
+                           ": expected a name ending in .npy, .npz or .safetensors, or a flat stream FILE:u8, "
+                           "FILE:u16 or FILE:u32" +
+                           formatAdvice(file));
   files_.emplace_back();
   CLEAVE_TRY(FileMapping::open(file, &files_.back()));
   return parseNpy(files_.back().data(), files_.back().size(), file, view);
@@ -190,10 +223,11 @@ Status DataSource::chooseConversion(const DataSpec &spec) {
     return Status::ok();
   size_t channels = std::max(spec.mean.size(), spec.std.size());
   if (channels > 1 && (input_.sample.empty() || input_.sample[0] != static_cast<int64_t>(channels)))
-    return invalidArgument("mean and std have " + std::to_string(channels) +
-                           " values, one for each channel; expected samples whose first dimension has the channels, got "
-                           "samples of " +
-                           toString(input_.sample));
+    return invalidArgument(
+        "mean and std have " + std::to_string(channels) +
+        " values, one for each channel; expected samples whose first dimension has the channels, got "
+        "samples of " +
+        toString(input_.sample));
   normalization_.inner = length_ / channels;
   double unit = type_ == ElementType::u8 ? 1.0 / 255 : 1.0;
   auto of = [](const std::vector<double> &values, size_t channel, double missing) {

@@ -31,6 +31,10 @@ Status inputType(const fb::Port &port, InputType *result);
 class DataSource {
 public:
   static Status open(const DataSpec &spec, const InputType &input, DataSource *result);
+  // The same in two steps. The first one reads only headers, so that a mistake in the shape of one input is found before
+  // gigabytes of another one are unpacked or verified. Only the number of samples is known before the second one.
+  static Status openHeaders(const DataSpec &spec, const InputType &input, DataSource *result);
+  Status load();
 
   // False if there are no data: an input that no wanted output depends on may have none.
   bool isOpen() const { return !pieces_.empty(); }
@@ -68,6 +72,8 @@ private:
   Status openArrays(const DataSpec &spec);
   Status openArray(const std::string &file, const std::string &key, TensorView *view);
   Status addArray(const TensorView &view);
+  Status unpackArchives();
+  Status verifySafeTensors();
   Status chooseConversion(const DataSpec &spec);
 
   InputType input_;
@@ -78,6 +84,17 @@ private:
   bool isStream_ = false;
   ConvertFn convert_ = nullptr;
   Normalization normalization_;
+  // What load() has still to read.
+  struct Packed {
+    size_t archive, piece; // piece: SIZE_MAX if the array has no elements
+    std::string key;
+  };
+  struct Unverified {
+    size_t file;
+    TensorView view;
+  };
+  std::vector<Packed> packed_;
+  std::vector<Unverified> unverified_;
   // The memory that the pieces refer to.
   std::vector<FileMapping> files_;
   std::vector<SafeTensors> safetensors_;

@@ -15,6 +15,8 @@ namespace {
 
 const std::string kKeys[] = {"window", "shift", "stride", "key", "mean", "std"};
 
+bool isKey(const std::string &text) { return std::find(std::begin(kKeys), std::end(kKeys), text) != std::end(kKeys); }
+
 bool parseList(std::string_view text, std::vector<double> *values) {
   for (const std::string &item : splitText(text, '/')) {
     double value = 0;
@@ -110,7 +112,7 @@ Status checkSpec(const DataSpec &spec) {
 // Inputs are often given in one option by mistake, as in --data x=x.npy,labels=y.npy.
 Status checkKey(const std::string &text, size_t begin, const std::string &key, const DataInputs &inputs) {
   bool isInput = std::find(inputs.names.begin(), inputs.names.end(), key) != inputs.names.end();
-  if (!isInput || std::find(std::begin(kKeys), std::end(kKeys), key) != std::end(kKeys))
+  if (!isInput || isKey(key))
     return Status::ok();
   return invalidArgument("'" + key +
                          "' is an input of the model; give each input an option of its own: " + inputs.option + " " +
@@ -127,6 +129,9 @@ Status parse(const std::string &text, size_t equals, const DataInputs &inputs, D
     if (item.empty())
       return invalidArgument("there is nothing between two commas, or after the last one; remove the comma");
     size_t at = findPlain(item, '=');
+    if (at == std::string::npos && isKey(item))
+      return invalidArgument("'" + item + "' is a key without a value; write " + item +
+                             (item == "key" ? "=NAME" : "=NUMBER"));
     if (at == std::string::npos)
       CLEAVE_TRY(addFile(item, spec));
     else if (!keys.add(item.substr(0, at)))

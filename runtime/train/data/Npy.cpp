@@ -155,6 +155,9 @@ Status parseNpy(const std::byte *image, size_t size, const std::string &origin, 
     length |= static_cast<size_t>(bytes[10]) << 16 | static_cast<size_t>(bytes[11]) << 24;
   if (length > size - prefix)
     return dataLoss(origin + ": the header ends beyond the file; the file is truncated or damaged");
+  if (length > kMostNpyHeader - prefix)
+    return dataLoss(origin + ": the header has " + std::to_string(length) + " bytes; that of an array has at most " +
+                    std::to_string(kMostNpyHeader - prefix) + ": save the array again with numpy.save");
   std::string_view text(reinterpret_cast<const char *>(image) + prefix, length);
   Header header;
   if (!readHeader(text, &header))

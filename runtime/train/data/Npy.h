@@ -7,6 +7,9 @@
 
 namespace cleave::rt {
 
+// The most bytes of an array's header. NumPy writes a few hundred for the arrays that are read here.
+constexpr size_t kMostNpyHeader = size_t{1} << 16;
+
 // Reads an .npy image (format 1 to 3, C order, little-endian); `view` points into it. `origin` names it in messages.
 Status parseNpy(const std::byte *image, size_t size, const std::string &origin, TensorView *view);
 

@@ -74,6 +74,23 @@ Status inflateBytes(const std::byte *source, size_t stored, std::byte *target, s
   return whole ? Status::ok() : dataLoss("the compressed data is damaged");
 }
 
+// Unpacks the first `size` bytes of a deflated member, which must have as many.
+static Status inflateBeginning(const std::byte *source, size_t stored, std::byte *target, size_t size) {
+  z_stream stream{};
+  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK)
+    return internal("zlib cannot start");
+  stream.next_in = const_cast<Bytef *>(reinterpret_cast<const Bytef *>(source));
+  stream.avail_in = static_cast<uInt>(std::min<size_t>(stored, 1u << 30)); // more than the header can take
+  stream.next_out = reinterpret_cast<Bytef *>(target);
+  stream.avail_out = static_cast<uInt>(size);
+  int result = Z_OK;
+  while (result == Z_OK && stream.avail_out != 0)
+    result = inflate(&stream, Z_NO_FLUSH);
+  bool isFull = stream.avail_out == 0;
+  inflateEnd(&stream);
+  return isFull ? Status::ok() : dataLoss("the compressed data is damaged");
+}
+
 Status Npz::open(const std::string &path, Npz *result) {
   auto file = std::make_shared<FileMapping>();
   CLEAVE_TRY(FileMapping::open(path, file.get()));
@@ -128,7 +145,8 @@ Status Npz::readDirectory() {
     if (!applyZip64(name + nameBytes, extraBytes, {&member.size, &member.stored, &member.offset}))
       return dataLoss("member '" + member.name + "' has a damaged entry");
     if ((flags & 1) || (method != 0 && method != 8))
-      return invalidArgument("member '" + member.name + "' is encrypted or packed by a method other than deflate; save the "
+      return invalidArgument("member '" + member.name +
+                             "' is encrypted or packed by a method other than deflate; save the "
                              "archive with numpy.savez or numpy.savez_compressed");
     member.deflated = method == 8;
     if (size_t dot = member.name.rfind(".npy"); dot != std::string::npos && dot + 4 == member.name.size())
@@ -150,7 +168,7 @@ Status Npz::checkSum(const Member &member, const std::byte *bytes) const {
   return sum == member.crc ? Status::ok() : dataLoss("its checksum is wrong");
 }
 
-Status Npz::memberBytes(const Member &member, const std::byte **data) {
+Status Npz::storedBytes(const Member &member, const std::byte **data) const {
   const std::byte *file = file_->data();
   size_t size = file_->size();
   if (size < kLocalBytes || member.offset > size - kLocalBytes || get<uint32_t>(file + member.offset) != kLocalHeader)
@@ -163,15 +181,16 @@ Status Npz::memberBytes(const Member &member, const std::byte **data) {
   if (name != member.name && name != member.name + ".npy")
     return dataLoss("its header has another name than the archive's directory");
   *data = file + member.offset + skip;
-  if (!member.deflated) {
-    if (member.stored != member.size)
-      return dataLoss("its sizes disagree");
-    return checkSum(member, *data);
-  }
   // Deflate compresses at most 1032 to 1. If a member claims more, it is damaged or a zip bomb, and nothing is
   // allocated.
-  if (member.size / 1032 > member.stored + 1)
-    return dataLoss("its sizes disagree");
+  bool agrees = member.deflated ? member.size / 1032 <= member.stored + 1 : member.stored == member.size;
+  return agrees ? Status::ok() : dataLoss("its sizes disagree");
+}
+
+Status Npz::memberBytes(const Member &member, const std::byte **data) {
+  CLEAVE_TRY(storedBytes(member, data));
+  if (!member.deflated)
+    return checkSum(member, *data);
   std::unique_ptr<std::byte[]> buffer(new (std::nothrow) std::byte[member.size]);
   if (!buffer)
     return {Code::OutOfMemory, "no memory for its " + std::to_string(member.size) + " bytes"};
@@ -183,7 +202,7 @@ Status Npz::memberBytes(const Member &member, const std::byte **data) {
   return Status::ok();
 }
 
-Status Npz::array(const std::string &name, TensorView *view) {
+Status Npz::find(const std::string &name, const Member **member) const {
   auto found = std::find_if(members_.begin(), members_.end(), [&](const Member &m) { return m.name == name; });
   if (found == members_.end()) {
     std::string have;
@@ -192,9 +211,34 @@ Status Npz::array(const std::string &name, TensorView *view) {
     return notFound(path_ + " has no array '" + name + "'; it has" +
                     (have.empty() ? " none" : ": " + have + " (choose one with key=NAME)"));
   }
+  *member = &*found;
+  return Status::ok();
+}
+
+Status Npz::array(const std::string &name, TensorView *view) {
+  const Member *member = nullptr;
+  CLEAVE_TRY(find(name, &member));
+  std::string origin = path_ + ": array '" + name + "'";
   const std::byte *data = nullptr;
-  CLEAVE_TRY(memberBytes(*found, &data).in(path_ + ": array '" + name + "'"));
-  return parseNpy(data, found->size, path_ + ": array '" + name + "'", view);
+  CLEAVE_TRY(memberBytes(*member, &data).in(origin));
+  return parseNpy(data, member->size, origin, view);
+}
+
+Status Npz::header(const std::string &name, TensorView *view) const {
+  const Member *member = nullptr;
+  CLEAVE_TRY(find(name, &member));
+  std::string origin = path_ + ": array '" + name + "'";
+  const std::byte *data = nullptr;
+  CLEAVE_TRY(storedBytes(*member, &data).in(origin));
+  std::vector<std::byte> begin;
+  if (member->deflated) {
+    begin.resize(std::min<uint64_t>(member->size, kMostNpyHeader));
+    CLEAVE_TRY(inflateBeginning(data, member->stored, begin.data(), begin.size()).in(origin));
+    data = begin.data();
+  }
+  CLEAVE_TRY(parseNpy(data, member->size, origin, view));
+  view->data = nullptr;
+  return Status::ok();
 }
 
 std::vector<std::string> Npz::names() const {

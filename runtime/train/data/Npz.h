@@ -21,6 +21,8 @@ public:
 
   // The array of that name ("x" for the member x.npy).
   Status array(const std::string &name, TensorView *view);
+  // The same without its data. Only the header of the array is unpacked.
+  Status header(const std::string &name, TensorView *view) const;
   void dropPages() const { file_->dropPages(); }
   // The memory of unpacked members, and of what they were unpacked from: both are needed at the same time.
   size_t unpackedBytes() const { return unpackedBytes_; }
@@ -36,6 +38,9 @@ private:
   };
   Status readDirectory();
   Status checkSum(const Member &member, const std::byte *bytes) const;
+  Status find(const std::string &name, const Member **member) const;
+  // The bytes of a member in the file, packed or not.
+  Status storedBytes(const Member &member, const std::byte **data) const;
   Status memberBytes(const Member &member, const std::byte **data);
 
   std::string path_;

@@ -270,6 +270,30 @@ TEST(Npz, ADamagedElementIsFound) {
   }
 }
 
+// The number of samples is known before anything is unpacked or verified.
+TEST(Npz, HeadersAreReadBeforeData) {
+  TempDir dir;
+  for (const char *name : {"stored.npz", "deflated.npz"}) {
+    std::ifstream file(std::string(CLEAVE_TEST_SOURCE_DIR) + "/runtime/train/Inputs/" + name, std::ios::binary);
+    std::string bytes((std::istreambuf_iterator<char>(file)), {});
+    DataSpec spec;
+    ASSERT_TRUE(parseDataSpec("x=" + dir.write("a.npz", bytes), &spec).isOk());
+    DataSource source;
+    ASSERT_TRUE(DataSource::openHeaders(spec, {"x", ElementType::f32, {3}, true}, &source).isOk());
+    EXPECT_EQ(source.samples(), 50u);
+    EXPECT_EQ(source.unpackedBytes(), 0u);
+    ASSERT_TRUE(source.load().isOk());
+    EXPECT_EQ(read<float>(source, 1), (std::vector<float>{3, 4, 5}));
+
+    bytes[300] = static_cast<char>(bytes[300] ^ 1); // after the headers
+    dir.write("a.npz", bytes);
+    DataSource damaged;
+    ASSERT_TRUE(DataSource::openHeaders(spec, {"x", ElementType::f32, {3}, true}, &damaged).isOk()) << name;
+    EXPECT_EQ(damaged.samples(), 50u);
+    EXPECT_FALSE(damaged.load().isOk()) << name;
+  }
+}
+
 TEST(Stream, TokensAndLabelsLineUp) {
   TempDir dir;
   std::string text;
@@ -423,6 +447,11 @@ TEST(DataErrors, LabelsAndTablesOfOtherFormsAreTold) {
   EXPECT_NE(openError("x=t.csv", {"x", ElementType::f32, {3}, true})
                 .find("numpy.save(\"x.npy\", numpy.loadtxt(\"t.csv\", delimiter=\",\", dtype=\"float32\"))"),
             std::string::npos);
+  for (const char *file : {"t.h5", "t.parquet", "t.pt", "t.idx", "train-images-idx3-ubyte"}) {
+    std::string error = openError(std::string("x=") + file, {"x", ElementType::f32, {3}, true});
+    EXPECT_NE(error.find("; in Python, numpy.save(\"x.npy\", "), std::string::npos) << error;
+    EXPECT_NE(error.find(std::string("(\"") + file + "\""), std::string::npos) << error;
+  }
   EXPECT_EQ(openError("x=t.txt", {"x", ElementType::f32, {3}, true}).find("numpy"), std::string::npos);
 }
 
