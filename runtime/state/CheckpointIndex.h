@@ -115,6 +115,8 @@ std::string checkpointSlot(const fb::State &state);
 
 // Reads the checksums of all parts from the headers of their files in `directory`. The parts must have been written.
 Status listParts(const std::string &directory, CheckpointIndex *index);
+// The text of the index, as it is written.
+Status checkpointIndexText(const CheckpointIndex &index, std::string *result);
 Status writeCheckpointIndex(const std::string &path, const CheckpointIndex &index);
 // Reads and checks the index: the text matches its checksum, names of files are plain, slices are complete and
 // disjoint.

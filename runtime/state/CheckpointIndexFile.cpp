@@ -182,7 +182,7 @@ Status listParts(const std::string &directory, CheckpointIndex *index) {
   return Status::ok();
 }
 
-Status writeCheckpointIndex(const std::string &path, const CheckpointIndex &index) {
+Status checkpointIndexText(const CheckpointIndex &index, std::string *result) {
   ordered_json tensors = ordered_json::array();
   for (const CheckpointTensor &tensor : index.tensors)
     tensors.push_back(toJson(tensor));
@@ -201,11 +201,18 @@ Status writeCheckpointIndex(const std::string &path, const CheckpointIndex &inde
   try {
     text = document.dump(1);
   } catch (const json::exception &) {
-    return invalidArgument(path + ": a tensor's name is not valid UTF-8");
+    return invalidArgument("a tensor's name is not valid UTF-8");
   }
   text.resize(text.size() - 2); // removes the last "\n}", which comes after the checksum
   std::string sum = checksumText(crc32c(text.data(), text.size()));
-  return writeFileAtomically(path, text.append(kTextSum).append(sum).append(kTextEnd));
+  *result = text.append(kTextSum).append(sum).append(kTextEnd);
+  return Status::ok();
+}
+
+Status writeCheckpointIndex(const std::string &path, const CheckpointIndex &index) {
+  std::string text;
+  CLEAVE_TRY(checkpointIndexText(index, &text).in(path));
+  return writeFileAtomically(path, text);
 }
 
 Status readCheckpointIndex(const std::string &path, CheckpointIndex *result) {

@@ -1,6 +1,7 @@
 #include "runtime/state/CheckpointSave.h"
 
 #include "runtime/base/AtomicFile.h"
+#include "runtime/base/Directories.h"
 #include "runtime/state/SafeTensors.h"
 
 #include <cerrno>
@@ -48,19 +49,6 @@ Status moveInto(const std::string &aside, const std::string &target) {
 CheckpointSave::CheckpointSave(std::string directory, uint64_t step)
     : directory_(std::move(directory)), name_(stepName(step)), aside_(directory_ + "/." + name_ + ".tmp") {}
 
-// The error for a directory that the user has named.
-static Status withAdvice(const Status &status) {
-  return {status.code(), status.message() + "; expected a directory that can be created and written: give another one"};
-}
-
-static Status makeDirectory(const std::string &directory) {
-  std::error_code error;
-  fs::create_directories(directory, error);
-  if (!error && !fs::is_directory(directory, error))
-    error = std::make_error_code(std::errc::not_a_directory);
-  return error ? withAdvice(failed("create", directory, error)) : Status::ok();
-}
-
 Status NewDirectories::make(const std::string &directory, NewDirectories *result) {
   NewDirectories made;
   std::error_code error;
@@ -68,7 +56,7 @@ Status NewDirectories::make(const std::string &directory, NewDirectories *result
     if (path.has_filename()) // not the empty part after a last slash
       made.made_.insert(made.made_.begin(), path.string());
   }
-  CLEAVE_TRY(makeDirectory(directory));
+  CLEAVE_TRY(makeDirectories(directory));
   *result = std::move(made);
   return Status::ok();
 }
@@ -81,7 +69,7 @@ NewDirectories::~NewDirectories() {
 
 Status CheckpointSave::probe(const std::string &directory) {
   if (::access(directory.c_str(), W_OK | X_OK) != 0) // AtomicFile's error would name a temporary file
-    return withAdvice(fileError("write in", directory, errno));
+    return withDirectoryAdvice(fileError("write in", directory, errno));
   for (const char *name : {".probe", "latest", "best"}) {
     AtomicFile file; // never committed: its destructor removes it
     CLEAVE_TRY(AtomicFile::create(directory + "/" + name, &file));
@@ -90,7 +78,7 @@ Status CheckpointSave::probe(const std::string &directory) {
 }
 
 Status CheckpointSave::prepare(CheckpointLock *lock) const {
-  CLEAVE_TRY(makeDirectory(directory_));
+  CLEAVE_TRY(makeDirectories(directory_));
   if (lock)
     CLEAVE_TRY(lock->follow(directory_));
   std::error_code error;

@@ -98,6 +98,8 @@ private:
   std::optional<BlockSummer> summer_;
 };
 
+// The size of the file of these tensors. Their data are not read.
+Status safeTensorsSize(const std::vector<TensorView> &tensors, uint64_t *result);
 // Writes tensors that are in memory.
 Status writeSafeTensors(const std::string &path, const std::vector<TensorView> &tensors, const Metadata &metadata = {});
 

@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <set>
 
 namespace cleave::rt {
@@ -64,6 +65,16 @@ Status makeHeader(const std::vector<TensorView> &tensors, const std::vector<std:
 
 Status SafeTensorsFile::writeHeader(std::string *image) const {
   return makeHeader(tensors_, summer_->sums(), metadata_, image);
+}
+
+Status safeTensorsSize(const std::vector<TensorView> &tensors, uint64_t *result) {
+  std::vector<uint64_t> bytes;
+  for (const TensorView &tensor : tensors)
+    bytes.push_back(tensor.bytes);
+  std::string header;
+  CLEAVE_TRY(makeHeader(tensors, BlockSummer(bytes).sums(), {}, &header));
+  *result = std::accumulate(bytes.begin(), bytes.end(), uint64_t(header.size()));
+  return Status::ok();
 }
 
 Status SafeTensorsFile::create(const std::string &path, const std::vector<TensorView> &tensors,

@@ -2,7 +2,7 @@
 
 #include "runtime/base/Counted.h"
 #include "runtime/session/MemoryUsage.h"
-#include "runtime/state/CheckpointIndex.h"
+#include "runtime/state/SafeTensors.h"
 
 #include <algorithm>
 
@@ -19,13 +19,30 @@ uint64_t mostAdded(const SavePlan &plan) {
   return std::min(saves, plan.keep + 1 - std::min(plan.keep, plan.present));
 }
 
-Status checkpointBytes(const fb::Plan &plan, uint64_t *result) {
+Status checkpointBytes(const fb::Plan &plan, CheckpointForm form, const RunFacts &run, uint64_t block,
+                       uint64_t *result) {
+  constexpr uint64_t kMostDigits = 256; // of the position, which grows while training goes on, and of the model's name
   CheckpointIndex index;
   CLEAVE_TRY(makeCheckpointIndex(plan, &index));
-  *result = 0;
+  if (form == CheckpointForm::Full)
+    index = fullIndex(std::move(index));
+  index.run = run;
+  std::map<std::string, std::vector<TensorView>> files;
   for (const CheckpointTensor &tensor : index.tensors)
-    for (const CheckpointSlice &slice : tensor.slices)
-      *result += slice.count * elementSize(tensor.type);
+    for (const CheckpointSlice &slice : tensor.slices) {
+      index.parts[slice.file] = 0;
+      files[slice.file].push_back(
+          {slice.key, tensor.type, tensor.shape, nullptr, slice.count * elementSize(tensor.type), nullptr});
+    }
+  auto inBlocks = [block](uint64_t bytes) { return (bytes + block - 1) / block * block; };
+  std::string text;
+  CLEAVE_TRY(checkpointIndexText(index, &text));
+  *result = inBlocks(text.size() + kMostDigits) + 2 * block; // and the directory, and `latest`
+  for (const auto &[file, tensors] : files) {
+    uint64_t bytes = 0;
+    CLEAVE_TRY(safeTensorsSize(tensors, &bytes).in(file));
+    *result += inBlocks(bytes);
+  }
   return Status::ok();
 }
 

@@ -10,6 +10,7 @@
 
 #include "runtime/base/Status.h"
 #include "runtime/plan/PlanReader.h"
+#include "runtime/state/CheckpointIndex.h"
 
 namespace cleave::rt {
 
@@ -24,8 +25,10 @@ struct SavePlan {
 // the next one is whole, so keep=2 has three for a moment. If one is already there, this run adds two.
 uint64_t mostAdded(const SavePlan &plan);
 
-// The bytes of a checkpoint's tensors, of all ranks together.
-Status checkpointBytes(const fb::Plan &plan, uint64_t *result);
+// The bytes that a checkpoint takes on a file system with blocks of this size: the files of all ranks and the index,
+// each in whole blocks, the directory, and the pointer to it. `run` is for the index.
+Status checkpointBytes(const fb::Plan &plan, CheckpointForm form, const RunFacts &run, uint64_t block,
+                       uint64_t *result);
 
 // Compares the `bytes` of a checkpoint with the `free` bytes of the file system. `note` is empty if all fit.
 Status checkSpace(const SavePlan &plan, uint64_t bytes, uint64_t free, std::string *note);

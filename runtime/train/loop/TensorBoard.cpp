@@ -2,11 +2,11 @@
 
 #include "runtime/base/AtomicFile.h"
 #include "runtime/base/Crc32c.h"
+#include "runtime/base/Directories.h"
 
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <filesystem>
 #include <unistd.h>
 
 namespace cleave::rt {
@@ -89,10 +89,7 @@ std::string encodeScalarEvent(double wallTime, int64_t step, const std::string &
 }
 
 Status TensorBoard::open(const std::string &directory, std::optional<uint64_t> resumed) {
-  std::error_code error;
-  std::filesystem::create_directories(directory, error);
-  if (error)
-    return fileError("create", directory, error.value());
+  CLEAVE_TRY(makeDirectories(directory));
   char host[256] = "host";
   ::gethostname(host, sizeof host - 1);
   std::string name = directory + "/events.out.tfevents." + std::to_string(static_cast<long long>(now())) + "." + host +

@@ -67,7 +67,7 @@ Status TrainLoop::run() {
     return Status::ok();
   if (savedStep_ != position_.step)
     CLEAVE_TRY(save(/*isBest=*/false, /*isDue=*/true));
-  CLEAVE_TRY(saver_->finish().in("--save"));
+  CLEAVE_TRY(ofSave(saver_->finish()));
   noteSaved();
   if (stoppedBy_)
     progress_->note("stopped by " + signalName(stoppedBy_) + " after step " + std::to_string(position_.step) + " of " +
@@ -201,7 +201,7 @@ Status TrainLoop::finishStep(StepMetrics *metrics, bool epochEnds, bool *stop) {
     CLEAVE_TRY(heedSignals(stop));
   bool saves = options_.saveEvery != 0 && position_.step % options_.saveEvery == 0;
   if (saver_)
-    CLEAVE_TRY(saver_->poll().in("--save"));
+    CLEAVE_TRY(ofSave(saver_->poll()));
   noteSaved();
   // Other processes do not know of the error, so a step that is not due can be saved only by a process alone.
   bool isDue = saves || *stop || (!logged.isOk() && !session_->processes());
@@ -250,6 +250,17 @@ Status TrainLoop::evaluate(StepMetrics *metrics, bool *isBest) {
   }
   sentBefore_ = session_->bytesSent();
   progress_->note("step " + std::to_string(position_.step) + "  " + describe(evaluation) + (*isBest ? "  best" : ""));
+// The error of a checkpoint that was not written. It says which one is whole, if a write has failed, as on a full disk.
+Status TrainLoop::ofSave(Status status) const {
+  std::string latest;
+  if (status.isOk() || status.code() != Code::IoError || !readPointer(options_.save, "latest", &latest).isOk() ||
+      latest.empty())
+    return std::move(status).in("--save");
+  return Status(status.code(),
+                status.message() + "; checkpoints before this one are whole: --resume auto goes on from " + latest)
+      .in("--save");
+}
+
   return Status::ok();
 }
 
@@ -259,7 +270,7 @@ Status TrainLoop::save(bool isBest, bool isDue) {
   request.keepBest = options_.keepBest.value_or(1);
   request.ofRun = ofRun_;
   request.lock = &saveLock_;
-  CLEAVE_TRY(saver_->save(std::move(request)).in("--save"));
+  CLEAVE_TRY(ofSave(saver_->save(std::move(request))));
   savedStep_ = position_.step;
   sentBefore_ = session_->bytesSent();
   noteSaved();
@@ -273,7 +284,7 @@ Status TrainLoop::saveBefore(Status error, bool isAgreed) {
     return error;
   Status saved = savedStep_ == position_.step ? Status::ok() : save(/*isBest=*/false, /*isDue=*/true);
   if (saved.isOk())
-    saved = saver_->finish().in("--save");
+    saved = ofSave(saver_->finish());
   noteSaved();
   if (!saved.isOk())
     log(LogLevel::Warning, -1, saved.message());

@@ -59,6 +59,7 @@ private:
   Status noteSkipped(const StepMetrics &metrics);
   Status evaluate(StepMetrics *metrics, bool *isBest);
   Status save(bool isBest, bool isDue);
+  Status ofSave(Status status) const;
   Status saveBefore(Status error, bool isAgreed);
   void noteSaved();
   Status finishStep(StepMetrics *metrics, bool epochEnds, bool *stop);

@@ -1,4 +1,5 @@
 // Prepares a training run before its first step. All mistakes in options and files are found here.
+#include "runtime/base/Counted.h"
 #include "runtime/base/Hash.h"
 #include "runtime/base/Log.h"
 #include "runtime/base/NumberRange.h"
@@ -18,6 +19,7 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <sys/statvfs.h>
 
 namespace cleave::rt {
 namespace {
@@ -212,16 +214,13 @@ Status TrainLoop::checkSaveSpace() {
     return Status::ok();
   Status status;
   std::string note;
-  std::error_code error;
-  std::filesystem::space_info space;
-  if (session_->isLeader())
-    space = std::filesystem::space(options_.save, error);
-  if (session_->isLeader() && !error && space.capacity != 0) {
-    uint64_t bytes = 0;
+  struct statvfs space;
+  if (session_->isLeader() && ::statvfs(options_.save.c_str(), &space) == 0 && space.f_blocks != 0) {
+    uint64_t bytes = 0, block = space.f_frsize;
     SavePlan plan{position_.step, total_, options_.saveEvery, options_.keep, ofRun_->size()};
-    status = checkpointBytes(session_->plan(), &bytes);
+    status = checkpointBytes(session_->plan(), options_.checkpoint, run_, block, &bytes);
     if (status.isOk())
-      status = checkSpace(plan, bytes, space.available, &note).in(options_.save);
+      status = checkSpace(plan, bytes, space.f_bavail * block, &note).in(options_.save);
   }
   CLEAVE_TRY(session_->agree(std::move(status), "save"));
   if (!note.empty())
@@ -411,8 +410,8 @@ Status TrainLoop::compareRuns() {
   CLEAVE_TRY(compareFacts(resumedRun_, run_, &note).in("--resume: " + resumedFrom_));
   if (position_.sample > feed_->samples())
     return invalidArgument("--resume: " + resumedFrom_ + " stands at sample " + std::to_string(position_.sample) +
-                           " of an epoch, and --data has " + std::to_string(feed_->samples()) +
-                           " samples: give the data that it was made with");
+                           " of an epoch, and --data has " + counted(feed_->samples(), "sample") +
+                           ": give the data that it was made with");
   if (!note.empty() && session_->isLeader())
     log(LogLevel::Warning, -1, "--resume: this run differs from that of " + resumedFrom_ + ": " + note);
   compareBest();
