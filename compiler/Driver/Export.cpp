@@ -396,6 +396,9 @@ llvm::Error cleave::exportCheckpoint(const ExportRequest &request, llvm::raw_ost
   const std::string &output = request.output;
   if (llvm::Error error = checkFormat(output))
     return error;
+  if (isSafeTensors(output) && !request.outputs.empty())
+    return usageError("--outputs", "a file of the weights alone has no outputs, and gets all of them; leave --outputs "
+                                   "out, or name an ONNX file: -o FILE.onnx");
   if (llvm::Error error = checkOutputPath(output)) // before gigabytes are read
     return error;
   rt::CheckpointTensors tensors;
@@ -419,7 +422,7 @@ llvm::Error cleave::exportCheckpoint(const ExportRequest &request, llvm::raw_ost
     return left.takeError();
 
   llvm::StringRef directory = llvm::sys::path::parent_path(request.model);
-  onnx_import::ExternalData external(directory.empty() ? "." : directory.str());
+  onnx_import::ExternalData external(directory.empty() ? "." : directory.str(), request.model);
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   onnx_import::TensorReader reader(&context, external);
   auto changes = collectChanges(*model, tensors, reader);

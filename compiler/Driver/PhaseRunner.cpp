@@ -96,8 +96,8 @@ std::string cleave::dumpPath(const CompileOptions &options, Phase phase) {
 llvm::Error PhaseRunner::dump(Phase phase) {
   if (options.dumpPhases.empty())
     return llvm::Error::success();
-  if (std::error_code code = makeDirectories(options.dumpPhases))
-    return makeError(options.dumpPhases + ": cannot make the directory of --dump-phases: " + code.message());
+  if (llvm::Error error = makeDirectories("--dump-phases", options.dumpPhases))
+    return error;
   if (llvm::Error error = writeModule(module, dumpPath(options, phase)))
     return makeError("--dump-phases: " + llvm::toString(std::move(error)));
   return llvm::Error::success();

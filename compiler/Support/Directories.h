@@ -3,6 +3,8 @@
 #ifndef CLEAVE_COMPILER_SUPPORT_DIRECTORIES_H
 #define CLEAVE_COMPILER_SUPPORT_DIRECTORIES_H
 
+#include "compiler/Support/Usage.h"
+
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/FileSystem.h"
 
@@ -18,6 +20,15 @@ inline std::error_code makeDirectory(const llvm::Twine &path) {
 // Creates the folder and all missing folders above it. It is no error if they exist.
 inline std::error_code makeDirectories(const llvm::Twine &path) {
   return llvm::sys::fs::create_directories(path, /*IgnoreExisting=*/true, llvm::sys::fs::all_all);
+}
+
+// The same for the value of an option.
+inline llvm::Error makeDirectories(llvm::StringRef option, llvm::StringRef path) {
+  if (llvm::sys::fs::exists(path) && !llvm::sys::fs::is_directory(path))
+    return usageError(option, "'" + path + "' is a file; name a folder");
+  if (std::error_code code = makeDirectories(path))
+    return usageError(option, "cannot make the folder " + path + ": " + code.message());
+  return llvm::Error::success();
 }
 
 } // namespace cleave

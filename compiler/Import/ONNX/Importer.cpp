@@ -380,7 +380,7 @@ static llvm::Expected<ImportedModel> importSource(mlir::MLIRContext &context, st
   model.module = mlir::ModuleOp::create(builder.getUnknownLoc());
   (*model.module)->setAttr(kLevelAttr, builder.getStringAttr("model"));
   Budget::of(&context).begin(source->bytes, options.budget);
-  ExternalData external(source->file->directory);
+  ExternalData external(source->file->directory, source->path);
   TensorReader reader(&context, external);
   if (llvm::Error error = importGraph(*source->file, options, reader, model))
     return locateErrors(std::move(error), source->path);

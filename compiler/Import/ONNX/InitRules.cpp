@@ -5,6 +5,8 @@
 #include "runtime/plan/DrawnWeights.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <cmath>
 #include <tuple>
@@ -51,6 +53,12 @@ std::optional<double> parseNumber(llvm::StringRef text) {
   if (text.trim().getAsDouble(value) || !std::isfinite(value) || (isRoot && value < 0))
     return std::nullopt;
   return isRoot ? std::sqrt(value) : value;
+}
+
+std::string printNumber(double value) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%g", value);
+  return text;
 }
 
 bool isKaiming(llvm::StringRef kind) { return kind.starts_with("kaiming"); }
@@ -123,11 +131,13 @@ llvm::Error InitSpec::check() const {
     if (!numbers_.count(argument.name))
       return wrong(kind_ + " needs " + argument.name + ", as in " + kind_ + "(0.5)");
   if (kind_ == "normal" && numbers_.at("std") < 0)
-    return wrong("normal: expected a standard deviation from 0");
+    return wrong("normal: expected a standard deviation from 0; got: " + printNumber(numbers_.at("std")));
   if (kind_ == "uniform" && numbers_.at("a") > numbers_.at("b"))
-    return wrong("uniform: expected a to be at most b");
+    return wrong("uniform: expected a to be at most b; got: " + printNumber(numbers_.at("a")) + " and " +
+                 printNumber(numbers_.at("b")));
   if (kind_ == "uniform" && !std::isfinite(numbers_.at("b") - numbers_.at("a")))
-    return wrong("uniform: expected a finite distance of a and b");
+    return wrong("uniform: expected a finite distance of a and b; got: " + printNumber(numbers_.at("a")) + " and " +
+                 printNumber(numbers_.at("b")));
   if (mode_ != "fan_in" && mode_ != "fan_out")
     return wrong(kind_ + ": expected mode fan_in or fan_out; got: '" + mode_ + "'");
   if (std::isnan(gain()))

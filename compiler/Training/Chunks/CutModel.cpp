@@ -168,7 +168,7 @@ private:
     else if (text.consume_front("pattern="))
       return setPattern(graph, text, request);
     else if (text.consume_front("at="))
-      return setBoundaries(graph, llvm::split(text, '|'), request);
+      return setNamedBoundaries(graph, text, request);
     else
       return usageError(kOption,
                         "expected auto, uniform, parameters, pattern=P[|P...] or at=NAME[|NAME...]; got: " + text);
@@ -219,6 +219,18 @@ private:
     return llvm::Error::success();
   }
 
+  // `text` is "NAME[|NAME...]" of at=.
+  llvm::Error setNamedBoundaries(const ModelGraph &graph, StringRef text, pipeline::CutRequest &request) {
+    if (llvm::Error error = setBoundaries(graph, llvm::split(text, '|'), request))
+      return error;
+    size_t named = request.boundaries.size(), stages = static_cast<size_t>(std::max(request.stages, 1));
+    if (named + 1 == stages)
+      return llvm::Error::success();
+    return usageError(kOption, "at= names " + std::to_string(named) + (named == 1 ? " boundary" : " boundaries") +
+                                   " for " + std::to_string(named + 1) + " stages; --mesh and --schedule ask for " +
+                                   std::to_string(stages) + ": name " + std::to_string(stages - 1));
+  }
+
   template <typename Texts>
   llvm::Error setPins(const ModelGraph &graph, const Texts &texts, pipeline::CutRequest &request) {
     for (StringRef text : texts) {
@@ -227,6 +239,9 @@ private:
       if (stage.getAsInteger(10, number))
         return usageError(kOption, "expected a pin NAME=STAGE, with a stage from 0 to " +
                                        std::to_string(request.stages - 1) + "; got: " + text);
+      if (number < 0 || number >= request.stages)
+        return usageError(kOption, text + ": there is no stage " + std::to_string(number) + "; stages are 0 to " +
+                                       std::to_string(request.stages - 1));
       auto nodes = nodesOf(graph, name);
       if (!nodes)
         return nodes.takeError();

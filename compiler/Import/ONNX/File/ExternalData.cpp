@@ -1,5 +1,7 @@
 #include "compiler/Import/ONNX/File/ExternalData.h"
 
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -10,18 +12,27 @@
 
 using namespace cleave::onnx_import;
 
+// The advice for a file that is not read where it is.
+static std::string howToSave(llvm::StringRef location) {
+  llvm::StringRef name = llvm::sys::path::filename(location);
+  bool isPlain = name.find_first_not_of("./") != name.npos &&
+                 llvm::all_of(name, [](char c) { return llvm::isPrint(c) && c != '"' && c != '\\'; });
+  return "onnx.save(model, \"m.onnx\", save_as_external_data=True, location=\"" +
+         (isPlain ? name : "weights.bin").str() + "\") writes it so";
+}
+
 // Returns the parts of the path. Fails if the path could lead out of the directory.
 static llvm::Expected<llvm::SmallVector<std::string>> splitLocation(llvm::StringRef location) {
   llvm::SmallVector<std::string> parts;
   if (location.empty() || location.contains('\0') || location.contains('\\') || llvm::sys::path::is_absolute(location))
     return makeError("external data location " + quote(location) +
-                     " must be a relative path of a file beside the model");
+                     " must be a relative path of a file beside the model; " + howToSave(location));
   llvm::SmallVector<llvm::StringRef> names;
   location.split(names, '/', -1, /*KeepEmpty=*/false);
   for (llvm::StringRef name : names) {
     if (name == "..")
       return makeError("external data location " + quote(location) +
-                       " leads out of the model's directory; move the file beside the model");
+                       " leads out of the model's directory; move the file beside the model: " + howToSave(location));
     if (name != ".")
       parts.push_back(name.str());
   }
@@ -41,10 +52,11 @@ static llvm::Expected<int> openBeneath(llvm::StringRef directory, llvm::ArrayRef
     int code = errno;
     ::close(at);
     if (next < 0)
-      return makeError("external data file " + quote(location) +
-                       (code == ELOOP || code == ENOTDIR
-                            ? " is reached through a symbolic link; copy the file itself beside the model"
-                            : " cannot be opened beside the model: " + std::string(strerror(code))));
+      return makeError(
+          "external data file " + quote(location) +
+          (code == ELOOP || code == ENOTDIR
+               ? " is reached through a symbolic link; copy the file itself beside the model: " + howToSave(location)
+               : " cannot be opened beside the model: " + std::string(strerror(code))));
     at = next;
   }
   if (at < 0)
@@ -64,13 +76,19 @@ llvm::Expected<llvm::StringRef> ExternalData::map(llvm::StringRef location) {
   auto descriptor = openBeneath(directory_, *parts, location);
   if (!descriptor)
     return descriptor.takeError();
-  struct stat status;
+  struct stat status, model;
   bool plain = ::fstat(*descriptor, &status) == 0 && S_ISREG(status.st_mode);
   if (!plain || status.st_nlink != 1) {
     ::close(*descriptor);
-    return makeError(
-        "external data file " + quote(location) +
-        (plain ? " has several hard links; copy the file itself beside the model" : " is not a regular file"));
+    return makeError("external data file " + quote(location) +
+                     (plain ? " has several hard links; copy the file itself beside the model: " + howToSave(location)
+                            : " is not a regular file"));
+  }
+  if (!model_.empty() && ::stat(model_.c_str(), &model) == 0 && model.st_dev == status.st_dev &&
+      model.st_ino == status.st_ino) {
+    ::close(*descriptor);
+    return makeError("external data file " + quote(location) +
+                     " is the model itself; the tensors must be in another file: " + howToSave("weights.bin"));
   }
   auto buffer = llvm::MemoryBuffer::getOpenFile(llvm::sys::fs::convertFDToNativeFile(*descriptor), location,
                                                 uint64_t(status.st_size), /*RequiresNullTerminator=*/false);

@@ -18,7 +18,8 @@ namespace cleave::onnx_import {
 
 class ExternalData {
 public:
-  explicit ExternalData(std::string directory) : directory_(std::move(directory)) {}
+  // `model` is the path of the ONNX file, which is no file of external data itself; empty if it was given as bytes.
+  ExternalData(std::string directory, std::string model) : directory_(std::move(directory)), model_(std::move(model)) {}
 
   // Returns the `size` bytes that the tensor's `location`, `offset` and `length` name.
   llvm::Expected<llvm::ArrayRef<char>> find(const onnx::TensorProto &tensor, int64_t size);
@@ -28,7 +29,7 @@ public:
 private:
   llvm::Expected<llvm::StringRef> map(llvm::StringRef location);
 
-  std::string directory_;
+  std::string directory_, model_;
   llvm::StringMap<std::shared_ptr<llvm::MemoryBuffer>> files_;
 };
 

@@ -273,7 +273,7 @@ def hidden_parent_location():
     return external("folder/../../good.bin")
 
 
-@case("must be a relative path")
+@case('must be a relative path of a file beside the model; onnx.save(model, "m.onnx", save_as_external_data=True, location="passwd") writes it so')
 def absolute_location():
     return external("/etc/passwd")
 
@@ -293,9 +293,14 @@ def symbolic_link_folder():
     return external("soft-folder/w.bin")
 
 
-@case("hard links")
+@case('several hard links; copy the file itself beside the model: onnx.save(model, "m.onnx", save_as_external_data=True, location="linked.bin")')
 def hard_link():
     return external("linked.bin")
+
+
+@case('is the model itself; the tensors must be in another file: onnx.save(model, "m.onnx", save_as_external_data=True, location="weights.bin")')
+def the_model_itself():
+    return external("the_model_itself.onnx")
 
 
 @case("not a regular file")
