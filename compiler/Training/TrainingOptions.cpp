@@ -2,6 +2,7 @@
 
 #include "compiler/Support/Error.h"
 #include "compiler/Training/Optimizers/Optimizer.h"
+#include "runtime/base/EmptyItem.h"
 #include "runtime/base/NearestName.h"
 #include "runtime/base/NumberRange.h"
 #include "runtime/base/OptionKeys.h"
@@ -19,6 +20,12 @@ using namespace llvm;
 namespace cleave {
 
 namespace {
+
+// Refuses a comma too many in a list of key=value.
+Error checkItems(StringRef list) {
+  std::string wrong = rt::describeEmptyItem(std::string_view(list.data(), list.size()));
+  return wrong.empty() ? Error::success() : makeError(wrong + "; write KEY=VALUE, or leave the comma out");
+}
 
 std::string printNumber(double value) {
   std::string text;
@@ -89,6 +96,8 @@ Expected<OptimizerOptions> parseOptimizer(StringRef text) {
   const Optimizer *optimizer = findOptimizer(parts[0]);
   if (!optimizer)
     return makeError(describeUnknownOptimizer(parts[0]));
+  if (Error error = checkItems(text))
+    return error;
   OptimizerOptions options{optimizer, OptimizerSettings(optimizer->settings)};
   rt::OptionKeys given;
   for (StringRef part : drop_begin(parts)) {
@@ -114,8 +123,8 @@ std::string printOptimizer(const OptimizerOptions &options) {
 std::string optimizerHelp() {
   std::string text;
   for (const Optimizer *optimizer : allOptimizers()) {
-    auto settings = map_range(optimizer->settings,
-                              [](const OptimizerSetting &s) { return printSetting(s, s.byDefault, "%g"); });
+    auto settings =
+        map_range(optimizer->settings, [](const OptimizerSetting &s) { return printSetting(s, s.byDefault, "%g"); });
     text += optimizer->name + " (" + join(settings, ", ") + ")" + (optimizer == allOptimizers().back() ? "" : " |\n");
   }
   return text;
@@ -129,6 +138,8 @@ Expected<ParamGroupOptions> parseParamGroup(StringRef text) {
   ParamGroupOptions group;
   for (StringRef pattern : split(patterns, '|'))
     group.patterns.push_back(pattern.str());
+  if (Error error = checkItems(settings))
+    return error;
   rt::OptionKeys given;
   for (StringRef part : split(settings, ',')) {
     auto [key, value] = part.split('=');

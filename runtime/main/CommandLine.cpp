@@ -3,6 +3,8 @@
 #include "runtime/base/OptionText.h"
 #include "runtime/main/HelpFormatter.h"
 #include "runtime/main/ListOption.h"
+#include "runtime/main/MissingValue.h"
+#include "runtime/main/UnexpectedArgument.h"
 #include "runtime/main/UnknownOption.h"
 
 #include <CLI/CLI.hpp>
@@ -11,16 +13,17 @@ namespace cleave::rt {
 namespace {
 
 // CLI11 converts by strtoull, which reads "-1" as 2^64 - 1, and "010" as 8.
-void takeWholeNumber(CLI::Option *option, uint64_t most, uint64_t least = 0) {
+// `hint` follows the message for a number that is less than `least`.
+void takeWholeNumber(CLI::Option *option, uint64_t most, uint64_t least = 0, const char *hint = "") {
   option->transform(CLI::Validator(
-      [most, least](std::string &text) -> std::string {
+      [most, least, hint](std::string &text) -> std::string {
         uint64_t value = 0;
         if (!parseUnsigned(text, &value))
           return text.empty() || text.find_first_not_of("0123456789") != std::string::npos
                      ? "expected a whole number from " + std::to_string(least) + "; got: " + text
                      : "the number is too large: " + text;
         if (value < least)
-          return "expected a whole number from " + std::to_string(least) + "; got: " + text;
+          return "expected a whole number from " + std::to_string(least) + "; got: " + text + hint;
         if (value > most)
           return "expected a whole number of at most " + std::to_string(most) + "; got: " + text;
         text = std::to_string(value);
@@ -59,12 +62,14 @@ void addInitSeed(CLI::App &command, SessionOptions &session) {
   addCount(command, "--seed", session.seed, "Seed of the weights of cleave compile --init (default: 0)");
 }
 
+// `least` and `hint` are for whole numbers.
 template <typename T>
-void addOptional(CLI::App &command, const char *name, std::optional<T> &target, const char *help) {
+void addOptional(CLI::App &command, const char *name, std::optional<T> &target, const char *help, uint64_t least = 0,
+                 const char *hint = "") {
   CLI::Option *option = command.add_option_function<T>(
       name, [&target](const T &value) { target = value; }, help);
   if constexpr (std::is_integral_v<T>)
-    takeWholeNumber(option, std::numeric_limits<T>::max());
+    takeWholeNumber(option, std::numeric_limits<T>::max(), least, hint);
 }
 
 void addTrain(CLI::App &command, Command &result) {
@@ -80,8 +85,9 @@ void addTrain(CLI::App &command, Command &result) {
       ->check(CLI::IsMember({"drop", "pad"}));
   addList(command, "--val-data", "INPUT=FILE[,FILE][,KEY=VALUE]", train.valData,
           "Data for evaluation, in the same form. Each sample counts once");
-  addOptional(command, "--epochs", train.epochs, "Passes over the data (default: 1)");
-  addOptional(command, "--steps", train.steps, "Steps of the whole training, in place of --epochs");
+  const char *evaluates = " (evaluate computes the loss without training)";
+  addOptional(command, "--epochs", train.epochs, "Passes over the data (default: 1)", 1, evaluates);
+  addOptional(command, "--steps", train.steps, "Steps of the whole training, in place of --epochs", 1, evaluates);
   addOptional(command, "--seed", train.seed,
               "Seed of shuffling, of dropout, and of the weights of cleave compile --init (default: 0)");
   command.add_flag("--no-shuffle{false}", train.shuffle, "Take samples in the order of the files");
@@ -97,7 +103,7 @@ void addTrain(CLI::App &command, Command &result) {
       ->type_name("SCHEDULE");
   addOptional(command, "--clip-grad-norm", train.clipGradNorm,
               "Scale gradients down where the norm of all of them together is larger (default: never)");
-  addCount(command, "--eval-every", train.evalEvery, "Steps between evaluations of --val-data (default: one epoch)");
+  addCount(command, "--eval-every", train.evalEvery, "Steps between evaluations of --val-data (default: one epoch)", 1);
   command
       .add_option("--save", train.save,
                   "Write checkpoints to this directory. After Ctrl-C, SIGTERM, SIGHUP or SIGPIPE the program then "
@@ -111,7 +117,7 @@ void addTrain(CLI::App &command, Command &result) {
       command, "--keep-best", train.keepBest,
       "Number of checkpoints of --save-best to keep; 0 keeps all. Those of --save-every are not counted (default: 1)");
   addCount(command, "--patience", train.patience,
-           "Stop after this many evaluations without a lower loss (default: never)");
+           "Stop after this many evaluations without a lower loss (default: never)", 1);
   command
       .add_option_function<std::string>(
           "--checkpoint",
@@ -136,7 +142,7 @@ void addTrain(CLI::App &command, Command &result) {
                   "for its best one. "
                   "auto: the latest one in the directory of --save, or the beginning if there is none")
       ->type_name("PATH|auto");
-  addCount(command, "--log-every", train.logEvery, "Steps between lines of progress (default: 10)");
+  addCount(command, "--log-every", train.logEvery, "Steps between lines of progress (default: 10)", 1);
   command.add_option("--metrics", train.metrics, "Write one JSON object for each step to this file")->type_name("FILE");
   command.add_option("--tensorboard", train.tensorboard, "Write TensorBoard events to this directory")
       ->type_name("DIR");
@@ -173,7 +179,6 @@ void addGenerate(CLI::App &command, Command &result) {
           "Give it once for each such input");
   addCount(command, "--tokens", generate.tokens, "Number of tokens to generate (default: 200)");
   addCount(command, "--bytes", generate.tokens, "Another name of --tokens, for models whose tokens are bytes");
-  command.get_option("--tokens")->excludes("--bytes");
   command
       .add_option("--end-token", generate.endTokens,
                   "Stop after one of these tokens, such as 2 or 2,7; with --tokenizer also by name, such as "
@@ -196,11 +201,11 @@ void addGenerate(CLI::App &command, Command &result) {
   addSessionOptions(command, result.session);
 }
 
-Status unknownOption(const CLI::App &command, const std::string &typed) {
+Status unknownOption(const CLI::App &command, const std::vector<std::string> &arguments, const std::string &typed) {
   std::string name = typed.substr(0, typed.find('=')), help = "; see " + command.get_name() + " --help";
   if (name.size() > 1 && name[0] == '-')
     return invalidArgument(describeUnknownOption(command, KnownProgram::Compiled, name, help));
-  return invalidArgument(command.get_name() + ": unexpected argument '" + typed + "'" + help);
+  return invalidArgument(describeUnexpected(command, arguments, typed, help));
 }
 
 struct Parser {
@@ -215,8 +220,8 @@ struct Parser {
     evaluate = app.add_subcommand("evaluate", "Compute loss and accuracy on data");
     generate = app.add_subcommand("generate", "Continue a text, or a list of tokens, with a language model");
     inspect = app.add_subcommand("inspect", "Show the plan: memory, traffic, instructions");
-    addList(*infer, "--input", "INPUT=FILE", result.inputs,
-            "Array of one input. Give it once for each input that the outputs depend on");
+    addList(*infer, "--input", "INPUT=FILE[,KEY=VALUE]", result.inputs,
+            "Array of one input, in the form of train --data. Give it once for each input that the outputs depend on");
     addList(*infer, "--output", "OUTPUT=FILE.npy", result.outputs,
             "Write one output to a file. Give it once for each output that you want");
     addSessionOptions(*infer, result.session);
@@ -270,14 +275,14 @@ struct Parser {
   }
 };
 
-Status checkRest(const Parser &parser) {
+Status checkRest(const Parser &parser, const std::vector<std::string> &arguments) {
   CLI::App *command = parser.chosen();
   std::vector<std::string> extras = parser.app.remaining();
   if (!command) {
     if (extras.empty())
       return invalidArgument("no command; expected infer, train, evaluate, generate or inspect (see --help)");
     if (extras[0][0] == '-')
-      return unknownOption(parser.app, extras[0]);
+      return unknownOption(parser.app, arguments, extras[0]);
     std::vector<std::string> names;
     for (const CLI::App *sub : parser.app.get_subcommands([](const CLI::App *) { return true; }))
       names.push_back(sub->get_name());
@@ -285,7 +290,7 @@ Status checkRest(const Parser &parser) {
   }
   std::vector<std::string> rest = command->remaining();
   rest.insert(rest.end(), extras.begin(), extras.end());
-  return rest.empty() ? Status::ok() : unknownOption(*command, rest[0]);
+  return rest.empty() ? Status::ok() : unknownOption(*command, arguments, rest[0]);
 }
 
 // Some messages of CLI11 have several lines. Those of Cleave have one.
@@ -311,9 +316,10 @@ Status parseCommandLine(int argc, const char *const *argv, const std::string &pr
   Command command;
   try {
     Parser parser(program, command);
-    if (std::string wrong =
-            findSwitchValue(parser.app, std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
-        !wrong.empty())
+    std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+    if (std::string wrong = findSwitchValue(parser.app, arguments); !wrong.empty())
+      return invalidArgument(wrong);
+    if (std::string wrong = findMissingValue(parser.app, arguments); !wrong.empty())
       return invalidArgument(wrong);
     try {
       parser.app.parse(argc, argv);
@@ -327,9 +333,11 @@ Status parseCommandLine(int argc, const char *const *argv, const std::string &pr
       result->help = parser.app.version() + "\n";
       return Status::ok();
     }
-    CLEAVE_TRY(checkRest(parser));
+    CLEAVE_TRY(checkRest(parser, arguments));
     if (std::string wrong = findEmptyValue(*parser.chosen(), "--prompt"); !wrong.empty())
       return invalidArgument(wrong);
+    if (parser.generate->count("--tokens") != 0 && parser.generate->count("--bytes") != 0)
+      return invalidArgument("--bytes is another name of --tokens; give one of the two");
     command.kind = parser.kind();
     const CLI::Option *seed = parser.chosen()->get_option_no_throw("--seed");
     command.givesSeed = seed && seed->count() != 0;

@@ -1,5 +1,6 @@
 #include "runtime/session/Generate.h"
 
+#include "runtime/base/EmptyItem.h"
 #include "runtime/base/FileMapping.h"
 #include "runtime/base/OptionText.h"
 #include "runtime/base/Philox.h"
@@ -22,6 +23,8 @@ std::string shortened(const std::string &word) {
 // Parses whole numbers that commas or white space separate.
 Status parseTokens(std::string text, const std::string &option, std::vector<uint64_t> *tokens,
                    const std::string &expected = "token ids, as in 1,2,3") {
+  if (std::string wrong = describeEmptyItem(text); !wrong.empty())
+    return invalidArgument(option + ": " + wrong + "; leave the comma out");
   std::replace(text.begin(), text.end(), ',', ' ');
   std::istringstream words(text);
   for (std::string word; words >> word;) {
@@ -39,8 +42,9 @@ Status parseEnds(const std::string &text, const Tokenizer *tokenizer, std::vecto
     return Status::ok();
   std::string expected = tokenizer ? "token ids, or names of the tokenizer's added tokens, as in 2,</s>"
                                    : "token ids, as in 1,2,3 (names of tokens need --tokenizer)";
-  std::istringstream words(text);
-  for (std::string word; std::getline(words, word, ',');) {
+  if (std::string wrong = describeEmptyItem(text); !wrong.empty())
+    return invalidArgument("--end-token: " + wrong + "; leave the comma out");
+  for (const std::string &word : splitText(text, ',')) {
     auto named = tokenizer ? tokenizer->tokenOf(word) : std::nullopt;
     if (named)
       tokens->push_back(*named);

@@ -35,20 +35,26 @@ std::string namesOf(const std::vector<const fb::Port *> &ports) {
   return names;
 }
 
-// Finds the port of `fitting` with this name; without a name, the only port. `what` describes a port that fits.
-Status chooseOne(const std::vector<const fb::Port *> &fitting, const std::string &name, const std::string &option,
-                 const std::string &what, const fb::Port **result) {
+// The words for the port that an option names: "the model has" an "output" "[batch, context, vocabulary]".
+struct PortWords {
+  std::string option, owner, verb, kind, form;
+};
+
+// Finds the port of `fitting` with this name; without a name, the only port. `words` describe a port that fits.
+Status chooseOne(const std::vector<const fb::Port *> &fitting, const std::string &name, const PortWords &words,
+                 const fb::Port **result) {
   for (const fb::Port *port : fitting)
     if (!name.empty() && textOf(port->name()) == name)
       *result = port;
   if (*result || (name.empty() && fitting.size() == 1))
     return *result = *result ? *result : fitting[0], Status::ok();
+  std::string begin = words.owner + " " + words.verb + " ";
   if (!name.empty())
-    return invalidArgument(option + " " + name + " is not an " + what + " of the model" +
-                           (fitting.empty() ? "" : "; such are: " + namesOf(fitting)));
-  return invalidArgument(fitting.empty() ? "the model has no " + what
-                                         : option + ": the model has more than one " + what + ": " + namesOf(fitting) +
-                                               "; name the one to use");
+    return invalidArgument(words.option + ": " + begin + "no " + words.kind + " '" + name + "' " + words.form +
+                           (fitting.empty() ? "" : "; it " + words.verb + ": " + namesOf(fitting)));
+  return invalidArgument(fitting.empty() ? begin + "no " + words.kind + " " + words.form
+                                         : words.option + ": " + begin + "more than one " + words.kind + " " +
+                                               words.form + ": " + namesOf(fitting) + "; name the one to use");
 }
 
 size_t rowOf(const fb::Port &port) { return static_cast<size_t>(port.shape()->Get(lengthOf(port.shape()) - 1)); }
@@ -117,8 +123,10 @@ Status TokenPorts::choose(const fb::Plan &plan, const fb::Program &program, cons
   if (!hasTokens)
     return invalidArgument("the model has no integer input [batch, context], so it cannot generate tokens; "
                            "infer computes its outputs");
-  CLEAVE_TRY(chooseOne(outputs, options.output, "--output",
-                       "output [batch, context, vocabulary] of floating-point numbers", &result->logits_));
+  CLEAVE_TRY(
+      chooseOne(outputs, options.output,
+                {"--output", "the model", "has", "output", "[batch, context, vocabulary] of floating-point numbers"},
+                &result->logits_));
   for (const std::string &text : options.fills)
     CLEAVE_TRY(result->addFill(program, text, options.input));
   CLEAVE_TRY(result->chooseTokens(plan, program, options.input));
@@ -144,9 +152,9 @@ Status TokenPorts::chooseTokens(const fb::Plan &plan, const fb::Program &program
   if (fitting.empty() && !filled.empty() && name.empty())
     return invalidArgument("--fill: no input is left for the tokens; leave out the one that holds them: " +
                            namesOf(filled));
-  return chooseOne(fitting, name, "--input",
-                   "integer input [batch, " + std::to_string(context()) + "] that output " + logits_->name()->str() +
-                       " depends on",
+  return chooseOne(fitting, name,
+                   {"--input", "output " + logits_->name()->str(), "depends on", "integer input",
+                    "[batch, " + std::to_string(context()) + "]"},
                    &tokens_);
 }
 

@@ -6,6 +6,8 @@
 #include "runtime/base/Printable.h"
 #include "runtime/main/HelpFormatter.h"
 #include "runtime/main/ListOption.h"
+#include "runtime/main/MissingValue.h"
+#include "runtime/main/UnexpectedArgument.h"
 #include "runtime/main/UnknownOption.h"
 #include "runtime/plan/Opcode.h"
 #include "runtime/state/CheckpointIndex.h"
@@ -43,7 +45,7 @@ void checkCommand(const CLI::App &app, const std::vector<std::string> &arguments
         rt::describeUnknownCommand(rt::KnownProgram::Cleave, arguments[0], names) + " (see cleave --help)", 2);
 }
 
-// Describes an unknown argument. CLI11 would only say "The following argument was not expected".
+// Describes an argument that no option and no positional takes.
 std::string unknownArgument(const CLI::App &command, const std::vector<std::string> &arguments) {
   std::string help = "; see cleave " + command.get_name() + " --help";
   std::vector<std::string> names = rt::optionNames(command);
@@ -54,8 +56,7 @@ std::string unknownArgument(const CLI::App &command, const std::vector<std::stri
   std::vector<std::string> rest = command.remaining();
   if (!rest.empty() && rest[0].size() > 1 && rest[0][0] == '-')
     return command.get_name() + ": unknown option '" + rest[0] + "'" + help;
-  return command.get_name() + ": " + (rest.empty() ? "unexpected argument" : "unexpected argument '" + rest[0] + "'") +
-         help;
+  return rt::describeUnexpected(command, arguments, rest.empty() ? "" : rest[0], help);
 }
 
 // Examples for each command, which --help prints below its options.
@@ -335,6 +336,10 @@ std::string CommandLine::read(int argc, const char *const *argv) {
   arguments = expandConfig(argc, argv, *compileApp, compile.configs);
   checkCommand(app, arguments);
   if (std::string wrong = rt::findSwitchValue(app, arguments); !wrong.empty())
+    return wrong;
+  if (std::string wrong = rt::findMissingValue(app, arguments); !wrong.empty())
+    return wrong;
+  if (std::string wrong = rt::findEmptyItem(app, arguments); !wrong.empty())
     return wrong;
   app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   for (const CLI::App *command : app.get_subcommands())

@@ -23,6 +23,12 @@ namespace {
 std::pair<std::string, int64_t> parseBinding(const std::string &option, const std::string &text,
                                              const std::string &form, int64_t most) {
   size_t equals = text.find('=');
+  if (equals != std::string::npos) {
+    llvm::StringRef name = llvm::StringRef(text).take_front(equals),
+                    value = llvm::StringRef(text).drop_front(equals + 1);
+    if (name != name.trim() || value != value.trim())
+      fail(option, "write it without spaces, as " + (name.trim() + "=" + value.trim()).str() + "; got: '" + text + "'");
+  }
   char *end = nullptr;
   // strtoll returns the largest number if the text is out of range.
   long long value = equals == std::string::npos ? 0 : std::strtoll(text.c_str() + equals + 1, &end, 10);

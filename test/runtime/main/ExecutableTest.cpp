@@ -4,12 +4,14 @@
 #include "runtime/main/Commands.h"
 #include "runtime/state/Checkpoint.h"
 #include "runtime/state/CheckpointSave.h"
+#include "runtime/train/checkpoint/DiskSpace.h"
 #include "runtime/train/data/DataSource.h"
 #include "runtime/train/data/Npy.h"
 
 #include "test/runtime/TempDir.h"
 #include "test/runtime/main/TinyModel.h"
 
+#include <filesystem>
 #include <numeric>
 
 using namespace cleave::rt;
@@ -480,6 +482,30 @@ TEST(Infer, UsesATrainedCheckpoint) {
   EXPECT_EQ(run.code, 0) << run.err;
 }
 
+// The space that is asked for before the first step is what a checkpoint takes: in files, in blocks.
+TEST(Train, ACheckpointTakesTheSpaceThatIsAskedFor) {
+  TempDir dir;
+  std::string data = "x=" + writeData(dir, "x.npy", 16);
+  TinyModel model(2);
+  for (CheckpointForm form : {CheckpointForm::Sharded, CheckpointForm::Full})
+    for (uint64_t block : {1, 512, 4096, 65536}) {
+      std::string directory = dir / (form == CheckpointForm::Full ? "full" : "sharded");
+      ASSERT_EQ(runCommandLine(model, {"train", "--data", data, "--save", directory, "--checkpoint",
+                                       form == CheckpointForm::Full ? "full" : "sharded"})
+                    .code,
+                0);
+      Checkpoint checkpoint;
+      ASSERT_TRUE(Checkpoint::open(directory, &checkpoint).isOk());
+      uint64_t taken = 2 * block, asked = 0; // the directory, and `latest`
+      for (const auto &entry : std::filesystem::directory_iterator(checkpoint.path()))
+        taken += (std::filesystem::file_size(entry) + block - 1) / block * block;
+      ASSERT_TRUE(
+          checkpointBytes(*fb::GetPlan(model.model().plan), form, checkpoint.index().run, block, &asked).isOk());
+      EXPECT_GE(asked, taken) << block;
+      EXPECT_LE(asked, taken + std::max<uint64_t>(block, 1024)) << block;
+    }
+}
+
 TEST(Evaluate, PrintsTheMeanLoss) {
   TempDir dir;
   std::vector<float> x(8 * kWidth, 0.0f); // w = 1 2 3 4: sum of squares / 2 = 15
@@ -521,12 +547,29 @@ TEST(CommandLine, MistakesAreOneLine) {
       {{"train", "--lerning-rate", "1"}, 2, "train: unknown option '--lerning-rate'"},
       {{"train", "--epoch", "1"}, 2, "unknown option '--epoch'; did you mean '--epochs'?"},
       {{"train", "--epochs=1", "--save-evry=3"}, 2, "did you mean '--save-every'?"},
-      {{"train", "--steps", "many"}, 2, "--steps: expected a whole number from 0; got: many"},
-      {{"train", "--steps=-1"}, 2, "--steps: expected a whole number from 0; got: -1"},
+      {{"train", "--steps", "many"}, 2, "--steps: expected a whole number from 1; got: many"},
+      {{"train", "--steps=-1"}, 2, "--steps: expected a whole number from 1; got: -1"},
       {{"train", "--threads", "-1"}, 2, "--threads: expected a whole number from 1; got: -1"},
       {{"train", "--threads", "0"}, 2, "--threads: expected a whole number from 1; got: 0"},
       {{"infer", "--ranks", "0"}, 2, "--ranks: expected a whole number from 1; got: 0"},
       {{"train", "--data", data, "--steps", "0"}, 2, "--steps: expected a whole number from 1; got: 0"},
+      {{"train", "--data", data, "--eval-every", "0"}, 2, "--eval-every: expected a whole number from 1; got: 0"},
+      {{"train", "--data", data, "--patience", "0"}, 2, "--patience: expected a whole number from 1; got: 0"},
+      {{"train", "--data", data, "--log-every", "0"}, 2, "--log-every: expected a whole number from 1; got: 0"},
+      {{"generate", "--bytes", "3", "--tokens", "4"}, 2, "--bytes is another name of --tokens; give one of the two"},
+      {{"train", "--data", data, "y=y.npy"},
+       2,
+       "unexpected argument 'y=y.npy' after --data " + data + "; give the opt"},
+      {{"train", "--data=" + data, "y=y.npy"},
+       2,
+       "give the option once for each value: --data " + data + " --data y=y"},
+      {{"train", "--data", "x", dir / "x.npy"}, 2, "after --data x; write --data x=" + (dir / "x.npy")},
+      {{"train", "--steps", "3", "4"}, 2, "train: unexpected argument '4'; see train --help"},
+      {{"train", "--data", data + ",mean"}, 2, "'mean' is a key without a value; write mean=NUMBER"},
+      {{"train", "--data", data, "--save", dir / "x.npy"},
+       1,
+       "--save: '" + (dir / "x.npy") + "' is a file; name a folder"},
+      {{"train", "--data", data, "--tensorboard", dir / "x.npy/t"}, 1, "x.npy' is a file; name a folder"},
       {{"train", "--data", data, "--epochs", "0"}, 2, "--epochs: expected a whole number from 1; got: 0"},
       {{"train", "--seed", "99999999999999999999"}, 2, "--seed: the number is too large: 99999999999999999999"},
       {{"train", "--keep", "0x10"}, 2, "--keep: expected a whole number from 0; got: 0x10"},
