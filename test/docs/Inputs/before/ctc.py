@@ -1,9 +1,6 @@
-"""A model of the scores of 6 frames for 5 symbols, and targets of up to 3 symbols."""
+"""A model of the scores of frames for 5 symbols."""
 import torch
 from torch import nn
-from torch.nn import functional as F
-
-import cleave
 
 
 class Model(nn.Module):
@@ -16,5 +13,4 @@ class Model(nn.Module):
 
 
 torch.manual_seed(0)
-module, x = Model(), torch.randn(2, 6, 4)
-targets, frames, symbols = torch.randint(1, 5, (2, 3)), torch.full((2,), 6), torch.tensor([3, 2])
+module = Model()
