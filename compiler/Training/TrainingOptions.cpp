@@ -71,7 +71,7 @@ std::string describeUnknownOptimizer(StringRef name) {
     names.push_back(optimizer->name);
   std::string near = rt::didYouMean(name, names);
   return ("unknown optimizer '" + name + "'; expected " + rt::joinChoices(names) +
-          (near.empty() ? "; a plug-in that has it is given by --load-pass-plugin" : near))
+          (near.empty() ? "; if a plug-in has it, give --load-pass-plugin FILE" : near))
       .str();
 }
 
@@ -107,9 +107,11 @@ Expected<OptimizerOptions> parseOptimizer(StringRef text) {
     if (Error error = setOptimizerKey(options, key.trim(), value.trim()))
       return error;
   }
-  if (optimizer->check)
-    if (std::string mistake = optimizer->check(options.settings); !mistake.empty())
-      return makeError("optimizer '" + optimizer->name + "': " + mistake);
+  std::string mistake = optimizer->check ? optimizer->check(options.settings) : "";
+  if (const std::string &undeclared = options.settings.undeclared(); !undeclared.empty())
+    mistake = "in its check " + undeclared;
+  if (!mistake.empty())
+    return makeError("optimizer '" + optimizer->name + "': " + mistake);
   return options;
 }
 

@@ -40,10 +40,12 @@ public:
   explicit OptimizerSettings(const std::vector<OptimizerSetting> &declared);
 
   bool has(llvm::StringRef key) const { return find(key) != nullptr; }
-  // Ends the program if the optimizer does not declare the setting, because that is a mistake in its own code.
+  // Returns 0 if the optimizer does not declare the setting. This is a mistake in its own code, which undeclared() tells.
   double get(llvm::StringRef key) const;
   bool isSet(llvm::StringRef key) const { return get(key) != 0; }
   void set(llvm::StringRef key, double value);
+  // "it reads the setting 'epsilon', and declares eps, weight_decay", after such a mistake. Otherwise empty.
+  const std::string &undeclared() const { return mistake; }
 
 private:
   struct Entry {
@@ -53,6 +55,7 @@ private:
   const Entry *find(llvm::StringRef key) const;
 
   std::vector<Entry> entries;
+  mutable std::string mistake; // the first one
 };
 
 } // namespace cleave

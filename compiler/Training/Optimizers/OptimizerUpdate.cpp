@@ -1,11 +1,20 @@
 #include "compiler/Training/Optimizers/OptimizerUpdate.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/ErrorHandling.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 
 namespace cleave {
+
+// "it reads the setting 'epsilon', and declares eps, weight_decay". Each entry has a name, which `nameOf` returns.
+template <typename Entries, typename NameOf>
+static std::string describeUndeclared(const char *what, llvm::StringRef name, const Entries &entries, NameOf nameOf) {
+  std::string declared = llvm::join(llvm::map_range(entries, nameOf), ", ");
+  return ("it reads the " + llvm::Twine(what) + " '" + name + "', and declares " +
+          (declared.empty() ? "none" : declared))
+      .str();
+}
 
 OptimizerSettings::OptimizerSettings(const std::vector<OptimizerSetting> &declared) {
   for (const OptimizerSetting &setting : declared)
@@ -20,7 +29,9 @@ const OptimizerSettings::Entry *OptimizerSettings::find(llvm::StringRef key) con
 double OptimizerSettings::get(llvm::StringRef key) const {
   if (const Entry *entry = find(key))
     return entry->value;
-  llvm::report_fatal_error("an optimizer reads the setting '" + key + "', which it does not declare");
+  if (mistake.empty())
+    mistake = describeUndeclared("setting", key, entries, [](const Entry &entry) { return entry.key; });
+  return 0;
 }
 
 void OptimizerSettings::set(llvm::StringRef key, double value) {
@@ -30,9 +41,11 @@ void OptimizerSettings::set(llvm::StringRef key, double value) {
 
 Value &OptimizerUpdate::state(llvm::StringRef name) {
   auto found = llvm::find_if(states, [&](const auto &state) { return state.first == name; });
-  if (found == states.end())
-    llvm::report_fatal_error("an optimizer reads the state '" + name + "', which it does not declare");
-  return found->second;
+  if (found != states.end())
+    return found->second;
+  if (mistake.empty())
+    mistake = describeUndeclared("state", name, states, [](const auto &state) { return state.first; });
+  return spare = param;
 }
 
 // Adding a term of -0 changes no bit.

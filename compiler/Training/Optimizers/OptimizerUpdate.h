@@ -70,10 +70,12 @@ public:
 
   double get(llvm::StringRef key) const { return settings.get(key); }
   bool isSet(llvm::StringRef key) const { return settings.isSet(key); }
-  // Returns one of the optimizer's states, to be read and replaced. Ends the program if the optimizer does not declare
-  // it.
+  // Returns one of the optimizer's states, to be read and replaced. A state that the optimizer does not declare is a
+  // mistake in its own code, which undeclared() tells.
   Value &state(llvm::StringRef name);
   void addState(llvm::StringRef name, Value value) { states.emplace_back(name.str(), value); }
+  // What the rule reads and the optimizer does not declare, or an empty text (OptimizerSettings::undeclared).
+  const std::string &undeclared() const { return mistake.empty() ? settings.undeclared() : mistake; }
 
   // weight_decay * param, with the weight decay of each element's parameter group.
   Value decayTerm();
@@ -98,6 +100,8 @@ private:
   StepScalars scalars;
   TensorRanges tensors;
   llvm::SmallVector<std::pair<std::string, Value>> states;
+  std::string mistake; // the first unknown state
+  Value spare;         // stands for it
 };
 
 } // namespace cleave

@@ -54,7 +54,11 @@ std::string mistakeIn(const Optimizer &optimizer) {
     if (!keys.insert(setting.key).second)
       return "setting '" + setting.key + "' is declared twice";
   }
-  for (const OptimizerState &state : optimizer.states(OptimizerSettings(optimizer.settings))) {
+  OptimizerSettings settings(optimizer.settings);
+  OptimizerStates states = optimizer.states(settings);
+  if (!settings.undeclared().empty())
+    return "in its function of states " + settings.undeclared();
+  for (const OptimizerState &state : states) {
     // Cleave makes states with these names itself (grad, master, before).
     bool isTaken = state.name == "grad" || state.name == "master" || state.name == "before";
     if (!isWord(state.name, "_") || isTaken || !names.insert(state.name).second)

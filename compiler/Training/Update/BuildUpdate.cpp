@@ -6,8 +6,11 @@
 #include "compiler/Training/States.h"
 #include "compiler/Training/TrainingOptions.h"
 #include "dialects/Cleave/IR/Attributes.h"
+#include "dialects/Cleave/IR/Messages.h"
 #include "dialects/Cleave/IR/StepFunctions.h"
 #include "runtime/plan/ScalarNames.h"
+
+#include "mlir/IR/Verifier.h"
 
 #include <cmath>
 
@@ -56,7 +59,7 @@ public:
       : module(module), symbols(module), builder(builder), a(builder, module.getLoc()), options(options),
         groups(groups) {}
 
-  void build(ArrayRef<StateOp> gradientStates, LossAverage average) {
+  LogicalResult build(ArrayRef<StateOp> gradientStates, LossAverage average) {
     Value lossSum = readScalar(rt::kLossSumScalar), lossCount = readScalar(rt::kLossCountScalar);
     lossCount = guardCount(a, lossCount, takeCountGuards(module));
     Value divisor = average == LossAverage::Global ? lossCount : Value();
@@ -80,14 +83,16 @@ public:
     if (isScaled())
       finite = a.compare(Predicate::Lt, norm, a.splat(tensorType(norm), INFINITY)); // false for NaN too
     for (auto [state, gradient] : llvm::zip_equal(gradientStates, gradients))
-      updateOne(state, a.mul(gradient, a.spread(factor, gradient)));
+      if (failed(updateOne(state, a.mul(gradient, a.spread(factor, gradient)))))
+        return failure();
     writeResult(rt::kGradNormScalar, norm);
     writeResult(rt::kLossScalar, a.div(lossSum, lossCount));
     updateStatistics();
-    if (!finite)
-      return;
-    keepBuffers();
-    writeLossScale(module, builder, module.getLoc(), finite);
+    if (finite) {
+      keepBuffers();
+      writeLossScale(module, builder, module.getLoc(), finite);
+    }
+    return success();
   }
 
 private:
@@ -126,7 +131,7 @@ private:
     return count ? a.div(clip, a.spread(count, clip)) : clip;
   }
 
-  void updateOne(StateOp gradientState, Value gradient) {
+  LogicalResult updateOne(StateOp gradientState, Value gradient) {
     StateOp parameter = getParameterOf(symbols, gradientState);
     Type stored = parameter.getTensorType().getElementType(), type = accumulationType(stored);
     StateOp master = stored == type ? parameter : addSlot(parameter, "master", type, parameter.getSegments());
@@ -140,13 +145,37 @@ private:
     OptimizerUpdate update(a, options.settings, buildScalars(parameter), tensorsOf(parameter), old, wide);
     for (auto &[slot, name, oldValue] : slots)
       update.addState(name, oldValue);
+    Operation *before = &builder.getInsertionBlock()->back();
     options.optimizer->update(update);
+    bool keepsTypes = update.param.getType() == old.getType();
+    for (auto &[slot, name, oldValue] : slots)
+      keepsTypes &= update.state(name).getType() == oldValue.getType();
+    if (failed(checkRule(update, before, keepsTypes)))
+      return failure();
     Value next = ifFinite(update.param, old);
     write(master, next);
     if (master != parameter) // the same bits as before if the master has not changed
       write(parameter, a.cast(next, stored));
     for (auto &[slot, name, oldValue] : slots)
       write(slot, ifFinite(update.state(name), oldValue));
+    return success();
+  }
+
+  // A mistake in a rule is told with the optimizer's name, because its author can mend it. The rule built the operations
+  // after `before`.
+  LogicalResult checkRule(const OptimizerUpdate &update, Operation *before, bool keepsTypes) {
+    std::string mistake = update.undeclared();
+    if (mistake.empty()) {
+      ScopedDiagnosticHandler errors(module.getContext(), [&](Diagnostic &error) { mistake = textOf(error); });
+      for (Operation *op = before->getNextNode(); op && mistake.empty(); op = op->getNextNode())
+        (void)verify(op);
+    }
+    if (mistake.empty() && !keepsTypes)
+      mistake =
+          "the parameter and the states keep their shape and type; Arithmetic::spread makes a tensor of one number";
+    return mistake.empty()
+               ? success()
+               : LogicalResult(module.emitError("optimizer '" + options.optimizer->name + "': ") << mistake);
   }
 
   // Updates running statistics from all values of the step (DeferStatistics.cpp). The states that are named exist
@@ -304,7 +333,8 @@ private:
     OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
     auto update = func::FuncOp::create(builder, module.getLoc(), "update", builder.getFunctionType({}, {}));
     builder.setInsertionPointToEnd(update.addEntryBlock());
-    UpdateBuilder(module, builder, *options, *groups).build(gradients, *average);
+    if (failed(UpdateBuilder(module, builder, *options, *groups).build(gradients, *average)))
+      return signalPassFailure();
     func::ReturnOp::create(builder, module.getLoc());
   }
 };

@@ -1,7 +1,13 @@
 // The registry of optimizers: which registrations are valid, and that every optimizer's settings have their declared
 // ranges.
 #include "compiler/Training/Optimizers/Optimizer.h"
+#include "compiler/Training/Passes.h"
 #include "compiler/Training/TrainingOptions.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
 
 #include "gtest/gtest.h"
 
@@ -10,6 +16,15 @@
 using namespace cleave;
 
 namespace {
+
+const char *kOneParameter = R"(
+  cleave.state @scalar.lr : tensor<f32> {role = #cleave.role<scalar>,
+    segments = [#cleave.segment<"scalar.lr", tensor<f32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
+  cleave.state @w : tensor<3xf32> {role = #cleave.role<parameter>,
+    segments = [#cleave.segment<"w", tensor<3xf32>, offset = 0, group = 0, init = #cleave.init<weights>>]}
+  cleave.state @w.grad : tensor<3xf32> {role = #cleave.role<gradient>, slot = "grad",
+    segments = [#cleave.segment<"w", tensor<3xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
+)";
 
 OptimizerStates noStates(const OptimizerSettings &) { return {}; }
 void update(OptimizerUpdate &u) { u.descend(u.grad); }
@@ -28,6 +43,31 @@ std::string errorOf(const std::string &text) {
 
 std::string typed(const Optimizer &optimizer, const OptimizerSetting &setting, const std::string &value) {
   return optimizer.name + "," + setting.key + "=" + value;
+}
+
+// Registers an optimizer with this rule, a setting 'eps' and a state 'v', and builds the update of one parameter by it.
+// Returns the first error.
+std::string errorOfRule(const std::string &name, void (*rule)(OptimizerUpdate &)) {
+  registerOptimizer({name,
+                     "",
+                     {OptimizerSetting::number("eps", 1e-8, 0, 1, "")},
+                     [](const OptimizerSettings &) { return OptimizerStates{{"v"}}; },
+                     rule});
+  mlir::MLIRContext context;
+  context.loadDialect<CleaveDialect, mlir::func::FuncDialect>();
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(kOneParameter, &context);
+  std::string first;
+  mlir::ScopedDiagnosticHandler errors(&context, [&](mlir::Diagnostic &error) {
+    if (first.empty())
+      first = error.str();
+  });
+  BuildUpdateOptions options;
+  options.optimizer = name;
+  mlir::PassManager manager(&context);
+  manager.addPass(createBuildUpdate(options));
+  bool failed = mlir::failed(manager.run(*module));
+  EXPECT_EQ(failed, !first.empty());
+  return first;
 }
 
 } // namespace
@@ -85,4 +125,33 @@ TEST(Optimizers, SettingsAreRefusedOutsideTheirRanges) {
       }
     }
   }
+}
+
+// They are mistakes of a plug-in's author, who has only the message. The last test: the optimizers that it
+// registers are wrong.
+TEST(Optimizers, MistakesOfARuleAreTold) {
+  EXPECT_EQ(errorOfRule("rule0", [](OptimizerUpdate &u) { u.descend(u.a.shift(u.state("v"), u.get("eps"))); }), "");
+  EXPECT_EQ(errorOfRule("rule1", [](OptimizerUpdate &u) { u.descend(u.a.scale(u.grad, u.get("epsilon"))); }),
+            "optimizer 'rule1': it reads the setting 'epsilon', and declares eps");
+  EXPECT_EQ(errorOfRule("rule2", [](OptimizerUpdate &u) { u.state("vv") = u.grad; }),
+            "optimizer 'rule2': it reads the state 'vv', and declares v");
+  EXPECT_EQ(errorOfRule("rule3", [](OptimizerUpdate &u) { u.descend(u.a.div(u.grad, u.biasCorrection(0.9))); }),
+            "optimizer 'rule3': 'cleave.div' op requires the same type for all operands and results");
+  EXPECT_NE(errorOfRule("rule4", [](OptimizerUpdate &u) { u.state("v") = u.step; })
+                .find("optimizer 'rule4': the parameter and the"),
+            std::string::npos);
+  EXPECT_EQ(mistakesOf({"rule5",
+                        "",
+                        {},
+                        [](const OptimizerSettings &s) { return s.get("x") ? OptimizerStates{} : OptimizerStates{}; },
+                        update}),
+            "optimizer 'rule5': in its function of states it reads the setting 'x', and declares none");
+  EXPECT_EQ(mistakesOf({"rule6",
+                        "",
+                        {},
+                        noStates,
+                        update,
+                        [](const OptimizerSettings &s) { return std::string(s.isSet("y") ? "y" : ""); }}),
+            "");
+  EXPECT_EQ(errorOf("rule6"), "optimizer 'rule6': in its check it reads the setting 'y', and declares none");
 }
