@@ -1,5 +1,6 @@
 """Wrong arguments of cleave.export_torch are refused before anything runs, each with what was expected: export_arguments.py DIRECTORY. Needs torch."""
 import ast
+import importlib.util
 import os
 import pathlib
 import sys
@@ -11,6 +12,7 @@ from torch import nn
 
 import cleave
 from cleave.export import _Job
+from cleave.inference_form import inference_copy, is_drawing, outputs_after
 
 X = torch.randn(4, 4)
 
@@ -95,6 +97,68 @@ def check_nan(path):
         assert [note.startswith("output 'output' is NaN in the file and in the module") for note in notes] == [True], notes
 
 
+class Moves(nn.Module):
+    """A buffer in bfloat16, and a forward() that is an attribute of the module, as some libraries put it there. `config`: as of Hugging Face."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear, self.config = nn.Linear(4, 2), type("Config", (), {"use_cache": True})()
+        self.register_buffer("scale", torch.tensor([0.5, 2.0], dtype=torch.bfloat16))
+        self.forward = self.run
+
+    def run(self, x, steps=None):
+        assert not self.config.use_cache
+        return self.linear(x) * self.scale.float()
+
+
+def check_rare(path):
+    """What few modules need: each of these has a line of its own in the package."""
+    for exporter in ("dynamo", "torchscript"):
+        module = Moves()
+        forward = module.forward
+        report = cleave.export_torch(module.eval(), X, path, exporter=exporter, quiet=True)
+        assert module.forward is forward and module.config.use_cache and not module.training and report.buffers == 1 and report.compared < 1e-5, report
+        assert [t.data_type for t in onnx.load(path).graph.initializer if t.name == "scale"] == [onnx.TensorProto.BFLOAT16]
+    turned = nn.Sequential(nn.Linear(4, 2), nn.Linear(2, 2))
+    turned[0].requires_grad_(False)
+    report = cleave.export_torch(turned, {"input": torch.randn(3, 5, 4)}, path, batch_dims={"input": 1}, quiet=False)
+    assert report.command.endswith("--dim batch=5 --batch-dim batch --freeze '0.*'") and f"compile: {report.command}" in str(report), report
+    found, importlib.util.find_spec = importlib.util.find_spec, lambda name, *rest: None if name == "onnxruntime" else found(name, *rest)
+    try:
+        report = cleave.export_torch(nn.Linear(4, 2), X, path, quiet=True, exporter="torchscript")
+    finally:
+        importlib.util.find_spec = found
+    assert report.compared is None and "onnxruntime is not installed" in report.notes[0] and "(not compared)" in str(report), report
+    scripted = torch.jit.trace(nn.Linear(4, 2), X)
+    nothing = type("Nothing", (nn.Linear,), {"forward": lambda self, input: None})(4, 2)
+    for module, options, wanted in ((scripted, {}, "a module of torch.jit cannot be exported"), (nothing, {}, "returns no tensor, but NoneType"),
+                                    (nn.Linear(4, 2), {"output_names": ["a", "b"]}, "forward() returns 1 tensors; got 2 names")):
+        said = refusal(module, X, path, **options)
+        assert wanted in said, said
+    said = refusal(nn.Linear(4, 2), (X, X), path)
+    assert "forward() takes 1 inputs (input); got 2" in said, said
+
+
+def check_functions():
+    """Older exporters write operations as functions of the file, masks as well."""
+    node, model = onnx.helper.make_node, onnx.helper.make_model
+    number = onnx.helper.make_tensor("", onnx.TensorProto.FLOAT, [], [0.75])
+    sets = [onnx.helper.make_opsetid("", 18), onnx.helper.make_opsetid("own", 1)]
+    path = onnx.helper.make_function("own", "Path", ["x"], ["y"], [
+        node("RandomUniformLike", ["x"], ["u"]), node("Constant", [], ["c"], value=number), node("Less", ["u", "c"], ["l"]),
+        node("Cast", ["l"], ["m"], to=onnx.TensorProto.FLOAT), node("Div", ["m", "c"], ["s"]), node("Mul", ["x", "s"], ["y"])], sets[:1])
+    ports = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [2]) for name in "xy"]
+    made = model(onnx.helper.make_graph([node("Path", ["x"], ["y"], domain="own")], "g", ports[:1], ports[1:]), opset_imports=sets, functions=[path])
+    copy, has_masks = inference_copy(made)
+    assert has_masks and not copy.functions and outputs_after(copy.graph, is_drawing) == (set(), []), copy
+    # A number that is drawn in a branch is one of the branch.
+    branch = onnx.helper.make_graph([node("RandomNormalLike", ["x"], ["r"])], "b", [], [onnx.helper.make_tensor_value_info("r", onnx.TensorProto.FLOAT, [2])])
+    truth = onnx.helper.make_tensor("", onnx.TensorProto.BOOL, [], [True])
+    nodes = [node("Constant", [], ["t"], value=truth), node("If", ["t"], ["y"], name="choice", then_branch=branch, else_branch=branch)]
+    copy, has_masks = inference_copy(model(onnx.helper.make_graph(nodes, "g", ports[:1], ports[1:]), opset_imports=sets[:1]))
+    assert not has_masks and outputs_after(copy.graph, is_drawing) == ({"y"}, ["'choice' (If)"]), copy
+
+
 def check_attributes():
     """What the package reads of an export is there from the beginning, also where only a rare module needs it."""
     job, folder = _Job(nn.Linear(4, 2), X, "m.onnx", None, None, None), pathlib.Path(cleave.__file__).parent
@@ -112,6 +176,8 @@ def main():
     check_refusals(path)
     check_opsets(path)
     check_nan(path)
+    check_rare(path)
+    check_functions()
     check_attributes()
 
 
