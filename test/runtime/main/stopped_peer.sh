@@ -28,7 +28,7 @@ test "$code" != 0 && test "$code" != 124
 grep -qE 'TinyMain: error: waited [0-9]+ s for the other ranks to start \(MPI_Init\): one is stopped' "$dir/err"
 test ! -e "$dir/MPI_Init_thread"
 
-train MPI_Finalize 10
+train MPI_Finalize 20
 test "$code" != 0 && test "$code" != 124
 grep -qE 'TinyMain: error: waited [0-9]+ s for the other ranks to end \(MPI_Finalize\): .*what they saved is whole' "$dir/err"
 grep -q 'step 20/20' "$dir/out"
