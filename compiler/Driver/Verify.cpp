@@ -1,6 +1,7 @@
 #include "compiler/Driver/Artefact.h"
 #include "compiler/Driver/Commands.h"
 #include "compiler/Planning/Verify/PlanVerifier.h"
+#include "compiler/Planning/Verify/TrainingNames.h"
 #include "compiler/Support/Error.h"
 #include "compiler/Target/Target.h"
 #include "runtime/base/Counted.h"
@@ -111,6 +112,7 @@ llvm::Error cleave::verify(llvm::StringRef path, llvm::raw_ostream &out) {
   if (!artefact)
     return artefact.takeError();
   std::vector<plan::Finding> findings = plan::verifyPlan(artefact->plan());
+  plan::checkTrainingNames(artefact->plan(), &findings);
   findOtherScratch(artefact->plan(), findings);
   findOtherTraffic(artefact->plan(), findings);
   if (llvm::Error error = errorOf(path, findings))

@@ -1,13 +1,11 @@
 #include "runtime/session/OutputNeeds.h"
 
-#include "runtime/plan/Properties.h"
+#include "runtime/plan/NeededInputs.h"
 
 namespace cleave::rt {
 
 bool dependsOn(const fb::Plan &plan, const fb::Port &output, const fb::Port &input) {
-  const flatbuffers::String *needs = findProperty(plan, kNeedsProperties.of(textOf(output.name())));
-  return !needs || // without the property it depends on all inputs
-         ("," + needs->str() + ",").find("," + input.name()->str() + ",") != std::string::npos;
+  return isNeeded(plan, textOf(output.name()), textOf(input.name()));
 }
 
 const char *wholeBatchReason(const fb::Plan &plan, const fb::Port &output) {

@@ -70,7 +70,9 @@ std::string EntryRole::textOfOthers(unsigned allowed) const {
   for (const NamedEntry &each : kEntries)
     if ((allowed & each.entry) && (each.entry != TrainStep || trains_) && (each.entry != Init || !trains_))
       names += (names.empty() ? "" : " or ") + std::string(each.name);
-  return names.empty() ? "the host" : names;
+  if (names.empty())
+    return allowed ? "train_step" : "the host";
+  return names;
 }
 
 std::string EntryRole::expectedReaders(const fb::State &state) const {

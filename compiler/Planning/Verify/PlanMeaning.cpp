@@ -94,8 +94,11 @@ MemoryContents &PlanMeaning::memory(unsigned region, uint64_t place) {
   auto [known, isNew] = memories_.try_emplace({region, place});
   const auto *ports = plan_.programs()->Get(ports_)->inputs();
   for (size_t i = 0; isNew && i < lengthOf(ports); ++i)
-    if (const fb::Port &port = *ports->Get(i); !port.absent() && port.region() == region)
-      known->second.write(port.offset(), portFacts(plan_, port).content(place));
+    if (const fb::Port &port = *ports->Get(i); !port.absent() && port.region() == region) {
+      PortFacts facts = portFacts(plan_, port);
+      facts.name = replaced_.count(facts.name) ? "other " + facts.name : facts.name;
+      known->second.write(port.offset(), facts.content(place));
+    }
   if (isNew && isCrossBody(region))
     fillCrossBody(region, place, known->second);
   return known->second;

@@ -28,6 +28,9 @@ public:
   // are not run: bodies are proved by themselves (Bodies.h).
   PlanMeaning(const rt::fb::Plan &plan, uint32_t entry, const BodyFacts *bodies = nullptr);
 
+  // Before the run: puts values into these inputs that are not those of any other input.
+  void replaceInputs(const std::set<std::string> &names) { replaced_ = names; }
+
   const Stop *advance() override;
   void deliver(const std::optional<Content> &result) override;
 
@@ -141,6 +144,7 @@ private:
   const rt::fb::Plan &plan_;
   const BodyFacts *bodies_;
   uint32_t entry_, ports_; // ports_: the program whose inputs it reads
+  std::set<std::string> replaced_; // inputs
   std::vector<InstructionRun> runs_;
   size_t next_ = 0;
   uint64_t expanded_ = 0; // instructions and calls, also of empty bodies

@@ -5,6 +5,7 @@
 #include "compiler/Planning/Verify/HostBytes.h"
 #include "compiler/Planning/Verify/MeaningChecks.h"
 #include "compiler/Planning/Verify/PackedBytes.h"
+#include "compiler/Planning/Verify/StatedNeeds.h"
 #include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/RankKinds.h"
@@ -123,6 +124,7 @@ std::vector<Finding> verifyPlan(const fb::Plan &plan, Check check, Steps steps) 
   MeaningResult result = checkMeaning(kinds, check, &ofMeaning); // first, because it knows what receives bring
   if (!result.tooLong.empty())
     return {{"too long", textOfTooLong(result.tooLong)}};
+  checkStatedNeeds(kinds, &findings);
   for (size_t k = 0; k < kinds.size(); ++k) {
     size_t before = findings.size();
     verifyKind(*kinds[k], kinds, result.received[k], steps, &findings);

@@ -47,7 +47,7 @@ namespace cleave::plan {
 struct Finding {
   std::string rule; // "race", "uninitialized", "overlap", "access", "event", "frame", "collective-match", "transfer",
                     // "deadlock", "state", "space", "port", "replica", "kind", "too long", "part", "snapshot",
-                    // "declared", "meaning", "packed"
+                    // "declared", "meaning", "packed", "needs"
   std::string text;
 };
 

@@ -1,5 +1,6 @@
 // A good plan, and what the verifier finds if one thing in it is wrong.
 #include "compiler/Planning/Verify/PlanVerifier.h"
+#include "compiler/Planning/Verify/TrainingNames.h"
 
 #include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/Opcode.h"
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <functional>
 #include <set>
+#include <tuple>
 
 namespace cleave::plan {
 namespace {
@@ -727,6 +729,63 @@ TEST(PlanVerifier, LetsAProgramUseTheStatesOfItsRole) {
   EXPECT_TRUE(verifyUse("other", true, fb::Role::optimizer, "m", "exp_avg", true).empty());
   expectFinding(verifyUse("other", true, fb::Role::optimizer, "m", "exp_avg", false), "state",
                 {"other changes state 'm' of role optimizer", "expected only train_step to change it"});
+}
+
+// infer copies its input x to its output y, and has the input labels, too.
+TEST(PlanVerifier, FindsOutputsThatNeedMoreThanTheyState) {
+  auto with = [](const char *needs, uint64_t from) {
+    return verifyMutated([=](fb::PlanT &plan, fb::ProgramT &p) {
+      plan.regions.push_back(std::make_unique<fb::RegionT>());
+      plan.regions.back()->name = "output";
+      plan.regions.back()->kind = fb::RegionKind::output;
+      plan.regions.back()->bytes = 64;
+      plan.regions[kInput]->bytes = 128;
+      plan.properties.push_back(std::make_unique<fb::PropertyT>());
+      plan.properties.back()->key = "needs.y";
+      plan.properties.back()->value = needs;
+      plan.states.clear();
+      p.name = "infer";
+      for (auto *ports : {&p.inputs, &p.outputs})
+        ports->push_back(std::make_unique<fb::PortT>(*p.inputs[0]));
+      p.inputs[1]->name = "labels";
+      p.inputs[1]->offset = 64;
+      p.outputs[0]->name = "y";
+      p.outputs[0]->region = 4;
+      p.instructions.clear();
+      p.instructions.push_back(make(Opcode::Copy, kCompute,
+                                    {buffer(4, 0, 64, fb::Access::write), buffer(kInput, from, 64, fb::Access::read)},
+                                    {}));
+    });
+  };
+  EXPECT_TRUE(with("x", 0).empty());
+  EXPECT_TRUE(with("x,labels", 64).empty());
+  expectFinding(with("", 0), "needs", {"needs.y leaves out input 'labels', 'x', on which output 'y' depends"});
+  expectFinding(with("labels", 0), "needs", {"needs.y leaves out input 'x'"});
+  expectFinding(with("x", 64), "needs", {"needs.y leaves out input 'labels'"});
+}
+
+// The moments of a parameter have its name in a checkpoint, and the host reports scalar.loss.
+TEST(PlanVerifier, FindsStatesThatTheHostDoesNotFindByTheirNames) {
+  auto with = [](const char *moment, const char *loss, uint64_t place = 0) {
+    fb::PlanT plan = goodPlan();
+    std::vector<std::tuple<fb::Role, std::string, std::string>> states = {
+        {fb::Role::parameter, "bucket", "w"}, {fb::Role::optimizer, "moments", moment}, {fb::Role::scalar, loss, loss}};
+    for (size_t i = 0; i < states.size(); ++i) {
+      auto &[role, name, segment] = states[i];
+      plan.states[i]->role = role;
+      plan.states[i]->name = name;
+      plan.states[i]->segments.push_back(std::make_unique<fb::SegmentT>());
+      plan.states[i]->segments[0]->name = segment;
+    }
+    plan.states[1]->segments[0]->offset = place;
+    std::vector<Finding> found;
+    checkTrainingNames(Packed(plan).get(), &found);
+    return found;
+  };
+  EXPECT_TRUE(with("w", "scalar.loss").empty());
+  expectFinding(with("v", "scalar.loss"), "state", {"'moments'", "'v'", "no parameter has that name"});
+  expectFinding(with("w", "scalar.loss", 8), "state", {"'moments'", "'w' from element 8 on", "expected element 0"});
+  expectFinding(with("w", "scalar.lossx"), "state", {"train_step leaves no scalar.loss"});
 }
 
 TEST(PlanVerifier, FindsInputsThatNobodyFeeds) {

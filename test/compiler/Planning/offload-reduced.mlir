@@ -25,7 +25,7 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], 
     segments = [#cleave.segment<"w4", tensor<64xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
   cleave.state @w4 : tensor<64xf32> {role = #cleave.role<parameter>,
     segments = [#cleave.segment<"w4", tensor<64xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
-  func.func @infer() -> (tensor<f32> {cleave.name = "norm0"}, tensor<f32> {cleave.name = "norm1"}, tensor<f32> {cleave.name = "norm2"}, tensor<f32> {cleave.name = "norm3"}, tensor<f32> {cleave.name = "norm4"}) {
+  func.func @train_step() -> (tensor<f32> {cleave.name = "norm0"}, tensor<f32> {cleave.name = "norm1"}, tensor<f32> {cleave.name = "norm2"}, tensor<f32> {cleave.name = "norm3"}, tensor<f32> {cleave.name = "norm4"}) attributes {cleave.entry} {
     %g0 = cleave.read @g0 : tensor<64xf32>
     %r0 = shard.all_reduce %g0 on @mesh grid_axes = [0] {cleave.instance = 0 : i64} : tensor<64xf32> -> tensor<64xf32>
     %n0 = cleave.kernel ins(%r0 : tensor<64xf32>) -> tensor<f32> attributes {label = "norm"} {
@@ -71,7 +71,7 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], 
 }
 
 // CHECK: plan.region @transient transient bytes = 768 frames = 1
-// CHECK: plan.program @infer
+// CHECK: plan.program @train_step
 // CHECK: plan.all_reduce sum <"transient", [[A:[0-9]+]], 256, read_write>
 // CHECK: plan.copy <"host.residual", 0, 256, write>, <"transient", [[A]], 256, read> on "copy"
 // CHECK: plan.copy <"transient", [[B:[0-9]+]], 256, write>, <"host.residual", 0, 256, read> on "copy"

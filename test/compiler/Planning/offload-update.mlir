@@ -17,7 +17,7 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], 
     segments = [#cleave.segment<"w2", tensor<64xf32>, offset = 0, group = 0, init = #cleave.init<weights>>]}
   cleave.state @m2 : tensor<64xf32> {cleave.offloaded, role = #cleave.role<optimizer>, slot = "momentum",
     segments = [#cleave.segment<"w2", tensor<64xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
-  func.func @infer(%x: tensor<64xf32> {cleave.name = "x"}) {
+  func.func @train_step(%x: tensor<64xf32> {cleave.name = "x"}) attributes {cleave.entry} {
     %m0 = cleave.read @m0 : tensor<64xf32>
     %w0 = cleave.read @w0 : tensor<64xf32>
     %n0:2 = cleave.kernel ins(%w0, %m0, %x : tensor<64xf32>, tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>, tensor<64xf32> attributes {label = "momentum"} {
@@ -57,7 +57,7 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], 
 // CHECK: plan.region @transient transient bytes = 512 frames = 1
 // CHECK: plan.region @host.persistent persistent host bytes = 768 frames = 1
 // CHECK: plan.state @m0 {{.*}} optimizer in "host.persistent" at 0
-// CHECK: plan.program @infer entry
+// CHECK: plan.program @train_step entry
 // CHECK: plan.copy <"transient", [[A:[0-9]+]], 256, write>, <"host.persistent", 0, 256, read> on "copy"
 // CHECK: plan.copy <"transient", [[B:[0-9]+]], 256, write>, <"host.persistent", 256, 256, read> on "copy"
 // CHECK: plan.launch @momentum [{{.*}}#plan.buffer<"transient", [[A]], 256, read>{{.*}}#plan.buffer<"transient", [[A]], 256, write>] on "compute"

@@ -9,7 +9,7 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], 
   cleave.state @b : tensor<64xf32> {role = #cleave.role<buffer>,
     segments = [#cleave.segment<"b", tensor<64xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
 
-  func.func @infer(%x: tensor<64xf32> {cleave.name = "x"}) -> (tensor<64xf32> {cleave.name = "y"}, tensor<64xf32> {cleave.name = "z"}) {
+  func.func @train_step(%x: tensor<64xf32> {cleave.name = "x"}) -> (tensor<64xf32> {cleave.name = "y"}, tensor<64xf32> {cleave.name = "z"}) attributes {cleave.entry} {
     %p = cleave.kernel ins(%x : tensor<64xf32>) -> tensor<64xf32> attributes {label = "first"} {
     ^bb0(%i: tensor<64xf32>):
       %e = cleave.exp %i : tensor<64xf32>
@@ -46,7 +46,7 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], 
 
 // CHECK-DAG: plan.state @a {{.*}} in "persistent" at 0
 // CHECK-DAG: plan.state @b {{.*}} in "persistent" at [[B:[0-9]+]]
-// CHECK: plan.program @infer
+// CHECK: plan.program @train_step
 // CHECK: plan.launch @first {{.*}}, #plan.buffer<"transient", [[P:[0-9]+]], 256, write>]
 // CHECK: plan.copy <"persistent", 0, 256, write>, <"transient", [[P]], 256, read>
 // CHECK: plan.launch @second
