@@ -95,7 +95,8 @@ static std::optional<LossForm> commonForm(const ImportedLoss &small, const Impor
 static void addTwins(llvm::ArrayRef<LossTerm> small, llvm::ArrayRef<LossTerm> large,
                      llvm::SmallVectorImpl<Twins> &twins) {
   for (auto [one, other] : llvm::zip(small, large)) {
-    twins.emplace_back(one.summand, other.summand);
+    if (!summedNumbers(one, other)) // compareReductions() compares constants
+      twins.emplace_back(one.summand, other.summand);
     for (auto [scale, twin] : llvm::zip(one.scales, other.scales))
       twins.emplace_back(scale, twin);
     addTwins(one.countTerms, other.countTerms, twins);
@@ -152,22 +153,36 @@ static std::optional<ImportedLoss> twinLossOf(const ImportedModel &model, mlir::
   return ImportedLoss(model, function, *index);
 }
 
+// Marks the terms that are found to grow in another way if a third batch is compared, too.
+static void noteUnsteady(llvm::MutableArrayRef<TermReduction> reductions, const LossTerms &once, const LossTerms &twice,
+                         const LossTerms &thrice) {
+  if (thrice.get().size() != reductions.size())
+    return;
+  for (auto [reduction, small, large, third] : llvm::zip_equal(reductions, once.get(), twice.get(), thrice.get()))
+    reduction.sized |= needsThird(small, large) && !growsSteadily(small, large, third);
+}
+
 // The import has other forms for some numbers (x * 1 is x, and a batch of one sample is not broadcast). If they keep
-// two batches from being compared, each is compared with a third one.
+// two batches from being compared, each is compared with a third one. So is a constant that grows with the batch.
 static void noteSized(llvm::MutableArrayRef<TermReduction> reductions, const ImportedLoss &small,
                       const ImportedLoss &large, LossForm form, const ImportOptions &options) {
   llvm::SmallVector<SizeUse> uses = usesOf(small, large, form);
-  if (llvm::is_contained(uses, SizeUse::Unknown)) {
+  LossTerms once = small.terms(form), twice = large.terms(form);
+  bool isDoubtful = llvm::any_of(llvm::zip_equal(once.get(), twice.get()),
+                                 [](const auto &pair) { return needsThird(std::get<0>(pair), std::get<1>(pair)); });
+  if (isDoubtful || llvm::is_contained(uses, SizeUse::Unknown)) {
     auto tripled = importClean(small.model, options, 3);
     auto third = tripled ? twinLossOf(*tripled, small.function) : std::nullopt;
     llvm::consumeError(tripled.takeError());
+    if (third)
+      noteUnsteady(reductions, once, twice, third->terms(form));
     for (const ImportedLoss *one : {&small, &large})
       if (auto others = third ? usesOf(*one, *third, form) : uses; others.size() == uses.size())
         for (auto [use, other] : llvm::zip_equal(uses, others))
           use = use == SizeUse::Unknown ? other : use;
   }
   for (auto [reduction, use] : llvm::zip(reductions, uses)) {
-    reduction.sized = use == SizeUse::Yes;
+    reduction.sized |= use == SizeUse::Yes;
     if (reduction.sized && reduction.term != LossReduction::Mean)
       reduction.term = LossReduction::Whole; // how it grows says nothing
   }

@@ -18,7 +18,9 @@ constexpr llvm::StringLiteral kNames[] = {"sum", "mean", "share", "whole", "unkn
 bool isNear(double a, double b) { return std::fabs(a - b) <= 1e-5 * std::fabs(b); }
 
 double growthOf(const LossTerm &once, const LossTerm &twice) {
-  return twice.factor * twice.elements / (once.factor * once.elements);
+  double growth = twice.factor * twice.elements / (once.factor * once.elements);
+  auto numbers = summedNumbers(once, twice);
+  return numbers && numbers->first != numbers->second ? growth * numbers->second / numbers->first : growth;
 }
 
 // Returns the factor by which the count grows with twice the batch, or nothing if its terms grow differently.
@@ -69,7 +71,10 @@ TermReduction reductionOf(const LossTerm &once, const LossTerm &twice, int64_t b
   bool addsUp = (once.addsUp || batch == 1) && twice.addsUp; // what mixes one sample may be any op
   if (once.ofSamples && !isNear(twice.elements, 2 * once.elements))
     return {LossReduction::Whole, count, !addsUp};
-  return {divisor ? ofGrowth(addsUp, growthOf(once, twice) / *divisor) : LossReduction::Unknown, count, !addsUp};
+  LossReduction term = divisor ? ofGrowth(addsUp, growthOf(once, twice) / *divisor) : LossReduction::Unknown;
+  if (term == LossReduction::Unknown && divisor && summedNumbers(once, twice)) // log(x.shape[0])
+    return {LossReduction::Whole, count, /*mixes=*/false, /*sized=*/true};
+  return {term, count, !addsUp};
 }
 
 // Guesses the factor by which a term grows with twice the batch.
@@ -105,6 +110,22 @@ std::optional<LossReduction> parseName(llvm::StringRef name) {
 }
 
 } // namespace
+
+std::optional<std::pair<double, double>> summedNumbers(const LossTerm &once, const LossTerm &twice) {
+  auto number = getConstantNumber(once.summand), other = getConstantNumber(twice.summand);
+  return number && other ? std::optional(std::pair(*number, *other)) : std::nullopt;
+}
+
+bool needsThird(const LossTerm &once, const LossTerm &twice) {
+  if (once.factor == 0)
+    return false;
+  double growth = growthOf(once, twice);
+  return !isNear(growth, 1) && !isNear(growth, twice.elements / once.elements);
+}
+
+bool growsSteadily(const LossTerm &once, const LossTerm &twice, const LossTerm &thrice) {
+  return isNear(growthOf(once, thrice), std::pow(3, std::log2(growthOf(once, twice))));
+}
 
 std::string printReduction(TermReduction reduction) {
   return (nameOf(reduction.term) + (reduction.count ? "/" + nameOf(*reduction.count) : "") +

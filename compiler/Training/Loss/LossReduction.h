@@ -35,6 +35,16 @@ struct TermReduction {
   bool sized = false; // its numbers are computed from the number of samples: x * x.shape[0]
 };
 
+// Returns the numbers of a term whose summand is a constant in both losses. They are compared as factors are: in
+// reduce_sum(x) + x.shape[0], the second term is a sum over samples, too.
+std::optional<std::pair<double, double>> summedNumbers(const LossTerm &once, const LossTerm &twice);
+
+// True if the constants of the term grow or shrink with the batch, other than as the divisor of a mean. Two batches do
+// not prove how: log(4) is twice log(2).
+bool needsThird(const LossTerm &once, const LossTerm &twice);
+// True if the term grows by the same power of the batch from the first to each of the others.
+bool growsSteadily(const LossTerm &once, const LossTerm &twice, const LossTerm &thrice);
+
 // Prints "sum", or "mean/sum" for a mean over a count that is a sum, followed by " mixes" and " sized".
 std::string printReduction(TermReduction reduction);
 std::optional<TermReduction> parseReduction(llvm::StringRef text);

@@ -2,8 +2,8 @@
 
 #include "compiler/Training/Arithmetic.h"
 #include "dialects/Cleave/IR/Attributes.h"
+#include "dialects/Cleave/IR/Messages.h"
 
-#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -223,6 +223,20 @@ std::optional<LossSplit> splitLoss(OpBuilder &builder, const LossParts &parts, L
   return split;
 }
 
+std::string nameOfTerm(const LossTerms &terms, const LossTerm &term) {
+  if (terms.get().size() == 1)
+    return "it";
+  std::string node = nodeNameOf(term.summand.getLoc());
+  return node.empty() ? "a term of it" : "its term of " + node;
+}
+
+static std::string differentCounts(const LossTerm &one, const LossTerm &other) {
+  std::string node = nodeNameOf(one.summand.getLoc()), otherNode = nodeNameOf(other.summand.getLoc());
+  std::string terms = node.empty() || otherNode.empty() || node == otherNode ? "" : node + " and " + otherNode;
+  return "its terms are divided by different counts, unless these are the same in all batches" +
+         (terms.empty() ? "" : ": those of " + terms);
+}
+
 // Returns the factor of terms that are not counted, in one batch. The sum of these factors over the batches is the
 // guarded count of all. A number that a guard adds is divided among the batches, or added in each if the counts are
 // means (excessOfCount). A guard that acts only on small counts cannot be applied in one of several batches.
@@ -253,7 +267,7 @@ bool averagesBatches(const LossTerms &terms, ArrayRef<CountGuard> guards, const 
     return term.factor != 0 && (!term.ofSamples || reduction == LossReduction::Share);
   };
   auto acts = [&](const CountGuard &guard) { return actsOnCounts(guard, layout.count); };
-  if (!layout.isEvaluation || guards.empty())
+  if (guards.empty())
     return false;
   return llvm::is_contained(layout.reductions, LossReduction::Unknown) ||
          (llvm::any_of(guards, acts) && llvm::any_of(llvm::zip_equal(terms.get(), layout.reductions), isOfBatch));
@@ -262,32 +276,34 @@ bool averagesBatches(const LossTerms &terms, ArrayRef<CountGuard> guards, const 
 LossSplit splitTerms(OpBuilder &builder, Value loss, const LossTerms &terms, const SampleDependence &samples,
                      const LossLayout &layout, std::string &reason) {
   Arithmetic a(builder, loss.getLoc());
-  SmallVector<double> weights;
-  llvm::SmallSetVector<Value, 2> counts;
-  bool isUncounted = false;
+  const LossTerm *first = nullptr; // that needs the count of all samples
+  std::string apart;               // why the terms have no sum and count of all samples
   for (auto [term, reduction] : llvm::zip_equal(terms.get(), layout.reductions)) {
-    weights.push_back(layout.weightOf(reduction));
     if (term.factor == 0)
       continue; // switched off: its count is not a count of the loss
-    if (term.count)
-      counts.insert(term.count);
-    isUncounted |= term.ofSamples && !term.count;
     if (reduction == LossReduction::Whole)
-      reason = "it is not a sum over samples divided by a count";
+      apart = nameOfTerm(terms, term) + " is not a sum over samples divided by a count";
+    if (!term.count && !term.ofSamples)
+      continue;
+    first = first ? first : &term;
+    if (term.count != first->count) {
+      apart = differentCounts(*first, term);
+      break;
+    }
   }
-  if (counts.size() > 1 || (!counts.empty() && isUncounted))
-    reason = "its terms are divided by different counts, unless these are the same in all batches";
   Type type = accumulationType(tensorType(loss).getElementType());
-  bool isCounted = counts.size() == 1 && !isUncounted && reason.empty();
-  LossCount count = isCounted ? countOf(counts.front(), samples) : LossCount();
+  bool hasCount = first && first->count, isCounted = hasCount && apart.empty();
+  LossCount count = isCounted ? countOf(first->count, samples) : LossCount();
   LossSplit split;
   split.averagesBatches = isCounted && averagesBatches(terms, count.guards, layout);
-  if (split.averagesBatches) { // each batch has its own loss, divided by its own count
-    isCounted = false;
-    for (auto [term, weight] : llvm::zip_equal(terms.get(), weights))
-      weight = term.count ? 1 : weight;
-  }
-  split.addsUp = isCounted || (counts.empty() && reason.empty());
+  bool isOfEach = layout.isEvaluation && split.averagesBatches; // each batch is divided by its own count
+  isCounted &= !isOfEach;
+  if (reason.empty())
+    reason = apart;
+  bool isMean = isOfEach || !reason.empty(); // of the batches' losses as they are
+  auto weights = llvm::map_to_vector(
+      layout.reductions, [&](LossReduction reduction) { return isMean ? 1.0 : layout.weightOf(reduction); });
+  split.addsUp = isCounted || (!hasCount && apart.empty());
   if (isCounted)
     setCount(a, split, a.cast(a.reshape(count.sum, {}), type), count, layout);
   Value weight = isCounted ? weightOfUncounted(a, split, layout) : Value();

@@ -11,7 +11,11 @@
 //
 // A loss may have several terms (LossTerms.h). Each is a sum over samples, a mean or a penalty on weights, and has its
 // own weight. If terms are divided by different counts, there is no (sum, count), and the loss is averaged over
-// micro-batches as it is.
+// micro-batches as it is. A step's loss has one meaning: it is that of all its samples if every term can be split, and
+// otherwise the mean of its micro-batches' losses. So as soon as one term cannot be split, every term has the weight 1:
+//
+//   3 micro-batches:  reduce_sum(x) + reduce_sum(w * w)       3 * reduce_sum(x) + reduce_sum(w * w), averaged
+//                     reduce_sum(x) + reduce_max(x)           reduce_sum(x) + reduce_max(x), averaged
 //
 // Rejected: asking the importer. It knows which ONNX operator a loss was, but not the losses that are written in
 // primitives. Rejected: several sums and counts. Their gradients would have to be added up separately until all counts
@@ -61,7 +65,7 @@ struct LossSplit {
   llvm::SmallVector<CountGuard, 1> guards; // of the count of all batches together, as in the model
   LossReduction countReduction = LossReduction::Sum;
   bool addsUp = true;           // the sums and counts of all batches add up to those of all their samples
-  bool averagesBatches = false; // the losses of an evaluation's batches are averaged (see averagesBatches())
+  bool averagesBatches = false; // an evaluation of the loss averages the losses of its batches (averagesBatches())
 };
 
 struct LossLayout {
@@ -77,6 +81,9 @@ struct LossLayout {
   }
 };
 
+// Returns how a message names a term: "its term of node 'mse' (Mul)"; "it" if the loss has no other.
+std::string nameOfTerm(const LossTerms &terms, const LossTerm &term);
+
 // True if an evaluation averages the losses of its batches. It does so if guards of the count act on terms that every
 // batch adds: (sum(l) + 1) / (sum(m) + 1), or a penalty on weights that is added to sum(l) / (sum(m) + 1).
 bool averagesBatches(const LossTerms &terms, llvm::ArrayRef<CountGuard> guards, const LossLayout &layout);
@@ -87,8 +94,9 @@ bool averagesBatches(const LossTerms &terms, llvm::ArrayRef<CountGuard> guards, 
 std::optional<LossSplit> splitLoss(mlir::OpBuilder &builder, const LossParts &parts, LossReduction reduction,
                                    const SampleDependence &samples, const LossLayout &layout, std::string &reason);
 
-// Builds (sum, count) term by term, for one rank. If (loss * batch, batch) is the only possible result, `reason` is
-// set. The loss then depends on how samples are distributed over micro-batches.
+// Builds (sum, count) term by term, for one rank. `reason` says why a term cannot be split, or is empty. If (loss *
+// batch, batch) is the only possible result, it is set here. With a reason, the loss is the mean of the micro-batches'
+// losses, and depends on how samples are distributed over them. If the terms have one count, it weighs this mean.
 LossSplit splitTerms(mlir::OpBuilder &builder, mlir::Value loss, const LossTerms &terms,
                      const SampleDependence &samples, const LossLayout &layout, std::string &reason);
 

@@ -152,16 +152,12 @@ private:
     layout.reductions = llvm::map_to_vector(reductions, [](TermReduction reduction) { return reduction.term; });
     layout.count = countReductionOf(reductions, terms);
     layout.ranks = ofRanks ? dataRanks : 1;
-    layout.microBatches = microBatches;
+    layout.microBatches = isEvaluation && lossAverage == "rank" ? 1 : microBatches; // the loss of a rank's micro-batch
     layout.batch = batchOf(function);
     layout.guardsEach = ofRanks;
     layout.isEvaluation = isEvaluation;
     hasBatch = hasBatchDims(function);
-    auto counts = [&](auto flag) {
-      return llvm::any_of(llvm::zip_equal(terms.get(), reductions),
-                          [&](const auto &each) { return std::get<0>(each).factor != 0 && std::get<1>(each).*flag; });
-    };
-    mixes = counts(&TermReduction::mixes), sized = counts(&TermReduction::sized);
+    inexact = inexactTerm(terms, reductions);
     isKnown = function.getResultAttr(*index, kLossReductionsAttr) != nullptr;
     FailureOr<LossSplit> split = splitValue(builder, loss, terms, form, samples, layout);
     if (failed(split))
@@ -192,20 +188,18 @@ private:
                        "unknown; use --loss-average global");
     LossReduction reduction = layout.reductions.front();
     bool isOne = llvm::all_equal(layout.reductions) && (microBatches == 1 || reduction != LossReduction::Whole);
-    StringRef inexact = mixes   ? "each of its terms needs several samples together"
-                        : sized ? "it is computed from the number of samples"
-                                : "";
-    std::string reason = inexact.empty() ? "it is not a sum divided by a count" : inexact.str();
+    std::string reason = inexact.empty() ? "it is not a sum divided by a count" : inexact;
     bool isOfRanks = layout.ranks > 1; // only sums over samples have a part for each rank
     // If elements are divided by a count before they are summed, the terms have the count, and `parts` do not.
     bool isCounted = llvm::any_of(terms.get(), [](const LossTerm &term) { return term.count && term.factor != 0; });
     std::optional<LossParts> parts = recognizeLoss(loss, samples, form);
     bool hasCount = parts && (parts->count.sum || (reduction != LossReduction::Share && !isCounted));
     bool isAveraged = parts && averagesBatches(terms, parts->count.guards, layout);
-    if (hasCount && isOne && !isAveraged && !(isOfRanks && !inexact.empty()))
+    if (hasCount && isOne && !(isAveraged && layout.isEvaluation) && !(isOfRanks && !inexact.empty()))
       if (std::optional<LossSplit> split = splitLoss(builder, *parts, reduction, samples, layout, reason)) {
         split->addsUp = inexact.empty() && reduction != LossReduction::Whole && !isUnknown;
-        noteDependence(loss, layout, inexact);
+        split->averagesBatches = isAveraged;
+        noteDependence(loss, layout, *split, inexact);
         return *split;
       }
     // Without counts, the mean of the ranks' losses is the loss of all of them.
@@ -216,16 +210,16 @@ private:
     LossLayout together = layout;
     together.ranks = 1;
     together.partOfSum = 1 / static_cast<double>(layout.ranks);
-    reason.clear();
+    reason = inexact;
     LossSplit split = splitTerms(builder, loss, terms, samples, together, reason);
     split.addsUp &= inexact.empty() && !isUnknown;
     noteScaledPenalty(loss, terms, split);
-    if (split.averagesBatches && !(isKnown && llvm::is_contained(layout.reductions, LossReduction::Share)))
+    if (split.averagesBatches && layout.isEvaluation)
       emitRemark(loss.getLoc(), "an evaluation averages the loss over batches of ")
           << layout.batch << " samples, and depends on that number: "
           << (isUnknown ? "the bound on its count grows with the batch"
                         : "beside the guarded count is what every batch adds");
-    noteDependence(loss, layout, inexact.empty() ? StringRef(reason) : inexact);
+    noteDependence(loss, layout, split, reason);
     return split;
   }
 
@@ -239,32 +233,40 @@ private:
                                 "than with --micro-batches 1");
   }
 
-  void noteDependence(Value loss, const LossLayout &layout, StringRef reason) {
+  void noteDependence(Value loss, const LossLayout &layout, const LossSplit &split, StringRef reason) {
     if (!hasBatch)
       return; // the loss is that of all inputs
+    bool isSum = isKnown && llvm::is_contained(layout.reductions, LossReduction::Sum),
+         isShare = isKnown && llvm::is_contained(layout.reductions, LossReduction::Share);
+    StringRef grows = "it is a sum over samples and not a mean", shrinks = "a term counts less in a larger batch";
     if (!reason.empty())
       emitRemark(loss.getLoc(), "the loss is averaged over batches of ")
           << layout.batch << " samples, and depends on that number: " << reason;
-    else if (isKnown && layout.guardsEach && llvm::is_contained(layout.reductions, LossReduction::Sum))
+    else if (isSum && layout.guardsEach)
       emitRemark(loss.getLoc(), "the loss is averaged over batches of ")
-          << layout.batch / layout.ranks
-          << " samples, and depends on that number: it is a sum over samples and not a mean";
-    else if (isKnown && llvm::is_contained(layout.reductions, LossReduction::Sum))
+          << layout.batch / layout.ranks << " samples, and depends on that number: " << grows
+          << "; an evaluation averages it over batches of " << layout.batch << " samples";
+    else if ((isSum || isShare) && !(layout.isEvaluation && lossAverage == "rank"))
       emitRemark(loss.getLoc(), "the loss is that of ")
           << layout.batch * microBatches
-          << " samples, a global batch, and depends on that number: it is a sum over samples and not a mean; an "
-             "evaluation gives the average over such batches";
-    else if (isKnown && llvm::is_contained(layout.reductions, LossReduction::Share))
-      emitRemark(loss.getLoc(), "the loss is that of ")
-          << layout.batch * microBatches
-          << " samples, a global batch, and depends on that number: a term counts less in a larger batch; an "
-             "evaluation gives the average over batches of "
-          << layout.batch << " samples";
+          << " samples, a global batch, and depends on that number: " << (isSum ? grows : shrinks)
+          << (split.averagesBatches ? "" : "; an evaluation gives the average over such batches");
   }
 
-  // Of the loss that is being split: whether the reductions of its terms are known, not guessed, and what is known of
-  // any term (TermReduction).
-  bool isKnown = false, mixes = false, sized = false;
+  // Returns why the loss of all samples is not known from those of its batches, or "". A term that is switched off does
+  // not matter.
+  static std::string inexactTerm(const LossTerms &terms, ArrayRef<TermReduction> reductions) {
+    for (auto [flag, text] : {std::pair(&TermReduction::mixes, " needs several samples together"),
+                              {&TermReduction::sized, " is computed from the number of samples"}})
+      for (auto [term, reduction] : llvm::zip_equal(terms.get(), reductions))
+        if (term.factor != 0 && reduction.*flag)
+          return nameOfTerm(terms, term) + text;
+    return "";
+  }
+
+  // Of the loss that is being split: whether the reductions of its terms are known, not guessed, and inexactTerm().
+  bool isKnown = false;
+  std::string inexact;
   bool hasBatch = false; // of the function: some input has a batch dimension
 };
 } // namespace

@@ -5,7 +5,7 @@
 func.func @model(%q: tensor<8xf32> {cleave.batch_dim = 0 : i64}, %m: tensor<8xf32> {cleave.batch_dim = 0 : i64}) -> (tensor<f32> {cleave.loss}) {
   %s = cleave.reduce sum %q, [0] : tensor<8xf32> -> tensor<f32>
   %n = cleave.reduce max %m, [0] : tensor<8xf32> -> tensor<f32>
-  // expected-remark @+1 {{depends on that number: each of its terms needs several samples together}}
+  // expected-remark @+1 {{depends on that number: it needs several samples together}}
   %l = cleave.div %s, %n : tensor<f32>
   return %l : tensor<f32>
 }
@@ -20,7 +20,7 @@ func.func @model(%q: tensor<8xf32> {cleave.batch_dim = 0 : i64}, %m: tensor<8xf3
   %c = cleave.sub %m, %b : tensor<8xf32>
   %d = cleave.mul %c, %c : tensor<8xf32>
   %n = cleave.reduce sum %d, [0] : tensor<8xf32> -> tensor<f32>
-  // expected-remark @+1 {{depends on that number: each of its terms needs several samples together}}
+  // expected-remark @+1 {{depends on that number: it needs several samples together}}
   %l = cleave.div %s, %n : tensor<f32>
   return %l : tensor<f32>
 }
@@ -67,7 +67,7 @@ func.func @model(%q: tensor<8xf32> {cleave.batch_dim = 0 : i64}, %m: tensor<8xf3
 func.func @model(%q: tensor<8x3xf32> {cleave.batch_dim = 0 : i64}) -> (tensor<f32> {cleave.loss}) {
   %p = cleave.softmax %q, dim = 0 : tensor<8x3xf32>
   %r = cleave.mul %p, %q : tensor<8x3xf32>
-  // expected-remark @+1 {{depends on that number: each of its terms needs several samples together}}
+  // expected-remark @+1 {{depends on that number: it needs several samples together}}
   %l = cleave.reduce sum %r, [0, 1] : tensor<8x3xf32> -> tensor<f32>
   return %l : tensor<f32>
 }

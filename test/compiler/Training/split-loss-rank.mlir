@@ -84,7 +84,7 @@ func.func @model(%q: tensor<8xf32> {cleave.batch_dim = 0 : i64}, %m: tensor<8xf3
 func.func @model(%q: tensor<8x3xf32> {cleave.batch_dim = 0 : i64}) -> (tensor<f32> {cleave.loss}) {
   %p = cleave.softmax %q, dim = 0 : tensor<8x3xf32>
   %r = cleave.mul %p, %q : tensor<8x3xf32>
-  // expected-error @+1 {{the loss cannot be averaged per rank: each of its terms needs several samples together}}
+  // expected-error @+1 {{the loss cannot be averaged per rank: it needs several samples together}}
   %l = cleave.reduce sum %r, [0, 1] : tensor<8x3xf32> -> tensor<f32>
   return %l : tensor<f32>
 }

@@ -52,6 +52,7 @@ func.func @model(%q: tensor<8xf32> {cleave.batch_dim = 0 : i64}, %m: tensor<8xf3
 // -----
 
 // Two counts have no common one.
+// CHECK-LABEL: func @model
 func.func @model(%q: tensor<8xf32> {cleave.batch_dim = 0 : i64}, %m: tensor<8xf32> {cleave.batch_dim = 0 : i64},
                  %k: tensor<8xf32> {cleave.batch_dim = 0 : i64}) -> (tensor<f32> {cleave.loss}) {
   %s = cleave.reduce sum %q, [0] : tensor<8xf32> -> tensor<f32>
@@ -70,4 +71,41 @@ func.func @model(%q: tensor<8xf32> {cleave.batch_dim = 0 : i64}) -> (tensor<f32>
   // expected-error @+1 {{a term of the loss is neither a sum over samples nor a mean}}
   %s = cleave.reduce sum %q, [0] : tensor<8xf32> -> tensor<f32>
   return %s : tensor<f32>
+}
+
+// -----
+
+// A sum beside a term that cannot be split is that of one micro-batch: the loss is the mean of the micro-batches' losses as they are.
+// CHECK-LABEL: func @model
+// CHECK: %[[S:.*]] = cleave.reduce sum %arg0
+// CHECK: %[[X:.*]] = cleave.reduce max %arg0
+// CHECK: %[[L:.*]] = cleave.add %[[S]], %[[X]]
+// CHECK: %[[B:.*]] = cleave.constant dense<8.000000e+00>
+// CHECK: %[[T:.*]] = cleave.mul %[[L]], %[[B]]
+// CHECK: return %[[T]]
+func.func @model(%q: tensor<8xf32> {cleave.batch_dim = 0 : i64}) -> (tensor<f32> {cleave.loss, cleave.loss_reductions = ["sum", "whole mixes"]}) {
+  %s = cleave.reduce sum %q, [0] : tensor<8xf32> -> tensor<f32>
+  %x = cleave.reduce max %q, [0] : tensor<8xf32> -> tensor<f32>
+  // expected-remark @+1 {{averaged over batches of 8 samples, and depends on that number: a term of it needs several samples together}}
+  %l = cleave.add %s, %x : tensor<f32>
+  return %l : tensor<f32>
+}
+
+// -----
+
+// So is one beside a mean over a count.
+// CHECK-LABEL: func @model
+// CHECK: %[[D:.*]] = cleave.div
+// CHECK: %[[L:.*]] = cleave.add %[[D]], %{{.*}}
+// CHECK: %[[B:.*]] = cleave.constant dense<8.000000e+00>
+// CHECK: %[[T:.*]] = cleave.mul %[[L]], %[[B]]
+// CHECK: return %[[T]]
+func.func @model(%q: tensor<8xf32> {cleave.batch_dim = 0 : i64}, %m: tensor<8xf32> {cleave.batch_dim = 0 : i64})
+    -> (tensor<f32> {cleave.loss, cleave.loss_reductions = ["mean/sum", "sum"]}) {
+  %s = cleave.reduce sum %q, [0] : tensor<8xf32> -> tensor<f32>
+  %n = cleave.reduce sum %m, [0] : tensor<8xf32> -> tensor<f32>
+  %d = cleave.div %s, %n : tensor<f32>
+  // expected-remark @+1 {{depends on that number: its terms are divided by different counts}}
+  %l = cleave.add %d, %s : tensor<f32>
+  return %l : tensor<f32>
 }

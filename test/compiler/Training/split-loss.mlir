@@ -40,7 +40,7 @@ func.func @model(%x: tensor<4xf32>, %m: tensor<4xf32>) -> (tensor<f32> {cleave.l
 func.func @model(%x: tensor<4xf32> {cleave.batch_dim = 0 : i64}) -> (tensor<f32> {cleave.loss}) {
   %s = cleave.reduce sum %x, [0] : tensor<4xf32> -> tensor<f32>
   %t = cleave.reduce max %x, [0] : tensor<4xf32> -> tensor<f32>
-  // expected-remark @+1 {{the loss is averaged over batches of 4 samples, and depends on that number: each of its terms needs several samples together}}
+  // expected-remark @+1 {{the loss is averaged over batches of 4 samples, and depends on that number: a term of it needs several samples together}}
   %l = cleave.add %s, %t : tensor<f32>
   return %l : tensor<f32>
 }

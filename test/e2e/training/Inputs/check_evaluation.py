@@ -199,7 +199,12 @@ def rank_average(folder):
         wanted = np.mean([mean_of(a, b) for a, b in zip(np.split(squares, parts), np.split(kept, parts))])
         failures += expect(f"--loss-average {average} {' '.join(layout)}", json.loads((here / "log").read_text().splitlines()[0])["loss"], wanted)
         total += 1
-    return total, failures
+    here = folder / "rank-sum"
+    here.mkdir()
+    compiled(here, SQUARES + [("ReduceSum", ["e"], "loss", {"keepdims": 0})], {"x": inputs["x"]}, {"w": np.float32([1])},
+             ("--dim", "batch=2", "--mesh", "dp=2", "--micro-batches", "2", "--loss-average", "rank"))
+    failures += expect("a sum with --loss-average rank, in batches of 4", evaluated(here, {"x": inputs["x"]})[0], squares.sum() / 2)
+    return total + 1, failures
 
 
 if __name__ == "__main__":

@@ -146,10 +146,17 @@ def share_plus(nodes):
     nodes.add("Div", nodes.add("ReduceMean", "kept", keepdims=0), nodes.add("Add", nodes.sum("m"), 1.0), to="loss")
 
 
-# A count and a sum in which the batch's size is a number.
+def batch(nodes):
+    return nodes.add("Cast", nodes.add("Gather", nodes.add("Shape", "m"), nodes.add("Constant", value_int=0)), element=TensorProto.FLOAT)
+
+
+# A count and a sum in which the batch's size is a number, and a mean that is divided by it.
 def plus_batch(nodes):
-    size = nodes.add("Cast", nodes.add("Gather", nodes.add("Shape", "m"), nodes.add("Constant", value_int=0)), element=TensorProto.FLOAT)
-    kept_by(nodes, nodes.add("Add", nodes.sum("m"), size))
+    kept_by(nodes, nodes.add("Add", nodes.sum("m"), batch(nodes)))
+
+
+def mean_by_batch(nodes):
+    nodes.add("Div", kept_by(nodes, nodes.sum("m"), to="mean"), batch(nodes), to="loss")
 
 
 # With a batch of two this is their mean, too.
@@ -193,6 +200,7 @@ LOSSES = {
     penalty_plus: (kept(lambda n: n + 3), 0.1),
     penalty_of_mean: (lambda m: m[:, None] / len(m) / max(m.mean(), 0.9), 0.1),
     sum_plus: (kept(lambda n: n + 1), 0),
+    mean_by_batch: (lambda m: m[:, None] / m.sum() / len(m), 0),
     share_plus: (lambda m: m[:, None] / len(m) / (m.sum() + 1), 0),
     features_first: (kept(lambda n: n), 0),
     features_first_flat: (kept(lambda n: 3 * n), 0),
@@ -291,6 +299,7 @@ def main():
             check(checks, make, layout, evaluated=layout is MICRO)
     for make in (penalty_at_least, penalty_plus, penalty_of_mean):
         check(checks, make, ONE, note=EVALUATED)
+    check(checks, mean_by_batch, MICRO, note=SHARE + "; an evaluation gives the average over such batches", evaluated=True)
     check_batches(checks, penalty_plus, lambda m: 0, note=EVALUATED)
     check_batches(checks, sum_plus, lambda m: 1 / (m.sum() + 1), note=SHARE)
     check_batches(checks, share_plus, lambda m: 0, note=SHARE)

@@ -7,7 +7,7 @@ import sys
 import onnx
 import onnx.parser
 
-NOTE = "depends on that number: it is computed from the number of samples"
+NOTE = "is computed from the number of samples"
 MIXES = "needs several samples together"
 ALONE = "depends on that number: "  # with one sample, the note may have another reason: log(1) is no term
 # From h [batch, 4], the bias b [4], and n, the number of samples.
