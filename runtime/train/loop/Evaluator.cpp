@@ -74,9 +74,10 @@ void Evaluator::noteTail(const char *option) const {
   log(LogLevel::Warning, -1,
       std::string(option) +
           ": the loss is not a sum over samples divided by a count, or the model draws random numbers, so it is " +
-          "evaluated in whole batches of " + batch + ", and their mean is given; the last " + std::to_string(tail) +
-          " of " + std::to_string(feed_->samples()) + " samples are left out. Give a multiple of " + batch +
-          " samples to use all of them");
+          "evaluated in whole batches of " + batch +
+          ", and their mean is given (weighted by their counts, if it is divided by one count); the last " +
+          std::to_string(tail) + " of " + std::to_string(feed_->samples()) +
+          " samples are left out. Give a multiple of " + batch + " samples to use all of them");
 }
 
 Status Evaluator::runBatch(EvaluationSums *sums) {
