@@ -160,8 +160,8 @@ void KindCheck::checkTrained() {
            "state " + quoted(state->name()) + " has a gradient, and no program changes it; expected an update");
 }
 
-// A run that goes on from a checkpoint begins with the saved states, and with all others as they are declared. So only a
-// saved state may carry a value from one program to a later one, and only to those that may read it (EntryRoles.h).
+// A run that goes on from a checkpoint begins with the saved states, and with all others as they are declared. So only
+// a saved state may carry a value from one program to a later one, and only to those that may read it (EntryRoles.h).
 void KindCheck::checkCarried() {
   for (uint32_t i = 0; i < lengthOf(plan_.states()); ++i) {
     const fb::State &state = *plan_.states()->Get(i);

@@ -1,4 +1,5 @@
-// Part of verifyPlan(): checks the properties `needs.OUTPUT`, which name the inputs on which an output of `infer` depends.
+// Part of verifyPlan(): checks the properties `needs.OUTPUT`, which name the inputs on which an output of `infer`
+// depends.
 //
 // The host asks for no other inputs, and runs the program with zeros in their place. So an output must not depend on
 // them. The check runs `infer` twice in the abstract: with its inputs, and with other values in the inputs that an

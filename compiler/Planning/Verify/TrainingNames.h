@@ -1,4 +1,5 @@
-// Checks the names of states by which checkpoints and the host find them, of a plan that a user gives to `cleave verify`.
+// Checks the names of states by which checkpoints and the host find them, of a plan that a user gives to `cleave
+// verify`.
 //
 // verifyPlan() does not check them, because plans that tests write by hand train without a loss.
 //
