@@ -9,6 +9,8 @@ namespace cleave::rt {
 namespace {
 
 constexpr uint64_t kLastPort = 65535;
+constexpr const char *kOpenMpi = "OMPI_COMM_WORLD_SIZE";
+constexpr const char *kPmi[] = {"PMI_SIZE", "MV2_COMM_WORLD_SIZE", "PMIX_RANK"};
 
 bool isSet(const char *name) { return !envString(name).empty(); }
 
@@ -111,9 +113,16 @@ Status readPort(const ProcessPlace &place, MeetingPoint *point) {
 
 } // namespace
 
+std::string mpiVariables() {
+  std::string text;
+  for (const char *name : {kOpenMpi, kPmi[0], kPmi[1], kPmi[2]})
+    if (isSet(name))
+      text += (text.empty() ? "" : " and ") + std::string(name);
+  return text;
+}
+
 Launcher launcher() {
-  constexpr const char *kPmi[] = {"PMI_SIZE", "MV2_COMM_WORLD_SIZE", "PMIX_RANK"};
-  if (isSet("OMPI_COMM_WORLD_SIZE"))
+  if (isSet(kOpenMpi))
     return Launcher::Mpi;
   bool torchInSlurm = isSet("TORCHELASTIC_RUN_ID") && isSet("SLURM_PROCID") && hasTorchRanks();
   if (firstSet(kPmi) && !torchInSlurm)

@@ -23,6 +23,9 @@ enum class Launcher { None, Mpi, Torchrun, Slurm };
 Launcher launcher();
 inline bool startedAsOneOfSeveral() { return launcher() != Launcher::None; }
 
+// The variables by which a process belongs to MPI, as far as they are set: "PMI_SIZE and PMIX_RANK".
+std::string mpiVariables();
+
 // The place of this process among several, according to Torchrun or Slurm.
 struct ProcessPlace {
   int rank = 0, size = 0;

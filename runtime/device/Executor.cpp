@@ -98,6 +98,12 @@ void Executor::fail(const Status &status) {
   comm_.abort(status);
 }
 
+// A kernel refuses a value of the data, such as an index that is out of range. The reader needs the node and the value
+// first, and the instruction last.
+static Status refused(const Status &status, const std::string &node, const std::string &place) {
+  return invalidArgument((node.empty() ? "" : node + ": ") + status.message() + "; in " + place);
+}
+
 Status Executor::walk(unsigned thread, unsigned index, const Frames &frames, bool isOfMicroBatch) {
   BoundProgram &program = bound_.programs[index];
   uint32_t run = ++program.runs[thread];
@@ -106,10 +112,15 @@ Status Executor::walk(unsigned thread, unsigned index, const Frames &frames, boo
                         ? call(thread, program.calls[static_cast<size_t>(instruction.call)], frames, isOfMicroBatch)
                     : instruction.event >= 0 ? meet(thread, instruction, frames, program.body)
                                              : execute(instruction, *instruction.action, frames, run, program.body);
-    if (!status.isOk())
-      return instruction.call >= 0
-                 ? status
-                 : placed(std::move(status), frames, isOfMicroBatch).in(describe(plan_, index, instruction.index));
+    if (status.isOk())
+      continue;
+    if (instruction.call >= 0)
+      return status;
+    std::string place = describe(plan_, index, instruction.index);
+    if (status.code() != Code::InvalidArgument)
+      return std::move(status).in(place);
+    const fb::Instruction &refusing = *plan_.programs()->Get(index)->instructions()->Get(instruction.index);
+    return refused(placed(std::move(status), frames, isOfMicroBatch), std::string(textOf(refusing.note())), place);
   }
   return Status::ok();
 }

@@ -131,8 +131,8 @@ static void printKind(std::ostream &out, const fb::Plan &plan, const PlanSummary
 
 std::string printSummary(const fb::Plan &plan, const PlanSummary &summary) {
   std::ostringstream out;
-  out << "target " << textOf(plan.target()) << ", mesh " << meshText(plan) << ", " << summary.parameters
-      << " parameters, " << batchText(plan) << "\n";
+  out << "target " << textOf(plan.target()) << ", mesh " << meshText(plan) << ", "
+      << counted(summary.parameters, "parameter") << ", " << batchText(plan) << "\n";
   std::vector<const fb::Plan *> kinds = kindsOf(plan);
   for (size_t i = 0; i < kinds.size(); ++i) {
     const PlanSummary &kind = i == 0 ? summary : summary.others[i - 1];
@@ -174,8 +174,8 @@ std::string printUnits(const fb::Plan &plan) {
   std::vector<Unit> units = unitsOf(plan);
   std::ostringstream out;
   for (const Unit &unit : units)
-    out << "  " << std::left << std::setw(16) << textOf(unit.state->name()) << lengthOf(unit.state->segments())
-        << " parameters, " << exactBytesText(unit.bytes) << "\n";
+    out << "  " << std::left << std::setw(16) << textOf(unit.state->name())
+        << counted(lengthOf(unit.state->segments()), "parameter") << ", " << exactBytesText(unit.bytes) << "\n";
   return units.empty() ? "" : "units gathered together: " + std::to_string(units.size()) + "\n" + out.str();
 }
 

@@ -9,7 +9,8 @@
 
 namespace cleave::rt {
 
-IndexRange::IndexRange(const char *text, bool isLabel) : isLabel_(isLabel) {
+IndexRange::IndexRange(const char *text, bool isLabel, bool isOfCompiledLoss)
+    : isLabel_(isLabel), isOfCompiledLoss_(isOfCompiledLoss) {
   char *next = nullptr;
   end_ = std::strtoll(text, &next, 10);
   first_ = isLabel ? 0 : -end_;
@@ -24,6 +25,13 @@ std::string IndexRange::expected() const {
   return text;
 }
 
+// Data sets mark samples that do not count by a label below 0, or by 255.
+std::string IndexRange::advice(int64_t value) const {
+  if (!isLabel_ || !isOfCompiledLoss_ || (value >= 0 && value != 255))
+    return "";
+  return "; if it marks samples that do not count, compile with --loss-ignore-index " + std::to_string(value);
+}
+
 template <typename T> Status IndexRange::checkAll(const fb::Port &port, Bytes bytes, uint64_t *element) const {
   for (size_t i = 0; i < bytes.size / sizeof(T); ++i) {
     T stored; // a caller's array may have any alignment
@@ -36,7 +44,7 @@ template <typename T> Status IndexRange::checkAll(const fb::Port &port, Bytes by
     // counted.
     const char *what = !isLabel_ ? "index " : others_.empty() ? "value " : "label ";
     return invalidArgument("input '" + port.name()->str() + "' holds the " + what + std::to_string(value) +
-                           "; expected " + expected());
+                           "; expected " + expected() + advice(value));
   }
   return Status::ok();
 }
@@ -60,10 +68,13 @@ Status IndexRange::check(const fb::Port &port, Bytes bytes, uint64_t *element) c
 
 std::vector<IndexRange> IndexRange::ofInput(const fb::Plan &plan, const fb::Port &input) {
   std::vector<IndexRange> ranges;
+  std::string loss = propertyOf(plan, kLossProperty);
+  std::string kind = loss.substr(0, loss.find(' '));
+  bool isCompiled = kind == "cross-entropy" || kind == "nll"; // else it is an output's name
   for (bool isLabel : {false, true}) {
     const PropertyFamily &properties = isLabel ? kLabelsProperties : kIndicesProperties;
     if (const flatbuffers::String *text = findProperty(plan, properties.of(textOf(input.name()))))
-      ranges.push_back(IndexRange(text->c_str(), isLabel));
+      ranges.push_back(IndexRange(text->c_str(), isLabel, isCompiled));
   }
   return ranges;
 }

@@ -24,11 +24,13 @@ public:
   Status check(const fb::Port &port, Bytes bytes, uint64_t *element) const;
 
 private:
-  IndexRange(const char *text, bool isLabel);
+  IndexRange(const char *text, bool isLabel, bool isOfCompiledLoss);
   template <typename T> Status checkAll(const fb::Port &port, Bytes bytes, uint64_t *element) const;
   std::string expected() const;
+  std::string advice(int64_t value) const;
 
   bool isLabel_;
+  bool isOfCompiledLoss_; // the loss is that of cleave compile --loss
   int64_t first_ = 0, end_ = 0;
   std::vector<int64_t> others_;
 };

@@ -106,9 +106,16 @@ static Status checkProcesses(int processes, const fb::Plan &plan, const std::str
 Status Session::Impl::joinProcesses() {
   uint64_t wanted = meshSize(*plan);
   if (launcher() == Launcher::Mpi) {
+    std::string variables = mpiVariables(); // MPI itself sets some of them
     CLEAVE_TRY(createMpiCommunicator(&processes));
+    // A shell that a launcher has started, as by srun --pty bash, has its variables, too.
+    std::string alone = processes->size() == 1
+                            ? ", or unset " + variables + ", which a launcher has set: then the " +
+                                  counted(wanted, "rank") + " are threads of this process"
+                            : "";
     return checkProcesses(processes->size(), *plan,
-                          wanted == 1 ? "start it once, without mpirun" : "use mpirun -n " + std::to_string(wanted));
+                          wanted == 1 ? "start it once, without mpirun"
+                                      : "use mpirun -n " + std::to_string(wanted) + alone);
   }
   if (launcher() == Launcher::None || wanted == 1)
     return Status::ok();
@@ -258,7 +265,8 @@ Status Session::start(const cleave_model &model, const SessionOptions &options) 
   // Weights are checked before ranks are created, so that this mistake is reported early.
   WeightStore weights;
   CLEAVE_TRY(WeightStore::open(model, options.directory, options.weights, &weights));
-  CLEAVE_TRY(weights.check(*impl.plan));
+  std::string leftOut;
+  CLEAVE_TRY(weights.check(*impl.plan, &leftOut));
   impl.weightsCheckpoint = weights.checkpoint() + (weights.standIn().empty() ? "" : " (" + weights.standIn() + ")");
   if (options.program == "train_step")
     CLEAVE_TRY(checkTrainsAlone());
@@ -273,6 +281,8 @@ Status Session::start(const cleave_model &model, const SessionOptions &options) 
     CLEAVE_TRY(agreeOnHash(weights.identity(*impl.plan), "--weights: the initial weights"));
   if (impl.worldRank(0) == 0 && !weights.note().empty())
     log(LogLevel::Warning, -1, weights.note());
+  if (impl.worldRank(0) == 0 && !leftOut.empty())
+    log(LogLevel::Info, -1, leftOut);
   if (impl.worldRank(0) == 0)
     for (const std::string &note : resourceNotes(impl.demand(options.threads), HostResources::here()))
       log(LogLevel::Warning, -1, note);

@@ -43,6 +43,23 @@ public:
                            "): " + text + prefixAdvice());
   }
 
+  // "2 tensors are not of this model, and are left out: 'a', 'b'", or an empty text. The counter of PyTorch's batch norm
+  // is in each state_dict(), and no model reads it.
+  std::string leftOut() const {
+    std::vector<std::string> names;
+    for (const std::string &name : superfluous_.list)
+      if (!endsWithPart(name, "num_batches_tracked'"))
+        names.push_back(name);
+    if (names.empty())
+      return "";
+    constexpr size_t kNamed = 3;
+    std::string text =
+        counted(names.size(), "tensor") + (names.size() == 1 ? " is" : " are") + " not of this model, and left out: ";
+    for (size_t i = 0; i < std::min(names.size(), kNamed); ++i)
+      text += (i ? ", " : "") + names[i];
+    return text + (names.size() > kNamed ? ", ..." : "");
+  }
+
 private:
   // Names in the order in which they were added, each once.
   struct Names {

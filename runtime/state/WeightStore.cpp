@@ -156,14 +156,17 @@ Status WeightStore::replace(const std::string &path) {
     return invalidArgument(path + ": an ONNX file's weights are compiled in: run `cleave compile` on it; accepted are "
                                   "a .safetensors file, a directory of them, and a checkpoint");
   std::error_code error;
-  if (!fs::is_directory(path, error) && !isCheckpointPointer(path)) {
+  std::string name = fs::path(path).filename().string();
+  bool isMissingCheckpoint =
+      (name == "best" || name == "latest" || isStepName(name)) && !fs::exists(path, error);
+  if (!fs::is_directory(path, error) && !isCheckpointPointer(path) && !isMissingCheckpoint) {
     replacements_.emplace_back();
     return openWeights(path, &replacements_.back());
   }
   Status resolved = resolveCheckpoint(path, &checkpointPath_, &standIn_);
   if (resolved.isOk())
     return loadCheckpointTensors(checkpointPath_, &checkpoint_);
-  if (isCheckpointPointer(path) || resolved.code() != Code::NotFound)
+  if (isCheckpointPointer(path) || resolved.code() != Code::NotFound || isMissingCheckpoint)
     return resolved;
   std::vector<std::string> files;
   for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error))
@@ -266,7 +269,7 @@ std::string WeightStore::findNonFinite(const fb::Plan &plan) const {
   return undefined.empty() ? infinite : undefined;
 }
 
-Status WeightStore::check(const fb::Plan &plan) const {
+Status WeightStore::check(const fb::Plan &plan, std::string *leftOut) const {
   Problems problems(/*isStateDict=*/true);
   std::set<const TensorView *> used;
   Status names;
@@ -303,6 +306,11 @@ Status WeightStore::check(const fb::Plan &plan) const {
   // A file of which nothing fits is a mistake. A file with a few more tensors than the model is accepted.
   bool nothingFits = !replacementOrigin_.empty() && !replaced;
   Status status = problems.status(origin + " does not fit this model", nothingFits);
+  std::string checkpoint = replacements_.size() == 1 ? checkpointAround(replacementOrigin_) : "";
+  if (!status.isOk() && !checkpoint.empty())
+    status = invalidArgument(origin + ": this is one rank's part of a checkpoint; give the folder: " + checkpoint);
+  if (leftOut && status.isOk() && checkpoint.empty()) // a part of a checkpoint has scalars and the optimizer's states
+    *leftOut = problems.leftOut().empty() ? "" : "--weights: " + origin + ": " + problems.leftOut();
   if (status.isOk())
     status = std::move(names).in(origin);
   if (!replacementOrigin_.empty())

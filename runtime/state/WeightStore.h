@@ -25,7 +25,8 @@ public:
 
   // Checks that every tensor that the plan needs is there, with its shape, and with its type or another floating-point
   // type. Reports all problems at once. Tensors of --weights that are names of one tensor must have the same values.
-  Status check(const fb::Plan &plan) const;
+  // `leftOut` gets a line for the user about tensors of --weights that the model does not have; mostly empty.
+  Status check(const fb::Plan &plan, std::string *leftOut = nullptr) const;
   // The tensor for a segment of a state. Null if there is none, or if the segment's initial value is not from a file.
   const TensorView *find(const fb::State &state, const LogicalSegment &segment) const;
   // A hash of the values that the plan uses. Processes that train together must have the same one. It is made of the

@@ -34,7 +34,9 @@ constexpr FactKind kFacts[] = {
 };
 constexpr const char *kModel = kModelProperty;
 
-std::string shown(const std::string &value) { return value.empty() ? "none" : value; }
+std::string shown(const FactKind &kind, const std::string &value) {
+  return !value.empty() ? value : kind.name == std::string(kPrecisionProperty) ? "the types of the model" : "none";
+}
 
 } // namespace
 
@@ -62,8 +64,8 @@ Status compareFacts(const RunFacts &saved, const RunFacts &now, std::string *not
         "the name that it had)");
   for (const FactKind &kind : kFacts)
     if (differ(saved, now, kind.name))
-      *note += (note->empty() ? "" : "; ") + std::string(kind.title) + " " + shown(saved.at(kind.name)) + ", now " +
-               shown(now.at(kind.name));
+      *note += (note->empty() ? "" : "; ") + std::string(kind.title) + " " + shown(kind, saved.at(kind.name)) +
+               ", now " + shown(kind, now.at(kind.name));
   return Status::ok();
 }
 

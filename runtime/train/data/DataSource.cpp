@@ -6,6 +6,7 @@
 #include "runtime/train/data/ArrayAdvice.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 
 namespace cleave::rt {
@@ -207,6 +208,35 @@ Status DataSource::addArray(const TensorView &view) {
   return Status::ok();
 }
 
+// Returns ",mean=0.485/0.456" for the same values in [0, 1] instead of 0 to 255. Empty without values.
+static std::string ofUnit(const char *key, const std::vector<double> &values, double unit) {
+  std::string text;
+  for (double value : values) {
+    char number[40];
+    std::snprintf(number, sizeof number, "%.4g", value / unit);
+    text += (text.empty() ? std::string(",") + key + "=" : "/") + number;
+  }
+  return text;
+}
+
+// Bytes are divided by 255 first, so a mean or a deviation above 1 is that of the bytes themselves. Training would go on
+// with numbers that are all nearly equal.
+static Status checkOfUnit(const DataSpec &spec) {
+  bool isOfBytes = false;
+  for (const std::vector<double> *values : {&spec.mean, &spec.std})
+    for (double value : *values)
+      isOfBytes |= value > 1;
+  if (!isOfBytes)
+    return Status::ok();
+  constexpr double kUnit = 255;
+  std::string written = ofUnit("mean", spec.mean, 1) + ofUnit("std", spec.std, 1);
+  std::string meant = ofUnit("mean", spec.mean, kUnit) + ofUnit("std", spec.std, kUnit);
+  return invalidArgument(written.substr(1) +
+                         ": bytes are divided by 255 first, so that they are from 0 to 1, and so are "
+                         "their mean and std; write " +
+                         meant.substr(1));
+}
+
 Status DataSource::chooseConversion(const DataSpec &spec) {
   bool normalized = !spec.mean.empty() || !spec.std.empty();
   convert_ = findConversion(type_, input_.type, normalized);
@@ -221,6 +251,8 @@ Status DataSource::chooseConversion(const DataSpec &spec) {
   }
   if (!normalized)
     return Status::ok();
+  if (type_ == ElementType::u8)
+    CLEAVE_TRY(checkOfUnit(spec));
   size_t channels = std::max(spec.mean.size(), spec.std.size());
   if (channels > 1 && (input_.sample.empty() || input_.sample[0] != static_cast<int64_t>(channels)))
     return invalidArgument(

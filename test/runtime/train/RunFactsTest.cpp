@@ -17,7 +17,8 @@ TEST(RunFacts, DifferencesAreToldAndAnotherModelIsRefused) {
   now["precision"] = "bf16";
   now["optimizer"] = "adamw,weight_decay=0.1";
   ASSERT_TRUE(compareFacts(saved, now, &note).isOk());
-  EXPECT_EQ(note, "optimizer adamw, now adamw,weight_decay=0.1; --precision none, now bf16; global batch 64, now 32");
+  EXPECT_EQ(note, "optimizer adamw, now adamw,weight_decay=0.1; --precision the types of the model, now bf16; global "
+                  "batch 64, now 32");
   now["model"] = "b.onnx";
   Status status = compareFacts(saved, now, &note);
   EXPECT_EQ(status.message().find("the checkpoint is of model 'a.onnx', this program was compiled from 'b.onnx'"), 0u)

@@ -125,7 +125,7 @@ DAMAGES = {
     "file-dots": (set_slice("file", ".."), NO_NAME),
     "file-nul": (set_slice("file", PART + "\0/../../x"), NO_NAME),
     "file-index": (set_slice("file", INDEX), "not a safetensors file"),
-    "part-missing": (lambda step: (step / PART).unlink(), f"{PART} is missing, a part of this checkpoint"),
+    "part-missing": (lambda step: (step / PART).unlink(), f"{PART} is missing, so the checkpoint is not whole"),
     "part-empty": (write(PART, b""), "the file is empty; expected a safetensors file"),
     "part-short": (write(PART, lambda image: image[:100]), "truncated or damaged"),
     "part-cut": (write(PART, lambda image: image[:-1]), "truncated or damaged"),
