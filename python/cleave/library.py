@@ -21,6 +21,7 @@ processes use models, start them by multiprocessing's "spawn", not by "fork".
 import collections.abc
 import ctypes
 import functools
+import math
 import numbers
 import operator
 import os
@@ -33,8 +34,8 @@ _MAX_DIMS = 16
 _DTYPES = [np.float32, np.float64, np.float16, None, np.int64, np.int32, np.int16, np.int8, np.uint8, np.bool_]
 _BF16 = 3
 _NOT_FOUND = 2  # of cleave_code
-_BATCHES = {"infer": "one call of infer() (the bound batch x data ranks)", "evaluate": "one call of evaluate() (the bound batch x data ranks)",
-            "train_step": "the global batch (the bound batch x data ranks x micro-batches)"}
+_BATCHES = {"infer": "one call of infer() (the batch of --dim x data ranks)", "evaluate": "one call of evaluate() (the batch of --dim x data ranks)",
+            "train_step": "the global batch (the batch of --dim x data ranks x micro-batches)"}
 
 
 class CleaveError(Exception):
@@ -181,8 +182,11 @@ class Evaluation:
 
     @property
     def accuracy(self):
-        """The share of right predictions; None where the loss knows no classes."""
-        return self.correct / self.predictions if self.predictions else None
+        """The share of right predictions; None where the loss knows no classes, NaN where it is not a number: scores that are not
+        numbers predict nothing."""
+        if not self.predictions:
+            return None
+        return math.nan if math.isnan(self.loss_sum) else self.correct / self.predictions
 
     def __reduce__(self):
         raise TypeError("a cleave.Evaluation cannot be copied or pickled, because its model cannot; take its numbers: loss_sum, count, "

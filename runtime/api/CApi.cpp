@@ -262,6 +262,7 @@ Status evaluate(cleave_session *session, cleave_evaluation *sums) {
     return invalidArgument("cleave_evaluate: sums->struct_size is not sizeof(cleave_evaluation)");
   const cleave::rt::fb::Program *program = nullptr;
   CLEAVE_TRY(session->session.entry("evaluate", &program));
+  CLEAVE_TRY(Status(session->lost).in("cleave_evaluate"));
   CLEAVE_TRY(session->inputs.checkAll(*program).in("cleave_evaluate"));
   EvaluationScalars scalars;
   CLEAVE_TRY(EvaluationScalars::open(session->session, &scalars));
@@ -387,6 +388,7 @@ cleave_code cleave_infer(cleave_session *session) {
     CLEAVE_TRY(checkArguments("cleave_infer", {{"session", session}}));
     const fb::Program *program = nullptr;
     CLEAVE_TRY(session->session.entry("infer", &program));
+    CLEAVE_TRY(Status(session->lost).in("cleave_infer"));
     CLEAVE_TRY(session->inputs.checkSome(session->session.plan(), *program).in("cleave_infer"));
     session->ofInference.next();
     session->inputs.restore(session->session, "infer");

@@ -37,13 +37,16 @@ std::string executablePath() {
   return std::string(path, size > 0 ? static_cast<size_t>(size) : 0);
 }
 
-Status inspect(const cleave_model &model, bool json) {
+Status inspect(const cleave_model &model, const std::string &name, bool json) {
   const fb::Plan *plan = nullptr;
   CLEAVE_TRY(openPlan(model.plan, model.plan_size, &plan));
   PlanSummary summary = summarize(*plan);
   std::string text =
       json ? summaryJson(*plan, summary)
            : printSummary(*plan, summary) + printUnits(*plan) + printPorts(*plan) + "\n" + printPlan(*plan);
+  if (!json)
+    std::fprintf(stderr, "cleave inspect %s has more readable forms: a summary, --timeline, --html FILE\n",
+                 name.c_str());
   std::fwrite(text.data(), 1, text.size(), stdout);
   if (!text.empty() && text.back() != '\n')
     std::putchar('\n');
@@ -107,7 +110,7 @@ Status evaluate(Session &session, const TrainOptions &options, const std::string
     return Status::ok();
   std::printf("loss %.6f", evaluation.loss);
   if (evaluation.accuracy)
-    std::printf("  accuracy %.2f%%", 100 * *evaluation.accuracy);
+    std::printf("  accuracy %s", percent(*evaluation.accuracy).c_str());
   std::printf("  (%s)\n", counted(evaluation.samples, "sample").c_str());
   return Status::ok();
 }
@@ -235,7 +238,7 @@ Status runCommand(const cleave_model &model, const Command &command, int *stoppe
     return Status::ok();
   }
   if (command.kind == CommandKind::Inspect)
-    return inspect(model, command.json);
+    return inspect(model, programName(), command.json);
   SessionOptions options = command.session;
   std::string path = executablePath();
   size_t slash = path.find_last_of('/');

@@ -123,15 +123,16 @@ CLEAVE_MUST_USE cleave_code cleave_get_output(cleave_session *session, const cha
 CLEAVE_MUST_USE cleave_code cleave_infer(cleave_session *session);
 /* Runs one optimizer step on the inputs of "train_step". `loss` (may be NULL) gets the loss before the update.
  * `learning_rate` must be 0 or more. Returns CLEAVE_DATA_LOSS if the loss or a gradient is infinite or not a number.
- * The parameters are lost then: this call and cleave_save_checkpoint() return CLEAVE_DATA_LOSS until
- * cleave_load_checkpoint() has loaded others. With a loss scale, such a step is skipped instead. */
+ * The parameters are lost then: this call, cleave_evaluate(), cleave_infer() and cleave_save_checkpoint() return
+ * CLEAVE_DATA_LOSS until cleave_load_checkpoint() has loaded others. With a loss scale, such a step is skipped instead. */
 CLEAVE_MUST_USE cleave_code cleave_train_step(cleave_session *session, double learning_rate, double *loss);
 /* Sets the largest norm of all gradients together, from the next step on. Gradients with a larger norm are scaled down
  * to it. 0, the default: no limit. */
 CLEAVE_MUST_USE cleave_code cleave_set_clip_norm(cleave_session *session, double norm);
 
 /* Sums over one global batch. Members of several batches may be added up. The accuracy is correct / predictions. Both
- * are 0 if the model's loss has no classes. cleave_evaluation_loss() computes the loss: many models divide loss_sum by
+ * are 0 if the model's loss has no classes. If loss_sum is not a number, neither is the accuracy: scores that are not
+ * numbers predict nothing. cleave_evaluation_loss() computes the loss: many models divide loss_sum by
  * count, and others divide by a function of the count (for example, its maximum with 1). */
 typedef struct cleave_evaluation {
   size_t struct_size; /* sizeof(cleave_evaluation) */

@@ -135,7 +135,7 @@ Status Evaluator::run(Evaluation *result) {
     return dataLoss("no sample counts: every label is one that the loss ignores");
   result->loss = total.loss / divisor;
   if (scalars_.hasAccuracy() && total.predictions > 0)
-    result->accuracy = total.correct / total.predictions;
+    result->accuracy = std::isnan(total.loss) ? total.loss : total.correct / total.predictions;
   return Status::ok();
 }
 

@@ -25,7 +25,7 @@ namespace cleave::rt {
 
 struct Evaluation {
   double loss = 0;
-  std::optional<double> accuracy;
+  std::optional<double> accuracy; // NaN if the loss is: scores that are not numbers predict nothing
   uint64_t samples = 0;
 };
 

@@ -33,12 +33,9 @@ std::string stoppedEarly(const TrainingPosition &position) {
 
 std::string describe(const Evaluation &evaluation) {
   std::string text = "val loss " + formatLoss(evaluation.loss);
-  if (evaluation.accuracy) {
-    char accuracy[40];
-    std::snprintf(accuracy, sizeof accuracy, "  accuracy %.2f%%", 100 * *evaluation.accuracy);
-    text += accuracy;
-  }
-  return text + "  (" + std::to_string(evaluation.samples) + " samples)";
+  if (evaluation.accuracy)
+    text += "  accuracy " + percent(*evaluation.accuracy);
+  return text + "  (" + counted(evaluation.samples, "sample") + ")";
 }
 
 } // namespace
@@ -250,6 +247,9 @@ Status TrainLoop::evaluate(StepMetrics *metrics, bool *isBest) {
   }
   sentBefore_ = session_->bytesSent();
   progress_->note("step " + std::to_string(position_.step) + "  " + describe(evaluation) + (*isBest ? "  best" : ""));
+  return Status::ok();
+}
+
 // The error of a checkpoint that was not written. It says which one is whole, if a write has failed, as on a full disk.
 Status TrainLoop::ofSave(Status status) const {
   std::string latest;
@@ -259,9 +259,6 @@ Status TrainLoop::ofSave(Status status) const {
   return Status(status.code(),
                 status.message() + "; checkpoints before this one are whole: --resume auto goes on from " + latest)
       .in("--save");
-}
-
-  return Status::ok();
 }
 
 Status TrainLoop::save(bool isBest, bool isDue) {

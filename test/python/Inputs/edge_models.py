@@ -114,9 +114,9 @@ def check_shapes(folder):
     """A step takes all micro-batches, an evaluation takes none: each says how many samples are its own."""
     model, few = masked_loss(folder, "parts", ["--mesh", "dp=2", "--micro-batches", "3"]), {name: array[:1] for name, array in masked_batch(1).items()}
     said = refused(lambda: model.train_step(lr=0.1, **few))
-    assert "expected shape [24, 3], that of the global batch (the bound batch x data ranks x micro-batches); got [1, 3]" in said, said
+    assert "expected shape [24, 3], that of the global batch (the batch of --dim x data ranks x micro-batches); got [1, 3]" in said, said
     said = refused(lambda: model.evaluate(**few))
-    assert "expected shape [8, 3], that of one call of evaluate() (the bound batch x data ranks); got [1, 3]" in said, said
+    assert "expected shape [8, 3], that of one call of evaluate() (the batch of --dim x data ranks); got [1, 3]" in said, said
 
 
 def check_refused_checkpoint(model, folder):

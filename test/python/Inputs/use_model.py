@@ -105,7 +105,7 @@ def main():
     said = refusal(cleave.CleaveError, lambda: another.train_step(lr=1e-3, **{**batch, name: np.full(tensor.shape, np.nan)}))
     assert f"the loss is not a number; input '{name}' holds a value that is not a number, at element 0: take" in said, said
     # Nothing saves what such a step has left, and nothing trains it, until other parameters are loaded.
-    for call in (lambda: another.save(checkpoints), lambda: another.train_step(lr=1e-3, **batch)):
+    for call in (lambda: another.save(checkpoints), lambda: another.train_step(lr=1e-3, **batch), lambda: another.evaluate(**batch)):
         assert "the parameters were lost in step 1; load a checkpoint" in refusal(cleave.CleaveError, call)
     another.load(checkpoints)
     assert another.steps == 4 and np.isfinite(another.train_step(lr=1e-3, **batch))
