@@ -1,5 +1,6 @@
 #include "compiler/Driver/Artefact.h"
 #include "compiler/Driver/Commands.h"
+#include "compiler/Planning/Verify/DeclaredTypes.h"
 #include "compiler/Planning/Verify/PlanVerifier.h"
 #include "compiler/Planning/Verify/TrainingNames.h"
 #include "compiler/Support/Error.h"
@@ -113,6 +114,7 @@ llvm::Error cleave::verify(llvm::StringRef path, llvm::raw_ostream &out) {
     return artefact.takeError();
   std::vector<plan::Finding> findings = plan::verifyPlan(artefact->plan());
   plan::checkTrainingNames(artefact->plan(), &findings);
+  plan::checkDeclaredTypes(artefact->plan(), &findings);
   findOtherScratch(artefact->plan(), findings);
   findOtherTraffic(artefact->plan(), findings);
   if (llvm::Error error = errorOf(path, findings))

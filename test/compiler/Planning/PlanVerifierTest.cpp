@@ -1,5 +1,6 @@
 // A good plan, and what the verifier finds if one thing in it is wrong.
 #include "compiler/Planning/Verify/PlanVerifier.h"
+#include "compiler/Planning/Verify/DeclaredTypes.h"
 #include "compiler/Planning/Verify/TrainingNames.h"
 
 #include "runtime/plan/KernelDefs.h"
@@ -786,6 +787,23 @@ TEST(PlanVerifier, FindsStatesThatTheHostDoesNotFindByTheirNames) {
   expectFinding(with("v", "scalar.loss"), "state", {"'moments'", "'v'", "no parameter has that name"});
   expectFinding(with("w", "scalar.loss", 8), "state", {"'moments'", "'w' from element 8 on", "expected element 0"});
   expectFinding(with("w", "scalar.lossx"), "state", {"train_step leaves no scalar.loss"});
+}
+
+TEST(PlanVerifier, FindsBytesThatAreUsedAsAnotherType) {
+  auto with = [](fb::DType ofState, fb::DType ofInput) {
+    fb::PlanT plan = goodPlan();
+    fb::ProgramT &p = *plan.programs[0];
+    plan.states[1]->dtype = ofState;
+    p.inputs[0]->dtype = ofInput;
+    p.instructions[1]->buffers[0] = buffer(kInput, 0, 64, fb::Access::read); // the input itself, and not a copy
+    std::vector<Finding> found;
+    checkDeclaredTypes(Packed(plan).get(), &found);
+    return found;
+  };
+  EXPECT_TRUE(with(fb::DType::f32, fb::DType::f32).empty());
+  expectFinding(with(fb::DType::i32, fb::DType::f32), "type",
+                {"[1] launch on compute uses state 'state1' as elements of f32; it is declared as i32"});
+  expectFinding(with(fb::DType::f32, fb::DType::i32), "type", {"[1] launch", "input 'x' as elements of f32"});
 }
 
 TEST(PlanVerifier, FindsInputsThatNobodyFeeds) {
