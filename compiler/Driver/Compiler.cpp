@@ -159,6 +159,8 @@ llvm::Error Compilation::checkOutput() const {
       return trial.takeError();
   if (llvm::Error error = checkOverwritten(readFiles()))
     return error;
+  if (llvm::Error error = options.output.empty() ? llvm::Error::success() : checkOutputName(output(), options.emit))
+    return error;
   if (options.emit == Emit::Object || options.emit == Emit::Shared)
     if (llvm::Error error = checkModelHeader(output()))
       return error;

@@ -45,6 +45,30 @@ llvm::Error checkLength(llvm::StringRef output, llvm::StringRef directory) {
 
 } // namespace
 
+llvm::Error cleave::checkOutputName(llvm::StringRef output, Emit emit) {
+  struct Kind {
+    llvm::StringLiteral extension;
+    Emit emit;
+    llvm::StringLiteral owner, advice;
+  };
+  static constexpr Kind kinds[] = {
+      {".so", Emit::Shared, "a shared library's", "give --emit shared"},
+      {".o", Emit::Object, "an object file's", "give --emit object"},
+      {".a", Emit::Object, "a static library's",
+       "give --emit object and a name that ends in .o, and put this into the library by ar"},
+      {".plan", Emit::Plan, "a plan's", "give --emit plan"},
+      {".mlir", Emit::Mlir, "MLIR's", "give --emit mlir"}};
+  llvm::StringRef extension = path::extension(output);
+  if (extension == ".onnx")
+    return usageError("-o " + shortened(output),
+                      "this name is a model's, and a compiled model is none; give another name");
+  for (const Kind &kind : kinds)
+    if (extension == kind.extension && (emit != kind.emit || extension == ".a"))
+      return usageError("-o " + shortened(output),
+                        "this name is " + kind.owner + "; " + kind.advice + ", or another name");
+  return llvm::Error::success();
+}
+
 llvm::Error cleave::checkOutputPath(llvm::StringRef output) {
   if (output == "-")
     return usageError("-o -", "only MLIR (cleave compile --emit mlir or --stop-after PHASE) is written to standard "

@@ -2,6 +2,8 @@
 #ifndef CLEAVE_COMPILER_DRIVER_OUTPUTPATH_H
 #define CLEAVE_COMPILER_DRIVER_OUTPUTPATH_H
 
+#include "compiler/Driver/Options.h"
+
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 
@@ -10,6 +12,9 @@ namespace cleave {
 // Fails if the path is a directory or a device, if its directory does not exist or is not writable, or if its name is
 // too long for the files beside the output: temporary files, and the folder of weights.
 llvm::Error checkOutputPath(llvm::StringRef path);
+
+// Fails if the name of the output of `compile` is usual for another kind of file, as in `-o a.so` without --emit shared.
+llvm::Error checkOutputName(llvm::StringRef path, Emit emit);
 
 } // namespace cleave
 

@@ -4,6 +4,8 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <algorithm>
+
 using namespace cleave;
 using mlir::Attribute;
 
@@ -20,8 +22,15 @@ llvm::Expected<FsdpStrategy> cleave::parseFsdpStrategy(llvm::StringRef text) {
     return FsdpStrategy::FullShard;
   if (auto found = llvm::find(kStrategies, text); found != std::end(kStrategies))
     return static_cast<FsdpStrategy>(found - std::begin(kStrategies));
-  return llvm::createStringError(
-      rt::expectedOneOf(text, {"full-shard", "shard-grad-op", "zero-1", "zero-2", "zero-3", "no-shard"}));
+  std::string name = text.lower(); // PyTorch's FULL_SHARD
+  std::replace(name.begin(), name.end(), '_', '-');
+  if (name == "hybrid-shard")
+    return llvm::createStringError(
+        "PyTorch's HYBRID_SHARD is full-shard on two axes: --mesh dp=M,fsdp=N for M groups of "
+        "N ranks; got: " +
+        text);
+  std::vector<std::string> names{"full-shard", "shard-grad-op", "zero-1", "zero-2", "zero-3", "no-shard"};
+  return llvm::createStringError("expected " + rt::joinChoices(names) + "; got: " + text + rt::didYouMean(name, names));
 }
 
 llvm::Expected<GradSync> cleave::parseGradSync(llvm::StringRef text, FsdpStrategy strategy) {

@@ -237,7 +237,8 @@ llvm::Expected<std::unique_ptr<Target>> cleave::makeCudaTarget(llvm::StringRef n
   bool hasOption = chosen == "sm_90" && (options == "wgmma=on" || options == "wgmma=off");
   if (known == std::end(kChips) || (!options.empty() && !hasOption))
     return usageError("--target " + name + (options.empty() ? "" : ",") + options,
-                      "this version compiles for cuda:sm_80, cuda:sm_90 and cuda:sm_100, and for cuda:sm_90 with the "
+                      "this version compiles for cuda:sm_80 (A100), cuda:sm_90 (H100, H200) and cuda:sm_100 (B200), "
+                      "and for cuda:sm_90 with the "
                       "option wgmma=on or wgmma=off");
   bool hasWgmma = chosen == "sm_90" && (hasOption ? options == "wgmma=on" : kWgmma);
   return std::make_unique<Cuda>(name.str(), CudaArchitecture{known->first.str(), known->second.str()}, hasWgmma);

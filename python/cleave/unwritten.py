@@ -32,7 +32,7 @@ def unwritten(module, before):
     if changed:
         reason = ("spectral_norm begins its power iteration at them in each step, and in inference: for vectors that have converged, call the module "
                   "some times in train() before the export, and again after PyTorch has loaded the trained weights" if power_iterations(module) else
-                  "averages of a module's own do that")
+                  "running averages that the module itself computes are such buffers")
         notes.append(f"forward() changes buffers in training ({_named(changed)}), and the file does not: in Cleave they keep their values. {reason}")
     average = [name for name, m in named if isinstance(m, torch.nn.modules.batchnorm._BatchNorm) and m.track_running_stats and m.momentum is None]
     if average:

@@ -65,7 +65,8 @@ inline FileFormat formatOf(std::string_view bytes) {
 // Such as "a file of torch.save (PyTorch)". Empty for Unknown.
 inline const char *describeFormat(FileFormat format) {
   switch (format) {
-  case FileFormat::TorchSave: return "a file of torch.save (PyTorch)";
+  case FileFormat::TorchSave:
+    return "a file of PyTorch (torch.save, torch.jit.save or torch.export.save)";
   case FileFormat::NumpyArchive: return "an archive of NumPy arrays (.npz)";
   case FileFormat::Archive: return "a compressed file or an archive (zip, gzip, bzip2, xz or zstd); unpack it first";
   case FileFormat::Numpy: return "a NumPy array (.npy)";

@@ -52,10 +52,28 @@ inline std::string familiarOption(std::string option) {
        "as infer --output NAME=FILE.npy"},
       {" --load --pretrained --init-from --ckpt ",
        "weights alone come by --weights FILE, and a whole checkpoint by train --resume FOLDER, of the program"},
+      {" --shuffle ", "samples are shuffled already; leave it out (--no-shuffle takes them in the order of the files)"},
+      {" --early-stopping --early-stop ", "it is --patience N, of the program's train, with --val-data"},
+      {" --optim --optimizer-type ", "it is cleave compile --optimizer NAME,KEY=VALUE, as in adamw,weight_decay=0.1"},
+      {" --sync-bn --sync-batchnorm --sync-batch-norm ", "it is cleave compile --batch-norm sync"},
+      {" --label-smoothing --class-weights --criterion --loss-fn ",
+       "the loss is part of the model: return it from the module's forward, and name it by cleave compile "
+       "--loss-output "
+       "NAME; --loss cross-entropy, nll and mse add a plain one"},
+      {" --max-new-tokens --max-tokens --max-length ", "it is --tokens, of the program's generate"},
+      {" --deepspeed --deepspeed-config --accelerate --fsdp-config ",
+       "ranks and sharding are options of cleave compile --mesh, as in --mesh fsdp=8, and --fsdp-strategy"},
+      {" --local-rank --local-world-size --node-rank --nnodes --master-addr --master-port --rdzv-endpoint ",
+       "the launcher says it: start the program by mpirun -n N, or torchrun --no-python, and leave it out"},
+      {" --wandb --wandb-project --report-to --log-dir --logdir ",
+       "figures of each step go to --metrics FILE or --tensorboard DIR, of the program's train; other tools read "
+       "these"},
+      {" -v -V ", "--version prints the version, and CLEAVE_LOG=debug tells more"},
       {" --num-workers ", "data files are mapped, and no worker reads them: leave it out"},
       {" --input-shape --shape --input-shapes --dynamic-shapes ",
        "sizes are given by name: cleave compile --dim NAME=SIZE for each symbolic dimension of the model"},
   };
+  option = option.substr(0, option.find('='));
   std::replace(option.begin(), option.end(), '_', '-');
   for (const Row &row : rows)
     if (row.names.find(" " + option + " ") != std::string_view::npos)

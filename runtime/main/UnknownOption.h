@@ -63,6 +63,8 @@ inline std::string describeUnknownCommand(KnownProgram mine, const std::string &
            (mine == KnownProgram::Cleave ? ", which belongs to the program that cleave compile writes: "
                                          : ", which belongs to the compiler: ") +
            other;
+  if (typed == "help" || typed == "version")
+    return text + "; it is the option --" + typed;
   std::string near = didYouMean(typed, names);
   return text + (near.empty() ? "; expected " + joinNames(names) : near);
 }
@@ -72,14 +74,16 @@ inline std::string describeUnknownCommand(KnownProgram mine, const std::string &
 inline std::string describeUnknownOption(const CLI::App &command, KnownProgram mine, const std::string &name,
                                          const std::string &help) {
   std::vector<std::string> names = optionNames(command);
+  // Before every message stands the program's name, which is that of the command without a parent.
+  std::string unknown = (command.get_parent() ? command.get_name() + ": " : "") + "unknown option '" + name + "'";
   if (std::find(names.begin(), names.end(), name) != names.end())
     return name + " stands before the command; write it after: " + command.get_name() + " " + name;
   if (std::string owners = describeOwners(command, mine, name); !owners.empty())
-    return command.get_name() + ": unknown option '" + name + "'" + owners;
+    return unknown + owners;
   if (std::string advice = familiarOption(name); !advice.empty())
-    return command.get_name() + ": unknown option '" + name + "': " + advice;
+    return unknown + ": " + advice;
   std::string near = didYouMean(name, names);
-  return command.get_name() + ": unknown option '" + name + "'" + (near.empty() ? help : near);
+  return unknown + (near.empty() ? help : near);
 }
 
 // Explains CLI11's "--lr: At Most 1 required but received 2" and "--lr: 1 required FLOAT missing". Returns other texts
@@ -132,7 +136,11 @@ inline std::string describeValue(const std::string &text) {
   if (isRange)
     return option + ": expected a number from " + text.substr(range + 14) +
            "; got: " + value.substr(value.rfind("Value ", 0) == 0 ? 6 : 0);
-  return option + ": " + expectedOneOf(value, splitText(text.substr(set + 9, text.rfind('}') - set - 9), ','));
+  std::string wrong =
+      option + ": " + expectedOneOf(value, splitText(text.substr(set + 9, text.rfind('}') - set - 9), ','));
+  if (option == "--loss" && wrong.find("did you mean") == std::string::npos)
+    wrong += "; a module may return another loss itself, and --loss-output NAME names it";
+  return wrong;
 }
 
 // Finds a switch with a value, such as "--save-best=banana", in arguments that begin with a command. Returns the

@@ -43,6 +43,8 @@ void checkCommand(const CLI::App &app, const std::vector<std::string> &arguments
   if (!isKnown && arguments[0].rfind('-', 0) != 0)
     throw CLI::RuntimeError(
         rt::describeUnknownCommand(rt::KnownProgram::Cleave, arguments[0], names) + " (see cleave --help)", 2);
+  if (std::string advice = rt::familiarOption(arguments[0]); !isKnown && !advice.empty())
+    throw CLI::RuntimeError("unknown option '" + arguments[0] + "': " + advice, 2);
 }
 
 // Describes an argument that no option and no positional takes.
@@ -55,7 +57,7 @@ std::string unknownArgument(const CLI::App &command, const std::vector<std::stri
       return rt::describeUnknownOption(command, rt::KnownProgram::Cleave, name, help);
   std::vector<std::string> rest = command.remaining();
   if (!rest.empty() && rest[0].size() > 1 && rest[0][0] == '-')
-    return command.get_name() + ": unknown option '" + rest[0] + "'" + help;
+    return rt::describeUnknownOption(command, rt::KnownProgram::Cleave, rest[0], help);
   return rt::describeUnexpected(command, arguments, rest.empty() ? "" : rest[0], help);
 }
 

@@ -64,6 +64,10 @@ std::vector<std::string> configArguments(const std::string &path, const CLI::App
                "brackets that nest deeper than " +
                std::to_string(kLevels) + " levels");
   nlohmann::json json = configObject(path, bytes);
+  for (const char *key : {"zero_optimization", "train_batch_size", "train_micro_batch_size_per_gpu"})
+    if (json.contains(key))
+      failConfig(path + ": this looks like a configuration of DeepSpeed ('" + key +
+                 R"('); expected the options of cleave compile, as in {"mesh": "fsdp=8", "precision": "bf16"})");
   std::vector<std::string> arguments;
   auto text = [](const nlohmann::json &v) { return v.is_string() ? v.get<std::string>() : v.dump(); };
   for (const auto &[key, value] : json.items()) {

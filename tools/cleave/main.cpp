@@ -12,6 +12,7 @@
 #include "tools/cleave/PrintableStream.h"
 #include "tools/cleave/ThrowingPlugin.h"
 
+#include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/Signals.h"
@@ -88,6 +89,7 @@ int main(int argc, char **argv) {
   std::signal(SIGXFSZ, SIG_IGN); // a file beyond the size limit then gives an error with a message, like a full disk
   rt::AtomicFile::watch(removeOnSignal);
   cleave::registerTraining(); // for --insert, in addition to passes of plug-ins
+  mlir::registerTransformsPasses(); // canonicalize, cse and MLIR's other general ones
   Request request = parseCommandLine(argc, argv);
   if (const Exit *leave = std::get_if<Exit>(&request)) {
     std::cout.flush(); // CLI11 has printed help and version there

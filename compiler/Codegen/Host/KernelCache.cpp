@@ -59,8 +59,12 @@ std::optional<KernelCache> KernelCache::in(llvm::StringRef folder) {
 }
 
 std::optional<KernelCache> KernelCache::ofUser() {
-  if (const char *chosen = std::getenv("CLEAVE_KERNEL_CACHE"); chosen && *chosen)
-    return llvm::StringRef(chosen) == "off" ? std::nullopt : in(chosen);
+  const char *value = std::getenv("CLEAVE_KERNEL_CACHE");
+  llvm::StringRef chosen = value ? value : "";
+  if (chosen == "off")
+    return std::nullopt;
+  if (!chosen.empty() && chosen != "on")
+    return in(chosen);
   llvm::SmallString<128> path;
   // An empty or relative path would be a folder that came with somebody's model.
   if (!llvm::sys::path::cache_directory(path) || !llvm::sys::path::is_absolute(path))

@@ -198,9 +198,13 @@ private:
     if (unbound_.empty())
       return;
     std::vector<std::string> names(unbound_.begin(), unbound_.end());
+    std::string unknown; // one mistake, one message: --dim N=8 for --dim batch=8
+    for (const auto &entry : options_.dims)
+      if (!known_.count(entry.getKey().str()))
+        unknown += (unknown.empty() ? " in place of --dim " : ", --dim ") + entry.getKey().str();
     errors_.add(usageError("--dim", (names.size() == 1 ? "the model's dimension " : "the model's dimensions ") +
                                         llvm::join(names, ", ") + (names.size() == 1 ? " has" : " have") +
-                                        " no size; give --dim " + llvm::join(names, "=N,") + "=N"));
+                                        " no size; give --dim " + llvm::join(names, "=N,") + "=N" + unknown));
   }
 
   void reportDerived() {
@@ -235,7 +239,7 @@ private:
     if (!options_.batchDim.empty() && !symbols_.count(options_.batchDim))
       return errors_.add(usageError("--batch-dim " + options_.batchDim, "the model has no such dimension" + names));
     for (const auto &entry : options_.dims)
-      if (!known_.count(entry.getKey().str()))
+      if (unbound_.empty() && !known_.count(entry.getKey().str()))
         errors_.add(usageError("--dim " + entry.getKey(), "the model has no such dimension" + names));
   }
 

@@ -3,6 +3,8 @@
 #include "compiler/Import/ONNX/File/Names.h"
 #include "runtime/base/ForeignFile.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 #include <climits>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
@@ -14,8 +16,8 @@ using namespace cleave::onnx_import;
 static const char *adviceOn(cleave::rt::FileFormat format) {
   switch (format) {
   case cleave::rt::FileFormat::TorchSave:
-    return ": it has weights and no graph; load it into its module, and export that with cleave.export_torch(module, "
-           "inputs, \"model.onnx\")";
+    return ": load it into its module, or by torch.jit.load or torch.export.load, and export that with "
+           "cleave.export_torch(module, inputs, \"model.onnx\")";
   case cleave::rt::FileFormat::Safetensors:
     return ", which has the graph, too; give weights to the compiled program (--weights)";
   case cleave::rt::FileFormat::Plan:
@@ -26,6 +28,11 @@ static const char *adviceOn(cleave::rt::FileFormat format) {
   default:
     return "";
   }
+}
+
+// A model has bytes below 32 in its first ones: the keys and lengths of fields.
+static bool isText(llvm::StringRef bytes) {
+  return llvm::all_of(bytes.take_front(64), [](char c) { return llvm::isPrint(c) || llvm::isSpace(c); });
 }
 
 static llvm::Error parseBytes(onnx::ModelProto &proto, llvm::StringRef bytes) {
@@ -39,6 +46,9 @@ static llvm::Error parseBytes(onnx::ModelProto &proto, llvm::StringRef bytes) {
   if (format != FileFormat::Unknown)
     return makeError(llvm::Twine("this is ") + rt::describeFormat(format) + "; expected an ONNX model" +
                      adviceOn(format));
+  if (isText(bytes))
+    return makeError("this is a text, such as a program's; expected an ONNX model: a module of PyTorch is exported by "
+                     "cleave.export_torch(module, inputs, \"model.onnx\")");
   google::protobuf::LogSilencer silence; // the error below is enough
   google::protobuf::io::ArrayInputStream raw(bytes.data(), int(bytes.size()));
   google::protobuf::io::CodedInputStream stream(&raw);

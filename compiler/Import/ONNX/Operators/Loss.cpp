@@ -42,9 +42,10 @@ mlir::Type cleave::onnx_import::labelsTypeFor(llvm::StringRef kind, RankedTensor
   int64_t dim = classDimOf(predictions, classDim);
   if (dim < 1 || dim >= predictions.getRank()) {
     errors.add(usageError("--loss-class-dim",
-                          "expected a dimension of the first output that has the classes, 1 to " +
-                              std::to_string(predictions.getRank() - 1) + " of shape " +
-                              formatShape(predictions.getShape()) + "; got " + std::to_string(*classDim)));
+                          "expected a dimension of the first output that has the classes, 1" +
+                              (predictions.getRank() == 2 ? "" : " to " + std::to_string(predictions.getRank() - 1)) +
+                              " of shape " + formatShape(predictions.getShape()) + "; got " +
+                              std::to_string(*classDim)));
     return nullptr;
   }
   return RankedTensorType::get(reducedShape(predictions.getShape(), {dim}, false),
