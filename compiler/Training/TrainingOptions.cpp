@@ -138,10 +138,10 @@ Expected<ParamGroupOptions> parseParamGroup(StringRef text) {
     return makeError("a parameter group is PATTERN:key=value[,key=value...], as '*.bias:weight_decay=0'; got: '" +
                      text + "'");
   ParamGroupOptions group;
-  for (StringRef pattern : split(patterns, '|'))
-    group.patterns.push_back(pattern.str());
   if (Error error = checkItems(settings))
     return error;
+  for (StringRef pattern : split(patterns, '|'))
+    group.patterns.push_back(pattern.str());
   rt::OptionKeys given;
   for (StringRef part : split(settings, ',')) {
     auto [key, value] = part.split('=');

@@ -57,7 +57,6 @@ Status inputType(const fb::Port &port, InputType *result) {
 }
 
 Status DataSource::open(const DataSpec &spec, const InputType &input, DataSource *result) {
-  DataSource source;
   CLEAVE_TRY(openHeaders(spec, input, result));
   return result->load();
 }
@@ -91,6 +90,7 @@ Status DataSource::verifySafeTensors() {
 }
 
 Status DataSource::openHeaders(const DataSpec &spec, const InputType &input, DataSource *result) {
+  DataSource source;
   source.input_ = input;
   if (!countElements(input.sample, &source.length_))
     return internal("input '" + input.name + "' has the bad shape " + toString(input.sample));
@@ -150,11 +150,11 @@ Status DataSource::openArrays(const DataSpec &spec) {
     std::string key = spec.key.empty() ? input_.name : spec.key;
     CLEAVE_TRY(openArray(file, key, &view));
     view.name = file;
-    CLEAVE_TRY(addArray(view));
     size_t piece = pieces_.size();
-  }
+    CLEAVE_TRY(addArray(view));
     if (endsWith(file, ".npz"))
       packed_.push_back({archives_.size() - 1, piece < pieces_.size() ? piece : SIZE_MAX, key});
+  }
   return Status::ok();
 }
 
