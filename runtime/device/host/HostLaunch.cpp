@@ -1,5 +1,7 @@
 #include "runtime/device/host/HostLaunch.h"
 
+#include "runtime/base/Counted.h"
+
 #include <algorithm>
 #include <omp.h>
 
@@ -110,8 +112,8 @@ Status checkSizes(const KernelDef &def, const HostKernel &kernel, const std::vec
                           std::string(def.buffers[i].name) + "'; the plan gives it " +
                           std::to_string(operands[i].bytes);
     if (def.buffers[i].name == "scratch")
-      message += " (with " + std::to_string(threads) +
-                 " threads, the library needs more scratch memory on this machine than was planned: use the plan's "
+      message += " (with " + counted(static_cast<uint64_t>(threads), "thread") +
+                 ", the library needs more scratch memory on this machine than was planned: use the plan's "
                  "--threads, or compile on this machine; if this process opened a model of another --target before, "
                  "start a new process)";
     return invalidArgument(message);

@@ -43,7 +43,8 @@ TEST(TrainingOptions, LossScale) {
   }
   EXPECT_EQ(parseLossScale("dynamic")->init, 65536);
   EXPECT_EQ(parseLossScale("0.5")->init, 0.5);
-  EXPECT_EQ(errorOf(parseLossScale("dynamik")), "expected dynamic, none or a positive number (in f32); got: 'dynamik'");
+  EXPECT_EQ(errorOf(parseLossScale("dynamik")),
+            "expected dynamic, none or a positive number (in f32); got: 'dynamik'; did you mean 'dynamic'?");
   EXPECT_EQ(errorOf(parseLossScale("-1")), "expected dynamic, none or a positive number (in f32); got: '-1'");
   EXPECT_EQ(errorOf(parseLossScale("inf")), "expected dynamic, none or a positive number (in f32); got: 'inf'");
   EXPECT_EQ(errorOf(parseLossScale("dynamic,growth=1")), "'growth' must be a number above 1 (in f32); got: '1'");
