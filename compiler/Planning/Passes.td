@@ -160,6 +160,15 @@ def BuildPlan : Pass<"build-plan", "::mlir::ModuleOp"> {
   let dependentDialects = ["::cleave::plan::PlanDialect"];
 }
 
+def KeepProvenNeeds : Pass<"keep-proven-needs", "::mlir::ModuleOp"> {
+  let summary = "drops what the plan says about needed inputs where the proof cannot follow it";
+  let description = [{
+    A property `needs.OUTPUT` names the inputs on which an output of `infer` depends. The model tells them for each value. The proof
+    is coarser: it takes the values that one collective reduces for one value. A property that it cannot follow is dropped
+    (StatedNeeds.h). Then the host asks for all inputs when somebody wants this output.
+  }];
+}
+
 def VerifyPlan : Pass<"verify-plan", "::mlir::ModuleOp"> {
   let summary = "proves that the plan neither hangs nor races";
   let description = [{

@@ -29,6 +29,7 @@ void addPlanning(OpPassManager &manager, const PlanningOptions &options) {
   // Order, events and addresses in one pass: each decides what the next can do, and no form between them is worth
   // printing.
   manager.addPass(createBuildPlanWith(options));
+  manager.addPass(createKeepProvenNeeds());
 }
 
 void buildPlanningPipeline(OpPassManager &manager, const PlanningOptions &options) {

@@ -1,6 +1,5 @@
 #include "compiler/Codegen/Fusion/FormedOps.h"
 
-#include "compiler/Codegen/Loops/GraphFacts.h"
 #include "compiler/Codegen/Loops/LinalgForm.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -43,26 +42,7 @@ static bool waitsForOneSum(const IterationSpace &space, ArrayRef<Value> results)
          llvm::any_of(results, [&](Value result) { return space.isFull(result) && space.getLevel(result) > 0; });
 }
 
-// True if the plan can state from which inputs each result is computed. Without that, the proof takes each result of
-// the kernel to depend on all inputs, and an output of the model would seem to need inputs that it does not.
-static bool haveMasks(ArrayRef<Operation *> group, ArrayRef<Value> outputs) {
-  size_t operands = 0;
-  for (Operation *op : group)
-    operands += op->getNumOperands();
-  if (outputs.size() < 2 || operands <= kMostMaskedInputs)
-    return true;
-  llvm::SmallPtrSet<Operation *, 16> members(group.begin(), group.end());
-  llvm::SmallDenseSet<Value> inputs;
-  for (Operation *op : group)
-    for (Value operand : op->getOperands())
-      if (!members.contains(operand.getDefiningOp()))
-        inputs.insert(operand);
-  return inputs.size() <= kMostMaskedInputs;
-}
-
 bool FormedOps::haveSpace(ArrayRef<Operation *> group, ArrayRef<Value> outputs) const {
-  if (!haveMasks(group, outputs))
-    return false;
   SmallVector<const LoopNest *> loops;
   for (Operation *op : group) {
     auto own = nests.find(op);

@@ -8,9 +8,6 @@
 
 namespace cleave {
 
-// A kernel with more inputs has no masks in the plan: each of its results depends on all inputs.
-constexpr size_t kMostMaskedInputs = 63;
-
 // Returns the facts of a kernel whose graph this is. `depends` has a mask for each result: bit i is input i. `extent` is
 // that of the target's loops.
 rt::KernelFacts factsOf(const KernelGraph &graph, const IsolatedKernel &kernel, int64_t extent);

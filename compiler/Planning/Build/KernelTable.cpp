@@ -1,5 +1,4 @@
 // Part of ModulePlan: the kernel table.
-#include "compiler/Codegen/Loops/GraphFacts.h"
 #include "compiler/Planning/Build/ModulePlan.h"
 #include "dialects/Cleave/IR/KernelText.h"
 #include "runtime/plan/KernelDefs.h"
@@ -53,7 +52,7 @@ static OpCost costOf(cleave::KernelOp kernel) {
 llvm::SmallVector<int64_t> dependencesOf(cleave::KernelOp kernel) {
   Block &body = kernel.getBody().front();
   unsigned count = body.getNumArguments();
-  if (count > kMostMaskedInputs)
+  if (count > 63)
     return {};
   llvm::DenseMap<Value, int64_t> masks;
   for (BlockArgument argument : body.getArguments())

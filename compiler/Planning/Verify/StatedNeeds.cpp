@@ -16,8 +16,8 @@ namespace {
 
 class NeedsCheck {
 public:
-  NeedsCheck(const std::vector<const fb::Plan *> &kinds, std::vector<Finding> *findings)
-      : kinds_(kinds), findings_(findings) {}
+  NeedsCheck(const std::vector<const fb::Plan *> &kinds, UnprovenNeeds *unproven)
+      : kinds_(kinds), unproven_(unproven) {}
 
   // `infer` is that of the first kind: all kinds declare the same ports.
   void run(const fb::Program &infer) {
@@ -69,29 +69,36 @@ private:
     for (const std::string &input : inputs)
       list += (list.empty() ? "'" : ", '") + input + "'";
     for (const std::string &output : outputs) {
-      std::string of = kNeedsProperties.of(output) + " leaves out input " + list;
+      std::string key = kNeedsProperties.of(output), of = "property " + key + " leaves out input " + list;
       bool isEqual = true;
       for (size_t kind = 0; kind < std::min(asFed.left.size(), other.left.size()); ++kind)
         isEqual &= asFed.left[kind]["output " + output] == other.left[kind]["output " + output];
       if (!asFed.hasAllCalls)
-        find(of + ", but infer repeats a call so often that not all of its runs are examined; expected all inputs");
+        unproven_->emplace_back(
+            key, of + ", but infer repeats a call so often that not all of its runs are examined; expected all inputs");
       else if (!isEqual)
-        find(of + ", on which output '" + output + "' depends; the host would run infer without it");
+        unproven_->emplace_back(key,
+                                of + ", on which output '" + output + "' depends; the host would run infer without it");
     }
   }
 
-  void find(const std::string &text) { findings_->push_back({"needs", "property " + text}); }
-
   const std::vector<const fb::Plan *> &kinds_;
-  std::vector<Finding> *findings_;
+  UnprovenNeeds *unproven_;
 };
 
 } // namespace
 
-void checkStatedNeeds(const std::vector<const fb::Plan *> &kinds, std::vector<Finding> *findings) {
+UnprovenNeeds findUnprovenNeeds(const std::vector<const fb::Plan *> &kinds) {
+  UnprovenNeeds unproven;
   for (uint32_t i = 0; i < lengthOf(kinds[0]->programs()); ++i)
     if (const fb::Program &program = *kinds[0]->programs()->Get(i); isEntry(program, "infer"))
-      NeedsCheck(kinds, findings).run(program);
+      NeedsCheck(kinds, &unproven).run(program);
+  return unproven;
+}
+
+void checkStatedNeeds(const std::vector<const fb::Plan *> &kinds, std::vector<Finding> *findings) {
+  for (const auto &[property, why] : findUnprovenNeeds(kinds))
+    findings->push_back({"needs", why});
 }
 
 } // namespace cleave::plan

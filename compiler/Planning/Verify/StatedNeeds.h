@@ -8,12 +8,19 @@
 //
 //   needs.logits = x        logits = f(x, w)         the same number with other labels: right
 //   needs.logits =          logits = f(x, w)         another number with another x: rule "needs"
+//
+// The proof may see a dependence where there is none: the values of one collective are one expression. So the compiler
+// keeps only those properties that the check can follow (keep-proven-needs); without one, the host asks for all inputs.
 #ifndef CLEAVE_COMPILER_PLANNING_VERIFY_STATEDNEEDS_H
 #define CLEAVE_COMPILER_PLANNING_VERIFY_STATEDNEEDS_H
 
 #include "compiler/Planning/Verify/PlanVerifier.h"
 
 namespace cleave::plan {
+
+// Names of properties that the check cannot follow, each with the reason.
+using UnprovenNeeds = std::vector<std::pair<std::string, std::string>>;
+UnprovenNeeds findUnprovenNeeds(const std::vector<const rt::fb::Plan *> &kinds);
 
 // Checks a plan with all its kinds. The first kind states the properties.
 void checkStatedNeeds(const std::vector<const rt::fb::Plan *> &kinds, std::vector<Finding> *findings);
