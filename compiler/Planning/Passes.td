@@ -143,7 +143,7 @@ def BuildPlan : Pass<"build-plan", "::mlir::ModuleOp"> {
     for which they wait. Gathers are on stream `gather`. Gathers of stored parts are at a bounded distance before their use
     (Prefetch.h). States with `cleave.offloaded` and results of `cleave.offload` are in regions of the host. Copies of the
     bytes that are used are on stream `copy`, by the same rules as gathers. Copies back to the host are right after the
-    instructions for which they wait (DraftOffload.cpp). With `snapshot`, there is one more program of that name, which copies
+    instructions for which they wait (HostCopies.h). With `snapshot`, there is one more program of that name, which copies
     every saved state to the region `state_copy`. The modules of other kinds are planned in the same way, each separately.
   }];
   let options = [Option<"target", "target", "std::string", "\"host\"", "target written into the header">,

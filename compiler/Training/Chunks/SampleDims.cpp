@@ -135,7 +135,10 @@ bool SampleDims::note(Value value, std::optional<SamplePosition> position) {
 // Returns the starts and the steps of an op that cuts its operand (slice); empty for other ops.
 static SmallVector<ArrayRef<int64_t>, 2> cutOf(Operation *op) {
   SmallVector<ArrayRef<int64_t>, 2> lists = startsOf(op);
-  return lists.size() == 2 ? lists : SmallVector<ArrayRef<int64_t>, 2>();
+  bool isCut = lists.size() == 2 && op->getNumOperands() == 1 && op->getNumResults() == 1;
+  size_t rank = isCut ? shapeOf(op->getOperand(0)).size() : 0;
+  isCut = isCut && shapeOf(op->getResult(0)).size() == rank && lists[0].size() == rank && lists[1].size() == rank;
+  return isCut ? lists : SmallVector<ArrayRef<int64_t>, 2>();
 }
 
 bool SampleDims::visit(Operation *op) {

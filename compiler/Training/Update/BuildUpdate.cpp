@@ -147,9 +147,10 @@ private:
       update.addState(name, oldValue);
     Operation *before = &builder.getInsertionBlock()->back();
     options.optimizer->update(update);
-    bool keepsTypes = update.param.getType() == old.getType();
+    auto isLike = [](Value next, Value before) { return next && next.getType() == before.getType(); };
+    bool keepsTypes = isLike(update.param, old);
     for (auto &[slot, name, oldValue] : slots)
-      keepsTypes &= update.state(name).getType() == oldValue.getType();
+      keepsTypes &= isLike(update.state(name), oldValue);
     if (failed(checkRule(update, before, keepsTypes)))
       return failure();
     Value next = ifFinite(update.param, old);
