@@ -119,6 +119,11 @@ std::optional<std::pair<double, double>> summedNumbers(const LossTerm &once, con
 bool needsThird(const LossTerm &once, const LossTerm &twice) {
   if (once.factor == 0)
     return false;
+  // Factors of sums and means: whole numbers, and one over them. Another one may hide a function of the batch, such as
+  // log(batch) / batch, which is the same for 2 and for 4.
+  auto isWhole = [](double number) { return isNear(number, std::round(number)); };
+  if (!isWhole(once.factor) && !isWhole(1 / once.factor))
+    return true;
   double growth = growthOf(once, twice);
   return !isNear(growth, 1) && !isNear(growth, twice.elements / once.elements);
 }

@@ -174,6 +174,9 @@ TERMS = {
     "meeting-and-sum": (meeting_and_sum, lambda d, t: ((d.sum(0)**2).sum() + (d * d).sum(), 2 * d.sum(0) + 2 * d), "whole", False),
     "log-size": (lambda name: size(f"{name}.size") + [helper.make_node("Log", [f"{name}.size"], [name])], lambda d, t: (numpy.log(len(d)), 0 * d),
                  "whole", False),
+    "mean-by-log-size": (lambda name: reduce("ReduceMean", "squares", f"{name}.mean") + size(f"{name}.size") + [
+        helper.make_node("Log", [f"{name}.size"], [f"{name}.log"]), helper.make_node("Mul", [f"{name}.mean", f"{name}.log"], [name])],
+                         of_squares(lambda t: numpy.log(len(t)) / t.size), "whole", False),
     "placed": (lambda name: placed(f"{name}.by") + reduce("ReduceSum", f"{name}.by", name), of_squares(places), "whole", False),
     "placed-above": (lambda name: placed(f"{name}.by") + mean_of_counted(name, "Greater", 0.0, f"{name}.by"),
                      of_squares(lambda t: places(t) * counted_weights(t)), "above", False),
@@ -181,7 +184,7 @@ TERMS = {
 COUNTS = {"above": lambda t: (t > 0).sum(), "below": lambda t: (t < 0.5).sum()}
 GROWING = ("sum", "size")
 MIXTURES = ["1 sum + 1 meeting", "0.125 meeting-and-sum", "1 largest + 2 sum", "1 above + 0.5 sum", "1 sum + 1 size", "1 sum + -0.25 log-size",
-            "0.7 mean + 0.7 size", "1 placed-above + 2 above", "1 placed-above + 1 above + 2 penalty", "1 sum + 0 largest"]
+            "1 mean-by-log-size", "0.7 mean + 0.7 size", "1 placed-above + 2 above", "1 placed-above + 1 above + 2 penalty", "1 sum + 0 largest"]
 
 
 def random_words(random):
