@@ -16,7 +16,7 @@ import torch
 
 from . import detached
 from .export_failure import FIXED_FILE_ADVICE, ExportFailed, FixedBatch, InvalidFile, OtherOpset, first_line
-from .inference_form import inference_copy, is_drawing, outputs_after
+from .inference_form import first_nodes, inference_copy, is_drawing
 
 # Under this key torch.export's exporter keeps which initializer is a parameter and which a buffer; Cleave reads it.
 SIGNATURE_KEY = "pkg.torch.export.ExportedProgram.graph_signature"
@@ -266,15 +266,28 @@ def _is_smoothed(node):
 
 def _leave_out(job, copy):
     """Outputs that onnxruntime cannot compute as the module does."""
-    smoothed, _ = outputs_after(copy.graph, _is_smoothed)
+    smoothed = first_nodes(copy.graph, _is_smoothed)
     if smoothed:
         job.note(f"the file's operators have no label smoothing, which Cleave reads from what the exporter wrote beside them; others, as "
                  f"onnxruntime, compute {', '.join(sorted(smoothed))} without it, which was not compared")
-    random, nodes = outputs_after(copy.graph, is_drawing)
+    random = first_nodes(copy.graph, is_drawing)
     if random:
-        job.note(f"the file draws random numbers in inference, too, by the nodes {', '.join(nodes[:3])}{' and more' if len(nodes) > 3 else ''}; "
+        job.note(f"the file draws random numbers in inference, too, by the nodes {_nodes_text(random)}; "
                  f"not compared with the module: {', '.join(sorted(random))}")
-    return smoothed | random
+    return {*smoothed, *random}
+
+
+def _nodes_text(nodes_of):
+    nodes = sorted({name for names in nodes_of.values() for name in names})
+    return ", ".join(nodes[:3]) + (" and more" if len(nodes) > 3 else "")
+
+
+def _note_undivided(job, masked, unlike):
+    """Outputs that may differ from the module's because eval() has no factor in place of a mask. Training is that of the module."""
+    job.note("inference of Cleave multiplies by the probability of a random mask where eval() may not: with the masks of "
+             f"{_nodes_text({name: masked[name] for name in unlike})}, the file differs by {max(unlike.values()):.1e} (relative) from the module in eval(); "
+             f"left out of the comparison: {', '.join(sorted(unlike))}. Training is that of the module. If each mask is divided by its probability, "
+             "inference is that of eval(), too")
 
 
 def compare(job):
@@ -284,8 +297,8 @@ def compare(job):
     if any(value.dtype == torch.bfloat16 for value in job.inputs.values()):
         job.note("an input is bfloat16, which numpy and so onnxruntime do not take; the file's outputs were not compared with the module's")
         return
-    copy, has_masks = inference_copy(job.model)
-    left_out = _leave_out(job, copy)
+    copy, masked = inference_copy(job.model)
+    left_out, unlike = _leave_out(job, copy), {}
     # Each sample twice in succession: samples that are sorted stay so.
     batches = [{name: torch.repeat_interleave(value, times, job.batch_dims[name]) if name in job.symbols else value
                 for name, value in job.inputs.items()} for times in ((1, 2) if job.symbols else (1,))]
@@ -297,14 +310,16 @@ def compare(job):
             raise FixedBatch(f"the file runs with the example's batch of {job.example_batch} and with no other: {reason}{FIXED_FILE_ADVICE}")
         for times, (inputs, theirs) in enumerate(zip(batches, results), 1):
             ours = _module_outputs(job, inputs, times)
-            if has_masks and times == 1 and _is_random(job, inputs, ours):
+            if masked and times == 1 and _is_random(job, inputs, ours):
                 job.note("the module draws random numbers in eval(), where Cleave replaces random masks, so its outputs were not compared with the file's")
                 break
             if ours is not None:
-                _compare_batch(job, ours, theirs, left_out, (job.example_batch or 0) * times)
+                unlike.update(_compare_batch(job, ours, theirs, left_out, masked, (job.example_batch or 0) * times))
     except BaseException:
         os.remove(job.path)
         raise
+    if unlike:
+        _note_undivided(job, masked, unlike)
     if not results:
         job.note(f"onnxruntime could not run the file, so its outputs were not compared ({reason})")
 
@@ -394,7 +409,9 @@ def _is_random(job, inputs, ours):
                for one, other in zip(ours, again))
 
 
-def _compare_batch(job, outputs, theirs, left_out, batch):
+def _compare_batch(job, outputs, theirs, left_out, masked, batch):
+    """The outputs that differ and depend on a mask, with their differences."""
+    unlike = {}
     for name, ours, got in zip(job.output_names, outputs, theirs):
         if ours.shape != got.shape:
             raise FixedBatch(f"output '{name}' is {list(got.shape)} in the file and {list(ours.shape)} in the module, with a "
@@ -402,13 +419,17 @@ def _compare_batch(job, outputs, theirs, left_out, batch):
         if name in left_out:
             continue
         difference = _relative_difference(ours.astype(np.float64), got.astype(np.float64))
+        if name in masked and not difference <= 1e-3:
+            unlike[name] = difference
+            continue
         job.report.compared = max(job.report.compared or 0.0, difference)
         if not difference <= 1e-3:
             amount = f"differs by {difference:.1e} (relative)" if np.isfinite(difference) else "has infinities or NaN that the module's has not, or lacks some"
             raise ExportFailed(f"the exporter's file is not the module: output '{name}' {amount} with a batch of {batch}; a branch on the "
-                               "values of tensors, numpy in forward(), dropout that eval() does not end, a random mask that is not divided by its probability, or an operation that the "
-                               "exporter writes wrongly does that; try the other exporter= ('dynamo' or 'torchscript') (check=False writes the file "
+                               "values of tensors, numpy in forward(), dropout that eval() does not end, or an operation that the exporter "
+                               "writes wrongly does that; try the other exporter= ('dynamo' or 'torchscript') (check=False writes the file "
                                "all the same)")
         nothing = f"output '{name}' is NaN in the file and in the module, so the comparison says nothing: give example inputs with another result"
         if got.size and np.isnan(got.astype(np.float64)).all() and nothing not in job.report.notes:
             job.note(nothing)
+    return unlike

@@ -32,16 +32,15 @@ def _begins(node, is_first):
     return is_first(node) or any(_begins(inner, is_first) for body in bodies(node) for inner in body.node)
 
 
-def outputs_after(graph, is_first):
-    """The outputs that depend on a node for which `is_first` is true, and the names of such nodes that an output depends on."""
+def first_nodes(graph, is_first):
+    """For each output that depends on a node for which `is_first` is true, the names of all such nodes before it."""
     reached = {}  # value -> the first nodes before it
     for node in graph.node:
         first = {name for value in _reads(node) for name in reached.get(value, ())}
         if _begins(node, is_first):
             first.add(f"'{node.name or node.output[0]}' ({node.op_type})")
         reached.update((name, first) for name in node.output if first)
-    outputs = [value.name for value in graph.output if value.name in reached]
-    return set(outputs), sorted({name for output in outputs for name in reached[output]})
+    return {value.name: sorted(reached[value.name]) for value in graph.output if value.name in reached}
 
 
 class _Graph:
@@ -136,10 +135,12 @@ class _Graph:
 
 
 def _replace_masks(graph):
-    """Returns whether there were any."""
+    """Returns for each output that depends on masks the names of the nodes that draw them."""
     values = _Graph(graph)
     masks = [(draw, mask, probability) for draw in graph.node if draw.op_type in DRAWING
              for mask, probability in values.masks(draw) if values.is_factor(mask.output[0])]
+    drawn = {draw.output[0] for draw, _, _ in masks}
+    masked = first_nodes(graph, lambda node: not drawn.isdisjoint(node.output))
     expected = {}
     for draw, mask, probability in masks:
         result = mask.output[0]
@@ -162,11 +163,11 @@ def _replace_masks(graph):
     copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in kept]
     del graph.node[:]
     graph.node.extend(copies)
-    return bool(masks)
+    return masked
 
 
 def inference_copy(model):
-    """The file in inference form, and whether it had random masks."""
+    """The file in inference form, and for each output that depends on random masks the names of the nodes that draw them."""
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     if copy.functions:  # of older exporters, which have the draws in functions of theirs

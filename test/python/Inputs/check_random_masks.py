@@ -1,14 +1,17 @@
 """Random masks are replaced by cleave.export_torch's comparison as by the compiler: check_random_masks.py DIRECTORY. Needs torch.
 
-Stochastic depth and dropout in all their forms are compared with the module. What the compiler draws in inference, too, is not, and a note says so."""
+Stochastic depth and dropout in all their forms are compared with the module. What the compiler draws in inference, too, is not, and a note says so.
+Nor is what differs because a mask is not divided by its probability."""
 import subprocess
 import sys
 
+import onnx
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 import cleave
+from cleave.inference_form import DRAWING
 
 
 def path_of(x, keep=0.8):
@@ -34,6 +37,8 @@ DRAWS = {
     "alpha dropout": lambda x: F.alpha_dropout(x, 0.2, True), "squared": lambda x: (lambda m: x * (m * m))(compared(x)),
     "counted": lambda x: (lambda m: x * m / m.sum(1, keepdim=True).clamp(min=1))(compared(x)), "of the values": lambda x: x * torch.bernoulli(x.sigmoid()),
 }
+# Masks that eval() has no factor for: trained as they are, other in inference.
+UNDIVIDED = {"path": lambda x: x * path_of(x), "input": lambda x: x * compared(x, 0.85), "in place": lambda x: x * torch.empty_like(x).bernoulli_(0.5)}
 NOT_IN_TORCHSCRIPT = ("dropout2d", "alpha dropout")
 
 
@@ -44,7 +49,17 @@ class Random(nn.Module):
 
     def forward(self, x):
         x = self.first(x)
-        return {"plain": x.mean(1), "drawn": self.function(x * 1) if self.training or self.always else x}
+        return {"plain": self.plain(x), "drawn": self.function(x * 1) if self.training or self.always else x}
+
+    def plain(self, x):
+        return x.mean(1)
+
+
+class Other(Random):
+    """An output without a mask that is another one in eval()."""
+
+    def plain(self, x):
+        return x.mean(1) if self.training else x.sum(1)
 
 
 def compiler_draws(path):
@@ -70,6 +85,23 @@ def check_families(path):
         assert not report.notes and report.compared < 1e-5, report
 
 
+def check_undivided(path):
+    """Training is the module's, and a note says that inference is not. Another difference is refused."""
+    for exporter in ("dynamo", "torchscript"):
+        for name, function in UNDIVIDED.items():
+            report = export(function, path, exporter)
+            note, = report.notes
+            assert note.startswith("inference of Cleave multiplies by the probability of a random mask where eval() may not"), note
+            draws = [node.name or node.output[0] for node in onnx.load(path).graph.node if node.op_type in DRAWING]
+            assert len(draws) == 1 and f"'{draws[0]}' (" in note and "left out of the comparison: drawn." in note, (exporter, name, note)
+            assert report.compared < 1e-5 and not compiler_draws(path), (exporter, name, report)
+        try:
+            cleave.export_torch(Other(UNDIVIDED["path"]), torch.randn(4, 6), path, quiet=True, exporter=exporter)
+            sys.exit("another file was not refused")
+        except cleave.export.ExportFailed as refused:
+            assert "the exporter's file is not the module: output 'plain' differs" in str(refused), refused
+
+
 def main():
     torch.manual_seed(0)
     path = f"{sys.argv[1]}/masks.onnx"
@@ -92,12 +124,7 @@ def main():
         assert note.startswith("the module draws random numbers in eval(), where Cleave replaces random masks"), note
         assert torch.equal(state, torch.get_rng_state()), "the random state has changed"
     check_families(path)
-    # Without the division by the probability, Cleave's inference is not the module's.
-    try:
-        export(lambda x: x * path_of(x), path, "dynamo")
-        sys.exit("another file was not refused")
-    except cleave.export.ExportFailed as refused:
-        assert "output 'drawn' differs" in str(refused) and "a random mask that is not divided by its probability" in str(refused), refused
+    check_undivided(path)
     print("random masks are the compiler's")
 
 

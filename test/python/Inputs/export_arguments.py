@@ -12,7 +12,7 @@ from torch import nn
 
 import cleave
 from cleave.export import _Job
-from cleave.inference_form import inference_copy, is_drawing, outputs_after
+from cleave.inference_form import first_nodes, inference_copy, is_drawing
 
 X = torch.randn(4, 4)
 
@@ -149,14 +149,14 @@ def check_functions():
         node("Cast", ["l"], ["m"], to=onnx.TensorProto.FLOAT), node("Div", ["m", "c"], ["s"]), node("Mul", ["x", "s"], ["y"])], sets[:1])
     ports = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [2]) for name in "xy"]
     made = model(onnx.helper.make_graph([node("Path", ["x"], ["y"], domain="own")], "g", ports[:1], ports[1:]), opset_imports=sets, functions=[path])
-    copy, has_masks = inference_copy(made)
-    assert has_masks and not copy.functions and outputs_after(copy.graph, is_drawing) == (set(), []), copy
+    copy, masked = inference_copy(made)
+    assert list(masked) == ["y"] and not copy.functions and not first_nodes(copy.graph, is_drawing), copy
     # A number that is drawn in a branch is one of the branch.
     branch = onnx.helper.make_graph([node("RandomNormalLike", ["x"], ["r"])], "b", [], [onnx.helper.make_tensor_value_info("r", onnx.TensorProto.FLOAT, [2])])
     truth = onnx.helper.make_tensor("", onnx.TensorProto.BOOL, [], [True])
     nodes = [node("Constant", [], ["t"], value=truth), node("If", ["t"], ["y"], name="choice", then_branch=branch, else_branch=branch)]
-    copy, has_masks = inference_copy(model(onnx.helper.make_graph(nodes, "g", ports[:1], ports[1:]), opset_imports=sets[:1]))
-    assert not has_masks and outputs_after(copy.graph, is_drawing) == ({"y"}, ["'choice' (If)"]), copy
+    copy, masked = inference_copy(model(onnx.helper.make_graph(nodes, "g", ports[:1], ports[1:]), opset_imports=sets[:1]))
+    assert not masked and first_nodes(copy.graph, is_drawing) == {"y": ["'choice' (If)"]}, copy
 
 
 def check_attributes():

@@ -13,7 +13,7 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper
 
-from cleave.inference_form import inference_copy, is_drawing, outputs_after
+from cleave.inference_form import first_nodes, inference_copy, is_drawing
 
 FLOAT, DOUBLE = TensorProto.FLOAT, TensorProto.DOUBLE
 
@@ -143,10 +143,10 @@ def check(checkpoint, model, folder, chosen):
     feeds = {"x": x, "labels": np.zeros(4, np.int64)}
     session = onnxruntime.InferenceSession(str(folder / "out.onnx"), providers=["CPUExecutionProvider"])
     results = dict(zip(names, session.run(names, {value.name: feeds[value.name] for value in session.get_inputs()})))
-    compared, has_masks = inference_copy(made)
-    random, nodes = outputs_after(compared.graph, is_drawing)
-    assert random == {f"{case.name}.out" for case in chosen if case.expected is None} and bool(nodes) == bool(random), (random, nodes)
-    assert has_masks == any(case.expected is not None and case.name != "dropout" for case in chosen)
+    compared, masked = inference_copy(made)
+    random = first_nodes(compared.graph, is_drawing)
+    assert set(random) == {f"{case.name}.out" for case in chosen if case.expected is None} and all(random.values()), random
+    assert set(masked) == {f"{case.name}.out" for case in chosen if case.expected is not None and case.name != "dropout"}, masked
     session = onnxruntime.InferenceSession(compared.SerializeToString(), providers=["CPUExecutionProvider"])
     theirs = dict(zip(names, session.run(names, {value.name: feeds[value.name] for value in session.get_inputs()})))  # of other weights
     said = run("cleave", "compile", path, "-o", folder / "made", "--dim", "batch=4")
