@@ -5,6 +5,8 @@
 #define CLEAVE_RUNTIME_BASE_WAITCLOCK_H
 
 #include <algorithm>
+#include <cstdio>
+#include <string>
 
 namespace cleave::rt {
 
@@ -24,6 +26,13 @@ private:
   double waited_ = 0, last_ = 0;
   bool looked_ = false;
 };
+
+// "300", or "0.25" below one second: for "waited 0.25 s".
+inline std::string secondsText(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof text, seconds < 1 ? "%.2g" : "%.0f", seconds);
+  return text;
+}
 
 } // namespace cleave::rt
 

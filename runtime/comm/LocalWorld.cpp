@@ -106,7 +106,7 @@ private:
       return Status::ok();
     if (!late)
       return health();
-    return peerLost("rank " + std::to_string(rank()) + " waited " + std::to_string(timeoutSeconds()) + " s for rank " +
+    return peerLost("rank " + std::to_string(rank()) + " waited " + secondsText(timeoutSeconds()) + " s for rank " +
                     std::to_string(peer) + " " + what + "; CLEAVE_COMM_TIMEOUT_S sets the limit");
   }
 

@@ -22,6 +22,7 @@ constexpr int kBeatChannel = kAllChannels;
 constexpr double kForever = 1e9; // the monitor has its own limits
 
 Membership membership("mpirun or srun");
+bool endsProcess = false;
 
 class MpiCommunicator : public Communicator {
 public:
@@ -154,6 +155,8 @@ Status openModule(const cleave_mpi_api **api) {
 
 } // namespace
 
+void endProcessIfMpiHangs() { endsProcess = true; }
+
 Status createMpiCommunicator(std::unique_ptr<Communicator> *result) {
   static std::mutex mutex;
   std::lock_guard<std::mutex> lock(mutex);
@@ -163,7 +166,7 @@ Status createMpiCommunicator(std::unique_ptr<Communicator> *result) {
   int rank = 0, size = 0;
   char error[256] = "";
   membership.begin();
-  if (api->join(envNumber(kCommTimeout), &rank, &size, error, sizeof(error)) != 0) {
+  if (api->join(envNumber(kCommTimeout), endsProcess, &rank, &size, error, sizeof(error)) != 0) {
     membership.end(/*isLost=*/true);
     return ioError(error);
   }

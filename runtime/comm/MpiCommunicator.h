@@ -12,6 +12,10 @@
 
 namespace cleave::rt {
 
+// For main() of a compiled program: if MPI's own start or end takes longer than CLEAVE_COMM_TIMEOUT_S (and 10 s), the
+// process ends. A library never ends the process of its host, and its host may work for long before and after.
+void endProcessIfMpiHangs();
+
 // Opens the module and joins the world. When the result is destroyed, it leaves the world, and another one can be made.
 Status createMpiCommunicator(std::unique_ptr<Communicator> *result);
 

@@ -8,6 +8,7 @@
 #include "runtime/base/Printable.h"
 #include "runtime/base/Termination.h"
 #include "runtime/comm/Launcher.h"
+#include "runtime/comm/MpiCommunicator.h"
 #include "runtime/comm/PeerMonitor.h"
 #include "runtime/main/FileUse.h"
 #include "runtime/main/LostPages.h"
@@ -281,6 +282,7 @@ Status runCommand(const cleave_model &model, const Command &command, int *stoppe
 }
 
 int runMain(int argc, const char *const *argv, const cleave_model &model) {
+  endProcessIfMpiHangs();
   if (launcher() == Launcher::Mpi)
     noteTermination();
   // Then a file beyond the size limit (ulimit -f) is an error of write(), like a full disk, and has a message.

@@ -24,6 +24,7 @@
 class CallLimit {
 public:
   CallLimit(double seconds, std::string awaited) : seconds_(seconds), awaited_(std::move(awaited)) {
+    std::fflush(nullptr); // end() writes no buffers: the thread that waits may hold their locks
     // Signals of the process go to its other threads, as without this one.
     sigset_t all, before;
     ::sigfillset(&all);

@@ -1,7 +1,7 @@
 /* The interface between libcleave_rt and the module cleave_comm_mpi. It is plain C, so that executables neither link
  * MPI nor export symbols. The module defines `const cleave_mpi_api *cleave_mpi(void)`. Functions return 0, or write a
- * message and return another number. Every wait for other ranks has a limit in seconds. After the limit in MPI's own
- * start or end, which cannot be given up, the process ends. `give_up` may be NULL. It is called while an exchange waits,
+ * message and return another number. Every wait for other ranks has a limit in seconds, except MPI's own start and end,
+ * which cannot be given up (see join). `give_up` may be NULL. It is called while an exchange waits,
  * with the ranks that it still waits for (-1: that side is done). If it returns a number other than 0, the exchange ends
  * with CLEAVE_MPI_GAVE_UP. */
 #ifndef CLEAVE_RUNTIME_COMM_MPI_MPIAPI_H
@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-#define CLEAVE_MPI_ABI 5
+#define CLEAVE_MPI_ABI 6
 #define CLEAVE_MPI_GAVE_UP 2
 
 /* A message to one rank and a message from another, which are under way at the same time. With to = rank + 1 and
@@ -36,8 +36,10 @@ typedef struct cleave_mpi_exchange {
 typedef struct cleave_mpi_api {
   int abi;
   /* Joins the world. Its communicator has no messages of earlier sessions or of the embedding program. After a failure,
-   * the process cannot join again. */
-  int (*join)(double timeout_seconds, int *rank, int *size, char *error, size_t error_size);
+   * the process cannot join again. If ends_process is not 0, the limit also holds for MPI's own start and end, where it
+   * is at least 10 s and ends the process. A library has no such limit: nobody knows what its host does before and
+   * after its sessions, and how long. */
+  int (*join)(double timeout_seconds, int ends_process, int *rank, int *size, char *error, size_t error_size);
   int (*exchange)(const cleave_mpi_exchange *step, char *error, size_t error_size);
   /* Gathers `bytes` of every rank, by rank, in `all`. Called by one thread at a time, with nothing else under way. */
   int (*all_gather)(const void *mine, size_t bytes, void *all, double timeout_seconds, char *error, size_t error_size);

@@ -3,11 +3,13 @@
 #include "runtime/comm/mpi/CallLimit.h"
 #include "runtime/comm/mpi/MpiApi.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <mpi.h>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -20,10 +22,12 @@ constexpr size_t kMaxMessage = size_t{1} << 30; // MPI counts are int
 // How long an exchange polls without calling give_up. MPI_Testall() may yield the core to other processes. So on a busy
 // machine even a few polls take long, and a lost peer would be found late.
 constexpr std::chrono::milliseconds kSpin{1};
+// MPI's start and end take seconds on a busy machine, even if no rank is late.
+constexpr double kLeastCallSeconds = 10;
 
 MPI_Comm world = MPI_COMM_NULL; // our own, so that messages of an embedding program do not mix with Cleave's
 bool isInWorld = false;         // also after join() or leave() has failed
-double endTimeout = 0;          // the limit in seconds for MPI_Finalize()
+double callTimeout = 0;         // the limit in seconds for MPI_Init_thread() and MPI_Finalize(); 0: none
 
 int fail(char *error, size_t size, const char *call, int code) {
   char text[MPI_MAX_ERROR_STRING] = "";
@@ -33,6 +37,18 @@ int fail(char *error, size_t size, const char *call, int code) {
   return 1;
 }
 
+// Ends the process if a call of MPI takes too long; see join() in MpiApi.h.
+class StartOrEnd {
+public:
+  explicit StartOrEnd(const std::string &awaited) {
+    if (callTimeout > 0)
+      limit_.emplace(callTimeout, awaited + "; CLEAVE_COMM_TIMEOUT_S sets the limit, of at least 10 s");
+  }
+
+private:
+  std::optional<CallLimit> limit_;
+};
+
 // MPI cannot be initialized twice, so it is finalized when the process exits. A process that is still in the world then
 // has failed: without MPI_Finalize(), the launcher ends the others.
 void finalizeAtExit() {
@@ -40,11 +56,8 @@ void finalizeAtExit() {
   MPI_Finalized(&finalized);
   if (finalized || isInWorld)
     return;
-  std::fflush(stdout); // CallLimit may end the process
-  CallLimit limit(endTimeout,
-                  "the other ranks to end (MPI_Finalize): one is stopped, or its machine is lost; all ranks "
-                  "had ended their session before, so what they saved is whole; CLEAVE_COMM_TIMEOUT_S sets "
-                  "the limit");
+  StartOrEnd limit("the other ranks to end (MPI_Finalize): one is stopped, or its machine is lost; all ranks had ended "
+                   "their session before, so what they saved is whole");
   MPI_Finalize();
 }
 
@@ -60,15 +73,15 @@ int finish(const char *call, MPI_Request request, double timeoutSeconds, char *e
     if (done)
       return 0;
     if (double waited = clock.look(secondsNow()); waited > timeoutSeconds) {
-      std::snprintf(error, errorSize, "waited %.0f s for the other ranks; CLEAVE_COMM_TIMEOUT_S sets the limit",
-                    waited);
+      std::snprintf(error, errorSize, "waited %s s for the other ranks; CLEAVE_COMM_TIMEOUT_S sets the limit",
+                    cleave::rt::secondsText(waited).c_str());
       return 1;
     }
     std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
 }
 
-int join(double timeoutSeconds, int *rank, int *size, char *error, size_t errorSize) {
+int join(double timeoutSeconds, int endsProcess, int *rank, int *size, char *error, size_t errorSize) {
   int already = 0, finalized = 0, provided = MPI_THREAD_SINGLE;
   MPI_Initialized(&already);
   MPI_Finalized(&finalized);
@@ -79,12 +92,10 @@ int join(double timeoutSeconds, int *rank, int *size, char *error, size_t errorS
   if (already) {
     MPI_Query_thread(&provided);
   } else {
-    std::fflush(stdout); // CallLimit may end the process
-    CallLimit limit(timeoutSeconds, "the other ranks to start (MPI_Init): one is stopped, or its machine is lost; "
-                                    "CLEAVE_COMM_TIMEOUT_S sets the limit");
+    callTimeout = endsProcess ? std::max(timeoutSeconds, kLeastCallSeconds) : 0;
+    StartOrEnd limit("the other ranks to start (MPI_Init): one is stopped, or its machine is lost");
     if (int code = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided))
       return fail(error, errorSize, "MPI_Init_thread", code);
-    endTimeout = timeoutSeconds;
     std::atexit(finalizeAtExit);
   }
   if (provided < MPI_THREAD_MULTIPLE) {
@@ -156,7 +167,8 @@ void tellAwaited(double seconds, const cleave_mpi_exchange &step, int from, int 
   std::string ranks = "rank " + std::to_string(from >= 0 ? from : to);
   if (from >= 0 && to >= 0 && from != to)
     ranks += " or " + std::to_string(to);
-  std::snprintf(error, errorSize, "waited %.0f s for %s; CLEAVE_COMM_TIMEOUT_S sets the limit", seconds, ranks.c_str());
+  std::snprintf(error, errorSize, "waited %s s for %s; CLEAVE_COMM_TIMEOUT_S sets the limit",
+                cleave::rt::secondsText(seconds).c_str(), ranks.c_str());
 }
 
 int exchangePiece(const cleave_mpi_exchange &step, char *error, size_t errorSize) {

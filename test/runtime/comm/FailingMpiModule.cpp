@@ -14,7 +14,7 @@ static int failIfNamed(const char *call, char *error, size_t errorSize) {
   return 1;
 }
 
-static int join(double, int *rank, int *size, char *error, size_t errorSize) {
+static int join(double, int, int *rank, int *size, char *error, size_t errorSize) {
   *rank = 0;
   *size = 2;
   return failIfNamed("join", error, errorSize);

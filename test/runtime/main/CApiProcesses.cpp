@@ -1,11 +1,14 @@
 // A program that uses the C API, for mpirun. Every process gets the outputs of the whole global batch, in several
 // sessions one after the other.
+//   CApiProcesses [SECONDS]     rank 0 works for so long before its first session, and after its last one
 #include "cleave/cleave.h"
 
 #include "test/runtime/main/TinyModel.h"
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 static int fail(const char *what) {
@@ -36,13 +39,17 @@ static int inferOnce(const cleave_model &model, size_t elements, float shift) {
   return 0;
 }
 
-int main() {
+int main(int argc, char **argv) {
   const char *size = std::getenv("OMPI_COMM_WORLD_SIZE");
   unsigned ranks = size ? static_cast<unsigned>(std::atoi(size)) : 1;
   cleave::rt::test::TinyModel model(ranks);
   size_t elements = size_t{ranks} * cleave::rt::test::kBatch * cleave::rt::test::kWidth;
+  const char *rank = std::getenv("OMPI_COMM_WORLD_RANK");
+  std::chrono::seconds work(argc > 1 && rank && std::strcmp(rank, "0") == 0 ? std::atoi(argv[1]) : 0);
+  std::this_thread::sleep_for(work);
   for (int round = 0; round < 3; ++round)
     if (int code = inferOnce(model.model(), elements, static_cast<float>(round)))
       return code;
+  std::this_thread::sleep_for(work);
   return 0;
 }
