@@ -6,8 +6,8 @@
 
 namespace cleave::rt {
 
-// Fails if the values differ: one of the two would be lost. Of matrices, one may be the other transposed (--tie). NaN
-// equals NaN.
+// Fails if the values differ: one of the two would be lost. Of matrices, one may be the other transposed (--tie). Of two
+// precisions, one may be the other rounded. NaN equals NaN.
 Status checkOneTensor(const TensorView &a, const TensorView &b);
 
 } // namespace cleave::rt

@@ -205,6 +205,11 @@ std::vector<const TensorView *> WeightStore::findReplacements(const LogicalSegme
     if (auto found = checkpoint_.byName.find(name); found != checkpoint_.byName.end())
       result.push_back(&found->second);
   }
+  auto value = [&](const TensorView *tensor) {
+    return std::pair(tensor->shape == segment.shape, isFloating(tensor->type) ? elementSize(tensor->type) : 0);
+  };
+  std::stable_sort(result.begin(), result.end(),
+                   [&](const TensorView *a, const TensorView *b) { return value(a) > value(b); });
   return result;
 }
 

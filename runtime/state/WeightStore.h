@@ -46,7 +46,8 @@ public:
 
 private:
   Status replace(const std::string &path);
-  // The tensors of --weights that are a segment's by one of its names. All have the same values (check()).
+  // The tensors of --weights that are a segment's by one of its names. All have the same values (check()), maybe rounded:
+  // the first one is the widest of those with the segment's shape.
   std::vector<const TensorView *> findReplacements(const LogicalSegment &segment) const;
 
   std::string origin_, replacementOrigin_, checkpointPath_, standIn_;

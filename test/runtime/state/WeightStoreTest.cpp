@@ -1,4 +1,5 @@
 #include "runtime/state/WeightStore.h"
+#include "runtime/plan/RankKinds.h"
 #include "runtime/state/ElementValue.h"
 #include "runtime/state/FloatConversion.h"
 #include "runtime/state/Problems.h"
@@ -234,6 +235,24 @@ TEST(WeightStore, NamesOfOneTensorHaveEqualValues) {
   EXPECT_EQ(refusal({view("a", value, {2, 3}), view("c", value, {2, 3})}), "");
   EXPECT_EQ(refusal({view("b", transposed, {3, 2}), view("a", value, {2, 3})}), "");
   EXPECT_EQ(refusal({view("b", wide, {2, 3}, ElementType::f64), view("a", value, {2, 3})}), "");
+  // 1 + 2^-9 is 1 as bf16 and itself as f16.
+  std::vector<float> fine = {1 + 0x1p-9f, -2, 0, 3, 1, 1};
+  std::vector<uint16_t> bf16 = {0x3f80, 0xc000, 0, 0x4040, 0x3f80, 0x3f80},
+                        f16 = {0x3c02, 0xc000, 0, 0x4200, 0x3c00, 0x3c00};
+  EXPECT_EQ(refusal({view("a", bf16, {2, 3}, ElementType::bf16), view("b", fine, {2, 3})}), "");
+  for (const KindState &each : statesOf(plan)) { // the wider one is used
+    WeightStore store;
+    ASSERT_TRUE(openAndCheck(dir, path, plan, &store).isOk());
+    EXPECT_EQ(store.find(*each.state, logicalSegments(*each.state)[0])->type, ElementType::f32);
+  }
+  EXPECT_EQ(refusal({view("a", fine, {2, 3}), view("b", f16, {2, 3}, ElementType::f16)}), "");
+  EXPECT_NE(refusal({view("a", f16, {2, 3}, ElementType::f16), view("b", bf16, {2, 3}, ElementType::bf16)})
+                .find("element 0 is 1.00195312 and 1;"),
+            std::string::npos);
+  bf16[1] = 0xc001;
+  EXPECT_NE(refusal({view("a", bf16, {2, 3}, ElementType::bf16), view("b", fine, {2, 3})})
+                .find("differ: element 1 is -2 and -2.015625;"),
+            std::string::npos);
   EXPECT_EQ(refusal({view("a", value, {2, 3}), view("b", value, {2, 3}), view("c", other, {2, 3})})
                 .rfind("--weights: " + path +
                            ": 'a' and 'c' are two names of one tensor of this model, and differ: "
