@@ -103,7 +103,8 @@ void addTrain(CLI::App &command, Command &result) {
       ->type_name("SCHEDULE");
   addOptional(command, "--clip-grad-norm", train.clipGradNorm,
               "Scale gradients down where the norm of all of them together is larger (default: never)");
-  addCount(command, "--eval-every", train.evalEvery, "Steps between evaluations of --val-data (default: one epoch)", 1);
+  addCount(command, "--eval-every", train.evalEvery,
+           "Steps between evaluations of --val-data; 0 evaluates after each epoch (default: 0)");
   command
       .add_option("--save", train.save,
                   "Write checkpoints to this directory. After Ctrl-C, SIGTERM, SIGHUP or SIGPIPE the program then "
@@ -117,7 +118,7 @@ void addTrain(CLI::App &command, Command &result) {
       command, "--keep-best", train.keepBest,
       "Number of checkpoints of --save-best to keep; 0 keeps all. Those of --save-every are not counted (default: 1)");
   addCount(command, "--patience", train.patience,
-           "Stop after this many evaluations without a lower loss (default: never)", 1);
+           "Stop after this many evaluations without a lower loss; 0 never stops (default: 0)");
   command
       .add_option_function<std::string>(
           "--checkpoint",

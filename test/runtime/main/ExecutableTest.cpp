@@ -290,6 +290,11 @@ TEST(Train, StopsEarly) {
       model, {"train", "--data", data, "--val-data", data, "--epochs", "500", "--lr", "0", "--patience", "3"});
   ASSERT_EQ(run.code, 0) << run.err;
   EXPECT_NE(run.out.find("stopped early: no better loss in 3 evaluations"), std::string::npos) << run.out;
+  // 0 is the default: evaluations after each epoch, and no end before the last one.
+  run = runCommandLine(model, {"train", "--data", data, "--val-data", data, "--epochs", "9", "--lr", "0", "--patience",
+                               "0", "--eval-every", "0"});
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_EQ(run.out.find("stopped early"), std::string::npos) << run.out;
 }
 
 TEST(Train, BestIsWhatWasToldToBeTheBest) {
@@ -553,8 +558,6 @@ TEST(CommandLine, MistakesAreOneLine) {
       {{"train", "--threads", "0"}, 2, "--threads: expected a whole number from 1; got: 0"},
       {{"infer", "--ranks", "0"}, 2, "--ranks: expected a whole number from 1; got: 0"},
       {{"train", "--data", data, "--steps", "0"}, 2, "--steps: expected a whole number from 1; got: 0"},
-      {{"train", "--data", data, "--eval-every", "0"}, 2, "--eval-every: expected a whole number from 1; got: 0"},
-      {{"train", "--data", data, "--patience", "0"}, 2, "--patience: expected a whole number from 1; got: 0"},
       {{"train", "--data", data, "--log-every", "0"}, 2, "--log-every: expected a whole number from 1; got: 0"},
       {{"generate", "--bytes", "3", "--tokens", "4"}, 2, "--bytes is another name of --tokens; give one of the two"},
       {{"train", "--data", data, "y=y.npy"},
