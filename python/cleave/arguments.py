@@ -1,7 +1,9 @@
 """What the arguments of cleave.export_torch must be. All are checked before anything runs: the exporters ignore some mistakes, and end the process
 for others."""
+import operator
 import os
 
+import numpy as np
 import torch
 
 from .export_failure import WrongUse, check_path
@@ -10,6 +12,14 @@ from .exporters import EXPORTERS, OPSETS
 
 def _class_advice(value):
     return f"{'nn.' if value.__module__.startswith('torch.nn.') else ''}{value.__name__}()"
+
+
+def _whole_number(value):
+    """The number that a value counts as, also one of numpy; None where it is none."""
+    try:
+        return operator.index(value)
+    except (TypeError, ValueError):
+        return None
 
 
 def check_module(module):
@@ -40,13 +50,21 @@ def check_loss(loss):
         raise ValueError("loss: it has parameters of its own; make it a part of the module")
 
 
-def check_output_names(names):
-    if names is None:
-        return
-    if isinstance(names, str):
-        raise TypeError(f"output_names: {names!r} is no list of names; give a list, as in [{names!r}]")
-    if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) and name for name in names):
-        raise TypeError(f"output_names: expected a list of names, as in ['logits']; got {names!r}")
+def output_names_of(given):
+    """The names as a list; None where none are given."""
+    if given is None:
+        return None
+    if isinstance(given, str):
+        raise TypeError(f"output_names: {given!r} is no list of names; give a list, as in [{given!r}]")
+    if isinstance(given, (set, frozenset)):
+        raise TypeError(f"output_names: a set has no order; give a list, in the order of forward(); got {given!r}")
+    try:
+        names = list(given)
+    except TypeError:
+        names = [None]
+    if not all(isinstance(name, str) and name for name in names):
+        raise TypeError(f"output_names: expected a list of names, as in ['logits']; got {given!r}")
+    return names
 
 
 def check_exporter(exporter):
@@ -54,14 +72,17 @@ def check_exporter(exporter):
         raise ValueError(f"exporter: expected None, {' or '.join(map(repr, EXPORTERS))}; got {exporter!r}")
 
 
-def check_opset(opset):
-    if opset is not None and (not isinstance(opset, int) or isinstance(opset, bool) or opset not in OPSETS):
-        raise WrongUse(f"opset: expected {OPSETS[0]} to {OPSETS[-1]}; got {opset!r}")
+def opset_of(given):
+    """The number; None where none is given."""
+    opset = _whole_number(given)
+    if given is not None and opset not in OPSETS:
+        raise WrongUse(f"opset: expected {OPSETS[0]} to {OPSETS[-1]}; got {given!r}")
+    return opset
 
 
 def check_switches(**switches):
     for name, value in switches.items():
-        if not isinstance(value, bool):
+        if not isinstance(value, np.bool_) and _whole_number(value) not in (0, 1):
             raise TypeError(f"{name}: expected True or False; got {value!r}")
 
 
@@ -72,14 +93,21 @@ def _dims_text(value):
     return f"dimensions {', '.join(dims[:-1])} and {dims[-1]}"
 
 
-def batch_dims_of(given, inputs):
-    """The dimension of each input that counts samples; None where there is none."""
+def batch_dims_of(given, inputs, takes):
+    """The dimension of each input that counts samples, from the first one; None where there is none. Arguments of forward(), `takes`, may be named
+    that this example leaves out."""
     if given is not None and not hasattr(given, "keys"):
         raise TypeError(f"batch_dims: expected a dict from inputs to dimensions, as in {{{next(iter(inputs))!r}: 1}}; got {given!r}")
-    given = dict(given or {})
-    for name, dim in given.items():
-        if name not in inputs:
+    dims = {name: 0 if value.dim() else None for name, value in inputs.items()}
+    for name, dim in dict(given).items() if given else ():
+        number = None if isinstance(dim, bool) else _whole_number(dim)
+        if name in inputs:
+            rank = inputs[name].dim()
+            if dim is not None and (number is None or not -rank <= number < rank):
+                raise WrongUse(f"batch_dims: '{name}' has {_dims_text(inputs[name])}; got {dim!r} (None: it has no samples)")
+            dims[name] = None if dim is None else number % rank
+        elif name not in takes:
             raise WrongUse(f"batch_dims: no input {name!r}; inputs: {', '.join(inputs)}")
-        if dim is not None and (not isinstance(dim, int) or isinstance(dim, bool) or not 0 <= dim < inputs[name].dim()):
-            raise WrongUse(f"batch_dims: '{name}' has {_dims_text(inputs[name])}; got {dim!r} (None: it has no samples)")
-    return {name: given.get(name, 0 if value.dim() else None) for name, value in inputs.items()}
+        elif dim is not None and number is None:
+            raise WrongUse(f"batch_dims: expected the number of a dimension for '{name}', or None; got {dim!r}")
+    return dims

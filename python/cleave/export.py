@@ -72,15 +72,15 @@ def export_torch(module, example_inputs, path, *, loss=None, output_names=None, 
     exporter        "dynamo" (torch.export) or "torchscript"; None tries the first, then the second.
     opset           the ONNX operator set, of those that Cleave reads, 13 to 27 (default: 18, 17 with TorchScript). An exporter that cannot write it
                     fails: torch.export writes 18 and later ones, and often 17; TorchScript none of the newest.
-    batch_dims      a dict from inputs to the dimension that counts samples, where it is not 0; None for an input without one
-                    (for all of them: the file has the example's batch, and no other).
+    batch_dims      a dict from inputs to the dimension that counts samples, where it is not 0 (-1 is the last one); None for an
+                    input without one (for all of them: the file has the example's batch, and no other).
     check           compare with the module by onnxruntime, where that is installed, and refuse a file that differs.
     Returns a Report, which is also printed, unless `quiet`."""
     arguments.check_module(module)
     arguments.check_loss(loss)
-    arguments.check_output_names(output_names)
+    output_names = arguments.output_names_of(output_names)
     arguments.check_exporter(exporter)
-    arguments.check_opset(opset)
+    opset = arguments.opset_of(opset)
     arguments.check_switches(check=check, quiet=quiet)
     job = _Job(module, example_inputs, arguments.check_path_argument(path), loss, output_names, batch_dims)
     job.check_module()
@@ -168,14 +168,15 @@ class _Job:
         self.report = Report(path)
         self.model = None  # the file, once it is written
         self.output_names, self.given_names = None, output_names
-        self._name_inputs(example_inputs)
-        self.batch_dims = arguments.batch_dims_of(batch_dims, self.inputs)
+        takes = self._name_inputs(example_inputs)
+        self.batch_dims = arguments.batch_dims_of(batch_dims, self.inputs, takes)
         self._check_batch()
 
     def note(self, text):
         self.report.notes.append(text)
 
     def _name_inputs(self, example):
+        """Sets what the file's inputs are. Returns the arguments that forward() takes."""
         signature = inspect.signature(self.module.forward)
         takes = [p.name for p in signature.parameters.values() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
         takes_any = any(p.kind == p.VAR_KEYWORD for p in signature.parameters.values())
@@ -204,6 +205,7 @@ class _Job:
         missing = [p.name for p in signature.parameters.values() if p.name in takes and p.default is p.empty and p.name not in example]
         if missing:
             raise WrongUse(f"example_inputs: forward() needs {' and '.join(map(repr, missing))}, too; it takes {', '.join(takes)}")
+        return takes
 
     def _without_constants(self, example, parameters, takes_any):
         """The tensors of the example. None stands for an argument that is left out, where that is its default."""
@@ -333,7 +335,7 @@ class _Job:
             if self.given_names is not None:
                 if len(self.given_names) != len(names):
                     raise WrongUse(f"output_names: forward() returns {len(names)} tensors; got {len(self.given_names)} names")
-                names = list(self.given_names)
+                names = self.given_names
             if self.loss is not None:
                 if not tensors:
                     raise WrongUse(NO_TENSOR.format(type(result).__name__))

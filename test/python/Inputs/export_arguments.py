@@ -35,14 +35,16 @@ def refusal(*arguments, **options):
 def check_refusals(path):
     module = Never(4, 2)
     for options, wanted in (
-            ({"batch_dims": {"input": -1}}, "WrongUse: batch_dims: 'input' has dimensions 0 and 1; got -1"),
+            ({"batch_dims": {"input": -3}}, "WrongUse: batch_dims: 'input' has dimensions 0 and 1; got -3"),
             ({"batch_dims": {"input": 2}}, "WrongUse: batch_dims: 'input' has dimensions 0 and 1; got 2"),
             ({"batch_dims": {"input": "batch"}}, "WrongUse: batch_dims: 'input' has dimensions 0 and 1; got 'batch'"),
             ({"batch_dims": {"input": True}}, "WrongUse: batch_dims: 'input' has dimensions 0 and 1; got True"),
+            ({"batch_dims": {"input": 1.0}}, "WrongUse: batch_dims: 'input' has dimensions 0 and 1; got 1.0"),
             ({"batch_dims": {"x": 0}}, "WrongUse: batch_dims: no input 'x'; inputs: input"),
             ({"batch_dims": 0}, "TypeError: batch_dims: expected a dict from inputs to dimensions, as in {'input': 1}; got 0"),
             ({"batch_dims": [0]}, "TypeError: batch_dims: expected a dict"),
             ({"opset": 9}, "WrongUse: opset: expected 13 to 27; got 9"), ({"opset": 30}, "WrongUse: opset: expected 13 to 27; got 30"),
+            ({"opset": 18.0}, "WrongUse: opset: expected 13 to 27; got 18.0"), ({"opset": True}, "WrongUse: opset: expected 13 to 27; got True"),
             ({"opset": "18"}, "WrongUse: opset: expected 13 to 27; got '18'"), ({"opset": 0}, "WrongUse: opset: expected 13 to 27; got 0"),
             ({"loss": nn.MSELoss}, "TypeError: loss is a class; give nn.MSELoss()"), ({"loss": Never}, "TypeError: loss is a class; give Never()"),
             ({"loss": "mse"}, "TypeError: loss: expected a function or a module, as in nn.MSELoss(); got 'mse' (without a loss here, 'cleave compile --loss'"),
@@ -50,9 +52,12 @@ def check_refusals(path):
             ({"output_names": "logits"}, "TypeError: output_names: 'logits' is no list of names; give a list, as in ['logits']"),
             ({"output_names": 1}, "TypeError: output_names: expected a list of names, as in ['logits']; got 1"),
             ({"output_names": [None]}, "TypeError: output_names: expected a list of names"), ({"output_names": [""]}, "TypeError: output_names: expected a list of names"),
+            ({"output_names": b"logits"}, "TypeError: output_names: expected a list of names"),
+            ({"output_names": {"a", "b"}}, "TypeError: output_names: a set has no order; give a list, in the order of forward(); got {"),
             ({"exporter": "onnx"}, "ValueError: exporter: expected None, 'dynamo' or 'torchscript'; got 'onnx'"),
             ({"exporter": ["dynamo"]}, "ValueError: exporter: expected None, 'dynamo' or 'torchscript'; got ['dynamo']"),
-            ({"check": "no"}, "TypeError: check: expected True or False; got 'no'"), ({"quiet": 1}, "TypeError: quiet: expected True or False; got 1")):
+            ({"check": "no"}, "TypeError: check: expected True or False; got 'no'"), ({"quiet": 2}, "TypeError: quiet: expected True or False; got 2"),
+            ({"check": None}, "TypeError: check: expected True or False; got None"), ({"check": X}, "TypeError: check: expected True or False; got tensor(")):
         said = refusal(module, X, path, **options)
         assert said.startswith(wanted), (options, said)
     for arguments, wanted in (
@@ -70,6 +75,33 @@ def check_refusals(path):
     said = refusal(Never(4, 2), torch.tensor(1.0), path, batch_dims={"input": 0})
     assert said.startswith("WrongUse: batch_dims: 'input' has no dimensions; got 0"), said
     assert not os.path.exists(path)
+
+
+class Optional(nn.Linear):
+    def forward(self, x, mask=None):
+        y = super().forward(x)
+        return {"a": y, "b": y.sum() if mask is None else (y * mask).sum()}
+
+
+def check_accepted(path):
+    """Numbers of numpy, any iterable of names, dimensions from the last one, and arguments that an example leaves out."""
+    module = Optional(4, 2)
+    names = {"first": None, "second": None}
+    for output_names in (names.keys(), names, iter(names), (name for name in names), np.array(list(names))):
+        report = cleave.export_torch(module, X, path, output_names=output_names, check=1, quiet=np.bool_(True), opset=np.int64(18), exporter="torchscript")
+        assert report.outputs == list(names) and report.compared < 1e-5, report
+        assert [used.version for used in onnx.load(path).opset_import if not used.domain] == [18]
+    assert cleave.export_torch(module, X, path, check=np.bool_(False), quiet=1, exporter="torchscript").compared is None
+    for example, batch_dims, dim in (({"x": X}, {"mask": 1}, 0), ({"x": X, "mask": None}, {"x": np.int64(-2), "mask": -7}, 0), ({"x": X}, {"mask": None}, 0),
+                                     ({"x": torch.randn(3, 5, 4)}, {"x": -2}, 1), ({"x": torch.randn(3, 5, 4)}, {"x": torch.tensor(1)}, 1)):
+        job = _Job(module, example, path, None, None, batch_dims)
+        assert job.batch_dims == {"x": dim} and job.example_batch == example["x"].shape[dim], (batch_dims, job.batch_dims)
+    assert _Job(module, X, path, None, None, {"x": -1}).batch_dims == {"x": 1}
+    report = cleave.export_torch(module, torch.randn(3, 5, 4), path, batch_dims={"x": -2, "mask": 0}, quiet=True)
+    assert "--dim batch=5 --batch-dim batch" in report.command and report.compared < 1e-5, report
+    said = refusal(module, X, path, batch_dims={"mask": "all"})
+    assert said == "WrongUse: batch_dims: expected the number of a dimension for 'mask', or None; got 'all'", said
+    os.remove(path)
 
 
 def check_opsets(path):
@@ -174,6 +206,7 @@ def main():
     torch.manual_seed(0)
     path = f"{sys.argv[1]}/arguments.onnx"
     check_refusals(path)
+    check_accepted(path)
     check_opsets(path)
     check_nan(path)
     check_rare(path)
