@@ -20,11 +20,14 @@ std::string shortened(const std::string &word) {
   return word.substr(0, kShown) + (word.size() > kShown ? "..." : "");
 }
 
+Status refuseEmptyItem(const std::string &list, const std::string &option) {
+  std::string wrong = describeEmptyItem(list);
+  return wrong.empty() ? Status::ok() : invalidArgument(option + ": " + wrong + "; leave the comma out");
+}
+
 // Parses whole numbers that commas or white space separate.
 Status parseTokens(std::string text, const std::string &option, std::vector<uint64_t> *tokens,
                    const std::string &expected = "token ids, as in 1,2,3") {
-  if (std::string wrong = describeEmptyItem(text); !wrong.empty())
-    return invalidArgument(option + ": " + wrong + "; leave the comma out");
   std::replace(text.begin(), text.end(), ',', ' ');
   std::istringstream words(text);
   for (std::string word; words >> word;) {
@@ -42,8 +45,7 @@ Status parseEnds(const std::string &text, const Tokenizer *tokenizer, std::vecto
     return Status::ok();
   std::string expected = tokenizer ? "token ids, or names of the tokenizer's added tokens, as in 2,</s>"
                                    : "token ids, as in 1,2,3 (names of tokens need --tokenizer)";
-  if (std::string wrong = describeEmptyItem(text); !wrong.empty())
-    return invalidArgument("--end-token: " + wrong + "; leave the comma out");
+  CLEAVE_TRY(refuseEmptyItem(text, "--end-token"));
   for (const std::string &word : splitText(text, ',')) {
     auto named = tokenizer ? tokenizer->tokenOf(word) : std::nullopt;
     if (named)
@@ -56,9 +58,12 @@ Status parseEnds(const std::string &text, const Tokenizer *tokenizer, std::vecto
   return Status::ok();
 }
 
+// A file may have commas at the ends of its lines, as writers of CSV make them.
 Status readTokens(const std::string &ids, std::vector<uint64_t> *tokens) {
-  if (ids.rfind('@', 0) != 0)
+  if (ids.rfind('@', 0) != 0) {
+    CLEAVE_TRY(refuseEmptyItem(ids, "--prompt-ids"));
     return parseTokens(ids, "--prompt-ids", tokens);
+  }
   FileMapping file; // does not block on a pipe, and does not fill the memory from a device
   if (Status status = FileMapping::open(ids.substr(1), &file); !status.isOk())
     return invalidArgument("--prompt-ids: " + status.message() +
