@@ -219,14 +219,10 @@ static std::string ofUnit(const char *key, const std::vector<double> &values, do
   return text;
 }
 
-// Bytes are divided by 255 first, so a mean or a deviation above 1 is that of the bytes themselves. Training would go on
-// with numbers that are all nearly equal.
+// Bytes are divided by 255 first, so a mean above 1 is that of the bytes themselves. Training would go on with numbers
+// that are all nearly equal. A deviation says nothing alone: std=2 only makes the numbers smaller.
 static Status checkOfUnit(const DataSpec &spec) {
-  bool isOfBytes = false;
-  for (const std::vector<double> *values : {&spec.mean, &spec.std})
-    for (double value : *values)
-      isOfBytes |= value > 1;
-  if (!isOfBytes)
+  if (std::none_of(spec.mean.begin(), spec.mean.end(), [](double mean) { return mean > 1; }))
     return Status::ok();
   constexpr double kUnit = 255;
   std::string written = ofUnit("mean", spec.mean, 1) + ofUnit("std", spec.std, 1);
