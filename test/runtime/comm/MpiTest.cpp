@@ -33,7 +33,7 @@ static int beSilent() {
   auto entry = module ? reinterpret_cast<const cleave_mpi_api *(*)()>(::dlsym(module, "cleave_mpi")) : nullptr;
   int rank = 0, size = 0;
   char error[256] = "";
-  if (!entry || entry()->join(30, &rank, &size, error, sizeof(error)) != 0)
+  if (!entry || entry()->join(30, 0, &rank, &size, error, sizeof(error)) != 0)
     return 1;
   ::sleep(40);
   return 1;
