@@ -28,7 +28,7 @@ import onnx
 import torch
 
 from . import arguments
-from .exported_file import check_calls, check_defined_once, check_names, check_opset, compare, mend, note_losses
+from .exported_file import check_calls, check_defined_once, check_names, check_opset, compare, counted, mend, note_losses
 from .export_failure import ExportFailed, InvalidFile, WrongUse, exporter_failed, first_line, is_of_machine, module_failed
 from .exporters import DEFAULT_OPSETS, EXPORTERS, quiet
 from .own_gradients import own_gradients
@@ -49,7 +49,7 @@ class Report:
 
     def __str__(self):
         checked = "not compared" if self.compared is None else f"onnxruntime differs by {self.compared:.1e} at most"
-        lines = [f"wrote {self.path}: {self.parameters} parameters, {self.buffers} buffers, inputs {', '.join(self.inputs)}, "
+        lines = [f"wrote {self.path}: {counted(self.parameters, 'parameter')}, {counted(self.buffers, 'buffer')}, inputs {', '.join(self.inputs)}, "
                  f"outputs {', '.join(self.outputs)} ({checked})"]
         return "\n".join(lines + [f"note: {note}" for note in self.notes] + [f"compile: {self.command}"])
 
@@ -188,7 +188,7 @@ class _Job:
             example = list(example)
             labels = {"labels": example.pop()} if self.loss is not None and len(example) > 1 else {}
             if len(example) > len(takes):
-                raise WrongUse(f"example_inputs: forward() takes {len(takes)} inputs ({', '.join(takes)}); got {len(example)}")
+                raise WrongUse(f"example_inputs: forward() takes {counted(len(takes), 'input')} ({', '.join(takes)}); got {len(example)}")
             example = {**dict(zip(takes, example)), **labels}
         example = dict(example)
         if other := next((name for name in example if not isinstance(name, str)), None):
@@ -334,7 +334,7 @@ class _Job:
             names, tensors = _flatten(result)
             if self.given_names is not None:
                 if len(self.given_names) != len(names):
-                    raise WrongUse(f"output_names: forward() returns {len(names)} tensors; got {len(self.given_names)} names")
+                    raise WrongUse(f"output_names: forward() returns {counted(len(names), 'tensor')}; got {counted(len(self.given_names), 'name')}")
                 names = self.given_names
             if self.loss is not None:
                 if not tensors:

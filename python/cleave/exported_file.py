@@ -32,6 +32,10 @@ FAULTS = ("FAIL", "INVALID_ARGUMENT", "RUNTIME_EXCEPTION", "INVALID_GRAPH", "INV
 NO_FAULTS = ("is not a registered function/op", "IR version", "opset versions", "allocate memory")
 
 
+def counted(number, noun):
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def _array(tensor):
     return tensor.detach().cpu().contiguous()
 
@@ -231,7 +235,8 @@ def check_names(job):
                      + " ".join(f"--tie '{found[0]}={other}'" for other in found[1:]))
     job.report.buffers = sum(name in present for name, _ in job.module.named_buffers())
     if missing:
-        job.note(f"{len(missing)} parameters are not in the file: no output depends on them, or the exporter made constants of them "
+        job.note(f"{counted(len(missing), 'parameter')} {'is' if len(missing) == 1 else 'are'} not in the file: no output depends on "
+                 f"{'it' if len(missing) == 1 else 'them'}, or the exporter made constants of {'it' if len(missing) == 1 else 'them'} "
                  f"({', '.join(missing[:3])}{' and more' if len(missing) > 3 else ''})")
     known = {name for name, _ in job.module.named_parameters(remove_duplicate=False)}
     known |= {name for name, _ in job.module.named_buffers(remove_duplicate=False)}
@@ -239,14 +244,15 @@ def check_names(job):
                and t.data_type in (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.DOUBLE)
                and np.prod(t.dims) > 1 and (missing or not t.name.startswith(("lifted_tensor", "c_")))]
     if strange and missing:
-        job.note(f"the exporter has made tensors of its own that may hold them ({', '.join(t.name for t in strange[:3])})")
+        job.note(f"the exporter has made tensors of its own that may hold {'it' if len(missing) == 1 else 'them'} ({', '.join(t.name for t in strange[:3])})")
 
 
 def note_losses(job):
     """What no export keeps, found in the module instead."""
     frozen = [name for name, p in job.module.named_parameters() if not p.requires_grad]
     if frozen:
-        job.note(f"the file does not say that {len(frozen)} parameters have requires_grad=False; --freeze in the command below does")
+        job.note(f"the file does not say that {counted(len(frozen), 'parameter')} {'has' if len(frozen) == 1 else 'have'} requires_grad=False; "
+                 "--freeze in the command below does")
     if job.symbols and not any(d.dim_param for i in job.model.graph.input for d in i.type.tensor_type.shape.dim):
         job.note(f"the batch is fixed at {job.example_batch} in the file: the module, or the exporter, uses its size as a number")
     dims = {d.dim_param for i in job.model.graph.input for d in i.type.tensor_type.shape.dim if d.dim_param}

@@ -149,7 +149,7 @@ def check_rare(path):
         module = Moves()
         forward = module.forward
         report = cleave.export_torch(module.eval(), X, path, exporter=exporter, quiet=True)
-        assert module.forward is forward and module.config.use_cache and not module.training and report.buffers == 1 and report.compared < 1e-5, report
+        assert module.forward is forward and module.config.use_cache and not module.training and ": 2 parameters, 1 buffer, inputs x" in str(report) and report.compared < 1e-5, report
         assert [t.data_type for t in onnx.load(path).graph.initializer if t.name == "scale"] == [onnx.TensorProto.BFLOAT16]
     turned = nn.Sequential(nn.Linear(4, 2), nn.Linear(2, 2))
     turned[0].requires_grad_(False)
@@ -164,11 +164,11 @@ def check_rare(path):
     scripted = torch.jit.trace(nn.Linear(4, 2), X)
     nothing = type("Nothing", (nn.Linear,), {"forward": lambda self, input: None})(4, 2)
     for module, options, wanted in ((scripted, {}, "a module of torch.jit cannot be exported"), (nothing, {}, "returns no tensor, but NoneType"),
-                                    (nn.Linear(4, 2), {"output_names": ["a", "b"]}, "forward() returns 1 tensors; got 2 names")):
+                                    (nn.Linear(4, 2), {"output_names": ["a", "b"]}, "forward() returns 1 tensor; got 2 names")):
         said = refusal(module, X, path, **options)
         assert wanted in said, said
     said = refusal(nn.Linear(4, 2), (X, X), path)
-    assert "forward() takes 1 inputs (input); got 2" in said, said
+    assert "forward() takes 1 input (input); got 2" in said, said
 
 
 def check_functions():

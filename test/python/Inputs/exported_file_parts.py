@@ -151,9 +151,9 @@ def main():
     exported_file.mend(job)
     exported_file.check_names(job)
     exported_file.note_losses(job)
-    assert any("1 parameters are not in the file" in note and "first.w" in note for note in job.report.notes), job.report.notes
-    assert any("that may hold them (onnx::MatMul_7)" in note for note in job.report.notes), job.report.notes
-    assert any("requires_grad=False" in note for note in job.report.notes), job.report.notes
+    assert any("1 parameter is not in the file" in note and "first.w" in note for note in job.report.notes), job.report.notes
+    assert any("that may hold it (onnx::MatMul_7)" in note for note in job.report.notes), job.report.notes
+    assert any("that 1 parameter has requires_grad=False" in note for note in job.report.notes), job.report.notes
     print("what is lost is told")
 
     # A file that computes something else is refused, and is not left behind.
