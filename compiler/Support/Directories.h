@@ -4,6 +4,7 @@
 #define CLEAVE_COMPILER_SUPPORT_DIRECTORIES_H
 
 #include "compiler/Support/Usage.h"
+#include "runtime/base/Directories.h"
 
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/FileSystem.h"
@@ -24,11 +25,8 @@ inline std::error_code makeDirectories(const llvm::Twine &path) {
 
 // The same for the value of an option.
 inline llvm::Error makeDirectories(llvm::StringRef option, llvm::StringRef path) {
-  if (llvm::sys::fs::exists(path) && !llvm::sys::fs::is_directory(path))
-    return usageError(option, "'" + path + "' is a file; name a folder");
-  if (std::error_code code = makeDirectories(path))
-    return usageError(option, "cannot make the folder " + path + ": " + code.message());
-  return llvm::Error::success();
+  rt::Status made = rt::makeDirectories(path.str());
+  return made.isOk() ? llvm::Error::success() : usageError(option, made.message());
 }
 
 } // namespace cleave

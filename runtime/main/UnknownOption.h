@@ -136,11 +136,7 @@ inline std::string describeValue(const std::string &text) {
   if (isRange)
     return option + ": expected a number from " + text.substr(range + 14) +
            "; got: " + value.substr(value.rfind("Value ", 0) == 0 ? 6 : 0);
-  std::string wrong =
-      option + ": " + expectedOneOf(value, splitText(text.substr(set + 9, text.rfind('}') - set - 9), ','));
-  if (option == "--loss" && wrong.find("did you mean") == std::string::npos)
-    wrong += "; a module may return another loss itself, and --loss-output NAME names it";
-  return wrong;
+  return option + ": " + expectedOneOf(value, splitText(text.substr(set + 9, text.rfind('}') - set - 9), ','));
 }
 
 // Finds a switch with a value, such as "--save-best=banana", in arguments that begin with a command. Returns the

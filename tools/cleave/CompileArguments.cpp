@@ -3,7 +3,10 @@
 
 #include "compiler/Training/Optimizers/Optimizer.h"
 #include "compiler/Training/TrainingOptions.h"
+#include "runtime/base/NearestName.h"
 #include "runtime/main/ListOption.h"
+
+#include "llvm/ADT/STLExtras.h"
 
 #include <CLI/CLI.hpp>
 
@@ -64,6 +67,19 @@ void addModelOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
 }
 
 // Options of the loss.
+CLI::Validator knownLosses() {
+  const std::vector<std::string> names = {"cross-entropy", "nll", "mse"};
+  CLI::Validator known = CLI::IsMember(names);
+  known.operation([names](std::string &loss) -> std::string {
+    if (llvm::is_contained(names, loss))
+      return "";
+    bool isNear = !rt::nearestName(loss, names).empty();
+    return rt::expectedOneOf(loss, names) +
+           (isNear ? "" : "; a module may return another loss itself, and --loss-output NAME names it");
+  });
+  return known;
+}
+
 void addLossOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
   app.add_flag("--train", o.train, "Compile a training step (without it: inference)")->group(kTraining);
   app.add_option("--loss-output", o.lossOutput, "Name of the graph's output that is the loss")
@@ -71,7 +87,7 @@ void addLossOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
       ->type_name("NAME");
   app.add_option("--loss", o.loss,
                  "Add this loss to a graph without one. It compares the first output with a new input, labels")
-      ->check(CLI::IsMember({"cross-entropy", "nll", "mse"}))
+      ->check(knownLosses())
       ->group(kTraining);
   t.lossIgnoreIndex = app.add_option("--loss-ignore-index", t.ignoredLabel,
                                      "Label that --loss cross-entropy and nll do not count, as ignore_index in "

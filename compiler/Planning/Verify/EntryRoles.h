@@ -18,9 +18,6 @@
 // What no checkpoint holds (the last two lines, and terms of sums) may be changed by any program, if nobody reads it
 // first: KindCheck::checkCarried. `snapshot` copies states, so it may read all. So may programs of other names, because
 // the host does not run them. Neither of them changes what a checkpoint holds.
-//
-// Before this table, the verifier accepted a step that took its learning rate from scalar.eval_loss_sum, an evaluation
-// that used optimizer state as weights, and an `infer` that changed its weights.
 #ifndef CLEAVE_COMPILER_PLANNING_VERIFY_ENTRYROLES_H
 #define CLEAVE_COMPILER_PLANNING_VERIFY_ENTRYROLES_H
 

@@ -39,8 +39,8 @@ struct TermReduction {
 // reduce_sum(x) + x.shape[0], the second term is a sum over samples, too.
 std::optional<std::pair<double, double>> summedNumbers(const LossTerm &once, const LossTerm &twice);
 
-// True if the constants of the term grow or shrink with the batch, other than as the divisor of a mean. Two batches do
-// not prove how: log(4) is twice log(2).
+// True if two batches do not prove how the term grows: its constants grow or shrink with the batch, other than as the
+// divisor of a mean, or its factor is neither a whole number nor one over it. log(4) is twice log(2).
 bool needsThird(const LossTerm &once, const LossTerm &twice);
 // True if the term grows by the same power of the batch from the first to each of the others.
 bool growsSteadily(const LossTerm &once, const LossTerm &twice, const LossTerm &thrice);

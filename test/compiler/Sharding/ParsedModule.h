@@ -41,6 +41,22 @@ inline llvm::SmallVector<mlir::Attribute> axesOf(std::initializer_list<llvm::Str
   return axes;
 }
 
+// A backward pass that writes a gradient to @g, and an update of @w by it.
+inline const char *kTrainingStep = R"(
+  func.func @backward(%dy: tensor<4x64xf32> {cleave.name = "dy", cleave.batch_dim = 0 : i64}) {
+    %double = cleave.add %dy, %dy : tensor<4x64xf32>
+    %sum = cleave.reduce sum %double, [0] : tensor<4x64xf32> -> tensor<64xf32>
+    cleave.write %sum, @g : tensor<64xf32>
+    return
+  }
+  func.func @update() {
+    %g = cleave.read @g : tensor<64xf32>
+    %w = cleave.read @w : tensor<64xf32>
+    %new = cleave.sub %w, %g : tensor<64xf32>
+    cleave.write %new, @w : tensor<64xf32>
+    return
+  })";
+
 // A module with states of 64 numbers, and these functions. Each state is "name role".
 class ParsedModule {
 public:

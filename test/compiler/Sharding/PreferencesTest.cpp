@@ -5,21 +5,6 @@
 namespace cleave {
 namespace {
 
-const char *kStep = R"(
-  func.func @backward(%dy: tensor<4x64xf32> {cleave.name = "dy", cleave.batch_dim = 0 : i64}) {
-    %double = cleave.add %dy, %dy : tensor<4x64xf32>
-    %sum = cleave.reduce sum %double, [0] : tensor<4x64xf32> -> tensor<64xf32>
-    cleave.write %sum, @g : tensor<64xf32>
-    return
-  }
-  func.func @update() {
-    %g = cleave.read @g : tensor<64xf32>
-    %w = cleave.read @w : tensor<64xf32>
-    %new = cleave.sub %w, %g : tensor<64xf32>
-    cleave.write %new, @w : tensor<64xf32>
-    return
-  })";
-
 class PreferencesTest : public testing::Test {
 protected:
   // The form that the only result of the function's only op of this kind prefers.
@@ -32,7 +17,7 @@ protected:
     preferences.collect(module.function(function));
     return preferences.of(module.ops<Op>(function).front()->getResult(0));
   }
-  ParsedModule module{{{"w", "parameter"}, {"g", "gradient"}}, kStep};
+  ParsedModule module{{{"w", "parameter"}, {"g", "gradient"}}, kTrainingStep};
   StatePolicy split{FsdpStrategy::FullShard, GradSync::Every, DpSync::AllReduce};
   StatePolicy whole{FsdpStrategy::NoShard, GradSync::Last, DpSync::AllReduce};
   StatePolicy server{FsdpStrategy::NoShard, GradSync::Every, DpSync::ParameterServer};

@@ -41,27 +41,13 @@ TEST(StorageLadder, AWholeStateAcceptsEverything) {
     EXPECT_TRUE(ladder.accepts(shardingOf(written))) << written;
 }
 
-const char *kStep = R"(
-  func.func @backward(%dy: tensor<4x64xf32> {cleave.name = "dy", cleave.batch_dim = 0 : i64}) {
-    %sum = cleave.reduce sum %dy, [0] : tensor<4x64xf32> -> tensor<64xf32>
-    cleave.write %sum, @g : tensor<64xf32>
-    return
-  }
-  func.func @update() {
-    %g = cleave.read @g : tensor<64xf32>
-    %w = cleave.read @w : tensor<64xf32>
-    %new = cleave.sub %w, %g : tensor<64xf32>
-    cleave.write %new, @w : tensor<64xf32>
-    return
-  })";
-
 class Forms : public testing::Test {
 protected:
   StateForms forms(FsdpStrategy strategy, GradSync sync, std::initializer_list<llvm::StringRef> dataAxes) {
     auto mesh = meshOf(R"(["dp", "fsdp"], [2, 2])");
     return StateForms(module.get(), mesh, {strategy, sync, DpSync::AllReduce}, axes = axesOf(dataAxes));
   }
-  ParsedModule module{{{"w", "parameter"}, {"g", "gradient"}}, kStep};
+  ParsedModule module{{{"w", "parameter"}, {"g", "gradient"}}, kTrainingStep};
   llvm::SmallVector<mlir::Attribute> axes;
 };
 
