@@ -128,7 +128,8 @@ inline std::string describeValue(const std::string &text) {
          from = text.find(" from [");
   if (text.rfind("Requires at most 1 options", 0) == 0 && from != std::string::npos)
     return "give at most one of " + joinChoices(splitText(text.substr(from + 7, text.find(']') - from - 7), ','));
-  if (colon == std::string::npos || std::min(set, range) == std::string::npos)
+  bool isOurs = colon != std::string::npos && text.compare(colon + 2, 9, "expected ") == 0; // may quote such a value
+  if (colon == std::string::npos || isOurs || std::min(set, range) == std::string::npos)
     return text;
   bool isRange =
       set == std::string::npos || (range != std::string::npos && range > set); // the value may contain the other text
