@@ -2,7 +2,7 @@
 # Components, which are packages too (CleavePackages.cmake): `runtime` (always there) gives Cleave::cleave_rt and Cleave::cleave_main for programs that link a compiled
 # model; `compiler` gives Cleave::CleaveIR, Cleave::CleavePlanIR, Cleave::CleaveImportRegistry and Cleave::CleaveOptimizers
 # for plug-ins.
-# Emitted programs are linked against DIR/lib: the compiler looks for it beside its own folder (compiler/Driver/Linker.cpp).
+# Emitted programs are linked against DIR/lib: the compiler looks for it beside its own folder (compiler/Driver/Files/Linker.cpp).
 include(CMakePackageConfigHelpers)
 
 set(CLEAVE_CMAKE_DIR lib/cmake/Cleave)

@@ -62,8 +62,8 @@ struct TrafficPoint {
 
 // Rates that were measured on the machine itself, with the runtime's own kernels.
 struct Measurements {
-  uint64_t threads = 1;                // of a rank
-  std::vector<TrafficPoint> traffic;   // ascending; at least one
+  uint64_t threads = 1;              // of a rank
+  std::vector<TrafficPoint> traffic; // ascending; at least one
   std::vector<RateTable> kernels;
 
   double trafficRate(double distance) const;
@@ -93,8 +93,8 @@ struct TargetMachine {
   Machine forLink(const Link &link) const;
 };
 
-// A machine that is used if none is known: rates of a core of a host of 2020 and of its network, with one rank per
-// node. It is only for comparing costs. Its seconds are not a prediction.
+// A machine that is used if none is known: rates of a core of a host of 2020 and of its network, with all ranks
+// on one node. It is only for comparing costs. Its seconds are not a prediction.
 const TargetMachine &plainMachine();
 
 // The names of the table: "a100", "h100", "h200".

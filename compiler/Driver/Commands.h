@@ -1,4 +1,5 @@
-// The small commands of `cleave`: they show artefacts, prove their plans, and write weights back to ONNX.
+// The small commands of `cleave`: they show artefacts, prove their plans, measure the machine and make bundles.
+// Export/Export.h has the command that writes weights back to ONNX.
 #ifndef CLEAVE_COMPILER_DRIVER_COMMANDS_H
 #define CLEAVE_COMPILER_DRIVER_COMMANDS_H
 
@@ -58,17 +59,6 @@ struct BundleRequest {
 // Writes a folder from which a machine without Cleave can build the programs of these models: the objects, the sources
 // of the runtime, and a script. It appears complete or not at all.
 llvm::Error bundle(const BundleRequest &request, llvm::raw_ostream &out);
-
-struct ExportRequest {
-  std::string checkpoint; // a checkpoint, or a directory of checkpoints
-  std::string model;      // the ONNX file whose weights are replaced
-  std::string output;
-  std::vector<std::string> outputs; // outputs of the model to keep (KeptOutputs.h); empty: all
-};
-
-// Writes the model with the weights of the checkpoint in place of its initializers. If they are larger than
-// `embeddedLimit` (its default is well below protobuf's limit of 2 GiB), they are written to OUTPUT.data beside it.
-llvm::Error exportCheckpoint(const ExportRequest &request, llvm::raw_ostream &out, uint64_t embeddedLimit = 1ull << 30);
 
 } // namespace cleave
 

@@ -6,7 +6,7 @@
 #ifndef CLEAVE_COMPILER_DRIVER_KERNELDUMP_H
 #define CLEAVE_COMPILER_DRIVER_KERNELDUMP_H
 
-#include "compiler/Driver/InputGuard.h"
+#include "compiler/Driver/Files/InputGuard.h"
 #include "compiler/Driver/Options.h"
 #include "compiler/Target/Target.h"
 

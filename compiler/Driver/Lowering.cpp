@@ -4,7 +4,7 @@
 #include "compiler/Driver/BatchNorm.h"
 #include "compiler/Driver/PhaseRunner.h"
 #include "compiler/Planning/Passes.h"
-#include "compiler/Planning/Verify/StatedMeaning.h"
+#include "compiler/Planning/Verify/Model/StatedMeaning.h"
 #include "compiler/Sharding/Offload.h"
 #include "compiler/Sharding/Passes.h"
 #include "compiler/Sharding/Pipeline.h"

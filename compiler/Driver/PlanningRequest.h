@@ -3,8 +3,8 @@
 #ifndef CLEAVE_COMPILER_DRIVER_PLANNINGREQUEST_H
 #define CLEAVE_COMPILER_DRIVER_PLANNINGREQUEST_H
 
+#include "compiler/Driver/Files/WeightsImage.h"
 #include "compiler/Driver/Options.h"
-#include "compiler/Driver/WeightsImage.h"
 #include "compiler/Planning/Pipeline.h"
 
 #include <map>

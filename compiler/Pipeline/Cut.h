@@ -31,7 +31,7 @@ struct CutNode {
   std::string name;            // for pins, boundaries, patterns and errors
   double cost = 0;             // time of its forward and backward pass
   int64_t activationBytes = 0; // kept for its backward pass, for one micro-batch
-  std::vector<int> states; // numbers of the states that it uses; a stage holds each of its states once
+  std::vector<int> states;     // numbers of the states that it uses; a stage holds each of its states once
 };
 
 // A value from a node to later ones. Each stage that uses it receives it once.
@@ -51,11 +51,11 @@ enum class CutMode {
   Auto,       // by cost, within the memory limit
   Uniform,    // equally many nodes in each stage
   Parameters, // equally many bytes of states
-  Pattern, // equally many nodes with `isMatched`
+  Pattern,    // equally many nodes with `isMatched`
 };
 
 // The bytes that a plan needs for each byte of the estimate, known from a cut that has been planned
-// (compiler/Driver/StageFit.h).
+// (compiler/Driver/Memory/StageFit.h).
 struct MemoryScale {
   double states = 1, activations = 1;
 };
@@ -63,9 +63,9 @@ struct MemoryScale {
 struct CutRequest {
   int stages = 1;
   CutMode mode = CutMode::Auto;
-  double transferCost = 0; // time per byte
+  double transferCost = 0;                   // time per byte
   int64_t memoryLimit = 0;                   // bytes of each stage; 0: none
-  std::vector<int> frames; // of activations, for each stage (the schedule says how many); empty: one
+  std::vector<int> frames;                   // of activations, for each stage (the schedule says how many); empty: one
   std::vector<MemoryScale> scales;           // of each stage; empty: 1
   std::vector<std::pair<int, int>> pins;     // node, stage
   std::vector<std::pair<int, int>> together; // nodes that must be in one stage
@@ -74,10 +74,10 @@ struct CutRequest {
 };
 
 struct CutStage {
-  int begin = 0, end = 0; // its nodes
-  double time = 0;        // by the mode's measure, with transfers
-  int64_t received = 0;   // bytes
-  int64_t memory = 0;     // states and activations, scaled
+  int begin = 0, end = 0;              // its nodes
+  double time = 0;                     // by the mode's measure, with transfers
+  int64_t received = 0;                // bytes
+  int64_t memory = 0;                  // states and activations, scaled
   int64_t states = 0, activations = 0; // as estimated
 };
 

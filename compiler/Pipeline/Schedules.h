@@ -15,7 +15,7 @@
 // If messages take time d, 1f1b idles for 2d(p-1)/p more with each micro-batch. eager-1f1b hides d <= (F+B+W)/2.
 //
 // Narayanan et al. 2019, 2021 (1F1B, interleaved); Zhuang et al. 2023, arXiv 2211.05322 (eager 1F1B); Huang et al. 2019
-// (GPipe); Qi et al. 2024, arXiv 2401.10241 (zero bubble); DeepSeek-AI 2024, arXiv 2412.19437, and its form cut in half
+// (GPipe); Qi et al. 2023, arXiv 2401.10241 (zero bubble); DeepSeek-AI 2024, arXiv 2412.19437, and its form cut in half
 // (DualPipeV).
 //
 // All of them place chunk c on rank c mod p, except dualpipe-v (placeAsV). A user's own schedule comes from a file

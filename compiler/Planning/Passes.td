@@ -170,7 +170,7 @@ def KeepProvenNeeds : Pass<"keep-proven-needs", "::mlir::ModuleOp"> {
 }
 
 def VerifyPlan : Pass<"verify-plan", "::mlir::ModuleOp"> {
-  let summary = "proves that the plan neither hangs nor races";
+  let summary = "proves that the plan neither hangs nor races, and computes what it states";
   let description = [{
     Writes the plan as bytes, opens them as the runtime does, which proves that kernels stay within their buffers, and then runs
     PlanVerifier.h. Every finding is reported as an error. Changes nothing.

@@ -1,6 +1,6 @@
 #include "compiler/Simulator/StepTimeline.h"
 
-#include "compiler/Planning/Verify/EntryGraph.h"
+#include "compiler/Planning/Verify/Order/EntryGraph.h"
 #include "compiler/Simulator/InstructionCosts.h"
 #include "runtime/plan/RankKinds.h"
 

@@ -1,12 +1,10 @@
 // A target answers all questions of the compiler about a device: how much scratch a library kernel needs, how often a
 // generated kernel's outermost loop runs, which types are native, and how kernels become code. The driver and the
-// verifier ask only a Target, and no other folder knows a device by name.
+// verifier ask only a Target (Rationale.md names the few places that know a device by name).
 //
 //   auto target = parseTarget("host:avx512,threads=4");      // or "cuda:sm_90"
 //   (*target)->scratch("matmul", params);
 //   (*target)->compile(kernels, "cleave_gpt_", alignmentsOf(plan));
-//
-// Fusion groups, streams and communication are decided before the target is asked.
 #ifndef CLEAVE_COMPILER_TARGET_TARGET_H
 #define CLEAVE_COMPILER_TARGET_TARGET_H
 
@@ -27,23 +25,23 @@ namespace cleave {
 
 // How a kernel is launched on a device (runtime/include/cleave/model.h, cleave_device_kernel).
 struct LaunchGeometry {
-  uint32_t blockSize = 0; // threads of a block
-  uint64_t blocks = 0;    // blocks that have work; with fewer, a launch runs the rest in a loop
+  uint32_t blockSize = 0;  // threads of a block
+  uint64_t blocks = 0;     // blocks that have work; with fewer, a launch runs the rest in a loop
   uint64_t alignments = 0; // required by the code: for buffer i, 2 to the power of the i-th four bits
 };
 
 // A kernel's code, for people to read (--dump).
 struct KernelListing {
-  std::string code;                                          // as text: PTX, or LLVM IR
+  std::string code;                                        // as text: PTX, or LLVM IR
   std::vector<std::pair<std::string, uint64_t>> resources; // that it uses, named as in the dump's index
 };
 
 // The code of a module's kernels.
 struct KernelCode {
-  std::vector<std::string> objects;             // object files of the host that define each kernel's symbol
-  std::string deviceImage;                      // runtime/device/cuda/DeviceImage.h; empty for host code
-  std::map<std::string, LaunchGeometry> device; // of each kernel in the image, by label
-  std::map<std::string, rt::KernelFacts> facts; // facts that a plan must state about each kernel's code, by label
+  std::vector<std::string> objects;              // object files of the host that define each kernel's symbol
+  std::string deviceImage;                       // runtime/device/cuda/DeviceImage.h; empty for host code
+  std::map<std::string, LaunchGeometry> device;  // of each kernel in the image, by label
+  std::map<std::string, rt::KernelFacts> facts;  // facts that a plan must state about each kernel's code, by label
   std::map<std::string, KernelListing> listings; // by label, if requested
   std::string listingNote;                       // what the listings do not have, and why; empty: nothing
   std::string cacheFolder;                       // folder that also has the code, for other compilations; empty: none

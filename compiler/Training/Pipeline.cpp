@@ -95,7 +95,8 @@ void buildTrainingPipeline(OpPassManager &manager, const TrainingOptions &option
   addCleanup(manager);
   // After buckets too: reads of states may be repeated at no cost, and the cut must see this.
   manager.addPass(createChooseResiduals({options.keepAll}));
-  // Near the end, because the variants differ from their originals only in the reads of accumulators.
+  // Near the end, because the variants differ from their originals only in the reads of accumulators (with a loss
+  // scale, also in the writes of their copies).
   manager.addPass(createSpecializeMicroBatches({options.microBatches}));
   // After the variants, so that all of them are split in the same way.
   manager.addPass(createSplitBackward());

@@ -5,7 +5,7 @@
 
 Every initializer is external data of a file that is not there. `cleave compile --init` says how parameters begin, and a trained file of
 weights goes in by `--weights`: names and shapes are those of Hugging Face's LlamaForCausalLM. Inputs are tokens and labels [batch, context],
-outputs logits and loss.
+outputs lm_head (the logits) and loss.
 """
 import argparse
 

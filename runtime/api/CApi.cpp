@@ -131,18 +131,6 @@ SessionOptions toSessionOptions(const cleave_model &model, const cleave_options 
   return result;
 }
 
-// After a fork, the child has none of libgomp's threads, and libgomp would wait for them forever.
-Status checkThreadsAreHere(unsigned threads) {
-  static std::atomic<pid_t> process{0}; // the first that created a session
-  pid_t first = 0;
-  if (process.compare_exchange_strong(first, getpid()) || first == getpid() || threads <= 1)
-    return Status::ok();
-  return invalidArgument("cleave_session_create: this process was forked from one that had a session (" +
-                         std::to_string(first) +
-                         "), and OpenMP's threads did not come along; give 1 thread per rank, " +
-                         "or start a new program in place of the fork (in Python, multiprocessing's \"spawn\")");
-}
-
 Status describePort(cleave_session *session, const char *program, size_t index, bool output, cleave_tensor_info *info) {
   CLEAVE_TRY(checkArguments("cleave_describe", {{"session", session}, {"program", program}, {"info", info}}));
   GlobalTensor tensor;
@@ -318,9 +306,7 @@ cleave_code cleave_session_create(const cleave_model *model, const cleave_option
         options->struct_size != offsetof(cleave_options, seed))
       return invalidArgument("cleave_session_create: options->struct_size is not sizeof(cleave_options)");
     auto made = std::make_unique<cleave_session>();
-    SessionOptions opened = toSessionOptions(*model, options);
-    CLEAVE_TRY(Session::open(*model, opened, &made->session));
-    CLEAVE_TRY(checkThreadsAreHere(opened.threads ? opened.threads : made->session.plan().threads()));
+    CLEAVE_TRY(Session::open(*model, toSessionOptions(*model, options), &made->session));
     made->lr = ScalarState(made->session, kRateScalar);
     made->step = ScalarState(made->session, kStepScalar);
     made->seed = ScalarState(made->session, kSeedScalar);

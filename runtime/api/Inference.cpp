@@ -76,7 +76,8 @@ Status sizeOutput(const fb::Plan &plan, uint64_t samples, uint64_t globalBatch, 
   std::string name = output->port->name()->str();
   if (output->port->batch_dim() > 0)
     return invalidArgument("output '" + name + "' has its batch dimension at " +
-                           std::to_string(output->port->batch_dim()) + "; only 0 can be written");
+                           std::to_string(output->port->batch_dim()) +
+                           "; files have it at 0, so the C API or cleave.Model in Python gives such an output");
   bool isBatched = output->port->batch_dim() == 0;
   const char *reason = isBatched ? wholeBatchReason(plan, *output->port) : "has no batch dimension";
   if (globalBatch != 0 && reason)

@@ -95,10 +95,11 @@ void addTrain(CLI::App &command, Command &result) {
   command
       .add_option(
           "--lr-schedule", train.lrSchedule,
-          "How the learning rate changes over the steps. step: multiplied by G (default 0.1) after every N steps or "
-          "epochs. cosine, linear: it rises during the warm-up steps, then falls to min in `steps` steps, or by the "
-          "end of the run (default: constant):\n"
-          "constant | step,size=N|Nepoch[,gamma=G] | cosine[,warmup=N][,min=LR][,steps=N] | "
+          "How the learning rate changes over the steps. It rises during the warm-up steps. step: multiplied by G "
+          "(default 0.1) after every N steps or epochs. cosine, linear: falls to min in `steps` steps, or by the end "
+          "of "
+          "the run (default: constant):\n"
+          "constant[,warmup=N] | step,size=N|Nepoch[,gamma=G][,warmup=N] | cosine[,warmup=N][,min=LR][,steps=N] | "
           "linear[,warmup=N][,min=LR][,steps=N]")
       ->type_name("SCHEDULE");
   addOptional(command, "--clip-grad-norm", train.clipGradNorm,

@@ -6,7 +6,7 @@
 //   axis dp 4     kind "server" for dp in [0, 1)     kind "worker" for dp in [1, 4)
 //
 // States of different kinds with one name are one state, and every rank that has it stores its part. Entry programs
-// with one name run together, and their collectives meet (compiler/Planning/Verify/KindMatching.cpp proves it).
+// with one name run together, and their collectives meet (compiler/Planning/Verify/Order/KindMatching.cpp proves it).
 #ifndef CLEAVE_RUNTIME_PLAN_RANKKINDS_H
 #define CLEAVE_RUNTIME_PLAN_RANKKINDS_H
 

@@ -25,7 +25,9 @@
 #include "runtime/state/RandomInit.h"
 
 #include <algorithm>
+#include <atomic>
 #include <new>
+#include <unistd.h>
 
 namespace cleave::rt {
 
@@ -109,10 +111,9 @@ Status Session::Impl::joinProcesses() {
     std::string variables = mpiVariables(); // MPI itself sets some of them
     CLEAVE_TRY(createMpiCommunicator(&processes));
     // A shell that a launcher has started, as by srun --pty bash, has its variables, too.
-    std::string alone = processes->size() == 1
-                            ? ", or unset " + variables + ", which a launcher has set: then the " +
-                                  counted(wanted, "rank") + " are threads of this process"
-                            : "";
+    std::string alone = processes->size() == 1 ? ", or unset " + variables + ", which a launcher has set: then the " +
+                                                     counted(wanted, "rank") + " are threads of this process"
+                                               : "";
     return checkProcesses(processes->size(), *plan,
                           wanted == 1 ? "start it once, without mpirun"
                                       : "use mpirun -n " + std::to_string(wanted) + alone);
@@ -166,6 +167,18 @@ Status Session::Impl::makeRanks(const cleave_model &model, unsigned threadsPerRa
     states[index] = viewStates(ranks[index]);
     return Status::ok();
   });
+}
+
+// After a fork, the child has none of libgomp's threads, and libgomp would wait for them forever. Asked before anything
+// runs.
+static Status checkThreadsAreHere(unsigned threads) {
+  static std::atomic<pid_t> process{0}; // the first that created a session
+  pid_t first = 0;
+  if (process.compare_exchange_strong(first, getpid()) || first == getpid() || threads <= 1)
+    return Status::ok();
+  return invalidArgument("this process was forked from one that had a session (" + std::to_string(first) +
+                         "), and OpenMP's threads did not come along; give 1 thread per rank, " +
+                         "or start a new program in place of the fork (in Python, multiprocessing's \"spawn\")");
 }
 
 // Bytes of the plan, of device and host together. Ranks of different kinds may need different amounts.
@@ -286,6 +299,7 @@ Status Session::start(const cleave_model &model, const SessionOptions &options) 
   if (impl.worldRank(0) == 0)
     for (const std::string &note : resourceNotes(impl.demand(options.threads), HostResources::here()))
       log(LogLevel::Warning, -1, note);
+  CLEAVE_TRY(checkThreadsAreHere(options.threads ? options.threads : impl.plan->threads()));
   CLEAVE_TRY(impl.makeRanks(model, options.threads));
   CLEAVE_TRY(
       impl.threads->run([&](unsigned index) { return initializeStates(impl.states[index], weights, options.seed); }));

@@ -3,6 +3,7 @@
 #define CLEAVE_TOOLS_CLEAVE_COMMANDLINE_H
 
 #include "compiler/Driver/Commands.h"
+#include "compiler/Driver/Export/Export.h"
 #include "compiler/Driver/Options.h"
 
 #include <string>

@@ -1,6 +1,6 @@
-#include "compiler/Driver/Artefact.h"
 #include "compiler/Driver/Commands.h"
 #include "compiler/Driver/Compiler.h"
+#include "compiler/Driver/Files/Artefact.h"
 #include "compiler/Support/Error.h"
 #include "compiler/Support/Usage.h"
 #include "compiler/Training/Pipeline.h"
@@ -88,7 +88,7 @@ int main(int argc, char **argv) {
   std::signal(SIGCHLD, SIG_DFL); // a caller that ignores it would leave no exit code of the linker to wait for
   std::signal(SIGXFSZ, SIG_IGN); // a file beyond the size limit then gives an error with a message, like a full disk
   rt::AtomicFile::watch(removeOnSignal);
-  cleave::registerTraining(); // for --insert, in addition to passes of plug-ins
+  cleave::registerTraining();       // for --insert, in addition to passes of plug-ins
   mlir::registerTransformsPasses(); // canonicalize, cse and MLIR's other general ones
   Request request = parseCommandLine(argc, argv);
   if (const Exit *leave = std::get_if<Exit>(&request)) {

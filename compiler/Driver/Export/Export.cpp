@@ -4,11 +4,12 @@
 // inference form. With --outputs it is reduced to the nodes that these outputs need. If there are too many bytes for
 // protobuf's limit of 2 GiB, tensors are written to OUTPUT.data as ONNX external data.
 
-#include "compiler/Driver/Commands.h"
-#include "compiler/Driver/InferenceForm.h"
-#include "compiler/Driver/InputGuard.h"
-#include "compiler/Driver/KeptOutputs.h"
-#include "compiler/Driver/OutputPath.h"
+#include "compiler/Driver/Export/Export.h"
+
+#include "compiler/Driver/Export/InferenceForm.h"
+#include "compiler/Driver/Export/KeptOutputs.h"
+#include "compiler/Driver/Files/InputGuard.h"
+#include "compiler/Driver/Files/OutputPath.h"
 #include "compiler/Import/ONNX/File/ExportNotes.h"
 #include "compiler/Import/ONNX/File/TensorReader.h"
 #include "compiler/Support/InputFile.h"

@@ -1,6 +1,6 @@
-#include "compiler/Driver/GraphEdit.h"
+#include "compiler/Driver/Export/GraphEdit.h"
 
-#include "compiler/Driver/GraphUses.h"
+#include "compiler/Driver/Export/GraphUses.h"
 
 using namespace cleave;
 

@@ -1,6 +1,6 @@
 // Adds nodes to an ONNX graph, with names that it does not have yet, and removes elements of its lists.
-#ifndef CLEAVE_COMPILER_DRIVER_GRAPHEDIT_H
-#define CLEAVE_COMPILER_DRIVER_GRAPHEDIT_H
+#ifndef CLEAVE_COMPILER_DRIVER_EXPORT_GRAPHEDIT_H
+#define CLEAVE_COMPILER_DRIVER_EXPORT_GRAPHEDIT_H
 
 #include "compiler/Import/ONNX/File/Proto.h"
 

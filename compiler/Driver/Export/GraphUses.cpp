@@ -1,4 +1,4 @@
-#include "compiler/Driver/GraphUses.h"
+#include "compiler/Driver/Export/GraphUses.h"
 
 #include "llvm/ADT/StringMap.h"
 

@@ -1,7 +1,7 @@
 // Collects the names that the nodes of an ONNX graph read, including their subgraphs, and the nodes and values that
 // some values need.
-#ifndef CLEAVE_COMPILER_DRIVER_GRAPHUSES_H
-#define CLEAVE_COMPILER_DRIVER_GRAPHUSES_H
+#ifndef CLEAVE_COMPILER_DRIVER_EXPORT_GRAPHUSES_H
+#define CLEAVE_COMPILER_DRIVER_EXPORT_GRAPHUSES_H
 
 #include "compiler/Import/ONNX/File/ModelFile.h"
 

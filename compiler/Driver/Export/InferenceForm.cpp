@@ -1,8 +1,8 @@
-#include "compiler/Driver/InferenceForm.h"
+#include "compiler/Driver/Export/InferenceForm.h"
 
-#include "compiler/Driver/GraphEdit.h"
-#include "compiler/Driver/GraphUses.h"
-#include "compiler/Driver/MaskForm.h"
+#include "compiler/Driver/Export/GraphEdit.h"
+#include "compiler/Driver/Export/GraphUses.h"
+#include "compiler/Driver/Export/MaskForm.h"
 #include "compiler/Import/ONNX/File/ExportSignature.h"
 
 #include "llvm/ADT/STLExtras.h"

@@ -6,8 +6,8 @@
 //
 // Exported models are for inference. In training form, another runtime would normalize by the statistics of its own
 // batch. `cleave compile --train` accepts the inference form, too.
-#ifndef CLEAVE_COMPILER_DRIVER_INFERENCEFORM_H
-#define CLEAVE_COMPILER_DRIVER_INFERENCEFORM_H
+#ifndef CLEAVE_COMPILER_DRIVER_EXPORT_INFERENCEFORM_H
+#define CLEAVE_COMPILER_DRIVER_EXPORT_INFERENCEFORM_H
 
 #include "compiler/Import/ONNX/File/Proto.h"
 

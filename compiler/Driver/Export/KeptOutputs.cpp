@@ -1,8 +1,8 @@
-#include "compiler/Driver/KeptOutputs.h"
+#include "compiler/Driver/Export/KeptOutputs.h"
 
-#include "compiler/Driver/GraphEdit.h"
-#include "compiler/Driver/GraphUses.h"
-#include "compiler/Driver/SizeSources.h"
+#include "compiler/Driver/Export/GraphEdit.h"
+#include "compiler/Driver/Export/GraphUses.h"
+#include "compiler/Driver/Export/SizeSources.h"
 #include "compiler/Support/Usage.h"
 
 #include "llvm/ADT/STLExtras.h"

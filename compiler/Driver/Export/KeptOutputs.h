@@ -3,8 +3,8 @@
 //   inputs tokens, labels -> outputs logits, loss      --outputs logits      input tokens -> output logits
 //
 // Models are trained with their loss as an output, which needs labels. Users of the trained model have none.
-#ifndef CLEAVE_COMPILER_DRIVER_KEPTOUTPUTS_H
-#define CLEAVE_COMPILER_DRIVER_KEPTOUTPUTS_H
+#ifndef CLEAVE_COMPILER_DRIVER_EXPORT_KEPTOUTPUTS_H
+#define CLEAVE_COMPILER_DRIVER_EXPORT_KEPTOUTPUTS_H
 
 #include "compiler/Import/ONNX/File/Proto.h"
 

@@ -1,7 +1,7 @@
-#include "compiler/Driver/MaskForm.h"
+#include "compiler/Driver/Export/MaskForm.h"
 
-#include "compiler/Driver/GraphEdit.h"
-#include "compiler/Driver/GraphUses.h"
+#include "compiler/Driver/Export/GraphEdit.h"
+#include "compiler/Driver/Export/GraphUses.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"

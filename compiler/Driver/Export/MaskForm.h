@@ -6,8 +6,8 @@
 // Modules that drop whole samples or paths (stochastic depth) are exported as arithmetic on random numbers, which a
 // runtime would draw in inference, too. RandomMasks.h of the importer has the same rule for compiled programs. A test
 // compares the two.
-#ifndef CLEAVE_COMPILER_DRIVER_MASKFORM_H
-#define CLEAVE_COMPILER_DRIVER_MASKFORM_H
+#ifndef CLEAVE_COMPILER_DRIVER_EXPORT_MASKFORM_H
+#define CLEAVE_COMPILER_DRIVER_EXPORT_MASKFORM_H
 
 #include "compiler/Import/ONNX/File/Proto.h"
 

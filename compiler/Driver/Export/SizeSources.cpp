@@ -1,7 +1,7 @@
-#include "compiler/Driver/SizeSources.h"
+#include "compiler/Driver/Export/SizeSources.h"
 
-#include "compiler/Driver/GraphEdit.h"
-#include "compiler/Driver/GraphUses.h"
+#include "compiler/Driver/Export/GraphEdit.h"
+#include "compiler/Driver/Export/GraphUses.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"

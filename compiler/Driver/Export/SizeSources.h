@@ -5,8 +5,8 @@
 //
 // torch.export writes the batch size as a `Shape` of any input that has it, often of the labels. In ONNX, a symbol is
 // one size in the whole graph, so another input with the same symbol gives the same number.
-#ifndef CLEAVE_COMPILER_DRIVER_SIZESOURCES_H
-#define CLEAVE_COMPILER_DRIVER_SIZESOURCES_H
+#ifndef CLEAVE_COMPILER_DRIVER_EXPORT_SIZESOURCES_H
+#define CLEAVE_COMPILER_DRIVER_EXPORT_SIZESOURCES_H
 
 #include "compiler/Import/ONNX/File/Proto.h"
 

@@ -1,4 +1,4 @@
-#include "compiler/Driver/Artefact.h"
+#include "compiler/Driver/Files/Artefact.h"
 
 #include "cleave/model.h"
 #include "compiler/Codegen/Host/ModelObject.h"

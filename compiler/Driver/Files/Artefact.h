@@ -1,7 +1,7 @@
 // Finds the plan in any file that `cleave compile` may have written: a .plan file, an object, a shared library, an
 // executable.
-#ifndef CLEAVE_COMPILER_DRIVER_ARTEFACT_H
-#define CLEAVE_COMPILER_DRIVER_ARTEFACT_H
+#ifndef CLEAVE_COMPILER_DRIVER_FILES_ARTEFACT_H
+#define CLEAVE_COMPILER_DRIVER_FILES_ARTEFACT_H
 
 #include "runtime/plan/Plan_generated.h"
 

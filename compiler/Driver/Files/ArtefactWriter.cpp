@@ -1,11 +1,11 @@
-#include "compiler/Driver/ArtefactWriter.h"
+#include "compiler/Driver/Files/ArtefactWriter.h"
 
 #include "compiler/Codegen/Host/ModelObject.h"
 #include "compiler/Codegen/Loops/GraphFacts.h"
+#include "compiler/Driver/Files/Linker.h"
+#include "compiler/Driver/Files/ModelHeader.h"
+#include "compiler/Driver/Files/WeightsImage.h"
 #include "compiler/Driver/KernelDump.h"
-#include "compiler/Driver/Linker.h"
-#include "compiler/Driver/ModelHeader.h"
-#include "compiler/Driver/WeightsImage.h"
 #include "compiler/Support/Error.h"
 #include "compiler/Support/TemporaryFile.h"
 #include "runtime/plan/PlanReader.h"
@@ -157,9 +157,7 @@ llvm::Error ArtefactWriter::write(llvm::StringRef bytes, WrittenFiles &written) 
 }
 
 void ArtefactWriter::note(const WeightsImage &weights, WrittenFiles &written) const {
-  std::string content = emit == Emit::Executable ? "program"
-                        : emit == Emit::Shared   ? "shared library"
-                                                 : "object file";
+  std::string content = emit == Emit::Executable ? "program" : emit == Emit::Shared ? "shared library" : "object file";
   written.add(source.output, content + (weights.embedded ? " with its weights" : ""));
   if (!weights.file.empty())
     written.add(weightsPathBeside(source.output), "its weights, which it reads when it starts");

@@ -1,11 +1,11 @@
 // Writes a program, an object file or a shared library from a plan and its kernels, with the weights and the C header
 // beside it. Either all of these files are written, or none of them remains.
-#ifndef CLEAVE_COMPILER_DRIVER_ARTEFACTWRITER_H
-#define CLEAVE_COMPILER_DRIVER_ARTEFACTWRITER_H
+#ifndef CLEAVE_COMPILER_DRIVER_FILES_ARTEFACTWRITER_H
+#define CLEAVE_COMPILER_DRIVER_FILES_ARTEFACTWRITER_H
 
-#include "compiler/Driver/InputGuard.h"
+#include "compiler/Driver/Files/InputGuard.h"
+#include "compiler/Driver/Files/WrittenFiles.h"
 #include "compiler/Driver/Options.h"
-#include "compiler/Driver/WrittenFiles.h"
 #include "compiler/Import/ONNX/File/Weights.h"
 #include "compiler/Target/Target.h"
 #include "runtime/plan/Plan_generated.h"

@@ -1,11 +1,11 @@
 // `cleave bundle` collects the files with which a machine without Cleave can build programs of compiled models.
 // cmake/CleaveBundle.cmake lists the sources of the runtime, and tools/bundle/build.sh builds them.
 #include "compiler/Codegen/Host/ModelObject.h"
-#include "compiler/Driver/Artefact.h"
 #include "compiler/Driver/Commands.h"
-#include "compiler/Driver/Linker.h"
-#include "compiler/Driver/OutputPath.h"
-#include "compiler/Driver/WeightsImage.h"
+#include "compiler/Driver/Files/Artefact.h"
+#include "compiler/Driver/Files/Linker.h"
+#include "compiler/Driver/Files/OutputPath.h"
+#include "compiler/Driver/Files/WeightsImage.h"
 #include "compiler/Support/Directories.h"
 #include "compiler/Support/Error.h"
 #include "compiler/Support/InputFile.h"
@@ -224,9 +224,7 @@ private:
 // A folder that is removed in the destructor, unless keepAs() was called.
 class PartialFolder {
 public:
-  explicit PartialFolder(llvm::StringRef name) {
-    place = uniquePath(name + ".partial-");
-  }
+  explicit PartialFolder(llvm::StringRef name) { place = uniquePath(name + ".partial-"); }
   ~PartialFolder() {
     if (!place.empty())
       fs::remove_directories(place);

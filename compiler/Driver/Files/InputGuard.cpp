@@ -1,4 +1,4 @@
-#include "compiler/Driver/InputGuard.h"
+#include "compiler/Driver/Files/InputGuard.h"
 
 #include "compiler/Support/Usage.h"
 #include "runtime/state/CheckpointSave.h"

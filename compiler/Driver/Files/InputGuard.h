@@ -1,8 +1,8 @@
 // Prevents a command from overwriting its own inputs: `cleave compile m.onnx -o m.onnx` would destroy the model.
 //
 // Files are the same if device and inode are, so links and other spellings of a path are recognized.
-#ifndef CLEAVE_COMPILER_DRIVER_INPUTGUARD_H
-#define CLEAVE_COMPILER_DRIVER_INPUTGUARD_H
+#ifndef CLEAVE_COMPILER_DRIVER_FILES_INPUTGUARD_H
+#define CLEAVE_COMPILER_DRIVER_FILES_INPUTGUARD_H
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"

@@ -1,4 +1,4 @@
-#include "compiler/Driver/Linker.h"
+#include "compiler/Driver/Files/Linker.h"
 
 #include "compiler/Support/Error.h"
 #include "compiler/Support/TemporaryFile.h"

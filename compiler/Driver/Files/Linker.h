@@ -1,6 +1,6 @@
 // Links the emitted objects to the requested artefact, with the C++ compiler driver of the machine.
-#ifndef CLEAVE_COMPILER_DRIVER_LINKER_H
-#define CLEAVE_COMPILER_DRIVER_LINKER_H
+#ifndef CLEAVE_COMPILER_DRIVER_FILES_LINKER_H
+#define CLEAVE_COMPILER_DRIVER_FILES_LINKER_H
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"

@@ -1,4 +1,4 @@
-#include "compiler/Driver/ModelHeader.h"
+#include "compiler/Driver/Files/ModelHeader.h"
 
 #include "compiler/Support/StatusError.h"
 #include "compiler/Support/Usage.h"

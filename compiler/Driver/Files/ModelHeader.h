@@ -1,6 +1,6 @@
 // Writes the C header beside an object file or a shared library: NAME.h declares cleave_model_NAME.
-#ifndef CLEAVE_COMPILER_DRIVER_MODELHEADER_H
-#define CLEAVE_COMPILER_DRIVER_MODELHEADER_H
+#ifndef CLEAVE_COMPILER_DRIVER_FILES_MODELHEADER_H
+#define CLEAVE_COMPILER_DRIVER_FILES_MODELHEADER_H
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"

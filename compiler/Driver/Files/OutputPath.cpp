@@ -1,4 +1,4 @@
-#include "compiler/Driver/OutputPath.h"
+#include "compiler/Driver/Files/OutputPath.h"
 
 #include "compiler/Support/Error.h"
 #include "compiler/Support/Usage.h"
@@ -33,8 +33,9 @@ size_t maxNameIn(llvm::StringRef directory) {
 
 llvm::Error checkLength(llvm::StringRef output, llvm::StringRef directory) {
   auto tooLong = [&](const llvm::Twine &what, size_t found, size_t most) {
-    return usageError("-o " + shortened(output), what + " has " + llvm::Twine(found) + " bytes; at most " + llvm::Twine(most) +
-                                                     " are possible, since names of temporary files are longer. Give a shorter name");
+    return usageError("-o " + shortened(output),
+                      what + " has " + llvm::Twine(found) + " bytes; at most " + llvm::Twine(most) +
+                          " are possible, since names of temporary files are longer. Give a shorter name");
   };
   if (output.size() + kPathSuffix >= PATH_MAX)
     return tooLong("the path", output.size(), PATH_MAX - 1 - kPathSuffix);

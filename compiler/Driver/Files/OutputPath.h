@@ -1,6 +1,6 @@
 // Checks before the work of `compile` and `export` whether -o can be written.
-#ifndef CLEAVE_COMPILER_DRIVER_OUTPUTPATH_H
-#define CLEAVE_COMPILER_DRIVER_OUTPUTPATH_H
+#ifndef CLEAVE_COMPILER_DRIVER_FILES_OUTPUTPATH_H
+#define CLEAVE_COMPILER_DRIVER_FILES_OUTPUTPATH_H
 
 #include "compiler/Driver/Options.h"
 
@@ -13,7 +13,8 @@ namespace cleave {
 // too long for the files beside the output: temporary files, and the folder of weights.
 llvm::Error checkOutputPath(llvm::StringRef path);
 
-// Fails if the name of the output of `compile` is usual for another kind of file, as in `-o a.so` without --emit shared.
+// Fails if the name of the output of `compile` is usual for another kind of file, as in `-o a.so` without
+// --emit shared.
 llvm::Error checkOutputName(llvm::StringRef path, Emit emit);
 
 } // namespace cleave

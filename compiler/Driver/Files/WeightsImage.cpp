@@ -1,4 +1,4 @@
-#include "compiler/Driver/WeightsImage.h"
+#include "compiler/Driver/Files/WeightsImage.h"
 
 #include "compiler/Support/Directories.h"
 #include "compiler/Support/StatusError.h"

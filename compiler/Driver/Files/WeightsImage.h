@@ -1,7 +1,7 @@
 // Writes the initial weights of an artefact as one safetensors image. It is embedded in the executable up to 64 MiB,
 // and written beside it above.
-#ifndef CLEAVE_COMPILER_DRIVER_WEIGHTSIMAGE_H
-#define CLEAVE_COMPILER_DRIVER_WEIGHTSIMAGE_H
+#ifndef CLEAVE_COMPILER_DRIVER_FILES_WEIGHTSIMAGE_H
+#define CLEAVE_COMPILER_DRIVER_FILES_WEIGHTSIMAGE_H
 
 #include "compiler/Import/ONNX/File/Weights.h"
 #include "runtime/plan/Plan_generated.h"

@@ -1,6 +1,6 @@
-#include "compiler/Driver/WrittenFiles.h"
+#include "compiler/Driver/Files/WrittenFiles.h"
 
-#include "compiler/Driver/WeightsImage.h"
+#include "compiler/Driver/Files/WeightsImage.h"
 #include "runtime/base/HumanUnits.h"
 
 #include "llvm/Support/FileSystem.h"

@@ -3,8 +3,8 @@
 //   wrote mlp (program, 1.2 MiB) and mlp.weights/model.safetensors (weights, 480.0 MiB), in place of an older mlp
 //
 // As with other compilers, a file that has the output's name is replaced; the line says so.
-#ifndef CLEAVE_COMPILER_DRIVER_WRITTENFILES_H
-#define CLEAVE_COMPILER_DRIVER_WRITTENFILES_H
+#ifndef CLEAVE_COMPILER_DRIVER_FILES_WRITTENFILES_H
+#define CLEAVE_COMPILER_DRIVER_FILES_WRITTENFILES_H
 
 #include <string>
 #include <utility>

@@ -1,8 +1,8 @@
-#include "compiler/Driver/MemoryLimit.h"
+#include "compiler/Driver/Memory/MemoryLimit.h"
 
 #include "compiler/Driver/Lowering.h"
-#include "compiler/Driver/PlanTrial.h"
-#include "compiler/Driver/StageFit.h"
+#include "compiler/Driver/Memory/PlanTrial.h"
+#include "compiler/Driver/Memory/StageFit.h"
 #include "compiler/Sharding/Offload.h"
 #include "compiler/Sharding/StateStorage.h"
 #include "compiler/Support/StatusError.h"
@@ -127,7 +127,7 @@ private:
   }
 
   void findForTraining() {
-    if (options.recompute == "none")
+    if (options.recompute == "none" || options.recompute == "never")
       nameIfSmaller("--recompute auto", [](CompileOptions &changed) { changed.recompute = "auto"; });
     bool isSharded = options.axisSize("fsdp") > 1;
     FsdpStrategy strategy = llvm::cantFail(parseFsdpStrategy(options.fsdpStrategy)); // read by lowerToKernels
@@ -160,8 +160,8 @@ private:
   void nameBucket(const std::string &before, uint64_t fetched, Change change) {
     constexpr uint64_t kLeast = 64 << 10, kParts = 8;
     uint64_t bytes = llvm::bit_floor(std::max(fetched / kParts, kLeast));
-    bool hasUnits = options.axisSize("fsdp") > 1 &&
-                    splitsParameters(llvm::cantFail(parseFsdpStrategy(options.fsdpStrategy)));
+    bool hasUnits =
+        options.axisSize("fsdp") > 1 && splitsParameters(llvm::cantFail(parseFsdpStrategy(options.fsdpStrategy)));
     bool isWhole = bytes % (1 << 20) == 0;
     std::string size = isWhole ? std::to_string(bytes >> 20) + "MiB" : std::to_string(bytes >> 10) + "KiB";
     nameIfSmaller(before + (hasUnits ? "--fsdp-units size=" : "--bucket-size ") + size, [&](CompileOptions &changed) {
@@ -294,9 +294,11 @@ llvm::Error cleave::checkMemoryLimit(const rt::PlanSummary &plan, const CompileO
   if (!target)
     return target.takeError();
   return makeError(
-      "--memory-limit allows " + rt::exactBytesText(limit) + ", the plan needs " + rt::exactBytesText(summary.totalBytes) +
-      (summary.kind.empty() ? " on each rank"
-                            : " on each " + summary.kind + ", " + rt::bytesText(summary.totalBytes - limit) + " too much") +
+      "--memory-limit allows " + rt::exactBytesText(limit) + ", the plan needs " +
+      rt::exactBytesText(summary.totalBytes) +
+      (summary.kind.empty()
+           ? " on each rank"
+           : " on each " + summary.kind + ", " + rt::bytesText(summary.totalBytes - limit) + " too much") +
       " (largest: " + largestParts(summary) + ")" + othersTooLarge(plan, summary, limit) +
       (searchesCut(options) ? "; no other cut into stages that was tried needs less on its largest stage" : "") +
       Remedies(summary, options, limit, (*target)->hasOwnMemory(), tryOptions).text());

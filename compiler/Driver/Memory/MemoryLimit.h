@@ -1,7 +1,7 @@
 // Compares the memory that a plan needs with --memory-limit, and searches for the --recompute value of a plan that
 // fits.
-#ifndef CLEAVE_COMPILER_DRIVER_MEMORYLIMIT_H
-#define CLEAVE_COMPILER_DRIVER_MEMORYLIMIT_H
+#ifndef CLEAVE_COMPILER_DRIVER_MEMORY_MEMORYLIMIT_H
+#define CLEAVE_COMPILER_DRIVER_MEMORY_MEMORYLIMIT_H
 
 #include "compiler/Driver/Options.h"
 #include "compiler/Planning/Pipeline.h"

@@ -1,4 +1,4 @@
-#include "compiler/Driver/PlanTrial.h"
+#include "compiler/Driver/Memory/PlanTrial.h"
 
 #include "compiler/Driver/Lowering.h"
 #include "compiler/Planning/Build/PlanWriter.h"

@@ -1,6 +1,6 @@
 // Plans a copy of a module to find out what a choice costs, without a trace.
-#ifndef CLEAVE_COMPILER_DRIVER_PLANTRIAL_H
-#define CLEAVE_COMPILER_DRIVER_PLANTRIAL_H
+#ifndef CLEAVE_COMPILER_DRIVER_MEMORY_PLANTRIAL_H
+#define CLEAVE_COMPILER_DRIVER_MEMORY_PLANTRIAL_H
 
 #include "compiler/Driver/Options.h"
 #include "compiler/Planning/Pipeline.h"

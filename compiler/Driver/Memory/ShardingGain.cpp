@@ -1,6 +1,6 @@
-#include "compiler/Driver/ShardingGain.h"
+#include "compiler/Driver/Memory/ShardingGain.h"
 
-#include "compiler/Driver/PlanTrial.h"
+#include "compiler/Driver/Memory/PlanTrial.h"
 #include "compiler/Sharding/StateStorage.h"
 #include "runtime/base/HumanUnits.h"
 

@@ -4,8 +4,8 @@
 // more memory. The purpose of the option is to save memory, so the user must know. If the plan leaves a doubt, the
 // model is also planned with whole states. If these need less, gathers are no longer issued ahead (unless
 // --gathers-in-flight is given). If that does not help either, a note gives both figures.
-#ifndef CLEAVE_COMPILER_DRIVER_SHARDINGGAIN_H
-#define CLEAVE_COMPILER_DRIVER_SHARDINGGAIN_H
+#ifndef CLEAVE_COMPILER_DRIVER_MEMORY_SHARDINGGAIN_H
+#define CLEAVE_COMPILER_DRIVER_MEMORY_SHARDINGGAIN_H
 
 #include "compiler/Driver/Options.h"
 #include "compiler/Planning/Pipeline.h"

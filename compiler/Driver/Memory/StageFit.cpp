@@ -1,8 +1,8 @@
-#include "compiler/Driver/StageFit.h"
+#include "compiler/Driver/Memory/StageFit.h"
 
 #include "compiler/Driver/Lowering.h"
-#include "compiler/Driver/MemoryLimit.h"
-#include "compiler/Driver/PlanTrial.h"
+#include "compiler/Driver/Memory/MemoryLimit.h"
+#include "compiler/Driver/Memory/PlanTrial.h"
 #include "dialects/Cleave/IR/Attributes.h"
 #include "runtime/base/HumanUnits.h"
 

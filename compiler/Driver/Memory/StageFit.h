@@ -11,8 +11,8 @@
 // So the result is the fastest of all cuts that are expected to fit, and its plan does fit. If no plan fits, the cut
 // whose largest stage needs least is used, and the error describes it (MemoryLimit.h). Rejected: planning all cuts in
 // the order of their times, because there are too many.
-#ifndef CLEAVE_COMPILER_DRIVER_STAGEFIT_H
-#define CLEAVE_COMPILER_DRIVER_STAGEFIT_H
+#ifndef CLEAVE_COMPILER_DRIVER_MEMORY_STAGEFIT_H
+#define CLEAVE_COMPILER_DRIVER_MEMORY_STAGEFIT_H
 
 #include "compiler/Driver/Options.h"
 #include "compiler/Driver/PipelineRequest.h"

@@ -1,6 +1,6 @@
-#include "compiler/Driver/BatchNormGroups.h"
+#include "compiler/Driver/Model/BatchNormGroups.h"
 
-#include "compiler/Driver/BatchedModel.h"
+#include "compiler/Driver/Model/BatchedModel.h"
 #include "compiler/Support/Error.h"
 #include "compiler/Training/Chunks/SampleDims.h"
 #include "dialects/Cleave/IR/Algebra.h"

@@ -1,7 +1,7 @@
 // Checks the groups of --batch-norm local. The import cuts dimension 0 of normalized values into one group for each
 // rank.
-#ifndef CLEAVE_COMPILER_DRIVER_BATCHNORMGROUPS_H
-#define CLEAVE_COMPILER_DRIVER_BATCHNORMGROUPS_H
+#ifndef CLEAVE_COMPILER_DRIVER_MODEL_BATCHNORMGROUPS_H
+#define CLEAVE_COMPILER_DRIVER_MODEL_BATCHNORMGROUPS_H
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/Error.h"

@@ -1,8 +1,8 @@
-#include "compiler/Driver/BatchSizeUse.h"
+#include "compiler/Driver/Model/BatchSizeUse.h"
 
-#include "compiler/Driver/BatchedModel.h"
-#include "compiler/Driver/ConstantCompare.h"
-#include "compiler/Driver/LostGrowth.h"
+#include "compiler/Driver/Model/BatchedModel.h"
+#include "compiler/Driver/Model/ConstantCompare.h"
+#include "compiler/Driver/Model/LostGrowth.h"
 #include "compiler/Import/ONNX/SizeDecisions.h"
 #include "dialects/Cleave/IR/Algebra.h"
 #include "dialects/Cleave/IR/Attributes.h"

@@ -9,8 +9,8 @@
 //
 // If the two modules have different ops, the result is unknown. The import has other forms for some numbers (x ** 1 is
 // x, x ** 2 is a product), and it unrolls loops over the batch.
-#ifndef CLEAVE_COMPILER_DRIVER_BATCHSIZEUSE_H
-#define CLEAVE_COMPILER_DRIVER_BATCHSIZEUSE_H
+#ifndef CLEAVE_COMPILER_DRIVER_MODEL_BATCHSIZEUSE_H
+#define CLEAVE_COMPILER_DRIVER_MODEL_BATCHSIZEUSE_H
 
 #include "compiler/Import/ONNX/Importer.h"
 

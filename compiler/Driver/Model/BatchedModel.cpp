@@ -1,4 +1,4 @@
-#include "compiler/Driver/BatchedModel.h"
+#include "compiler/Driver/Model/BatchedModel.h"
 
 using namespace cleave;
 

@@ -1,6 +1,6 @@
 // Imports a model again with a larger batch.
-#ifndef CLEAVE_COMPILER_DRIVER_BATCHEDMODEL_H
-#define CLEAVE_COMPILER_DRIVER_BATCHEDMODEL_H
+#ifndef CLEAVE_COMPILER_DRIVER_MODEL_BATCHEDMODEL_H
+#define CLEAVE_COMPILER_DRIVER_MODEL_BATCHEDMODEL_H
 
 #include "compiler/Import/ONNX/Importer.h"
 

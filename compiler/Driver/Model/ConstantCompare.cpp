@@ -1,4 +1,4 @@
-#include "compiler/Driver/ConstantCompare.h"
+#include "compiler/Driver/Model/ConstantCompare.h"
 
 #include "dialects/Cleave/IR/OpSupport.h"
 

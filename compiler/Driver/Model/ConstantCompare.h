@@ -7,8 +7,8 @@
 //
 // Large constants are states, and the bytes of their weights are compared. Parameters are the same if they are one
 // state.
-#ifndef CLEAVE_COMPILER_DRIVER_CONSTANTCOMPARE_H
-#define CLEAVE_COMPILER_DRIVER_CONSTANTCOMPARE_H
+#ifndef CLEAVE_COMPILER_DRIVER_MODEL_CONSTANTCOMPARE_H
+#define CLEAVE_COMPILER_DRIVER_MODEL_CONSTANTCOMPARE_H
 
 #include "compiler/Import/ONNX/Importer.h"
 #include "dialects/Cleave/IR/Cleave.h"

@@ -1,4 +1,4 @@
-#include "compiler/Driver/InputNeeds.h"
+#include "compiler/Driver/Model/InputNeeds.h"
 
 #include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/Scatter.h"

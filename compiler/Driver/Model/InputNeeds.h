@@ -1,7 +1,7 @@
 // Finds the inputs on which each output of an inference program depends. So `infer` asks for the other inputs only if
 // they matter: a model that was exported with its loss needs no labels for its logits.
-#ifndef CLEAVE_COMPILER_DRIVER_INPUTNEEDS_H
-#define CLEAVE_COMPILER_DRIVER_INPUTNEEDS_H
+#ifndef CLEAVE_COMPILER_DRIVER_MODEL_INPUTNEEDS_H
+#define CLEAVE_COMPILER_DRIVER_MODEL_INPUTNEEDS_H
 
 #include "mlir/IR/BuiltinOps.h"
 

@@ -1,8 +1,8 @@
-#include "compiler/Driver/LossProbe.h"
+#include "compiler/Driver/Model/LossProbe.h"
 
-#include "compiler/Driver/BatchSizeUse.h"
-#include "compiler/Driver/BatchedModel.h"
 #include "compiler/Driver/Lowering.h"
+#include "compiler/Driver/Model/BatchSizeUse.h"
+#include "compiler/Driver/Model/BatchedModel.h"
 #include "compiler/Support/Error.h"
 #include "compiler/Training/Loss/LossReduction.h"
 #include "dialects/Cleave/IR/Attributes.h"
@@ -61,13 +61,16 @@ static bool mayDependOnBatch(const LossTerm &term, int64_t batch) {
          (term.count && (!term.ofSamples || batch == 1));
 }
 
+// In an evaluation, the statistics of a normalization are those of the samples that are evaluated together.
+static bool normalizationMixes(mlir::func::FuncOp function) { return function.getSymName() == "model.eval"; }
+
 namespace {
 
 // The loss of one import of the model.
 struct ImportedLoss {
   ImportedLoss(const ImportedModel &model, mlir::func::FuncOp function, unsigned index)
       : model(model), function(function), loss(valueOf(function, index)),
-        samples(function, /*normalizationMixes=*/function.getSymName() == "model.eval") {}
+        samples(function, normalizationMixes(function)) {}
   LossTerms terms(LossForm form) const { return {loss, samples, form}; }
 
   const ImportedModel &model;
@@ -120,7 +123,7 @@ bool cleave::hasPlainMeans(mlir::ModuleOp module) {
     std::optional<unsigned> index = lossOf(function);
     if (!index)
       continue;
-    SampleDependence samples(function);
+    SampleDependence samples(function, normalizationMixes(function));
     LossTerms terms(valueOf(function, *index), samples);
     int64_t batch = batchOf(function);
     auto isPlain = [](TermReduction reduction) {

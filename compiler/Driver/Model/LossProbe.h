@@ -1,8 +1,8 @@
 // Finds out whether each term of the loss is a sum over samples or a mean, and whether it is computed from the number
 // of samples (compiler/Training/Loss/LossReduction.h). For this, the graph is also imported with twice the samples, and
 // the losses are compared. The file is read once.
-#ifndef CLEAVE_COMPILER_DRIVER_LOSSPROBE_H
-#define CLEAVE_COMPILER_DRIVER_LOSSPROBE_H
+#ifndef CLEAVE_COMPILER_DRIVER_MODEL_LOSSPROBE_H
+#define CLEAVE_COMPILER_DRIVER_MODEL_LOSSPROBE_H
 
 #include "compiler/Import/ONNX/Importer.h"
 

@@ -1,4 +1,4 @@
-#include "compiler/Driver/LostGrowth.h"
+#include "compiler/Driver/Model/LostGrowth.h"
 
 #include "dialects/Cleave/IR/Algebra.h"
 #include "dialects/Cleave/IR/OpSupport.h"

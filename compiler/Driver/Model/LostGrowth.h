@@ -3,8 +3,8 @@
 //   w[0:batch] -> tanh               no: the result grows by the same factor
 //   w[0:batch] -> the last row       yes: another batch has another last row
 //   x[batch, 3] -> sum over the batch   not tested here: SampleDependence says whether samples are mixed
-#ifndef CLEAVE_COMPILER_DRIVER_LOSTGROWTH_H
-#define CLEAVE_COMPILER_DRIVER_LOSTGROWTH_H
+#ifndef CLEAVE_COMPILER_DRIVER_MODEL_LOSTGROWTH_H
+#define CLEAVE_COMPILER_DRIVER_MODEL_LOSTGROWTH_H
 
 #include "compiler/Training/Loss/LossReduction.h"
 #include "compiler/Training/Loss/SampleDependence.h"

@@ -1,7 +1,7 @@
-#include "compiler/Driver/SampleChecks.h"
+#include "compiler/Driver/Model/SampleChecks.h"
 
-#include "compiler/Driver/BatchSizeUse.h"
-#include "compiler/Driver/BatchedModel.h"
+#include "compiler/Driver/Model/BatchSizeUse.h"
+#include "compiler/Driver/Model/BatchedModel.h"
 #include "compiler/Training/Loss/SampleDependence.h"
 #include "dialects/Cleave/IR/Algebra.h"
 #include "dialects/Cleave/IR/Attributes.h"

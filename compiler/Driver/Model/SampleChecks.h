@@ -1,6 +1,6 @@
 // Checks a model's samples before lowering. A rank, a micro-batch or a run of `infer` has only some of the samples.
-#ifndef CLEAVE_COMPILER_DRIVER_SAMPLECHECKS_H
-#define CLEAVE_COMPILER_DRIVER_SAMPLECHECKS_H
+#ifndef CLEAVE_COMPILER_DRIVER_MODEL_SAMPLECHECKS_H
+#define CLEAVE_COMPILER_DRIVER_MODEL_SAMPLECHECKS_H
 
 #include "compiler/Import/ONNX/Importer.h"
 #include "compiler/Support/Error.h"

@@ -1,7 +1,7 @@
-#include "compiler/Driver/Ties.h"
+#include "compiler/Driver/Model/Ties.h"
 
-#include "compiler/Support/WireType.h"
 #include "compiler/Support/Usage.h"
+#include "compiler/Support/WireType.h"
 #include "compiler/Training/States.h"
 #include "runtime/base/Assignment.h"
 #include "runtime/state/FloatConversion.h"

@@ -1,7 +1,7 @@
 // Checks --tie. The two parameters must be one weight that was written twice. If they were not equal, one would be lost
 // without a message.
-#ifndef CLEAVE_COMPILER_DRIVER_TIES_H
-#define CLEAVE_COMPILER_DRIVER_TIES_H
+#ifndef CLEAVE_COMPILER_DRIVER_MODEL_TIES_H
+#define CLEAVE_COMPILER_DRIVER_MODEL_TIES_H
 
 #include "compiler/Import/ONNX/File/Weights.h"
 

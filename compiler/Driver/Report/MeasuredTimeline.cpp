@@ -1,4 +1,4 @@
-#include "compiler/Driver/MeasuredTimeline.h"
+#include "compiler/Driver/Report/MeasuredTimeline.h"
 
 #include "compiler/Support/Error.h"
 #include "compiler/Support/InputFile.h"
@@ -164,7 +164,9 @@ std::vector<plan::StreamSpan> spansOf(const Trace &trace, int64_t rank, const rt
     span.start = event.begin - step.begin;
     span.end = event.end - step.begin;
     span.microBatch = event.microBatch;
-    span.name = event.body.empty() ? event.name : event.name + "\n" + event.body + ", micro-batch " + std::to_string(event.microBatch);
+    span.name = event.body.empty()
+                    ? event.name
+                    : event.name + "\n" + event.body + ", micro-batch " + std::to_string(event.microBatch);
     spans.push_back(std::move(span));
   }
   return spans;

@@ -4,8 +4,8 @@
 // Of the steps in the file, the one of median duration is used. Of each kind of ranks, the first rank in the file is
 // used, because one rank represents its kind, as in the prediction. The span of a body is that of its instructions on
 // the first stream. Waits for events are idle time and do not count.
-#ifndef CLEAVE_COMPILER_DRIVER_MEASUREDTIMELINE_H
-#define CLEAVE_COMPILER_DRIVER_MEASUREDTIMELINE_H
+#ifndef CLEAVE_COMPILER_DRIVER_REPORT_MEASUREDTIMELINE_H
+#define CLEAVE_COMPILER_DRIVER_REPORT_MEASUREDTIMELINE_H
 
 #include "compiler/Inspect/Page.h"
 

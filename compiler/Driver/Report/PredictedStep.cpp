@@ -1,4 +1,4 @@
-#include "compiler/Driver/PredictedStep.h"
+#include "compiler/Driver/Report/PredictedStep.h"
 
 #include "compiler/Inspect/Human.h"
 #include "compiler/Support/Error.h"

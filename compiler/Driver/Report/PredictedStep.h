@@ -1,8 +1,8 @@
 // Predicts the step time of a plan on a machine: for `inspect`, and as properties that `compile` writes into the plan.
-#ifndef CLEAVE_COMPILER_DRIVER_PREDICTEDSTEP_H
-#define CLEAVE_COMPILER_DRIVER_PREDICTEDSTEP_H
+#ifndef CLEAVE_COMPILER_DRIVER_REPORT_PREDICTEDSTEP_H
+#define CLEAVE_COMPILER_DRIVER_REPORT_PREDICTEDSTEP_H
 
-#include "compiler/Driver/TargetMachineOption.h"
+#include "compiler/Driver/Report/TargetMachineOption.h"
 #include "compiler/Inspect/Prediction.h"
 #include "compiler/Inspect/Profile.h"
 

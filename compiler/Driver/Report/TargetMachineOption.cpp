@@ -1,4 +1,4 @@
-#include "compiler/Driver/TargetMachineOption.h"
+#include "compiler/Driver/Report/TargetMachineOption.h"
 
 #include "compiler/Calibration/Calibrate.h"
 #include "compiler/Support/Error.h"

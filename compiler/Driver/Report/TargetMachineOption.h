@@ -1,6 +1,6 @@
 // Chooses the machine of `--target-machine`, and names the files that `cleave calibrate` writes for this machine.
-#ifndef CLEAVE_COMPILER_DRIVER_TARGETMACHINEOPTION_H
-#define CLEAVE_COMPILER_DRIVER_TARGETMACHINEOPTION_H
+#ifndef CLEAVE_COMPILER_DRIVER_REPORT_TARGETMACHINEOPTION_H
+#define CLEAVE_COMPILER_DRIVER_REPORT_TARGETMACHINEOPTION_H
 
 #include "compiler/CostModel/TargetMachine.h"
 #include "runtime/plan/Plan_generated.h"

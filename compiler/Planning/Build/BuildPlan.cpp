@@ -7,7 +7,7 @@
 #include "compiler/Planning/Draft/Allocator.h"
 #include "compiler/Planning/Draft/StreamOrder.h"
 #include "compiler/Planning/Passes.h"
-#include "compiler/Planning/Verify/ValueMeaning.h"
+#include "compiler/Planning/Verify/Model/ValueMeaning.h"
 #include "dialects/Cleave/IR/Attributes.h"
 #include "runtime/base/HumanUnits.h"
 
@@ -125,11 +125,10 @@ public:
     for (const auto &[kind, bytes] : draft.peaks)
       peaks.push_back(builder.getNamedAttr(kind, builder.getI64IntegerAttr(bytes)));
     llvm::SmallVector<int32_t> expressions(meaning.expressions.begin(), meaning.expressions.end());
-    auto program =
-        ProgramOp::create(builder, loc, draft.name, draft.entry, draft.events,
-                          peaks.empty() ? DictionaryAttr() : builder.getDictionaryAttr(peaks),
-                          meaningAttr(builder, meaning.meaning),
-                          expressions.empty() ? DenseI32ArrayAttr() : builder.getDenseI32ArrayAttr(expressions));
+    auto program = ProgramOp::create(
+        builder, loc, draft.name, draft.entry, draft.events,
+        peaks.empty() ? DictionaryAttr() : builder.getDictionaryAttr(peaks), meaningAttr(builder, meaning.meaning),
+        expressions.empty() ? DenseI32ArrayAttr() : builder.getDenseI32ArrayAttr(expressions));
     OpBuilder::InsertionGuard guard(builder);
     builder.createBlock(&program.getBody());
     for (const PortDraft &port : draft.ports)
@@ -247,9 +246,8 @@ struct BuildPlan : impl::BuildPlanBase<BuildPlan> {
     uint64_t stored = 0;
     for (const Kind &kind : kinds)
       stored = std::max(stored, kind.savings.getStored());
-    bool saveNothing = llvm::all_of(kinds, [](const Kind &kind) {
-      return kind.savings.getStored() == 0 || kind.savings.saveNothing();
-    });
+    bool saveNothing = llvm::all_of(
+        kinds, [](const Kind &kind) { return kind.savings.getStored() == 0 || kind.savings.saveNothing(); });
     if (stored != 0 && saveNothing)
       getOperation().emitRemark("--offload activations stores ")
           << rt::exactBytesText(stored) << " in host memory, but saves no device memory: at the peak, these values "

@@ -263,7 +263,7 @@ bool CollectiveDrafter::canGatherInPlace(shard::AllGatherOp op, Address part, Sh
     return false;
   if (draft.allocations.isFresh(part))
     return true;
-  WriteOp write = writeAhead(op.getResult());
+  WriteOp write = findStateWrite(op.getResult());
   return write && values.stateAllocation(write.getState()) == part.allocation && part.offset == 0 &&
          draft.allocations[part.allocation].bytes == bytes;
 }
@@ -274,7 +274,7 @@ bool CollectiveDrafter::isMadeOfStates(Value part, llvm::SmallVectorImpl<DraftIn
   llvm::SmallVector<Value> open = {part};
   while (!open.empty()) {
     Value value = open.pop_back_val();
-    if (readBehind(value))
+    if (findStateRead(value))
       continue;
     Operation *maker = value.getDefiningOp();
     auto isForOne = [](Value result) { return result.hasOneUse(); };

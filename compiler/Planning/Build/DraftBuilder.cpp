@@ -256,7 +256,7 @@ bool DraftBuilder::canFollowTie(cleave::KernelOp kernel, unsigned input, unsigne
       return false;
   }
   // Fixed bytes may be overwritten only if they are the state that the result is written to.
-  return draft.allocations.isFresh(address) || readBehind(kernel.getInputs()[input]);
+  return draft.allocations.isFresh(address) || findStateRead(kernel.getInputs()[input]);
 }
 
 // A library kernel may work in place (`over`), but need not. All kernels share one pool of scratch, because they run

@@ -40,8 +40,8 @@ bool InPlaceRule::allows(unsigned input, unsigned result) const {
 bool mayTakeOver(Operation *kernel, Value input, Value result, const ValueFamilies &families) {
   if (input.getType() != result.getType() || families.lastUse(input) != families.position(kernel))
     return false;
-  WriteOp write = writeAhead(result);
-  ReadOp read = readBehind(input);
+  WriteOp write = findStateWrite(result);
+  ReadOp read = findStateRead(input);
   if (write || families.touchesState(input))
     return write && read && write.getState() == read.getState() && !families.outlives(result, write.getState(), write);
   if (auto argument = dyn_cast<BlockArgument>(input)) {

@@ -1,8 +1,8 @@
 #include "compiler/Planning/Build/PlanWriter.h"
 
 #include "compiler/Planning/Build/StateHash.h"
-#include "compiler/Planning/Verify/Declarations.h"
-#include "compiler/Planning/Verify/ValueMeaning.h"
+#include "compiler/Planning/Verify/Facts/Declarations.h"
+#include "compiler/Planning/Verify/Model/ValueMeaning.h"
 #include "compiler/Support/WireType.h"
 #include "dialects/Cleave/IR/Messages.h"
 #include "dialects/Plan/IR/Plan.h"

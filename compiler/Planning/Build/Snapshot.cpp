@@ -1,6 +1,6 @@
 #include "compiler/Planning/Build/Snapshot.h"
 
-#include "compiler/Planning/Verify/ValueMeaning.h"
+#include "compiler/Planning/Verify/Model/ValueMeaning.h"
 #include "runtime/plan/SavedState.h"
 
 #include "llvm/Support/MathExtras.h"

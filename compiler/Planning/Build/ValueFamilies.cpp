@@ -6,13 +6,13 @@ using namespace mlir;
 
 namespace cleave::plan {
 
-ReadOp readBehind(Value value) {
+ReadOp findStateRead(Value value) {
   if (auto slice = value.getDefiningOp<shard::AllSliceOp>())
     value = slice.getInput();
   return value.getDefiningOp<ReadOp>();
 }
 
-WriteOp writeAhead(Value value) {
+WriteOp findStateWrite(Value value) {
   for (Operation *user : value.getUsers()) {
     if (auto write = dyn_cast<WriteOp>(user))
       return write;
@@ -41,7 +41,7 @@ ValueFamilies::ValueFamilies(Block &block) {
         join(view.whole, view.part);
     if (auto slice = dyn_cast<shard::AllSliceOp>(op))
       join(slice.getInput(), slice.getResult());
-    if (auto gather = dyn_cast<shard::AllGatherOp>(op); gather && writeAhead(gather.getResult()))
+    if (auto gather = dyn_cast<shard::AllGatherOp>(op); gather && findStateWrite(gather.getResult()))
       join(gather.getInput(), gather.getResult());
     if (auto broadcast = dyn_cast<shard::BroadcastOp>(op))
       join(broadcast.getInput(), broadcast.getResult());

@@ -11,9 +11,9 @@
 namespace cleave::plan {
 
 // Returns the read that made the value, or the whole of which the value is this rank's part; null if there is none.
-ReadOp readBehind(mlir::Value value);
+ReadOp findStateRead(mlir::Value value);
 // Returns the write that stores the value, or a value that is gathered or broadcast from it; null if there is none.
-WriteOp writeAhead(mlir::Value value);
+WriteOp findStateWrite(mlir::Value value);
 
 // Families of values that may share bytes in one block: through views, and through states (all reads of a state between
 // two writes, and the value written before them). Families are conservative: the operands of a concat are in one family

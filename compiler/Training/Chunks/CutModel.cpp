@@ -89,7 +89,7 @@ private:
                                  " no parameters and little to compute: fewer stages may be faster");
   }
 
-  // For the driver, which compares these bytes with those that the plan needs (compiler/Driver/StageFit.h).
+  // For the driver, which compares these bytes with those that the plan needs (compiler/Driver/Memory/StageFit.h).
   void noteBytes(const pipeline::Cut &cut) {
     if (!getOperation()->hasAttr(kStageBytesAttr))
       return;

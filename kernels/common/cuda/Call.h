@@ -1,5 +1,5 @@
-// The one parameter of every hand-written CUDA kernel. The host fills it (CudaKernel.cpp), and the kernel reads it
-// (Device.cuh). Each family gives `params` its own meaning.
+// The one parameter of every hand-written CUDA kernel. The host fills it (runtime/device/cuda/CudaLaunch.cpp), and the
+// kernel reads it (Device.cuh). Each family gives `params` its own meaning.
 #ifndef CLEAVE_KERNELS_COMMON_CUDA_CALL_H
 #define CLEAVE_KERNELS_COMMON_CUDA_CALL_H
 

@@ -24,7 +24,6 @@
 //    them too.
 // 5. A thread that owns a graph waits neither for an abort nor for a thread that does. The thread of an abort holds its
 //    GPU's context until the abort has ended, and uses nothing else but NCCL.
-//      until it is over, and touches nothing else but NCCL.
 #ifndef CLEAVE_RUNTIME_DEVICE_CUDA_NCCLCOMMS_H
 #define CLEAVE_RUNTIME_DEVICE_CUDA_NCCLCOMMS_H
 

@@ -5,8 +5,8 @@
 // from theirs (NcclCommunicator.h), and the hosts exchange nothing while a program runs. Collectives are enqueued, and
 // may be captured in a graph. All communication has one order, the plan's issue order, across streams and
 // communicators. The proof of the plan shows that it comes to an end in this order
-// (compiler/Planning/Verify/Rationale.md, "Rendezvous on one thread"). If kernels of several communicators started in different orders on different GPUs, they
-// would wait for each other for ever.
+// (compiler/Planning/Verify/Rationale.md, "Rendezvous on one thread"). If kernels of several communicators started in
+// different orders on different GPUs, they would wait for each other for ever.
 //
 // A *watchdog* thread looks for problems that nobody else sees while the host waits for the GPU: an error of NCCL, a
 // rank that has failed or is lost (the communicator of the hosts knows), or no progress for CLEAVE_COMM_TIMEOUT_S. Then

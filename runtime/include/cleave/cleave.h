@@ -15,7 +15,8 @@
  * may begin after cleave_session_destroy().
  * A session belongs to the process that created it. A process that is forked later has none of the session's threads,
  * so its calls are refused. It may create sessions of its own with one thread per rank.
- * Inputs and outputs are those of the *global* batch: the compiled batch x micro-batches x data ranks, rank by rank.
+ * Inputs and outputs of `train_step` are those of the *global* batch: the compiled batch x micro-batches x data ranks,
+ * rank by rank. Other programs have no micro-batches: the compiled batch x data ranks.
  * All ranks of the mesh are threads of the process, unless mpirun or srun (for GPUs also torchrun) has started it. Then
  * all processes make the same calls in the same order. Each process gives the whole global batch and gets the whole
  * outputs, and has one session at a time. After a session is destroyed, another one can be created. For GPUs without
@@ -76,7 +77,7 @@ typedef struct cleave_options {
 
 #define CLEAVE_MAX_DIMS 16
 
-/* An input or output, for the global batch. `name` lives as long as the session. */
+/* An input or output, with the samples of all data ranks. `name` lives as long as the session. */
 typedef struct cleave_tensor_info {
   const char *name;
   cleave_dtype dtype;

@@ -50,7 +50,7 @@ Status inputType(const fb::Port &port, InputType *result) {
     result->sample.assign(port.shape()->begin(), port.shape()->end());
   if (port.batch_dim() > 0)
     return invalidArgument("'" + result->name + "' has its batch dimension at " + std::to_string(port.batch_dim()) +
-                           "; only 0 can be fed from files");
+                           "; files have it at 0, so such an input is fed by the C API or by cleave.Model in Python");
   if (result->batched && !result->sample.empty())
     result->sample.erase(result->sample.begin());
   return Status::ok();

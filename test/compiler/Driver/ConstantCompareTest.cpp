@@ -1,5 +1,5 @@
 // Compares constants of two imports with different batches: which differ only in size, and which are made from which.
-#include "compiler/Driver/ConstantCompare.h"
+#include "compiler/Driver/Model/ConstantCompare.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"

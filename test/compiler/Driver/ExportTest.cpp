@@ -1,4 +1,4 @@
-#include "compiler/Driver/Commands.h"
+#include "compiler/Driver/Export/Export.h"
 #include "compiler/Import/ONNX/File/Proto.h"
 #include "runtime/state/CheckpointIndex.h"
 #include "runtime/state/SafeTensors.h"

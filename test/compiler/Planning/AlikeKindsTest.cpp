@@ -1,5 +1,5 @@
 // Kinds of ranks whose bodies do the same in a pipeline: a server and its workers, in each stage.
-#include "compiler/Planning/Verify/AlikeKinds.h"
+#include "compiler/Planning/Verify/Values/AlikeKinds.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Contents are in normal form however bytes are cut and moved. Memory keeps own parts and wholes apart.
-#include "compiler/Planning/Verify/Meaning.h"
-#include "compiler/Planning/Verify/MemoryContents.h"
+#include "compiler/Planning/Verify/Facts/Meaning.h"
+#include "compiler/Planning/Verify/Values/MemoryContents.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Tests what the abstract run knows about frames, shares, inputs and calls.
-#include "compiler/Planning/Verify/CollectiveMeaning.h"
+#include "compiler/Planning/Verify/Facts/CollectiveMeaning.h"
 
 #include "test/compiler/Planning/FindingsOf.h"
 

@@ -1,7 +1,7 @@
 // A good plan, and what the verifier finds if one thing in it is wrong.
 #include "compiler/Planning/Verify/PlanVerifier.h"
-#include "compiler/Planning/Verify/DeclaredTypes.h"
-#include "compiler/Planning/Verify/TrainingNames.h"
+#include "compiler/Planning/Verify/Rules/DeclaredTypes.h"
+#include "compiler/Planning/Verify/Rules/TrainingNames.h"
 
 #include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/Opcode.h"

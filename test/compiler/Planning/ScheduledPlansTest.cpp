@@ -3,8 +3,8 @@
 // its schedule's list promises.
 #include "compiler/Planning/Build/PlanWriter.h"
 #include "compiler/Planning/Passes.h"
+#include "compiler/Planning/Verify/Order/ShortStep.h"
 #include "compiler/Planning/Verify/PlanVerifier.h"
-#include "compiler/Planning/Verify/ShortStep.h"
 #include "compiler/Simulator/StepTimeline.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/RankKinds.h"

@@ -2,7 +2,8 @@
 nvcc), both compiled by the same ptxas. Says nothing of speed. Fails where a family has more than 1.05 times nvcc's.
 
 Two families have more, and are told without a bound (compiler/Codegen/Rationale.md, "Checked without a GPU"): `relu` (of a product and two
-sums) is small, so that its sums, rounded as on the host, count; `log_softmax` has the host's polynomial for its exponential."""
+sums) is small, so that its sums, rounded as on the host, count; the
+ratio of `log_softmax` was taken when its exponential was the host's polynomial."""
 import pathlib
 import subprocess
 import sys

@@ -99,8 +99,8 @@ Value smoothed(OpContext &op, double smoothing, Value losses, Value logs, Value 
   return emit.add(emit.mul(losses, 1 - smoothing), all);
 }
 
-// In an inference program, computed labels may be unchecked (compiler/Driver/InputNeeds.h). The loss of a label that is
-// not a class is NaN.
+// In an inference program, computed labels may be unchecked (compiler/Driver/Model/InputNeeds.h). The loss of a label
+// that is not a class is NaN.
 Value orNotANumber(OpContext &op, Value losses, Value labels, int64_t classes, Value counted) {
   Emitter &emit = op.emit;
   Value isClass = emit.binary<AndOp>(emit.compare(Predicate::Ge, labels, 0.0),

@@ -10,8 +10,8 @@
 //   broadcast        the root's        equal                          all
 //
 // Rejected: a case for an opcode wherever it matters. A new collective would have to be added in each of these places.
-#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_COLLECTIVEMEANING_H
-#define CLEAVE_COMPILER_PLANNING_VERIFY_COLLECTIVEMEANING_H
+#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_FACTS_COLLECTIVEMEANING_H
+#define CLEAVE_COMPILER_PLANNING_VERIFY_FACTS_COLLECTIVEMEANING_H
 
 #include "runtime/plan/InstructionView.h"
 

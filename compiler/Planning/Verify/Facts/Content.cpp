@@ -1,4 +1,4 @@
-#include "compiler/Planning/Verify/Content.h"
+#include "compiler/Planning/Verify/Facts/Content.h"
 
 #include <algorithm>
 #include <utility>

@@ -13,10 +13,10 @@
 // planned instructions do to bytes. They share the numbers, and nothing else.
 //
 // Rejected: a table of expressions instead of hashes. Each plan would have to store it, to be compared.
-#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_CONTENT_H
-#define CLEAVE_COMPILER_PLANNING_VERIFY_CONTENT_H
+#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_FACTS_CONTENT_H
+#define CLEAVE_COMPILER_PLANNING_VERIFY_FACTS_CONTENT_H
 
-#include "compiler/Planning/Verify/ValueNumber.h"
+#include "compiler/Planning/Verify/Facts/ValueNumber.h"
 
 #include <cstdint>
 #include <string_view>

@@ -1,6 +1,6 @@
-#include "compiler/Planning/Verify/Declarations.h"
+#include "compiler/Planning/Verify/Facts/Declarations.h"
 
-#include "compiler/Planning/Verify/Content.h"
+#include "compiler/Planning/Verify/Facts/Content.h"
 #include "runtime/plan/PlanReader.h"
 
 #include <cstring>

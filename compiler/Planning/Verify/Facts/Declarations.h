@@ -3,8 +3,8 @@
 // Nothing else in the plan could contradict a wrong declaration. With another learning-rate scale in a parameter group,
 // or another name of a tensor, all instructions still make sense. So the compiler seals declarations by a hash
 // (Plan.declared). Instructions are not sealed: it is proved that they do what the model means (PlanMeaning.h).
-#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_DECLARATIONS_H
-#define CLEAVE_COMPILER_PLANNING_VERIFY_DECLARATIONS_H
+#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_FACTS_DECLARATIONS_H
+#define CLEAVE_COMPILER_PLANNING_VERIFY_FACTS_DECLARATIONS_H
 
 #include "runtime/plan/Plan_generated.h"
 

@@ -1,6 +1,6 @@
-#include "compiler/Planning/Verify/EntryRoles.h"
+#include "compiler/Planning/Verify/Facts/EntryRoles.h"
 
-#include "compiler/Planning/Verify/PlanFacts.h"
+#include "compiler/Planning/Verify/Facts/PlanFacts.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/SavedState.h"
 #include "runtime/plan/ScalarNames.h"

@@ -1,4 +1,4 @@
-#include "compiler/Planning/Verify/Meaning.h"
+#include "compiler/Planning/Verify/Facts/Meaning.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,9 +1,9 @@
 // Computes the numbers of expressions (Content.h) from facts that values and plans state in forms of their own. Also
 // lets the runs of several kinds of ranks wait for each other at collectives that they share.
-#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_MEANING_H
-#define CLEAVE_COMPILER_PLANNING_VERIFY_MEANING_H
+#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_FACTS_MEANING_H
+#define CLEAVE_COMPILER_PLANNING_VERIFY_FACTS_MEANING_H
 
-#include "compiler/Planning/Verify/Content.h"
+#include "compiler/Planning/Verify/Facts/Content.h"
 #include "runtime/plan/Opcode.h"
 
 #include <limits>

@@ -1,4 +1,4 @@
-#include "compiler/Planning/Verify/PlanFacts.h"
+#include "compiler/Planning/Verify/Facts/PlanFacts.h"
 
 #include "compiler/Planning/Verify/PlanText.h"
 #include "runtime/plan/KernelOperands.h"

@@ -1,9 +1,9 @@
 // Converts what a plan's tables say to the facts of Meaning.h: of programs, groups, kinds of ranks, states, ports and
 // kernels.
-#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_PLANFACTS_H
-#define CLEAVE_COMPILER_PLANNING_VERIFY_PLANFACTS_H
+#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_FACTS_PLANFACTS_H
+#define CLEAVE_COMPILER_PLANNING_VERIFY_FACTS_PLANFACTS_H
 
-#include "compiler/Planning/Verify/Meaning.h"
+#include "compiler/Planning/Verify/Facts/Meaning.h"
 #include "runtime/plan/InstructionView.h"
 #include "runtime/plan/Plan_generated.h"
 

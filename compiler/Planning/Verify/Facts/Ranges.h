@@ -1,6 +1,6 @@
 // Maps from the first byte of a range to what is known of the range. The value has `end`, the byte after the range.
-#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_RANGES_H
-#define CLEAVE_COMPILER_PLANNING_VERIFY_RANGES_H
+#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_FACTS_RANGES_H
+#define CLEAVE_COMPILER_PLANNING_VERIFY_FACTS_RANGES_H
 
 #include <cstdint>
 #include <iterator>

@@ -4,10 +4,10 @@
 //   plan.recv axis = pp, offset = 1, channel = 0 of rank pp=1      are on {pp, 1, 0}
 //
 // It orders both the graph of an entry (EntryGraph.h) and the messages of bodies (Bodies.h).
-#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_TRANSFERCHANNEL_H
-#define CLEAVE_COMPILER_PLANNING_VERIFY_TRANSFERCHANNEL_H
+#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_FACTS_TRANSFERCHANNEL_H
+#define CLEAVE_COMPILER_PLANNING_VERIFY_FACTS_TRANSFERCHANNEL_H
 
-#include "compiler/Planning/Verify/Meaning.h"
+#include "compiler/Planning/Verify/Facts/Meaning.h"
 
 #include "llvm/ADT/bit.h"
 

@@ -2,8 +2,8 @@
 //
 // It has 128 bits. To make up two expressions that have one number takes some 2^64 tries. With 64 bits it takes some
 // 2^32 tries, which is a minute. A plan states all 128 bits.
-#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_VALUENUMBER_H
-#define CLEAVE_COMPILER_PLANNING_VERIFY_VALUENUMBER_H
+#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_FACTS_VALUENUMBER_H
+#define CLEAVE_COMPILER_PLANNING_VERIFY_FACTS_VALUENUMBER_H
 
 #include <cstddef>
 #include <cstdint>

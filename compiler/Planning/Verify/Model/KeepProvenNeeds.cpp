@@ -1,6 +1,6 @@
 #include "compiler/Planning/Build/PlanWriter.h"
 #include "compiler/Planning/Passes.h"
-#include "compiler/Planning/Verify/StatedNeeds.h"
+#include "compiler/Planning/Verify/Rules/StatedNeeds.h"
 #include "dialects/Plan/IR/Plan.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/Properties.h"

@@ -1,4 +1,4 @@
-#include "compiler/Planning/Verify/StatedMeaning.h"
+#include "compiler/Planning/Verify/Model/StatedMeaning.h"
 
 #include "dialects/Plan/IR/Plan.h"
 

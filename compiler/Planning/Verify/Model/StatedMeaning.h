@@ -4,8 +4,8 @@
 // instructions, and `verify-plan` would then compare the instructions with the pass's own statement. So the numbers are
 // noted before such passes, and must be the same after them. The same holds for the header, and for those of its
 // options that a program acts on: which labels it accepts, and by what it divides an evaluation.
-#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_STATEDMEANING_H
-#define CLEAVE_COMPILER_PLANNING_VERIFY_STATEDMEANING_H
+#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_MODEL_STATEDMEANING_H
+#define CLEAVE_COMPILER_PLANNING_VERIFY_MODEL_STATEDMEANING_H
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/Pass/Pass.h"

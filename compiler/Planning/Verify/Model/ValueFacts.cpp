@@ -1,4 +1,4 @@
-#include "compiler/Planning/Verify/ValueFacts.h"
+#include "compiler/Planning/Verify/Model/ValueFacts.h"
 
 #include "compiler/Support/WireType.h"
 

@@ -1,8 +1,8 @@
 // Computes the facts of Meaning.h from a module that is being planned.
-#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_VALUEFACTS_H
-#define CLEAVE_COMPILER_PLANNING_VERIFY_VALUEFACTS_H
+#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_MODEL_VALUEFACTS_H
+#define CLEAVE_COMPILER_PLANNING_VERIFY_MODEL_VALUEFACTS_H
 
-#include "compiler/Planning/Verify/Meaning.h"
+#include "compiler/Planning/Verify/Facts/Meaning.h"
 #include "dialects/Cleave/IR/Cleave.h"
 #include "dialects/Plan/IR/Plan.h"
 

@@ -1,8 +1,8 @@
-#include "compiler/Planning/Verify/ValueMeaning.h"
+#include "compiler/Planning/Verify/Model/ValueMeaning.h"
 
 #include "compiler/Planning/Build/Snapshot.h"
-#include "compiler/Planning/Verify/AlikeKinds.h"
-#include "compiler/Planning/Verify/ValueRun.h"
+#include "compiler/Planning/Verify/Model/ValueRun.h"
+#include "compiler/Planning/Verify/Values/AlikeKinds.h"
 #include "dialects/Cleave/IR/Attributes.h"
 #include "runtime/plan/KernelDefs.h"
 

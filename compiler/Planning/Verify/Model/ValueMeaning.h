@@ -4,12 +4,12 @@
 //
 // It shares no decision with planning: a value is its expression, wherever it lies. It must know only what planning
 // does to values: it pads a collective's data with zeros, packs weights once, and gives names to constants.
-#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_VALUEMEANING_H
-#define CLEAVE_COMPILER_PLANNING_VERIFY_VALUEMEANING_H
+#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_MODEL_VALUEMEANING_H
+#define CLEAVE_COMPILER_PLANNING_VERIFY_MODEL_VALUEMEANING_H
 
 #include "compiler/Planning/Build/ModulePlan.h"
-#include "compiler/Planning/Verify/Bodies.h"
-#include "compiler/Planning/Verify/Meaning.h"
+#include "compiler/Planning/Verify/Facts/Meaning.h"
+#include "compiler/Planning/Verify/Values/Bodies.h"
 
 namespace cleave::plan {
 

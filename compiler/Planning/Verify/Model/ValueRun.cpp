@@ -1,4 +1,4 @@
-#include "compiler/Planning/Verify/ValueRun.h"
+#include "compiler/Planning/Verify/Model/ValueRun.h"
 #include "compiler/Planning/Build/StagePrograms.h"
 #include "dialects/Cleave/IR/Attributes.h"
 #include "runtime/plan/KernelDefs.h"

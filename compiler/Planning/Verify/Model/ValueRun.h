@@ -1,11 +1,11 @@
 // Runs one entry function of one kind of ranks, in the abstract, over the contents of its values (ValueMeaning.h).
-#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_VALUERUN_H
-#define CLEAVE_COMPILER_PLANNING_VERIFY_VALUERUN_H
+#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_MODEL_VALUERUN_H
+#define CLEAVE_COMPILER_PLANNING_VERIFY_MODEL_VALUERUN_H
 
-#include "compiler/Planning/Verify/Bodies.h"
-#include "compiler/Planning/Verify/MemoryContents.h"
-#include "compiler/Planning/Verify/ValueFacts.h"
-#include "compiler/Planning/Verify/ValueMeaning.h"
+#include "compiler/Planning/Verify/Model/ValueFacts.h"
+#include "compiler/Planning/Verify/Model/ValueMeaning.h"
+#include "compiler/Planning/Verify/Values/Bodies.h"
+#include "compiler/Planning/Verify/Values/MemoryContents.h"
 #include "dialects/Cleave/IR/Attributes.h"
 
 namespace cleave::plan {

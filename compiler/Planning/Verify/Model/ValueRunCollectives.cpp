@@ -1,7 +1,7 @@
 // Part of ValueRun: collectives and transfers. A run stops with the contribution of this kind until all kinds have
 // stopped there.
 #include "compiler/Planning/Build/StagePrograms.h"
-#include "compiler/Planning/Verify/ValueRun.h"
+#include "compiler/Planning/Verify/Model/ValueRun.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "llvm/ADT/TypeSwitch.h"

@@ -1,6 +1,6 @@
-#include "compiler/Planning/Verify/EntryGraph.h"
+#include "compiler/Planning/Verify/Order/EntryGraph.h"
 
-#include "compiler/Planning/Verify/PlanFacts.h"
+#include "compiler/Planning/Verify/Facts/PlanFacts.h"
 
 #include <algorithm>
 #include <set>

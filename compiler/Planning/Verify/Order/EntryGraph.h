@@ -9,12 +9,12 @@
 // KindMatching.cpp uses this graph to find whether ranks hang, Meetings.cpp to find which sends meet which receives,
 // and StepTimeline.cpp to find when each body runs. They know what an instruction costs, and what is wrong with a
 // graph.
-#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_ENTRYGRAPH_H
-#define CLEAVE_COMPILER_PLANNING_VERIFY_ENTRYGRAPH_H
+#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_ORDER_ENTRYGRAPH_H
+#define CLEAVE_COMPILER_PLANNING_VERIFY_ORDER_ENTRYGRAPH_H
 
-#include "compiler/Planning/Verify/Meaning.h"
+#include "compiler/Planning/Verify/Facts/Meaning.h"
+#include "compiler/Planning/Verify/Facts/TransferChannel.h"
 #include "compiler/Planning/Verify/PlanText.h"
-#include "compiler/Planning/Verify/TransferChannel.h"
 #include "runtime/plan/Frames.h"
 
 #include <functional>

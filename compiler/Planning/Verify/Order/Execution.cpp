@@ -1,6 +1,6 @@
-#include "compiler/Planning/Verify/Execution.h"
-#include "compiler/Planning/Verify/CollectiveMeaning.h"
-#include "compiler/Planning/Verify/PlanFacts.h"
+#include "compiler/Planning/Verify/Order/Execution.h"
+#include "compiler/Planning/Verify/Facts/CollectiveMeaning.h"
+#include "compiler/Planning/Verify/Facts/PlanFacts.h"
 
 #include "runtime/plan/FeedMemory.h"
 #include "runtime/plan/KernelOperands.h"

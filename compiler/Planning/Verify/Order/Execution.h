@@ -1,11 +1,11 @@
 // One abstract run of an entry program under vector clocks: the engine of PlanVerifier.
-#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_EXECUTION_H
-#define CLEAVE_COMPILER_PLANNING_VERIFY_EXECUTION_H
+#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_ORDER_EXECUTION_H
+#define CLEAVE_COMPILER_PLANNING_VERIFY_ORDER_EXECUTION_H
 
-#include "compiler/Planning/Verify/Meaning.h"
-#include "compiler/Planning/Verify/MemoryHistory.h"
+#include "compiler/Planning/Verify/Facts/Meaning.h"
+#include "compiler/Planning/Verify/Order/MemoryHistory.h"
+#include "compiler/Planning/Verify/Order/ShortStep.h"
 #include "compiler/Planning/Verify/PlanVerifier.h"
-#include "compiler/Planning/Verify/ShortStep.h"
 #include "runtime/plan/Frames.h"
 
 #include <set>

@@ -1,6 +1,6 @@
 // The rules of Execution for one instruction: what is wrong with it by itself, and what its reads and writes may meet.
-#include "compiler/Planning/Verify/CollectiveMeaning.h"
-#include "compiler/Planning/Verify/Execution.h"
+#include "compiler/Planning/Verify/Facts/CollectiveMeaning.h"
+#include "compiler/Planning/Verify/Order/Execution.h"
 
 #include "runtime/base/Counted.h"
 #include "runtime/plan/KernelOperands.h"

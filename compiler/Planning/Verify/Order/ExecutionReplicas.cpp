@@ -1,6 +1,6 @@
 // The second of Execution's abstract runs: along which axes of the mesh the bytes of a place may differ between ranks.
-#include "compiler/Planning/Verify/CollectiveMeaning.h"
-#include "compiler/Planning/Verify/Execution.h"
+#include "compiler/Planning/Verify/Facts/CollectiveMeaning.h"
+#include "compiler/Planning/Verify/Order/Execution.h"
 
 #include "runtime/plan/KernelOperands.h"
 #include "runtime/plan/RankKinds.h"

@@ -1,7 +1,7 @@
 // verifyKinds(): checks that collectives of different kinds of ranks meet, that sends meet receives, and that no rank
 // waits for itself.
-#include "compiler/Planning/Verify/EntryGraph.h"
-#include "compiler/Planning/Verify/PlanFacts.h"
+#include "compiler/Planning/Verify/Facts/PlanFacts.h"
+#include "compiler/Planning/Verify/Order/EntryGraph.h"
 #include "compiler/Planning/Verify/PlanVerifier.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/RankKinds.h"

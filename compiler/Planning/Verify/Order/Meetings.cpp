@@ -1,6 +1,6 @@
-#include "compiler/Planning/Verify/Meetings.h"
+#include "compiler/Planning/Verify/Order/Meetings.h"
 
-#include "compiler/Planning/Verify/EntryGraph.h"
+#include "compiler/Planning/Verify/Order/EntryGraph.h"
 
 #include <algorithm>
 

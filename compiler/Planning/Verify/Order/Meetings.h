@@ -5,8 +5,8 @@
 //
 //   stage0: send x, send y, send x, send y     the send of x meets only the receive of x, and that of y only that of y:
 //   stage1: recv x, recv y, recv x, recv y     what is known of y says nothing about x
-#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_MEETINGS_H
-#define CLEAVE_COMPILER_PLANNING_VERIFY_MEETINGS_H
+#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_ORDER_MEETINGS_H
+#define CLEAVE_COMPILER_PLANNING_VERIFY_ORDER_MEETINGS_H
 
 #include "compiler/Planning/Verify/PlanText.h"
 

@@ -1,4 +1,4 @@
-#include "compiler/Planning/Verify/MemoryHistory.h"
+#include "compiler/Planning/Verify/Order/MemoryHistory.h"
 
 #include <algorithm>
 

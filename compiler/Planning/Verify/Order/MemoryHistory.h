@@ -5,12 +5,12 @@
 //
 // Bytes with the same history share a cell; an access splits cells at its ends. So the history of a plan that uses
 // whole buffers has about as many cells as buffers, whatever their sizes.
-#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_MEMORYHISTORY_H
-#define CLEAVE_COMPILER_PLANNING_VERIFY_MEMORYHISTORY_H
+#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_ORDER_MEMORYHISTORY_H
+#define CLEAVE_COMPILER_PLANNING_VERIFY_ORDER_MEMORYHISTORY_H
 
-#include "compiler/Planning/Verify/Content.h"
+#include "compiler/Planning/Verify/Facts/Content.h"
+#include "compiler/Planning/Verify/Facts/Ranges.h"
 #include "compiler/Planning/Verify/PlanText.h"
-#include "compiler/Planning/Verify/Ranges.h"
 
 #include <map>
 #include <optional>

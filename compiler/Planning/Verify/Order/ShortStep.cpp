@@ -1,4 +1,4 @@
-#include "compiler/Planning/Verify/ShortStep.h"
+#include "compiler/Planning/Verify/Order/ShortStep.h"
 
 #include "compiler/Planning/Verify/PlanText.h"
 

@@ -4,7 +4,7 @@
 // except a few at its ends. So the middle of a step repeats itself: a body meets in micro-batch 200 what it met in
 // micro-batch 199, one frame further on. If regions have few frames, Execution skips rounds that repeat (roundOf).
 // GPipe has a frame for each micro-batch, so nothing repeats within a step. Its step of 512 micro-batches is proved as
-// one of about 80:
+// one of 80:
 //
 //   region residual, frames 512     frames 80
 //   call @loop.0 times 511          times 79
@@ -39,8 +39,8 @@
 // differ after the step, because a value may take longer than that through registers. If a region has frames, bodies
 // are run by themselves until what they say of axes is stable (BodyRuns.h), and KindCheck compares this with
 // the declared states.
-#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_SHORTSTEP_H
-#define CLEAVE_COMPILER_PLANNING_VERIFY_SHORTSTEP_H
+#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_ORDER_SHORTSTEP_H
+#define CLEAVE_COMPILER_PLANNING_VERIFY_ORDER_SHORTSTEP_H
 
 #include "compiler/Planning/Verify/PlanVerifier.h"
 #include "runtime/plan/InstructionView.h"

@@ -1,7 +1,7 @@
-#include "compiler/Planning/Verify/DeclaredTypes.h"
+#include "compiler/Planning/Verify/Rules/DeclaredTypes.h"
 
-#include "compiler/Planning/Verify/PlanMeaning.h"
 #include "compiler/Planning/Verify/PlanText.h"
+#include "compiler/Planning/Verify/Values/PlanMeaning.h"
 #include "runtime/plan/KernelOperands.h"
 #include "runtime/plan/RankKinds.h"
 

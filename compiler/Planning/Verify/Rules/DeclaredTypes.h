@@ -4,8 +4,8 @@
 //
 // The host converts what it feeds, loads and saves to the declared type. The numbers do not cover types: they say which
 // kernel reads which bytes. So a port of i64 whose bytes a kernel reads as f32 would be fed wrong. Rule "type".
-#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_DECLAREDTYPES_H
-#define CLEAVE_COMPILER_PLANNING_VERIFY_DECLAREDTYPES_H
+#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_RULES_DECLAREDTYPES_H
+#define CLEAVE_COMPILER_PLANNING_VERIFY_RULES_DECLAREDTYPES_H
 
 #include "compiler/Planning/Verify/PlanVerifier.h"
 

@@ -1,7 +1,7 @@
-#include "compiler/Planning/Verify/FedFrames.h"
+#include "compiler/Planning/Verify/Rules/FedFrames.h"
 
-#include "compiler/Planning/Verify/Meaning.h"
-#include "compiler/Planning/Verify/PlanFacts.h"
+#include "compiler/Planning/Verify/Facts/Meaning.h"
+#include "compiler/Planning/Verify/Facts/PlanFacts.h"
 #include "compiler/Planning/Verify/PlanText.h"
 #include "runtime/plan/FeedMemory.h"
 #include "runtime/plan/KernelOperands.h"

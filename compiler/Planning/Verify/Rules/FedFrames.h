@@ -10,8 +10,8 @@
 //   fed 5:   call forward times 1     call forward times 2 from frame 3       leaves out 1 and 2
 //
 // Rule "port" says of `init` and `snapshot` that they have no inputs, because the host feeds nothing to them.
-#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_FEDFRAMES_H
-#define CLEAVE_COMPILER_PLANNING_VERIFY_FEDFRAMES_H
+#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_RULES_FEDFRAMES_H
+#define CLEAVE_COMPILER_PLANNING_VERIFY_RULES_FEDFRAMES_H
 
 #include "compiler/Planning/Verify/PlanVerifier.h"
 

@@ -5,8 +5,8 @@
 // (cleave_set_input). It may take an output after another program has run. It writes a checkpoint from the snapshot
 // while training goes on. So rule "port" says: programs write to no input, to no output but their own, and to the
 // snapshot's region only in the program `snapshot`.
-#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_HOSTBYTES_H
-#define CLEAVE_COMPILER_PLANNING_VERIFY_HOSTBYTES_H
+#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_RULES_HOSTBYTES_H
+#define CLEAVE_COMPILER_PLANNING_VERIFY_RULES_HOSTBYTES_H
 
 #include "compiler/Planning/Verify/PlanVerifier.h"
 

@@ -1,7 +1,7 @@
-#include "compiler/Planning/Verify/PackedBytes.h"
+#include "compiler/Planning/Verify/Rules/PackedBytes.h"
 
-#include "compiler/Planning/Verify/Meaning.h"
-#include "compiler/Planning/Verify/PlanFacts.h"
+#include "compiler/Planning/Verify/Facts/Meaning.h"
+#include "compiler/Planning/Verify/Facts/PlanFacts.h"
 #include "compiler/Planning/Verify/PlanText.h"
 #include "runtime/plan/Frames.h"
 #include "runtime/plan/KernelDefs.h"

@@ -19,8 +19,8 @@
 //              call layer 4 times                wants frames 0 to 3 of r packed: right
 //
 // A call that repeats is followed until whole rounds of it (the runs after which all places come again) change nothing.
-#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_PACKEDBYTES_H
-#define CLEAVE_COMPILER_PLANNING_VERIFY_PACKEDBYTES_H
+#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_RULES_PACKEDBYTES_H
+#define CLEAVE_COMPILER_PLANNING_VERIFY_RULES_PACKEDBYTES_H
 
 #include "compiler/Planning/Verify/PlanVerifier.h"
 

@@ -1,7 +1,7 @@
-#include "compiler/Planning/Verify/StatedNeeds.h"
+#include "compiler/Planning/Verify/Rules/StatedNeeds.h"
 
-#include "compiler/Planning/Verify/PlanFacts.h"
-#include "compiler/Planning/Verify/PlanMeaning.h"
+#include "compiler/Planning/Verify/Facts/PlanFacts.h"
+#include "compiler/Planning/Verify/Values/PlanMeaning.h"
 #include "runtime/plan/NeededInputs.h"
 
 #include <algorithm>

@@ -11,8 +11,8 @@
 //
 // The proof may see a dependence where there is none: the values of one collective are one expression. So the compiler
 // keeps only those properties that the check can follow (keep-proven-needs); without one, the host asks for all inputs.
-#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_STATEDNEEDS_H
-#define CLEAVE_COMPILER_PLANNING_VERIFY_STATEDNEEDS_H
+#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_RULES_STATEDNEEDS_H
+#define CLEAVE_COMPILER_PLANNING_VERIFY_RULES_STATEDNEEDS_H
 
 #include "compiler/Planning/Verify/PlanVerifier.h"
 

@@ -1,6 +1,6 @@
-#include "compiler/Planning/Verify/TrainingNames.h"
+#include "compiler/Planning/Verify/Rules/TrainingNames.h"
 
-#include "compiler/Planning/Verify/PlanFacts.h"
+#include "compiler/Planning/Verify/Facts/PlanFacts.h"
 #include "compiler/Planning/Verify/PlanText.h"
 #include "runtime/plan/RankKinds.h"
 #include "runtime/plan/ScalarNames.h"

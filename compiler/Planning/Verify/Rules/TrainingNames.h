@@ -6,8 +6,8 @@
 //   - Optimizer state has the name of a parameter. If it has as many elements as the parameter's state, it also has the
 //     parameter's place there, because the update uses equal places of the two.
 //   - A plan with a training step has scalar.loss, on some kind of ranks.
-#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_TRAININGNAMES_H
-#define CLEAVE_COMPILER_PLANNING_VERIFY_TRAININGNAMES_H
+#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_RULES_TRAININGNAMES_H
+#define CLEAVE_COMPILER_PLANNING_VERIFY_RULES_TRAININGNAMES_H
 
 #include "compiler/Planning/Verify/PlanVerifier.h"
 

@@ -1,4 +1,4 @@
-#include "compiler/Planning/Verify/AlikeKinds.h"
+#include "compiler/Planning/Verify/Values/AlikeKinds.h"
 
 #include <algorithm>
 

@@ -22,10 +22,10 @@
 //
 // Rejected: comparing only what bodies leave in one state. Two bodies that leave the same function of their messages
 // leave two values if different messages are sent to them.
-#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_ALIKEKINDS_H
-#define CLEAVE_COMPILER_PLANNING_VERIFY_ALIKEKINDS_H
+#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_VALUES_ALIKEKINDS_H
+#define CLEAVE_COMPILER_PLANNING_VERIFY_VALUES_ALIKEKINDS_H
 
-#include "compiler/Planning/Verify/Bodies.h"
+#include "compiler/Planning/Verify/Values/Bodies.h"
 
 #include <set>
 

@@ -1,6 +1,6 @@
-#include "compiler/Planning/Verify/Bodies.h"
+#include "compiler/Planning/Verify/Values/Bodies.h"
 
-#include "compiler/Planning/Verify/Ranges.h"
+#include "compiler/Planning/Verify/Facts/Ranges.h"
 
 #include <algorithm>
 

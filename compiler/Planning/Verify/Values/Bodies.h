@@ -7,11 +7,11 @@
 // adds it to state s leaves add(symbol of s, symbol of m) in s. An entry that calls bodies names a state that they
 // change "after the calls so far". The model's side (ValueRun.h) and the plan's side (PlanMeaning.h) use the same
 // symbols.
-#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_BODIES_H
-#define CLEAVE_COMPILER_PLANNING_VERIFY_BODIES_H
+#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_VALUES_BODIES_H
+#define CLEAVE_COMPILER_PLANNING_VERIFY_VALUES_BODIES_H
 
-#include "compiler/Planning/Verify/Meaning.h"
-#include "compiler/Planning/Verify/TransferChannel.h"
+#include "compiler/Planning/Verify/Facts/Meaning.h"
+#include "compiler/Planning/Verify/Facts/TransferChannel.h"
 
 #include <set>
 

@@ -1,6 +1,6 @@
-#include "compiler/Planning/Verify/BodyRuns.h"
+#include "compiler/Planning/Verify/Values/BodyRuns.h"
 
-#include "compiler/Planning/Verify/PlanFacts.h"
+#include "compiler/Planning/Verify/Facts/PlanFacts.h"
 #include "runtime/plan/KernelOperands.h"
 #include "runtime/plan/RankKinds.h"
 

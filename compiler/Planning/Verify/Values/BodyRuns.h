@@ -1,11 +1,11 @@
 // Runs all bodies of a plan by themselves (Bodies.h), before entries are run. Finds the numbers of their results, and
 // the axes along which values that cross bodies and ranks may differ.
-#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_BODYRUNS_H
-#define CLEAVE_COMPILER_PLANNING_VERIFY_BODYRUNS_H
+#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_VALUES_BODYRUNS_H
+#define CLEAVE_COMPILER_PLANNING_VERIFY_VALUES_BODYRUNS_H
 
-#include "compiler/Planning/Verify/AlikeKinds.h"
-#include "compiler/Planning/Verify/Meetings.h"
-#include "compiler/Planning/Verify/PlanMeaning.h"
+#include "compiler/Planning/Verify/Order/Meetings.h"
+#include "compiler/Planning/Verify/Values/AlikeKinds.h"
+#include "compiler/Planning/Verify/Values/PlanMeaning.h"
 
 #include <memory>
 
@@ -34,7 +34,7 @@ private:
     BodyFacts facts;
     std::vector<std::pair<uint32_t, std::unique_ptr<PlanMeaning>>> runs;
     std::vector<ValueNumber> assumed; // for each run: what was known of axes when it ran
-    size_t next = 0; // the first of the runs that has not run
+    size_t next = 0;                  // the first of the runs that has not run
   };
 
   void addBodies(size_t kind);

@@ -1,8 +1,8 @@
-#include "compiler/Planning/Verify/KindCheck.h"
+#include "compiler/Planning/Verify/Values/KindCheck.h"
 
-#include "compiler/Planning/Verify/Declarations.h"
-#include "compiler/Planning/Verify/EntryRoles.h"
-#include "compiler/Planning/Verify/PlanFacts.h"
+#include "compiler/Planning/Verify/Facts/Declarations.h"
+#include "compiler/Planning/Verify/Facts/EntryRoles.h"
+#include "compiler/Planning/Verify/Facts/PlanFacts.h"
 #include "runtime/plan/RankKinds.h"
 #include "runtime/plan/SavedState.h"
 #include "runtime/plan/Snapshot.h"

@@ -1,10 +1,10 @@
 // Part of checkMeaning(): what the programs of one kind of ranks leave.
-#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_KINDCHECK_H
-#define CLEAVE_COMPILER_PLANNING_VERIFY_KINDCHECK_H
+#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_VALUES_KINDCHECK_H
+#define CLEAVE_COMPILER_PLANNING_VERIFY_VALUES_KINDCHECK_H
 
-#include "compiler/Planning/Verify/BodyRuns.h"
 #include "compiler/Planning/Verify/PlanText.h"
 #include "compiler/Planning/Verify/PlanVerifier.h"
+#include "compiler/Planning/Verify/Values/BodyRuns.h"
 
 #include <memory>
 #include <set>

@@ -1,6 +1,6 @@
-#include "compiler/Planning/Verify/KindComparison.h"
+#include "compiler/Planning/Verify/Values/KindComparison.h"
 
-#include "compiler/Planning/Verify/Execution.h"
+#include "compiler/Planning/Verify/Order/Execution.h"
 #include "runtime/plan/RankKinds.h"
 
 #include <map>

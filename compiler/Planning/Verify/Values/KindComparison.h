@@ -1,8 +1,8 @@
 // Part of checkMeaning(): two kinds of ranks leave the same in what both have.
-#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_KINDCOMPARISON_H
-#define CLEAVE_COMPILER_PLANNING_VERIFY_KINDCOMPARISON_H
+#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_VALUES_KINDCOMPARISON_H
+#define CLEAVE_COMPILER_PLANNING_VERIFY_VALUES_KINDCOMPARISON_H
 
-#include "compiler/Planning/Verify/KindCheck.h"
+#include "compiler/Planning/Verify/Values/KindCheck.h"
 
 namespace cleave::plan {
 

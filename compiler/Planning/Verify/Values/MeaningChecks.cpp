@@ -1,7 +1,7 @@
-#include "compiler/Planning/Verify/MeaningChecks.h"
+#include "compiler/Planning/Verify/Values/MeaningChecks.h"
 
-#include "compiler/Planning/Verify/KindComparison.h"
-#include "compiler/Planning/Verify/PlanFacts.h"
+#include "compiler/Planning/Verify/Facts/PlanFacts.h"
+#include "compiler/Planning/Verify/Values/KindComparison.h"
 #include "runtime/plan/RankKinds.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Part of verifyPlan(): checks that programs leave what the plan states as the model's result.
-#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_MEANINGCHECKS_H
-#define CLEAVE_COMPILER_PLANNING_VERIFY_MEANINGCHECKS_H
+#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_VALUES_MEANINGCHECKS_H
+#define CLEAVE_COMPILER_PLANNING_VERIFY_VALUES_MEANINGCHECKS_H
 
 #include "compiler/Planning/Verify/PlanText.h"
 #include "compiler/Planning/Verify/PlanVerifier.h"

@@ -1,4 +1,4 @@
-#include "compiler/Planning/Verify/MeaningDiagnosis.h"
+#include "compiler/Planning/Verify/Values/MeaningDiagnosis.h"
 
 #include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/PlanReader.h"

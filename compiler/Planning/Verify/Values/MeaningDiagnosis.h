@@ -2,17 +2,17 @@
 // is missing, doubled, or not the model's.
 //
 // Expressions are numbers, and tell only that they differ. But the result of a collective of the bytes can be computed,
-// and the plan lists (half of) the numbers of all values that the model computes (`Program.expressions`). If the model
-// has a collective of exactly these bytes, and no instruction has run it, it is the missing one.
+// and the plan lists the first 32 bits of the numbers of all values that the model computes (`Program.expressions`). If
+// the model has a collective of exactly these bytes, and no instruction has run it, it is the missing one.
 //
 //   update[7] launch reads transient[0, 256): it holds each rank's own term, summed over nothing; expected the sum over
 //   dp: an all_reduce over dp (sum) of transient[0, 1024) is missing before update[7]
 //
 // This is for messages only: nothing is accepted or refused because of it.
-#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_MEANINGDIAGNOSIS_H
-#define CLEAVE_COMPILER_PLANNING_VERIFY_MEANINGDIAGNOSIS_H
+#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_VALUES_MEANINGDIAGNOSIS_H
+#define CLEAVE_COMPILER_PLANNING_VERIFY_VALUES_MEANINGDIAGNOSIS_H
 
-#include "compiler/Planning/Verify/Meaning.h"
+#include "compiler/Planning/Verify/Facts/Meaning.h"
 
 #include <functional>
 #include <unordered_map>

@@ -1,6 +1,6 @@
-#include "compiler/Planning/Verify/MemoryContents.h"
+#include "compiler/Planning/Verify/Values/MemoryContents.h"
 
-#include "compiler/Planning/Verify/Ranges.h"
+#include "compiler/Planning/Verify/Facts/Ranges.h"
 
 #include <algorithm>
 #include <cstdlib>

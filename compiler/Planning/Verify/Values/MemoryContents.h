@@ -14,10 +14,10 @@
 //
 // Rejected: "a share of u in w" as an expression of the whole. It could be read as a whole, so that a dropped
 // all_gather was not noticed.
-#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_MEMORYCONTENTS_H
-#define CLEAVE_COMPILER_PLANNING_VERIFY_MEMORYCONTENTS_H
+#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_VALUES_MEMORYCONTENTS_H
+#define CLEAVE_COMPILER_PLANNING_VERIFY_VALUES_MEMORYCONTENTS_H
 
-#include "compiler/Planning/Verify/Content.h"
+#include "compiler/Planning/Verify/Facts/Content.h"
 
 #include <map>
 

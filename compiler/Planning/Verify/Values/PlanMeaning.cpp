@@ -1,7 +1,7 @@
-#include "compiler/Planning/Verify/PlanMeaning.h"
+#include "compiler/Planning/Verify/Values/PlanMeaning.h"
 
-#include "compiler/Planning/Verify/CollectiveMeaning.h"
-#include "compiler/Planning/Verify/PlanFacts.h"
+#include "compiler/Planning/Verify/Facts/CollectiveMeaning.h"
+#include "compiler/Planning/Verify/Facts/PlanFacts.h"
 #include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/KernelOperands.h"
 #include "runtime/plan/RankKinds.h"

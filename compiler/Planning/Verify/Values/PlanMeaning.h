@@ -3,14 +3,14 @@
 //
 // It runs instructions in list order. This is one order of many, but if no two accesses race (Execution.h), every order
 // reads the same.
-#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_PLANMEANING_H
-#define CLEAVE_COMPILER_PLANNING_VERIFY_PLANMEANING_H
+#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_VALUES_PLANMEANING_H
+#define CLEAVE_COMPILER_PLANNING_VERIFY_VALUES_PLANMEANING_H
 
-#include "compiler/Planning/Verify/Bodies.h"
-#include "compiler/Planning/Verify/Meaning.h"
-#include "compiler/Planning/Verify/MeaningDiagnosis.h"
-#include "compiler/Planning/Verify/MemoryContents.h"
+#include "compiler/Planning/Verify/Facts/Meaning.h"
 #include "compiler/Planning/Verify/PlanText.h"
+#include "compiler/Planning/Verify/Values/Bodies.h"
+#include "compiler/Planning/Verify/Values/MeaningDiagnosis.h"
+#include "compiler/Planning/Verify/Values/MemoryContents.h"
 #include "runtime/plan/Frames.h"
 
 #include <functional>
@@ -143,7 +143,7 @@ private:
 
   const rt::fb::Plan &plan_;
   const BodyFacts *bodies_;
-  uint32_t entry_, ports_; // ports_: the program whose inputs it reads
+  uint32_t entry_, ports_;         // ports_: the program whose inputs it reads
   std::set<std::string> replaced_; // inputs
   std::vector<InstructionRun> runs_;
   size_t next_ = 0;

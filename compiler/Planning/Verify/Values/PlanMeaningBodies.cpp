@@ -1,7 +1,7 @@
 // Part of PlanMeaning: bodies by themselves, and entries that call them (Bodies.h).
-#include "compiler/Planning/Verify/PlanMeaning.h"
+#include "compiler/Planning/Verify/Values/PlanMeaning.h"
 
-#include "compiler/Planning/Verify/PlanFacts.h"
+#include "compiler/Planning/Verify/Facts/PlanFacts.h"
 #include "runtime/plan/RankKinds.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // Part of PlanMeaning: explains what is wrong if a plan computes something else than the model.
-#include "compiler/Planning/Verify/PlanMeaning.h"
+#include "compiler/Planning/Verify/Values/PlanMeaning.h"
 
-#include "compiler/Planning/Verify/PlanFacts.h"
+#include "compiler/Planning/Verify/Facts/PlanFacts.h"
 #include "runtime/plan/KernelOperands.h"
 #include "runtime/plan/RankKinds.h"
 

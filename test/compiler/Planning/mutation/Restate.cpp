@@ -1,8 +1,8 @@
 #include "test/compiler/Planning/mutation/Restate.h"
 
-#include "compiler/Planning/Verify/BodyRuns.h"
-#include "compiler/Planning/Verify/Declarations.h"
-#include "compiler/Planning/Verify/PlanFacts.h"
+#include "compiler/Planning/Verify/Facts/Declarations.h"
+#include "compiler/Planning/Verify/Facts/PlanFacts.h"
+#include "compiler/Planning/Verify/Values/BodyRuns.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/RankKinds.h"
 

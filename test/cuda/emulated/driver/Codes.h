@@ -1,5 +1,5 @@
 // The driver's error codes, with the values of the public API documentation (CUresult). The names differ from those of
-// cuda.h, so that one file can include both. CudaHeaderTest compares them with the toolkit's header if it is installed.
+// cuda.h, so that one file can include both. EmulatedHeaderTest compares them with the toolkit's header if it is installed.
 #pragma once
 
 namespace cleave::emulated::code {

@@ -14,6 +14,7 @@
 //   CLEAVE_EMULATED_UNINITIALIZED=1   find reads of device memory that nothing wrote
 //   CLEAVE_EMULATED_SHARED_UNINITIALIZED=0   the same for shared memory
 //   CLEAVE_EMULATED_IGNORE_WAIT=0     N: skip the Nth wait for an event of each thread
+//   CLEAVE_EMULATED_FAIL_LAUNCH=N     refuse the Nth launch of each thread (ApiModule.cpp reads it)
 //   CLEAVE_EMULATED_LOOKUPS=0         find functions of a module that are looked up more than once
 //   CLEAVE_EMULATED_GRAPHS_FIT=1      a digit for each device, the last one for all further ones: 0 if it has no memory
 //                                     for executable graphs (read for each graph)
