@@ -231,9 +231,26 @@ _CALLS = {
 }
 
 
+_loaded = {}  # real path -> the files that were loaded from it, each as (device, inode, size, time of the last change)
+
+
+def _spelling(path):
+    """The loader of the system takes a path that it has seen for the library that it loaded then, also if another file is there by now. So each
+    further file of one path gets a spelling of its own: DIR/LIB, DIR/./LIB, DIR/././LIB."""
+    folder, name = os.path.split(os.path.realpath(path))
+    status = os.stat(path)
+    file, files = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns), _loaded.setdefault((folder, name), [])
+    if file not in files:
+        if any(other[:2] == file[:2] for other in files):
+            raise OSError(f"{path} was written over while this process had loaded it; write another file in its place, as `cleave compile` does, "
+                          "and start a new process")
+        files.append(file)
+    return os.path.join(folder, "./" * files.index(file) + name)
+
+
 def _load(path):
     try:
-        library = ctypes.CDLL(path)
+        library = ctypes.CDLL(_spelling(path) if os.path.isfile(path) else path)
     except OSError as error:
         raise OSError(f"{error}; expected a library that `cleave compile --emit shared` wrote") from None
     try:
