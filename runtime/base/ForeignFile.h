@@ -30,6 +30,10 @@ enum class FileFormat {
 inline FileFormat formatOf(std::string_view bytes) {
   auto begins = [&](std::string_view magic) { return bytes.substr(0, magic.size()) == magic; };
   auto names = [&](std::string_view text) { return bytes.substr(0, 512).find(text) != std::string_view::npos; };
+  // Eight bytes with the size of the header, of which the upper ones are 0; then JSON. It is tested first, because a size
+  // may have the bytes of any other mark: a header of 640 bytes begins as a pickle does.
+  if (bytes.size() > 9 && bytes[8] == '{' && bytes.substr(5, 3) == std::string_view("\0\0\0", 3))
+    return FileFormat::Safetensors;
   if (begins("PK\x03\x04"))
     return names(".npy")                             ? FileFormat::NumpyArchive
            : names(".onnx") || names(".safetensors") ? FileFormat::Archive
@@ -46,10 +50,6 @@ inline FileFormat formatOf(std::string_view bytes) {
     return FileFormat::Program;
   if (bytes.size() >= 8 && bytes.substr(4, 4) == "CLVP") // a FlatBuffers file has its identifier here (Plan.fbs)
     return FileFormat::Plan;
-  // Eight bytes with the size of the header, of which the upper ones are 0; then JSON.
-  if (bytes.size() > 9 && bytes[8] == '{' && bytes.substr(5, 3) == std::string_view("\0\0\0", 3))
-    return FileFormat::Safetensors;
-  // Tested after safetensors, because the size of its header may have the same bytes.
   if (begins("\x1f\x8b") || begins("BZh") || begins("\xfd" "7zXZ") || begins("\x28\xb5\x2f\xfd"))
     return FileFormat::Archive;
   if (begins("version https://git-lfs"))

@@ -1,3 +1,4 @@
+#include "runtime/base/ForeignFile.h"
 #include "runtime/base/AtomicFile.h"
 #include "runtime/base/Crc32c.h"
 #include "runtime/base/FileMapping.h"
@@ -244,6 +245,23 @@ TEST(JsonDepth, CountsBracketsOutsideOfTexts) {
   EXPECT_FALSE(isJsonDeeper("\"\\", 0)); // the text ends after the backslash
   EXPECT_TRUE(isJsonDeeper(std::string(kJsonLevels + 1, '[')));
   EXPECT_FALSE(isJsonDeeper(std::string(kJsonLevels, '[') + std::string(kJsonLevels, ']')));
+}
+
+TEST(ForeignFile, TakesASafetensorsFileForOneWhateverTheSizeOfItsHeader) {
+  auto fileOf = [](uint64_t size) {
+    std::string bytes(reinterpret_cast<const char *>(&size), sizeof size);
+    return bytes + "{\"a\":{\"dtype\":";
+  };
+  for (uint64_t size = 8; size < 1 << 20; size += 8)
+    ASSERT_EQ(formatOf(fileOf(size)), FileFormat::Safetensors) << "a header of " << size << " bytes";
+  uint32_t zip = 0x04034b50, zstd = 0xfd2fb528; // the marks of other formats, as sizes
+  for (uint64_t size : {zip, zstd})
+    EXPECT_EQ(formatOf(fileOf(size)), FileFormat::Safetensors);
+}
+
+TEST(ForeignFile, TellsPickles) {
+  for (const char *bytes : {"\x80\x02\x8a\x0al\xfc\x9c\x46\xf9 j\xa8P", "\x80\x04\x95{{{{{{{{"})
+    EXPECT_EQ(formatOf(bytes), FileFormat::TorchSave);
 }
 
 TEST(ChromeTrace, NamesKindBodyAndMicroBatch) {

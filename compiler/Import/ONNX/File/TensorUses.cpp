@@ -5,9 +5,17 @@
 using namespace cleave::onnx_import;
 
 TensorUses::TensorUses(const FlatGraph &graph) {
+  llvm::StringMap<std::string> tensors; // of further names
   forEachNode(graph, [&](const onnx::NodeProto &node) {
-    for (int i = 0; i < node.input_size(); ++i)
-      uses_[node.input(i)].push_back({node.op_type(), i});
+    for (int i = 0; i < node.input_size(); ++i) {
+      auto further = tensors.find(node.input(i));
+      bool isOwnName = further == tensors.end();
+      std::string name = isOwnName ? node.input(i) : further->second;
+      if (node.op_type() == "Identity" && node.output_size() == 1)
+        tensors[node.output(0)] = name;
+      else
+        uses_[name].push_back({node.op_type(), i, isOwnName});
+    }
   });
 }
 
@@ -36,8 +44,9 @@ bool TensorUses::isSharedStatistic(llvm::StringRef name) const {
   auto isStatistic = [](const Use &use) {
     return use.operation == "BatchNormalization" && (use.input == 3 || use.input == 4);
   };
+  auto isOwnStatistic = [&](const Use &use) { return use.hasOwnName && isStatistic(use); };
   llvm::ArrayRef<Use> uses = of(name);
-  return llvm::any_of(uses, isStatistic) && !llvm::all_of(uses, isStatistic);
+  return llvm::any_of(uses, isOwnStatistic) && !llvm::all_of(uses, isStatistic);
 }
 
 bool TensorUses::isArithmetic(llvm::StringRef name) const {
