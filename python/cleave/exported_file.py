@@ -116,9 +116,9 @@ def mend(job):
             if (fresh.data_type, list(fresh.dims)) == (tensor.data_type, list(tensor.dims)):
                 tensor.CopyFrom(fresh)
     if job.report.exporter == "torchscript":
-        lines = ["# inputs"]
+        lines, saved = ["# inputs"], job.module.state_dict()
         lines += [f"p{i}: PARAMETER target='{name}'" for i, (name, _) in enumerate(job.module.named_parameters())]
-        lines += [f"b{i}: BUFFER target='{name}' persistent=True" for i, (name, _) in enumerate(job.module.named_buffers())]
+        lines += [f"b{i}: BUFFER target='{name}' persistent={name in saved}" for i, (name, _) in enumerate(job.module.named_buffers())]
         lines += ["# outputs"]
         lines += [f"m{i}: BUFFER_MUTATION target='{node.input[k]}'" for i, node in enumerate(model.graph.node)
                   if node.op_type == "BatchNormalization" and any(a.name == "training_mode" and a.i for a in node.attribute)

@@ -25,8 +25,11 @@ import math
 import numbers
 import operator
 import os
+import random
 import re
+import struct
 import threading
+import zlib
 
 import numpy as np
 
@@ -231,26 +234,46 @@ _CALLS = {
 }
 
 
-_loaded = {}  # real path -> the files that were loaded from it, each as (device, inode, size, time of the last change)
+_spellings = {}  # of libraries that this process has loaded: (device, inode) -> (their path as the loader knows it, size, checksum)
 
 
-def _spelling(path):
+def _checksum(path):
+    """Of a file, and its size. A library that is still being copied is refused: a page that is not there would end the process by SIGBUS."""
+    size, checksum = os.path.getsize(path), 0
+    with open(path, "rb") as file:
+        header = file.read(64)
+        if header[:5] == b"\x7fELF\x02" and len(header) == 64:
+            sections, entry, count = struct.unpack_from("<Q", header, 40)[0], *struct.unpack_from("<HH", header, 58)
+            if sections + entry * count > size:  # they are at the end of the file
+                raise OSError(f"{path} is cut short: it has {size} bytes of {sections + entry * count}; is a copy of it still under way?")
+        file.seek(0)
+        while part := file.read(1 << 20):
+            checksum = zlib.crc32(part, checksum)
+    return size, checksum
+
+
+def _open_library(path):
     """The loader of the system takes a path that it has seen for the library that it loaded then, also if another file is there by now. So each
-    further file of one path gets a spelling of its own: DIR/LIB, DIR/./LIB, DIR/././LIB."""
-    folder, name = os.path.split(os.path.realpath(path))
-    status = os.stat(path)
-    file, files = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns), _loaded.setdefault((folder, name), [])
-    if file not in files:
-        if any(other[:2] == file[:2] for other in files):
-            raise OSError(f"{path} was written over while this process had loaded it; write another file in its place, as `cleave compile` does, "
-                          "and start a new process")
-        files.append(file)
-    return os.path.join(folder, "./" * files.index(file) + name)
+    file gets a spelling of its path that nobody has used: DIR/./LIB, DIR/././/LIB and so on."""
+    if not os.path.isfile(path):
+        raise OSError(f"{path}: no such file")
+    status, contents = os.stat(path), _checksum(path)
+    file = status.st_dev, status.st_ino
+    spelling, *known = _spellings.get(file, (None, *contents))
+    if tuple(known) != contents:
+        raise OSError(f"{path} was written over while this process had loaded it; write another file in its place, as `cleave compile` does, and "
+                      "start a new process")
+    if spelling is None:
+        folder, name = os.path.split(os.path.realpath(path))
+        spelling = os.path.join(folder, "".join(f".{'/' * (1 + bit)}" for bit in map(int, f"{random.SystemRandom().getrandbits(48):048b}")) + name)
+    library = ctypes.CDLL(spelling)
+    _spellings[file] = spelling, *contents
+    return library
 
 
 def _load(path):
     try:
-        library = ctypes.CDLL(_spelling(path) if os.path.isfile(path) else path)
+        library = _open_library(path)
     except OSError as error:
         raise OSError(f"{error}; expected a library that `cleave compile --emit shared` wrote") from None
     try:
@@ -311,12 +334,12 @@ class Model:
     def inputs(self, program=None):
         """The inputs of "infer", "train_step" or "evaluate": name -> Tensor. Without a name: those of infer, or of train_step where the
         model was compiled for training."""
-        return self._describe(self._main_program() if program is None else program, "input")
+        return dict(self._describe(self._main_program() if program is None else program, "input"))
 
     @_in_turn
     def outputs(self, program=None):
         """The same of the outputs."""
-        return self._describe(self._main_program() if program is None else program, "output")
+        return dict(self._describe(self._main_program() if program is None else program, "output"))
 
     @_in_turn
     def infer(self, inputs=None, /, **named):

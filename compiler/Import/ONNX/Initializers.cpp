@@ -104,10 +104,13 @@ public:
     if (!llvm::isa<mlir::FloatType>(type.getElementType()))
       return Role::Constant;
     Kind kind = signature.kindOf(name);
+    if (buffers.match(names) || statistics.contains(name))
+      return Role::Buffer;
     bool isFixed = uses.isClassWeight(name) || (isExporterName(name) && uses.isInitialState(name));
-    bool isBuffer = buffers.match(names) || statistics.contains(name) || (kind != Kind::Parameter && isFixed) ||
-                    (kind == Kind::Unknown ? made : kind) == Kind::Buffer;
-    return isBuffer ? Role::Buffer : Role::Parameter;
+    bool isBuffer = (kind != Kind::Parameter && isFixed) || (kind == Kind::Unknown ? made : kind) == Kind::Buffer;
+    if (!isBuffer)
+      return Role::Parameter;
+    return isInNoStateDict(name, kind) ? Role::Constant : Role::Buffer;
   }
 
   bool isDoubtful(llvm::StringRef name, const WeightTensor &tensor) const {
@@ -115,6 +118,13 @@ public:
   }
 
 private:
+  // No state_dict has non-persistent buffers, other tensors of a module, and tensors that the exporter has made. So
+  // --weights must not ask for them, and checkpoints do not have them.
+  bool isInNoStateDict(llvm::StringRef name, ExportSignature::Kind kind) const {
+    bool isMade = kind == ExportSignature::Kind::Unknown && (signature.isPresent || isExporterName(name));
+    return (isMade || signature.unsaved.contains(name)) && !signature.mutated.contains(name);
+  }
+
   const ExportSignature &signature;
   const TensorUses &uses;
   NamePatterns &buffers;

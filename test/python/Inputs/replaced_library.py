@@ -1,12 +1,14 @@
 """replaced_library.py MODEL.onnx FOLDER    One process loads libraries that replace each other at one path, or that have one relative path in
 two folders. Each model runs the file that is there when it is made, and a model that was made before goes on as it was. A library that was
-written over in its place is refused."""
+written over in its place, removed, or not copied to its end is refused; one that was only touched is not."""
+import importlib
 import os
 import pathlib
 import subprocess
 import sys
 
 import cleave
+import cleave.library
 import numpy
 
 MODEL, FOLDER = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
@@ -21,6 +23,15 @@ def compiled(folder, learning):
 def losses(model):
     inputs = {name: numpy.ones(tensor.shape, tensor.dtype) for name, tensor in model.inputs().items()}
     return [model.train_step(lr=0.1, **inputs) for _ in range(3)]
+
+
+def refused(path, words):
+    try:
+        cleave.library.Model(path)
+    except OSError as error:
+        assert words in str(error), error
+        return
+    raise AssertionError(f"{path} is not refused: {words}")
 
 
 def main():
@@ -42,13 +53,23 @@ def main():
     for i, wanted in enumerate(expected):  # ./lib.so of three folders
         os.chdir(FOLDER / f"own{i}")
         assert losses(cleave.Model("lib.so")) == wanted, f"./lib.so of the folder {i}"
-    with open(FOLDER / "own0" / "lib.so", "ab") as file:
+    importlib.reload(cleave.library)  # which forgets what it has loaded
+    compiled(first, rules[0])
+    assert losses(cleave.library.Model(first / "lib.so")) == expected[0], "after a reload of the module"
+    library, copy = FOLDER / "own0" / "lib.so", FOLDER / "copy.so"
+    os.utime(library)
+    assert losses(cleave.library.Model(library)) == expected[0], "touched"
+    contents = library.read_bytes()
+    for length in (20, 100_000, len(contents) - 1):
+        copy.write_bytes(contents[:length])
+        refused(copy, "")
+    copy.write_bytes(contents)
+    assert losses(cleave.library.Model(copy)) == expected[0], "a copy that came to its end"
+    copy.unlink()
+    refused(copy, "no such file")
+    with open(library, "ab") as file:  # in place: the pages that are loaded stay
         file.write(b"more")
-    try:
-        cleave.Model(FOLDER / "own0" / "lib.so")
-        raise AssertionError("a library that was written over is not refused")
-    except OSError as error:
-        assert "was written over while this process had loaded it" in str(error), error
+    refused(library, "was written over while this process had loaded it")
     print(f"{len(rules)} libraries of one path")
 
 

@@ -33,9 +33,12 @@ static llvm::StringRef targetOf(llvm::StringRef text) {
   return text.drop_front().take_until([&](char c) { return c == text[0]; });
 }
 
-static void addEntry(ExportSignature &signature, llvm::StringRef kind, llvm::StringRef target) {
+static void addEntry(ExportSignature &signature, llvm::StringRef kind, llvm::StringRef entry) {
+  llvm::StringRef target = targetOf(entry);
   if (target.empty())
     return;
+  if (kind == "CONSTANT_TENSOR" || (kind == "BUFFER" && entry.contains("persistent=False")))
+    signature.unsaved.insert(target);
   if (kind == "PARAMETER" && signature.kinds.try_emplace(target, ExportSignature::Kind::Parameter).second)
     signature.parameters.push_back(target.str());
   else if ((kind == "BUFFER" || kind == "CONSTANT_TENSOR") &&
@@ -57,7 +60,7 @@ ExportSignature cleave::onnx_import::parseExportSignature(llvm::StringRef text) 
       for (size_t at = text.find(marker); at != llvm::StringRef::npos;) {
         size_t next = text.find(marker, at + 1);
         llvm::StringRef entry = text.slice(at + marker.size(), next);
-        addEntry(signature, entry.take_until([](char c) { return c == ':' || c == '>'; }), targetOf(entry));
+        addEntry(signature, entry.take_until([](char c) { return c == ':' || c == '>'; }), entry);
         at = next;
       }
   } else {
@@ -65,7 +68,7 @@ ExportSignature cleave::onnx_import::parseExportSignature(llvm::StringRef text) 
       auto [line, rest] = text.split('\n');
       text = rest;
       llvm::StringRef entry = line.split(": ").second;
-      addEntry(signature, entry.take_until([](char c) { return c == ' '; }), targetOf(entry));
+      addEntry(signature, entry.take_until([](char c) { return c == ' '; }), entry);
     }
   }
   signature.isPresent = !signature.kinds.empty();

@@ -30,6 +30,7 @@ struct ExportSignature {
   bool isPresent = false;
   std::vector<std::string> parameters, buffers; // in the file's order; `buffers` includes lifted constants
   llvm::StringSet<> mutated;                    // buffers that the program writes
+  llvm::StringSet<> unsaved;                    // those of `buffers` that no state_dict has
   std::string form;                             // the value of `cleave.form`; empty: the file does not say it
 
   Kind kindOf(llvm::StringRef name) const;
