@@ -251,6 +251,7 @@ llvm::Error Compilation::prepareTraining(const ImportOptions &import) {
     return error;
   if (llvm::Error error = checkBatchNormGroups(*model.module, import.batchNormGroups))
     return error;
+  properties[rt::kGraphProperty] = model.graphHash;
   bool isCut = options.microBatches > 1 || options.lossAverage == "rank"; // the loss is that of parts of a batch
   return hasBatch() && (isCut || !hasPlainMeans(*model.module)) ? noteLossReductions(model, import)
                                                                 : llvm::Error::success();

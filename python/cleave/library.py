@@ -479,11 +479,8 @@ class Model:
                                    ", of zeros where no output that you want depends on it"))
             if inputs[name] is None and (program, name) not in self._given:
                 raise TypeError(f"{program}: {_shown(name)}=None stands for the value of the last call, and there was none; give an array")
-        for name, value in inputs.items():
-            if value is None:
-                continue
-            tensor = ports[name]
-            array = tensor.encode(value)
+        arrays = {name: ports[name].encode(value) for name, value in inputs.items() if value is not None}
+        for name, array in arrays.items():  # after all have been encoded: a wrong one changes no input
             code = self._library.cleave_set_input(self._open(), _text("program", program), name.encode(), array.ctypes.data, array.nbytes)
             self._check(code, program)
             self._given.add((program, name))

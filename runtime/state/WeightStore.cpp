@@ -170,7 +170,8 @@ Status WeightStore::replace(const std::string &path) {
     return resolved;
   std::vector<std::string> files;
   for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error))
-    if (it->path().extension() == ".safetensors")
+    // ._NAME is what macOS keeps of NAME in a folder that it copies.
+    if (it->path().extension() == ".safetensors" && it->path().filename().string().front() != '.')
       files.push_back(it->path().string());
   if (files.empty())
     return notFound(path +

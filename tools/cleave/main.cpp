@@ -62,7 +62,7 @@ void removeOnSignal(const std::string &aside, bool isThere) {
 class IgnoredSignals {
 public:
   IgnoredSignals() {
-    for (int signal : {SIGHUP, SIGINT, SIGTERM}) {
+    for (int signal : {SIGHUP, SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2}) {
       struct sigaction action;
       if (::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN)
         ignored.push_back(signal);

@@ -2,6 +2,7 @@
 #include "compiler/Import/ONNX/Emitter.h"
 #include "compiler/Import/ONNX/File/Duplicates.h"
 #include "compiler/Import/ONNX/File/ExportNotes.h"
+#include "compiler/Import/ONNX/File/GraphHash.h"
 #include "compiler/Import/ONNX/File/Metadata.h"
 #include "compiler/Import/ONNX/File/ProbableBuffers.h"
 #include "compiler/Import/ONNX/FunctionImporter.h"
@@ -259,6 +260,7 @@ llvm::Error GraphImport::bindNames() {
   reportUnknownOperators(*graph, errors);
   forEachNode(*graph,
               [&](const onnx::NodeProto &node) { model.hasBatchNorm |= node.op_type() == "BatchNormalization"; });
+  model.graphHash = graphHash(*graph);
   signature = bindSignature(module.getContext(), file, options, errors);
   tensors = importInitializers({file, *graph, exported, options, reader, symbols, model.weights, model.notes, errors});
   return errors.take();

@@ -83,6 +83,8 @@ struct ImportedModel {
   WeightMap weights;
   // Files of external data that contain weights, relative to the model's directory.
   std::vector<std::string> externalFiles;
+  // What the graph computes, apart from the values of its initializers (File/GraphHash.h).
+  std::string graphHash;
   // True if the graph has a BatchNormalization in any form.
   bool hasBatchNorm = false;
   // Outputs whose dimension 0 is assumed to be the batch because it has that size. The file does not declare it.

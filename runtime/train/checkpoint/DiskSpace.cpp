@@ -56,8 +56,8 @@ Status checkSpace(const SavePlan &plan, uint64_t bytes, uint64_t free, std::stri
     return ioError("a checkpoint takes " + formatBytes(bytes) + has +
                    "make room there, or give --save a directory of another file system");
   uint64_t keep = fit + plan.present - 1; // while one is being written, `keep` others are there
-  std::string fewer =
-      keep != 0 ? "give --keep " + std::to_string(keep) + " or less, or make room there" : "make room there";
+  std::string number = std::to_string(keep) + (keep > 1 ? " or less" : ""); // 0 would keep all
+  std::string fewer = keep != 0 ? "give --keep " + number + ", or make room there" : "make room there";
   *note = counted(added, "checkpoint") + " of " + formatBytes(bytes) + " will be added" + has + fewer;
   return Status::ok();
 }

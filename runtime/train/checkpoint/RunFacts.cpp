@@ -12,6 +12,7 @@ struct FactKind {
 
 // In the order in which differences are reported.
 constexpr FactKind kFacts[] = {
+    {kGraphProperty, "operations of the model (a hash)", true},
     {kOptimizerProperty, "optimizer", true},
     {kParamGroupProperty, "--param-group", true},
     {kFreezeProperty, "--freeze", true},

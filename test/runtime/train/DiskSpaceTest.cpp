@@ -44,7 +44,7 @@ TEST(DiskSpace, NotesTheLargestNumberThatFits) {
       uint64_t keep = fit + present - 1;
       std::string note;
       ASSERT_TRUE(checkSpace({0, 20, 1, 0, present}, kMiB, fit * kMiB, &note).isOk());
-      EXPECT_NE(note.find("--keep " + std::to_string(keep) + " or less"), std::string::npos) << note;
+      EXPECT_NE(note.find("--keep " + std::to_string(keep) + (keep > 1 ? " or less," : ",")), std::string::npos) << note;
       ASSERT_TRUE(checkSpace({0, 20, 1, keep, present}, kMiB, fit * kMiB, &note).isOk());
       EXPECT_EQ(note, "");
       ASSERT_TRUE(checkSpace({0, 20, 1, keep + 1, present}, kMiB, fit * kMiB, &note).isOk());
