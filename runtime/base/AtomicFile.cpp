@@ -110,9 +110,10 @@ Status AtomicFile::rewrite(uint64_t offset, const void *data, size_t size) {
   return Status::ok();
 }
 
+Status AtomicFile::flush() { return ::fsync(fd_) == 0 ? Status::ok() : fileError("flush", path_, errno); }
+
 Status AtomicFile::commit() {
-  if (::fsync(fd_) != 0)
-    return fileError("flush", path_, errno);
+  CLEAVE_TRY(flush());
   // Network file systems report a full disk only here.
   int closed = ::close(fd_);
   fd_ = -1;

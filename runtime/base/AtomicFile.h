@@ -30,6 +30,9 @@ public:
   Status write(const void *data, size_t size);
   // Replaces bytes that have been written.
   Status rewrite(uint64_t offset, const void *data, size_t size);
+  // Puts what has been written on the disk. A full disk of another machine, for example, is reported only then.
+  Status flush();
+  // Flushes and renames.
   Status commit();
 
   // Calls `watcher` when a temporary file appears (`isThere` is true) and when it is gone. So a program that a signal

@@ -2,6 +2,7 @@
 
 #include "runtime/base/AtomicFile.h"
 #include "runtime/base/Directories.h"
+#include "runtime/base/Log.h"
 #include "runtime/state/SafeTensors.h"
 
 #include <cerrno>
@@ -25,7 +26,7 @@ std::string hiddenName(const std::string &path, const char *suffix) {
 }
 
 // Gives a directory its name. If an earlier run has left one with this name, the two are exchanged in one step. So
-// there is a checkpoint with this name at every moment.
+// there is a checkpoint with this name at every moment. Afterwards `aside` is the directory that was replaced.
 Status moveInto(const std::string &aside, const std::string &target) {
   if (::rename(aside.c_str(), target.c_str()) == 0)
     return Status::ok();
@@ -38,9 +39,27 @@ Status moveInto(const std::string &aside, const std::string &target) {
   std::string replaced = hiddenName(target, ".old");
   std::error_code error;
   fs::remove_all(replaced, error);
-  if (::rename(target.c_str(), replaced.c_str()) != 0 || ::rename(aside.c_str(), target.c_str()) != 0)
+  if (::rename(target.c_str(), replaced.c_str()) != 0 || ::rename(aside.c_str(), target.c_str()) != 0 ||
+      ::rename(replaced.c_str(), aside.c_str()) != 0)
     return fileError("replace", target, errno);
-  fs::remove_all(replaced, error);
+  return Status::ok();
+}
+
+// Removes the checkpoint that was replaced. A directory that was no checkpoint, although it had the name of one, is
+// somebody else's, and gets another name.
+Status removeReplaced(const std::string &aside, const std::string &target) {
+  std::error_code error;
+  if (!fs::exists(aside, error) || fs::exists(aside + "/" + kCheckpointIndexFile, error)) {
+    fs::remove_all(aside, error);
+    return error ? failed("remove", aside, error) : Status::ok();
+  }
+  std::string kept = target + ".other";
+  for (unsigned i = 2; fs::exists(fs::symlink_status(kept, error)); ++i)
+    kept = target + ".other-" + std::to_string(i);
+  if (::rename(aside.c_str(), kept.c_str()) != 0)
+    return fileError("rename", aside, errno);
+  log(LogLevel::Warning, -1,
+      target + " was no checkpoint (it had no " + kCheckpointIndexFile + "), and is " + kept + " now");
   return Status::ok();
 }
 
@@ -74,6 +93,14 @@ Status CheckpointSave::probe(const std::string &directory) {
     AtomicFile file; // never committed: its destructor removes it
     CLEAVE_TRY(AtomicFile::create(directory + "/" + name, &file));
   }
+  std::error_code error;
+  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error))
+    if (std::error_code none;
+        isStepName(it->path().filename().string()) && fs::is_regular_file(it->symlink_status(none)))
+      return invalidArgument(
+          it->path().string() +
+          " is a file, and has the name of a checkpoint, which is a directory; move it away, or give "
+          "--save another directory");
   return Status::ok();
 }
 
@@ -138,11 +165,10 @@ Status CheckpointSave::publish(const CheckpointIndex &index) const {
   CheckpointIndex listed = index;
   CLEAVE_TRY(listParts(aside_, &listed));
   CLEAVE_TRY(writeCheckpointIndex(aside_ + "/" + kCheckpointIndexFile, listed));
-  std::error_code error;
-  CLEAVE_TRY(moveInto(aside_, directory_ + "/" + name_));
+  std::string target = directory_ + "/" + name_;
+  CLEAVE_TRY(moveInto(aside_, target));
   CLEAVE_TRY(syncDirectory(directory_));
-  fs::remove_all(aside_, error); // the directory that was replaced
-  return error ? failed("remove", aside_, error) : Status::ok();
+  return removeReplaced(aside_, target);
 }
 
 Status CheckpointSave::point(const std::string &pointer) const {

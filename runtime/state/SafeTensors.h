@@ -85,6 +85,8 @@ class SafeTensorsFile {
 public:
   Status create(const std::string &path, const std::vector<TensorView> &tensors, const Metadata &metadata = {});
   Status append(const void *data, size_t bytes);
+  // Puts the whole file on the disk, so that commit() has only to rename it. All tensors must have been appended.
+  Status flush();
   Status commit();
   // The checksum of the header that commit() writes. All tensors must have been appended.
   Status headerChecksum(uint32_t *sum) const;
@@ -96,6 +98,7 @@ private:
   std::vector<TensorView> tensors_; // without data
   Metadata metadata_;
   std::optional<BlockSummer> summer_;
+  bool isFlushed_ = false;
 };
 
 // The size of the file of these tensors. Their data are not read.

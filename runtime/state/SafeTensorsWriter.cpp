@@ -104,10 +104,18 @@ Status SafeTensorsFile::headerChecksum(uint32_t *sum) const {
 }
 
 // The checksums are known only after all data was written. create() has left space for them in the header.
-Status SafeTensorsFile::commit() {
+Status SafeTensorsFile::flush() {
   std::string header;
   CLEAVE_TRY(writeHeader(&header));
   CLEAVE_TRY(file_.rewrite(0, header.data(), header.size()));
+  CLEAVE_TRY(file_.flush());
+  isFlushed_ = true;
+  return Status::ok();
+}
+
+Status SafeTensorsFile::commit() {
+  if (!isFlushed_)
+    CLEAVE_TRY(flush());
   return file_.commit();
 }
 

@@ -27,8 +27,12 @@ llvm::Expected<std::string> cleave::findRuntimeLibraries() {
     tried.push_back(directory.str().str());
     return fs::exists(archive) && fs::exists(needs);
   };
-  if (auto home = llvm::sys::Process::GetEnv("CLEAVE_HOME"); home && holds(*home))
-    return tried.back();
+  if (auto home = llvm::sys::Process::GetEnv("CLEAVE_HOME"); home && !home->empty()) {
+    if (holds(*home))
+      return tried.back();
+    return makeError("CLEAVE_HOME is " + *home + ", but " + tried.back() +
+                     " does not hold libcleave_rt.a and cleave_rt.link; name the folder of an installation, or unset it");
+  }
   static int anchor;
   std::string program = fs::getMainExecutable("cleave", &anchor);
   if (holds(path::parent_path(path::parent_path(program))))

@@ -95,6 +95,9 @@ llvm::Error WeightsFile::write(const std::vector<rt::TensorView> &tensors) {
   rt::Status status = file.emplace().create(path, tensors);
   for (size_t i = 0; i < tensors.size() && status.isOk(); ++i)
     status = file->append(tensors[i].data, tensors[i].bytes);
+  // The disk's errors come now, before the artefact replaces an older one. commit() only renames.
+  if (status.isOk())
+    status = file->flush();
   return toError(status);
 }
 
