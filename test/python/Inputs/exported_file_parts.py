@@ -39,6 +39,7 @@ from cleave import exported_file  # noqa: E402
 class Module:
     """y = (x w + b) mask, with a second name for w."""
     training = True
+    saves_buffers = True
 
     def __init__(self):
         weight = Tensor(np.arange(12).reshape(4, 3))
@@ -50,6 +51,9 @@ class Module:
 
     def named_buffers(self, remove_duplicate=True):
         return self.buffers
+
+    def state_dict(self):
+        return dict(self.parameters + [buffer for buffer in self.buffers if self.saves_buffers])
 
     def modules(self):
         return []
@@ -110,7 +114,11 @@ def main():
     exported_file.mend(job)
     assert sorted(initializers(job)) == ["b", "first.w", "mask"], initializers(job)
     assert initializers(job)["mask"].tolist() == [1, 0, 1]
-    assert "b0: BUFFER target='mask'" in job.model.metadata_props[0].value, job.model
+    assert "b0: BUFFER target='mask' persistent=True" in job.model.metadata_props[0].value, job.model
+    unsaved = Job(folder / "unsaved.onnx")
+    unsaved.module.saves_buffers = False
+    exported_file.mend(unsaved)
+    assert "b0: BUFFER target='mask' persistent=False" in unsaved.model.metadata_props[0].value, unsaved.model
     assert not any(node.doc_string for node in job.model.graph.node), "paths of the author's machine are in the file"
     exported_file.check_names(job)
     exported_file.note_losses(job)
