@@ -252,9 +252,17 @@ def _checksum(path):
     return size, checksum
 
 
+def _new_spelling(path):
+    """One of 2^48 spellings of a path, drawn at random: DIR/././/LIB, with a single slash for a 0 and two for a 1. Numbers in their order would
+    have been used already where this module was imported again."""
+    folder, name = os.path.split(os.path.realpath(path))
+    bits = f"{random.SystemRandom().getrandbits(48):048b}"
+    return os.path.join(folder, bits.replace("0", "./").replace("1", ".//") + name)
+
+
 def _open_library(path):
     """The loader of the system takes a path that it has seen for the library that it loaded then, also if another file is there by now. So each
-    file gets a spelling of its path that nobody has used: DIR/./LIB, DIR/././/LIB and so on."""
+    file gets a spelling of its path that nobody has used."""
     if not os.path.isfile(path):
         raise OSError(f"{path}: no such file")
     status, contents = os.stat(path), _checksum(path)
@@ -264,8 +272,7 @@ def _open_library(path):
         raise OSError(f"{path} was written over while this process had loaded it; write another file in its place, as `cleave compile` does, and "
                       "start a new process")
     if spelling is None:
-        folder, name = os.path.split(os.path.realpath(path))
-        spelling = os.path.join(folder, "".join(f".{'/' * (1 + bit)}" for bit in map(int, f"{random.SystemRandom().getrandbits(48):048b}")) + name)
+        spelling = _new_spelling(path)
     library = ctypes.CDLL(spelling)
     _spellings[file] = spelling, *contents
     return library
