@@ -1,5 +1,5 @@
 // Passes from the model level to the step level. dialects/Cleave/IR/Rationale.md says what holds at both levels.
-// Pipeline.h has the order of the passes.
+// Pipeline.cpp has the order of the passes.
 #ifndef CLEAVE_TRAINING_PASSES
 #define CLEAVE_TRAINING_PASSES
 include "mlir/Pass/PassBase.td"

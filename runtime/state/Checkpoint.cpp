@@ -39,6 +39,8 @@ Status openPart(const std::string &path, SafeTensors *result) {
     return dataLoss(path +
                     " is a symbolic link; the parts of a checkpoint are files of their own (copy it with cp -L)");
   Status opened = SafeTensors::open(path, result);
+  if (opened.isOk())
+    return result->checkType();
   return opened.code() == Code::NotFound ? notFound(path + " is missing, so the checkpoint is not whole: is the "
                                                            "folder of --save shared by all machines? A copy needs all "
                                                            "files of the checkpoint")

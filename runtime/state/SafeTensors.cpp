@@ -56,14 +56,16 @@ bool readOffsets(const json &entry, uint64_t *begin, uint64_t *end) {
          readUnsigned((*list)[1], end);
 }
 
-Status readEntry(const json &entry, const std::byte *data, uint64_t dataBytes, TensorView *tensor) {
+// Reads a tensor's place and, if its type is known, its type. Otherwise, `unread` gets the type's name, and nothing
+// tells how many bytes the tensor should have.
+Status readEntry(const json &entry, const std::byte *data, uint64_t dataBytes, TensorView *tensor,
+                 std::string *unread) {
   std::string where = "tensor '" + tensor->name + "': ";
   auto type = entry.is_object() ? entry.find("dtype") : entry.end();
-  if (!entry.is_object() || type == entry.end() || !type->is_string())
+  if (!entry.is_object() || type == entry.end() || !type->is_string() || type->get_ref<const std::string &>().empty())
     return dataLoss(where + "no dtype");
   if (!parseSafetensorsName(type->get<std::string>(), &tensor->type))
-    return invalidArgument(where + "unknown dtype " + type->get<std::string>() +
-                           "; save it as one of F64, F32, F16, BF16, I64, I32, I16, I8, U64, U32, U16, U8 and BOOL");
+    *unread = type->get<std::string>();
   uint64_t begin = 0, end = 0, elements = 0;
   if (!readShape(entry, &tensor->shape) || !countElements(tensor->shape, &elements))
     return dataLoss(where + "bad shape; expected a list of whole numbers from 0, whose product fits in 63 bits");
@@ -73,7 +75,7 @@ Status readEntry(const json &entry, const std::byte *data, uint64_t dataBytes, T
     return dataLoss(where + "ends at byte " + std::to_string(end) + " of " + std::to_string(dataBytes) +
                     "; the file is truncated or damaged");
   uint64_t size = elementSize(tensor->type);
-  if (elements > UINT64_MAX / size || elements * size != end - begin)
+  if (unread->empty() && (elements > UINT64_MAX / size || elements * size != end - begin))
     return dataLoss(where + toString(tensor->type, tensor->shape) + " does not take the " +
                     std::to_string(end - begin) + " bytes that its data_offsets give it; the file is damaged");
   tensor->data = data + begin;
@@ -150,7 +152,7 @@ Status attachChecksums(const json &metadata, const std::string &origin, std::vec
 }
 
 Status parseImage(const std::byte *image, size_t size, const std::string &origin, std::vector<TensorView> *tensors,
-                  std::optional<uint32_t> *headerSum) {
+                  SafeTensors::Unread *unread, std::optional<uint32_t> *headerSum) {
   uint64_t headerBytes = 0;
   if (size == 0)
     return dataLoss("the file is empty; expected a safetensors file");
@@ -175,13 +177,19 @@ Status parseImage(const std::byte *image, size_t size, const std::string &origin
       continue;
     TensorView tensor;
     tensor.name = name;
-    CLEAVE_TRY(readEntry(entry, data, size - sizeof headerBytes - headerBytes, &tensor));
+    std::string unreadType;
+    CLEAVE_TRY(readEntry(entry, data, size - sizeof headerBytes - headerBytes, &tensor, &unreadType));
+    if (!unreadType.empty())
+      (*unread)[name] = unreadType;
     tensors->push_back(std::move(tensor));
   }
   std::sort(tensors->begin(), tensors->end(), [](const TensorView &a, const TensorView &b) {
     return a.data != b.data ? a.data < b.data : a.bytes < b.bytes;
   });
   CLEAVE_TRY(checkPlaces(*tensors, data, image + size));
+  tensors->erase(std::remove_if(tensors->begin(), tensors->end(),
+                                [&](const TensorView &tensor) { return unread->count(tensor.name) != 0; }),
+                 tensors->end());
   return *headerSum ? attachChecksums(metadata, origin, tensors) : Status::ok();
 }
 
@@ -211,7 +219,8 @@ bool isInReadOnlySegment(uintptr_t begin, uintptr_t end) {
 Status SafeTensors::parse(const void *image, size_t size, const std::string &origin, SafeTensors *result) {
   SafeTensors file;
   file.origin_ = origin;
-  CLEAVE_TRY(parseImage(static_cast<const std::byte *>(image), size, origin, &file.tensors_, &file.headerChecksum_)
+  CLEAVE_TRY(parseImage(static_cast<const std::byte *>(image), size, origin, &file.tensors_, &file.unread_,
+                        &file.headerChecksum_)
                  .in(origin));
   for (size_t i = 0; i < file.tensors_.size(); ++i)
     file.byName_[file.tensors_[i].name] = i;
@@ -225,6 +234,14 @@ Status SafeTensors::open(const std::string &path, SafeTensors *result) {
   CLEAVE_TRY(parse(file->data(), file->size(), path, result));
   result->file_ = std::move(file);
   return Status::ok();
+}
+
+Status SafeTensors::checkType(std::string_view name) const {
+  auto found = name.empty() ? unread_.begin() : unread_.find(name);
+  if (found == unread_.end())
+    return Status::ok();
+  return invalidArgument(origin_ + ": tensor '" + found->first + "': unknown dtype " + found->second +
+                         "; save it as one of F64, F32, F16, BF16, I64, I32, I16, I8, U64, U32, U16, U8 and BOOL");
 }
 
 void SafeTensors::dropPages() const {

@@ -56,6 +56,12 @@ public:
   // In the order of the data.
   const std::vector<TensorView> &tensors() const { return tensors_; }
   const TensorView *find(std::string_view name) const;
+  // Tensors of a type that is not read (F8_E4M3 among others) are not in tensors(): other programs may need them. This
+  // maps their names to their types.
+  using Unread = std::map<std::string, std::string, std::less<>>;
+  const Unread &unread() const { return unread_; }
+  // An error for the tensor of this name, or for any if the name is empty, if it is in unread().
+  Status checkType(std::string_view name = {}) const;
   const std::string &origin() const { return origin_; }
   // The checksum of the header; empty if the file has no checksums.
   std::optional<uint32_t> headerChecksum() const { return headerChecksum_; }
@@ -68,6 +74,7 @@ private:
   std::shared_ptr<const FileMapping> file_;
   std::vector<TensorView> tensors_;
   std::map<std::string, size_t, std::less<>> byName_;
+  Unread unread_;
 };
 
 // The one entry of a header that is no tensor.

@@ -108,6 +108,14 @@ std::string missingPart(const std::vector<std::string> &files) {
   return "";
 }
 
+// The names by which --weights may have the segment.
+std::vector<std::string> namesInFile(const LogicalSegment &segment) {
+  std::vector<std::string> names = segment.names();
+  if (std::string source = sourceOf(*segment.segment); source != segment.name)
+    names.insert(names.begin() + 1, source);
+  return names;
+}
+
 } // namespace
 
 Status openWeightsBeside(const std::string &path, const char *checksum, SafeTensors *result) {
@@ -195,11 +203,8 @@ Status WeightStore::replace(const std::string &path) {
 }
 
 std::vector<const TensorView *> WeightStore::findReplacements(const LogicalSegment &segment) const {
-  std::vector<std::string> names = segment.names();
-  if (std::string source = sourceOf(*segment.segment); source != segment.name)
-    names.insert(names.begin() + 1, source);
   std::vector<const TensorView *> result;
-  for (const std::string &name : names) {
+  for (const std::string &name : namesInFile(segment)) {
     for (const SafeTensors &file : replacements_)
       if (const TensorView *tensor = file.find(name))
         result.push_back(tensor);
@@ -212,6 +217,14 @@ std::vector<const TensorView *> WeightStore::findReplacements(const LogicalSegme
   std::stable_sort(result.begin(), result.end(),
                    [&](const TensorView *a, const TensorView *b) { return value(a) > value(b); });
   return result;
+}
+
+std::string WeightStore::unreadReplacement(const LogicalSegment &segment) const {
+  for (const std::string &name : namesInFile(segment))
+    for (const SafeTensors &file : replacements_)
+      if (auto found = file.unread().find(name); found != file.unread().end())
+        return found->second;
+  return "";
 }
 
 const TensorView *WeightStore::find(const fb::State &state, const LogicalSegment &segment) const {
@@ -282,6 +295,9 @@ Status WeightStore::check(const fb::Plan &plan, std::string *leftOut) const {
   forEachWeight(plan, [&](const fb::State &state, const LogicalSegment &segment) {
     ElementType type = elementType(state.dtype());
     const TensorView *tensor = find(state, segment);
+    if (std::string unread = unreadReplacement(segment); !unread.empty() && findReplacements(segment).empty())
+      return problems.mismatch("'" + segment.name + "'", toString(type, segment.shape),
+                               unread + ", which is not read; save it as F32, BF16 or F16");
     bool hasOwn = segment.segment->init() != fb::InitKind::weights || drawOf(*segment.segment);
     if (!tensor && hasOwn && (replacementOrigin_.empty() || isConstant(state)))
       return;
@@ -306,6 +322,9 @@ Status WeightStore::check(const fb::Plan &plan, std::string *leftOut) const {
   for (const SafeTensors &file : replacements_)
     for (const TensorView &tensor : file.tensors())
       note(tensor);
+  for (const SafeTensors &file : replacements_)
+    for (const auto &[name, type] : file.unread())
+      problems.superfluous("'" + name + "'");
   for (const auto &[name, tensor] : checkpoint_.byName)
     note(tensor);
   std::string origin = replacementOrigin_.empty() ? origin_ : replacementOrigin_;

@@ -50,6 +50,9 @@ private:
   // the first one is the widest of those with the segment's shape.
   std::vector<const TensorView *> findReplacements(const LogicalSegment &segment) const;
 
+  // The type of the segment's tensor in --weights, if the type is not read. Otherwise empty.
+  std::string unreadReplacement(const LogicalSegment &segment) const;
+
   std::string origin_, replacementOrigin_, checkpointPath_, standIn_;
   std::string compiledProblem_; // why the file next to the executable is not used, if there is a replacement
   SafeTensors compiled_;

@@ -56,6 +56,11 @@ Value Environment::readState(llvm::StringRef symbol) {
   return read;
 }
 
+void Environment::writeState(llvm::StringRef symbol, Value value) {
+  pending_[symbol.str()] = value;
+  ++writes_[symbol];
+}
+
 void Environment::emitWrites() {
   for (auto &[symbol, value] : pending_)
     WriteOp::create(emit_.builder, emit_.loc, value, symbol);

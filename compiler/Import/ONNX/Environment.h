@@ -90,7 +90,9 @@ public:
   // Reads a state of role `scalar` and type tensor<i64> that the host writes (`scalar.seed`, `scalar.step`). The first
   // read declares the state.
   Value readScalar(llvm::StringRef symbol);
-  void writeState(llvm::StringRef symbol, Value value) { pending_[symbol.str()] = value; }
+  void writeState(llvm::StringRef symbol, Value value);
+  // Returns how many values the state was given so far.
+  int64_t writesOf(llvm::StringRef symbol) const { return writes_.lookup(symbol); }
   void emitWrites();
 
 private:
@@ -102,6 +104,7 @@ private:
   llvm::StringMap<Binding> bindings_;
   llvm::StringMap<Value> reads_;
   std::map<std::string, Value> pending_;
+  llvm::StringMap<int64_t> writes_;
 };
 
 } // namespace cleave::onnx_import

@@ -123,6 +123,7 @@ private:
     WriteOp::create(end, loc, sumNow, sum.getSymName());
     WriteOp::create(end, loc, squaresNow, squares.getSymName());
     NamedAttrList note(marks);
+    note.erase("use");
     note.set("terms", begin.getI64IntegerAttr(microBatches));
     note.set("count", begin.getI64IntegerAttr(count));
     note.set("sum", sum.getSymNameAttr());

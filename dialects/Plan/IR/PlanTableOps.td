@@ -164,7 +164,7 @@ def Plan_ProgramOp : Plan_Symbol<"program", [IsolatedFromAbove, NoTerminator, Si
   let description = [{
     The body has ports and then instructions. The runtime starts an `entry`. Other programs are called. `peaks` has, for each
     kind of value, the most transient bytes that such values take at the same time. `meaning` has the value numbers of the
-    expressions that an entry leaves in states and outputs. `expressions` has the low halves of the numbers that its
+    expressions that an entry leaves in states and outputs. `expressions` has the low 32 bits of the numbers that its
     instructions may leave (compiler/Planning/Rationale.md).
 
     ```mlir

@@ -168,6 +168,7 @@ Status DataSource::openArray(const std::string &file, const std::string &key, Te
     safetensors_.emplace_back();
     CLEAVE_TRY(SafeTensors::open(file, &safetensors_.back()));
     const TensorView *found = safetensors_.back().find(key);
+    CLEAVE_TRY(safetensors_.back().checkType(key));
     if (!found)
       return notFound(file + " has no tensor '" + key + "'" + listOf(safetensors_.back()));
     *view = *found;

@@ -144,11 +144,8 @@ Status Npz::readDirectory() {
     member.offset = get<uint32_t>(data + at + 42);
     if (!applyZip64(name + nameBytes, extraBytes, {&member.size, &member.stored, &member.offset}))
       return dataLoss("member '" + member.name + "' has a damaged entry");
-    if ((flags & 1) || (method != 0 && method != 8))
-      return invalidArgument("member '" + member.name +
-                             "' is encrypted or packed by a method other than deflate; save the "
-                             "archive with numpy.savez or numpy.savez_compressed");
     member.deflated = method == 8;
+    member.isRead = !(flags & 1) && (method == 0 || method == 8);
     if (size_t dot = member.name.rfind(".npy"); dot != std::string::npos && dot + 4 == member.name.size())
       member.name.resize(dot);
     if (!names.insert(member.name).second)
@@ -169,6 +166,9 @@ Status Npz::checkSum(const Member &member, const std::byte *bytes) const {
 }
 
 Status Npz::storedBytes(const Member &member, const std::byte **data) const {
+  if (!member.isRead)
+    return invalidArgument("it is encrypted or packed by a method other than deflate; save the archive with "
+                           "numpy.savez or numpy.savez_compressed");
   const std::byte *file = file_->data();
   size_t size = file_->size();
   if (size < kLocalBytes || member.offset > size - kLocalBytes || get<uint32_t>(file + member.offset) != kLocalHeader)

@@ -35,6 +35,7 @@ private:
     uint64_t offset = 0, stored = 0, size = 0;
     uint32_t crc = 0;
     bool deflated = false;
+    bool isRead = true; // false if it is encrypted, or packed by another method
   };
   Status readDirectory();
   Status checkSum(const Member &member, const std::byte *bytes) const;

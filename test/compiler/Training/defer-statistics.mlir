@@ -32,7 +32,7 @@ cleave.state @m : tensor<3xf32> {role = #cleave.role<buffer>,
 cleave.state @v : tensor<3xf32> {role = #cleave.role<buffer>,
   segments = [#cleave.segment<"v", tensor<3xf32>, offset = 0, group = 0, init = #cleave.init<weights>>]}
 func.func @model(%x: tensor<1x2x3x1xf32> {cleave.name = "x"}) -> tensor<1x2x3x1xf32> {
-  %y, %mean, %variance = cleave.normalize %x, [1, 3], epsilon = 1.0e-5 {cleave.statistics = {count = 2 : i64, mean = "m", momentum = 9.000000e-01 : f64, variance = "v"}}
+  %y, %mean, %variance = cleave.normalize %x, [1, 3], epsilon = 1.0e-5 {cleave.statistics = {count = 2 : i64, mean = "m", momentum = 9.000000e-01 : f64, use = 1 : i64, variance = "v"}}
     : tensor<1x2x3x1xf32> -> tensor<1x2x3x1xf32>, tensor<1x3xf32>, tensor<1x3xf32>
   %m = cleave.reshape %mean : tensor<1x3xf32> -> tensor<3xf32>
   %v = cleave.reshape %variance : tensor<1x3xf32> -> tensor<3xf32>

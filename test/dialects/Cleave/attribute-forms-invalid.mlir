@@ -168,24 +168,24 @@ func.func @f(%x: tensor<2xf32>) {
 // -----
 
 func.func @f(%x: tensor<2xf32>) {
-  // expected-error @below {{cleave.statistics expects the form {mean: string, variance: string, momentum: f64, count: i64}; got: }}
-  %0 = cleave.neg %x {cleave.statistics = {variance = "v", momentum = 0.9, count = 2}} : tensor<2xf32>
+  // expected-error @below {{cleave.statistics expects the form {mean: string, variance: string, momentum: f64, count: i64, use: i64}; got: }}
+  %0 = cleave.neg %x {cleave.statistics = {variance = "v", momentum = 0.9, count = 2, use = 1}} : tensor<2xf32>
   return
 }
 
 // -----
 
 func.func @f(%x: tensor<2xf32>) {
-  // expected-error @below {{cleave.statistics expects the form {mean: string, variance: string, momentum: f64, count: i64}; got: }}
-  %0 = cleave.neg %x {cleave.statistics = {mean = @m, variance = "v", momentum = 0.9, count = 2}} : tensor<2xf32>
+  // expected-error @below {{cleave.statistics expects the form {mean: string, variance: string, momentum: f64, count: i64, use: i64}; got: }}
+  %0 = cleave.neg %x {cleave.statistics = {mean = @m, variance = "v", momentum = 0.9, count = 2, use = 1}} : tensor<2xf32>
   return
 }
 
 // -----
 
 func.func @f(%x: tensor<2xf32>) {
-  // expected-error @below {{cleave.statistics expects the form {mean: string, variance: string, momentum: f64, count: i64}; got: }}
-  %0 = cleave.neg %x {cleave.statistics = {mean = "m", variance = "v", momentum = 0.9, count = 2 : i32}} : tensor<2xf32>
+  // expected-error @below {{cleave.statistics expects the form {mean: string, variance: string, momentum: f64, count: i64, use: i64}; got: }}
+  %0 = cleave.neg %x {cleave.statistics = {mean = "m", variance = "v", momentum = 0.9, count = 2 : i32, use = 1}} : tensor<2xf32>
   return
 }
 

@@ -71,8 +71,9 @@ INSTANTIATE_TEST_SUITE_P(
         Hostile{"notJson", image("{\"a\":", 0), "not valid JSON"},
         Hostile{"array", image("[]", 0), "not a JSON object"},
         Hostile{"entryNotObject", image("{\"a\":1}", 0), "no dtype"},
-        Hostile{"badDtype", image("{\"a\":{\"dtype\":\"F99\",\"shape\":[],\"data_offsets\":[0,4]}}", 4),
-                "unknown dtype F99; save it as one of F64, F32"},
+        Hostile{"emptyDtype", image("{\"a\":{\"dtype\":\"\",\"shape\":[],\"data_offsets\":[0,4]}}", 4), "no dtype"},
+        Hostile{"unknownDtypeBeyond", image("{\"a\":{\"dtype\":\"F99\",\"shape\":[],\"data_offsets\":[0,9]}}", 4), "truncated"},
+        Hostile{"unknownDtypeGap", image("{\"a\":{\"dtype\":\"F99\",\"shape\":[],\"data_offsets\":[0,2]}}", 4), "ends at byte 2 of 4"},
         Hostile{"negativeShape", image("{" + entry("a", "[-1]", 0, 4) + "}", 4), "bad shape; expected a list of whole numbers"},
         Hostile{"overflowShape", image("{" + entry("a", "[4294967296,4294967296,4]", 0, 4) + "}", 4), "bad shape"},
         Hostile{"overflowBytes", image("{" + entry("a", "[4611686018427387904]", 0, 0) + "}", 0), "does not take"},
@@ -95,6 +96,21 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(SafeTensors, TheOrderOfTheHeaderIsFree) {
   EXPECT_TRUE(parse(image("{" + entry("b", "[1]", 4, 8) + "," + entry("none", "[0]", 4, 4) + "," + entry("a", "[1]", 0, 4) + "}", 8)).isOk());
+}
+
+// A file may have tensors that only other programs need, as the scales of a quantized model.
+TEST(SafeTensors, ATensorOfAnUnknownTypeIsKeptApart) {
+  std::string bytes = image(R"({"a":{"dtype":"F8_E4M3","shape":[3],"data_offsets":[0,3]},)" + entry("b", "[1]", 3, 7) + "}", 7);
+  SafeTensors file;
+  ASSERT_TRUE(SafeTensors::parse(bytes.data(), bytes.size(), "test", &file).isOk());
+  EXPECT_EQ(file.tensors().size(), 1u);
+  EXPECT_EQ(file.find("a"), nullptr);
+  EXPECT_NE(file.find("b"), nullptr);
+  EXPECT_EQ(file.unread(), (SafeTensors::Unread{{"a", "F8_E4M3"}}));
+  EXPECT_TRUE(file.checkType("b").isOk());
+  for (const char *name : {"", "a"})
+    EXPECT_EQ(file.checkType(name).message().find("test: tensor 'a': unknown dtype F8_E4M3; save it as one of F64, F32"), 0u)
+        << file.checkType(name).message();
 }
 
 TEST(SafeTensors, EveryTruncationIsRefused) {

@@ -55,15 +55,18 @@ Value updated(Emitter &emit, Value running, Value perGroup, double momentum) {
   return emit.add(emit.mul(running, momentum), emit.mul(batch, 1 - momentum));
 }
 
-// Adds an attribute for defer-statistics, which may update the running statistics in another way.
+// Adds an attribute for defer-statistics, which may update the running statistics in another way. `use` numbers the
+// layer's uses: if a layer normalizes one tensor twice, both uses count, and the two equal ops must not be merged.
 void markStatistics(OpContext &op, mlir::Operation *normalize, double momentum, double count) {
   mlir::Builder &builder = op.emit.builder;
-  normalize->setAttr(kStatisticsAttr,
-                     builder.getDictionaryAttr(
-                         {builder.getNamedAttr("mean", builder.getStringAttr(op.state(3))),
-                          builder.getNamedAttr("variance", builder.getStringAttr(op.state(4))),
-                          builder.getNamedAttr("momentum", builder.getF64FloatAttr(momentum)),
-                          builder.getNamedAttr("count", builder.getI64IntegerAttr(static_cast<int64_t>(count)))}));
+  normalize->setAttr(
+      kStatisticsAttr,
+      builder.getDictionaryAttr(
+          {builder.getNamedAttr("mean", builder.getStringAttr(op.state(3))),
+           builder.getNamedAttr("variance", builder.getStringAttr(op.state(4))),
+           builder.getNamedAttr("momentum", builder.getF64FloatAttr(momentum)),
+           builder.getNamedAttr("count", builder.getI64IntegerAttr(static_cast<int64_t>(count))),
+           builder.getNamedAttr("use", builder.getI64IntegerAttr(op.environment().writesOf(op.state(3))))}));
 }
 
 // Defines the statistics as outputs of the node, in the type of the running ones.

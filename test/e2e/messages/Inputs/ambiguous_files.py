@@ -50,8 +50,8 @@ def archive(members, method=zipfile.ZIP_STORED):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with zipfile.ZipFile(text, "w", method) as file:
-            for name, data in members:
-                file.writestr(name, data)
+            for name, data, *other_method in members:
+                file.writestr(name, data, *other_method)
     return text.getvalue()
 
 
@@ -64,6 +64,8 @@ def data(name, contents, said=None):
 whole = archive([("input.npy", npy(X))])
 data("whole.npz", whole)
 data("deflated.npz", archive([("input.npy", npy(X))], zipfile.ZIP_DEFLATED))
+data("bzip2.npz", archive([("input.npy", npy(X))], zipfile.ZIP_BZIP2), "packed by a method other than deflate")
+data("unneeded-bzip2.npz", archive([("input.npy", npy(X)), ("other.npy", npy(X), zipfile.ZIP_BZIP2)]))
 data("comment.npz", whole[:-2] + struct.pack("<H", 5) + b"hello")
 data("twice.npz", archive([("input.npy", npy(X)), ("input.npy", npy(2 * X))]), "two arrays 'input'")
 data("ending.npz", archive([("input", npy(X)), ("input.npy", npy(2 * X))]), "two arrays 'input'")
@@ -74,12 +76,12 @@ data("whole.npy", npy(X))
 data("two.npy", npy(X) + npy(2 * X), "belong to no array")
 
 
-def safetensors(tensors, after=b"", gap=0, extra=""):
-    """Bytes of a file; `tensors` are (name, array). A gap stands before the last one."""
+def safetensors(tensors, after=b"", gap=0, extra="", dtypes={}):
+    """Bytes of a file; `tensors` are (name, array). A gap stands before the last one. `dtypes` are names of types other than F32, by tensor."""
     entries, body = [], b""
     for i, (name, array) in enumerate(tensors):
         body += bytes(gap if i + 1 == len(tensors) else 0)
-        entries.append(f'{json.dumps(name)}:{{"dtype":"F32",{extra}"shape":{list(array.shape)},"data_offsets":[{len(body)},{len(body) + array.nbytes}]}}')
+        entries.append(f'{json.dumps(name)}:{{"dtype":"{dtypes.get(name, "F32")}",{extra}"shape":{list(array.shape)},"data_offsets":[{len(body)},{len(body) + array.nbytes}]}}')
         body += array.tobytes()
     header = ("{" + ",".join(entries) + "}").encode()
     return struct.pack("<Q", len(header)) + header + body + after
@@ -102,6 +104,11 @@ replaced("after.safetensors", safetensors(weights, after=b"more"), "bytes after 
 replaced("gap.safetensors", safetensors(weights, gap=64), "that belong to none")
 replaced("name.safetensors", safetensors(weights + weights[:1]), f"has '{weights[0][0]}' twice")
 replaced("key.safetensors", safetensors(weights, extra='"dtype":"F64",'), "has 'dtype' twice")
+scales = np.ones(4, np.uint8)
+replaced("unneeded-f8.safetensors", safetensors([*weights, ("scales", scales)], dtypes={"scales": "F8_E4M3"}))
+replaced("f8.safetensors", safetensors(weights, dtypes={weights[0][0]: "F8_E4M3"}), "got F8_E4M3, which is not read; save it as F32, BF16 or F16")
+(folder / "input-f8.safetensors").write_bytes(safetensors([("input", scales)], dtypes={"input": "F8_E4M3"}))
+expect(infer("--input", f"input={folder / 'input-f8.safetensors'}"), folder / "input-f8.safetensors", "unknown dtype F8_E4M3; save it as one of")
 
 shards = folder / "shards"  # a directory of files: each tensor in one of them
 shards.mkdir()

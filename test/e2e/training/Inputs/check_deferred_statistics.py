@@ -77,16 +77,16 @@ def check(folder, layout, how, x, statistics):
 
 
 def check_two_values(folder, random):
-    """One layer normalizes two values of different sizes in a micro-batch: all their numbers count alike."""
+    """One layer normalizes two values of different sizes in a micro-batch, one of them twice: all their numbers count alike."""
     image = [BATCH, 2, 4, 4]
     tensors = {"scale": np.ones(2), "bias": np.zeros(2), "mean": np.array([0.5, -1]), "variance": np.array([1.0, 2.0]), "w": random.normal(size=2).reshape(1, 2, 1, 1)}
     norm = lambda value, result: helper.make_node("BatchNormalization", [value, "scale", "bias", "mean", "variance"], [result, f"{result}.mean", f"{result}.variance"],
                                                   epsilon=EPSILON, momentum=MOMENTUM, training_mode=1)
-    nodes = [norm("x", "a"), helper.make_node("AveragePool", ["x"], ["small"], kernel_shape=[2, 2], strides=[2, 2]), norm("small", "b")]
-    for value in "ab":
+    nodes = [norm("x", "a"), helper.make_node("AveragePool", ["x"], ["small"], kernel_shape=[2, 2], strides=[2, 2]), norm("small", "b"), norm("small", "c")]
+    for value in "abc":
         nodes += [helper.make_node("Mul", [value, "w"], [f"{value}w"]), helper.make_node("Abs", [f"{value}w"], [f"{value}s"]),
                   helper.make_node("ReduceMean", [f"{value}s"], [f"{value}l"], keepdims=0)]
-    nodes.append(helper.make_node("Add", ["al", "bl"], ["loss"]))
+    nodes.append(helper.make_node("Sum", ["al", "bl", "cl"], ["loss"]))
     graph = helper.make_graph(nodes, "twice", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", *image[1:]])],
                               [helper.make_tensor_value_info("loss", TensorProto.FLOAT, [])],
                               [numpy_helper.from_array(array.astype(np.float32), name) for name, array in tensors.items()])
@@ -97,7 +97,7 @@ def check_two_values(folder, random):
         "--optimizer", "sgd", "--global-batch", BATCH, "--micro-batches", MICRO)
     run(folder / "twice", "train", "--data", f"x={folder}/images.npy", "--no-shuffle", "--steps", 1, "--lr", RATE, "--save", folder / "twice.ckpt")
     small = np.float64(x).reshape(BATCH, 2, 2, 2, 2, 2).mean((3, 5))
-    values = [np.concatenate([np.float64(x)[:, c].ravel(), small[:, c].ravel()]) for c in range(2)]
+    values = [np.concatenate([np.float64(x)[:, c].ravel(), small[:, c].ravel(), small[:, c].ravel()]) for c in range(2)]
     expected = {"mean": [each.mean() for each in values], "variance": [each.var(ddof=1) for each in values]}
     arrays = {}
     for path in (folder / "twice.ckpt").glob("*/*.safetensors"):
