@@ -18,10 +18,6 @@ Status refuse(const TensorView &a, const TensorView &b, const std::string &diffe
                          "write tensors of equal values once)");
 }
 
-bool areTransposed(const Shape &a, const Shape &b) {
-  return a.size() == 2 && b.size() == 2 && a[0] == b[1] && a[1] == b[0];
-}
-
 // The value as the narrower of two types has it. Types of one width, such as f16 and bf16, are no roundings of each other.
 double roundedTo(ElementType narrow, ElementType type, double value) {
   if (elementSize(narrow) >= elementSize(type) || !isFloating(narrow) || !isFloating(type))
@@ -38,6 +34,10 @@ std::string text(double value) {
 }
 
 } // namespace
+
+bool areTransposed(const Shape &a, const Shape &b) {
+  return a.size() == 2 && b.size() == 2 && a[0] == b[1] && a[1] == b[0];
+}
 
 Status checkOneTensor(const TensorView &a, const TensorView &b) {
   bool hasEqualShape = a.shape == b.shape;

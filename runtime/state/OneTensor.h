@@ -10,6 +10,9 @@ namespace cleave::rt {
 // precisions, one may be the other rounded. NaN equals NaN.
 Status checkOneTensor(const TensorView &a, const TensorView &b);
 
+// True for the shapes of a matrix and its transpose.
+bool areTransposed(const Shape &a, const Shape &b);
+
 } // namespace cleave::rt
 
 #endif

@@ -165,8 +165,7 @@ Status WeightStore::replace(const std::string &path) {
                                   "a .safetensors file, a directory of them, and a checkpoint");
   std::error_code error;
   std::string name = fs::path(path).filename().string();
-  bool isMissingCheckpoint =
-      (name == "best" || name == "latest" || isStepName(name)) && !fs::exists(path, error);
+  bool isMissingCheckpoint = (name == "best" || name == "latest" || isStepName(name)) && !fs::exists(path, error);
   if (!fs::is_directory(path, error) && !isCheckpointPointer(path) && !isMissingCheckpoint) {
     replacements_.emplace_back();
     return openWeights(path, &replacements_.back());
@@ -225,6 +224,15 @@ std::string WeightStore::unreadReplacement(const LogicalSegment &segment) const 
       if (auto found = file.unread().find(name); found != file.unread().end())
         return found->second;
   return "";
+}
+
+std::string WeightStore::tieAdvice(const TensorView &tensor, const LogicalSegment &segment) const {
+  auto found = checkpoint_.byName.find(segment.name);
+  if (found == checkpoint_.byName.end() || &found->second != &tensor || !areTransposed(tensor.shape, segment.shape))
+    return "";
+  return "; the program that saved it ties it to its transpose by --tie: give the file that `cleave export` writes "
+         "from "
+         "the checkpoint";
 }
 
 const TensorView *WeightStore::find(const fb::State &state, const LogicalSegment &segment) const {
@@ -312,7 +320,7 @@ Status WeightStore::check(const fb::Plan &plan, std::string *leftOut) const {
         }
     if (!isConvertible(tensor->type, type) || tensor->shape != segment.shape)
       return problems.mismatch("'" + segment.name + "'", toString(type, segment.shape),
-                               toString(tensor->type, tensor->shape));
+                               toString(tensor->type, tensor->shape) + tieAdvice(*tensor, segment));
     problems.fits("'" + segment.name + "'");
   });
   bool replaced = false;

@@ -52,6 +52,8 @@ private:
 
   // The type of the segment's tensor in --weights, if the type is not read. Otherwise empty.
   std::string unreadReplacement(const LogicalSegment &segment) const;
+  // Says what to do if a checkpoint has the tensor transposed. Otherwise empty.
+  std::string tieAdvice(const TensorView &tensor, const LogicalSegment &segment) const;
 
   std::string origin_, replacementOrigin_, checkpointPath_, standIn_;
   std::string compiledProblem_; // why the file next to the executable is not used, if there is a replacement
