@@ -216,9 +216,10 @@ namespace {
 //            gets u
 //
 // Then the worker's parameter has the server's expression, and the two can be compared directly.
-class Together {
+class RendezvousScheduler {
 public:
-  Together(const std::vector<MeaningRun *> &runs, const std::vector<KindBox> &boxes) : runs_(runs), boxes_(boxes) {
+  RendezvousScheduler(const std::vector<MeaningRun *> &runs, const std::vector<KindBox> &boxes)
+      : runs_(runs), boxes_(boxes) {
     for (MeaningRun *run : runs)
       stops_.push_back(run->advance());
   }
@@ -342,8 +343,8 @@ private:
 
 } // namespace
 
-bool runTogether(const std::vector<MeaningRun *> &runs, const std::vector<KindBox> &boxes) {
-  return Together(runs, boxes).run();
+bool runToEnd(const std::vector<MeaningRun *> &runs, const std::vector<KindBox> &boxes) {
+  return RendezvousScheduler(runs, boxes).run();
 }
 
 } // namespace cleave::plan

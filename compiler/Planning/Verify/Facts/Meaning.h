@@ -171,7 +171,7 @@ public:
 };
 
 // Runs all to their ends. Returns false if they do not meet, because their collectives are not the same.
-bool runTogether(const std::vector<MeaningRun *> &runs, const std::vector<KindBox> &boxes);
+bool runToEnd(const std::vector<MeaningRun *> &runs, const std::vector<KindBox> &boxes);
 
 } // namespace cleave::plan
 

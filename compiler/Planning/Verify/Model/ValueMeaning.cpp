@@ -141,7 +141,7 @@ meaningOfValues(ArrayRef<std::pair<ModuleOp, ModulePlan *>> kinds) {
       all.push_back(runs.back().get());
       boxes.push_back(runs.back()->box());
     }
-    bool meet = runTogether(all, boxes);
+    bool meet = runToEnd(all, boxes);
     for (auto [run, kind, meanings] : llvm::zip_equal(runs, kinds, result)) {
       ModulePlan &plan = *kind.second;
       llvm::StringSet<> carried; // states in which a run leaves what the next run reads, for each kind

@@ -57,7 +57,7 @@ private:
           boxes.push_back(boxOf(*kind));
         }
     Run result;
-    bool doMeet = runTogether(all, boxes);
+    bool doMeet = runToEnd(all, boxes);
     for (const auto &run : runs) {
       result.hasAllCalls &= run->getRepeated().empty();
       if (doMeet)

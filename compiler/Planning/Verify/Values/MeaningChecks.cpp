@@ -130,7 +130,7 @@ void MeaningCheck::runOnAll(const fb::Program &program) {
     result_.tooLong = program.name()->str();
     return;
   }
-  if (!runTogether({joint.runs.begin(), joint.runs.end()}, boxes_)) {
+  if (!runToEnd({joint.runs.begin(), joint.runs.end()}, boxes_)) {
     result_.stuck = result_.stuck.empty() ? program.name()->str() : result_.stuck;
     return;
   }

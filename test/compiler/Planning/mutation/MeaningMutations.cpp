@@ -182,7 +182,7 @@ static bool editOnce(Subject &subject, std::vector<MutationKind> &kinds, std::st
 // seals everything that follows from them.
 static bool restateAnother(Subject &subject) {
   std::vector<MutationKind> kinds, shared = sharedKinds();
-  for (auto family : {orderKinds, insertionKinds, bufferKinds, fieldKinds, stateKinds, tableKinds, togetherKinds})
+  for (auto family : {orderKinds, insertionKinds, bufferKinds, fieldKinds, stateKinds, tableKinds, combinedKinds})
     for (MutationKind &kind : family())
       kinds.push_back(std::move(kind));
   std::string change;

@@ -50,7 +50,7 @@ const std::vector<MutationKind> &allKinds() {
   static const std::vector<MutationKind> kinds = [] {
     std::vector<MutationKind> all;
     for (auto family : {orderKinds, insertionKinds, bufferKinds, fieldKinds, stateKinds, meaningKinds, tableKinds,
-                        togetherKinds, sharedKinds})
+                        combinedKinds, sharedKinds})
       for (MutationKind &kind : family())
         all.push_back(std::move(kind));
     return all;

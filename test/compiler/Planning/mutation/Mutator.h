@@ -94,7 +94,7 @@ std::vector<MutationKind> stateKinds();  // states, segments, regions, ports
 inline const char *const kRestated = "forged: restated";
 std::vector<MutationKind> meaningKinds(); // statements, alone and with the things that they protect
 std::vector<MutationKind> tableKinds();  // kernels, groups, parameter groups, kinds of ranks, header
-std::vector<MutationKind> togetherKinds(); // several edits that compensate each other
+std::vector<MutationKind> combinedKinds(); // several edits that compensate each other
 std::vector<MutationKind> sharedKinds();   // what programs, ranks and kinds of ranks share
 const std::vector<MutationKind> &allKinds();
 

@@ -114,7 +114,7 @@ private:
       boxes.push_back(plan::boxOf(*kinds_[kind]));
       programs.push_back(*same);
     }
-    if (!plan::runTogether(all, boxes))
+    if (!plan::runToEnd(all, boxes))
       return false;
     for (size_t kind = 0; kind < kinds_.size(); ++kind)
       state(*planOf(kind).programs[programs[kind]], runs[kind]->getMeaning());

@@ -1,7 +1,7 @@
 // Mutations of what programs, ranks and kinds of ranks share: outputs and other bytes of the host, values that all ranks
 // have, events of the plan, the numbers of calls, and the axes of a state. Alone, the numbers of a plan find most of
 // them. A forger states new numbers (MeaningMutations.cpp).
-#include "test/compiler/Planning/mutation/Together.h"
+#include "test/compiler/Planning/mutation/CombinedEdits.h"
 
 namespace cleave::mutation {
 

@@ -45,7 +45,7 @@ struct Thread {
 };
 
 // Called after all lanes of `mask` have met. `lanes[i]` is lane i of the warp. Only the lanes of the mask take part.
-using Together = void (*)(Thread *lanes, uint32_t mask);
+using WarpCallback = void (*)(Thread *lanes, uint32_t mask);
 
 class Block {
 public:
@@ -64,11 +64,11 @@ public:
   WarpClocks &clocks() { return warpClocks; }
   uint32_t threadCount() const { return count; }
 
-  // Waits until all lanes of `mask` are at a meeting of this kind with this mask. The last one runs `together`. Returns
+  // Waits until all lanes of `mask` are at a meeting of this kind with this mask. The last one runs `callback`. Returns
   // the mask without lanes that the block does not have.
-  uint32_t meet(const char *kind, uint32_t mask, void *argument, Together together);
+  uint32_t meet(const char *kind, uint32_t mask, void *argument, WarpCallback callback);
   // All threads of four warps meet (wgmma).
-  void meetWarpGroup(const char *kind, void *argument, void (*together)(Thread *threads));
+  void meetWarpGroup(const char *kind, void *argument, void (*callback)(Thread *threads));
 
   enum class Reduction { None, Popc, And, Or };
   // bar.sync and bar.red. An `expected` of 0 is the whole block. With a reduction, returns it over the predicates.

@@ -5,7 +5,7 @@
 
 namespace cleave::emulated {
 
-uint32_t Block::meet(const char *kind, uint32_t mask, void *argument, Together together) {
+uint32_t Block::meet(const char *kind, uint32_t mask, void *argument, WarpCallback callback) {
   Thread &me = *running;
   uint32_t bit = 1u << me.lane, first = me.warp * 32;
   if (count - first < 32)
@@ -30,14 +30,14 @@ uint32_t Block::meet(const char *kind, uint32_t mask, void *argument, Together t
   }
   open.erase(open.begin() + long(k));
   Thread *lanes = &threads[first];
-  together(lanes, mask);
+  callback(lanes, mask);
   for (uint32_t i = 0; i < 32; i++)
     if ((mask >> i & 1) && i != me.lane)
       makeReady(lanes[i]);
   return mask;
 }
 
-void Block::meetWarpGroup(const char *kind, void *argument, void (*together)(Thread *)) {
+void Block::meetWarpGroup(const char *kind, void *argument, void (*callback)(Thread *)) {
   Thread &me = *running;
   uint32_t group = me.warp / 4;
   if (group * 128 + 128 > count)
@@ -50,7 +50,7 @@ void Block::meetWarpGroup(const char *kind, void *argument, void (*together)(Thr
   for (int i = 0; i < 128; i++)
     if (&members[i] != &me && (members[i].state != Thread::State::Waiting || strcmp(members[i].waitingAt, kind) != 0))
       fail(code::LaunchFailed, std::string("is at ") + kind + " while its warp group waits at " + members[i].waitingAt);
-  together(members);
+  callback(members);
   for (int i = 0; i < 128; i++)
     if (&members[i] != &me)
       makeReady(members[i]);

@@ -1,5 +1,5 @@
-// Combined edits (TogetherMutations.cpp) of the order of instructions, and of several kinds of ranks.
-#include "test/compiler/Planning/mutation/Together.h"
+// Combined edits (CombinedMutations.cpp) of the order of instructions, and of several kinds of ranks.
+#include "test/compiler/Planning/mutation/CombinedEdits.h"
 
 namespace cleave::mutation {
 
@@ -298,7 +298,7 @@ bool movePortWithUsers(Subject &subject) {
 
 } // namespace
 
-std::vector<MutationKind> togetherOrderKinds() {
+std::vector<MutationKind> combinedOrderKinds() {
   return {{"together: wait dropped, work later", dropWaitAndReorder},
           {"together: waits merged", mergeWaits},
           {"together: events merged", mergeEvents},

@@ -3,7 +3,7 @@
 // together; a value moves, with all uses in one program, and another program is forgotten.
 //
 // Some are harmless, for example a buffer that moves with all its users. The oracle decides this.
-#include "test/compiler/Planning/mutation/Together.h"
+#include "test/compiler/Planning/mutation/CombinedEdits.h"
 
 #include <set>
 
@@ -310,7 +310,7 @@ bool swapDeclarations(Subject &subject) {
 
 } // namespace
 
-std::vector<MutationKind> togetherKinds() {
+std::vector<MutationKind> combinedKinds() {
   auto places = [](bool everywhere, bool withStates) {
     return [=](Subject &s) { return swapPlaces(s, everywhere, withStates); };
   };
@@ -329,7 +329,7 @@ std::vector<MutationKind> togetherKinds() {
                                      {"together: state moved with users", moveStateWithUsers},
                                      {"together: segments exchanged", swapSegments},
                                      {"together: declarations exchanged", swapDeclarations}};
-  for (MutationKind &kind : togetherOrderKinds())
+  for (MutationKind &kind : combinedOrderKinds())
     kinds.push_back(std::move(kind));
   return kinds;
 }

@@ -1,6 +1,6 @@
-// Declarations that the families of combined edits share (TogetherMutations.cpp, TogetherOrder.cpp).
-#ifndef CLEAVE_TEST_PLANNING_MUTATION_TOGETHER_H
-#define CLEAVE_TEST_PLANNING_MUTATION_TOGETHER_H
+// Declarations that the families of combined edits share (CombinedMutations.cpp, CombinedOrderMutations.cpp).
+#ifndef CLEAVE_TEST_PLANNING_MUTATION_COMBINEDEDITS_H
+#define CLEAVE_TEST_PLANNING_MUTATION_COMBINEDEDITS_H
 
 #include "runtime/plan/KernelDefs.h"
 #include "test/compiler/Planning/mutation/Mutator.h"
@@ -97,8 +97,8 @@ inline void addAxes(std::vector<uint32_t> &axes, const std::vector<uint32_t> &mo
       axes.push_back(axis);
 }
 
-// Edits of order, and of several kinds of ranks. The others are in TogetherMutations.cpp.
-std::vector<MutationKind> togetherOrderKinds();
+// Edits of order, and of several kinds of ranks. The others are in CombinedMutations.cpp.
+std::vector<MutationKind> combinedOrderKinds();
 
 } // namespace cleave::mutation
 
