@@ -342,7 +342,7 @@ void Execution::recordLeft(const InstructionView &view, const CollectiveMeaning 
   }
 }
 
-// States of a step alone (gradients) may lose their value: nobody reads it before it is written (KindCheck).
+// States of a step alone (gradients) may lose their value: nobody reads it before it is written (RankKindVerifier).
 void Execution::expectStatesKept() {
   for (size_t i = 0; i < lengthOf(plan_.states()); ++i) {
     const fb::State &state = *plan_.states()->Get(i);

@@ -96,7 +96,7 @@ void Execution::recordEqualized(const InstructionView &view, const Frames &frame
 }
 
 // Along an axis on which a kind has one coordinate, ranks of other kinds have its replicas. They run other code, which
-// this run does not know. Their expressions are compared instead (KindComparison.h).
+// this run does not know. Their expressions are compared instead (RankKindComparison.h).
 AxisMask Execution::axesOfOtherKinds() const {
   AxisMask axes = 0;
   for (uint32_t axis = 0; axis < lengthOf(plan_.axes()); ++axis)

@@ -37,7 +37,7 @@
 // A step that does not have this form is examined as it is. So is a step whose short form has a finding, because
 // findings then name the frames of the whole step. The short step alone does not decide along which axes states may
 // differ after the step, because a value may take longer than that through registers. If a region has frames, bodies
-// are run by themselves until what they say of axes is stable (BodyRuns.h), and KindCheck compares this with
+// are run by themselves until what they say of axes is stable (BodyRuns.h), and RankKindVerifier compares this with
 // the declared states.
 #ifndef CLEAVE_COMPILER_PLANNING_VERIFY_ORDER_SHORTSTEP_H
 #define CLEAVE_COMPILER_PLANNING_VERIFY_ORDER_SHORTSTEP_H

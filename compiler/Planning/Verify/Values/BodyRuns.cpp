@@ -27,26 +27,27 @@ bool hasBodies(const std::vector<const fb::Plan *> &kinds) {
 // Bodies run in the order in which they are first called, all kinds side by side. A body waits until its messages have
 // been sent. So nearly always, everything about axes is known when a body runs.
 BodyRuns::BodyRuns(const std::vector<const fb::Plan *> &kinds)
-    : kinds_(kinds), meetings_(meetingsOf(kinds)), ofKinds_(kinds.size()) {
+    : kinds_(kinds), meetings_(meetingsOf(kinds)), runsOfKinds_(kinds.size()) {
   for (size_t kind = 0; kind < kinds.size(); ++kind) {
     boxes_.push_back(boxOf(*kinds[kind]));
     addBodies(kind);
   }
   if (!meetings_.tooLong.empty())
     return;
-  auto isLeft = [](const OfKind &kind) { return kind.next < kind.runs.size(); };
-  for (bool isForced = false; std::any_of(ofKinds_.begin(), ofKinds_.end(), isLeft);) {
+  auto isLeft = [](const KindRuns &kind) { return kind.next < kind.runs.size(); };
+  for (bool isForced = false; std::any_of(runsOfKinds_.begin(), runsOfKinds_.end(), isLeft);) {
     bool moved = false;
     for (size_t kind = 0; kind < kinds.size(); ++kind)
-      for (OfKind &own = ofKinds_[kind]; isLeft(own) && (isForced || !isWaiting(kind)); moved = true, isForced = false)
+      for (KindRuns &own = runsOfKinds_[kind]; isLeft(own) && (isForced || !isWaiting(kind));
+           moved = true, isForced = false)
         run(kind, own.next++);
     isForced = !moved;
   }
   for (bool isStable = false; !isStable;) {
     isStable = true;
     for (size_t kind = 0; kind < kinds.size(); ++kind)
-      for (size_t body = 0; body < ofKinds_[kind].runs.size(); ++body)
-        if (assumedBy(kind, body) != ofKinds_[kind].assumed[body]) {
+      for (size_t body = 0; body < runsOfKinds_[kind].runs.size(); ++body)
+        if (assumedBy(kind, body) != runsOfKinds_[kind].assumed[body]) {
           isStable = false;
           run(kind, body);
         }
@@ -55,7 +56,7 @@ BodyRuns::BodyRuns(const std::vector<const fb::Plan *> &kinds)
 }
 
 void BodyRuns::addBodies(size_t kind) {
-  OfKind &own = ofKinds_[kind];
+  KindRuns &own = runsOfKinds_[kind];
   const fb::Plan &plan = *kinds_[kind];
   for (uint32_t entry = 0; entry < lengthOf(plan.programs()); ++entry) {
     if (!plan.programs()->Get(entry)->entry())
@@ -77,7 +78,7 @@ void BodyRuns::addBodies(size_t kind) {
 
 // True if the next body receives a message that nobody has sent yet.
 bool BodyRuns::isWaiting(size_t kind) const {
-  const OfKind &own = ofKinds_[kind];
+  const KindRuns &own = runsOfKinds_[kind];
   uint32_t program = own.runs[own.next].first;
   for (uint32_t i = 0; i < lengthOf(kinds_[kind]->programs()->Get(program)->instructions()); ++i)
     if (InstructionView view = viewOf(*kinds_[kind], {program, i});
@@ -87,7 +88,7 @@ bool BodyRuns::isWaiting(size_t kind) const {
 }
 
 void BodyRuns::run(size_t kind, size_t body) {
-  OfKind &own = ofKinds_[kind];
+  KindRuns &own = runsOfKinds_[kind];
   auto &[program, meaning] = own.runs[body];
   meaning = std::make_unique<PlanMeaning>(*kinds_[kind], program, &own.facts);
   meaning->advance(); // it never stops before its end
@@ -100,8 +101,8 @@ void BodyRuns::run(size_t kind, size_t body) {
 }
 
 ValueNumber BodyRuns::assumedBy(size_t kind, size_t body) const {
-  const BodyFacts &facts = ofKinds_[kind].facts;
-  const PlanMeaning &run = *ofKinds_[kind].runs[body].second;
+  const BodyFacts &facts = runsOfKinds_[kind].facts;
+  const PlanMeaning &run = *runsOfKinds_[kind].runs[body].second;
   Expression all("assumed");
   for (const PlanMeaning::CrossBodyRange &read : run.getCrossBodyReads())
     if (auto variance = facts.crossBody.find(read.region); variance != facts.crossBody.end())
@@ -117,7 +118,7 @@ ValueNumber BodyRuns::assumedBy(size_t kind, size_t body) const {
 }
 
 void BodyRuns::learn(size_t kind, PlanMeaning &run) {
-  OfKind &own = ofKinds_[kind];
+  KindRuns &own = runsOfKinds_[kind];
   const fb::Plan &plan = *kinds_[kind];
   run.forEachCrossBodyWrite([&](unsigned region, uint64_t begin, uint64_t end, AxisMask varies) {
     own.facts.crossBody[region].join(begin, end, varies);
@@ -146,14 +147,14 @@ void BodyRuns::tellReceivers(const KindRef &send, AxisMask varies) {
     for (const KindRef &sender : senders)
       if (sender.kind != send.kind)
         between |= AxisMask{1} << view["axis"] | boxes_[sender.kind].differsFrom(boxes_[send.kind]);
-    ofKinds_[receive.kind].facts.arriving[receive.at] |= varies | between;
+    runsOfKinds_[receive.kind].facts.arriving[receive.at] |= varies | between;
   }
 }
 
 // True if the plan states what bodies leave in the state, or if a body reads it. If not, its content is lost, and
 // nobody needs it.
 bool BodyRuns::isRead(size_t kind, const std::string &state) const {
-  const auto &effects = ofKinds_[kind].facts.effects;
+  const auto &effects = runsOfKinds_[kind].facts.effects;
   return std::any_of(effects.begin(), effects.end(), [&](const auto &effect) {
     return effect.second.stated.count(state) != 0 || effect.second.readFirst.count(state) != 0;
   });
@@ -187,10 +188,10 @@ KindOfBodies BodyRuns::whatItDoes(size_t kind) {
     if (!program.entry())
       continue;
     own.calls +=
-        std::string(textOf(program.name())) + ": " + PlanMeaning(plan, entry, &ofKinds_[kind].facts).getCalls();
+        std::string(textOf(program.name())) + ": " + PlanMeaning(plan, entry, &runsOfKinds_[kind].facts).getCalls();
     own.callsFirst = own.callsFirst && callsFirst(plan, entry);
   }
-  for (auto &[program, run] : ofKinds_[kind].runs) {
+  for (auto &[program, run] : runsOfKinds_[kind].runs) {
     Meaning meaning = run->getMeaning();
     for (uint32_t i = 0; i < lengthOf(plan.states()); ++i) {
       const fb::State &state = *plan.states()->Get(i);
@@ -211,7 +212,7 @@ void BodyRuns::findAlike() {
   std::vector<KindBox> first = firstAlike(kinds);
   unlike_ = meetUnlike(kinds, first);
   for (size_t kind = 0; kind < kinds_.size(); ++kind)
-    ofKinds_[kind].facts.firstAlike = first[kind];
+    runsOfKinds_[kind].facts.firstAlike = first[kind];
 }
 
 } // namespace cleave::plan

@@ -22,15 +22,17 @@ public:
   // Returns the name of that entry, or an empty text.
   const std::string &tooLong() const { return meetings_.tooLong; }
 
-  const BodyFacts &factsOf(size_t kind) const { return ofKinds_[kind].facts; }
+  const BodyFacts &factsOf(size_t kind) const { return runsOfKinds_[kind].facts; }
   // Returns the runs and their programs, in the order in which these are first called.
-  std::vector<std::pair<uint32_t, std::unique_ptr<PlanMeaning>>> &runsOf(size_t kind) { return ofKinds_[kind].runs; }
+  std::vector<std::pair<uint32_t, std::unique_ptr<PlanMeaning>>> &runsOf(size_t kind) {
+    return runsOfKinds_[kind].runs;
+  }
 
   // Returns two kinds that meet in collectives of bodies and are not alike, if there are such kinds.
   const std::optional<std::pair<size_t, size_t>> &unlike() const { return unlike_; }
 
 private:
-  struct OfKind {
+  struct KindRuns {
     BodyFacts facts;
     std::vector<std::pair<uint32_t, std::unique_ptr<PlanMeaning>>> runs;
     std::vector<ValueNumber> assumed; // for each run: what was known of axes when it ran
@@ -50,7 +52,7 @@ private:
   const std::vector<const rt::fb::Plan *> &kinds_;
   std::vector<KindBox> boxes_;
   const Meetings meetings_;
-  std::vector<OfKind> ofKinds_;
+  std::vector<KindRuns> runsOfKinds_;
   std::optional<std::pair<size_t, size_t>> unlike_;
 };
 

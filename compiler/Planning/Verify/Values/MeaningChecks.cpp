@@ -1,7 +1,7 @@
 #include "compiler/Planning/Verify/Values/MeaningChecks.h"
 
 #include "compiler/Planning/Verify/Facts/PlanFacts.h"
-#include "compiler/Planning/Verify/Values/KindComparison.h"
+#include "compiler/Planning/Verify/Values/RankKindComparison.h"
 #include "runtime/plan/RankKinds.h"
 
 #include <algorithm>
@@ -66,9 +66,9 @@ private:
 
   const std::vector<const fb::Plan *> &kinds_;
   std::vector<Finding> *findings_;
-  std::vector<KindCheck> checks_;    // of each kind
-  std::vector<KindBox> boxes_;       // of each kind
-  std::unique_ptr<BodyRuns> bodies_; // null: no bodies that are proved by themselves
+  std::vector<RankKindVerifier> checks_; // of each kind
+  std::vector<KindBox> boxes_;           // of each kind
+  std::unique_ptr<BodyRuns> bodies_;     // null: no bodies that are proved by themselves
   MeaningResult result_;
 };
 
@@ -114,7 +114,7 @@ void MeaningCheck::runEntries() {
 // Runs the bodies of which the entries have not run all calls, on any kind.
 void MeaningCheck::runRepeatedBodies() {
   std::map<std::string_view, const fb::Program *> repeated;
-  for (KindCheck &kind : checks_)
+  for (RankKindVerifier &kind : checks_)
     for (uint32_t body : kind.repeated())
       repeated.emplace(textOf(kind.plan().programs()->Get(body)->name()), kind.plan().programs()->Get(body));
   for (auto &[name, body] : repeated)
@@ -166,7 +166,7 @@ void MeaningCheck::noteReceived(const Joint &joint) {
 void MeaningCheck::compare(const Joint &joint) {
   for (size_t b = 1; b < kinds_.size(); ++b)
     for (size_t a = 0; a < b; ++a) {
-      KindComparison comparison(checks_[a], joint.programs[a], checks_[b], joint.programs[b], findings_);
+      RankKindComparison comparison(checks_[a], joint.programs[a], checks_[b], joint.programs[b], findings_);
       comparison.compareStates();
       comparison.compareOutputs();
     }

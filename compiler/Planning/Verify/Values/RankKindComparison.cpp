@@ -1,4 +1,4 @@
-#include "compiler/Planning/Verify/Values/KindComparison.h"
+#include "compiler/Planning/Verify/Values/RankKindComparison.h"
 
 #include "compiler/Planning/Verify/Order/Execution.h"
 #include "runtime/plan/RankKinds.h"
@@ -24,7 +24,8 @@ static Content contentOf(PlanMeaning &run, const fb::Port &port) {
   return run.contentAt(port.region(), port.offset(), port.offset() + portBytes(port));
 }
 
-KindComparison::KindComparison(KindCheck &a, uint32_t ofA, KindCheck &b, uint32_t ofB, std::vector<Finding> *findings)
+RankKindComparison::RankKindComparison(RankKindVerifier &a, uint32_t ofA, RankKindVerifier &b, uint32_t ofB,
+                                       std::vector<Finding> *findings)
     : a_(a), b_(b), programA_(*a.plan().programs()->Get(ofA)), programB_(*b.plan().programs()->Get(ofB)),
       runA_(*a.runOf(ofA)), runB_(*b.runOf(ofB)), between_(axesBetween(a.plan(), b.plan())), findings_(findings) {
   // If calls have more runs than are made here, equal numbers say something only of equal calls.
@@ -32,7 +33,7 @@ KindComparison::KindComparison(KindCheck &a, uint32_t ofA, KindCheck &b, uint32_
   callAlike_ = areAllRun || runA_.getCalls() == runB_.getCalls();
 }
 
-void KindComparison::compareStates() {
+void RankKindComparison::compareStates() {
   std::map<std::string, const fb::State *> others;
   for (size_t i = 0; i < lengthOf(b_.plan().states()); ++i)
     others.emplace(b_.plan().states()->Get(i)->name()->str(), b_.plan().states()->Get(i));
@@ -50,7 +51,7 @@ void KindComparison::compareStates() {
   }
 }
 
-void KindComparison::compareOutputs() {
+void RankKindComparison::compareOutputs() {
   std::map<std::string, const fb::Port *> others;
   for (size_t i = 0; i < lengthOf(programB_.outputs()); ++i)
     others.emplace(programB_.outputs()->Get(i)->name()->str(), programB_.outputs()->Get(i));
@@ -66,7 +67,7 @@ void KindComparison::compareOutputs() {
   }
 }
 
-void KindComparison::expect(bool holds, const std::string &what) {
+void RankKindComparison::expect(bool holds, const std::string &what) {
   if (!holds)
     findings_->push_back({"replica", what + " is one for kinds " + quoted(a_.plan().kind()) + " and " +
                                          quoted(b_.plan().kind()) + ", but " + programA_.name()->str() +

@@ -1,6 +1,6 @@
 // Part of checkMeaning(): what the programs of one kind of ranks leave.
-#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_VALUES_KINDCHECK_H
-#define CLEAVE_COMPILER_PLANNING_VERIFY_VALUES_KINDCHECK_H
+#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_VALUES_RANKKINDVERIFIER_H
+#define CLEAVE_COMPILER_PLANNING_VERIFY_VALUES_RANKKINDVERIFIER_H
 
 #include "compiler/Planning/Verify/PlanText.h"
 #include "compiler/Planning/Verify/PlanVerifier.h"
@@ -12,9 +12,9 @@
 namespace cleave::plan {
 
 // The runs of one kind's programs, and the checks of what they leave.
-class KindCheck {
+class RankKindVerifier {
 public:
-  KindCheck(const rt::fb::Plan &plan, bool isOneOfMany, std::vector<Finding> *findings)
+  RankKindVerifier(const rt::fb::Plan &plan, bool isOneOfMany, std::vector<Finding> *findings)
       : plan_(plan), prefix_(isOneOfMany ? "kind " + quoted(plan.kind()) + ": " : ""), findings_(findings) {}
 
   PlanMeaning &start(uint32_t program, const BodyFacts *bodies) {

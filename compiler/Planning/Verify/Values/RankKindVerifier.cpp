@@ -1,4 +1,4 @@
-#include "compiler/Planning/Verify/Values/KindCheck.h"
+#include "compiler/Planning/Verify/Values/RankKindVerifier.h"
 
 #include "compiler/Planning/Verify/Facts/Declarations.h"
 #include "compiler/Planning/Verify/Facts/EntryRoles.h"
@@ -13,7 +13,7 @@ namespace cleave::plan {
 
 using namespace rt;
 
-void KindCheck::check(Check check) {
+void RankKindVerifier::check(Check check) {
   if (check == Check::All && plan_.declared() != declarationsHash(plan_))
     find("declared", "its mesh, batch, options, regions, groups, states or ports are not those that the compiler "
                      "declared; compile the model again");
@@ -34,7 +34,7 @@ void KindCheck::check(Check check) {
     checkTrained();
 }
 
-void KindCheck::checkPartReads(const PlanMeaning &run) {
+void RankKindVerifier::checkPartReads(const PlanMeaning &run) {
   std::set<std::string> seen; // bodies run more than once
   for (const PlanMeaning::PartRead &read : run.getPartReads()) {
     std::string text = describe(plan_, read.ref) + " reads " + describeBytes(plan_, read.region, read.begin, read.end) +
@@ -48,7 +48,7 @@ void KindCheck::checkPartReads(const PlanMeaning &run) {
 
 // The snapshot must hold, at the place from which the runtime reads it, the state's bytes as they were when the program
 // began.
-void KindCheck::checkSnapshot(uint32_t program, PlanMeaning &run) {
+void RankKindVerifier::checkSnapshot(uint32_t program, PlanMeaning &run) {
   if (nameOf(program) != "snapshot")
     return;
   for (size_t i = 0; i < lengthOf(plan_.states()); ++i) {
@@ -71,7 +71,7 @@ static bool hasNoValue(const Content &content) {
 
 // Bytes that are read later, or by the host, must hold a value. Equal numbers do not show that: bytes without a value
 // have a number, too, and a symbol stands for any content that a body finds.
-void KindCheck::checkValues(uint32_t program, PlanMeaning &run) {
+void RankKindVerifier::checkValues(uint32_t program, PlanMeaning &run) {
   if (const auto &read = run.getReadOfNothing())
     find("uninitialized", describe(plan_, *read) + " reads bytes that hold no value: nothing in " + nameOf(program) +
                               ", or before it in the step, has written them for it");
@@ -102,8 +102,8 @@ void KindCheck::checkValues(uint32_t program, PlanMeaning &run) {
 
 // Execution checks the same for the runs of bodies that it makes. The axes that are known of bodies hold for any number
 // of runs, so they include values that take many runs from register to register.
-void KindCheck::checkReplicas(uint32_t program, PlanMeaning &run) {
-  AxisMask alone = 0; // along these, other kinds have the other ranks (KindComparison)
+void RankKindVerifier::checkReplicas(uint32_t program, PlanMeaning &run) {
+  AxisMask alone = 0; // along these, other kinds have the other ranks (RankKindComparison)
   for (uint32_t axis = 0; axis < lengthOf(plan_.axes()); ++axis)
     if (AxisRange range = rangeOf(plan_, axis); range.end - range.begin == 1)
       alone |= AxisMask{1} << axis;
@@ -121,7 +121,7 @@ void KindCheck::checkReplicas(uint32_t program, PlanMeaning &run) {
 // True if an entry, or the program itself in its next call, reads the state before writing it. Other bodies are covered
 // by the entries, which run them. But if `by` is a body that is proved by itself, reads by other such bodies count,
 // too, and reads by the entry after them.
-bool KindCheck::isReadFirst(const std::string &state, uint32_t by) const {
+bool RankKindVerifier::isReadFirst(const std::string &state, uint32_t by) const {
   bool isAlone = hasBodies_ && !plan_.programs()->Get(by)->entry();
   for (const auto &[program, run] : runs_) {
     bool counts = isAlone || program == by || plan_.programs()->Get(program)->entry();
@@ -133,7 +133,7 @@ bool KindCheck::isReadFirst(const std::string &state, uint32_t by) const {
 
 // If a plan trains one parameter that has a gradient, it must train all that have one. So must a plan that has a
 // training step.
-void KindCheck::checkTrained() {
+void RankKindVerifier::checkTrained() {
   std::set<std::string> trained;
   for (size_t i = 0; i < lengthOf(plan_.states()); ++i)
     if (const fb::State &state = *plan_.states()->Get(i); state.role() == fb::Role::gradient)
@@ -162,7 +162,7 @@ void KindCheck::checkTrained() {
 
 // A run that goes on from a checkpoint begins with the saved states, and with all others as they are declared. So only
 // a saved state may carry a value from one program to a later one, and only to those that may read it (EntryRoles.h).
-void KindCheck::checkCarried() {
+void RankKindVerifier::checkCarried() {
   for (uint32_t i = 0; i < lengthOf(plan_.states()); ++i) {
     const fb::State &state = *plan_.states()->Get(i);
     if (stateShardBytes(plan_, state) == 0)
@@ -189,7 +189,7 @@ void KindCheck::checkCarried() {
 }
 
 // Checks what an entry does with a state against the roles of both.
-void KindCheck::checkUse(uint32_t program, const fb::State &state, bool readsFirst, bool changes) {
+void RankKindVerifier::checkUse(uint32_t program, const fb::State &state, bool readsFirst, bool changes) {
   EntryRole role(plan_, *plan_.programs()->Get(program));
   std::string readers = readsFirst ? role.expectedReaders(state) : "";
   std::string writers = changes ? role.expectedWriters(state) : "";
@@ -203,7 +203,7 @@ void KindCheck::checkUse(uint32_t program, const fb::State &state, bool readsFir
 }
 
 // Tells where it begins to go wrong, as far as this is known.
-std::string KindCheck::cause(uint32_t program, const PlanMeaning &run) const {
+std::string RankKindVerifier::cause(uint32_t program, const PlanMeaning &run) const {
   if (!plan_.programs()->Get(program)->expressions() || !run.getFirstOther())
     return "";
   std::string why = run.getWhy().empty() ? "" : ": " + run.getWhy();
@@ -211,8 +211,8 @@ std::string KindCheck::cause(uint32_t program, const PlanMeaning &run) const {
 }
 
 // Explains the output that has this key in a meaning, as far as this is known.
-std::string KindCheck::whyNotOutput(uint32_t program, PlanMeaning &run, const std::string &key,
-                                    const ValueNumber &expected) const {
+std::string RankKindVerifier::whyNotOutput(uint32_t program, PlanMeaning &run, const std::string &key,
+                                           const ValueNumber &expected) const {
   const auto *outputs = plan_.programs()->Get(program)->outputs();
   for (uint32_t i = 0; i < lengthOf(outputs); ++i)
     if (const fb::Port &port = *outputs->Get(i); !port.absent() && key == "output " + port.name()->str())
@@ -221,7 +221,7 @@ std::string KindCheck::whyNotOutput(uint32_t program, PlanMeaning &run, const st
 }
 
 // What is wrong if the number of a meaning's key is not the model's.
-std::string KindCheck::textOfOther(const std::string &key, uint32_t program) const {
+std::string RankKindVerifier::textOfOther(const std::string &key, uint32_t program) const {
   if (key == "calls")
     return nameOf(program) + " calls other programs or frames than the model needs";
   if (key == "checks")
@@ -230,7 +230,7 @@ std::string KindCheck::textOfOther(const std::string &key, uint32_t program) con
   return key + " of " + nameOf(program) + " is not what the model computes";
 }
 
-void KindCheck::checkStated(uint32_t program, PlanMeaning &run) {
+void RankKindVerifier::checkStated(uint32_t program, PlanMeaning &run) {
   const auto *entries = plan_.programs()->Get(program)->meaning();
   if (!entries)
     return find("meaning", nameOf(program) + " does not state what it leaves in states and outputs; expected a plan of "
