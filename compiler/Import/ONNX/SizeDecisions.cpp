@@ -1,6 +1,6 @@
 #include "compiler/Import/ONNX/SizeDecisions.h"
 #include "compiler/Import/ONNX/DecisionKinds.h"
-#include "compiler/Import/ONNX/DecisionTurns.h"
+#include "compiler/Import/ONNX/DecisionLinearity.h"
 
 #include "llvm/ADT/StringMap.h"
 
@@ -90,7 +90,7 @@ llvm::StringSet<> cleave::outputsDecidedBySize(const ImportedModel &one, const I
   for (const Decision &decision : one.decisions->all) {
     const auto &same = twins[decision.node->output(0)];
     size_t turn = turns[decision.node->output(0)]++;
-    if (turn < same.size() && turnsWithSize(decision, *same[turn], one.decisions->batch, other.decisions->batch))
+    if (turn < same.size() && isNonlinearInBatch(decision, *same[turn], one.decisions->batch, other.decisions->batch))
       for (const std::string &output : decision.outer->output())
         if (!output.empty())
           names.insert(output);

@@ -1,6 +1,6 @@
 // Tests whether a decision (SizeDecisions.h) has another result for some number of samples.
-#ifndef CLEAVE_COMPILER_IMPORT_ONNX_DECISIONTURNS_H
-#define CLEAVE_COMPILER_IMPORT_ONNX_DECISIONTURNS_H
+#ifndef CLEAVE_COMPILER_IMPORT_ONNX_DECISIONLINEARITY_H
+#define CLEAVE_COMPILER_IMPORT_ONNX_DECISIONLINEARITY_H
 
 #include "compiler/Import/ONNX/SizeDecisions.h"
 
@@ -8,7 +8,7 @@ namespace cleave::onnx_import {
 
 // Returns true if the decision's result is not one affine function over all numbers of samples. `one` and `other` are
 // the same decision in two imports, which have `batch` and `otherBatch` samples.
-bool turnsWithSize(const Decision &one, const Decision &other, int64_t batch, int64_t otherBatch);
+bool isNonlinearInBatch(const Decision &one, const Decision &other, int64_t batch, int64_t otherBatch);
 
 } // namespace cleave::onnx_import
 

@@ -1,4 +1,4 @@
-#include "compiler/Import/ONNX/DecisionTurns.h"
+#include "compiler/Import/ONNX/DecisionLinearity.h"
 #include "compiler/Import/ONNX/DecisionKinds.h"
 #include "compiler/Import/ONNX/Evaluate.h"
 #include "dialects/Cleave/IR/Budget.h"
@@ -45,7 +45,7 @@ public:
       : one(one), other(other), batch(double(batch)), otherBatch(double(otherBatch)) {}
 
   // True if the result is not one line over all numbers of samples.
-  bool turns() const {
+  bool isNonlinear() const {
     if (one.operands.size() != other.operands.size() || !differs())
       return false;
     if (growing())
@@ -74,7 +74,7 @@ public:
     case Kind::Quotient:
       return anyQuotient(one.node->op_type() == "Div" && one.operands[0]->isFloat());
     case Kind::Rounding:
-      return anyElement(roundingTurns());
+      return anyElement(nonlinearRounding());
     // If the dimension does not grow with the batch, a slice beyond its end is an error of the model.
     case Kind::Cut:
       return anyPairOf(0, 1, [&](const Line &size, const Line &end) {
@@ -98,7 +98,7 @@ private:
   static bool crossesZero(const Line &line) { return !isNotBelow(line) && !isNotAbove(line); }
   static bool isNotWhole(const Line &line) { return !line.isWhole(); }
   // A cast to truth values is a step at zero. A cast to floating point does not round.
-  Test roundingTurns() const {
+  Test nonlinearRounding() const {
     if (one.node->op_type() != "Cast" || !one.result)
       return isNotWhole;
     if (one.result->isBool())
@@ -249,6 +249,7 @@ private:
 
 } // namespace
 
-bool cleave::onnx_import::turnsWithSize(const Decision &one, const Decision &other, int64_t batch, int64_t otherBatch) {
-  return Question(one, other, batch, otherBatch).turns();
+bool cleave::onnx_import::isNonlinearInBatch(const Decision &one, const Decision &other, int64_t batch,
+                                             int64_t otherBatch) {
+  return Question(one, other, batch, otherBatch).isNonlinear();
 }
