@@ -2,7 +2,7 @@
 
 #include "compiler/Driver/Model/BatchedModel.h"
 #include "compiler/Driver/Model/ConstantCompare.h"
-#include "compiler/Driver/Model/LostGrowth.h"
+#include "compiler/Driver/Model/LengthDependence.h"
 #include "compiler/Import/ONNX/SizeDecisions.h"
 #include "dialects/Cleave/IR/Algebra.h"
 #include "dialects/Cleave/IR/Attributes.h"
@@ -18,7 +18,7 @@ using Shape = llvm::ArrayRef<int64_t>;
 class Comparison {
 public:
   Comparison(const ImportedModel &one, const ImportedModel &other, mlir::func::FuncOp function)
-      : one(one), other(other), growth(function) {}
+      : one(one), other(other), lengths(function) {}
 
   // Returns whether the value is computed from the batch size. The search is depth first and without recursion, because
   // graphs are deep.
@@ -82,7 +82,7 @@ private:
       return twins.first.getDefiningOp() && differsBesidesSize(twins.first, one, twins.second, other) ? SizeUse::Yes
                                                                                                       : SizeUse::No;
     mlir::Operation *op = twins.first.getDefiningOp(), *twin = twins.second.getDefiningOp();
-    SizeUse use = attributesDiffer(op, twin) || growth.losesGrowth(op, twin) ? SizeUse::Yes : SizeUse::No;
+    SizeUse use = attributesDiffer(op, twin) || lengths.dependsOnLength(op, twin) ? SizeUse::Yes : SizeUse::No;
     for (Twins operand : operandsOf(twins))
       use = std::max(use, known.lookup(operand));
     return use;
@@ -118,7 +118,7 @@ private:
   }
 
   ImportedStates one, other;
-  LostGrowth growth;
+  LengthDependence lengths;
   llvm::DenseMap<Twins, SizeUse> known;
 };
 

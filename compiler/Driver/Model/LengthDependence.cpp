@@ -1,4 +1,4 @@
-#include "compiler/Driver/Model/LostGrowth.h"
+#include "compiler/Driver/Model/LengthDependence.h"
 
 #include "dialects/Cleave/IR/Algebra.h"
 #include "dialects/Cleave/IR/OpSupport.h"
@@ -31,7 +31,7 @@ static bool growsOn(mlir::Operation *op, mlir::Operation *twin, size_t index, si
 
 // Rows of samples are in the first of their dimensions, and the samples of a row in those after it: the groups of a
 // batch normalization. A row of one sample has them in a dimension of size 1, where the next sample would be.
-bool LostGrowth::mayHoldSamples(mlir::Value value, size_t dim) const {
+bool LengthDependence::mayHoldSamples(mlir::Value value, size_t dim) const {
   auto at = dims.get(value);
   if (samples.get(value) == Dependence::None || !at)
     return samples.get(value) != Dependence::None;
@@ -41,7 +41,7 @@ bool LostGrowth::mayHoldSamples(mlir::Value value, size_t dim) const {
   return dim == first || isBeside || (at->count < batch && first < dim);
 }
 
-bool LostGrowth::losesGrowth(mlir::Operation *op, mlir::Operation *twin) const {
+bool LengthDependence::dependsOnLength(mlir::Operation *op, mlir::Operation *twin) const {
   if (reshapedOperand(op))
     return false; // a reshape keeps all elements
   for (auto [index, operands] : llvm::enumerate(llvm::zip(op->getOperands(), twin->getOperands()))) {
