@@ -16,7 +16,7 @@
 //            W for the rest
 //
 // W takes the kept passes in the order in which they were kept. DualPipe's overlapped pairs are sequential tasks here.
-#include "compiler/Pipeline/Lists.h"
+#include "compiler/Pipeline/ScheduleBuilder.h"
 #include "compiler/Pipeline/Schedules.h"
 
 #include <deque>
@@ -90,7 +90,7 @@ private:
     kept_.pop_front();
   }
 
-  ListWriter list_;
+  ScheduleBuilder list_;
   int ranks_, microBatches_, rank_, down_, up_;
   std::deque<int> kept_; // chunks whose W is still to come
 };

@@ -1,6 +1,6 @@
 // All forward passes, then all backward passes. Both take the micro-batches in ascending order: GPipe's own paper runs
 // the backward passes in descending order, which takes as long and sums gradients in another order.
-#include "compiler/Pipeline/Lists.h"
+#include "compiler/Pipeline/ScheduleBuilder.h"
 #include "compiler/Pipeline/Schedules.h"
 
 namespace cleave::pipeline {
@@ -8,7 +8,7 @@ namespace cleave::pipeline {
 Result<Schedule> makeGPipe(const ScheduleRequest &request) {
   Schedule schedule{"", request.microBatches, placeInTurn(request.ranks, 1), {}};
   for (int rank = 0; rank < request.ranks; ++rank) {
-    ListWriter list(request.ranks, request.microBatches);
+    ScheduleBuilder list(request.ranks, request.microBatches);
     while (list.forward(rank)) {
     }
     while (list.backward(rank)) {

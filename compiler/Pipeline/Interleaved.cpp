@@ -2,7 +2,7 @@
 // of its chunks, then the same p through its next chunk, so that the first one is back when the rank turns to it. In
 // the backward pass, the chunks come in descending order. The k-th backward pass comes with the (k + warm-up)-th
 // forward pass.
-#include "compiler/Pipeline/Lists.h"
+#include "compiler/Pipeline/ScheduleBuilder.h"
 #include "compiler/Pipeline/Schedules.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ Result<Schedule> makeInterleaved(const ScheduleRequest &request) {
   int total = request.microBatches * v; // forward passes of a rank
   Schedule schedule{"", request.microBatches, placeInTurn(p, v), {}};
   for (int rank = 0; rank < p; ++rank) {
-    ListWriter list(p * v, request.microBatches);
+    ScheduleBuilder list(p * v, request.microBatches);
     // Returns which of the rank's chunks the k-th forward or backward pass is of.
     auto turn = [&](int k) { return k / p % v; };
     auto forward = [&](int k) { list.forward(turn(k) * p + rank); };

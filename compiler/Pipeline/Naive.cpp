@@ -1,5 +1,5 @@
 // One micro-batch goes all the way forward and all the way back before the next begins.
-#include "compiler/Pipeline/Lists.h"
+#include "compiler/Pipeline/ScheduleBuilder.h"
 #include "compiler/Pipeline/Schedules.h"
 
 namespace cleave::pipeline {
@@ -7,7 +7,7 @@ namespace cleave::pipeline {
 Result<Schedule> makeNaive(const ScheduleRequest &request) {
   Schedule schedule{"", request.microBatches, placeInTurn(request.ranks, 1), {}};
   for (int rank = 0; rank < request.ranks; ++rank) {
-    ListWriter list(request.ranks, request.microBatches);
+    ScheduleBuilder list(request.ranks, request.microBatches);
     while (list.forward(rank))
       list.backward(rank);
     schedule.ranks.push_back(list.take());

@@ -7,7 +7,7 @@
 // No order of p micro-batches can. Eager 1F1B (Zhuang et al. 2023, arXiv 2211.05322) begins with two for each rank
 // after it. It holds 2p-1 micro-batches, which hide messages of up to (F+B)/2, half of the time that a stage computes
 // for a micro-batch.
-#include "compiler/Pipeline/Lists.h"
+#include "compiler/Pipeline/ScheduleBuilder.h"
 #include "compiler/Pipeline/Schedules.h"
 
 namespace cleave::pipeline {
@@ -15,7 +15,7 @@ namespace cleave::pipeline {
 static Schedule beginWith(int forwardsOfEachLaterRank, const ScheduleRequest &request) {
   Schedule schedule{"", request.microBatches, placeInTurn(request.ranks, 1), {}};
   for (int rank = 0; rank < request.ranks; ++rank) {
-    ListWriter list(request.ranks, request.microBatches);
+    ScheduleBuilder list(request.ranks, request.microBatches);
     for (int i = 0; i < forwardsOfEachLaterRank * (request.ranks - 1 - rank); ++i)
       list.forward(rank);
     do

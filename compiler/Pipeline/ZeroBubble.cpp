@@ -14,7 +14,7 @@
 // (ZeroBubbleGreedy.h) are tried as well. The schedule with the shortest period is taken, then the one with the
 // shortest step. The form is taken if nothing is better. H2 also tries everything that H1 tries, because with few
 // micro-batches more frames only lead astray.
-#include "compiler/Pipeline/Lists.h"
+#include "compiler/Pipeline/ScheduleBuilder.h"
 #include "compiler/Pipeline/Schedules.h"
 #include "compiler/Pipeline/ZeroBubbleGreedy.h"
 
@@ -29,7 +29,7 @@ struct Form {
 } // namespace
 
 static std::vector<Task> listOf(const ScheduleRequest &request, int rank, Form form) {
-  ListWriter list(request.ranks, request.microBatches);
+  ScheduleBuilder list(request.ranks, request.microBatches);
   for (int i = 0; i < form.begin; ++i)
     list.forward(rank);
   while (list.backwardInput(rank)) {

@@ -1,6 +1,6 @@
 #include "compiler/Pipeline/ZeroBubbleGreedy.h"
 
-#include "compiler/Pipeline/Lists.h"
+#include "compiler/Pipeline/ScheduleBuilder.h"
 
 #include <algorithm>
 #include <limits>
@@ -33,7 +33,7 @@ public:
           started |= freeAt_[rank] <= now && start(rank, now);
       }
     Schedule schedule{"", request_.microBatches, placeInTurn(request_.ranks, 1), {}};
-    for (ListWriter &list : lists_)
+    for (ScheduleBuilder &list : lists_)
       schedule.ranks.push_back(list.take());
     return schedule;
   }
@@ -61,7 +61,7 @@ private:
 
   bool start(int rank, double now) {
     double forward = forwardAt(rank), input = inputAt(rank);
-    ListWriter &list = lists_[rank];
+    ScheduleBuilder &list = lists_[rank];
     const TaskCosts &costs = request_.costs.of(rank);
     bool canForward = forward <= now, canInput = input <= now;
     if (canForward && (!canInput || choices_.forwardFirst)) {
@@ -96,7 +96,7 @@ private:
   Choices choices_;
   std::vector<double> freeAt_;
   std::vector<std::vector<double>> forwardEnd_, inputEnd_;
-  std::vector<ListWriter> lists_;
+  std::vector<ScheduleBuilder> lists_;
 };
 
 } // namespace

@@ -84,7 +84,7 @@ static bool isPipeline(const rt::fb::Plan &plan) {
 }
 
 // Draws the order of a step on the stages of a pipeline. `on` and `measured` may be null.
-static void drawPipeline(const rt::fb::Plan &plan, const OnMachine *on, const view::Measured *measured,
+static void drawPipeline(const rt::fb::Plan &plan, const MachinePrediction *on, const view::Measured *measured,
                          llvm::raw_ostream &out) {
   std::optional<plan::StepTimeline> timeline =
       on ? on->prediction.timeline : plan::timelineOf(plan, "train_step", plan::plainCosts(plan));
@@ -140,7 +140,7 @@ llvm::Error cleave::diff(llvm::StringRef a, llvm::StringRef b, llvm::raw_ostream
 }
 
 // Prints the prediction for the summary or for --json, which describe a whole step.
-static llvm::Error printPrediction(const rt::fb::Plan &plan, const InspectOptions &options, const OnMachine &on,
+static llvm::Error printPrediction(const rt::fb::Plan &plan, const InspectOptions &options, const MachinePrediction &on,
                                    llvm::raw_ostream &out) {
   if (!options.trace.empty())
     return usageError("--target-machine", "it predicts without a run; leave out --trace, or give --html or --profile");
@@ -155,7 +155,7 @@ static llvm::Error printPrediction(const rt::fb::Plan &plan, const InspectOption
 }
 
 // Shows each kernel of a traced step: as text, or as a part of the page.
-static llvm::Error showProfile(const rt::fb::Plan &plan, const InspectOptions &options, const OnMachine *on,
+static llvm::Error showProfile(const rt::fb::Plan &plan, const InspectOptions &options, const MachinePrediction *on,
                                llvm::raw_ostream &out) {
   if (!options.trace.empty() || options.form != InspectForm::Summary)
     return usageError("--profile", "it shows a traced step as tables or, with --html, as a page; leave out --trace "
@@ -192,8 +192,8 @@ llvm::Error cleave::inspect(llvm::StringRef path, const InspectOptions &options,
   // Times are those of this machine, also without --target-machine, if it was calibrated.
   bool isDrawn = options.form == InspectForm::Summary && isPipeline(plan);
   bool isWanted = isDrawn || !options.machine.empty() || !options.profile.empty() || !options.html.empty();
-  llvm::Expected<std::unique_ptr<OnMachine>> on =
-      isWanted ? predictOn(plan, options.machine) : std::unique_ptr<OnMachine>();
+  llvm::Expected<std::unique_ptr<MachinePrediction>> on =
+      isWanted ? predictOn(plan, options.machine) : std::unique_ptr<MachinePrediction>();
   if (!on)
     return on.takeError();
   if (!options.profile.empty())

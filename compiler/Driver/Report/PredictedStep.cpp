@@ -8,7 +8,7 @@
 
 using namespace cleave;
 
-llvm::Expected<std::unique_ptr<OnMachine>> cleave::predictOn(const rt::fb::Plan &plan, llvm::StringRef option) {
+llvm::Expected<std::unique_ptr<MachinePrediction>> cleave::predictOn(const rt::fb::Plan &plan, llvm::StringRef option) {
   auto chosen = chooseMachine(option, plan);
   if (!chosen)
     return chosen.takeError();
@@ -18,7 +18,7 @@ llvm::Expected<std::unique_ptr<OnMachine>> cleave::predictOn(const rt::fb::Plan 
   if (rt::Status status = plan::checkMachine(plan, (*chosen)->machine); !status.isOk())
     return makeError(where + ": " + status.message());
   plan::InstructionCosts costs(plan, (*chosen)->machine);
-  auto result = std::make_unique<OnMachine>(OnMachine{std::move(**chosen), std::move(costs), {}});
+  auto result = std::make_unique<MachinePrediction>(MachinePrediction{std::move(**chosen), std::move(costs), {}});
   if (rt::Status status = view::predict(plan, result->costs, &result->prediction); !status.isOk())
     return makeError(where + ": " + status.message());
   return std::move(result);

@@ -11,7 +11,7 @@
 
 namespace cleave {
 
-struct OnMachine {
+struct MachinePrediction {
   ChosenMachine chosen;
   plan::InstructionCosts costs;
   view::Prediction prediction;
@@ -19,7 +19,7 @@ struct OnMachine {
 };
 
 // Returns null if no machine is chosen (chooseMachine()).
-llvm::Expected<std::unique_ptr<OnMachine>> predictOn(const rt::fb::Plan &plan, llvm::StringRef option);
+llvm::Expected<std::unique_ptr<MachinePrediction>> predictOn(const rt::fb::Plan &plan, llvm::StringRef option);
 
 // The properties predicted.seconds and predicted.machine, and a line of text. Both are empty if no machine is chosen.
 struct PredictedFacts {

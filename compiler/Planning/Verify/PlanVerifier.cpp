@@ -1,8 +1,8 @@
 #include "compiler/Planning/Verify/PlanVerifier.h"
 
 #include "compiler/Planning/Verify/Order/Execution.h"
-#include "compiler/Planning/Verify/Rules/FedFrames.h"
 #include "compiler/Planning/Verify/Rules/HostBytes.h"
+#include "compiler/Planning/Verify/Rules/MicroBatchCoverage.h"
 #include "compiler/Planning/Verify/Rules/PackedBytes.h"
 #include "compiler/Planning/Verify/Rules/StatedNeeds.h"
 #include "compiler/Planning/Verify/Values/MeaningChecks.h"
@@ -120,7 +120,7 @@ static void verifyKind(const fb::Plan &plan, const std::vector<const fb::Plan *>
 std::vector<Finding> verifyPlan(const fb::Plan &plan, Check check, Steps steps) {
   std::vector<Finding> findings, ofMeaning;
   std::vector<const fb::Plan *> kinds = kindsOf(plan);
-  checkFedFrames(plan, &findings);
+  checkMicroBatchCoverage(plan, &findings);
   MeaningResult result = checkMeaning(kinds, check, &ofMeaning); // first, because it knows what receives bring
   if (!result.tooLong.empty())
     return {{"too long", textOfTooLong(result.tooLong)}};

@@ -122,10 +122,10 @@ func::FuncOp buildFirst(const JointFunction &joint, const SplitNames &names, Arr
 
 // Builds the second half. Its arguments are the kept values and those arguments of the whole that it reads. It writes
 // its states, and returns the results that the first half does not.
-class SecondBuilder {
+class SecondHalfBuilder {
 public:
   // `firstKept` is the number of the first kept value among the first half's results.
-  SecondBuilder(const JointFunction &joint, const SplitNames &names, ArrayRef<Value> kept, unsigned firstKept)
+  SecondHalfBuilder(const JointFunction &joint, const SplitNames &names, ArrayRef<Value> kept, unsigned firstKept)
       : joint(joint), names(names), kept(kept), firstKept(firstKept), builder(joint.function) {}
 
   func::FuncOp build() {
@@ -242,7 +242,7 @@ func::FuncOp buildFirstHalf(const JointFunction &joint, const SplitNames &names,
 
 func::FuncOp buildSecondHalf(const JointFunction &joint, const SplitNames &names, ArrayRef<Value> kept,
                              func::FuncOp first) {
-  return SecondBuilder(joint, names, kept, first.getNumResults() - kept.size()).build();
+  return SecondHalfBuilder(joint, names, kept, first.getNumResults() - kept.size()).build();
 }
 
 void eraseDeadOps(Block &block) {

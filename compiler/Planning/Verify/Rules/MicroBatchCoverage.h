@@ -10,15 +10,15 @@
 //   fed 5:   call forward times 1     call forward times 2 from frame 3       leaves out 1 and 2
 //
 // Rule "port" says of `init` and `snapshot` that they have no inputs, because the host feeds nothing to them.
-#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_RULES_FEDFRAMES_H
-#define CLEAVE_COMPILER_PLANNING_VERIFY_RULES_FEDFRAMES_H
+#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_RULES_MICROBATCHCOVERAGE_H
+#define CLEAVE_COMPILER_PLANNING_VERIFY_RULES_MICROBATCHCOVERAGE_H
 
 #include "compiler/Planning/Verify/PlanVerifier.h"
 
 namespace cleave::plan {
 
 // Checks all entry programs of a plan with all its kinds.
-void checkFedFrames(const rt::fb::Plan &plan, std::vector<Finding> *findings);
+void checkMicroBatchCoverage(const rt::fb::Plan &plan, std::vector<Finding> *findings);
 
 } // namespace cleave::plan
 

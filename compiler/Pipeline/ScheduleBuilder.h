@@ -1,15 +1,15 @@
-// Writes the lists of schedules. A chunk's actions take micro-batches in ascending order, so that the file of a
+// Builds the lists of schedules. A chunk's actions take micro-batches in ascending order, so that the file of a
 // schedule says only which action of which chunk comes next.
-#ifndef CLEAVE_COMPILER_PIPELINE_LISTS_H
-#define CLEAVE_COMPILER_PIPELINE_LISTS_H
+#ifndef CLEAVE_COMPILER_PIPELINE_SCHEDULEBUILDER_H
+#define CLEAVE_COMPILER_PIPELINE_SCHEDULEBUILDER_H
 
 #include "compiler/Pipeline/Schedule.h"
 
 namespace cleave::pipeline {
 
-class ListWriter {
+class ScheduleBuilder {
 public:
-  ListWriter(int chunks, int microBatches) : microBatches_(microBatches), next_(chunks) {}
+  ScheduleBuilder(int chunks, int microBatches) : microBatches_(microBatches), next_(chunks) {}
 
   // Adds the action with the chunk's next micro-batch. Returns false, and adds no task, if all are done.
   bool forward(int chunk) { return add(Action::Forward, chunk, next_[chunk].forward); }

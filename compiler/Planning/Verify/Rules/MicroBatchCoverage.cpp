@@ -1,4 +1,4 @@
-#include "compiler/Planning/Verify/Rules/FedFrames.h"
+#include "compiler/Planning/Verify/Rules/MicroBatchCoverage.h"
 
 #include "compiler/Planning/Verify/Facts/Meaning.h"
 #include "compiler/Planning/Verify/Facts/PlanFacts.h"
@@ -107,7 +107,7 @@ std::string textOfFrames(const std::set<int64_t> &used, int64_t fed) {
 
 } // namespace
 
-void checkFedFrames(const fb::Plan &plan, std::vector<Finding> *findings) {
+void checkMicroBatchCoverage(const fb::Plan &plan, std::vector<Finding> *findings) {
   std::vector<const fb::Plan *> kinds = kindsOf(plan);
   for (uint32_t i = 0; i < lengthOf(plan.programs()); ++i) {
     const fb::Program &program = *plan.programs()->Get(i);
