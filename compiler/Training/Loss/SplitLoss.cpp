@@ -1,5 +1,5 @@
 #include "compiler/Training/Diagnose.h"
-#include "compiler/Training/Loss/LossSplitting.h"
+#include "compiler/Training/Loss/LossSums.h"
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/States.h"
 #include "compiler/Training/TrainingOptions.h"
@@ -72,7 +72,7 @@ LossReduction countReductionOf(ArrayRef<TermReduction> reductions, const LossTer
 }
 
 // Replaces the function's results by the results `kept`, followed by sum and count.
-void setResults(func::FuncOp function, func::ReturnOp terminator, ArrayRef<unsigned> kept, LossSplit split) {
+void setResults(func::FuncOp function, func::ReturnOp terminator, ArrayRef<unsigned> kept, LossSumAndCount split) {
   OpBuilder builder(terminator);
   SmallVector<Value> values;
   SmallVector<Attribute> attrs;
@@ -90,7 +90,7 @@ void setResults(func::FuncOp function, func::ReturnOp terminator, ArrayRef<unsig
 
 // Writes how the host divides by the count of a whole evaluation, after it has added up the batches' sums. The
 // attribute `cleave.evaluation` becomes properties of the plan, which runtime/train/loop/EvaluationRule.h reads.
-void setEvaluation(ModuleOp module, const LossSplit &loss) {
+void setEvaluation(ModuleOp module, const LossSumAndCount &loss) {
   Builder b(module.getContext());
   SmallVector<NamedAttribute> entries;
   if (!loss.guards.empty()) {
@@ -119,7 +119,7 @@ private:
       getOperation().emitError("expected a function @model; import makes it");
       return signalPassFailure();
     }
-    FailureOr<LossSplit> loss = split(model, *average, /*keepOthers=*/false);
+    FailureOr<LossSumAndCount> loss = split(model, *average, /*keepOthers=*/false);
     if (failed(loss))
       return signalPassFailure();
     func::FuncOp evaluation = lookupFunction(getOperation(), "model.eval");
@@ -134,7 +134,7 @@ private:
     setEvaluation(getOperation(), *loss);
   }
 
-  FailureOr<LossSplit> split(func::FuncOp function, LossAverage average, bool keepOthers) {
+  FailureOr<LossSumAndCount> split(func::FuncOp function, LossAverage average, bool keepOthers) {
     bool ofRanks = average == LossAverage::Rank;
     FailureOr<unsigned> index = findLoss(function);
     if (failed(index))
@@ -159,7 +159,7 @@ private:
     hasBatch = hasBatchDims(function);
     inexact = inexactTerm(terms, reductions);
     isKnown = function.getResultAttr(*index, kLossReductionsAttr) != nullptr;
-    FailureOr<LossSplit> split = splitValue(builder, loss, terms, form, samples, layout);
+    FailureOr<LossSumAndCount> split = splitValue(builder, loss, terms, form, samples, layout);
     if (failed(split))
       return failure();
     SmallVector<unsigned> kept;
@@ -170,8 +170,8 @@ private:
     return split;
   }
 
-  FailureOr<LossSplit> splitValue(OpBuilder &builder, Value loss, const LossTerms &terms, LossForm form,
-                                  const SampleDependence &samples, const LossLayout &layout) {
+  FailureOr<LossSumAndCount> splitValue(OpBuilder &builder, Value loss, const LossTerms &terms, LossForm form,
+                                        const SampleDependence &samples, const LossLayout &layout) {
     bool isUnknown = llvm::is_contained(layout.reductions, LossReduction::Unknown);
     if (isUnknown && (microBatches > 1 || layout.ranks > 1)) {
       auto error = emitError(loss.getLoc(), "a term of the loss is neither a sum over samples nor a mean (with twice "
@@ -196,7 +196,7 @@ private:
     bool hasCount = parts && (parts->count.sum || (reduction != LossReduction::Share && !isCounted));
     bool isAveraged = parts && averagesBatches(terms, parts->count.guards, layout);
     if (hasCount && isOne && !(isAveraged && layout.isEvaluation) && !(isOfRanks && !inexact.empty()))
-      if (std::optional<LossSplit> split = splitLoss(builder, *parts, reduction, samples, layout, reason)) {
+      if (std::optional<LossSumAndCount> split = buildLossSums(builder, *parts, reduction, samples, layout, reason)) {
         split->addsUp = inexact.empty() && reduction != LossReduction::Whole && !isUnknown;
         split->averagesBatches = isAveraged;
         noteDependence(loss, layout, *split, inexact);
@@ -211,7 +211,7 @@ private:
     together.ranks = 1;
     together.partOfSum = 1 / static_cast<double>(layout.ranks);
     reason = inexact;
-    LossSplit split = splitTerms(builder, loss, terms, samples, together, reason);
+    LossSumAndCount split = splitTerms(builder, loss, terms, samples, together, reason);
     split.addsUp &= inexact.empty() && !isUnknown;
     noteScaledPenalty(loss, terms, split);
     if (split.averagesBatches && layout.isEvaluation)
@@ -224,7 +224,7 @@ private:
   }
 
   // A bound on the count acts on the count of the step, which is not known in one of its micro-batches.
-  void noteScaledPenalty(Value loss, const LossTerms &terms, const LossSplit &split) {
+  void noteScaledPenalty(Value loss, const LossTerms &terms, const LossSumAndCount &split) {
     auto isPenalty = [](const LossTerm &term) { return term.factor != 0 && !term.count && !term.ofSamples; };
     auto isBound = [](const CountGuard &guard) { return guard.kind != NumberBound::Plus; };
     if (microBatches > 1 && llvm::any_of(terms.get(), isPenalty) && llvm::any_of(split.guards, isBound))
@@ -233,7 +233,7 @@ private:
                                 "than with --micro-batches 1");
   }
 
-  void noteDependence(Value loss, const LossLayout &layout, const LossSplit &split, StringRef reason) {
+  void noteDependence(Value loss, const LossLayout &layout, const LossSumAndCount &split, StringRef reason) {
     if (!hasBatch)
       return; // the loss is that of all inputs
     bool isSum = isKnown && llvm::is_contained(layout.reductions, LossReduction::Sum),

@@ -1,5 +1,5 @@
 #include "compiler/Training/Diagnose.h"
-#include "compiler/Training/Loss/LossSplitting.h"
+#include "compiler/Training/Loss/LossSums.h"
 #include "compiler/Training/Optimizers/Optimizer.h"
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/Precision/LossScale.h"

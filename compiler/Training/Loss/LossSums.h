@@ -20,8 +20,8 @@
 // Rejected: asking the importer. It knows which ONNX operator a loss was, but not the losses that are written in
 // primitives. Rejected: several sums and counts. Their gradients would have to be added up separately until all counts
 // are known.
-#ifndef CLEAVE_COMPILER_TRAINING_LOSS_LOSSSPLITTING_H
-#define CLEAVE_COMPILER_TRAINING_LOSS_LOSSSPLITTING_H
+#ifndef CLEAVE_COMPILER_TRAINING_LOSS_LOSSSUMS_H
+#define CLEAVE_COMPILER_TRAINING_LOSS_LOSSSUMS_H
 
 #include "compiler/Training/Loss/LossReduction.h"
 
@@ -60,7 +60,7 @@ struct LossParts {
 // Returns the parts of the loss, or nothing if the loss has another form (a sum of losses, a maximum, ...).
 std::optional<LossParts> recognizeLoss(mlir::Value loss, const SampleDependence &samples, LossForm form);
 
-struct LossSplit {
+struct LossSumAndCount {
   mlir::Value sum, count;                  // both of one float type. With `ranks` > 1 they are vectors of that length
   llvm::SmallVector<CountGuard, 1> guards; // of the count of all batches together, as in the model
   LossReduction countReduction = LossReduction::Sum;
@@ -91,14 +91,15 @@ bool averagesBatches(const LossTerms &terms, llvm::ArrayRef<CountGuard> guards, 
 // Builds (sum, count) of a loss whose terms have one reduction, `reduction`. With `ranks` > 1, the results hold one
 // number for each rank: the samples of the reduced tensors are cut into that many parts. Returns nothing, and sets
 // `reason`, if a tensor cannot be cut.
-std::optional<LossSplit> splitLoss(mlir::OpBuilder &builder, const LossParts &parts, LossReduction reduction,
-                                   const SampleDependence &samples, const LossLayout &layout, std::string &reason);
+std::optional<LossSumAndCount> buildLossSums(mlir::OpBuilder &builder, const LossParts &parts, LossReduction reduction,
+                                             const SampleDependence &samples, const LossLayout &layout,
+                                             std::string &reason);
 
 // Builds (sum, count) term by term, for one rank. `reason` says why a term cannot be split, or is empty. If (loss *
 // batch, batch) is the only possible result, it is set here. With a reason, the loss is the mean of the micro-batches'
 // losses, and depends on how samples are distributed over them. If the terms have one count, it weighs this mean.
-LossSplit splitTerms(mlir::OpBuilder &builder, mlir::Value loss, const LossTerms &terms,
-                     const SampleDependence &samples, const LossLayout &layout, std::string &reason);
+LossSumAndCount splitTerms(mlir::OpBuilder &builder, mlir::Value loss, const LossTerms &terms,
+                           const SampleDependence &samples, const LossLayout &layout, std::string &reason);
 
 } // namespace cleave
 

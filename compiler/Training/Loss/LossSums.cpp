@@ -1,4 +1,4 @@
-#include "compiler/Training/Loss/LossSplitting.h"
+#include "compiler/Training/Loss/LossSums.h"
 
 #include "compiler/Training/Arithmetic.h"
 #include "dialects/Cleave/IR/Attributes.h"
@@ -180,7 +180,8 @@ SmallVector<CountGuard> takeCountGuards(ModuleOp module) {
 }
 
 // Sets the count of a split. Its guards are applied here, or later, after the counts have been added up.
-static void setCount(Arithmetic &a, LossSplit &split, Value counted, const LossCount &count, const LossLayout &layout) {
+static void setCount(Arithmetic &a, LossSumAndCount &split, Value counted, const LossCount &count,
+                     const LossLayout &layout) {
   split.count = layout.guardsEach ? guardCount(a, counted, count.guards) : counted;
   split.countReduction = layout.count;
   if (!layout.guardsEach)
@@ -191,8 +192,9 @@ std::optional<LossParts> recognizeLoss(Value loss, const SampleDependence &sampl
   return Peeler(samples, form).peel(loss);
 }
 
-std::optional<LossSplit> splitLoss(OpBuilder &builder, const LossParts &parts, LossReduction reduction,
-                                   const SampleDependence &samples, const LossLayout &layout, std::string &reason) {
+std::optional<LossSumAndCount> buildLossSums(OpBuilder &builder, const LossParts &parts, LossReduction reduction,
+                                             const SampleDependence &samples, const LossLayout &layout,
+                                             std::string &reason) {
   Arithmetic a(builder, parts.sum.getLoc());
   Type type = accumulationType(tensorType(parts.sum).getElementType());
   int64_t ranks = layout.ranks;
@@ -206,7 +208,7 @@ std::optional<LossSplit> splitLoss(OpBuilder &builder, const LossParts &parts, L
     value = ranks > 1 ? splitOverRanks(builder, value, ranks, samples, reason) : a.reshape(value, {});
     return value ? a.cast(value, type) : value;
   };
-  LossSplit split;
+  LossSumAndCount split;
   split.sum = take(parts.sum);
   if (!split.sum)
     return std::nullopt;
@@ -241,7 +243,7 @@ static std::string differentCounts(const LossTerm &one, const LossTerm &other) {
 // guarded count of all. A number that a guard adds is divided among the batches, or added in each if the counts are
 // means (excessOfCount). A guard that acts only on small counts cannot be applied in one of several batches.
 // An evaluation has several, too, and one that only fills up the last: its count is 0.
-static Value weightOfUncounted(Arithmetic &a, const LossSplit &split, const LossLayout &layout) {
+static Value weightOfUncounted(Arithmetic &a, const LossSumAndCount &split, const LossLayout &layout) {
   if (layout.microBatches == 1 && !layout.isEvaluation)
     return guardCount(a, split.count, split.guards);
   double added = 0, share = excessOfCount(layout.count, layout.microBatches) / static_cast<double>(layout.microBatches);
@@ -273,8 +275,8 @@ bool averagesBatches(const LossTerms &terms, ArrayRef<CountGuard> guards, const 
          (llvm::any_of(guards, acts) && llvm::any_of(llvm::zip_equal(terms.get(), layout.reductions), isOfBatch));
 }
 
-LossSplit splitTerms(OpBuilder &builder, Value loss, const LossTerms &terms, const SampleDependence &samples,
-                     const LossLayout &layout, std::string &reason) {
+LossSumAndCount splitTerms(OpBuilder &builder, Value loss, const LossTerms &terms, const SampleDependence &samples,
+                           const LossLayout &layout, std::string &reason) {
   Arithmetic a(builder, loss.getLoc());
   const LossTerm *first = nullptr; // that needs the count of all samples
   std::string apart;               // why the terms have no sum and count of all samples
@@ -294,7 +296,7 @@ LossSplit splitTerms(OpBuilder &builder, Value loss, const LossTerms &terms, con
   Type type = accumulationType(tensorType(loss).getElementType());
   bool hasCount = first && first->count, isCounted = hasCount && apart.empty();
   LossCount count = isCounted ? countOf(first->count, samples) : LossCount();
-  LossSplit split;
+  LossSumAndCount split;
   split.averagesBatches = isCounted && averagesBatches(terms, count.guards, layout);
   bool isOfEach = layout.isEvaluation && split.averagesBatches; // each batch is divided by its own count
   isCounted &= !isOfEach;
