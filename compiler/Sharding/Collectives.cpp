@@ -110,8 +110,8 @@ Value Collectives::move(OpBuilder &builder, Location loc, ReshardCollective coll
 
 llvm::FailureOr<Value> Collectives::reshard(OpBuilder &builder, Location loc, Value value, RankedTensorType type,
                                             ShardingAttr made, ShardingAttr used, const llvm::Twine &reason) {
-  if (made.hasBlocks() || used.hasBlocks())
-    return reshardBlocks(builder, loc, value, type, made, used, reason);
+  if (made.hasSplitFactor() || used.hasSplitFactor())
+    return reshardSplitFactors(builder, loc, value, type, made, used, reason);
   auto collectives = planReshard(made, used);
   if (mlir::failed(collectives))
     return mlir::emitError(loc, "no collective leads from ") << made << " to " << used << ", needed for " << reason;
@@ -144,15 +144,16 @@ static ShardingAttr expand(ShardingAttr sharding, llvm::ArrayRef<int64_t> blocks
 }
 
 // If both split a dimension, in different blocks, it is made whole in between.
-llvm::FailureOr<Value> Collectives::reshardBlocks(OpBuilder &builder, Location loc, Value value, RankedTensorType type,
-                                                  ShardingAttr made, ShardingAttr used, const llvm::Twine &reason) {
-  if (ShardingAttr between = withEqualBlocks(made, used); between != made) {
+llvm::FailureOr<Value> Collectives::reshardSplitFactors(OpBuilder &builder, Location loc, Value value,
+                                                        RankedTensorType type, ShardingAttr made, ShardingAttr used,
+                                                        const llvm::Twine &reason) {
+  if (ShardingAttr between = withEqualSplitFactors(made, used); between != made) {
     auto whole = reshard(builder, loc, value, type, made, between, reason);
     return mlir::failed(whole) ? whole : reshard(builder, loc, *whole, type, between, used, reason);
   }
   llvm::SmallVector<int64_t> blocks;
   for (int64_t dim = 0; dim < type.getRank(); ++dim)
-    blocks.push_back(std::max(made.getDimBlocks(dim), used.getDimBlocks(dim)));
+    blocks.push_back(std::max(made.getSplitFactor(dim), used.getSplitFactor(dim)));
   RankedTensorType expanded = expand(type, blocks);
   ShardingAttr from = expand(made, blocks), to = expand(used, blocks);
   auto partOf = [&](Value value, RankedTensorType whole, ShardingAttr sharding) {

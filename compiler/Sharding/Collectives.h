@@ -25,9 +25,9 @@ public:
   mlir::Value origin(mlir::OpBuilder &builder, mlir::Location loc, ShardingAttr sharding, mlir::RankedTensorType local);
 
 private:
-  llvm::FailureOr<mlir::Value> reshardBlocks(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
-                                             mlir::RankedTensorType type, ShardingAttr made, ShardingAttr used,
-                                             const llvm::Twine &reason);
+  llvm::FailureOr<mlir::Value> reshardSplitFactors(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
+                                                   mlir::RankedTensorType type, ShardingAttr made, ShardingAttr used,
+                                                   const llvm::Twine &reason);
   // Makes one collective in the form that plans have: it moves parts with contiguous bytes, along the outermost
   // dimension. For any other dimension, the value is transposed before and after, which is a visible copy. An
   // all_to_all becomes an all_gather and an all_slice.

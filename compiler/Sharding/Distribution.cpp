@@ -24,7 +24,7 @@ Distribution Distribution::of(ShardingAttr sharding, MeshAttr mesh) {
   };
   for (unsigned dim = 0; dim < made.dims.size(); ++dim)
     if (auto axes = numbersOf(sharding.getDimAxes(dim)); !axes.empty())
-      made.cut(dim, {sharding.getDimBlocks(dim), axes});
+      made.cut(dim, {sharding.getSplitFactor(dim), axes});
   for (unsigned axis : numbersOf(sharding.getPartialAxes()))
     made.along[axis] = AxisDistribution::Partial;
   for (unsigned axis : numbersOf(sharding.getOwnerAxes()))

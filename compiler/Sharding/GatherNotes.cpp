@@ -81,7 +81,7 @@ private:
   void count(mlir::Operation *op, Value value, ShardingAttr used, int64_t times) {
     auto type = llvm::cast<RankedTensorType>(value.getType());
     ShardingAttr at = shardings.getMade(value);
-    for (ShardingAttr next : {withEqualBlocks(at, used), used}) {
+    for (ShardingAttr next : {withEqualSplitFactors(at, used), used}) {
       auto collectives = planReshard(at, next);
       if (mlir::failed(collectives))
         return; // partition reports the error

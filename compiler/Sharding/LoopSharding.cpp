@@ -141,7 +141,7 @@ bool LoopSharding::propose(unsigned index, ShardingAttr sharding, bool allowRedu
   auto proposed = splits;
   bool isNew = false; // most of a concat's thousands of operands propose the present split
   for (int64_t dim = 0, rank = sharding.getDims().size(); dim < rank; ++dim) {
-    Split split = {sharding.getDimBlocks(dim), sharding.getDimAxes(dim)};
+    Split split = {sharding.getSplitFactor(dim), sharding.getDimAxes(dim)};
     if (split.axes.empty())
       continue;
     int64_t loop = maps.empty() ? -1 : enter(factors[index][dim], split);

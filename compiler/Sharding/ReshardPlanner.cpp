@@ -150,12 +150,12 @@ llvm::FailureOr<SmallVector<ReshardCollective>> cleave::planReshard(ShardingAttr
   return Planner(made, used).run();
 }
 
-ShardingAttr cleave::withEqualBlocks(ShardingAttr made, ShardingAttr used) {
-  if (!made.hasBlocks() && !used.hasBlocks())
+ShardingAttr cleave::withEqualSplitFactors(ShardingAttr made, ShardingAttr used) {
+  if (!made.hasSplitFactor() && !used.hasSplitFactor())
     return made;
   SmallVector<mlir::Attribute> dims(made.getDims().getValue());
   for (int64_t dim = 0, rank = dims.size(); dim < rank; ++dim)
-    if (!used.getDimAxes(dim).empty() && made.getDimBlocks(dim) != used.getDimBlocks(dim))
+    if (!used.getDimAxes(dim).empty() && made.getSplitFactor(dim) != used.getSplitFactor(dim))
       dims[dim] = ShardingAttr::getDim(made.getContext(), 1, {});
   return made.withDims(mlir::ArrayAttr::get(made.getContext(), dims));
 }

@@ -42,7 +42,7 @@ struct ReshardCollective {
 llvm::FailureOr<llvm::SmallVector<ReshardCollective>> planReshard(ShardingAttr made, ShardingAttr used);
 
 // Returns `made`, but whole in dimensions that both split in different blocks.
-ShardingAttr withEqualBlocks(ShardingAttr made, ShardingAttr used);
+ShardingAttr withEqualSplitFactors(ShardingAttr made, ShardingAttr used);
 
 } // namespace cleave
 

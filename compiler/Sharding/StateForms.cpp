@@ -29,7 +29,7 @@ void StorageLadder::stepDown(ShardingAttr written) {
   bool isFirst = std::exchange(isWanted, false);
   if (isFirst && isSplit(stored))
     stored = resolved(stored);
-  else if (isFirst && written.getPartialAxes().empty() && !written.hasBlocks())
+  else if (isFirst && written.getPartialAxes().empty() && !written.hasSplitFactor())
     stored = written;
   else
     stored = ShardingAttr::replicated(stored.getContext(), stored.getDims().size());

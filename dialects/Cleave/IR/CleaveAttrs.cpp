@@ -100,18 +100,18 @@ llvm::SmallVector<llvm::StringRef> ShardingAttr::getDimAxes(int64_t dim) const {
   return axisNames(llvm::cast<ArrayAttr>(getDims()[dim]));
 }
 
-static mlir::IntegerAttr blocksOf(mlir::Attribute list) {
+static mlir::IntegerAttr splitFactorOf(mlir::Attribute list) {
   auto axes = llvm::dyn_cast<ArrayAttr>(list);
   return axes && !axes.empty() ? llvm::dyn_cast<mlir::IntegerAttr>(axes[0]) : mlir::IntegerAttr();
 }
 
-int64_t ShardingAttr::getDimBlocks(int64_t dim) const {
-  mlir::IntegerAttr blocks = blocksOf(getDims()[dim]);
+int64_t ShardingAttr::getSplitFactor(int64_t dim) const {
+  mlir::IntegerAttr blocks = splitFactorOf(getDims()[dim]);
   return blocks ? blocks.getInt() : 1;
 }
 
-bool ShardingAttr::hasBlocks() const {
-  return llvm::any_of(getDims(), [](mlir::Attribute list) { return blocksOf(list) != nullptr; });
+bool ShardingAttr::hasSplitFactor() const {
+  return llvm::any_of(getDims(), [](mlir::Attribute list) { return splitFactorOf(list) != nullptr; });
 }
 
 ArrayAttr ShardingAttr::getDim(mlir::MLIRContext *context, int64_t blocks, llvm::ArrayRef<llvm::StringRef> axes) {
@@ -160,7 +160,7 @@ mlir::LogicalResult ShardingAttr::verify(llvm::function_ref<mlir::InFlightDiagno
                                          ArrayAttr partial, ReduceKind kind, ArrayAttr owner) {
   llvm::StringSet<> seen;
   for (mlir::Attribute axes : dims) {
-    if (mlir::IntegerAttr blocks = blocksOf(axes)) {
+    if (mlir::IntegerAttr blocks = splitFactorOf(axes)) {
       auto list = llvm::cast<ArrayAttr>(axes);
       if (!blocks.getType().isSignlessInteger(64) || blocks.getInt() < 2 || list.size() < 2)
         return emitError() << "a dimension's blocks are at least 2, before the axes that split them; got: " << axes;

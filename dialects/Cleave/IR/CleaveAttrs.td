@@ -115,9 +115,11 @@ def Cleave_ShardingAttr : Cleave_Attr<"Sharding", "sharding"> {
     // True if every rank has the whole value.
     bool isReplicated() const;
     ::llvm::SmallVector<::llvm::StringRef> getDimAxes(int64_t dim) const;
-    // Returns into how many blocks the dimension is cut, each of which is split; 1 if it is split as a whole.
-    int64_t getDimBlocks(int64_t dim) const;
-    bool hasBlocks() const;
+    // Returns the split factor: into how many blocks the dimension is cut, each of which is split; 1 if it is split as
+    // a whole.
+    int64_t getSplitFactor(int64_t dim) const;
+    // True if some dimension has a split factor above 1.
+    bool hasSplitFactor() const;
     // Returns a dimension's entry in `dims`.
     static ::mlir::ArrayAttr getDim(::mlir::MLIRContext *context, int64_t blocks, ::llvm::ArrayRef<::llvm::StringRef> axes);
     ::llvm::SmallVector<::llvm::StringRef> getPartialAxes() const;

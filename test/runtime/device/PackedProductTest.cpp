@@ -31,8 +31,8 @@ KernelParams paramsOf(const Product &p) {
   return params;
 }
 
-// Only the library's kernel for AVX-512 has blocks. In the other one, the order of additions depends on the rows.
-bool hasBlocks() {
+// Only the library's kernel for AVX-512 packs blocks. In the other one, the order of additions depends on the rows.
+bool packsBlocks() {
   constexpr auto wanted = static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
   return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
 }
@@ -81,7 +81,7 @@ void checkRows(const Product &p) {
 
 // Long sums are split into parts, each with its own blocks. The last part is shorter.
 TEST(PackedProduct, ARowDoesNotDependOnTheOthers) {
-  if (!hasBlocks())
+  if (!packsBlocks())
     GTEST_SKIP() << "no AVX-512";
   for (bool transposeA : {false, true}) {
     checkRows({256, 1024, 48, transposeA, true});
@@ -100,7 +100,7 @@ TEST(PackedProduct, ARowDoesNotDependOnTheOthers) {
 
 // Blocks are made only if there are enough rows. Their memory is planned, and it is bounded.
 TEST(PackedProduct, PacksFromSoManyRowsOn) {
-  if (!hasBlocks())
+  if (!packsBlocks())
     GTEST_SKIP() << "no AVX-512";
   auto blocks = [](const Product &p) { return static_cast<size_t>(p.n * p.k) * sizeof(float); };
   for (int threads : {1, 2}) {
