@@ -27,9 +27,9 @@ static double best(const Measurements &measured, const std::string &type) {
   return rate;
 }
 
-Status calibrate(const Request &request, const std::function<void(const std::string &)> &tell, TargetMachine *machine) {
+Status calibrate(const Request &request, const std::function<void(const std::string &)> &tell, MachineModel *machine) {
   unsigned cores = usableCores(), threads = request.threads;
-  TargetMachine result;
+  MachineModel result;
   Measurements measured;
   measured.threads = threads;
   result.name = processorName() + ", " + std::to_string(cores) + (cores == 1 ? " core, " : " cores, ") +

@@ -1,10 +1,10 @@
 // `cleave calibrate`: measures this machine in a short time, and makes a machine of the cost model
-// (compiler/CostModel/TargetMachine.h). It times work of real programs: the runtime's products and convolutions on a
+// (compiler/CostModel/MachineModel.h). It times work of real programs: the runtime's products and convolutions on a
 // grid of sizes, streams of bytes from the nearest cache to memory, and messages between the ranks of a process.
 #ifndef CLEAVE_COMPILER_CALIBRATION_CALIBRATE_H
 #define CLEAVE_COMPILER_CALIBRATION_CALIBRATE_H
 
-#include "compiler/CostModel/TargetMachine.h"
+#include "compiler/CostModel/MachineModel.h"
 
 #include <functional>
 #include <string>
@@ -22,7 +22,7 @@ struct Request {
 
 // Calls `tell` with a line before each part of the work.
 rt::Status calibrate(const Request &request, const std::function<void(const std::string &)> &tell,
-                     TargetMachine *machine);
+                     MachineModel *machine);
 
 } // namespace cleave::calibration
 

@@ -2,7 +2,7 @@
 #ifndef CLEAVE_COMPILER_CALIBRATION_PROBES_H
 #define CLEAVE_COMPILER_CALIBRATION_PROBES_H
 
-#include "compiler/CostModel/TargetMachine.h"
+#include "compiler/CostModel/MachineModel.h"
 
 namespace cleave::calibration {
 

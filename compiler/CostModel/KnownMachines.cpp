@@ -13,7 +13,7 @@
 //   seconds of a link: latencies of NCCL's own cost model for its protocol Simple (src/graph/tuning.cc)
 //   launch     2 us   between two nodes of a CUDA graph, including the first block's start and the last one's end
 // clang-format on
-#include "compiler/CostModel/TargetMachine.h"
+#include "compiler/CostModel/MachineModel.h"
 
 namespace cleave {
 

@@ -1,4 +1,4 @@
-// Reads and writes the JSON of TargetMachine.h. Each key is checked by name and range, and unknown keys are refused.
+// Reads and writes the JSON of MachineModel.h. Each key is checked by name and range, and unknown keys are refused.
 #include "compiler/CostModel/MachineReader.h"
 
 #include "runtime/base/JsonDepth.h"
@@ -35,7 +35,7 @@ Status readLink(const Reader &file, const std::string &key, std::vector<std::str
   return object->number("seconds", kLatency, &link->seconds);
 }
 
-Status readEfficiencies(const Reader &file, TargetMachine *machine) {
+Status readEfficiencies(const Reader &file, MachineModel *machine) {
   std::optional<Reader> object;
   CLEAVE_TRY(file.object("efficiency", &object));
   CLEAVE_TRY(object->checkKeys({"products", "attention", "vector", "memory", "links"}, {}));
@@ -70,14 +70,14 @@ Status parse(std::string_view text, json *result) {
 
 } // namespace
 
-Status readMachine(std::string_view text, TargetMachine *machine) {
+Status readMachine(std::string_view text, MachineModel *machine) {
   json root;
   CLEAVE_TRY(parse(text, &root));
   Reader file(root, "");
   CLEAVE_TRY(file.checkKeys({"name", "source", "product_flops_per_second", "vector_flops_per_second",
                              "memory_bytes_per_second", "launch_seconds", "node", "efficiency"},
                             {"network", "host_copy", "targets", "measured"}));
-  TargetMachine read;
+  MachineModel read;
   CLEAVE_TRY(file.text("name", &read.name));
   CLEAVE_TRY(file.text("source", &read.source));
   CLEAVE_TRY(readRates(file, "product_flops_per_second", &read.productRates));
@@ -105,7 +105,7 @@ static json linkJson(const Link &link) {
   return {{"bytes_per_second", link.bytesPerSecond}, {"seconds", link.seconds}};
 }
 
-std::string writeMachine(const TargetMachine &machine) {
+std::string writeMachine(const MachineModel &machine) {
   nlohmann::ordered_json text;
   text["name"] = machine.name;
   text["source"] = machine.source;

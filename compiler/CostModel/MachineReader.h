@@ -3,7 +3,7 @@
 #ifndef CLEAVE_COMPILER_COSTMODEL_MACHINEREADER_H
 #define CLEAVE_COMPILER_COSTMODEL_MACHINEREADER_H
 
-#include "compiler/CostModel/TargetMachine.h"
+#include "compiler/CostModel/MachineModel.h"
 
 #include <nlohmann/json.hpp>
 

@@ -3,7 +3,7 @@
 #ifndef CLEAVE_COMPILER_INSPECT_PREDICTION_H
 #define CLEAVE_COMPILER_INSPECT_PREDICTION_H
 
-#include "compiler/CostModel/TargetMachine.h"
+#include "compiler/CostModel/MachineModel.h"
 #include "compiler/Simulator/InstructionCosts.h"
 #include "compiler/Simulator/StepTimeline.h"
 
@@ -53,13 +53,13 @@ uint64_t tokensOf(const rt::fb::Plan &plan);
 const char *boundText(plan::Bound bound);
 
 // Names the machine of a time, for the text next to it. Null is plainMachine(), an assumed machine.
-std::string machineText(const TargetMachine *machine);
+std::string machineText(const MachineModel *machine);
 
 // Returns a text for people, with the assumptions at the end.
-std::string predictionText(const rt::fb::Plan &plan, const TargetMachine &machine, const plan::InstructionCosts &costs,
+std::string predictionText(const rt::fb::Plan &plan, const MachineModel &machine, const plan::InstructionCosts &costs,
                            const Prediction &prediction);
 // Returns the output of `inspect --json`: the figures of the plan (rt::summaryJson), and `predicted`.
-std::string predictionJson(const rt::fb::Plan &plan, const TargetMachine &machine, const plan::InstructionCosts &costs,
+std::string predictionJson(const rt::fb::Plan &plan, const MachineModel &machine, const plan::InstructionCosts &costs,
                            const Prediction &prediction);
 
 } // namespace cleave::view

@@ -29,7 +29,7 @@ std::string share(double part, double whole) { return format("%.1f %%", whole > 
 
 std::string label(std::string text) { return padRight(std::move(text), 26) + " "; }
 
-std::string linkText(const TargetMachine &machine, const Link &link) {
+std::string linkText(const MachineModel &machine, const Link &link) {
   return rateText(link.bytesPerSecond, "B/s") + " x " + format("%.2f", machine.linkEfficiency) + ", " +
          secondsText(link.seconds) + " a message";
 }
@@ -42,7 +42,7 @@ std::string ratesText(const std::map<std::string, double> &rates) {
 }
 
 // Lists the machine's figures that the plan uses, and what the model leaves out.
-std::string assumptions(const fb::Plan &plan, const TargetMachine &machine) {
+std::string assumptions(const fb::Plan &plan, const MachineModel &machine) {
   std::string text = "ASSUMPTIONS, peak x share of it that is reached\n";
   auto line = [&](const std::string &name, const std::string &value) {
     std::vector<std::string> lines = wrapped(value, 110);
@@ -158,15 +158,15 @@ const char *boundText(plan::Bound bound) {
   return "";
 }
 
-std::string machineText(const TargetMachine *machine) {
+std::string machineText(const MachineModel *machine) {
   if (machine)
     return machine->name;
-  const TargetMachine &plain = plainMachine();
+  const MachineModel &plain = plainMachine();
   return "an assumed machine (" + rateText(plain.productRates.at("f32"), "FLOP/s") + ", memory " +
          rateText(plain.memoryRate, "B/s") + ", links " + rateText(plain.node.bytesPerSecond, "B/s") + ")";
 }
 
-std::string predictionText(const fb::Plan &plan, const TargetMachine &machine, const plan::InstructionCosts &costs,
+std::string predictionText(const fb::Plan &plan, const MachineModel &machine, const plan::InstructionCosts &costs,
                            const Prediction &prediction) {
   std::vector<const fb::Plan *> kinds = kindsOf(plan);
   std::string text =
@@ -183,7 +183,7 @@ std::string predictionText(const fb::Plan &plan, const TargetMachine &machine, c
   return text + kernelTable(kinds, prediction, costs) + "\n" + assumptions(plan, machine);
 }
 
-std::string predictionJson(const fb::Plan &plan, const TargetMachine &machine, const plan::InstructionCosts &costs,
+std::string predictionJson(const fb::Plan &plan, const MachineModel &machine, const plan::InstructionCosts &costs,
                            const Prediction &prediction) {
   std::vector<const fb::Plan *> kinds = kindsOf(plan);
   json described = json::parse(writeMachine(machine));

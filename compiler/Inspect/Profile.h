@@ -4,7 +4,7 @@
 #ifndef CLEAVE_COMPILER_INSPECT_PROFILE_H
 #define CLEAVE_COMPILER_INSPECT_PROFILE_H
 
-#include "compiler/CostModel/TargetMachine.h"
+#include "compiler/CostModel/MachineModel.h"
 #include "compiler/Inspect/Page.h"
 #include "compiler/Simulator/InstructionCosts.h"
 
@@ -38,7 +38,7 @@ struct Profile {
 Profile profileOf(const rt::fb::Plan &plan, const Measured &measured, const plan::InstructionCosts *costs);
 
 struct MachineCosts {
-  const TargetMachine &machine;
+  const MachineModel &machine;
   const plan::InstructionCosts &costs;
   double seconds; // of the predicted step
 };

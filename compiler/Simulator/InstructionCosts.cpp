@@ -64,7 +64,7 @@ WorkOf workOf(const fb::Plan &plan, const fb::Kernel &kernel) {
 }
 
 // The measured rate of a product, a convolution or a pool for its sizes; empty if it was not measured.
-std::optional<double> measuredRate(const fb::Kernel &kernel, const std::string &type, const TargetMachine &machine) {
+std::optional<double> measuredRate(const fb::Kernel &kernel, const std::string &type, const MachineModel &machine) {
   const KernelDef *def = findKernelDef(kernel.name()->string_view());
   KernelArgs args;
   if (!machine.measured || !def ||
@@ -103,7 +103,7 @@ std::optional<double> measuredRate(const fb::Kernel &kernel, const std::string &
   return std::nullopt;
 }
 
-KernelCost costOf(const fb::Plan &plan, const fb::Kernel &kernel, const TargetMachine &machine) {
+KernelCost costOf(const fb::Plan &plan, const fb::Kernel &kernel, const MachineModel &machine) {
   WorkOf work = workOf(plan, kernel);
   KernelCost cost{work.work, work.type, machine.peak(work.work, work.type).value_or(0), 0, 0, Bound::Launch};
   Machine rates = machine.forKernels(work.work, cost.peak);
@@ -190,7 +190,7 @@ const char *keyOf(Work work) { return work == Work::Vector ? "vector_flops_per_s
 
 } // namespace
 
-InstructionCosts::InstructionCosts(const fb::Plan &plan, const TargetMachine &machine) : machine_(machine) {
+InstructionCosts::InstructionCosts(const fb::Plan &plan, const MachineModel &machine) : machine_(machine) {
   for (const fb::Plan *kind : kindsOf(plan)) {
     for (uint32_t i = 0; i < lengthOf(kind->kernels()); ++i)
       kernels_[kind].push_back(costOf(plan, *kind->kernels()->Get(i), machine));
@@ -265,14 +265,14 @@ double InstructionCosts::seconds(const fb::Plan &kind, const InstructionView &vi
   return isCollective(view.opcode()) ? collectiveSeconds(kind, view) : 0;
 }
 
-bool isBetweenNodes(const fb::Plan &plan, const TargetMachine &machine, uint32_t axis) {
+bool isBetweenNodes(const fb::Plan &plan, const MachineModel &machine, uint32_t axis) {
   return crossesNodes(plan, machine.nodeRanks, {axis}, [](uint32_t, unsigned *at) {
     *at = 0;
     return true;
   });
 }
 
-Status checkMachine(const fb::Plan &plan, const TargetMachine &machine) {
+Status checkMachine(const fb::Plan &plan, const MachineModel &machine) {
   std::string_view target = textOf(plan.target());
   if (!machine.targets.empty() && std::none_of(machine.targets.begin(), machine.targets.end(),
                                                [&](const std::string &one) { return beginsWith(target, one); })) {

@@ -9,7 +9,7 @@
 #ifndef CLEAVE_COMPILER_SIMULATOR_INSTRUCTIONCOSTS_H
 #define CLEAVE_COMPILER_SIMULATOR_INSTRUCTIONCOSTS_H
 
-#include "compiler/CostModel/TargetMachine.h"
+#include "compiler/CostModel/MachineModel.h"
 #include "compiler/Simulator/TrafficTimes.h"
 #include "runtime/plan/InstructionView.h"
 #include "runtime/plan/PlanReader.h"
@@ -38,7 +38,7 @@ struct KernelCost {
 class InstructionCosts {
 public:
   // The costs of all kinds of ranks. `machine` must pass checkMachine() for the plan.
-  InstructionCosts(const rt::fb::Plan &plan, const TargetMachine &machine);
+  InstructionCosts(const rt::fb::Plan &plan, const MachineModel &machine);
 
   // The time of launches, copies, fills, collectives and messages; 0 for other instructions.
   double seconds(const rt::fb::Plan &kind, const rt::InstructionView &instruction) const;
@@ -51,7 +51,7 @@ private:
   double collectiveSeconds(const rt::fb::Plan &kind, const rt::InstructionView &view) const;
   Machine link(bool betweenNodes) const;
 
-  const TargetMachine machine_;
+  const MachineModel machine_;
   std::map<const rt::fb::Plan *, std::vector<KernelCost>> kernels_;
   std::map<const rt::fb::Plan *, TrafficTimes> traffic_;       // for a measured machine
   std::map<const rt::fb::Plan *, std::vector<bool>> crossing_; // groups with members on several nodes
@@ -62,11 +62,11 @@ private:
 bool isForGpus(const rt::fb::Plan &plan);
 
 // True if some group along the axis has members on several nodes.
-bool isBetweenNodes(const rt::fb::Plan &plan, const TargetMachine &machine, uint32_t axis);
+bool isBetweenNodes(const rt::fb::Plan &plan, const MachineModel &machine, uint32_t axis);
 
 // Checks that the machine accepts the plan and has all rates that the plan needs: for its types, for links between
 // nodes, for copies to and from the host. An error names the missing key.
-rt::Status checkMachine(const rt::fb::Plan &plan, const TargetMachine &machine);
+rt::Status checkMachine(const rt::fb::Plan &plan, const MachineModel &machine);
 
 } // namespace cleave::plan
 

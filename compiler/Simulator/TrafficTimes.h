@@ -11,7 +11,7 @@
 #ifndef CLEAVE_COMPILER_SIMULATOR_TRAFFICTIMES_H
 #define CLEAVE_COMPILER_SIMULATOR_TRAFFICTIMES_H
 
-#include "compiler/CostModel/TargetMachine.h"
+#include "compiler/CostModel/MachineModel.h"
 #include "runtime/plan/InstructionView.h"
 #include "runtime/plan/PlanReader.h"
 

@@ -18,7 +18,7 @@ static std::string line(const std::string &name, const std::string &value) {
 }
 
 // Returns the rates that a reader can compare with a data sheet.
-static std::string rates(const TargetMachine &machine) {
+static std::string rates(const MachineModel &machine) {
   std::string text = machine.name + "\n", products;
   for (const auto &[type, rate] : machine.productRates)
     if (type != "f64")
@@ -46,7 +46,7 @@ static llvm::Error calibrateFor(unsigned threads, const std::string &output, llv
     out << "measuring " << what << "\n";
     out.flush();
   };
-  TargetMachine machine;
+  MachineModel machine;
   if (rt::Status status = calibration::calibrate({threads}, tell, &machine); !status.isOk())
     return makeError("calibrate: " + status.message());
   if (rt::Status status = rt::writeFileAtomically(file, writeMachine(machine)); !status.isOk())

@@ -15,8 +15,8 @@ using namespace cleave;
 
 static constexpr size_t kLargestFile = size_t{1} << 20;
 
-static llvm::Expected<TargetMachine> readMachineFile(llvm::StringRef file) {
-  TargetMachine machine;
+static llvm::Expected<MachineModel> readMachineFile(llvm::StringRef file) {
+  MachineModel machine;
   auto buffer = readInputFile(file, "a machine's rates as JSON");
   if (!buffer)
     return buffer.takeError();

@@ -2,7 +2,7 @@
 #ifndef CLEAVE_COMPILER_DRIVER_REPORT_TARGETMACHINEOPTION_H
 #define CLEAVE_COMPILER_DRIVER_REPORT_TARGETMACHINEOPTION_H
 
-#include "compiler/CostModel/TargetMachine.h"
+#include "compiler/CostModel/MachineModel.h"
 #include "runtime/plan/Plan_generated.h"
 
 #include "llvm/Support/Error.h"
@@ -10,7 +10,7 @@
 namespace cleave {
 
 struct ChosenMachine {
-  TargetMachine machine;
+  MachineModel machine;
   std::string file; // empty: a machine of the table
 };
 

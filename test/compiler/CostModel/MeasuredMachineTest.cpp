@@ -1,4 +1,4 @@
-#include "compiler/CostModel/TargetMachine.h"
+#include "compiler/CostModel/MachineModel.h"
 
 #include <gtest/gtest.h>
 
@@ -47,8 +47,8 @@ TEST(Measurements, TrafficIsAsFastAsTheCacheThatItComesFrom) {
   EXPECT_NE(measured.table("matmul", "f32", "nn"), nullptr);
 }
 
-TargetMachine machine() {
-  TargetMachine machine;
+MachineModel machine() {
+  MachineModel machine;
   machine.name = "a \"machine\"";
   machine.source = "measured";
   machine.productRates = {{"f32", 1e11}, {"bf16", 2e11}};
@@ -65,7 +65,7 @@ TargetMachine machine() {
 }
 
 TEST(Measurements, WhatIsWrittenIsRead) {
-  TargetMachine read;
+  MachineModel read;
   std::string text = writeMachine(machine());
   rt::Status status = readMachine(text, &read);
   ASSERT_TRUE(status.isOk()) << status.message();
@@ -79,8 +79,8 @@ TEST(Measurements, WhatIsWrittenIsRead) {
   EXPECT_DOUBLE_EQ(read.measured->trafficRate(5000), measurements().trafficRate(5000));
 }
 
-std::string errorWith(const std::function<void(TargetMachine &)> &change) {
-  TargetMachine changed = machine(), read;
+std::string errorWith(const std::function<void(MachineModel &)> &change) {
+  MachineModel changed = machine(), read;
   change(changed);
   rt::Status status = readMachine(writeMachine(changed), &read);
   EXPECT_FALSE(status.isOk());
@@ -89,22 +89,22 @@ std::string errorWith(const std::function<void(TargetMachine &)> &change) {
 }
 
 TEST(Measurements, ErrorsNameTheKey) {
-  EXPECT_EQ(errorWith([](TargetMachine &m) { m.measured->traffic[1].bytes = 500; }),
+  EXPECT_EQ(errorWith([](MachineModel &m) { m.measured->traffic[1].bytes = 500; }),
             "measured.traffic: expected ascending bytes; got: 500.0 after 1000.0");
-  EXPECT_EQ(errorWith([](TargetMachine &m) { m.measured->traffic.clear(); }),
+  EXPECT_EQ(errorWith([](MachineModel &m) { m.measured->traffic.clear(); }),
             "measured.traffic: expected a list of objects in braces; got: []");
-  EXPECT_EQ(errorWith([](TargetMachine &m) { m.measured->traffic[1].bytesPerSecond = -1; }),
+  EXPECT_EQ(errorWith([](MachineModel &m) { m.measured->traffic[1].bytesPerSecond = -1; }),
             "measured.traffic[1].bytes_per_second: expected a number from 1000 to 1e+15 bytes/s; got: -1.0");
-  EXPECT_EQ(errorWith([](TargetMachine &m) { m.measured->kernels[0].rates.pop_back(); }),
+  EXPECT_EQ(errorWith([](MachineModel &m) { m.measured->kernels[0].rates.pop_back(); }),
             "measured.kernels: matmul f32 nn: expected 4 rates, one for each place of the axes; got: 3");
-  EXPECT_EQ(errorWith([](TargetMachine &m) { m.measured->kernels[0].rates[2] = 0; }),
+  EXPECT_EQ(errorWith([](MachineModel &m) { m.measured->kernels[0].rates[2] = 0; }),
             "measured.kernels[0].flops_per_second[2]: expected a number from 1e+06 to 1e+18 FLOP/s; got: 0.0");
-  EXPECT_EQ(errorWith([](TargetMachine &m) { m.measured->kernels[0].axes[1].values = {16, 4}; }),
+  EXPECT_EQ(errorWith([](MachineModel &m) { m.measured->kernels[0].axes[1].values = {16, 4}; }),
             "measured.kernels: matmul f32 nn: expected ascending values of axis m");
-  EXPECT_EQ(errorWith([](TargetMachine &m) { m.measured->kernels[0].axes[1].name = "rows"; }),
+  EXPECT_EQ(errorWith([](MachineModel &m) { m.measured->kernels[0].axes[1].name = "rows"; }),
             "measured.kernels: matmul nn: expected the axes [\"batch\",\"m\",\"n\",\"k\"]; got: "
             "[\"batch\",\"rows\",\"n\",\"k\"]");
-  EXPECT_EQ(errorWith([](TargetMachine &m) { m.measured->kernels[0].kernel = "sort"; }).substr(0, 69),
+  EXPECT_EQ(errorWith([](MachineModel &m) { m.measured->kernels[0].kernel = "sort"; }).substr(0, 69),
             "measured.kernels: there is no kernel \"sort\" of which rates are read; ");
 }
 

@@ -11,8 +11,8 @@ constexpr auto r = fb::Access::read, w = fb::Access::write;
 
 // 5e11 FLOP/s and 8e10 bytes/s, 1 us for a launch. In a node: 1e9 bytes/s, and 2 us for a message. Between nodes: a
 // tenth.
-TargetMachine machineOf(uint64_t nodeRanks) {
-  TargetMachine machine;
+MachineModel machineOf(uint64_t nodeRanks) {
+  MachineModel machine;
   machine.name = "a machine";
   machine.source = "a sheet";
   machine.productRates["f32"] = 2e12;
@@ -47,7 +47,7 @@ struct Overlap {
     builder.add(program, Opcode::AllGather, 1, {PlanBuilder::buffer(s, 0, 10000000)}, {0, 0, 0, 2500000});
     builder.add(program, Opcode::Launch, 0, {in, out}, {b}, "node 'second' (Mul)");
   }
-  view::Prediction predict(const TargetMachine &machine) {
+  view::Prediction predict(const MachineModel &machine) {
     const fb::Plan &plan = builder.open();
     EXPECT_TRUE(plan::checkMachine(plan, machine).isOk());
     view::Prediction prediction;
@@ -117,7 +117,7 @@ TEST(Prediction, KernelsAreBoundByTheSlowerOfTheirTwoRates) {
   plan::InstructionCosts costs(opened, machineOf(2));
   EXPECT_EQ(costs.kernel(opened, 0).bound, plan::Bound::Compute);
   EXPECT_EQ(costs.kernel(opened, 1).bound, plan::Bound::Memory);
-  TargetMachine slow = machineOf(2);
+  MachineModel slow = machineOf(2);
   slow.launchSeconds = 0.5;
   EXPECT_EQ(plan::InstructionCosts(opened, slow).kernel(opened, 0).bound, plan::Bound::Launch);
 }
@@ -140,7 +140,7 @@ TEST(Prediction, AxesLieInNodesInTheOrderOfRanks) {
 TEST(Prediction, WhatThePlanNeedsAndTheMachineLacksIsNamed) {
   Overlap plan;
   const fb::Plan &opened = plan.builder.open();
-  TargetMachine machine = machineOf(1);
+  MachineModel machine = machineOf(1);
   machine.network.reset();
   EXPECT_EQ(plan::checkMachine(opened, machine).message().substr(0, 44),
             "network: the plan is for 2 ranks, more than ");
@@ -195,7 +195,7 @@ struct Kernels {
     return plan::InstructionCosts(plan, machine).kernel(plan, index).seconds;
   }
   PlanBuilder builder;
-  TargetMachine machine = machineOf(8);
+  MachineModel machine = machineOf(8);
 };
 
 constexpr auto f32 = int64_t{static_cast<int>(fb::DType::f32)}, bf16 = int64_t{static_cast<int>(fb::DType::bf16)};
@@ -248,7 +248,7 @@ TEST(Prediction, CopiesAndCollectivesTakeTheirFormulas) {
   builder.add(program, Opcode::ReduceScatter, 0, {data, part}, {0, 0, 0, 0, 1000000});
   builder.add(program, Opcode::AllGather, 0, {data}, {0, 0, 0, 1000000});
   const fb::Plan &plan = builder.open();
-  TargetMachine machine = machineOf(4);
+  MachineModel machine = machineOf(4);
   EXPECT_EQ(plan::checkMachine(plan, machine).message().substr(0, 10), "host_copy:");
   machine.hostCopy = Link{5e9, 5e-6};
   ASSERT_TRUE(plan::checkMachine(plan, machine).isOk());

@@ -76,7 +76,7 @@ TEST(TrafficTimes, ProductsHaveTheRatesOfTheirSizes) {
                PlanBuilder::buffer(s, 2048, 1024, w), PlanBuilder::buffer(s, 4096, 64, w)},
               {0});
   const fb::Plan &plan = builder.open();
-  TargetMachine machine;
+  MachineModel machine;
   machine.productRates["f32"] = 1e12;
   machine.memoryRate = 1e15;
   machine.launchSeconds = 1e-9;

@@ -31,8 +31,8 @@
 //                    "axes": [{"name": "m", "values": [4, 16, 64]}, ...],
 //                    "flops_per_second": [...]}, ...]     the last axis is the fastest (RateTable)
 //     }
-#ifndef CLEAVE_COMPILER_COSTMODEL_TARGETMACHINE_H
-#define CLEAVE_COMPILER_COSTMODEL_TARGETMACHINE_H
+#ifndef CLEAVE_COMPILER_COSTMODEL_MACHINEMODEL_H
+#define CLEAVE_COMPILER_COSTMODEL_MACHINEMODEL_H
 
 #include "compiler/CostModel/CostModel.h"
 #include "compiler/CostModel/RateTable.h"
@@ -71,7 +71,7 @@ struct Measurements {
   const RateTable *table(std::string_view kernel, std::string_view type, std::string_view variant) const;
 };
 
-struct TargetMachine {
+struct MachineModel {
   std::string name, source;
   std::map<std::string, double> productRates, vectorRates; // "bf16" -> FLOP/s
   double memoryRate = 0, launchSeconds = 0;
@@ -95,7 +95,7 @@ struct TargetMachine {
 
 // A machine that is used if none is known: rates of a core of a host of 2020 and of its network, with all ranks
 // on one node. It is only for comparing costs. Its seconds are not a prediction.
-const TargetMachine &plainMachine();
+const MachineModel &plainMachine();
 
 // The names of the table: "a100", "h100", "h200".
 std::vector<std::string> knownMachines();
@@ -103,9 +103,9 @@ std::vector<std::string> knownMachines();
 const char *knownMachineJson(std::string_view name);
 
 // Reads the JSON. Errors name the key: "node.ranks: expected a whole number from 1 to 1000000; got: -1".
-rt::Status readMachine(std::string_view json, TargetMachine *machine);
+rt::Status readMachine(std::string_view json, MachineModel *machine);
 // The JSON that readMachine() reads.
-std::string writeMachine(const TargetMachine &machine);
+std::string writeMachine(const MachineModel &machine);
 
 } // namespace cleave
 

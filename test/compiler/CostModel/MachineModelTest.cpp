@@ -1,4 +1,4 @@
-#include "compiler/CostModel/TargetMachine.h"
+#include "compiler/CostModel/MachineModel.h"
 
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ std::string with(const std::string &from, const std::string &to) {
 }
 
 std::string errorOf(const std::string &text) {
-  TargetMachine machine;
+  MachineModel machine;
   machine.name = "untouched";
   rt::Status status = readMachine(text, &machine);
   EXPECT_FALSE(status.isOk()) << text;
@@ -34,8 +34,8 @@ std::string errorOf(const std::string &text) {
 
 bool begins(const std::string &text, const std::string &begin) { return text.compare(0, begin.size(), begin) == 0; }
 
-TEST(TargetMachine, RatesAreThePeaksTimesTheShareThatIsReached) {
-  TargetMachine machine;
+TEST(MachineModel, RatesAreThePeaksTimesTheShareThatIsReached) {
+  MachineModel machine;
   ASSERT_TRUE(readMachine(kGood, &machine).isOk());
   EXPECT_EQ(machine.nodeRanks, 4u);
   EXPECT_FALSE(machine.network);
@@ -48,10 +48,10 @@ TEST(TargetMachine, RatesAreThePeaksTimesTheShareThatIsReached) {
   EXPECT_FALSE(machine.peak(Work::Vector, "f64"));
 }
 
-TEST(TargetMachine, ThoseOfTheTableAreRead) {
+TEST(MachineModel, ThoseOfTheTableAreRead) {
   ASSERT_EQ(knownMachines(), (std::vector<std::string>{"a100", "h100", "h200"}));
   for (const std::string &name : knownMachines()) {
-    TargetMachine machine;
+    MachineModel machine;
     rt::Status status = readMachine(knownMachineJson(name), &machine);
     ASSERT_TRUE(status.isOk()) << name << ": " << status.message();
     EXPECT_TRUE(machine.network && machine.hostCopy) << name;
@@ -60,7 +60,7 @@ TEST(TargetMachine, ThoseOfTheTableAreRead) {
   EXPECT_EQ(knownMachineJson("b9000"), nullptr);
 }
 
-TEST(TargetMachine, ErrorsNameTheKey) {
+TEST(MachineModel, ErrorsNameTheKey) {
   EXPECT_TRUE(begins(errorOf(with("\"launch_seconds\": 0", "\"launch_second\": 0")),
                      "\"launch_second\": there is no such key; key"));
   EXPECT_TRUE(begins(errorOf(with("\"launch_seconds\": 0,", "")), "launch_seconds: this key is missing; "));
@@ -86,7 +86,7 @@ TEST(TargetMachine, ErrorsNameTheKey) {
             "network: expected an object in braces; got: 3");
 }
 
-TEST(TargetMachine, WhatIsNoJsonIsSaid) {
+TEST(MachineModel, WhatIsNoJsonIsSaid) {
   for (std::string text : {"", "h100", "{\"name\": ", "{\"name\": 1e999}", "\xff\xfe"})
     EXPECT_TRUE(begins(errorOf(text), "this is not JSON:")) << text;
   EXPECT_TRUE(begins(errorOf("[1]"), "expected an object in braces"));

@@ -1,4 +1,4 @@
-#include "compiler/CostModel/TargetMachine.h"
+#include "compiler/CostModel/MachineModel.h"
 
 #include <algorithm>
 #include <cmath>
@@ -24,7 +24,7 @@ const RateTable *Measurements::table(std::string_view kernel, std::string_view t
   return nullptr;
 }
 
-double TargetMachine::efficiency(Work work) const {
+double MachineModel::efficiency(Work work) const {
   switch (work) {
   case Work::Product:
     return productEfficiency;
@@ -36,12 +36,12 @@ double TargetMachine::efficiency(Work work) const {
   return 1;
 }
 
-std::optional<double> TargetMachine::peak(Work work, const std::string &type) const {
+std::optional<double> MachineModel::peak(Work work, const std::string &type) const {
   auto found = peaks(work).find(type);
   return found == peaks(work).end() ? std::nullopt : std::optional(found->second);
 }
 
-Machine TargetMachine::forKernels(Work work, double peak) const {
+Machine MachineModel::forKernels(Work work, double peak) const {
   Machine machine;
   machine.flopsPerSecond = peak * efficiency(work);
   machine.bytesPerSecond = memoryRate * memoryEfficiency;
@@ -49,16 +49,16 @@ Machine TargetMachine::forKernels(Work work, double peak) const {
   return machine;
 }
 
-Machine TargetMachine::forLink(const Link &link) const {
+Machine MachineModel::forLink(const Link &link) const {
   Machine machine;
   machine.linkBytesPerSecond = link.bytesPerSecond * linkEfficiency;
   machine.linkSeconds = link.seconds;
   return machine;
 }
 
-static TargetMachine makePlain() {
+static MachineModel makePlain() {
   Machine plain;
-  TargetMachine machine;
+  MachineModel machine;
   machine.name = "no machine in particular";
   for (const char *type : {"f64", "f32", "bf16", "f16"})
     machine.productRates[type] = machine.vectorRates[type] = plain.flopsPerSecond;
@@ -70,8 +70,8 @@ static TargetMachine makePlain() {
   return machine;
 }
 
-const TargetMachine &plainMachine() {
-  static const TargetMachine machine = makePlain();
+const MachineModel &plainMachine() {
+  static const MachineModel machine = makePlain();
   return machine;
 }
 
