@@ -49,7 +49,7 @@ const ConstantPool::Stored &ConstantPool::stored(const Literal &literal) {
     return known->second.second;
   // Many names may have one constant's bytes in other shapes, or begin at other bytes of one external file.
   constexpr uint64_t kBytesPerStep = 64;
-  if (!Budget::of(symbols_.getOp()->getContext()).draw(Budget::Kind::Steps, literal.bytes().size() / kBytesPerStep)) {
+  if (!Budget::of(symbols_.getOp()->getContext()).draw(Budget::Kind::Work, literal.bytes().size() / kBytesPerStep)) {
     Literal zero(literal.element(), literal.shape()); // of a program that is refused
     zero.push(int64_t(0));
     return stored_.try_emplace(key, literal, Stored{zero, ""}).first->second.second;

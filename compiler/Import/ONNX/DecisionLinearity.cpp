@@ -203,7 +203,7 @@ private:
       return false;
     // Operands may be few bytes of the file and many pairs. The compilation ends if the budget is exhausted.
     Budget &budget = Budget::of(one.operands[a]->element().getContext());
-    if (!budget.draw(Budget::Kind::Steps, uint64_t(*countElements(*shape)), [&] { return describe(); }))
+    if (!budget.draw(Budget::Kind::Work, uint64_t(*countElements(*shape)), [&] { return describe(); }))
       return true;
     Shape aStrides = stridesOf(one.operands[a]->shape()), bStrides = stridesOf(one.operands[b]->shape());
     forEachIndex(*shape, [&](llvm::ArrayRef<int64_t> index) {

@@ -53,7 +53,7 @@ void Emitter::alignShapes(Value &a, Value &b) {
 static Value sameNumbers(Budget &budget, Value value) {
   auto isInteger = [](Value one) { return elementOf(one).isSignlessInteger() && !elementOf(one).isInteger(1); };
   while (mlir::Operation *op = value.getDefiningOp()) {
-    if (!budget.draw(Budget::Kind::Steps, 1))
+    if (!budget.draw(Budget::Kind::Work, 1))
       break;
     bool keeps = llvm::isa<CheckIndexOp>(op);
     if (auto cast = llvm::dyn_cast<CastOp>(op))
@@ -74,13 +74,13 @@ static bool isNeverNegative(Budget &budget, Value value) {
   if (!elementOf(value).isInteger(32) && !elementOf(value).isInteger(64))
     return false;
   mlir::Operation *op = value.getDefiningOp();
-  while (llvm::isa_and_present<ReshapeOp, TransposeOp, BroadcastOp, SliceOp>(op) && budget.draw(Budget::Kind::Steps, 1))
+  while (llvm::isa_and_present<ReshapeOp, TransposeOp, BroadcastOp, SliceOp>(op) && budget.draw(Budget::Kind::Work, 1))
     op = op->getOperand(0).getDefiningOp();
   if (op && mlir::matchPattern(op, mlir::m_Constant(&elements))) {
     if (elements.isSplat())
       return !elements.getSplatValue<llvm::APInt>().isNegative();
     return elements.getNumElements() <= kMostElements &&
-           budget.draw(Budget::Kind::Steps, uint64_t(elements.getNumElements())) &&
+           budget.draw(Budget::Kind::Work, uint64_t(elements.getNumElements())) &&
            llvm::none_of(elements, [](const llvm::APInt &x) { return x.isNegative(); });
   }
   return llvm::isa_and_present<IotaOp>(op);
@@ -201,7 +201,7 @@ Value Emitter::sliceDim(Value a, int64_t dim, int64_t start, int64_t size) {
 constexpr uint64_t kPieceSteps = 8; // a piece takes some hundred bytes
 static void drawPieces(Budget &budget, llvm::ArrayRef<Value> parts) {
   llvm::SmallVector<Value> stack(parts.begin(), parts.end());
-  while (!stack.empty() && budget.draw(Budget::Kind::Steps, kPieceSteps)) {
+  while (!stack.empty() && budget.draw(Budget::Kind::Work, kPieceSteps)) {
     mlir::Operation *maker = stack.pop_back_val().getDefiningOp();
     if (llvm::isa_and_nonnull<ConcatOp, ReshapeOp>(maker))
       llvm::append_range(stack, maker->getOperands());

@@ -32,7 +32,7 @@ public:
       Operation *made = value.getDefiningOp();
       if (!made)
         return kOfInputs;
-      if (!op_.emit.budget.draw(Budget::Kind::Steps, 1))
+      if (!op_.emit.budget.draw(Budget::Kind::Work, 1))
         return kUnaffordable;
       if (auto type = llvm::dyn_cast<mlir::RankedTensorType>(value.getType());
           type && type.getNumElements() > kMaxFoldedElements)

@@ -1,4 +1,4 @@
-// Limits what one compilation may make of its file: nodes, ops, constant elements, bytes, scalar operations and steps.
+// Limits what one compilation may make of its file: nodes, ops, constant elements, bytes, scalar operations and work.
 //
 // A model file is untrusted, and a small one can ask for much: 24 functions that call each other twice are 2^24 nodes,
 // and a constant of 200 bytes can have 2^40 elements. So everything that copies or evaluates a part of the file takes
@@ -46,7 +46,7 @@ public:
     Elements, // of constants that are evaluated; a splat counts as one
     Bytes,    // of names, attributes and constants that are copied
     Scalars,  // scalar operations on constants, which the importer's interpreter runs
-    Steps,    // other work: calls, bound names
+    Work,     // other work: calls, bound names. Messages call its unit a step
   };
 
   explicit Budget(mlir::Dialect *dialect);

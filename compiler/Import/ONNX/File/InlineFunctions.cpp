@@ -150,7 +150,7 @@ private:
       names += attribute.name().size() + 1;
     for (const onnx::AttributeProto &attribute : defaultsOf(function))
       names += attribute.name().size() + 1;
-    if (llvm::Error error = draw(Kind::Steps, 1 + names / 8, call))
+    if (llvm::Error error = draw(Kind::Work, 1 + names / 8, call))
       return error;
     const Opsets &opsets = opsetsOf(function);
     if (llvm::Error error = checkNewestOpset("function " + quote(function.name()), opsets.lookup("")))

@@ -125,7 +125,7 @@ bool isReduced(Budget &budget, Value statistic) {
   add(statistic);
   for (size_t i = 0; i < open.size(); ++i) {
     mlir::Operation *op = open[i];
-    if (!budget.draw(Budget::Kind::Steps, 1 + op->getNumOperands()))
+    if (!budget.draw(Budget::Kind::Work, 1 + op->getNumOperands()))
       return false;
     if (llvm::isa<ReduceOp>(op))
       return true;

@@ -106,7 +106,7 @@ FailureOr<ControlFlow::Bindings> ControlFlow::run(OpContext &op, const Body &bod
   Budget &budget = op.emit.budget;
   auto asker = [&] { return op.describe(); };
   if (!budget.draw(Budget::Kind::Nodes, 1 + body.graph->nodes.size(), asker) ||
-      !budget.draw(Budget::Kind::Steps, body.stepsOfTurn, asker))
+      !budget.draw(Budget::Kind::Work, body.stepsOfTurn, asker))
     return failure();
   if (size_t(body.proto->input_size()) != inputs.size())
     return op.fail("its graph must have " + llvm::Twine(inputs.size()) + " inputs; got " +

@@ -12,7 +12,7 @@ namespace {
 // True if the bias is known to be zero. The exporter writes explicit zeros for a convolution without a bias.
 bool isZero(Emitter &emit, const Literal *literal) {
   if (!literal || !(literal->isSplat() || literal->numElements() <= Literal::kMaxElements) ||
-      !emit.budget.draw(Budget::Kind::Steps, literal->bytes().size()))
+      !emit.budget.draw(Budget::Kind::Work, literal->bytes().size()))
     return false;
   for (int64_t i = 0, n = literal->isSplat() ? 1 : literal->numElements(); i < n; ++i)
     if (literal->asReal(i) != 0)

@@ -103,7 +103,7 @@ private:
   // Multiplies by a constant matrix: [..., rows or more, parts] -> [..., columns, to].
   template <typename Element> Value product(Value from, int64_t rows, int64_t columns, int64_t to, Element element) {
     int64_t rank = rankOf(from), parts = shapeOf(from).back();
-    if (!emit.budget.draw(Budget::Kind::Steps, uint64_t(rows * parts * columns * to)))
+    if (!emit.budget.draw(Budget::Kind::Work, uint64_t(rows * parts * columns * to)))
       return {};
     Literal matrix(elementOf(from), {rows * parts, columns * to});
     for (int64_t j = 0; j < rows * parts; ++j)
@@ -148,7 +148,7 @@ private:
     Shape shape(shapeOf(x).drop_back(2));
     int64_t rows = rowsOf(shape);
     shape.append({t.length, 2});
-    if (!emit.budget.draw(Budget::Kind::Steps, uint64_t(2 * t.length)))
+    if (!emit.budget.draw(Budget::Kind::Work, uint64_t(2 * t.length)))
       return {};
     // [r, j1, j2, parts] -> [r, j2, k1, 2]
     Value y = emit.transpose(emit.reshape(filled(), {rows, first, second, parts}), {0, 2, 1, 3});
@@ -194,7 +194,7 @@ private:
     y = product(y, first, first, 2, [&](int64_t j, int64_t from, int64_t k, int64_t to) {
       return rotation(inner.cos(j, k), t.sign() * inner.sin(j, k), from, to);
     });
-    if (!y || !emit.budget.draw(Budget::Kind::Steps, uint64_t(4 * t.length * second)))
+    if (!y || !emit.budget.draw(Budget::Kind::Work, uint64_t(4 * t.length * second)))
       return y;
     // [..., j2, k1, 2] -> [k1, ..., (j2, 2)] -> [k1, ..., (k2, 2)]
     Literal matrices(elementOf(x), {first, 2 * second, 2 * second});

@@ -47,7 +47,7 @@ Peeled peel(Value value, Budget &budget) {
     labels.push_back(size == 1 ? kUnit : int64_t(dim));
   while (mlir::Operation *op = value.getDefiningOp()) {
     Shape before;
-    if (!budget.draw(Budget::Kind::Steps, 1))
+    if (!budget.draw(Budget::Kind::Work, 1))
       break;
     if (auto broadcast = llvm::dyn_cast<BroadcastOp>(op)) {
       for (int64_t dim : broadcast.getDims())
@@ -188,7 +188,7 @@ llvm::SmallVector<IndexComponent> cleave::onnx_import::splitIndexInput(OpContext
 std::optional<int64_t> cleave::onnx_import::firstOfRun(Emitter &emit, const Literal &indices, int64_t size) {
   int64_t count = indices.numElements();
   bool isRun = !indices.isFloat() && (count == 1 || !indices.isSplat()) && count > 0 && count <= size;
-  if (!isRun || !emit.budget.draw(Budget::Kind::Steps, uint64_t(count)))
+  if (!isRun || !emit.budget.draw(Budget::Kind::Work, uint64_t(count)))
     return std::nullopt;
   int64_t first = indices.asInt(0);
   for (int64_t i = 0; i < count; ++i)

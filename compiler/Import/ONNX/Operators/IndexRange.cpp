@@ -63,7 +63,7 @@ std::optional<Source> findSource(Value indices) {
   Source source;
   Budget &budget = Budget::of(indices.getContext());
   while (mlir::Operation *op = indices.getDefiningOp()) {
-    if (!budget.draw(Budget::Kind::Steps, 1))
+    if (!budget.draw(Budget::Kind::Work, 1))
       return std::nullopt;
     if (auto select = llvm::dyn_cast<SelectOp>(op)) {
       auto replacement = matchReplacement(select);

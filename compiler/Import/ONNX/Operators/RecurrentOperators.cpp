@@ -290,7 +290,7 @@ State runDirection(Emitter &emit, const Cell &cell, const Recurrence &node, cons
   Value all = emit.matmul(node.x, d.w, false, /*transposeB=*/true);
   if (Value bias = cell.bias(emit, d))
     all = emit.add(all, bias);
-  if (!emit.budget.draw(Budget::Kind::Steps, uint64_t(node.length())))
+  if (!emit.budget.draw(Budget::Kind::Work, uint64_t(node.length())))
     return d.initial;
   results.resize(size_t(node.length()));
   State state = d.initial;

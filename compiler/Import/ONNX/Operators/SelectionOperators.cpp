@@ -111,7 +111,7 @@ LogicalResult importCompress(OpContext &op) {
   if (condition->rank() != 1 || condition->numElements() > std::max<int64_t>(size, 1))
     return op.fail("`condition` must be a vector of at most " + llvm::Twine(size) + " truth values; got shape " +
                    formatShape(condition->shape()));
-  if (!op.emit.budget.draw(Budget::Kind::Steps, uint64_t(condition->numElements())))
+  if (!op.emit.budget.draw(Budget::Kind::Work, uint64_t(condition->numElements())))
     return failure();
   Shape places;
   for (int64_t i = 0, n = std::min(condition->numElements(), size); i < n; ++i)

@@ -106,7 +106,7 @@ FailureOr<Binding::Sequence> copied(OpContext &op) {
   const Binding::Sequence *elements = op.sequence(0);
   if (!elements)
     return op.fail("expected a sequence");
-  if (!op.emit.budget.draw(Budget::Kind::Steps, 1 + elements->size()))
+  if (!op.emit.budget.draw(Budget::Kind::Work, 1 + elements->size()))
     return failure();
   Binding::Sequence copy;
   copy.reserve(elements->size() + 1);

@@ -28,7 +28,7 @@ std::optional<Shape> distancesOf(Emitter &emit, const Literal &indices, int64_t 
     return indices.asInt(i) == expected;
   };
   // The last element is checked first: most other indices differ there, and are refused at no cost.
-  if (!isExpected(count - 1) || !emit.budget.draw(Budget::Kind::Steps, uint64_t(count)) ||
+  if (!isExpected(count - 1) || !emit.budget.draw(Budget::Kind::Work, uint64_t(count)) ||
       !llvm::all_of(llvm::seq<int64_t>(0, count), isExpected))
     return std::nullopt;
   return distances;

@@ -40,7 +40,7 @@ static bool isOfParameters(Value value) {
   llvm::SmallVector<Value> open = {value};
   llvm::DenseSet<Value> seen;
   Budget &budget = Budget::of(value.getContext());
-  while (!open.empty() && budget.draw(Budget::Kind::Steps, 1)) {
+  while (!open.empty() && budget.draw(Budget::Kind::Work, 1)) {
     auto *op = open.pop_back_val().getDefiningOp();
     if (llvm::isa_and_nonnull<ReadOp>(op))
       return true;

@@ -92,7 +92,7 @@ void Execution::runProgram(uint32_t program, const Frames &frames) {
   Own own;
   const auto *instructions = plan_.programs()->Get(program)->instructions();
   for (uint32_t i = 0; i < lengthOf(instructions); ++i) {
-    if (++steps_ > kMaxInstructions)
+    if (++executed_ > kMaxInstructions)
       return find("too long", textOfTooLong(textOf(plan_.programs()->Get(entry_)->name())));
     InstructionView view(*instructions->Get(i));
     if (view.opcode() == Opcode::Call) {
@@ -100,7 +100,7 @@ void Execution::runProgram(uint32_t program, const Frames &frames) {
       continue;
     }
     unsigned stream = view.stream();
-    Moment moment{stream, ++clocks_[stream][stream], {program, i}, steps_};
+    Moment moment{stream, ++clocks_[stream][stream], {program, i}, executed_};
     if (view.opcode() == Opcode::Record || view.opcode() == Opcode::Wait)
       runEvent(view, moment, own, frames);
     else
@@ -149,7 +149,7 @@ void Execution::runSharedEvent(const InstructionView &view, const Moment &moment
                         text(at->second.ref) +
                         " has recorded it in the same place, and a wait cannot tell them apart; expected one "
                         "stream, or a wait between the two");
-    recorded_[place] = {clocks_[moment.stream], moment.ref, frame, steps_, moment.stream};
+    recorded_[place] = {clocks_[moment.stream], moment.ref, frame, executed_, moment.stream};
     return;
   }
   auto what = [&] {
@@ -198,10 +198,10 @@ void Execution::runCall(const InstructionView &view, bool isOfEntry, const Frame
   int64_t stride = view["skip"] + 1;
   auto round = static_cast<int64_t>(roundOf(counter)); // in frames, and below in runs
   round /= std::gcd(round, stride);
-  uint64_t since = steps_; // when the round began
-  ValueNumber differences; // the axes along which bytes differed then
-  for (int64_t i = 0; i < times && steps_ <= kMaxInstructions; ++i) {
-    ++steps_; // counts bodies without instructions, too
+  uint64_t since = executed_; // when the round began
+  ValueNumber differences;    // the axes along which bytes differed then
+  for (int64_t i = 0; i < times && executed_ <= kMaxInstructions; ++i) {
+    ++executed_; // counts bodies without instructions, too
     if (round != 0 && i > 1 && (i - 1) % round == 0) {
       ValueNumber before = std::exchange(differences, differencesNow());
       if (i > round + 1 && before == differences) {
@@ -209,7 +209,7 @@ void Execution::runCall(const InstructionView &view, bool isOfEntry, const Frame
         skip(counter, skipped * stride, since);
         i += skipped;
       }
-      since = steps_;
+      since = executed_;
     }
     runProgram(static_cast<uint32_t>(view["program"]), frames.called(counter, first + i * stride));
   }

@@ -125,7 +125,7 @@ private:
   std::set<std::string> found_;
   uint32_t entry_ = 0;
   uint32_t fedFrames_ = 1; // of the entry's inputs
-  uint64_t steps_ = 0;
+  uint64_t executed_ = 0;
   std::set<std::pair<uint32_t, uint32_t>> checkedAlone_;        // instructions
   std::map<uint32_t, std::vector<bool>> scratch_;               // by kernel: which operands are scratch
   std::map<std::pair<unsigned, uint64_t>, uint64_t> stateEnds_; // (region, first byte) -> one past the last

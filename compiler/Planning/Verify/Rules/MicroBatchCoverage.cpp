@@ -24,7 +24,7 @@ public:
     run(entry, 0);
   }
 
-  bool isTooLong() const { return steps_ > kMaxInstructions; }
+  bool isTooLong() const { return executed_ > kMaxInstructions; }
   // True if a call of the kind follows micro-batches.
   bool follows() const { return follows_; }
   const std::set<int64_t> &ran() const { return ran_; }
@@ -50,7 +50,7 @@ private:
     for (const InstructionView &call : uses.calls) {
       bool counts = static_cast<fb::Counter>(call["counter"]) == fb::Counter::micro_batch;
       follows_ |= counts;
-      for (int64_t i = 0; i < (counts ? call["times"] : 1) && ++steps_ <= kMaxInstructions; ++i)
+      for (int64_t i = 0; i < (counts ? call["times"] : 1) && ++executed_ <= kMaxInstructions; ++i)
         run(static_cast<uint32_t>(call["program"]), counts ? frame + frameOfCall(call, i) : frame);
     }
   }
@@ -86,7 +86,7 @@ private:
   const flatbuffers::Vector<flatbuffers::Offset<fb::Port>> *inputs_;
   int64_t fed_;
   bool follows_ = false;
-  uint64_t steps_ = 0;
+  uint64_t executed_ = 0;
   std::set<std::pair<uint32_t, int64_t>> visited_; // programs and frames
   std::map<uint32_t, Uses> uses_;
   std::set<int64_t> ran_;

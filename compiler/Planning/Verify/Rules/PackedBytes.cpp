@@ -84,9 +84,9 @@ private:
   void runEntry(uint32_t entry, bool isInit) {
     now_ = atStart_;
     isInit_ = isInit;
-    steps_ = 0;
+    executed_ = 0;
     runProgram(entry, {});
-    if (steps_ > kMaxInstructions)
+    if (executed_ > kMaxInstructions)
       findings_->push_back({"too long", textOfTooLong(textOf(plan_.programs()->Get(entry)->name()))});
     for (auto &[place, range] : now_)
       if (isInit && isKept(std::get<0>(place)))
@@ -95,7 +95,7 @@ private:
 
   void runProgram(uint32_t program, const Frames &frames) {
     for (uint32_t i = 0; i < lengthOf(plan_.programs()->Get(program)->instructions()); ++i) {
-      if (++steps_ > kMaxInstructions)
+      if (++executed_ > kMaxInstructions)
         return;
       if (InstructionView view = viewOf(plan_, {program, i}); view.opcode() == Opcode::Call) {
         runCall(view, frames);
@@ -113,8 +113,8 @@ private:
     int64_t times = view["times"], round = roundOf(counter);
     round /= std::gcd(round, view["skip"] + 1);
     Ranges before;
-    for (int64_t i = 0; i < times && steps_ <= kMaxInstructions; ++i) {
-      ++steps_; // counts bodies without instructions, too
+    for (int64_t i = 0; i < times && executed_ <= kMaxInstructions; ++i) {
+      ++executed_; // counts bodies without instructions, too
       if (round != 0 && i % round == 0) {
         if (i != 0 && now_ == before)
           i += (times - i) / round * round;
@@ -254,9 +254,9 @@ private:
   std::vector<Finding> *findings_;
   std::set<std::string> found_;
   bool isInit_ = false;
-  uint64_t steps_ = 0;   // of the entry that runs
-  Frames frames_;        // of the instruction that runs
-  Ranges atStart_, now_; // as init leaves them, and at the current instruction
+  uint64_t executed_ = 0; // of the entry that runs
+  Frames frames_;         // of the instruction that runs
+  Ranges atStart_, now_;  // as init leaves them, and at the current instruction
 };
 
 } // namespace
