@@ -305,7 +305,7 @@ std::string nameOf(const fb::Plan &kind, const LiveValue &value) {
   return view.note().empty() ? tensorOf(kind, value.program, value.instruction) : nodeOfNote(view.note());
 }
 
-std::string placeText(const fb::Plan &kind, const MemoryUse &use, const BodyRun &body, size_t instruction) {
+std::string passText(const fb::Plan &kind, const MemoryUse &use, const BodyRun &body, size_t instruction) {
   const fb::Program &program = *kind.programs()->Get(body.program);
   std::string text = shortName(textOf(program.name()), 30), pass = wordsFor(use.passAt(instruction));
   if (!program.entry())

@@ -83,9 +83,9 @@ struct MemoryUse {
 MemoryUse memoryUse(const rt::fb::Plan &kind, uint32_t entry, size_t slices);
 
 // Returns "train_step, backward pass" or "c0.fwd, micro-batch 1".
-std::string placeText(const rt::fb::Plan &kind, const MemoryUse &use, const BodyRun &body, size_t instruction);
+std::string passText(const rt::fb::Plan &kind, const MemoryUse &use, const BodyRun &body, size_t instruction);
 
-// Explains "c0.fwd" and the like, which placeText() and traces name. Empty if the plan has no such programs.
+// Explains "c0.fwd" and the like, which passText() and traces name. Empty if the plan has no such programs.
 std::string explainBodies(const rt::fb::Plan &plan);
 
 // Returns the node, or whatever else identifies a value: "/h.0/c_fc/MatMul", "bucket3 (h.0.c_fc.weight)".

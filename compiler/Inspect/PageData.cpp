@@ -99,7 +99,7 @@ private:
     return frames;
   }
 
-  std::string placeName(const fb::Plan &kind, uint32_t program, int64_t microBatch) const {
+  std::string passName(const fb::Plan &kind, uint32_t program, int64_t microBatch) const {
     const fb::Program &body = *kind.programs()->Get(program);
     std::string name(textOf(body.name()));
     return body.entry() ? name : name + ", micro-batch " + std::to_string(microBatch);
@@ -124,7 +124,7 @@ private:
     memory["where"] = json::array();
     for (size_t instruction : use.peakInstructions) {
       const BodyRun *body = use.bodyAt(instruction);
-      memory["where"].push_back(nameNumber(body ? placeText(kind, use, *body, instruction) : ""));
+      memory["where"].push_back(nameNumber(body ? passText(kind, use, *body, instruction) : ""));
     }
     addAlive(kind, use, memory);
     return memory;
@@ -153,7 +153,7 @@ private:
       for (const LiveValue *value : values) {
         std::string what = value->use == ValueUse::Value ? fb::EnumNameRegionKind(value->region) : wordsFor(value->use);
         list.push_back({nameNumber(nameOf(kind, *value)),
-                        nameNumber(placeText(kind, use, use.bodies[value->body], value->born)), nameNumber(what),
+                        nameNumber(passText(kind, use, use.bodies[value->body], value->born)), nameNumber(what),
                         value->bytes});
       }
       memory["alive"].push_back(std::move(list));
@@ -267,7 +267,7 @@ private:
       what = nodeOfNote(view.note());
     else
       what += " of " + (view.note().empty() ? tensorName(kind, span) : nodeOfNote(view.note()));
-    return nameNumber(what + "\n" + placeName(kind, span.program, span.microBatch));
+    return nameNumber(what + "\n" + passName(kind, span.program, span.microBatch));
   }
 
   const std::string &tensorName(const fb::Plan &kind, const plan::StreamSpan &span) {

@@ -47,17 +47,17 @@ static std::string valuesText(const fb::Plan &kind, const MemoryUse &use) {
   std::vector<LiveValue> alive = use.aliveAt(use.peakInstructions[use.peakSlice]);
   std::string text =
       "  values in memory at the peak, largest first (size, kind, where it is made, node or tensor of the model)\n";
-  std::vector<std::string> places;
+  std::vector<std::string> passes;
   size_t width = 28;
   for (size_t i = 0; i < std::min(kMost, alive.size()); ++i) {
-    places.push_back(placeText(kind, use, use.bodies[alive[i].body], alive[i].born));
-    width = std::max(width, places.back().size() + 2);
+    passes.push_back(passText(kind, use, use.bodies[alive[i].body], alive[i].born));
+    width = std::max(width, passes.back().size() + 2);
   }
-  for (size_t i = 0; i < places.size(); ++i)
+  for (size_t i = 0; i < passes.size(); ++i)
     text += padLeft(bytesText(alive[i].bytes), 12) + "  " +
             padRight(alive[i].use == ValueUse::Value ? fb::EnumNameRegionKind(alive[i].region) : wordsFor(alive[i].use),
                      29) +
-            padRight(places[i], width) + shortName(nameOf(kind, alive[i]), 60) + "\n";
+            padRight(passes[i], width) + shortName(nameOf(kind, alive[i]), 60) + "\n";
   if (alive.size() <= kMost)
     return text;
   uint64_t rest = 0;
@@ -79,7 +79,7 @@ static std::string barsText(const fb::Plan &kind, const MemoryUse &use) {
     const BodyRun *body = use.bodyAt(use.peakInstructions[slice]);
     text += padLeft(bytesText(total), 12) + " " +
             padRight(std::string(length, '#') + (slice == use.peakSlice ? "  peak" : ""), 52) +
-            (body ? placeText(kind, use, *body, use.peakInstructions[slice]) : "") + "\n";
+            (body ? passText(kind, use, *body, use.peakInstructions[slice]) : "") + "\n";
   }
   return text;
 }
@@ -95,7 +95,7 @@ static std::string kindText(const fb::Plan &kind, uint32_t entry) {
   uint64_t planned = std::accumulate(use.planned.begin(), use.planned.end(), uint64_t{0});
   text += "PEAK" + (name.empty() ? "" : " ON " + shortName(name, 20)) + ": " + bytesText(use.totalAt(use.peakSlice)) +
           " in use of " + bytesText(planned) + " planned, at instruction " + countText(instruction + 1) + " of " +
-          countText(use.allInstructions) + (body ? ", in " + placeText(kind, use, *body, instruction) : "") + "\n";
+          countText(use.allInstructions) + (body ? ", in " + passText(kind, use, *body, instruction) : "") + "\n";
   text += "  " + kindsText(use.peaks[use.peakSlice]) + "\n";
   if (std::string rest = kindsText(beyondPeak(use)); !rest.empty())
     text += "  planned, but not in use at the peak: " + rest + "\n";

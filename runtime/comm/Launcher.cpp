@@ -29,7 +29,7 @@ uint64_t numberOf(const char *name) {
   return parseNumber(envString(name), UINT64_MAX, &number) ? number : 0;
 }
 
-// True if the number is above `most`. A value that is no number counts as more, so that readProcessPlace() refuses it.
+// True if the number is above `most`. A value that is no number counts as more, so that readLauncherRank() refuses it.
 bool saysMoreThan(uint64_t most, const char *name) {
   uint64_t number = 0;
   return isSet(name) && (!parseNumber(envString(name), UINT64_MAX, &number) || number > most);
@@ -72,12 +72,12 @@ std::string firstMachine(const std::string &list) {
   return first;
 }
 
-Status missing(const ProcessPlace &place, const std::string &what) {
-  return invalidArgument("started as one of several processes (" + place.variables + "), but " + what +
-                         "; a process that is to run alone needs " + place.unset + " unset");
+Status missing(const LauncherRank &launched, const std::string &what) {
+  return invalidArgument("started as one of several processes (" + launched.variables + "), but " + what +
+                         "; a process that is to run alone needs " + launched.unset + " unset");
 }
 
-Status readMachine(const ProcessPlace &place, MeetingPoint *point) {
+Status readMachine(const LauncherRank &launched, MeetingPoint *point) {
   constexpr const char *kLists[] = {"SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST", "SLURM_NODELIST"};
   point->address = envString("MASTER_ADDR");
   point->source = "MASTER_ADDR";
@@ -86,14 +86,14 @@ Status readMachine(const ProcessPlace &place, MeetingPoint *point) {
     point->source = "the first machine of " + std::string(list);
   }
   if (point->address.empty())
-    return missing(place, "MASTER_ADDR, the machine of rank 0, is not set; torchrun sets it, and so do scripts that "
-                          "start processes");
+    return missing(launched, "MASTER_ADDR, the machine of rank 0, is not set; torchrun sets it, and so do scripts that "
+                             "start processes");
   if (point->address.front() != '[' && point->address.find(':') != std::string::npos) // an IPv6 address
     point->address = "[" + point->address + "]";
   return Status::ok();
 }
 
-Status readPort(const ProcessPlace &place, MeetingPoint *point) {
+Status readPort(const LauncherRank &launched, MeetingPoint *point) {
   uint64_t port = 0;
   if (isSet("CLEAVE_COMM_PORT")) {
     CLEAVE_TRY(readPort("CLEAVE_COMM_PORT", 0, &port));
@@ -105,7 +105,7 @@ Status readPort(const ProcessPlace &place, MeetingPoint *point) {
     port = 20000 + (numberOf("SLURM_JOB_ID") * 31 + numberOf("SLURM_STEP_ID")) % 10000;
     point->source += " and a port by the Slurm step";
   } else {
-    return missing(place, "MASTER_PORT is not set; rank 0 listens at the port after it, or at CLEAVE_COMM_PORT");
+    return missing(launched, "MASTER_PORT is not set; rank 0 listens at the port after it, or at CLEAVE_COMM_PORT");
   }
   point->address += ":" + std::to_string(port);
   return Status::ok();
@@ -130,30 +130,30 @@ Launcher launcher() {
   return hasTorchRanks() ? Launcher::Torchrun : hasSlurmStep() ? Launcher::Slurm : Launcher::None;
 }
 
-Status readProcessPlace(ProcessPlace *place) {
+Status readLauncherRank(LauncherRank *launched) {
   bool isSlurm = launcher() == Launcher::Slurm;
   const char *rankName = isSlurm ? "SLURM_PROCID" : "RANK", *sizeName = isSlurm ? "SLURM_STEP_NUM_TASKS" : "WORLD_SIZE";
-  place->unset = std::string(rankName) + " and " + sizeName;
+  launched->unset = std::string(rankName) + " and " + sizeName;
   for (const char *name : {rankName, sizeName})
     if (isSet(name))
-      place->variables += (place->variables.empty() ? "" : ", ") + std::string(name) + "=" + envString(name);
+      launched->variables += (launched->variables.empty() ? "" : ", ") + std::string(name) + "=" + envString(name);
   for (const char *name : {rankName, sizeName})
     if (!isSet(name))
-      return missing(*place, std::string(name) + " is not set");
+      return missing(*launched, std::string(name) + " is not set");
   constexpr uint64_t kMostRanks = 1 << 20;
   uint64_t rank = 0, size = 0;
   CLEAVE_TRY(readNumber(sizeName, kMostRanks, &size));
   CLEAVE_TRY(readNumber(rankName, size - 1, &rank));
-  place->rank = static_cast<int>(rank);
-  place->size = static_cast<int>(size);
+  launched->rank = static_cast<int>(rank);
+  launched->size = static_cast<int>(size);
   return Status::ok();
 }
 
-Status readMeetingPoint(const ProcessPlace &place, MeetingPoint *point) {
+Status readMeetingPoint(const LauncherRank &launched, MeetingPoint *point) {
   std::string own = envString("NCCL_COMM_ID");
   if (own.empty()) {
-    CLEAVE_TRY(readMachine(place, point));
-    return readPort(place, point);
+    CLEAVE_TRY(readMachine(launched, point));
+    return readPort(launched, point);
   }
   *point = {own, "NCCL_COMM_ID"};
   size_t colon = own.rfind(':');
@@ -164,7 +164,7 @@ Status readMeetingPoint(const ProcessPlace &place, MeetingPoint *point) {
                          "[::1]:29501");
 }
 
-int placeOnMachine(int rank) {
+int localRank(int rank) {
   constexpr const char *kMpi[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_LOCAL_RANK",
                                   "SLURM_LOCALID"};
   Launcher by = launcher();

@@ -26,15 +26,15 @@ inline bool startedAsOneOfSeveral() { return launcher() != Launcher::None; }
 // The variables by which a process belongs to MPI, as far as they are set: "PMI_SIZE and PMIX_RANK".
 std::string mpiVariables();
 
-// The place of this process among several, according to Torchrun or Slurm.
-struct ProcessPlace {
+// The rank of this process among several, according to Torchrun or Slurm.
+struct LauncherRank {
   int rank = 0, size = 0;
   std::string variables; // variables that say so: "RANK=1, WORLD_SIZE=4"
   std::string unset;     // variables that a process which runs alone must not have: "RANK and WORLD_SIZE"
 };
 
 // Fails with the name of the variable that is missing or wrong.
-Status readProcessPlace(ProcessPlace *place);
+Status readLauncherRank(LauncherRank *launched);
 
 // The address at which NCCL of rank 0 listens for the others: NCCL_COMM_ID. If it is not set, the address is made of
 //
@@ -46,10 +46,10 @@ struct MeetingPoint {
   std::string source;  // "MASTER_ADDR and the port after MASTER_PORT"
 };
 
-Status readMeetingPoint(const ProcessPlace &place, MeetingPoint *point);
+Status readMeetingPoint(const LauncherRank &launched, MeetingPoint *point);
 
-// The number of this process among those of its machine; `rank` if no launcher says it.
-int placeOnMachine(int rank);
+// The rank of this process among those of its machine; `rank` if no launcher says it.
+int localRank(int rank);
 
 } // namespace cleave::rt
 

@@ -7,13 +7,13 @@ namespace cleave::rt {
 
 bool devicesMeetAlone(const std::string &target) { return targetFamily(target) == "cuda"; }
 
-Status createDeviceCommunicator(const std::string &target, const ProcessPlace &place,
+Status createDeviceCommunicator(const std::string &target, const LauncherRank &launched,
                                 std::unique_ptr<Communicator> *result) {
   if (!devicesMeetAlone(target))
     return internal("processes of '" + target + "' do not meet without MPI");
   MeetingPoint point;
-  CLEAVE_TRY(readMeetingPoint(place, &point));
-  return createNcclCommunicator(target, place, point, result);
+  CLEAVE_TRY(readMeetingPoint(launched, &point));
+  return createNcclCommunicator(target, launched, point, result);
 }
 
 } // namespace cleave::rt

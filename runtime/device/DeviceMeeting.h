@@ -15,7 +15,7 @@ namespace cleave::rt {
 bool devicesMeetAlone(const std::string &target);
 // Connects to the other ranks, if the devices can. Waits for them for at most CLEAVE_COMM_TIMEOUT_S. NCCL itself may
 // give up sooner if rank 0 does not listen yet (NCCL_SOCKET_RETRY_CNT).
-Status createDeviceCommunicator(const std::string &target, const ProcessPlace &place,
+Status createDeviceCommunicator(const std::string &target, const LauncherRank &launched,
                                 std::unique_ptr<Communicator> *result);
 
 } // namespace cleave::rt

@@ -53,7 +53,7 @@ uint64_t feedBytes(const fb::Plan &plan, const fb::Program &program) {
   uint64_t bytes = 0;
   for (size_t i = 0; i < lengthOf(program.inputs()); ++i) {
     const fb::Port &port = *program.inputs()->Get(i);
-    bytes += port.absent() ? 0 : bytesOfPlace(portBytes(port));
+    bytes += port.absent() ? 0 : bytesOfInput(portBytes(port));
   }
   return kBatchesInMemory * inputFrames(plan, program) * bytes;
 }

@@ -23,8 +23,8 @@ unsigned inputFrames(const fb::Plan &plan, const fb::Program &program);
 
 inline constexpr uint64_t kBatchesInMemory = 2;
 
-// The size of an input's place in a batch. Places are aligned as buffers are.
-constexpr uint64_t bytesOfPlace(uint64_t bytes) { return paddedBytes(bytes); }
+// The bytes that an input of this size takes in a batch. Inputs are aligned as buffers are.
+constexpr uint64_t bytesOfInput(uint64_t bytes) { return paddedBytes(bytes); }
 
 // Returns the bytes of both batches of one rank: for the inputs of `program`, an entry program of one kind. 0 if the
 // device shares the host's memory.

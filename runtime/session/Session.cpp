@@ -61,14 +61,14 @@ struct Session::Impl {
 
 // Processes of a program for the host find each other only if MPI has started them. Otherwise each would run the whole
 // model.
-static Status refuseLauncher(const fb::Plan &plan, const ProcessPlace &place) {
+static Status refuseLauncher(const fb::Plan &plan, const LauncherRank &launched) {
   uint64_t ranks = meshSize(plan);
   std::string many = std::to_string(ranks),
               once =
                   ranks == 1 ? "once" : "or once: then the " + counted(ranks, "rank") + " are threads of one process";
-  std::string end = "; a process that is to run alone needs " + place.unset + " unset";
+  std::string end = "; a process that is to run alone needs " + launched.unset + " unset";
   if (launcher() == Launcher::Slurm)
-    return invalidArgument("started by srun without MPI as one of several processes (" + place.variables +
+    return invalidArgument("started by srun without MPI as one of several processes (" + launched.variables +
                            "), which would each run the whole model alone. Start it " +
                            (ranks == 1
                                 ? once
@@ -76,7 +76,7 @@ static Status refuseLauncher(const fb::Plan &plan, const ProcessPlace &place) {
                                   "shows what there is), as mpirun -n " +
                                       many + " PROGRAM, " + once) +
                            end);
-  return invalidArgument("started by torchrun as one of several processes (" + place.variables +
+  return invalidArgument("started by torchrun as one of several processes (" + launched.variables +
                          "), which would each run the whole model alone. Start it without torchrun, " +
                          (ranks == 1 ? once : "as mpirun -n " + many + " PROGRAM, " + once) + end);
 }
@@ -85,14 +85,14 @@ static Status refuseLauncher(const fb::Plan &plan, const ProcessPlace &place) {
 static Status checkTrainsOnce(const fb::Plan &plan) {
   if (meshSize(plan) > 1 || launcher() == Launcher::Mpi || launcher() == Launcher::None)
     return Status::ok();
-  ProcessPlace place;
-  CLEAVE_TRY(readProcessPlace(&place));
+  LauncherRank launched;
+  CLEAVE_TRY(readLauncherRank(&launched));
   if (!devicesMeetAlone(std::string(textOf(plan.target()))))
-    return refuseLauncher(plan, place);
+    return refuseLauncher(plan, launched);
   return invalidArgument(
-      "started as one of " + counted(static_cast<uint64_t>(place.size), "process") + " (" + place.variables +
-      "), which would each train the whole model alone; compile it for --mesh dp=" + std::to_string(place.size) +
-      ", or start it once; a process that is to run alone needs " + place.unset + " unset");
+      "started as one of " + counted(static_cast<uint64_t>(launched.size), "process") + " (" + launched.variables +
+      "), which would each train the whole model alone; compile it for --mesh dp=" + std::to_string(launched.size) +
+      ", or start it once; a process that is to run alone needs " + launched.unset + " unset");
 }
 
 static Status checkProcesses(int processes, const fb::Plan &plan, const std::string &how) {
@@ -120,15 +120,15 @@ Status Session::Impl::joinProcesses() {
   }
   if (launcher() == Launcher::None || wanted == 1)
     return Status::ok();
-  ProcessPlace place;
-  CLEAVE_TRY(readProcessPlace(&place));
+  LauncherRank launched;
+  CLEAVE_TRY(readLauncherRank(&launched));
   std::string target(textOf(plan->target()));
   if (!devicesMeetAlone(target))
-    return refuseLauncher(*plan, place);
-  CLEAVE_TRY(checkProcesses(place.size, *plan,
-                            "its launcher says " + place.variables + "; start " + std::to_string(wanted) +
+    return refuseLauncher(*plan, launched);
+  CLEAVE_TRY(checkProcesses(launched.size, *plan,
+                            "its launcher says " + launched.variables + "; start " + std::to_string(wanted) +
                                 " processes, or one without these variables: then all ranks are threads of it"));
-  return createDeviceCommunicator(target, place, &processes);
+  return createDeviceCommunicator(target, launched, &processes);
 }
 
 // Finds the other ranks: threads of this process, or other processes.

@@ -32,11 +32,11 @@ int say(const std::string &text) {
 }
 
 Status meet(std::unique_ptr<Communicator> *comm) {
-  ProcessPlace place;
+  LauncherRank launched;
   MeetingPoint point;
-  CLEAVE_TRY(readProcessPlace(&place));
-  CLEAVE_TRY(readMeetingPoint(place, &point));
-  return createNcclCommunicator("cuda:sm_90", place, point, comm);
+  CLEAVE_TRY(readLauncherRank(&launched));
+  CLEAVE_TRY(readMeetingPoint(launched, &point));
+  return createNcclCommunicator("cuda:sm_90", launched, point, comm);
 }
 
 int conformance(Communicator &comm) {

@@ -116,7 +116,7 @@ static void mergeEqualOps(Block &body, llvm::function_ref<void()> beforeFirst) {
 
 static KernelOp outline(const FusionGroup &group) {
   SmallVector<Value> inputs = groupInputs(group), outputs = groupOutputs(group);
-  OpBuilder builder(group.place);
+  OpBuilder builder(group.insertionPoint);
   SmallVector<Type> types = llvm::map_to_vector(outputs, [](Value value) { return value.getType(); });
   SmallVector<Location> locations = llvm::map_to_vector(group.ops, [](Operation *op) { return op->getLoc(); });
   auto kernel = KernelOp::create(builder, FusedLoc::get(builder.getContext(), locations), types, inputs,

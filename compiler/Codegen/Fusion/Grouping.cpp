@@ -56,18 +56,18 @@ public:
 
 private:
   struct Node {
-    SmallVector<unsigned> ops; // positions in the block, ascending
-    unsigned place;
+    SmallVector<unsigned> ops;    // positions in the block, ascending
+    unsigned position;            // of the op at which the group will be placed
     std::optional<int64_t> block; // of its ops, if they have one
     bool isOwned = false;         // only owners have its results
   };
   unsigned nodeOf(Operation *op) { return owner.lookup(op); }
   bool contains(unsigned node, Operation *op) { return owner.contains(op) && nodeOf(op) == node; }
-  unsigned placeOf(Operation *op) { return owner.contains(op) ? nodes[nodeOf(op)].place : positions.lookup(op); }
+  unsigned positionOf(Operation *op) { return owner.contains(op) ? nodes[nodeOf(op)].position : positions.lookup(op); }
   void mergeProducers(unsigned node);
   void mergeSiblings();
   bool tryMerge(unsigned a, unsigned b);
-  std::optional<unsigned> placeFor(unsigned earlier, unsigned later);
+  std::optional<unsigned> positionFor(unsigned earlier, unsigned later);
   bool movesDown(unsigned earlier, unsigned later);
   bool haveSpace(ArrayRef<unsigned> ops);
   FusionGroup toGroup(const Node &node);
@@ -86,9 +86,9 @@ private:
 // True if nothing needs the earlier node's results before the later node. If all updates read one scalar, this is asked
 // once for each of them, so the user that was in the way is remembered.
 bool FusionGrouper::movesDown(unsigned earlier, unsigned later) {
-  unsigned back = nodes[later].place;
+  unsigned back = nodes[later].position;
   auto isInTheWay = [&](Operation *user) {
-    return !contains(earlier, user) && !contains(later, user) && placeOf(user) <= back;
+    return !contains(earlier, user) && !contains(later, user) && positionOf(user) <= back;
   };
   for (unsigned position : nodes[earlier].ops) {
     Operation *&last = inTheWay[ops[position]];
@@ -103,16 +103,16 @@ bool FusionGrouper::movesDown(unsigned earlier, unsigned later) {
   return true;
 }
 
-// Returns the place at which the union can be; none if there is none.
-std::optional<unsigned> FusionGrouper::placeFor(unsigned earlier, unsigned later) {
-  unsigned front = nodes[earlier].place, back = nodes[later].place;
+// Returns the position at which the union can be; none if there is none.
+std::optional<unsigned> FusionGrouper::positionFor(unsigned earlier, unsigned later) {
+  unsigned front = nodes[earlier].position, back = nodes[later].position;
   if (movesDown(earlier, later))
     return back;
   bool movesUp = true;
   for (unsigned position : nodes[later].ops)
     for (Value operand : ops[position]->getOperands())
       if (Operation *producer = operand.getDefiningOp(); producer && producer->getBlock() == &block)
-        movesUp &= contains(earlier, producer) || contains(later, producer) || placeOf(producer) < front;
+        movesUp &= contains(earlier, producer) || contains(later, producer) || positionOf(producer) < front;
   return movesUp ? std::optional(front) : std::nullopt;
 }
 
@@ -120,7 +120,7 @@ FusionGroup FusionGrouper::toGroup(const Node &node) {
   FusionGroup group;
   for (unsigned position : node.ops)
     group.ops.push_back(ops[position]);
-  group.place = ops[node.place];
+  group.insertionPoint = ops[node.position];
   group.block = node.block;
   return group;
 }
@@ -135,7 +135,7 @@ bool FusionGrouper::haveSpace(ArrayRef<unsigned> members) {
 
 // Merges a into b and returns true, or leaves both as they are. Cheap rules come first, because most pairs fail them.
 bool FusionGrouper::tryMerge(unsigned a, unsigned b) {
-  if (nodes[a].place > nodes[b].place)
+  if (nodes[a].position > nodes[b].position)
     std::swap(a, b);
   if (nodes[a].ops.size() + nodes[b].ops.size() > kMaxGroupedOps)
     return false;
@@ -147,8 +147,8 @@ bool FusionGrouper::tryMerge(unsigned a, unsigned b) {
   // Values that all ranks compute must not wait for values that only owners have.
   if (nodes[a].isOwned != nodes[b].isOwned)
     return false;
-  std::optional<unsigned> place = placeFor(a, b);
-  if (!place)
+  std::optional<unsigned> joint = positionFor(a, b);
+  if (!joint)
     return false;
   SmallVector<unsigned> members;
   std::merge(nodes[a].ops.begin(), nodes[a].ops.end(), nodes[b].ops.begin(), nodes[b].ops.end(),
@@ -158,7 +158,7 @@ bool FusionGrouper::tryMerge(unsigned a, unsigned b) {
   for (unsigned position : nodes[a].ops)
     owner[ops[position]] = b;
   nodes[a].ops.clear();
-  nodes[b] = {std::move(members), *place, blockOfA ? blockOfA : blockOfB, nodes[b].isOwned};
+  nodes[b] = {std::move(members), *joint, blockOfA ? blockOfA : blockOfB, nodes[b].isOwned};
   return true;
 }
 
@@ -200,13 +200,13 @@ void FusionGrouper::mergeSiblings() {
       tryReaders(result);
 }
 
-// Erases the ops. A group whose place is erased is placed at the next op that stays.
+// Erases the ops. A group whose insertion point is erased is placed at the next op that stays.
 static void eraseUnneeded(std::vector<FusionGroup> &groups, ArrayRef<Operation *> unneeded) {
   DenseSet<Operation *> erased(unneeded.begin(), unneeded.end());
   llvm::erase_if(groups, [](const FusionGroup &group) { return group.ops.empty(); });
   for (FusionGroup &group : groups)
-    while (erased.contains(group.place))
-      group.place = group.place->getNextNode();
+    while (erased.contains(group.insertionPoint))
+      group.insertionPoint = group.insertionPoint->getNextNode();
   for (Operation *op : unneeded)
     op->erase();
 }
@@ -227,7 +227,7 @@ std::vector<FusionGroup> FusionGrouper::run() {
   }
   mergeSiblings();
   llvm::erase_if(nodes, [](const Node &node) { return node.ops.empty(); });
-  llvm::sort(nodes, [](const Node &a, const Node &b) { return a.place < b.place; });
+  llvm::sort(nodes, [](const Node &a, const Node &b) { return a.position < b.position; });
   std::vector<FusionGroup> groups;
   for (const Node &node : nodes)
     groups.push_back(toGroup(node));

@@ -2,8 +2,8 @@
 //
 // A group is identified by the position of the op at which it will be placed. Every merge keeps this invariant: a group
 // is placed after everything that it reads and before everything that reads it. Two groups may merge at the later one's
-// place if all readers of the earlier one are placed after that. They may merge at the earlier one's place if the later
-// one reads nothing that is made in between. So no cycle can arise, and a merge only has to look at the direct
+// position if all readers of the earlier one are placed after that. They may merge at the earlier one's position if the
+// later one reads nothing that is made in between. So no cycle can arise, and a merge only has to look at the direct
 // neighbours.
 //
 // Order: each op, in program order, first tries to merge with the groups of its operands (producers), and tries again
@@ -29,13 +29,13 @@ bool isFusible(mlir::Operation *op);
 constexpr size_t kMaxGroupedOps = 96;
 
 struct FusionGroup {
-  llvm::SmallVector<mlir::Operation *> ops; // in program order
-  mlir::Operation *place = nullptr;         // the group will be placed at this op
-  std::optional<int64_t> block;             // of its ops (BlockMarks.h); ops of two blocks are never in one group
+  llvm::SmallVector<mlir::Operation *> ops;  // in program order
+  mlir::Operation *insertionPoint = nullptr; // the group will be placed at this op
+  std::optional<int64_t> block;              // of its ops (BlockMarks.h); ops of two blocks are never in one group
 };
 
-// Returns the groups that have ops, in the order of their places. Adds copies of ops to the block, and erases ops that
-// nothing uses any more.
+// Returns the groups that have ops, in the order of their insertion points. Adds copies of ops to the block, and erases
+// ops that nothing uses any more.
 std::vector<FusionGroup> groupOps(mlir::Block &block);
 
 // Returns the values of the group that ops outside it read, in program order.

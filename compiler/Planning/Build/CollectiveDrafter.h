@@ -10,7 +10,7 @@
 #ifndef CLEAVE_COMPILER_PLANNING_BUILD_COLLECTIVEDRAFTER_H
 #define CLEAVE_COMPILER_PLANNING_BUILD_COLLECTIVEDRAFTER_H
 
-#include "compiler/Planning/Build/PlacedValues.h"
+#include "compiler/Planning/Build/ValueAddresses.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 
@@ -18,7 +18,7 @@ namespace cleave::plan {
 
 class CollectiveDrafter {
 public:
-  CollectiveDrafter(ModulePlan &plan, ProgramDraft &draft, InstructionMaker &maker, PlacedValues &values,
+  CollectiveDrafter(ModulePlan &plan, ProgramDraft &draft, InstructionMaker &maker, ValueAddresses &values,
                     mlir::MLIRContext *context)
       : plan(plan), draft(draft), maker(maker), values(values), builder(context) {}
 
@@ -63,7 +63,7 @@ private:
   ModulePlan &plan;
   ProgramDraft &draft;
   InstructionMaker &maker;
-  PlacedValues &values;
+  ValueAddresses &values;
   mlir::Builder builder;
 };
 

@@ -9,7 +9,7 @@
 namespace cleave::plan {
 
 // Visits each op of the function, in order. The parts that it is made of have invariants of their own:
-// InstructionMaker, PlacedValues. CollectiveDrafter and TransferDrafter visit the ops of the shard dialect.
+// InstructionMaker, ValueAddresses. CollectiveDrafter and TransferDrafter visit the ops of the shard dialect.
 class DraftBuilder {
 public:
   DraftBuilder(ModulePlan &plan, mlir::func::FuncOp function);
@@ -42,7 +42,7 @@ private:
   mlir::Builder builder;
   ProgramDraft draft;
   InstructionMaker maker;
-  PlacedValues values;
+  ValueAddresses values;
   const ValueFamilies &families;
   CollectiveDrafter collectives;
   TransferDrafter transfers;

@@ -3,7 +3,7 @@
 #ifndef CLEAVE_COMPILER_PLANNING_BUILD_TRANSFERDRAFTER_H
 #define CLEAVE_COMPILER_PLANNING_BUILD_TRANSFERDRAFTER_H
 
-#include "compiler/Planning/Build/PlacedValues.h"
+#include "compiler/Planning/Build/ValueAddresses.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
@@ -12,7 +12,7 @@ namespace cleave::plan {
 
 class TransferDrafter {
 public:
-  TransferDrafter(ModulePlan &plan, ProgramDraft &draft, InstructionMaker &maker, PlacedValues &values,
+  TransferDrafter(ModulePlan &plan, ProgramDraft &draft, InstructionMaker &maker, ValueAddresses &values,
                   mlir::func::FuncOp function)
       : plan(plan), draft(draft), maker(maker), values(values), function(function), builder(function.getContext()) {}
 
@@ -40,7 +40,7 @@ private:
   ModulePlan &plan;
   ProgramDraft &draft;
   InstructionMaker &maker;
-  PlacedValues &values;
+  ValueAddresses &values;
   mlir::func::FuncOp function;
   mlir::Builder builder;
   llvm::StringMap<unsigned> stageBufferAllocations;

@@ -48,7 +48,7 @@ private:
     std::vector<UnitMember> members;
     for (StateOp state : parameters) {
       const ParameterUses::Span *span = uses.find(state.getSymName());
-      members.push_back({byteSize(state.getTensorType()), span ? span->firstPlace : 0, span ? span->lastPlace : 0,
+      members.push_back({byteSize(state.getTensorType()), span ? span->firstPosition : 0, span ? span->lastPosition : 0,
                          span ? span->order : 0});
     }
     for (auto [state, unit] : llvm::zip_equal(parameters, formUnits(members)))

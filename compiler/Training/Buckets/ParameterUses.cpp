@@ -30,8 +30,8 @@ void ParameterUses::add(func::FuncOp function) {
     std::optional<int64_t> block = getBlockMark(&op);
     if (block)
       begun = std::max(begun, *block + 1);
-    int64_t place = block ? 2 * *block + 1 : 2 * begun;
-    ops.push_back({&op, {place, place, ordered++}});
+    int64_t position = block ? 2 * *block + 1 : 2 * begun;
+    ops.push_back({&op, {position, position, ordered++}});
   }
   llvm::DenseMap<Operation *, Span> uses; // uses of values that are made of states, by the op that makes them
   for (auto &[op, here] : llvm::reverse(ops)) {

@@ -17,14 +17,14 @@ namespace cleave {
 
 class ParameterUses {
 public:
-  // Places are numbered along the forward pass: 2b + 1 is block b, and 2b is the place before it.
+  // Positions are numbered along the forward pass: 2b + 1 is block b, and 2b is the position before it.
   struct Span {
-    int64_t firstPlace = std::numeric_limits<int64_t>::max(), lastPlace = -1;
+    int64_t firstPosition = std::numeric_limits<int64_t>::max(), lastPosition = -1;
     int64_t order = std::numeric_limits<int64_t>::max(); // of the first using op
 
     void join(const Span &other) {
-      firstPlace = std::min(firstPlace, other.firstPlace);
-      lastPlace = std::max(lastPlace, other.lastPlace);
+      firstPosition = std::min(firstPosition, other.firstPosition);
+      lastPosition = std::max(lastPosition, other.lastPosition);
       order = std::min(order, other.order);
     }
   };

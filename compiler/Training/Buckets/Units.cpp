@@ -36,15 +36,15 @@ public:
   explicit UnitFiller(int64_t cap) : cap(cap) {}
 
   int64_t add(const UnitMember &member) {
-    bool isOther = unit == kResidentUnit || member.firstPlace != first || member.lastPlace != last;
-    bool isAlone = member.firstPlace != member.lastPlace;
+    bool isOther = unit == kResidentUnit || member.firstPosition != first || member.lastPosition != last;
+    bool isAlone = member.firstPosition != member.lastPosition;
     bool isFull = bytes + member.bytes > cap && bytes >= cap / kLeastPieceOfUnit;
     if (isOther || isAlone || isFull) {
       ++unit;
       bytes = 0;
     }
-    first = member.firstPlace;
-    last = member.lastPlace;
+    first = member.firstPosition;
+    last = member.lastPosition;
     bytes += member.bytes;
     return unit;
   }
@@ -65,7 +65,9 @@ std::vector<int64_t> formUnits(const std::vector<UnitMember> &members) {
   int64_t small = residentSize(members, total);
   std::vector<size_t> order(members.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  auto key = [&](size_t i) { return std::make_tuple(members[i].firstPlace, members[i].lastPlace, members[i].order); };
+  auto key = [&](size_t i) {
+    return std::make_tuple(members[i].firstPosition, members[i].lastPosition, members[i].order);
+  };
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return key(a) < key(b); });
   std::vector<int64_t> units(members.size(), kResidentUnit);
   UnitFiller filler(unitCap(total));

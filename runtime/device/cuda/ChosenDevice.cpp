@@ -14,7 +14,7 @@ Status chooseDevice(const Driver &driver, const std::string &target, int rank, i
   if (result == kErrorNoDevice || (result == 0 && count == 0))
     return notFound("this program was compiled for " + target + ", and the driver finds no GPU on this machine");
   CLEAVE_TRY(check(result, "cuInit"));
-  int ordinal = placeOnMachine(rank) % count;
+  int ordinal = localRank(rank) % count;
   if (std::string chosen = envString("CLEAVE_CUDA_DEVICE"); !chosen.empty()) {
     uint64_t wanted = 0;
     if (!parseUnsigned(chosen, &wanted) || wanted >= static_cast<uint64_t>(count))

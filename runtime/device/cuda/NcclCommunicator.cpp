@@ -46,8 +46,9 @@ std::string nameOf(int rank) { return "rank " + std::to_string(rank); }
 
 class NcclCommunicator : public Communicator {
 public:
-  NcclCommunicator(const ProcessPlace &place, MeetingPoint point)
-      : Communicator(place.rank, place.size), point_(std::move(point)), meeting_(point_, place.rank, place.size) {}
+  NcclCommunicator(const LauncherRank &launched, MeetingPoint point)
+      : Communicator(launched.rank, launched.size), point_(std::move(point)),
+        meeting_(point_, launched.rank, launched.size) {}
   ~NcclCommunicator() override;
 
   Status open(const std::string &target);
@@ -366,12 +367,12 @@ void NcclCommunicator::fail(const std::string &why) {
 
 } // namespace
 
-Status createNcclCommunicator(const std::string &target, const ProcessPlace &place, const MeetingPoint &point,
+Status createNcclCommunicator(const std::string &target, const LauncherRank &launched, const MeetingPoint &point,
                               std::unique_ptr<Communicator> *result) {
   static std::mutex mutex;
   std::lock_guard<std::mutex> lock(mutex);
   CLEAVE_TRY(membership.check());
-  auto communicator = std::make_unique<NcclCommunicator>(place, point);
+  auto communicator = std::make_unique<NcclCommunicator>(launched, point);
   CLEAVE_TRY(communicator->open(target));
   membership.begin();
   CLEAVE_TRY(NcclCommunicator::join(communicator));

@@ -44,7 +44,7 @@ namespace cleave::rt {
 
 // Connects to the others. Only one communicator may exist at a time in a process, and none after a rank was lost.
 // `target` is the plan's target. May set NCCL_COMM_ID if this process has only one thread (NcclMeeting.h).
-Status createNcclCommunicator(const std::string &target, const ProcessPlace &place, const MeetingPoint &point,
+Status createNcclCommunicator(const std::string &target, const LauncherRank &launched, const MeetingPoint &point,
                               std::unique_ptr<Communicator> *result);
 
 // Returns the NCCL communicator of `host`, which may have been aborted. Null if `host` uses another transport.

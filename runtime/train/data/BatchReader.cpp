@@ -26,7 +26,7 @@ std::vector<size_t> BatchReader::offsetsOf(size_t rank) const {
     for (size_t input = 0; input < sources_.size(); ++input) {
       const DataSource &source = sources_[input];
       size_t bytes = source.sampleBytes() * (source.input().batched ? geometry_.samples : 1);
-      offsets.push_back(offsets.back() + (geometry_.uses(rank, input) ? bytesOfPlace(bytes) : 0));
+      offsets.push_back(offsets.back() + (geometry_.uses(rank, input) ? bytesOfInput(bytes) : 0));
     }
   return offsets;
 }

@@ -150,7 +150,8 @@ TEST(MemoryUse, TheUpdateBeginsAfterTheKernelsOfNodes) {
     auto f = view::Pass::Forward, b = view::Pass::Backward, last = updates ? view::Pass::Update : b;
     EXPECT_EQ(passes, (std::vector<view::Pass>{f, b, b, b, last, last, last}));
     EXPECT_EQ(use.mostInPass[static_cast<size_t>(view::Pass::Update)] != 0, updates);
-    EXPECT_EQ(view::placeText(plan, use, use.bodies[0], 6), updates ? "train_step, update" : "train_step, backward pass");
+    EXPECT_EQ(view::passText(plan, use, use.bodies[0], 6),
+              updates ? "train_step, update" : "train_step, backward pass");
   }
 }
 

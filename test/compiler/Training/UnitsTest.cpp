@@ -37,20 +37,20 @@ TEST(Units, RandomParameters) {
     std::vector<UnitMember> members(1 + random() % 200);
     int64_t total = 0, largest = 0;
     for (size_t i = 0; i < members.size(); ++i) {
-      int64_t place = static_cast<int64_t>(random() % 12);
-      int64_t last = random() % 10 == 0 ? place + static_cast<int64_t>(random() % 3) : place;
-      members[i] = {int64_t{4} << random() % 22, place, last, static_cast<int64_t>(i)};
+      int64_t position = static_cast<int64_t>(random() % 12);
+      int64_t last = random() % 10 == 0 ? position + static_cast<int64_t>(random() % 3) : position;
+      members[i] = {int64_t{4} << random() % 22, position, last, static_cast<int64_t>(i)};
       total += members[i].bytes;
       largest = std::max(largest, members[i].bytes);
     }
     std::vector<int64_t> units = formUnits(members);
     std::map<int64_t, int64_t> bytes;
-    std::map<int64_t, std::pair<int64_t, int64_t>> places;
+    std::map<int64_t, std::pair<int64_t, int64_t>> positions;
     for (size_t i = 0; i < members.size(); ++i) {
       bytes[units[i]] += members[i].bytes;
-      auto span = std::make_pair(members[i].firstPlace, members[i].lastPlace);
+      auto span = std::make_pair(members[i].firstPosition, members[i].lastPosition);
       if (units[i] != kResidentUnit)
-        EXPECT_EQ(places.try_emplace(units[i], span).first->second, span) << "a unit is needed in one place";
+        EXPECT_EQ(positions.try_emplace(units[i], span).first->second, span) << "a unit is needed at one position";
     }
     EXPECT_LE(bytes[kResidentUnit], total / 32);
     for (auto [unit, sum] : bytes)

@@ -75,13 +75,13 @@ TEST(Launchers, AreToldApart) {
     EXPECT_EQ(startedAsOneOfSeveral(), start.launcher != Launcher::None);
     if (start.launcher == Launcher::Mpi || start.launcher == Launcher::None)
       continue;
-    ProcessPlace place;
+    LauncherRank launched;
     MeetingPoint point;
-    Status status = readProcessPlace(&place);
+    Status status = readLauncherRank(&launched);
     EXPECT_TRUE(status.isOk()) << status.message();
-    EXPECT_EQ(place.rank, start.rank);
-    EXPECT_EQ(place.size, start.size);
-    status = readMeetingPoint(place, &point);
+    EXPECT_EQ(launched.rank, start.rank);
+    EXPECT_EQ(launched.size, start.size);
+    status = readMeetingPoint(launched, &point);
     EXPECT_TRUE(status.isOk()) << status.message();
     EXPECT_EQ(point.address, start.address);
   }
@@ -120,11 +120,11 @@ TEST(Launchers, WhatIsMissingOrWrongIsNamed) {
            {with(two, {{"NCCL_COMM_ID", "a:b"}}), "NCCL_COMM_ID='a:b'"}}) {
     set(each.environment);
     ASSERT_TRUE(launcher() == Launcher::Torchrun || launcher() == Launcher::Slurm) << each.says;
-    ProcessPlace place;
+    LauncherRank launched;
     MeetingPoint point;
-    Status status = readProcessPlace(&place);
+    Status status = readLauncherRank(&launched);
     if (status.isOk())
-      status = readMeetingPoint(place, &point);
+      status = readMeetingPoint(launched, &point);
     EXPECT_NE(status.message().find(each.says), std::string::npos) << each.says << "\n" << status.message();
   }
   clearLaunchers();
@@ -132,13 +132,13 @@ TEST(Launchers, WhatIsMissingOrWrongIsNamed) {
 
 TEST(Launchers, NumberTheProcessesOfAMachine) {
   set({{"RANK", "5"}, {"WORLD_SIZE", "8"}, {"MASTER_ADDR", "a"}, {"LOCAL_RANK", "1"}});
-  EXPECT_EQ(placeOnMachine(5), 1);
+  EXPECT_EQ(localRank(5), 1);
   ::unsetenv("LOCAL_RANK");
-  EXPECT_EQ(placeOnMachine(5), 5);
+  EXPECT_EQ(localRank(5), 5);
   set({{"SLURM_PROCID", "5"}, {"SLURM_STEP_NUM_TASKS", "8"}, {"SLURM_LOCALID", "2"}});
-  EXPECT_EQ(placeOnMachine(5), 2);
+  EXPECT_EQ(localRank(5), 2);
   set({{"OMPI_COMM_WORLD_SIZE", "8"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "3"}, {"LOCAL_RANK", "1"}});
-  EXPECT_EQ(placeOnMachine(5), 3);
+  EXPECT_EQ(localRank(5), 3);
   clearLaunchers();
-  EXPECT_EQ(placeOnMachine(5), 5);
+  EXPECT_EQ(localRank(5), 5);
 }

@@ -594,13 +594,13 @@ TEST(BatchReader, PartsLieInMemoryThatIsGiven) {
   std::vector<std::vector<std::byte>> given;
   given.reserve(kBatchesInMemory);
   auto memory = [&](unsigned local, size_t bytes) {
-    EXPECT_EQ(bytes, 2 * bytesOfPlace(3 * 8)); // two frames of three samples
+    EXPECT_EQ(bytes, 2 * bytesOfInput(3 * 8)); // two frames of three samples
     return local == 1 ? given.emplace_back(bytes).data() : nullptr;
   };
   Epochs plain(2, 2, 3, 100, LastBatch::Drop), with(2, 2, 3, 100, LastBatch::Drop, 0, memory);
   ASSERT_EQ(given.size(), kBatchesInMemory);
-  EXPECT_EQ(plain.reader->ownBytes(), kBatchesInMemory * 2 * 2 * bytesOfPlace(3 * 8)); // of two ranks
-  EXPECT_EQ(with.reader->ownBytes(), kBatchesInMemory * 2 * bytesOfPlace(3 * 8));      // of one
+  EXPECT_EQ(plain.reader->ownBytes(), kBatchesInMemory * 2 * 2 * bytesOfInput(3 * 8)); // of two ranks
+  EXPECT_EQ(with.reader->ownBytes(), kBatchesInMemory * 2 * bytesOfInput(3 * 8));      // of one
   for (size_t step = 0; step < 2 * plain.batches; ++step) {
     EXPECT_EQ(with.next(), plain.next());
     const std::vector<std::byte> &mine = given[step % kBatchesInMemory];

@@ -43,7 +43,7 @@ void AxesFacts::add(uint64_t axis, std::string_view name, uint64_t size) {
   ranks *= size;
 }
 
-void AxesFacts::addPlaces(uint64_t axis, std::string_view name, std::vector<uint64_t> coordinates) {
+void AxesFacts::addCoordinates(uint64_t axis, std::string_view name, std::vector<uint64_t> coordinates) {
   text += std::to_string(name.size()) + ":" + std::string(name) + ":";
   names += (names.empty() ? "" : ",") + std::string(name);
   for (uint64_t coordinate : coordinates)

@@ -49,7 +49,7 @@ struct AxesFacts {
   std::map<uint64_t, std::vector<uint64_t>> only; // coordinates of members, by axis; without an entry, all are members
 
   void add(uint64_t axis, std::string_view name, uint64_t size);
-  void addPlaces(uint64_t axis, std::string_view name, std::vector<uint64_t> coordinates);
+  void addCoordinates(uint64_t axis, std::string_view name, std::vector<uint64_t> coordinates);
   ValueNumber number() const { return Expression("axes").add(text).number(); }
 };
 

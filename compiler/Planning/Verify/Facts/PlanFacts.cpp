@@ -35,7 +35,7 @@ AxesFacts groupFacts(const fb::Plan &plan, const fb::Group &group) {
     uint32_t index = group.axes()->Get(i);
     const fb::Axis &axis = *plan.axes()->Get(index);
     if (const fb::AxisPlaces *places = placesOn(group, index))
-      facts.addPlaces(index, textOf(axis.name()), {places->coordinates()->begin(), places->coordinates()->end()});
+      facts.addCoordinates(index, textOf(axis.name()), {places->coordinates()->begin(), places->coordinates()->end()});
     else
       facts.add(index, textOf(axis.name()), axis.size());
   }

@@ -1,8 +1,8 @@
 // Where the values of a program lie, while its ops are visited in order. Invariant: each value that an op has made has
 // an address, and the instructions so far leave the value there. Allocations may still be merged (moveTo): a value
 // keeps the address that it was given, and `find` resolves it.
-#ifndef CLEAVE_COMPILER_PLANNING_BUILD_PLACEDVALUES_H
-#define CLEAVE_COMPILER_PLANNING_BUILD_PLACEDVALUES_H
+#ifndef CLEAVE_COMPILER_PLANNING_BUILD_VALUEADDRESSES_H
+#define CLEAVE_COMPILER_PLANNING_BUILD_VALUEADDRESSES_H
 
 #include "compiler/Planning/Build/HostCopies.h"
 #include "compiler/Planning/Build/InstructionMaker.h"
@@ -11,9 +11,9 @@
 
 namespace cleave::plan {
 
-class PlacedValues {
+class ValueAddresses {
 public:
-  PlacedValues(ModulePlan &plan, ProgramDraft &draft, InstructionMaker &maker, mlir::Block &block);
+  ValueAddresses(ModulePlan &plan, ProgramDraft &draft, InstructionMaker &maker, mlir::Block &block);
 
   const ValueFamilies &getFamilies() const { return families; }
 

@@ -1,4 +1,4 @@
-#include "compiler/Planning/Build/PlacedValues.h"
+#include "compiler/Planning/Build/ValueAddresses.h"
 #include "dialects/Cleave/IR/Algebra.h"
 #include "dialects/Cleave/IR/Attributes.h"
 
@@ -9,7 +9,7 @@ using namespace mlir;
 
 namespace cleave::plan {
 
-PlacedValues::PlacedValues(ModulePlan &plan, ProgramDraft &draft, InstructionMaker &maker, Block &block)
+ValueAddresses::ValueAddresses(ModulePlan &plan, ProgramDraft &draft, InstructionMaker &maker, Block &block)
     : plan(plan), draft(draft), maker(maker), families(block),
       copies(draft.allocations, std::max(2u, plan.getOptions().prefetch.inFlight) - 1) {}
 
@@ -17,7 +17,7 @@ PlacedValues::PlacedValues(ModulePlan &plan, ProgramDraft &draft, InstructionMak
 // Allocations
 //===----------------------------------------------------------------------===//
 
-unsigned PlacedValues::stateAllocation(StringRef name) {
+unsigned ValueAddresses::stateAllocation(StringRef name) {
   auto [known, isNew] = stateAllocations.try_emplace(name, 0);
   if (isNew) {
     ModulePlan::StateAddress state = *plan.findState(name);
@@ -26,12 +26,12 @@ unsigned PlacedValues::stateAllocation(StringRef name) {
   return known->second;
 }
 
-std::optional<unsigned> PlacedValues::knownStateAllocation(StringRef name) const {
+std::optional<unsigned> ValueAddresses::knownStateAllocation(StringRef name) const {
   auto known = stateAllocations.find(name);
   return known == stateAllocations.end() ? std::nullopt : std::optional<unsigned>(known->second);
 }
 
-unsigned PlacedValues::poolAllocation(RegionKind kind, uint64_t bytes) {
+unsigned ValueAddresses::poolAllocation(RegionKind kind, uint64_t bytes) {
   auto known = poolAllocations.find(kind);
   if (known == poolAllocations.end())
     known = poolAllocations.emplace(kind, draft.allocations.add(kind, bytes, /*fixed=*/0)).first;
@@ -43,7 +43,7 @@ unsigned PlacedValues::poolAllocation(RegionKind kind, uint64_t bytes) {
 // Addresses
 //===----------------------------------------------------------------------===//
 
-FailureOr<Address> PlacedValues::find(Value value) {
+FailureOr<Address> ValueAddresses::find(Value value) {
   auto known = addresses.find(value);
   if (known != addresses.end())
     return draft.allocations.resolve(known->second);
@@ -56,14 +56,14 @@ FailureOr<Address> PlacedValues::find(Value value) {
   return address;
 }
 
-std::optional<unsigned> PlacedValues::allocationOf(Value value) const {
+std::optional<unsigned> ValueAddresses::allocationOf(Value value) const {
   auto known = addresses.find(value);
   if (known == addresses.end())
     return std::nullopt;
   return draft.allocations.resolve(known->second).allocation;
 }
 
-FailureOr<Address> PlacedValues::materialize(ConstantOp constant) {
+FailureOr<Address> ValueAddresses::materialize(ConstantOp constant) {
   auto value = dyn_cast<DenseElementsAttr>(constant.getValue());
   if (!value)
     return constant.emitOpError("expected a dense constant outside of kernels");
@@ -78,14 +78,14 @@ FailureOr<Address> PlacedValues::materialize(ConstantOp constant) {
   return Address{draft.allocations.add(RegionKind::Persistent, state->bytes, state->offset), 0};
 }
 
-FailureOr<Address> PlacedValues::findOnDevice(Value value, Operation *op) {
+FailureOr<Address> ValueAddresses::findOnDevice(Value value, Operation *op) {
   FailureOr<Address> address = find(value);
   if (failed(address) || !draft.allocations.isHost(*address))
     return address;
   return fetch(op, *address, bytesOf(value.getType()));
 }
 
-Address PlacedValues::fetch(Operation *op, Address from, uint64_t bytes) {
+Address ValueAddresses::fetch(Operation *op, Address from, uint64_t bytes) {
   if (std::optional<Address> known = copies.find(from, bytes))
     return *known;
   if (lastFetch.op != op) {
@@ -99,7 +99,7 @@ Address PlacedValues::fetch(Operation *op, Address from, uint64_t bytes) {
   return device;
 }
 
-void PlacedValues::noteStored(Address host, Address device, uint64_t bytes) {
+void ValueAddresses::noteStored(Address host, Address device, uint64_t bytes) {
   copies.beginTransfer();
   copies.add(host, device, bytes);
   lastFetch.op = nullptr;
@@ -109,7 +109,7 @@ void PlacedValues::noteStored(Address host, Address device, uint64_t bytes) {
 // Sharing bytes
 //===----------------------------------------------------------------------===//
 
-bool PlacedValues::isLastUseOf(unsigned allocation, Operation *op) const {
+bool ValueAddresses::isLastUseOf(unsigned allocation, Operation *op) const {
   llvm::SmallVector<unsigned> open = {allocation};
   while (!open.empty()) {
     unsigned part = open.pop_back_val();
@@ -123,7 +123,7 @@ bool PlacedValues::isLastUseOf(unsigned allocation, Operation *op) const {
   return true;
 }
 
-bool PlacedValues::isReducedPart(Value value) const {
+bool ValueAddresses::isReducedPart(Value value) const {
   value = throughReshapes(value);
   while (auto offload = value.getDefiningOp<OffloadOp>())
     value = throughReshapes(offload.getOperand());
@@ -136,7 +136,7 @@ bool PlacedValues::isReducedPart(Value value) const {
 // Tries the cheapest way first. A splat is filled at the target. A value that is already there stays. A value that has
 // a whole allocation of its own is made in the target's bytes, if these are fresh, or if nothing has used them since
 // the first use of that allocation. Any other value is copied.
-LogicalResult PlacedValues::moveTo(Value value, Address target, Operation *op, bool isJoined) {
+LogicalResult ValueAddresses::moveTo(Value value, Address target, Operation *op, bool isJoined) {
   DenseElementsAttr constant;
   if (matchPattern(value, m_Constant(&constant)) && constant.isSplat() && !draft.allocations.isHost(target)) {
     maker.addFill(op, target, constant);
