@@ -9,8 +9,8 @@ namespace cleave::plan {
 
 namespace {
 
-// One prefetched gather, or one unit of copies. Positions count the instructions that remain without the gathers:
-// position p is directly before instruction p.
+// One prefetched gather, or copies that are issued together. Positions count the instructions that remain without the
+// gathers: position p is directly before instruction p.
 struct Fetch {
   std::vector<DraftInstruction> instructions; // the first use of each is the bytes that it fills
   bool backward = false;

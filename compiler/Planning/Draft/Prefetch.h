@@ -13,7 +13,7 @@
 // depend on timing.
 //
 // Copies from host memory (--offload) are issued by the same rules, with a bound of their own. They have many sizes, so
-// neighbours are joined to one unit while together they are not larger than the largest copy.
+// neighbours are joined to one fetch while together they are not larger than the largest copy.
 //
 // A gather is *resident* if the program needs it together with the N next ones (shard-grad-op keeps all units from
 // forward to backward; a tied embedding is used first and last). No order of gathers changes that, so resident gathers

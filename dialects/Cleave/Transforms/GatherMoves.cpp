@@ -76,15 +76,15 @@ static bool joinsUser(Value value) { return llvm::any_of(value.getUsers(), passe
 namespace {
 // Dimensions that a reshape makes of one another, except those of size 1: [8, 12, 1024, 64] -> [96, 1024, 8, 8] has the
 // groups {0, 1} -> {0}, {2} -> {1} and {3} -> {2, 3}.
-struct Group {
+struct ReassociationGroup {
   SmallVector<int64_t> from, to;
 };
 } // namespace
 
-static std::optional<SmallVector<Group>> groupsOf(ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
+static std::optional<SmallVector<ReassociationGroup>> groupsOf(ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
   if (llvm::is_contained(from, 0))
     return std::nullopt;
-  SmallVector<Group> groups;
+  SmallVector<ReassociationGroup> groups;
   int64_t before = 1, after = 1; // product of the sizes of the last group's dimensions
   size_t i = 0, j = 0;
   while (i < from.size() || j < to.size()) {
@@ -120,13 +120,13 @@ static SmallVector<int64_t> permuted(ArrayRef<int64_t> shape, ArrayRef<int64_t> 
 // to `to`. There is one if the dimensions of each group stay together, in their order.
 static std::optional<SmallVector<int64_t>> beforeReshape(ArrayRef<int64_t> from, ArrayRef<int64_t> to,
                                                          ArrayRef<int64_t> permutation) {
-  std::optional<SmallVector<Group>> groups = groupsOf(from, to);
+  std::optional<SmallVector<ReassociationGroup>> groups = groupsOf(from, to);
   if (!groups)
     return std::nullopt;
   SmallVector<int64_t> moved, result;
   llvm::copy_if(permutation, std::back_inserter(moved), [&](int64_t dim) { return to[dim] != 1; });
   for (size_t next = 0; next < moved.size();) {
-    auto group = llvm::find_if(*groups, [&](const Group &each) { return each.to.front() == moved[next]; });
+    auto group = llvm::find_if(*groups, [&](const ReassociationGroup &each) { return each.to.front() == moved[next]; });
     if (group == groups->end() || ArrayRef(moved).slice(next).take_front(group->to.size()) != ArrayRef(group->to))
       return std::nullopt;
     result.append(group->from);
@@ -334,7 +334,7 @@ private:
     if (!groups)
       return std::nullopt;
     SmallVector<int64_t> dims;
-    for (const Group &group : *groups) {
+    for (const ReassociationGroup &group : *groups) {
       if (!llvm::any_of(group.to, [&](int64_t dim) { return llvm::is_contained(op.getDims(), dim); }))
         continue;
       if (group.from.size() != 1 || group.to.size() != 1)
