@@ -87,7 +87,7 @@ ValueNumber PortFacts::meaningOf(const Content &content) const {
   return expression.add(content.number()).number();
 }
 
-ValueNumber KernelFacts::number() const {
+ValueNumber KernelComputation::number() const {
   Expression expression("kernel");
   expression.add(kind).add(name).add(code).addAll(params).addAll(depends);
   for (const Operand &operand : operands)

@@ -84,7 +84,8 @@ struct PortFacts {
   ValueNumber meaningOf(const Content &content) const;
 };
 
-struct KernelFacts {
+// What a kernel computes of its operands. Kernels with one number compute the same.
+struct KernelComputation {
   uint64_t kind = 0;
   std::string name;
   uint64_t code = 0; // of generated code: a hash of what it computes

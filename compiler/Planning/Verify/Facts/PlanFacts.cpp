@@ -93,20 +93,21 @@ PortFacts portFacts(const fb::Plan &plan, const fb::Port &port) {
   return facts;
 }
 
-KernelFacts kernelFacts(const fb::Kernel &kernel) {
-  KernelFacts facts;
-  facts.kind = static_cast<uint64_t>(kernel.kind());
-  facts.name = textOf(kernel.name());
-  facts.code = kernel.code();
+KernelComputation kernelComputation(const fb::Kernel &kernel) {
+  KernelComputation computation;
+  computation.kind = static_cast<uint64_t>(kernel.kind());
+  computation.name = textOf(kernel.name());
+  computation.code = kernel.code();
   if (kernel.params())
-    facts.params.assign(kernel.params()->begin(), kernel.params()->end());
+    computation.params.assign(kernel.params()->begin(), kernel.params()->end());
   for (size_t i = 0; i < lengthOf(kernel.operands()); ++i) {
     const fb::Operand &operand = *kernel.operands()->Get(static_cast<unsigned>(i));
-    facts.operands.push_back({operand.bytes(), reads(operand.access()), writes(operand.access()), operand.over()});
+    computation.operands.push_back(
+        {operand.bytes(), reads(operand.access()), writes(operand.access()), operand.over()});
   }
   if (kernel.depends())
-    facts.depends.assign(kernel.depends()->begin(), kernel.depends()->end());
-  return facts;
+    computation.depends.assign(kernel.depends()->begin(), kernel.depends()->end());
+  return computation;
 }
 
 std::vector<bool> scratchOperands(const fb::Kernel &kernel) {

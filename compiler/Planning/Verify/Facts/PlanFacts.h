@@ -21,7 +21,7 @@ AxesFacts groupFacts(const rt::fb::Plan &plan, const rt::fb::Group &group);
 KindBox boxOf(const rt::fb::Plan &kind);
 StateFacts stateFacts(const rt::fb::Plan &plan, const rt::fb::State &state);
 PortFacts portFacts(const rt::fb::Plan &plan, const rt::fb::Port &port);
-KernelFacts kernelFacts(const rt::fb::Kernel &kernel);
+KernelComputation kernelComputation(const rt::fb::Kernel &kernel);
 // Which operands of a kernel are scratch, in order. Empty for generated kernels, which have none.
 std::vector<bool> scratchOperands(const rt::fb::Kernel &kernel);
 // The facts of a send or a receive.

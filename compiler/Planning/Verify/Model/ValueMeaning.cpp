@@ -167,12 +167,12 @@ EntryMeaning meaningOfInit(ModuleOp module, const ModulePlan &plan) {
     auto packed = plan.getPackedStates().find(state.getSymName());
     if (packed == plan.getPackedStates().end())
       continue;
-    KernelFacts facts;
-    facts.name = packed->second.packer;
-    facts.kind = static_cast<uint64_t>(rt::findKernelDef(facts.name)->kind);
-    facts.params = packed->second.params;
+    KernelComputation computation;
+    computation.name = packed->second.packer;
+    computation.kind = static_cast<uint64_t>(rt::findKernelDef(computation.name)->kind);
+    computation.params = packed->second.params;
     StateFacts of = factsOf(state, plan.getMesh());
-    Content content = resultOf(facts.number(), {}, 0, of.bytes, {of.content()});
+    Content content = resultOf(computation.number(), {}, 0, of.bytes, {of.content()});
     result.meaning["state " + of.name] = content.number();
     result.expressions.push_back(static_cast<uint32_t>(content.pieces().front().expression.low));
   }

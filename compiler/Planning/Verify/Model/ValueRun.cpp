@@ -273,25 +273,25 @@ void ValueRun::addResults(Operation *op, const Known &known) {
   }
 }
 
-KernelFacts ValueRun::factsOfKernel(cleave::KernelOp kernel) const {
-  KernelFacts facts;
-  facts.name = kernel.getLabel().value_or("").str();
-  facts.code = plan.codeOf(kernel);
+KernelComputation ValueRun::computationOf(cleave::KernelOp kernel) const {
+  KernelComputation computation;
+  computation.name = kernel.getLabel().value_or("").str();
+  computation.code = plan.codeOf(kernel);
   for (Type type : kernel.getInputs().getTypes())
-    facts.operands.push_back({bytesOf(type), true, false, 0});
+    computation.operands.push_back({bytesOf(type), true, false, 0});
   std::optional<ArrayRef<int64_t>> ties = kernel.getTied();
   for (auto [index, type] : llvm::enumerate(kernel.getResultTypes()))
-    facts.operands.push_back({bytesOf(type), false, true, ties ? static_cast<uint64_t>((*ties)[index] + 1) : 0});
+    computation.operands.push_back({bytesOf(type), false, true, ties ? static_cast<uint64_t>((*ties)[index] + 1) : 0});
   for (int64_t mask : dependencesOf(kernel))
-    facts.depends.push_back(static_cast<uint64_t>(mask));
-  return facts;
+    computation.depends.push_back(static_cast<uint64_t>(mask));
+  return computation;
 }
 
 void ValueRun::runKernel(cleave::KernelOp kernel) {
   auto [known, isNew] = kernels.try_emplace(kernel.getLabel().value_or(""));
   if (isNew) {
-    KernelFacts facts = factsOfKernel(kernel);
-    known->second = {facts.depends, facts.number(), std::nullopt};
+    KernelComputation computation = computationOf(kernel);
+    known->second = {computation.depends, computation.number(), std::nullopt};
   }
   addResults(kernel, known->second);
 }
@@ -305,13 +305,13 @@ void ValueRun::runLibrary(Operation *op) {
   FailureOr<std::vector<int64_t>> params = encodeParams(op, plan.packedOperandOf(op));
   if (failed(params))
     return (void)(failure = true);
-  KernelFacts facts;
+  KernelComputation computation;
   llvm::StringRef name = compute.getKernelSpec().name;
-  facts.name = name.str();
-  const rt::KernelDef &def = *rt::findKernelDef(facts.name);
-  facts.kind = static_cast<uint64_t>(def.kind);
-  facts.params = std::move(*params);
-  addResults(op, libraries[op] = {facts.depends, facts.number(), def.checkedBuffer()});
+  computation.name = name.str();
+  const rt::KernelDef &def = *rt::findKernelDef(computation.name);
+  computation.kind = static_cast<uint64_t>(def.kind);
+  computation.params = std::move(*params);
+  addResults(op, libraries[op] = {computation.depends, computation.number(), def.checkedBuffer()});
 }
 
 void ValueRun::runReturn(func::ReturnOp op, uint64_t frame) {

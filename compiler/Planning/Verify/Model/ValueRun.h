@@ -53,7 +53,7 @@ private:
   bool run(mlir::Operation *op, uint64_t frame); // true: other kinds are needed
   const llvm::SmallVector<ByteView> &viewsOf(mlir::Operation *op);
   void runViews(mlir::Operation *op, llvm::ArrayRef<ByteView> views);
-  KernelFacts factsOfKernel(cleave::KernelOp kernel) const;
+  KernelComputation computationOf(cleave::KernelOp kernel) const;
   void runKernel(cleave::KernelOp kernel);
   void runLibrary(mlir::Operation *op);
   void runReturn(mlir::func::ReturnOp op, uint64_t frame);

@@ -207,10 +207,10 @@ const PlanMeaning::Known &PlanMeaning::knownKernel(size_t number) {
   if (kernels_[number])
     return *kernels_[number];
   const fb::Kernel &kernel = *plan_.kernels()->Get(static_cast<unsigned>(number));
-  KernelFacts facts = kernelFacts(kernel);
-  const KernelDef *def = kernel.kind() == fb::KernelKind::generated ? nullptr : findKernelDef(facts.name);
-  return kernels_[number].emplace(
-      Known{facts.depends, facts.number(), scratchOperands(kernel), def ? def->checkedBuffer() : std::nullopt});
+  KernelComputation computation = kernelComputation(kernel);
+  const KernelDef *def = kernel.kind() == fb::KernelKind::generated ? nullptr : findKernelDef(computation.name);
+  return kernels_[number].emplace(Known{computation.depends, computation.number(), scratchOperands(kernel),
+                                        def ? def->checkedBuffer() : std::nullopt});
 }
 
 void PlanMeaning::runLaunch(const InstructionView &view, const InstructionRun &run) {
