@@ -7,7 +7,6 @@
 #include "runtime/plan/PlanSummary.h"
 #include "runtime/plan/ScalarNames.h"
 
-#include <set>
 #include <tuple>
 
 namespace cleave::view {
@@ -43,32 +42,10 @@ public:
 
   void describe(uint32_t index, Exchange &exchange) const {
     InstructionView view = at(index);
-    const fb::Buffer &data = view.buffer(0);
-    const fb::State *from = stateBefore(index, data, kMostHops), *to = stateAfter(index, data);
-    bool isGather = view.opcode() == Opcode::AllGather || view.opcode() == Opcode::Broadcast;
-    const fb::State *state = isGather || holdsScalar(from) ? from : to ? to : from;
-    exchange.tensor = state ? nameOf(*state) : valueName(index, view);
-    if (state && state->role() == fb::Role::buffer && !isGather)
-      if (size_t count = buffersAfter(index, data).size(); count > 1)
-        exchange.tensor += " and " + std::to_string(count - 1) + " more";
-    const fb::State *updated =
-        isGather || isTransfer(view.opcode()) || holdsScalar(from) ? nullptr : updatedBy(index, data);
-    if (updated && !holdsGradient(state))
-      exchange.tensor = "gradient of " + nameOf(*updated);
-    if (isTransfer(view.opcode())) {
-      describeTransfer(view, exchange);
-    } else if (isGather) {
-      exchange.made = from ? storage(*from) : "split over " + exchange.axes;
-      exchange.used = "whole" + consumer(index, data);
-    } else {
-      std::string node = producer(index, data);
-      exchange.made =
-          "each rank of " + exchange.axes + " has its own sum" + (node.empty() ? "" : "; " + node + " completes it");
-      exchange.used =
-          view.opcode() == Opcode::AllReduce ? "the whole sum, on every rank" : "each rank keeps its part of the sum";
-      if (updated)
-        exchange.used += ", for the update";
-    }
+    const fb::Reason *reason = view.reason();
+    exchange.tensor = reason ? tensorIn(textOf(reason->tensor())) : valueName(index, view);
+    exchange.made = reason ? textOf(reason->made()) : "the plan does not say it";
+    exchange.used = reason ? textOf(reason->used()) : "the plan does not say it";
   }
 
   std::string made(uint32_t index) const {
@@ -81,6 +58,33 @@ public:
   }
 
 private:
+  // Returns the tensor that a reason names, with what a state of the plan holds: "bucket3 (fc.weight and 3 more)" for
+  // "@bucket3". A gradient that no state holds is that of a parameter.
+  std::string tensorIn(std::string_view text) const {
+    size_t mark = text.substr(0, 5) == "for @" ? 4 : 0;
+    if (text.substr(mark, 1) != "@")
+      return nodeOfNote(text);
+    std::string before(text.substr(0, mark)), name(text.substr(mark + 1)), more;
+    const fb::State *state = stateNamed(name);
+    if (size_t end = name.rfind(" and "); !state && end != std::string::npos && end != 0) { // several in one collective
+      more = name.substr(end);
+      name.resize(end);
+      state = stateNamed(name);
+    }
+    if (state)
+      return before + nameOf(*state) + more;
+    size_t suffix = name.rfind(".grad"); // also that of one chunk: "w.grad.c0"
+    const fb::State *parameter = suffix == std::string::npos ? nullptr : stateNamed(name.substr(0, suffix));
+    return before + (parameter ? "gradient of " + nameOf(*parameter) : name) + more;
+  }
+
+  const fb::State *stateNamed(std::string_view name) const {
+    for (uint32_t i = 0; i < lengthOf(kind_.states()); ++i)
+      if (textOf(kind_.states()->Get(i)->name()) == name)
+        return kind_.states()->Get(i);
+    return nullptr;
+  }
+
   static std::string nameOf(const fb::State &state) {
     std::string name(textOf(state.name())), content = contentOf(state);
     if (name == rt::kLossSumScalar)
@@ -97,11 +101,7 @@ private:
   InstructionView at(uint32_t index) const { return InstructionView(*program_.instructions()->Get(index)); }
 
   static bool overlaps(const fb::Buffer &a, const fb::Buffer &b) {
-    return a.frame() == b.frame() && overlapsInSomeFrame(a, b);
-  }
-  // The same, for buffers of programs that count frames from different calls.
-  static bool overlapsInSomeFrame(const fb::Buffer &a, const fb::Buffer &b) {
-    return a.region() == b.region() && a.offset() < reach(b) && b.offset() < reach(a);
+    return a.frame() == b.frame() && a.region() == b.region() && a.offset() < reach(b) && b.offset() < reach(a);
   }
   // Returns the end of the bytes for all ranks. A share counts at least to the end of the second rank's.
   static uint64_t reach(const fb::Buffer &buffer) {
@@ -133,82 +133,6 @@ private:
     return nullptr;
   }
 
-  // Returns the state that the first reader of the bytes writes; if it writes several, that of its first such buffer.
-  const fb::State *stateAfter(uint32_t index, const fb::Buffer &data) const {
-    if (const fb::State *state = stateAt(data))
-      return state;
-    for (uint32_t i = index + 1; i < lengthOf(program_.instructions()); ++i) {
-      InstructionView view = at(i);
-      bool reads = false;
-      const fb::State *written = nullptr;
-      for (size_t b = 0; b < view.bufferCount(); ++b) {
-        const fb::Buffer &buffer = view.buffer(b);
-        reads |= buffer.access() != fb::Access::write && overlaps(buffer, data);
-        if (buffer.access() != fb::Access::read && !written)
-          written = stateAt(buffer);
-      }
-      if (reads && view.opcode() != Opcode::AllReduce)
-        return written;
-    }
-    return nullptr;
-  }
-
-  // Returns the buffers of the model that are written from parts of the bytes.
-  std::set<const fb::State *> buffersAfter(uint32_t index, const fb::Buffer &data) const {
-    std::set<const fb::State *> found;
-    for (uint32_t i = index + 1; i < lengthOf(program_.instructions()); ++i) {
-      InstructionView view = at(i);
-      bool reads = false, overwrites = false;
-      for (size_t b = 0; b < view.bufferCount(); ++b) {
-        reads |= view.buffer(b).access() != fb::Access::write && overlaps(view.buffer(b), data);
-        overwrites |= view.buffer(b).access() != fb::Access::read && overlaps(view.buffer(b), data);
-      }
-      for (size_t b = 0; reads && b < view.bufferCount(); ++b)
-        if (const fb::State *state = view.buffer(b).access() == fb::Access::read ? nullptr : stateAt(view.buffer(b));
-            state && state->role() == fb::Role::buffer)
-          found.insert(state);
-      if (overwrites)
-        break;
-    }
-    return found;
-  }
-
-  static bool holdsScalar(const fb::State *state) { return state && state->role() == fb::Role::scalar; }
-  static bool holdsGradient(const fb::State *state) { return state && state->role() == fb::Role::gradient; }
-
-  // Returns the parameter that a fused update writes from these bytes: they are its gradient, which is stored nowhere
-  // else. The norm of all gradients may read them before.
-  const fb::State *updatedBy(uint32_t index, const fb::Buffer &data) const {
-    for (uint32_t i = index + 1; i < lengthOf(program_.instructions()); ++i) {
-      InstructionView view = at(i);
-      bool reads = false, overwrites = false;
-      const fb::State *parameter = nullptr;
-      for (size_t b = 0; b < view.bufferCount(); ++b) {
-        const fb::Buffer &buffer = view.buffer(b);
-        reads |= buffer.access() != fb::Access::write && overlaps(buffer, data);
-        overwrites |= buffer.access() == fb::Access::write && overlaps(buffer, data);
-        if (const fb::State *state = buffer.access() == fb::Access::read ? nullptr : stateAt(buffer))
-          parameter = state->role() == fb::Role::parameter ? state : parameter;
-      }
-      if (reads && parameter && view.opcode() == Opcode::Launch)
-        return parameter;
-      if (overwrites)
-        return nullptr;
-    }
-    return nullptr;
-  }
-
-  // Returns ", first by NODE" of the first reader with a note.
-  std::string consumer(uint32_t index, const fb::Buffer &data) const {
-    for (uint32_t i = index + 1; i < lengthOf(program_.instructions()); ++i) {
-      InstructionView view = at(i);
-      for (size_t b = 0; b < view.bufferCount(); ++b)
-        if (view.buffer(b).access() != fb::Access::write && overlaps(view.buffer(b), data) && !view.note().empty())
-          return ", first by " + nodeOfNote(view.note());
-    }
-    return "";
-  }
-
   // Returns the node that writes the bytes last, or "" if none does.
   std::string producer(uint32_t index, const fb::Buffer &data) const {
     for (uint32_t i = index; i-- != 0;) {
@@ -220,44 +144,11 @@ private:
     return "";
   }
 
-  std::string storage(const fb::State &state) const {
-    std::string split = axesText(kind_, state.split_axes()), partial = axesText(kind_, state.partial_axes());
-    return "stored " + (split.empty() ? "whole" : "split over " + split) +
-           (partial.empty() ? "" : ", partial over " + partial);
-  }
-
   std::string valueName(uint32_t index, const InstructionView &view) const {
     if (!view.note().empty())
       return nodeOfNote(view.note());
-    if (isTransfer(view.opcode()))
-      return std::string(textOf(program_.name()));
     std::string made = producer(index, view.buffer(0));
     return made.empty() ? "values of " + std::string(textOf(program_.name())) : made;
-  }
-
-  void describeTransfer(const InstructionView &view, Exchange &exchange) const {
-    std::string where = "by the rank " + std::string(view["offset"] < 0 ? "" : "+") + std::to_string(view["offset"]) +
-                        " on " + exchange.axes;
-    bool isSend = view.opcode() == Opcode::Send;
-    std::string here = nodeAnywhere(view.buffer(0), isSend ? fb::Access::write : fb::Access::read);
-    here = here.empty() ? "by this stage" : (isSend ? "by " : "first by ") + here;
-    exchange.made = isSend ? here : where;
-    exchange.used = isSend ? where : here;
-  }
-
-  // Returns the node that writes or reads the value of a transfer in another program: the value lies in a frame.
-  std::string nodeAnywhere(const fb::Buffer &data, fb::Access access) const {
-    for (uint32_t p = 0; p < lengthOf(kind_.programs()); ++p) {
-      const fb::Program &program = *kind_.programs()->Get(p); // empty on a stage with nothing to evaluate
-      for (uint32_t i = 0; i < lengthOf(program.instructions()); ++i) {
-        InstructionView view(*program.instructions()->Get(i));
-        for (size_t b = 0; b < view.bufferCount() && !view.note().empty(); ++b)
-          if (const fb::Buffer &one = view.buffer(b);
-              overlapsInSomeFrame(one, data) && (one.access() == access || one.access() == fb::Access::read_write))
-            return nodeOfNote(view.note());
-      }
-    }
-    return "";
   }
 
   const fb::Plan &kind_;
@@ -274,7 +165,7 @@ static std::string axesOf(const fb::Plan &kind, const InstructionView &view) {
 
 std::vector<Exchange> exchangesOf(const fb::Plan &kind, uint32_t entry) {
   std::vector<Exchange> list;
-  std::map<std::tuple<std::string, std::string, std::string, uint32_t, uint64_t>, size_t> known;
+  std::map<std::tuple<std::string, std::string, std::string, std::string, uint32_t, uint64_t>, size_t> known;
   std::vector<uint64_t> runs = plan::runsOf(kind, entry);
   for (uint32_t p = 0; p < runs.size(); ++p) {
     const fb::Program &program = *kind.programs()->Get(p);
@@ -288,8 +179,8 @@ std::vector<Exchange> exchangesOf(const fb::Plan &kind, uint32_t entry) {
       exchange.program = textOf(program.name());
       exchange.bytes = view.buffer(0).bytes();
       Tracer(kind, program).describe(i, exchange);
-      auto [place, isNew] =
-          known.try_emplace({exchange.mnemonic, exchange.axes, exchange.tensor, p, exchange.bytes}, list.size());
+      auto [place, isNew] = known.try_emplace(
+          {exchange.mnemonic, exchange.axes, exchange.tensor, exchange.used, p, exchange.bytes}, list.size());
       if (isNew)
         list.push_back(std::move(exchange));
       list[place->second].times += runs[p];

@@ -1,11 +1,11 @@
-// Finds what a rank exchanges with others in one run of an entry program, and why: each collective, send and receive of
-// the plan with its tensor, how the value was made, and how it is used.
+// Lists what a rank exchanges with others in one run of an entry program, and why: each collective, send and receive of
+// the plan with its tensor, how the ranks have it before, and how it is used.
 //
-// Tensors are found by following bytes from instruction to instruction, in the plan alone:
-//   all_gather      of bucket3: made "split over fsdp (stored so)", used "whole, first by node '/h.0/c_attn/MatMul'"
-//   reduce_scatter  of bucket3.grad: made "each rank of fsdp has its own sum", used "each rank keeps its part of the sum"
-//   all_reduce      of gradient of bucket3: made "each rank of dp has its own sum", used "the whole sum, for the update"
-//                   (which reads it at once: no state holds it)
+// The reason is in the plan, as the compiler stated it (dialects/Cleave/IR/Reason.h). This adds what states contain:
+//   all_gather      of bucket3 (h.0.attn.weight and 18 more): made "split over fsdp", used "whole on every rank, first
+//                   by node '/h.0/c_attn/MatMul' (MatMul)"
+//   all_reduce      of gradient of bucket3 (...): made "a sum of its own on each rank of dp", used "whole on every rank,
+//                   for @bucket3"
 #ifndef CLEAVE_COMPILER_INSPECT_TRAFFIC_H
 #define CLEAVE_COMPILER_INSPECT_TRAFFIC_H
 
@@ -29,7 +29,7 @@ struct Exchange {
   uint64_t sent = 0;  // by one rank in a run of the entry
 };
 
-// Returns the exchanges of one kind of ranks, in order of first appearance. Exchanges of one tensor, size, axes,
+// Returns the exchanges of one kind of ranks, in order of first appearance. Exchanges of one tensor, use, size, axes,
 // mnemonic and program are one entry.
 std::vector<Exchange> exchangesOf(const rt::fb::Plan &kind, uint32_t entry);
 

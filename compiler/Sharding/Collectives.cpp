@@ -80,7 +80,7 @@ static llvm::SmallVector<int64_t> permutationOf(int64_t rank, int64_t from, int6
 }
 
 Value Collectives::move(OpBuilder &builder, Location loc, ReshardCollective collective, Value value,
-                        RankedTensorType result, const llvm::Twine &reason) {
+                        RankedTensorType result, mlir::DictionaryAttr reason) {
   auto input = llvm::cast<RankedTensorType>(value.getType());
   if (collective.kind == ReshardKind::AllToAll) {
     ReshardCollective gather = collective, slice = collective;
@@ -101,7 +101,7 @@ Value Collectives::move(OpBuilder &builder, Location loc, ReshardCollective coll
   }
   mlir::Operation *moved = build(builder, loc, collective, value, isOutermost ? result : moveFirst(result, dim));
   moved->setAttr(kInstanceAttr, builder.getI64IntegerAttr(nextInstance++));
-  moved->setAttr(kReasonAttr, builder.getStringAttr(reason));
+  moved->setAttr(kReasonAttr, reason);
   if (collective.kind == ReshardKind::AllReduce && !collective.result.isReplicated())
     moved->setAttr(kPartAttr, builder.getUnitAttr());
   value = moved->getResult(0);
@@ -109,7 +109,7 @@ Value Collectives::move(OpBuilder &builder, Location loc, ReshardCollective coll
 }
 
 llvm::FailureOr<Value> Collectives::reshard(OpBuilder &builder, Location loc, Value value, RankedTensorType type,
-                                            ShardingAttr made, ShardingAttr used, const llvm::Twine &reason) {
+                                            ShardingAttr made, ShardingAttr used, mlir::DictionaryAttr reason) {
   if (made.hasSplitFactor() || used.hasSplitFactor())
     return reshardSplitFactors(builder, loc, value, type, made, used, reason);
   auto collectives = planReshard(made, used);
@@ -146,7 +146,7 @@ static ShardingAttr expand(ShardingAttr sharding, llvm::ArrayRef<int64_t> blocks
 // If both split a dimension, in different blocks, it is made whole in between.
 llvm::FailureOr<Value> Collectives::reshardSplitFactors(OpBuilder &builder, Location loc, Value value,
                                                         RankedTensorType type, ShardingAttr made, ShardingAttr used,
-                                                        const llvm::Twine &reason) {
+                                                        mlir::DictionaryAttr reason) {
   if (ShardingAttr between = withEqualSplitFactors(made, used); between != made) {
     auto whole = reshard(builder, loc, value, type, made, between, reason);
     return mlir::failed(whole) ? whole : reshard(builder, loc, *whole, type, between, used, reason);

@@ -19,7 +19,7 @@ public:
   // with an error at `loc` if no collectives lead from `made` to `used`.
   llvm::FailureOr<mlir::Value> reshard(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
                                        mlir::RankedTensorType type, ShardingAttr made, ShardingAttr used,
-                                       const llvm::Twine &reason);
+                                       mlir::DictionaryAttr reason);
 
   // Returns the global index of the first element of this rank's part, as a tensor<rank x i64>.
   mlir::Value origin(mlir::OpBuilder &builder, mlir::Location loc, ShardingAttr sharding, mlir::RankedTensorType local);
@@ -27,12 +27,12 @@ public:
 private:
   llvm::FailureOr<mlir::Value> reshardSplitFactors(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
                                                    mlir::RankedTensorType type, ShardingAttr made, ShardingAttr used,
-                                                   const llvm::Twine &reason);
+                                                   mlir::DictionaryAttr reason);
   // Makes one collective in the form that plans have: it moves parts with contiguous bytes, along the outermost
   // dimension. For any other dimension, the value is transposed before and after, which is a visible copy. An
   // all_to_all becomes an all_gather and an all_slice.
   mlir::Value move(mlir::OpBuilder &builder, mlir::Location loc, ReshardCollective collective, mlir::Value value,
-                   mlir::RankedTensorType result, const llvm::Twine &reason);
+                   mlir::RankedTensorType result, mlir::DictionaryAttr reason);
   mlir::Operation *build(mlir::OpBuilder &builder, mlir::Location loc, const ReshardCollective &collective,
                          mlir::Value input, mlir::RankedTensorType result);
   mlir::Value coordinate(mlir::OpBuilder &builder, mlir::Location loc, llvm::StringRef axis);

@@ -5,6 +5,7 @@
 #include "dialects/Cleave/IR/Algebra.h"
 #include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/OpSupport.h"
+#include "dialects/Cleave/IR/Reason.h"
 #include "runtime/plan/Alignment.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -149,9 +150,12 @@ private:
     auto combined = llvm::cast<AllReduceOp>(builder.clone(*last));
     combined.getInputMutable().assign(whole);
     combined.getResult().setType(flat(end));
-    if (auto reason = last->getAttrOfType<mlir::StringAttr>(kReasonAttr))
-      combined->setAttr(kReasonAttr, builder.getStringAttr(llvm::Twine(group.members.size()) + " in one, the last " +
-                                                           reason.getValue()));
+    SmallVector<mlir::DictionaryAttr> reasons;
+    for (AllReduceOp member : group.members)
+      if (auto reason = member->getAttrOfType<mlir::DictionaryAttr>(kReasonAttr))
+        reasons.push_back(reason);
+    if (!reasons.empty())
+      combined->setAttr(kReasonAttr, joinReasons(reasons));
     moveWaiting(group, combined);
     for (auto [member, offset] : llvm::zip_equal(group.members, offsets))
       takeApart(member, combined.getResult(), offset);

@@ -5,6 +5,7 @@
 #include "compiler/Sharding/Linearity.h"
 #include "compiler/Sharding/Passes.h"
 #include "dialects/Cleave/IR/Attributes.h"
+#include "dialects/Cleave/IR/Reason.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
@@ -27,17 +28,6 @@ using mlir::func::FuncOp;
 static ShardingAttr shardingAt(mlir::Operation *op, llvm::StringRef name, unsigned index) {
   auto list = op->getAttrOfType<mlir::ArrayAttr>(name);
   return list && index < list.size() ? llvm::dyn_cast<ShardingAttr>(list[index]) : ShardingAttr();
-}
-
-static std::string axesText(ShardingAttr sharding) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  sharding.getDims().print(stream);
-  if (!sharding.getPartialAxes().empty())
-    stream << " partial over " << llvm::join(sharding.getPartialAxes(), ", ");
-  if (sharding.isOwned())
-    stream << " owned over " << llvm::join(sharding.getOwnerAxes(), ", ");
-  return text;
 }
 
 namespace {
@@ -122,10 +112,9 @@ private:
     Value &form = forms[{value, used}];
     if (form || (form = splatForm(value, used)))
       return form;
-    std::string reason = "made " + axesText(made[value]) + ", used " + axesText(used) + " by " +
-                         operand.getOwner()->getName().getStringRef().str() + " in @" + function.getName().str();
     auto local = collectives.reshard(builder, value.getLoc(), locals.lookup(value),
-                                     llvm::cast<RankedTensorType>(value.getType()), made[value], used, reason);
+                                     llvm::cast<RankedTensorType>(value.getType()), made[value], used,
+                                     reasonOf(operand, made[value], used));
     if (mlir::failed(local))
       return failure();
     return form = *local;

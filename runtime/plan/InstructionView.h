@@ -18,6 +18,7 @@ public:
   size_t bufferCount() const { return lengthOf(instruction_.buffers()); }
   const fb::Buffer &buffer(size_t i) const { return *instruction_.buffers()->Get(i); }
   std::string_view note() const { return textOf(instruction_.note()); }
+  const fb::Reason *reason() const { return instruction_.reason(); } // null: not known
 
   // Returns the value of a field, or 0 if the instruction has no field of that name.
   int64_t operator[](std::string_view name) const {

@@ -80,6 +80,9 @@ public:
         field(view, view.info().fields[i]);
     if (!view.note().empty())
       out_ << " // " << quoted(view.note());
+    if (const fb::Reason *reason = view.reason())
+      out_ << " // tensor " << quoted(textOf(reason->tensor())) << " made " << quoted(textOf(reason->made()))
+           << " used " << quoted(textOf(reason->used()));
     return out_.str();
   }
 

@@ -178,6 +178,8 @@ private:
     state.addAttribute("stream", builder.getStringAttr(kStreamNames[instruction.stream]));
     if (!payload.note.empty())
       state.addAttribute("note", builder.getStringAttr(payload.note));
+    if (payload.reason)
+      state.addAttribute("reason", payload.reason);
     builder.create(state);
   }
 

@@ -202,20 +202,22 @@ private:
     DictionaryAttr port =
         builder.getDictionaryAttr({builder.getNamedAttr(kStageBufferAttr, builder.getStringAttr(stageBuffer)),
                                    builder.getNamedAttr(kFramesAttr, framesAttr(stageBuffer))});
-    int64_t channel = transfer.isGradient ? kGradients : kActivations;
+    int64_t here = stage, peer = transfer.peer;
+    Crossed crossed{transfer.isSend ? here : peer, transfer.isSend ? peer : here,
+                    transfer.isGradient ? kGradients : kActivations, description.tensorOf.lookup(stageBuffer)};
     func::FuncOp function = begin(name);
     std::string stream = transfer.isSend ? "send" : "recv";
     function->setAttr(kTransferAttr, builder.getStringAttr(stream + (transfer.isGradient ? ".gradient" : "")));
     llvm::SmallVector<Attribute> waits, records;
     if (transfer.isSend) {
       (void)function.insertArgument(0, type, port, module.getLoc());
-      createSend(builder, function.getArgument(0), description.axis, transfer.peer, channel);
+      createSend(builder, function.getArgument(0), description.axis, crossed);
       finish(function);
       waits.push_back(eventEntry("made " + stageBuffer, stageBuffer, 0));
       if (isReused(stageBuffer))
         records.push_back(eventEntry(StageCalls::sentEvent(transfer), stageBuffer, 0));
     } else {
-      Value received = createReceive(builder, module.getLoc(), type, description.axis, transfer.peer, channel);
+      Value received = createReceive(builder, module.getLoc(), type, description.axis, crossed);
       func::ReturnOp::create(builder, module.getLoc(), received);
       function.setFunctionType(builder.getFunctionType({}, type));
       function.setResultAttrs(0, port);

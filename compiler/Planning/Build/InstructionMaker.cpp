@@ -1,14 +1,23 @@
 #include "compiler/Planning/Build/InstructionMaker.h"
 #include "compiler/Planning/Build/ModulePlan.h"
+#include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/Messages.h"
+#include "dialects/Plan/IR/Plan.h"
+#include "runtime/plan/Opcode.h"
 
 using namespace mlir;
 
 namespace cleave::plan {
 
+static DictionaryAttr reasonOf(Operation *op, StringRef mnemonic) {
+  auto opcode = static_cast<rt::Opcode>(findInstruction(mnemonic)->opcode);
+  bool isExchange = rt::isCollective(opcode) || rt::isTransfer(opcode);
+  return isExchange ? op->getAttrOfType<DictionaryAttr>(kReasonAttr) : DictionaryAttr();
+}
+
 DraftInstruction &InstructionMaker::add(Operation *op, StringRef mnemonic, Purpose purpose,
                                         std::vector<MemoryAccess> uses, NamedAttrList fields) {
-  draft.payloads.push_back({mnemonic.str(), std::move(fields), nodeNameOf(op->getLoc())});
+  draft.payloads.push_back({mnemonic.str(), std::move(fields), nodeNameOf(op->getLoc()), reasonOf(op, mnemonic)});
   DraftInstruction instruction;
   instruction.purpose = purpose;
   instruction.uses = std::move(uses);

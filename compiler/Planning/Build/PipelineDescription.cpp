@@ -5,6 +5,7 @@
 #include "compiler/Pipeline/Schedules.h"
 #include "compiler/Planning/Build/StagePrograms.h"
 #include "dialects/Cleave/IR/Attributes.h"
+#include "dialects/Cleave/IR/Reason.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -57,6 +58,7 @@ private:
       for (unsigned i = 0; i < function.getNumResults(); ++i)
         if (StringRef edge = edgeOfResult(function, i); !edge.empty()) {
           description.typeOf[edge] = function.getResultTypes()[i];
+          description.tensorOf[edge] = tensorNameOf(function.getBody().front().getTerminator()->getOperand(i));
           maker[edge] = *chunkNumber(function.getName());
           if (!isBackward(function))
             users[edge];

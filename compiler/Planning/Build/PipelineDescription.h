@@ -25,6 +25,7 @@ struct PipelineDescription {
   int microBatches = 1;
   llvm::SmallVector<mlir::func::FuncOp> functions; // of chunks
   llvm::StringMap<mlir::Type> typeOf;              // of edges and gradients
+  llvm::StringMap<std::string> tensorOf;           // their names for people (dialects/Cleave/IR/Reason.h)
   pipeline::ChunkGraph graph;
   std::vector<EdgeNames> edges; // in the order of graph.edges
   pipeline::Schedule schedule;

@@ -361,6 +361,13 @@ LogicalResult PlanWriter::writeInstruction(InstructionOpInterface op, fb::Instru
   result.op = def->opcode;
   result.stream = streams.lookup(op.getStreamName());
   result.note = op.getNoteText().str();
+  if (auto reason = op->getAttrOfType<DictionaryAttr>("reason")) {
+    auto text = [&](StringRef key) { return reason.getAs<StringAttr>(key).str(); };
+    result.reason = std::make_unique<fb::ReasonT>();
+    result.reason->tensor = text("tensor");
+    result.reason->made = text("made");
+    result.reason->used = text("used");
+  }
   for (BufferAttr buffer : op.getInstructionBuffers()) {
     auto region = regions.find(buffer.getRegion());
     if (region == regions.end())

@@ -2,6 +2,7 @@
 #include "compiler/Planning/Build/StagePrograms.h"
 #include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/RankKinds.h"
+#include "dialects/Cleave/IR/Reason.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
@@ -28,21 +29,28 @@ static Value asType(OpBuilder &builder, Value value, RankedTensorType type) {
   return value.getType() == type ? value : ReshapeOp::create(builder, value.getLoc(), type, value);
 }
 
-void createSend(OpBuilder &builder, Value value, const StageAxis &axis, int64_t to, int64_t channel) {
+static void describe(OpBuilder &builder, Operation *transfer, const Crossed &crossed) {
+  transfer->setAttr(kChannelAttr, builder.getI64IntegerAttr(crossed.channel));
+  transfer->setAttr(kReasonAttr,
+                    makeReason(builder.getContext(), crossed.tensor, "on stage " + std::to_string(crossed.from),
+                               "on stage " + std::to_string(crossed.to)));
+}
+
+void createSend(OpBuilder &builder, Value value, const StageAxis &axis, const Crossed &crossed) {
   Value sent = asType(builder, value, sentType(value.getType()));
   auto send =
       shard::SendOp::create(builder, value.getLoc(), sent.getType(), gridOf(builder.getInsertionBlock()->getParentOp()),
-                            ArrayRef<int16_t>{axis.index}, sent, ArrayRef<int64_t>{to}, ValueRange());
-  send->setAttr(kChannelAttr, builder.getI64IntegerAttr(channel));
+                            ArrayRef<int16_t>{axis.index}, sent, ArrayRef<int64_t>{crossed.to}, ValueRange());
+  describe(builder, send, crossed);
 }
 
-Value createReceive(OpBuilder &builder, Location loc, Type type, const StageAxis &axis, int64_t from, int64_t channel) {
+Value createReceive(OpBuilder &builder, Location loc, Type type, const StageAxis &axis, const Crossed &crossed) {
   Value nothing = ub::PoisonOp::create(builder, loc, sentType(type));
   auto receive = shard::RecvOp::create(
       builder, loc, nothing.getType(),
       FlatSymbolRefAttr::get(builder.getContext(), gridOf(builder.getInsertionBlock()->getParentOp())),
-      builder.getDenseI16ArrayAttr(axis.index), nothing, builder.getDenseI64ArrayAttr(from), ValueRange());
-  receive->setAttr(kChannelAttr, builder.getI64IntegerAttr(channel));
+      builder.getDenseI16ArrayAttr(axis.index), nothing, builder.getDenseI64ArrayAttr(crossed.from), ValueRange());
+  describe(builder, receive, crossed);
   return asType(builder, receive.getResult(), cast<RankedTensorType>(type));
 }
 
@@ -199,6 +207,9 @@ void StageSplit::specialize(func::FuncOp copy, int64_t stage, int64_t channel) c
     Operation *maker = copies[crossing.op];
     builder.setInsertionPointAfter(maker);
     Value value = maker->getResult(crossing.result);
+    if (crossing.from != stage && crossing.to != stage)
+      continue;
+    Crossed crossed{crossing.from, crossing.to, channel, tensorNameOf(value)};
     auto mark = [&] { // marks the transfer that was made last
       Operation *last = &*std::prev(builder.getInsertionPoint());
       for (; !isa<shard::SendOp, shard::RecvOp>(last);)
@@ -207,11 +218,11 @@ void StageSplit::specialize(func::FuncOp copy, int64_t stage, int64_t channel) c
         last->setAttr(kOwnerAxesAttr, crossing.owners);
     };
     if (crossing.from == stage) {
-      createSend(builder, value, axis, crossing.to, channel);
+      createSend(builder, value, axis, crossed);
       mark();
     }
     if (crossing.to == stage) {
-      Value received = createReceive(builder, maker->getLoc(), value.getType(), axis, crossing.from, channel);
+      Value received = createReceive(builder, maker->getLoc(), value.getType(), axis, crossed);
       mark();
       value.replaceAllUsesWith(received);
     }

@@ -26,6 +26,8 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringMap.h"
 
+#include <string>
+
 namespace cleave::plan {
 
 // The stages that have a state or a value: one bit for each stage.
@@ -38,11 +40,15 @@ struct StageAxis {
   unsigned stages = 1;
 };
 
-// Create the send or the receive of a value that another stage needs or has, at the builder's insertion point. Plans
-// order the transfers of each channel separately.
-void createSend(mlir::OpBuilder &builder, mlir::Value value, const StageAxis &axis, int64_t to, int64_t channel);
+// A value that crosses from one stage to another. Plans order the transfers of each channel separately.
+struct Crossed {
+  int64_t from, to, channel;
+  std::string tensor; // its name for people (dialects/Cleave/IR/Reason.h)
+};
+// Create the send or the receive of a value, at the builder's insertion point.
+void createSend(mlir::OpBuilder &builder, mlir::Value value, const StageAxis &axis, const Crossed &crossed);
 mlir::Value createReceive(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type type, const StageAxis &axis,
-                          int64_t from, int64_t channel);
+                          const Crossed &crossed);
 
 class StageSplit {
 public:

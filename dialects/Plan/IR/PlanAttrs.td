@@ -10,6 +10,10 @@ def Plan_I64 : TypedSignlessIntegerAttrBase<I64, "int64_t", "64-bit signed integ
   let convertFromStorage = "$_self.getInt()";
 }
 
+def Plan_Reason : DictionaryAttrBase<CPred<[{::llvm::all_of(::llvm::ArrayRef<::llvm::StringRef>{"tensor", "made", "used"}, [&](::llvm::StringRef key) {
+    return ::llvm::cast<::mlir::DictionaryAttr>($_self).getAs<::mlir::StringAttr>(key) != nullptr;
+  })}]>, "dictionary of the texts tensor, made and used">;
+
 // The cases of every enum have the same numbers as in Plan.fbs. test/dialects/Plan compares them.
 class Plan_Enum<string name, string summary, list<I32EnumAttrCase> cases> : I32EnumAttr<name, summary, cases> {
   let cppNamespace = "::cleave::plan";

@@ -13,6 +13,9 @@ class Plan_Instruction<string mnemonic, dag buffersAndFields, list<Trait> traits
   let hasVerifier = 1;
 }
 defvar Plan_UsesSymbols = DeclareOpInterfaceMethods<SymbolUserOpInterface>;
+// An instruction by which ranks exchange bytes. `reason` says to people why they do (dialects/Cleave/IR/Reason.h).
+class Plan_Exchange<string mnemonic, dag buffersAndFields, list<Trait> traits = []>
+    : Plan_Instruction<mnemonic, !con(buffersAndFields, (ins OptionalAttr<Plan_Reason>:$reason)), traits>;
 
 def Plan_LaunchOp : Plan_Instruction<"launch",
     (ins TypedArrayAttrBase<Plan_BufferAttr, "buffers">:$operands, FlatSymbolRefAttr:$kernel), [Plan_UsesSymbols]> {
@@ -138,7 +141,7 @@ defvar Plan_ReducingDoc = [{
     - data has `count` elements, a multiple of the number of ranks in the group;
     - staging has at least the bytes of one rank's share.
 }];
-class Plan_ReducingCollective<string mnemonic> : Plan_Instruction<mnemonic,
+class Plan_ReducingCollective<string mnemonic> : Plan_Exchange<mnemonic,
     (ins Plan_BufferAttr:$data, Plan_BufferAttr:$staging, FlatSymbolRefAttr:$group, TypeAttr:$dtype,
          Plan_ReductionAttr:$reduction, Plan_AlgorithmAttr:$algorithm, Plan_I64:$count), [Plan_UsesSymbols]> {
   let assemblyFormat = [{$reduction $data `staging` $staging `group` $group `dtype` $dtype $algorithm
@@ -166,7 +169,7 @@ def Plan_ReduceScatterOp : Plan_ReducingCollective<"reduce_scatter"> {
     ```
   }], Plan_ReducingDoc);
 }
-def Plan_AllGatherOp : Plan_Instruction<"all_gather",
+def Plan_AllGatherOp : Plan_Exchange<"all_gather",
     (ins Plan_BufferAttr:$data, FlatSymbolRefAttr:$group, TypeAttr:$dtype, Plan_AlgorithmAttr:$algorithm, Plan_I64:$count),
     [Plan_UsesSymbols]> {
   let summary = "every rank of the group ends with the shares of all ranks";
@@ -174,6 +177,7 @@ def Plan_AllGatherOp : Plan_Instruction<"all_gather",
     Before, rank i of the group has the i-th share of `data`, at the position of this share.
     ```mlir
     plan.all_gather #plan.buffer<"persistent", 0, 64, read_write> group @dp dtype f32 ring count = 16 on "gather"
+      {reason = {tensor = "@w", made = "split over dp", used = "whole on every rank, first by node 'fc1' (Gemm)"}}
     ```
 
     **Constraints**
@@ -184,7 +188,7 @@ def Plan_AllGatherOp : Plan_Instruction<"all_gather",
   let assemblyFormat = "$data `group` $group `dtype` $dtype $algorithm `count` `=` custom<I64>($count) `on` $stream attr-dict";
 }
 
-def Plan_ReduceOp : Plan_Instruction<"reduce",
+def Plan_ReduceOp : Plan_Exchange<"reduce",
     (ins Plan_BufferAttr:$data, Plan_BufferAttr:$staging, FlatSymbolRefAttr:$group, TypeAttr:$dtype,
          Plan_ReductionAttr:$reduction, Plan_AlgorithmAttr:$algorithm, Plan_I64:$count, Plan_I64:$root), [Plan_UsesSymbols]> {
   let summary = "one rank of the group ends with the element-wise reduction";
@@ -199,7 +203,7 @@ def Plan_ReduceOp : Plan_Instruction<"reduce",
   let assemblyFormat = [{$reduction $data `staging` $staging `group` $group `dtype` $dtype $algorithm
                          `count` `=` custom<I64>($count) `root` `=` custom<I64>($root) `on` $stream attr-dict}];
 }
-def Plan_BroadcastOp : Plan_Instruction<"broadcast",
+def Plan_BroadcastOp : Plan_Exchange<"broadcast",
     (ins Plan_BufferAttr:$data, FlatSymbolRefAttr:$group, TypeAttr:$dtype, Plan_AlgorithmAttr:$algorithm, Plan_I64:$count,
          Plan_I64:$root), [Plan_UsesSymbols]> {
   let summary = "every rank of the group ends with one rank's bytes";
@@ -219,7 +223,7 @@ def Plan_BroadcastOp : Plan_Instruction<"broadcast",
                          `root` `=` custom<I64>($root) `on` $stream attr-dict}];
 }
 
-class Plan_TransferInstruction<string mnemonic, dag buffer> : Plan_Instruction<mnemonic,
+class Plan_TransferInstruction<string mnemonic, dag buffer> : Plan_Exchange<mnemonic,
     !con(buffer, (ins StrAttr:$axis, Plan_I64:$offset, Plan_I64:$channel, TypeAttr:$dtype, Plan_I64:$count))>;
 defvar Plan_TransferDoc = [{
 

@@ -22,7 +22,7 @@ module attributes {cleave.mesh = #cleave.mesh<["dp", "pp"], [2, 2]>, cleave.kind
   cleave.state @g : tensor<8xf32> {role = #cleave.role<gradient>, segments = [#cleave.segment<"w", tensor<8xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>], storage = #cleave.sharding<[[]], partial = ["dp"]>}
   func.func @train_step() attributes {cleave.entry} {
     %g = cleave.read @g : tensor<8xf32>
-    %r = shard.reduce %g on @mesh grid_axes = [0] root = [0] {cleave.instance = 0 : i64, cleave.reason = "r"} : (tensor<8xf32>) -> tensor<8xf32>
+    %r = shard.reduce %g on @mesh grid_axes = [0] root = [0] {cleave.instance = 0 : i64, cleave.reason = {made = "m", tensor = "r", used = "u"}} : (tensor<8xf32>) -> tensor<8xf32>
     %s = shard.send %r on @mesh grid_axes = [1] destination = [1] {cleave.channel = 2 : i64, cleave.owner_axes = ["dp"]} : (tensor<8xf32>) -> tensor<8xf32>
     return
   }

@@ -46,14 +46,14 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], 
     %g = cleave.read @g : tensor<8xf32>
     %w = cleave.read @w : tensor<8xf32>
     %m = cleave.read @m : tensor<8xf32>
-    %r = shard.reduce %g on @mesh grid_axes = [0] root = [0] {cleave.instance = 0 : i64, cleave.reason = "r"} : (tensor<8xf32>) -> tensor<8xf32>
+    %r = shard.reduce %g on @mesh grid_axes = [0] root = [0] {cleave.instance = 0 : i64, cleave.reason = {made = "m", tensor = "r", used = "u"}} : (tensor<8xf32>) -> tensor<8xf32>
     %new:2 = cleave.kernel ins(%w, %m, %r : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>, tensor<8xf32> attributes {label = "momentum", tied = array<i64: 0, 1>} {
     ^bb0(%a: tensor<8xf32>, %b: tensor<8xf32>, %c: tensor<8xf32>):
       %0 = cleave.add %b, %c : tensor<8xf32>
       %1 = cleave.sub %a, %0 : tensor<8xf32>
       cleave.yield %1, %0 : tensor<8xf32>, tensor<8xf32>
     }
-    %all = shard.broadcast %new#0 on @mesh grid_axes = [0] root = [0] {cleave.instance = 1 : i64, cleave.reason = "b"} : (tensor<8xf32>) -> tensor<8xf32>
+    %all = shard.broadcast %new#0 on @mesh grid_axes = [0] root = [0] {cleave.instance = 1 : i64, cleave.reason = {made = "m", tensor = "b", used = "u"}} : (tensor<8xf32>) -> tensor<8xf32>
     cleave.write %all, @w : tensor<8xf32>
     cleave.write %new#1, @m : tensor<8xf32>
     return

@@ -12,7 +12,7 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp", "
   // CHECK-LABEL: func @statistics
   // CHECK-NOT: shard.all_reduce
   // CHECK: %[[ALL:.*]] = cleave.concat {{.*}} dim = 0 : tensor<4xf32>, tensor<12xf32>, tensor<20xf32>, tensor<12xf32> -> tensor<48xf32>
-  // CHECK: %[[SUM:.*]] = shard.all_reduce %[[ALL]] on @mesh grid_axes = [0] {cleave.instance = 1 : i64, cleave.reason = "2 in one, the last b"} : tensor<48xf32> -> tensor<48xf32>
+  // CHECK: %[[SUM:.*]] = shard.all_reduce %[[ALL]] on @mesh grid_axes = [0] {cleave.instance = 1 : i64, cleave.reason = {made = "m", tensor = "a and 1 more", used = "u"}} : tensor<48xf32> -> tensor<48xf32>
   // CHECK: cleave.slice %[[SUM]], [16], [20], [1]
   // CHECK: cleave.slice %[[SUM]], [0], [4], [1]
   // CHECK: cleave.write {{.*}}, @mean
@@ -27,11 +27,11 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp", "
   func.func @statistics(%x: tensor<8x4xf32> {cleave.name = "x", cleave.sharding = #cleave.sharding<[["dp"], []]>},
                         %y: tensor<8x2x10xf32> {cleave.name = "y", cleave.sharding = #cleave.sharding<[["dp"], [], []]>}) {
     %0 = cleave.reduce sum %x, [0] : tensor<8x4xf32> -> tensor<4xf32>
-    %a = shard.all_reduce %0 on @mesh grid_axes = [0] {cleave.instance = 0 : i64, cleave.reason = "a"} : tensor<4xf32> -> tensor<4xf32>
+    %a = shard.all_reduce %0 on @mesh grid_axes = [0] {cleave.instance = 0 : i64, cleave.reason = {made = "m", tensor = "a", used = "u"}} : tensor<4xf32> -> tensor<4xf32>
     %c = cleave.add %a, %a : tensor<4xf32>
     cleave.write %c, @mean : tensor<4xf32>
     %1 = cleave.reduce sum %y, [0] : tensor<8x2x10xf32> -> tensor<2x10xf32>
-    %b = shard.all_reduce %1 on @mesh grid_axes = [0] {cleave.instance = 1 : i64, cleave.reason = "b"} : tensor<2x10xf32> -> tensor<2x10xf32>
+    %b = shard.all_reduce %1 on @mesh grid_axes = [0] {cleave.instance = 1 : i64, cleave.reason = {made = "m", tensor = "b", used = "u"}} : tensor<2x10xf32> -> tensor<2x10xf32>
     cleave.write %b, @other : tensor<2x10xf32>
     return
   }
@@ -42,9 +42,9 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp", "
   // CHECK: shard.all_reduce {{.*}}reason = "b"
   func.func @chained(%x: tensor<4xf32> {cleave.name = "x", cleave.sharding = #cleave.sharding<[[]]>}) -> tensor<4xf32> {
     %0 = cleave.exp %x : tensor<4xf32>
-    %a = shard.all_reduce %0 on @mesh grid_axes = [0] {cleave.instance = 0 : i64, cleave.reason = "a"} : tensor<4xf32> -> tensor<4xf32>
+    %a = shard.all_reduce %0 on @mesh grid_axes = [0] {cleave.instance = 0 : i64, cleave.reason = {made = "m", tensor = "a", used = "u"}} : tensor<4xf32> -> tensor<4xf32>
     %1 = cleave.exp %a : tensor<4xf32>
-    %b = shard.all_reduce %1 on @mesh grid_axes = [0] {cleave.instance = 1 : i64, cleave.reason = "b"} : tensor<4xf32> -> tensor<4xf32>
+    %b = shard.all_reduce %1 on @mesh grid_axes = [0] {cleave.instance = 1 : i64, cleave.reason = {made = "m", tensor = "b", used = "u"}} : tensor<4xf32> -> tensor<4xf32>
     return %b : tensor<4xf32>
   }
 
@@ -54,9 +54,9 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp", "
   // CHECK-NOT: shard.
   func.func @unequal(%x: tensor<4xf32> {cleave.name = "x", cleave.sharding = #cleave.sharding<[[]]>}) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
     %0 = cleave.exp %x : tensor<4xf32>
-    %a = shard.all_reduce %0 on @mesh grid_axes = [0] {cleave.instance = 0 : i64, cleave.reason = "a"} : tensor<4xf32> -> tensor<4xf32>
-    %b = shard.all_reduce %0 on @mesh grid_axes = [1] {cleave.instance = 1 : i64, cleave.reason = "b"} : tensor<4xf32> -> tensor<4xf32>
-    %c = shard.all_reduce %0 on @mesh grid_axes = [0] reduction = max {cleave.instance = 2 : i64, cleave.reason = "c"} : tensor<4xf32> -> tensor<4xf32>
+    %a = shard.all_reduce %0 on @mesh grid_axes = [0] {cleave.instance = 0 : i64, cleave.reason = {made = "m", tensor = "a", used = "u"}} : tensor<4xf32> -> tensor<4xf32>
+    %b = shard.all_reduce %0 on @mesh grid_axes = [1] {cleave.instance = 1 : i64, cleave.reason = {made = "m", tensor = "b", used = "u"}} : tensor<4xf32> -> tensor<4xf32>
+    %c = shard.all_reduce %0 on @mesh grid_axes = [0] reduction = max {cleave.instance = 2 : i64, cleave.reason = {made = "m", tensor = "c", used = "u"}} : tensor<4xf32> -> tensor<4xf32>
     return %a, %b, %c : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
   }
 
@@ -65,9 +65,9 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp", "
   // CHECK-COUNT-2: shard.all_reduce
   func.func @buckets(%x: tensor<4xf32> {cleave.name = "x", cleave.sharding = #cleave.sharding<[[]]>}) -> (tensor<4xf32>, tensor<8xf32>) {
     %0 = cleave.read @mean : tensor<4xf32>
-    %a = shard.all_reduce %0 on @mesh grid_axes = [0] {cleave.instance = 0 : i64, cleave.reason = "a"} : tensor<4xf32> -> tensor<4xf32>
+    %a = shard.all_reduce %0 on @mesh grid_axes = [0] {cleave.instance = 0 : i64, cleave.reason = {made = "m", tensor = "a", used = "u"}} : tensor<4xf32> -> tensor<4xf32>
     %1 = cleave.concat %x, %x dim = 0 : tensor<4xf32>, tensor<4xf32> -> tensor<8xf32>
-    %b = shard.all_reduce %1 on @mesh grid_axes = [0] {cleave.instance = 1 : i64, cleave.reason = "b"} : tensor<8xf32> -> tensor<8xf32>
+    %b = shard.all_reduce %1 on @mesh grid_axes = [0] {cleave.instance = 1 : i64, cleave.reason = {made = "m", tensor = "b", used = "u"}} : tensor<8xf32> -> tensor<8xf32>
     return %a, %b : tensor<4xf32>, tensor<8xf32>
   }
 
@@ -78,9 +78,9 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp", "
   func.func @sums_of_states() -> (tensor<4xf32>, tensor<4xf32>) {
     %0 = cleave.read @mean : tensor<4xf32>
     %1 = cleave.add %0, %0 : tensor<4xf32>
-    %a = shard.all_reduce %1 on @mesh grid_axes = [0] {cleave.instance = 0 : i64, cleave.reason = "a"} : tensor<4xf32> -> tensor<4xf32>
+    %a = shard.all_reduce %1 on @mesh grid_axes = [0] {cleave.instance = 0 : i64, cleave.reason = {made = "m", tensor = "a", used = "u"}} : tensor<4xf32> -> tensor<4xf32>
     %2 = cleave.neg %1 : tensor<4xf32>
-    %b = shard.all_reduce %2 on @mesh grid_axes = [0] {cleave.instance = 1 : i64, cleave.reason = "b"} : tensor<4xf32> -> tensor<4xf32>
+    %b = shard.all_reduce %2 on @mesh grid_axes = [0] {cleave.instance = 1 : i64, cleave.reason = {made = "m", tensor = "b", used = "u"}} : tensor<4xf32> -> tensor<4xf32>
     return %a, %b : tensor<4xf32>, tensor<4xf32>
   }
 
@@ -92,9 +92,9 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp", "
   func.func @parts(%x: tensor<2xf32> {cleave.name = "x", cleave.sharding = #cleave.sharding<[["fsdp"]]>},
                    %y: tensor<4xf32> {cleave.name = "y", cleave.sharding = #cleave.sharding<[["fsdp"]]>}) -> (tensor<2xf32>, tensor<4xf32>) {
     %0 = cleave.exp %x : tensor<2xf32>
-    %a = shard.all_reduce %0 on @mesh grid_axes = [0] {cleave.instance = 0 : i64, cleave.part, cleave.reason = "a"} : tensor<2xf32> -> tensor<2xf32>
+    %a = shard.all_reduce %0 on @mesh grid_axes = [0] {cleave.instance = 0 : i64, cleave.part, cleave.reason = {made = "m", tensor = "a", used = "u"}} : tensor<2xf32> -> tensor<2xf32>
     %1 = cleave.exp %y : tensor<4xf32>
-    %b = shard.all_reduce %1 on @mesh grid_axes = [0] {cleave.instance = 1 : i64, cleave.part, cleave.reason = "b"} : tensor<4xf32> -> tensor<4xf32>
+    %b = shard.all_reduce %1 on @mesh grid_axes = [0] {cleave.instance = 1 : i64, cleave.part, cleave.reason = {made = "m", tensor = "b", used = "u"}} : tensor<4xf32> -> tensor<4xf32>
     return %a, %b : tensor<2xf32>, tensor<4xf32>
   }
 
@@ -106,10 +106,10 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp", "
   // CHECK: shard.all_reduce {{.*}}reason = "b"
   func.func @read_between(%x: tensor<4xf32> {cleave.name = "x", cleave.sharding = #cleave.sharding<[[]]>}) -> (tensor<4xf32>, tensor<4xf32>) {
     %0 = cleave.exp %x : tensor<4xf32>
-    %a = shard.all_reduce %0 on @mesh grid_axes = [0] {cleave.instance = 0 : i64, cleave.reason = "a"} : tensor<4xf32> -> tensor<4xf32>
+    %a = shard.all_reduce %0 on @mesh grid_axes = [0] {cleave.instance = 0 : i64, cleave.reason = {made = "m", tensor = "a", used = "u"}} : tensor<4xf32> -> tensor<4xf32>
     cleave.write %a, @mean : tensor<4xf32>
     %1 = cleave.read @mean : tensor<4xf32>
-    %b = shard.all_reduce %0 on @mesh grid_axes = [0] {cleave.instance = 1 : i64, cleave.reason = "b"} : tensor<4xf32> -> tensor<4xf32>
+    %b = shard.all_reduce %0 on @mesh grid_axes = [0] {cleave.instance = 1 : i64, cleave.reason = {made = "m", tensor = "b", used = "u"}} : tensor<4xf32> -> tensor<4xf32>
     return %1, %b : tensor<4xf32>, tensor<4xf32>
   }
 }

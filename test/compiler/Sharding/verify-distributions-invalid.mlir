@@ -36,7 +36,7 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], 
       -> (tensor<2x3xf32> {cleave.name = "dw", cleave.sharding = #cleave.sharding<[[], []]>},
           tensor<3xf32> {cleave.name = "db", cleave.sharding = #cleave.sharding<[[]]>}) {
     %dw, %db = cleave.matmul_bias_grad %x, %dy : tensor<4x2xf32>, tensor<4x3xf32> -> tensor<2x3xf32>, tensor<3xf32>
-    %0 = shard.all_reduce %dw on @mesh grid_axes = [0] {cleave.instance = 0 : i64, cleave.reason = "r"} : tensor<2x3xf32> -> tensor<2x3xf32>
+    %0 = shard.all_reduce %dw on @mesh grid_axes = [0] {cleave.instance = 0 : i64, cleave.reason = {made = "m", tensor = "r", used = "u"}} : tensor<2x3xf32> -> tensor<2x3xf32>
     // expected-error @+1 {{is partial over dp (sum)}}
     return %0, %db : tensor<2x3xf32>, tensor<3xf32>
   }
@@ -52,7 +52,7 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], 
       -> (tensor<4x8xf32> {cleave.name = "y", cleave.sharding = #cleave.sharding<[[], []]>}) {
     // expected-error @+1 {{input 'b' is whole; cleave.matmul in @infer adds it on every rank of dp}}
     %0 = cleave.matmul %x, %w bias %b : tensor<4x3xf32>, tensor<3x8xf32>, tensor<8xf32> -> tensor<4x8xf32>
-    %1 = shard.all_reduce %0 on @mesh grid_axes = [0] {cleave.instance = 0 : i64, cleave.reason = "r"} : tensor<4x8xf32> -> tensor<4x8xf32>
+    %1 = shard.all_reduce %0 on @mesh grid_axes = [0] {cleave.instance = 0 : i64, cleave.reason = {made = "m", tensor = "r", used = "u"}} : tensor<4x8xf32> -> tensor<4x8xf32>
     return %1 : tensor<4x8xf32>
   }
 }
@@ -66,7 +66,7 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["fsdp"]
   func.func @bwd(%x: tensor<3x8xf32> {cleave.name = "x", cleave.batch_dim = 0 : i64, cleave.sharding = #cleave.sharding<[["fsdp"], []]>}) {
     %0 = cleave.reduce sum %x, [0] : tensor<3x8xf32> -> tensor<8xf32>
     // expected-error @+1 {{the result of cleave.reduce is partial over fsdp (sum); shard.all_slice in @bwd takes the rank's part of it over fsdp, and expects it whole}}
-    %1 = shard.all_slice %0 on @mesh grid_axes = [0] slice_axis = 0 {cleave.instance = 0 : i64, cleave.reason = "r"} : tensor<8xf32> -> tensor<4xf32>
+    %1 = shard.all_slice %0 on @mesh grid_axes = [0] slice_axis = 0 {cleave.instance = 0 : i64, cleave.reason = {made = "m", tensor = "r", used = "u"}} : tensor<8xf32> -> tensor<4xf32>
     cleave.write %1, @g : tensor<4xf32>
     return
   }
@@ -80,14 +80,14 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], 
     segments = [#cleave.segment<"loss_sum", tensor<f32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
   func.func @fwd(%x: tensor<3x4xf32> {cleave.name = "x", cleave.batch_dim = 0 : i64, cleave.sharding = #cleave.sharding<[["dp"], []]>}) {
     %0 = cleave.reduce sum %x, [0, 1] : tensor<3x4xf32> -> tensor<f32>
-    %1 = shard.all_reduce %0 on @mesh grid_axes = [0] {cleave.instance = 0 : i64, cleave.reason = "r"} : tensor<f32> -> tensor<f32>
+    %1 = shard.all_reduce %0 on @mesh grid_axes = [0] {cleave.instance = 0 : i64, cleave.reason = {made = "m", tensor = "r", used = "u"}} : tensor<f32> -> tensor<f32>
     // expected-error @+1 {{the result of shard.all_reduce is whole; shard.all_reduce in @fwd combines terms over dp, and expects it partial over dp (sum): it was reduced already, or it is no term of a sum: a collective too many}}
-    %2 = shard.all_reduce %1 on @mesh grid_axes = [0] {cleave.instance = 1 : i64, cleave.reason = "r"} : tensor<f32> -> tensor<f32>
+    %2 = shard.all_reduce %1 on @mesh grid_axes = [0] {cleave.instance = 1 : i64, cleave.reason = {made = "m", tensor = "r", used = "u"}} : tensor<f32> -> tensor<f32>
     // expected-error @+1 {{input 'x' is split over dp along dimension 0; shard.all_reduce in @fwd combines terms over dp}}
-    %3 = shard.all_reduce %x on @mesh grid_axes = [0] {cleave.instance = 2 : i64, cleave.reason = "r"} : tensor<3x4xf32> -> tensor<3x4xf32>
+    %3 = shard.all_reduce %x on @mesh grid_axes = [0] {cleave.instance = 2 : i64, cleave.reason = {made = "m", tensor = "r", used = "u"}} : tensor<3x4xf32> -> tensor<3x4xf32>
     %4 = cleave.reduce max %x, [0] : tensor<3x4xf32> -> tensor<4xf32>
     // expected-error @+1 {{is partial over dp (max); shard.all_reduce in @fwd combines it in another way}}
-    %5 = shard.all_reduce %4 on @mesh grid_axes = [0] {cleave.instance = 3 : i64, cleave.reason = "r"} : tensor<4xf32> -> tensor<4xf32>
+    %5 = shard.all_reduce %4 on @mesh grid_axes = [0] {cleave.instance = 3 : i64, cleave.reason = {made = "m", tensor = "r", used = "u"}} : tensor<4xf32> -> tensor<4xf32>
     // expected-error @+1 {{the result of shard.all_reduce is whole; state 'loss_sum' (@sum) is stored partial over dp (sum): it was reduced already}}
     cleave.write %1, @sum : tensor<f32>
     return
@@ -106,7 +106,7 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], 
                    %w: tensor<4x8xf32> {cleave.name = "w", cleave.sharding = #cleave.sharding<[[], []]>})
       -> (tensor<4x8xf32> {cleave.name = "y", cleave.sharding = #cleave.sharding<[[], []]>}) {
     // expected-error @+1 {{input 'x' is split over dp along dimension 0; shard.all_gather in @infer puts parts over dp together along dimension 1}}
-    %0 = shard.all_gather %x on @mesh grid_axes = [0] gather_axis = 1 {cleave.instance = 0 : i64, cleave.reason = "r"} : tensor<4x8xf32> -> tensor<4x16xf32>
+    %0 = shard.all_gather %x on @mesh grid_axes = [0] gather_axis = 1 {cleave.instance = 0 : i64, cleave.reason = {made = "m", tensor = "r", used = "u"}} : tensor<4x8xf32> -> tensor<4x16xf32>
     // expected-error @+1 {{cleave.add in @infer takes its operands in parts that belong together, and expects it split over dp along dimension 0: an all_slice over dp is missing}}
     %1 = cleave.add %x, %w : tensor<4x8xf32>
     // expected-error @+1 {{input 'x' is split over dp along dimension 0; cleave.softmax in @infer needs all of the dimension that is split over dp, and expects it whole: an all_gather over dp is missing}}
@@ -129,7 +129,7 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], 
     %m = cleave.read @m : tensor<4xf32>
     %0 = cleave.sub %w, %m : tensor<4xf32>
     // expected-error @+1 {{has another root than the owner}}
-    %1 = shard.broadcast %0 on @mesh grid_axes = [0] root = [1] {cleave.instance = 0 : i64, cleave.reason = "r"} : (tensor<4xf32>) -> tensor<4xf32>
+    %1 = shard.broadcast %0 on @mesh grid_axes = [0] root = [1] {cleave.instance = 0 : i64, cleave.reason = {made = "m", tensor = "r", used = "u"}} : (tensor<4xf32>) -> tensor<4xf32>
     // expected-error @+1 {{the result of cleave.sub is only on its owner over dp, as is optimizer state 'momentum_buffer' of 'w' (@m); parameter 'w' (@w) is stored whole: a broadcast from the owner over dp is missing}}
     cleave.write %0, @w : tensor<4xf32>
     return
@@ -206,11 +206,11 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], 
       -> (tensor<4xf32> {cleave.name = "y", cleave.sharding = #cleave.sharding<[[]]>},
           tensor<4xf32> {cleave.name = "z", cleave.sharding = #cleave.sharding<[[]]>}) {
     // expected-error @+1 {{shard.process_linear_index has no rule here; expected a collective that makes one tensor of one}}
-    %rank = shard.process_linear_index on @mesh {cleave.instance = 0 : i64, cleave.reason = "r"} : index
+    %rank = shard.process_linear_index on @mesh {cleave.instance = 0 : i64, cleave.reason = {made = "m", tensor = "r", used = "u"}} : index
     // Its root is told to have no rule already.
-    %0 = shard.broadcast %x on @mesh grid_axes = [0] root = [%rank] {cleave.instance = 1 : i64, cleave.reason = "r"} : (tensor<4xf32>, index) -> tensor<4xf32>
+    %0 = shard.broadcast %x on @mesh grid_axes = [0] root = [%rank] {cleave.instance = 1 : i64, cleave.reason = {made = "m", tensor = "r", used = "u"}} : (tensor<4xf32>, index) -> tensor<4xf32>
     // expected-error @+1 {{input 'x' is whole; shard.shift in @infer is a collective without a rule here}}
-    %1 = shard.shift %x on @mesh grid_axes = [0] shift_axis = 0 offset = 1 {cleave.instance = 2 : i64, cleave.reason = "r"} : tensor<4xf32> -> tensor<4xf32>
+    %1 = shard.shift %x on @mesh grid_axes = [0] shift_axis = 0 offset = 1 {cleave.instance = 2 : i64, cleave.reason = {made = "m", tensor = "r", used = "u"}} : tensor<4xf32> -> tensor<4xf32>
     return %0, %1 : tensor<4xf32>, tensor<4xf32>
   }
 }

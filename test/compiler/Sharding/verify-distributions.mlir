@@ -28,7 +28,7 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp", "
   }
   func.func @update() -> (tensor<6xf32> {cleave.name = "g", cleave.sharding = #cleave.sharding<[[]]>}) {
     %0 = cleave.read @g : tensor<6xf32>
-    %1 = shard.all_reduce %0 on @mesh grid_axes = [1, 0] {cleave.instance = 0 : i64, cleave.reason = "r"} : tensor<6xf32> -> tensor<6xf32>
+    %1 = shard.all_reduce %0 on @mesh grid_axes = [1, 0] {cleave.instance = 0 : i64, cleave.reason = {made = "m", tensor = "r", used = "u"}} : tensor<6xf32> -> tensor<6xf32>
     return %1 : tensor<6xf32>
   }
 }
@@ -43,15 +43,15 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp", "
       -> (tensor<8xf32> {cleave.name = "sum", cleave.sharding = #cleave.sharding<[[]]>},
           tensor<2x4xf32> {cleave.name = "max", cleave.sharding = #cleave.sharding<[[], []]>}) {
     %0 = cleave.reduce sum %x, [0] : tensor<3x8xf32> -> tensor<8xf32>
-    %1 = shard.reduce_scatter %0 on @mesh grid_axes = [1] scatter_axis = 0 {cleave.instance = 0 : i64, cleave.reason = "r"} : tensor<8xf32> -> tensor<4xf32>
-    %2 = shard.all_reduce %1 on @mesh grid_axes = [0] {cleave.instance = 1 : i64, cleave.reason = "r"} : tensor<4xf32> -> tensor<4xf32>
+    %1 = shard.reduce_scatter %0 on @mesh grid_axes = [1] scatter_axis = 0 {cleave.instance = 0 : i64, cleave.reason = {made = "m", tensor = "r", used = "u"}} : tensor<8xf32> -> tensor<4xf32>
+    %2 = shard.all_reduce %1 on @mesh grid_axes = [0] {cleave.instance = 1 : i64, cleave.reason = {made = "m", tensor = "r", used = "u"}} : tensor<4xf32> -> tensor<4xf32>
     %3 = cleave.exp %2 : tensor<4xf32>
-    %4 = shard.all_gather %3 on @mesh grid_axes = [1] gather_axis = 0 {cleave.instance = 2 : i64, cleave.reason = "r"} : tensor<4xf32> -> tensor<8xf32>
+    %4 = shard.all_gather %3 on @mesh grid_axes = [1] gather_axis = 0 {cleave.instance = 2 : i64, cleave.reason = {made = "m", tensor = "r", used = "u"}} : tensor<4xf32> -> tensor<8xf32>
     %5 = cleave.reduce max %x, [0] : tensor<3x8xf32> -> tensor<8xf32>
     %6 = cleave.reshape %5 : tensor<8xf32> -> tensor<2x4xf32>
-    %7 = shard.all_reduce %6 on @mesh grid_axes = [0, 1] reduction = max {cleave.instance = 3 : i64, cleave.reason = "r"} : tensor<2x4xf32> -> tensor<2x4xf32>
-    %8 = shard.all_reduce %7 on @mesh grid_axes = [0] reduction = max {cleave.instance = 4 : i64, cleave.reason = "r"} : tensor<2x4xf32> -> tensor<2x4xf32>
-    %9 = shard.broadcast %8 on @mesh grid_axes = [1] root = [0] {cleave.instance = 5 : i64, cleave.reason = "r"} : (tensor<2x4xf32>) -> tensor<2x4xf32>
+    %7 = shard.all_reduce %6 on @mesh grid_axes = [0, 1] reduction = max {cleave.instance = 3 : i64, cleave.reason = {made = "m", tensor = "r", used = "u"}} : tensor<2x4xf32> -> tensor<2x4xf32>
+    %8 = shard.all_reduce %7 on @mesh grid_axes = [0] reduction = max {cleave.instance = 4 : i64, cleave.reason = {made = "m", tensor = "r", used = "u"}} : tensor<2x4xf32> -> tensor<2x4xf32>
+    %9 = shard.broadcast %8 on @mesh grid_axes = [1] root = [0] {cleave.instance = 5 : i64, cleave.reason = {made = "m", tensor = "r", used = "u"}} : (tensor<2x4xf32>) -> tensor<2x4xf32>
     return %4, %9 : tensor<8xf32>, tensor<2x4xf32>
   }
 }
@@ -118,8 +118,8 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp", "
       -> (tensor<2x3xf32> {cleave.name = "dw", cleave.sharding = #cleave.sharding<[[], []]>},
           tensor<3xf32> {cleave.name = "db", cleave.sharding = #cleave.sharding<[[]]>}) {
     %dw, %db = cleave.matmul_bias_grad %x, %dy : tensor<4x2xf32>, tensor<4x3xf32> -> tensor<2x3xf32>, tensor<3xf32>
-    %0 = shard.all_reduce %dw on @mesh grid_axes = [0] {cleave.instance = 0 : i64, cleave.reason = "r"} : tensor<2x3xf32> -> tensor<2x3xf32>
-    %1 = shard.all_reduce %db on @mesh grid_axes = [0] {cleave.instance = 1 : i64, cleave.reason = "r"} : tensor<3xf32> -> tensor<3xf32>
+    %0 = shard.all_reduce %dw on @mesh grid_axes = [0] {cleave.instance = 0 : i64, cleave.reason = {made = "m", tensor = "r", used = "u"}} : tensor<2x3xf32> -> tensor<2x3xf32>
+    %1 = shard.all_reduce %db on @mesh grid_axes = [0] {cleave.instance = 1 : i64, cleave.reason = {made = "m", tensor = "r", used = "u"}} : tensor<3xf32> -> tensor<3xf32>
     return %0, %1 : tensor<2x3xf32>, tensor<3xf32>
   }
 }

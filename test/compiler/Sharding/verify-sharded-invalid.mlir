@@ -22,9 +22,9 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], 
     %v = cleave.read @v : tensor<4xf32>
     // expected-error @+1 {{a collective has cleave.instance and cleave.reason}}
     %0 = shard.all_reduce %x on @mesh grid_axes = [0] : tensor<4xf32> -> tensor<4xf32>
-    %1 = shard.all_reduce %0 on @mesh grid_axes = [0] {cleave.instance = 1 : i64, cleave.reason = "r"} : tensor<4xf32> -> tensor<4xf32>
+    %1 = shard.all_reduce %0 on @mesh grid_axes = [0] {cleave.instance = 1 : i64, cleave.reason = {made = "m", tensor = "r", used = "u"}} : tensor<4xf32> -> tensor<4xf32>
     // expected-error @+1 {{collectives have instances of their own; got: 1 twice}}
-    %2 = shard.all_reduce %1 on @mesh grid_axes = [0] {cleave.instance = 1 : i64, cleave.reason = "r"} : tensor<4xf32> -> tensor<4xf32>
+    %2 = shard.all_reduce %1 on @mesh grid_axes = [0] {cleave.instance = 1 : i64, cleave.reason = {made = "m", tensor = "r", used = "u"}} : tensor<4xf32> -> tensor<4xf32>
     // expected-error @+1 {{cleave.uses must not be here at this level}}
     %3 = cleave.neg %2 {cleave.uses = []} : tensor<4xf32>
     return %3 : tensor<4xf32>

@@ -1,0 +1,123 @@
+#include "dialects/Cleave/IR/Reason.h"
+
+#include "dialects/Cleave/IR/Algebra.h"
+#include "dialects/Cleave/IR/Messages.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+
+namespace cleave {
+
+// The most ops between a value and the state or the node by which people know it.
+static constexpr size_t kMostOps = 256;
+
+// Returns the state of which the value is a form: it is read from there, and then only converted, moved, or multiplied.
+// Empty if there is none. A sum of several states, as the gradients of a tied weight, is known by the first.
+static StringRef stateBehind(Value value) {
+  for (size_t i = 0; i < kMostOps; ++i) {
+    Operation *op = value.getDefiningOp();
+    if (!op)
+      return "";
+    if (auto read = dyn_cast<ReadOp>(op))
+      return read.getState();
+    auto algebra = dyn_cast<AlgebraOpInterface>(op);
+    if (!algebra)
+      return "";
+    if (Value carried = algebra.getCarriedOperand()) {
+      value = carried;
+      continue;
+    }
+    auto linear = algebra.getLinearOperands();
+    if (linear.empty() || linear.front().sums || (linear.size() > 1 && !algebra.addsOperands()))
+      return "";
+    value = op->getOperand(linear.front().number);
+  }
+  return "";
+}
+
+// Visits the ops that use the value, then those that use their results, until `visit` returns true.
+static void forEachUserAfter(Operation *first, llvm::function_ref<bool(Operation *)> visit) {
+  llvm::SetVector<Operation *> open;
+  open.insert(first);
+  for (size_t i = 0; i < open.size() && i < kMostOps; ++i) {
+    if (visit(open[i]))
+      return;
+    for (Operation *user : open[i]->getUsers())
+      open.insert(user);
+  }
+}
+
+static StringRef functionOf(Operation *op) {
+  auto function = op->getParentOfType<func::FuncOp>();
+  return function ? function.getName() : StringRef("module");
+}
+
+std::string tensorNameOf(Value value) {
+  for (Operation *user : value.getUsers())
+    if (auto write = dyn_cast<WriteOp>(user))
+      return "@" + write.getState().str();
+  if (StringRef state = stateBehind(value); !state.empty())
+    return "@" + state.str();
+  if (std::string node = nodeNameOf(value.getLoc()); !node.empty())
+    return node;
+  std::string target;
+  for (Operation *user : value.getUsers())
+    if (target.empty())
+      forEachUserAfter(user, [&](Operation *op) {
+        if (auto write = dyn_cast<WriteOp>(op))
+          target = "for @" + write.getState().str();
+        return !target.empty();
+      });
+  return target.empty() ? "a value of @" + functionOf(value.getParentRegion()->front().getParentOp()).str() : target;
+}
+
+std::string describeSharding(ShardingAttr sharding) {
+  SmallVector<std::string> parts;
+  size_t rank = sharding.getDims().size();
+  for (size_t dim = 0; dim < rank; ++dim)
+    if (auto axes = sharding.getDimAxes(static_cast<int64_t>(dim)); !axes.empty())
+      parts.push_back("split over " + llvm::join(axes, ", ") +
+                      (rank == 1 ? "" : " along dimension " + std::to_string(dim)));
+  if (auto axes = sharding.getPartialAxes(); !axes.empty())
+    parts.push_back("a " + stringifyReduceKind(sharding.getKind()).str() + " of its own on each rank of " +
+                    llvm::join(axes, ", "));
+  if (auto axes = sharding.getOwnerAxes(); !axes.empty())
+    parts.push_back("only on the first rank of " + llvm::join(axes, ", "));
+  return parts.empty() ? "whole on every rank" : llvm::join(parts, "; ");
+}
+
+// Returns ", first by node 'fc1' (Gemm)" or ", for @scalar.grad_norm": who needs a value that this op takes.
+static std::string describeUser(Operation *first) {
+  std::string text;
+  forEachUserAfter(first, [&](Operation *op) {
+    if (auto write = dyn_cast<WriteOp>(op))
+      text = ", for @" + write.getState().str();
+    else if (std::string node = nodeNameOf(op->getLoc()); !node.empty())
+      text = ", first by " + node;
+    return !text.empty();
+  });
+  return text;
+}
+
+DictionaryAttr makeReason(MLIRContext *context, StringRef tensor, StringRef made, StringRef used) {
+  Builder builder(context);
+  return builder.getDictionaryAttr({builder.getNamedAttr("tensor", builder.getStringAttr(tensor)),
+                                    builder.getNamedAttr("made", builder.getStringAttr(made)),
+                                    builder.getNamedAttr("used", builder.getStringAttr(used))});
+}
+
+DictionaryAttr reasonOf(OpOperand &use, ShardingAttr made, ShardingAttr used) {
+  return makeReason(made.getContext(), tensorNameOf(use.get()), describeSharding(made),
+                    describeSharding(used) + describeUser(use.getOwner()));
+}
+
+DictionaryAttr joinReasons(ArrayRef<DictionaryAttr> reasons) {
+  auto text = [&](StringRef key) { return reasons.front().getAs<StringAttr>(key).str(); };
+  std::string more = reasons.size() == 1 ? "" : " and " + std::to_string(reasons.size() - 1) + " more";
+  return makeReason(reasons.front().getContext(), text("tensor") + more, text("made"), text("used"));
+}
+
+} // namespace cleave
