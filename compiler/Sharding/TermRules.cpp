@@ -19,14 +19,30 @@ static bool makesMore(mlir::Operation *op) {
   return countElements(op->getResult(0).getType()) > taken;
 }
 
-// True if the op widens a value that it reads from a state. Terms are reduced in the type in which they are stored: a
-// cast of terms gives terms, but a value that is read from a state is reduced before it is widened.
+// True for a linear combination of states: the tied gradient of two stages is the sum of what each has stored.
+static bool isMadeOfReads(Value value) {
+  llvm::SetVector<Value> reached;
+  reached.insert(value);
+  for (size_t i = 0; i < reached.size(); ++i) {
+    mlir::Operation *maker = reached[i].getDefiningOp();
+    if (maker && (llvm::isa<ReadOp>(maker) || isZero(reached[i])))
+      continue;
+    if (!maker || !isLinear(maker))
+      return false;
+    for (Value operand : maker->getOperands())
+      if (isFloat(operand))
+        reached.insert(operand);
+  }
+  return true;
+}
+
+// True if the op widens a value that it reads from states. Terms are reduced in the type in which they are stored: a
+// cast of terms gives terms, but a value that is read from states is reduced before it is widened.
 static bool widensRead(mlir::Operation *op) {
   int64_t takenBytes = 0;
   for (Value operand : op->getOperands())
     takenBytes += byteSize(operand.getType());
-  bool isRead = llvm::any_of(op->getOperands(), [](Value operand) { return operand.getDefiningOp<ReadOp>(); });
-  return isRead && byteSize(op->getResult(0).getType()) > takenBytes;
+  return byteSize(op->getResult(0).getType()) > takenBytes && llvm::any_of(op->getOperands(), isMadeOfReads);
 }
 
 bool TermRules::makesTerms(mlir::Operation *op) const {

@@ -4,7 +4,7 @@
 // after it. Otherwise its operands are reduced before it. Both are right, and these rules choose the one that sends
 // fewer bytes:
 //
-//   it widens what it reads from a state   before: terms are reduced in the type in which they are stored
+//   it widens what it reads from states    before: terms are reduced in the type in which they are stored
 //   it widens terms for an accumulator     before, if each micro-batch reduces them (StateForms.h)
 //   it makes no more elements than it      after
 //   takes

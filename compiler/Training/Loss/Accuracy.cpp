@@ -11,63 +11,64 @@ namespace cleave {
 
 namespace {
 
-struct CrossEntropy {
-  LogSoftmaxOp scores;
-  Value labels; // integers, of the scores' shape without the class dimension
-};
-
-// Returns the class dimension, in `value`'s shape, along which the iota that `value` is made of counts.
-std::optional<int64_t> getIotaDim(Value value) {
-  if (auto cast = value.getDefiningOp<CastOp>())
-    value = cast.getOperand();
-  if (auto iota = value.getDefiningOp<IotaOp>())
-    return iota.getDim();
-  auto broadcast = value.getDefiningOp<BroadcastOp>();
-  if (!broadcast || broadcast.getDims().size() != 1)
-    return std::nullopt;
-  return getIotaDim(broadcast.getOperand()) ? std::optional<int64_t>(broadcast.getDims()[0]) : std::nullopt;
-}
-
-// Returns the labels that were broadcast along `dim`, or null.
-Value getSpreadLabels(Value value, int64_t dim) {
-  if (auto cast = value.getDefiningOp<CastOp>())
-    value = cast.getOperand();
-  auto broadcast = value.getDefiningOp<BroadcastOp>();
-  if (!broadcast || static_cast<int64_t>(broadcast.getDims().size()) != tensorType(value).getRank() - 1 ||
-      llvm::is_contained(broadcast.getDims(), dim))
-    return nullptr;
-  return broadcast.getOperand();
-}
-
 // A mask that is true at the label's class: `labels` compared with the index along `dim`.
 struct Hit {
-  Value labels;
+  Value labels; // of the mask's shape without `dim`
   int64_t dim;
 };
 
-// Matches a mask that is `value` at the label and the opposite elsewhere.
-std::optional<Hit> matchHit(Value mask, bool value) {
-  if (auto cast = mask.getDefiningOp<CastOp>())
-    mask = cast.getOperand();
-  auto compare = mask.getDefiningOp<CompareOp>();
-  if (!compare || compare.getPredicate() != (value ? Predicate::Eq : Predicate::Ne))
+struct CrossEntropy : Hit {
+  Value scores;
+};
+
+// Returns the value itself and those of which it is made by casts and broadcasts, the last one at the end. Each comes
+// with the index of its element that is at (d0, d1, ...) of the value.
+SmallVector<std::pair<Value, AffineMap>> originsOf(Value value) {
+  AffineMap index = AffineMap::getMultiDimIdentityMap(tensorType(value).getRank(), value.getContext());
+  SmallVector<std::pair<Value, AffineMap>> origins = {{value, index}};
+  while (auto loops = origins.back().first.getDefiningOp<shard::ShardingInterface>()) {
+    Value carried = carriedOperand(loops);
+    SmallVector<AffineMap> maps = loops.getIndexingMaps();
+    if (!carried || !maps.back().isIdentity())
+      break;
+    index = maps[llvm::find(loops->getOperands(), carried).getIndex()].compose(index);
+    origins.push_back({carried, index});
+  }
+  return origins;
+}
+
+std::optional<Hit> matchLabels(Value spread, Value counter) {
+  auto [counting, index] = originsOf(counter).back();
+  std::optional<int64_t> counted = countedDim(counting.getDefiningOp());
+  auto loop = counted ? dyn_cast<AffineDimExpr>(index.getResult(*counted)) : AffineDimExpr(nullptr);
+  if (!loop)
     return std::nullopt;
-  for (auto [iota, labels] : {std::pair(compare.getLhs(), compare.getRhs()), {compare.getRhs(), compare.getLhs()}})
-    if (std::optional<int64_t> dim = getIotaDim(iota))
-      if (Value found = getSpreadLabels(labels, *dim))
-        return Hit{found, *dim};
+  AffineMap without =
+      AffineMap::getMultiDimIdentityMap(index.getNumDims(), index.getContext()).dropResult(loop.getPosition());
+  for (auto [labels, place] : originsOf(spread))
+    if (place == without)
+      return Hit{labels, loop.getPosition()};
   return std::nullopt;
 }
 
-// Matches the mask of an op that keeps its operand at the label's class and is zero elsewhere: select(hit, x, 0), x *
-// hit.
+// Matches a mask that is `value` at the label and the opposite elsewhere.
+std::optional<Hit> matchHit(Value mask, bool value) {
+  auto [compared, index] = originsOf(mask).back();
+  std::optional<ComparedValues> compare = comparisonOf(compared.getDefiningOp());
+  if (!compare || !index.isIdentity() || compare->predicate != (value ? Predicate::Eq : Predicate::Ne))
+    return std::nullopt;
+  std::optional<Hit> hit = matchLabels(compare->rhs, compare->lhs);
+  return hit ? hit : matchLabels(compare->lhs, compare->rhs);
+}
+
+// Matches the mask of an op that is its operand at the label's class and zero elsewhere: select(hit, x, 0), x * hit.
 std::optional<Hit> matchPickedBy(const LinearOperand &linear) {
   if (linear.condition)
     return matchHit(linear.condition, linear.isWhere);
   return linear.scale && !linear.divides ? matchHit(linear.scale, true) : std::nullopt;
 }
 
-// Matches an op that picks the label's entry of a log_softmax, perhaps after a cast or a negation.
+// Matches an op that picks the logarithm of the label's probability, perhaps after a cast or a negation.
 std::optional<CrossEntropy> matchPick(Operation *op) {
   for (const LinearOperand &linear : linearOperands(op)) {
     std::optional<Hit> hit = matchPickedBy(linear);
@@ -76,8 +77,8 @@ std::optional<CrossEntropy> matchPick(Operation *op) {
     Value picked = op->getOperand(linear.number);
     while (Value inner = getKeptInPlace(picked))
       picked = inner;
-    if (auto scores = picked.getDefiningOp<LogSoftmaxOp>(); scores && static_cast<int64_t>(scores.getDim()) == hit->dim)
-      return CrossEntropy{scores, hit->labels};
+    if (Operation *op = picked.getDefiningOp(); logProbabilityDim(op) == hit->dim)
+      return CrossEntropy{*hit, op->getOperand(0)};
   }
   return std::nullopt;
 }
@@ -85,13 +86,13 @@ std::optional<CrossEntropy> matchPick(Operation *op) {
 // Returns the labels before changes of type and shape, and before labels that do not count were replaced.
 Value rootOf(Value labels) {
   while (Operation *op = labels.getDefiningOp()) {
-    auto select = dyn_cast<SelectOp>(op);
+    SmallVector<Value, 2> kept = choicesOf(op);
     if (Value carried = carriedOperand(op))
-      labels = carried;
-    else if (select && (getConstantNumber(select.getOnFalse()) || getConstantNumber(select.getOnTrue())))
-      labels = getConstantNumber(select.getOnFalse()) ? select.getOnTrue() : select.getOnFalse();
-    else
+      kept = {carried};
+    llvm::erase_if(kept, getConstantNumber);
+    if (kept.size() != 1)
       break;
+    labels = kept.front();
   }
   return labels;
 }
@@ -99,8 +100,8 @@ Value rootOf(Value labels) {
 // True if the factor is read from a table at the labels: it is the weight of a class.
 bool isClassWeight(Value factor, Value labels) {
   while (Operation *op = factor.getDefiningOp()) {
-    if (auto take = dyn_cast<TakeOp>(op))
-      return rootOf(take.getIndices()) == rootOf(labels) && !sourcesOf(take.getOperand()).samples;
+    if (std::optional<TableRead> read = tableReadOf(op))
+      return rootOf(read->indices) == rootOf(labels) && !sourcesOf(read->table).samples;
     SmallVector<LinearOperand, 2> linear = linearOperands(op);
     for (const LinearOperand &each : linear)
       if (std::optional<Hit> hit = matchPickedBy(each))
@@ -116,11 +117,11 @@ bool isClassWeight(Value factor, Value labels) {
 // these positions are not known.
 Value buildCounted(OpBuilder &builder, Arithmetic &a, CrossEntropy match, const LossPath &path) {
   RankedTensorType type = tensorType(match.labels);
-  PositionMask positions = buildPositionMask(builder, path, static_cast<int64_t>(match.scores.getDim()),
-                                             [&](Value factor) { return isClassWeight(factor, match.labels); });
+  PositionMask positions =
+      buildPositionMask(builder, path, match.dim, [&](Value factor) { return isClassWeight(factor, match.labels); });
   if (!positions.isKnown)
     return nullptr;
-  int64_t classes = tensorType(match.scores.getResult()).getDimSize(match.scores.getDim());
+  int64_t classes = tensorType(match.scores).getDimSize(match.dim);
   Value counted = a.mask(a.compare(Predicate::Ge, match.labels, a.splat(type, 0)),
                          a.compare(Predicate::Lt, match.labels, a.splat(type, static_cast<double>(classes))));
   return positions.mask ? a.mask(counted, a.reshape(positions.mask, type.getShape())) : counted;
@@ -156,7 +157,7 @@ std::optional<AccuracySums> buildAccuracy(OpBuilder &builder, Value lossSum) {
     emitRemark(end->getLoc(), "the loss has ")
         << paths.size() << " cross-entropies; the accuracy of an evaluation is that of "
         << describeLabels(match.labels);
-  Value predicted = ArgMaxOp::create(builder, end->getLoc(), match.scores.getOperand(), match.scores.getDim());
+  Value predicted = ArgMaxOp::create(builder, end->getLoc(), match.scores, match.dim);
   Value labels = a.cast(match.labels, tensorType(predicted).getElementType());
   Value correct = a.mask(counted, a.compare(Predicate::Eq, predicted, labels));
   return AccuracySums{a.sum(a.cast(correct, builder.getF32Type())), a.sum(a.cast(counted, builder.getF32Type()))};

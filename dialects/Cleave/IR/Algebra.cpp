@@ -142,6 +142,13 @@ struct Bounds : AlgebraOpInterface::ExternalModel<Bounds, MaxOp> {
   }
 };
 
+struct Compares : AlgebraOpInterface::ExternalModel<Compares, CompareOp> {
+  std::optional<ComparedValues> getComparison(Operation *op) const {
+    auto compare = llvm::cast<CompareOp>(op);
+    return ComparedValues{compare.getPredicate(), compare.getLhs(), compare.getRhs()};
+  }
+};
+
 struct Selects : AlgebraOpInterface::ExternalModel<Selects, SelectOp> {
   LinearOperands getLinearOperands(Operation *op) const {
     LinearOperands result;
@@ -157,20 +164,27 @@ struct Selects : AlgebraOpInterface::ExternalModel<Selects, SelectOp> {
   }
   // select(a < b, c, a) is a if a is not below b. The compared value may be a in another type or shape.
   NumberBounds getNumberBounds(Operation *op) const {
-    auto compare = op->getOperand(0).getDefiningOp<CompareOp>();
+    std::optional<ComparedValues> compare = comparisonOf(op->getOperand(0).getDefiningOp());
     NumberBounds result;
     if (!compare)
       return result;
     for (unsigned number : {1u, 2u}) {
       Value inner = op->getOperand(number), other = op->getOperand(3 - number);
-      bool isLeft = throughViews(compare.getLhs()) == throughViews(inner);
-      if (!isLeft && throughViews(compare.getRhs()) != throughViews(inner))
+      bool isLeft = throughViews(compare->lhs) == throughViews(inner);
+      if (!isLeft && throughViews(compare->rhs) != throughViews(inner))
         continue;
-      Predicate predicate = isLeft ? compare.getPredicate() : exchanged(compare.getPredicate());
-      result.push_back({NumberBound::Where, inner, isLeft ? compare.getRhs() : compare.getLhs(),
+      Predicate predicate = isLeft ? compare->predicate : exchanged(compare->predicate);
+      result.push_back({NumberBound::Where, inner, isLeft ? compare->rhs : compare->lhs,
                         number == 1 ? opposite(predicate) : predicate, other});
     }
     return result;
+  }
+  SmallVector<Value, 2> getChoices(Operation *op) const { return {op->getOperand(1), op->getOperand(2)}; }
+};
+
+struct LogProbabilities : AlgebraOpInterface::ExternalModel<LogProbabilities, LogSoftmaxOp> {
+  std::optional<int64_t> getLogProbabilityDim(Operation *op) const {
+    return static_cast<int64_t>(llvm::cast<LogSoftmaxOp>(op).getDim());
   }
 };
 
@@ -227,6 +241,20 @@ struct Pads : IndexingOpInterface::ExternalModel<Pads, PadOp> {
   SmallVector<ArrayRef<int64_t>, 2> getStarts(Operation *op) const { return {llvm::cast<PadOp>(op).getLow()}; }
 };
 
+struct Counts : IndexingOpInterface::ExternalModel<Counts, IotaOp> {
+  std::optional<int64_t> getCountedDim(Operation *op) const {
+    auto iota = llvm::cast<IotaOp>(op);
+    return iota.getOrigin() ? std::nullopt : std::optional<int64_t>(iota.getDim());
+  }
+};
+
+struct Reads : IndexingOpInterface::ExternalModel<Reads, TakeOp> {
+  std::optional<TableRead> getTableRead(Operation *op) const {
+    auto take = llvm::cast<TakeOp>(op);
+    return TableRead{take.getOperand(), take.getIndices()};
+  }
+};
+
 } // namespace
 
 void cleave::attachAlgebra(mlir::MLIRContext &context) {
@@ -236,7 +264,9 @@ void cleave::attachAlgebra(mlir::MLIRContext &context) {
   MulOp::attachInterface<Multiplies>(context);
   DivOp::attachInterface<Divides>(context);
   MaxOp::attachInterface<Bounds>(context);
+  CompareOp::attachInterface<Compares>(context);
   SelectOp::attachInterface<Selects>(context);
+  LogSoftmaxOp::attachInterface<LogProbabilities>(context);
   CastOp::attachInterface<Casts>(context);
   CheckIndexOp::attachInterface<Checks>(context);
   ReshapeOp::attachInterface<Moves<ReshapeOp, true>>(context);
@@ -252,6 +282,8 @@ void cleave::attachAlgebra(mlir::MLIRContext &context) {
   ConcatOp::attachInterface<Joins>(context);
   SliceOp::attachInterface<Cuts>(context);
   PadOp::attachInterface<Pads>(context);
+  IotaOp::attachInterface<Counts>(context);
+  TakeOp::attachInterface<Reads>(context);
 }
 
 LinearOperands cleave::linearOperands(Operation *op) {
@@ -302,6 +334,21 @@ NumberBounds cleave::numberBounds(Operation *op) {
   return algebra ? algebra.getNumberBounds() : NumberBounds();
 }
 
+std::optional<ComparedValues> cleave::comparisonOf(Operation *op) {
+  auto algebra = llvm::dyn_cast_or_null<AlgebraOpInterface>(op);
+  return algebra ? algebra.getComparison() : std::nullopt;
+}
+
+SmallVector<Value, 2> cleave::choicesOf(Operation *op) {
+  auto algebra = llvm::dyn_cast_or_null<AlgebraOpInterface>(op);
+  return algebra ? algebra.getChoices() : SmallVector<Value, 2>();
+}
+
+std::optional<int64_t> cleave::logProbabilityDim(Operation *op) {
+  auto algebra = llvm::dyn_cast_or_null<AlgebraOpInterface>(op);
+  return algebra ? algebra.getLogProbabilityDim() : std::nullopt;
+}
+
 bool cleave::drawsNumbers(Operation *op) {
   auto algebra = llvm::dyn_cast<AlgebraOpInterface>(op);
   return algebra && algebra.drawsNumbers();
@@ -320,6 +367,16 @@ std::optional<int64_t> cleave::joinedDim(Operation *op) {
 SmallVector<ArrayRef<int64_t>, 2> cleave::startsOf(Operation *op) {
   auto indexing = llvm::dyn_cast<IndexingOpInterface>(op);
   return indexing ? indexing.getStarts() : SmallVector<ArrayRef<int64_t>, 2>();
+}
+
+std::optional<int64_t> cleave::countedDim(Operation *op) {
+  auto indexing = llvm::dyn_cast_or_null<IndexingOpInterface>(op);
+  return indexing ? indexing.getCountedDim() : std::nullopt;
+}
+
+std::optional<TableRead> cleave::tableReadOf(Operation *op) {
+  auto indexing = llvm::dyn_cast_or_null<IndexingOpInterface>(op);
+  return indexing ? indexing.getTableRead() : std::nullopt;
 }
 
 // Returns the carried operand if its elements are the same numbers; null otherwise.

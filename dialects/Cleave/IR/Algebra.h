@@ -47,6 +47,17 @@ struct NumberBound {
   mlir::Value other = {};
 };
 
+// predicate(lhs, rhs), element by element.
+struct ComparedValues {
+  Predicate predicate;
+  mlir::Value lhs, rhs;
+};
+
+// The slices of `table`, along one of its dimensions, at `indices`.
+struct TableRead {
+  mlir::Value table, indices;
+};
+
 // Returns `onResult` in the operand's shape. This is the answer of ops that keep elements in their order.
 mlir::Value pullBackInShape(mlir::Operation *op, mlir::OpBuilder &builder, mlir::Location loc, mlir::Value onResult,
                             unsigned number);
@@ -77,6 +88,12 @@ bool drawsNumbers(mlir::Operation *op);
 bool statesItsGroup(mlir::Operation *op, unsigned number);
 std::optional<int64_t> joinedDim(mlir::Operation *op);
 llvm::SmallVector<llvm::ArrayRef<int64_t>, 2> startsOf(mlir::Operation *op);
+// The same, with `op` null for a value that no op makes.
+std::optional<ComparedValues> comparisonOf(mlir::Operation *op);
+llvm::SmallVector<mlir::Value, 2> choicesOf(mlir::Operation *op);
+std::optional<int64_t> logProbabilityDim(mlir::Operation *op);
+std::optional<int64_t> countedDim(mlir::Operation *op);
+std::optional<TableRead> tableReadOf(mlir::Operation *op);
 
 // Returns the value that has the same elements in the same order: through reshapes, and casts that keep numbers.
 mlir::Value throughViews(mlir::Value value);

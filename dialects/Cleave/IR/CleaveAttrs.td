@@ -58,6 +58,13 @@ def Cleave_MeshAttr : Cleave_Attr<"Mesh", "mesh"> {
   let description = [{
     The module has it as its attribute `cleave.mesh`. Ranks are numbered row-major: the last axis is the fastest.
     Example: `#cleave.mesh<["dp", "tp"], [2, 4]>` is 8 ranks.
+
+    Constraints:
+    - There is one size for each axis.
+    - Each axis has a name.
+    - No two axes have the same name.
+    - Each axis has at least one rank.
+    - The mesh has at most 2^31 - 1 ranks.
   }];
   let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$names, ArrayRefParameter<"int64_t">:$sizes);
   let hasCustomAssemblyFormat = 1; // lists may be empty: one rank
@@ -151,7 +158,7 @@ def Cleave_SegmentAttr : Cleave_Attr<"Segment", "segment"> {
     A bucket has tensors one after the other. Each begins at a multiple of 128 bytes. Example:
     `#cleave.segment<"h.0.bias", tensor<768xf32>, offset = 1024, group = 1, init = #cleave.init<zeros>>`. `offset` counts
     elements. `group` is the number of the parameter group. `aliases` are other original names of the same tensor (tied
-    weights).
+    weights). The `cleave.state` that has the segment checks it.
   }];
   let parameters = (ins "::mlir::StringAttr":$name, "::mlir::RankedTensorType":$type, "int64_t":$offset, "int64_t":$group,
                         "InitAttr":$init, OptionalParameter<"::mlir::ArrayAttr">:$aliases);

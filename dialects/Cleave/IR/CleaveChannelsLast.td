@@ -41,6 +41,7 @@ def Cleave_LastConvolutionOp : Cleave_LastWindowOp<"last_convolution", [DeclareO
     ```
     Constraints:
     - The result has the shape that `convolution` gives for the same tensors with their channels first.
+    - `bias` has one element for each channel of the result.
   }];
   let arguments = (ins Cleave_FloatTensor:$input, Cleave_FloatTensor:$filter, Optional<Cleave_FloatTensor>:$bias, DenseI64ArrayAttr:$strides,
                        DenseI64ArrayAttr:$dilations, DenseI64ArrayAttr:$pad_low, DenseI64ArrayAttr:$pad_high, I64Attr:$groups);

@@ -47,8 +47,10 @@ def Cleave_ConvolutionOp : Cleave_WindowOp<"convolution", [Cleave_Infer, Cleave_
     Constraints:
     - Input and filter have one element type and one rank, 3 or more.
     - `groups` divides ic and oc; the filter has ic/groups channels.
+    - `strides`, `dilations`, `pad_low` and `pad_high` have one number for each spatial dimension.
     - Strides, dilations and kernel sizes are 1 or more, and paddings are 0 or more. The dilated kernel fits into the padded
       input.
+    - Strides, dilations, kernel sizes and paddings are at most 2^31 - 1.
   }];
   let arguments = !con((ins Cleave_FloatTensor:$input, Cleave_FloatTensor:$filter), Cleave_ConvAttrs);
   let results = (outs Cleave_FloatTensor:$result);
@@ -103,6 +105,8 @@ def Cleave_MaxPoolOp : Cleave_WindowOp<"max_pool", [Cleave_Infer, Cleave_Differe
 
     Constraints:
     - The operand has rank 3 or more.
+    - `window`, `strides`, `dilations`, `pad_low` and `pad_high` have one number for each spatial dimension.
+    - Windows, strides, dilations and paddings are at most 2^31 - 1.
     - Windows, strides and dilations are 1 or more, and paddings are 0 or more. The dilated window fits into the padded input.
     - Each padding is smaller than the dilated window, because a window that covers only padding has no maximum.
   }];

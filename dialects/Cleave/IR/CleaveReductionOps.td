@@ -15,7 +15,7 @@ def Cleave_ReduceOp : Cleave_ComputeOp<"reduce", [Cleave_Infer, Cleave_Different
 
     Constraints:
     - `dims` increases strictly, and names dimensions of the operand.
-    - The elements are floating-point numbers or integers other than i1.
+    - The elements are floating-point numbers or signed integers, not i1.
   }];
   let arguments = (ins Cleave_ReduceKindAttr:$kind, Cleave_Tensor:$operand, DenseI64ArrayAttr:$dims);
   let results = (outs Cleave_Tensor:$result);
@@ -34,7 +34,7 @@ def Cleave_ArgMaxOp : Cleave_ComputeOp<"argmax", [Cleave_Infer, Cleave_Cost], ["
 
     Constraints:
     - `dim` is a dimension of the operand, and has at least one element.
-    - The elements are floating-point numbers or integers other than i1.
+    - The elements are floating-point numbers or signed integers, not i1.
   }];
   let arguments = (ins Cleave_Tensor:$operand, I64Attr:$dim);
   let results = (outs Cleave_IntTensor:$result);

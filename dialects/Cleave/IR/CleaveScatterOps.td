@@ -41,7 +41,8 @@ def Cleave_PutOp : Cleave_ScatterOp<"put"> {
     ```
     Constraints:
     - Those of `pick`.
-    - With `combine`, the elements are numbers, not i1.
+    - `updates` has the type of the result of `pick` with these operands and attributes.
+    - With `combine`, the elements are floating-point numbers or signed integers, not i1.
   }];
   let arguments = (ins Cleave_Tensor:$operand, Cleave_IntTensor:$indices, Cleave_Tensor:$updates, I64Attr:$dim, I64Attr:$batch,
                        OptionalAttr<Cleave_ReduceKindAttr>:$combine);
@@ -65,7 +66,7 @@ def Cleave_TopKOp : Cleave_ComputeOp<"top_k", [Cleave_Infer, Cleave_Cost], ["get
     Constraints:
     - The operand has at least one dimension.
     - `count` is from 1 to the size of the last dimension.
-    - The elements are numbers, not i1.
+    - The elements are floating-point numbers or signed integers, not i1.
   }];
   let arguments = (ins Cleave_Tensor:$operand, I64Attr:$count, UnitAttr:$smallest);
   let results = (outs Cleave_IntTensor:$result);

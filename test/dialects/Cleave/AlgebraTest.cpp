@@ -235,6 +235,36 @@ TEST(Algebra, OpsSayWhichElementsTheyRead) {
   ASSERT_EQ(startsOf(lastOp(*pad)).size(), 1u);
   EXPECT_EQ(startsOf(lastOp(*pad))[0], (llvm::ArrayRef<int64_t>{1, 0}));
   EXPECT_FALSE(joinedDim(lastOp(*pad)) || joinedDim(lastOp(*slice)));
+  auto iota = parseBody("", "%0 = cleave.iota dim = 1 : tensor<8x4xi64>");
+  EXPECT_EQ(countedDim(lastOp(*iota)), 1);
+  auto part = parseBody("%o: tensor<2xi64>", "%0 = cleave.iota dim = 1 origin %o : tensor<2xi64> : tensor<8x4xi64>");
+  EXPECT_FALSE(countedDim(lastOp(*part))) << "it counts from the origin";
+  auto take = parseBody("%t: tensor<8x4xf32>, %i: tensor<3xi64>",
+                        "%0 = cleave.take %t, %i, dim = 0 : tensor<8x4xf32>, tensor<3xi64> -> tensor<3x4xf32>");
+  auto read = tableReadOf(lastOp(*take));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->table, lastOp(*take)->getOperand(0));
+  EXPECT_EQ(read->indices, lastOp(*take)->getOperand(1));
+  EXPECT_FALSE(countedDim(lastOp(*take)) || tableReadOf(lastOp(*iota)) || countedDim(nullptr) || tableReadOf(nullptr));
+}
+
+// The parts of a cross-entropy: a comparison, a choice, and logarithms of probabilities.
+TEST(Algebra, OpsSayWhatTheyCompareAndChoose) {
+  auto compare = parseBody("%x: tensor<4xi64>, %y: tensor<4xi64>", "%0 = cleave.compare ne %x, %y : tensor<4xi64>");
+  auto comparison = comparisonOf(lastOp(*compare));
+  ASSERT_TRUE(comparison);
+  EXPECT_EQ(comparison->predicate, Predicate::Ne);
+  EXPECT_EQ(comparison->lhs, lastOp(*compare)->getOperand(0));
+  EXPECT_EQ(comparison->rhs, lastOp(*compare)->getOperand(1));
+  auto select = parseBody("%c: tensor<4xi1>, %x: tensor<4xf32>, %y: tensor<4xf32>",
+                          "%0 = cleave.select %c, %x, %y : tensor<4xi1>, tensor<4xf32>");
+  mlir::Operation *choice = lastOp(*select);
+  EXPECT_EQ(choicesOf(choice), (llvm::SmallVector<mlir::Value, 2>{choice->getOperand(1), choice->getOperand(2)}));
+  auto softmax = parseBody("%x: tensor<8x4xf32>", "%0 = cleave.log_softmax %x, dim = 1 : tensor<8x4xf32>");
+  EXPECT_EQ(logProbabilityDim(lastOp(*softmax)), 1);
+  EXPECT_FALSE(comparisonOf(choice) || logProbabilityDim(choice) || comparisonOf(nullptr) ||
+               logProbabilityDim(nullptr));
+  EXPECT_TRUE(choicesOf(lastOp(*compare)).empty() && choicesOf(nullptr).empty());
 }
 
 // Facts about samples that loops do not show: drawn numbers, and groups that an op states itself.
