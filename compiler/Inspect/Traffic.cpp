@@ -61,7 +61,8 @@ private:
   // Returns the tensor that a reason names, with what a state of the plan holds: "bucket3 (fc.weight and 3 more)" for
   // "@bucket3". A gradient that no state holds is that of a parameter.
   std::string tensorIn(std::string_view text) const {
-    size_t mark = text.substr(0, 5) == "for @" ? 4 : 0;
+    constexpr std::string_view kValueFor = "a value for ";
+    size_t mark = text.substr(0, kValueFor.size()) == kValueFor ? kValueFor.size() : 0;
     if (text.substr(mark, 1) != "@")
       return nodeOfNote(text);
     std::string before(text.substr(0, mark)), name(text.substr(mark + 1)), more;

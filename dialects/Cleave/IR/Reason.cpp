@@ -68,7 +68,7 @@ std::string tensorNameOf(Value value) {
     if (target.empty())
       forEachUserAfter(user, [&](Operation *op) {
         if (auto write = dyn_cast<WriteOp>(op))
-          target = "for @" + write.getState().str();
+          target = "a value for @" + write.getState().str();
         return !target.empty();
       });
   return target.empty() ? "a value of @" + functionOf(value.getParentRegion()->front().getParentOp()).str() : target;
@@ -89,8 +89,11 @@ std::string describeSharding(ShardingAttr sharding) {
   return parts.empty() ? "whole on every rank" : llvm::join(parts, "; ");
 }
 
-// Returns ", first by node 'fc1' (Gemm)" or ", for @scalar.grad_norm": who needs a value that this op takes.
+// Returns ", first by node 'fc1' (Gemm)", ", for @scalar.grad_norm" or ", as it is stored": who needs a value that this
+// op takes.
 static std::string describeUser(Operation *first) {
+  if (isa<WriteOp>(first))
+    return ", as it is stored";
   std::string text;
   forEachUserAfter(first, [&](Operation *op) {
     if (auto write = dyn_cast<WriteOp>(op))

@@ -1,7 +1,7 @@
 // Why a collective is there, for people: `cleave.reason`. partition writes it, and planning puts it into the plan.
 //
-//   tensor   which tensor moves: "@bucket3" (a state), "for @scalar.grad_norm" (a value that goes into this state),
-//            or "node 'fc1' (Gemm)" (the result of a node)
+//   tensor   which tensor moves: "@bucket3" (a state), "a value for @scalar.grad_norm" (it goes into this state), or
+//            "node 'fc1' (Gemm)" (the result of a node)
 //   made     how the ranks have it before: "split over fsdp", "a sum of its own on each rank of dp"
 //   used     how it is needed, and by whom first: "whole on every rank, first by node 'fc1' (Gemm)"
 #ifndef CLEAVE_DIALECTS_CLEAVE_IR_REASON_H
