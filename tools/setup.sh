@@ -16,8 +16,9 @@ build_packages=(
   libflatbuffers-dev flatbuffers-compiler libdnnl-dev libopenmpi-dev openmpi-bin
   libcli11-dev nlohmann-json3-dev
 )
-# clang-14 and its runtime are for libFuzzer, which g++ lacks.
-test_packages=(pkg-config libgtest-dev libgmock-dev libbenchmark-dev python3 python3-psutil python3-venv clang-14 libclang-rt-14-dev)
+# clang-14 and its runtime are for libFuzzer, which g++ lacks; zsh, fish and groff read what cleave says about itself.
+test_packages=(pkg-config libgtest-dev libgmock-dev libbenchmark-dev python3 python3-psutil python3-venv clang-14 libclang-rt-14-dev
+  zsh fish groff-base)
 
 cuda_packages=(libgtest-dev libgmock-dev python3 python3-venv)
 

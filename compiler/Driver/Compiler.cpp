@@ -27,6 +27,7 @@
 #include "compiler/Driver/Report/PredictedStep.h"
 #include "compiler/Import/ONNX/Importer.h"
 #include "compiler/Planning/Build/PlanWriter.h"
+#include "compiler/Support/InputFile.h"
 #include "compiler/Support/StatusError.h"
 #include "compiler/Support/TemporaryFile.h"
 #include "compiler/Support/Usage.h"
@@ -150,6 +151,10 @@ std::string Compilation::output() const {
 
 // Checks before the minutes of compilation, not after them, whether the output can be written.
 llvm::Error Compilation::checkOutput() const {
+  // Without -o, the name of the output is made of the model's: no error about -o may come of the name of a directory.
+  if (options.output.empty())
+    if (llvm::Error error = checkInputFile(options.model, "an ONNX model"))
+      return error;
   bool isPrinted = output() == "-" && options.emit == Emit::Mlir;
   if (llvm::Error error = isPrinted ? llvm::Error::success() : checkOutputPath(output()))
     return error;

@@ -43,6 +43,14 @@ llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> cleave::readInputFile(llvm::
   return std::move(*buffer);
 }
 
+llvm::Error cleave::checkInputFile(llvm::StringRef path, llvm::StringRef expected) {
+  struct stat status;
+  if (::stat(path.str().c_str(), &status) != 0)
+    return makeError(path + ": cannot be read: " + std::strerror(errno) + "; expected " + expected);
+  const char *kind = kindOf(status.st_mode);
+  return kind ? makeError(path + ": is " + kind + "; expected " + expected) : llvm::Error::success();
+}
+
 bool cleave::isRegularFile(llvm::StringRef path) {
   llvm::sys::fs::file_status status;
   return !llvm::sys::fs::status(path, status) && status.type() == llvm::sys::fs::file_type::regular_file;

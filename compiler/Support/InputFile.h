@@ -14,6 +14,9 @@ namespace cleave {
 // Returns the file's bytes, mapped if possible. Errors name the kind of file, and `expected`, such as "an ONNX model".
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> readInputFile(llvm::StringRef path, llvm::StringRef expected);
 
+// Fails with the same words if the path leads nowhere, or to something that cannot be such a file. Opens nothing.
+llvm::Error checkInputFile(llvm::StringRef path, llvm::StringRef expected);
+
 // True if the path leads to a regular file. Files that another library opens must be regular.
 bool isRegularFile(llvm::StringRef path);
 

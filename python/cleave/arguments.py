@@ -31,11 +31,17 @@ def check_module(module):
         raise TypeError("export_torch: a module of torch.jit cannot be exported; give the torch.nn.Module that it was made of")
 
 
+_FOREIGN = {".pt": "a file of PyTorch", ".pth": "a file of PyTorch", ".bin": "a file of weights", ".safetensors": "a safetensors file"}
+
+
 def check_path_argument(path):
-    """The path as text."""
+    """The path as text. A name that says what ONNX is not is refused: another program would take the file for that."""
     if not isinstance(path, (str, bytes, os.PathLike)) or not os.fspath(path):
         raise TypeError(f"path: expected the name of the file to write, as in 'model.onnx'; got {path!r}")
     path = os.fsdecode(path)
+    stem, extension = os.path.splitext(path)
+    if kind := _FOREIGN.get(extension.lower()):
+        raise WrongUse(f"path: '{path}' is the name of {kind}, and export_torch writes an ONNX model; give a name such as '{stem}.onnx'")
     check_path(path)
     return path
 

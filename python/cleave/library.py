@@ -273,7 +273,12 @@ def _open_library(path):
                       "start a new process")
     if spelling is None:
         spelling = _new_spelling(path)
-    library = ctypes.CDLL(spelling)
+    try:
+        library = ctypes.CDLL(spelling)
+    except OSError as error:
+        raise OSError(str(error).replace(spelling, path)) from None
+    except UnicodeDecodeError as error:  # the loader's words have the name, which is not UTF-8
+        raise OSError(os.fsdecode(error.object).replace(spelling, path)) from None
     _spellings[file] = spelling, *contents
     return library
 

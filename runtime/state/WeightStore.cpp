@@ -39,19 +39,21 @@ template <typename Visit> void forEachWeight(const fb::Plan &plan, Visit visit) 
         visit(*each.state, segment);
 }
 
-// For JSON files that come with weights from Hugging Face: says which file to give instead.
+// For JSON files of checkpoints, and those that come with weights from Hugging Face: says what to give instead.
 std::string jsonAdvice(const std::string &path, std::string_view text) {
   fs::path folder = fs::path(path).parent_path();
   std::string here = folder.empty() ? "." : folder.string();
-  if (text.substr(0, 1 << 20).find("\"weight_map\"") != std::string_view::npos)
+  auto has = [&](std::string_view key) { return text.substr(0, 1 << 20).find(key) != std::string_view::npos; };
+  if (fs::path(path).filename() == kCheckpointIndexFile && has("\"state_layout\""))
+    return "this is the index of a checkpoint; give the folder that has it: --weights " + here;
+  if (has("\"weight_map\""))
     return "this is the index of weights in several safetensors files; give the folder that has them: --weights " +
            here;
   std::error_code error;
   if (fs::exists(folder / "model.safetensors", error))
     return "this is a JSON file, and has no weights; they are in " + (folder / "model.safetensors").string();
   return "this is a JSON file, such as Hugging Face's config.json, and has no weights; expected model.safetensors, or "
-         "the "
-         "folder of several .safetensors files";
+         "the folder of several .safetensors files";
 }
 
 // Says what to do with a file of another format than safetensors. Empty if the file may be a safetensors file.

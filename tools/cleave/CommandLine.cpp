@@ -3,6 +3,7 @@
 
 #include "cleave/model.h"
 #include "compiler/Driver/PhaseRunner.h"
+#include "runtime/base/NearestName.h"
 #include "runtime/base/Printable.h"
 #include "runtime/main/HelpFormatter.h"
 #include "runtime/main/ListOption.h"
@@ -18,6 +19,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cstdio>
 
 namespace cleave {
@@ -237,10 +239,21 @@ CLI::App *addExport(CLI::App &app, ExportRequest &request) {
   return command;
 }
 
+// Without "did you mean": names of shells differ in a letter or two, and who has typed ksh does not mean zsh.
+CLI::Validator knownShells() {
+  const std::vector<std::string> names = {"bash", "zsh", "fish"};
+  CLI::Validator known = CLI::IsMember(names);
+  known.operation([names](std::string &shell) -> std::string {
+    bool isKnown = std::find(names.begin(), names.end(), shell) != names.end();
+    return isKnown ? "" : "expected " + rt::joinChoices(names) + "; got: " + shell;
+  });
+  return known;
+}
+
 CLI::App *addCompletion(CLI::App &app, std::string &shell) {
   CLI::App *command = app.add_subcommand(
       "completion", "Print a script for your shell that completes the commands and options of cleave");
-  command->add_option("shell", shell, "Your shell")->required()->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  command->add_option("shell", shell, "Your shell")->required()->check(knownShells());
   command->footer("Example:\n  source <(cleave completion bash)");
   return command;
 }

@@ -288,9 +288,10 @@ std::string troffOption(const CLI::Option &option) {
     names += (names.empty() ? "" : ", ") + std::string("-") + name;
   for (const std::string &name : option.get_lnames())
     names += (names.empty() ? "" : ", ") + std::string("--") + name;
+  // "\:" lets a line end after each of the alternatives, which are longer than a line together.
   std::string text = ".TP\n.B " + troff(names.empty() ? option.get_name() : names);
   if (!names.empty() && takesValue(option))
-    text += " \\fI" + troff(rt::HelpFormatter::valueForm(option)) + "\\fR";
+    text += " \\fI" + replaceAll(troff(rt::HelpFormatter::valueForm(option)), "|", "|\\:") + "\\fR";
   text += "\n" + troff(option.get_description());
   if (!option.get_default_str().empty())
     text += " (default: " + troff(option.get_default_str()) + ")";

@@ -44,13 +44,7 @@ Status TrainLoop::run() {
   printStart();
   bool stop = position_.step >= total_ || outOfPatience();
   if (stop && session_->isLeader())
-    std::printf(
-        "nothing to do: %sthe checkpoint is at step %llu of %llu%s\n",
-        position_.step < total_ ? (stoppedEarly(position_) + "; ").c_str() : "",
-        static_cast<unsigned long long>(position_.step), static_cast<unsigned long long>(total_),
-        position_.step < total_
-            ? ""
-            : "; --steps and --epochs count the whole training, including the steps before the checkpoint: give more");
+    std::printf("nothing to do: %s\n", whyNothing().c_str());
   sentBefore_ = session_->bytesSent(); // the traffic before training does not count for the first step
   while (!stop) {
     StepMetrics metrics;
@@ -70,6 +64,20 @@ Status TrainLoop::run() {
     progress_->note("stopped by " + signalName(stoppedBy_) + " after step " + std::to_string(position_.step) + " of " +
                     std::to_string(total_) + "; --resume auto goes on from there");
   return Status::ok();
+}
+
+// Says why no step is trained.
+std::string TrainLoop::whyNothing() const {
+  std::string at = "the checkpoint is at step " + std::to_string(position_.step);
+  if (position_.step < total_)
+    return stoppedEarly(position_) + "; " + at + " of " + std::to_string(total_);
+  uint64_t epochs = options_.epochs.value_or(1);
+  std::string wanted = "--steps " + std::to_string(total_) + " asks for " + counted(total_, "step");
+  if (!options_.steps)
+    wanted = (options_.epochs ? "--epochs " + std::to_string(epochs) + " asks for "
+                              : "without --steps or --epochs a training has ") +
+             counted(epochs, "epoch");
+  return at + ", and " + wanted + " in all, including those before the checkpoint: give more";
 }
 
 void TrainLoop::printStart() const {

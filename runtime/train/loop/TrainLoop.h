@@ -53,6 +53,7 @@ private:
   Status openOutputs();
   Status checkScalars();
   void printStart() const;
+  std::string whyNothing() const;
   Status step(StepMetrics *metrics, bool *epochEnds);
   void writeScalars(double lr);
   Status readResults(StepMetrics *metrics);

@@ -379,6 +379,12 @@ def check_causes(linear, path):
 
     fails("there is no folder", None, linear, x, path + ".none/model.onnx")
     fails("is a folder; give the name", None, linear, x, os.path.dirname(path))
+    for name, kind in {"b.pt": "a file of PyTorch", "b.PTH": "a file of PyTorch", "pytorch_model.bin": "a file of weights",
+                       "b.safetensors": "a safetensors file"}.items():
+        named = os.path.join(os.path.dirname(path), name)
+        fails(f"path: '{named}' is the name of {kind}, and export_torch writes an ONNX model; give a name such as "
+              f"'{os.path.splitext(named)[0]}.onnx'", None, linear, x, named)
+        assert not os.path.exists(named)
     fails("/dev/full cannot be written: No space left on device", OSError, linear, x, "/dev/full")
     fails("Linear fails in PyTorch, before anything is exported", RuntimeError, linear, torch.randn(4, 5), path)
     fails("the module's parameters are float16 on cpu", RuntimeError, nn.Linear(4, 2).half(), x, path)

@@ -231,7 +231,18 @@ TEST(Train, EpochsAreCountedInSamplesAfterAnotherGlobalBatch) {
   more = train(1, {"--epochs", "2", "--resume", dir / "c", "--save", dir / "d"});
   EXPECT_NE(more.find("step 35/35"), std::string::npos) << more;
   more = train(1, {"--epochs", "2", "--resume", dir / "b", "--save", dir / "e"});
-  EXPECT_NE(more.find("nothing to do: the checkpoint is at step 30 of 30"), std::string::npos) << more;
+  EXPECT_NE(more.find("nothing to do: the checkpoint is at step 30, and --epochs 2 asks for 2 epochs in all, including "
+                      "those before the checkpoint: give more\n"),
+            std::string::npos)
+      << more;
+  more = train(1, {"--steps", "10", "--resume", dir / "b"});
+  EXPECT_NE(more.find("nothing to do: the checkpoint is at step 30, and --steps 10 asks for 10 steps in all, including "
+                      "those before the checkpoint: give more\n"),
+            std::string::npos)
+      << more;
+  more = train(1, {"--resume", dir / "b"});
+  EXPECT_NE(more.find("step 30, and without --steps or --epochs a training has 1 epoch in all"), std::string::npos)
+      << more;
   Result run = runCommandLine(TinyModel(1), {"train", "--data", data, "--epochs", "1844674407370955162"});
   EXPECT_EQ(run.code, 2);
   EXPECT_NE(run.err.find("--epochs: 1844674407370955162 epochs of 20 steps are more steps than can be counted"),

@@ -15,13 +15,13 @@ static std::string remedy(const FlatNode &node, OperatorTable::Lookup lookup) {
   if (lookup == Lookup::UnknownDomain)
     return "operators of domain " + quote(node.proto->domain()) +
            " are not read; export with standard operators, add a model-local function for it, or "
-           "load a plug-in that registers it (docs/extending/operator.md)";
+           "load a plug-in that registers it (see the guide 'Write an operator', extending/operator.md)";
   if (lookup == Lookup::NewerThanOpset)
     return "it needs opset " + std::to_string(OperatorTable::get().firstVersion(node.proto->op_type())) +
            " or newer, the file says " + std::to_string(node.opset()) + "; export with a newer opset_version";
   return "express it by other operators in the module, export with the other of PyTorch's exporters or another "
          "opset_version (they write some operations differently), or load a plug-in that registers the operator "
-         "(docs/extending/operator.md)";
+         "(see the guide 'Write an operator', extending/operator.md)";
 }
 
 bool cleave::onnx_import::isStandardOperator(const FlatNode &node) {

@@ -47,6 +47,15 @@ def same(what, got, expected):
         sys.exit(f"{what}: expected {sorted(expected)}; got {sorted(got)}")
 
 
+def set_in_pages(manual):
+    """No line of the manual is too long for a page of 80 columns, and no request unknown."""
+    if not shutil.which("groff"):
+        return
+    done = subprocess.run(["groff", "-man", "-ww", "-Tutf8", "-rLL=80n"], input=manual, capture_output=True, text=True)
+    if done.returncode or done.stderr:
+        sys.exit(f"groff: {done.stderr}")
+
+
 def main():
     scripts = {shell: cleave("completion", shell) for shell in ("bash", "zsh", "fish")}
     for shell, text in scripts.items():
@@ -55,6 +64,7 @@ def main():
     for check in (["zsh", "-n", "cleave.zsh"], ["fish", "--no-execute", "cleave.fish"]):
         if shutil.which(check[0]):
             subprocess.run(check, check=True)
+    set_in_pages(cleave("manual"))
     manual = dict(re.findall(r'^\.SH "CLEAVE ([\w\\-]+)"\n(.*?)(?=^\.SH)', cleave("manual"), re.M | re.S))
     commands = re.findall(r"^  (\w+) {2,}", cleave("--help").split("Subcommands:")[1], re.M)
     same("commands", complete("cleave", ""), commands)
