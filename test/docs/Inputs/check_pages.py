@@ -1,7 +1,9 @@
 """check_pages.py SITE DOCS: every link, picture, script and style of the pages that mkdocs built leads to a file of the site, and to an
-anchor that is there; every page of DOCS has become one. Links to other sites are not followed."""
+anchor that is there; every page of DOCS has become one; the button that copies a block leaves out the prompts. Links to other sites are not
+followed."""
 import html.parser
 import pathlib
+import re
 import sys
 import urllib.parse
 
@@ -9,7 +11,7 @@ import urllib.parse
 class Page(html.parser.HTMLParser):
     def __init__(self, path):
         super().__init__()
-        self.path, self.anchors, self.links = path, set(), []
+        self.path, self.anchors, self.links, self.prompts = path, set(), [], 0
         self.feed(path.read_text())
 
     def handle_starttag(self, tag, attributes):
@@ -18,6 +20,21 @@ class Page(html.parser.HTMLParser):
                 self.anchors.add(value)
             elif name in ("href", "src") and value:
                 self.links.append(value)
+            elif name == "class" and value == "gp":
+                self.prompts += 1
+
+
+def wrong_copies(site, docs, pages):
+    """pages.css hides the prompts of a block while the theme's script marks it. So the script sets this mark, and each prompt is one to CSS."""
+    scripts = "".join(path.read_text() for path in site.rglob("bundle.*.js"))
+    if "data-md-copying" not in scripts or not re.search(r"\[data-md-copying\] \.gp\b", (site / "stylesheets" / "pages.css").read_text()):
+        yield "stylesheets/pages.css: copied blocks have their prompts"
+    for page in pages.values():
+        source = docs / f"{page.path.parent.relative_to(site)}.md"
+        blocks = re.findall(r"^ *```console$(.*?)^ *```$", source.read_text(), re.M | re.S) if source.is_file() else []
+        typed = sum(len(re.findall(r"^ *\$ ", block, re.M)) for block in blocks)
+        if page.prompts != typed:
+            yield f"{page.path.relative_to(site)}: {typed} commands, but {page.prompts} prompts"
 
 
 def main():
@@ -42,6 +59,7 @@ def main():
             continue
         if not (site / ("index.html" if name == pathlib.Path("index") else name / "index.html")).is_file() and name.parts[0] != "recorded":
             wrong.append(f"{name}: has become no page")
+    wrong += wrong_copies(site, docs, pages)
     print("\n".join(wrong) or f"{count} links of {len(pages)} pages lead somewhere")
     sys.exit(bool(wrong))
 

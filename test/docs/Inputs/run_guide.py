@@ -1,11 +1,13 @@
 """Types a guide as it stands: run_guide.py PAGE.md WORK SOURCE [PACKAGES]. What a page's blocks mean:
 
-    ```python title="net.py"     the block is the file net.py (of any language)
+    ```python title="net.py"     the block is the file net.py (of any language). The text before it says `net.py`, because GitHub and a
+                                 terminal do not show titles
     ```console                   lines that begin with `$ ` are typed, one after the other, in one folder; a line that ends in a backslash
                                  goes on in the next. Other lines are what the author saw, and are not compared.
     <!-- expect: TEXT -->        after a console block: its output has TEXT (`...` stands for anything)
     <!-- fails: TEXT -->         the same, and the last command of the block fails
-    <!-- recorded: FILE... -->   before a console block: it needs torch. Without it, FILEs are taken from docs/recorded instead.
+    <!-- recorded: FILE... -->   before a console block: it needs torch. Without it, FILEs are taken from docs/recorded instead. If
+                                 `, by COMMAND` follows, only this command of the block is left out.
     <!-- needs: PACKAGE... -->   before a block: it is left out if the Python of the tests has not all of these packages
     <!-- after: FILE -->         before a block: FILE, of the guide itself or of test/docs/Inputs/before, runs first. A python block without a
                                  title is a part of a script: it goes on where FILE ends
@@ -53,7 +55,7 @@ class Block:
 
 
 def read_blocks(page):
-    blocks, open_block, pending = [], None, {}
+    blocks, open_block, pending, prose = [], None, {}, ""
     for number, line in enumerate(page.read_text().splitlines(), 1):
         fence, mark = FENCE.match(line), MARK.match(line)
         if open_block is not None:
@@ -67,6 +69,8 @@ def read_blocks(page):
             open_block = Block(fence[2], fence[3], number)
             open_block.recorded, open_block.needs, open_block.after = pending.get("recorded"), pending.get("needs", ""), pending.get("after")
             open_block.skipped, pending = pending.get("not run"), {}
+            if fence[3] and f"`{fence[3]}`" not in prose:
+                sys.exit(f"{page}:{number}: the text does not say that this file is `{fence[3]}`")
         elif mark and mark[1] in ("expect", "fails"):
             if not blocks or blocks[-1].language != "console":
                 sys.exit(f"{page}:{number}: nothing to expect of")
@@ -74,6 +78,8 @@ def read_blocks(page):
             blocks[-1].fails |= mark[1] == "fails"
         elif mark:
             pending[mark[1]] = mark[2]
+        else:
+            prose += line + "\n"
     if open_block is not None or pending:
         sys.exit(f"{page}: a block is not closed, or a mark belongs to none")
     return blocks
@@ -89,11 +95,17 @@ def check_output(page, block, output):
 
 
 def run_block(page, block, work, environment, source):
-    if block.recorded and not importlib.util.find_spec("torch"):
-        for name in block.recorded.split():
+    output, commands, left_out = "", list(block.commands()), ""
+    names, _, needs_torch = (block.recorded or "").partition(", by ")
+    if needs_torch and needs_torch not in commands:
+        sys.exit(f"{page.name}:{block.line}: the block has no command {needs_torch!r}")
+    if names and not importlib.util.find_spec("torch"):
+        for name in names.split():
             shutil.copy(source / "docs" / "recorded" / name, work / name)
-        return "recorded"
-    output, commands = "", list(block.commands())
+        if not needs_torch:
+            return "recorded"
+        commands.remove(needs_torch)
+        left_out = ", one recorded"
     if block.after:
         (work / ".before.py").write_text(block.script(work))
         commands.insert(0, "python3 .before.py")
@@ -105,7 +117,7 @@ def run_block(page, block, work, environment, source):
         if (result.returncode != 0) != must_fail:
             sys.exit(f"{page.name}:{block.line}: exit code {result.returncode} of: {command}\n{output}")
     check_output(page, block, output)
-    return f"{len(commands)} commands"
+    return f"{len(commands)} commands{left_out}"
 
 
 def check_excerpt(page, block, source):
