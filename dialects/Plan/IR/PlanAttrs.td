@@ -10,9 +10,11 @@ def Plan_I64 : TypedSignlessIntegerAttrBase<I64, "int64_t", "64-bit signed integ
   let convertFromStorage = "$_self.getInt()";
 }
 
-def Plan_Reason : DictionaryAttrBase<CPred<[{::llvm::all_of(::llvm::ArrayRef<::llvm::StringRef>{"tensor", "made", "used"}, [&](::llvm::StringRef key) {
+defvar Plan_HasReasonTexts = CPred<[{::llvm::all_of(::llvm::ArrayRef<::llvm::StringRef>{"tensor", "made", "used"}, [&](::llvm::StringRef key) {
     return ::llvm::cast<::mlir::DictionaryAttr>($_self).getAs<::mlir::StringAttr>(key) != nullptr;
-  })}]>, "dictionary of the texts tensor, made and used">;
+  })}]>;
+def Plan_Reason : DictionaryAttrBase<And<[CPred<"::llvm::isa<::mlir::DictionaryAttr>($_self)">, Plan_HasReasonTexts]>,
+                                     "dictionary of the texts tensor, made and used">;
 
 // The cases of every enum have the same numbers as in Plan.fbs. test/dialects/Plan compares them.
 class Plan_Enum<string name, string summary, list<I32EnumAttrCase> cases> : I32EnumAttr<name, summary, cases> {
@@ -135,7 +137,7 @@ def Plan_SegmentAttr : AttrDef<Plan_Dialect, "Segment"> {
   let description = [{
     Example: `#plan.segment<"fc.bias", tensor<64xf32>, offset = 8192, group = 1, init = weights, source = "fc.bias">`. `offset`
     counts elements. `group` is the number of the parameter group. `axis` is the name of a coordinate's mesh axis. `aliases`
-    are other names of the same tensor.
+    are other names of the same tensor. The `plan.state` that has the segment checks it.
   }];
   let parameters = (ins "::mlir::StringAttr":$name, "::mlir::RankedTensorType":$type, "int64_t":$offset, "int64_t":$group,
                         "InitKind":$init, OptionalParameter<"::mlir::StringAttr">:$source,

@@ -139,7 +139,9 @@ defvar Plan_ReducingDoc = [{
     - the group exists;
     - data is read and written, and staging is written;
     - data has `count` elements, a multiple of the number of ranks in the group;
-    - staging has at least the bytes of one rank's share.
+    - staging has at least the bytes of one rank's share;
+    - `dtype` is an integer or floating-point type;
+    - `reason`, if it is given, has the texts `tensor`, `made` and `used`.
 }];
 class Plan_ReducingCollective<string mnemonic> : Plan_Exchange<mnemonic,
     (ins Plan_BufferAttr:$data, Plan_BufferAttr:$staging, FlatSymbolRefAttr:$group, TypeAttr:$dtype,
@@ -183,7 +185,9 @@ def Plan_AllGatherOp : Plan_Exchange<"all_gather",
     **Constraints**
     - the group exists;
     - data is read and written;
-    - data has `count` elements, a multiple of the number of ranks in the group.
+    - data has `count` elements, a multiple of the number of ranks in the group;
+    - `dtype` is an integer or floating-point type;
+    - `reason`, if it is given, has the texts `tensor`, `made` and `used`.
   }];
   let assemblyFormat = "$data `group` $group `dtype` $dtype $algorithm `count` `=` custom<I64>($count) `on` $stream attr-dict";
 }
@@ -217,7 +221,9 @@ def Plan_BroadcastOp : Plan_Exchange<"broadcast",
     **Constraints**
     - the group exists, and the root is the index of a rank in it;
     - data is read or written;
-    - data has `count` elements, a multiple of the number of ranks in the group.
+    - data has `count` elements, a multiple of the number of ranks in the group;
+    - `dtype` is an integer or floating-point type;
+    - `reason`, if it is given, has the texts `tensor`, `made` and `used`.
   }];
   let assemblyFormat = [{$data `group` $group `dtype` $dtype $algorithm `count` `=` custom<I64>($count)
                          `root` `=` custom<I64>($root) `on` $stream attr-dict}];
@@ -231,7 +237,9 @@ defvar Plan_TransferDoc = [{
     - the axis is an axis of the header, and the peer is another rank of it;
     - the channel is not negative;
     - a source is read, and a target is written;
-    - the buffer has `count` elements.
+    - the buffer has `count` elements;
+    - `dtype` is an integer or floating-point type;
+    - `reason`, if it is given, has the texts `tensor`, `made` and `used`.
 }];
 def Plan_SendOp : Plan_TransferInstruction<"send", (ins Plan_BufferAttr:$source)> {
   let assemblyFormat = [{$source `peer` $axis custom<I64>($offset) `channel` custom<I64>($channel) `dtype` $dtype

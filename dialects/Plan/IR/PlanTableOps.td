@@ -23,9 +23,11 @@ def Plan_HeaderOp : Plan_Op<"header"> {
     ```
 
     **Constraints**
-    - there are as many sizes as axes, and sizes are positive;
+    - there are as many sizes as axes;
+    - sizes are from 1 to 2^32 - 1;
+    - `threads` is from 0 to 2^32 - 1;
     - there is at least one stream;
-    - `micro_batches` is positive;
+    - `micro_batches` is from 1 to 2^32 - 1;
     - every data axis is one of the axes;
     - `where` has ranges that are not empty, on axes of the header.
 
@@ -54,7 +56,7 @@ def Plan_RegionOp : Plan_Symbol<"region"> {
     ```
 
     **Constraints**
-    - bytes is not negative, frames is positive.
+    - bytes is not negative, and frames is from 1 to 2^32 - 1.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Plan_RegionKindAttr:$kind, UnitAttr:$host, Plan_I64:$bytes,
                        Plan_I64:$frames, DefaultValuedAttr<Plan_CounterAttr, "Counter::MicroBatch">:$counter);
@@ -74,7 +76,7 @@ def Plan_EventOp : Plan_Symbol<"event"> {
     ```
 
     **Constraints**
-    - frames is positive.
+    - frames is from 1 to 2^32 - 1.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Plan_I64:$frames,
                        DefaultValuedAttr<Plan_CounterAttr, "Counter::MicroBatch">:$counter);
@@ -116,8 +118,13 @@ def Plan_StateOp : Plan_Symbol<"state"> {
 
     **Constraints**
     - the type has one dimension;
+    - `split_axes` are axes of the header, and cut the state evenly;
+    - `partial_axes` are axes of the header;
     - the region exists, and the rank's part is inside of it;
-    - every segment is inside of the state.
+    - the rank's part has at most 2^63 - 1 bytes;
+    - every segment is inside of the state;
+    - the `group` of a segment is from 0 to 2^32 - 1;
+    - the `axis` of a segment, if it is given, is an axis of the header.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Plan_StaticTensor:$type, Plan_RoleAttr:$role, StrAttr:$region, Plan_I64:$offset,
                        TypedArrayAttrBase<Plan_SegmentAttr, "segments">:$segments, OptionalAttr<StrAttr>:$slot,
@@ -142,6 +149,7 @@ def Plan_KernelOp : Plan_Symbol<"kernel"> {
     **Constraints**
     - the extent is positive;
     - generated kernels have no parameters and no scratch;
+    - the scratch of other kernels is not negative;
     - only generated kernels have `code`, `depends` and `operands`;
     - an operand that is over another one is written, the other is read, and both have the same number of bytes.
   }];
@@ -173,6 +181,7 @@ def Plan_ProgramOp : Plan_Symbol<"program", [IsolatedFromAbove, NoTerminator, Si
     ```
 
     **Constraints**
+    - `events` is from 0 to 2^32 - 1;
     - the number of every own event is below `events`; the event is recorded at most once, and waited for only afterwards;
     - ports come before instructions, and the body has nothing else;
     - streams are streams of the header.
@@ -203,7 +212,9 @@ def Plan_InputOp : Plan_PortOp<"input"> {
 
     **Constraints**
     - the region exists, and the port is inside of it;
-    - `batch_dim` is a dimension, or -1.
+    - `batch_dim` is a dimension, or -1;
+    - `split_axes` are axes of the header;
+    - the port, if it has a region, has at most 2^63 - 1 bytes.
   }];
 }
 def Plan_OutputOp : Plan_PortOp<"output"> {
@@ -216,7 +227,9 @@ def Plan_OutputOp : Plan_PortOp<"output"> {
 
     **Constraints**
     - the region exists, and the port is inside of it;
-    - `batch_dim` is a dimension, or -1.
+    - `batch_dim` is a dimension, or -1;
+    - `split_axes` are axes of the header;
+    - the port, if it has a region, has at most 2^63 - 1 bytes.
   }];
 }
 

@@ -1,17 +1,21 @@
 // RUN: cleave-opt %s --split-input-file --verify-diagnostics
 
+// constraint: #cleave.mesh: There is one size
 // expected-error @+1 {{a mesh has one size for every axis; got: 2 names and 1 sizes}}
 module attributes {cleave.mesh = #cleave.mesh<["dp", "tp"], [2]>} {}
 
 // -----
+// constraint: #cleave.mesh: Each axis has a name
 // expected-error @+1 {{a mesh axis must have a name}}
 module attributes {cleave.mesh = #cleave.mesh<[""], [2]>} {}
 
 // -----
+// constraint: #cleave.mesh: No two axes
 // expected-error @+1 {{mesh axes have different names; got: "dp" twice}}
 module attributes {cleave.mesh = #cleave.mesh<["dp", "dp"], [2, 2]>} {}
 
 // -----
+// constraint: #cleave.mesh: Each axis has at least
 // expected-error @+1 {{a mesh axis has at least one rank; got: 0 for "dp"}}
 module attributes {cleave.mesh = #cleave.mesh<["dp"], [0]>} {}
 
@@ -71,9 +75,11 @@ module attributes {s = #cleave.sharding<[[]], owner = []>} {}
 module attributes {s = #cleave.sharding<[[]], partial = [["dp"]]>} {}
 
 // -----
+// constraint: #cleave.mesh: The mesh has
 // expected-error @+1 {{a mesh has at most 2^31 - 1 ranks; got: more with 4294967296 for "pp"}}
 module attributes {cleave.mesh = #cleave.mesh<["dp", "pp"], [2, 4294967296]>} {}
 
 // -----
+// constraint: #cleave.mesh: The mesh has
 // expected-error @+1 {{a mesh has at most 2^31 - 1 ranks; got: more with 65536 for "pp"}}
 module attributes {cleave.mesh = #cleave.mesh<["dp", "pp"], [65536, 65536]>} {}

@@ -37,6 +37,7 @@ func.func @channels(%x: tensor<1x5x6x8xf32>, %w: tensor<4x5x1x1xf32>) -> tensor<
 // -----
 
 func.func @bias(%x: tensor<1x5x6x8xf32>, %w: tensor<4x8x1x1xf32>, %b: tensor<8xf32>) -> tensor<1x5x6x4xf32> {
+  // constraint: cleave.last_convolution: `bias` has one
   // expected-error @+1 {{expects a bias for each of the 4 channels}}
   %0 = cleave.last_convolution %x, %w bias %b {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>, groups = 1 : i64} : tensor<1x5x6x8xf32>, tensor<4x8x1x1xf32>, tensor<8xf32> -> tensor<1x5x6x4xf32>
   return %0 : tensor<1x5x6x4xf32>

@@ -94,6 +94,7 @@ func.func @strides(%x: tensor<1x3x8xf32>, %w: tensor<4x3x3xf32>) {
 // -----
 
 func.func @pads(%x: tensor<1x3x8xf32>, %w: tensor<4x3x3xf32>) {
+  // constraint: cleave.convolution: `strides`, `dilations`
   // expected-error @below {{expects one value of pad_low for each of the 1 spatial dimensions; got: 2}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.convolution %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0, 0>,
@@ -220,5 +221,16 @@ func.func @matmul_vector(%a: tensor<2x3xf32>, %b: tensor<3xf32>) {
   // expected-error @below {{expects operands of rank 2 or more; got: 'tensor<2x3xf32>' and 'tensor<3xf32>'}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.matmul %a, %b : tensor<2x3xf32>, tensor<3xf32> -> tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @large_padding(%x: tensor<1x3x8xf32>, %w: tensor<4x3x3xf32>) {
+  // constraint: cleave.convolution: Strides, dilations, kernel sizes and
+  // expected-error @below {{expects pad_high of at most 2147483647; got: 2147483648}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = cleave.convolution %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0>,
+    pad_high = array<i64: 2147483648>, groups = 1 : i64} : tensor<1x3x8xf32>, tensor<4x3x3xf32> -> tensor<1x4x6xf32>
   return
 }

@@ -349,3 +349,21 @@ func.func @normalize_twice(%x: tensor<4x3xf32>) {
   %0, %1, %2 = cleave.normalize %x, [1, 1], epsilon = 1.0e-5 : tensor<4x3xf32> -> tensor<4x3xf32>, tensor<4xf32>, tensor<4xf32>
   return
 }
+
+// -----
+
+func.func @reduce_unsigned(%x: tensor<4x3xui8>) {
+  // constraint: cleave.reduce: The elements are floating
+  // expected-error @below {{takes floating-point and signed integer elements, cast others first; got: 'ui8'}}
+  %0 = cleave.reduce sum %x, [1] : tensor<4x3xui8> -> tensor<4xui8>
+  return
+}
+
+// -----
+
+func.func @argmax_unsigned(%x: tensor<4x3xui8>) {
+  // constraint: cleave.argmax: The elements are floating
+  // expected-error @below {{takes floating-point and signed integer elements, cast others first; got: 'ui8'}}
+  %0 = cleave.argmax %x, dim = 1 : tensor<4x3xui8> -> tensor<4xi64>
+  return
+}

@@ -41,6 +41,7 @@ func.func @batches(%x: tensor<4x3xf32>, %i: tensor<5x2xi64>) {
 // -----
 
 func.func @updates(%x: tensor<4x3xf32>, %i: tensor<2xi64>, %u: tensor<3x2xf32>) {
+  // constraint: cleave.put: `updates` has the type
   // expected-error @below {{expects updates of type 'tensor<2x3xf32>', the slices that the indices name; got: 'tensor<3x2xf32>'}}
   %0 = cleave.put %x, %i, %u, dim = 0, batch = 0 : tensor<4x3xf32>, tensor<2xi64>, tensor<3x2xf32>
   return
@@ -68,7 +69,7 @@ func.func @count(%x: tensor<4x3xf32>) {
 // -----
 
 func.func @order(%x: tensor<4x3xi1>) {
-  // constraint: cleave.top_k: The elements are numbers
+  // constraint: cleave.top_k: The elements are floating-point
   // expected-error @below {{takes floating-point and signed integer elements, cast others first; got: 'i1'}}
   %0 = cleave.top_k %x, 2 : tensor<4x3xi1> -> tensor<4x2xi64>
   return
@@ -161,6 +162,7 @@ func.func @put_batch(%x: tensor<4x3xf32>, %i: tensor<2xi64>, %u: tensor<2x3xf32>
 // -----
 
 func.func @put_utype(%x: tensor<4x3xf32>, %i: tensor<2xi64>, %u: tensor<2x3xf16>) {
+  // constraint: cleave.put: `updates` has the type
   // expected-error @below {{expects updates of type 'tensor<2x3xf32>', the slices that the indices name; got: 'tensor<2x3xf16>'}}
   %0 = cleave.put %x, %i, %u, dim = 0, batch = 0 : tensor<4x3xf32>, tensor<2xi64>, tensor<2x3xf16>
   return
@@ -207,6 +209,7 @@ func.func @top_k_rtype(%x: tensor<4xf32>) {
 // -----
 
 func.func @top_k_unsigned(%x: tensor<4xui8>) {
+  // constraint: cleave.top_k: The elements are floating-point
   // expected-error @below {{takes floating-point and signed integer elements, cast others first; got: 'ui8'}}
   %0 = cleave.top_k %x, 2 : tensor<4xui8> -> tensor<2xi64>
   return
@@ -263,5 +266,14 @@ func.func @pick_scalar(%x: tensor<4x3xf32>, %i: tensor<i64>) {
   // expected-error @below {{expects a batch in [0, 1], the dimensions before dim that the indices have too; got: 1}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.pick %x, %i, dim = 1, batch = 1 : tensor<4x3xf32>, tensor<i64> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @put_unsigned(%x: tensor<4xui8>, %i: tensor<2xi64>, %u: tensor<2xui8>) {
+  // constraint: cleave.put: With `combine`, the elements
+  // expected-error @below {{combines numbers, cast other elements first; got: 'tensor<4xui8>'}}
+  %0 = cleave.put %x, %i, %u, dim = 0, batch = 0 combine max : tensor<4xui8>, tensor<2xi64>, tensor<2xui8>
   return
 }

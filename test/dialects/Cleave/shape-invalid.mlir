@@ -293,6 +293,7 @@ func.func @concat_types(%x: tensor<2x4xf32>, %y: tensor<3x4xf16>) {
 // -----
 
 func.func @concat_scalar(%x: tensor<f32>) {
+  // constraint: cleave.concat: The operands have the same rank
   // expected-error @below {{operands have the result's rank; got: 'tensor<f32>' -> 'tensor<1xf32>'}}
   %0 = cleave.concat %x dim = 0 : tensor<f32> -> tensor<1xf32>
   return

@@ -56,7 +56,7 @@ cleave.state @w : tensor<64xf32> {role = #cleave.role<parameter>, segments = [
   #cleave.segment<"a", tensor<4294967296x4294967296xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
 
 // -----
-// expected-error @+1 {{of at most 2^63 - 1 bytes}}
+// expected-error @+1 {{type attribute of statically shaped tensor of floating-point or integer values, of at most 2^63 - 1 bytes}}
 cleave.state @w : tensor<4294967296x4294967296xf32> {role = #cleave.role<parameter>,
   segments = [#cleave.segment<"w", tensor<4294967296x4294967296xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
 

@@ -3,7 +3,8 @@
 // Pools and the gradients of windows.
 
 func.func @avg_pool(%x: tensor<1x2x8x8xf32>) {
-  // expected-error @+2 {{failed to infer returned types}}
+  // expected-error @+3 {{failed to infer returned types}}
+  // constraint: cleave.avg_pool: `window`, `strides`
   // expected-error @+1 {{expects one value of window for each of the 2 spatial dimensions; got: 1}}
   %0 = "cleave.avg_pool"(%x) <{window = array<i64: 2>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>}> : (tensor<1x2x8x8xf32>) -> tensor<1x2x4x4xf32>
   return
@@ -225,6 +226,7 @@ func.func @max_pool_grad_window(%x: tensor<1x3x8xf32>, %dy: tensor<1x3x7xf32>) {
 // -----
 
 func.func @avg_pool_dilations(%x: tensor<1x3x8xf32>) {
+  // constraint: cleave.avg_pool: `window`, `strides`
   // expected-error @below {{expects one value of dilations for each of the 1 spatial dimensions; got: 2}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.avg_pool %x {window = array<i64: 2>, strides = array<i64: 1>, dilations = array<i64: 1, 1>, pad_low = array<i64: 0>, pad_high = array<i64: 0>} : tensor<1x3x8xf32> -> tensor<1x3x7xf32>
@@ -234,6 +236,7 @@ func.func @avg_pool_dilations(%x: tensor<1x3x8xf32>) {
 // -----
 
 func.func @max_pool_dilations(%x: tensor<1x3x8xf32>) {
+  // constraint: cleave.max_pool: `window`, `strides`
   // expected-error @below {{expects one value of dilations for each of the 1 spatial dimensions; got: 2}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.max_pool %x {window = array<i64: 2>, strides = array<i64: 1>, dilations = array<i64: 1, 1>, pad_low = array<i64: 0>, pad_high = array<i64: 0>} : tensor<1x3x8xf32> -> tensor<1x3x7xf32>
@@ -381,5 +384,25 @@ func.func @pool_dilation(%x: tensor<1x2x5x5xf32>) {
   // expected-error @below {{op expects dilations of at least 1; got: 0}}
   // expected-error @below {{failed to infer returned types}}
   %0 = cleave.max_pool %x {window = array<i64: 2, 2>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 0>, pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>} : tensor<1x2x5x5xf32> -> tensor<1x2x4x5xf32>
+  return
+}
+
+// -----
+
+func.func @max_pool_large(%x: tensor<1x3x8xf32>) {
+  // constraint: cleave.max_pool: Windows, strides, dilations and
+  // expected-error @below {{expects strides of at most 2147483647; got: 2147483648}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = cleave.max_pool %x {window = array<i64: 2>, strides = array<i64: 2147483648>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: 0>} : tensor<1x3x8xf32> -> tensor<1x3x1xf32>
+  return
+}
+
+// -----
+
+func.func @avg_pool_large(%x: tensor<1x3x8xf32>) {
+  // constraint: cleave.avg_pool: Windows, strides, dilations and
+  // expected-error @below {{expects strides of at most 2147483647; got: 2147483648}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = cleave.avg_pool %x {window = array<i64: 2>, strides = array<i64: 2147483648>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: 0>} : tensor<1x3x8xf32> -> tensor<1x3x1xf32>
   return
 }

@@ -1,4 +1,4 @@
-"""Each constraint in the description of an op or attribute has a negative test.
+"""Each constraint in the description of an op or attribute has a negative test, and each negative test belongs to a constraint.
 
     check_constraints.py SOURCE TABLEGEN LLVM_INCLUDE
 
@@ -11,6 +11,9 @@ test (test/dialects), a comment directly above an expected error says which cons
 
 The words begin this constraint, and no other one of the op. The error is at this op, or, after `at`, at another op of the same module:
 `// constraint: plan.program at plan.record: streams are`. An attribute is named with its mark: `#cleave.sharding`.
+
+So an expected error without such a comment is a rule that no description has. Exempt are the errors of rules that an op states in other
+ways than by its verifier (`STATED`), and the errors of passes (test/dialects/*/Transforms).
 
 An error that is expected for one constraint of an op is not, and has no part that is, expected for another one. Otherwise one check of the
 verifier could serve both tests.
@@ -27,6 +30,16 @@ import check_coverage
 
 TAG = re.compile(r"\s*// constraint: (#?[\w.]+)(?: at ([\w.]+))?: (\S.*?)\s*")
 OP = re.compile(r'\s*(?:%[\w:, %]+ = )?"?(\w+\.\w+)')
+# Rules that are stated by the types of operands and attributes, by traits, by the syntax or by Attributes.def, and not by a description.
+STATED = re.compile("|".join([
+    r"(must be|type attribute of) statically shaped tensor of",  # types
+    r"incompatible with return type\(s\) of operation",  # inference
+    r"failed to (satisfy|verify) constraint: ", r"requires attribute '", r"invalid properties \{",  # attributes and regions
+    r"requires (zero results|one region)", r"expects parent op '", r"must be the last operation in the parent block",  # traits
+    r"redefinition of symbol named ", r"using value defined outside the region",
+    r"custom op '[\w.]+' (expected|failed to parse) ", r"expected non-function type",  # parsers
+    r"^cleave\.\w+( of (argument|result) \d+)? expects the form ",  # Attributes.def
+]))
 VERIFIES = re.compile(r"^// RUN: .*-verify-diagnostics", re.M)
 
 
@@ -73,6 +86,8 @@ def read_tests(path, constraints, tests):
     lines, wrong = path.read_text().splitlines(), []
     expected = {at: (target, text) for at, target, text in check_coverage.expected_errors(lines)}
     for at, line in enumerate(lines):
+        if path.parent.name != "Transforms" and at in expected and "// constraint" not in lines[at - 1] and not STATED.search(expected[at][1]):
+            wrong.append(f"{path}:{at + 1}: no `// constraint:` above the error; got: {line.strip()}")
         if "// constraint" not in line:
             continue
         tag, error = TAG.fullmatch(line), "expected `// constraint: OP: FIRST WORDS`"

@@ -6,12 +6,13 @@ plan.header target = "host" threads = 1 axes = ["dp"] sizes = [2, 2] streams = [
 
 // -----
 
-// constraint: plan.header: there are as many
+// constraint: plan.header: sizes are from
 // expected-error @+1 {{expected positive sizes below 2^32; got: 0}}
 plan.header target = "host" threads = 1 axes = ["dp"] sizes = [0] streams = ["compute"]
 
 // -----
 
+// constraint: plan.header: `threads` is from
 // expected-error @+1 {{expected a number of threads below 2^32; got: -1}}
 plan.header target = "host" threads = -1 axes = ["dp"] sizes = [2] streams = ["compute"]
 
@@ -203,7 +204,7 @@ plan.group @g axes = ["pp"] only = {dp = array<i64: 1>}
 
 // -----
 
-// constraint: plan.event: frames is positive
+// constraint: plan.event: frames is from
 // expected-error @+1 {{expected frames from 1 to 2^32 - 1; got: 0}}
 plan.event @e frames = 0
 
@@ -455,7 +456,7 @@ plan.program @p events = 0 {
 
 // -----
 
-// constraint: plan.event: frames is positive
+// constraint: plan.event: frames is from
 // expected-error @below {{expected frames from 1 to 2^32 - 1; got: -3}}
 plan.event @e frames = -3
 
@@ -523,6 +524,7 @@ plan.group @g axes = ["pp", "dp"]
 
 // -----
 
+// constraint: plan.program: `events` is from
 // expected-error @below {{expected a number of events from 0 to 2^32 - 1; got: -1}}
 plan.program @p events = -1 {
 }
@@ -730,6 +732,7 @@ plan.program @p events = 0 {
 // -----
 
 plan.program @p events = 0 {
+  // constraint: plan.send: `dtype` is
   // expected-error @below {{expected an integer or float type; got: 'index'}}
   plan.send #plan.buffer<"residual", 0, 64, read> peer "pp" 1 channel 0 dtype index count = 8 on "compute"
 }
@@ -754,6 +757,7 @@ plan.program @p events = 0 {
 // -----
 
 plan.program @p events = 0 {
+  // constraint: plan.recv: `dtype` is
   // expected-error @below {{expected an integer or float type; got: 'index'}}
   plan.recv #plan.buffer<"residual", 0, 64, write> peer "pp" 1 channel 0 dtype index count = 8 on "compute"
 }
@@ -934,6 +938,7 @@ plan.program @p events = 0 {
 
 plan.header target = "host" threads = 1 axes = ["fsdp"] sizes = [3] streams = ["compute"]
 plan.region @persistent persistent bytes = 64 frames = 1
+// constraint: plan.state: `split_axes` are axes
 // expected-error @below {{expected axes of the header that cut the state evenly; got: ["fsdp"]}}
 plan.state @w : tensor<16xf32> parameter in "persistent" at 0 segments = [] {split_axes = ["fsdp"]}
 
@@ -991,6 +996,7 @@ plan.program @p events = 0 {
 
 // The header stands after what names its axes, and is wrong itself.
 plan.region @persistent persistent bytes = 64 frames = 1
+// constraint: plan.state: `split_axes` are axes
 // expected-error @below {{expected axes of the header that cut the state evenly; got: ["fsdp"]}}
 plan.state @w : tensor<16xf32> parameter in "persistent" at 0 segments = [] {split_axes = ["fsdp"]}
 plan.header target = "host" threads = 1 axes = ["fsdp"] sizes = [0] streams = ["compute"]
@@ -1006,6 +1012,7 @@ plan.header target = "host" threads = 1 axes = ["dp", "fsdp"] sizes = [2] stream
 
 // 2^64 ranks.
 plan.region @persistent persistent bytes = 64 frames = 1
+// constraint: plan.state: `split_axes` are axes
 // expected-error @below {{expected axes of the header that cut the state evenly}}
 plan.state @w : tensor<16xf32> parameter in "persistent" at 0 segments = [] {split_axes = ["a", "b", "c"]}
 plan.header target = "host" threads = 1 axes = ["a", "b", "c"] sizes = [4294967295, 4294967295, 16] streams = ["compute"]
@@ -1013,11 +1020,13 @@ plan.header target = "host" threads = 1 axes = ["a", "b", "c"] sizes = [42949672
 // -----
 
 // The plan's file would have 1 micro-batch.
+// constraint: plan.header: `micro_batches`
 // expected-error @below {{expected a positive number of micro-batches below 2^32; got: 4294967297}}
 plan.header target = "host" threads = 1 axes = ["dp"] sizes = [2] streams = ["compute"] {micro_batches = 4294967297 : i64}
 
 // -----
 
+// constraint: plan.event: frames is from
 // expected-error @below {{expected frames from 1 to 2^32 - 1; got: 4294967297}}
 plan.event @sent frames = 4294967297
 
@@ -1025,6 +1034,7 @@ plan.event @sent frames = 4294967297
 
 plan.header target = "host" threads = 1 axes = ["dp"] sizes = [2] streams = ["compute"]
 plan.region @persistent persistent bytes = 64 frames = 1
+// constraint: plan.state: `partial_axes` are
 // expected-error @below {{expected partial_axes to be axes of the header; got: ["fsdp"]}}
 plan.state @w : tensor<16xf32> parameter in "persistent" at 0 segments = [] {partial_axes = ["fsdp"]}
 
@@ -1032,6 +1042,7 @@ plan.state @w : tensor<16xf32> parameter in "persistent" at 0 segments = [] {par
 
 plan.header target = "host" threads = 1 axes = ["dp"] sizes = [2] streams = ["compute"]
 plan.region @persistent persistent bytes = 64 frames = 1
+// constraint: plan.state: the `group` of
 // expected-error @below {{expected a parameter group from 0 to 2^32 - 1}}
 plan.state @w : tensor<16xf32> parameter in "persistent" at 0 segments = [#plan.segment<"w", tensor<16xf32>, offset = 0, group = 4294967296, init = zeros>]
 
@@ -1039,6 +1050,7 @@ plan.state @w : tensor<16xf32> parameter in "persistent" at 0 segments = [#plan.
 
 plan.header target = "host" threads = 1 axes = ["dp"] sizes = [2] streams = ["compute"]
 plan.region @persistent persistent bytes = 64 frames = 1
+// constraint: plan.state: the `axis` of
 // expected-error @below {{expected a coordinate's axis to be one of the header}}
 plan.state @w : tensor<1xi64> coordinate in "persistent" at 0 segments = [#plan.segment<"w", tensor<1xi64>, offset = 0, group = 0, init = coordinate, axis = "fsdp">]
 
@@ -1047,6 +1059,7 @@ plan.state @w : tensor<1xi64> coordinate in "persistent" at 0 segments = [#plan.
 plan.header target = "host" threads = 1 axes = ["dp"] sizes = [2] streams = ["compute"]
 plan.region @input input bytes = 64 frames = 1
 plan.program @p events = 0 {
+  // constraint: plan.input: `split_axes` are axes
   // expected-error @below {{expected split_axes to be axes of the header; got: ["fsdp"]}}
   plan.input "x" : tensor<16xf32> in "input" at 0 {split_axes = ["fsdp"]}
 }
@@ -1056,6 +1069,7 @@ plan.program @p events = 0 {
 plan.header target = "host" threads = 1 axes = ["dp"] sizes = [2] streams = ["compute"]
 plan.region @input input bytes = 64 frames = 1
 plan.program @p events = 0 {
+  // constraint: plan.input: the port, if
   // expected-error @below {{expected at most 2^63 - 1 elements; got: 'tensor<4294967296x4294967296xf32>'}}
   plan.input "x" : tensor<4294967296x4294967296xf32> in "input" at 0
 }
@@ -1233,4 +1247,167 @@ plan.program @p events = 0 {
   // constraint: plan.launch: an operand that is written
   // expected-error @+1 {{expected buffers 0 and 1 of kernel @k not to overlap; got: #plan.buffer<"t"[1], 0, 64, read> and #plan.buffer<"t"[-1], 0, 64, write>}}
   plan.launch @k [#plan.buffer<"t"[1], 0, 64, read>, #plan.buffer<"t"[-1], 0, 64, write>] on "compute"
+}
+
+// -----
+
+// constraint: plan.header: sizes are from
+// expected-error @below {{expected positive sizes below 2^32; got: 4294967296}}
+plan.header target = "host" threads = 1 axes = ["dp"] sizes = [4294967296] streams = ["compute"]
+
+// -----
+
+// constraint: plan.header: `threads` is from
+// expected-error @below {{expected a number of threads below 2^32; got: 4294967296}}
+plan.header target = "host" threads = 4294967296 axes = ["dp"] sizes = [2] streams = ["compute"]
+
+// -----
+
+// constraint: plan.region: bytes is not
+// expected-error @below {{frames from 1 to 2^32 - 1; got: 8 bytes, 4294967296 frames}}
+plan.region @r transient bytes = 8 frames = 4294967296
+
+// -----
+
+// constraint: plan.program: `events` is from
+// expected-error @below {{expected a number of events from 0 to 2^32 - 1; got: 4294967296}}
+plan.program @p events = 4294967296 {
+}
+
+// -----
+
+// constraint: plan.kernel: the scratch of other
+// expected-error @below {{expected scratch of a library kernel only, and not negative; got: -8}}
+plan.kernel @k library "matmul" params = [] {scratch = -8 : i64}
+
+// -----
+
+plan.region @persistent persistent bytes = 64 frames = 1
+// constraint: plan.state: the rank's part has
+// expected-error @below {{expected at most 2^63 - 1 bytes; got: 4611686018427387904 elements of 'f32'}}
+plan.state @w : tensor<4611686018427387904xf32> parameter in "persistent" at 0 segments = []
+
+// -----
+
+// 2^62 elements of four bytes.
+plan.region @input input bytes = 64 frames = 1
+plan.program @p events = 0 {
+  // constraint: plan.input: the port, if
+  // expected-error @below {{expected at most 2^63 - 1 bytes; got: 4611686018427387904 elements of 'f32'}}
+  plan.input "x" : tensor<4611686018427387904xf32> in "input" at 0
+}
+
+// -----
+
+plan.header target = "host" threads = 1 axes = ["dp"] sizes = [2] streams = ["compute"]
+plan.region @output output bytes = 64 frames = 1
+plan.program @p events = 0 {
+  // constraint: plan.output: `split_axes` are
+  // expected-error @below {{expected split_axes to be axes of the header; got: ["fsdp"]}}
+  plan.output "y" : tensor<16xf32> in "output" at 0 {split_axes = ["fsdp"]}
+}
+
+// -----
+
+plan.region @output output bytes = 64 frames = 1
+plan.program @p events = 0 {
+  // constraint: plan.output: the port, if
+  // expected-error @below {{expected at most 2^63 - 1 elements; got: 'tensor<4294967296x4294967296xf32>'}}
+  plan.output "y" : tensor<4294967296x4294967296xf32> in "output" at 0
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // constraint: plan.all_reduce: `dtype` is
+  // expected-error @below {{expected an integer or float type; got: 'index'}}
+  plan.all_reduce sum #plan.buffer<"t", 0, 64, read_write> staging #plan.buffer<"t", 64, 32, write> group @dp dtype index ring count = 16 on "compute"
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // constraint: plan.all_reduce: `reason`, if
+  // expected-error @below {{attribute 'reason' failed to satisfy constraint: dictionary of the texts tensor, made and used}}
+  plan.all_reduce sum #plan.buffer<"t", 0, 64, read_write> staging #plan.buffer<"t", 64, 32, write> group @dp dtype f32 ring count = 16 on "compute" {reason = {tensor = "@w", made = "as terms", used = 0 : i64}}
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // constraint: plan.reduce_scatter: `dtype` is
+  // expected-error @below {{expected an integer or float type; got: 'index'}}
+  plan.reduce_scatter sum #plan.buffer<"t", 0, 64, read_write> staging #plan.buffer<"t", 64, 32, write> group @dp dtype index ring count = 16 on "compute"
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // constraint: plan.reduce_scatter: `reason`, if
+  // expected-error @below {{attribute 'reason' failed to satisfy constraint: dictionary of the texts tensor, made and used}}
+  plan.reduce_scatter sum #plan.buffer<"t", 0, 64, read_write> staging #plan.buffer<"t", 64, 32, write> group @dp dtype f32 ring count = 16 on "compute" {reason = "@w"}
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // constraint: plan.all_gather: `dtype` is
+  // expected-error @below {{expected an integer or float type; got: 'index'}}
+  plan.all_gather #plan.buffer<"t", 0, 64, read_write> group @dp dtype index ring count = 16 on "compute"
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // constraint: plan.all_gather: `reason`, if
+  // expected-error @below {{attribute 'reason' failed to satisfy constraint: dictionary of the texts tensor, made and used}}
+  plan.all_gather #plan.buffer<"t", 0, 64, read_write> group @dp dtype f32 ring count = 16 on "compute" {reason = {tensor = "@w", made = "split over dp"}}
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // constraint: plan.reduce: `dtype` is
+  // expected-error @below {{expected an integer or float type; got: 'index'}}
+  plan.reduce sum #plan.buffer<"t", 0, 64, read_write> staging #plan.buffer<"t", 64, 32, write> group @dp dtype index ring count = 16 root = 0 on "compute"
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // constraint: plan.reduce: `reason`, if
+  // expected-error @below {{attribute 'reason' failed to satisfy constraint: dictionary of the texts tensor, made and used}}
+  plan.reduce sum #plan.buffer<"t", 0, 64, read_write> staging #plan.buffer<"t", 64, 32, write> group @dp dtype f32 ring count = 16 root = 0 on "compute" {reason = {tensor = "@w", used = "whole"}}
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // constraint: plan.broadcast: `dtype` is
+  // expected-error @below {{expected an integer or float type; got: 'index'}}
+  plan.broadcast #plan.buffer<"t", 0, 64, read> group @dp dtype index ring count = 16 root = 0 on "compute"
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // constraint: plan.broadcast: `reason`, if
+  // expected-error @below {{attribute 'reason' failed to satisfy constraint: dictionary of the texts tensor, made and used}}
+  plan.broadcast #plan.buffer<"t", 0, 64, read> group @dp dtype f32 ring count = 16 root = 0 on "compute" {reason = {made = "on one rank", used = "whole"}}
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // constraint: plan.send: `reason`, if
+  // expected-error @below {{attribute 'reason' failed to satisfy constraint: dictionary of the texts tensor, made and used}}
+  plan.send #plan.buffer<"t", 0, 64, read> peer "pp" 1 channel 0 dtype f32 count = 16 on "compute" {reason = {tensor = @w, made = "by stage 0", used = "by stage 1"}}
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // constraint: plan.recv: `reason`, if
+  // expected-error @below {{attribute 'reason' failed to satisfy constraint: dictionary of the texts tensor, made and used}}
+  plan.recv #plan.buffer<"t", 0, 64, write> peer "pp" 1 channel 0 dtype f32 count = 16 on "compute" {reason = {tensor = "%1", made = 0 : i64, used = "by stage 1"}}
 }
