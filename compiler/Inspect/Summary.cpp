@@ -336,9 +336,9 @@ private:
           used.insert(mnemonic);
     std::vector<std::string> parts;
     for (const auto &[mnemonic, meaning] : std::initializer_list<std::pair<const char *, const char *>>{
-             {"all_gather", "joins the parts that ranks hold"},
-             {"reduce_scatter", "adds up, and leaves each rank its part of the sum"},
-             {"all_reduce", "adds up, and gives all ranks the sum"},
+             {"all_gather", "joins the parts that ranks hold (gathered)"},
+             {"reduce_scatter", "adds up what is unreduced, and leaves each rank its part of the sum"},
+             {"all_reduce", "adds up what is unreduced, and gives all ranks the sum"},
              {"reduce", "adds up for one rank"},
              {"broadcast", "gives one rank's value to all"},
              {"send", "and recv: between stages"}})

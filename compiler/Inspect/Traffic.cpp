@@ -45,7 +45,7 @@ public:
     const fb::Reason *reason = view.reason();
     exchange.tensor = reason ? tensorIn(textOf(reason->tensor())) : valueName(index, view);
     exchange.made = reason ? textOf(reason->made()) : "the plan does not say it";
-    exchange.used = reason ? textOf(reason->used()) : "the plan does not say it";
+    exchange.used = reason ? useIn(textOf(reason->used())) : "the plan does not say it";
   }
 
   std::string made(uint32_t index) const {
@@ -77,6 +77,14 @@ private:
     size_t suffix = name.rfind(".grad"); // also that of one chunk: "w.grad.c0"
     const fb::State *parameter = suffix == std::string::npos ? nullptr : stateNamed(name.substr(0, suffix));
     return before + (parameter ? "gradient of " + nameOf(*parameter) : name) + more;
+  }
+
+  // Returns the use with the name of a state instead of "@" and its symbol.
+  std::string useIn(std::string_view text) const {
+    size_t mark = text.find(" @");
+    if (mark == std::string_view::npos || !stateNamed(text.substr(mark + 2)))
+      return std::string(text);
+    return std::string(text.substr(0, mark + 1)) + nameOf(*stateNamed(text.substr(mark + 2)));
   }
 
   const fb::State *stateNamed(std::string_view name) const {

@@ -193,7 +193,8 @@ void parseShapes(CompileOptions &o, const CompileTexts &t) {
                              "AXIS=N with N a positive integer, as in dp=2 (two data-parallel ranks) or dp=2,fsdp=2",
                              kMaxRanks);
     if (std::find(axes.begin(), axes.end(), axis.first) == axes.end())
-      fail("--mesh", "axis '" + axis.first + "' is not available; this version has: dp, fsdp, pp");
+      fail("--mesh", "axis '" + axis.first + "' is not available; this version has: dp, fsdp, pp" +
+                         rt::didYouMean(axis.first, axes));
     for (const auto &other : o.mesh)
       if (other.first == axis.first)
         fail("--mesh", "axis '" + axis.first + "' is given twice");

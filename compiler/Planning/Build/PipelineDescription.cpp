@@ -74,6 +74,8 @@ private:
           std::string gradient = edgeGradientName(edge, user);
           bool hasGradient = description.typeOf.contains(gradient);
           description.graph.edges.push_back({static_cast<int>(from), static_cast<int>(user), hasGradient});
+          if (hasGradient)
+            description.tensorOf[gradient] = "gradient of " + description.tensorOf[edge];
           description.edges.push_back({edge.str(), hasGradient ? gradient : ""});
         }
   }

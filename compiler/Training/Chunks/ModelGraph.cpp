@@ -1,6 +1,7 @@
 #include "compiler/Training/Chunks/ModelGraph.h"
 
 #include "compiler/CostModel/CostModel.h"
+#include "compiler/Support/NodeNote.h"
 #include "compiler/Training/States.h"
 
 #include <algorithm>
@@ -126,6 +127,8 @@ void ModelGraph::addNode(const SymbolTable &symbols, Operation &op) {
   namesOf.emplace_back();
   addStates(symbols, op, node);
   namesOf.back().push_back(fileNameOf(op));
+  if (std::string shown = nodeOfNote(node.name); shown != namesOf.back().back()) // with the module that has the node
+    namesOf.back().push_back(shown);
   nodeOf[&op] = static_cast<int>(ops.size());
   ops.push_back(&op);
   graph.nodes.push_back(std::move(node));

@@ -38,21 +38,25 @@ static StringRef stateBehind(Value value) {
   return "";
 }
 
-// Visits the ops that use the value, then those that use their results, until `visit` returns true.
+// True for ops that only move or convert a tensor: a slice of a bucket, the transpose of a weight.
+static bool isForm(Operation *op) {
+  return carriedOperand(op) || !startsOf(op).empty() || (op->getNumOperands() == 1 && linearOperands(op).size() == 1);
+}
+
+// Visits the ops that use the value, in their order, then those that use their results, until `visit` returns true.
 static void forEachUserAfter(Operation *first, llvm::function_ref<bool(Operation *)> visit) {
   llvm::SetVector<Operation *> open;
   open.insert(first);
   for (size_t i = 0; i < open.size() && i < kMostOps; ++i) {
     if (visit(open[i]))
       return;
+    SmallVector<Operation *> users;
     for (Operation *user : open[i]->getUsers())
-      open.insert(user);
+      if (Operation *inBlock = first->getBlock()->findAncestorOpInBlock(*user))
+        users.push_back(inBlock);
+    llvm::sort(users, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+    open.insert(users.begin(), users.end());
   }
-}
-
-static StringRef functionOf(Operation *op) {
-  auto function = op->getParentOfType<func::FuncOp>();
-  return function ? function.getName() : StringRef("module");
 }
 
 std::string tensorNameOf(Value value) {
@@ -71,7 +75,8 @@ std::string tensorNameOf(Value value) {
           target = "a value for @" + write.getState().str();
         return !target.empty();
       });
-  return target.empty() ? "a value of @" + functionOf(value.getParentRegion()->front().getParentOp()).str() : target;
+  auto function = value.getParentRegion()->getParentOfType<func::FuncOp>();
+  return !target.empty() ? target : function ? "a value of @" + function.getName().str() : "a value";
 }
 
 std::string describeSharding(ShardingAttr sharding) {
@@ -89,20 +94,25 @@ std::string describeSharding(ShardingAttr sharding) {
   return parts.empty() ? "whole on every rank" : llvm::join(parts, "; ");
 }
 
-// Returns ", first by node 'fc1' (Gemm)", ", for @scalar.grad_norm" or ", as it is stored": who needs a value that this
-// op takes.
-static std::string describeUser(Operation *first) {
+// Says who needs a tensor that `first` takes: ", as it is stored"; ", first by node 'fc1' (Gemm)"; ", for the update of @w"
+// if the tensor is "@w.grad"; or ", for @scalar.loss", a state into which it goes.
+static std::string describeUser(Operation *first, StringRef tensor) {
   if (isa<WriteOp>(first))
     return ", as it is stored";
-  std::string text;
+  tensor.consume_front("@");
+  std::string text, other;
   forEachUserAfter(first, [&](Operation *op) {
-    if (auto write = dyn_cast<WriteOp>(op))
-      text = ", for @" + write.getState().str();
-    else if (std::string node = nodeNameOf(op->getLoc()); !node.empty())
+    if (auto write = dyn_cast<WriteOp>(op)) {
+      if (tensor.starts_with((write.getState() + ".").str()))
+        text = ", for the update of @" + write.getState().str();
+      else if (other.empty())
+        other = ", for @" + write.getState().str();
+    } else if (std::string node = nodeNameOf(op->getLoc()); !node.empty() && !isForm(op)) {
       text = ", first by " + node;
+    }
     return !text.empty();
   });
-  return text;
+  return text.empty() ? other : text;
 }
 
 DictionaryAttr makeReason(MLIRContext *context, StringRef tensor, StringRef made, StringRef used) {
@@ -113,8 +123,9 @@ DictionaryAttr makeReason(MLIRContext *context, StringRef tensor, StringRef made
 }
 
 DictionaryAttr reasonOf(OpOperand &use, ShardingAttr made, ShardingAttr used) {
-  return makeReason(made.getContext(), tensorNameOf(use.get()), describeSharding(made),
-                    describeSharding(used) + describeUser(use.getOwner()));
+  std::string tensor = tensorNameOf(use.get());
+  return makeReason(made.getContext(), tensor, describeSharding(made),
+                    describeSharding(used) + describeUser(use.getOwner(), tensor));
 }
 
 DictionaryAttr joinReasons(ArrayRef<DictionaryAttr> reasons) {

@@ -11,15 +11,15 @@
 // CHECK-SAME: cleave.waits = [{event = "sent c0:0 to 1", frame = -2 : i64
 // CHECK-NOT: func.func @c1
 // CHECK: func.func @"recv.c0:0.grad.c1"() {{.*}}cleave.transfer = "recv.gradient"
-// CHECK: shard.recv {{.*}}source = [1] {cleave.channel = 1 : i64}
+// CHECK: shard.recv {{.*}}source = [1] {cleave.channel = 1 : i64, cleave.reason = {made = "on stage 1", tensor = {{.*}}, used = "on stage 0"}}
 // CHECK: func.func @"send.c0:0.to.1"(%[[Y:.*]]: tensor<16xf32> {cleave.frames = 2 : i64, cleave.stage_buffer = "c0:0"})
-// CHECK: shard.send %[[Y]] on @mesh grid_axes = [0] destination = [1] {cleave.channel = 0 : i64}
+// CHECK: shard.send %[[Y]] on @mesh grid_axes = [0] destination = [1] {cleave.channel = 0 : i64, cleave.reason = {made = "on stage 0", tensor = {{.*}}, used = "on stage 1"}}
 // CHECK: func.func @loop.0()
 // CHECK-SAME: {first_frame = 0 : i64, program = "c0.fwd", times = 1 : i64}
 // CHECK-SAME: {first_frame = -1 : i64, program = "c0.bwd", times = 1 : i64}
 // CHECK: func.func @train_step(%{{.*}}: tensor<16xf32> {cleave.name = "x"})
 // CHECK: %[[G0:.*]] = cleave.read @g0
-// CHECK: shard.send %[[G0]] {{.*}}destination = [1] {cleave.channel = 2 : i64}
+// CHECK: shard.send %[[G0]] {{.*}}destination = [1] {cleave.channel = 2 : i64, cleave.reason = {made = "on stage 0", tensor = {{.*}}, used = "on stage 1"}}
 // CHECK: %[[S:.*]] = shard.recv {{.*}}source = [1]
 // CHECK: cleave.write %[[S]], @w0
 

@@ -38,8 +38,8 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp", "
 
   // Each waits for the one before.
   // CHECK-LABEL: func @chained
-  // CHECK: shard.all_reduce {{.*}}reason = "a"
-  // CHECK: shard.all_reduce {{.*}}reason = "b"
+  // CHECK: shard.all_reduce {{.*}}tensor = "a"
+  // CHECK: shard.all_reduce {{.*}}tensor = "b"
   func.func @chained(%x: tensor<4xf32> {cleave.name = "x", cleave.sharding = #cleave.sharding<[[]]>}) -> tensor<4xf32> {
     %0 = cleave.exp %x : tensor<4xf32>
     %a = shard.all_reduce %0 on @mesh grid_axes = [0] {cleave.instance = 0 : i64, cleave.reason = {made = "m", tensor = "a", used = "u"}} : tensor<4xf32> -> tensor<4xf32>
@@ -100,10 +100,10 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp", "
 
   // A read between must see what was written.
   // CHECK-LABEL: func @read_between
-  // CHECK: shard.all_reduce {{.*}}reason = "a"
+  // CHECK: shard.all_reduce {{.*}}tensor = "a"
   // CHECK: cleave.write {{.*}}, @mean
   // CHECK: cleave.read @mean
-  // CHECK: shard.all_reduce {{.*}}reason = "b"
+  // CHECK: shard.all_reduce {{.*}}tensor = "b"
   func.func @read_between(%x: tensor<4xf32> {cleave.name = "x", cleave.sharding = #cleave.sharding<[[]]>}) -> (tensor<4xf32>, tensor<4xf32>) {
     %0 = cleave.exp %x : tensor<4xf32>
     %a = shard.all_reduce %0 on @mesh grid_axes = [0] {cleave.instance = 0 : i64, cleave.reason = {made = "m", tensor = "a", used = "u"}} : tensor<4xf32> -> tensor<4xf32>

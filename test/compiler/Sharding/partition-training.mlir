@@ -86,7 +86,7 @@ module attributes {cleave.level = "step", cleave.mesh = #cleave.mesh<["dp"], [2]
     %g = cleave.read @grads : tensor<64xf32>
     %sum = cleave.read @scalar.loss_sum : tensor<f32>
     %count = cleave.read @scalar.loss_count : tensor<f32>
-    // CHECK: shard.all_reduce {{.*}} on @mesh grid_axes = [0] {cleave.instance = 0 : i64, cleave.reason = "made [] partial over dp, used [] by cleave.div in @update"} : tensor<f32>
+    // CHECK: shard.all_reduce {{.*}} on @mesh grid_axes = [0] {cleave.instance = 0 : i64, cleave.reason = {made = "a sum of its own on each rank of dp", tensor = "@scalar.loss_sum", used = "whole on every rank, for @scalar.loss"}} : tensor<f32>
     %loss = cleave.div %sum, %count : tensor<f32>
     cleave.write %loss, @scalar.loss : tensor<f32>
     %p = cleave.read @params : tensor<64xf32>

@@ -80,7 +80,7 @@ def main():
         return check_gathers(lines, int(sys.argv[2]))
     issued = {}  # event recorded behind an all-reduce -> position of the all-reduce
     for i, line in enumerate(lines):
-        if line.startswith("all_reduce") and int(line.split()[-1]) > 1024:
+        if line.startswith("all_reduce") and int(line.partition(" //")[0].split()[-1]) > 1024:
             event = next(l for l in lines[i + 1:] if l.startswith("record stream reduce")).split()[-1]
             issued[event] = i
     waits = {line.split()[-1]: i for i, line in enumerate(lines) if line.startswith("wait stream compute")}

@@ -1,6 +1,7 @@
 #include "test/compiler/Sharding/mutation/ShardedMutations.h"
 
 #include "dialects/Cleave/IR/Cleave.h"
+#include "dialects/Cleave/IR/Reason.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 
@@ -145,7 +146,7 @@ struct Collective {
       break;
     }
     made->setAttr("cleave.instance", builder.getI64IntegerAttr(instance));
-    made->setAttr("cleave.reason", builder.getStringAttr("mutant"));
+    made->setAttr("cleave.reason", makeReason(builder.getContext(), "mutant", "mutant", "mutant"));
     return made->getResult(0);
   }
 };
