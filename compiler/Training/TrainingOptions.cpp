@@ -56,7 +56,8 @@ Error setOptimizerKey(OptimizerOptions &options, StringRef key, StringRef text) 
   auto setting = find_if(optimizer.settings, [&](const OptimizerSetting &s) { return s.key == key; });
   if (setting == optimizer.settings.end()) {
     auto keys = map_range(optimizer.settings, [](const OptimizerSetting &s) { return s.key; });
-    return makeError("optimizer '" + optimizer.name + "' has no option '" + key + "'; it has: " + join(keys, ", "));
+    return makeError("optimizer '" + optimizer.name + "' has no option '" + key + "'; it has" +
+                     (keys.empty() ? std::string(" none") : ": " + join(keys, ", ")));
   }
   Expected<double> value = parseSetting(*setting, text);
   if (!value)
@@ -70,8 +71,8 @@ std::string describeUnknownOptimizer(StringRef name) {
   for (const Optimizer *optimizer : allOptimizers())
     names.push_back(optimizer->name);
   std::string near = rt::didYouMean(name, names);
-  return ("unknown optimizer '" + name + "'; expected " + rt::joinChoices(names) +
-          (near.empty() ? "; if a plug-in has it, give --load-pass-plugin FILE" : near))
+  return ("unknown optimizer '" + name + "'; expected " + rt::joinChoices(names) + near +
+          "; if a plug-in has it, give --load-pass-plugin FILE")
       .str();
 }
 

@@ -20,6 +20,8 @@ private:
     for (const std::string &pair : pairs) {
       std::string keptName, tiedName;
       rt::splitAssignment(pair, &keptName, &tiedName);
+      if (keptName.empty() || tiedName.empty())
+        return refuse(pair, "one name is missing");
       StateOp kept = findParameter(getOperation(), keptName), tied = findParameter(getOperation(), tiedName);
       if (!kept || !tied)
         return refuse(pair, "there is no parameter '" + (kept ? tiedName : keptName) + "'");
