@@ -5,7 +5,7 @@
 //   all_gather      of bucket3 (h.0.attn.weight and 18 more): made "split over fsdp", used "whole on every rank, first
 //                   by node '/h.0/c_attn/MatMul' (MatMul)"
 //   all_reduce      of gradient of bucket3 (...): made "a sum of its own on each rank of dp", used "whole on every rank,
-//                   for @bucket3"
+//                   for the update of bucket3 (...)"
 #ifndef CLEAVE_COMPILER_INSPECT_TRAFFIC_H
 #define CLEAVE_COMPILER_INSPECT_TRAFFIC_H
 

@@ -23,9 +23,12 @@ static bool makesMore(mlir::Operation *op) {
 static bool isMadeOfReads(Value value) {
   llvm::SetVector<Value> reached;
   reached.insert(value);
+  bool reads = false;
   for (size_t i = 0; i < reached.size(); ++i) {
     mlir::Operation *maker = reached[i].getDefiningOp();
-    if (maker && (llvm::isa<ReadOp>(maker) || isZero(reached[i])))
+    bool isRead = llvm::isa_and_nonnull<ReadOp>(maker);
+    reads |= isRead;
+    if (isRead || isZero(reached[i]))
       continue;
     if (!maker || !isLinear(maker))
       return false;
@@ -33,7 +36,7 @@ static bool isMadeOfReads(Value value) {
       if (isFloat(operand))
         reached.insert(operand);
   }
-  return true;
+  return reads;
 }
 
 // True if the op widens a value that it reads from states. Terms are reduced in the type in which they are stored: a

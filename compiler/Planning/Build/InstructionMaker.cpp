@@ -9,7 +9,8 @@ using namespace mlir;
 
 namespace cleave::plan {
 
-static DictionaryAttr reasonOf(Operation *op, StringRef mnemonic) {
+// Returns the reason of an exchange. Copies and fills that are made for the same op have none.
+static DictionaryAttr reasonFor(StringRef mnemonic, Operation *op) {
   auto opcode = static_cast<rt::Opcode>(findInstruction(mnemonic)->opcode);
   bool isExchange = rt::isCollective(opcode) || rt::isTransfer(opcode);
   return isExchange ? op->getAttrOfType<DictionaryAttr>(kReasonAttr) : DictionaryAttr();
@@ -17,7 +18,7 @@ static DictionaryAttr reasonOf(Operation *op, StringRef mnemonic) {
 
 DraftInstruction &InstructionMaker::add(Operation *op, StringRef mnemonic, Purpose purpose,
                                         std::vector<MemoryAccess> uses, NamedAttrList fields) {
-  draft.payloads.push_back({mnemonic.str(), std::move(fields), nodeNameOf(op->getLoc()), reasonOf(op, mnemonic)});
+  draft.payloads.push_back({mnemonic.str(), std::move(fields), nodeNameOf(op->getLoc()), reasonFor(mnemonic, op)});
   DraftInstruction instruction;
   instruction.purpose = purpose;
   instruction.uses = std::move(uses);

@@ -154,6 +154,8 @@ void StageSplit::place(StateStages &states) {
   };
   crossings.erase(std::unique(crossings.begin(), crossings.end(), isSame), crossings.end());
   findOwned();
+  for (Crossing &crossing : crossings)
+    crossing.tensor = tensorNameOf(ops[crossing.op]->getResult(crossing.result));
 }
 
 // Returns the axes that a reduce goes over. Its root is an owner (RankKinds.h).
@@ -191,7 +193,8 @@ void StageSplit::require(Operation *op, const StageSet &stages) {
                              cast<OpResult>(operand).getResultNumber(),
                              before >= 0 ? before : where.find_first(),
                              static_cast<int64_t>(stage),
-                             {}});
+                             {},
+                             ""});
       }
   }
 }
@@ -207,9 +210,7 @@ void StageSplit::specialize(func::FuncOp copy, int64_t stage, int64_t channel) c
     Operation *maker = copies[crossing.op];
     builder.setInsertionPointAfter(maker);
     Value value = maker->getResult(crossing.result);
-    if (crossing.from != stage && crossing.to != stage)
-      continue;
-    Crossed crossed{crossing.from, crossing.to, channel, tensorNameOf(value)};
+    Crossed crossed{crossing.from, crossing.to, channel, crossing.tensor};
     auto mark = [&] { // marks the transfer that was made last
       Operation *last = &*std::prev(builder.getInsertionPoint());
       for (; !isa<shard::SendOp, shard::RecvOp>(last);)

@@ -67,6 +67,7 @@ private:
     unsigned result;
     int64_t from, to;
     mlir::Attribute owners; // the axes, if only owners have the value
+    std::string tensor;     // its name for people: found here once, as copies for the two stages differ
   };
 
   StageSet everywhere() const { return StageSet(axis.stages, true); }

@@ -48,9 +48,9 @@ Value &OptimizerUpdate::state(llvm::StringRef name) {
   return spare = param;
 }
 
-// Reading the setting tells an optimizer that does not declare it. Adding a term of -0 changes no bit.
+// Adding a term of -0 changes no bit.
 Value OptimizerUpdate::decayTerm() {
-  (void)get(OptimizerSetting::kWeightDecay);
+  (void)get(OptimizerSetting::kWeightDecay); // an optimizer that does not declare it has no decay: undeclared() tells
   Value none = a.splat(tensorType(param), -0.0);
   return byDecay([&](double decay) { return decay == 0 ? none : a.scale(param, decay); });
 }
@@ -59,7 +59,7 @@ void OptimizerUpdate::addWeightDecay() { grad = a.add(grad, decayTerm()); }
 
 // A factor of 1 changes no bit.
 void OptimizerUpdate::shrink() {
-  (void)get(OptimizerSetting::kWeightDecay);
+  (void)get(OptimizerSetting::kWeightDecay); // as in decayTerm()
   Value one = a.splat(tensorType(param), 1);
   Value factor = scalars.lrAndDecay.choose(a, [&](std::pair<Value, double> group) {
     auto [lr, decay] = group;

@@ -14,37 +14,35 @@ namespace cleave {
 // The most ops between a value and the state or the node by which people know it.
 static constexpr size_t kMostOps = 256;
 
-// Returns the state of which the value is a form: it is read from there, and then only converted, moved, or multiplied.
-// Empty if there is none. A sum of several states, as the gradients of a tied weight, is known by the first.
-static StringRef stateBehind(Value value) {
-  for (size_t i = 0; i < kMostOps; ++i) {
-    Operation *op = value.getDefiningOp();
-    if (!op)
-      return "";
+// Returns the operand of which the result is another form: converted, moved, or with other tensors of its kind added to
+// it. A sum of several states, as the gradients of a tied weight, is a form of the first. Null if there is none.
+static Value formedOperand(Operation *op) {
+  if (Value carried = carriedOperand(op))
+    return carried;
+  auto linear = linearOperands(op);
+  bool isForm = !linear.empty() && !linear.front().sums && (linear.size() == 1 || addsOperands(op));
+  return isForm ? op->getOperand(linear.front().number) : Value();
+}
+
+// Returns the state of which the value is a form. Empty if there is none.
+static StringRef stateOf(Value value) {
+  Operation *op = value.getDefiningOp();
+  for (size_t i = 0; op && i < kMostOps; ++i) {
     if (auto read = dyn_cast<ReadOp>(op))
       return read.getState();
-    auto algebra = dyn_cast<AlgebraOpInterface>(op);
-    if (!algebra)
-      return "";
-    if (Value carried = algebra.getCarriedOperand()) {
-      value = carried;
-      continue;
-    }
-    auto linear = algebra.getLinearOperands();
-    if (linear.empty() || linear.front().sums || (linear.size() > 1 && !algebra.addsOperands()))
-      return "";
-    value = op->getOperand(linear.front().number);
+    Value formed = formedOperand(op);
+    op = formed ? formed.getDefiningOp() : nullptr;
   }
   return "";
 }
 
 // True for ops that only move or convert a tensor: a slice of a bucket, the transpose of a weight.
 static bool isForm(Operation *op) {
-  return carriedOperand(op) || !startsOf(op).empty() || (op->getNumOperands() == 1 && linearOperands(op).size() == 1);
+  return carriedOperand(op) || !startsOf(op).empty() || (op->getNumOperands() == 1 && formedOperand(op));
 }
 
-// Visits the ops that use the value, in their order, then those that use their results, until `visit` returns true.
-static void forEachUserAfter(Operation *first, llvm::function_ref<bool(Operation *)> visit) {
+// Visits `first`, then the ops that use its results, in their order, then those that use theirs, until `visit` is true.
+static void visitUsers(Operation *first, llvm::function_ref<bool(Operation *)> visit) {
   llvm::SetVector<Operation *> open;
   open.insert(first);
   for (size_t i = 0; i < open.size() && i < kMostOps; ++i) {
@@ -63,14 +61,14 @@ std::string tensorNameOf(Value value) {
   for (Operation *user : value.getUsers())
     if (auto write = dyn_cast<WriteOp>(user))
       return "@" + write.getState().str();
-  if (StringRef state = stateBehind(value); !state.empty())
+  if (StringRef state = stateOf(value); !state.empty())
     return "@" + state.str();
   if (std::string node = nodeNameOf(value.getLoc()); !node.empty())
     return node;
   std::string target;
   for (Operation *user : value.getUsers())
     if (target.empty())
-      forEachUserAfter(user, [&](Operation *op) {
+      visitUsers(user, [&](Operation *op) {
         if (auto write = dyn_cast<WriteOp>(op))
           target = "a value for @" + write.getState().str();
         return !target.empty();
@@ -101,7 +99,7 @@ static std::string describeUser(Operation *first, StringRef tensor) {
     return ", as it is stored";
   tensor.consume_front("@");
   std::string text, other;
-  forEachUserAfter(first, [&](Operation *op) {
+  visitUsers(first, [&](Operation *op) {
     if (auto write = dyn_cast<WriteOp>(op)) {
       if (tensor.starts_with((write.getState() + ".").str()))
         text = ", for the update of @" + write.getState().str();

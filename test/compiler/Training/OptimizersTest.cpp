@@ -154,4 +154,8 @@ TEST(Optimizers, MistakesOfARuleAreTold) {
                         [](const OptimizerSettings &s) { return std::string(s.isSet("y") ? "y" : ""); }}),
             "");
   EXPECT_EQ(errorOf("rule6"), "optimizer 'rule6': in its check it reads the setting 'y', and declares none");
+  EXPECT_EQ(errorOfRule("rule7", [](OptimizerUpdate &u) { u.shrink(), u.descend(u.grad); }),
+            "optimizer 'rule7': it reads the setting 'weight_decay', and declares eps");
+  EXPECT_EQ(errorOfRule("rule8", [](OptimizerUpdate &u) { u.addWeightDecay(), u.descend(u.grad); }),
+            "optimizer 'rule8': it reads the setting 'weight_decay', and declares eps");
 }
