@@ -27,17 +27,19 @@ using namespace cleave;
 
 namespace {
 
-// Collects the errors that passes report while it lives. Logs warnings and remarks, each text once.
+// Collects the errors that passes report while it lives. Logs warnings and remarks, each text once. Each text begins
+// with `place`, which is empty or ends with ": ".
 class DiagnosticCollector {
 public:
-  DiagnosticCollector(mlir::MLIRContext *context, llvm::raw_ostream &log)
-      : log(log), handler(context, [this](mlir::Diagnostic &diagnostic) { return collect(diagnostic); }) {}
+  DiagnosticCollector(mlir::MLIRContext *context, llvm::raw_ostream &log, std::string place)
+      : log(log), place(std::move(place)),
+        handler(context, [this](mlir::Diagnostic &diagnostic) { return collect(diagnostic); }) {}
 
   // Returns the first error with its notes, and the number of further errors.
   llvm::Error summary() const {
     if (count == 0)
-      return makeError("a pass failed without saying why");
-    std::string text = first + (count > 1 ? llvm::formatv(" (and {0} more)", count - 1).str() : "");
+      return makeError(place + "a pass failed without saying why");
+    std::string text = place + first + (count > 1 ? llvm::formatv(" (and {0} more)", count - 1).str() : "");
     return isUsage ? llvm::make_error<UsageError>(text) : makeError(text);
   }
 
@@ -46,7 +48,7 @@ private:
     std::string text = messageOf(diagnostic);
     if (diagnostic.getSeverity() != mlir::DiagnosticSeverity::Error) {
       if (said.insert(text).second)
-        log << "note: " << rt::printable(text) << "\n";
+        log << "note: " << rt::printable(place + text) << "\n";
       return mlir::success();
     }
     for (mlir::Diagnostic &note : diagnostic.getNotes())
@@ -60,6 +62,7 @@ private:
   }
 
   llvm::raw_ostream &log;
+  const std::string place;
   size_t count = 0; // number of errors
   std::string first;
   bool isUsage = false; // of the first error
@@ -69,20 +72,21 @@ private:
 
 } // namespace
 
-llvm::Error PhaseRunner::addInserted(Phase phase, mlir::OpPassManager &manager) {
+llvm::Error PhaseRunner::parseInserted(Phase phase, std::vector<InsertedPasses> &inserted) {
   for (const auto &[at, pipeline] : options.insertedPipelines) {
     if (at != phase)
       continue;
-    std::string message;
+    std::string option = ("--insert " + llvm::Twine(phaseName(phase)) + "=" + pipeline).str(), message;
     llvm::raw_string_ostream stream(message);
-    if (mlir::failed(mlir::parsePassPipeline(pipeline, manager, stream))) {
+    auto manager = std::make_unique<mlir::PassManager>(module->getContext());
+    if (mlir::failed(mlir::parsePassPipeline(pipeline, *manager, stream))) {
       // The first line has the message. In the further lines, MLIR draws a caret below the text.
       llvm::StringRef said = llvm::StringRef(message).split('\n').first;
       if (size_t error = said.find("error: "); error != llvm::StringRef::npos)
         said = said.drop_front(error + llvm::StringRef("error: ").size());
-      return usageError("--insert " + llvm::Twine(phaseName(phase)) + "=" + pipeline,
-                        said + " (is the plug-in that has it loaded?)");
+      return usageError(option, said + " (is the plug-in that has it loaded?)");
     }
+    inserted.emplace_back(std::move(option), std::move(manager));
   }
   return llvm::Error::success();
 }
@@ -104,19 +108,29 @@ llvm::Error PhaseRunner::dump(Phase phase) {
 }
 
 llvm::Error PhaseRunner::run(Phase phase, const AddPasses &build, const AddPasses &check) {
-  mlir::PassManager manager(module->getContext());
-  build(manager);
-  if (llvm::Error error = addInserted(phase, manager))
+  std::vector<InsertedPasses> inserted;
+  if (llvm::Error error = parseInserted(phase, inserted))
     return error;
-  check(manager);
-  DiagnosticCollector errors(module->getContext(), log);
-  bool failed = mlir::failed(manager.run(module));
-  if (auto refusal = Budget::of(module->getContext()).refusal())
-    return makeError(options.model + ": " + *refusal);
-  if (failed)
-    return errors.summary();
+  mlir::PassManager building(module->getContext()), checking(module->getContext());
+  build(building);
+  if (llvm::Error error = run(building, /*place=*/""))
+    return error;
+  for (auto &[option, manager] : inserted)
+    if (llvm::Error error = run(*manager, option + ": "))
+      return error;
+  check(checking);
+  if (llvm::Error error = run(checking, inserted.empty() ? "" : "after " + inserted.back().first + ": "))
+    return error;
   finished = options.stopAfter == phase;
   return dump(phase);
+}
+
+llvm::Error PhaseRunner::run(mlir::PassManager &passes, std::string place) {
+  DiagnosticCollector errors(module->getContext(), log, std::move(place));
+  bool failed = mlir::failed(passes.run(module));
+  if (auto refusal = Budget::of(module->getContext()).refusal())
+    return makeError(options.model + ": " + *refusal);
+  return failed ? errors.summary() : llvm::Error::success();
 }
 
 llvm::Error cleave::loadPlugins(const CompileOptions &options, mlir::DialectRegistry &registry) {

@@ -10,13 +10,16 @@
 #include "llvm/Support/Error.h"
 
 #include <functional>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace cleave {
 
 class PhaseRunner {
 public:
-  // Warnings and remarks of passes become notes in the log.
+  // Warnings and remarks of passes become notes in the log. Those of the user's passes begin with their --insert.
   PhaseRunner(mlir::ModuleOp module, const CompileOptions &options, llvm::raw_ostream &log)
       : module(module), options(options), log(log) {}
 
@@ -30,7 +33,12 @@ public:
   bool done() const { return finished; }
 
 private:
-  llvm::Error addInserted(Phase phase, mlir::OpPassManager &manager);
+  // The text of an --insert, and its passes.
+  using InsertedPasses = std::pair<std::string, std::unique_ptr<mlir::PassManager>>;
+
+  llvm::Error parseInserted(Phase phase, std::vector<InsertedPasses> &inserted);
+  // Messages of the passes begin with `place`.
+  llvm::Error run(mlir::PassManager &passes, std::string place);
   llvm::Error dump(Phase phase);
 
   mlir::ModuleOp module;

@@ -1,6 +1,6 @@
 // What the tools find in the library: the dialect, and the ONNX operator that becomes its op.
 //   cleave compile model.onnx -o model --load-pass-plugin libCustomOp.so
-//   cleave-opt in.mlir --load-dialect-plugin=libCustomOp.so --pass-pipeline='…'
+//   cleave-opt in.mlir --load-pass-plugin=libCustomOp.so --canonicalize
 #include "Example.h"
 
 #include "compiler/Import/Registry/OperatorRegistry.h"

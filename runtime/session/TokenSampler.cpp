@@ -39,7 +39,8 @@ std::vector<size_t> keptTokens(const std::vector<double> &logits, const std::vec
 
 Status checkSampling(const Sampling &sampling) {
   if (!isNumberFrom(sampling.temperature, 0))
-    return invalidArgument("--temperature: expected a number from 0 (in f32); got: " + realText(sampling.temperature));
+    return invalidArgument("--temperature: expected a number of 0 or more (in f32); got: " +
+                           realText(sampling.temperature));
   if (!(sampling.topP > 0 && sampling.topP <= 1))
     return invalidArgument("--top-p: expected a number above 0 and at most 1; got: " + realText(sampling.topP));
   return Status::ok();

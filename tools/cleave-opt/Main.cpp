@@ -1,5 +1,5 @@
-// cleave-opt: runs passes over textual IR. `--load-pass-plugin=mine.so` and `--load-dialect-plugin=mine.so` load
-// plug-ins.
+// cleave-opt: runs passes over textual IR. `--load-pass-plugin=mine.so` loads a plug-in.
+#include "tools/cleave-opt/Plugins.h"
 #include "tools/cleave-opt/Register.h"
 
 #include "mlir/IR/DialectRegistry.h"
@@ -9,5 +9,11 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   cleave::registerUpstream(registry);
   cleave::registerCleave(registry);
-  return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "Cleave optimizer driver\n", registry));
+  auto arguments = cleave::takePlugins({argv, argv + argc}, registry);
+  if (!arguments) {
+    llvm::errs() << "cleave-opt: error: --load-pass-plugin: " << llvm::toString(arguments.takeError()) << "\n";
+    return EXIT_FAILURE;
+  }
+  return mlir::asMainReturnCode(mlir::MlirOptMain(static_cast<int>(arguments->size()) - 1, arguments->data(),
+                                                  "Cleave optimizer driver\n", registry));
 }

@@ -140,10 +140,12 @@ static void reportMissingGradients(mlir::ModuleOp module, llvm::ArrayRef<EndedGr
     names[each.op].push_back(each.parameter);
   const ShortPatterns patterns(parameterNames(module));
   for (const auto &[op, parameters] : names)
-    errors.add(nodeOf(op) + ": " + quote(op->getName().getStringRef()) +
-               " has no derivative, and parameters reach the loss through it: " + listNames(parameters, 8) +
-               "; leave them as they are with --freeze " + patterns.of(parameters) +
-               ", or export the model with other operators in its place");
+    errors.add(
+        nodeOf(op) + ": " + quote(op->getName().getStringRef()) +
+        " has no derivative, and parameters reach the loss through it: " + listNames(parameters, 8) +
+        "; leave them as they are with --freeze " + patterns.of(parameters) +
+        ", export the model with other operators in its place, or implement DifferentiableOpInterface if it is an "
+        "op of yours");
 }
 
 // Notes parameters of the model's author whose gradient ends before the loss.

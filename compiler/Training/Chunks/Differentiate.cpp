@@ -123,8 +123,8 @@ private:
     if (!differentiable)
       return op->emitError("a parameter's gradient passes here, and '")
              << op->getName()
-             << "' has no derivative; freeze the parameters before it (--freeze PATTERN), or express it by other "
-                "operators";
+             << "' has no derivative; freeze the parameters before it (--freeze PATTERN), express it by other "
+                "operators, or implement DifferentiableOpInterface if it is an op of yours";
     SmallVector<Value> operands(op->getNumOperands());
     if (failed(buildGradient(builder, differentiable, results, operands)))
       return op->emitError("the gradient of '") << op->getName() << "' cannot be built";

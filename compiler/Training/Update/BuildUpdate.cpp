@@ -153,6 +153,8 @@ private:
       keepsTypes &= isLike(update.state(name), oldValue);
     if (failed(checkRule(update, before, keepsTypes)))
       return failure();
+    if (update.param == old)
+      return refuseRule("the parameter stays as it is; OptimizerUpdate::descend moves it, or assign to `param`");
     Value next = ifFinite(update.param, old);
     write(master, next);
     if (master != parameter) // the same bits as before if the master has not changed
@@ -162,8 +164,12 @@ private:
     return success();
   }
 
-  // A mistake in a rule is told with the optimizer's name, because its author can mend it. The rule built the operations
-  // after `before`.
+  // A mistake in a rule is told with the optimizer's name, because its author can mend it.
+  LogicalResult refuseRule(const Twine &mistake) {
+    return module.emitError("optimizer '" + options.optimizer->name + "': ") << mistake;
+  }
+
+  // The rule built the operations after `before`.
   LogicalResult checkRule(const OptimizerUpdate &update, Operation *before, bool keepsTypes) {
     std::string mistake = update.undeclared();
     if (mistake.empty()) {
@@ -174,9 +180,7 @@ private:
     if (mistake.empty() && !keepsTypes)
       mistake =
           "the parameter and the states keep their shape and type; Arithmetic::spread makes a tensor of one number";
-    return mistake.empty()
-               ? success()
-               : LogicalResult(module.emitError("optimizer '" + options.optimizer->name + "': ") << mistake);
+    return mistake.empty() ? success() : refuseRule(mistake);
   }
 
   // Updates running statistics from all values of the step (DeferStatistics.cpp). The states that are named exist

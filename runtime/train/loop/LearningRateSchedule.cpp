@@ -47,7 +47,7 @@ Status parseKey(const std::string &key, const std::string &value, LearningRateSc
               : invalidArgument("'" + value + "' is not a value for " + key + "; expected " +
                                 (key == "warmup"  ? "a whole number of steps from 0"
                                  : key == "gamma" ? "a positive number (in f32)"
-                                 : key == "min"   ? "a number from 0 (in f32)"
+                                 : key == "min"   ? "a number of 0 or more (in f32)"
                                  : key == "steps" ? "a whole number of steps from 1"
                                                   : "a whole number of steps from 1, or of epochs as in 2epoch"));
 }

@@ -58,7 +58,7 @@ Status checkOptions(const TrainOptions &options) {
     return invalidArgument(std::string(options.steps ? "--steps" : "--epochs") +
                            ": expected a whole number from 1; got: 0 (evaluate computes the loss without training)");
   if (options.lr && !isNumberFrom(*options.lr, 0))
-    return invalidArgument("--lr: expected a number from 0 (in f32); got: " + realText(*options.lr));
+    return invalidArgument("--lr: expected a number of 0 or more (in f32); got: " + realText(*options.lr));
   if (options.clipGradNorm && !isNumberAbove(*options.clipGradNorm, 0))
     return invalidArgument("--clip-grad-norm: expected a positive number (in f32); got: " +
                            realText(*options.clipGradNorm));

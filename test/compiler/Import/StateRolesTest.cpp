@@ -282,7 +282,8 @@ TEST(StateRolesTest, TrainingNamesTheParameterAndTheNodeWithoutADerivative) {
   EXPECT_EQ(
       importError(options),
       "node '/Keep.k' (Keep): 'cleave.offload' has no derivative, and parameters reach the loss through it: a; leave "
-      "them as they are with --freeze a, or export the model with other operators in its place");
+      "them as they are with --freeze a, export the model with other operators in its place, or implement "
+      "DifferentiableOpInterface if it is an op of yours");
   options.freeze = {"a"};
   EXPECT_EQ(importError(options), "");
 }

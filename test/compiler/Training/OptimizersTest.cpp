@@ -158,4 +158,6 @@ TEST(Optimizers, MistakesOfARuleAreTold) {
             "optimizer 'rule7': it reads the setting 'weight_decay', and declares eps");
   EXPECT_EQ(errorOfRule("rule8", [](OptimizerUpdate &u) { u.addWeightDecay(), u.descend(u.grad); }),
             "optimizer 'rule8': it reads the setting 'weight_decay', and declares eps");
+  EXPECT_EQ(errorOfRule("rule9", [](OptimizerUpdate &) {}),
+            "optimizer 'rule9': the parameter stays as it is; OptimizerUpdate::descend moves it, or assign to `param`");
 }

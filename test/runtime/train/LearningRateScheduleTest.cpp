@@ -80,7 +80,7 @@ TEST(LearningRateSchedule, MistakesAreNamed) {
   EXPECT_EQ(message("cosine,warmup=-1"),
             "'cosine,warmup=-1': '-1' is not a value for warmup; expected a whole number of steps from 0");
   EXPECT_EQ(message("cosine,min=-1"),
-            "'cosine,min=-1': '-1' is not a value for min; expected a number from 0 (in f32)");
+            "'cosine,min=-1': '-1' is not a value for min; expected a number of 0 or more (in f32)");
   EXPECT_EQ(message("step,size=1,gamma=0"),
             "'step,size=1,gamma=0': '0' is not a value for gamma; expected a positive number (in f32)");
   for (const char *text : {"step,size=2epoch,every=3", "step,every=3,size=2epoch", "step,size=2,size=2"})

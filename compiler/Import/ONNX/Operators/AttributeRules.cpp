@@ -98,7 +98,7 @@ std::string checkValue(llvm::StringRef op, const AttributeProto &attribute) {
                "; expected 0 or 1";
   }
   if (name == "epsilon" && !(attribute.f() >= 0 && std::isfinite(attribute.f())))
-    return "its attribute " + quote(name) + " must be a number from 0";
+    return "its attribute " + quote(name) + " must be a number of 0 or more";
   auto isOneOf = [&](llvm::StringRef first, llvm::StringRef second) {
     return attribute.s() == first || attribute.s() == second
                ? std::string()

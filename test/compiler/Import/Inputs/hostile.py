@@ -110,7 +110,7 @@ def unknown_depth_order():
     return model([node("DepthToSpace", mode="RCD", blocksize=1)], inputs=[value("x", [1, 1, 2, 2])])
 
 
-@case("its attribute 'epsilon' must be a number from 0")
+@case("its attribute 'epsilon' must be a number of 0 or more")
 def epsilon_that_is_none():
     return model([node("LayerNormalization", ("x", "w"), epsilon=float("nan"))], initializers=[weight(shape=(2,))])
 

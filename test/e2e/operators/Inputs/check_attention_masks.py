@@ -130,7 +130,7 @@ def windows(checks):
     short = full | {"k": k[:, :, :3], "v": v[:, :, :3]}
     check(checks, "window_beyond", short, attention(q, k[:, :, :3], v[:, :, :3], seen(6, 3, 0, 1)), 1e-5, opset=25, peer=False, left_window_size=1)
     node = helper.make_node("Attention", ["q", "k", "v"], ["y"], left_window_size=-2)
-    checks.refuse("window_-2", "`left_window_size` must be -1, for none, or a number from 0; got -2", [node], full, {"y": q}, opset=25)
+    checks.refuse("window_-2", "`left_window_size` must be -1, for none, or a number of 0 or more; got -2", [node], full, {"y": q}, opset=25)
 
 
 def precision(checks):
