@@ -1,5 +1,6 @@
 #include "compiler/Driver/Compiler.h"
 
+#include "compiler/Codegen/Host/KernelCache.h"
 #include "compiler/Driver/Batch.h"
 #include "compiler/Driver/BatchNorm.h"
 #include "compiler/Driver/Commands.h"
@@ -431,6 +432,9 @@ llvm::Error Compilation::compile() {
     return emitMlir();
   if (std::optional<std::string> warning = idleAttention(options, *model.module))
     log << "warning: " << rt::printable(*warning) << "\n";
+  if (std::string folder = KernelCache::refusedFolder(); !folder.empty())
+    log << "warning: CLEAVE_KERNEL_CACHE=" << rt::printable(folder)
+        << ": kernels are not kept there; expected a folder of this user that others cannot write to\n";
   // The plan level has only the names of kernels. This copy keeps their bodies for code generation.
   kernels = mlir::cast<mlir::ModuleOp>((*model.module)->clone());
   CompileOptions chosen = options;

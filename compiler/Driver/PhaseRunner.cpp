@@ -35,6 +35,8 @@ public:
       : log(log), place(std::move(place)),
         handler(context, [this](mlir::Diagnostic &diagnostic) { return collect(diagnostic); }) {}
 
+  bool hasErrors() const { return count != 0; }
+
   // Returns the first error with its notes, and the number of further errors.
   llvm::Error summary() const {
     if (count == 0)
@@ -48,7 +50,8 @@ private:
     std::string text = messageOf(diagnostic);
     if (diagnostic.getSeverity() != mlir::DiagnosticSeverity::Error) {
       if (said.insert(text).second)
-        log << "note: " << rt::printable(place + text) << "\n";
+        log << (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Warning ? "warning: " : "note: ")
+            << rt::printable(place + text) << "\n";
       return mlir::success();
     }
     for (mlir::Diagnostic &note : diagnostic.getNotes())
@@ -84,7 +87,8 @@ llvm::Error PhaseRunner::parseInserted(Phase phase, std::vector<InsertedPasses> 
       llvm::StringRef said = llvm::StringRef(message).split('\n').first;
       if (size_t error = said.find("error: "); error != llvm::StringRef::npos)
         said = said.drop_front(error + llvm::StringRef("error: ").size());
-      return usageError(option, said + " (is the plug-in that has it loaded?)");
+      bool isUnknown = said.contains("does not refer to a registered pass");
+      return usageError(option, said + (isUnknown ? " (is the plug-in that has it loaded?)" : ""));
     }
     inserted.emplace_back(std::move(option), std::move(manager));
   }
@@ -130,7 +134,7 @@ llvm::Error PhaseRunner::run(mlir::PassManager &passes, std::string place) {
   bool failed = mlir::failed(passes.run(module));
   if (auto refusal = Budget::of(module->getContext()).refusal())
     return makeError(options.model + ": " + *refusal);
-  return failed ? errors.summary() : llvm::Error::success();
+  return failed || errors.hasErrors() ? errors.summary() : llvm::Error::success(); // a pass may forget to fail
 }
 
 llvm::Error cleave::loadPlugins(const CompileOptions &options, mlir::DialectRegistry &registry) {

@@ -3,6 +3,7 @@
 #include "compiler/Sharding/DistributionRules.h"
 #include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/OpSupport.h"
+#include "dialects/Cleave/IR/Reason.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -108,6 +109,15 @@ Value Collectives::move(OpBuilder &builder, Location loc, ReshardCollective coll
   return isOutermost ? value : TransposeOp::create(builder, loc, value, permutationOf(input.getRank(), 0, dim));
 }
 
+// Returns the reason of one of several collectives: all say how the ranks have the tensor before it and after it. The
+// last one also says who needs it.
+static mlir::DictionaryAttr stepReason(mlir::DictionaryAttr reason, bool isFirst, ShardingAttr before, bool isLast,
+                                       ShardingAttr after) {
+  auto text = [&](llvm::StringRef key) { return reason.getAs<mlir::StringAttr>(key).getValue(); };
+  return makeReason(reason.getContext(), text("tensor"), isFirst ? text("made").str() : describeSharding(before),
+                    isLast ? text("used").str() : describeSharding(after));
+}
+
 llvm::FailureOr<Value> Collectives::reshard(OpBuilder &builder, Location loc, Value value, RankedTensorType type,
                                             ShardingAttr made, ShardingAttr used, mlir::DictionaryAttr reason) {
   if (made.hasSplitFactor() || used.hasSplitFactor())
@@ -115,8 +125,12 @@ llvm::FailureOr<Value> Collectives::reshard(OpBuilder &builder, Location loc, Va
   auto collectives = planReshard(made, used);
   if (mlir::failed(collectives))
     return mlir::emitError(loc, "no collective leads from ") << made << " to " << used << ", needed for " << reason;
-  for (const ReshardCollective &collective : *collectives)
-    value = move(builder, loc, collective, value, collective.result.getLocalType(type, mesh), reason);
+  ShardingAttr before = made;
+  for (auto [i, collective] : llvm::enumerate(*collectives)) {
+    auto step = stepReason(reason, i == 0, before, i + 1 == collectives->size(), collective.result);
+    value = move(builder, loc, collective, value, collective.result.getLocalType(type, mesh), step);
+    before = collective.result;
+  }
   return value;
 }
 
@@ -148,8 +162,10 @@ llvm::FailureOr<Value> Collectives::reshardSplitFactors(OpBuilder &builder, Loca
                                                         RankedTensorType type, ShardingAttr made, ShardingAttr used,
                                                         mlir::DictionaryAttr reason) {
   if (ShardingAttr between = withEqualSplitFactors(made, used); between != made) {
-    auto whole = reshard(builder, loc, value, type, made, between, reason);
-    return mlir::failed(whole) ? whole : reshard(builder, loc, *whole, type, between, used, reason);
+    auto whole = reshard(builder, loc, value, type, made, between, stepReason(reason, true, made, false, between));
+    return mlir::failed(whole)
+               ? whole
+               : reshard(builder, loc, *whole, type, between, used, stepReason(reason, false, between, true, used));
   }
   llvm::SmallVector<int64_t> blocks;
   for (int64_t dim = 0; dim < type.getRank(); ++dim)

@@ -28,12 +28,13 @@ import onnx
 import torch
 
 from . import arguments
+from .ended_gradients import EndsGradients
 from .exported_file import check_calls, check_defined_once, check_names, check_opset, compare, counted, mend, note_losses
 from .export_failure import ExportFailed, InvalidFile, WrongUse, exporter_failed, first_line, is_of_machine, module_failed
 from .exporters import DEFAULT_OPSETS, EXPORTERS, quiet
 from .own_gradients import own_gradients
 from .unwritten import differs, power_iterations, unwritten
-from .traceable import traceable
+from .traceable import traceable, without_max_norm
 
 NO_TENSOR = "forward() returns no tensor, but {}; expected a tensor, or a tuple, dict or dataclass of them"
 
@@ -166,6 +167,7 @@ class _Job:
         if empty:
             raise WrongUse(f"export_torch: '{empty[0]}' has no values (it is on the device meta); load the module's weights first")
         self.report = Report(path)
+        self.ends = EndsGradients()
         self.model = None  # the file, once it is written
         self.output_names, self.given_names = None, output_names
         takes = self._name_inputs(example_inputs)
@@ -233,6 +235,9 @@ class _Job:
             if name in self.inputs:
                 raise ValueError(f"example_inputs: '{name}' is also the name of a parameter or a buffer of the module, and a file has each "
                                  "name once; rename one of them")
+        if self.module._forward_hooks:
+            raise WrongUse(f"export_torch: {type(self.module).__name__} itself has a forward hook, which changes outputs after they have their names; "
+                           "put the hook on a module in it, or call its function in forward()")
         self._check_output_names()
         with self.traced() as before, torch.enable_grad():  # the caller may have turned gradients off
             try:
@@ -241,7 +246,9 @@ class _Job:
                 raise
             except Exception as error:
                 raise module_failed(self, error) from error
-            lost = unwritten(self.module, before)
+            if self.loss is not None and not outputs[-1].requires_grad and any(p.requires_grad for p in self.module.parameters()):
+                raise WrongUse("loss: its result has no gradient (detach(), a comparison or an argmax ends it), so nothing could be trained by it")
+            lost = unwritten(self.module, before, self.ends.hooks)
         for text in own_gradients(outputs) + lost:
             self.note(text)
 
@@ -268,12 +275,12 @@ class _Job:
 
     @contextlib.contextmanager
     def traced(self):
-        """The module in training mode, with a forward() that takes the inputs by position and gives a tuple of tensors; its buffers as they were.
+        """The module in training mode, with a forward() that takes the inputs by position and gives a tuple of tensors; its states as they were.
         Names stay, because the module itself is traced and no wrapper around it."""
         was_training = {m: m.training for m in self.module.modules()}
-        places = [(m._buffers, leaf, value) for m in self.module.modules() for leaf, value in m._buffers.items()]
+        places = [(states, leaf, value) for m in self.module.modules() for states in (m._parameters, m._buffers) for leaf, value in states.items()]
         copies = {id(value): value.detach().clone() for _, _, value in places if value is not None}
-        buffers = {name: copies[id(value)] for name, value in self.module.named_buffers()}
+        before = {name: copies[id(value)] for named in (self.module.named_parameters(), self.module.named_buffers()) for name, value in named}
         config = getattr(self.module, "config", None)  # of Hugging Face: a cache of keys is no output of training
         cache = getattr(config, "use_cache", None)
         rng = torch.get_rng_state()
@@ -284,9 +291,9 @@ class _Job:
             config.use_cache = False
         self.module.forward = self._tracing_forward(forward)
         try:
-            with warnings.catch_warnings(), quiet():
+            with warnings.catch_warnings(), quiet(), without_max_norm():
                 warnings.simplefilter("ignore")
-                yield buffers
+                yield before
         finally:
             if own:
                 self.module.forward = forward
@@ -327,7 +334,10 @@ class _Job:
 
     def _tracing_forward(self, forward):
         def traced(*values):
-            values = dict(zip(self.inputs, values))
+            with self.ends:
+                return run(dict(zip(self.inputs, values)))
+
+        def run(values):
             self._unite_batches(values)
             self.stage = "forward()"
             result = forward(**{name: values[name] for name in self.forwarded}, **self.constants)

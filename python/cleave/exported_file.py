@@ -29,6 +29,10 @@ ONNXRUNTIME_SAYS = "[ONNXRuntimeError]"
 # Its codes for a file that it cannot load or run (a shape that does not fit, a type that an operator does not take), and what it says with
 # these codes about itself: an operator, an IR version or an opset that it does not know, and memory.
 FAULTS = ("FAIL", "INVALID_ARGUMENT", "RUNTIME_EXCEPTION", "INVALID_GRAPH", "INVALID_PROTOBUF")
+OTHER_VALUES = "the example's {} sample in the place of all"  # some of the batches with which a file is compared
+NOT_THE_MODULE = ("a branch on the values of tensors, a number of Python that is made of them (.item()), numpy in forward(), dropout that eval() does "
+                  "not end, or an operation that the exporter writes wrongly does that; try the other exporter= ('dynamo' or 'torchscript') "
+                  "(check=False writes the file all the same)")
 NO_FAULTS = ("is not a registered function/op", "IR version", "opset versions", "allocate memory")
 
 
@@ -305,22 +309,23 @@ def compare(job):
         return
     copy, masked = inference_copy(job.model)
     left_out, unlike = _leave_out(job, copy), {}
-    # Each sample twice in succession: samples that are sorted stay so.
-    batches = [{name: torch.repeat_interleave(value, times, job.batch_dims[name]) if name in job.symbols else value
-                for name, value in job.inputs.items()} for times in ((1, 2) if job.symbols else (1,))]
-    results, reason = _run_file(job, copy, [{name: _array(value).numpy() for name, value in inputs.items()} for inputs in batches])
+    batches = _batches(job)
+    results, reason = _run_file(job, copy, [{name: _array(value).numpy() for name, value in inputs.items()} for inputs in batches.values()])
     try:
         if not results:
             _check_valid(reason)
         if results and len(results) < len(batches):
+            if len(results) >= 2:
+                raise ExportFailed(f"the file runs with the example and fails with {list(batches)[len(results)]}: {reason}; {NOT_THE_MODULE}")
             raise FixedBatch(f"the file runs with the example's batch of {job.example_batch} and with no other: {reason}{FIXED_FILE_ADVICE}")
-        for times, (inputs, theirs) in enumerate(zip(batches, results), 1):
-            ours = _module_outputs(job, inputs, times)
-            if masked and times == 1 and _is_random(job, inputs, ours):
+        for (what, inputs), theirs in zip(batches.items(), results):
+            is_example = inputs is job.inputs
+            ours = _module_outputs(job, inputs, what, is_example)
+            if masked and is_example and _is_random(job, inputs, ours):
                 job.note("the module draws random numbers in eval(), where Cleave replaces random masks, so its outputs were not compared with the file's")
                 break
             if ours is not None:
-                unlike.update(_compare_batch(job, ours, theirs, left_out, masked, (job.example_batch or 0) * times))
+                unlike.update(_compare_batch(job, ours, theirs, left_out, masked, what))
     except BaseException:
         os.remove(job.path)
         raise
@@ -328,6 +333,23 @@ def compare(job):
         _note_undivided(job, masked, unlike)
     if not results:
         job.note(f"onnxruntime could not run the file, so its outputs were not compared ({reason})")
+
+
+def _batches(job):
+    """The inputs with which the file is compared, by what they are."""
+    if not job.symbols:
+        return {"the example": job.inputs}
+
+    def chosen(choose):
+        return {name: choose(value, job.batch_dims[name]) if name in job.symbols else value for name, value in job.inputs.items()}
+
+    size = job.example_batch
+    return {f"a batch of {size}": job.inputs,
+            # Each sample twice in succession: samples that are sorted stay so.
+            f"a batch of {2 * size}": chosen(lambda value, dim: torch.repeat_interleave(value, 2, dim)),
+            # The module takes these values, too, and a number that the trace has taken from the example is another one.
+            OTHER_VALUES.format("first"): chosen(lambda value, dim: torch.cat([value.narrow(dim, 0, 1)] * value.shape[dim], dim)),
+            OTHER_VALUES.format("last"): chosen(lambda value, dim: torch.cat([value.narrow(dim, -1, 1)] * value.shape[dim], dim))}
 
 
 def _check_valid(reason):
@@ -390,16 +412,15 @@ def _relative_difference(ours, got):
     return float(np.linalg.norm(got - ours) / (max(np.linalg.norm(ours), smallest) or 1.0))
 
 
-def _module_outputs(job, inputs, times):
+def _module_outputs(job, inputs, what, is_example):
     """None: the module refuses a batch that the check has made, which is no fault of the file."""
     try:
         return job.run(inputs)
     except Exception as error:
-        if times == 1:
+        if is_example:
             raise ExportFailed(f"{type(job.module).__name__} runs in training, but fails in eval(), so the file cannot be compared with it: "
                                f"{first_line(error)} (check=False writes the file all the same)") from error
-        job.note(f"the module fails for a batch of twice the example ({first_line(error)}), so the file was compared with it for the example's "
-                 f"batch of {job.example_batch} alone")
+        job.note(f"the module fails with {what} ({first_line(error)}), so the file was not compared with it for that")
         return None
 
 
@@ -415,13 +436,13 @@ def _is_random(job, inputs, ours):
                for one, other in zip(ours, again))
 
 
-def _compare_batch(job, outputs, theirs, left_out, masked, batch):
+def _compare_batch(job, outputs, theirs, left_out, masked, what):
     """The outputs that differ and depend on a mask, with their differences."""
     unlike = {}
     for name, ours, got in zip(job.output_names, outputs, theirs):
         if ours.shape != got.shape:
-            raise FixedBatch(f"output '{name}' is {list(got.shape)} in the file and {list(ours.shape)} in the module, with a "
-                             f"batch of {batch}{FIXED_FILE_ADVICE}")
+            raise FixedBatch(f"output '{name}' is {list(got.shape)} in the file and {list(ours.shape)} in the module, with "
+                             f"{what}{FIXED_FILE_ADVICE}")
         if name in left_out:
             continue
         difference = _relative_difference(ours.astype(np.float64), got.astype(np.float64))
@@ -431,10 +452,7 @@ def _compare_batch(job, outputs, theirs, left_out, masked, batch):
         job.report.compared = max(job.report.compared or 0.0, difference)
         if not difference <= 1e-3:
             amount = f"differs by {difference:.1e} (relative)" if np.isfinite(difference) else "has infinities or NaN that the module's has not, or lacks some"
-            raise ExportFailed(f"the exporter's file is not the module: output '{name}' {amount} with a batch of {batch}; a branch on the "
-                               "values of tensors, numpy in forward(), dropout that eval() does not end, or an operation that the exporter "
-                               "writes wrongly does that; try the other exporter= ('dynamo' or 'torchscript') (check=False writes the file "
-                               "all the same)")
+            raise ExportFailed(f"the exporter's file is not the module: output '{name}' {amount} with {what}; {NOT_THE_MODULE}")
         nothing = f"output '{name}' is NaN in the file and in the module, so the comparison says nothing: give example inputs with another result"
         if got.size and np.isnan(got.astype(np.float64)).all() and nothing not in job.report.notes:
             job.note(nothing)

@@ -287,7 +287,8 @@ def _load(path):
     try:
         library = _open_library(path)
     except OSError as error:
-        raise OSError(f"{error}; expected a library that `cleave compile --emit shared` wrote") from None
+        advice = f"; `cleave compile {path} -o libmodel.so --emit shared` makes one of the model" if path.endswith(".onnx") else ""
+        raise OSError(f"{error}; expected a library that `cleave compile --emit shared` wrote{advice}") from None
     try:
         model = _POINTER.in_dll(library, "cleave_main_model")
         getattr(library, "cleave_session_create")

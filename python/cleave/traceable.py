@@ -1,7 +1,9 @@
 """Functions of PyTorch that the exporters do not know, write as a loop over samples, or write wrongly, and what is traced in their place: the
 same numbers and gradients by operations that take the whole batch."""
 import contextlib
+import inspect
 import math
+from unittest import mock
 
 import torch
 import torch.nn.functional as F
@@ -10,6 +12,23 @@ from torch.fx.experimental.symbolic_shapes import statically_known_true
 from . import recurrent
 
 UNREACHABLE = -1e30  # the logarithm of a probability of 0. Infinity would make gradients that are not numbers.
+
+
+def _without_max_norm(original):
+    signature = inspect.signature(original)
+
+    def embedding(*args, **kwargs):
+        given = signature.bind(*args, **kwargs)
+        given.arguments.pop("max_norm", None)
+        return original(*given.args, **given.kwargs)
+    return embedding
+
+
+@contextlib.contextmanager
+def without_max_norm():
+    """While this holds, embeddings do not change rows of their weights: the file does not, either."""
+    with mock.patch.object(F, "embedding", _without_max_norm(F.embedding)), mock.patch.object(F, "embedding_bag", _without_max_norm(F.embedding_bag)):
+        yield
 
 
 def _embedding_bag(original):

@@ -8,6 +8,10 @@ def differs(value, before):
     return value.shape != before.shape or not torch.equal(torch.nan_to_num(value), torch.nan_to_num(before))
 
 
+def changed_parameters(module, before):
+    return [name for name, value in module.named_parameters() if name in before and differs(value, before[name])]
+
+
 def changed_buffers(module, before):
     """The buffers that forward() has changed since `before` (name -> value), but for those that BatchNormalization of the file updates."""
     updated = {id(value) for m in module.modules() if isinstance(m, torch.nn.modules.batchnorm._BatchNorm) for value in m.buffers(recurse=False)}
@@ -24,8 +28,8 @@ def _named(names):
     return ", ".join(names[:3]) + (" and more" if len(names) > 3 else "")
 
 
-def unwritten(module, before):
-    """One sentence for each kind."""
+def unwritten(module, before, hooks):
+    """One sentence for each kind. `hooks` counts those that forward() has put on tensors."""
     named = [(name or type(m).__name__, m) for name, m in module.named_modules()]
     notes = []
     changed = changed_buffers(module, before)
@@ -34,6 +38,10 @@ def unwritten(module, before):
                   "some times in train() before the export, and again after PyTorch has loaded the trained weights" if power_iterations(module) else
                   "running averages that the module itself computes are such buffers")
         notes.append(f"forward() changes buffers in training ({_named(changed)}), and the file does not: in Cleave they keep their values. {reason}")
+    changed = changed_parameters(module, before)
+    if changed:
+        notes.append(f"forward() changes parameters itself ({_named(changed)}), and the file does not: in Cleave the optimizer alone changes them. For "
+                     "values with a limit, compute with w.clamp(-1, 1) and leave w as it is")
     average = [name for name, m in named if isinstance(m, torch.nn.modules.batchnorm._BatchNorm) and m.track_running_stats and m.momentum is None]
     if average:
         notes.append(f"BatchNorm(momentum=None) averages the statistics of all batches ({_named(average)}), and the file has one momentum for "
@@ -43,6 +51,7 @@ def unwritten(module, before):
         notes.append(f"max_norm, by which forward() changes rows of the weight, is not in the file ({_named(limited)}): Cleave trains without it")
     hooked = [name for name, m in named if m._backward_hooks or m._backward_pre_hooks]
     hooked += [name for name, p in module.named_parameters() if p._backward_hooks or getattr(p, "_post_accumulate_grad_hooks", None)]
+    hooked += ["a tensor in forward()"] * bool(hooks)
     if hooked:
         notes.append(f"hooks of gradients are not in the file ({_named(hooked)}): Cleave trains without them")
     return notes

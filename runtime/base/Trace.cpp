@@ -6,9 +6,7 @@
 
 namespace cleave::rt {
 
-uint64_t TraceSink::now() {
-  return static_cast<uint64_t>(nanosecondsNow());
-}
+uint64_t TraceSink::now() { return static_cast<uint64_t>(nanosecondsNow()); }
 
 unsigned ChromeTrace::addTrack(int rank, const std::string &kind, const std::string &stream) {
   std::lock_guard<std::mutex> lock(mutex_);
@@ -98,14 +96,15 @@ std::string ChromeTrace::stepEvents(uint64_t start) const {
 
 std::string ChromeTrace::json() const {
   uint64_t start = firstBegin();
-  std::string text = "{\"otherData\":{\"dropped\":" + std::to_string(dropped()) + ",\"startNs\":" +
-                     std::to_string(isEmpty() ? 0 : start) + "},\"traceEvents\":[\n";
+  std::string text = "{\"otherData\":{\"dropped\":" + std::to_string(dropped()) +
+                     (plan_.empty() ? "" : ",\"plan\":\"" + plan_ + "\"") +
+                     ",\"startNs\":" + std::to_string(isEmpty() ? 0 : start) + "},\"traceEvents\":[\n";
   unsigned count = count_;
   for (unsigned i = 0; i < count; ++i) {
     const Track &track = *tracks_[i];
     std::string pid = "\"pid\":" + std::to_string(track.rank);
-    text += "{\"ph\":\"M\",\"name\":\"process_name\"," + pid + ",\"args\":{\"name\":\"rank " +
-            std::to_string(track.rank);
+    text +=
+        "{\"ph\":\"M\",\"name\":\"process_name\"," + pid + ",\"args\":{\"name\":\"rank " + std::to_string(track.rank);
     if (!track.kind.empty())
       text += ", ";
     appendEscaped(text, track.kind.c_str());

@@ -47,6 +47,8 @@ public:
 
   unsigned addTrack(int rank, const std::string &kind, const std::string &stream) override;
   void span(unsigned track, const char *name, uint64_t beginNs, uint64_t endNs, const SpanArgs &args) override;
+  // Says of which plan the spans are (planFingerprint()). The file has it as otherData.plan.
+  void setPlan(std::string fingerprint) { plan_ = std::move(fingerprint); }
   // Adds a whole training step, on a track of its own. It must be called between steps.
   void step(uint64_t number, uint64_t beginNs, uint64_t endNs);
   // Returns everything that was recorded so far, as the text of the file. No rank may run meanwhile.
@@ -71,6 +73,7 @@ private:
   uint64_t firstBegin() const;
   std::string stepEvents(uint64_t start) const;
 
+  std::string plan_;
   static constexpr unsigned kMaxTracks = 1024; // fixed, so that span() needs no lock against addTrack()
 
   size_t capacity_;

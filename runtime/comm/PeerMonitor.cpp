@@ -143,8 +143,10 @@ bool PeerMonitor::look() {
     heardAt_ += std::max(0.0, time - lookedAt_ - WaitClock::kSliceSeconds);
   lookedAt_ = time;
   if (int dead = findDead(); dead >= 0)
-    lose(dead, nameOf(dead) + " (process " + std::to_string(peers_[static_cast<size_t>(dead)].process) +
-                   ") has died; its own messages, or those of its machine, say why");
+    lose(dead,
+         nameOf(dead) + " (process " + std::to_string(peers_[static_cast<size_t>(dead)].process) +
+             ") has died; its own messages say why, or those of its machine if it was killed (for lack of memory, "
+             "for example)");
   else if (limitSeconds_ > 0 && time - heardAt_ > limitSeconds_) {
     int before = (rank_ + static_cast<int>(peers_.size()) - 1) % static_cast<int>(peers_.size());
     lose(before, nameOf(before) + " has not answered for " + realText(limitSeconds_) +

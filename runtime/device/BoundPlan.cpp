@@ -1,8 +1,9 @@
 #include "runtime/device/BoundPlan.h"
 
+#include "runtime/base/Printable.h"
+#include "runtime/plan/InstructionView.h"
 #include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/Mesh.h"
-#include "runtime/plan/PlanPrinter.h"
 
 namespace cleave::rt {
 
@@ -275,8 +276,14 @@ Status bindPlan(const BindRequest &request, BoundPlan *result) { return Binder(r
 
 std::string describe(const fb::Plan &plan, unsigned program, unsigned instruction) {
   const fb::Program &owner = *plan.programs()->Get(program);
-  return "program '" + owner.name()->str() + "', instruction " + std::to_string(instruction) + " (" +
-         printInstruction(plan, owner, *owner.instructions()->Get(instruction)) + ")";
+  InstructionView view(*owner.instructions()->Get(instruction));
+  std::string what(view.info().mnemonic);
+  if (view.opcode() == Opcode::Launch)
+    what += " @" + plan.kernels()->Get(static_cast<uint32_t>(view["kernel"]))->name()->str();
+  std::string_view of = view.reason() ? textOf(view.reason()->tensor()) : view.note();
+  if (!of.empty())
+    what += " of " + printable(std::string(of.substr(of[0] == '@'))); // '@' marks a state in the plan's text
+  return "program '" + owner.name()->str() + "', instruction " + std::to_string(instruction) + " (" + what + ")";
 }
 
 } // namespace cleave::rt

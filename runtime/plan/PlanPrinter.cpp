@@ -1,5 +1,6 @@
 #include "runtime/plan/PlanPrinter.h"
 
+#include "runtime/base/Hash.h"
 #include "runtime/base/Printable.h"
 #include "runtime/plan/InstructionView.h"
 #include "runtime/plan/Properties.h"
@@ -286,8 +287,10 @@ std::string printPlan(const fb::Plan &plan) {
   return text;
 }
 
-std::string printInstruction(const fb::Plan &plan, const fb::Program &program, const fb::Instruction &instruction) {
-  return Printer(plan).instruction(program, instruction);
+std::string planFingerprint(const fb::Plan &plan) {
+  std::ostringstream digits;
+  digits << std::hex << std::setw(16) << std::setfill('0') << fnv1a(printPlan(plan));
+  return digits.str();
 }
 
 } // namespace cleave::rt

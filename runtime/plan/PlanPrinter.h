@@ -20,8 +20,8 @@ namespace cleave::rt {
 std::string printName(std::string_view name);
 // The plan must have passed openPlan().
 std::string printPlan(const fb::Plan &plan);
-// Prints one instruction, without a newline. Messages of the runtime use it too.
-std::string printInstruction(const fb::Plan &plan, const fb::Program &program, const fb::Instruction &instruction);
+// Returns a hash of that text, 16 hexadecimal digits: a trace names the plan by it.
+std::string planFingerprint(const fb::Plan &plan);
 
 } // namespace cleave::rt
 

@@ -15,6 +15,7 @@
 #include "runtime/plan/KernelFacts.h"
 #include "runtime/plan/Mesh.h"
 #include "runtime/plan/OutsideMemory.h"
+#include "runtime/plan/PlanPrinter.h"
 #include "runtime/plan/PlanSummary.h"
 #include "runtime/plan/RankKinds.h"
 #include "runtime/plan/Seals.h"
@@ -264,6 +265,8 @@ Status Session::start(const cleave_model &model, const SessionOptions &options) 
   const uint64_t *seals = model.kernel_facts + model.kernel_count;
   CLEAVE_TRY(checkBytesSeal(model.plan, model.plan_size, seals[kBytesSeal]).in("the compiled plan"));
   CLEAVE_TRY(openPlan(model.plan, model.plan_size, &impl.plan).in("the compiled plan"));
+  if (impl.trace)
+    impl.trace->setPlan(planFingerprint(*impl.plan));
   CLEAVE_TRY(checkFacts(*impl.plan, model.kernel_facts, model.kernel_count).in("the compiled plan"));
   CLEAVE_TRY(checkMeaningSeal(*impl.plan, seals[kMeaningSeal]).in("the compiled plan"));
   if (model.device_kernels) {

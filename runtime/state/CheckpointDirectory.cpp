@@ -203,6 +203,10 @@ Status resolveCheckpoint(const std::string &path, std::string *result, std::stri
     // After a crash between the two renames of publish(), the newest complete checkpoint is used.
     std::vector<std::string> names;
     CLEAVE_TRY(findCheckpoints(path, &names));
+    if (names.empty() && !latest.empty()) // one was saved here, so --resume auto must not begin anew
+      return dataLoss(path + "/latest names " + latest + ", which has no " + kCheckpointIndexFile +
+                      ", so it is not whole, and no other checkpoint is there; remove " + path +
+                      "/latest to begin anew");
     if (names.empty())
       return noCheckpoint(path);
     if (note && fs::exists(path + "/latest", none))

@@ -229,8 +229,13 @@ std::string WeightStore::unreadReplacement(const LogicalSegment &segment) const 
 }
 
 std::string WeightStore::tieAdvice(const TensorView &tensor, const LogicalSegment &segment) const {
+  if (!areTransposed(tensor.shape, segment.shape))
+    return "";
+  if (tensor.name != segment.name)
+    return " as '" + tensor.name + "', which is tied to its transpose by --tie and does not stand for it; add '" +
+           segment.name + "' to the file";
   auto found = checkpoint_.byName.find(segment.name);
-  if (found == checkpoint_.byName.end() || &found->second != &tensor || !areTransposed(tensor.shape, segment.shape))
+  if (found == checkpoint_.byName.end() || &found->second != &tensor)
     return "";
   return "; the program that saved it ties it to its transpose by --tie: give the file that `cleave export` writes "
          "from "

@@ -52,7 +52,7 @@ private:
 
   // The type of the segment's tensor in --weights, if the type is not read. Otherwise empty.
   std::string unreadReplacement(const LogicalSegment &segment) const;
-  // Says what to do if a checkpoint has the tensor transposed. Otherwise empty.
+  // Says what to do if the file has the tensor transposed: a checkpoint, or any file by another name. Otherwise empty.
   std::string tieAdvice(const TensorView &tensor, const LogicalSegment &segment) const;
 
   std::string origin_, replacementOrigin_, checkpointPath_, standIn_;

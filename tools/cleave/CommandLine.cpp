@@ -45,7 +45,12 @@ void checkCommand(const CLI::App &app, const std::vector<std::string> &arguments
   if (!isKnown && arguments[0].rfind('-', 0) != 0)
     throw CLI::RuntimeError(
         rt::describeUnknownCommand(rt::KnownProgram::Cleave, arguments[0], names) + " (see cleave --help)", 2);
-  if (std::string advice = rt::familiarOption(arguments[0]); !isKnown && !advice.empty())
+  bool isOption = !isKnown && !llvm::is_contained({"--help", "-h", "--version"}, arguments[0]);
+  if (std::string advice = rt::familiarOption(arguments[0]); isOption && advice.empty())
+    throw CLI::RuntimeError("unknown option '" + arguments[0] + "'; write the command first, as in cleave compile " +
+                                "MODEL.onnx (see cleave --help)",
+                            2);
+  else if (isOption)
     throw CLI::RuntimeError("unknown option '" + arguments[0] + "': " + advice, 2);
 }
 

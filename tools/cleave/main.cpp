@@ -15,6 +15,7 @@
 #include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/PrettyStackTrace.h"
 #include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -83,6 +84,9 @@ int main(int argc, char **argv) {
   rt::openStandardStreams();
   IgnoredSignals ignored;
   llvm::InitLLVM init(argc, argv);
+  llvm::setBugReportMsg(
+      "cleave: error: the compiler has crashed. This is a defect of Cleave, or of a plug-in that it has "
+      "loaded. A report needs the lines below, the command and the model.\n");
   endWhereResourcesEnd();
   ignored.restore();
   std::signal(SIGCHLD, SIG_DFL); // a caller that ignores it would leave no exit code of the linker to wait for

@@ -58,12 +58,23 @@ std::optional<KernelCache> KernelCache::in(llvm::StringRef folder) {
   return cache;
 }
 
-std::optional<KernelCache> KernelCache::ofUser() {
+static llvm::StringRef choiceOfUser() {
   const char *value = std::getenv("CLEAVE_KERNEL_CACHE");
-  llvm::StringRef chosen = value ? value : "";
+  return value ? value : "";
+}
+
+static bool isFolder(llvm::StringRef choice) { return !choice.empty() && choice != "on" && choice != "off"; }
+
+std::string KernelCache::refusedFolder() {
+  llvm::StringRef chosen = choiceOfUser();
+  return isFolder(chosen) && !in(chosen) ? chosen.str() : "";
+}
+
+std::optional<KernelCache> KernelCache::ofUser() {
+  llvm::StringRef chosen = choiceOfUser();
   if (chosen == "off")
     return std::nullopt;
-  if (!chosen.empty() && chosen != "on")
+  if (isFolder(chosen))
     return in(chosen);
   llvm::SmallString<128> path;
   // An empty or relative path would be a folder that came with somebody's model.

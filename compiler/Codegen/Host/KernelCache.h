@@ -27,6 +27,8 @@ public:
   // id.
   static std::optional<KernelCache> ofUser();
   static std::optional<KernelCache> in(llvm::StringRef folder);
+  // Returns the folder that CLEAVE_KERNEL_CACHE names and that cannot be a cache. Empty if there is none such.
+  static std::string refusedFolder();
 
   const std::string &getFolder() const { return folder; }
   std::string key(llvm::StringRef kernel, const HostTarget &target) const;

@@ -3,6 +3,7 @@
 #include "compiler/Support/Error.h"
 #include "compiler/Support/InputFile.h"
 #include "runtime/base/JsonDepth.h"
+#include "runtime/plan/PlanPrinter.h"
 #include "runtime/plan/RankKinds.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -32,6 +33,7 @@ struct Trace {
   std::map<int64_t, std::string> ranks; // "rank 2, stage1"
   std::map<Track, std::string> tracks;  // a stream, or "steps"
   std::vector<Event> events;
+  std::vector<std::string> plans; // rt::planFingerprint(), of each file
   bool isOfOneProcess = true;
 };
 
@@ -79,6 +81,8 @@ llvm::Error readTrace(const std::string &path, Trace &trace) {
   if (!events)
     return makeError(path + ": expected the JSON that `train --trace` writes, an object with traceEvents");
   const llvm::json::Object *other = root->getObject("otherData");
+  if (auto plan = other ? other->getString("plan") : std::nullopt)
+    trace.plans.push_back(plan->str());
   double start = other ? other->getNumber("startNs").value_or(0) * 1e-9 : 0; // on the machine's clock
   for (const llvm::json::Value &value : *events) {
     const llvm::json::Object *event = value.getAsObject();
@@ -198,6 +202,9 @@ llvm::Expected<view::Measured> cleave::measuredStep(const rt::fb::Plan &plan, ll
   llvm::Expected<Trace> trace = readTraces(traceFile);
   if (!trace)
     return trace.takeError();
+  if (!trace->plans.empty() &&
+      llvm::any_of(trace->plans, [own = rt::planFingerprint(plan)](const std::string &each) { return each != own; }))
+    return makeError(traceFile + ": the trace is of another program; take the program that wrote the trace");
   view::Measured measured;
   size_t steps = 0;
   const Event *step = chooseStep(*trace, steps);

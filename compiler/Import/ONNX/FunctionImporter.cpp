@@ -310,8 +310,10 @@ private:
           portAttributes(builder, "labels", batched ? std::optional<int64_t>(0) : std::nullopt));
       if (failed(function_.insertArgument(function_.getNumArguments(), labels, list, emit_.loc)))
         return job_.errors.add("the labels input cannot be added");
-      if (mode_.training)
+      if (mode_.training) {
         noteLabels(llvm::cast<mlir::RankedTensorType>(labels), typeOf(results[0]), batched);
+        noteUnfitOutput();
+      }
       name = "loss";
       results.push_back(emitLoss(emit_, job_.options.loss, results[0], function_.getArguments().back(),
                                  job_.options.ignoredLabel, job_.options.lossClassDim));
@@ -320,6 +322,35 @@ private:
     auto index = findLoss(job_.file.proto.graph(), results, name, job_.errors);
     if (index)
       attributes[*index].push_back(builder.getNamedAttr(kLossAttr, builder.getUnitAttr()));
+  }
+
+  // Returns the operator that makes a value of the graph. Nodes that only move or convert the value are skipped. Empty if
+  // no node makes it.
+  llvm::StringRef operatorOf(llvm::StringRef value) const {
+    const auto &nodes = job_.file.proto.graph().node();
+    llvm::StringRef made;
+    for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) // they are in the order of their uses
+      if (node->output_size() > 0 && node->input_size() > 0 && value == node->output(0)) {
+        made = node->op_type();
+        if (!llvm::is_contained({"Identity", "Cast", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose"}, made))
+          break;
+        value = node->input(0);
+      }
+    return made;
+  }
+
+  // Notes that the first output is probably not what the loss takes. The loss is computed all the same.
+  void noteUnfitOutput() {
+    const std::string &output = job_.file.proto.graph().output(0).name(), &loss = job_.options.loss;
+    llvm::StringRef made = operatorOf(output);
+    std::string of = quote(output) + " comes from " + made.str();
+    bool isProbability = made == "Softmax" || made == "Sigmoid";
+    if (loss == "cross-entropy" && isProbability)
+      job_.notes.push_back("--loss cross-entropy takes scores and makes probabilities of them by a softmax, and " + of +
+                           ": export the model without that");
+    if (loss == "nll" && (isProbability || llvm::is_contained({"Gemm", "MatMul", "Conv"}, made)))
+      job_.notes.push_back("--loss nll takes logarithms of probabilities, as LogSoftmax gives them, and " + of +
+                           (isProbability ? "" : "; of scores, --loss cross-entropy is the loss"));
   }
 
   // Notes which labels --data must contain, in addition to the graph's own inputs. The note names the dimension of the

@@ -55,7 +55,7 @@ Status TrainLoop::run() {
   }
   progress_->finish();
   if (!saver_)
-    return Status::ok();
+    return checkLabels();
   if (savedStep_ != position_.step)
     CLEAVE_TRY(save(/*isBest=*/false, /*isDue=*/true));
   CLEAVE_TRY(ofSave(saver_->finish()));
@@ -63,7 +63,17 @@ Status TrainLoop::run() {
   if (stoppedBy_)
     progress_->note("stopped by " + signalName(stoppedBy_) + " after step " + std::to_string(position_.step) + " of " +
                     std::to_string(total_) + "; --resume auto goes on from there");
-  return Status::ok();
+  return checkLabels();
+}
+
+// Fails if no step of this run had a label: then nothing was learned.
+Status TrainLoop::checkLabels() const {
+  if (stepsWithoutLabels_ == 0 || stepsWithoutLabels_ < stepsRun_)
+    return Status::ok();
+  return invalidArgument(
+      "all labels of all " + counted(stepsWithoutLabels_, "step") +
+      " are ignored, so nothing was learned; check the labels of --data, and --loss-ignore-index of the "
+      "compiler");
 }
 
 // Says why no step is trained.
@@ -93,6 +103,10 @@ void TrainLoop::printStart() const {
   if (schedule_.warmup > total_)
     std::printf("note: --lr-schedule: the warm-up takes %llu steps and training ends at %llu: --lr is never reached\n",
                 static_cast<unsigned long long>(schedule_.warmup), static_cast<unsigned long long>(total_));
+  if (schedule_.steps != 0 && schedule_.steps < total_)
+    std::printf("note: --lr-schedule: it ends at step %llu of %llu; from there on the learning rate is %g\n",
+                static_cast<unsigned long long>(schedule_.steps), static_cast<unsigned long long>(total_),
+                schedule_.min);
   std::fflush(stdout);
 }
 
@@ -115,6 +129,7 @@ Status TrainLoop::step(StepMetrics *metrics, bool *epochEnds) {
   uint64_t end = TraceSink::now();
   double seconds = static_cast<double>(end - begin) / 1e9;
   ++position_.step;
+  ++stepsRun_;
   times_.add(seconds);
   session_->traceStep(position_.step, begin, end);
   position_.epoch = batch.nextEpoch;
@@ -132,6 +147,7 @@ Status TrainLoop::step(StepMetrics *metrics, bool *epochEnds) {
       metrics->loss, metrics->gradNorm, metrics->lossScale, [this] { return feed_->findNonFinite(); },
       [this] { return session_->findNonFiniteWeight(); }));
   CLEAVE_TRY(noteSkipped(*metrics));
+  stepsWithoutLabels_ += isUndefined(metrics->loss, metrics->gradNorm) && metrics->gradNorm == 0.0;
   if (isUndefined(metrics->loss, metrics->gradNorm))
     progress_->note("step " + std::to_string(metrics->step) +
                     (metrics->gradNorm == 0.0

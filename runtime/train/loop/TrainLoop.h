@@ -58,6 +58,7 @@ private:
   void writeScalars(double lr);
   Status readResults(StepMetrics *metrics);
   Status noteSkipped(const StepMetrics &metrics);
+  Status checkLabels() const;
   Status evaluate(StepMetrics *metrics, bool *isBest);
   Status save(bool isBest, bool isDue);
   Status ofSave(Status status) const;
@@ -95,6 +96,7 @@ private:
   TensorBoard tensorboard_;
   double smoothStep_ = 0;
   StepTimes times_; // of this run
+  uint64_t stepsRun_ = 0, stepsWithoutLabels_ = 0;
   uint64_t sentBefore_ = 0;
   uint64_t skippedBefore_ = 0;
   unsigned skippedInARow_ = 0;

@@ -1,4 +1,5 @@
-"""Gradients where a derivative is a convention: at kinks, at the bounds of clamps, at ties, at zeros of norms, and at the zeros of divisions.
+"""Gradients where a derivative is a convention: at kinks, at the bounds of clamps, at ties, at zeros of norms, and at the zeros of divisions. And
+gradients that end although the outputs do not show it.
 
   check_singular_points.py FOLDER
 
@@ -13,6 +14,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 import cleave
 from check_random_modules import saved
@@ -55,6 +57,43 @@ OF_ROWS = {
     "var-mean": lambda v: torch.cat(torch.var_mean(v, -1, correction=0)),
     "scatter-amax": lambda v: torch.zeros_like(v)[:, :3].scatter_reduce(1, HALF.expand(4, -1), v, "amax"),
 }
+
+
+def block(v):
+    with torch.no_grad():
+        scale = v.abs().sum(-1, keepdim=True) + 1
+    return v / scale
+
+
+def block_in_block(v):
+    with torch.no_grad():
+        half = v / 2
+        with torch.enable_grad():
+            square = v * v
+        return square * half.exp()  # has no gradient, but v below has one
+
+
+def switched(v):
+    before = torch.is_grad_enabled()
+    torch.set_grad_enabled(False)
+    largest = v.max()
+    torch.set_grad_enabled(before)
+    return v * largest
+
+
+@torch.no_grad()
+def sizes(v):
+    return v.norm(dim=-1, keepdim=True)
+
+
+# Where PyTorch records no gradient; and the recomputation of checkpoint(), which runs without gradients at first and has them.
+OF_ROWS.update({
+    "ends-block": block, "ends-block-in-block": lambda v: v * block_in_block(v), "ends-data": lambda v: v * v.data.tanh(),
+    "ends-decorated": lambda v: v * sizes(v), "ends-float": lambda v: v * float(v.abs().max()), "ends-item": lambda v: v * v[2].sum().item(),
+    "ends-switched": switched, "ends-tolist": lambda v: v * v[3].tolist()[1],
+    "goes-on-checkpoint": lambda v: checkpoint(lambda w: w.tanh() * w, v, use_reentrant=False),
+    "goes-on-reentrant": lambda v: checkpoint(lambda w: w.tanh() * w, v, use_reentrant=True),
+})
 # TorchScript does not say to which of equal numbers the gradient of max(dim) goes (docs/models.md).
 LEFT_OUT = {"dynamo": [], "torchscript": ["max", "min"]}
 # Before 2.15, PyTorch's clamp had the gradient 1 at its bounds.
@@ -90,12 +129,17 @@ def run(*command):
 
 
 def differences(folder, names, exporter):
-    """One line for each function with another gradient. A gradient that is no number ends the step: then each half is tried by itself."""
+    """One line for each function with another gradient. If a gradient is no number, which ends the step, or if torch.export cannot trace all numbers
+    of Python together, each half is tried by itself."""
     folder.mkdir()
     module, x = Points(names), torch.ones(2, 1)
-    cleave.export_torch(module, {"x": x}, folder / "m.onnx", quiet=True, check=False, exporter=exporter, opset=18)
     np.save(folder / "x.npy", x.numpy())
-    failed = run("cleave", "compile", folder / "m.onnx", "-o", folder / "m", "--train", "--loss-output", "loss", "--optimizer", "sgd", "--dim",
+    try:
+        cleave.export_torch(module, {"x": x}, folder / "m.onnx", quiet=True, check=False, exporter=exporter, opset=18)
+        failed = ""
+    except Exception as error:  # the reason decides nothing: a function that fails alone is a finding
+        failed = str(error)
+    failed = failed or run("cleave", "compile", folder / "m.onnx", "-o", folder / "m", "--train", "--loss-output", "loss", "--optimizer", "sgd", "--dim",
                  "batch=2")
     failed = failed or run(folder / "m", "train", "--no-shuffle", "--steps", 1, "--lr", 1, "--data", f"x={folder}/x.npy", "--save", folder / "s",
                            "--checkpoint", "full")

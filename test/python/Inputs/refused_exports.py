@@ -2,6 +2,7 @@
 is proposed, and a crash of onnxruntime: refused_exports.py DIRECTORY. Needs torch."""
 import dataclasses
 import os
+import re
 import sys
 
 import onnx
@@ -148,6 +149,38 @@ def check_detached_in_place(path):
     assert cleave.export_torch(DetachedInPlace(), {"x": x}, path, quiet=True).exporter == "torchscript"
 
 
+class Clamping(nn.Linear):
+    def __init__(self):
+        super().__init__(4, 4)
+        nn.init.constant_(self.weight, 2)
+
+    def forward(self, x):
+        with torch.no_grad():
+            self.weight.clamp_(-1, 1)
+        return super().forward(x)
+
+
+class HookedInside(nn.Linear):
+    def __init__(self):
+        super().__init__(4, 4)
+
+    def forward(self, x):
+        y = super().forward(x)
+        if y.requires_grad:
+            y.register_hook(lambda gradient: gradient * 2)
+        return y
+
+
+class OfValues(nn.Linear):
+    """Whose trace has the largest number of the example as a constant."""
+    def __init__(self):
+        super().__init__(4, 4)
+
+    def forward(self, x):
+        y = super().forward(x)
+        return y * y.abs().max().item()
+
+
 class Counting(nn.Module):
     def __init__(self):
         super().__init__()
@@ -177,11 +210,15 @@ class Moving(nn.Module):
 
 
 def check_buffers(path):
-    """The module has the buffers that it had, whatever forward() does with them."""
+    """The module has the states that it had, whatever forward() does with them."""
     module = Moving()
     before = dict(module._buffers)
     cleave.export_torch(module, torch.randn(2, 4), path, exporter="torchscript", quiet=True)
     assert all(module._buffers[name] is value for name, value in before.items()) and not module.cache.any()
+    for module, example in ((Clamping(), torch.randn(2, 4)), (nn.Embedding(5, 4, max_norm=0.1), torch.tensor([[0, 1], [2, 2]]))):
+        kept = {name: value.clone() for name, value in module.state_dict().items()}
+        cleave.export_torch(module, example, path, quiet=True)
+        assert all(torch.equal(kept[name], value) for name, value in module.state_dict().items()), module
 
 
 def check_unwritten(path):
@@ -191,24 +228,33 @@ def check_unwritten(path):
     hooked.weight.register_hook(lambda gradient: gradient * 2)
     watched = nn.Sequential(nn.Linear(4, 4))
     watched[0].register_full_backward_hook(lambda module, given, made: None)
-    cases = [(Counting(), x, "changes buffers in training (mean)"), (nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4, momentum=None)), x, "averages the statistics"),
+    cases = [(Clamping(), x, "forward() changes parameters itself (weight)"), (HookedInside(), x, "are not in the file (a tensor in forward())"),
+             (Counting(), x, "changes buffers in training (mean)"), (nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4, momentum=None)), x, "averages the statistics"),
              (nn.Embedding(5, 4, max_norm=0.5), indices, "max_norm"), (hooked, x, "hooks of gradients are not in the file (weight)"),
              (watched, x, "hooks of gradients are not in the file (0)")]
     spectral = nn.utils.parametrizations.spectral_norm(nn.Linear(4, 4))  # which the TorchScript exporter cannot write
     before = {name: value.clone() for name, value in spectral.named_buffers()}
     spectral(x)
-    assert ["changes buffers in training (parametrizations.weight.0._u" in note for note in unwritten(spectral, before)] == [True]
+    assert ["changes buffers in training (parametrizations.weight.0._u" in note for note in unwritten(spectral, before, hooks=0)] == [True]
     for module, example, text in cases:
         report = cleave.export_torch(module, example, path, exporter="torchscript", check=False, quiet=True)
         assert sum(text in note for note in report.notes) == 1, (text, report.notes)
     for module in (nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)), nn.Linear(4, 4).double(), nn.Sequential(nn.Dropout(), nn.LayerNorm(4))):
         report = cleave.export_torch(module, x.to(next(iter([p.dtype for p in module.parameters()]), x.dtype)), path, exporter="torchscript", quiet=True)
         assert not report.notes, report.notes
+    said = refusal(lambda: cleave.export_torch(OfValues(), x, path, exporter="torchscript", quiet=True))
+    assert re.search("with the example's (first|last) sample in the place of all; ", said), said
+    assert not cleave.export_torch(OfValues(), x, path, exporter="dynamo", quiet=True).notes
+    root = nn.Linear(4, 4)
+    root.register_forward_hook(lambda module, given, made: made * 2)
+    assert "Linear itself has a forward hook" in refusal(lambda: cleave.export_torch(root, x, path))
+    said = refusal(lambda: cleave.export_torch(nn.Linear(4, 4), (x, torch.tensor([1, 2])), path, loss=lambda y, t: (y.argmax(1) == t).float().mean()))
+    assert "its result has no gradient" in said, said
     for exporter in ("dynamo", "torchscript"):
         said = refusal(lambda: cleave.export_torch(nn.Embedding(5, 4, scale_grad_by_freq=True), indices, path, exporter=exporter, quiet=True))
         assert "scale_grad_by_freq=True, which Cleave cannot train" in said, said
         assert "'x' is also the name of a parameter or a buffer" in refusal(lambda: cleave.export_torch(Named(True), x, path, exporter=exporter))
-        report = cleave.export_torch(Named(False), x, path, exporter=exporter, quiet=True)
+        report = cleave.export_torch(Named(False), x.abs(), path, exporter=exporter, quiet=True)
         assert report.outputs == ["loss_2"] and report.parameters == 1 and report.compared < 1e-6, report
 
 
@@ -356,7 +402,7 @@ def check_refused_batches(path):
     """A module may refuse the larger batch that the check makes: the file is compared for the example's. If it refuses the example in eval(),
     nothing is left behind."""
     report = cleave.export_torch(Refuses(lambda _, x: x.shape[0] == 4), torch.randn(4, 4), path, quiet=True, exporter="torchscript")
-    assert report.compared < 1e-5 and "ValueError: I do not take this batch), so the file was compared with it for the example's batch of 4" in report.notes[0]
+    assert report.compared < 1e-5 and "ValueError: I do not take this batch), so the file was not compared with it for that" in report.notes[0]
     sorted_rows = Refuses(lambda _, x: bool((x[1:, 0] <= x[:-1, 0]).all()))
     report = cleave.export_torch(sorted_rows, torch.randn(4, 4).sort(0, descending=True)[0], path, quiet=True, exporter="torchscript")
     assert report.compared < 1e-5 and report.notes == [], report

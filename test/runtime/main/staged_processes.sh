@@ -79,7 +79,7 @@ lose() {
   cat "$dir"/err.*
   test "$code" != 0 && test "$code" != 124 && test "$seconds" -le 5
   # Each survivor says what it waited for: a message, and of which rank, or what processes tell each other between steps.
-  transfer='(send|recv) .*: (to|from) rank .'
+  transfer='[(](send|recv).*[)]: (to|from) rank .'
   between='telling all processes the results: broadcast|agreement'
   lost="rank $1 (\(process $victim\) has died|is lost)"
   for rank in 0 1 2 3; do

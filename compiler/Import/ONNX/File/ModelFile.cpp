@@ -62,8 +62,10 @@ static llvm::Error parseBytes(onnx::ModelProto &proto, llvm::StringRef bytes) {
 static llvm::Error checkFormat(const ModelFile &file) {
   if (file.proto.ir_version() <= kMaxIrVersion)
     return llvm::Error::success();
-  return makeError("the file has version " + llvm::Twine(file.proto.ir_version()) + " of the ONNX format (ir_version); " +
-                   llvm::Twine(kMaxIrVersion) + " is the newest that is known. Save it with an older version of onnx");
+  return makeError("the file has version " + llvm::Twine(file.proto.ir_version()) +
+                   " of the ONNX format (ir_version); " + llvm::Twine(kMaxIrVersion) +
+                   " is the newest that is known. Save it as that: model.ir_version = " + llvm::Twine(kMaxIrVersion) +
+                   " before onnx.save()");
 }
 
 static llvm::Error readOpsets(ModelFile &file) {

@@ -16,7 +16,7 @@ constexpr int64_t kMinOpset = 13;
 constexpr int64_t kMaxOpset = 27;
 // The newest version of the file format (onnx.proto's IR_VERSION) that is read. A newer file may contain statements
 // that Cleave would ignore.
-constexpr int64_t kMaxIrVersion = 13;
+constexpr int64_t kMaxIrVersion = 14;
 
 using Opsets = llvm::StringMap<int64_t>; // version by domain
 

@@ -588,7 +588,7 @@ def input_of_a_turn_of_another_type():
     return turns(TensorProto.DOUBLE, TensorProto.FLOAT)
 
 
-@case("the file has version 99 of the ONNX format (ir_version); 13 is the newest that is known")
+@case("the file has version 99 of the ONNX format (ir_version); 14 is the newest that is known. Save it as that: model.ir_version = 14")
 def format_of_the_future():
     proto = model([node()])
     proto.ir_version = 99
