@@ -25,6 +25,7 @@
 #include "compiler/Driver/PhaseRunner.h"
 #include "compiler/Driver/PipelineRequest.h"
 #include "compiler/Driver/PlanningRequest.h"
+#include "compiler/Driver/Plugins.h"
 #include "compiler/Driver/Report/PredictedStep.h"
 #include "compiler/Import/ONNX/Importer.h"
 #include "compiler/Planning/Build/PlanWriter.h"
@@ -207,7 +208,7 @@ llvm::Error Compilation::checkExternalData() const { return checkOverwritten(rea
 llvm::Error Compilation::makeContext() {
   mlir::DialectRegistry registry;
   registry.insert<CleaveDialect, plan::PlanDialect, mlir::func::FuncDialect, mlir::shard::ShardDialect>();
-  if (llvm::Error error = loadPlugins(options, registry))
+  if (llvm::Error error = loadPlugins(options.passPlugins, registry))
     return error;
   context = std::make_unique<mlir::MLIRContext>(registry);
   context->loadAllAvailableDialects();

@@ -1,13 +1,9 @@
 #include "compiler/Driver/PhaseRunner.h"
 
-#include "compiler/Driver/PluginFile.h"
-#include "compiler/Import/Registry/OperatorRegistry.h"
 #include "compiler/Support/Directories.h"
-#include "compiler/Support/InputFile.h"
 #include "compiler/Support/StatusError.h"
 #include "compiler/Support/Usage.h"
 #include "compiler/Training/Diagnose.h"
-#include "compiler/Training/Optimizers/Optimizer.h"
 #include "dialects/Cleave/IR/Budget.h"
 #include "dialects/Cleave/IR/Messages.h"
 #include "runtime/base/AtomicFile.h"
@@ -15,8 +11,6 @@
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassRegistry.h"
-#include "mlir/Tools/Plugins/DialectPlugin.h"
-#include "mlir/Tools/Plugins/PassPlugin.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
@@ -135,38 +129,6 @@ llvm::Error PhaseRunner::run(mlir::PassManager &passes, std::string place) {
   if (auto refusal = Budget::of(module->getContext()).refusal())
     return makeError(options.model + ": " + *refusal);
   return failed || errors.hasErrors() ? errors.summary() : llvm::Error::success(); // a pass may forget to fail
-}
-
-llvm::Error cleave::loadPlugins(const CompileOptions &options, mlir::DialectRegistry &registry) {
-  for (const std::string &given : options.passPlugins) {
-    // The loader searches a name without a slash among the system's libraries.
-    llvm::SmallString<256> path(given);
-    llvm::sys::fs::make_absolute(path);
-    if (!isRegularFile(path))
-      return usageError("--load-pass-plugin " + given, llvm::sys::fs::exists(path)
-                                                           ? "is not a regular file; expected a shared library"
-                                                           : "no such file");
-    if (llvm::Error error = checkWholeLibrary(path))
-      return usageError("--load-pass-plugin " + given, llvm::toString(std::move(error)));
-    auto passes = mlir::PassPlugin::load(path.str().str());
-    if (!passes) {
-      std::string why = llvm::toString(passes.takeError());
-      if (llvm::StringRef known = "Plugin entry point not found"; llvm::StringRef(why).starts_with(known))
-        why = known.str(); // MLIR's text repeats the file's name
-      return usageError("--load-pass-plugin " + given,
-                        "not a library of passes: " + why +
-                            "; expected a shared library that defines mlirGetPassPluginInfo()");
-    }
-    passes->registerPassRegistryCallbacks();
-    // A library may also contain a dialect. It is no error if it does not.
-    if (auto dialect = mlir::DialectPlugin::load(path.str().str()))
-      dialect->registerDialectRegistryCallbacks(registry);
-    else
-      llvm::consumeError(dialect.takeError());
-    if (llvm::Error error = llvm::joinErrors(checkRegistrations(), checkOptimizers()))
-      return usageError("--load-pass-plugin " + given, llvm::toString(std::move(error)));
-  }
-  return llvm::Error::success();
 }
 
 llvm::Error cleave::writeModule(mlir::ModuleOp module, llvm::StringRef path) {

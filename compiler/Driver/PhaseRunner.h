@@ -47,10 +47,6 @@ private:
   bool finished = false;
 };
 
-// Loads the libraries of --load-pass-plugin. Their passes are registered for --insert, and their dialects are added to
-// `registry`.
-llvm::Error loadPlugins(const CompileOptions &options, mlir::DialectRegistry &registry);
-
 // Returns the file to which --dump-phases writes the module after a phase.
 std::string dumpPath(const CompileOptions &options, Phase phase);
 

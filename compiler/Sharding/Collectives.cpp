@@ -126,8 +126,11 @@ llvm::FailureOr<Value> Collectives::reshard(OpBuilder &builder, Location loc, Va
   if (mlir::failed(collectives))
     return mlir::emitError(loc, "no collective leads from ") << made << " to " << used << ", needed for " << reason;
   ShardingAttr before = made;
+  size_t end = collectives->size(); // of those that exchange something: a slice does not
+  while (end > 1 && (*collectives)[end - 1].kind == ReshardKind::AllSlice)
+    --end;
   for (auto [i, collective] : llvm::enumerate(*collectives)) {
-    auto step = stepReason(reason, i == 0, before, i + 1 == collectives->size(), collective.result);
+    auto step = stepReason(reason, i == 0, before, i + 1 >= end, collective.result);
     value = move(builder, loc, collective, value, collective.result.getLocalType(type, mesh), step);
     before = collective.result;
   }

@@ -33,7 +33,8 @@ from .exported_file import check_calls, check_defined_once, check_names, check_o
 from .export_failure import ExportFailed, InvalidFile, WrongUse, exporter_failed, first_line, is_of_machine, module_failed
 from .exporters import DEFAULT_OPSETS, EXPORTERS, quiet
 from .own_gradients import own_gradients
-from .unwritten import differs, power_iterations, unwritten
+from .states import States
+from .unwritten import changed_parameters, power_iterations, unwritten
 from .traceable import traceable, without_max_norm
 
 NO_TENSOR = "forward() returns no tensor, but {}; expected a tensor, or a tuple, dict or dataclass of them"
@@ -89,10 +90,15 @@ def export_torch(module, example_inputs, path, *, loss=None, output_names=None, 
     names = [exporter] if exporter else list(EXPORTERS)
     for name in names:
         is_last = name == names[-1]
+        job.ends.numbers.clear()
         try:
-            with job.traced(), traceable(name):
+            with recording(), job.traced(), traceable(name):
                 EXPORTERS[name](job, opset or DEFAULT_OPSETS[name])
             job.report.exporter = name
+            if name == "torchscript" and job.ends.numbers:
+                lines = list(job.ends.numbers)
+                job.note(f"forward() makes numbers of Python of tensors ({', '.join(lines[:3])}{' and more' if len(lines) > 3 else ''}). The TorchScript "
+                         "exporter may write those of the example as constants: compute with tensors, or give exporter='dynamo'")
         except Exception as error:  # the exporters raise what they like
             if is_last or is_of_machine(error):
                 if found != _written(job.path) is not None:  # half-written; a file that was there is the user's
@@ -134,6 +140,14 @@ def _read_back(job, check, opset):
         compare(job)
 
 
+def recording():
+    """Gradients are recorded, though the caller may have turned them off."""
+    stack = contextlib.ExitStack()
+    stack.enter_context(torch.inference_mode(False))
+    stack.enter_context(torch.enable_grad())
+    return stack
+
+
 def _written(path):
     """When a file was written and how long it is; None where there is none."""
     return (os.stat(path).st_mtime_ns, os.stat(path).st_size) if os.path.isfile(path) else None
@@ -167,7 +181,8 @@ class _Job:
         if empty:
             raise WrongUse(f"export_torch: '{empty[0]}' has no values (it is on the device meta); load the module's weights first")
         self.report = Report(path)
-        self.ends = EndsGradients()
+        self.ends, self.returned = EndsGradients(), ()
+        self.changed = None  # the parameters that forward() changes itself, once it is known
         self.model = None  # the file, once it is written
         self.output_names, self.given_names = None, output_names
         takes = self._name_inputs(example_inputs)
@@ -235,22 +250,28 @@ class _Job:
             if name in self.inputs:
                 raise ValueError(f"example_inputs: '{name}' is also the name of a parameter or a buffer of the module, and a file has each "
                                  "name once; rename one of them")
-        if self.module._forward_hooks:
-            raise WrongUse(f"export_torch: {type(self.module).__name__} itself has a forward hook, which changes outputs after they have their names; "
-                           "put the hook on a module in it, or call its function in forward()")
         self._check_output_names()
-        with self.traced() as before, torch.enable_grad():  # the caller may have turned gradients off
+        with recording(), self.traced() as before:
             try:
                 outputs = self.module(*self.inputs.values())
             except WrongUse:
                 raise
             except Exception as error:
+                if self.module._forward_hooks and self.returned:
+                    raise self._hook_refused() from error
                 raise module_failed(self, error) from error
+            if len(outputs) != len(self.returned) or any(one is not other for one, other in zip(outputs, self.returned)):
+                raise self._hook_refused()
             if self.loss is not None and not outputs[-1].requires_grad and any(p.requires_grad for p in self.module.parameters()):
                 raise WrongUse("loss: its result has no gradient (detach(), a comparison or an argmax ends it), so nothing could be trained by it")
             lost = unwritten(self.module, before, self.ends.hooks)
+            self.changed = changed_parameters(self.module, before)
         for text in own_gradients(outputs) + lost:
             self.note(text)
+
+    def _hook_refused(self):
+        return WrongUse(f"export_torch: {type(self.module).__name__} itself has a forward hook, which gets the outputs as a tuple, after they have "
+                        "their names, and changes them; put the hook on a module in it, or call its function in forward()")
 
     def _check_output_names(self):
         """Names that the caller gives are the file's as they are."""
@@ -278,9 +299,7 @@ class _Job:
         """The module in training mode, with a forward() that takes the inputs by position and gives a tuple of tensors; its states as they were.
         Names stay, because the module itself is traced and no wrapper around it."""
         was_training = {m: m.training for m in self.module.modules()}
-        places = [(states, leaf, value) for m in self.module.modules() for states in (m._parameters, m._buffers) for leaf, value in states.items()]
-        copies = {id(value): value.detach().clone() for _, _, value in places if value is not None}
-        before = {name: copies[id(value)] for named in (self.module.named_parameters(), self.module.named_buffers()) for name, value in named}
+        states = States(self.module, self.changed)
         config = getattr(self.module, "config", None)  # of Hugging Face: a cache of keys is no output of training
         cache = getattr(config, "use_cache", None)
         rng = torch.get_rng_state()
@@ -293,7 +312,7 @@ class _Job:
         try:
             with warnings.catch_warnings(), quiet(), without_max_norm():
                 warnings.simplefilter("ignore")
-                yield before
+                yield states.before
         finally:
             if own:
                 self.module.forward = forward
@@ -304,11 +323,7 @@ class _Job:
             for m, training in was_training.items():
                 m.training = training
             torch.set_rng_state(rng)
-            with torch.no_grad():  # the tensors themselves, which forward() may have replaced; several places may show one
-                for owner, leaf, value in places:
-                    owner[leaf] = value
-                    if value is not None and differs(value, copies[id(value)]):
-                        value.copy_(copies[id(value)])
+            states.restore()
 
     def _loss_of(self, result, first, labels):
         """The loss gets what forward() returned, as in PyTorch. One that cannot take a tuple or a dict gets the first tensor of it."""
@@ -358,7 +373,8 @@ class _Job:
             if not tensors:
                 raise WrongUse(NO_TENSOR.format(type(result).__name__))
             self.output_names = _unique(names, tensors, {*self.inputs, *self._states()})
-            return tuple(tensors)
+            self.returned = tuple(tensors)
+            return self.returned
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         traced.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in self.inputs])
         return traced

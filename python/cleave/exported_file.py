@@ -29,7 +29,9 @@ ONNXRUNTIME_SAYS = "[ONNXRuntimeError]"
 # Its codes for a file that it cannot load or run (a shape that does not fit, a type that an operator does not take), and what it says with
 # these codes about itself: an operator, an IR version or an opset that it does not know, and memory.
 FAULTS = ("FAIL", "INVALID_ARGUMENT", "RUNTIME_EXCEPTION", "INVALID_GRAPH", "INVALID_PROTOBUF")
-OTHER_VALUES = "the example's {} sample in the place of all"  # some of the batches with which a file is compared
+LARGE = 1e3  # from here on, values that agree may be fills of masks (-1e4, -65504, -3.4e38)
+OTHER_SIZE = 0.1  # an output of other inputs is not much smaller than that of the example, or it is a difference of equal numbers
+OTHER_VALUES = "half of each number of the example"  # one of the inputs with which a file is compared
 NOT_THE_MODULE = ("a branch on the values of tensors, a number of Python that is made of them (.item()), numpy in forward(), dropout that eval() does "
                   "not end, or an operation that the exporter writes wrongly does that; try the other exporter= ('dynamo' or 'torchscript') "
                   "(check=False writes the file all the same)")
@@ -315,9 +317,12 @@ def compare(job):
         if not results:
             _check_valid(reason)
         if results and len(results) < len(batches):
-            if len(results) >= 2:
-                raise ExportFailed(f"the file runs with the example and fails with {list(batches)[len(results)]}: {reason}; {NOT_THE_MODULE}")
-            raise FixedBatch(f"the file runs with the example's batch of {job.example_batch} and with no other: {reason}{FIXED_FILE_ADVICE}")
+            failed = list(batches)[len(results)]
+            if failed != OTHER_VALUES:
+                raise FixedBatch(f"the file runs with the example's batch of {job.example_batch} and with no other: {reason}{FIXED_FILE_ADVICE}")
+            if _module_outputs(job, batches[failed], failed, is_example=False) is not None:
+                raise ExportFailed(f"the file runs with the example and fails with {failed}: {reason}; {NOT_THE_MODULE}")
+        sizes = {}
         for (what, inputs), theirs in zip(batches.items(), results):
             is_example = inputs is job.inputs
             ours = _module_outputs(job, inputs, what, is_example)
@@ -325,7 +330,7 @@ def compare(job):
                 job.note("the module draws random numbers in eval(), where Cleave replaces random masks, so its outputs were not compared with the file's")
                 break
             if ours is not None:
-                unlike.update(_compare_batch(job, ours, theirs, left_out, masked, what))
+                unlike.update(_compare_batch(job, ours, theirs, left_out, masked, what, sizes))
     except BaseException:
         os.remove(job.path)
         raise
@@ -337,19 +342,13 @@ def compare(job):
 
 def _batches(job):
     """The inputs with which the file is compared, by what they are."""
-    if not job.symbols:
-        return {"the example": job.inputs}
-
-    def chosen(choose):
-        return {name: choose(value, job.batch_dims[name]) if name in job.symbols else value for name, value in job.inputs.items()}
-
-    size = job.example_batch
-    return {f"a batch of {size}": job.inputs,
-            # Each sample twice in succession: samples that are sorted stay so.
-            f"a batch of {2 * size}": chosen(lambda value, dim: torch.repeat_interleave(value, 2, dim)),
-            # The module takes these values, too, and a number that the trace has taken from the example is another one.
-            OTHER_VALUES.format("first"): chosen(lambda value, dim: torch.cat([value.narrow(dim, 0, 1)] * value.shape[dim], dim)),
-            OTHER_VALUES.format("last"): chosen(lambda value, dim: torch.cat([value.narrow(dim, -1, 1)] * value.shape[dim], dim))}
+    batches = {f"a batch of {job.example_batch}" if job.symbols else "the example": job.inputs}
+    if job.symbols:  # each sample twice in succession: samples that are sorted stay so
+        batches[f"a batch of {2 * job.example_batch}"] = {
+            name: torch.repeat_interleave(value, 2, job.batch_dims[name]) if name in job.symbols else value for name, value in job.inputs.items()}
+    if any(value.is_floating_point() for value in job.inputs.values()):  # a number that the trace has taken from the example is another one
+        batches[OTHER_VALUES] = {name: value * 0.5 if value.is_floating_point() else value for name, value in job.inputs.items()}
+    return batches
 
 
 def _check_valid(reason):
@@ -394,22 +393,23 @@ def _last_message(text):
     return (mark + said.removesuffix(" Please fix either the inputs/outputs or the model."))[:400]
 
 
-def _relative_difference(ours, got):
-    """The norm of the difference over the norm of `ours`; infinite if one has an infinity or a NaN where the other has none.
+def _relative_difference(ours, got, least=0.0):
+    """The norm of the difference over the norm of `ours`, or over `least` if that is larger; infinite if one has an infinity or a NaN where the other
+    has none.
 
     Left out are equal infinities and NaNs, which would make it NaN, and large values that agree: they may be fills of masks (-1e4, -65504,
     -3.4e38), which would outweigh all other values.
     """
     equal = (ours == got) | (np.isnan(ours) & np.isnan(got))
     with np.errstate(invalid="ignore"):
-        agree = np.isfinite(ours) & (np.abs(ours) >= 1e3) & (np.abs(got - ours) <= 1e-6 * np.abs(ours))
+        agree = np.isfinite(ours) & (np.abs(ours) >= LARGE) & (np.abs(got - ours) <= 1e-6 * np.abs(ours))
     kept = ~(agree | (equal & ~np.isfinite(ours)))
     finite = np.abs(ours[np.isfinite(ours)])
     ours, got = ours[kept], got[kept]
     if not (np.isfinite(ours).all() and np.isfinite(got).all()):
         return float("inf")
     smallest = 1e-6 * min(finite.max(initial=0), 1e4)  # beside what was left out
-    return float(np.linalg.norm(got - ours) / (max(np.linalg.norm(ours), smallest) or 1.0))
+    return float(np.linalg.norm(got - ours) / (max(np.linalg.norm(ours), smallest, least) or 1.0))
 
 
 def _module_outputs(job, inputs, what, is_example):
@@ -436,16 +436,19 @@ def _is_random(job, inputs, ours):
                for one, other in zip(ours, again))
 
 
-def _compare_batch(job, outputs, theirs, left_out, masked, what):
-    """The outputs that differ and depend on a mask, with their differences."""
-    unlike = {}
+def _compare_batch(job, outputs, theirs, left_out, masked, what, sizes):
+    """The outputs that differ and depend on a mask, with their differences. `sizes` has the norms of the outputs for the example, which comes first:
+    for other inputs an output may be a difference of equal numbers, and so rounding errors alone."""
+    unlike, is_example = {}, not sizes
     for name, ours, got in zip(job.output_names, outputs, theirs):
         if ours.shape != got.shape:
             raise FixedBatch(f"output '{name}' is {list(got.shape)} in the file and {list(ours.shape)} in the module, with "
                              f"{what}{FIXED_FILE_ADVICE}")
         if name in left_out:
             continue
-        difference = _relative_difference(ours.astype(np.float64), got.astype(np.float64))
+        own = ours.astype(np.float64)
+        difference = _relative_difference(own, got.astype(np.float64), sizes.get(name, 0.0) * OTHER_SIZE)
+        sizes.setdefault(name, float(np.linalg.norm(own[np.abs(own) < LARGE])))  # without fills of masks
         if name in masked and not difference <= 1e-3:
             unlike[name] = difference
             continue
@@ -454,6 +457,6 @@ def _compare_batch(job, outputs, theirs, left_out, masked, what):
             amount = f"differs by {difference:.1e} (relative)" if np.isfinite(difference) else "has infinities or NaN that the module's has not, or lacks some"
             raise ExportFailed(f"the exporter's file is not the module: output '{name}' {amount} with {what}; {NOT_THE_MODULE}")
         nothing = f"output '{name}' is NaN in the file and in the module, so the comparison says nothing: give example inputs with another result"
-        if got.size and np.isnan(got.astype(np.float64)).all() and nothing not in job.report.notes:
+        if is_example and got.size and np.isnan(got.astype(np.float64)).all() and nothing not in job.report.notes:
             job.note(nothing)
     return unlike

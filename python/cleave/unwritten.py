@@ -3,9 +3,7 @@ import torch
 from torch.nn.utils import parametrizations
 from torch.nn.utils.spectral_norm import SpectralNorm
 
-
-def differs(value, before):
-    return value.shape != before.shape or not torch.equal(torch.nan_to_num(value), torch.nan_to_num(before))
+from .states import differs
 
 
 def changed_parameters(module, before):
@@ -28,8 +26,8 @@ def _named(names):
     return ", ".join(names[:3]) + (" and more" if len(names) > 3 else "")
 
 
-def unwritten(module, before, hooks):
-    """One sentence for each kind. `hooks` counts those that forward() has put on tensors."""
+def unwritten(module, before, hook_count):
+    """One sentence for each kind. `hook_count` is the number of hooks that forward() has put on tensors."""
     named = [(name or type(m).__name__, m) for name, m in module.named_modules()]
     notes = []
     changed = changed_buffers(module, before)
@@ -51,7 +49,7 @@ def unwritten(module, before, hooks):
         notes.append(f"max_norm, by which forward() changes rows of the weight, is not in the file ({_named(limited)}): Cleave trains without it")
     hooked = [name for name, m in named if m._backward_hooks or m._backward_pre_hooks]
     hooked += [name for name, p in module.named_parameters() if p._backward_hooks or getattr(p, "_post_accumulate_grad_hooks", None)]
-    hooked += ["a tensor in forward()"] * bool(hooks)
+    hooked += ["a tensor in forward()"] * bool(hook_count)
     if hooked:
         notes.append(f"hooks of gradients are not in the file ({_named(hooked)}): Cleave trains without them")
     return notes

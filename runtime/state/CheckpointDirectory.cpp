@@ -180,6 +180,17 @@ static Status noCheckpoint(const std::string &path) {
                                   : "; the newest one beside it is " + directory + "/" + beside.back()));
 }
 
+// Returns the name of something in `path` that a training has left there: then --resume auto must not begin anew. Empty
+// if there is none.
+static std::string leftOfCheckpoints(const std::string &path) {
+  std::vector<std::string> entries;
+  (void)listNames(path, &entries);
+  for (const std::string &name : entries)
+    if (name == "latest" || isStepName(name))
+      return name;
+  return "";
+}
+
 Status resolveCheckpoint(const std::string &path, std::string *result, std::string *note) {
   if (path.empty()) // otherwise the names appended to it would be paths from the root
     return notFound("no checkpoint: its path is empty");
@@ -203,10 +214,9 @@ Status resolveCheckpoint(const std::string &path, std::string *result, std::stri
     // After a crash between the two renames of publish(), the newest complete checkpoint is used.
     std::vector<std::string> names;
     CLEAVE_TRY(findCheckpoints(path, &names));
-    if (names.empty() && !latest.empty()) // one was saved here, so --resume auto must not begin anew
-      return dataLoss(path + "/latest names " + latest + ", which has no " + kCheckpointIndexFile +
-                      ", so it is not whole, and no other checkpoint is there; remove " + path +
-                      "/latest to begin anew");
+    if (std::string left = names.empty() ? leftOfCheckpoints(path) : ""; !left.empty())
+      return dataLoss(path + " has " + left + ", and no checkpoint that is whole, with a " + kCheckpointIndexFile +
+                      "; if training is to begin anew, give another directory, or remove it");
     if (names.empty())
       return noCheckpoint(path);
     if (note && fs::exists(path + "/latest", none))

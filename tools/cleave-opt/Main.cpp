@@ -11,7 +11,7 @@ int main(int argc, char **argv) {
   cleave::registerCleave(registry);
   auto arguments = cleave::takePlugins({argv, argv + argc}, registry);
   if (!arguments) {
-    llvm::errs() << "cleave-opt: error: --load-pass-plugin: " << llvm::toString(arguments.takeError()) << "\n";
+    llvm::errs() << "cleave-opt: error: " << llvm::toString(arguments.takeError()) << "\n";
     return EXIT_FAILURE;
   }
   return mlir::asMainReturnCode(mlir::MlirOptMain(static_cast<int>(arguments->size()) - 1, arguments->data(),

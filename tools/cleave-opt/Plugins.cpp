@@ -1,21 +1,8 @@
 #include "tools/cleave-opt/Plugins.h"
 
-#include "mlir/Tools/Plugins/DialectPlugin.h"
-#include "mlir/Tools/Plugins/PassPlugin.h"
+#include "compiler/Driver/Plugins.h"
 
 using namespace cleave;
-
-static llvm::Error loadPlugin(const std::string &path, mlir::DialectRegistry &registry) {
-  auto passes = mlir::PassPlugin::load(path);
-  if (!passes)
-    return passes.takeError();
-  passes->registerPassRegistryCallbacks();
-  if (auto dialect = mlir::DialectPlugin::load(path))
-    dialect->registerDialectRegistryCallbacks(registry);
-  else
-    llvm::consumeError(dialect.takeError());
-  return llvm::Error::success();
-}
 
 llvm::Expected<std::vector<char *>> cleave::takePlugins(std::vector<char *> arguments,
                                                         mlir::DialectRegistry &registry) {
@@ -30,7 +17,7 @@ llvm::Expected<std::vector<char *>> cleave::takePlugins(std::vector<char *> argu
       path = name;
     if (!path)
       others.push_back(*it);
-    else if (llvm::Error error = loadPlugin(path->str(), registry))
+    else if (llvm::Error error = loadPlugins({path->str()}, registry))
       return error;
     it = next;
   }

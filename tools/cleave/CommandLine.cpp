@@ -2,7 +2,7 @@
 #include "tools/cleave/CommandLine.h"
 
 #include "cleave/model.h"
-#include "compiler/Driver/PhaseRunner.h"
+#include "compiler/Driver/Plugins.h"
 #include "runtime/base/NearestName.h"
 #include "runtime/base/Printable.h"
 #include "runtime/main/HelpFormatter.h"
@@ -45,13 +45,14 @@ void checkCommand(const CLI::App &app, const std::vector<std::string> &arguments
   if (!isKnown && arguments[0].rfind('-', 0) != 0)
     throw CLI::RuntimeError(
         rt::describeUnknownCommand(rt::KnownProgram::Cleave, arguments[0], names) + " (see cleave --help)", 2);
-  bool isOption = !isKnown && !llvm::is_contained({"--help", "-h", "--version"}, arguments[0]);
-  if (std::string advice = rt::familiarOption(arguments[0]); isOption && advice.empty())
-    throw CLI::RuntimeError("unknown option '" + arguments[0] + "'; write the command first, as in cleave compile " +
-                                "MODEL.onnx (see cleave --help)",
-                            2);
-  else if (isOption)
-    throw CLI::RuntimeError("unknown option '" + arguments[0] + "': " + advice, 2);
+  if (isKnown || llvm::is_contained({"--help", "-h", "--version"}, arguments[0]))
+    return;
+  std::string advice = rt::familiarOption(arguments[0]);
+  throw CLI::RuntimeError("unknown option '" + arguments[0] + "'" +
+                              (advice.empty()
+                                   ? "; a command comes first, as in cleave compile MODEL.onnx (see cleave --help)"
+                                   : ": " + advice),
+                          2);
 }
 
 // Describes an argument that no option and no positional takes.
@@ -373,7 +374,7 @@ std::string CommandLine::read(int argc, const char *const *argv) {
 llvm::Error CommandLine::describePlugins() {
   mlir::DialectRegistry registry;
   watchPlugins(compile.passPlugins);
-  if (llvm::Error error = loadPlugins(compile, registry))
+  if (llvm::Error error = loadPlugins(compile.passPlugins, registry))
     return error;
   describeOptimizers(*compileApp->get_option("--optimizer"));
   return llvm::Error::success();

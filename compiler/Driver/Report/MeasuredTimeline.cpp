@@ -33,7 +33,6 @@ struct Trace {
   std::map<int64_t, std::string> ranks; // "rank 2, stage1"
   std::map<Track, std::string> tracks;  // a stream, or "steps"
   std::vector<Event> events;
-  std::vector<std::string> plans; // rt::planFingerprint(), of each file
   bool isOfOneProcess = true;
 };
 
@@ -67,7 +66,8 @@ llvm::Error checkTraceText(const std::string &path, llvm::StringRef text) {
   return llvm::Error::success();
 }
 
-llvm::Error readTrace(const std::string &path, Trace &trace) {
+// `plan` is the fingerprint of the plan that the trace must be of. A file without one is of an older program.
+llvm::Error readTrace(const std::string &path, llvm::StringRef plan, Trace &trace) {
   auto buffer = readInputFile(path, "the JSON that `train --trace` writes");
   if (!buffer)
     return buffer.takeError();
@@ -81,8 +81,8 @@ llvm::Error readTrace(const std::string &path, Trace &trace) {
   if (!events)
     return makeError(path + ": expected the JSON that `train --trace` writes, an object with traceEvents");
   const llvm::json::Object *other = root->getObject("otherData");
-  if (auto plan = other ? other->getString("plan") : std::nullopt)
-    trace.plans.push_back(plan->str());
+  if (other && other->getString("plan").value_or(plan) != plan)
+    return makeError(path + ": the trace is of another program; take the program that wrote the trace");
   double start = other ? other->getNumber("startNs").value_or(0) * 1e-9 : 0; // on the machine's clock
   for (const llvm::json::Value &value : *events) {
     const llvm::json::Object *event = value.getAsObject();
@@ -105,7 +105,7 @@ llvm::Error readTrace(const std::string &path, Trace &trace) {
 }
 
 // Reads FILE of a single process, or FILE.0, FILE.1, ... of several processes.
-llvm::Expected<Trace> readTraces(llvm::StringRef file) {
+llvm::Expected<Trace> readTraces(llvm::StringRef file, llvm::StringRef plan) {
   std::vector<std::string> paths;
   if (llvm::sys::fs::exists(file))
     paths.push_back(file.str());
@@ -118,7 +118,7 @@ llvm::Expected<Trace> readTraces(llvm::StringRef file) {
   Trace trace;
   trace.isOfOneProcess = paths.size() == 1;
   for (const std::string &path : paths)
-    if (llvm::Error error = readTrace(path, trace))
+    if (llvm::Error error = readTrace(path, plan, trace))
       return error;
   return trace;
 }
@@ -199,12 +199,9 @@ plan::KindTimeline timelineOf(const Trace &trace, int64_t rank, llvm::StringRef 
 } // namespace
 
 llvm::Expected<view::Measured> cleave::measuredStep(const rt::fb::Plan &plan, llvm::StringRef traceFile) {
-  llvm::Expected<Trace> trace = readTraces(traceFile);
+  llvm::Expected<Trace> trace = readTraces(traceFile, rt::planFingerprint(plan));
   if (!trace)
     return trace.takeError();
-  if (!trace->plans.empty() &&
-      llvm::any_of(trace->plans, [own = rt::planFingerprint(plan)](const std::string &each) { return each != own; }))
-    return makeError(traceFile + ": the trace is of another program; take the program that wrote the trace");
   view::Measured measured;
   size_t steps = 0;
   const Event *step = chooseStep(*trace, steps);

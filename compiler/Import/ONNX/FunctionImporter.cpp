@@ -324,19 +324,26 @@ private:
       attributes[*index].push_back(builder.getNamedAttr(kLossAttr, builder.getUnitAttr()));
   }
 
-  // Returns the operator that makes a value of the graph. Nodes that only move or convert the value are skipped. Empty if
-  // no node makes it.
+  // Returns the operator that makes a value of the graph. Nodes that only move or convert the value, or add an initializer
+  // to it, are skipped. Empty if no node makes it.
   llvm::StringRef operatorOf(llvm::StringRef value) const {
-    const auto &nodes = job_.file.proto.graph().node();
-    llvm::StringRef made;
-    for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) // they are in the order of their uses
-      if (node->output_size() > 0 && node->input_size() > 0 && value == node->output(0)) {
-        made = node->op_type();
-        if (!llvm::is_contained({"Identity", "Cast", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose"}, made))
-          break;
-        value = node->input(0);
-      }
-    return made;
+    const auto &graph = job_.file.proto.graph();
+    llvm::StringSet<> initializers;
+    for (const auto &tensor : graph.initializer())
+      initializers.insert(tensor.name());
+    for (auto node = graph.node().rbegin(); node != graph.node().rend();
+         ++node) { // they are in the order of their uses
+      if (node->output_size() == 0 || node->input_size() == 0 || value != node->output(0))
+        continue;
+      llvm::StringRef made = node->op_type();
+      bool addsInitializer = made == "Add" && (initializers.contains(node->input(0)) ||
+                                               (node->input_size() > 1 && initializers.contains(node->input(1))));
+      if (!addsInitializer &&
+          !llvm::is_contained({"Identity", "Cast", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose"}, made))
+        return made;
+      value = node->input(addsInitializer && initializers.contains(node->input(0)) && node->input_size() > 1 ? 1 : 0);
+    }
+    return "";
   }
 
   // Notes that the first output is probably not what the loss takes. The loss is computed all the same.

@@ -5,6 +5,7 @@
 #include "compiler/Import/ONNX/File/GraphHash.h"
 #include "compiler/Import/ONNX/File/Metadata.h"
 #include "compiler/Import/ONNX/File/ProbableBuffers.h"
+#include "compiler/Import/ONNX/File/SharedStatistics.h"
 #include "compiler/Import/ONNX/FunctionImporter.h"
 #include "compiler/Import/ONNX/Interpreter.h"
 #include "compiler/Import/ONNX/Operators/KnownOperators.h"
@@ -347,6 +348,7 @@ static llvm::Error importGraph(const ModelFile &file, const ImportOptions &optio
   if (!flat)
     return flat.takeError();
   auto graph = std::make_shared<FlatGraph>(std::move(*flat));
+  shareStatistics(*graph);
   model.weights.own(graph); // it holds large constants of inlined nodes
   return GraphImport(file, options, reader, graph, model).run();
 }

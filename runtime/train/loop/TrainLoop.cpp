@@ -66,14 +66,12 @@ Status TrainLoop::run() {
   return checkLabels();
 }
 
-// Fails if no step of this run had a label: then nothing was learned.
+// Fails if no step of the training had a label: then nothing was learned.
 Status TrainLoop::checkLabels() const {
-  if (stepsWithoutLabels_ == 0 || stepsWithoutLabels_ < stepsRun_)
+  if (stepsWithoutLabels_ == 0 || stepsWithoutLabels_ < position_.step || stoppedBy_)
     return Status::ok();
-  return invalidArgument(
-      "all labels of all " + counted(stepsWithoutLabels_, "step") +
-      " are ignored, so nothing was learned; check the labels of --data, and --loss-ignore-index of the "
-      "compiler");
+  return invalidArgument("nothing was learned: all labels are ignored in " + counted(stepsWithoutLabels_, "step") +
+                         "; check the labels of --data, and --loss-ignore-index of the compiler");
 }
 
 // Says why no step is trained.
@@ -129,7 +127,6 @@ Status TrainLoop::step(StepMetrics *metrics, bool *epochEnds) {
   uint64_t end = TraceSink::now();
   double seconds = static_cast<double>(end - begin) / 1e9;
   ++position_.step;
-  ++stepsRun_;
   times_.add(seconds);
   session_->traceStep(position_.step, begin, end);
   position_.epoch = batch.nextEpoch;

@@ -96,7 +96,7 @@ private:
   TensorBoard tensorboard_;
   double smoothStep_ = 0;
   StepTimes times_; // of this run
-  uint64_t stepsRun_ = 0, stepsWithoutLabels_ = 0;
+  uint64_t stepsWithoutLabels_ = 0;
   uint64_t sentBefore_ = 0;
   uint64_t skippedBefore_ = 0;
   unsigned skippedInARow_ = 0;

@@ -86,11 +86,32 @@ def sizes(v):
     return v.norm(dim=-1, keepdim=True)
 
 
+class Tanh(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, v):
+        return v.tanh()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        raise AssertionError("no gradient comes here")
+
+
+@torch.no_grad()
+def through_function(v):
+    return Tanh.apply(v)
+
+
+@torch.no_grad()
+def transposed(v):
+    return v.T
+
+
 # Where PyTorch records no gradient; and the recomputation of checkpoint(), which runs without gradients at first and has them.
 OF_ROWS.update({
     "ends-block": block, "ends-block-in-block": lambda v: v * block_in_block(v), "ends-data": lambda v: v * v.data.tanh(),
     "ends-decorated": lambda v: v * sizes(v), "ends-float": lambda v: v * float(v.abs().max()), "ends-item": lambda v: v * v[2].sum().item(),
-    "ends-switched": switched, "ends-tolist": lambda v: v * v[3].tolist()[1],
+    "ends-function": lambda v: v * through_function(v), "ends-in-checkpoint": lambda v: checkpoint(block, v, use_reentrant=True),
+    "ends-switched": switched, "ends-transposed": lambda v: v * transposed(v).T, "ends-tolist": lambda v: v * v[3].tolist()[1],
     "goes-on-checkpoint": lambda v: checkpoint(lambda w: w.tanh() * w, v, use_reentrant=False),
     "goes-on-reentrant": lambda v: checkpoint(lambda w: w.tanh() * w, v, use_reentrant=True),
 })

@@ -26,6 +26,12 @@ class Tensor:
 
     cpu = contiguous = detach
 
+    def is_floating_point(self):
+        return True
+
+    def __mul__(self, factor):
+        return Tensor(self.value * factor)
+
     def numpy(self):
         return self.value
 

@@ -84,7 +84,7 @@ DEEP = b"[" * 300000 + b"]" * 300000
 NOT_INDEX, GAP, NO_NAME = "not a checkpoint's index", "overlap or leave a gap", "is not the name of a file beside the index"
 # Name: what is done, what is said.
 DAMAGES = {
-    "index-missing": (lambda step: (step / INDEX).unlink(), "no checkpoint in|holds neither a checkpoint"),
+    "index-missing": (lambda step: (step / INDEX).unlink(), "has (latest|step-00000002), and no checkpoint that is whole, with a checkpoint.json"),
     "index-empty": (write(INDEX, b""), NOT_INDEX),
     "index-half": (write(INDEX, lambda text: text[:len(text) // 2]), NOT_INDEX),
     "index-binary": (write(INDEX, bytes(range(256)) * 10), NOT_INDEX),
@@ -98,8 +98,8 @@ DAMAGES = {
     "index-no-sum": (write(INDEX, lambda text: re.sub(rb',\n "crc32c": "\w+"', b"", text)), "does not end in its checksum"),
     "index-no-tensors": (edit_index(lambda index: index.pop("tensors")), NOT_INDEX + ".*tensors"),
     "index-no-position": (edit_index(lambda index: index.pop("position")), NOT_INDEX + ".*position"),
-    "index-link-loop": (link(INDEX, INDEX), "no checkpoint in|holds neither a checkpoint"),
-    "index-link-zero": (link(INDEX, "/dev/zero"), "no checkpoint in|holds neither a checkpoint"),
+    "index-link-loop": (link(INDEX, INDEX), "has (latest|step-00000002), and no checkpoint that is whole, with a checkpoint.json"),
+    "index-link-zero": (link(INDEX, "/dev/zero"), "has (latest|step-00000002), and no checkpoint that is whole, with a checkpoint.json"),
     "position-text": (edit_index(lambda index: index["position"].update(step="4")), NOT_INDEX),
     "position-step": (edit_index(lambda index: index["position"].update(step=2**64 - 1)), "is no position that training can be at"),
     "position-epoch": (edit_index(lambda index: index["position"].update(epoch=3)), "step 2 with epoch 3 is no position"),
