@@ -177,9 +177,13 @@ private:
       any |= *found;
     }
     if (!any) {
+      bool hasParameters =
+          llvm::any_of(module.getOps<StateOp>(), [](StateOp state) { return state.getRole() == Role::Parameter; });
       loss->function.emitError(
-          "no parameter has a gradient: all are frozen, or the loss uses none; give fewer patterns "
-          "to --freeze and --buffers, or by --loss-output an output that depends on parameters");
+          hasParameters ? "no parameter has a gradient: all are frozen, or the loss uses none; give fewer patterns to "
+                          "--freeze, or by --loss-output an output that depends on parameters"
+                        : "the model has no parameters, so there is nothing to train: its initializers are buffers or "
+                          "constants; give fewer patterns to --buffers, or export the model with its weights");
       return signalPassFailure();
     }
     for (auto function : module.getOps<func::FuncOp>())

@@ -39,6 +39,13 @@ std::string shown(const FactKind &kind, const std::string &value) {
   return !value.empty() ? value : kind.name == std::string(kPrecisionProperty) ? "the types of the model" : "none";
 }
 
+// Hashes of contents say nothing to a person.
+std::string describeChange(const std::string &before, const std::string &after) {
+  size_t end = before.rfind(kWithContents);
+  bool isOfContents = end != std::string::npos && before.substr(0, end) == after.substr(0, after.rfind(kWithContents));
+  return isOfContents ? before.substr(0, end) + ", now with other contents" : before + ", now " + after;
+}
+
 } // namespace
 
 RunFacts planFacts(const fb::Plan &plan, const std::string &name) {
@@ -65,8 +72,8 @@ Status compareFacts(const RunFacts &saved, const RunFacts &now, std::string *not
         "the name that it had)");
   for (const FactKind &kind : kFacts)
     if (differ(saved, now, kind.name))
-      *note += (note->empty() ? "" : "; ") + std::string(kind.title) + " " + shown(kind, saved.at(kind.name)) +
-               ", now " + shown(kind, now.at(kind.name));
+      *note += (note->empty() ? "" : "; ") + std::string(kind.title) + " " +
+               describeChange(shown(kind, saved.at(kind.name)), shown(kind, now.at(kind.name)));
   return Status::ok();
 }
 

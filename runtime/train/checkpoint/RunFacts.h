@@ -24,6 +24,9 @@
 
 namespace cleave::rt {
 
+// In a fact about data, this stands before the hash of the contents.
+inline constexpr const char *kWithContents = " with contents ";
+
 // The facts that were compiled in. `name` is the model's name if the plan does not have the name of its file.
 RunFacts planFacts(const fb::Plan &plan, const std::string &name);
 // True if both have a fact of this name, and it differs.

@@ -349,7 +349,7 @@ void TrainLoop::describeData() {
     char contents[17];
     std::snprintf(contents, sizeof contents, "%016llx", static_cast<unsigned long long>(data.fingerprint()));
     std::sort(specs.begin(), specs.end());
-    *text = textWithoutFiles(specs) + " with contents " + contents;
+    *text = textWithoutFiles(specs) + kWithContents + contents;
   };
   describe(options_.data, *data_, &run_["data"]);
   if (evaluator_)
