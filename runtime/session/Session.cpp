@@ -280,7 +280,8 @@ Status Session::start(const cleave_model &model, const SessionOptions &options) 
     CLEAVE_TRY(entry(options.program.c_str(), &wanted));
   // Weights are checked before ranks are created, so that this mistake is reported early.
   WeightStore weights;
-  CLEAVE_TRY(WeightStore::open(model, options.directory, options.weights, &weights));
+  const char *weightsOption = options.command.empty() ? "weights" : "--weights"; // of the C API, or of a command
+  CLEAVE_TRY(WeightStore::open(model, options.directory, options.weights, &weights, weightsOption));
   std::string leftOut;
   CLEAVE_TRY(weights.check(*impl.plan, &leftOut));
   impl.weightsCheckpoint = weights.checkpoint() + (weights.standIn().empty() ? "" : " (" + weights.standIn() + ")");

@@ -136,8 +136,9 @@ Status openWeightsBeside(const std::string &path, const char *checksum, SafeTens
 }
 
 Status WeightStore::open(const cleave_model &model, const std::string &directory, const std::string &replacement,
-                         WeightStore *result) {
+                         WeightStore *result, const char *option) {
   WeightStore store;
+  store.option_ = option;
   if (model.weights) {
     store.origin_ = "the weights inside the executable";
     CLEAVE_TRY(SafeTensors::parse(model.weights, model.weights_size, store.origin_, &store.compiled_));
@@ -155,7 +156,7 @@ Status WeightStore::open(const cleave_model &model, const std::string &directory
     store.compiledProblem_ = opened.message();
   }
   if (!replacement.empty())
-    CLEAVE_TRY(store.replace(replacement).in("--weights"));
+    CLEAVE_TRY(store.replace(replacement).in(option));
   *result = std::move(store);
   return Status::ok();
 }
@@ -350,11 +351,11 @@ Status WeightStore::check(const fb::Plan &plan, std::string *leftOut) const {
   if (!status.isOk() && !checkpoint.empty())
     status = invalidArgument(origin + ": this is one rank's part of a checkpoint; give the folder: " + checkpoint);
   if (leftOut && status.isOk() && checkpoint.empty()) // a part of a checkpoint has scalars and the optimizer's states
-    *leftOut = problems.leftOut().empty() ? "" : "--weights: " + origin + ": " + problems.leftOut();
+    *leftOut = problems.leftOut().empty() ? "" : option_ + ": " + origin + ": " + problems.leftOut();
   if (status.isOk())
     status = std::move(names).in(origin);
   if (!replacementOrigin_.empty())
-    status = std::move(status).in("--weights");
+    status = std::move(status).in(option_);
   if (status.isOk() || compiledProblem_.empty())
     return status;
   return invalidArgument(status.message() + ". " + compiledProblem_);

@@ -19,9 +19,10 @@ Status openWeightsBeside(const std::string &path, const char *checksum, SafeTens
 
 class WeightStore {
 public:
-  // `directory` is the executable's folder. `replacement` is the option --weights, or empty.
+  // `directory` is the executable's folder. `replacement` is the option --weights, or empty. Messages call the option
+  // `option`: it has another name in the C API.
   static Status open(const cleave_model &model, const std::string &directory, const std::string &replacement,
-                     WeightStore *result);
+                     WeightStore *result, const char *option = "--weights");
 
   // Checks that every tensor that the plan needs is there, with its shape, and with its type or another floating-point
   // type. Reports all problems at once. Tensors of --weights that are names of one tensor must have the same values.
@@ -55,7 +56,7 @@ private:
   // Says what to do if the file has the tensor transposed: a checkpoint, or any file by another name. Otherwise empty.
   std::string tieAdvice(const TensorView &tensor, const LogicalSegment &segment) const;
 
-  std::string origin_, replacementOrigin_, checkpointPath_, standIn_;
+  std::string option_, origin_, replacementOrigin_, checkpointPath_, standIn_;
   std::string compiledProblem_; // why the file next to the executable is not used, if there is a replacement
   SafeTensors compiled_;
   std::vector<SafeTensors> replacements_;

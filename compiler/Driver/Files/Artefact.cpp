@@ -71,6 +71,9 @@ std::string describeOther(llvm::StringRef path, llvm::StringRef bytes) {
     return "the file is empty; expected a plan or a program that `cleave compile` wrote";
   if (path.ends_with(".onnx"))
     return "an ONNX model is not compiled yet: run `cleave compile` on it, and give the file that this writes";
+  if (path.ends_with(".mlir"))
+    return "this is a text of MLIR; expected a plan or a program that `cleave compile` wrote (`cleave-opt FILE "
+           "--verify-plan=by-hand` verifies the text of a plan)";
   rt::FileFormat format = rt::formatOf({bytes.data(), bytes.size()});
   if (format == rt::FileFormat::Program)
     return "this program, library or object file is truncated or damaged; expected what `cleave compile` wrote";
