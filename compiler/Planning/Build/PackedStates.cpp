@@ -101,7 +101,8 @@ static LogicalResult findInForm(ModuleOp module, const PlanningOptions &options,
       continue;
     llvm::Expected<uint64_t> bytes = options.packed(candidate.packer->name, candidate.params, options.threads);
     if (!bytes)
-      return state.emitOpError("cannot be packed: ") << llvm::toString(bytes.takeError());
+      return state.emitError("weight '") << state.getSymName()
+                                         << "' cannot be packed for oneDNN: " << llvm::toString(bytes.takeError());
     if (*bytes != 0 && *bytes <= static_cast<uint64_t>(byteSize(state.getTensorType())))
       result[state.getSymName()] = {std::string(candidate.packer->name), candidate.params, form};
   }

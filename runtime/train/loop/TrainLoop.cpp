@@ -50,8 +50,8 @@ Status TrainLoop::run() {
     StepMetrics metrics;
     bool epochEnds = false;
     std::string place = "step " + std::to_string(position_.step + 1);
-    CLEAVE_TRY(step(&metrics, &epochEnds).in(place));
-    CLEAVE_TRY(finishStep(&metrics, epochEnds, &stop));
+    CLEAVE_TRY(ofLoss(step(&metrics, &epochEnds).in(place)));
+    CLEAVE_TRY(ofLoss(finishStep(&metrics, epochEnds, &stop)));
   }
   progress_->finish();
   if (!saver_)
@@ -64,6 +64,15 @@ Status TrainLoop::run() {
     progress_->note("stopped by " + signalName(stoppedBy_) + " after step " + std::to_string(position_.step) + " of " +
                     std::to_string(total_) + "; --resume auto goes on from there");
   return checkLabels();
+}
+
+// If a rank is lost, the error says from where training can go on.
+Status TrainLoop::ofLoss(Status status) const {
+  std::string latest;
+  if (status.code() != Code::PeerLost || options_.save.empty() || !readPointer(options_.save, "latest", &latest).isOk())
+    return status;
+  return {Code::PeerLost, status.message() + (latest.empty() ? "; no checkpoint was saved before (--save-every N)"
+                                                             : "; --resume auto goes on from " + latest)};
 }
 
 // Fails if no step of the training had a label: then nothing was learned.

@@ -41,7 +41,7 @@ def start(program, ranks, data):
     metrics = program.with_suffix(".metrics")
     metrics.unlink(missing_ok=True)
     command = ["mpirun", "--oversubscribe", "-n", str(ranks), str(program), "train", "--steps", "100000", "--lr", "1e-4", "--threads", "1",
-               "--metrics", str(metrics), *data]
+               "--metrics", str(metrics), "--save", str(program.with_suffix(".saved")), *data]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     begin = time.monotonic()
     while not metrics.exists() or metrics.read_text().count('"loss"') < 2:
@@ -68,6 +68,8 @@ def check(program, ranks, killed, data):
             os.kill(pid, signal.SIGKILL)
     text = process.communicate()[1]
     named = re.findall(WORDS.format(killed), text)
+    if text.count("; no checkpoint was saved before (--save-every N)") < ranks - 1:
+        sys.exit(f"FAILED: expected what a run can go on from:\n{text}")
     print(f"rank {killed} of {ranks} was killed: the others ended after {seconds:.1f} s, {len(named)} named what waited", flush=True)
     if seconds > LIMIT or len(named) < ranks - 1 or process.returncode == 0:
         sys.exit(f"FAILED: expected at most {LIMIT} s, and a line of each that names what it waited for; exit code {process.returncode}:\n{text}")
