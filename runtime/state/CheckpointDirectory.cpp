@@ -181,13 +181,19 @@ static Status noCheckpoint(const std::string &path) {
 }
 
 // Returns the name of something in `path` that a training has left there: then --resume auto must not begin anew. Empty
-// if there is none.
+// if there is none. A directory that only has the name of a checkpoint may be somebody else's.
 static std::string leftOfCheckpoints(const std::string &path) {
-  std::vector<std::string> entries;
+  std::vector<std::string> entries, parts;
   (void)listNames(path, &entries);
-  for (const std::string &name : entries)
-    if (name == "latest" || isStepName(name))
+  for (const std::string &name : entries) {
+    parts.clear();
+    if (isStepName(name))
+      (void)listNames(path + "/" + name, &parts);
+    bool hasParts = std::any_of(parts.begin(), parts.end(),
+                                [](const std::string &part) { return fs::path(part).extension() == ".safetensors"; });
+    if (name == "latest" || hasParts)
       return name;
+  }
   return "";
 }
 
