@@ -11,9 +11,9 @@ import sys
 import time
 
 LIMIT = 5
-# In an instruction, or between two steps, when all ranks are told the results.
+# In an instruction, or between two steps, when all ranks are told the results, or compare whether somebody ends the run.
 WORDS = (r"error: rank {} (?:\(process \d+\) has died|is lost).* this process was in step \d+: "
-         r"(?:program '[^']+', instruction \d+ \(|telling all processes the results: )")
+         r"(?:program '[^']+', instruction \d+ \(|telling all processes the results: |a comparison of all processes)")
 
 
 def processes(program):
