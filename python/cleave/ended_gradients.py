@@ -47,6 +47,13 @@ def _place():
     return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
 
 
+def _check_written(tensor, is_ended):
+    if isinstance(tensor, torch.Tensor) and (hasattr(tensor, SHARES) or (is_ended and tensor.requires_grad)):
+        raise WrongUse(f"export_torch: {_place()} changes a tensor in place where no gradient is recorded (no_grad() or .data). PyTorch's gradient "
+                       "passes by the change, and in a file it would end there. Of a tensor y that becomes f(y), write "
+                       "y = y + (f(y) - y).detach()")
+
+
 class EndsGradients(TorchFunctionMode):
     """While it holds, functions get detached tensors where PyTorch records no gradient of theirs. It does nothing if none is recorded around it.
     `hooks` counts the hooks that forward() puts on tensors. `numbers` has the lines that make numbers of Python of values, in their order.
@@ -89,16 +96,14 @@ class EndsGradients(TorchFunctionMode):
         if function == torch.Tensor.data.__get__:
             return _data_of(args[0])
         name = getattr(function, "__name__", "")
-        self.hooks += name in ("register_hook", "register_post_accumulate_grad_hook")
         is_access = name in ACCESS and function not in VIEWS
         is_ended = not (torch.is_grad_enabled() or self.functions or is_access)
-        written = None if is_access else _written(name, args, kwargs)
-        if isinstance(written, torch.Tensor) and (hasattr(written, SHARES) or (is_ended and written.requires_grad)):
-            raise WrongUse(f"export_torch: {_place()} changes a tensor in place where no gradient is recorded (no_grad() or .data). PyTorch's gradient "
-                           "passes by the change, and in a file it would end there. Of a tensor y that becomes f(y), write "
-                           "y = y + (f(y) - y).detach()")
-        if function in NUMBERS + ARRAYS and isinstance(args[0], torch.Tensor) and args[0].is_floating_point():
-            self.numbers[_place()] = None
+        if not torch.compiler.is_dynamo_compiling():  # which compiles this function, too; the module has run without it before
+            self.hooks += name in ("register_hook", "register_post_accumulate_grad_hook")
+            if function in NUMBERS + ARRAYS and isinstance(args[0], torch.Tensor) and args[0].is_floating_point():
+                self.numbers[_place()] = None
+            if not is_access:
+                _check_written(_written(name, args, kwargs), is_ended)
         if is_ended or function in NUMBERS:
             args, kwargs = _pytree.tree_map(_detached, (args, kwargs))
         return function(*args, **kwargs)
