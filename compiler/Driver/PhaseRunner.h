@@ -19,7 +19,8 @@ namespace cleave {
 
 class PhaseRunner {
 public:
-  // Warnings and remarks of passes become notes in the log. Those of the user's passes begin with their --insert.
+  // Remarks of passes become notes in the log, and warnings are warnings. Those of the user's passes begin with their
+  // --insert.
   PhaseRunner(mlir::ModuleOp module, const CompileOptions &options, llvm::raw_ostream &log)
       : module(module), options(options), log(log) {}
 

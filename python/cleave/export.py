@@ -140,12 +140,11 @@ def _read_back(job, check, opset):
         compare(job)
 
 
+@contextlib.contextmanager
 def recording():
-    """Gradients are recorded, though the caller may have turned them off."""
-    stack = contextlib.ExitStack()
-    stack.enter_context(torch.inference_mode(False))
-    stack.enter_context(torch.enable_grad())
-    return stack
+    """While this holds, gradients are recorded, though the caller may have turned them off."""
+    with torch.inference_mode(False), torch.enable_grad():
+        yield
 
 
 def _written(path):

@@ -29,13 +29,14 @@ ONNXRUNTIME_SAYS = "[ONNXRuntimeError]"
 # Its codes for a file that it cannot load or run (a shape that does not fit, a type that an operator does not take), and what it says with
 # these codes about itself: an operator, an IR version or an opset that it does not know, and memory.
 FAULTS = ("FAIL", "INVALID_ARGUMENT", "RUNTIME_EXCEPTION", "INVALID_GRAPH", "INVALID_PROTOBUF")
+NO_FAULTS = ("is not a registered function/op", "IR version", "opset versions", "allocate memory")
+
 LARGE = 1e3  # from here on, values that agree may be fills of masks (-1e4, -65504, -3.4e38)
 OTHER_SIZE = 0.1  # an output of other inputs is not much smaller than that of the example, or it is a difference of equal numbers
 OTHER_VALUES = "half of each number of the example"  # one of the inputs with which a file is compared
 NOT_THE_MODULE = ("a branch on the values of tensors, a number of Python that is made of them (.item()), numpy in forward(), dropout that eval() does "
                   "not end, or an operation that the exporter writes wrongly does that; try the other exporter= ('dynamo' or 'torchscript') "
                   "(check=False writes the file all the same)")
-NO_FAULTS = ("is not a registered function/op", "IR version", "opset versions", "allocate memory")
 
 
 def counted(number, noun):

@@ -331,17 +331,20 @@ private:
     llvm::StringSet<> initializers;
     for (const auto &tensor : graph.initializer())
       initializers.insert(tensor.name());
-    for (auto node = graph.node().rbegin(); node != graph.node().rend();
-         ++node) { // they are in the order of their uses
+    // Nodes are in the order of their uses.
+    for (auto node = graph.node().rbegin(); node != graph.node().rend(); ++node) {
       if (node->output_size() == 0 || node->input_size() == 0 || value != node->output(0))
         continue;
       llvm::StringRef made = node->op_type();
-      bool addsInitializer = made == "Add" && (initializers.contains(node->input(0)) ||
-                                               (node->input_size() > 1 && initializers.contains(node->input(1))));
-      if (!addsInitializer &&
-          !llvm::is_contained({"Identity", "Cast", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose"}, made))
+      if (made == "Add" && node->input_size() == 2 && initializers.contains(node->input(0)))
+        value = node->input(1);
+      else if (made == "Add" && node->input_size() == 2 && initializers.contains(node->input(1)))
+        value = node->input(0);
+      else if (llvm::is_contained({"Identity", "Cast", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose"},
+                                  made))
+        value = node->input(0);
+      else
         return made;
-      value = node->input(addsInitializer && initializers.contains(node->input(0)) && node->input_size() > 1 ? 1 : 0);
     }
     return "";
   }

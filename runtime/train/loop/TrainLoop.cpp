@@ -50,8 +50,8 @@ Status TrainLoop::run() {
     StepMetrics metrics;
     bool epochEnds = false;
     std::string place = "step " + std::to_string(position_.step + 1);
-    CLEAVE_TRY(ofLoss(step(&metrics, &epochEnds).in(place)));
-    CLEAVE_TRY(ofLoss(finishStep(&metrics, epochEnds, &stop)));
+    CLEAVE_TRY(ofLostRank(step(&metrics, &epochEnds).in(place)));
+    CLEAVE_TRY(ofLostRank(finishStep(&metrics, epochEnds, &stop)));
   }
   progress_->finish();
   if (!saver_)
@@ -67,7 +67,7 @@ Status TrainLoop::run() {
 }
 
 // If a rank is lost, the error says from where training can go on.
-Status TrainLoop::ofLoss(Status status) const {
+Status TrainLoop::ofLostRank(Status status) const {
   std::string latest;
   if (status.code() != Code::PeerLost || options_.save.empty() || !readPointer(options_.save, "latest", &latest).isOk())
     return status;

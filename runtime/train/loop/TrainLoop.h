@@ -58,7 +58,7 @@ private:
   void writeScalars(double lr);
   Status readResults(StepMetrics *metrics);
   Status noteSkipped(const StepMetrics &metrics);
-  Status ofLoss(Status status) const;
+  Status ofLostRank(Status status) const;
   Status checkLabels() const;
   Status evaluate(StepMetrics *metrics, bool *isBest);
   Status save(bool isBest, bool isDue);

@@ -285,6 +285,7 @@ def check_unwritten(path):
     said = refusal(lambda: cleave.export_torch(Clamping(), x, path, quiet=True))
     assert "refused_exports.py:" in said and "changes a tensor in place where no gradient is recorded" in said, said
     said = refusal(lambda: cleave.export_torch(Projected(), x, path, quiet=True))
+    assert "changes a tensor in place where no gradient is recorded" in said, said
     cases = [(Clamping().requires_grad_(False), x, "forward() changes parameters itself (weight)"),
              (OfParameters(), x, "makes numbers of Python of tensors (refused_exports.py:"), (HookedInside(), x, "are not in the file (a tensor in forward())"),
              (Counting(), x, "changes buffers in training (mean)"), (nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4, momentum=None)), x, "averages the statistics"),

@@ -72,7 +72,8 @@ FailureOr<Window> readWindow(OpContext &op, Value scores, int64_t past) {
   for (auto [name, bound] : {std::pair("left_window_size", &window.left), {"right_window_size", &window.right}}) {
     int64_t size = op.intAttr(name, -1);
     if (size < -1)
-      return op.fail(llvm::Twine("`") + name + "` must be -1, for none, or a number of 0 or more; got " + llvm::Twine(size));
+      return op.fail(llvm::Twine("`") + name + "` must be -1, for none, or a number of 0 or more; got " +
+                     llvm::Twine(size));
     if (size >= 0 && size < window.queries + window.keys) // a larger window hides nothing
       *bound = size;
   }
