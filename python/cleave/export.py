@@ -14,7 +14,8 @@ with the module, and says in words whatever it could not keep:
   - dimension 0 of every input is the symbol `batch`;
   - running statistics, random state and training mode of the module are afterwards what they were before;
   - onnxruntime, where it is installed, computes from the file what the module computes in eval(), for the example batch
-    and for one of twice the size.
+    and for one of twice the size;
+  - what the exporter has traced has the module's gradients for the example.
 
 It needs torch (2.5 or newer) and onnx. The module is left as it was.
 """
@@ -32,6 +33,7 @@ from .ended_gradients import EndsGradients
 from .exported_file import check_calls, check_defined_once, check_names, check_opset, compare, counted, mend, note_losses
 from .export_failure import ExportFailed, InvalidFile, WrongUse, exporter_failed, first_line, is_of_machine, module_failed
 from .exporters import DEFAULT_OPSETS, EXPORTERS, quiet
+from .gradients import check_gradients, gradients_of, without_dropout
 from .own_gradients import own_gradients
 from .states import States
 from .unwritten import changed_parameters, power_iterations, unwritten
@@ -48,9 +50,12 @@ class Report:
         self.inputs, self.outputs, self.loss = [], [], None
         self.parameters = self.buffers = 0
         self.compared = None  # the largest relative difference from the module, where onnxruntime has compared
+        self.gradients = None  # and that of the gradients, where PyTorch has compared
 
     def __str__(self):
-        checked = "not compared" if self.compared is None else f"onnxruntime differs by {self.compared:.1e} at most"
+        checked = "outputs not compared" if self.compared is None else f"onnxruntime differs by {self.compared:.1e} at most"
+        if self.gradients is not None:
+            checked += f"; gradients differ by {self.gradients:.1e}" if self.gradients else "; gradients are equal"
         lines = [f"wrote {self.path}: {counted(self.parameters, 'parameter')}, {counted(self.buffers, 'buffer')}, inputs {', '.join(self.inputs)}, "
                  f"outputs {', '.join(self.outputs)} ({checked})"]
         return "\n".join(lines + [f"note: {note}" for note in self.notes] + [f"compile: {self.command}"])
@@ -76,7 +81,8 @@ def export_torch(module, example_inputs, path, *, loss=None, output_names=None, 
                     fails: torch.export writes 18 and later ones, and often 17; TorchScript none of the newest.
     batch_dims      a dict from inputs to the dimension that counts samples, where it is not 0 (-1 is the last one); None for an
                     input without one (for all of them: the file has the example's batch, and no other).
-    check           compare with the module by onnxruntime, where that is installed, and refuse a file that differs.
+    check           compare with the module, and refuse a file that differs: its outputs by onnxruntime, where that is installed, and the gradients of
+                    what the exporter has traced.
     Returns a Report, which is also printed, unless `quiet`."""
     arguments.check_module(module)
     arguments.check_loss(loss)
@@ -138,6 +144,8 @@ def _read_back(job, check, opset):
     note_losses(job)
     if check:
         compare(job)
+        if not job.has_own_gradients:
+            check_gradients(job)
 
 
 @contextlib.contextmanager
@@ -182,6 +190,8 @@ class _Job:
         self.report = Report(path)
         self.ends, self.returned = EndsGradients(), ()
         self.changed = None  # the parameters that forward() changes itself, once it is known
+        self.has_own_gradients = False  # which the file has not
+        self.trace = None  # makes what the exporter has traced, as a function of the inputs
         self.model = None  # the file, once it is written
         self.output_names, self.given_names = None, output_names
         takes = self._name_inputs(example_inputs)
@@ -263,9 +273,11 @@ class _Job:
                 raise self._hook_refused()
             if self.loss is not None and not outputs[-1].requires_grad and any(p.requires_grad for p in self.module.parameters()):
                 raise WrongUse("loss: its result has no gradient (detach(), a comparison or an argmax ends it), so nothing could be trained by it")
-            lost = unwritten(self.module, before, self.ends.hooks)
+            lost = unwritten(self.module, before)
             self.changed = changed_parameters(self.module, before)
-        for text in own_gradients(outputs) + lost:
+        own = own_gradients(self.module, outputs, self.ends.hooks)
+        self.has_own_gradients = bool(own)
+        for text in own + lost:
             self.note(text)
 
     def _hook_refused(self):
@@ -377,6 +389,25 @@ class _Job:
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         traced.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in self.inputs])
         return traced
+
+    def gradients(self, make=None):
+        """The parameters' gradients for the example, without dropout, and whether random numbers are drawn: of the function that make() gives, or of the
+        module as PyTorch runs it."""
+        ends = self.ends
+        with recording(), without_dropout(self.module):
+            if make is None:
+                self.ends, call = contextlib.nullcontext(), self.module
+            else:
+                with self.traced(), traceable(self.report.exporter):
+                    call = make()
+            try:
+                with self.traced():
+                    start = torch.get_rng_state()
+                    outputs = call(*self.inputs.values())
+                    is_random = not torch.equal(start, torch.get_rng_state())
+                    return gradients_of(self.module, outputs), is_random
+            finally:
+                self.ends = ends
 
     def run(self, inputs):
         """The module's outputs in eval(), as arrays. Power iterations run in the file, and so here."""

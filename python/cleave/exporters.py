@@ -9,6 +9,7 @@ import torch
 
 from . import detached, recurrent
 from .exported_file import name_apart, name_outputs
+from .gradients import run_program
 
 OPSETS = range(13, 28)  # which Cleave reads
 DEFAULT_OPSETS = {"dynamo": 18, "torchscript": 17}
@@ -45,6 +46,8 @@ def export_dynamo(job, opset):
     program = torch.onnx.export(job.module, tuple(job.inputs.values()), None, dynamo=True, opset_version=opset,
                                 input_names=list(job.inputs), dynamic_shapes=shapes, optimize=False, verbose=False,
                                 custom_translation_table=recurrent.onnx_forms())
+    if (exported := getattr(program, "exported_program", None)) is not None:
+        job.trace = lambda: lambda *values: run_program(exported, job.module, values)
     name_outputs(program.model.graph, job.output_names)
     name_apart(program.model.graph)
     program.save(job.path, external_data=large)
@@ -71,6 +74,8 @@ def export_torchscript(job, opset):
         torch.onnx.export(job.module, tuple(job.inputs.values()), job.path, dynamo=False, opset_version=opset,
                           input_names=list(job.inputs), output_names=job.output_names, dynamic_axes=axes,
                           training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=False, keep_initializers_as_inputs=False)
+    # It traces in the same way, and keeps the graph to itself.
+    job.trace = lambda: torch.jit.trace(job.module, tuple(job.inputs.values()), check_trace=False, strict=False)
 
 
 EXPORTERS = {"dynamo": export_dynamo, "torchscript": export_torchscript}

@@ -1,12 +1,14 @@
-"""Gradients that a module has of its own, and that no file has: those of torch.autograd.Function, and of fake quantization."""
+"""Gradients that a module has of its own, and that no file has: those of torch.autograd.Function, of fake quantization and of hooks."""
 import torch
+
+from .unwritten import first_names
 
 FAKE_QUANTIZATION = ("FakeQuantize", "FusedMovingAvgObs")
 
 
-def own_gradients(outputs):
-    """One sentence for each kind that parameters reach the outputs through. PyTorch's record of the forward pass tells: a node of it is the
-    backward() of one call."""
+def own_gradients(module, outputs, hook_count):
+    """One sentence for each kind. `hook_count` is the number of hooks that forward() has put on tensors. Of functions those count that parameters reach
+    the outputs through. PyTorch's record of the forward pass tells: a node of it is the backward() of one call."""
     functions, is_quantized = {}, False
     open_nodes, seen = [value.grad_fn for value in outputs], set()
     while open_nodes:
@@ -28,4 +30,9 @@ def own_gradients(outputs):
     if is_quantized:
         notes.append("the file has the rounding of fake quantization and not PyTorch's gradient, which passes through it: in Cleave the gradient "
                      "ends there. Train without it, or write x + (quantized(x) - x).detach()")
+    hooked = [name or type(m).__name__ for name, m in module.named_modules() if m._backward_hooks or m._backward_pre_hooks]
+    hooked += [name for name, p in module.named_parameters() if p._backward_hooks or getattr(p, "_post_accumulate_grad_hooks", None)]
+    hooked += ["a tensor in forward()"] * bool(hook_count)
+    if hooked:
+        notes.append(f"hooks of gradients are not in the file ({first_names(hooked)}): Cleave trains without them")
     return notes

@@ -95,19 +95,27 @@ def _steps(kind, x, w, r, b, lengths, states, projections=None):
 
 
 # ---- a layer as one node -------------------------------------------------------------------------------------------------
-# Operations of ours, which both exporters write as ONNX's. They have no gradient: a file has none either.
+# Operations of ours, which both exporters write as ONNX's. They have no gradient: a file has none either. What they compute is differentiable.
+
+
+def recurrent_steps(x, w, r, b, lengths, hidden, kind):
+    return _steps(kind, x, w, r, b, lengths, [hidden])
+
+
+def lstm_steps(x, w, r, b, lengths, hidden, cell):
+    return _steps("LSTM", x, w, r, b, lengths, [hidden, cell])
 
 
 @torch.library.custom_op(f"{DOMAIN}::recurrent", mutates_args=())
 def _recurrent(x: torch.Tensor, w: torch.Tensor, r: torch.Tensor, b: torch.Tensor, lengths: torch.Tensor | None, hidden: torch.Tensor,
                kind: str) -> tuple[torch.Tensor, torch.Tensor]:
-    return _steps(kind, x, w, r, b, lengths, [hidden])
+    return recurrent_steps(x, w, r, b, lengths, hidden, kind)
 
 
 @torch.library.custom_op(f"{DOMAIN}::lstm", mutates_args=())
 def _lstm(x: torch.Tensor, w: torch.Tensor, r: torch.Tensor, b: torch.Tensor, lengths: torch.Tensor | None, hidden: torch.Tensor,
           cell: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    return _steps("LSTM", x, w, r, b, lengths, [hidden, cell])
+    return lstm_steps(x, w, r, b, lengths, hidden, cell)
 
 
 def _shaped(x, *states):

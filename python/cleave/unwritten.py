@@ -1,4 +1,4 @@
-"""What a training forward() does, or hooks do, that no exporter writes into a file."""
+"""What a training forward() does that no exporter writes into a file."""
 import torch
 from torch.nn.utils import parametrizations
 from torch.nn.utils.spectral_norm import SpectralNorm
@@ -22,34 +22,29 @@ def power_iterations(module):
             or any(isinstance(hook, SpectralNorm) for hook in m._forward_pre_hooks.values())]
 
 
-def _named(names):
+def first_names(names):
     return ", ".join(names[:3]) + (" and more" if len(names) > 3 else "")
 
 
-def unwritten(module, before, hook_count):
-    """One sentence for each kind. `hook_count` is the number of hooks that forward() has put on tensors."""
-    named = [(name or type(m).__name__, m) for name, m in module.named_modules()]
+def unwritten(module, before):
+    """One sentence for each kind."""
+    layers = [(name or type(m).__name__, m) for name, m in module.named_modules()]
     notes = []
     changed = changed_buffers(module, before)
     if changed:
         reason = ("spectral_norm begins its power iteration at them in each step, and in inference: for vectors that have converged, call the module "
                   "some times in train() before the export, and again after PyTorch has loaded the trained weights" if power_iterations(module) else
                   "running averages that the module itself computes are such buffers")
-        notes.append(f"forward() changes buffers in training ({_named(changed)}), and the file does not: in Cleave they keep their values. {reason}")
+        notes.append(f"forward() changes buffers in training ({first_names(changed)}), and the file does not: in Cleave they keep their values. {reason}")
     changed = changed_parameters(module, before)
     if changed:
-        notes.append(f"forward() changes parameters itself ({_named(changed)}), and the file does not: in Cleave the optimizer alone changes them. For "
+        notes.append(f"forward() changes parameters itself ({first_names(changed)}), and the file does not: in Cleave the optimizer alone changes them. For "
                      "values with a limit, compute with w.clamp(-1, 1) and leave w as it is")
-    average = [name for name, m in named if isinstance(m, torch.nn.modules.batchnorm._BatchNorm) and m.track_running_stats and m.momentum is None]
+    average = [name for name, m in layers if isinstance(m, torch.nn.modules.batchnorm._BatchNorm) and m.track_running_stats and m.momentum is None]
     if average:
-        notes.append(f"BatchNorm(momentum=None) averages the statistics of all batches ({_named(average)}), and the file has one momentum for "
+        notes.append(f"BatchNorm(momentum=None) averages the statistics of all batches ({first_names(average)}), and the file has one momentum for "
                      "all steps: give a momentum")
-    limited = [name for name, m in named if getattr(m, "max_norm", None) is not None]
+    limited = [name for name, m in layers if getattr(m, "max_norm", None) is not None]
     if limited:
-        notes.append(f"max_norm, by which forward() changes rows of the weight, is not in the file ({_named(limited)}): Cleave trains without it")
-    hooked = [name for name, m in named if m._backward_hooks or m._backward_pre_hooks]
-    hooked += [name for name, p in module.named_parameters() if p._backward_hooks or getattr(p, "_post_accumulate_grad_hooks", None)]
-    hooked += ["a tensor in forward()"] * bool(hook_count)
-    if hooked:
-        notes.append(f"hooks of gradients are not in the file ({_named(hooked)}): Cleave trains without them")
+        notes.append(f"max_norm, by which forward() changes rows of the weight, is not in the file ({first_names(limited)}): Cleave trains without it")
     return notes

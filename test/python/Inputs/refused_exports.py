@@ -204,6 +204,52 @@ class InPlace(nn.Linear):
         return y * 3
 
 
+class OfDetached(nn.Linear):
+    """Changes what detach() gives in place, and so its own result. The exporters record that the gradient ends there; PyTorch does not."""
+    def __init__(self):
+        super().__init__(4, 4)
+
+    def forward(self, x):
+        y = super().forward(x)
+        y.detach().clamp_(-0.5, 0.5)
+        return y * 3
+
+
+class Switched(nn.Module):
+    """Has a parameter without a gradient for a while."""
+    def __init__(self, kind):
+        super().__init__()
+        self.first, self.last, self.dropout = nn.Linear(4, 4), nn.Linear(4, 4), kind(0.3)
+
+    def forward(self, x):
+        self.first.weight.requires_grad_(False)
+        y = self.first(x)
+        self.first.weight.requires_grad_(True)
+        return self.last(self.dropout(y))
+
+
+def check_gradients(path):
+    """A trace with other gradients than the module is refused, whatever makes them differ; the same ones are told."""
+    x = torch.randn(6, 4)
+    os.remove(path)
+    for exporter in ("dynamo", "torchscript", None):
+        for module, name in ((Switched(nn.Dropout), "first.weight"), (OfDetached(), "weight")):
+            said = refusal(lambda: cleave.export_torch(module, x, path, exporter=exporter, quiet=True))
+            assert not os.path.exists(path), said
+            if exporter == "dynamo" or name == "first.weight":  # TorchScript forgets the change, too, and the outputs differ
+                assert f"would not train as the module does: the gradient of '{name}' differs by" in said, said
+    for exporter in ("dynamo", "torchscript"):
+        encoder = nn.TransformerEncoderLayer(4, 2, 8, batch_first=True)
+        recurrent = nn.Sequential(nn.LSTM(4, 3, 2, dropout=0.4, bidirectional=True, batch_first=True))
+        for module, example in ((encoder, torch.randn(4, 5, 4)), (recurrent, torch.randn(4, 5, 4)), (nn.Sequential(nn.Linear(4, 4), nn.Dropout(), nn.Tanh()), x)):
+            report = cleave.export_torch(module, example, path, exporter=exporter, quiet=True)
+            assert report.gradients is not None and report.gradients < 1e-4, report
+    assert "; gradients are equal)" in str(cleave.export_torch(nn.Linear(4, 4), x, path, quiet=True))
+    os.remove(path)
+    assert cleave.export_torch(Switched(nn.Dropout), x, path, check=False, quiet=True).gradients is None
+    os.remove(path)
+
+
 class Centered(nn.Linear):
     """Near zero for equal samples; the form of losses that compare samples."""
     def __init__(self, scales):
@@ -294,7 +340,7 @@ def check_unwritten(path):
     spectral = nn.utils.parametrizations.spectral_norm(nn.Linear(4, 4))  # which the TorchScript exporter cannot write
     before = {name: value.clone() for name, value in spectral.named_buffers()}
     spectral(x)
-    assert ["changes buffers in training (parametrizations.weight.0._u" in note for note in unwritten(spectral, before, hook_count=0)] == [True]
+    assert ["changes buffers in training (parametrizations.weight.0._u" in note for note in unwritten(spectral, before)] == [True]
     for module, example, text in cases:
         report = cleave.export_torch(module, example, path, exporter="torchscript", check=False, quiet=True)
         assert sum(text in note for note in report.notes) == 1, (text, report.notes)
@@ -571,6 +617,7 @@ def main():
     check_output_names(path)
     check_losses_of_several_outputs(path)
     check_detached_in_place(path)
+    check_gradients(path)
     check_unwritten(path)
 
 
