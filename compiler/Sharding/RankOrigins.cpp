@@ -15,20 +15,44 @@ using mlir::func::FuncOp;
 // An origin that has more elements, or is computed by a longer chain of ops, is not evaluated.
 static constexpr int64_t kMaxElements = 64;
 static constexpr unsigned kMaxDepth = 200;
-// The number that is used for values that are the same on all ranks.
-static constexpr int64_t kAnyNumber = 3;
+// The numbers that are used for values that are the same on all ranks, one after the other.
+static constexpr int64_t kAnyNumbers[] = {3, 2};
+// Of meshes with more ranks, some are chosen.
+static constexpr int64_t kMostPoints = 64;
 
 RankOrigins::RankOrigins(const mlir::SymbolTable &symbols, MeshAttr mesh) : symbols(symbols), mesh(mesh) {
-  size_t axes = mesh.getSizes().size();
-  Coordinates first(axes, 0), last;
+  int64_t ranks = 1;
+  for (int64_t size : mesh.getSizes())
+    ranks = std::min(ranks * size, kMostPoints + 1); // a product of sizes that fits
+  if (ranks <= kMostPoints)
+    addAllPoints();
+  else
+    addChosenPoints();
+}
+
+void RankOrigins::addAllPoints() {
+  points.push_back(Coordinates(mesh.getSizes().size(), 0));
+  for (auto [axis, size] : llvm::enumerate(mesh.getSizes())) {
+    size_t before = points.size();
+    for (int64_t at = 1; at < size; ++at)
+      for (size_t i = 0; i < before; ++i) {
+        Coordinates point = points[i];
+        point[axis] = at;
+        points.push_back(std::move(point));
+      }
+  }
+}
+
+void RankOrigins::addChosenPoints() {
+  Coordinates first(mesh.getSizes().size(), 0), last;
   points.push_back(first);
-  for (size_t axis = 0; axis < axes; ++axis) {
-    int64_t size = mesh.getSizes()[axis];
-    for (int64_t at : {int64_t{1}, int64_t{2}, size / 2, size - 1}) {
+  for (auto [axis, size] : llvm::enumerate(mesh.getSizes())) {
+    for (int64_t at = 1; at < size; ++at) {
+      if (size > kMostPoints && at != 1 && at != 2 && at != size / 2 && at != size - 1)
+        continue;
       Coordinates point = first;
       point[axis] = at;
-      if (at > 0 && at < size && !llvm::is_contained(points, point))
-        points.push_back(std::move(point));
+      points.push_back(std::move(point));
     }
     last.push_back(size - 1);
   }
@@ -42,7 +66,7 @@ DenseElementsAttr RankOrigins::evaluateRead(ReadOp read, const Coordinates &at) 
   if (!state || !element || state.getSegments().empty())
     return {};
   InitAttr init = llvm::cast<SegmentAttr>(state.getSegments()[0]).getInit();
-  int64_t number = kAnyNumber;
+  int64_t number = anyNumber;
   if (init.getKind() == InitKind::Coordinate) {
     int64_t axis = init.getSource() ? mesh.getIndex(init.getSource().getValue()) : -1;
     if (axis < 0)
@@ -67,7 +91,7 @@ DenseElementsAttr RankOrigins::evaluateArgument(mlir::BlockArgument argument, co
   auto element = llvm::dyn_cast<mlir::IntegerType>(type.getElementType());
   if (!element || !sharding || !sharding.isReplicated())
     return {};
-  return DenseElementsAttr::get(type, llvm::cast<mlir::Attribute>(mlir::IntegerAttr::get(element, kAnyNumber)));
+  return DenseElementsAttr::get(type, llvm::cast<mlir::Attribute>(mlir::IntegerAttr::get(element, anyNumber)));
 }
 
 DenseElementsAttr RankOrigins::evaluateOp(mlir::OpResult result, const Coordinates &at, Known &known, unsigned depth) {
@@ -127,6 +151,18 @@ std::optional<SmallVector<int64_t>> RankOrigins::numbersAt(Value origin, const C
 }
 
 std::optional<Distribution> RankOrigins::find(Value origin, mlir::RankedTensorType part) {
+  std::optional<Distribution> found;
+  for (int64_t number : kAnyNumbers) {
+    anyNumber = number;
+    std::optional<Distribution> made = findHere(origin, part);
+    if (!made || (found && !(*found == *made)))
+      return std::nullopt;
+    found = std::move(made);
+  }
+  return found;
+}
+
+std::optional<Distribution> RankOrigins::findHere(Value origin, mlir::RankedTensorType part) {
   SmallVector<SmallVector<int64_t>> places; // at each point
   for (const Coordinates &at : points) {
     auto numbers = numbersAt(origin, at);

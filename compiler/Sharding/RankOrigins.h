@@ -2,12 +2,14 @@
 // coordinates, constants and scalar states.
 //
 // The program is evaluated for ranks at chosen coordinates, by the ops' own folders. A state that is not a coordinate
-// may have any number: it is the same on all ranks, and only differences between ranks show where parts begin. If an
-// origin is k * c(dp) in dimension 0, and parts have k rows, then dp splits dimension 0.
+// may have any number: it is the same on all ranks, and only differences between ranks show where parts begin. Two
+// numbers are tried, which must give the same parts. If an origin is k * c(dp) in dimension 0, and parts have k rows,
+// then dp splits dimension 0.
 //
-// Coordinates are chosen so that sums of multiples of coordinates can be told from each other, and from other
-// functions: the first rank, a few ranks along each axis, and the last rank. Their count does not depend on the number
-// of ranks.
+// With up to 64 ranks, the program is evaluated for each of them, so the result holds for all ranks. With more, it is
+// evaluated for the ranks along each axis (for four of them if an axis has more than 64) and for the last rank. This
+// tells sums of multiples of coordinates from each other. It does not tell such a sum from a function that has the same
+// values at these ranks and other values elsewhere; no pass of Cleave makes one.
 #ifndef CLEAVE_COMPILER_SHARDING_RANKORIGINS_H
 #define CLEAVE_COMPILER_SHARDING_RANKORIGINS_H
 
@@ -31,6 +33,10 @@ private:
   using Coordinates = llvm::SmallVector<int64_t, 4>;
   using Known = llvm::DenseMap<mlir::Value, mlir::DenseElementsAttr>;
 
+  // With one number for all values that are the same on all ranks.
+  std::optional<Distribution> findHere(mlir::Value origin, mlir::RankedTensorType part);
+  void addAllPoints();
+  void addChosenPoints();
   mlir::DenseElementsAttr evaluate(mlir::Value value, const Coordinates &at, Known &known, unsigned depth = 0);
   mlir::DenseElementsAttr evaluateOp(mlir::OpResult result, const Coordinates &at, Known &known, unsigned depth);
   mlir::DenseElementsAttr evaluateArgument(mlir::BlockArgument argument, const Coordinates &at, Known &known,
@@ -41,6 +47,7 @@ private:
   const mlir::SymbolTable &symbols;
   MeshAttr mesh;
   llvm::SmallVector<Coordinates> points;
+  int64_t anyNumber = 0; // of values that are the same on all ranks
 };
 
 } // namespace cleave

@@ -214,3 +214,52 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], 
     return %0, %1 : tensor<4xf32>, tensor<4xf32>
   }
 }
+
+// -----
+// Random numbers whose place is right on the ranks 0, 1, 2, 4 and 7, where c (c - 1) (c - 2) (c - 4) (c - 7) is 0, and wrong on the others.
+module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], [8]>} {
+  shard.grid @mesh(shape = 8)
+  cleave.state @coordinate.dp : tensor<i64> {role = #cleave.role<coordinate>, storage = #cleave.sharding<[]>,
+    segments = [#cleave.segment<"coordinate.dp", tensor<i64>, offset = 0, group = 0, init = #cleave.init<coordinate, source = "dp">>]}
+  func.func @infer(%s: tensor<i64> {cleave.name = "s", cleave.sharding = #cleave.sharding<[]>}) {
+    %c = cleave.read @coordinate.dp : tensor<i64>
+    %one = cleave.constant dense<1> : tensor<i64>
+    %two = cleave.constant dense<2> : tensor<i64>
+    %four = cleave.constant dense<4> : tensor<i64>
+    %seven = cleave.constant dense<7> : tensor<i64>
+    %zero = cleave.constant dense<0> : tensor<1xi64>
+    %c1 = cleave.sub %c, %one : tensor<i64>
+    %c2 = cleave.sub %c, %two : tensor<i64>
+    %c4 = cleave.sub %c, %four : tensor<i64>
+    %c7 = cleave.sub %c, %seven : tensor<i64>
+    %p1 = cleave.mul %c, %c1 : tensor<i64>
+    %p2 = cleave.mul %p1, %c2 : tensor<i64>
+    %p4 = cleave.mul %p2, %c4 : tensor<i64>
+    %p7 = cleave.mul %p4, %c7 : tensor<i64>
+    %0 = cleave.mul %c, %four : tensor<i64>
+    %1 = cleave.add %0, %p7 : tensor<i64>
+    %2 = cleave.reshape %1 : tensor<i64> -> tensor<1xi64>
+    %3 = cleave.concat %2, %zero dim = 0 : tensor<1xi64>, tensor<1xi64> -> tensor<2xi64>
+    // expected-error @+1 {{takes it for the place of the rank's part, and it is not}}
+    %4 = cleave.random_uniform %s, %s origin %3 : tensor<2xi64> {global_shape = array<i64: 32, 8>, site = 0 : i64} : tensor<i64>, tensor<i64> -> tensor<4x8xf32>
+    return
+  }
+}
+
+// -----
+// Random numbers whose place is right if a number that all ranks share is 3.
+module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], [2]>} {
+  shard.grid @mesh(shape = 2)
+  cleave.state @coordinate.dp : tensor<i64> {role = #cleave.role<coordinate>, storage = #cleave.sharding<[]>,
+    segments = [#cleave.segment<"coordinate.dp", tensor<i64>, offset = 0, group = 0, init = #cleave.init<coordinate, source = "dp">>]}
+  func.func @infer(%s: tensor<i64> {cleave.name = "s", cleave.sharding = #cleave.sharding<[]>}) {
+    %c = cleave.read @coordinate.dp : tensor<i64>
+    %zero = cleave.constant dense<0> : tensor<1xi64>
+    %0 = cleave.mul %c, %s : tensor<i64>
+    %1 = cleave.reshape %0 : tensor<i64> -> tensor<1xi64>
+    %2 = cleave.concat %1, %zero dim = 0 : tensor<1xi64>, tensor<1xi64> -> tensor<2xi64>
+    // expected-error @+1 {{takes it for the place of the rank's part, and it is not}}
+    %3 = cleave.random_uniform %s, %s origin %2 : tensor<2xi64> {global_shape = array<i64: 6, 8>, site = 0 : i64} : tensor<i64>, tensor<i64> -> tensor<3x8xf32>
+    return
+  }
+}
