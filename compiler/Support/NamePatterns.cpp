@@ -30,10 +30,10 @@ llvm::Expected<NamePatterns> NamePatterns::parse(llvm::StringRef option, llvm::A
 }
 
 std::optional<size_t> NamePatterns::match(llvm::ArrayRef<std::string> names) {
-  for (auto [index, pattern] : llvm::enumerate(patterns_))
+  for (Pattern &pattern : patterns_)
     if (llvm::any_of(names, [&](const std::string &name) { return matchesNamePattern(pattern.text, name); })) {
       pattern.used = true;
-      return index;
+      return &pattern - patterns_.data();
     }
   return std::nullopt;
 }
@@ -58,7 +58,9 @@ const NamePatterns::Pattern *NamePatterns::firstOf(llvm::StringRef name) const {
 
 std::string cleave::firstNames(llvm::ArrayRef<std::string> names) {
   constexpr size_t kShown = 3;
-  return llvm::join(names.take_front(kShown), ", ") + (names.size() > kShown ? ", ..." : "");
+  if (names.size() <= kShown + 1) // the last name takes no more space than the dots
+    return llvm::join(names, ", ");
+  return llvm::join(names.take_front(kShown), ", ") + ", ...";
 }
 
 llvm::Error NamePatterns::checkUsed(llvm::ArrayRef<std::string> names, llvm::StringRef what) const {
