@@ -1,6 +1,6 @@
-"""Where a gradient ends: PyTorch's TorchScript exporter forgets `x.detach()`, the `padding_idx` of an embedding, whose row has no gradient, and
-whether a Clip is a clamp, which has another gradient at its bounds than relu6 and hardtanh. Here it writes operations of ours, which then become
-what torch.export writes: an Identity, a Gather and a Clip whose metadata name the call."""
+"""What PyTorch's TorchScript exporter forgets: where a gradient ends (`x.detach()`, the `padding_idx` of an embedding), that an embedding takes
+no negative indices, and whether a Clip is a clamp, which has another gradient at its bounds than relu6 and hardtanh. Here it writes operations of
+ours, which then become what torch.export writes: an Identity, a Gather and a Clip whose metadata name the call."""
 import torch
 
 DOMAIN = "cleave.torch"
@@ -15,7 +15,7 @@ def _embedding(g, weight, indices, padding_idx, scale_grad_by_freq, sparse):
     if scale_grad_by_freq:
         raise ValueError("an embedding has scale_grad_by_freq=True, which Cleave cannot train; set it to False")
     rows = g.op("Gather", weight, indices)  # whose shape the exporter knows
-    return rows if padding_idx < 0 else g.op(f"{DOMAIN}::Padded", rows, padding_idx_i=padding_idx).setType(rows.type())
+    return g.op(f"{DOMAIN}::Embedding", rows, padding_idx_i=padding_idx).setType(rows.type())
 
 
 def _clamped(symbolic):
@@ -39,7 +39,7 @@ def _call(node, name, *arguments):
 
 
 def _make_standard(node, makers):
-    if node.op_type == "Padded":
+    if node.op_type == "Embedding":
         _call(makers[node.input[0]], "embedding", str(node.attribute[0].i))
     elif node.op_type == "Clamped":
         name, own = node.input

@@ -9,11 +9,11 @@
 
 namespace cleave::rt {
 
-IndexRange::IndexRange(const char *text, bool isLabel, bool isOfCompiledLoss)
-    : isLabel_(isLabel), isOfCompiledLoss_(isOfCompiledLoss) {
+IndexRange::IndexRange(const char *text, Kind kind, bool isOfCompiledLoss)
+    : kind_(kind), isOfCompiledLoss_(isOfCompiledLoss) {
   char *next = nullptr;
   end_ = std::strtoll(text, &next, 10);
-  first_ = isLabel ? 0 : -end_;
+  first_ = kind == Kind::Indices ? -end_ : 0;
   while (*next == ',')
     others_.push_back(std::strtoll(next + 1, &next, 10));
 }
@@ -21,13 +21,13 @@ IndexRange::IndexRange(const char *text, bool isLabel, bool isOfCompiledLoss)
 std::string IndexRange::expected() const {
   std::string text = std::to_string(first_) + " to " + std::to_string(end_ - 1);
   for (int64_t other : others_)
-    text += ", or " + std::to_string(other) + (isLabel_ ? " (not counted)" : "");
+    text += ", or " + std::to_string(other) + (kind_ == Kind::Labels ? " (not counted)" : "");
   return text;
 }
 
 // Data sets mark samples that do not count by a label below 0, or by 255.
 std::string IndexRange::advice(int64_t value) const {
-  if (!isLabel_ || !isOfCompiledLoss_ || (value >= 0 && value != 255))
+  if (kind_ != Kind::Labels || !isOfCompiledLoss_ || (value >= 0 && value != 255))
     return "";
   return "; if it marks samples that do not count, compile with --loss-ignore-index " + std::to_string(value);
 }
@@ -42,7 +42,7 @@ template <typename T> Status IndexRange::checkAll(const fb::Port &port, Bytes by
     *element = i;
     // Lengths (sequence_lens) and similar inputs have a range like labels, but no value for samples that are not
     // counted.
-    const char *what = !isLabel_ ? "index " : others_.empty() ? "value " : "label ";
+    const char *what = kind_ != Kind::Labels ? "index " : others_.empty() ? "value " : "label ";
     return invalidArgument("input '" + port.name()->str() + "' holds the " + what + std::to_string(value) +
                            "; expected " + expected() + advice(value));
   }
@@ -71,11 +71,13 @@ std::vector<IndexRange> IndexRange::ofInput(const fb::Plan &plan, const fb::Port
   std::string loss = propertyOf(plan, kLossProperty);
   std::string kind = loss.substr(0, loss.find(' '));
   bool isCompiled = kind == "cross-entropy" || kind == "nll"; // else it is an output's name
-  for (bool isLabel : {false, true}) {
-    const PropertyFamily &properties = isLabel ? kLabelsProperties : kIndicesProperties;
+  auto add = [&](Kind kind, const PropertyFamily &properties) {
     if (const flatbuffers::String *text = findProperty(plan, properties.of(textOf(input.name()))))
-      ranges.push_back(IndexRange(text->c_str(), isLabel, isCompiled));
-  }
+      ranges.push_back(IndexRange(text->c_str(), kind, isCompiled));
+  };
+  add(Kind::Indices, kIndicesProperties);
+  add(Kind::Rows, kRowsProperties);
+  add(Kind::Labels, kLabelsProperties);
   return ranges;
 }
 

@@ -3,6 +3,7 @@
 //
 //   labels.NAME   "10" for classes 0 to 9; "10,-100" if also -100 is allowed, for a sample that is not counted
 //   indices.NAME  "10" for positions -10 to 9 (negative ones count from the end); more numbers may follow, as above
+//   rows.NAME     "10" for positions 0 to 9, as in an embedding of PyTorch; more numbers may follow, as above
 #ifndef CLEAVE_RUNTIME_SESSION_INDEXRANGE_H
 #define CLEAVE_RUNTIME_SESSION_INDEXRANGE_H
 
@@ -24,12 +25,13 @@ public:
   Status check(const fb::Port &port, Bytes bytes, uint64_t *element) const;
 
 private:
-  IndexRange(const char *text, bool isLabel, bool isOfCompiledLoss);
+  enum class Kind { Labels, Indices, Rows };
+  IndexRange(const char *text, Kind kind, bool isOfCompiledLoss);
   template <typename T> Status checkAll(const fb::Port &port, Bytes bytes, uint64_t *element) const;
   std::string expected() const;
   std::string advice(int64_t value) const;
 
-  bool isLabel_;
+  Kind kind_;
   bool isOfCompiledLoss_; // the loss is that of cleave compile --loss
   int64_t first_ = 0, end_ = 0;
   std::vector<int64_t> others_;

@@ -317,7 +317,7 @@ FailureOr<Value> rotations(OpContext &op, size_t input, Shape expected) {
     if (rankOf(table) != 2 || rankOf(positions) != 2)
       return op.fail("with `position_ids` [batch, length] the caches must have the shape [positions, " +
                      llvm::Twine(expected[2]) + "]; got " + formatShape(shapeOf(table)));
-    noteIndices(positions, shapeOf(table)[0]);
+    noteIndices(positions, shapeOf(table)[0], /*refusesNegative=*/false);
     table = take(op.emit, table, positions, 0);
   }
   if (shapeOf(table) != llvm::ArrayRef<int64_t>(expected))

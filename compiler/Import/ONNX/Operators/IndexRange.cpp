@@ -1,9 +1,12 @@
 #include "compiler/Import/ONNX/Operators/IndexRange.h"
+#include "compiler/Import/ONNX/Operators/TorchGradients.h"
 #include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/Budget.h"
 #include "dialects/Cleave/IR/Scatter.h"
 
 #include "mlir/IR/Matchers.h"
+
+#include <array>
 
 using namespace cleave;
 using namespace cleave::onnx_import;
@@ -132,9 +135,13 @@ Value cleave::onnx_import::checkLabels(Emitter &emit, Value labels, int64_t clas
                                  ignored ? b.getI64IntegerAttr(*ignored) : mlir::IntegerAttr());
 }
 
-void cleave::onnx_import::noteIndices(Value indices, int64_t size) {
-  auto source = findSource(indices);
-  if (!source)
-    return;
-  note(*source, kIndicesAttr, {-size, size, source->others});
+void cleave::onnx_import::noteIndices(Value indices, int64_t size, bool refusesNegative) {
+  if (auto source = findSource(indices))
+    note(*source, refusesNegative ? kRowsAttr : kIndicesAttr, {refusesNegative ? 0 : -size, size, source->others});
+}
+
+bool cleave::onnx_import::refusesNegativeIndices(const onnx::NodeProto &node) {
+  TorchCall call = torchCallOf(node);
+  return llvm::any_of(std::array{"aten.embedding.", "aten.gather.", "aten.index_select."},
+                      [&](llvm::StringRef target) { return llvm::StringRef(call.target).starts_with(target); });
 }

@@ -21,8 +21,11 @@ namespace cleave::onnx_import {
 Value checkLabels(Emitter &emit, Value labels, int64_t classes, std::optional<int64_t> ignored);
 // Notes that positions in a dimension of this size must be in -size to size - 1, as `cleave.indices = [size,
 // other...]`. The other numbers are permitted, too: they are replaced before use, `where(x == other, 0, x)`. Losses do
-// this with ignored labels.
-void noteIndices(Value indices, int64_t size);
+// this with ignored labels. In ONNX, negative indices count from the end. If `refusesNegative`, they do not: the
+// positions must be in 0 to size - 1, as `cleave.rows = [size, other...]`.
+void noteIndices(Value indices, int64_t size, bool refusesNegative);
+// True if the call of PyTorch that the node stands for refuses negative indices: an embedding, gather or index_select.
+bool refusesNegativeIndices(const onnx::NodeProto &node);
 
 } // namespace cleave::onnx_import
 

@@ -145,7 +145,7 @@ Value IndexedAccess::component(size_t dim) {
     return op.emit.literal(*component.known);
   if (component.position)
     return op.emit.iota(0, RankedTensorType::get({space[*component.position]}, op.emit.i64()));
-  noteIndices(component.value, data[dim]);
+  noteIndices(component.value, data[dim], refusesNegativeIndices(op.node()));
   if (indexed.size() == 1)
     return component.value;
   // The positions are gathered from 0, 1, ..., size-1. So indices that count from the end become indices from the

@@ -156,7 +156,7 @@ LogicalResult importGather(OpContext &op) {
   result.append(shape.begin() + *dim + 1, shape.end());
   if (!countElements(result))
     return op.fail("the result " + formatShape(result) + " is too large");
-  noteIndices(rows, shape[*dim]);
+  noteIndices(rows, shape[*dim], refusesNegativeIndices(op.node()));
   return op.result(take(op.emit, table, rows, *dim));
 }
 

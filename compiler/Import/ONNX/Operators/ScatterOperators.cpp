@@ -99,7 +99,7 @@ FailureOr<int64_t> elementAxis(OpContext &op, llvm::ArrayRef<int64_t> data, llvm
   for (size_t dim = 0; dim < data.size(); ++dim)
     if (int64_t(dim) != *axis && indices[dim] > data[dim])
       return op.fail("indices " + formatShape(indices) + " must not be larger than the data " + formatShape(data) +
-                     " beside dimension " + llvm::Twine(*axis));
+                     " in any dimension except " + llvm::Twine(*axis));
   return axis;
 }
 
@@ -112,7 +112,7 @@ Value pickOne(OpContext &op, Value data, Value indices, int64_t dim) {
   for (int64_t i = 0; i < rankOf(data); ++i)
     if (i != dim)
       rows.push_back(i);
-  noteIndices(indices, size);
+  noteIndices(indices, size, /*refusesNegative=*/false);
   // The indices are gathered from 0, 1, ..., size-1. So they count from the beginning, and the gather reports indices
   // out of range.
   Value wanted = take(emit, emit.iota(0, RankedTensorType::get({size}, emit.i64())), indices, 0);
