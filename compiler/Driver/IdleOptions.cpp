@@ -15,6 +15,7 @@ public:
     checkGradSync();
     checkRecomputeWhen();
     checkBatchNorm();
+    checkLossAverage();
     checkShards();
     return std::move(found);
   }
@@ -51,6 +52,12 @@ private:
       add(option, "the model has no BatchNormalization; leave it out (an exporter may have folded it into convolutions)");
     else if (options.batchNorm == "sync" && options.dataRanks() == 1)
       add(option, "one rank has all samples; give ranks, as in --mesh dp=2, or leave it out");
+  }
+
+  void checkLossAverage() {
+    if (options.lossAverage == "rank" && options.dataRanks() == 1 && options.microBatches == 1)
+      add("--loss-average rank",
+          "one rank has all samples in one micro-batch; give ranks, as in --mesh dp=2, or --micro-batches N, or leave it out");
   }
 
   // An axis of one rank splits nothing. With --offload params, gathers are copies from the host.

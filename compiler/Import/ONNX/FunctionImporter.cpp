@@ -306,6 +306,8 @@ private:
       if (!labels)
         return;
       bool batched = llvm::any_of(attributes[0], [](auto &a) { return a.getName() == kBatchDimAttr; });
+      if (!batched && hasBatchedInput())
+        return refuseLabels(typeOf(results[0]));
       auto list = builder.getDictionaryAttr(
           portAttributes(builder, "labels", batched ? std::optional<int64_t>(0) : std::nullopt));
       if (failed(function_.insertArgument(function_.getNumArguments(), labels, list, emit_.loc)))
@@ -361,6 +363,21 @@ private:
     if (loss == "nll" && (isProbability || llvm::is_contained({"Gemm", "MatMul", "Conv"}, made)))
       job_.notes.push_back("--loss nll takes logarithms of probabilities, as LogSoftmax gives them, and " + of +
                            (isProbability ? "" : "; of scores, --loss cross-entropy is the loss"));
+  }
+
+  bool hasBatchedInput() {
+    auto arguments = llvm::seq<unsigned>(0, function_.getNumArguments());
+    return llvm::any_of(arguments, [&](unsigned i) { return function_.getArgAttr(i, kBatchDimAttr) != nullptr; });
+  }
+
+  // Labels for an output that has no samples would be the same in every step.
+  void refuseLabels(mlir::RankedTensorType predictions) {
+    std::string name = quote(job_.file.proto.graph().output(0).name());
+    job_.errors.add(usageError("--loss", "the first output " + name + " has the shape " +
+                                             formatShape(predictions.getShape()) +
+                                             ", and its first dimension is not the batch, so no label belongs to a sample. "
+                                             "Put an output first that has one row for each sample; if the model "
+                                             "computes its loss itself, give --loss-output NAME"));
   }
 
   // Notes which labels --data must contain, in addition to the graph's own inputs. The note names the dimension of the

@@ -183,7 +183,8 @@ private:
           hasParameters ? "no parameter has a gradient: all are frozen, or the loss uses none; give fewer patterns to "
                           "--freeze, or by --loss-output an output that depends on parameters"
                         : "the model has no parameters, so there is nothing to train: its initializers are buffers or "
-                          "constants; give fewer patterns to --buffers, or export the model with its weights");
+                          "constants, or every gradient ends before it, as at a detach(); give fewer patterns to "
+                          "--buffers, export the model with its weights, or take the detach() out of it");
       return signalPassFailure();
     }
     for (auto function : module.getOps<func::FuncOp>())

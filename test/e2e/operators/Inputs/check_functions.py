@@ -88,7 +88,7 @@ def metadata(checks):
         done = command("cleave", "compile", path, "-o", path.with_suffix(".plan"), "--emit", "plan", "--train", "--loss-output", "loss",
                        "--optimizer", "sgd")
         told = done.stdout + done.stderr
-        checks.note(name, "" if "not trained, because the gradient ends at a decision: w1" in told else told)
+        checks.note(name, "" if "not trained, because the gradient ends at a decision or a detach(): w1" in told else told)
 
 
 def untrained(checks):
