@@ -35,11 +35,13 @@ bool saysMoreThan(uint64_t most, const char *name) {
   return isSet(name) && (!parseNumber(envString(name), UINT64_MAX, &number) || number > most);
 }
 
-// Some programs set RANK or WORLD_SIZE for other purposes, so one variable of kMore must be set too. One of RANK and
-// WORLD_SIZE may be missing.
+// Some programs set RANK or WORLD_SIZE for other purposes. One of the two counts only if a variable of kMore is set too.
 bool hasTorchRanks() {
   constexpr const char *kMore[] = {"TORCHELASTIC_RUN_ID", "LOCAL_RANK", "MASTER_ADDR", "NCCL_COMM_ID"};
-  return firstSet(kMore) && (saysMoreThan(1, "WORLD_SIZE") || (isSet("RANK") && !isSet("WORLD_SIZE")));
+  bool isSizeSet = isSet("WORLD_SIZE"), isOneOfSeveral = saysMoreThan(1, "WORLD_SIZE");
+  if (isSet("RANK") && isSizeSet)
+    return isOneOfSeveral;
+  return firstSet(kMore) && (isOneOfSeveral || (isSet("RANK") && !isSizeSet));
 }
 
 // In a batch script that srun has not started, the step has one task, or its number of tasks is not set.

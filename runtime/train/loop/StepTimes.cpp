@@ -22,9 +22,14 @@ void StepTimes::add(double seconds) {
 double StepTimes::median() const {
   if (count_ <= 1)
     return first_;
-  uint64_t before = 0, half = (count_ - 1) / 2;
+  uint64_t counted = count_ - 1;
+  return (timeAfter((counted - 1) / 2) + timeAfter(counted / 2)) / 2;
+}
+
+double StepTimes::timeAfter(uint64_t shorter) const {
+  uint64_t before = 0;
   size_t place = 0;
-  while (place + 1 < kClasses && before + classes_[place] <= half)
+  while (place + 1 < kClasses && before + classes_[place] <= shorter)
     before += classes_[place++];
   return kShortest * std::pow(kRatio, static_cast<double>(place) + 0.5);
 }

@@ -20,6 +20,8 @@ public:
   double median() const;
 
 private:
+  // The time of the step with `shorter` steps before it in the order of their times.
+  double timeAfter(uint64_t shorter) const;
   // Classes of times, from a tenth of a microsecond to a day. Each is one percent longer than the one before.
   static constexpr double kShortest = 1e-7, kRatio = 1.01;
   static constexpr size_t kClasses = 2800;

@@ -46,6 +46,7 @@ Status TrainLoop::run() {
   if (stop && session_->isLeader())
     std::printf("nothing to do: %s\n", whyNothing().c_str());
   sentBefore_ = session_->bytesSent(); // the traffic before training does not count for the first step
+  CLEAVE_TRY(readScalars(*session_, {{&lossScale_, &firstScale_}}));
   while (!stop) {
     StepMetrics metrics;
     bool epochEnds = false;
@@ -55,7 +56,7 @@ Status TrainLoop::run() {
   }
   progress_->finish();
   if (!saver_)
-    return checkLabels();
+    return checkLearned();
   if (savedStep_ != position_.step)
     CLEAVE_TRY(save(/*isBest=*/false, /*isDue=*/true));
   CLEAVE_TRY(ofSave(saver_->finish()));
@@ -63,7 +64,7 @@ Status TrainLoop::run() {
   if (stoppedBy_)
     progress_->note("stopped by " + signalName(stoppedBy_) + " after step " + std::to_string(position_.step) + " of " +
                     std::to_string(total_) + "; --resume auto goes on from there");
-  return checkLabels();
+  return checkLearned();
 }
 
 // If a rank is lost, the error says from where training can go on.
@@ -75,12 +76,31 @@ Status TrainLoop::ofLostRank(Status status) const {
                                                              : "; --resume auto goes on from " + latest)};
 }
 
-// Fails if no step of the training had a label: then nothing was learned.
-Status TrainLoop::checkLabels() const {
-  if (stepsWithoutLabels_ == 0 || stepsWithoutLabels_ < position_.step || stoppedBy_)
+// Fails if no step of the run has changed the parameters. A dynamic loss scale becomes smaller until steps succeed, so
+// that a longer run learns.
+Status TrainLoop::checkLearned() const {
+  if (stoppedBy_)
     return Status::ok();
-  return invalidArgument("nothing was learned: all labels are ignored in " + counted(stepsWithoutLabels_, "step") +
-                         "; check the labels of --data, and --loss-ignore-index of the compiler");
+  if (stepsWithoutLabels_ != 0 && stepsWithoutLabels_ >= position_.step)
+    return invalidArgument("nothing was learned: all labels are ignored in " + counted(stepsWithoutLabels_, "step") +
+                           "; check the labels of --data, and --loss-ignore-index of the compiler");
+  if (skippedInARow_ == 0 || skippedInARow_ < times_.count())
+    return Status::ok();
+  std::string skipped = "nothing was learned: the gradients have overflowed in " +
+                        (skippedInARow_ == 1 ? "the only step" : "all " + counted(skippedInARow_, "step"));
+  if (isScaleFixed_)
+    return invalidArgument(skipped + "; compile with a smaller --loss-scale, or without it");
+  if (session_->isLeader())
+    log(LogLevel::Warning, -1, skipped + "; the loss scale becomes smaller until steps succeed: give more steps");
+  return Status::ok();
+}
+
+// An infinite loss, or one that is not a number, in the first step after a checkpoint is a result of its weights.
+Status TrainLoop::ofResumed(Status status) const {
+  if (status.isOk() || !resumed_ || times_.count() != 1)
+    return status;
+  return {status.code(), status.message() + "; if " + resumedFrom_ +
+                             " was saved after steps that were too large, --resume an earlier checkpoint"};
 }
 
 // Says why no step is trained.
@@ -149,9 +169,9 @@ Status TrainLoop::step(StepMetrics *metrics, bool *epochEnds) {
   if (tokensPerSample_ != 0)
     metrics->tokensPerS = tokensPerSample_ * static_cast<double>(feed_->globalBatch()) / seconds;
   CLEAVE_TRY(readResults(metrics));
-  CLEAVE_TRY(checkFinite(
+  CLEAVE_TRY(ofResumed(checkFinite(
       metrics->loss, metrics->gradNorm, metrics->lossScale, [this] { return feed_->findNonFinite(); },
-      [this] { return session_->findNonFiniteWeight(); }));
+      [this] { return session_->findNonFiniteWeight(); })));
   CLEAVE_TRY(noteSkipped(*metrics));
   stepsWithoutLabels_ += isUndefined(metrics->loss, metrics->gradNorm) && metrics->gradNorm == 0.0;
   if (isUndefined(metrics->loss, metrics->gradNorm))
@@ -167,6 +187,7 @@ Status TrainLoop::step(StepMetrics *metrics, bool *epochEnds) {
 
 // Reports a skipped step. Fails if gradients still overflow at the smallest scale: then the scale is not the reason.
 Status TrainLoop::noteSkipped(const StepMetrics &metrics) {
+  isScaleFixed_ &= metrics.lossScale == firstScale_;
   if (!metrics.lossScale || !metrics.skipped || *metrics.skipped <= skippedBefore_) {
     skippedInARow_ = 0;
     return Status::ok();
@@ -174,7 +195,8 @@ Status TrainLoop::noteSkipped(const StepMetrics &metrics) {
   skippedBefore_ = *metrics.skipped;
   ++skippedInARow_;
   char text[100];
-  std::snprintf(text, sizeof text, "skipped (gradients overflow), loss scale now %g", *metrics.lossScale);
+  std::snprintf(text, sizeof text, "skipped (gradients overflow), loss scale %s%g", isScaleFixed_ ? "" : "now ",
+                *metrics.lossScale);
   progress_->note("step " + std::to_string(metrics.step) + "  " + text);
   constexpr double kSmallest = 1.0 / (1 << 24);
   constexpr unsigned kMostInARow = 40; // enough halvings from every scale in range

@@ -59,7 +59,8 @@ private:
   Status readResults(StepMetrics *metrics);
   Status noteSkipped(const StepMetrics &metrics);
   Status ofLostRank(Status status) const;
-  Status checkLabels() const;
+  Status checkLearned() const;
+  Status ofResumed(Status status) const;
   Status evaluate(StepMetrics *metrics, bool *isBest);
   Status save(bool isBest, bool isDue);
   Status ofSave(Status status) const;
@@ -100,6 +101,8 @@ private:
   uint64_t stepsWithoutLabels_ = 0;
   uint64_t sentBefore_ = 0;
   uint64_t skippedBefore_ = 0;
+  std::optional<double> firstScale_; // the loss scale before the first step of this run
+  bool isScaleFixed_ = true;         // as far as the steps of this run show
   unsigned skippedInARow_ = 0;
   int stoppedBy_ = 0;
   uint64_t meetingStep_ = 0; // the next step at which processes ask each other for signals

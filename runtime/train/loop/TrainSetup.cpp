@@ -180,12 +180,23 @@ Status TrainLoop::noteOtherRun() const {
 }
 
 // Checks whether checkpoints can be written, before an hour of training and not after it.
+// A program reads its weights from NAME.weights. Its checkpoints there would be taken for weights, and the other way.
+static Status checkNoWeights(const std::string &directory) {
+  std::filesystem::path path = std::filesystem::path(directory) / "";
+  std::error_code error;
+  if (path.parent_path().extension() != ".weights" || !std::filesystem::exists(path / "model.safetensors", error))
+    return Status::ok();
+  return invalidArgument("'" + directory + "' has the weights of a program; give another directory for checkpoints");
+}
+
 Status TrainLoop::openSave() {
   if (options_.save.empty())
     return Status::ok();
   Status status;
   if (session_->isLeader()) {
-    status = NewDirectories::make(options_.save, &saveDirectories_);
+    status = checkNoWeights(options_.save);
+    if (status.isOk())
+      status = NewDirectories::make(options_.save, &saveDirectories_);
     if (status.isOk())
       status = CheckpointSave::probe(options_.save);
     if (status.isOk())

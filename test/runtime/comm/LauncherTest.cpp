@@ -51,7 +51,9 @@ TEST(Launchers, AreToldApart) {
   Environment agent = with(kTorch, {{"TORCHELASTIC_RUN_ID", "r"}});
   std::vector<Start> starts = {
       {{}, Launcher::None},
-      {{{"RANK", "1"}, {"WORLD_SIZE", "4"}}, Launcher::None}, // variables of another program
+      {{{"RANK", "1"}, {"WORLD_SIZE", "4"}, {"NCCL_COMM_ID", "n:7"}}, Launcher::Torchrun, 1, 4, "n:7"},
+      {{{"RANK", "1"}}, Launcher::None}, // variables of another program
+      {{{"WORLD_SIZE", "4"}}, Launcher::None},
       {{{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"MASTER_ADDR", "a"}}, Launcher::None},
       {kTorch, Launcher::Torchrun, 1, 4, "host7:29501"}, // PyTorch's agent uses the port itself, so the next one
       {agent, Launcher::Torchrun, 1, 4, "host7:29501"},

@@ -16,7 +16,9 @@ TEST(StepTimes, TheMedianLeavesTheFirstStepOut) {
   EXPECT_EQ(times.median(), 9); // there is no other one
   times.add(0.010);
   EXPECT_NEAR(times.median(), 0.010, 0.00006);
-  for (double seconds : {0.030, 0.020, 5.0, 0.001})
+  times.add(0.030);
+  EXPECT_NEAR(times.median(), 0.020, 0.00011); // halfway between the two
+  for (double seconds : {0.020, 5.0, 0.001})
     times.add(seconds);
   EXPECT_NEAR(times.median(), 0.020, 0.00011); // the median of 0.001, 0.010, 0.020, 0.030, 5
 }
