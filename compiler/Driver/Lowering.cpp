@@ -224,7 +224,7 @@ llvm::Expected<Progress> cleave::lowerToKernels(mlir::ModuleOp module, const Com
                          buildInferencePipeline(manager, training->precision, training->fuseAttention,
                                                 training->productMultiple);
                        // On each function in its final form, and before its values are assigned to the mesh.
-                       manager.addNestedPass<mlir::func::FuncOp>(createGatherMoves());
+                       manager.addNestedPass<mlir::func::FuncOp>(createJoinMoves());
                        addCleanUp(manager);
                      }},
                     {Phase::Shard,

@@ -138,6 +138,9 @@ struct PipelineOptions : public PassPipelineOptions<PipelineOptions> {
                                llvm::cl::init(false)};
   Option<bool> syncEvery{*this, "sync-every", llvm::cl::desc("gradients are reduced in every micro-batch"),
                          llvm::cl::init(false)};
+  Option<bool> deferStatistics{*this, "defer-statistics",
+                               llvm::cl::desc("running statistics of batch norm are updated once a step"),
+                               llvm::cl::init(false)};
   Option<int64_t> stages{*this, "stages", llvm::cl::desc("chunks that the model is cut into"), llvm::cl::init(0)};
   Option<std::string> stageSplit{*this, "stage-split", llvm::cl::desc("auto | uniform | parameters | pattern=P | at=NAME"),
                                  llvm::cl::init("auto")};
@@ -187,6 +190,7 @@ llvm::Expected<TrainingOptions> toTrainingOptions(const PipelineOptions &from) {
   options.units = from.units;
   options.splitParameters = from.splitParameters;
   options.syncEvery = from.syncEvery;
+  options.deferStatistics = from.deferStatistics;
   options.keepAll = from.keepAll;
   options.fuseAttention = from.fuseAttention;
   options.productMultiple = from.productMultiple;

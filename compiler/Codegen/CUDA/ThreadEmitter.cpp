@@ -19,22 +19,22 @@ static constexpr int64_t kChain = 256;
 
 static Type elementTypeOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); }
 
-Element ThreadEmitter::asIndex(Element i32) {
+Element ThreadWriter::asIndex(Element i32) {
   OpBuilder &builder = scopes.at(i32.depth);
   return {arith::IndexCastUIOp::create(builder, location, builder.getIndexType(), i32.value), i32.depth};
 }
 
-Element ThreadEmitter::asI32(Element index) {
+Element ThreadWriter::asI32(Element index) {
   OpBuilder &builder = scopes.at(index.depth);
   return {arith::IndexCastUIOp::create(builder, location, builder.getI32Type(), index.value), index.depth};
 }
 
-Element ThreadEmitter::less(Element a, Element b) {
+Element ThreadWriter::less(Element a, Element b) {
   unsigned depth = std::max(a.depth, b.depth);
   return {arith::CmpIOp::create(scopes.at(depth), location, arith::CmpIPredicate::ult, a.value, b.value), depth};
 }
 
-void ThreadEmitter::placeThread() {
+void ThreadWriter::placeThread() {
   OpBuilder &builder = scopes.at(0);
   Type i32 = builder.getI32Type();
   thread = asIndex({NVVM::ThreadIdXOp::create(builder, location, i32), 0});
@@ -58,7 +58,7 @@ static LLVM::LoopAnnotationAttr unrolled(MLIRContext *context, int copies) {
   return LLVM::LoopAnnotationAttr::get(context, {}, {}, {}, unroll, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {});
 }
 
-ThreadEmitter::Elements ThreadEmitter::forLoop(Element begin, Element end, Element step, ArrayRef<Element> inits,
+ThreadWriter::Elements ThreadWriter::forLoop(Element begin, Element end, Element step, ArrayRef<Element> inits,
                                                llvm::function_ref<Elements(Element, ArrayRef<Element>)> body,
                                                int copies) {
   SmallVector<NamedAttribute> attributes;
@@ -69,7 +69,7 @@ ThreadEmitter::Elements ThreadEmitter::forLoop(Element begin, Element end, Eleme
   return scopes.addLoop(location, begin, end, step, inits, body, attributes);
 }
 
-void ThreadEmitter::guarded(Element condition, llvm::function_ref<void()> body) {
+void ThreadWriter::guarded(Element condition, llvm::function_ref<void()> body) {
   if (!condition.value)
     return body();
   auto branch = scf::IfOp::create(here(), location, condition.value, /*withElseRegion=*/false);
@@ -78,7 +78,7 @@ void ThreadEmitter::guarded(Element condition, llvm::function_ref<void()> body) 
   scopes.close();
 }
 
-ThreadEmitter::Elements ThreadEmitter::either(Element condition, TypeRange types, llvm::function_ref<Elements()> first,
+ThreadWriter::Elements ThreadWriter::either(Element condition, TypeRange types, llvm::function_ref<Elements()> first,
                                               llvm::function_ref<Elements()> second) {
   auto branch = scf::IfOp::create(here(), location, types, condition.value, /*withElseRegion=*/true);
   for (bool isFirst : {true, false}) {
@@ -94,7 +94,7 @@ ThreadEmitter::Elements ThreadEmitter::either(Element condition, TypeRange types
 // Returns the indices of loops that were joined to one of `size` iterations. The last loop is the fastest part. For a
 // wide loop, it also returns the indices of its vector. A division of 32 bits is a few instructions, one of 64 bits
 // dozens.
-ThreadEmitter::LoopIndices ThreadEmitter::takeApart(Element flat, int64_t size, ArrayRef<int> dims) {
+ThreadWriter::LoopIndices ThreadWriter::takeApart(Element flat, int64_t size, ArrayRef<int> dims) {
   bool isShort = dims.size() > 1 && size + form.blockSize() * form.splits <= INT32_MAX;
   if (isShort)
     flat = asI32(flat);
@@ -123,7 +123,7 @@ ThreadEmitter::LoopIndices ThreadEmitter::takeApart(Element flat, int64_t size, 
   return at;
 }
 
-void ThreadEmitter::goTo(const LoopIndices &at, ArrayRef<int> dims) {
+void ThreadWriter::goTo(const LoopIndices &at, ArrayRef<int> dims) {
   for (auto [dim, index] : llvm::zip_equal(dims, at.indices))
     elements.setIndex(dim, index);
   if (!at.vector.empty())
@@ -131,7 +131,7 @@ void ThreadEmitter::goTo(const LoopIndices &at, ArrayRef<int> dims) {
 }
 
 // Uses the same indices in every stage, so that values of the term from an earlier stage are found again.
-void ThreadEmitter::goToTerm(int64_t position) {
+void ThreadWriter::goToTerm(int64_t position) {
   if (position == static_cast<int64_t>(keptTerms.size())) {
     Element term = plus(sharer, number(position * form.sharers));
     term.depth = scopes.getDepth(); // in the tile, after which the registers are free again
@@ -140,7 +140,7 @@ void ThreadEmitter::goToTerm(int64_t position) {
   goTo(keptTerms[static_cast<size_t>(position)], form.reduced);
 }
 
-void ThreadEmitter::forEachElement(llvm::function_ref<void(unsigned)> body) {
+void ThreadWriter::forEachElement(llvm::function_ref<void(unsigned)> body) {
   if (vector.empty())
     return body(0);
   for (auto [position, index] : llvm::enumerate(vector)) {
@@ -161,7 +161,7 @@ void ThreadEmitter::forEachElement(llvm::function_ref<void(unsigned)> body) {
 //
 // While ops are emitted, `elements` knows the indices of the current place (goTo), and `scopes` the open loops and
 // branches. An element is emitted in the outermost scope in which its operands are known, and is used again from there.
-void ThreadEmitter::overTiles(const StagePlan &plan) {
+void ThreadWriter::overTiles(const StagePlan &plan) {
   forLoop(block, number(form.pieces()), blocks, {}, [&](Element piece, ArrayRef<Element>) {
     bool isSplit = form.splits > 1;
     split = isSplit ? remainder(piece, form.splits) : number(0);
@@ -189,13 +189,13 @@ void ThreadEmitter::overTiles(const StagePlan &plan) {
   });
 }
 
-void ThreadEmitter::emitTile(const StagePlan &plan) {
+void ThreadWriter::emitTile(const StagePlan &plan) {
   keptTerms.clear();
   for (const Stage &stage : plan.stages)
     emitStage(stage);
 }
 
-Element ThreadEmitter::converted(Element element, bool widen) {
+Element ThreadWriter::converted(Element element, bool widen) {
   OpBuilder &builder = scopes.at(element.depth);
   if (widen)
     return {arith::ExtFOp::create(builder, location, builder.getF64Type(), element.value), element.depth};
@@ -203,7 +203,7 @@ Element ThreadEmitter::converted(Element element, bool widen) {
 }
 
 // Returns the sum as one of exponentials whose maximum is `to` instead of `from`.
-Element ThreadEmitter::scaled(Element sum, Element from, Element to) {
+Element ThreadWriter::scaled(Element sum, Element from, Element to) {
   Element change = elements.binary<arith::SubFOp>(from, to);
   Element factor{math::ExpOp::create(scopes.at(change.depth), location, change.value), change.depth};
   return elements.binary<arith::MulFOp>(sum, factor);
@@ -211,7 +211,7 @@ Element ThreadEmitter::scaled(Element sum, Element from, Element to) {
 
 // Adds the vector at the current place to a scaled sum, whose maximum was `before` and is `now`. While all elements so
 // far are -inf, any other number may be used as the maximum, because the exponentials are zeros.
-Element ThreadEmitter::addScaled(const Accumulator &accumulator, Element sum, Element before, Element now) {
+Element ThreadWriter::addScaled(const Accumulator &accumulator, Element sum, Element before, Element now) {
   auto type = cast<FloatType>(now.value.getType());
   Element least = elements.constant(FloatAttr::get(type, APFloat::getInf(type.getFloatSemantics(), /*Negative=*/true)));
   Element zero = elements.constant(FloatAttr::get(type, 0.0));
@@ -225,7 +225,7 @@ Element ThreadEmitter::addScaled(const Accumulator &accumulator, Element sum, El
 }
 
 // Adds the terms at the current place to the sums. Sums are those of the vector's first column, then its second, ...
-ThreadEmitter::Elements ThreadEmitter::addTerm(const Stage &stage, ArrayRef<Accumulator> accumulators,
+ThreadWriter::Elements ThreadWriter::addTerm(const Stage &stage, ArrayRef<Accumulator> accumulators,
                                                ArrayRef<Element> sums) {
   Elements next(sums);
   storeVectors(stage.fullResults, valid, [&](unsigned position) {
@@ -245,7 +245,7 @@ ThreadEmitter::Elements ThreadEmitter::addTerm(const Stage &stage, ArrayRef<Accu
 
 // For sums of columns, each thread should have several loads under way: those of a few terms, unless one term has as
 // many.
-int ThreadEmitter::copiesOfTerm() const {
+int ThreadWriter::copiesOfTerm() const {
   constexpr int kAccesses = 8, kMost = 4;
   if (form.columns() == 1)
     return 0;
@@ -256,7 +256,7 @@ int ThreadEmitter::copiesOfTerm() const {
   return std::clamp(kAccesses / std::max(1, accesses), 1, kMost);
 }
 
-ThreadEmitter::Elements ThreadEmitter::overTerms(const Stage &stage, ArrayRef<Accumulator> accumulators, Element begin,
+ThreadWriter::Elements ThreadWriter::overTerms(const Stage &stage, ArrayRef<Accumulator> accumulators, Element begin,
                                                  Element end, ArrayRef<Element> inits) {
   auto add = [&](Element term, ArrayRef<Element> carried) {
     goTo(takeApart(term, form.terms, form.reduced), form.reduced);
@@ -266,7 +266,7 @@ ThreadEmitter::Elements ThreadEmitter::overTerms(const Stage &stage, ArrayRef<Ac
 }
 
 // Adds the elements after the last vector of the row to the sums, one element for each thread.
-ThreadEmitter::Elements ThreadEmitter::overTail(const Stage &stage, ArrayRef<Accumulator> accumulators, Element mine,
+ThreadWriter::Elements ThreadWriter::overTail(const Stage &stage, ArrayRef<Accumulator> accumulators, Element mine,
                                                 ArrayRef<Element> inits) {
   if (form.tail == 0)
     return Elements(inits);
@@ -279,7 +279,7 @@ ThreadEmitter::Elements ThreadEmitter::overTail(const Stage &stage, ArrayRef<Acc
 }
 
 // Returns this thread's part of each accumulator.
-ThreadEmitter::Elements ThreadEmitter::reduceTerms(const Stage &stage, ArrayRef<Accumulator> accumulators) {
+ThreadWriter::Elements ThreadWriter::reduceTerms(const Stage &stage, ArrayRef<Accumulator> accumulators) {
   Elements inits;
   for (int64_t column = 0; column < form.columns(); ++column)
     for (const Accumulator &accumulator : accumulators)
@@ -323,7 +323,7 @@ ThreadEmitter::Elements ThreadEmitter::reduceTerms(const Stage &stage, ArrayRef<
 }
 
 // Computes everything before it stores anything, because a tied result overwrites an input that other results may read.
-void ThreadEmitter::storeResults(ArrayRef<unsigned> numbers, Element condition) {
+void ThreadWriter::storeResults(ArrayRef<unsigned> numbers, Element condition) {
   Elements pulled;
   for (unsigned number : numbers)
     pulled.push_back(elements.pullCurrent(graph.getResults()[number]));
@@ -336,7 +336,7 @@ void ThreadEmitter::storeResults(ArrayRef<unsigned> numbers, Element condition) 
 
 // Does the same for each element of the thread's vector. `onElement` is called for each before its results are
 // computed.
-void ThreadEmitter::storeVectors(ArrayRef<unsigned> numbers, Element condition,
+void ThreadWriter::storeVectors(ArrayRef<unsigned> numbers, Element condition,
                                  llvm::function_ref<void(unsigned)> onElement) {
   SmallVector<Elements> pulled;
   readParts();
@@ -356,7 +356,7 @@ void ThreadEmitter::storeVectors(ArrayRef<unsigned> numbers, Element condition,
 
 // Stores results that have one value for all sharers. One of them stores it, after no other reads the input of a tied
 // one.
-void ThreadEmitter::storeOuter(const Stage &stage) {
+void ThreadWriter::storeOuter(const Stage &stage) {
   if (stage.outerResults.empty())
     return;
   if (form.sharers == 1)
@@ -374,7 +374,7 @@ void ThreadEmitter::storeOuter(const Stage &stage) {
 
 // Sets the results of sums that all threads have now, and stores those that leave the kernel, one column after the
 // other.
-void ThreadEmitter::setSums(const Stage &stage, ArrayRef<Accumulator> accumulators, ArrayRef<Element> sums) {
+void ThreadWriter::setSums(const Stage &stage, ArrayRef<Accumulator> accumulators, ArrayRef<Element> sums) {
   for (int64_t column = 0; column < form.columns(); ++column) {
     if (form.columns() > 1)
       elements.setIndex(innermost, vector[static_cast<size_t>(column)]);
@@ -386,7 +386,7 @@ void ThreadEmitter::setSums(const Stage &stage, ArrayRef<Accumulator> accumulato
   }
 }
 
-SmallVector<ThreadEmitter::Accumulator> ThreadEmitter::accumulatorsOf(const Stage &stage) {
+SmallVector<ThreadWriter::Accumulator> ThreadWriter::accumulatorsOf(const Stage &stage) {
   SmallVector<Accumulator> accumulators;
   for (Operation *op : stage.reductions) {
     auto generic = cast<linalg::GenericOp>(op);
@@ -404,7 +404,7 @@ SmallVector<ThreadEmitter::Accumulator> ThreadEmitter::accumulatorsOf(const Stag
   return accumulators;
 }
 
-void ThreadEmitter::emitStage(const Stage &stage) {
+void ThreadWriter::emitStage(const Stage &stage) {
   if (form.reduced.empty())
     return storeElements(stage.fullResults);
   SmallVector<Accumulator> accumulators = accumulatorsOf(stage);
@@ -424,7 +424,7 @@ void ThreadEmitter::emitStage(const Stage &stage) {
       elements.setBuffer(graph.getResults()[number], resultBuffers[number]);
 }
 
-LogicalResult ThreadEmitter::run(const StagePlan &plan) {
+LogicalResult ThreadWriter::run(const StagePlan &plan) {
   Block *entry = &function.getBody().front();
   size_t inputs = graph.getInputs().size();
   for (auto [input, memref] : llvm::zip(graph.getInputs(), entry->getArguments()))
@@ -488,5 +488,5 @@ LogicalResult cleave::emitThread(const KernelGraph &graph, const ThreadForm &for
   }
   StagePlan plan = StagePlan::make(graph);
   joinScaledSums(form, plan);
-  return ThreadEmitter(graph, form, function, module).run(plan);
+  return ThreadWriter(graph, form, function, module).run(plan);
 }

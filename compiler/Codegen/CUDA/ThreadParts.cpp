@@ -29,11 +29,11 @@ static std::pair<int64_t, int64_t> rangeOf(tensor::InsertSliceOp insert, size_t 
 }
 
 // Returns how many indices of a dimension a vector has.
-int64_t ThreadEmitter::widthAlong(int dim) const { return form.isWide(dim) ? form.width : 1; }
+int64_t ThreadWriter::widthAlong(int dim) const { return form.isWide(dim) ? form.width : 1; }
 
 // Looks for a value that a pad or a concatenation makes of parts: a chain of insertions. For another dimension than the
 // innermost one, a vector is always in one part; there, parts must fill the whole dimension.
-void ThreadEmitter::findParts() {
+void ThreadWriter::findParts() {
   constexpr size_t kMost = 8;
   if (form.width == 1 || form.kept > 0)
     return;
@@ -65,7 +65,7 @@ void ThreadEmitter::findParts() {
 }
 
 // True if the thread's vector is in the part.
-Element ThreadEmitter::isInPart(const RowPart &part) {
+Element ThreadWriter::isInPart(const RowPart &part) {
   Element first = form.isWide(dimOfParts) ? vector.front() : elements.currentIndices(rowOfParts)[dimOfParts];
   Element isInside = less(first, number(part.end - widthAlong(dimOfParts) + 1));
   if (part.begin > 0)
@@ -75,7 +75,7 @@ Element ThreadEmitter::isInPart(const RowPart &part) {
 
 // Reads a vector of a row that has parts. Within a part it is read like memory. Elsewhere each element selects between
 // clamped reads. The elements are remembered, so that a read of the row at these places finds them.
-void ThreadEmitter::readParts() {
+void ThreadWriter::readParts() {
   if (vector.empty() || parts.empty())
     return;
   Elements found = readPart(0);
@@ -88,7 +88,7 @@ void ThreadEmitter::readParts() {
 }
 
 // Returns the elements of the vector if it is in part `number` or in a later one.
-ThreadEmitter::Elements ThreadEmitter::readPart(size_t number) {
+ThreadWriter::Elements ThreadWriter::readPart(size_t number) {
   // The indices get the depth of this branch, because the elements are known only in it.
   auto read = [&](Value source, int64_t begin) {
     Elements found;
@@ -113,7 +113,7 @@ ThreadEmitter::Elements ThreadEmitter::readPart(size_t number) {
 
 // Stores the results of a kernel without sums. Vectors that are in no part of a row are computed one element after the
 // other. If both branches stored vectors, LLVM would merge their last stores, and leave single ones before.
-void ThreadEmitter::storeElements(ArrayRef<unsigned> numbers) {
+void ThreadWriter::storeElements(ArrayRef<unsigned> numbers) {
   if (vector.empty() || parts.empty() || hasOnlyParts)
     return storeVectors(numbers, valid);
   Element isInside = isInPart(parts.front());

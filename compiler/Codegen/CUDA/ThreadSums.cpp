@@ -4,7 +4,7 @@
 using namespace mlir;
 using namespace cleave;
 
-Element ThreadEmitter::combine(Operation *combiner, Element a, Element b) {
+Element ThreadWriter::combine(Operation *combiner, Element a, Element b) {
   unsigned depth = std::max(a.depth, b.depth);
   OperationState state(location, combiner->getName());
   state.operands = {a.value, b.value};
@@ -13,14 +13,14 @@ Element ThreadEmitter::combine(Operation *combiner, Element a, Element b) {
   return {op->getResult(0), depth};
 }
 
-Slots &ThreadEmitter::slotsOf(int64_t count) {
+Slots &ThreadWriter::slotsOf(int64_t count) {
   if (!slots)
     slots.emplace(module, (function.getName() + "_slots").str(), count, Slots::Where::Block);
   return *slots;
 }
 
 // Returns the combination of all sharers' values of a row, equal in all of them.
-Element ThreadEmitter::shareRow(Operation *combiner, Element value) {
+Element ThreadWriter::shareRow(Operation *combiner, Element value) {
   unsigned depth = scopes.getDepth();
   for (unsigned mask = ThreadForm::kWarp / 2; mask > 0; mask /= 2)
     value = combine(combiner, value, {exchange(here(), location, value.value, mask), depth});
@@ -42,7 +42,7 @@ Element ThreadEmitter::shareRow(Operation *combiner, Element value) {
 
 // Does the same for neighbouring columns, of which each thread has some: `values[i]` belongs to its i-th column. A warp
 // adds up the sums of its own threads. Then one thread for each column adds up those of the warps.
-void ThreadEmitter::shareColumns(Operation *combiner, MutableArrayRef<Element> values) {
+void ThreadWriter::shareColumns(Operation *combiner, MutableArrayRef<Element> values) {
   int64_t columns = form.lanes * static_cast<int64_t>(values.size()), warps = form.blockSize() / ThreadForm::kWarp;
   unsigned depth = scopes.getDepth();
   for (Element &value : values)
@@ -78,7 +78,7 @@ void ThreadEmitter::shareColumns(Operation *combiner, MutableArrayRef<Element> v
 
 // Makes each sum that of all sharers, equal in all of them. A scaled sum comes after its maximum: first, each thread's
 // part is scaled to the maximum of all threads.
-void ThreadEmitter::share(ArrayRef<Accumulator> accumulators, Elements &sums) {
+void ThreadWriter::share(ArrayRef<Accumulator> accumulators, Elements &sums) {
   if (form.sharers == 1)
     return;
   Elements own(sums);
@@ -98,18 +98,18 @@ void ThreadEmitter::share(ArrayRef<Accumulator> accumulators, Elements &sums) {
 }
 
 // Returns the first value of an accumulator: the reduction's own, or if it is shared, the neutral element.
-Element ThreadEmitter::first(const Accumulator &accumulator) {
+Element ThreadWriter::first(const Accumulator &accumulator) {
   if (form.sharers == 1)
     return elements.pullInit(accumulator.reduction, accumulator.number);
   return neutral(accumulator);
 }
 
-Element ThreadEmitter::neutral(const Accumulator &accumulator) {
+Element ThreadWriter::neutral(const Accumulator &accumulator) {
   return elements.constant(*arith::getNeutralElement(accumulator.combiner));
 }
 
 // Makes the reduction's result from the combined sum of all sharers.
-Element ThreadEmitter::finish(const Accumulator &accumulator, Element sum) {
+Element ThreadWriter::finish(const Accumulator &accumulator, Element sum) {
   if (accumulator.chained)
     sum = converted(sum, /*widen=*/false);
   if (form.sharers > 1)
@@ -121,7 +121,7 @@ Element ThreadEmitter::finish(const Accumulator &accumulator, Element sum) {
 // True if this block is the last one of its tile that comes here; all its threads get the same answer. The counter is
 // then 0 again. Two launches at the same time would count together. The runtime recognizes the counters by their name,
 // and does not run such launches at the same time (runtime/device/cuda/CudaModules.h, "Memory of a kernel's own").
-Element ThreadEmitter::isLastBlock() {
+Element ThreadWriter::isLastBlock() {
   Slots counters(module, (function.getName() + "_counters").str(), form.tiles(), Slots::Where::Device);
   Slots flag(module, (function.getName() + "_flag").str(), 1, Slots::Where::Block);
   Element isFirst = less(thread, number(1)), zero = number(0);
@@ -149,7 +149,7 @@ Element ThreadEmitter::isLastBlock() {
 }
 
 // Each block leaves its sums in the device's memory. The last block of a tile adds them up, and stores the results.
-void ThreadEmitter::finishSplit(const Stage &stage, ArrayRef<Accumulator> accumulators, Elements sums) {
+void ThreadWriter::finishSplit(const Stage &stage, ArrayRef<Accumulator> accumulators, Elements sums) {
   int64_t places = form.pieces() * form.lanes;
   Slots partials(module, (function.getName() + "_partials").str(), places * static_cast<int64_t>(sums.size()),
                  Slots::Where::Device);

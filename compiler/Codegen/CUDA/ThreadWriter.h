@@ -1,4 +1,4 @@
-// The class behind emitThread (ThreadEmitter.h). The loops of one thread are in ThreadEmitter.cpp, the combination of
+// The class that emitThread (ThreadEmitter.h) uses. The loops of one thread are in ThreadEmitter.cpp, the combination of
 // threads' sums in ThreadSums.cpp, and reads of rows that have parts in ThreadParts.cpp.
 #ifndef CLEAVE_COMPILER_CODEGEN_CUDA_THREADWRITER_H
 #define CLEAVE_COMPILER_CODEGEN_CUDA_THREADWRITER_H
@@ -15,9 +15,9 @@
 
 namespace cleave {
 
-class ThreadEmitter {
+class ThreadWriter {
 public:
-  ThreadEmitter(const KernelGraph &graph, const ThreadForm &form, mlir::func::FuncOp function, mlir::ModuleOp module)
+  ThreadWriter(const KernelGraph &graph, const ThreadForm &form, mlir::func::FuncOp function, mlir::ModuleOp module)
       : graph(graph), form(form), function(function), module(module), scopes(&function.getBody().front()),
         elements(graph, scopes, module), location(function.getLoc()) {}
 

@@ -82,7 +82,7 @@ def PadProducts : Pass<"pad-products", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::cleave::CleaveDialect"];
 }
 
-def GatherMoves : Pass<"gather-moves", "::mlir::func::FuncOp"> {
+def JoinMoves : Pass<"join-moves", "::mlir::func::FuncOp"> {
   let summary = "bring slices, transposes, concatenations and sums together, if only a reshape is between them";
   let description = [{
     A reshape is not a part of a kernel, so the ops on its two sides pass over memory twice.

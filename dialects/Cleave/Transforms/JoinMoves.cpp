@@ -139,7 +139,7 @@ static std::optional<SmallVector<int64_t>> beforeReshape(ArrayRef<int64_t> from,
 }
 
 // Returns the first dimension for which `fits` is true, and before which the dimensions have `count` indices together.
-static std::optional<int64_t> dimBehind(ArrayRef<int64_t> shape, int64_t count,
+static std::optional<int64_t> dimAfter(ArrayRef<int64_t> shape, int64_t count,
                                         llvm::function_ref<bool(int64_t)> fits) {
   int64_t before = 1;
   for (int64_t dim = 0; dim < static_cast<int64_t>(shape.size()); before *= shape[dim++])
@@ -245,7 +245,7 @@ struct ReshapeBeforeSlice : mlir::OpRewritePattern<ReshapeOp> {
     ArrayRef<int64_t> part = slice.getSizes(), to = shapeOf(op);
     int64_t inside = product(part.drop_front(*cut + 1));
     int64_t start = slice.getStarts()[*cut] * inside, size = shapeOf(whole)[*cut] * inside;
-    std::optional<int64_t> dim = dimBehind(to, product(part.take_front(*cut)), [&](int64_t each) {
+    std::optional<int64_t> dim = dimAfter(to, product(part.take_front(*cut)), [&](int64_t each) {
       int64_t row = product(to.drop_front(each + 1));
       return row > 0 && start % row == 0 && size % row == 0;
     });
@@ -291,7 +291,7 @@ struct ReshapeAfterConcat : mlir::OpRewritePattern<ConcatOp> {
     }
     int64_t blocks = product(shapeOf(op).take_front(op.getDim()));
     std::optional<int64_t> dim =
-        dimBehind(shapeOf(parts[0]), blocks, [&](int64_t each) { return differOnlyIn(parts, each, blocks); });
+        dimAfter(shapeOf(parts[0]), blocks, [&](int64_t each) { return differOnlyIn(parts, each, blocks); });
     if (!dim)
       return failure();
     auto joined = createLike<ConcatOp>(rewriter, op, parts, *dim);
@@ -345,7 +345,7 @@ private:
   }
 };
 
-struct GatherMoves : impl::GatherMovesBase<GatherMoves> {
+struct JoinMoves : impl::JoinMovesBase<JoinMoves> {
   void runOnOperation() override {
     mlir::RewritePatternSet patterns(&getContext());
     patterns.add<MeetTransposes>(&getContext(), /*benefit=*/2);

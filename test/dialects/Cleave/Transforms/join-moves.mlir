@@ -1,6 +1,6 @@
 // Ops that move elements join over reshapes that only merge or split dimensions, where something joins that was apart.
-// RUN: cleave-opt %s --pass-pipeline='builtin.module(func.func(gather-moves))' --split-input-file | FileCheck %s
-// RUN: cleave-opt %s --pass-pipeline='builtin.module(func.func(gather-moves,gather-moves))' --split-input-file | FileCheck %s
+// RUN: cleave-opt %s --pass-pipeline='builtin.module(func.func(join-moves))' --split-input-file | FileCheck %s
+// RUN: cleave-opt %s --pass-pipeline='builtin.module(func.func(join-moves,join-moves))' --split-input-file | FileCheck %s
 
 // The heads of the second of three projections.
 // CHECK-LABEL: @part_of_product
