@@ -10,6 +10,9 @@ using llvm::SmallVector;
 namespace shard = mlir::shard;
 
 namespace {
+// Applies one collective to one possible distribution of its operand. `is` does not change. `made` becomes the
+// distribution of the result. A rule that refuses may change `wanted`, which begins as `is`, to the distribution that
+// it needs: the message names the steps from `is` to `wanted` (mendText).
 class CollectiveRule {
 public:
   CollectiveRule(mlir::Operation *op, llvm::ArrayRef<shard::GridAxis> list, const Distribution &is, MeshAttr mesh,
@@ -40,6 +43,9 @@ public:
   }
 
   // Cuts the dimension once more, inside the cuts that it already has.
+  // For example, a dimension of 8 is split over fsdp = 2. A cut over dp = 2 makes its axes (fsdp, dp), and of its 4
+  // elements each rank keeps 2. This reads `made` and not `is`, because a reduce_scatter has made the axes whole before
+  // it cuts.
   bool cut(int64_t dim) {
     for (unsigned axis : axes)
       if (made.along[axis] != AxisDistribution::Whole) {
@@ -52,6 +58,7 @@ public:
     if (split.isFree) // a part of it is free, too
       return true;
     int64_t part = shape[dim] / numRanks();
+    // Of [a b a b a b] over 3 ranks, each rank takes [a b]. All ranks have the same, so the result is whole.
     if (llvm::any_of(split.repeats, [&](const Repeat &repeat) {
           return repeat.outer == shape[dim] && part % repeat.inner == 0;
         })) { // every rank takes the same repetitions
@@ -63,12 +70,18 @@ public:
     return true;
   }
 
+  // A gather joins the parts of the ranks that differ only along its axes. These parts are neighbours only if the axes
+  // are the innermost ones of the cut. For example, a dimension is split over (fsdp, dp) on a mesh of 2 x 2. A gather
+  // over dp joins the first quarter and the second, and the result is split over fsdp. A gather over fsdp would join
+  // the first quarter and the third.
   bool gather(int64_t dim) {
     DimSplit split = is.dims[dim];
     auto areWhole = [&](unsigned axis) { return is.along[axis] == AxisDistribution::Whole; };
     if (split.isFree && llvm::all_of(axes, areWhole))
       return true;
     if (llvm::all_of(axes, areWhole) && repeatsAtCut(split.repeats, shape[dim], 1)) {
+      // Equal parts become more repetitions: two ranks with [a b a b] gather [a b a b a b a b], and the repeat {2, 4}
+      // becomes {2, 8}.
       int64_t size = shape[dim], all = size * numRanks();
       for (Repeat &repeat : made.dims[dim].repeats)
         repeat.outer = repeat.outer == size ? all : repeat.outer;
@@ -149,6 +162,8 @@ private:
 
 Distributions cleave::applyCollective(mlir::Operation *op, const Distributions &operand, MeshAttr mesh,
                                       Refusal &refusal) {
+  // Each possible distribution that the collective accepts gives a possible distribution of the result. The collective
+  // is refused only if it accepts none. The reason is then that of the first one.
   Distributions made;
   Refusal why;
   for (const Distribution &is : operand) {

@@ -46,12 +46,19 @@ int64_t Distribution::dimOf(unsigned axis) const {
   return -1;
 }
 
+// Without a partial axis, `kind` has no meaning and does not count.
 bool Distribution::operator==(const Distribution &other) const {
   return dims == other.dims && along == other.along && (kind == other.kind || !has(AxisDistribution::Partial)) &&
          isZero == other.isZero;
 }
 
+// Two checks are needed. First, each axis must have a distribution that can be used as the wanted one. Second, each
+// dimension must be cut over the same axes in the same order, which no axis tells by itself: on a mesh of 2 x 2, the
+// rank (dp 0, fsdp 1) has the second quarter of a dimension that is split over (dp, fsdp), and the third quarter of one
+// that is split over (fsdp, dp).
 bool Distribution::fits(const Distribution &wanted, llvm::ArrayRef<int64_t> shape) const {
+  // A value that all ranks have whole can be used as their parts if it repeats itself: [a b a b] on each of two ranks
+  // is the rank's half of [a b a b a b a b].
   auto repeats = [&](unsigned dim) {
     return dims[dim].isFree || (wanted.dims[dim].isCut() &&
                                 repeatsAtCut(dims[dim].repeats, shape[dim], wanted.dims[dim].blocks));
@@ -60,6 +67,8 @@ bool Distribution::fits(const Distribution &wanted, llvm::ArrayRef<int64_t> shap
     AxisDistribution is = along[axis], as = wanted.along[axis];
     bool isIdempotent = wanted.kind == ReduceKind::Max || wanted.kind == ReduceKind::Min;
     bool passes = is == as || (is == AxisDistribution::Whole && as == AxisDistribution::Owned);
+    // If each rank takes the whole x as its term, a maximum or a minimum of the terms is x again. A sum over n ranks is
+    // n * x, which is x only for zero.
     if (is == AxisDistribution::Whole && as == AxisDistribution::Partial)
       passes = (isZero && wanted.kind == ReduceKind::Sum) || isIdempotent;
     if (is == AxisDistribution::Whole && as == AxisDistribution::Split)
@@ -126,9 +135,11 @@ static std::string stepText(AxisDistribution is, AxisDistribution as, bool sumsU
 }
 
 std::string cleave::mendText(const Distribution &found, const Distribution &wanted, MeshAttr mesh) {
+  // Axes that need the same step share one sentence: "an all_gather over dp and fsdp is missing".
   SmallVector<std::pair<std::string, SmallVector<unsigned>>> steps;
   for (unsigned axis = 0; axis < found.along.size(); ++axis) {
     AxisDistribution is = found.along[axis], as = wanted.along[axis];
+    // An axis that stays split still needs collectives if it has to cut another dimension, or other blocks.
     bool isMoved = is == AxisDistribution::Split && as == AxisDistribution::Split &&
                    (found.dimOf(axis) != wanted.dimOf(axis) ||
                     found.dims[found.dimOf(axis)].blocks != wanted.dims[wanted.dimOf(axis)].blocks);
@@ -142,6 +153,7 @@ std::string cleave::mendText(const Distribution &found, const Distribution &want
       known->second.push_back(axis);
   }
   SmallVector<std::string> parts;
+  // A text that begins with an article names a collective. The others are sentences.
   for (const auto &[text, axes] : steps)
     if (text.empty())
       continue;

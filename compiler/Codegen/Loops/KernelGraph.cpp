@@ -59,6 +59,7 @@ std::optional<KernelGraph> KernelGraph::tryBuild(KernelOp kernel, std::string &w
   SmallVector<Value> outputs(graph.getResults());
   for (Operation &op : graph.function.getBody().front().without_terminator())
     graph.nests.push_back(LoopNest::of(&op));
+  // Pointers to `graph.nests` are taken after it is complete.
   SmallVector<const LoopNest *> nests;
   for (const LoopNest &nest : graph.nests)
     nests.push_back(&nest);
@@ -116,6 +117,8 @@ static bool allowsJoin(const LoopNest &nest, const IterationSpace &space, int di
     if (!areNeighbours(loops, dim))
       return false;
     for (auto [loop, expr] : llvm::zip(loops, map.getResults()))
+      // Dimensions of the pair are indexed by their loops alone. Any other dimension may be read at a constant, but not
+      // at an expression such as i + 1: its loops may be those of the pair.
       if (!isa<AffineDimExpr>(expr) && (loop == dim || loop == dim + 1 || !isa<AffineConstantExpr>(expr)))
         return false;
   }
@@ -124,6 +127,10 @@ static bool allowsJoin(const LoopNest &nest, const IterationSpace &space, int di
   return !extracted;
 }
 
+// Two loops i and j may become one loop i * size(j) + j if no op can tell the difference. Every value has both
+// dimensions, next to each other in this order, or neither, and values are row-major. No op uses i or j as a number,
+// and none reads such a value at a computed index. Both loops are reduced, or none. For example, a bias of [768] is
+// added to [8, 16, 768]. The loops 8 and 16 join. The loops 16 and 768 do not, because the bias has only one of them.
 bool KernelGraph::canJoin(int dim) const {
   ArrayRef<IterationSpace::Dim> all = space.getDims();
   if (all[dim].reduced != all[dim + 1].reduced || readsIndex(dim))
@@ -134,6 +141,9 @@ bool KernelGraph::canJoin(int dim) const {
   return llvm::all_of(nests, [&](const LoopNest &nest) { return allowsJoin(nest, space, dim); });
 }
 
+// Pairs are enough for longer runs: a value that has 0 and 1 as neighbours, and 1 and 2, has all three in a row. The
+// loops 8, 16, 768 of the example above give the loops 128, 768. `joined` is {false, true, false}, and `newIndex` is
+// {0, 0, 1}.
 void KernelGraph::joinDims() {
   ArrayRef<IterationSpace::Dim> all = space.getDims();
   for (size_t dim = 0; dim < all.size(); ++dim) {
@@ -146,6 +156,8 @@ void KernelGraph::joinDims() {
   }
 }
 
+// A joined dimension has no leader of its own. In each value it follows its predecessor, and the first one of them
+// leads.
 SmallVector<unsigned> KernelGraph::leadersOf(Value value) const {
   SmallVector<unsigned> leaders;
   for (auto [position, dim] : llvm::enumerate(space.dimsOf(value)))

@@ -40,6 +40,8 @@ bool hasBatchDims(func::FuncOp function) {
   return false;
 }
 
+// At a limit, visit() makes leaves of all values that are left. Such a tree has no use, and takeWhole() makes one of a
+// single leaf.
 LossTerms::LossTerms(Value loss, const SampleDependence &samples, unsigned counts) : samples(samples), counts(counts) {
   root = visit(loss, {});
   if (isWhole)
@@ -139,6 +141,7 @@ static std::optional<std::pair<Value, CountGuard>> matchGuard(Operation *op) {
 }
 
 // Removes the guards from a value, through casts and reshapes. Returns the rest as `sum`, and the guards.
+// For example, max(reduce_sum(m) + 1e-8, 1) gives reduce_sum(m), and the guards Plus 1e-8 and AtLeast 1 in this order.
 static LossCount takeGuardsOff(Value value) {
   LossCount count{value, {}, {}};
   while (auto *op = throughViews(count.sum).getDefiningOp()) {
@@ -169,6 +172,10 @@ LossCount countOf(Value divisor, const SampleDependence &samples, unsigned count
   return {};
 }
 
+// `term` describes the path from the loss to the value: all factors, computed scales and the count that the ops of this
+// path apply. A leaf completes it. The leaves below a node are next to each other in `terms`, because the walk goes
+// depth first. The sign of an operand that a sum subtracts is not part of the factor: build() copies that op. One term
+// has one count, so a second division by a count ends the path.
 unsigned LossTerms::visit(Value value, LossTerm term) {
   unsigned index = nodes.size(), first = terms.size();
   nodes.emplace_back();
@@ -214,16 +221,23 @@ Value LossTerms::build(OpBuilder &builder, ArrayRef<double> weights, Value count
   return build(builder, root, weights, count);
 }
 
+// Returns the node's value with each of its terms times the term's weight. With `count`, counted terms are not divided,
+// and the others are multiplied by `count`. This is right because an op of the tree is linear in the operands that are
+// built anew. For example, s / c + p with the weights 1 and 3 becomes s / c + 3 * p. With `count` it becomes
+// s + 3 * p * count.
 Value LossTerms::build(OpBuilder &builder, unsigned index, ArrayRef<double> weights, Value count) const {
   const Node &node = nodes[index];
   Arithmetic a(builder, node.value.getLoc());
   auto ownTerms = ArrayRef(terms).slice(node.firstTerm, node.numTerms);
   auto ownWeights = weights.slice(node.firstTerm, node.numTerms);
   auto isOff = [](const LossTerm &term) { return term.factor == 0; };
+  // Leaves out the division: `count` replaces it, or no term needs it, and the count of a batch may be 0.
   if (node.isCounting && (count || llvm::all_of(ownTerms, isOff)))
     return build(builder, node.inner.front().second, weights, nullptr);
   auto isCounted = [](const LossTerm &term) { return term.count != nullptr; };
   bool isCountedPart = llvm::any_of(ownTerms, isCounted), isLeaf = node.inner.empty();
+  // If all weights are equal, the value is scaled once, and no op below it is copied. A division that must be left out
+  // needs the copies.
   bool isUniform = llvm::all_equal(ownWeights) &&
                    llvm::none_of(ownTerms, [&](const LossTerm &term) { return isCounted(term) && isOff(term); });
   if (isLeaf || (isUniform && !(count && isCountedPart))) {

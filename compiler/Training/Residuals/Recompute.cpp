@@ -62,6 +62,8 @@ std::string printRecompute(const Recompute &recompute) {
   return (row->key + "=" + Twine(recompute.count)).str();
 }
 
+// For 5 blocks, every=2 gives -1 1 -1 3 -1, first=2 gives 0 1 -1 -1 -1, and segments=2 gives 0 0 1 1 2. Only equality
+// of the numbers has a meaning: a value that crosses from one segment to another is not computed again.
 std::vector<int> recomputedSegments(const Recompute &recompute, int64_t blocks) {
   std::vector<int> segments(blocks, -1);
   for (int64_t block = 0; block < blocks; ++block) {
@@ -69,6 +71,7 @@ std::vector<int> recomputedSegments(const Recompute &recompute, int64_t blocks) 
                   (recompute.kind == RecomputeKind::Every && (block + 1) % recompute.count == 0) ||
                   (recompute.kind == RecomputeKind::First && block < recompute.count);
     if (chosen)
+      // Without segments=N each block is a segment of its own, so that its number is the block's.
       segments[block] = static_cast<int>(recompute.kind == RecomputeKind::Segments ? block / recompute.count : block);
   }
   return segments;

@@ -24,6 +24,7 @@ public:
     if (gathered.empty())
       return {};
     Block &body = joint.function.getBody().front();
+    // The blocks of all ops are found first, because leavesBlock() asks for those of users, which come later.
     for (Operation &op : body)
       if (!joint.backward.contains(&op)) {
         ofStates.add(&op);
@@ -52,6 +53,10 @@ private:
     StringRef unit;
     int64_t bytes = 0;
 
+    // The sum is an estimate. If both have the same last unit, they are assumed to have read the same units before it.
+    // Otherwise they are assumed to have read different ones. For example, units have 3 kB, and x2 = x1 + b1, where the
+    // chain of x1 has read u0 alone. b1 is {u1, 3} and x1 is {u0, 3}, so x2 is {u1, 6}. If the next op reads another
+    // parameter of u1, its result is still {u1, 6}.
     void join(const Need &other) {
       if (unit == other.unit || other.bytes == 0) {
         bytes = std::max(bytes, other.bytes);
@@ -78,11 +83,13 @@ private:
       return;
     for (Value result : op.getResults())
       if (!ofStates.contains(result) && byteSize(result.getType()) <= need.bytes && leavesBlock(result))
+        // An anchor has no need of its own: it is kept, so that a chain begins anew with it.
         anchors.insert(result);
       else
         needs[result] = need;
   }
 
+  // Only uses in the forward pass count: chains go from block to block there.
   bool leavesBlock(Value value) const {
     return llvm::any_of(value.getUsers(), [&](Operation *user) {
       return !joint.backward.contains(user) && !isa<WriteOp>(user) && !user->hasTrait<OpTrait::IsTerminator>() &&

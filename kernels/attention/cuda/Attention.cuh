@@ -6,6 +6,14 @@
 
 namespace cleave::rt {
 
+// A block computes kTile = 32 rows of one head, and goes over the columns in tiles of as many. Shared memory has the
+// tile of queries, one tile of keys or values, and the powers of the scores. A thread has 2 rows (kOwn). Of each, its
+// registers have the scores of 2 columns of the tile, 8 columns of the result, and the row's maximum and sum. All 16
+// threads of a line (one y) have the same maximum and sum.
+//
+// After each tile of columns, with m the largest score of a row so far, `sum` is the sum of exp(score - m), and
+// `result` (without dropout) is the sum of exp(score - m) * value. If a tile raises m from 1 to 3, both are multiplied
+// by exp(1 - 3) before the tile is added. The quotient at the end is the row of the result.
 template <typename T, bool Drops> __device__ void attention(const CudaCall &call) {
   constexpr int kTile = AttentionCall::kTile, kSide = AttentionCall::kSide, kOwn = kTile / kSide,
                 kColumns = AttentionCall::kColumns;
@@ -26,11 +34,13 @@ template <typename T, bool Drops> __device__ void attention(const CudaCall &call
     float result[kOwn][kColumns] = {}, maximum[kOwn], sum[kOwn] = {};
     for (int i = 0; i < kOwn; ++i)
       maximum[i] = -INFINITY;
+    // With a causal mask, no row of the tile sees columns after the tile's last row.
     const int end = a.causal && first + kTile < a.columns ? first + kTile : a.columns;
     for (int begin = 0; begin < end; begin += kTile) {
       __syncthreads();
       others.load(key, begin, a.columns, a.depth);
       __syncthreads();
+      // Scores: the thread adds up its 2 x 2 products of queries and keys over the depth, in registers.
       float products[kOwn][kOwn] = {};
 #pragma unroll 1
       for (int d = 0; d < a.depth; ++d)
@@ -49,10 +59,13 @@ template <typename T, bool Drops> __device__ void attention(const CudaCall &call
           products[i][j] = a.score(products[i][j], row, rowMask, begin + x + kSide * j);
           largest = fmaxf(largest, products[i][j]);
         }
+        // The row's maximum so far, in all threads of the line. It is -inf as long as the row has no score. The base 0
+        // then makes all powers 0, where -inf would make them exp(-inf + inf).
         largest = maximumOfLine(largest);
         float base = largest == -INFINITY ? 0 : largest, factor = expf(maximum[i] - base);
 #pragma unroll
         for (int j = 0; j < kOwn; ++j) {
+          // Dropout acts on the powers that meet the values. The sum has all powers, as a softmax before dropout does.
           float power = expf(products[i][j] - base);
           powers[y + kSide * i][x + kSide * j] = power * Dropout<Drops>::factorOf(row, begin + x + kSide * j);
           total += power;
@@ -64,6 +77,8 @@ template <typename T, bool Drops> __device__ void attention(const CudaCall &call
           result[i][j] *= factor;
       }
       __syncthreads();
+      // All threads have read the keys, and have written their powers: values replace the keys. Then each thread adds
+      // its 2 x 8 elements of powers * values, over the 32 columns of the tile.
       others.load(value, begin, a.columns, a.width);
       __syncthreads();
 #pragma unroll 1
@@ -82,6 +97,7 @@ template <typename T, bool Drops> __device__ void attention(const CudaCall &call
       for (int j = 0; j < kColumns; ++j)
         if (x + kSide * j < a.width)
           buffer<T>(call, a.after)[(item * a.rows + row) * a.width + x + kSide * j] = rounded<T>(result[i][j] / sum[i]);
+      // The gradient computes the probabilities again from these two numbers.
       if (x == 0) {
         buffer<float>(call, a.after + 1)[item * a.rows + row] = maximum[i];
         buffer<float>(call, a.after + 2)[item * a.rows + row] = sum[i];
@@ -140,6 +156,8 @@ template <typename T, bool Drops> struct AttentionGradTiles {
         bool isReplaced = true;
         float probability = isScore ? expf(a.masked(products[i][j], a.maskOf(r), c, &isReplaced) - maximum) / sum : 0;
         const float factor = Dropout<Drops>::factorOf(r, c);
+        // The gradient of softmax after dropout (AttentionParts.cpp). A score that the mask replaces depends on no
+        // query.
         float gradient = isReplaced ? 0 : probability * (ofGrads[i][j] * factor - delta);
         probabilities[y + kSide * i][x + kSide * j] = probability * factor;
         scoreGrads[y + kSide * i][x + kSide * j] = gradient;

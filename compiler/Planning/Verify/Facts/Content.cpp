@@ -63,6 +63,7 @@ Content Content::of(const ValueNumber &expression, uint64_t bytes, AxisMask vari
   return content;
 }
 
+// For example, a fill with 0x3f803f80 of 4 bytes is the same expression as one with 0x3f80 of 2 bytes.
 Content Content::repeated(uint64_t pattern, uint64_t width, uint64_t bytes) {
   if (width < 8)
     pattern &= (uint64_t{1} << 8 * width) - 1;
@@ -120,6 +121,8 @@ Content Content::slice(uint64_t begin, uint64_t bytes) const {
   return result;
 }
 
+// The period is not added, because the expression determines it. `varies` is not added, because it does not say which
+// value it is.
 ValueNumber Content::number() const {
   Expression expression("content");
   for (const Piece &piece : pieces_)
@@ -137,6 +140,8 @@ AxisMask Content::varies() const {
 // Between `begin` and `end`, no rank's part crosses from one piece into another. Ranks whose parts lie in one piece
 // form one run. Offsets are relative to that of the first run, so that a part of a share is the same part of the whole
 // share.
+// For example, a has 64 bytes, and two ranks share it with a stride of 32. The bytes [0, 32) of the share are the
+// expression "a at 0 on 2 ranks", from offset 0. The bytes [8, 32) of the share are the same expression, from offset 8.
 Piece Content::shareOfPieces(uint64_t begin, uint64_t end, const ValueNumber &group, AxisMask axes, uint64_t ranks,
                              uint64_t stride) const {
   struct Run {
@@ -155,6 +160,7 @@ Piece Content::shareOfPieces(uint64_t begin, uint64_t end, const ValueNumber &gr
   const Piece &first = runs.front().piece;
   if (runs.size() == 1 && first.period != 0 && stride % first.period == 0) // all parts of a fill are alike
     return {end - begin, first.expression, runs.front().offset, first.period, first.varies};
+  // A fill cannot be the origin, because its offset counts only modulo its period.
   auto base = std::find_if(runs.begin(), runs.end(), [](const Run &run) { return run.piece.period == 0; });
   uint64_t origin = base == runs.end() ? 0 : base->offset;
   Expression expression("share");
@@ -177,6 +183,9 @@ Content Content::shareOf(const ValueNumber &group, AxisMask axes, uint64_t ranks
   if (ranks == 0 || stride == 0 || (ranks - 1) * stride > bytes())
     return result;
   uint64_t part = bytes() - (ranks - 1) * stride;
+  // A part is cut where some rank passes from one piece to the next. For example, 3 ranks share 40 bytes of a and 56 of
+  // b with a stride of 32. The second rank passes from a to b after 8 bytes. So the bytes [0, 8) are those of a on two
+  // ranks and of b on the third, and the bytes [8, 32) are those of a on one rank and of b on two.
   std::vector<uint64_t> cuts{part};
   for (uint64_t end : ends_)
     for (uint64_t rank = end > part ? (end - part) / stride : 0; rank < ranks && rank * stride < end; ++rank)

@@ -15,6 +15,8 @@ class Sealer {
 public:
   explicit Sealer(const fb::Plan &plan) : plan_(plan) {}
 
+  // A declared field that is missing here could be changed in a file, and the proof would not notice. The order is part
+  // of the seal.
   uint64_t run() {
     addHeader();
     each(plan_.regions(), [&](const fb::Region &region) {
@@ -35,6 +37,7 @@ public:
          [&](const fb::ParamGroup &group) { add(group.name()).add(group.lr_scale()).add(group.weight_decay()); });
     each(plan_.states(), [&](const fb::State &state) { addState(state); });
     each(plan_.programs(), [&](const fb::Program &program) { addProgram(program); });
+    // 64 bits are enough to find an error. A forger can seal the file again (Rationale.md, "Forged plans").
     return seal_.number().low;
   }
 
@@ -43,6 +46,7 @@ private:
     seal_.add(number);
     return *this;
   }
+  // A number is its bits: 0.0 and -0.0 are two declarations.
   Sealer &add(double number) {
     uint64_t bits = 0;
     std::memcpy(&bits, &number, sizeof bits);
@@ -52,6 +56,7 @@ private:
     seal_.add(textOf(text));
     return *this;
   }
+  // The length comes first. Without it, the lists [0] and [1], one after the other, would read as [0, 1] and [].
   template <typename Vector> Sealer &addAll(const Vector *numbers) {
     add(uint64_t{lengthOf(numbers)});
     for (uint32_t i = 0; i < lengthOf(numbers); ++i)

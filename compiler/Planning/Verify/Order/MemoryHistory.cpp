@@ -10,6 +10,8 @@ void MemoryHistory::moveOn(int64_t frames, uint64_t since) {
       cell.writer->frame += frames;
 }
 
+// The instructions of a stream run in order. So a write that is ordered after the last read of a stream is also ordered
+// after its earlier reads.
 void MemoryHistory::recordRead(uint64_t begin, uint64_t end, const Moment &moment) {
   auto [first, last] = range(begin, end);
   for (auto cell = first; cell != last; ++cell) {
@@ -23,6 +25,8 @@ void MemoryHistory::recordRead(uint64_t begin, uint64_t end, const Moment &momen
   }
 }
 
+// The writer and the readers before this write can be dropped. Execution::checkWrite() has compared the write with each
+// of them, and has reported the races. An access that is ordered after the write is ordered after them, too.
 void MemoryHistory::recordWrite(uint64_t begin, uint64_t end, const Moment &moment, AxisMask varies) {
   auto [first, last] = range(begin, end);
   if (first == last)
@@ -38,6 +42,9 @@ void MemoryHistory::recordLoss(uint64_t begin, uint64_t end, const Moment &momen
     cell->second.initialized = false;
 }
 
+// All cells of [begin, end) get the writer and the share, although a rank writes only its own part of them: one run
+// stands for all ranks, and each byte of a share is written on one of them. `initialized` stays as it was, because a
+// rank keeps the old bytes outside of its own part.
 void MemoryHistory::recordShareWrite(uint64_t begin, uint64_t end, const Moment &moment, const ShareRange &share) {
   auto same = [&](const ShareRange &other) {
     return other.group == share.group && other.stride == share.stride && other.begin == share.begin &&
@@ -58,6 +65,8 @@ void MemoryHistory::recordShareWrite(uint64_t begin, uint64_t end, const Moment 
 }
 
 // True if shares of the group of `needed` make up [begin, end) of the first rank's bytes.
+// Before each turn of the loop, the needed bytes before `begin` are covered. The shares come in the order of their
+// first bytes. So if one begins after `begin`, all later ones do too, and the gap remains.
 static bool coversRange(std::vector<ShareRange> shares, const ShareRange &needed, uint64_t begin, uint64_t end) {
   std::sort(shares.begin(), shares.end(), [](auto &a, auto &b) { return a.begin < b.begin; });
   for (const ShareRange &share : shares)
@@ -70,6 +79,10 @@ bool covers(const MemoryHistory::Cells::value_type &cell, const ShareRange &need
   if (needed.group == 0 || needed.stride == 0)
     return false;
   const std::vector<ShareRange> &shares = cell.second.shares;
+  // A cell that is as long as the stride may hold any byte of the share, of one rank or another. A shorter cell meets
+  // the shares of at most two neighbouring ranks, because a share is not longer than the stride. Both are moved back to
+  // the first rank's bytes. For example, the stride is 16 and the share is [0, 8). That of the next rank is [16, 24).
+  // The cell [4, 18) then needs the bytes [4, 8), which the first rank has in it, and [0, 2), which the next one has.
   if (cell.second.end - cell.first >= needed.stride)
     return coversRange(shares, needed, needed.begin, needed.end);
   uint64_t rank = (cell.first - needed.begin) / needed.stride; // the first whose share may reach into the cell
@@ -82,6 +95,7 @@ bool covers(const MemoryHistory::Cells::value_type &cell, const ShareRange &need
   return true;
 }
 
+// Shares were written after the whole. If they cover all needed bytes, none of these bytes is one of the whole.
 AxisMask variesOf(const MemoryHistory::Cells::value_type &cell, const ShareRange &needed) {
   if (!covers(cell, needed))
     return cell.second.varies;

@@ -16,6 +16,7 @@ ValueNumber afterCalls(const ValueNumber &place, const KindBox &firstAlike, cons
 
 ValueNumber lostSymbol(const ValueNumber &state) { return Expression("lost").add(state).number(); }
 
+// Each call makes another history, also if nothing has changed before it: states hold something else after it.
 ValueNumber historyAfter(const ValueNumber &history, const std::map<std::string, ValueNumber> &changed) {
   Expression expression("call");
   expression.add(history);
@@ -28,6 +29,8 @@ void Messages::send(const TransferFacts &facts, const Content &content) {
   sent_[TransferChannel::of(facts)].push_back(content.number());
 }
 
+// The symbol says only that this is the n-th message of the channel. So it is the same on the model's side and on the
+// plan's side, in whichever order a body receives on other channels.
 Content Messages::take(const TransferFacts &facts, uint64_t bytes, AxisMask varies) {
   channels_.emplace(TransferChannel::of(facts), facts);
   Expression expression("arrives");
@@ -43,6 +46,8 @@ void Messages::meet(const CollectiveFacts &facts, const Content &mine) {
   met.brought = Expression("met").add(met.brought).add(brought.number()).add(mine.number()).add(mine.varies()).number();
 }
 
+// Messages have an order within a channel, and none between channels: a receive waits for its own channel alone. `met_`
+// is not added. It is compared between kinds (AlikeKinds.h), and not with the model.
 ValueNumber Messages::number() const {
   Expression expression("messages");
   auto add = [&](const TransferChannel &channel) {
@@ -60,6 +65,9 @@ ValueNumber Messages::number() const {
   return expression.number();
 }
 
+// Before each turn of the loop, the bytes before `begin` are joined. For example, [0, 8) has dp, and [4, 12) gets fsdp.
+// The ranges are then [0, 4) with dp, [4, 8) with both, and [8, 12) with fsdp. A range only gets more axes, so the runs
+// of BodyRuns.cpp reach an end.
 void CrossBodyVariance::join(uint64_t begin, uint64_t end, AxisMask varies) {
   splitRange(ranges_, begin);
   splitRange(ranges_, end);

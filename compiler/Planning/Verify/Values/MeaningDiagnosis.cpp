@@ -29,6 +29,8 @@ static std::string nameOf(const CollectiveFacts &facts) {
   return reduces(facts.opcode) ? text + " (" + wordOf(facts.reduction) + ")" : text;
 }
 
+// A collective makes one new expression, which is one piece. The exception is a broadcast of a value that all ranks
+// have: it returns the data as they are.
 bool MeaningDiagnosis::isMeant(const CollectiveFacts &facts, const Content &data, bool isNew) const {
   Contribution mine;
   mine.data = data;
@@ -39,6 +41,9 @@ bool MeaningDiagnosis::isMeant(const CollectiveFacts &facts, const Content &data
   return isModels_(expression) && !(isNew && run_.count(expression));
 }
 
+// Tries all combinations: 8 for each group and type. The algorithm and the root stay 0, so a collective with others
+// gets no explanation. Padding is that of planning: 10 elements over 4 ranks get 2 zeros. Data of an all_gather are one
+// rank's part, and its count is that of the whole.
 void MeaningDiagnosis::forEach(const Content &data,
                                const std::function<bool(const CollectiveFacts &, const Content &)> &visit) const {
   for (Opcode opcode : {Opcode::AllReduce, Opcode::ReduceScatter, Opcode::AllGather, Opcode::Broadcast})
@@ -92,6 +97,7 @@ std::string MeaningDiagnosis::missing(const Content &content) const {
 }
 
 std::string MeaningDiagnosis::wrong(const CollectiveFacts &facts, const Content &data) const {
+  // Data that a collective over the same group has made need no reduction over it: this one is one too many.
   if (data.pieces().size() == 1)
     if (auto before = run_.find(data.pieces().front().expression);
         before != run_.end() && before->second.group.text == facts.group.text && reduces(facts.opcode))

@@ -60,9 +60,23 @@ Content MemoryContents::readWhole(uint64_t begin, uint64_t end) const {
 }
 
 // True if [from, to) of the first rank's bytes meets [begin, end) after it is moved by some places, but not by none.
+//
+// Both ranges are shares of one layout, and a place is one stride. If [from, to) meets [begin, end) after it is moved
+// by k places, then there is a byte that is in the part of the rank with index i + k and in the access of the rank with
+// index i. With k = 0 both are of one rank, and the caller handles that. An example has a stride of 8, 3 ranks, and the
+// part [0, 4). Digits are the ranks' indices:
+//
+//   byte              0       8       16      24
+//   part              0000    1111    2222
+//   access [6, 10)          0000    1111    2222       true: byte 8 is in the part of rank 1 and the access of rank 0
+//   access [4, 8)         0000    1111    2222         false: two members of a bucket that are cut in one way
+//
+// After a meeting, the caller gives up the part or reads no value. This may refuse a right plan. It never accepts a
+// wrong one.
 static bool meetsShifted(const ShareLayout &layout, uint64_t from, uint64_t to, uint64_t begin, uint64_t end) {
   auto stride = static_cast<int64_t>(layout.stride), ranks = static_cast<int64_t>(layout.ranks);
   auto low = static_cast<int64_t>(begin - to), high = static_cast<int64_t>(end - from);
+  // A division rounds towards zero, so the loop begins one place earlier and ends one place later.
   for (int64_t places = low / stride - 1; places <= high / stride + 1; ++places)
     if (places != 0 && std::abs(places) < ranks && low < places * stride && places * stride < high)
       return true;
@@ -70,6 +84,9 @@ static bool meetsShifted(const ShareLayout &layout, uint64_t from, uint64_t to, 
 }
 
 // True if some rank's own part meets [begin, end). [from, to) is the first rank's part.
+// `rank` is the first rank whose part ends after `begin`. If its part begins at `end` or later, so do the parts of all
+// ranks after it. For example, with a stride of 8 and 3 ranks, the parts are [0, 4), [8, 12) and [16, 20). For the
+// access [12, 16), `rank` is 2, and the answer is false.
 static bool meetsAny(const ShareLayout &layout, uint64_t from, uint64_t to, uint64_t begin, uint64_t end) {
   uint64_t rank = to > begin ? 0 : (begin - to) / layout.stride + 1;
   return rank < layout.ranks && from + rank * layout.stride < end;
@@ -80,6 +97,8 @@ void MemoryContents::forEachMet(Own &own, const ShareLayout *layout, uint64_t be
   uint64_t last = layout ? end + (layout->ranks - 1) * layout->stride : end;
   for (auto &[other, cells] : own) {
     bool isSame = layout && !(*layout < other) && !(other < *layout);
+    // The last rank's part lies `reach` bytes after the first rank's. Parts of one layout do not overlap. So of those
+    // that begin before `begin - reach`, only the last one can end after it.
     uint64_t reach = (other.ranks - 1) * other.stride;
     auto cell = cells.lower_bound(begin > reach ? begin - reach : 0);
     if (cell != cells.begin())
@@ -87,6 +106,8 @@ void MemoryContents::forEachMet(Own &own, const ShareLayout *layout, uint64_t be
     while (cell != cells.end() && cell->first < last) {
       auto at = cell++; // the visitor may erase it
       uint64_t from = at->first, to = at->second.end;
+      // Shares of two layouts are compared as ranges from the first rank's bytes to the last rank's. This may find a
+      // meeting where there is none, and misses none.
       bool meets = isSame   ? meetsShifted(other, from, to, begin, end)
                    : layout ? to + reach > begin
                             : meetsAny(other, from, to, begin, end);
@@ -147,6 +168,8 @@ Content MemoryContents::readShare(const ShareLayout &layout, uint64_t begin, uin
     content.append(met ? Content::of(kNoValue, to - from)
                        : whole.shareOf(layout.group, layout.axes, layout.ranks, layout.stride));
   };
+  // `content` holds the share up to `begin`. Own parts are added as they are. The bytes between them are a share of the
+  // whole.
   if (auto known = own_.find(layout); known != own_.end()) {
     const Cells &cells = known->second;
     auto cell = cells.upper_bound(begin);
@@ -169,6 +192,8 @@ Content MemoryContents::readShare(const ShareLayout &layout, uint64_t begin, uin
 }
 
 // Ends own parts of which bytes are written otherwise. The rest of such a part belongs to no value, on any rank.
+// For example, with a stride of 8 and two ranks, u is written to the share [0, 4), and then v to [9, 10) on every rank.
+// Byte 8 now belongs to u on the second rank, and has its older value on the first one.
 void MemoryContents::endShares(const ShareLayout *layout, uint64_t begin, uint64_t end) {
   constexpr uint64_t kManyRanks = 4096; // with more, all bytes between the first part and the last are given up
   forEachMet(own_, layout, begin, end, [&](const ShareLayout &other, Cells &cells, Cells::iterator part) {

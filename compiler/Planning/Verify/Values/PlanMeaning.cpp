@@ -47,6 +47,7 @@ PlanMeaning::PlanMeaning(const fb::Plan &plan, uint32_t entry, const BodyFacts *
       states_[std::string(textOf(state.name()))] = &state;
     if (content.bytes() != 0 && isBody())
       if (auto more = bodies_->states.find(std::string(textOf(state.name()))); more != bodies_->states.end())
+        // The axes grow and the expression stays: a body's numbers do not depend on axes (BodyRuns.cpp).
         content = Content::of(content.pieces().front().expression, content.bytes(), content.varies() | more->second);
     memory(state.region(), 0).write(state.offset(), content);
     if (content.bytes() != 0)
@@ -81,6 +82,7 @@ void PlanMeaning::expand(uint32_t program, const Frames &frames) {
     }
     if (times > kMaxInterpretedTimes)
       repeated_.insert(callee);
+    // Of 8 runs, those with n = 0, 1 and 7 are made.
     for (int64_t n = 0; n < times && expanded_++ < kMaxInstructions; ++n) {
       if (n + 1 >= kMaxInterpretedTimes)
         n = times - 1;
@@ -123,6 +125,7 @@ void PlanMeaning::note(const std::vector<Piece> &pieces, bool hasParts, const fb
   }
   bool hasNothing =
       std::any_of(pieces.begin(), pieces.end(), [](const Piece &piece) { return piece.expression == kNoValue; });
+  // Own parts that are read as a whole give no value, too. They are in partReads_.
   if (hasNothing && !hasParts && !readsNothing_)
     readsNothing_ = run.ref;
   if (isCrossBody(buffer.region()))
@@ -142,6 +145,7 @@ Content PlanMeaning::read(const fb::Buffer &buffer, const InstructionRun &run) {
   wholes.insert(wholes.end(), content.pieces().begin(), content.pieces().end());
   note(wholes, hasParts, buffer, run);
   if (buffer.share_of() != 0)
+    // Only explainParts() uses these wholes, for messages.
     if (Content whole = from.read(begin, bufferEnd(plan_, buffer), &hasParts); !hasParts)
       for (const Piece &piece : content.pieces())
         wholes_[piece.expression] = whole;
@@ -189,6 +193,7 @@ void PlanMeaning::write(const fb::Buffer &buffer, const Content &content, const 
     writers_[{buffer.region(), buffer.offset()}] = run.ref;
 }
 
+// Only messages depend on this, so 32 bits of a number are enough. The proof compares whole numbers (getMeaning()).
 bool PlanMeaning::isModels(const ValueNumber &expression) const {
   const auto *expressions = plan_.programs()->Get(entry_)->expressions();
   return expressions &&
@@ -197,6 +202,7 @@ bool PlanMeaning::isModels(const ValueNumber &expression) const {
 
 // Notes a value that an instruction makes, while the bytes that the instruction reads are still there.
 void PlanMeaning::leave(const Content &content, const InstructionRun &run) {
+  // Only the first one is noted. The values that are computed from it differ, too.
   if (firstOther_ || content.bytes() == 0 || isModels(content.pieces().front().expression))
     return;
   firstOther_ = run.ref;
@@ -222,6 +228,7 @@ void PlanMeaning::runLaunch(const InstructionView &view, const InstructionRun &r
       if (kernel.checked == i)
         checks_.insert(checkOf(kernel.number, read.back()));
     }
+  // Nothing is written before all contents are computed: a kernel may write to bytes that it reads.
   std::vector<std::pair<size_t, Content>> made;
   size_t result = 0;
   for (size_t i = 0; i < view.bufferCount(); ++i) {
@@ -292,6 +299,8 @@ void PlanMeaning::finishCollective(const std::optional<Content> &result) {
   }
   if (result && meaning.leaves != DataPart::OwnShare)
     return write(data, *result, run);
+  // A reduce_scatter leaves partial sums outside of the rank's own share. A reduce leaves them on all ranks but the
+  // root. These bytes have no value.
   if (view.opcode() != Opcode::Broadcast)
     forget(data, run);
   MemoryContents &to = memory(data, run);

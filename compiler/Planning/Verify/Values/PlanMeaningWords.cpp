@@ -19,6 +19,9 @@ std::string PlanMeaning::explainRead(const MeaningDiagnosis &diagnosis, const fb
   if (std::string text = explainParts(diagnosis, from.read(buffer.offset(), bufferEnd(plan_, buffer), &hasOwn));
       !text.empty())
     return text + " before " + describe(plan_, run.ref);
+  // A collective often has the data of many values. For example, the update of a parameter reads [256, 512), and the
+  // missing all_reduce is one of the bucket [0, 1024). So ranges around the bytes are tried, from each of the nearest
+  // beginnings to each of the nearest ends.
   auto [begins, ends] = from.edgesAround(buffer.offset(), bufferEnd(plan_, buffer), kMaxEdges);
   for (uint64_t begin : begins)
     for (uint64_t end : ends) {
@@ -78,6 +81,7 @@ std::string PlanMeaning::whyNot(unsigned region, uint64_t begin, uint64_t end,
     return "it holds the rank's own part over " + axesText(from.partAxes(begin, end)) +
            "; expected the parts of all ranks: an all_gather over " + axesText(from.partAxes(begin, end)) +
            " is missing";
+  // The expected number is known here. So only a collective counts that makes exactly this content.
   MeaningDiagnosis diagnosis(groups_, collectives_, [&](const ValueNumber &expression) {
     return isModels(expression) && isExpected(Content::of(expression, content.bytes()));
   });
