@@ -81,8 +81,13 @@ llvm::Error PhaseRunner::parseInserted(Phase phase, std::vector<InsertedPasses> 
       llvm::StringRef said = llvm::StringRef(message).split('\n').first;
       if (size_t error = said.find("error: "); error != llvm::StringRef::npos)
         said = said.drop_front(error + llvm::StringRef("error: ").size());
+      if (said.empty()) // of an option's value: LLVM prints the message itself
+        said = "an option of a pass has a value that the pass does not take";
       bool isUnknown = said.contains("does not refer to a registered pass");
-      return usageError(option, said + (isUnknown ? " (is the plug-in that has it loaded?)" : ""));
+      bool isOption = said.split("' does not").first.contains('='); // taken for a pass inside of parentheses
+      return usageError(option, said + (isOption    ? " (options of a pass stand in braces, as in my-pass{key=value})"
+                                        : isUnknown ? " (is the plug-in that has it loaded?)"
+                                                    : ""));
     }
     inserted.emplace_back(std::move(option), std::move(manager));
   }

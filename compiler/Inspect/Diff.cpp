@@ -24,8 +24,45 @@ using Numbers = std::map<std::string, uint64_t>;
 // The numbers of one plan that are compared, by heading.
 struct Side {
   Numbers memory, state, arithmetic, traffic, times, instructions, kernels;
-  std::map<std::string, std::string> options;
+  std::map<std::string, std::string> options, others;
 };
+
+// A property (Properties.def) that is no option of cleave compile, in the words of the reader. `key` is the whole key,
+// or the part before its dot: then the rest of the key, such as an input's name, follows the words. Without words
+// nothing is said of it, because only the runtime needs it.
+struct OtherProperty {
+  std::string_view key;
+  const char *words;
+};
+
+constexpr OtherProperty kOthers[] = {
+    {"model", "the model's file"},
+    {"graph", "the model (hash of its graph, without the weights)"},
+    {"lr", "the optimizer's default of train --lr"},
+    {"evaluate", ""},
+    {"mixes", ""},
+    {"predicted", "the predicted step's "},
+    {"labels", "number of classes (and labels that do not count) of the input "},
+    {"indices", "number of positions that can be chosen by the input "},
+    {"rows", "number of rows that can be chosen by the input "},
+    {"needs", "inputs that are needed for the output "},
+    {"kernels", "how library kernels compute in "}};
+
+// Returns null for an option of cleave compile.
+const OtherProperty *findOther(std::string_view key) {
+  for (const OtherProperty &other : kOthers)
+    if (key.substr(0, key.find('.')) == other.key)
+      return &other;
+  return nullptr;
+}
+
+void addProperty(std::string_view key, std::string_view text, Side &side) {
+  const OtherProperty *other = findOther(key);
+  if (!other)
+    side.options[std::string(key)] = text;
+  else if (*other->words)
+    side.others[other->words + std::string(key == other->key ? "" : key.substr(other->key.size() + 1))] = text;
+}
 
 void addProgram(const fb::Plan &kind, uint32_t entry, uint64_t ranks, Side &side) {
   std::vector<uint64_t> runs = plan::runsOf(kind, entry);
@@ -60,7 +97,7 @@ Side sideOf(const fb::Plan &plan) {
     if (auto entry = plan::mainProgram(*kinds[i]))
       addProgram(*kinds[i], *entry, kind.ranksOfKind, side);
   }
-  forEachProperty(plan, [&](std::string_view key, std::string_view text) { side.options[std::string(key)] = text; });
+  forEachProperty(plan, [&](std::string_view key, std::string_view text) { addProperty(key, text, side); });
   side.options["mesh"] = meshText(plan);
   side.options["target"] = textOf(plan.target());
   side.options["threads"] = std::to_string(plan.threads());
@@ -106,7 +143,9 @@ public:
       line("total", totalA, totalB, form);
   }
 
-  void options(const std::map<std::string, std::string> &a, const std::map<std::string, std::string> &b) {
+  // Prints the texts that differ. `none` stands for them if there are none; without it, there is no section then.
+  void texts(const std::string &title, const std::map<std::string, std::string> &a,
+             const std::map<std::string, std::string> &b, const char *none) {
     std::set<std::string> keys;
     for (const auto *each : {&a, &b})
       for (const auto &[key, value] : *each)
@@ -114,8 +153,9 @@ public:
     std::string lines;
     for (const std::string &key : keys)
       if (valueOf(a, key) != valueOf(b, key))
-        lines += "  " + shortName(key, 40) + ": A " + valueOf(a, key) + ", B " + valueOf(b, key) + "\n";
-    text_ += "\nOPTIONS THAT DIFFER\n" + (lines.empty() ? "  none\n" : lines);
+        lines += "  " + shortName(key, 80) + ": A " + valueOf(a, key) + ", B " + valueOf(b, key) + "\n";
+    if (none || !lines.empty())
+      text_ += "\n" + title + "\n" + (lines.empty() ? none : lines);
   }
 
 private:
@@ -148,7 +188,8 @@ std::string diffText(const fb::Plan &a, const std::string &nameA, const fb::Plan
   printer.section("COLLECTIVES AND TRANSFERS of a step, all ranks together", one.times, other.times, countText, false);
   printer.section("INSTRUCTIONS of a step, all ranks together", one.instructions, other.instructions, countText, true);
   printer.section("KERNELS, of all kinds of ranks", one.kernels, other.kernels, countText, true);
-  printer.options(one.options, other.options);
+  printer.texts("OPTIONS THAT DIFFER", one.options, other.options, "  none\n");
+  printer.texts("WHAT ELSE DIFFERS", one.others, other.others, /*none=*/nullptr);
   return "A " + shortName(nameA, 90) + "\n" + headline(a) + "B " + shortName(nameB, 90) + "\n" + headline(b) + "\n" +
          std::string(36, ' ') + padLeft("A", 15) + padLeft("B", 15) + "   from A to B\n" + printer.take();
 }

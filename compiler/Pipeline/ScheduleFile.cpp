@@ -1,9 +1,12 @@
 #include "compiler/Pipeline/ScheduleFile.h"
 
 #include "compiler/Pipeline/Check.h"
+#include "runtime/base/Counted.h"
 
 #include <algorithm>
 #include <cctype>
+#include <set>
+#include <tuple>
 
 namespace cleave::pipeline {
 
@@ -39,10 +42,11 @@ public:
         schedule_.microBatches = std::max(schedule_.microBatches, task.microBatch + 1);
       }
     if (limits.ranks != 0 && schedule_.numRanks() != limits.ranks)
-      return fail(0, "the file has lists of " + std::to_string(schedule_.numRanks()) + " ranks, the mesh has " +
-                         std::to_string(limits.ranks) + " pipeline ranks");
+      return fail(0, "the file has lists of " + rt::counted(schedule_.numRanks(), "rank") + ", the mesh has " +
+                         rt::counted(limits.ranks, "pipeline rank"));
     if (limits.microBatches != 0 && schedule_.microBatches != limits.microBatches)
-      return fail(0, "the file has " + std::to_string(schedule_.microBatches) + " micro-batches, asked for are " +
+      return fail(0, "the file has " + std::to_string(schedule_.microBatches) +
+                         (schedule_.microBatches == 1 ? " micro-batch" : " micro-batches") + ", asked for are " +
                          std::to_string(limits.microBatches));
     return place(chunks);
   }
@@ -148,7 +152,8 @@ private:
       return fail(0, "the tasks go up to chunk " + std::to_string(chunks - 1) + " and micro-batch " +
                          std::to_string(schedule_.microBatches - 1) + ", which needs at least " +
                          std::to_string(static_cast<size_t>(chunks) * schedule_.microBatches * 2) +
-                         " tasks (an F and a B for each chunk and micro-batch); the file has " + std::to_string(tasks));
+                         " tasks (an F and a B for each chunk and micro-batch); the file has " + std::to_string(tasks) +
+                         "; the first one that is missing is " + toString(firstMissing()));
     schedule_.rankOfChunk.assign(chunks, -1);
     for (int rank = 0; rank < schedule_.numRanks(); ++rank)
       for (const Task &task : schedule_.ranks[rank])
@@ -159,6 +164,28 @@ private:
         return fail(0, "no rank has a task of chunk " + std::to_string(chunk) + ", but one of chunk " +
                            std::to_string(chunks - 1) + " is there: chunks are numbered without gaps");
     return true;
+  }
+
+  // The first task, by chunk and micro-batch, that is in no list. I and W together stand for a B.
+  Task firstMissing() const {
+    std::set<std::tuple<int, int, Action>> there;
+    for (const std::vector<Task> &list : schedule_.ranks)
+      for (const Task &task : list)
+        there.emplace(task.chunk, task.microBatch, task.action);
+    for (int chunk = 0;; ++chunk) // ends, because fewer tasks are there than are needed
+      for (int micro = 0; micro < schedule_.microBatches; ++micro) {
+        auto has = [&](Action action) { return there.count({chunk, micro, action}) != 0; };
+        if (!has(Action::Forward))
+          return {Action::Forward, chunk, micro};
+        if (has(Action::Backward))
+          continue;
+        bool hasInput = has(Action::BackwardInput), hasWeight = has(Action::BackwardWeight);
+        if (!hasInput || !hasWeight)
+          return {hasInput    ? Action::BackwardWeight
+                  : hasWeight ? Action::BackwardInput
+                              : Action::Backward,
+                  chunk, micro};
+      }
   }
 
   enum class Form { None, Named, InOrder };

@@ -1,8 +1,10 @@
 // The rules for the collectives of the shard dialect. Collectives change distributions, so this file, and no other,
 // knows ops by name.
 #include "compiler/Sharding/DistributionRules.h"
+#include "compiler/Sharding/Collectives.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace cleave;
@@ -55,16 +57,8 @@ public:
     DimSplit split = made.dims[dim];
     if (split.blocks > 1)
       return refuse("would cut a dimension of blocks");
-    if (split.isFree) // a part of it is free, too
-      return true;
-    int64_t part = shape[dim] / numRanks();
-    // Of [a b a b a b] over 3 ranks, each rank takes [a b]. All ranks have the same, so the result is whole.
-    if (llvm::any_of(split.repeats, [&](const Repeat &repeat) {
-          return repeat.outer == shape[dim] && part % repeat.inner == 0;
-        })) { // every rank takes the same repetitions
-      made.dims[dim].repeats = commonRepeats(split.repeats, Repeat{1, part});
-      return true;
-    }
+    // A dimension that repeats itself is cut, too. All ranks have the same bytes, but the whole has all repetitions:
+    // for a sum over it, the ranks' sums must be added.
     llvm::append_range(split.axes, axes);
     made.cut(dim, {1, split.axes});
     return true;
@@ -160,8 +154,20 @@ private:
 };
 } // namespace
 
+// True if the collective is one over the module's mesh, and leaves the type of the elements as it is.
+static bool isPlain(mlir::Operation *op, Refusal &refusal) {
+  auto grid = op->getAttrOfType<mlir::FlatSymbolRefAttr>("grid");
+  if (!grid || grid.getValue() != Collectives::kGrid)
+    refusal = {0, "is not on the grid @mesh", std::nullopt};
+  else if (mlir::getElementTypeOrSelf(op->getOperand(0)) != mlir::getElementTypeOrSelf(op->getResult(0)))
+    refusal = {0, "changes the type of the elements", std::nullopt};
+  return !refusal;
+}
+
 Distributions cleave::applyCollective(mlir::Operation *op, const Distributions &operand, MeshAttr mesh,
                                       Refusal &refusal) {
+  if (!isPlain(op, refusal))
+    return {};
   // Each possible distribution that the collective accepts gives a possible distribution of the result. The collective
   // is refused only if it accepts none. The reason is then that of the first one.
   Distributions made;

@@ -50,8 +50,13 @@ private:
     });
     for (StateOp state : module.getOps<StateOp>()) {
       Distribution stored = Distribution::of(*state.getStorage(), mesh);
+      checkNoBlocks(state, stored, nameOf(state) + " is stored");
       if (!stored.has(AxisDistribution::Partial))
         continue;
+      for (auto segment : state.getSegments().getAsRange<SegmentAttr>())
+        if (segment.getInit().getKind() != InitKind::Zeros)
+          error(state) << nameOf(state) << " is stored " << distributionText(stored, mesh)
+                       << ", and each rank begins with a number; expected zeros";
       bool isAccumulator = state.getRole() == Role::Gradient || state.getRole() == Role::Scalar;
       const auto &written = writers[state.getSymName()];
       bool isReduced =
@@ -63,11 +68,38 @@ private:
     }
   }
 
+  // The host and the loader deal out neighbouring parts.
+  template <typename Op> void checkNoBlocks(Op op, const Distribution &declared, const std::string &what) {
+    if (llvm::any_of(declared.dims, [](const DimSplit &dim) { return dim.blocks > 1; }))
+      error(op) << what << " in blocks; expected it whole, or one part on each rank";
+  }
+
+  // Inputs and outputs of one name are one tensor of the model.
+  void checkSameName(FuncOp function, unsigned index, ShardingAttr sharding, mlir::Attribute batchDim) {
+    auto name = function.getArgAttrOfType<mlir::StringAttr>(index, kNameAttr);
+    if (!name)
+      return;
+    Declared declared{function, sharding, batchDim, function.getArgumentTypes()[index]};
+    auto [first, isNew] = inputs.try_emplace(name, declared);
+    Declared &other = first->second;
+    if (!isNew && (other.sharding != sharding || other.batchDim != batchDim || other.type != declared.type))
+      error(function) << "argument " << index << " of @" << function.getName() << " is input '" << name.getValue()
+                      << "', which @" << other.function.getName()
+                      << " declares in another way; expected one type, one sharding and one batch dimension";
+  }
+
   // Returns the declared distribution. It is an error if an input or output of the model is not whole, except that its
   // batch dimension may be split.
   Distribution declaredPort(FuncOp function, ShardingAttr sharding, mlir::Attribute batchDim, bool isPort,
-                            const llvm::Twine &what) {
+                            mlir::Type type, const llvm::Twine &what) {
     Distribution declared = Distribution::of(sharding, mesh);
+    if (declared.dims.size() != static_cast<size_t>(llvm::cast<mlir::RankedTensorType>(type).getRank())) {
+      error(function) << what << " of @" << function.getName() << " has the type " << type << " and a sharding of "
+                      << declared.dims.size() << " dimensions; expected one for each dimension of the type";
+      return Distribution::whole(mesh, llvm::cast<mlir::RankedTensorType>(type).getRank());
+    }
+    if (isPort)
+      checkNoBlocks(function, declared, (what + " of @" + function.getName() + " is declared").str());
     auto batch = llvm::dyn_cast_if_present<mlir::IntegerAttr>(batchDim);
     for (unsigned axis = 0; isPort && axis < declared.along.size(); ++axis) {
       bool isBatch = batch && declared.dimOf(axis) == batch.getInt();
@@ -81,14 +113,19 @@ private:
 
   Distribution declaredArgument(FuncOp function, unsigned index) {
     bool isResidual = isFromFunction(function, index);
-    return declaredPort(function, function.getArgAttrOfType<ShardingAttr>(index, kShardingAttr),
-                        function.getArgAttr(index, kBatchDimAttr), !isResidual, "argument " + llvm::Twine(index));
+    auto sharding = function.getArgAttrOfType<ShardingAttr>(index, kShardingAttr);
+    mlir::Attribute batchDim = function.getArgAttr(index, kBatchDimAttr);
+    if (!isResidual)
+      checkSameName(function, index, sharding, batchDim);
+    return declaredPort(function, sharding, batchDim, !isResidual, function.getArgumentTypes()[index],
+                        "argument " + llvm::Twine(index));
   }
 
   Distribution declaredResult(FuncOp function, unsigned index) {
     bool isNamed = function.getResultAttr(index, kNameAttr) != nullptr;
     return declaredPort(function, function.getResultAttrOfType<ShardingAttr>(index, kShardingAttr),
-                        function.getResultAttr(index, kBatchDimAttr), isNamed, "result " + llvm::Twine(index));
+                        function.getResultAttr(index, kBatchDimAttr), isNamed, function.getResultTypes()[index],
+                        "result " + llvm::Twine(index));
   }
 
   static bool isFromFunction(FuncOp function, unsigned index) {
@@ -107,6 +144,11 @@ private:
     }
     mlir::OpOperand &returned = *source;
     Distributions made = found.lookup(returned.get());
+    bool isMade = isSeen.contains(returned.getOwner());
+    if (!isMade || returned.get().getType() != function.getArgumentTypes()[index])
+      error(function) << "argument " << index << " of @" << function.getName() << " is a value of @"
+                      << returned.getOwner()->getParentOfType<FuncOp>().getName()
+                      << (isMade ? ", which returns it with another type" : ", which runs later in the step");
     if (!function.getArgAttrOfType<ShardingAttr>(index, kShardingAttr))
       return made;
     Distribution declared = declaredArgument(function, index);
@@ -120,6 +162,9 @@ private:
   void checkFunction(FuncOp function) {
     for (mlir::BlockArgument argument : function.getArguments()) {
       unsigned index = argument.getArgNumber();
+      if (isFromFunction(function, index) && function.getArgAttr(index, kNameAttr))
+        error(function) << "argument " << index << " of @" << function.getName()
+                        << " is an input and also a value of another function; expected one of the two";
       Distributions made = isFromFunction(function, index)
                                ? residualOf(function, index)
                                : Distributions{declaredArgument(function, index)};
@@ -131,6 +176,7 @@ private:
         expect(operand, declaredResult(function, operand.getOperandNumber()),
              "result " + std::to_string(operand.getOperandNumber()) + " of @" + function.getName().str() +
                  " is declared");
+    isSeen.insert(function.getBody().front().getTerminator());
   }
 
   void checkBlock(mlir::Block &block) {
@@ -142,13 +188,21 @@ private:
     if (auto read = llvm::dyn_cast<ReadOp>(op))
       return visitRead(read);
     if (auto write = llvm::dyn_cast<WriteOp>(op)) {
-      if (auto state = symbols.lookup<StateOp>(write.getState()))
+      auto state = symbols.lookup<StateOp>(write.getState());
+      if (state && state.getRole() == Role::Coordinate)
+        error(op) << "writes " << nameOf(state) << ", the rank's coordinate, which must not change";
+      if (state)
         expect(op->getOpOperand(0), Distribution::of(*state.getStorage(), mesh), nameOf(state) + " is stored");
       return;
     }
     mlir::DenseElementsAttr constant;
     if (op->getNumResults() == 1 && mlir::matchPattern(op, mlir::m_Constant(&constant))) {
       found[op->getResult(0)] = {distributionOf(constant, mesh)};
+      return;
+    }
+    if (op->hasTrait<mlir::OpTrait::ConstantLike>()) { // of another kind of attribute: all ranks have the same
+      auto type = llvm::cast<mlir::RankedTensorType>(op->getResult(0).getType());
+      found[op->getResult(0)] = {Distribution::whole(mesh, type.getRank())};
       return;
     }
     SmallVector<Distributions> operands;
@@ -291,6 +345,14 @@ private:
   MeshAttr mesh;
   RankOrigins origins;
   llvm::DenseMap<Value, Distributions> found;
+  llvm::DenseSet<Operation *> isSeen; // the terminators of the functions that are checked
+  struct Declared {
+    FuncOp function;
+    ShardingAttr sharding;
+    mlir::Attribute batchDim;
+    mlir::Type type;
+  };
+  llvm::DenseMap<mlir::StringAttr, Declared> inputs; // as the first function declares them
   bool isWrong = false;
 };
 

@@ -223,6 +223,12 @@ static std::optional<Distribution> applyPositional(mlir::Operation *op, llvm::Ar
       return std::nullopt;
     }
     made = *placed;
+    // What the evaluation of the place assumes: its numbers are the same on all ranks, but for coordinates.
+    for (AxisDistribution is : operands[origin].along)
+      if (is != AxisDistribution::Whole && is != AxisDistribution::Varying) {
+        refusal = {origin, "takes it for the place of the rank's part", Distribution::whole(mesh, operands[origin].dims.size())};
+        return std::nullopt;
+      }
   }
   for (unsigned i = 0; i < operands.size(); ++i)
     for (unsigned axis = 0; i != origin && axis < made.along.size(); ++axis) {

@@ -3,6 +3,9 @@
 #include "compiler/Sharding/Linearity.h"
 #include "compiler/Sharding/LoopSharding.h"
 #include "compiler/Sharding/LoopTerms.h"
+#include "dialects/Cleave/IR/Algebra.h"
+
+#include "mlir/IR/TypeUtilities.h"
 
 using namespace cleave;
 using llvm::SmallVector;
@@ -230,6 +233,20 @@ std::optional<AxisDistribution> LoopRule::splitAlong(unsigned axis, int64_t loop
   return isReduction ? AxisDistribution::Partial : AxisDistribution::Split;
 }
 
+// True if the operand's elements are numbers that the op adds up or moves, so that they may be terms. They are not if
+// they choose: indices and masks, beside floating-point operands or of another type than the result.
+bool LoopRule::holdsNumbers(unsigned operand) const {
+  mlir::Operation *op = facts->op;
+  if (llvm::any_of(op->getOperands(), [](mlir::Value value) { return isFloat(value); }))
+    return isFloat(op->getOperand(operand));
+  if (auto indexing = llvm::dyn_cast<IndexingOpInterface>(op))
+    if (auto read = indexing.getTableRead(); read && read->indices == op->getOperand(operand))
+      return false;
+  return op->getNumOperands() == 1 ||
+         (facts->movesElements() && mlir::getElementTypeOrSelf(op->getOperand(operand)) ==
+                                        mlir::getElementTypeOrSelf(op->getResult(0)));
+}
+
 // For a linear op of terms, or an op that moves elements: the maximum of moved elements is the moved maximum.
 std::optional<AxisDistribution> LoopRule::partialAlong(unsigned axis, Refusal &refusal) const {
   auto isPartial = [&](const Distribution &is) { return is.along[axis] == AxisDistribution::Partial; };
@@ -243,8 +260,10 @@ std::optional<AxisDistribution> LoopRule::partialAlong(unsigned axis, Refusal &r
   }
   for (unsigned i = 0; i < operands.size(); ++i) {
     const Distribution &is = operands[i];
-    bool isEverywhere = is.along[axis] == AxisDistribution::Whole && (!isSum || !isFloat(facts->op->getOperand(i)));
-    if (isEverywhere || isTerm(i, axis) || (isPartial(is) && is.kind == operands[term].kind))
+    bool isWhole = is.along[axis] == AxisDistribution::Whole, isNumber = holdsNumbers(i);
+    bool isIdempotent = operands[term].kind == ReduceKind::Max || operands[term].kind == ReduceKind::Min;
+    if (isPartial(is) ? isNumber && is.kind == operands[term].kind
+                      : isWhole && (!isNumber || isIdempotent || (isSum && is.isZero)))
       continue;
     refuse(refusal, term, "uses it together with a value that is not a term of the sum", whole);
     return std::nullopt;

@@ -66,6 +66,7 @@ private:
   std::optional<AxisDistribution> splitAlong(unsigned axis, int64_t loop, Refusal &refusal) const;
   std::optional<AxisDistribution> partialAlong(unsigned axis, Refusal &refusal) const;
   bool isTerm(unsigned operand, unsigned axis) const;
+  bool holdsNumbers(unsigned operand) const;
   int64_t loopOf(unsigned axis) const;
 
   const LoopFacts *facts;

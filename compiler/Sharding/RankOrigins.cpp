@@ -15,8 +15,8 @@ using mlir::func::FuncOp;
 // An origin that has more elements, or is computed by a longer chain of ops, is not evaluated.
 static constexpr int64_t kMaxElements = 64;
 static constexpr unsigned kMaxDepth = 200;
-// The numbers that are used for values that are the same on all ranks, one after the other.
-static constexpr int64_t kAnyNumbers[] = {3, 2};
+// The numbers that values have that are the same on all ranks: in each round, each value has another one.
+static constexpr int64_t kShared[][4] = {{3, 2, 4, 1}, {2, 4, 1, 3}, {1000003, 999983, 1000033, 999979}};
 // Of meshes with more ranks, some are chosen.
 static constexpr int64_t kMostPoints = 64;
 
@@ -59,14 +59,19 @@ void RankOrigins::addChosenPoints() {
   points.push_back(last);
 }
 
+int64_t RankOrigins::sharedNumber(const void *value) {
+  auto place = sharedValues.try_emplace(value, sharedValues.size()).first->second;
+  return kShared[round][place % std::size(kShared[round])];
+}
+
 DenseElementsAttr RankOrigins::evaluateRead(ReadOp read, const Coordinates &at) {
   auto state = symbols.lookup<StateOp>(read.getState());
   auto type = llvm::cast<mlir::RankedTensorType>(read.getResult().getType());
   auto element = llvm::dyn_cast<mlir::IntegerType>(type.getElementType());
-  if (!state || !element || state.getSegments().empty())
+  if (!state || !element || state.getSegments().size() != 1 || !state.getStorage()->isReplicated())
     return {};
   InitAttr init = llvm::cast<SegmentAttr>(state.getSegments()[0]).getInit();
-  int64_t number = anyNumber;
+  int64_t number = sharedNumber(state.getAsOpaquePointer());
   if (init.getKind() == InitKind::Coordinate) {
     int64_t axis = init.getSource() ? mesh.getIndex(init.getSource().getValue()) : -1;
     if (axis < 0)
@@ -91,7 +96,8 @@ DenseElementsAttr RankOrigins::evaluateArgument(mlir::BlockArgument argument, co
   auto element = llvm::dyn_cast<mlir::IntegerType>(type.getElementType());
   if (!element || !sharding || !sharding.isReplicated())
     return {};
-  return DenseElementsAttr::get(type, llvm::cast<mlir::Attribute>(mlir::IntegerAttr::get(element, anyNumber)));
+  return DenseElementsAttr::get(
+      type, llvm::cast<mlir::Attribute>(mlir::IntegerAttr::get(element, sharedNumber(argument.getAsOpaquePointer()))));
 }
 
 DenseElementsAttr RankOrigins::evaluateOp(mlir::OpResult result, const Coordinates &at, Known &known, unsigned depth) {
@@ -152,8 +158,8 @@ std::optional<SmallVector<int64_t>> RankOrigins::numbersAt(Value origin, const C
 
 std::optional<Distribution> RankOrigins::find(Value origin, mlir::RankedTensorType part) {
   std::optional<Distribution> found;
-  for (int64_t number : kAnyNumbers) {
-    anyNumber = number;
+  for (round = 0; round < std::size(kShared); ++round) {
+    sharedValues.clear();
     std::optional<Distribution> made = findHere(origin, part);
     if (!made || (found && !(*found == *made)))
       return std::nullopt;

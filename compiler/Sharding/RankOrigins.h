@@ -2,9 +2,9 @@
 // coordinates, constants and scalar states.
 //
 // The program is evaluated for ranks at chosen coordinates, by the ops' own folders. A state that is not a coordinate
-// may have any number: it is the same on all ranks, and only differences between ranks show where parts begin. Two
-// numbers are tried, which must give the same parts. If an origin is k * c(dp) in dimension 0, and parts have k rows,
-// then dp splits dimension 0.
+// may have any number: it is the same on all ranks, and only differences between ranks show where parts begin. Three
+// numbers are tried for each such value, which must give the same parts. If an origin is k * c(dp) in dimension 0, and
+// parts have k rows, then dp splits dimension 0.
 //
 // With up to 64 ranks, the program is evaluated for each of them, so the result holds for all ranks. With more, it is
 // evaluated for the ranks along each axis (for four of them if an axis has more than 64) and for the last rank. This
@@ -33,8 +33,10 @@ private:
   using Coordinates = llvm::SmallVector<int64_t, 4>;
   using Known = llvm::DenseMap<mlir::Value, mlir::DenseElementsAttr>;
 
-  // With one number for all values that are the same on all ranks.
+  // With the numbers of one round for the values that are the same on all ranks.
   std::optional<Distribution> findHere(mlir::Value origin, mlir::RankedTensorType part);
+  // The number of a state or an argument, `value`, in this round.
+  int64_t sharedNumber(const void *value);
   void addAllPoints();
   void addChosenPoints();
   mlir::DenseElementsAttr evaluate(mlir::Value value, const Coordinates &at, Known &known, unsigned depth = 0);
@@ -47,7 +49,9 @@ private:
   const mlir::SymbolTable &symbols;
   MeshAttr mesh;
   llvm::SmallVector<Coordinates> points;
-  int64_t anyNumber = 0; // of values that are the same on all ranks
+  // Values that are the same on all ranks, in the order in which they are met; and in which round their numbers are tried.
+  llvm::DenseMap<const void *, size_t> sharedValues;
+  size_t round = 0;
 };
 
 } // namespace cleave

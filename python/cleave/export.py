@@ -13,8 +13,8 @@ with the module, and says in words whatever it could not keep:
     buffers, and tied weights are one initializer;
   - dimension 0 of every input is the symbol `batch`;
   - running statistics, random state and training mode of the module are afterwards what they were before;
-  - onnxruntime, where it is installed, computes from the file what the module computes in eval(), for the example batch
-    and for one of twice the size;
+  - onnxruntime, where it is installed, computes from the file what the module computes in eval(), for the example batch,
+    for one of twice the size, and for other numbers;
   - what the exporter has traced has the module's gradients for the example.
 
 It needs torch (2.5 or newer) and onnx. The module is left as it was.
@@ -25,7 +25,6 @@ import inspect
 import os
 import warnings
 
-import onnx
 import torch
 
 from . import arguments
@@ -34,9 +33,12 @@ from .exported_file import check_calls, check_defined_once, check_names, check_o
 from .export_failure import ExportFailed, InvalidFile, WrongUse, exporter_failed, first_line, is_of_machine, module_failed
 from .exporters import DEFAULT_OPSETS, EXPORTERS, quiet
 from .gradients import check_gradients, gradients_of, without_dropout
+from .inference_form import FLOATS
 from .own_gradients import own_gradients
 from .states import States
+from .untrained import Recorded, note_untrained
 from .unwritten import changed_parameters, power_iterations, unwritten
+from .value_shapes import ValueShapes, check_shapes
 from .traceable import traceable, without_max_norm
 
 NO_TENSOR = "forward() returns no tensor, but {}; expected a tensor, or a tuple, dict or dataclass of them"
@@ -119,7 +121,8 @@ def export_torch(module, example_inputs, path, *, loss=None, output_names=None, 
             _read_back(job, check, opset)
             break
         except ExportFailed as error:
-            if is_last and before:
+            said_twice = isinstance(error, ValueShapes) and before.startswith(ValueShapes.__name__)
+            if is_last and before and not said_twice:
                 raise ExportFailed(f"{error} (torch.export, tried first, said: {before})") from error
             if is_last or not isinstance(error, InvalidFile):
                 raise
@@ -140,6 +143,7 @@ def _read_back(job, check, opset):
         check_opset(job, opset)
     check_defined_once(job)
     check_calls(job)
+    check_shapes(job)
     check_names(job)
     note_losses(job)
     if check:
@@ -191,6 +195,7 @@ class _Job:
         self.ends, self.returned = EndsGradients(), ()
         self.changed = None  # the parameters that forward() changes itself, once it is known
         self.has_own_gradients = False  # which the file has not
+        self.recorded = None  # which parameters and outputs have a gradient
         self.trace = None  # makes what the exporter has traced, as a function of the inputs
         self.model = None  # the file, once it is written
         self.output_names, self.given_names = None, output_names
@@ -271,6 +276,8 @@ class _Job:
                 raise module_failed(self, error) from error
             if len(outputs) != len(self.returned) or any(one is not other for one, other in zip(outputs, self.returned)):
                 raise self._hook_refused()
+            self._check_kinds(outputs)
+            self.recorded = Recorded(self.module, self.output_names, outputs)
             if self.loss is not None and not outputs[-1].requires_grad and any(p.requires_grad for p in self.module.parameters()):
                 raise WrongUse("loss: its result has no gradient (detach(), a comparison or an argmax ends it), so nothing could be trained by it")
             lost = unwritten(self.module, before)
@@ -283,6 +290,12 @@ class _Job:
     def _hook_refused(self):
         return WrongUse(f"export_torch: {type(self.module).__name__} itself has a forward hook, which gets the outputs as a tuple, after they have "
                         "their names, and changes them; put the hook on a module in it, or call its function in forward()")
+
+    def _check_kinds(self, outputs):
+        for name, value in zip(self.output_names, outputs):
+            if value.is_complex():
+                raise ExportFailed(f"output '{name}' is complex (of shape {list(value.shape)}), and an output of an ONNX file is not: a file holds "
+                                   "complex numbers as pairs. Return torch.view_as_real(y) of such a result y, or y.real and y.imag, or y.abs()")
 
     def _check_output_names(self):
         """Names that the caller gives are the file's as they are."""
@@ -428,16 +441,15 @@ class _Job:
         stem = os.path.splitext(os.path.basename(self.path))[0]
         report.loss = self._loss_output()
         words = ["cleave compile", self.path, "-o", stem]
-        if report.parameters:
+        is_trained = note_untrained(self)
+        if is_trained:
             words += ["--train", f"--loss-output {report.loss}" if report.loss else f"--loss {self._fitting_loss()}"]
-        else:
-            self.note("the file has no parameters, so there is nothing to train; the command below compiles it for inference")
         words += [f"--dim {symbol}={self.inputs[name].shape[self.batch_dims[name]]}"
                   for name, symbol in {symbol: (name, symbol) for name, symbol in self.symbols.items() if name in written}.values()]
         if any(dim for dim in self.batch_dims.values()):
             words.append("--batch-dim batch")
         frozen = [name for name, p in self.module.named_parameters() if not p.requires_grad]
-        if frozen:
+        if frozen and is_trained:
             words.append("--freeze " + ",".join(_globs(frozen, self.module)))
         report.command = " ".join(words)
 
@@ -451,12 +463,9 @@ class _Job:
     def _loss_output(self):
         if self.loss is not None:
             return self.output_names[-1]
-        for value in self.model.graph.output:
-            kind = value.type.tensor_type
-            if not kind.shape.dim and kind.elem_type in (onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE,
-                                                         onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16):
-                return value.name
-        return None
+        scalars = [value.name for value in self.model.graph.output
+                   if not value.type.tensor_type.shape.dim and value.type.tensor_type.elem_type in FLOATS]
+        return next((name for name in scalars if name in self.recorded.outputs), scalars[0] if scalars else None)
 
 
 def _flatten(result, name=None):

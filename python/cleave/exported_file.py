@@ -33,7 +33,9 @@ NO_FAULTS = ("is not a registered function/op", "IR version", "opset versions", 
 
 LARGE = 1e3  # from here on, values that agree may be fills of masks (-1e4, -65504, -3.4e38)
 OTHER_SIZE = 0.1  # an output of other inputs is not much smaller than that of the example, or it is a difference of equal numbers
-OTHER_VALUES = "half of each number of the example"  # one of the inputs with which a file is compared
+# Two of the inputs with which a file is compared. In both, a number that the trace has taken from the example is another one. In the second, a branch
+# on a sign goes the other way.
+OTHER_VALUES, OTHER_SIGNS = "half of each number of the example", "half of each number of the example, with the other sign"
 NOT_THE_MODULE = ("a branch on the values of tensors, a number of Python that is made of them (.item()), numpy in forward(), dropout that eval() does "
                   "not end, or an operation that the exporter writes wrongly does that; try the other exporter= ('dynamo' or 'torchscript') "
                   "(check=False writes the file all the same)")
@@ -257,7 +259,7 @@ def check_names(job):
 def note_losses(job):
     """What no export keeps, found in the module instead."""
     frozen = [name for name, p in job.module.named_parameters() if not p.requires_grad]
-    if frozen:
+    if frozen and job.recorded.outputs:
         job.note(f"the file does not say that {counted(len(frozen), 'parameter')} {'has' if len(frozen) == 1 else 'have'} requires_grad=False; "
                  "--freeze in the command below does")
     if job.symbols and not any(d.dim_param for i in job.model.graph.input for d in i.type.tensor_type.shape.dim):
@@ -319,7 +321,7 @@ def compare(job):
             _check_valid(reason)
         if results and len(results) < len(batches):
             failed = list(batches)[len(results)]
-            if failed != OTHER_VALUES:
+            if failed not in (OTHER_VALUES, OTHER_SIGNS):
                 raise FixedBatch(f"the file runs with the example's batch of {job.example_batch} and with no other: {reason}{FIXED_FILE_ADVICE}")
             if _module_outputs(job, batches[failed], failed, is_example=False) is not None:
                 raise ExportFailed(f"the file runs with the example and fails with {failed}: {reason}; {NOT_THE_MODULE}")
@@ -347,9 +349,17 @@ def _batches(job):
     if job.symbols:  # each sample twice in succession: samples that are sorted stay so
         batches[f"a batch of {2 * job.example_batch}"] = {
             name: torch.repeat_interleave(value, 2, job.batch_dims[name]) if name in job.symbols else value for name, value in job.inputs.items()}
-    if any(value.is_floating_point() for value in job.inputs.values()):  # a number that the trace has taken from the example is another one
-        batches[OTHER_VALUES] = {name: value * 0.5 if value.is_floating_point() else value for name, value in job.inputs.items()}
+    floats = {name: value for name, value in job.inputs.items() if value.is_floating_point()}
+    if floats:
+        batches[OTHER_VALUES] = {**job.inputs, **{name: value * 0.5 for name, value in floats.items()}}
+    if floats and job.report.exporter == "torchscript":  # torch.export refuses a branch on values
+        batches[OTHER_SIGNS] = {**job.inputs, **{name: _with_other_sign(value * 0.5) for name, value in floats.items()}}
     return batches
+
+
+def _with_other_sign(value):
+    """Fills of masks keep theirs, or a masked element would outweigh all others. There is no -0, where operators differ."""
+    return torch.where(value.abs() < LARGE, 0.0 - value, value)
 
 
 def _check_valid(reason):
@@ -414,10 +424,14 @@ def _relative_difference(ours, got, least=0.0):
 
 
 def _module_outputs(job, inputs, what, is_example):
-    """None: the module refuses a batch that the check has made, which is no fault of the file."""
+    """None: the module refuses a batch that the check has made, which is no fault of the file. Negative numbers may be outside of what it is defined
+    for. Then it fails or computes NaN, and there is nothing to tell."""
     try:
-        return job.run(inputs)
+        outputs = job.run(inputs)
+        return None if what == OTHER_SIGNS and any(np.isnan(value.astype(np.float64)).any() for value in outputs) else outputs
     except Exception as error:
+        if what == OTHER_SIGNS:
+            return None
         if is_example:
             raise ExportFailed(f"{type(job.module).__name__} runs in training, but fails in eval(), so the file cannot be compared with it: "
                                f"{first_line(error)} (check=False writes the file all the same)") from error
@@ -442,6 +456,9 @@ def _compare_batch(job, outputs, theirs, left_out, masked, what, sizes):
     for other inputs an output may be a difference of equal numbers, and so rounding errors alone."""
     unlike, is_example = {}, not sizes
     for name, ours, got in zip(job.output_names, outputs, theirs):
+        if ours.shape != got.shape and what in (OTHER_VALUES, OTHER_SIGNS):
+            raise ExportFailed(f"the exporter's file is not the module: output '{name}' is {list(got.shape)} in the file and {list(ours.shape)} in "
+                               f"the module, with {what}; {NOT_THE_MODULE}")
         if ours.shape != got.shape:
             raise FixedBatch(f"output '{name}' is {list(got.shape)} in the file and {list(ours.shape)} in the module, with "
                              f"{what}{FIXED_FILE_ADVICE}")

@@ -108,7 +108,8 @@ def difference(own, traced):
         amount = float((one - other).abs().max()) if one.numel() else 0.0
         if amount <= noise:
             continue
-        relative = amount / max(_largest(one), noise) if amount == amount else float("inf")
+        largest = max(_largest(one), noise)
+        relative = amount / largest if largest and amount == amount else float("inf")
         if relative > worst:
             worst, which = relative, name
     return worst, which
@@ -130,5 +131,6 @@ def check_gradients(job):
         os.remove(job.path)
         raise OtherGradients(
             f"the exporter's file would not train as the module does: the gradient of '{name}' differs by {amount:.1e} (relative) from PyTorch's. "
-            "A change in place of what detach() gives, requires_grad_() in forward(), torch.jit.script and torch.func do that; end a gradient by "
-            "y = y.detach(), and change nothing in place there (check=False writes the file all the same)")
+            "A change in place of what detach() gives, requires_grad_() in forward(), torch.jit.script, torch.func, and a checkpoint with "
+            "use_reentrant=True of inputs without a gradient do that; end a gradient by y = y.detach(), and change nothing in place there (check=False "
+            "writes the file all the same)")

@@ -20,11 +20,11 @@ def bodies(node):
     return [body for attribute in node.attribute for body in ([attribute.g] if attribute.HasField("g") else attribute.graphs)]
 
 
-def _reads(node):
+def reads(node):
     """The values that a node's results depend on, those that its bodies take from outside as well. Shapes and types are none."""
-    if node.op_type in ("Shape", "Size", "RandomNormalLike", "RandomUniformLike"):
+    if node.op_type in ("Shape", "Size", "SequenceLength", "EyeLike", "RandomNormalLike", "RandomUniformLike"):
         return []
-    within = [name for body in bodies(node) for inner in body.node for name in _reads(inner)]
+    within = [name for body in bodies(node) for inner in body.node for name in reads(inner)]
     return [*(node.input[:1] if node.op_type == "CastLike" else node.input), *within, *(o.name for body in bodies(node) for o in body.output)]
 
 
@@ -36,7 +36,7 @@ def first_nodes(graph, is_first):
     """For each output that depends on a node for which `is_first` is true, the names of all such nodes before it."""
     reached = {}  # value -> the first nodes before it
     for node in graph.node:
-        first = {name for value in _reads(node) for name in reached.get(value, ())}
+        first = {name for value in reads(node) for name in reached.get(value, ())}
         if _begins(node, is_first):
             first.add(f"'{node.name or node.output[0]}' ({node.op_type})")
         reached.update((name, first) for name in node.output if first)
@@ -49,7 +49,7 @@ class _Graph:
         self.makers = {name: node for node in graph.node for name in node.output}
         self.users, self.outputs = {}, {value.name for value in graph.output}
         for node in graph.node:
-            for name in dict.fromkeys([*node.input, *_reads(node)]):
+            for name in dict.fromkeys([*node.input, *reads(node)]):
                 self.users.setdefault(name, []).append(node)
 
     def number(self, name):
@@ -120,7 +120,7 @@ class _Graph:
     def _is_product(self, node, value, mask):
         """With another value, which is no product of the mask either: a mask times itself is the mask. Shapes and types are not in question."""
         if node.op_type != "Mul":
-            return value not in _reads(node)
+            return value not in reads(node)
         open_values, seen = [node.input[1 if node.input[0] == value else 0]], set()
         while open_values:
             name = open_values.pop()

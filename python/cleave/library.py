@@ -37,6 +37,7 @@ _MAX_DIMS = 16
 _DTYPES = [np.float32, np.float64, np.float16, None, np.int64, np.int32, np.int16, np.int8, np.uint8, np.bool_]
 _BF16 = 3
 _NOT_FOUND = 2  # of cleave_code
+_OPTION = r"(?<!\S)--(weights|threads|seed)\b(?!-)"  # of programs; here an argument of Model
 _BATCHES = {"infer": "one call of infer() (the batch of --dim x data ranks)", "evaluate": "one call of evaluate() (the batch of --dim x data ranks)",
             "train_step": "the global batch (the batch of --dim x data ranks x micro-batches)"}
 
@@ -65,7 +66,9 @@ def _in_python(message, program=None):
     message = re.sub(r"\bcleave_(\w+)(?=[:,])", lambda match: names.get(match[1], match[1]), message)
     message = re.sub(r", element (\d+): input ('[^']*') holds", r": element \1 of the flattened \2 is", message)
     message = re.sub(r" \(--lr\)| \(--clip-grad-norm\)", lambda match: {"lr": " (lr)"}.get(match[0][4:-1], " (set_clip_norm())"), message)
-    return re.sub(r"^--(weights|threads|seed): ", r"\1: ", message)
+    message = re.sub(_OPTION + r"(?=[:,])", r"\1", message)
+    message = re.sub(r"(?<=: )" + _OPTION + r" (?=\S)|" + _OPTION + r" (?=FILE\b|\d)", lambda match: f"{match[1] or match[2]}=", message)  # its value
+    return re.sub(_OPTION + "(?! in commands)", r"\1=", message)
 
 
 def _round_to_bf16(array):
@@ -75,14 +78,14 @@ def _round_to_bf16(array):
     return np.where(np.isnan(array), np.uint16(0x7FC0), rounded)
 
 
-def _unsigned(name, value, bits):
+def _unsigned(name, value, bits, least=0):
     """An integer for C, where others would lose bits without a word."""
     try:
         value = operator.index(None if isinstance(value, (bool, np.bool_)) else value)
     except TypeError:
         raise TypeError(f"{name}: expected a whole number; got {value!r}") from None
-    if not 0 <= value < 2**bits:
-        raise ValueError(f"{name}: expected 0 to 2^{bits} - 1; got {value}")
+    if not least <= value < 2**bits:
+        raise ValueError(f"{name}: expected {least} to 2^{bits} - 1; got {value}")
     return value
 
 
@@ -156,6 +159,14 @@ class Tensor:
         return np.empty(self.shape, np.uint16 if self.is_bf16 else self.dtype)
 
     def decode(self, array):
+        """The values of an array as empty() gives it, or of its bytes (uint8)."""
+        array = np.asarray(array)
+        expected = np.dtype(np.uint16) if self.is_bf16 else self.dtype
+        if array.dtype == np.uint8 and array.dtype != expected and array.nbytes == self.bytes:
+            array = np.ascontiguousarray(array).reshape(-1).view(expected).reshape(self.shape)
+        if array.dtype != expected or array.shape != self.shape:
+            raise ValueError(f"'{_shown(self.name)}': expected {self.bytes} bytes ({expected} {list(self.shape)}); got {array.nbytes} "
+                             f"({array.dtype} {list(array.shape)})")
         return (array.astype(np.uint32) << np.uint32(16)).view(np.float32) if self.is_bf16 else array
 
 
@@ -335,8 +346,8 @@ class Model:
         if weights == b"":  # which C takes for no path
             raise ValueError("weights: the path is empty; leave the argument out for the compiled weights")
         self._library, model = _load(self.path)
-        options = _Options(ctypes.sizeof(_Options), 0, _unsigned("threads", 0 if threads is None else threads, 32), weights, None,
-                           _unsigned("seed", seed, 64))
+        threads = 0 if threads is None else _unsigned("threads", threads, 32, least=1)  # C takes 0 for the compiled number
+        options = _Options(ctypes.sizeof(_Options), 0, threads, weights, None, _unsigned("seed", seed, 64))
         session = _POINTER()
         self._check(self._library.cleave_session_create(model, ctypes.byref(options), ctypes.byref(session)))
         self._session, self._ports = session, {}

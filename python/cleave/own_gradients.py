@@ -6,10 +6,8 @@ from .unwritten import first_names
 FAKE_QUANTIZATION = ("FakeQuantize", "FusedMovingAvgObs")
 
 
-def own_gradients(module, outputs, hook_count):
-    """One sentence for each kind. `hook_count` is the number of hooks that forward() has put on tensors. Of functions those count that parameters reach
-    the outputs through. PyTorch's record of the forward pass tells: a node of it is the backward() of one call."""
-    functions, is_quantized = {}, False
+def recorded(outputs):
+    """The nodes of PyTorch's record of the forward pass, from the outputs backwards."""
     open_nodes, seen = [value.grad_fn for value in outputs], set()
     while open_nodes:
         node = open_nodes.pop()
@@ -17,6 +15,14 @@ def own_gradients(module, outputs, hook_count):
             continue
         seen.add(node)
         open_nodes += [before for before, _ in node.next_functions]
+        yield node
+
+
+def own_gradients(module, outputs, hook_count):
+    """One sentence for each kind. `hook_count` is the number of hooks that forward() has put on tensors. Of functions those count that parameters reach
+    the outputs through. PyTorch's record of the forward pass tells: a node of it is the backward() of one call."""
+    functions, is_quantized = {}, False
+    for node in recorded(outputs):
         is_quantized |= type(node).__name__.startswith(FAKE_QUANTIZATION)
         if isinstance(node, torch.autograd.function.BackwardCFunction):
             function = type(node)._forward_cls

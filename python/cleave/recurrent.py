@@ -23,7 +23,7 @@ def _of_packed(_):
 
 class Padded(rnn.PackedSequence):
     """Stands for a packed sequence while a module is traced: [frames, samples, ...], and the length of each sample. `fill`: what the frames
-    behind a sample's end hold, where that is known."""
+    after a sample's end hold, where that is known."""
     data = batch_sizes = sorted_indices = unsorted_indices = property(_of_packed)
     __iter__ = _of_packed
 

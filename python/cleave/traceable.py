@@ -63,7 +63,7 @@ def _ctc_loss(original):
             return original(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity)
         frames, _, classes = log_probs.shape
         used, wanted = (torch.as_tensor(lengths, device=targets.device).long().unsqueeze(1) for lengths in (input_lengths, target_lengths))
-        targets = targets.long().clamp(0, classes - 1)  # what is behind a target's end may be anything, and counts nowhere
+        targets = targets.long().clamp(0, classes - 1)  # what is after a target's end may be anything, and counts nowhere
         blanks = torch.full_like(targets, blank)
         symbols = torch.cat([torch.stack([blanks, targets], 2).flatten(1), blanks[:, :1]], 1)  # blank, first, blank, second, ..., blank
         scores = log_probs.gather(2, symbols.unsqueeze(0).expand(frames, -1, -1))

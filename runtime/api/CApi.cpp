@@ -132,7 +132,8 @@ SessionOptions toSessionOptions(const cleave_model &model, const cleave_options 
 }
 
 Status describePort(cleave_session *session, const char *program, size_t index, bool output, cleave_tensor_info *info) {
-  CLEAVE_TRY(checkArguments("cleave_describe", {{"session", session}, {"program", program}, {"info", info}}));
+  CLEAVE_TRY(checkArguments(output ? "cleave_describe_output" : "cleave_describe_input",
+                            {{"session", session}, {"program", program}, {"info", info}}));
   GlobalTensor tensor;
   CLEAVE_TRY(GlobalTensor::at(session->session, program, index, output, &tensor));
   if (tensor.shape().size() > CLEAVE_MAX_DIMS)

@@ -42,7 +42,9 @@ Status FileMapping::open(const std::string &path, FileMapping *result) {
   if (::fstat(fd, &info) != 0) {
     status = refused("read the size of", path);
   } else if (!S_ISREG(info.st_mode)) {
-    status = invalidArgument("'" + path + "' is not a regular file");
+    bool isDirectory = S_ISDIR(info.st_mode);
+    status =
+        invalidArgument("'" + path + (isDirectory ? "' is a directory; expected a file" : "' is not a regular file"));
   } else if (info.st_size > 0) {
     void *mapped = ::mmap(nullptr, static_cast<size_t>(info.st_size), PROT_READ, MAP_PRIVATE, fd, 0);
     if (mapped == MAP_FAILED) {

@@ -8,16 +8,17 @@
 
 namespace cleave::rt {
 
-static const char *const kLevelNames[] = {"error", "warning", "info", "debug"};
+static const char *const kLevelNames[] = {"error", "warning", "info", "debug"}; // of CLEAVE_LOG
+static const char *const kLevelWords[] = {"error", "warning", "note", "debug"}; // in lines
+static std::string program = "cleave";
+
+void setLogProgram(const std::string &name) { program = name; }
 
 static void write(LogLevel level, int rank, const std::string &message) {
-  std::string line = "cleave";
+  std::string line = program;
   if (rank >= 0)
     line += "[" + std::to_string(rank) + "]";
-  line += ": ";
-  if (level != LogLevel::Info)
-    line += std::string(kLevelNames[static_cast<int>(level)]) + ": ";
-  line += printable(message) + "\n";
+  line += std::string(": ") + kLevelWords[static_cast<int>(level)] + ": " + printable(message) + "\n";
   [[maybe_unused]] ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 

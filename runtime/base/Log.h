@@ -1,8 +1,10 @@
 // The runtime's only output of messages: lines on stderr with a prefix and, if there are several ranks, the rank.
 //
-//   log(LogLevel::Warning, rank, "the last batch is dropped");     // cleave[1]: warning: the last batch is dropped
+//   log(LogLevel::Warning, rank, "the last batch is dropped");     // model[1]: warning: the last batch is dropped
 //
-// CLEAVE_LOG=error|warning|info|debug sets the least important level that is shown. The default is info.
+// The prefix is the name of the compiled program; in programs of others that use the runtime as a library, it is
+// "cleave". CLEAVE_LOG=error|warning|info|debug sets the least important level that is shown. The default is info,
+// which shows notes.
 #ifndef CLEAVE_RUNTIME_BASE_LOG_H
 #define CLEAVE_RUNTIME_BASE_LOG_H
 
@@ -14,6 +16,8 @@ namespace cleave::rt {
 
 enum class LogLevel { Error, Warning, Info, Debug };
 
+// Sets the prefix. For main(), before other threads run.
+void setLogProgram(const std::string &name);
 // With `rank` < 0, the line is not about one rank. Each line is one system call, so lines of different ranks do not
 // mix.
 void log(LogLevel level, int rank, const std::string &message);

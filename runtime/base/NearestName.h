@@ -3,6 +3,7 @@
 #define CLEAVE_RUNTIME_BASE_NEARESTNAME_H
 
 #include <algorithm>
+#include <cctype>
 #include <numeric>
 #include <string>
 #include <string_view>
@@ -26,14 +27,37 @@ inline size_t editDistance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-// Returns the name with the smallest distance of at most a third of the typed name's length, or 2 if that is more, but
+// "AdamW" becomes "adamw", and "Weight-Decay" "weight_decay".
+inline std::string withoutCase(std::string_view text) {
+  std::string plain(text);
+  for (char &letter : plain)
+    letter = letter == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  return plain;
+}
+
+// True for two names of one type of numbers, such as "float16" and "fp16", which differ too much to be near.
+inline bool sameNumberType(std::string_view a, std::string_view b) {
+  static constexpr std::string_view types[] = {" f32 fp32 float32 float single ", " f16 fp16 float16 half ",
+                                               " bf16 bfloat16 ", " f64 fp64 float64 double "};
+  for (std::string_view type : types)
+    if (type.find(" " + std::string(a) + " ") != std::string_view::npos)
+      return type.find(" " + std::string(b) + " ") != std::string_view::npos;
+  return false;
+}
+
+// Returns a name that differs in case only, or is another name of the same type of numbers. Otherwise returns the name
+// with the smallest distance, without case, of at most a third of the typed name's length, or 2 if that is more, but
 // never more than half of the length. Returns an empty text if there is none.
 inline std::string nearestName(std::string_view typed, const std::vector<std::string> &names) {
+  std::string plain = withoutCase(typed);
+  for (const std::string &name : names)
+    if (name != typed && (withoutCase(name) == plain || sameNumberType(plain, name)))
+      return name;
   // Half of the length: otherwise f32 would be near to f64, and a name of one letter to every other one.
   size_t best = std::min(std::max<size_t>(2, typed.size() / 3), typed.size() / 2) + 1;
   std::string nearest;
   for (const std::string &name : names)
-    if (size_t distance = editDistance(typed, name); distance < best) {
+    if (size_t distance = editDistance(plain, withoutCase(name)); distance < best) {
       best = distance;
       nearest = name;
     }

@@ -246,15 +246,15 @@ struct Parser {
   void addExamples(const std::string &program) {
     std::string run = "  ./" + program;
     app.footer("Examples:\n" + run + " infer --input x=batch.npy --output y=y.npy\n" + run +
-               " train --data x=images.npy,mean=0.1307,std=0.3081 --data label=labels.npy --epochs 3 --save ckpt\n" +
+               " train --data x=images.npy,mean=0.1307,std=0.3081 --data labels=labels.npy --epochs 3 --save ckpt\n" +
                run + " inspect");
-    train->footer("Examples:\n" + run + " train --data x=x.npy --data label=y.npy --epochs 3 --lr 0.01\n" + run +
+    train->footer("Examples:\n" + run + " train --data x=x.npy --data labels=y.npy --epochs 3 --lr 0.01\n" + run +
                   " train --data tokens=text.bin:u8,window=64,shift=0 --data labels=text.bin:u8,window=64,shift=1 \\\n"
                   "      --steps 200 --lr 3e-4 --lr-schedule cosine,warmup=20 --save ckpt --save-every 100 "
                   "--resume auto");
     infer->footer("Example:\n" + run + " infer --input x=batch.npy --output y=y.npy --weights ckpt");
     inspect->footer("Examples:\n" + run + " inspect\n" + run + " inspect --json > plan.json");
-    evaluate->footer("Example:\n" + run + " evaluate --data x=x.npy --data label=y.npy --weights ckpt");
+    evaluate->footer("Example:\n" + run + " evaluate --data x=x.npy --data labels=y.npy --weights ckpt");
     generate->footer("Examples:\n" + run +
                      " generate --prompt \"The license \" --tokens 200 --temperature 0.8 --seed 1\n" + run +
                      " generate --prompt-ids 464,5964 --tokens 50 --top-k 40 --top-p 0.9 --end-token 50256\n" + run +

@@ -282,6 +282,7 @@ Status runCommand(const cleave_model &model, const Command &command, int *stoppe
 }
 
 int runMain(int argc, const char *const *argv, const cleave_model &model) {
+  setLogProgram(programName());
   endProcessIfMpiHangs();
   if (launcher() == Launcher::Mpi)
     noteTermination();

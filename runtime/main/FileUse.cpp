@@ -87,6 +87,11 @@ Status checkOutsideOfCheckpoints(const FileUse &use, bool isFolder) {
 
 Status checkNamesOfCheckpoints(const Command &command) {
   for (const FileUse &use :
+       {FileUse{"--metrics", command.train.metrics, true}, FileUse{"--trace", command.session.trace, true}})
+    if (!use.path.empty() && !command.train.save.empty() &&
+        isSameFile(withoutLastSlashes(use.path).string(), withoutLastSlashes(command.train.save).string()))
+      return invalidArgument(use.option + ": '" + use.path + "' is the folder of --save; give the name of a file");
+  for (const FileUse &use :
        {FileUse{"--metrics", command.train.metrics, true}, FileUse{"--trace", command.session.trace, true},
         FileUse{"--tensorboard", command.train.tensorboard, true}})
     if (!command.train.save.empty() && isNameOfCheckpoint(use.path, command.train.save))

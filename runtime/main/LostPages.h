@@ -7,8 +7,8 @@
 
 namespace cleave::rt {
 
-// From now on SIGBUS ends the process with exit code 1, after a line that says what happened. A main program may call
-// this, a library must not.
+// From now on SIGBUS ends the process with exit code 1, after a line that says what happened, and to which file. A main
+// program may call this, a library must not.
 void explainLostPages(const std::string &program);
 
 } // namespace cleave::rt

@@ -46,8 +46,12 @@ inline std::string describeUnexpected(const CLI::App &command, const std::vector
       return after + "write " + given + "=" + word;
     if (before.option->get_delimiter() != '\0')
       return after + "several values are separated by commas: " + given + "," + word;
+    bool isNameless = takesPairs && word.find('=') == std::string::npos;
+    if (isNameless && form.find("=FILE[,FILE]") != std::string::npos)
+      return after + "several files are separated by commas: " + given + "," + word;
+    std::string missing = isNameless ? form.substr(0, form.find('=') + 1) : ""; // "INPUT="
     if (before.option->get_items_expected_max() > 1)
-      return after + "give the option once for each value: " + given + " " + before.name + " " + word;
+      return after + "give the option once for each value: " + given + " " + before.name + " " + missing + word;
   }
   return text + help;
 }

@@ -33,7 +33,14 @@ Status Session::agreeWithLeader(const std::vector<uint64_t> &mine, const Differe
   Status same;
   if (other.first != mine.end())
     same = difference(static_cast<size_t>(other.first - mine.begin()), *other.second);
-  return agree(std::move(same), "go on");
+  bool all = true;
+  CLEAVE_TRY(processes()->agree(same.isOk(), &all));
+  if (all)
+    return Status::ok();
+  // All say the reason, because any of them may be the first to print.
+  std::string reason = same.message();
+  Status told = processes()->firstText(&reason);
+  return !same.isOk() ? same : told.isOk() ? peerLost(reason) : told;
 }
 
 Status Session::agreeOn(uint64_t mine, const std::string &what) {

@@ -38,6 +38,7 @@ struct Session::Impl {
   std::string name, tracePath, weightsCheckpoint;
   cleave_model model{}; // with the two paths, where the weights are from
   std::string directory, weights;
+  std::string variables; // of the environment, by which MPI was found
   std::unique_ptr<ChromeTrace> trace;
   std::unique_ptr<LocalWorld> local;
   std::unique_ptr<Communicator> processes; // hold one rank each; null: all ranks are here
@@ -56,7 +57,8 @@ struct Session::Impl {
   unsigned threadsOf(unsigned requested) const { return requested ? requested : std::max(1u, plan->threads()); }
   Demand demand(unsigned threads) const;
   Status joinProcesses();
-  Status connect(unsigned requested);
+  Status connect();
+  Status checkRanks(unsigned requested) const;
   Status makeRanks(const cleave_model &model, unsigned threadsPerRank);
 };
 
@@ -109,15 +111,8 @@ static Status checkProcesses(int processes, const fb::Plan &plan, const std::str
 Status Session::Impl::joinProcesses() {
   uint64_t wanted = meshSize(*plan);
   if (launcher() == Launcher::Mpi) {
-    std::string variables = mpiVariables(); // MPI itself sets some of them
-    CLEAVE_TRY(createMpiCommunicator(&processes));
-    // A shell that a launcher has started, as by srun --pty bash, has its variables, too.
-    std::string alone = processes->size() == 1 ? ", or unset " + variables + ", which a launcher has set: then the " +
-                                                     counted(wanted, "rank") + " are threads of this process"
-                                               : "";
-    return checkProcesses(processes->size(), *plan,
-                          wanted == 1 ? "start it once, without mpirun"
-                                      : "use mpirun -n " + std::to_string(wanted) + alone);
+    variables = mpiVariables(); // MPI itself sets some of them
+    return createMpiCommunicator(&processes);
   }
   if (launcher() == Launcher::None || wanted == 1)
     return Status::ok();
@@ -133,18 +128,33 @@ Status Session::Impl::joinProcesses() {
 }
 
 // Finds the other ranks: threads of this process, or other processes.
-Status Session::Impl::connect(unsigned requested) {
+Status Session::Impl::connect() {
   CLEAVE_TRY(checkCommVariables());
   uint64_t wanted = meshSize(*plan), before = memoryUsage().resident;
   CLEAVE_TRY(joinProcesses());
   if (uint64_t now = memoryUsage().resident; processes && now > before)
     joinBytes = now - before;
+  if (!processes)
+    local = std::make_unique<LocalWorld>(static_cast<int>(wanted));
+  return Status::ok();
+}
+
+// Called after checkSameProgram(): where programs differ, that is the mistake, and not the number of ranks of one.
+Status Session::Impl::checkRanks(unsigned requested) const {
+  uint64_t wanted = meshSize(*plan);
+  if (launcher() == Launcher::Mpi) {
+    // A shell that a launcher has started, as by srun --pty bash, has its variables, too.
+    std::string alone = processes->size() == 1 ? ", or unset " + variables + ", which a launcher has set: then the " +
+                                                     counted(wanted, "rank") + " are threads of this process"
+                                               : "";
+    CLEAVE_TRY(checkProcesses(processes->size(), *plan,
+                              wanted == 1 ? "start it once, without mpirun"
+                                          : "use mpirun -n " + std::to_string(wanted) + alone));
+  }
   if (requested && requested != wanted)
     return invalidArgument("--ranks " + std::to_string(requested) + ", but compiled for " + counted(wanted, "rank") +
                            (wanted == 1 ? "" : " (" + meshText(*plan) + ")") +
                            "; leave --ranks out, or compile for another --mesh");
-  if (!processes)
-    local = std::make_unique<LocalWorld>(static_cast<int>(wanted));
   return Status::ok();
 }
 
@@ -289,8 +299,9 @@ Status Session::start(const cleave_model &model, const SessionOptions &options) 
     CLEAVE_TRY(checkTrainsAlone());
   if (options.notesTermination && launcher() != Launcher::None && meshSize(*impl.plan) > 1)
     noteTermination();
-  CLEAVE_TRY(impl.connect(options.ranks));
+  CLEAVE_TRY(impl.connect());
   CLEAVE_TRY(checkSameProgram(*this, model, options.command));
+  CLEAVE_TRY(impl.checkRanks(options.ranks));
   impl.hasDrawnWeights = options.weights.empty() && drawsStates(*impl.plan);
   if (impl.processes && impl.hasDrawnWeights)
     CLEAVE_TRY(agreeOn(options.seed, "--seed, by which weights are drawn"));

@@ -53,11 +53,13 @@ public:
     if (names.empty())
       return "";
     constexpr size_t kNamed = 3;
+    // The last name takes no more space than the dots.
+    size_t shown = names.size() <= kNamed + 1 ? names.size() : kNamed;
     std::string text =
         counted(names.size(), "tensor") + (names.size() == 1 ? " is" : " are") + " not of this model, and left out: ";
-    for (size_t i = 0; i < std::min(names.size(), kNamed); ++i)
+    for (size_t i = 0; i < shown; ++i)
       text += (i ? ", " : "") + names[i];
-    return text + (names.size() > kNamed ? ", ..." : "");
+    return text + (names.size() > shown ? ", ..." : "");
   }
 
 private:

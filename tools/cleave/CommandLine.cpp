@@ -195,8 +195,9 @@ CLI::App *addVerify(CLI::App &app, VerifyRequest &request) {
 }
 
 CLI::App *addCalibrate(CLI::App &app, CalibrateRequest &request) {
-  CLI::App *command =
-      app.add_subcommand("calibrate", "Measure this machine in about ten seconds, so that step times can be predicted");
+  CLI::App *command = app.add_subcommand(
+      "calibrate",
+      "Measure this machine, so that step times can be predicted (about ten seconds for each number of threads)");
   command->footer(calibrateExamples);
   command
       ->add_option("-o,--output", request.output,

@@ -20,12 +20,6 @@ std::string longName(const CLI::Option &option) {
   return option.get_lnames().empty() ? "" : "--" + option.get_lnames()[0];
 }
 
-std::string oneLine(std::string text) {
-  for (char &c : text)
-    c = c == '\n' ? ' ' : c;
-  return text;
-}
-
 // Returns "Type to store values in" for a longer help text that begins with it.
 std::string firstClause(const std::string &text) {
   size_t end = text.find('\n');

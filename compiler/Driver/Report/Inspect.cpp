@@ -154,12 +154,33 @@ static llvm::Error printPrediction(const rt::fb::Plan &plan, const InspectOption
   return llvm::Error::success();
 }
 
+// The option of a form that shows no profile. Null for the summary.
+static const char *optionOf(InspectForm form) {
+  switch (form) {
+  case InspectForm::Summary:
+    return nullptr;
+  case InspectForm::Details:
+    return "--details";
+  case InspectForm::Parameters:
+    return "--parameters";
+  case InspectForm::Timeline:
+    return "--timeline";
+  case InspectForm::Text:
+    return "--text";
+  case InspectForm::Json:
+    return "--json";
+  }
+  llvm_unreachable("a form without an option");
+}
+
 // Shows each kernel of a traced step: as text, or as a part of the page.
 static llvm::Error showProfile(const rt::fb::Plan &plan, const InspectOptions &options, const MachinePrediction *on,
                                llvm::raw_ostream &out) {
-  if (!options.trace.empty() || options.form != InspectForm::Summary)
-    return usageError("--profile", "it shows a traced step as tables or, with --html, as a page; leave out --trace "
-                                   "and the other form");
+  const char *form = optionOf(options.form), *other = options.trace.empty() ? form : "--trace";
+  if (other)
+    return usageError("--profile",
+                      "it shows a traced step as tables or, with --html, as a page; leave out " +
+                          (other == form || !form ? std::string(other) : std::string(other) + " and " + form));
   llvm::Expected<view::Measured> measured = measuredStep(plan, options.profile);
   if (!measured)
     return measured.takeError();

@@ -204,7 +204,7 @@ private:
         unknown += (unknown.empty() ? " in place of --dim " : ", --dim ") + entry.getKey().str();
     errors_.add(usageError("--dim", (names.size() == 1 ? "the model's dimension " : "the model's dimensions ") +
                                         llvm::join(names, ", ") + (names.size() == 1 ? " has" : " have") +
-                                        " no size; give --dim " + llvm::join(names, "=N,") + "=N" + unknown));
+                                        " no size; give --dim " + llvm::join(names, "=SIZE,") + "=SIZE" + unknown));
   }
 
   void reportDerived() {

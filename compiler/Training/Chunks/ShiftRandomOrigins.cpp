@@ -102,8 +102,8 @@ private:
       return;
     for (Operation &op : model.getBody().front())
       if (drawsNumbers(&op) && !isa<RandomUniformOp>(&op)) {
-        op.emitOpError("draws numbers whose origin nobody can shift any more: shift-random-origins comes before the "
-                       "pass that makes it");
+        op.emitOpError("draws numbers whose origin can no longer be shifted; expected shift-random-origins to run "
+                       "before the pass that makes this operation");
         return signalPassFailure();
       }
     SmallVector<Site> sites = findSites(model);

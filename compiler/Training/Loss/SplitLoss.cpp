@@ -218,7 +218,7 @@ private:
       emitRemark(loss.getLoc(), "an evaluation averages the loss over batches of ")
           << layout.batch << " samples, and depends on that number: "
           << (isUnknown ? "the bound on its count grows with the batch"
-                        : "beside the guarded count is what every batch adds");
+                        : "the loss has a guarded count, and in addition a term that every batch adds");
     noteDependence(loss, layout, split, reason);
     return split;
   }

@@ -19,7 +19,7 @@
 #include "llvm/ADT/SetVector.h"
 
 namespace cleave {
-#define GEN_PASS_DEF_GATHERMOVES
+#define GEN_PASS_DEF_JOINMOVES
 #include "dialects/Cleave/Transforms/Passes.h.inc"
 } // namespace cleave
 

@@ -49,13 +49,6 @@ static Value matmulBias(LoopWriter &nest, const KernelParams &p, ArrayRef<Value>
   return addProduct(nest, p, in, biases);
 }
 
-// Returns an index tensor's element as a row number. Negative indices count from the end.
-static Value rowAt(LoopWriter &nest, mlir::ImplicitLocOpBuilder &builder, Value indices, Value i, int64_t rows) {
-  Value index = mlir::arith::IndexCastOp::create(builder, builder.getIndexType(), nest.load(indices, i));
-  Value negative = mlir::arith::CmpIOp::create(builder, mlir::arith::CmpIPredicate::slt, index, nest.constant(0));
-  return mlir::arith::SelectOp::create(builder, negative, nest.add(index, rows), index);
-}
-
 // The loops of indexing kernels: batch, outer, indices, inner; and the positions that they read in tables, indices and
 // slices.
 namespace {

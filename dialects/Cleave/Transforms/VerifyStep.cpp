@@ -79,7 +79,7 @@ static LogicalResult checkFunctionSet(mlir::ModuleOp module) {
   if (!infer && !chunks)
     return module.emitError("expects @infer, or @c0.fwd and @c0.bwd; got: neither");
   if (chunks && !update)
-    return module.emitError("expects @update beside the chunks of a training step; got: none");
+    return module.emitError("expects @update in addition to the chunks of a training step; got: none");
   return mlir::failure(failed);
 }
 

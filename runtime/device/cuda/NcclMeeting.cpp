@@ -37,7 +37,7 @@ Status NcclMeeting::open() const {
   if (threads != 1)
     return invalidArgument(std::string(kVariable) + " is not set, and this process " +
                            (threads ? "has " + std::to_string(threads) + " threads" : "may have several threads") +
-                           ", beside which it is not safe to set it; start all processes with " + wanted +
+                           ", and it is not safe to set it while others run; start all processes with " + wanted +
                            ", or create the session before other threads");
   if (::setenv(kVariable, point_.address.c_str(), 1) != 0)
     return internal("the environment has no room for " + wanted);

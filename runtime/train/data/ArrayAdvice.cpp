@@ -1,5 +1,6 @@
 #include "runtime/train/data/ArrayAdvice.h"
 
+#include "runtime/base/NearestName.h"
 #include "runtime/base/OptionText.h"
 
 #include <algorithm>
@@ -90,6 +91,10 @@ std::string formatAdvice(const std::string &file) {
        "(lambda b: b[4 + 4 * b[3]:].reshape(b[4:4 + 4 * b[3]].view(\">u4\")))(numpy.fromfile(\"",
        "\", \"uint8\"))",
        "bytes"}};
+  std::string lower = withoutCase(file);
+  for (const char *ending : {".npy", ".npz", ".safetensors"})
+    if (endsWith(lower, ending))
+      return std::string("; the ending must be in lower case: rename the file, so that it ends in ") + ending;
   for (const Format &format : kFormats)
     for (const char *ending : format.endings)
       if (endsWith(file, ending))

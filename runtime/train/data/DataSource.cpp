@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 
 namespace cleave::rt {
 namespace {
@@ -175,11 +176,13 @@ Status DataSource::openArray(const std::string &file, const std::string &key, Te
     unverified_.push_back({safetensors_.size() - 1, *found});
     return Status::ok();
   }
-  if (!endsWith(file, ".npy"))
-    return invalidArgument(file +
+  std::error_code none;
+  bool isDirectory = std::filesystem::is_directory(file, none);
+  if (isDirectory || !endsWith(file, ".npy"))
+    return invalidArgument(file + (isDirectory ? " is a directory" : "") +
                            ": expected a name ending in .npy, .npz or .safetensors, or a flat stream FILE:u8, "
                            "FILE:u16 or FILE:u32" +
-                           formatAdvice(file));
+                           (isDirectory ? "" : formatAdvice(file)));
   files_.emplace_back();
   CLEAVE_TRY(FileMapping::open(file, &files_.back()));
   return parseNpy(files_.back().data(), files_.back().size(), file, view);

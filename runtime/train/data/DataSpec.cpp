@@ -61,6 +61,28 @@ bool isPlain(std::string_view text, size_t at) {
   return slashes % 2 == 0;
 }
 
+// Refuses "tokens.bin:i16". A file of this name would have no ending by which it can be read, either.
+Status checkStreamType(const std::string &item) {
+  size_t colon = item.rfind(':');
+  if (colon == std::string::npos || colon == 0 || !isPlain(item, colon))
+    return Status::ok();
+  std::string type = item.substr(colon + 1);
+  size_t digits = std::min(type.find_first_of("0123456789"), type.size());
+  static const std::string kKinds[] = {"i", "u", "f", "int", "uint", "float", "bf", "bfloat"};
+  static const std::string kBits[] = {"8", "16", "32", "64"};
+  std::string kind = withoutCase(type.substr(0, digits)), bits = type.substr(digits);
+  if (std::find(std::begin(kKinds), std::end(kKinds), kind) == std::end(kKinds) ||
+      std::find(std::begin(kBits), std::end(kBits), bits) == std::end(kBits))
+    return Status::ok();
+  std::string text = type + " is no type of a flat stream; expected u8, u16 or u32";
+  std::string right = item.substr(0, colon) + ":u" + bits;
+  if (kind[0] == 'u' && bits != "64")
+    text += "; did you mean " + right + "?";
+  else if (kind[0] == 'i' && bits != "64")
+    text += "; numbers that are not negative have the same bytes as u" + bits + ": write " + right;
+  return invalidArgument(text);
+}
+
 // A name that ends in ":u8" is a flat stream ("text.bin:u8"). A colon elsewhere, or after a backslash, belongs to the
 // name.
 Status addFile(std::string item, DataSpec *spec) {
@@ -75,6 +97,8 @@ Status addFile(std::string item, DataSpec *spec) {
       item.resize(item.size() - ending.size());
     }
   }
+  if (!stream)
+    CLEAVE_TRY(checkStreamType(item));
   if (!spec->files.empty() && stream != spec->stream)
     return invalidArgument("'" + item + "' is not of the same kind as '" + spec->files[0] +
                            "'; write the same :u8, :u16 or :u32 after each file of a stream");

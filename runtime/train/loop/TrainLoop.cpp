@@ -28,7 +28,7 @@ std::string signalName(int signal) {
 }
 
 std::string stoppedEarly(const TrainingPosition &position) {
-  return "stopped early: no better loss in " + std::to_string(position.stale) + " evaluations";
+  return "stopped early: no better loss in " + counted(position.stale, "evaluation");
 }
 
 std::string describe(const Evaluation &evaluation) {

@@ -65,16 +65,23 @@ TEST(ScheduleFile, ErrorsNameTheLine) {
             "s:2: some lines begin with 'rank N:' and others do not: use one form in all of the file");
   EXPECT_EQ(problemOf("0F0 0B0\n\n1F0\n"),
             "s: the tasks go up to chunk 1 and micro-batch 0, which needs at least 4 tasks "
-            "(an F and a B for each chunk and micro-batch); the file has 3");
-  EXPECT_EQ(problemOf("1048575F1048575"), "s: the tasks go up to chunk 1048575 and micro-batch 1048575, which needs at "
-                                          "least 2199023255552 tasks (an F and a B "
-                                          "for each chunk and micro-batch); the file has 1");
+            "(an F and a B for each chunk and micro-batch); the file has 3; the first one that is missing is 1B0");
+  for (const auto &[tasks, missing] :
+       {std::pair("0F0 0I0 1F0", "0W0"), std::pair("1F0 1W0 0F0 0W0 1B1", "0I0"), std::pair("0F1 0F0 0B0", "0B1")}) {
+    std::string problem = problemOf(tasks);
+    EXPECT_EQ(problem.substr(problem.rfind(' ') + 1), missing) << problem;
+  }
+  EXPECT_EQ(problemOf("1048575F1048575"),
+            "s: the tasks go up to chunk 1048575 and micro-batch 1048575, which needs at "
+            "least 2199023255552 tasks (an F and a B "
+            "for each chunk and micro-batch); the file has 1; the first one that is missing is "
+            "0F0");
   EXPECT_EQ(problemOf("0F0 0B0 0B0 0F0\n2F0 2B0"),
             "s: no rank has a task of chunk 1, but one of chunk 2 is there: chunks are numbered without gaps");
   EXPECT_EQ(problemOf("0F0 0B0\n\n0F0 0B0"),
             "s:3: 0F0 is in the list of rank 1, but chunk 0 is on rank 0: all tasks of a chunk are on one rank");
-  EXPECT_EQ(problemOf("0F0 0B0", {2, 0}), "s: the file has lists of 1 ranks, the mesh has 2 pipeline ranks");
-  EXPECT_EQ(problemOf("0F0 0B0", {0, 2}), "s: the file has 1 micro-batches, asked for are 2");
+  EXPECT_EQ(problemOf("0F0 0B0", {2, 0}), "s: the file has lists of 1 rank, the mesh has 2 pipeline ranks");
+  EXPECT_EQ(problemOf("0F0 0B0", {0, 2}), "s: the file has 1 micro-batch, asked for are 2");
   EXPECT_EQ(problemOf("0F0 0B0 0F1\n0B1\n"),
             "s:2: 0B1 is in the list of rank 1, but chunk 0 is on rank 0: all tasks of a chunk are on one rank");
   EXPECT_EQ(problemOf("rank 0: 0F0 0B0 0F1\nrank 0: 0B1\nrank 1: 1F0\nrank 1: 1F1 1B0 1B1"),

@@ -32,10 +32,22 @@ class Tensor:
     def __mul__(self, factor):
         return Tensor(self.value * factor)
 
+    def __rsub__(self, number):
+        return Tensor(number - self.value)
+
+    def __lt__(self, number):
+        return self.value < number
+
+    def __abs__(self):
+        return Tensor(abs(self.value))
+
+    abs = __abs__
+
     def numpy(self):
         return self.value
 
 
+torch.where = lambda condition, one, other: Tensor(np.where(condition, one.value, other.value))
 torch.repeat_interleave = lambda tensor, times, dim: Tensor(np.repeat(tensor.value, times, dim))
 sys.modules["torch"] = torch
 sys.path.insert(0, str(pathlib.Path(__file__).parents[3] / "python"))
@@ -73,7 +85,7 @@ class Job:
         self.path, self.module = str(path), Module()
         self.report = types.SimpleNamespace(exporter="torchscript", parameters=0, buffers=0, compared=None, notes=[])
         self.inputs, self.symbols, self.batch_dims = {"x": Tensor(np.ones((2, 4)))}, {"x": "batch"}, {"x": 0}
-        self.output_names, self.example_batch = ["y"], 2
+        self.output_names, self.example_batch, self.recorded = ["y"], 2, types.SimpleNamespace(outputs={"y"})
         values = {weight: self.module.parameters[0][1].value, "b": np.asarray([1, 2, 3], "f4"), "mask": np.asarray(mask, "f4")}
         nodes = [helper.make_node("MatMul", ["x", weight], ["p"], doc_string="/home/me/net.py"), helper.make_node("Add", ["p", "b"], ["s"]),
                  helper.make_node("Mul", ["s", "mask"], ["y"])]

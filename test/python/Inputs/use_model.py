@@ -66,6 +66,12 @@ def main():
     said = refusal(cleave.CleaveError, lambda: trained.evaluate(**wrong))
     assert said.startswith("evaluate: element 1 of the flattened 'labels' is the label 1000; expected"), said
     assert refusal(cleave.CleaveError, lambda: cleave.Model(train, weights="/absent")).startswith("weights: "), "an option's name"
+    for text, wanted in (("--weights: the initial weights", "weights: the initial weights"), ("--seed, by which: 3", "seed, by which: 3"),
+                         ("give the folder: --weights a b/c", "give the folder: weights=a b/c"), ("or give --weights FILE", "or give weights=FILE"),
+                         ("x; --weights takes the weights alone", "x; weights= takes the weights alone"), ("use --threads 3", "use threads=3"),
+                         ("can be given as weights, by --weights in commands", "can be given as weights, by --weights in commands"),
+                         ("/a/--weights/b: no file", "/a/--weights/b: no file")):
+        assert cleave.library._in_python(text) == wanted, cleave.library._in_python(text)
     assert "weights: the path is empty" in refusal(ValueError, lambda: cleave.Model(train, weights=""))
     assert "no checkpoint" in refusal(cleave.CleaveError, lambda: trained.load("/absent"))
     assert "its path is empty" in refusal(cleave.CleaveError, lambda: trained.load(""))
@@ -75,8 +81,17 @@ def main():
     os.mkfifo(checkpoints + ".pipe")
     assert "is not a regular file" in refusal(ValueError, lambda: cleave.Model(checkpoints + ".pipe"))
     assert "a path has no NUL" in refusal(ValueError, lambda: trained.save(checkpoints + "\0x"))
+    # decode() takes an array as empty() gives it, or its bytes, and of these all.
+    values = tensor.encode(batch[name])
+    assert np.array_equal(tensor.decode(np.frombuffer(values.tobytes(), np.uint8)), values) and tensor.decode(values) is values
+    for given in (np.zeros(3, np.uint8), values[:-1], values.astype(np.float64), values.T, [1.0]):
+        assert f"'{name}': expected {tensor.bytes} bytes (float32 {list(tensor.shape)}); got " in refusal(ValueError, lambda: tensor.decode(given))
+    # Values of other types are converted where none is lost, bools to integers as well.
+    ones = batch["labels"] > 0
+    assert trained.evaluate(**{**batch, "labels": ones}).loss == trained.evaluate(**{**batch, "labels": (ones * 1).tolist()}).loss
     assert "seed: expected 0 to" in refusal(ValueError, lambda: trained.set_seed(-1))
-    assert "threads: expected 0 to" in refusal(ValueError, lambda: cleave.Model(train, threads=-1))
+    for threads in (-1, 0):
+        assert f"threads: expected 1 to 2^32 - 1; got {threads}" in refusal(ValueError, lambda: cleave.Model(train, threads=threads))
     assert "expected 1 to 4096 threads per rank; got: 4294967295" in refusal(cleave.CleaveError, lambda: cleave.Model(train, threads=2**32 - 1))
     assert "threads: expected a whole number; got '2'" in refusal(TypeError, lambda: cleave.Model(train, threads="2"))
     assert "lr: expected a number; got 'fast'" in refusal(TypeError, lambda: trained.train_step(lr="fast", **batch))

@@ -7,6 +7,7 @@
 #include "runtime/base/Hash.h"
 #include "runtime/base/JsonDepth.h"
 #include "runtime/base/LoadedFile.h"
+#include "runtime/base/NearestName.h"
 #include "runtime/base/Philox.h"
 #include "runtime/base/ShortTurns.h"
 #include "runtime/base/Trace.h"
@@ -164,6 +165,21 @@ TEST(FileMapping, MapsAndNamesWhatFails) {
   EXPECT_NE(missing.message().find("cleave_mapping.none"), std::string::npos);
   EXPECT_EQ(FileMapping::open(testing::TempDir(), &moved).code(), Code::InvalidArgument);
   std::remove(path.c_str());
+}
+
+TEST(NearestName, IgnoresCaseAndKnowsNamesOfTypes) {
+  const std::vector<std::string> optimizers = {"sgd", "adam", "adamw"}, types = {"f32", "bf16", "fp16"};
+  EXPECT_EQ(nearestName("AdamW", optimizers), "adamw");
+  EXPECT_EQ(nearestName("ADAM", optimizers), "adam");
+  EXPECT_EQ(nearestName("SGD", optimizers), "sgd");
+  EXPECT_EQ(nearestName("adam-w", optimizers), "adamw");
+  EXPECT_EQ(nearestName("Shard-Grad", {"shard_grad"}), "shard_grad");
+  for (const char *half : {"half", "Float16", "f16"})
+    EXPECT_EQ(nearestName(half, types), "fp16");
+  EXPECT_EQ(nearestName("bfloat16", types), "bf16");
+  EXPECT_EQ(nearestName("float32", types), "f32");
+  EXPECT_EQ(nearestName("f64", types), "");
+  EXPECT_EQ(nearestName("sgd", {"sgd"}), "sgd");
 }
 
 TEST(LoadedFile, NamesWhatWasMapped) {

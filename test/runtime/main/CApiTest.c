@@ -29,6 +29,8 @@ int run_c_api(const cleave_model *model, const char *directory) {
   CHECK(strcmp(info.name, "x") == 0 && info.dtype == CLEAVE_F32 && info.rank == 2);
   CHECK(info.shape[0] == 4 && info.shape[1] == 4 && info.bytes == sizeof x); /* two ranks of two samples */
   CHECK(cleave_describe_input(session, "train_step", 1, &info) == CLEAVE_NOT_FOUND);
+  CHECK(cleave_describe_output(session, "train_step", 0, NULL) == CLEAVE_INVALID_ARGUMENT);
+  CHECK(strstr(cleave_last_error(), "cleave_describe_output: the argument 'info' is NULL") != NULL);
   CHECK(cleave_set_input(session, "train_step", "x", x, 3) == CLEAVE_INVALID_ARGUMENT);
   CHECK(strstr(cleave_last_error(), "f32[4, 4], 64 bytes; got 3") != NULL);
   CHECK(cleave_set_input(session, "train_step", "z", x, sizeof x) == CLEAVE_NOT_FOUND);

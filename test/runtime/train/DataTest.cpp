@@ -81,6 +81,23 @@ TEST(DataSpec, NamesOfAnyCharacters) {
   EXPECT_NE(parseDataSpec("x=lr=1/a.npy", &spec).message().find("a backslash before a comma or ="), std::string::npos);
 }
 
+TEST(DataSpec, StreamsOfOtherTypes) {
+  auto error = [](const std::string &text) {
+    DataSpec spec;
+    return parseDataSpec(text, &spec).message();
+  };
+  EXPECT_EQ(error("x=t.bin:i16,window=8"),
+            "'x=t.bin:i16,window=8': i16 is no type of a flat stream; expected u8, u16 or u32; numbers that are not "
+            "negative have the same bytes as u16: write t.bin:u16");
+  EXPECT_NE(error("x=t.bin:uint16").find("expected u8, u16 or u32; did you mean t.bin:u16?"), std::string::npos);
+  for (const char *type : {"i64", "u64", "f32", "float16"}) {
+    std::string said = error(std::string("x=t.bin:") + type), end = "expected u8, u16 or u32";
+    EXPECT_EQ(said.substr(said.size() - end.size()), end) << said;
+  }
+  for (const char *name : {"x=a:b.npy", "x=t\\:i16", "x=c:16", "x=:i16"})
+    EXPECT_EQ(error(name), "") << name;
+}
+
 // The processes of one run compare these texts. The paths may differ between machines. Everything else must be equal.
 TEST(DataSpec, TextWithoutFiles) {
   auto text = [](const char *spec) { return textWithoutFiles({spec}); };

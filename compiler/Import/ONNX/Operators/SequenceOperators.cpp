@@ -176,7 +176,7 @@ LogicalResult importConcatFromSequence(OpContext &op) {
   for (Value part : parts)
     if (elementOf(part) != elementOf(parts[0]) ||
         reducedShape(shapeOf(part), {*dim}, true) != reducedShape(shapeOf(parts[0]), {*dim}, true))
-      return op.fail("the sequence's tensors must have one type, and equal sizes beside dimension " +
+      return op.fail("the sequence's tensors must have one type, and equal sizes in all dimensions except " +
                      llvm::Twine(*dim) + "; got shapes " + formatShape(shapeOf(parts[0])) + " and " +
                      formatShape(shapeOf(part)));
   return op.result(op.emit.concat(parts, *dim));

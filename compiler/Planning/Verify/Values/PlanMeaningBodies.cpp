@@ -28,6 +28,8 @@ void PlanMeaning::fillCrossBody(unsigned region, uint64_t place, MemoryContents 
   ValueNumber symbol = crossBodySymbolOf(region, place);
   contents.write(0, Content::of(symbol, bytes));
   if (auto varies = bodies_->crossBody.find(region); varies != bodies_->crossBody.end())
+    // Each range holds its own bytes of the one symbol. Ranges with other axes still read as one piece, so axes do not
+    // change the region's number.
     for (const auto &[begin, range] : varies->second.ranges())
       contents.write(begin, Content::of(symbol, range.end, range.varies).slice(begin, range.end - begin));
 }
@@ -83,6 +85,8 @@ void PlanMeaning::runCall(const InstructionView &view) {
       leaveAfterCalls(*state->second, isStated);
   for (auto it = memories_.begin(); it != memories_.end();) {
     fb::RegionKind kind = plan_.regions()->Get(it->first.first)->kind();
+    // An erased cross-body region begins again with its symbol after this call (memory(), fillCrossBody()). Any other
+    // begins again without a value.
     bool stays = kind == fb::RegionKind::persistent || kind == fb::RegionKind::input;
     it = stays ? std::next(it) : memories_.erase(it);
   }
@@ -90,6 +94,8 @@ void PlanMeaning::runCall(const InstructionView &view) {
 
 // Adds to the history what the bodies find in states: what the entry has changed there. What earlier calls have left is
 // in the history already. A state of which the entry has left nothing (a gradient that it clears) is overwritten.
+// For example, an entry fills the gradient g and calls a body twice. `changed` has g with the fill at the first call,
+// and nothing at the second one.
 void PlanMeaning::addToHistory() {
   std::map<std::string, ValueNumber> changed;
   for (const auto &[name, state] : states_) {
@@ -121,6 +127,7 @@ void PlanMeaning::leaveAfterCalls(const fb::State &state, bool isStated) {
   AxisMask varies = start.varies();
   if (auto more = bodies_->states.find(name); more != bodies_->states.end())
     varies |= more->second;
+  // Without a number, nothing says that two ranks have the same in the state. So it may differ along all axes.
   for (uint32_t axis = 0; axis < lengthOf(plan_.axes()) && !isStated; ++axis)
     varies |= plan_.axes()->Get(axis)->size() > 1 ? AxisMask{1} << axis : 0;
   Content left = Content::of(symbol, bytes, varies);
@@ -215,6 +222,7 @@ bool PlanMeaning::isLeftAnew(unsigned index, uint64_t place, const MemoryContent
 // A body is run for the inputs of the first entry that calls it. Returns another entry that calls it and has other
 // inputs in the regions that the body uses; empty if there is none.
 std::string PlanMeaning::entryOfOtherPorts() const {
+  // A region that the body has not used has no memory here (memory() makes it). Its inputs do not matter.
   auto meantBy = [&](const fb::Program &entry) {
     std::set<std::tuple<unsigned, uint64_t, ValueNumber, AxisMask>> all; // where, and what
     for (uint32_t i = 0; i < lengthOf(entry.inputs()); ++i)
@@ -257,7 +265,7 @@ std::vector<std::string> PlanMeaning::getUnproved() const {
       continue;
     std::string name = "region '" + std::string(textOf(region.name())) + "'";
     if (where.second != 0 && isLeftAnew(where.first, where.second, contents))
-      found.push_back("it writes another frame of " + name + " than that which runs");
+      found.push_back("it writes a frame of " + name + " that is not the one of the micro-batch that runs");
     if (region.counter() != fb::Counter::micro_batch)
       found.push_back(name + ", which it uses, follows the counter " + fb::EnumNameCounter(region.counter()) +
                       "; expected micro_batch: each micro-batch has its own value there");

@@ -30,7 +30,7 @@ module attributes {cleave.level = "step", cleave.mesh = #cleave.mesh<["dp"], [2]
 
 // -----
 
-// expected-error @below {{expects @update beside the chunks of a training step; got: none}}
+// expected-error @below {{expects @update in addition to the chunks of a training step; got: none}}
 module attributes {cleave.level = "step", cleave.mesh = #cleave.mesh<["dp"], [2]>, cleave.micro_batches = 1 : i64} {
   // expected-error @below {{expects its counterpart @c1.bwd; got: none}}
   func.func @c1.fwd() {

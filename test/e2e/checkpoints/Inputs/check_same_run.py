@@ -1,8 +1,8 @@
-"""Processes of one run that were not started alike: check_same_run.py FOLDER, in which the programs dp, other, fsdp, infer, gpt and epsilon
-lie.
+"""Processes of one run that were not started alike: check_same_run.py FOLDER, in which the programs dp, other, fsdp, single, infer, gpt and
+epsilon lie.
 
-Each pair of command lines is started under mpirun. It must end within SECONDS, with an error, and one process must say in what it differs;
-no checkpoint may be left. Pairs that are alike in all that counts must run."""
+Each pair of command lines is started under mpirun. It must end within SECONDS, with an error, and the process whose error comes first must
+say in what they differ; no checkpoint may be left. Pairs that are alike in all that counts must run."""
 import os
 import pathlib
 import re
@@ -34,6 +34,8 @@ def contents(option):
 
 DIFFERENT = [
     ("programs of one mesh", TRAIN, ["./fsdp", *TRAIN[1:]], PROGRAM),
+    ("programs of one and of two ranks", ["./single", *TRAIN[1:]], TRAIN, PROGRAM),
+    ("programs of two ranks and of one", TRAIN, ["./single", *TRAIN[1:]], PROGRAM),
     ("the same model, compiled for another batch", TRAIN, ["./other", *TRAIN[1:]], PROGRAM),
     ("models that differ only in an epsilon", GENERATE, ["./epsilon", *GENERATE[1:]], PROGRAM),
     ("train and evaluate", TRAIN, ["./dp", "evaluate", *DATA], COMMAND),
@@ -100,7 +102,8 @@ def main():
     for name, first, second, expected in DIFFERENT:
         code, said = run(first, second)
         saved = [path.name for path in folder.glob("[ab].ckpt/step-*")]
-        if not code or not re.search(r"^\S+: error: .*" + re.escape(expected), said, re.M) or saved:
+        first_error = re.search(r"^\S+: error: .*", said, re.M)
+        if not code or not first_error or expected not in first_error[0] or saved:
             print(f"{name}: expected an error '{expected}' and no checkpoint; got code {code}, checkpoints {saved}: {said}")
             failed += 1
     for name, first, second in ALIKE:

@@ -143,7 +143,7 @@ DAMAGES = {
     "part-overlap": (edit_header(lambda header: header.update(copy=first(header))), "overlap"),
     "part-dtype": (edit_header(lambda header: first(header).update(dtype="I32")), "expected .* elements of"),
     "part-names": (edit_header(lambda header: {name + "?" * (name != "__metadata__"): entry for name, entry in header.items()}), "lacks checksums"),
-    "part-directory": (replace(PART, pathlib.Path.mkdir), "is not a regular file"),
+    "part-directory": (replace(PART, pathlib.Path.mkdir), "is a directory; expected a file"),
     "part-pipe": (replace(PART, os.mkfifo), "is not a regular file"),
     "part-link": (link(PART, "/etc/passwd"), "is a symbolic link"),
     "part-link-above": (link(PART, "../other.safetensors"), "is a symbolic link"),

@@ -114,7 +114,9 @@ def problem(command, done):
         return f"exit code {done.returncode}"
     if re.search(r"std::|bad_alloc|what\(\)|terminate called|vector::|LLVM ERROR", done.stderr):
         return "text of a library"
-    errors = [line for line in done.stderr.splitlines() if not line.startswith(("note:", "memory:", "step ", "cleave: warning:"))]
+    program = pathlib.Path(command[0]).name
+    harmless = ("note:", "memory:", "step ", f"{program}: warning:", f"{program}: note:")
+    errors = [line for line in done.stderr.splitlines() if not line.startswith(harmless)]
     if done.returncode and len(errors) != 1:
         return f"{len(errors)} lines of errors"
     # A loss of data that are not numbers is none; what `cleave` prints are.
