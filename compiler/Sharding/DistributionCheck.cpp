@@ -8,6 +8,7 @@
 
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/CallInterfaces.h"
 #include "llvm/ADT/DenseMap.h"
 
 using namespace cleave;
@@ -51,6 +52,8 @@ private:
     for (StateOp state : module.getOps<StateOp>()) {
       Distribution stored = Distribution::of(*state.getStorage(), mesh);
       checkNoBlocks(state, stored, nameOf(state) + " is stored");
+      checkCoordinate(state);
+      checkPipelineAxis(state, stored, nameOf(state) + " is stored");
       if (!stored.has(AxisDistribution::Partial))
         continue;
       for (auto segment : state.getSegments().getAsRange<SegmentAttr>())
@@ -68,6 +71,23 @@ private:
     }
   }
 
+  // Stages run different programs, so a rank of another stage has no part or term of a value.
+  template <typename Op> void checkPipelineAxis(Op op, const Distribution &is, const std::string &what) {
+    auto pipeline = module->getAttrOfType<mlir::DictionaryAttr>(kPipelineAttr);
+    auto name = pipeline ? pipeline.getAs<mlir::StringAttr>("axis") : mlir::StringAttr();
+    int64_t axis = name ? mesh.getIndex(name.getValue()) : -1;
+    if (axis >= 0 && is.along[axis] != AxisDistribution::Whole)
+      error(op) << what << " " << distributionText(is, mesh) << ", and " << name.getValue()
+                << " is the axis of the pipeline; expected it whole over that";
+  }
+
+  // Programs may not write coordinates, so a state that begins with one must say what it is.
+  void checkCoordinate(StateOp state) {
+    auto isOne = [](SegmentAttr segment) { return segment.getInit().getKind() == InitKind::Coordinate; };
+    if (llvm::any_of(state.getSegments().getAsRange<SegmentAttr>(), isOne) != (state.getRole() == Role::Coordinate))
+      error(state) << nameOf(state) << " has the role of a coordinate or begins with one; expected both or none";
+  }
+
   // The host and the loader deal out neighbouring parts.
   template <typename Op> void checkNoBlocks(Op op, const Distribution &declared, const std::string &what) {
     if (llvm::any_of(declared.dims, [](const DimSplit &dim) { return dim.blocks > 1; }))
@@ -77,8 +97,8 @@ private:
   // Inputs and outputs of one name are one tensor of the model.
   void checkSameName(FuncOp function, unsigned index, ShardingAttr sharding, mlir::Attribute batchDim) {
     auto name = function.getArgAttrOfType<mlir::StringAttr>(index, kNameAttr);
-    if (!name)
-      return;
+    if (!name) // the plan calls it so
+      name = mlir::StringAttr::get(function.getContext(), "arg" + llvm::Twine(index));
     Declared declared{function, sharding, batchDim, function.getArgumentTypes()[index]};
     auto [first, isNew] = inputs.try_emplace(name, declared);
     Declared &other = first->second;
@@ -98,8 +118,10 @@ private:
                       << declared.dims.size() << " dimensions; expected one for each dimension of the type";
       return Distribution::whole(mesh, llvm::cast<mlir::RankedTensorType>(type).getRank());
     }
+    std::string declares = (what + " of @" + function.getName() + " is declared").str();
+    checkPipelineAxis(function, declared, declares);
     if (isPort)
-      checkNoBlocks(function, declared, (what + " of @" + function.getName() + " is declared").str());
+      checkNoBlocks(function, declared, declares);
     auto batch = llvm::dyn_cast_if_present<mlir::IntegerAttr>(batchDim);
     for (unsigned axis = 0; isPort && axis < declared.along.size(); ++axis) {
       bool isBatch = batch && declared.dimOf(axis) == batch.getInt();
@@ -212,6 +234,10 @@ private:
       return; // reported already; its results get no distribution either
     if (auto kernel = llvm::dyn_cast<KernelOp>(op))
       return visitKernel(kernel);
+    if (op->getNumRegions() != 0 || llvm::isa<mlir::CallOpInterface>(op)) {
+      error(op) << op->getName() << " has a body or calls one, for which there is no rule here";
+      return;
+    }
     if (auto compute = llvm::dyn_cast<ComputeOpInterface>(op);
         compute && op->getNumResults() > 1 && compute.getComputeKind() == ComputeKind::Kernel && compute.isDecomposable())
       return visitParts(compute);
@@ -242,6 +268,7 @@ private:
       if (InitAttr init = segment.getInit(); init.getKind() == InitKind::Coordinate && init.getSource())
         if (int64_t axis = mesh.getIndex(init.getSource().getValue()); axis >= 0 && mesh.getSizes()[axis] > 1)
           made.along[axis] = AxisDistribution::Varying;
+    checkPipelineAxis(read, made, nameOf(read.getResult()) + " is");
     found[read.getResult()] = {made};
   }
 

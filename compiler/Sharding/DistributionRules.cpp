@@ -317,6 +317,8 @@ SmallVector<Distributions> cleave::applyOp(mlir::Operation *op, llvm::ArrayRef<D
       made[0].push_back(*result);
   } else if (LoopFacts facts(op); facts.isDescribed()) {
     applyLoops(facts, operands, mesh, made, why);
+  } else if (operands.empty()) {
+    why.reason = "does not say what it makes";
   } else if (auto joined = joinWhole(firsts, mesh, why)) {
     for (auto [index, all] : llvm::enumerate(made)) {
       joined->dims.assign(valueType(op, op->getNumOperands() + index).getRank(), DimSplit());

@@ -15,12 +15,17 @@ using mlir::func::FuncOp;
 // An origin that has more elements, or is computed by a longer chain of ops, is not evaluated.
 static constexpr int64_t kMaxElements = 64;
 static constexpr unsigned kMaxDepth = 200;
-// The numbers that values have that are the same on all ranks: in each round, each value has another one.
-static constexpr int64_t kShared[][4] = {{3, 2, 4, 1}, {2, 4, 1, 3}, {1000003, 999983, 1000033, 999979}};
+// The numbers of values that are the same on all ranks: in each round, an element has the first number plus the step for
+// each element before it. They are small, zero and negative, and large: what a division, a cast to a narrow type or a
+// comparison makes of them differs.
+static constexpr struct {
+  int64_t first, step;
+} kShared[] = {{3, 1}, {2, -1}, {1000003, 7919}, {(int64_t{1} << 33) + 5, 104729}, {-1000003, 15485863}};
 // Of meshes with more ranks, some are chosen.
 static constexpr int64_t kMostPoints = 64;
 
 RankOrigins::RankOrigins(const mlir::SymbolTable &symbols, MeshAttr mesh) : symbols(symbols), mesh(mesh) {
+  symbols.getOp()->walk([&](WriteOp write) { written.insert(symbols.lookup(write.getState())); });
   int64_t ranks = 1;
   for (int64_t size : mesh.getSizes())
     ranks = std::min(ranks * size, kMostPoints + 1); // a product of sizes that fits
@@ -59,9 +64,16 @@ void RankOrigins::addChosenPoints() {
   points.push_back(last);
 }
 
-int64_t RankOrigins::sharedNumber(const void *value) {
-  auto place = sharedValues.try_emplace(value, sharedValues.size()).first->second;
-  return kShared[round][place % std::size(kShared[round])];
+DenseElementsAttr RankOrigins::sharedNumbers(const void *value, mlir::RankedTensorType type) {
+  size_t first = sharedValues.try_emplace(value, sharedCount).first->second;
+  if (first == sharedCount)
+    sharedCount += static_cast<size_t>(type.getNumElements());
+  SmallVector<llvm::APInt> numbers;
+  for (int64_t i = 0; i < type.getNumElements(); ++i)
+    numbers.emplace_back(type.getElementTypeBitWidth(),
+                         static_cast<uint64_t>(kShared[round].first + kShared[round].step * (int64_t(first) + i)),
+                         /*isSigned=*/true, /*implicitTrunc=*/true);
+  return DenseElementsAttr::get(type, numbers);
 }
 
 DenseElementsAttr RankOrigins::evaluateRead(ReadOp read, const Coordinates &at) {
@@ -71,14 +83,13 @@ DenseElementsAttr RankOrigins::evaluateRead(ReadOp read, const Coordinates &at) 
   if (!state || !element || state.getSegments().size() != 1 || !state.getStorage()->isReplicated())
     return {};
   InitAttr init = llvm::cast<SegmentAttr>(state.getSegments()[0]).getInit();
-  int64_t number = sharedNumber(state.getAsOpaquePointer());
-  if (init.getKind() == InitKind::Coordinate) {
-    int64_t axis = init.getSource() ? mesh.getIndex(init.getSource().getValue()) : -1;
-    if (axis < 0)
-      return {};
-    number = at[axis];
-  }
-  return DenseElementsAttr::get(type, llvm::cast<mlir::Attribute>(mlir::IntegerAttr::get(element, number)));
+  // A state that a program writes may have another number at each read.
+  if (init.getKind() != InitKind::Coordinate)
+    return sharedNumbers(written.contains(state) ? read.getAsOpaquePointer() : state.getAsOpaquePointer(), type);
+  int64_t axis = init.getSource() ? mesh.getIndex(init.getSource().getValue()) : -1;
+  if (axis < 0)
+    return {};
+  return DenseElementsAttr::get(type, llvm::cast<mlir::Attribute>(mlir::IntegerAttr::get(element, at[axis])));
 }
 
 // Evaluates an input that is whole, or a residual. A kernel's argument has the value that goes into the kernel.
@@ -96,8 +107,7 @@ DenseElementsAttr RankOrigins::evaluateArgument(mlir::BlockArgument argument, co
   auto element = llvm::dyn_cast<mlir::IntegerType>(type.getElementType());
   if (!element || !sharding || !sharding.isReplicated())
     return {};
-  return DenseElementsAttr::get(
-      type, llvm::cast<mlir::Attribute>(mlir::IntegerAttr::get(element, sharedNumber(argument.getAsOpaquePointer()))));
+  return sharedNumbers(argument.getAsOpaquePointer(), type);
 }
 
 DenseElementsAttr RankOrigins::evaluateOp(mlir::OpResult result, const Coordinates &at, Known &known, unsigned depth) {
@@ -160,6 +170,7 @@ std::optional<Distribution> RankOrigins::find(Value origin, mlir::RankedTensorTy
   std::optional<Distribution> found;
   for (round = 0; round < std::size(kShared); ++round) {
     sharedValues.clear();
+    sharedCount = 0;
     std::optional<Distribution> made = findHere(origin, part);
     if (!made || (found && !(*found == *made)))
       return std::nullopt;

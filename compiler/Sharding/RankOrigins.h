@@ -2,8 +2,8 @@
 // coordinates, constants and scalar states.
 //
 // The program is evaluated for ranks at chosen coordinates, by the ops' own folders. A state that is not a coordinate
-// may have any number: it is the same on all ranks, and only differences between ranks show where parts begin. Three
-// numbers are tried for each such value, which must give the same parts. If an origin is k * c(dp) in dimension 0, and
+// may have any number: it is the same on all ranks, and only differences between ranks show where parts begin. Five
+// numbers are tried for each such element, which must give the same parts. If an origin is k * c(dp) in dimension 0, and
 // parts have k rows, then dp splits dimension 0.
 //
 // With up to 64 ranks, the program is evaluated for each of them, so the result holds for all ranks. With more, it is
@@ -35,8 +35,8 @@ private:
 
   // With the numbers of one round for the values that are the same on all ranks.
   std::optional<Distribution> findHere(mlir::Value origin, mlir::RankedTensorType part);
-  // The number of a state or an argument, `value`, in this round.
-  int64_t sharedNumber(const void *value);
+  // The numbers of a state, a read or an argument, `value`, in this round. No two elements of values have the same.
+  mlir::DenseElementsAttr sharedNumbers(const void *value, mlir::RankedTensorType type);
   void addAllPoints();
   void addChosenPoints();
   mlir::DenseElementsAttr evaluate(mlir::Value value, const Coordinates &at, Known &known, unsigned depth = 0);
@@ -49,9 +49,10 @@ private:
   const mlir::SymbolTable &symbols;
   MeshAttr mesh;
   llvm::SmallVector<Coordinates> points;
-  // Values that are the same on all ranks, in the order in which they are met; and in which round their numbers are tried.
+  llvm::DenseSet<mlir::Operation *> written; // states
+  // Values that are the same on all ranks, with the number of elements of those that were met before.
   llvm::DenseMap<const void *, size_t> sharedValues;
-  size_t round = 0;
+  size_t sharedCount = 0, round = 0;
 };
 
 } // namespace cleave

@@ -21,6 +21,7 @@ import warnings
 import zlib
 
 import numpy as np
+import onnxruntime
 import torch
 from torch import nn
 from torch.nn import functional
@@ -92,6 +93,10 @@ def check_inference(folder, module, data, exporter):
                               opset_version=OPSETS[exporter])
     except Exception as failure:  # PyTorch's, of many kinds
         return f"not exported for inference ({type(failure).__name__})", False
+    try:
+        onnxruntime.InferenceSession(folder / "e.onnx")
+    except onnxruntime.capi.onnxruntime_pybind11_state.Fail:  # which it says of shapes that do not fit
+        return "exported for inference as a file that is not valid", False
     write(folder, data)
     run("cleave", "compile", folder / "e.onnx", "-o", folder / "e")
     run(folder / "e", "infer", *ports("--input", folder, data), "--output", f"y={folder}/y.npy")
