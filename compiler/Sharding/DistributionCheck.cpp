@@ -94,8 +94,10 @@ private:
       error(op) << what << " in blocks; expected it whole, or one part on each rank";
   }
 
-  // Inputs and outputs of one name are one tensor of the model.
+  // Inputs of one name are one tensor of the model, which all chunks of a step read.
   void checkSameName(FuncOp function, unsigned index, ShardingAttr sharding, mlir::Attribute batchDim) {
+    if (!chunkNumber(function.getName()))
+      return;
     auto name = function.getArgAttrOfType<mlir::StringAttr>(index, kNameAttr);
     if (!name) // the plan calls it so
       name = mlir::StringAttr::get(function.getContext(), "arg" + llvm::Twine(index));

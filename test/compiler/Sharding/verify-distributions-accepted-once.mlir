@@ -365,3 +365,223 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], 
     return %1 : tensor<4xf32>
   }
 }
+
+// -----
+// The place of a part, from two elements of one input,
+module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], [2]>} {
+  shard.grid @mesh(shape = 2)
+  cleave.state @coordinate.dp : tensor<i64> {role = #cleave.role<coordinate>, storage = #cleave.sharding<[]>,
+    segments = [#cleave.segment<"coordinate.dp", tensor<i64>, offset = 0, group = 0, init = #cleave.init<coordinate, source = "dp">>]}
+  func.func @infer(%s: tensor<2xi64> {cleave.name = "s", cleave.sharding = #cleave.sharding<[[]]>}) -> (tensor<4xi64> {cleave.name = "y", cleave.batch_dim = 0 : i64, cleave.sharding = #cleave.sharding<[["dp"]]>}) {
+    %c = cleave.read @coordinate.dp : tensor<i64>
+    %four = cleave.constant dense<4> : tensor<i64>
+    %a = cleave.slice %s, [0], [1], [1] : tensor<2xi64> -> tensor<1xi64>
+    %b = cleave.slice %s, [1], [1], [1] : tensor<2xi64> -> tensor<1xi64>
+    %d = cleave.sub %a, %b : tensor<1xi64>
+    %ds = cleave.reshape %d : tensor<1xi64> -> tensor<i64>
+    %f = cleave.add %four, %ds : tensor<i64>
+    %1 = cleave.mul %c, %f : tensor<i64>
+    %2 = cleave.reshape %1 : tensor<i64> -> tensor<1xi64>
+    // expected-error @+1 {{the result of cleave.reshape is another value on each rank of dp; cleave.iota in @infer takes it for the place of the rank's part, and it is not}}
+    %3 = cleave.iota dim = 0 origin %2 : tensor<1xi64> : tensor<4xi64>
+    return %3 : tensor<4xi64>
+  }
+}
+
+// -----
+// from a state before and after it is written,
+module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], [2]>} {
+  shard.grid @mesh(shape = 2)
+  cleave.state @coordinate.dp : tensor<i64> {role = #cleave.role<coordinate>, storage = #cleave.sharding<[]>,
+    segments = [#cleave.segment<"coordinate.dp", tensor<i64>, offset = 0, group = 0, init = #cleave.init<coordinate, source = "dp">>]}
+  cleave.state @n : tensor<i64> {role = #cleave.role<scalar>, storage = #cleave.sharding<[]>,
+    segments = [#cleave.segment<"n", tensor<i64>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
+  func.func @infer() -> (tensor<4xi64> {cleave.name = "y", cleave.batch_dim = 0 : i64, cleave.sharding = #cleave.sharding<[["dp"]]>}) {
+    %n = cleave.read @n : tensor<i64>
+    %one = cleave.constant dense<1> : tensor<i64>
+    %m = cleave.add %n, %one : tensor<i64>
+    cleave.write %m, @n : tensor<i64>
+    %new = cleave.read @n : tensor<i64>
+    %c = cleave.read @coordinate.dp : tensor<i64>
+    %four = cleave.constant dense<4> : tensor<i64>
+    %d = cleave.sub %new, %n : tensor<i64>
+    %f = cleave.add %four, %d : tensor<i64>
+    %1 = cleave.mul %c, %f : tensor<i64>
+    %2 = cleave.reshape %1 : tensor<i64> -> tensor<1xi64>
+    // expected-error @+1 {{the result of cleave.reshape is another value on each rank of dp; cleave.iota in @infer takes it for the place of the rank's part, and it is not}}
+    %3 = cleave.iota dim = 0 origin %2 : tensor<1xi64> : tensor<4xi64>
+    return %3 : tensor<4xi64>
+  }
+}
+
+// -----
+// the same in two functions,
+module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], [2]>, cleave.micro_batches = 1 : i64} {
+  shard.grid @mesh(shape = 2)
+  cleave.state @coordinate.dp : tensor<i64> {role = #cleave.role<coordinate>, storage = #cleave.sharding<[]>,
+    segments = [#cleave.segment<"coordinate.dp", tensor<i64>, offset = 0, group = 0, init = #cleave.init<coordinate, source = "dp">>]}
+  cleave.state @n : tensor<i64> {role = #cleave.role<scalar>, storage = #cleave.sharding<[]>,
+    segments = [#cleave.segment<"n", tensor<i64>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
+  cleave.state @g : tensor<8xi64> {role = #cleave.role<buffer>, storage = #cleave.sharding<[["dp"]]>,
+    segments = [#cleave.segment<"g", tensor<8xi64>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
+  func.func @c0.fwd() -> (tensor<i64>) {
+    %n = cleave.read @n : tensor<i64>
+    %one = cleave.constant dense<1> : tensor<i64>
+    %m = cleave.add %n, %one : tensor<i64>
+    cleave.write %m, @n : tensor<i64>
+    return %n : tensor<i64>
+  }
+  func.func @c0.bwd(%old: tensor<i64> {cleave.residual = 0 : i64}) attributes {cleave.backward_of = @c0.fwd} {
+    %new = cleave.read @n : tensor<i64>
+    %c = cleave.read @coordinate.dp : tensor<i64>
+    %four = cleave.constant dense<4> : tensor<i64>
+    %d = cleave.sub %new, %old : tensor<i64>
+    %f = cleave.add %four, %d : tensor<i64>
+    %1 = cleave.mul %c, %f : tensor<i64>
+    %2 = cleave.reshape %1 : tensor<i64> -> tensor<1xi64>
+    // expected-error @+1 {{the result of cleave.reshape is another value on each rank of dp; cleave.iota in @c0.bwd takes it for the place of the rank's part, and it is not}}
+    %3 = cleave.iota dim = 0 origin %2 : tensor<1xi64> : tensor<4xi64>
+    cleave.write %3, @g : tensor<4xi64>
+    return
+  }
+  func.func @update() {
+    return
+  }
+}
+
+// -----
+// and from five inputs.
+module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], [2]>} {
+  shard.grid @mesh(shape = 2)
+  cleave.state @coordinate.dp : tensor<i64> {role = #cleave.role<coordinate>, storage = #cleave.sharding<[]>,
+    segments = [#cleave.segment<"coordinate.dp", tensor<i64>, offset = 0, group = 0, init = #cleave.init<coordinate, source = "dp">>]}
+  func.func @infer(%s: tensor<i64> {cleave.name = "s", cleave.sharding = #cleave.sharding<[]>}, %p: tensor<i64> {cleave.name = "p", cleave.sharding = #cleave.sharding<[]>},
+     %q: tensor<i64> {cleave.name = "q", cleave.sharding = #cleave.sharding<[]>}, %r: tensor<i64> {cleave.name = "r", cleave.sharding = #cleave.sharding<[]>}, %t: tensor<i64> {cleave.name = "t", cleave.sharding = #cleave.sharding<[]>}) -> (tensor<4xi64> {cleave.name = "y", cleave.batch_dim = 0 : i64, cleave.sharding = #cleave.sharding<[["dp"]]>}) {
+    %c = cleave.read @coordinate.dp : tensor<i64>
+    %four = cleave.constant dense<4> : tensor<i64>
+    %a1 = cleave.add %s, %p : tensor<i64>
+    %a2 = cleave.add %a1, %q : tensor<i64>
+    %a3 = cleave.add %a2, %r : tensor<i64>
+    %b1 = cleave.sub %a3, %p : tensor<i64>
+    %b2 = cleave.sub %b1, %q : tensor<i64>
+    %b3 = cleave.sub %b2, %r : tensor<i64>
+    %d = cleave.sub %b3, %t : tensor<i64>
+    %f = cleave.add %four, %d : tensor<i64>
+    %1 = cleave.mul %c, %f : tensor<i64>
+    %2 = cleave.reshape %1 : tensor<i64> -> tensor<1xi64>
+    // expected-error @+1 {{the result of cleave.reshape is another value on each rank of dp; cleave.iota in @infer takes it for the place of the rank's part, and it is not}}
+    %3 = cleave.iota dim = 0 origin %2 : tensor<1xi64> : tensor<4xi64>
+    return %3 : tensor<4xi64>
+  }
+}
+
+// -----
+// A coordinate that calls itself a buffer.
+module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], [2]>} {
+  shard.grid @mesh(shape = 2)
+  // expected-error @+1 {{buffer 'k' (@k) has the role of a coordinate or begins with one; expected both or none}}
+  cleave.state @k : tensor<i64> {role = #cleave.role<buffer>, storage = #cleave.sharding<[]>,
+    segments = [#cleave.segment<"k", tensor<i64>, offset = 0, group = 0, init = #cleave.init<coordinate, source = "dp">>]}
+  func.func @infer() -> (tensor<4xi64> {cleave.name = "y", cleave.batch_dim = 0 : i64, cleave.sharding = #cleave.sharding<[["dp"]]>}) {
+    %c = cleave.read @k : tensor<i64>
+    %four = cleave.constant dense<4> : tensor<i64>
+    %1 = cleave.mul %c, %four : tensor<i64>
+    %2 = cleave.reshape %1 : tensor<i64> -> tensor<1xi64>
+    %3 = cleave.iota dim = 0 origin %2 : tensor<1xi64> : tensor<4xi64>
+    %zero = cleave.constant dense<0> : tensor<i64>
+    cleave.write %zero, @k : tensor<i64>
+    return %3 : tensor<4xi64>
+  }
+}
+
+// -----
+// One input without a name, declared differently.
+module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], [2]>, cleave.micro_batches = 1 : i64} {
+  shard.grid @mesh(shape = 2)
+  cleave.state @w : tensor<4x2xf32> {role = #cleave.role<parameter>, storage = #cleave.sharding<[[], []]>,
+    segments = [#cleave.segment<"w", tensor<4x2xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
+  cleave.state @g : tensor<4x2xf32> {role = #cleave.role<gradient>, storage = #cleave.sharding<[[], []]>,
+    segments = [#cleave.segment<"g", tensor<4x2xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
+  func.func @c0.fwd(%x: tensor<2x2xf32> {cleave.batch_dim = 0 : i64, cleave.sharding = #cleave.sharding<[["dp"], []]>}) {
+    return
+  }
+  // expected-error @+1 {{argument 0 of @c0.bwd is input 'arg0', which @c0.fwd declares in another way; expected one type, one sharding and one batch dimension}}
+  func.func @c0.bwd(%x: tensor<2x2xf32> {cleave.batch_dim = 1 : i64, cleave.sharding = #cleave.sharding<[[], ["dp"]]>}) attributes {cleave.backward_of = @c0.fwd} {
+    %t = cleave.transpose %x, [1, 0] : tensor<2x2xf32> -> tensor<2x2xf32>
+    %1 = shard.all_gather %t on @mesh grid_axes = [0] gather_axis = 0 {cleave.instance = 1 : i64, cleave.reason = {made = "m", tensor = "r", used = "u"}} : tensor<2x2xf32> -> tensor<4x2xf32>
+    cleave.write %1, @g : tensor<4x2xf32>
+    return
+  }
+  func.func @update() {
+    %1 = cleave.read @g : tensor<4x2xf32>
+    cleave.write %1, @w : tensor<4x2xf32>
+    return
+  }
+}
+
+// -----
+// A body for which there is no rule.
+module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], [2]>} {
+  shard.grid @mesh(shape = 2)
+  func.func @infer(%x: tensor<4xf32> {cleave.name = "x", cleave.batch_dim = 0 : i64, cleave.sharding = #cleave.sharding<[["dp"]]>}) -> (tensor<4xf32> {cleave.name = "y", cleave.sharding = #cleave.sharding<[[]]>}) {
+    %k = cleave.kernel ins(%x : tensor<4xf32>) -> tensor<4xf32> {
+    ^bb0(%a: tensor<4xf32>):
+      // expected-error @+1 {{tensor.generate has a body or calls one, for which there is no rule here}}
+      %g = tensor.generate {
+      ^bb0(%i: index):
+        %e = tensor.extract %a[%i] : tensor<4xf32>
+        tensor.yield %e : f32
+      } : tensor<4xf32>
+      cleave.yield %g : tensor<4xf32>
+    }
+    return %k : tensor<4xf32>
+  }
+}
+
+// -----
+// A call.
+module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], [2]>} {
+  shard.grid @mesh(shape = 2)
+  cleave.state @coordinate.dp : tensor<i64> {role = #cleave.role<coordinate>, storage = #cleave.sharding<[]>,
+    segments = [#cleave.segment<"coordinate.dp", tensor<i64>, offset = 0, group = 0, init = #cleave.init<coordinate, source = "dp">>]}
+  func.func @f() -> (tensor<4xi64> {cleave.sharding = #cleave.sharding<[["dp"]]>}) {
+    %c = cleave.read @coordinate.dp : tensor<i64>
+    %four = cleave.constant dense<4> : tensor<i64>
+    %1 = cleave.mul %c, %four : tensor<i64>
+    %2 = cleave.reshape %1 : tensor<i64> -> tensor<1xi64>
+    %3 = cleave.iota dim = 0 origin %2 : tensor<1xi64> : tensor<4xi64>
+    return %3 : tensor<4xi64>
+  }
+  func.func @infer() -> (tensor<4xi64> {cleave.name = "y", cleave.sharding = #cleave.sharding<[[]]>}) {
+    %k = cleave.kernel -> tensor<4xi64> {
+      // expected-error @+1 {{func.call has a body or calls one, for which there is no rule here}}
+      %g = func.call @f() : () -> tensor<4xi64>
+      cleave.yield %g : tensor<4xi64>
+    }
+    return %k : tensor<4xi64>
+  }
+}
+
+// -----
+// A state that is split over the axis of the pipeline.
+module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["pp", "dp"], [2, 2]>, cleave.micro_batches = 2 : i64, cleave.pipeline = {axis = "pp", schedule = "1f1b"}} {
+  shard.grid @mesh(shape = 2x2)
+  cleave.state @coordinate.pp : tensor<i64> {role = #cleave.role<coordinate>, storage = #cleave.sharding<[]>,
+    segments = [#cleave.segment<"coordinate.pp", tensor<i64>, offset = 0, group = 0, init = #cleave.init<coordinate, source = "pp">>]}
+  // expected-error @+1 {{buffer 'b' (@b) is stored split over pp along dimension 0, and pp is the axis of the pipeline; expected it whole over that}}
+  cleave.state @b : tensor<8xi64> {role = #cleave.role<buffer>, storage = #cleave.sharding<[["pp"]]>,
+    segments = [#cleave.segment<"b", tensor<8xi64>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
+  func.func @c0.fwd() -> (tensor<4xi64> {cleave.edge = "c0:0"}) {
+    // expected-error @+1 {{state 'coordinate.pp' (@coordinate.pp) is another value on each rank of pp, and pp is the axis of the pipeline; expected it whole over that}}
+    %c = cleave.read @coordinate.pp : tensor<i64>
+    %four = cleave.constant dense<4> : tensor<i64>
+    %1 = cleave.mul %c, %four : tensor<i64>
+    %2 = cleave.reshape %1 : tensor<i64> -> tensor<1xi64>
+    %3 = cleave.iota dim = 0 origin %2 : tensor<1xi64> : tensor<4xi64>
+    return %3 : tensor<4xi64>
+  }
+  func.func @c1.fwd(%e: tensor<4xi64> {cleave.edge = "c0:0"}) {
+    cleave.write %e, @b : tensor<4xi64>
+    return
+  }
+}
