@@ -316,10 +316,9 @@ llvm::Error Compilation::checkFixedBatch() {
 void Compilation::noteRanges() {
   for (auto function : (*model.module).getOps<mlir::func::FuncOp>())
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
-      for (auto [kind, family] :
-           {std::pair{kLabelsAttr, rt::kLabelsProperties},
-            {kIndicesAttr, rt::kIndicesProperties},
-            {kRowsAttr, rt::kRowsProperties}}) {
+      for (auto [kind, family] : {std::pair{kLabelsAttr, rt::kLabelsProperties},
+                                  {kIndicesAttr, rt::kIndicesProperties},
+                                  {kRowsAttr, rt::kRowsProperties}}) {
         auto range = function.getArgAttrOfType<mlir::ArrayAttr>(i, kind);
         auto name = function.getArgAttrOfType<mlir::StringAttr>(i, kNameAttr);
         if (!range || !name)

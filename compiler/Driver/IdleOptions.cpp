@@ -56,8 +56,8 @@ private:
 
   void checkLossAverage() {
     if (options.lossAverage == "rank" && options.dataRanks() == 1 && options.microBatches == 1)
-      add("--loss-average rank",
-          "one rank has all samples in one micro-batch; give ranks, as in --mesh dp=2, or --micro-batches N, or leave it out");
+      add("--loss-average rank", "one rank has all samples in one micro-batch; give ranks, as in --mesh dp=2, or "
+                                 "--micro-batches N, or leave it out");
   }
 
   // An axis of one rank splits nothing. With --offload params, gathers are copies from the host.

@@ -35,18 +35,17 @@ struct OtherProperty {
   const char *words;
 };
 
-constexpr OtherProperty kOthers[] = {
-    {"model", "the model's file"},
-    {"graph", "the model (hash of its graph, without the weights)"},
-    {"lr", "the optimizer's default of train --lr"},
-    {"evaluate", ""},
-    {"mixes", ""},
-    {"predicted", "the predicted step's "},
-    {"labels", "number of classes (and labels that do not count) of the input "},
-    {"indices", "number of positions that can be chosen by the input "},
-    {"rows", "number of rows that can be chosen by the input "},
-    {"needs", "inputs that are needed for the output "},
-    {"kernels", "how library kernels compute in "}};
+constexpr OtherProperty kOthers[] = {{"model", "the model's file"},
+                                     {"graph", "the model (hash of its graph, without the weights)"},
+                                     {"lr", "the optimizer's default of train --lr"},
+                                     {"evaluate", ""},
+                                     {"mixes", ""},
+                                     {"predicted", "the predicted step's "},
+                                     {"labels", "number of classes (and labels that do not count) of the input "},
+                                     {"indices", "number of positions that can be chosen by the input "},
+                                     {"rows", "number of rows that can be chosen by the input "},
+                                     {"needs", "inputs that are needed for the output "},
+                                     {"kernels", "how library kernels compute in "}};
 
 // Returns null for an option of cleave compile.
 const OtherProperty *findOther(std::string_view key) {

@@ -1,7 +1,7 @@
 // The rules for the collectives of the shard dialect. Collectives change distributions, so this file, and no other,
 // knows ops by name.
-#include "compiler/Sharding/DistributionRules.h"
 #include "compiler/Sharding/Collectives.h"
+#include "compiler/Sharding/DistributionRules.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "mlir/IR/TypeUtilities.h"

@@ -22,7 +22,11 @@ namespace {
 
 class Checker {
 public:
-  Checker(mlir::ModuleOp module, MeshAttr mesh) : module(module), symbols(module), mesh(mesh), origins(symbols, mesh) {}
+  Checker(mlir::ModuleOp module, MeshAttr mesh) : module(module), symbols(module), mesh(mesh), origins(symbols, mesh) {
+    auto pipeline = module->getAttrOfType<mlir::DictionaryAttr>(kPipelineAttr);
+    if (auto axis = pipeline ? pipeline.getAs<mlir::StringAttr>("axis") : mlir::StringAttr())
+      pipelineAxis = mesh.getIndex(axis.getValue());
+  }
 
   LogicalResult run() {
     checkStates();
@@ -51,9 +55,10 @@ private:
     });
     for (StateOp state : module.getOps<StateOp>()) {
       Distribution stored = Distribution::of(*state.getStorage(), mesh);
-      checkNoBlocks(state, stored, nameOf(state) + " is stored");
+      auto isStored = [&] { return nameOf(state) + " is stored"; };
+      checkNoBlocks(state, stored, isStored);
       checkCoordinate(state);
-      checkPipelineAxis(state, stored, nameOf(state) + " is stored");
+      checkPipelineAxis(state, stored, isStored);
       if (!stored.has(AxisDistribution::Partial))
         continue;
       for (auto segment : state.getSegments().getAsRange<SegmentAttr>())
@@ -72,12 +77,10 @@ private:
   }
 
   // Stages run different programs, so a rank of another stage has no part or term of a value.
-  template <typename Op> void checkPipelineAxis(Op op, const Distribution &is, const std::string &what) {
-    auto pipeline = module->getAttrOfType<mlir::DictionaryAttr>(kPipelineAttr);
-    auto name = pipeline ? pipeline.getAs<mlir::StringAttr>("axis") : mlir::StringAttr();
-    int64_t axis = name ? mesh.getIndex(name.getValue()) : -1;
-    if (axis >= 0 && is.along[axis] != AxisDistribution::Whole)
-      error(op) << what << " " << distributionText(is, mesh) << ", and " << name.getValue()
+  template <typename Op> void checkPipelineAxis(Op op, const Distribution &is, llvm::function_ref<std::string()> what) {
+    if (pipelineAxis >= 0 && is.along[pipelineAxis] != AxisDistribution::Whole)
+      error(op) << what() << " " << distributionText(is, mesh) << ", and "
+                << axesText(static_cast<unsigned>(pipelineAxis), mesh)
                 << " is the axis of the pipeline; expected it whole over that";
   }
 
@@ -89,9 +92,10 @@ private:
   }
 
   // The host and the loader deal out neighbouring parts.
-  template <typename Op> void checkNoBlocks(Op op, const Distribution &declared, const std::string &what) {
+  template <typename Op>
+  void checkNoBlocks(Op op, const Distribution &declared, llvm::function_ref<std::string()> what) {
     if (llvm::any_of(declared.dims, [](const DimSplit &dim) { return dim.blocks > 1; }))
-      error(op) << what << " in blocks; expected it whole, or one part on each rank";
+      error(op) << what() << " in blocks; expected it whole, or one part on each rank";
   }
 
   // Inputs of one name are one tensor of the model, which all chunks of a step read.
@@ -120,10 +124,10 @@ private:
                       << declared.dims.size() << " dimensions; expected one for each dimension of the type";
       return Distribution::whole(mesh, llvm::cast<mlir::RankedTensorType>(type).getRank());
     }
-    std::string declares = (what + " of @" + function.getName() + " is declared").str();
-    checkPipelineAxis(function, declared, declares);
+    auto isDeclared = [&] { return (what + " of @" + function.getName() + " is declared").str(); };
+    checkPipelineAxis(function, declared, isDeclared);
     if (isPort)
-      checkNoBlocks(function, declared, declares);
+      checkNoBlocks(function, declared, isDeclared);
     auto batch = llvm::dyn_cast_if_present<mlir::IntegerAttr>(batchDim);
     for (unsigned axis = 0; isPort && axis < declared.along.size(); ++axis) {
       bool isBatch = batch && declared.dimOf(axis) == batch.getInt();
@@ -168,7 +172,7 @@ private:
     }
     mlir::OpOperand &returned = *source;
     Distributions made = found.lookup(returned.get());
-    bool isMade = isSeen.contains(returned.getOwner());
+    bool isMade = checked.contains(returned.getOwner());
     if (!isMade || returned.get().getType() != function.getArgumentTypes()[index])
       error(function) << "argument " << index << " of @" << function.getName() << " is a value of @"
                       << returned.getOwner()->getParentOfType<FuncOp>().getName()
@@ -200,7 +204,7 @@ private:
         expect(operand, declaredResult(function, operand.getOperandNumber()),
              "result " + std::to_string(operand.getOperandNumber()) + " of @" + function.getName().str() +
                  " is declared");
-    isSeen.insert(function.getBody().front().getTerminator());
+    checked.insert(function.getBody().front().getTerminator());
   }
 
   void checkBlock(mlir::Block &block) {
@@ -270,7 +274,7 @@ private:
       if (InitAttr init = segment.getInit(); init.getKind() == InitKind::Coordinate && init.getSource())
         if (int64_t axis = mesh.getIndex(init.getSource().getValue()); axis >= 0 && mesh.getSizes()[axis] > 1)
           made.along[axis] = AxisDistribution::Varying;
-    checkPipelineAxis(read, made, nameOf(read.getResult()) + " is");
+    checkPipelineAxis(read, made, [&] { return nameOf(read.getResult()) + " is"; });
     found[read.getResult()] = {made};
   }
 
@@ -372,9 +376,10 @@ private:
   mlir::ModuleOp module;
   mlir::SymbolTable symbols; // a model of n layers has n states, and each is looked up
   MeshAttr mesh;
+  int64_t pipelineAxis = -1; // of the mesh; -1: no pipeline
   RankOrigins origins;
   llvm::DenseMap<Value, Distributions> found;
-  llvm::DenseSet<Operation *> isSeen; // the terminators of the functions that are checked
+  llvm::DenseSet<Operation *> checked; // the terminators of the functions that were checked
   struct Declared {
     FuncOp function;
     ShardingAttr sharding;

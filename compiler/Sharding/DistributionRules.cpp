@@ -226,7 +226,8 @@ static std::optional<Distribution> applyPositional(mlir::Operation *op, llvm::Ar
     // What the evaluation of the place assumes: its numbers are the same on all ranks, but for coordinates.
     for (AxisDistribution is : operands[origin].along)
       if (is != AxisDistribution::Whole && is != AxisDistribution::Varying) {
-        refusal = {origin, "takes it for the place of the rank's part", Distribution::whole(mesh, operands[origin].dims.size())};
+        refusal = {origin, "takes it for the place of the rank's part",
+                   Distribution::whole(mesh, operands[origin].dims.size())};
         return std::nullopt;
       }
   }

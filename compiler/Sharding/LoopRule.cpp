@@ -242,9 +242,8 @@ bool LoopRule::holdsNumbers(unsigned operand) const {
   if (auto indexing = llvm::dyn_cast<IndexingOpInterface>(op))
     if (auto read = indexing.getTableRead(); read && read->indices == op->getOperand(operand))
       return false;
-  return op->getNumOperands() == 1 ||
-         (facts->movesElements() && mlir::getElementTypeOrSelf(op->getOperand(operand)) ==
-                                        mlir::getElementTypeOrSelf(op->getResult(0)));
+  return op->getNumOperands() == 1 || (facts->movesElements() && mlir::getElementTypeOrSelf(op->getOperand(operand)) ==
+                                                                     mlir::getElementTypeOrSelf(op->getResult(0)));
 }
 
 // For a linear op of terms, or an op that moves elements: the maximum of moved elements is the moved maximum.

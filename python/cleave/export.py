@@ -33,34 +33,15 @@ from .exported_file import check_calls, check_defined_once, check_names, check_o
 from .export_failure import ExportFailed, InvalidFile, WrongUse, exporter_failed, first_line, is_of_machine, module_failed
 from .exporters import DEFAULT_OPSETS, EXPORTERS, quiet
 from .gradients import check_gradients, gradients_of, without_dropout
-from .inference_form import FLOATS
 from .own_gradients import own_gradients
+from .report import Report, finish
 from .states import States
-from .untrained import Recorded, note_untrained
+from .untrained import Recorded
 from .unwritten import changed_parameters, power_iterations, unwritten
 from .value_shapes import ValueShapes, check_shapes
 from .traceable import traceable, without_max_norm
 
 NO_TENSOR = "forward() returns no tensor, but {}; expected a tensor, or a tuple, dict or dataclass of them"
-
-
-class Report:
-    """What came out. `notes`: one sentence for each thing that is not as in the module. `command`: how to compile it."""
-
-    def __init__(self, path):
-        self.path, self.exporter, self.notes, self.command = path, None, [], None
-        self.inputs, self.outputs, self.loss = [], [], None
-        self.parameters = self.buffers = 0
-        self.compared = None  # the largest relative difference from the module, where onnxruntime has compared
-        self.gradients = None  # and that of the gradients, where PyTorch has compared
-
-    def __str__(self):
-        checked = "outputs not compared" if self.compared is None else f"onnxruntime differs by {self.compared:.1e} at most"
-        if self.gradients is not None:
-            checked += f"; gradients differ by {self.gradients:.1e}" if self.gradients else "; gradients are equal"
-        lines = [f"wrote {self.path}: {counted(self.parameters, 'parameter')}, {counted(self.buffers, 'buffer')}, inputs {', '.join(self.inputs)}, "
-                 f"outputs {', '.join(self.outputs)} ({checked})"]
-        return "\n".join(lines + [f"note: {note}" for note in self.notes] + [f"compile: {self.command}"])
 
 
 def export_torch(module, example_inputs, path, *, loss=None, output_names=None, exporter=None, opset=None, batch_dims=None, check=True,
@@ -129,7 +110,7 @@ def export_torch(module, example_inputs, path, *, loss=None, output_names=None, 
             before = first_line(error)
             job.report.notes[:] = [*notes, f"torch.export's file {error.fault} ({before}), so the TorchScript exporter wrote the file: it loses "
                                    "branches that depend on values"]
-    job.finish()
+    finish(job)
     if not quiet:
         print(job.report)
     return job.report
@@ -431,42 +412,6 @@ class _Job:
             return [value.detach().cpu().double().numpy() if value.is_floating_point() else value.cpu().numpy()
                     for value in self.module(*inputs.values())]
 
-    def finish(self):
-        report = self.report
-        written = {value.name for value in self.model.graph.input}
-        report.inputs, report.outputs = [name for name in self.inputs if name in written], list(self.output_names)
-        left_out = [name for name in self.inputs if name not in written]
-        if left_out:
-            self.note(f"the file has no input {' and '.join(map(repr, left_out))}: no output depends on it")
-        stem = os.path.splitext(os.path.basename(self.path))[0]
-        report.loss = self._loss_output()
-        words = ["cleave compile", self.path, "-o", stem]
-        is_trained = note_untrained(self)
-        if is_trained:
-            words += ["--train", f"--loss-output {report.loss}" if report.loss else f"--loss {self._fitting_loss()}"]
-        words += [f"--dim {symbol}={self.inputs[name].shape[self.batch_dims[name]]}"
-                  for name, symbol in {symbol: (name, symbol) for name, symbol in self.symbols.items() if name in written}.values()]
-        if any(dim for dim in self.batch_dims.values()):
-            words.append("--batch-dim batch")
-        frozen = [name for name, p in self.module.named_parameters() if not p.requires_grad]
-        if frozen and is_trained:
-            words.append("--freeze " + ",".join(_globs(frozen, self.module)))
-        report.command = " ".join(words)
-
-    def _fitting_loss(self):
-        """The kind of loss that the first output can have: numbers that are no scores of several classes are compared with targets."""
-        shape = [dim.dim_value for dim in self.model.graph.output[0].type.tensor_type.shape.dim]
-        if len(shape) < 2:
-            return "mse"
-        return "mse" if shape[-1 if len(shape) <= 3 else 1] == 1 else "cross-entropy"
-
-    def _loss_output(self):
-        if self.loss is not None:
-            return self.output_names[-1]
-        scalars = [value.name for value in self.model.graph.output
-                   if not value.type.tensor_type.shape.dim and value.type.tensor_type.elem_type in FLOATS]
-        return next((name for name in scalars if name in self.recorded.outputs), scalars[0] if scalars else None)
-
 
 def _flatten(result, name=None):
     """Names and tensors of what forward() returned: a tensor, a tuple, a dict, or a ModelOutput of Hugging Face."""
@@ -500,14 +445,3 @@ def _unique(names, tensors, others):
             unique = f"{base}_{count}"
         result.append(unique)
     return result
-
-
-def _globs(frozen, module):
-    """Frozen parameters as few patterns: a whole submodule becomes `name.*`."""
-    names, result = set(frozen), []
-    for prefix, _ in module.named_modules():
-        below = {name for name, _ in module.named_parameters() if name.startswith(prefix + ".")} if prefix else set()
-        if below and below <= names:
-            result.append(f"'{prefix}.*'")
-            names -= below
-    return result + sorted(names)

@@ -23,16 +23,27 @@ class OtherGradients(InvalidFile):
     fault = "has other gradients than the module"
 
 
+def _dropout(input, *_, **__):
+    return input
+
+
+def _attention(original):
+    def attention(query, key, value, attn_mask=None, dropout_p=0.0, *others, **options):
+        return original(query, key, value, attn_mask, 0.0, *others, **options)
+    return attention
+
+
+# What runs in the place of operations of a program: without dropout, and recurrent layers, which have no gradient in it, as what they stand for.
+REPLACED = {torch.ops.aten.native_dropout.default: lambda x, *_: (x, torch.ones_like(x, dtype=torch.bool)), torch.ops.aten.dropout.default: _dropout,
+            torch.ops.aten.scaled_dot_product_attention.default: _attention(torch.ops.aten.scaled_dot_product_attention.default),
+            torch.ops.cleave_torch.lstm.default: recurrent.lstm_steps, torch.ops.cleave_torch.recurrent.default: recurrent.recurrent_steps}
+
+
 class _Program(torch.fx.Interpreter):
-    """The graph that torch.export's exporter writes, without dropout. Recurrent layers, which have no gradient in it, are the operations that they
-    stand for."""
+    """The graph that torch.export's exporter writes."""
 
     def call_function(self, target, args, kwargs):
-        if target == torch.ops.aten.native_dropout.default:
-            return args[0], torch.ones_like(args[0], dtype=torch.bool)
-        replaced = {torch.ops.aten.dropout.default: _dropout, torch.ops.aten.scaled_dot_product_attention.default: _attention(F.scaled_dot_product_attention),
-                    torch.ops.cleave_torch.lstm.default: recurrent.lstm_steps, torch.ops.cleave_torch.recurrent.default: recurrent.recurrent_steps}
-        return replaced.get(target, target)(*args, **kwargs) if target in replaced else super().call_function(target, args, kwargs)
+        return super().call_function(REPLACED.get(target, target), args, kwargs)
 
 
 def run_program(program, module, inputs):
@@ -47,16 +58,6 @@ def run_program(program, module, inputs):
     results = _Program(program.graph_module).run(*values)
     kinds = [spec.kind for spec in program.graph_signature.output_specs]
     return [value for kind, value in zip(kinds, results) if kind == OutputKind.USER_OUTPUT]
-
-
-def _dropout(input, *_, **__):
-    return input
-
-
-def _attention(original):
-    def attention(query, key, value, attn_mask=None, dropout_p=0.0, *others, **options):
-        return original(query, key, value, attn_mask, 0.0, *others, **options)
-    return attention
 
 
 @contextlib.contextmanager

@@ -28,6 +28,15 @@ def reads(node):
     return [*(node.input[:1] if node.op_type == "CastLike" else node.input), *within, *(o.name for body in bodies(node) for o in body.output)]
 
 
+def needed(graph, shapes):
+    """The values that the outputs are computed from; with `shapes`, also those of which they need the shape alone."""
+    values = {value.name for value in graph.output}
+    for node in reversed(graph.node):  # a node stands after those that it reads
+        if not values.isdisjoint(node.output):
+            values.update(reads(node), node.input if shapes else ())
+    return values
+
+
 def _begins(node, is_first):
     return is_first(node) or any(_begins(inner, is_first) for body in bodies(node) for inner in body.node)
 

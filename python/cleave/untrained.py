@@ -1,5 +1,5 @@
 """What PyTorch does not train: parameters without a gradient, and outputs that no gradient comes from. The file does not show either."""
-from .inference_form import reads
+from .inference_form import needed
 from .own_gradients import recorded
 from .unwritten import first_names
 
@@ -16,15 +16,6 @@ class Recorded:
         self.wanted = [name for name, _ in named]
         self.parameters = {name for name, value in named if id(value) in leaves}
         self.outputs = {name for name, value in zip(names, outputs) if value.requires_grad}
-
-
-def _values_of(graph):
-    """The values that the outputs are computed from. One of which they need the shape alone is none."""
-    values = {value.name for value in graph.output}
-    for node in reversed(graph.node):  # a node stands after those that it reads
-        if not values.isdisjoint(node.output):
-            values.update(reads(node))
-    return values
 
 
 def note_untrained(job):
@@ -49,7 +40,7 @@ def note_untrained(job):
 def _note_parameters(job):
     if job.has_own_gradients:  # which may be those of parameters that PyTorch knows nothing of
         return
-    values = _values_of(job.model.graph)
+    values = needed(job.model.graph, shapes=False)
     ended = [name for name in job.recorded.wanted if name not in job.recorded.parameters and name in values]
     if ended:
         one, them = len(ended) == 1, "it" if len(ended) == 1 else "them"

@@ -2,7 +2,7 @@
 import os
 
 from .export_failure import ExportFailed, InvalidFile
-from .inference_form import bodies, reads
+from .inference_form import bodies, needed, reads
 
 # The inputs of each operator whose values decide the result's shape. The first ones count or choose elements. The others take sizes.
 CHOOSING = {"NonZero": [0], "Unique": [0], "Compress": [1], "NonMaxSuppression": [0, 1]}
@@ -15,21 +15,12 @@ class ValueShapes(InvalidFile):
     fault = "has shapes that depend on values"
 
 
-def _needed(graph):
-    """The values that outputs need, if only the shape of some."""
-    needed = {value.name for value in graph.output}
-    for node in reversed(graph.node):
-        if not needed.isdisjoint(node.output):
-            needed.update(node.input, reads(node))
-    return needed
-
-
 def _of_values(graph, of_inputs):
     """The first nodes that decide a shape by values that are computed from the inputs' values, `of_inputs`. Of bodies, those of loops count: a branch
     may be one that is never taken."""
-    of_inputs, needed, found = set(of_inputs), _needed(graph), []
+    of_inputs, used, found = set(of_inputs), needed(graph, shapes=True), []
     for node in graph.node:
-        if needed.isdisjoint(node.output):
+        if used.isdisjoint(node.output):
             continue
         deciding = CHOOSING.get(node.op_type, SIZED.get(node.op_type, ())) if not node.domain else ()
         within = [inner for body in bodies(node) for inner in _of_values(body, of_inputs)] if node.op_type == "Loop" else []

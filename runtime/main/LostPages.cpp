@@ -10,7 +10,8 @@ namespace {
 
 std::string start; // of the message, set before the handler is installed
 
-// Reads /proc/self/maps line by line. It calls only functions that a signal handler may call; loadedFile() does not.
+// Reads /proc/self/maps line by line. It calls only functions that a signal handler may call. loadedFile()
+// (LoadedFile.h), which reads the same file, allocates memory.
 class MapsReader {
 public:
   MapsReader() : file_(::open("/proc/self/maps", O_RDONLY | O_CLOEXEC)) {}

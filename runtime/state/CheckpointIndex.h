@@ -58,8 +58,8 @@ struct TrainingPosition {
   uint64_t step = 0, epoch = 0, sample = 0, seed = 0;
   double bestLoss = 0; // of the evaluations so far; meaningful when hasBest
   bool hasBest = false;
-  uint64_t stale = 0;          // evaluations since the best one
-  std::optional<bool> shuffle; // true: samples are in a random order; empty: not known
+  uint64_t stale = 0;               // evaluations since the best one
+  std::optional<bool> shuffle = {}; // true: samples are in a random order; empty: not known
 };
 
 // The facts of a run: texts with names (runtime/train/checkpoint/RunFacts.h).

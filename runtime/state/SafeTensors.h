@@ -37,7 +37,7 @@ struct TensorView {
   Shape shape;
   const std::byte *data = nullptr;
   size_t bytes = 0;
-  std::shared_ptr<const BlockChecksums> checksums; // null: there are none, or the bytes were already verified
+  std::shared_ptr<const BlockChecksums> checksums = {}; // null: there are none, or the bytes were already verified
 };
 
 // After this many bytes of a mapping were read, its pages are dropped. So reading a file does not count as memory.

@@ -31,7 +31,8 @@ Status Decoding::read(const json &decoder) {
     replacements_.emplace_back(from, decoder.at("content").get<std::string>());
     return Status::ok();
   }
-  if (type == "Strip" && hasFuse_ && decoder.at("content") == " " && decoder.at("stop") == 0) {
+  if (type == "Strip" && hasFuse_ && decoder.at("content").get<std::string>() == " " &&
+      decoder.at("stop").get<size_t>() == 0) {
     spacesOfFirst_ = decoder.at("start").get<size_t>();
     return Status::ok();
   }

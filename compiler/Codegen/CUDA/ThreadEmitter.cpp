@@ -59,8 +59,8 @@ static LLVM::LoopAnnotationAttr unrolled(MLIRContext *context, int copies) {
 }
 
 ThreadWriter::Elements ThreadWriter::forLoop(Element begin, Element end, Element step, ArrayRef<Element> inits,
-                                               llvm::function_ref<Elements(Element, ArrayRef<Element>)> body,
-                                               int copies) {
+                                             llvm::function_ref<Elements(Element, ArrayRef<Element>)> body,
+                                             int copies) {
   SmallVector<NamedAttribute> attributes;
   if (copies > 0) {
     MLIRContext *context = location.getContext();
@@ -79,7 +79,7 @@ void ThreadWriter::guarded(Element condition, llvm::function_ref<void()> body) {
 }
 
 ThreadWriter::Elements ThreadWriter::either(Element condition, TypeRange types, llvm::function_ref<Elements()> first,
-                                              llvm::function_ref<Elements()> second) {
+                                            llvm::function_ref<Elements()> second) {
   auto branch = scf::IfOp::create(here(), location, types, condition.value, /*withElseRegion=*/true);
   for (bool isFirst : {true, false}) {
     scopes.open(branch, isFirst ? branch.thenBlock() : branch.elseBlock());
@@ -226,7 +226,7 @@ Element ThreadWriter::addScaled(const Accumulator &accumulator, Element sum, Ele
 
 // Adds the terms at the current place to the sums. Sums are those of the vector's first column, then its second, ...
 ThreadWriter::Elements ThreadWriter::addTerm(const Stage &stage, ArrayRef<Accumulator> accumulators,
-                                               ArrayRef<Element> sums) {
+                                             ArrayRef<Element> sums) {
   Elements next(sums);
   storeVectors(stage.fullResults, valid, [&](unsigned position) {
     size_t first = form.columns() > 1 ? position * accumulators.size() : 0;
@@ -257,7 +257,7 @@ int ThreadWriter::copiesOfTerm() const {
 }
 
 ThreadWriter::Elements ThreadWriter::overTerms(const Stage &stage, ArrayRef<Accumulator> accumulators, Element begin,
-                                                 Element end, ArrayRef<Element> inits) {
+                                               Element end, ArrayRef<Element> inits) {
   auto add = [&](Element term, ArrayRef<Element> carried) {
     goTo(takeApart(term, form.terms, form.reduced), form.reduced);
     return addTerm(stage, accumulators, carried);
@@ -267,7 +267,7 @@ ThreadWriter::Elements ThreadWriter::overTerms(const Stage &stage, ArrayRef<Accu
 
 // Adds the elements after the last vector of the row to the sums, one element for each thread.
 ThreadWriter::Elements ThreadWriter::overTail(const Stage &stage, ArrayRef<Accumulator> accumulators, Element mine,
-                                                ArrayRef<Element> inits) {
+                                              ArrayRef<Element> inits) {
   if (form.tail == 0)
     return Elements(inits);
   Element step = number(form.sharers * form.splits), end = number(form.tail);
@@ -337,7 +337,7 @@ void ThreadWriter::storeResults(ArrayRef<unsigned> numbers, Element condition) {
 // Does the same for each element of the thread's vector. `onElement` is called for each before its results are
 // computed.
 void ThreadWriter::storeVectors(ArrayRef<unsigned> numbers, Element condition,
-                                 llvm::function_ref<void(unsigned)> onElement) {
+                                llvm::function_ref<void(unsigned)> onElement) {
   SmallVector<Elements> pulled;
   readParts();
   forEachElement([&](unsigned position) {

@@ -222,7 +222,7 @@ ElementEmitter::Indices ElementEmitter::operandIndices(Operation *op, unsigned o
 Element ElementEmitter::pullGeneric(linalg::GenericOp op, unsigned result, ArrayRef<Element> indices) {
   const LoopNest &nest = *nests.lookup(op);
   unsigned position = op->getNumOperands() + result;
-  Body body{op, {}, {}, {}};
+  Body body(op);
   body.loops.assign(nest.iterators.size(), constantIndex(0));
   for (auto [leader, index] : llvm::zip(graph.leadersOf(op.getResult(result)), indices)) {
     auto dim = dyn_cast<AffineDimExpr>(nest.maps[position].getResult(leader));
@@ -265,7 +265,7 @@ Element ElementEmitter::plusZero(Element element) {
 // them may be reassociated, so that loops of sums are vectorized. No other values may.
 SmallVector<Element> ElementEmitter::reduce(Operation *op, ArrayRef<Element> accumulators) {
   auto generic = cast<linalg::GenericOp>(op);
-  Body body{generic, {}, {}, {}};
+  Body body(generic);
   for (unsigned loop = 0; loop < generic.getNumLoops(); ++loop) {
     int dim = graph.loopOf(op, loop);
     body.loops.push_back(dim >= 0 ? loopIndices[dim] : constantIndex(0));

@@ -75,6 +75,8 @@ public:
 private:
   // A linalg body that is being evaluated: the indices of its loops, and the values that are known.
   struct Body {
+    explicit Body(mlir::linalg::GenericOp op) : op(op) {}
+
     mlir::linalg::GenericOp op;
     Indices loops;
     llvm::DenseMap<mlir::Value, Element> known;

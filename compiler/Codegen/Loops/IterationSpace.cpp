@@ -127,7 +127,7 @@ void SpaceFinder::unify(const LoopNest &nest) {
   for (size_t i = 0; i < nest.iterators.size(); ++i)
     loops.push_back(makeNode(-1));
   for (Value value : nest.values)
-    nodesOf(value);
+    (void)nodesOf(value); // makes those of values that are new
   for (auto [value, map] : llvm::zip(nest.values, nest.maps)) {
     bool relates = !isSplat(value);
     for (auto [node, expr] : llvm::zip(nodesOf(value), map.getResults()))

@@ -46,7 +46,7 @@ template <typename Keeps> std::string dropNames(Values &values, Keeps keeps) {
 llvm::Expected<std::string> cleave::keepOutputs(onnx::ModelProto &model, llvm::ArrayRef<std::string> names) {
   onnx::GraphProto &graph = *model.mutable_graph();
   if (llvm::Error error = checkNames(graph.output(), names))
-    return std::move(error);
+    return error;
   std::string outputs =
       dropNames(*graph.mutable_output(), [&](const std::string &name) { return llvm::is_contained(names, name); });
 

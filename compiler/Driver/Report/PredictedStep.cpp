@@ -21,7 +21,7 @@ llvm::Expected<std::unique_ptr<MachinePrediction>> cleave::predictOn(const rt::f
   auto result = std::make_unique<MachinePrediction>(MachinePrediction{std::move(**chosen), std::move(costs), {}});
   if (rt::Status status = view::predict(plan, result->costs, &result->prediction); !status.isOk())
     return makeError(where + ": " + status.message());
-  return std::move(result);
+  return result;
 }
 
 llvm::Expected<PredictedFacts> cleave::predictedFacts(const rt::fb::Plan &plan, llvm::StringRef option) {

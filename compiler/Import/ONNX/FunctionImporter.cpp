@@ -373,11 +373,11 @@ private:
   // Labels for an output that has no samples would be the same in every step.
   void refuseLabels(mlir::RankedTensorType predictions) {
     std::string name = quote(job_.file.proto.graph().output(0).name());
-    job_.errors.add(usageError("--loss", "the first output " + name + " has the shape " +
-                                             formatShape(predictions.getShape()) +
-                                             ", and its first dimension is not the batch, so no label belongs to a sample. "
-                                             "Put an output first that has one row for each sample; if the model "
-                                             "computes its loss itself, give --loss-output NAME"));
+    job_.errors.add(
+        usageError("--loss", "the first output " + name + " has the shape " + formatShape(predictions.getShape()) +
+                                 ", and its first dimension is not the batch, so no label belongs to a sample. "
+                                 "Put an output first that has one row for each sample; if the model "
+                                 "computes its loss itself, give --loss-output NAME"));
   }
 
   // Notes which labels --data must contain, in addition to the graph's own inputs. The note names the dimension of the

@@ -330,7 +330,8 @@ void GraphImport::addNotes() {
 
 void GraphImport::addTrainingNotes() {
   auto ofAuthor = [&](llvm::StringRef name) { return isOfAuthor(name); };
-  noteEnded(roles.decided, "not trained, because the gradient ends at a decision or a detach(): ", ofAuthor, model.notes);
+  noteEnded(roles.decided, "not trained, because the gradient ends at a decision or a detach(): ", ofAuthor,
+            model.notes);
   noteEnded(roles.zero,
             "the gradient is 0, because it ends where the model rounds; weight decay alone changes them: ", ofAuthor,
             model.notes);

@@ -20,7 +20,7 @@ struct InstructionPayload {
   std::string mnemonic;
   mlir::NamedAttrList fields;
   std::string note;
-  mlir::DictionaryAttr reason; // of what ranks exchange; null: not known
+  mlir::DictionaryAttr reason = {}; // of what ranks exchange; null: not known
 };
 
 struct PortDraft {

@@ -139,8 +139,7 @@ static std::optional<SmallVector<int64_t>> beforeReshape(ArrayRef<int64_t> from,
 }
 
 // Returns the first dimension for which `fits` is true, and before which the dimensions have `count` indices together.
-static std::optional<int64_t> dimAfter(ArrayRef<int64_t> shape, int64_t count,
-                                        llvm::function_ref<bool(int64_t)> fits) {
+static std::optional<int64_t> dimAfter(ArrayRef<int64_t> shape, int64_t count, llvm::function_ref<bool(int64_t)> fits) {
   int64_t before = 1;
   for (int64_t dim = 0; dim < static_cast<int64_t>(shape.size()); before *= shape[dim++])
     if (before == count && fits(dim))

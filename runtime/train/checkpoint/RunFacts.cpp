@@ -69,8 +69,7 @@ Status compareFacts(const RunFacts &saved, const RunFacts &now, std::string *not
     return invalidArgument(
         "the checkpoint is of model '" + saved.at(kModel) + "', this program was compiled from '" + now.at(kModel) +
         "'; its weights alone can be given as weights, by --weights in commands (of a renamed file of the same model, "
-        "compile one with "
-        "the name that it had)");
+        "compile one with the name that it had)");
   for (const FactKind &kind : kFacts)
     if (differ(saved, now, kind.name))
       *note += (note->empty() ? "" : "; ") + std::string(kind.title) + " " +

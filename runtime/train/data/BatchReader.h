@@ -27,8 +27,8 @@ struct BatchGeometry {
   uint64_t samples = 1; // of one data rank and frame
   unsigned frames = 1;
   unsigned dataRanks = 1;
-  std::vector<unsigned> localDataRanks;  // the data rank of each rank of this process
-  std::vector<std::vector<bool>> unused; // [rank of this process][input]: only other kinds read it; empty: none
+  std::vector<unsigned> localDataRanks;       // the data rank of each rank of this process
+  std::vector<std::vector<bool>> unused = {}; // [rank of this process][input]: only other kinds read it; empty: none
 
   uint64_t globalBatch() const { return samples * frames * dataRanks; }
   bool uses(size_t localRank, size_t input) const { return unused.empty() || !unused[localRank][input]; }

@@ -131,7 +131,8 @@ Status Evaluator::run(Evaluation *result) {
   result->samples = rule_.hasWholeBatches() ? batches * feed_->globalBatch() : feed_->samples();
   if (!std::isfinite(total.loss) && !isTold && session_->isLeader())
     log(LogLevel::Warning, -1,
-        "the loss is not finite, and no value of the data or of the weights that were loaded is the reason: the numbers "
+        "the loss is not finite, and no value of the data or of the weights that were loaded is the reason: the "
+        "numbers "
         "that the model computes are too large. If these weights were trained, train with a smaller learning rate "
         "(--lr), or take an earlier checkpoint");
   double divisor =

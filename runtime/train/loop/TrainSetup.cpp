@@ -179,7 +179,6 @@ Status TrainLoop::noteOtherRun() const {
   return found.code() == Code::NotFound ? Status::ok() : found;
 }
 
-// Checks whether checkpoints can be written, before an hour of training and not after it.
 // A program reads its weights from NAME.weights. Its checkpoints there would be taken for weights, and the other way.
 static Status checkNoWeights(const std::string &directory) {
   std::filesystem::path path = std::filesystem::path(directory) / "";
@@ -189,6 +188,7 @@ static Status checkNoWeights(const std::string &directory) {
   return invalidArgument("'" + directory + "' has the weights of a program; give another directory for checkpoints");
 }
 
+// Checks whether checkpoints can be written, before an hour of training and not after it.
 Status TrainLoop::openSave() {
   if (options_.save.empty())
     return Status::ok();

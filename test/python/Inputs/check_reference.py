@@ -29,10 +29,10 @@ def arguments(source, function):
 def main():
     sections = dict(re.findall(r"^## cleave\.(\w+)\n(.*?)(?=^## |\Z)", pathlib.Path(sys.argv[1]).read_text(), re.S | re.M))
     folder = pathlib.Path(cleave.__file__).parent
-    library, export = (folder / "library.py").read_text(), (folder / "export.py").read_text()
+    library, export, report = ((folder / f"{file}.py").read_text() for file in ("library", "export", "report"))
     wanted = {name: public(getattr(cleave, name)) | attributes(library, name) for name in ("Model", "Tensor", "Evaluation", "CleaveError")}
     wanted["Model"] |= {"weights", "threads", "seed"}
-    wanted["export_torch"] = arguments(export, "export_torch") | attributes(export, "Report")
+    wanted["export_torch"] = arguments(export, "export_torch") | attributes(report, "Report")
     assert sections.keys() == wanted.keys(), (sorted(sections), sorted(wanted))
     for name, members in wanted.items():
         rows = [row.split("|")[1] for row in sections[name].splitlines() if row.startswith("| `")]

@@ -1,7 +1,7 @@
-#include "runtime/base/ForeignFile.h"
 #include "runtime/base/AtomicFile.h"
 #include "runtime/base/Crc32c.h"
 #include "runtime/base/FileMapping.h"
+#include "runtime/base/ForeignFile.h"
 #include "runtime/base/Gate.h"
 #include "runtime/base/HalfArrays.h"
 #include "runtime/base/Hash.h"

@@ -180,7 +180,7 @@ LogicalResult importGridSample(OpContext &op) {
   Value table = emit.transpose(emit.reshape(image, {in[0], in[1], pixels}), {0, 2, 1});
   Sampler sampler(emit, *request);
   // The first number of a grid position belongs to the image's last dimension.
-  llvm::SmallVector<llvm::SmallVector<Tap>> directions;
+  llvm::SmallVector<llvm::SmallVector<Tap>, 0> directions;
   for (int64_t dim = 0; dim < dims; ++dim) {
     Value coordinates = emit.reshape(emit.sliceDim(grid, 2, dims - 1 - dim, 1), {in[0], count});
     directions.push_back(sampler.taps(coordinates, sizes[dim]));

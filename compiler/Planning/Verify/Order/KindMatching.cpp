@@ -90,7 +90,10 @@ private:
 // may run all streams except the first on one thread. So this order must be the same on all kinds, and is part of the
 // graph.
 void WaitGraph::addOrderOfIssue() {
-  std::vector<int64_t> beside(kinds_.size(), -1), meeting(kinds_.size(), -1);
+  struct Last {
+    int64_t beside = -1, meeting = -1; // nodes; -1: none yet
+  };
+  std::vector<Last> lasts(kinds_.size());
   auto follow = [&](int64_t &last, size_t node) {
     if (last >= 0)
       edges_.push_back({static_cast<size_t>(last), node});
@@ -98,11 +101,11 @@ void WaitGraph::addOrderOfIssue() {
   };
   for (size_t node = 0; node < graph_.nodes().size(); ++node) {
     InstructionView view = graph_.viewOf(node);
-    size_t kind = graph_.kindOf(node);
+    Last &last = lasts[graph_.kindOf(node)];
     if (view.stream() != 0)
-      follow(beside[kind], node);
+      follow(last.beside, node);
     if (isCollective(view.opcode()) || isTransfer(view.opcode()))
-      follow(meeting[kind], node);
+      follow(last.meeting, node);
   }
 }
 
