@@ -406,8 +406,9 @@ def traceable(exporter):
     """While this holds, these are operations on the batch: `nn.EmbeddingBag` of inputs [bags, entries] (inputs with `offsets` stay as they are),
     `nn.CTCLoss` of targets [samples, symbols], `cumprod`, `cummax`, `cummin`, recurrent layers with packed sequences, with dropout or with `proj_size`,
     `logsigmoid`, which is to be finite, `cross_entropy` with probabilities, `gaussian_nll_loss`, losses of each sample (torch.export), `split` and
-    `chunk` of the batch, the power iteration of `spectral_norm`, and functions whose gradients are finite in PyTorch (`binary_cross_entropy`, `std`, `std_mean`,
-    `atan2`, `sinc`, `xlogy`, `cdist`, with TorchScript norms, too), and quotients and shifts of whole numbers, which are exact. What an exporter would lose without a word fails."""
+    `chunk` of the batch, the power iteration of `spectral_norm`, functions whose gradients are finite in PyTorch (`binary_cross_entropy`, `std`,
+    `std_mean`, `atan2`, `sinc`, `xlogy`, `cdist`, with TorchScript norms, too), and quotients and shifts of whole numbers, which are exact. What an
+    exporter would lose without a word fails."""
     places = [(F, "embedding_bag", _embedding_bag), (F, "ctc_loss", _ctc_loss), (torch, "cumprod", _cumprod),
               (torch.Tensor, "cumprod", _cumprod), (F, "logsigmoid", _logsigmoid), (F, "cross_entropy", _cross_entropy),
               (F, "binary_cross_entropy", _binary_cross_entropy), (torch, "std", _std), (torch.Tensor, "std", _std), (torch, "std_mean", _std_mean),
