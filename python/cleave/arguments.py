@@ -31,7 +31,8 @@ def check_module(module):
         raise TypeError("export_torch: a module of torch.jit cannot be exported; give the torch.nn.Module that it was made of")
 
 
-_FOREIGN = {".pt": "a file of PyTorch", ".pth": "a file of PyTorch", ".bin": "a file of weights", ".safetensors": "a safetensors file"}
+_FOREIGN = {".pt": "a file of PyTorch", ".pth": "a file of PyTorch", ".bin": "a file of weights", ".safetensors": "a safetensors file",
+            ".npy": "an array of numpy", ".npz": "arrays of numpy"}
 
 
 def check_path_argument(path):

@@ -22,14 +22,15 @@ It needs torch (2.5 or newer) and onnx. The module is left as it was.
 import contextlib
 import dataclasses
 import inspect
-import os
 import warnings
 
 import torch
 
 from . import arguments
+from .comparison import compare
+from .draft import Draft
 from .ended_gradients import EndsGradients
-from .exported_file import check_calls, check_defined_once, check_names, check_opset, compare, counted, mend, note_losses
+from .exported_file import check_calls, check_defined_once, check_names, check_opset, counted, mend, note_losses
 from .export_failure import ExportFailed, InvalidFile, WrongUse, exporter_failed, first_line, is_of_machine, module_failed
 from .exporters import DEFAULT_OPSETS, EXPORTERS, quiet
 from .gradients import check_gradients, gradients_of, without_dropout
@@ -75,32 +76,23 @@ def export_torch(module, example_inputs, path, *, loss=None, output_names=None, 
     arguments.check_switches(check=check, quiet=quiet)
     job = _Job(module, example_inputs, arguments.check_path_argument(path), loss, output_names, batch_dims)
     job.check_module()
-    before, found = "", _written(job.path)
+    before = ""
     names = [exporter] if exporter else list(EXPORTERS)
     for name in names:
-        is_last = name == names[-1]
-        job.ends.numbers.clear()
+        is_last, notes = name == names[-1], list(job.report.notes)
         try:
-            with recording(), job.traced(), traceable(name):
-                EXPORTERS[name](job, opset or DEFAULT_OPSETS[name])
-            job.report.exporter = name
-            if name == "torchscript" and job.ends.numbers:
-                lines = list(job.ends.numbers)
-                job.note(f"forward() makes numbers of Python of tensors ({', '.join(lines[:3])}{' and more' if len(lines) > 3 else ''}). The TorchScript "
-                         "exporter may write those of the example as constants: compute with tensors, or give exporter='dynamo'")
-        except Exception as error:  # the exporters raise what they like
+            with Draft(job.path) as job.draft:
+                _write(job, name, opset or DEFAULT_OPSETS[name])
+                _read_back(job, check, opset)
+                job.draft.keep()
+            break
+        except _NotWritten as failure:
+            error = failure.error
             if is_last or is_of_machine(error):
-                if found != _written(job.path) is not None:  # half-written; a file that was there is the user's
-                    os.remove(job.path)
                 raise exporter_failed(job, error, before) from error
             before = first_line(error)
             job.note(f"torch.export could not trace the module ({before}), so the TorchScript exporter wrote the file: it loses "
                      "branches that depend on values")
-            continue
-        notes = list(job.report.notes)
-        try:
-            _read_back(job, check, opset)
-            break
         except ExportFailed as error:
             said_twice = isinstance(error, ValueShapes) and before.startswith(ValueShapes.__name__)
             if is_last and before and not said_twice:
@@ -110,10 +102,34 @@ def export_torch(module, example_inputs, path, *, loss=None, output_names=None, 
             before = first_line(error)
             job.report.notes[:] = [*notes, f"torch.export's file {error.fault} ({before}), so the TorchScript exporter wrote the file: it loses "
                                    "branches that depend on values"]
+        except (OSError, MemoryError) as error:  # of the disk or memory, while the file is read, mended and compared
+            raise exporter_failed(job, error, before) from error
     finish(job)
     if not quiet:
         print(job.report)
     return job.report
+
+
+class _NotWritten(Exception):
+    """`error`: what the exporter has raised. The exporters raise what they like."""
+
+    def __init__(self, error):
+        self.error = error
+
+
+def _write(job, name, opset):
+    """The exporter's file, as it writes it."""
+    job.ends.numbers.clear()
+    try:
+        with recording(), job.traced(), traceable(name):
+            EXPORTERS[name](job, opset)
+    except Exception as error:
+        raise _NotWritten(error) from error
+    job.report.exporter = name
+    if name == "torchscript" and job.ends.numbers:
+        lines = list(job.ends.numbers)
+        job.note(f"forward() makes numbers of Python of tensors ({', '.join(lines[:3])}{' and more' if len(lines) > 3 else ''}). The TorchScript "
+                 "exporter may write those of the example as constants: compute with tensors, or give exporter='dynamo'")
 
 
 def _read_back(job, check, opset):
@@ -140,11 +156,6 @@ def recording():
         yield
 
 
-def _written(path):
-    """When a file was written and how long it is; None where there is none."""
-    return (os.stat(path).st_mtime_ns, os.stat(path).st_size) if os.path.isfile(path) else None
-
-
 def _of_numpy(value):
     return " (torch.from_numpy(x) makes a tensor of it)" if type(value).__module__ == "numpy" else ""
 
@@ -168,6 +179,7 @@ class _Job:
             module = module.module
         self.module = getattr(module, "_orig_mod", module)  # of torch.compile
         self.path, self.loss = path, loss
+        self.draft = None  # the file while it is written and compared
         self.constants, self.stage = {}, ""  # arguments that are no tensors; what runs now: forward() or the loss
         empty = [name for name, value in self.module.state_dict(keep_vars=True).items() if isinstance(value, torch.Tensor) and value.is_meta]
         if empty:
@@ -224,6 +236,8 @@ class _Job:
         tensors = {}
         for name, value in example.items():
             if isinstance(value, torch.Tensor):
+                if value.layout != torch.strided:
+                    raise TypeError(f"example_inputs: '{name}' is sparse, and an input of an ONNX file is not; give {name}.to_dense()")
                 tensors[name] = value
             elif isinstance(value, (bool, int, float, str)) and (
                     parameters[name].default is not inspect.Parameter.empty if name in parameters else takes_any):
@@ -290,9 +304,10 @@ class _Job:
 
     def _check_batch(self):
         sizes = {name: self.inputs[name].shape[dim] for name, dim in self.batch_dims.items() if dim is not None}
-        if 1 in sizes.values():
-            name = next(name for name, size in sizes.items() if size == 1)
-            raise ValueError(f"example_inputs: '{name}' has a batch of 1, which PyTorch would write as a constant; give 2 or more")
+        for name, size in sizes.items():
+            if size < 2:
+                reason = "which PyTorch would write as a constant" if size else "so nothing could be compared"
+                raise ValueError(f"example_inputs: '{name}' has a batch of {size}, {reason}; give 2 or more")
         self.symbols = {}  # input -> symbol: inputs of the same batch share one
         for name, size in sizes.items():
             same = [symbol for other, symbol in self.symbols.items() if sizes[other] == size]

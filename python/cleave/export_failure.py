@@ -80,12 +80,21 @@ def is_of_machine(error):
 def check_path(path):
     """Said before minutes of tracing, not after them."""
     folder = os.path.dirname(path) or "."
+    if "\0" in path:
+        raise WrongUse(f"path: {path!r} has a byte 0, which no name has")
     if os.path.isdir(path):
         raise IsADirectoryError(f"path: '{path}' is a folder; give the name of the file to write, as in '{os.path.join(path, 'model.onnx')}'")
     if not os.path.isdir(folder):
         raise FileNotFoundError(f"path: there is no folder '{folder}' for '{path}'; make it first")
-    if not os.access(path if os.path.exists(path) else folder, os.W_OK):
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise WrongUse(f"path: '{path}' is neither a regular file nor a new name; give the name of the file to write, as in 'model.onnx'")
+    if not all(os.access(place, os.W_OK) for place in (folder, path) if os.path.exists(place)):
         raise PermissionError(f"path: '{path}' cannot be written to; give another folder")
+
+
+def not_writable(path, error):
+    """`error`: what the system says."""
+    return ExportFailed(f"{path} cannot be written: {error.strerror or error}; make room, or give another folder")
 
 
 def _shapes(inputs):
@@ -113,7 +122,7 @@ def exporter_failed(job, error, before):
         return ExportFailed(f"{name} cannot be exported: memory ran out ({reason}); move the module and the inputs to the CPU, or give a smaller "
                             "example")
     if disk := _of_disk(error):
-        return ExportFailed(f"{job.path} cannot be written: {disk.strerror or disk}; make room, or give another folder")
+        return not_writable(job.path, disk)
     advice = next((words for pattern, words in ((_OPSET, OPSET_ADVICE), (_OPERATION, OPERATION_ADVICE), (_VALUES, VALUES_ADVICE), (_BATCH, BATCH_ADVICE))
                    if pattern.search(reason)), OTHER_ADVICE)
     return ExportFailed(f"{name} cannot be exported: {reason}{advice}" + (f" (torch.export, tried first, said: {before})" if before else ""))

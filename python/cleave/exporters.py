@@ -50,7 +50,7 @@ def export_dynamo(job, opset):
         job.trace = lambda: lambda *values: run_program(exported, job.module, values)
     name_outputs(program.model.graph, job.output_names)
     name_apart(program.model.graph)
-    program.save(job.path, external_data=large)
+    program.save(job.draft.path, external_data=large)
 
 
 @contextlib.contextmanager
@@ -71,7 +71,7 @@ def export_torchscript(job, opset):
         job.module(*job.inputs.values())  # finds the outputs' names
     axes = {name: {job.batch_dims[name]: symbol} for name, symbol in job.symbols.items()}
     with _registered({**detached.symbolics(), **recurrent.symbolics()}, opset):
-        torch.onnx.export(job.module, tuple(job.inputs.values()), job.path, dynamo=False, opset_version=opset,
+        torch.onnx.export(job.module, tuple(job.inputs.values()), job.draft.path, dynamo=False, opset_version=opset,
                           input_names=list(job.inputs), output_names=job.output_names, dynamic_axes=axes,
                           training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=False, keep_initializers_as_inputs=False)
     # It traces in the same way, and keeps the graph to itself.

@@ -4,7 +4,6 @@ way that the trace does not show: what differs here is refused, whatever the rea
 The module runs as it is, and what was traced runs before it is translated to ONNX: torch.export's program node by node, a TorchScript trace as a
 function. Both get the example and the same random numbers, without dropout, and PyTorch differentiates both."""
 import contextlib
-import os
 from unittest import mock
 
 import torch
@@ -129,7 +128,6 @@ def check_gradients(job):
     if amount <= _allowed(own):
         job.report.gradients = amount
     elif not (is_random or draws):
-        os.remove(job.path)
         raise OtherGradients(
             f"the exporter's file would not train as the module does: the gradient of '{name}' differs by {amount:.1e} (relative) from PyTorch's. "
             "A change in place of what detach() gives, requires_grad_() in forward(), torch.jit.script, torch.func, and a checkpoint with "

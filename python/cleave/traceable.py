@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
-from . import recurrent
+from . import recurrent, whole_numbers
 
 UNREACHABLE = -1e30  # the logarithm of a probability of 0. Infinity would make gradients that are not numbers.
 
@@ -406,8 +406,9 @@ def traceable(exporter):
     """While this holds, these are operations on the batch: `nn.EmbeddingBag` of inputs [bags, entries] (inputs with `offsets` stay as they are),
     `nn.CTCLoss` of targets [samples, symbols], `cumprod`, `cummax`, `cummin`, recurrent layers with packed sequences, with dropout or with `proj_size`,
     `logsigmoid`, which is to be finite, `cross_entropy` with probabilities, `gaussian_nll_loss`, losses of each sample (torch.export), `split` and
-    `chunk` of the batch, the power iteration of `spectral_norm`, and functions whose gradients are finite in PyTorch (`binary_cross_entropy`, `std`, `std_mean`,
-    `atan2`, `sinc`, `xlogy`, `cdist`, with TorchScript norms, too). What an exporter would lose without a word fails."""
+    `chunk` of the batch, the power iteration of `spectral_norm`, functions whose gradients are finite in PyTorch (`binary_cross_entropy`, `std`,
+    `std_mean`, `atan2`, `sinc`, `xlogy`, `cdist`, with TorchScript norms, too), and quotients and shifts of whole numbers, which are exact. What an
+    exporter would lose without a word fails."""
     places = [(F, "embedding_bag", _embedding_bag), (F, "ctc_loss", _ctc_loss), (torch, "cumprod", _cumprod),
               (torch.Tensor, "cumprod", _cumprod), (F, "logsigmoid", _logsigmoid), (F, "cross_entropy", _cross_entropy),
               (F, "binary_cross_entropy", _binary_cross_entropy), (torch, "std", _std), (torch.Tensor, "std", _std), (torch, "std_mean", _std_mean),
@@ -418,11 +419,12 @@ def traceable(exporter):
     places += [(owner, name, make) for owner in (torch, torch.Tensor) for name, make in (("cummax", _cummax), ("cummin", _cummin))]
     places += [(torch.Tensor, "split", _split)]  # which torch.split() calls
     places += [(owner, "split_with_sizes", _split_with_sizes) for owner in (torch, torch.Tensor)]
+    places += whole_numbers.BOTH
     places += {"dynamo": [(torch.Tensor, "detach_", _detach_in_place), (torch, "chunk", _chunk), (torch.Tensor, "chunk", _chunk),
                           (F, "cross_entropy", _one_loss_each), (F, "nll_loss", _one_loss_each)],
                "torchscript": [(torch.linalg, "vector_norm", _vector_norm), (torch.linalg, "norm", _norm), (torch.linalg, "matrix_norm", _matrix_norm),
                                (F, "pairwise_distance", _pairwise_distance), (F, "cosine_similarity", _cosine_similarity),
-                               (F, "softplus", _softplus), (torch.Tensor, "H", _adjoint), (torch, "vdot", _vdot)]}[exporter]
+                               (F, "softplus", _softplus), (torch.Tensor, "H", _adjoint), (torch, "vdot", _vdot), *whole_numbers.TORCHSCRIPT]}[exporter]
     own = [vars(owner).get(name) for owner, name, _ in places]  # None: it is inherited
     for owner, name, make in places:
         setattr(owner, name, make(getattr(owner, name)))

@@ -1,7 +1,9 @@
 """What cleave.export_torch refuses, the note when the batch is a constant of the module, one tensor given as two inputs, bags, the loss that
 is proposed, and a crash of onnxruntime: refused_exports.py DIRECTORY. Needs torch."""
+import contextlib
 import dataclasses
 import os
+import resource
 import sys
 
 import onnx
@@ -33,6 +35,16 @@ class Fixed(nn.Module):
 class Item(nn.Module):
     def forward(self, x):
         return x * int(x.sum().item()) if x.sum().item() > 0 else x.numpy()
+
+
+class Chosen(nn.Module):
+    def forward(self, x):
+        return x[x > 0]
+
+
+class Branch(nn.Module):
+    def forward(self, x):
+        return x if x.sum() > 0 else 3 * x
 
 
 class NoForm(nn.Module):
@@ -383,17 +395,45 @@ def check_unwritten(path):
         assert report.outputs == ["loss_2"] and report.parameters == 1 and report.compared < 1e-6, report
 
 
+@contextlib.contextmanager
+def small_files():
+    """While this holds, no file may have more than 100 bytes, as on a disk that is full."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
 def check_files(path):
     """A failed export leaves an older file as it was, and a new one nowhere."""
     cleave.export_torch(nn.Linear(4, 4), torch.randn(2, 4), path, quiet=True)
     with open(path, "rb") as file:
         older = file.read()
+    held = sorted(os.listdir(os.path.dirname(path)))
     for place in (path, path + ".new"):
-        said = refusal(lambda: cleave.export_torch(NoForm(), torch.randn(2, 4), place, quiet=True))
-        assert said.startswith("ExportFailed: NoForm cannot be exported"), said
+        for module, exporter, words in ((NoForm(), None, "NoForm cannot be exported"), (Chosen(), None, "a shape depends on the values"),
+                                        (Branch(), "torchscript", "the exporter's file is not the module")):
+            said = refusal(lambda: cleave.export_torch(module, torch.randn(2, 4), place, exporter=exporter, quiet=True))
+            assert said.startswith(f"ExportFailed: {words}") or said.startswith(f"ValueShapes: {words}"), said
+        for exporter in ("dynamo", "torchscript"):
+            with small_files():
+                said = refusal(lambda: cleave.export_torch(nn.Linear(4, 4), torch.randn(2, 4), place, exporter=exporter, quiet=True))
+            assert said == f"ExportFailed: {place} cannot be written: File too large; make room, or give another folder", said
     with open(path, "rb") as file:
         assert file.read() == older
-    assert not os.path.exists(path + ".new")
+    assert sorted(os.listdir(os.path.dirname(path))) == held
+    link, folder = path + ".link", path + ".folder"
+    os.mkdir(folder)
+    os.symlink(os.path.join(os.path.abspath(folder), "m.onnx"), link)
+    cleave.export_torch(nn.Linear(4, 4), torch.randn(2, 4), link, quiet=True)
+    assert os.path.islink(link) and os.listdir(folder) == ["m.onnx"], os.listdir(folder)
+    os.mkfifo(path + ".fifo")
+    for special in ("/dev/null", path + ".fifo"):
+        said = refusal(lambda: cleave.export_torch(nn.Linear(4, 4), torch.randn(2, 4), special, quiet=True))
+        assert said.startswith(f"WrongUse: path: '{special}' is neither a regular file nor a new name"), said
+        assert os.path.exists(special) and not os.path.isfile(special)
     assert cleave.export_torch(Handles(), torch.ones(2, 4), path, quiet=True).exporter == "torchscript"
 
 
@@ -418,13 +458,13 @@ def check_bags(path):
 
 def check_crash(path):
     """A process that dies while it compares is a note, and the file is there."""
-    import cleave.exported_file
+    import cleave.comparison
     script = f"{sys.argv[1]}/run_onnx.py"
     with open(script, "w") as file:
         file.write("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
-    place, cleave.exported_file.__file__ = cleave.exported_file.__file__, script
+    place, cleave.comparison.__file__ = cleave.comparison.__file__, script
     report = cleave.export_torch(nn.Linear(4, 2), torch.randn(4, 4), path, quiet=True)
-    cleave.exported_file.__file__ = place
+    cleave.comparison.__file__ = place
     assert report.compared is None and "it crashed: Segmentation fault" in report.notes[0] and onnx.load(path), report
 
 
@@ -441,13 +481,12 @@ class Windows(nn.Module):
 def check_invalid_files(path):
     """torch.export's file of a 3D convolution without a bias is mended. Where it is not valid, TorchScript writes the file, or there is none. A file
     that onnxruntime cannot load is not valid, unless onnxruntime does not have an operator or a version."""
-    import cleave.exported_file
+    import cleave.comparison
     assert "is not valid ONNX" in refusal(lambda: cleave.export_torch(Windows(), torch.randn(3, 5, 8), path, quiet=True, exporter="torchscript"))
-    assert not os.path.exists(path)
     assert cleave.export_torch(Windows(), torch.randn(3, 5, 8), path, quiet=True).compared < 1e-5
     for reason in ("NOT_IMPLEMENTED : Could not find an implementation for X(1)", "FAIL : Load model from m.onnx failed:Fatal error: d:X(-1) is not a "
                    "registered function/op", "FAIL : Load model from m.onnx failed:... Unsupported model IR version: 99, max supported IR version: 12"):
-        cleave.exported_file._check_valid(f"[ONNXRuntimeError] : 1 : {reason}")
+        cleave.comparison._check_valid(f"[ONNXRuntimeError] : 1 : {reason}")
     convolution, image = nn.Conv3d(2, 4, 3, bias=False), torch.randn(3, 2, 5, 5, 5)
     for exporter in ("dynamo", "torchscript"):
         report = cleave.export_torch(convolution, image, path, quiet=True, exporter=exporter)
@@ -458,7 +497,6 @@ def check_invalid_files(path):
     assert report.exporter == "torchscript" and report.parameters == 1 and report.compared < 1e-5, report
     assert len(report.notes) == 1 and "torch.export's file is not valid" in report.notes[0], report
     assert "is not valid ONNX" in refusal(lambda: cleave.export_torch(convolution, image, path, quiet=True, exporter="dynamo"))
-    assert not os.path.exists(path)
     cleave.exported_file._drop_zero_biases = mending
 
 
@@ -532,7 +570,7 @@ def check_refused_batches(path):
     report = cleave.export_torch(sorted_rows, torch.randn(4, 4).sort(0, descending=True)[0], path, quiet=True, exporter="torchscript")
     assert report.compared < 1e-5 and report.notes == [], report
     said = refusal(lambda: cleave.export_torch(Refuses(lambda module, _: module.training), torch.randn(4, 4), path, quiet=True))
-    assert "fails in eval(), so the file cannot be compared" in said and not os.path.exists(path), said
+    assert "fails in eval(), so the file cannot be compared" in said, said
 
 
 def check_causes(linear, path):
@@ -551,12 +589,15 @@ def check_causes(linear, path):
     fails("there is no folder", None, linear, x, path + ".none/model.onnx")
     fails("is a folder; give the name", None, linear, x, os.path.dirname(path))
     for name, kind in {"b.pt": "a file of PyTorch", "b.PTH": "a file of PyTorch", "pytorch_model.bin": "a file of weights",
-                       "b.safetensors": "a safetensors file"}.items():
+                       "b.safetensors": "a safetensors file", "x.npy": "an array of numpy"}.items():
         named = os.path.join(os.path.dirname(path), name)
         fails(f"path: '{named}' is the name of {kind}, and export_torch writes an ONNX model; give a name such as "
               f"'{os.path.splitext(named)[0]}.onnx'", None, linear, x, named)
         assert not os.path.exists(named)
-    fails("/dev/full cannot be written: No space left on device", OSError, linear, x, "/dev/full")
+    fails("has a byte 0, which no name has", None, linear, x, path + "\0.onnx")
+    fails("/proc/m.onnx cannot be written", OSError, linear, x, "/proc/m.onnx")
+    fails("'input' has a batch of 0, so nothing could be compared; give 2 or more", None, linear, x[:0], path)
+    fails("'input' is sparse, and an input of an ONNX file is not; give input.to_dense()", None, linear, x.to_sparse(), path)
     fails("Linear fails in PyTorch, before anything is exported", RuntimeError, linear, torch.randn(4, 5), path)
     fails("the module's parameters are float16 on cpu", RuntimeError, nn.Linear(4, 2).half(), x, path)
     fails("loss: it fails in PyTorch", TypeError, linear, (x, labels), path, loss=lambda output, labels: nn.functional.cross_entropy(output))

@@ -4,6 +4,7 @@ import sys
 
 import numpy as np
 import onnx
+import onnxruntime
 import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
@@ -500,10 +501,71 @@ def check_own_gradients(path):
     assert not any("autograd" in note for note in notes(nn.Sequential(OwnGradients(lambda x: x * Rounded.apply(x.detach())))))
 
 
+class Whole(nn.Module):
+    """A function of whole numbers, and a parameter, without which a file trains nothing."""
+    def __init__(self, function):
+        super().__init__()
+        self.function, self.scale = function, nn.Parameter(torch.ones(()))
+
+    def forward(self, a, b):
+        return self.function(a, b), ((a + b) * 0).float().sum() * self.scale
+
+
+def in_place(function):
+    def of_copy(a, b):
+        copy = a.clone()
+        function(copy, b)
+        return copy
+    return of_copy
+
+
+WHOLE = {"floor": lambda a, b: torch.div(a, b, rounding_mode="floor"), "trunc": lambda a, b: a.div(b, rounding_mode="trunc"),
+         "hours": lambda a, b: torch.divide(a, 3600, rounding_mode="floor"), "in place": in_place(lambda a, b: a.div_(b, rounding_mode="trunc")),
+         "//": lambda a, b: a // b, "// 7": lambda a, b: a // 7, "7 //": lambda a, b: (7 << 40) // b, "//=": in_place(lambda a, b: a.floor_divide_(b)),
+         "%": lambda a, b: a % b, "fmod": torch.fmod, ">>": lambda a, b: a >> 3, "<<": lambda a, b: a << 3, "addcmul": lambda a, b: torch.addcmul(a, b, b, value=2),
+         "round": lambda a, b: a.round() + torch.trunc(b), "**": lambda a, b: b ** 2, "sum": lambda a, b: a.sum(1), "cumsum": lambda a, b: a.cumsum(1),
+         "max": lambda a, b: torch.max(a, b) - a.amin(1, True), "sort": lambda a, b: a.sort(1)[0], "clamp": lambda a, b: a.clamp(-(1 << 40) - 1, (1 << 40) + 1)}
+
+
+def whole_numbers(samples):
+    """[samples, 3] of both signs: some above 2^24, which float32 rounds, and small ones; no zero in the second."""
+    a = torch.randint(-(1 << 44), 1 << 44, (samples, 3))
+    a[::2] >>= 30
+    b = torch.randint(1, 1 << 30, (samples, 3))
+    b[::2] >>= 18
+    return a, b.clamp(min=1) * torch.randint(0, 2, (samples, 3)).mul(2).sub(1)
+
+
+def check_whole_numbers(path):
+    """The file computes other whole numbers than the example exactly."""
+    for name, function in WHOLE.items():
+        for exporter in ("dynamo", "torchscript"):
+            cleave.export_torch(Whole(function), whole_numbers(4), path, exporter=exporter, output_names=["y", "loss"], quiet=True)
+            a, b = whole_numbers(300)
+            session = onnxruntime.InferenceSession(path)
+            feeds = {key: value.numpy() for key, value in {"a": a, "b": b}.items() if key in {port.name for port in session.get_inputs()}}
+            assert np.array_equal(session.run(["y"], feeds)[0], function(a, b).numpy()), (name, exporter)
+    print("whole numbers are exact")
+
+
+class Cancelling(nn.Linear):
+    """A result that is 0 but for rounding errors."""
+    def forward(self, x):
+        y = super().forward(x)
+        return (y.softmax(1).sum(1) - 1).mean()
+
+
+def check_rounding(path):
+    report = cleave.export_torch(Cancelling(8, 300), torch.randn(5, 8), path, quiet=True)
+    assert not report.notes or all("consists of rounding errors" in note for note in report.notes), report
+    print("what is 0 but for rounding errors is not compared")
+
+
 def main():
     torch.manual_seed(0)
     for check in (check_ctc, check_projections, check_packed, check_products, check_extremes, check_logsigmoid, check_soft_labels, check_losses_of_samples, check_gaussian_loss,
-                  check_distances, check_parts, check_spectral_norms, check_finite_gradients, check_detached, check_padding, check_clamps, check_own_gradients):
+                  check_distances, check_parts, check_spectral_norms, check_finite_gradients, check_detached, check_padding, check_clamps, check_own_gradients,
+                  check_whole_numbers, check_rounding):
         check(f"{sys.argv[1]}/{check.__name__}.onnx")
 
 
