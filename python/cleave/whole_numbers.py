@@ -30,6 +30,7 @@ def _for_whole(exact):
     def make(original):
         @functools.wraps(original)
         def function(*given, **options):
+            given = (*given, *(options.pop(name) for name in ("input", "other") if name in options))
             made = None
             if not _inside and all(map(_is_whole, given)) and any(isinstance(value, torch.Tensor) for value in given):
                 _inside.append(exact)
