@@ -217,7 +217,7 @@ def _nudged(value):
 def _is_of_rounding(job, inputs, name, own, difference):
     """Whether the output is 0 beside the inputs, and the module's own moves by as much when only the last digits of the inputs change: a difference of
     equal numbers does."""
-    largest = max((float(value.abs().max()) for value in inputs.values() if value.is_floating_point() and value.numel()), default=0.0)
+    largest = max((np.abs(array(value).numpy()).max(initial=0.0) for value in inputs.values() if value.is_floating_point()), default=0.0)
     if not np.abs(own).max(initial=0.0) <= 1e-5 * largest:
         return False
     try:
