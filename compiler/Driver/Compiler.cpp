@@ -171,6 +171,8 @@ llvm::Error Compilation::checkOutput() const {
   if (options.emit == Emit::Object || options.emit == Emit::Shared)
     if (llvm::Error error = checkModelHeader(output()))
       return error;
+  if (llvm::Error error = makeDumpDirectory("--dump-phases", options.dumpPhases, output()))
+    return error;
   return checkKernelDump(options, output());
 }
 

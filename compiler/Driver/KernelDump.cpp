@@ -1,6 +1,7 @@
 #include "compiler/Driver/KernelDump.h"
 
 #include "compiler/Codegen/Loops/IsolatedKernels.h"
+#include "compiler/Driver/Files/OutputPath.h"
 #include "compiler/Support/Directories.h"
 #include "compiler/Support/Error.h"
 #include "compiler/Support/StatusError.h"
@@ -14,13 +15,6 @@
 using namespace cleave;
 namespace fs = llvm::sys::fs;
 
-static std::string absolute(llvm::StringRef name) {
-  llvm::SmallString<256> full(name);
-  fs::make_absolute(full);
-  llvm::sys::path::remove_dots(full, /*remove_dot_dot=*/true);
-  return full.str().rtrim('/').str();
-}
-
 llvm::Error cleave::checkKernelDump(const CompileOptions &options, llvm::StringRef output) {
   const std::string &directory = options.dumpKernels;
   if (directory.empty())
@@ -28,15 +22,7 @@ llvm::Error cleave::checkKernelDump(const CompileOptions &options, llvm::StringR
   if (options.emit == Emit::Plan || options.emit == Emit::Mlir || options.stopAfter < Phase::Emit)
     return usageError("--dump", "it shows the code of kernels, and none is generated for a plan or MLIR; give --emit "
                                 "executable, object or shared, or --dump-phases DIR for the phases before");
-  if (fs::exists(directory) && !fs::is_directory(directory))
-    return usageError("--dump " + directory, "is a file; name a directory");
-  if (absolute(directory) == absolute(output))
-    return usageError("--dump " + directory, "is the name of the output, too; give another one");
-  if (std::error_code code = makeDirectories(directory))
-    return makeError(directory + ": cannot make the directory of --dump: " + code.message());
-  if (fs::access(directory, fs::AccessMode::Write))
-    return makeError(directory + ": the directory of --dump cannot be written to");
-  return llvm::Error::success();
+  return makeDumpDirectory("--dump", directory, output);
 }
 
 namespace {

@@ -103,8 +103,6 @@ std::string cleave::dumpPath(const CompileOptions &options, Phase phase) {
 llvm::Error PhaseRunner::dump(Phase phase) {
   if (options.dumpPhases.empty())
     return llvm::Error::success();
-  if (llvm::Error error = makeDirectories("--dump-phases", options.dumpPhases))
-    return error;
   if (llvm::Error error = writeModule(module, dumpPath(options, phase)))
     return makeError("--dump-phases: " + llvm::toString(std::move(error)));
   return llvm::Error::success();

@@ -306,6 +306,9 @@ cleave_code cleave_session_create(const cleave_model *model, const cleave_option
     if (options && options->struct_size != sizeof(cleave_options) &&
         options->struct_size != offsetof(cleave_options, seed))
       return invalidArgument("cleave_session_create: options->struct_size is not sizeof(cleave_options)");
+    if (options && options->weights && !*options->weights)
+      return invalidArgument("cleave_session_create: options->weights is an empty text; expected a path, or NULL for "
+                             "the compiled weights");
     auto made = std::make_unique<cleave_session>();
     CLEAVE_TRY(Session::open(*model, toSessionOptions(*model, options), &made->session));
     made->lr = ScalarState(made->session, kRateScalar);

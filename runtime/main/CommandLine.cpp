@@ -32,6 +32,20 @@ void takeWholeNumber(CLI::Option *option, uint64_t most, uint64_t least = 0, con
       ""));
 }
 
+// CLI11 converts by strtod, which reads "1e-400" as 0, and "1e400" as infinity.
+CLI::Option *takeNumber(CLI::Option *option) {
+  return option->transform(CLI::Validator(
+      [](std::string &text) -> std::string {
+        double value = 0;
+        if (parseReal(text, &value))
+          return "";
+        bool isNumber = text.find_first_of("0123456789") != std::string::npos &&
+                        text.find_first_not_of("0123456789.eE+-") == std::string::npos;
+        return (isNumber ? "the number is outside of the range of f64: " : "expected a number; got: ") + text;
+      },
+      ""));
+}
+
 // `least` is 1 for a number whose default is not 0, but is stored as 0.
 template <typename T>
 void addCount(CLI::App &command, const char *name, T &target, const char *help, uint64_t least = 0,
@@ -70,6 +84,8 @@ void addOptional(CLI::App &command, const char *name, std::optional<T> &target, 
       name, [&target](const T &value) { target = value; }, help);
   if constexpr (std::is_integral_v<T>)
     takeWholeNumber(option, std::numeric_limits<T>::max(), least, hint);
+  else
+    takeNumber(option);
 }
 
 void addTrain(CLI::App &command, Command &result) {
@@ -186,17 +202,16 @@ void addGenerate(CLI::App &command, Command &result) {
                   "Stop after one of these tokens, such as 2 or 2,7; with --tokenizer also by name, such as "
                   "'<|endoftext|>' (default: none)")
       ->type_name("IDS");
-  command
-      .add_option("--temperature", generate.sampling.temperature,
-                  "0 always takes the likeliest token. 1 draws tokens with the predicted probabilities. Between them, "
-                  "likely tokens "
-                  "are drawn more often than predicted (default: 0.8)")
+  takeNumber(command.add_option(
+                 "--temperature", generate.sampling.temperature,
+                 "0 always takes the likeliest token. 1 draws tokens with the predicted probabilities. Between them, "
+                 "likely tokens are drawn more often than predicted (default: 0.8)"))
       ->type_name("NUMBER");
   addCount(command, "--top-k", generate.sampling.topK, "Draw from the N likeliest tokens only (default: all)", 1);
-  command
-      .add_option("--top-p", generate.sampling.topP,
-                  "Draw from the fewest tokens whose probabilities add up to this number, after --temperature and "
-                  "--top-k (default: 1, all)")
+  takeNumber(
+      command.add_option("--top-p", generate.sampling.topP,
+                         "Draw from the fewest tokens whose probabilities add up to this number, after --temperature "
+                         "and --top-k (default: 1, all)"))
       ->type_name("NUMBER");
   addCount(command, "--seed", generate.seed,
            "Seed by which tokens are drawn, and the numbers of random operators (default: 0)");
@@ -301,17 +316,6 @@ std::string firstLine(std::string text) {
   return text;
 }
 
-// Explains CLI11's "Could not convert: --lr = abc": it says what was expected.
-std::string conversionMessage(const std::string &text) {
-  size_t option = text.find("--"), equals = text.find(" = ", option);
-  if (option == std::string::npos || equals == std::string::npos)
-    return firstLine(text);
-  bool real = text.compare(option, 4, "--lr") == 0 || text.compare(option, 6, "--clip") == 0 ||
-              text.compare(option, 6, "--temp") == 0 || text.compare(option, 7, "--top-p") == 0;
-  return text.substr(option, equals - option) + ": expected " + (real ? "a number" : "a whole number from 0") +
-         "; got: " + firstLine(text.substr(equals + 3));
-}
-
 } // namespace
 
 Status parseCommandLine(int argc, const char *const *argv, const std::string &program, Command *result) {
@@ -348,8 +352,6 @@ Status parseCommandLine(int argc, const char *const *argv, const std::string &pr
     // With auto, there may be no checkpoint yet to resume from.
     if (!command.train.resume.empty() && command.train.resume != "auto" && !command.session.weights.empty())
       return invalidArgument("--weights: --resume brings the weights, too; give one of the two");
-  } catch (const CLI::ConversionError &error) {
-    return invalidArgument(conversionMessage(error.what()));
   } catch (const CLI::ArgumentMismatch &error) {
     return invalidArgument(describeMismatch(firstLine(error.what())));
   } catch (const CLI::Error &error) {

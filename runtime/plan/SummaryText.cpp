@@ -10,7 +10,6 @@
 #include "runtime/plan/RankKinds.h"
 #include "runtime/plan/Units.h"
 
-#include <iomanip>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -36,17 +35,24 @@ static std::string batchText(const fb::Plan &plan) {
   return plan.micro_batches() > 1 ? "no batch dimension, " + times + " runs per step" : "no batch dimension";
 }
 
+// The first column of a table. A longer name moves what follows.
+static std::string column(std::string_view name) {
+  std::string text(name);
+  text.resize(std::max<size_t>(text.size() + 1, 16), ' ');
+  return text;
+}
+
 static void printBytes(std::ostream &out, const char *title, const std::map<std::string, uint64_t> &bytes) {
   out << title << "\n";
   for (const auto &[name, number] : bytes)
-    out << "  " << std::left << std::setw(16) << name << exactBytesText(number) << "\n";
+    out << "  " << column(name) << exactBytesText(number) << "\n";
 }
 
 // "parameter 1.0 KiB (1024 bytes) of 2.0 KiB (2048 bytes)" if each rank stores a part.
 static void printStates(std::ostream &out, const PlanSummary &summary) {
   out << "state of one rank\n";
   for (const auto &[role, bytes] : summary.bytesByRole) {
-    out << "  " << std::left << std::setw(16) << role << exactBytesText(bytes);
+    out << "  " << column(role) << exactBytesText(bytes);
     if (uint64_t whole = summary.wholeByRole.at(role); whole != bytes)
       out << " of " << exactBytesText(whole);
     if (summary.hostByRole.count(role))
@@ -82,7 +88,7 @@ static void printPrecision(std::ostream &out, const fb::Plan &plan, const PlanSu
   out << "precision\n";
   for (const char *role : {"parameter", "gradient", "buffer", "optimizer"})
     if (auto found = summary.typesByRole.find(role); found != summary.typesByRole.end())
-      out << "  " << std::left << std::setw(16) << role << typesText(found->second) << "\n";
+      out << "  " << column(role) << typesText(found->second) << "\n";
   std::string kernels;
   for (const auto &[type, number] : summary.libraryByType)
     kernels += (kernels.empty() ? "" : ", ") + std::to_string(number) + " " + arithmeticText(plan, type);
@@ -105,7 +111,7 @@ static void printOutside(std::ostream &out, const PlanSummary &summary) {
 
 static void printKind(std::ostream &out, const fb::Plan &plan, const PlanSummary &summary) {
   printBytes(out, "memory of one rank", summary.bytesByKind);
-  out << "  " << std::left << std::setw(16) << "total" << exactBytesText(summary.totalBytes) << "\n";
+  out << "  " << column("total") << exactBytesText(summary.totalBytes) << "\n";
   if (summary.hostBytes != 0)
     printBytes(out, "host memory of one rank", summary.hostByKind);
   printOutside(out, summary);
@@ -174,8 +180,8 @@ std::string printUnits(const fb::Plan &plan) {
   std::vector<Unit> units = unitsOf(plan);
   std::ostringstream out;
   for (const Unit &unit : units)
-    out << "  " << std::left << std::setw(16) << textOf(unit.state->name())
-        << counted(lengthOf(unit.state->segments()), "parameter") << ", " << exactBytesText(unit.bytes) << "\n";
+    out << "  " << column(textOf(unit.state->name())) << counted(lengthOf(unit.state->segments()), "parameter") << ", "
+        << exactBytesText(unit.bytes) << "\n";
   return units.empty() ? "" : "units gathered together: " + std::to_string(units.size()) + "\n" + out.str();
 }
 

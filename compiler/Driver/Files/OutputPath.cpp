@@ -1,5 +1,6 @@
 #include "compiler/Driver/Files/OutputPath.h"
 
+#include "compiler/Support/Directories.h"
 #include "compiler/Support/Error.h"
 #include "compiler/Support/Usage.h"
 #include "runtime/base/AtomicFile.h"
@@ -60,13 +61,38 @@ llvm::Error cleave::checkOutputName(llvm::StringRef output, Emit emit) {
       {".plan", Emit::Plan, "a plan's", "give --emit plan"},
       {".mlir", Emit::Mlir, "MLIR's", "give --emit mlir"}};
   llvm::StringRef extension = path::extension(output);
-  if (extension == ".onnx")
-    return usageError("-o " + shortened(output),
-                      "this name is a model's, and a compiled model is none; give another name");
+  constexpr std::pair<llvm::StringLiteral, llvm::StringLiteral> foreign[] = {
+      {".onnx", "a model's"}, {".safetensors", "a safetensors file's"}, {".npy", "an array's"}, {".npz", "an array's"}};
+  for (const auto &[ending, owner] : foreign)
+    if (extension == ending)
+      return usageError("-o " + shortened(output),
+                        "this name is " + owner + ", and a compiled model is none; give another name");
   for (const Kind &kind : kinds)
     if (extension == kind.extension && (emit != kind.emit || extension == ".a"))
       return usageError("-o " + shortened(output),
                         "this name is " + kind.owner + "; " + kind.advice + ", or another name");
+  return llvm::Error::success();
+}
+
+static std::string absolute(llvm::StringRef name) {
+  llvm::SmallString<256> full(name);
+  fs::make_absolute(full);
+  path::remove_dots(full, /*remove_dot_dot=*/true);
+  return full.str().rtrim('/').str();
+}
+
+llvm::Error cleave::makeDumpDirectory(llvm::StringRef option, llvm::StringRef directory, llvm::StringRef output) {
+  if (directory.empty())
+    return llvm::Error::success();
+  std::string given = (option + " " + directory).str();
+  if (fs::exists(directory) && !fs::is_directory(directory))
+    return usageError(given, "is a file; name a folder");
+  if (absolute(directory) == absolute(output))
+    return usageError(given, "is the name of the output, too; give another one");
+  if (std::error_code code = makeDirectories(directory))
+    return makeError(directory + ": cannot make the directory of " + option + ": " + code.message());
+  if (fs::access(directory, fs::AccessMode::Write))
+    return makeError(directory + ": the directory of " + option + " cannot be written to");
   return llvm::Error::success();
 }
 

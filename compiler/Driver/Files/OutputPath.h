@@ -17,6 +17,10 @@ llvm::Error checkOutputPath(llvm::StringRef path);
 // --emit shared.
 llvm::Error checkOutputName(llvm::StringRef path, Emit emit);
 
+// Creates the directory of --dump or --dump-phases (`option`) if it is named. Fails if it cannot be created or written
+// to, or if it is the output itself.
+llvm::Error makeDumpDirectory(llvm::StringRef option, llvm::StringRef directory, llvm::StringRef output);
+
 } // namespace cleave
 
 #endif

@@ -121,7 +121,7 @@ def refusals():
     refused(2, "none is generated for a plan", "--emit", "plan", "--dump", folder / "d1")
     refused(2, "none is generated for a plan", "--emit", "mlir", "--dump", folder / "d2")
     refused(2, "none is generated for a plan", "--stop-after", "fuse", "--dump", folder / "d3")
-    refused(2, "is a file; name a directory", "--dump", folder / "file")
+    refused(2, "is a file; name a folder", "--dump", folder / "file")
     refused(1, "cannot make the directory of --dump", "--dump", folder / "file" / "below")
     refused(2, "is the name of the output", "--dump", folder / "x" / ".." / "refused")
     assert not any((folder / d).exists() for d in ("d1", "d2", "d3"))

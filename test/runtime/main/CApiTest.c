@@ -24,6 +24,10 @@ int run_c_api(const cleave_model *model, const char *directory) {
     x[i] = (float)i;
   CHECK(cleave_session_create(NULL, NULL, &failed) == CLEAVE_INVALID_ARGUMENT && !failed);
   CHECK(strstr(cleave_last_error(), "NULL") != NULL);
+  options.weights = "";
+  CHECK(cleave_session_create(model, &options, &failed) == CLEAVE_INVALID_ARGUMENT && !failed);
+  CHECK(strstr(cleave_last_error(), "options->weights is an empty text; expected a path, or NULL") != NULL);
+  options.weights = NULL;
   CHECK(cleave_session_create(model, &options, &session) == CLEAVE_OK);
   CHECK(cleave_describe_input(session, "train_step", 0, &info) == CLEAVE_OK);
   CHECK(strcmp(info.name, "x") == 0 && info.dtype == CLEAVE_F32 && info.rank == 2);

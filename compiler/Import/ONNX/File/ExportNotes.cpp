@@ -40,9 +40,10 @@ std::vector<std::string> cleave::onnx_import::changedParameters(const onnx::Grap
     hasMade |= signature.kindOf(tensor.name()) == ExportSignature::Kind::Unknown && isFloating(tensor) &&
                countElements(llvm::SmallVector<int64_t>(tensor.dims().begin(), tensor.dims().end())).value_or(2) > 1;
   }
-  // A missing variance has been folded into a convolution.
+  // A missing variance has been folded into a convolution. In training form nothing can be: no output depends on it.
   for (const std::string &buffer : signature.buffers)
-    hasMade |= llvm::StringRef(buffer).ends_with(".running_var") && !present.contains(buffer);
+    hasMade |= !signature.isTrainingForm() && llvm::StringRef(buffer).ends_with(".running_var") &&
+               !present.contains(buffer);
   std::vector<std::string> missing;
   for (const std::string &parameter : signature.parameters)
     if (hasMade && !present.contains(parameter))

@@ -5,6 +5,10 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper, save
 
 importer = sys.argv[1]
 folder = pathlib.Path(__file__).parent / "exports"
@@ -76,6 +80,29 @@ for name, expected in NOTES.items():
             failures.append(f"{name}: {error} trains {sorted(trained)}")
     if name.endswith(("dynamo-training", "torchscript-training")) and any("running" in state or "buffer" in state for state in trained):
         failures.append(f"{name}: trains {sorted(trained)}")
+
+
+def without_norm(path, form):
+    """torch.export's file of a module whose BatchNorm is not in the graph: in training form nothing uses it, and else it may have been folded."""
+    ports = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 4]), helper.make_tensor_value_info("loss", TensorProto.FLOAT, [])]
+    nodes = [helper.make_node("Mul", ["x", "w"], ["y"]), helper.make_node("ReduceMean", ["y"], ["loss"], keepdims=0)]
+    graph = helper.make_graph(nodes, "g", ports[:1], ports[1:], [numpy_helper.from_array(np.ones(4, "f4"), "w")])
+    graph.metadata_props.add(key="pkg.torch.export.ExportedProgram.graph_signature", value=(
+        "# inputs\np_w: PARAMETER target='w'\np_norm_weight: PARAMETER target='norm.weight'\np_norm_bias: PARAMETER target='norm.bias'\n"
+        "b_norm_running_mean: BUFFER target='norm.running_mean' persistent=True\nb_norm_running_var: BUFFER target='norm.running_var' persistent=True\n"
+        "x: USER_INPUT\n# outputs\nloss: USER_OUTPUT\n"))
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8, producer_name="pytorch")
+    if form:
+        model.metadata_props.add(key="cleave.form", value=form)
+    save(model, path)
+
+
+with tempfile.TemporaryDirectory() as temporary:
+    for form, expected in (("training", False), ("", True)):
+        without_norm(pathlib.Path(temporary) / "norm.onnx", form)
+        notes, trained, error = run(pathlib.Path(temporary) / "norm.onnx")
+        if error or trained != {"w"} or any("2 of 3 parameters are folded or merged" in note for note in notes) != expected:
+            failures.append(f"a norm that is not in the graph, form '{form}': {error} {trained} {notes}")
 print("\n".join("FAILED " + failure for failure in failures))
 print(f"{len(NOTES)} files, {len(failures)} failures")
 sys.exit(bool(failures))
