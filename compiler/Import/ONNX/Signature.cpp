@@ -182,7 +182,7 @@ private:
     if (chosen >= 0)
       others[chosen] = 1;
     auto rest = countElements(others);
-    if (chosen < 0 || !rest)
+    if (chosen < 0 || !rest || *rest == 0) // a dimension of size 0 beside others whose product has no 64 bits
       return errors_.add(what + ", which is negative somewhere or has more than 2^46 elements; give its dimensions "
                                 "names in the file and their sizes by --dim NAME=SIZE, or correct them");
     std::string symbol = symbolOf(input, chosen), ranks;
