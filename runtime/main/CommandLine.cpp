@@ -37,8 +37,8 @@ CLI::Option *takeNumber(CLI::Option *option) {
   return option->transform(CLI::Validator(
       [](std::string &text) -> std::string {
         double value = 0;
-        if (parseReal(text, &value))
-          return "";
+        if (text.empty() || parseReal(text, &value))
+          return ""; // an empty value has its own message (UnknownOption.h)
         bool isNumber = text.find_first_of("0123456789") != std::string::npos &&
                         text.find_first_not_of("0123456789.eE+-") == std::string::npos;
         return (isNumber ? "the number is outside of the range of f64: " : "expected a number; got: ") + text;
@@ -84,7 +84,7 @@ void addOptional(CLI::App &command, const char *name, std::optional<T> &target, 
       name, [&target](const T &value) { target = value; }, help);
   if constexpr (std::is_integral_v<T>)
     takeWholeNumber(option, std::numeric_limits<T>::max(), least, hint);
-  else
+  else if constexpr (std::is_floating_point_v<T>)
     takeNumber(option);
 }
 

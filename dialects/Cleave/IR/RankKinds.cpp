@@ -83,9 +83,13 @@ llvm::DenseSet<mlir::Operation *> cleave::findOwnedOps(mlir::Block &block) {
     if (begins || (goesOn && !llvm::isa<mlir::shard::BroadcastOp>(op)))
       owned.insert(&op);
   }
+  // All ranks give their terms to a reduce, though only owners get its result.
+  auto isForOwners = [&](mlir::Operation *user) {
+    return owned.contains(user) && !llvm::isa<mlir::shard::ReduceOp>(user);
+  };
   for (mlir::Operation &op : llvm::reverse(block)) {
     bool isFree = !op.use_empty() && !llvm::isa<ReadOp>(op) && !llvm::isa<mlir::shard::ShardDialect>(op.getDialect());
-    if (isFree && llvm::all_of(op.getUsers(), [&](mlir::Operation *user) { return owned.contains(user); }))
+    if (isFree && llvm::all_of(op.getUsers(), isForOwners))
       owned.insert(&op);
   }
   return owned;

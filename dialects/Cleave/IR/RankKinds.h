@@ -45,7 +45,7 @@ private:
 llvm::SmallVector<RankKind> kindsOf(mlir::ModuleOp module);
 
 // Returns the ops of a block that only owners run: those that depend on the result of a reduce, or on a state with
-// owners, unless it was broadcast since; and those that only such ops need.
+// owners, unless it was broadcast since; and those that only such ops need. All ranks compute the operand of a reduce.
 llvm::DenseSet<mlir::Operation *> findOwnedOps(mlir::Block &block);
 
 } // namespace cleave

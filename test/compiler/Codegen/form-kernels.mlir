@@ -169,3 +169,20 @@ func.func @norm_of_little(%g: tensor<1000xf32>, %w: tensor<1000xf32>) -> tensor<
   %y = cleave.sub %w, %m : tensor<1000xf32>
   return %y : tensor<1000xf32>
 }
+
+// -----
+
+// All ranks give their terms to a reduce. Kernels are the same as those of gradients that are stored unreduced.
+// CHECK-LABEL: func.func @terms_of_a_reduce
+// CHECK-COUNT-1: cleave.kernel
+// CHECK-NOT:     cleave.kernel
+// CHECK:         shard.reduce
+module attributes {cleave.mesh = #cleave.mesh<["dp"], [2]>} {
+  shard.grid @mesh(shape = 2)
+  func.func @terms_of_a_reduce(%x: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<8xf32>) {
+    %e = cleave.exp %x : tensor<4x8xf32>
+    %s = cleave.reduce sum %e, [0] : tensor<4x8xf32> -> tensor<8xf32>
+    %r = shard.reduce %s on @mesh grid_axes = [0] root = [0] {cleave.instance = 0 : i64, cleave.reason = {made = "m", tensor = "r", used = "u"}} : (tensor<8xf32>) -> tensor<8xf32>
+    return %e, %r : tensor<4x8xf32>, tensor<8xf32>
+  }
+}
