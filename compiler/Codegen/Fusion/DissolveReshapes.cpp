@@ -21,6 +21,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/EquivalenceClasses.h"
+#include "llvm/ADT/SmallBitVector.h"
 
 namespace cleave {
 #define GEN_PASS_DEF_DISSOLVERESHAPES
@@ -233,17 +234,32 @@ bool Dissolver::isBorder(Value value) const {
          !llvm::all_of(value.getUsers(), [&](Operation *user) { return isReplaced(user); });
 }
 
+// True if the op makes a dimension of one element that no operand has, as a broadcast does. Constants do not count.
+static bool addsOneElement(Operation *op) {
+  if (!hasCutLoops(op))
+    return false;
+  SmallVector<AffineMap> maps = mapsOf(op);
+  llvm::SmallBitVector ofOperands(maps.front().getNumDims());
+  for (auto [operand, map] : llvm::zip(op->getOperands(), maps))
+    if (!matchPattern(operand, m_Constant()))
+      for (AffineExpr expr : map.getResults())
+        ofOperands.set(loopOf(expr));
+  return llvm::any_of(llvm::zip_equal(tensorTypeOf(op->getResult(0)).getShape(), maps.back().getResults()),
+                      [&](auto dim) { return std::get<0>(dim) == 1 && !ofOperands[loopOf(std::get<1>(dim))]; });
+}
+
 // True if ranks may have parts of a dimension of which each rank has a single element. Such a dimension says which sums
-// are finished. A reshape records it. An op that reads or makes a single number may have such a dimension.
+// are finished, and with which values an op may be combined. A reshape records it. An op that reads or makes a single
+// number may have such a dimension, and so may an op that adds one.
 static bool maySplitOneElement(Operation *op) {
   if (auto whole = op->getAttrOfType<TypeAttr>(kWholeAttr)) {
     auto sizes = cast<RankedTensorType>(whole.getValue()).getShape();
     return llvm::any_of(llvm::zip(sizes, tensorTypeOf(op->getResult(0)).getShape()),
                         [](auto both) { return std::get<0>(both) != 1 && std::get<1>(both) == 1; });
   }
-  return llvm::any_of(valuesOf(op), [](Value value) {
-    return !matchPattern(value, m_Constant()) && tensorTypeOf(value).getRank() != 0 && !connects(value);
-  });
+  return addsOneElement(op) || llvm::any_of(valuesOf(op), [](Value value) {
+           return !matchPattern(value, m_Constant()) && tensorTypeOf(value).getRank() != 0 && !connects(value);
+         });
 }
 
 // Chooses the parts in which a reshape goes away. A part is refused if another op that may be in a kernel would have to

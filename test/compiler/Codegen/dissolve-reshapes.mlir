@@ -113,3 +113,19 @@ module attributes {cleave.mesh = #cleave.mesh<["dp"], [2]>} {
     return %s : tensor<1xf32>
   }
 }
+
+// -----
+
+// Each of four ranks has one sample: the parameter's broadcast says that it has the part of this sample, as %x does.
+module attributes {cleave.mesh = #cleave.mesh<["dp"], [4]>} {
+  // CHECK-LABEL: func.func @one_sample
+  // CHECK:       cleave.broadcast %{{.*}}, [0, 1] : tensor<2x4xf32> -> tensor<2x4x1xf32>
+  // CHECK-NEXT:  cleave.reshape
+  // CHECK-NEXT:  cleave.mul
+  func.func @one_sample(%x: tensor<2x4xf32>, %w: tensor<2x4xf32>) -> tensor<2x4xf32> {
+    %b = cleave.broadcast %w, [0, 1] : tensor<2x4xf32> -> tensor<2x4x1xf32>
+    %r = cleave.reshape %b {cleave.whole = tensor<2x16xf32>} : tensor<2x4x1xf32> -> tensor<2x4xf32>
+    %y = cleave.mul %x, %r : tensor<2x4xf32>
+    return %y : tensor<2x4xf32>
+  }
+}

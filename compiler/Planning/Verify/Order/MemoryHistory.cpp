@@ -42,25 +42,38 @@ void MemoryHistory::recordLoss(uint64_t begin, uint64_t end, const Moment &momen
     cell->second.initialized = false;
 }
 
+// Returns the shares after `written` was written. Of shares of the same group and stride, the bytes outside of `written`
+// are left. This is the same on all ranks, because the stride moves both shares by the same number of bytes. The part of
+// this rank may lie anywhere in shares of other groups.
+static std::vector<ShareRange> afterWrite(const std::vector<ShareRange> &shares, const ShareRange &written) {
+  std::vector<ShareRange> left;
+  auto keep = [&](ShareRange share, uint64_t begin, uint64_t end) {
+    share.begin = begin, share.end = end;
+    if (begin < end)
+      left.push_back(share);
+  };
+  for (ShareRange share : shares)
+    if (share.group == written.group && share.stride == written.stride) {
+      keep(share, share.begin, std::min(share.end, written.begin));
+      keep(share, std::max(share.begin, written.end), share.end);
+    } else {
+      share.varies |= written.varies;
+      left.push_back(share);
+    }
+  left.push_back(written);
+  return left;
+}
+
 // All cells of [begin, end) get the writer and the share, although a rank writes only its own part of them: one run
 // stands for all ranks, and each byte of a share is written on one of them. `initialized` stays as it was, because a
 // rank keeps the old bytes outside of its own part.
 void MemoryHistory::recordShareWrite(uint64_t begin, uint64_t end, const Moment &moment, const ShareRange &share) {
-  auto same = [&](const ShareRange &other) {
-    return other.group == share.group && other.stride == share.stride && other.begin == share.begin &&
-           other.end == share.end;
-  };
   auto [first, last] = range(begin, end);
   for (auto cell = first; cell != last; ++cell) {
     cell->second.varies |= share.varies; // the other ranks' bytes stay
     cell->second.writer = moment;
     cell->second.readers.clear();
-    std::vector<ShareRange> &shares = cell->second.shares;
-    shares.erase(std::remove_if(shares.begin(), shares.end(), same), shares.end());
-    for (ShareRange &other : shares) // shares of other groups may contain this rank's part
-      if (other.group != share.group || other.stride != share.stride)
-        other.varies |= share.varies;
-    shares.push_back(share);
+    cell->second.shares = afterWrite(cell->second.shares, share);
   }
 }
 
