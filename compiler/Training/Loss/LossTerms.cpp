@@ -100,6 +100,7 @@ std::optional<LossTerms::TermFactor> LossTerms::nextFactor(Operation *op) const 
       continue;
     factor->operand = one.number;
     factor->factor *= one.factor;
+    factor->sums = one.sums;
     if (one.sums)
       factor->elements = elementsOf(op->getOperand(one.number)) / elementsOf(op->getResult(0));
     return factor;
@@ -172,11 +173,19 @@ LossCount countOf(Value divisor, const SampleDependence &samples, unsigned count
   return {};
 }
 
+// True for the sum of two operands, of which samples reach one, and parameters reach none. In a sum of such numbers, the
+// other operand is added once for each element, and so is no term of its own.
+static bool movesSamples(Operation *op) {
+  Sources all = sourcesOf(op->getResult(0));
+  return all.samples && !all.parameters &&
+         llvm::any_of(op->getOperands(), [](Value operand) { return !sourcesOf(operand).samples; });
+}
+
 // `term` describes the path from the loss to the value: all factors, computed scales and the count that the ops of this
 // path apply. A leaf completes it. The leaves below a node are next to each other in `terms`, because the walk goes
 // depth first. The sign of an operand that a sum subtracts is not part of the factor: build() copies that op. One term
-// has one count, so a second division by a count ends the path.
-unsigned LossTerms::visit(Value value, LossTerm term) {
+// has one count, so a second division by a count ends the path. `isSummed` says that the path has a sum of elements.
+unsigned LossTerms::visit(Value value, LossTerm term, bool isSummed) {
   unsigned index = nodes.size(), first = terms.size();
   nodes.emplace_back();
   nodes[index].value = value;
@@ -184,12 +193,12 @@ unsigned LossTerms::visit(Value value, LossTerm term) {
   bool isSum = op && addsTwoPlainly(op);
   isWhole |= nodes.size() > kMostNodes || (isSum && splits == kMostSplits);
   bool isLeaf = !op || isWhole;
-  isSum &= !isLeaf;
+  isSum &= !isLeaf && !(isSummed && movesSamples(op));
   std::optional<TermFactor> next = isLeaf || addsOperands(op) ? std::nullopt : nextFactor(op);
   if (isSum) {
     ++splits;
     for (const LinearOperand &one : linearOperands(op)) {
-      unsigned inner = visit(op->getOperand(one.number), term);
+      unsigned inner = visit(op->getOperand(one.number), term, isSummed);
       nodes[index].inner.emplace_back(one.number, inner);
     }
   } else if (next && !(next->count && term.count)) {
@@ -204,7 +213,7 @@ unsigned LossTerms::visit(Value value, LossTerm term) {
       term.countTerms = std::move(next->countTerms), term.guards = std::move(next->guards);
     }
     nodes[index].isCounting = next->count != nullptr;
-    unsigned inner = visit(op->getOperand(next->operand), term);
+    unsigned inner = visit(op->getOperand(next->operand), term, isSummed || next->sums);
     nodes[index].inner.emplace_back(next->operand, inner);
   } else {
     term.ofSamples = sourcesOf(value).samples;

@@ -9,7 +9,8 @@
 // number that samples reach, but parameters do not, is linear too if that number is itself a sum over samples (labels
 // that count). Such a division makes the term `counted`. A maximum or a variance does not add up over micro-batches. A
 // number that is added to a count, or the least value of a count, is a guard (CountGuard). It acts on the sum of all
-// counts, not on the count of each batch.
+// counts, not on the count of each batch. In a sum, a sample's number that a constant was added to is one term:
+// reduce_sum(1 - m) counts the samples of which m is 0.
 #ifndef CLEAVE_COMPILER_TRAINING_LOSS_LOSSTERMS_H
 #define CLEAVE_COMPILER_TRAINING_LOSS_LOSSTERMS_H
 
@@ -107,6 +108,7 @@ private:
     unsigned operand = 0;
     double factor = 1, elements = 1;
     bool isConstant = false; // `factor` is a constant of the graph
+    bool sums = false;       // elements of the operand
     mlir::Value scale;       // a computed number
     mlir::Value count;
     std::vector<LossTerm> countTerms;
@@ -122,7 +124,7 @@ private:
     llvm::SmallVector<std::pair<unsigned, unsigned>, 2> inner; // operand, node
   };
 
-  unsigned visit(mlir::Value value, LossTerm term);
+  unsigned visit(mlir::Value value, LossTerm term, bool isSummed = false);
   void takeWhole(mlir::Value loss);
   std::optional<TermFactor> nextFactor(mlir::Operation *op) const;
   std::optional<TermFactor> factorOf(const LinearOperand &linear) const;

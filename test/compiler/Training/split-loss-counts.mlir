@@ -205,3 +205,20 @@ func.func @model(%q: tensor<8xf32> {cleave.batch_dim = 0 : i64}, %m: tensor<8xf3
   %l = cleave.div %s, %g : tensor<f32>
   return %l : tensor<f32>
 }
+
+// -----
+
+// 1 - m is a number of each sample, so its sum is a count. It is not 8 minus a count.
+// CHECK-LABEL: func @model
+// CHECK: %[[S:.*]] = cleave.reduce sum %arg0
+// CHECK: %[[K:.*]] = cleave.sub
+// CHECK: %[[N:.*]] = cleave.reduce sum %[[K]]
+// CHECK: return %[[S]], %[[N]]
+func.func @model(%q: tensor<8xf32> {cleave.batch_dim = 0 : i64}, %m: tensor<8xf32> {cleave.batch_dim = 0 : i64}) -> (tensor<f32> {cleave.loss}) {
+  %s = cleave.reduce sum %q, [0] : tensor<8xf32> -> tensor<f32>
+  %one = cleave.constant dense<1.0> : tensor<8xf32>
+  %k = cleave.sub %one, %m : tensor<8xf32>
+  %n = cleave.reduce sum %k, [0] : tensor<8xf32> -> tensor<f32>
+  %l = cleave.div %s, %n : tensor<f32>
+  return %l : tensor<f32>
+}
