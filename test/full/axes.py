@@ -173,6 +173,7 @@ PIPELINES_FUZZED, PIPELINE_SECONDS = 4, 600  # cells of random pipelines
 GRAPHS = {"infer": 600, "types": 600, "train": 600, "scatters": 600, "layouts": 600, "moves": 600}  # seconds of random graphs of each kind
 DECISION_MODELS = 40  # of values that are compared, rounded, indexed by
 HOSTILE_VARIANTS = 4  # of each operator
+REPEATED_GRAPHS = 30  # random graphs of repeated tables, each on every layout
 LAYOUT_SECONDS = 900  # of random combinations of layouts and options
 KILLS = 50
 MUTANTS, MUTANT_SEEDS = 2500, 4  # of plans, in each of so many cells

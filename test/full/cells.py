@@ -227,6 +227,9 @@ def command_cells():
         graphs = ["{python}", E2E / "operators" / "Inputs" / "graphs" / "fuzz_graphs.py", "{folder}", "--kind", kind, "--seconds", seconds, "--first", 100000]
         yield command_cell(f"fuzz/graphs-{kind}", [graphs], seconds + 600, seconds, ["test/e2e/operators/Inputs/graphs/", linker, packages],
                            counts=r"(\d+) of \d+ numbers compared")
+    repeats = ["{python}", E2E / "operators" / "Inputs" / "graphs" / "repeats.py", "{folder}", "--first", 700, "--graphs", axes.REPEATED_GRAPHS, "--every"]
+    yield command_cell("fuzz/repeats", [repeats], 3600, 600, ["test/e2e/operators/Inputs/graphs/", "test/e2e/Inputs/", linker, packages],
+                       counts=r"^(\d+) of \d+ graphs train")
     decisions = ["{python}", E2E / "training" / "Inputs" / "check_decisions.py", "{folder}", 1000, axes.DECISION_MODELS]
     yield command_cell("fuzz/decisions", [decisions], 3600, 400, ["test/e2e/training/Inputs/check_decisions.py", "test/e2e/Inputs/", packages],
                        counts=r"^(\d+) models of decisions")
