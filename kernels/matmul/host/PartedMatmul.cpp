@@ -120,9 +120,11 @@ bool DnnlMatmul::isBlockedKernel() const { return std::string_view(desc.impl_inf
 
 // The library's blocked kernel reads a part of each row only from a copy. Its other kernel makes such copies itself, in
 // memory that no plan knows, unless there are few rows and only b is transposed (seen in 2.6.3: none at 8 rows, 73,984
-// bytes and more from 16 rows on).
+// bytes and more from 16 rows on). It makes none for several matrices of few rows either, but then the order in which it
+// adds depends on the number of threads.
 bool DnnlMatmul::packsByItself(const MatmulShape &s, bool isTransposedB) const {
-  return !isBlockedKernel() && s.m > (isTransposedB && !s.transposeA ? 8 : 1);
+  int64_t mostRows = s.batch > 1 ? 0 : isTransposedB && !s.transposeA ? 8 : 1;
+  return !isBlockedKernel() && s.m > mostRows;
 }
 
 PartedMatmul::PartedMatmul(const MatmulShape &s) : shape(s) {
