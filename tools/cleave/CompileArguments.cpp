@@ -36,7 +36,8 @@ void addModelOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
       ->check(CLI::Range(int64_t(1), int64_t(1) << 40))
       ->type_name("N");
   app.add_option("--batch-dim", o.batchDim,
-                 "Name of the symbolic dimension that counts samples (default: dimension 0 of the inputs)")
+                 "Name of the symbolic dimension that counts samples, or all its names, if it has another one in each "
+                 "input: unk__1,unk__2 (default: dimension 0 of the inputs)")
       ->type_name("NAME");
   rt::addList(app, "--mesh", "AXIS=N", t.mesh,
               "Number of ranks along each axis: dp (data parallel), fsdp (sharded state), pp (stages of a "

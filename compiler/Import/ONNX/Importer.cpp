@@ -115,7 +115,8 @@ static void noteDoubtfulParameters(mlir::ModuleOp module, const WeightMap &weigh
         signature.kindOf(name) == ExportSignature::Kind::Parameter)
       continue;
     names.push_back(name);
-    if (state.getTensorType().getNumElements() == 1)
+    bool isOfLayer = state.getTensorType().getRank() > 0 && uses.isOfLayer(name); // a layer with one unit
+    if (state.getTensorType().getNumElements() == 1 && !isOfLayer)
       isScalar.insert(name);
   }
   llvm::StringSet<> buffers;

@@ -89,11 +89,13 @@ public:
       made = ExportSignature::Kind::Buffer;
   }
 
-  // True if the initializer becomes a literal: a number of the code, or small integers.
+  // True if the initializer becomes a literal: a number of the code, or small integers. The bias of a layer with one
+  // unit is no number of the code, whatever its name is.
   bool isLiteral(llvm::StringRef name, mlir::RankedTensorType type) const {
     if (!llvm::isa<mlir::FloatType>(type.getElementType()))
       return type.getNumElements() * elementBytes(type.getElementType()) <= kMaxConstantBytes;
-    return type.getNumElements() == 1 && isExporterName(name) &&
+    bool isOfLayer = type.getRank() > 0 && uses.isOfLayer(name);
+    return type.getNumElements() == 1 && isExporterName(name) && !isOfLayer &&
            signature.kindOf(name) == ExportSignature::Kind::Unknown;
   }
 

@@ -28,6 +28,7 @@ public:
     for (const auto &input : graph_.input())
       if (!initializers.contains(input.name())) // otherwise it is a default value, which is kept (DeclaredTypes.h)
         inputs.push_back(&input);
+    readBatchNames(inputs);
     findBatch(inputs);
     noteGuess(inputs);
     for (const auto *input : inputs)
@@ -39,16 +40,37 @@ public:
   }
 
 private:
-  // Returns the name by which --dim binds the dimension, or an empty string if its size is fixed.
-  static std::string symbolOf(const onnx::ValueInfoProto &input, int dim) {
+  // Returns the name of the dimension in the file, or an empty string if its size is fixed.
+  static std::string nameOf(const onnx::ValueInfoProto &input, int dim) {
     const Dimension &dimension = input.type().tensor_type().shape().dim(dim);
     if (dimension.has_dim_value())
       return "";
     return dimension.dim_param().empty() ? input.name() + ":" + std::to_string(dim) : dimension.dim_param();
   }
 
+  // Returns the name by which --dim binds the dimension. All names of the batch are one dimension, called by the first.
+  std::string symbolOf(const onnx::ValueInfoProto &input, int dim) const {
+    std::string name = nameOf(input, dim);
+    return llvm::is_contained(signature_.batchNames, name) ? signature_.batchNames.front() : name;
+  }
+
+  // Exporters may give the batch another name in each input (tf2onnx: unk__1, unk__2). A name may have a comma itself.
+  void readBatchNames(llvm::ArrayRef<const onnx::ValueInfoProto *> inputs) {
+    for (const auto *input : inputs)
+      for (int dim = 0; dim < input->type().tensor_type().shape().dim_size(); ++dim)
+        names_.insert(nameOf(*input, dim));
+    names_.erase("");
+    llvm::SmallVector<llvm::StringRef> names = {options_.batchDim};
+    if (!names_.count(options_.batchDim))
+      names = llvm::to_vector(llvm::split(options_.batchDim, ','));
+    for (llvm::StringRef name : names)
+      if (!options_.batchDim.empty())
+        signature_.batchNames.push_back(name.str());
+  }
+
   void findBatch(llvm::ArrayRef<const onnx::ValueInfoProto *> inputs) {
-    signature_.batchSymbol = options_.batchDim;
+    if (!signature_.batchNames.empty())
+      signature_.batchSymbol = signature_.batchNames.front();
     for (const auto *input : inputs)
       if (signature_.batchSymbol.empty() && input->type().tensor_type().shape().dim_size() > 0)
         signature_.batchSymbol = symbolOf(*input, 0);
@@ -69,7 +91,7 @@ private:
     const std::string &taken = signature_.batchSymbol;
     if (taken.empty() || !options_.batchDim.empty())
       return;
-    std::string owner;
+    std::string owner, together = taken;
     std::vector<std::string> others;
     llvm::StringSet<> known;
     for (const auto *input : inputs) {
@@ -83,23 +105,26 @@ private:
         owner = input->name();
       for (auto [dim, symbol] : llvm::enumerate(symbols))
         if (!symbol.empty() && symbol != taken && (dim == 0 || hasTaken) &&
-            (!isCalledBatch(taken) || isCalledBatch(symbol)) && known.insert(symbol).second)
+            (!isCalledBatch(taken) || isCalledBatch(symbol)) && known.insert(symbol).second) {
           others.push_back(symbol);
+          together += dim == 0 ? "," + symbol : "";
+        }
     }
     if (others.empty())
       return;
     auto best = llvm::find_if(others, isCalledBatch);
     signature_.batchGuess = "taken as the batch: " + quote(taken) + ", dimension 0 of input " + quote(owner) +
                             "; if it is another one (" + listNames(others, 8) + "), give --batch-dim " +
-                            (best == others.end() ? others.front() : *best) + ", and if it is this one, --batch-dim " +
-                            taken;
+                            (best == others.end() ? others.front() : *best) +
+                            (together == taken ? "" : ", if all of them count samples, --batch-dim " + together) +
+                            ", and if it is this one, --batch-dim " + taken;
   }
 
   // The batch may be another dimension, as in [sequence, batch, features].
   static std::string adviceOnBatch(llvm::ArrayRef<const onnx::ValueInfoProto *> inputs) {
     for (const auto *input : inputs)
       for (int dim = 1; dim < input->type().tensor_type().shape().dim_size(); ++dim)
-        if (std::string symbol = symbolOf(*input, dim); !symbol.empty())
+        if (std::string symbol = nameOf(*input, dim); !symbol.empty())
           return "if " + quote(symbol) + " is the batch, give --batch-dim " + symbol;
     return "export the model with a dynamic batch dimension";
   }
@@ -149,11 +174,18 @@ private:
     std::string symbol = symbolOf(input, dim);
     if (symbol.empty())
       return input.type().tensor_type().shape().dim(dim).dim_value();
-    symbols_.insert(symbol);
-    known_.insert({symbol, input.name() + ":" + std::to_string(dim)});
+    // The names of the file, and anonymous names, are accepted, too.
     auto it = options_.dims.find(symbol);
-    if (it == options_.dims.end()) // the anonymous name is accepted, too
-      it = options_.dims.find(input.name() + ":" + std::to_string(dim));
+    for (const std::string &name : {nameOf(input, dim), input.name() + ":" + std::to_string(dim)}) {
+      known_.insert({symbol, name});
+      auto other = options_.dims.find(name);
+      if (it == options_.dims.end())
+        it = other;
+      else if (other != options_.dims.end() && other->second != it->second)
+        errors_.add(usageError("--dim " + name + "=" + std::to_string(other->second),
+                               "it is the same dimension as " + quote(it->getKey().str()) + ", which has the size " +
+                                   std::to_string(it->second)));
+    }
     bool isDerived = options_.boundBatch && symbol == signature_.batchSymbol;
     if (isDerived && it != options_.dims.end())
       derived_.insert(it->getKey().str());
@@ -228,16 +260,17 @@ private:
   // Reports names of --dim that the model does not have. They are probably typing errors, and the user would believe
   // that they have an effect.
   void reportUnknown() {
-    if (symbols_.empty() && !errors_.empty()) // an input that cannot be read may have them
+    if (names_.empty() && !errors_.empty()) // an input that cannot be read may have them
       return;
-    std::string names = !symbols_.empty()
-                            ? "; it has: " + llvm::join(symbols_, ", ")
+    std::string names = !names_.empty()
+                            ? "; it has: " + llvm::join(names_, ", ")
                             : ": all dimensions of its inputs are fixed (" + fixedShapes() +
                                   "). Leave the option out to compile it for these sizes, or export the "
                                   "model with a symbolic batch (cleave.export_torch does; torch.onnx.export "
                                   "does with dynamic_shapes or dynamic_axes)";
-    if (!options_.batchDim.empty() && !symbols_.count(options_.batchDim))
-      return errors_.add(usageError("--batch-dim " + options_.batchDim, "the model has no such dimension" + names));
+    for (const std::string &name : signature_.batchNames)
+      if (!names_.count(name))
+        return errors_.add(usageError("--batch-dim " + name, "the model has no such dimension" + names));
     for (const auto &entry : options_.dims)
       if (unbound_.empty() && !known_.count(entry.getKey().str()))
         errors_.add(usageError("--dim " + entry.getKey(), "the model has no such dimension" + names));
@@ -249,11 +282,15 @@ private:
   ErrorList &errors_;
   Signature signature_;
   std::set<std::string> unbound_;
-  std::set<std::string> derived_;         // names of the batch dimension that are also in --dim
-  std::set<std::string> symbols_, known_; // symbols; symbols and anonymous names
+  std::set<std::string> derived_;       // names of the batch dimension that are also in --dim
+  std::set<std::string> names_, known_; // of dimensions in the file; these and anonymous names
 };
 
 } // namespace
+
+bool Signature::isBatch(llvm::StringRef name) const {
+  return !name.empty() && (name == batchSymbol || llvm::is_contained(batchNames, name));
+}
 
 std::optional<int64_t> Signature::declaredBatchDim(const onnx::ValueInfoProto &output,
                                                    mlir::RankedTensorType type) const {
@@ -261,7 +298,7 @@ std::optional<int64_t> Signature::declaredBatchDim(const onnx::ValueInfoProto &o
   if (batchSymbol.empty() || shape.dim_size() != type.getRank())
     return std::nullopt;
   for (int dim = 0; dim < shape.dim_size(); ++dim)
-    if (shape.dim(dim).dim_param() == batchSymbol && type.getDimSize(dim) == globalBatch)
+    if (isBatch(shape.dim(dim).dim_param()) && type.getDimSize(dim) == globalBatch)
       return dim;
   return std::nullopt;
 }

@@ -71,8 +71,10 @@ static llvm::Error checkFormat(const ModelFile &file) {
 static llvm::Error readOpsets(ModelFile &file) {
   for (const auto &import : file.proto.opset_import()) {
     llvm::StringRef domain = canonicalDomain(import.domain());
-    if (!file.opsets.try_emplace(domain, import.version()).second)
-      return makeError("operator set " + quote(domain) + " is imported twice");
+    auto [known, isNew] = file.opsets.try_emplace(domain, import.version());
+    if (!isNew && known->second != import.version())
+      return makeError("operator set " + quote(domain) + " is imported twice, in the versions " +
+                       llvm::Twine(known->second) + " and " + llvm::Twine(import.version()));
   }
   auto it = file.opsets.find("");
   if (it == file.opsets.end())

@@ -1,10 +1,49 @@
 #include "compiler/Import/ONNX/File/TensorUses.h"
 
-#include "llvm/ADT/StringSet.h"
-
 using namespace cleave::onnx_import;
 
+namespace {
+
+// Finds the operands of layers, under the names that they have before they are reshaped.
+class LayerOperands {
+public:
+  explicit LayerOperands(llvm::StringSet<> &found) : found(found) {}
+
+  void visit(const onnx::NodeProto &node) {
+    static const llvm::StringSet<> views = {"Identity",  "Reshape", "Squeeze", "Unsqueeze",
+                                            "Transpose", "Expand",  "Cast"};
+    static const llvm::StringSet<> products = {"MatMul", "Gemm", "Conv", "ConvTranspose", "Einsum"};
+    static const llvm::StringSet<> others = {"BatchNormalization", "InstanceNormalization", "LayerNormalization",
+                                             "GroupNormalization", "RMSNormalization",      "PRelu"};
+    const std::string &type = node.op_type();
+    if (views.contains(type) && node.input_size() > 0 && node.output_size() > 0)
+      tensors[node.output(0)] = tensorOf(node.input(0));
+    bool isProduct = products.contains(type);
+    for (int i = others.contains(type) ? 1 : 0; (isProduct || others.contains(type)) && i < node.input_size(); ++i)
+      found.insert(tensorOf(node.input(i)));
+    if (isProduct && node.output_size() > 0)
+      results.insert(node.output(0));
+    for (int i = 0; type == "Add" && node.input_size() == 2 && i < 2; ++i)
+      if (results.contains(tensorOf(node.input(1 - i))))
+        found.insert(tensorOf(node.input(i)));
+  }
+
+private:
+  std::string tensorOf(const std::string &name) const {
+    auto tensor = tensors.find(name);
+    return tensor == tensors.end() ? name : tensor->second;
+  }
+
+  llvm::StringSet<> &found;
+  llvm::StringSet<> results;            // of products
+  llvm::StringMap<std::string> tensors; // of reshaped ones
+};
+
+} // namespace
+
 TensorUses::TensorUses(const FlatGraph &graph) {
+  LayerOperands layers(ofLayers_);
+  forEachNode(graph, [&](const onnx::NodeProto &node) { layers.visit(node); });
   llvm::StringMap<std::string> tensors; // of further names
   forEachNode(graph, [&](const onnx::NodeProto &node) {
     for (int i = 0; i < node.input_size(); ++i) {

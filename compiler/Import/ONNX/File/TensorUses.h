@@ -9,6 +9,7 @@
 #include "compiler/Import/ONNX/File/FlatGraph.h"
 
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace cleave::onnx_import {
 
@@ -26,6 +27,9 @@ public:
   // True if the tensor is used only in element-wise arithmetic, or as a list from which a Gather selects numbers. So it
   // is never a factor of a matrix product, a kernel of a convolution, or the scale of a normalization.
   bool isArithmetic(llvm::StringRef name) const;
+  // True if the tensor is an operand of a layer: a factor of a matrix product, a kernel of a convolution, the scale or
+  // slope of a normalization or a PRelu, or a bias, which is added to the result of a product.
+  bool isOfLayer(llvm::StringRef name) const { return ofLayers_.contains(name); }
 
 private:
   struct Use {
@@ -36,6 +40,7 @@ private:
   llvm::ArrayRef<Use> of(llvm::StringRef name) const;
 
   llvm::StringMap<llvm::SmallVector<Use, 1>> uses_;
+  llvm::StringSet<> ofLayers_;
 };
 
 } // namespace cleave::onnx_import
