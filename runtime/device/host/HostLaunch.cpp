@@ -150,7 +150,15 @@ Status bindNamed(const LaunchRequest &request, int threads, NamedKernels &kernel
   std::shared_ptr<HostKernel> &kernel = kernels[&request.kernel];
   if (!kernel)
     CLEAVE_TRY(makeNamed(*def, request.kernel, threads, &kernel));
-  CLEAVE_TRY(checkSizes(*def, *kernel, request.operands, threads));
+  Status fits = checkSizes(*def, *kernel, request.operands, threads);
+  // The library chooses the format of packed weights for the number of threads, and another number than the plan's may
+  // need more bytes. Fewer threads compute the same.
+  for (int fewer = threads - 1; !fits.isOk() && fewer >= 1; --fewer) {
+    CLEAVE_TRY(makeNamed(*def, request.kernel, fewer, &kernel));
+    if (checkSizes(*def, *kernel, request.operands, fewer).isOk())
+      fits = Status::ok();
+  }
+  CLEAVE_TRY(fits);
   *action = std::make_unique<NamedLaunch>(kernel, request.operands);
   return Status::ok();
 }

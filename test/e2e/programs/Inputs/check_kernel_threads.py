@@ -1,4 +1,4 @@
-"""Products, convolutions and loops of all sizes on 1 to 4 threads: every byte of the results is the same.
+"""Products, convolutions, sums and loops of all sizes on 1 to 5 threads: every byte of the results is the same.
 
 The library cuts a kernel, and may choose another format of its packed weights, for the number of threads that it is told of. A second program of the same
 graph is planned for one thread; it gives these bytes, too.
@@ -13,12 +13,16 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-THREADS = [1, 2, 3, 4]
+THREADS = [1, 2, 3, 4, 5]
 # Input channels, size of the image, output channels, kernel, stride, groups; from a microsecond to milliseconds.
 CONVOLUTIONS = [(3, 64, 16, 3, 2, 1), (16, 7, 24, 1, 1, 1), (32, 28, 32, 3, 1, 32), (40, 14, 240, 1, 1, 1), (96, 14, 96, 5, 1, 96),
                 (64, 56, 64, 3, 1, 1), (120, 28, 40, 1, 1, 1), (480, 1, 120, 1, 1, 1), (160, 7, 960, 1, 1, 1), (48, 15, 33, 3, 2, 1)]
 # Rows, inner size, columns.
 PRODUCTS = [(1, 64, 40), (4, 100, 1000), (16, 384, 384), (128, 256, 512), (64, 1200, 96), (300, 768, 768)]
+# Matrices, rows, inner size, columns, whether the right operand is transposed.
+BATCHES = [(8, 1, 1040, 64, False), (8, 3, 1040, 192, True), (24, 8, 1200, 48, True), (16, 32, 16, 32, False)]
+# Terms of each of 1017 sums. A loop may compute neighbouring short sums in one vector.
+SUMS = [2, 3, 8, 16, 32, 100, 700]
 
 
 def run(*command):
@@ -53,7 +57,22 @@ class Graph:
         self.nodes.append(helper.make_node("Softmax", [f"product{i}"], [f"p{i}"], axis=1))
         self.outputs += [f"p{i}"]
 
+    def batch(self, i, matrices, rows, inner, columns, is_transposed):
+        left = self.input(f"left{i}", matrices, rows, inner)
+        right = self.input(f"right{i}", matrices, *((columns, inner) if is_transposed else (inner, columns)))
+        if is_transposed:
+            self.nodes.append(helper.make_node("Transpose", [right], [f"turned{i}"], perm=[0, 2, 1]))
+            right = f"turned{i}"
+        self.nodes.append(helper.make_node("MatMul", [left, right], [f"matrices{i}"]))
+        self.outputs.append(f"matrices{i}")
+
+    def sums(self, i, terms):
+        x = self.input(f"terms{i}", 1017, terms)
+        self.nodes += [helper.make_node("Mul", [x, x], [f"squares{i}"]), helper.make_node("ReduceSum", [f"squares{i}", "last"], [f"sums{i}"], keepdims=0)]
+        self.outputs.append(f"sums{i}")
+
     def save(self, path):
+        self.weights.append(numpy_helper.from_array(np.array([1]), "last"))
         graph = helper.make_graph(self.nodes, "g", self.inputs, [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in self.outputs],
                                   self.weights)
         onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9), path)
@@ -77,6 +96,10 @@ def main():
         graph.convolution(i, *sizes)
     for i, sizes in enumerate(PRODUCTS):
         graph.product(i, *sizes)
+    for i, sizes in enumerate(BATCHES):
+        graph.batch(i, *sizes)
+    for i, terms in enumerate(SUMS):
+        graph.sums(i, terms)
     graph.save(folder / "g.onnx")
     for planned in (1, max(THREADS)):
         run("cleave", "compile", folder / "g.onnx", "-o", folder / f"for{planned}", "--target", f"host,threads={planned}")
