@@ -136,20 +136,13 @@ private:
     if (isSharded && strategy != FsdpStrategy::NoShard)
       ways.push_back("more ranks on the axis fsdp");
     if (uint64_t ranks = isSharded ? 0 : shardsThatFit(summary, options, limit))
-      nameMesh(ranks);
+      ways.push_back(
+          "--mesh fsdp=" + std::to_string(ranks) +
+          (llvm::cantFail(parseDpSync(options.dpSync)) == DpSync::AllReduce ? "" : " with --dp-sync all-reduce"));
     if (std::string kinds = moreOffload(options); offloads && !kinds.empty())
       findOffload(kinds);
     if (uint64_t fetched = peakOf(summary, kStaging))
       nameBucket("", fetched, [](CompileOptions &) {});
-  }
-
-  void nameMesh(uint64_t ranks) {
-    bool reducesAll = llvm::cantFail(parseDpSync(options.dpSync)) == DpSync::AllReduce;
-    std::string name = "--mesh fsdp=" + std::to_string(ranks) + (reducesAll ? "" : " with --dp-sync all-reduce");
-    nameIfSmaller(name, [&](CompileOptions &changed) {
-      changed.mesh = {{"fsdp", static_cast<int64_t>(ranks)}};
-      changed.dpSync = "all-reduce";
-    });
   }
 
   // A bucket of offloaded states is copied to the device for its use. If one bucket contains the whole model, nothing
