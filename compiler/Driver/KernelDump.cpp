@@ -2,18 +2,15 @@
 
 #include "compiler/Codegen/Loops/IsolatedKernels.h"
 #include "compiler/Driver/Files/OutputPath.h"
-#include "compiler/Support/Directories.h"
 #include "compiler/Support/Error.h"
 #include "compiler/Support/StatusError.h"
 #include "compiler/Support/Usage.h"
 #include "runtime/base/AtomicFile.h"
 
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
 
 using namespace cleave;
-namespace fs = llvm::sys::fs;
 
 llvm::Error cleave::checkKernelDump(const CompileOptions &options, llvm::StringRef output) {
   const std::string &directory = options.dumpKernels;

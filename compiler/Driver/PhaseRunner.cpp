@@ -1,6 +1,5 @@
 #include "compiler/Driver/PhaseRunner.h"
 
-#include "compiler/Support/Directories.h"
 #include "compiler/Support/StatusError.h"
 #include "compiler/Support/Usage.h"
 #include "compiler/Training/Diagnose.h"

@@ -3,9 +3,6 @@
 #ifndef CLEAVE_COMPILER_SUPPORT_DIRECTORIES_H
 #define CLEAVE_COMPILER_SUPPORT_DIRECTORIES_H
 
-#include "compiler/Support/Usage.h"
-#include "runtime/base/Directories.h"
-
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/FileSystem.h"
 
@@ -21,12 +18,6 @@ inline std::error_code makeDirectory(const llvm::Twine &path) {
 // Creates the folder and all missing folders above it. It is no error if they exist.
 inline std::error_code makeDirectories(const llvm::Twine &path) {
   return llvm::sys::fs::create_directories(path, /*IgnoreExisting=*/true, llvm::sys::fs::all_all);
-}
-
-// The same for the value of an option.
-inline llvm::Error makeDirectories(llvm::StringRef option, llvm::StringRef path) {
-  rt::Status made = rt::makeDirectories(path.str());
-  return made.isOk() ? llvm::Error::success() : usageError(option, made.message());
 }
 
 } // namespace cleave

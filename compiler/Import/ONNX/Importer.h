@@ -67,8 +67,8 @@ struct ImportOptions {
   bool marksInnerValues = false;
   // A factor for the limits of dialects/Cleave/IR/Budget.h.
   uint64_t budget = 1;
-  // The symbol of the batch dimension, or several between commas, which are one dimension. If it is empty, the symbol is that of dimension 0 of the first input that has a
-  // symbol there.
+  // The symbol of the batch dimension, or several between commas, which are one dimension. If it is empty, the symbol
+  // is that of dimension 0 of the first input that has a symbol there.
   std::string batchDim;
   // Outputs that have no batch dimension, although the size of their dimension 0 is that of the batch.
   std::vector<std::string> wholeOutputs;

@@ -2,7 +2,8 @@
 //
 // `--dim batch=8` binds a symbol, and `--dim x:0=8` an anonymous dimension. The batch dimension's symbol is the one in
 // dimension 0 of the first input that has a symbol there, unless --batch-dim names another one, or several that are one
-// dimension. If other symbols could be meant, a note says which one is taken. Its size is multiplied by the number of data ranks wherever the symbol occurs.
+// dimension. If other symbols could be meant, a note says which one is taken. Its size is multiplied by the number of
+// data ranks wherever the symbol occurs.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_SIGNATURE_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_SIGNATURE_H
 

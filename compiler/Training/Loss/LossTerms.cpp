@@ -173,8 +173,8 @@ LossCount countOf(Value divisor, const SampleDependence &samples, unsigned count
   return {};
 }
 
-// True for the sum of two operands, of which samples reach one, and parameters reach none. In a sum of such numbers, the
-// other operand is added once for each element, and so is no term of its own.
+// True for the sum of two operands, of which samples reach one, and parameters reach none. In a sum of such numbers,
+// the other operand is added once for each element, and so is no term of its own.
 static bool movesSamples(Operation *op) {
   Sources all = sourcesOf(op->getResult(0));
   return all.samples && !all.parameters &&

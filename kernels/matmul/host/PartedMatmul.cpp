@@ -87,7 +87,7 @@ DnnlMatmul::DnnlMatmul(const MatmulShape &s, FormOfB form, int64_t length, bool 
   if (form == FormOfB::Blocked)
     b = {b.dims(), b.data_type(), dnnl::memory::format_tag::any};
   desc = describe(a, b);
-  if (length < s.k && packsByItself(s, isStored && s.transposeB)) {
+  if (length < s.k && needsCopies(s, isStored && s.transposeB)) {
     auto denseA = matrices(s.batchA, s.m, length, stridesOf(s.m, length, s.transposeA), s.dtype);
     auto denseB = matrices(s.batchB, length, s.n, stridesOf(length, s.n, s.transposeB), s.dtype);
     desc = describe(denseA, isStored ? denseB : b);
@@ -120,9 +120,9 @@ bool DnnlMatmul::isBlockedKernel() const { return std::string_view(desc.impl_inf
 
 // The library's blocked kernel reads a part of each row only from a copy. Its other kernel makes such copies itself, in
 // memory that no plan knows, unless there are few rows and only b is transposed (seen in 2.6.3: none at 8 rows, 73,984
-// bytes and more from 16 rows on). It makes none for several matrices of few rows either, but then the order in which it
-// adds depends on the number of threads.
-bool DnnlMatmul::packsByItself(const MatmulShape &s, bool isTransposedB) const {
+// bytes and more from 16 rows on). It makes none for several matrices of few rows either, but then the order in which
+// it adds depends on the number of threads.
+bool DnnlMatmul::needsCopies(const MatmulShape &s, bool isTransposedB) const {
   int64_t mostRows = s.batch > 1 ? 0 : isTransposedB && !s.transposeA ? 8 : 1;
   return !isBlockedKernel() && s.m > mostRows;
 }

@@ -57,7 +57,8 @@ private:
   dnnl::memory::desc matrices(int64_t batch, int64_t rows, int64_t columns, dnnl::memory::dims strides,
                               fb::DType dtype) const;
   dnnl::matmul::primitive_desc describe(const dnnl::memory::desc &left, const dnnl::memory::desc &right) const;
-  bool packsByItself(const MatmulShape &shape, bool isTransposedB) const;
+  // True if the library must be given copies of the operands of a part.
+  bool needsCopies(const MatmulShape &shape, bool isTransposedB) const;
 };
 
 struct PartedMatmul {

@@ -43,11 +43,12 @@ private:
   bool hasFrames_;
 };
 
-// Returns the number of iterations of which each thread gets a multiple. Neighbouring iterations that are short are
-// computed in one vector, and the last ones one by one. An iteration's sum may be added in another order there. So an
-// iteration must have the same place in its vector with any number of threads. A vector has at most 16 numbers, and the
-// shortest loops compute up to four vectors at a time. An iteration that takes longer has vectors of its own terms.
-int64_t iterationsOfVectors(const fb::Kernel &kernel) {
+// Returns the grain of a kernel: each thread gets a multiple of so many iterations. Neighbouring iterations that are
+// short are computed in one vector, and the last ones one by one. An iteration's sum may be added in another order
+// there. So an iteration must have the same place in its vector with any number of threads. A vector has at most 16
+// numbers, and the shortest loops compute up to four vectors at a time. An iteration that takes longer has vectors of
+// its own terms.
+int64_t grainOf(const fb::Kernel &kernel) {
   constexpr uint64_t kShortest = 512, kShort = 8192; // operations and bytes of one iteration
   uint64_t work = (kernel.flops() + kernel.bytes()) / std::max<uint64_t>(kernel.extent(), 1);
   return work < kShortest ? 64 : work < kShort ? 16 : 1;
@@ -57,9 +58,9 @@ class GeneratedLaunch : public Action {
 public:
   GeneratedLaunch(const LaunchRequest &request, int threads)
       : function_(request.function), extent_(static_cast<int64_t>(request.kernel.extent())),
-        step_(iterationsOfVectors(request.kernel)), operands_(request.operands) {
+        grain_(grainOf(request.kernel)), operands_(request.operands) {
     bool small = request.kernel.bytes() != 0 && request.kernel.bytes() < kSerialBytes;
-    threads_ = small ? 1 : static_cast<int>(std::min<int64_t>(threads, std::max<int64_t>(steps(), 1)));
+    threads_ = small ? 1 : static_cast<int>(std::min<int64_t>(threads, std::max<int64_t>(grains(), 1)));
   }
 
   Status run(const Frames &frames, uint32_t) override {
@@ -72,8 +73,8 @@ public:
     {
       // The team may be smaller than asked for.
       __int128 count = omp_get_num_threads(), index = omp_get_thread_num();
-      auto begin = static_cast<int64_t>(steps() * index / count) * step_;
-      auto end = std::min(static_cast<int64_t>(steps() * (index + 1) / count) * step_, extent_);
+      auto begin = static_cast<int64_t>(grains() * index / count) * grain_;
+      auto end = std::min(static_cast<int64_t>(grains() * (index + 1) / count) * grain_, extent_);
       if (begin < end)
         function_(buffers, begin, end);
     }
@@ -81,10 +82,10 @@ public:
   }
 
 private:
-  int64_t steps() const { return extent_ / step_ + (extent_ % step_ != 0); }
+  int64_t grains() const { return extent_ / grain_ + (extent_ % grain_ != 0); }
 
   cleave_kernel_fn function_;
-  int64_t extent_, step_;
+  int64_t extent_, grain_;
   int threads_;
   Operands operands_;
 };

@@ -13,22 +13,37 @@ public:
     static const llvm::StringSet<> views = {"Identity",  "Reshape", "Squeeze", "Unsqueeze",
                                             "Transpose", "Expand",  "Cast"};
     static const llvm::StringSet<> products = {"MatMul", "Gemm", "Conv", "ConvTranspose", "Einsum"};
-    static const llvm::StringSet<> others = {"BatchNormalization", "InstanceNormalization", "LayerNormalization",
-                                             "GroupNormalization", "RMSNormalization",      "PRelu"};
+    static const llvm::StringSet<> scaling = {"BatchNormalization", "InstanceNormalization", "LayerNormalization",
+                                              "GroupNormalization", "RMSNormalization",      "PRelu"};
     const std::string &type = node.op_type();
     if (views.contains(type) && node.input_size() > 0 && node.output_size() > 0)
       tensors[node.output(0)] = tensorOf(node.input(0));
-    bool isProduct = products.contains(type);
-    for (int i = others.contains(type) ? 1 : 0; (isProduct || others.contains(type)) && i < node.input_size(); ++i)
-      found.insert(tensorOf(node.input(i)));
-    if (isProduct && node.output_size() > 0)
+    if (products.contains(type))
+      visitProduct(node);
+    else if (scaling.contains(type))
+      take(node, /*first=*/1);
+    else if (type == "Add" && node.input_size() == 2)
+      visitSum(node);
+  }
+
+private:
+  void visitProduct(const onnx::NodeProto &node) {
+    take(node, /*first=*/0);
+    if (node.output_size() > 0)
       results.insert(node.output(0));
-    for (int i = 0; type == "Add" && node.input_size() == 2 && i < 2; ++i)
+  }
+
+  void visitSum(const onnx::NodeProto &node) {
+    for (int i : {0, 1})
       if (results.contains(tensorOf(node.input(1 - i))))
         found.insert(tensorOf(node.input(i)));
   }
 
-private:
+  void take(const onnx::NodeProto &node, int first) {
+    for (int i = first; i < node.input_size(); ++i)
+      found.insert(tensorOf(node.input(i)));
+  }
+
   std::string tensorOf(const std::string &name) const {
     auto tensor = tensors.find(name);
     return tensor == tensors.end() ? name : tensor->second;

@@ -42,9 +42,9 @@ void MemoryHistory::recordLoss(uint64_t begin, uint64_t end, const Moment &momen
     cell->second.initialized = false;
 }
 
-// Returns the shares after `written` was written. Of shares of the same group and stride, the bytes outside of `written`
-// are left. This is the same on all ranks, because the stride moves both shares by the same number of bytes. The part of
-// this rank may lie anywhere in shares of other groups.
+// Returns the shares after `written` was written. Of shares of the same group and stride, the bytes outside of
+// `written` are left. This is the same on all ranks, because the stride moves both shares by the same number of bytes.
+// The part of this rank may lie anywhere in shares of other groups.
 static std::vector<ShareRange> afterWrite(const std::vector<ShareRange> &shares, const ShareRange &written) {
   std::vector<ShareRange> left;
   auto keep = [&](ShareRange share, uint64_t begin, uint64_t end) {
