@@ -219,6 +219,9 @@ private:
   Status checkCall(const InstructionView &view) {
     if (view["program"] < 0 || view["program"] >= static_cast<int64_t>(lengthOf(plan_.programs())))
       return bad("calls program " + std::to_string(view["program"]));
+    // The host alone runs entries. Bodies have rules of their own.
+    if (const fb::Program &callee = *plan_.programs()->Get(static_cast<unsigned>(view["program"])); callee.entry())
+      return bad("calls " + callee.name()->str() + ", which the host runs; expected a program that is no entry");
     if (view["times"] < 0 || view["times"] > kMaxFrame || !isFrame(view["first_frame"]))
       return bad("calls " + std::to_string(view["times"]) + " times from frame " + std::to_string(view["first_frame"]));
     if (view["skip"] < 0 || view["skip"] > kMaxFrame || !isFrame(frameOfCall(view, view["times"])))

@@ -1,5 +1,6 @@
 #include "runtime/state/WeightStore.h"
 
+#include "runtime/base/Crc32c.h"
 #include "runtime/base/FileMapping.h"
 #include "runtime/base/ForeignFile.h"
 #include "runtime/base/Hash.h"
@@ -264,7 +265,6 @@ void WeightStore::dropPages() const {
 }
 
 uint64_t WeightStore::identity(const fb::Plan &plan) const {
-  constexpr size_t kSample = 64u << 10;
   uint64_t hash = kFnvOffset;
   auto add = [&](const void *data, size_t bytes) { hash = fnv1a({static_cast<const char *>(data), bytes}, hash); };
   forEachWeight(plan, [&](const fb::State &state, const LogicalSegment &segment) {
@@ -275,8 +275,10 @@ uint64_t WeightStore::identity(const fb::Plan &plan) const {
     add(tensor->shape.data(), tensor->shape.size() * sizeof tensor->shape[0]);
     if (tensor->checksums)
       add(tensor->checksums->sums.data(), tensor->checksums->sums.size() * sizeof tensor->checksums->sums[0]);
-    else
-      add(tensor->data, std::min(tensor->bytes, kSample));
+    else {
+      uint32_t sum = crc32c(tensor->data, tensor->bytes);
+      add(&sum, sizeof sum);
+    }
   });
   dropPages();
   return hash;

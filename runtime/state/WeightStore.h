@@ -31,7 +31,7 @@ public:
   // The tensor for a segment of a state. Null if there is none, or if the segment's initial value is not from a file.
   const TensorView *find(const fb::State &state, const LogicalSegment &segment) const;
   // A hash of the values that the plan uses. Processes that train together must have the same one. It is made of the
-  // checksums if the file has them, and otherwise of the first 64 KiB of each tensor.
+  // checksums if the file has them, and otherwise of all bytes.
   uint64_t identity(const fb::Plan &plan) const;
   // For example "weight 'fc.weight' holds a value that is not a number". The text is about the first parameter or buffer
   // with a NaN, or else about the first parameter with an infinite value. Empty if there is none. Reads all weights.

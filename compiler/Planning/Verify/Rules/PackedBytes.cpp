@@ -209,16 +209,36 @@ private:
              " of its parameters leaves them; expected init to pack them");
   }
 
-  // Erases the packed ranges that the buffer overwrites.
+  // Erases the packed ranges that the buffer overwrites. What is left of one is still packed, but in no form that a
+  // kernel wants.
   void write(InstructionRef ref, const fb::Buffer &buffer, bool packs) {
+    std::vector<std::pair<Place, PackedRange>> rests;
     for (auto found = firstIn(buffer); found != now_.end(); found = firstIn(buffer)) {
       if (packs)
         find(ref, buffer, "packs bytes that are packed already; expected each to be packed once");
       else if (isKept(buffer.region()) && !isInit_)
         find(ref, buffer,
              "writes bytes that " + describe(plan_, found->second.by) + " has packed; expected them to stay");
+      keepRest(*found, buffer, rests);
       now_.erase(found);
     }
+    for (auto &[place, rest] : rests)
+      now_.insert_or_assign(place, rest);
+  }
+
+  // A write to the rank's share leaves bytes of the range anywhere.
+  static void keepRest(const std::pair<const Place, PackedRange> &range, const fb::Buffer &buffer,
+                       std::vector<std::pair<Place, PackedRange>> &rests) {
+    auto [region, frame, begin] = range.first;
+    bool isShare = buffer.share_of() != 0;
+    uint64_t end = range.second.end, from = isShare ? end : buffer.offset(), to = from + buffer.bytes();
+    PackedRange rest = range.second;
+    rest.form.params.clear();
+    if (to < end)
+      rests.emplace_back(Place{region, frame, to}, rest);
+    rest.end = std::min(end, from);
+    if (begin < from)
+      rests.emplace_back(Place{region, frame, begin}, rest);
   }
 
   void pack(InstructionRef ref, const fb::Buffer &buffer, Form form) {

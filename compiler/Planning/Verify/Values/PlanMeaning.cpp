@@ -120,8 +120,11 @@ void PlanMeaning::note(const std::vector<Piece> &pieces, bool hasParts, const fb
     for (const Piece &piece : pieces)
       if (auto state = atStart_.find(piece.expression); state != atStart_.end())
         readFirst_.insert(state->second);
-      else if (auto after = afterCalls_.find(piece.expression); after != afterCalls_.end())
+      else if (auto after = afterCalls_.find(piece.expression); after != afterCalls_.end()) {
         readAfter_.insert(after->second);
+        if (!overwritten_.count(after->second)) // the calls may have left it as it was
+          readFirst_.insert(after->second);
+      }
   }
   bool hasNothing =
       std::any_of(pieces.begin(), pieces.end(), [](const Piece &piece) { return piece.expression == kNoValue; });

@@ -1,4 +1,5 @@
 // Part of PlanMeaning: bodies by themselves, and entries that call them (Bodies.h).
+#include "compiler/Planning/Verify/Values/BodyRuns.h"
 #include "compiler/Planning/Verify/Values/PlanMeaning.h"
 
 #include "compiler/Planning/Verify/Facts/PlanFacts.h"
@@ -133,8 +134,7 @@ void PlanMeaning::leaveAfterCalls(const fb::State &state, bool isStated) {
   Content left = Content::of(symbol, bytes, varies);
   memory(state.region(), 0).write(state.offset(), left);
   leftByCalls_[name] = left;
-  if (isStated)
-    afterCalls_[symbol] = name;
+  afterCalls_[symbol] = name;
 }
 
 void PlanMeaning::transferAlone(const InstructionView &view, const InstructionRun &run) {
@@ -250,6 +250,8 @@ std::vector<std::string> PlanMeaning::getUnproved() const {
     found.push_back(describe(plan_, *intruder_) +
                     " writes to bytes that are not its own: only the host writes inputs, and only bodies write "
                     "regions that pass values from body to body");
+  if (bodies_ && !isBody() && !callsFirst(plan_, entry_))
+    found.push_back("it changes bytes that bodies may find before the last of its calls; expected all calls first");
   if (!isBody())
     return found;
   if (hasCalls_ && hasOthers_)

@@ -21,8 +21,7 @@ void RankKindVerifier::check(Check check) {
     checkPartReads(*run);
     checkSnapshot(program, *run);
     checkValues(program, *run);
-    if (hasBodies_)
-      checkReplicas(program, *run);
+    checkReplicas(program, *run);
     if (check == Check::ButStated)
       continue;
     for (const std::string &what : run->getUnproved())
@@ -100,8 +99,9 @@ void RankKindVerifier::checkValues(uint32_t program, PlanMeaning &run) {
       lost(describeBytes(plan_, loss.region, loss.begin, loss.end));
 }
 
-// Execution checks the same for the runs of bodies that it makes. The axes that are known of bodies hold for any number
-// of runs, so they include values that take many runs from register to register.
+// Execution checks the same for the runs that it makes, from what this kind of ranks contributes to a collective. Here
+// the contributions of all kinds are known. The axes that are known of bodies hold for any number of runs, so they
+// include values that take many runs from register to register.
 void RankKindVerifier::checkReplicas(uint32_t program, PlanMeaning &run) {
   AxisMask alone = 0; // along these, other kinds have the other ranks (RankKindComparison)
   for (uint32_t axis = 0; axis < lengthOf(plan_.axes()); ++axis)
