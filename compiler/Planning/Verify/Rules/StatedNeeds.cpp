@@ -42,6 +42,7 @@ private:
   // What `infer` leaves, by kind. Empty if its ranks do not meet, which another rule reports.
   struct Run {
     std::vector<Meaning> left;
+    std::vector<Checks> checks;
     bool hasAllCalls = true;
   };
   Run runWith(const std::set<std::string> &replaced) const {
@@ -60,8 +61,10 @@ private:
     bool doMeet = runToEnd(all, boxes);
     for (const auto &run : runs) {
       result.hasAllCalls &= run->getRepeated().empty();
-      if (doMeet)
+      if (doMeet) {
         result.left.push_back(run->getMeaning());
+        result.checks.push_back(run->getChecks());
+      }
     }
     return result;
   }
@@ -73,15 +76,21 @@ private:
       list += (list.empty() ? "'" : ", '") + input + "'";
     for (const std::string &output : outputs) {
       std::string key = kNeedsProperties.of(output), of = "property " + key + " leaves out input " + list;
-      bool isEqual = true;
-      for (size_t kind = 0; kind < std::min(asFed.left.size(), other.left.size()); ++kind)
+      bool isEqual = true, mayFail = false;
+      for (size_t kind = 0; kind < std::min(asFed.left.size(), other.left.size()); ++kind) {
         isEqual &= asFed.left[kind]["output " + output] == other.left[kind]["output " + output];
+        const Checks &fed = asFed.checks[kind], &now = other.checks[kind];
+        mayFail |= !std::includes(fed.begin(), fed.end(), now.begin(), now.end());
+      }
       if (!asFed.hasAllCalls)
         unproven_->emplace_back(
             key, of + ", but infer repeats a call so often that not all of its runs are examined; expected all inputs");
       else if (!isEqual)
         unproven_->emplace_back(key,
                                 of + ", on which output '" + output + "' depends; the host would run infer without it");
+      else if (mayFail)
+        unproven_->emplace_back(key, of + ", and infer computes indices from it; with zeros in its place they may be "
+                                          "out of range");
     }
   }
 

@@ -9,6 +9,9 @@
 //   needs.logits = x        logits = f(x, w)         the same number with other labels: right
 //   needs.logits =          logits = f(x, w)         another number with another x: rule "needs"
 //
+// Indices that are computed from such an input must not be checked: those of zeros may be out of range, and the run
+// would fail. Zeros themselves are in range of every table.
+//
 // The proof may see a dependence where there is none: the values of one collective are one expression. So the compiler
 // keeps only those properties that the check can follow (keep-proven-needs); without one, the host asks for all inputs.
 #ifndef CLEAVE_COMPILER_PLANNING_VERIFY_RULES_STATEDNEEDS_H

@@ -29,7 +29,9 @@ public:
   PlanMeaning(const rt::fb::Plan &plan, uint32_t entry, const BodyFacts *bodies = nullptr);
 
   // Before the run: puts values into these inputs that are not those of any other input.
+  // Checks that zeros in them pass are not noted.
   void replaceInputs(const std::set<std::string> &names) { replaced_ = names; }
+  const Checks &getChecks() const { return checks_; }
 
   const Stop *advance() override;
   void deliver(const std::optional<Content> &result) override;
@@ -145,6 +147,7 @@ private:
   const BodyFacts *bodies_;
   uint32_t entry_, ports_;         // ports_: the program whose inputs it reads
   std::set<std::string> replaced_; // inputs
+  std::set<ValueNumber> notFed_;   // the expressions in them
   std::vector<InstructionRun> runs_;
   size_t next_ = 0;
   uint64_t expanded_ = 0; // instructions and calls, also of empty bodies
@@ -170,8 +173,10 @@ private:
     ValueNumber number;
     std::vector<bool> isScratch;   // by buffer
     std::optional<size_t> checked; // the buffer that it checks
+    bool acceptsZero;              // there
   };
   const Known &knownKernel(size_t number);
+  bool isNotFed(const Content &content) const;
   std::vector<std::optional<Known>> kernels_;
   std::map<std::pair<unsigned, uint64_t>, MemoryContents> memories_;
   std::unordered_map<ValueNumber, std::string, ValueNumberHash>
