@@ -503,6 +503,14 @@ TEST(PlanVerifier, FindsBytesThatAreNotPackedAsTheirKernelWants) {
                   init.instructions.push_back(std::make_unique<fb::InstructionT>(*init.instructions[0]));
                 }),
                 "packed", {"init[1] launch", "packed already"});
+  // What is left of packed bytes is not plain.
+  expectFinding(verifyPacked([](auto &plan, auto &, auto &infer) {
+                  auto read = fb::Access::read, write = fb::Access::write;
+                  infer.instructions.push_back(make(Opcode::Fill, kCompute, {buffer(kState, 0, 16, write)}, {0, 4}));
+                  infer.instructions.push_back(make(
+                      Opcode::Copy, kCompute, {buffer(kTransient, 0, 64, write), buffer(kState, 0, 64, read)}, {}));
+                }),
+                "packed", {"infer[2] copy"});
   // Packed weights on the host: packed in device memory, copied to the host, and copied back for each run.
   auto throughHost = [](bool copiesBack) {
     return [=](auto &plan, auto &init, auto &infer) {
@@ -763,6 +771,50 @@ TEST(PlanVerifier, FindsOutputsThatNeedMoreThanTheyState) {
   expectFinding(with("", 0), "needs", {"needs.y leaves out input 'labels', 'x', on which output 'y' depends"});
   expectFinding(with("labels", 0), "needs", {"needs.y leaves out input 'x'"});
   expectFinding(with("x", 64), "needs", {"needs.y leaves out input 'labels'"});
+}
+
+// infer checks indices that are its input idx, or that are computed from it, and copies its input x to its output y.
+// Without idx, they are zeros, or what is computed from zeros.
+TEST(PlanVerifier, FindsOutputsThatNeedIndicesInRange) {
+  auto with = [](bool isComputed) {
+    return verifyMutated([=](fb::PlanT &plan, fb::ProgramT &p) {
+      auto read = fb::Access::read, write = fb::Access::write;
+      constexpr uint16_t kOutput = 4;
+      plan.regions.push_back(std::make_unique<fb::RegionT>(*plan.regions[kInput]));
+      plan.regions.back()->name = "output";
+      plan.regions.back()->kind = fb::RegionKind::output;
+      plan.regions[kInput]->bytes = 128;
+      plan.properties.push_back(std::make_unique<fb::PropertyT>());
+      plan.properties.back()->key = "needs.y";
+      plan.properties.back()->value = "x";
+      plan.states.clear();
+      p.name = "infer";
+      for (auto *ports : {&p.inputs, &p.outputs})
+        ports->push_back(std::make_unique<fb::PortT>(*p.inputs[0]));
+      p.inputs[1]->name = "idx";
+      p.inputs[1]->offset = 64;
+      p.outputs[0]->name = "y";
+      p.outputs[0]->region = kOutput;
+      const rt::KernelDef &def = *rt::findKernelDef("take");
+      rt::KernelParams params(def);
+      params.set("dtype", int64_t(fb::DType::f32)).set("index_dtype", int64_t(fb::DType::i32));
+      params.set("outer", 1).set("rows", 16).set("inner", 1).set("indices", 16);
+      plan.kernels.push_back(std::make_unique<fb::KernelT>());
+      plan.kernels.back()->name = "take";
+      plan.kernels.back()->kind = def.kind;
+      EXPECT_TRUE(params.finish(&plan.kernels.back()->params).isOk());
+      auto take = static_cast<int64_t>(plan.kernels.size() - 1);
+      fb::Buffer x = buffer(kInput, 0, 64, read), idx = buffer(kInput, 64, 64, read);
+      fb::Buffer computed = buffer(kTransient, 0, 64, write), used = buffer(kTransient, 0, 64, read);
+      p.instructions.clear();
+      p.instructions.push_back(make(Opcode::Launch, kCompute, {idx, computed}, {0}));
+      p.instructions.push_back(
+          make(Opcode::Launch, kCompute, {x, isComputed ? used : idx, buffer(kTransient, 64, 64, write)}, {take}));
+      p.instructions.push_back(make(Opcode::Copy, kCompute, {buffer(kOutput, 0, 64, write), x}, {}));
+    });
+  };
+  EXPECT_TRUE(with(false).empty());
+  expectFinding(with(true), "needs", {"needs.y leaves out input 'idx', and infer computes indices from it"});
 }
 
 // The moments of a parameter have its name in a checkpoint, and the host reports scalar.loss.

@@ -182,6 +182,46 @@ TEST(Kinds, OnlyTheRootHasWhatIsReduced) {
   EXPECT_TRUE(contains(text, "uninitialized: kind 'worker'"));
 }
 
+// Two kinds along dp add up the state w and what is at the same place on the other kind: its rank's coordinate along x.
+std::string findingsOfSum(bool addsCoordinate) {
+  auto make = [&](unsigned begin) {
+    PlanBuilder builder({{"dp", 2}, {"x", 2}});
+    unsigned persistent = builder.region("persistent", fb::RegionKind::persistent, 128);
+    unsigned sum = builder.region("communication", fb::RegionKind::communication, 128);
+    builder.plan.kind = begin == 0 ? "first" : "second";
+    builder.plan.where.push_back(std::make_unique<fb::AxisRangeT>());
+    builder.plan.where[0]->begin = begin;
+    builder.plan.where[0]->end = begin + 1;
+    fb::StateT &state = builder.state(begin == 0 ? "w" : "rank", fb::DType::i64, 1, persistent);
+    state.role = begin == 0 ? fb::Role::parameter : fb::Role::coordinate;
+    state.segments.push_back(std::make_unique<fb::SegmentT>());
+    state.segments[0]->name = state.name;
+    state.segments[0]->init = begin == 0 ? fb::InitKind::zeros : fb::InitKind::coordinate;
+    state.segments[0]->axis = 1;
+    auto read = fb::Access::read, write = fb::Access::write;
+    fb::ProgramT &step = builder.program("train_step");
+    builder.add(step, Opcode::Fill, 0, {builder.buffer(sum, 0, 16, write)}, {1, 4});
+    if (begin == 0 || addsCoordinate)
+      builder.add(step, Opcode::Copy, 0, {builder.buffer(sum, 0, 8, write), builder.buffer(persistent, 0, 8, read)},
+                  {});
+    builder.add(step, Opcode::AllReduce, 0, {builder.buffer(sum, 0, 16), builder.buffer(sum, 64, 8, write)},
+                {builder.group({0}), int64_t(fb::DType::i64), 0, 0, 2});
+    if (begin == 0)
+      builder.add(step, Opcode::Copy, 0, {builder.buffer(persistent, 0, 8, write), builder.buffer(sum, 0, 8, read)},
+                  {});
+    return std::make_unique<fb::PlanT>(builder.plan);
+  };
+  Kinds kinds;
+  kinds.server = make(0);
+  kinds.worker = make(1);
+  return kinds.findings();
+}
+
+TEST(Kinds, TheirSumsDifferAsTheirTermsDo) {
+  EXPECT_EQ(findingsOfSum(false), "");
+  EXPECT_TRUE(contains(findingsOfSum(true), "replica: kind 'first': state 'w' is the same on all ranks of x"));
+}
+
 TEST(Kinds, AKindIsTheRootOrNot) {
   std::string text = mutated([](Kinds &k) {
     k.server->where[0]->end = 2;

@@ -115,9 +115,11 @@ TEST(PlanReader, NamesWhatIsWrong) {
       refusal([](fb::PlanT &p) { p.programs[0]->instructions.erase(p.programs[0]->instructions.begin() + 1); }),
       "not recorded before");
   expectContains(refusal([](fb::PlanT &p) {
+                   p.programs[0]->entry = false;
                    p.programs[0]->instructions[3]->fields = {0, 1, 0, 0, 0};
                  }),
                  "calls itself");
+  expectContains(refusal([](fb::PlanT &p) { p.programs[1]->entry = true; }), "calls micro, which the host runs");
   expectContains(refusal([](fb::PlanT &p) { p.programs[1]->instructions[0]->fields[4] = 101; }), "multiple");
   expectContains(refusal([](fb::PlanT &p) {
                    p.programs[1]->instructions[0]->buffers[1] = fb::Buffer(400, 100, 1, fb::Access::write, 0, 0, 0);

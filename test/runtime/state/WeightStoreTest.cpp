@@ -6,9 +6,11 @@
 
 #include "runtime/state/CheckpointSave.h"
 #include "test/runtime/TempDir.h"
+#include "test/runtime/device/PlanBuilder.h"
 #include "test/runtime/state/PlanFixture.h"
 
 #include <cmath>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <numeric>
 
@@ -295,6 +297,37 @@ TEST(WeightStore, TheFileBesideIsKnownByItsChecksum) {
   std::string message = open("01234567", other).message();
   EXPECT_NE(message.find("missing (1): 'b'"), std::string::npos) << message;
   EXPECT_NE(message.find("expected the checksum 01234567"), std::string::npos) << message;
+}
+
+// A file of another program has no checksums. Its last byte counts, too.
+TEST(WeightStore, ProcessesCompareAllBytes) {
+  constexpr size_t kElements = 100000;
+  test::PlanBuilder builder;
+  fb::StateT &state = builder.state("w", fb::DType::f32, kElements,
+                                    builder.region("persistent", fb::RegionKind::persistent, 4 * kElements));
+  state.segments.push_back(std::make_unique<fb::SegmentT>());
+  state.segments[0]->name = "w";
+  state.segments[0]->shape = {kElements};
+  state.segments[0]->init = fb::InitKind::weights;
+  const fb::Plan &plan = builder.open();
+  TempDir dir;
+  auto identity = [&](float last) {
+    std::vector<float> w(kElements, 1);
+    w.back() = last;
+    std::string header = R"({"w":{"dtype":"F32","shape":[100000],"data_offsets":[0,400000]}})";
+    uint64_t length = header.size();
+    std::ofstream file(dir / "w.safetensors", std::ios::binary);
+    file.write(reinterpret_cast<const char *>(&length), sizeof length);
+    file << header;
+    file.write(reinterpret_cast<const char *>(w.data()), static_cast<std::streamsize>(4 * kElements));
+    file.close();
+    WeightStore store;
+    Status status = WeightStore::open(model(nullptr, nullptr), dir.path(), dir / "w.safetensors", &store);
+    EXPECT_TRUE(status.isOk()) << status.message();
+    return store.identity(plan);
+  };
+  EXPECT_EQ(identity(1), identity(1));
+  EXPECT_NE(identity(1), identity(2));
 }
 
 TEST(WeightStore, ACheckpointReplacesWeights) {

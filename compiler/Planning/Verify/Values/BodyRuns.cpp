@@ -160,7 +160,8 @@ bool BodyRuns::isRead(size_t kind, const std::string &state) const {
   });
 }
 
-bool callsFirst(const fb::Plan &plan, uint32_t entry) {
+// True if an entry changes nothing that bodies find before the last of its calls.
+static bool callsFirst(const fb::Plan &plan, uint32_t entry) {
   bool hasChanged = false;
   for (uint32_t i = 0; i < lengthOf(plan.programs()->Get(entry)->instructions()); ++i) {
     InstructionView view = viewOf(plan, {entry, i});

@@ -14,9 +14,6 @@ namespace cleave::plan {
 // True if values cross bodies or ranks. Then calls are not run one by one.
 bool hasBodies(const std::vector<const rt::fb::Plan *> &kinds);
 
-// True if an entry changes nothing that bodies find before the last of its calls.
-bool callsFirst(const rt::fb::Plan &plan, uint32_t entry);
-
 class BodyRuns {
 public:
   // Runs each body that an entry calls, until what is known of axes is stable. Runs none if an entry is too long.

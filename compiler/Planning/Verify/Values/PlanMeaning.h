@@ -112,6 +112,7 @@ private:
   void addReadFirst(uint32_t program);
   void leaveAfterCalls(const rt::fb::State &state, bool isStated);
   void addToHistory();
+  void checkHandedOver(const std::string &name, const rt::fb::State &state, const Content &now);
   void transferAlone(const rt::InstructionView &view, const InstructionRun &run);
   void meetAlone();
   void addCrossBody(Meaning &meaning);
@@ -163,6 +164,7 @@ private:
   std::unordered_map<const rt::fb::State *, Content> starts_;
   std::vector<CrossBodyRange> crossBodyReads_;
   std::set<std::string> overwritten_, readAfter_;
+  std::set<std::string> handedOver_;                     // what is wrong with states that bodies find, in words
   std::unordered_map<std::string, Content> leftByCalls_; // by state: its content after the last call
   std::unordered_map<ValueNumber, std::string, ValueNumberHash>
       afterCalls_; // expression of a state after calls -> its name

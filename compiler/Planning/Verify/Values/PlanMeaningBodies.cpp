@@ -1,5 +1,4 @@
 // Part of PlanMeaning: bodies by themselves, and entries that call them (Bodies.h).
-#include "compiler/Planning/Verify/Values/BodyRuns.h"
 #include "compiler/Planning/Verify/Values/PlanMeaning.h"
 
 #include "compiler/Planning/Verify/Facts/PlanFacts.h"
@@ -107,6 +106,7 @@ void PlanMeaning::addToHistory() {
     if (now.number() == before.number())
       continue;
     changed[name] = now.number();
+    checkHandedOver(name, *state, now);
     bool isLeft = std::any_of(now.pieces().begin(), now.pieces().end(), [&](const Piece &piece) {
       return piece.expression == kNoValue || piece.expression == start.pieces().front().expression ||
              piece.expression == before.pieces().front().expression;
@@ -115,6 +115,18 @@ void PlanMeaning::addToHistory() {
       overwritten_.insert(name);
   }
   history_ = historyAfter(history_, changed);
+}
+
+// Bodies are proved for states that hold a value everywhere, and that differ along known axes only.
+void PlanMeaning::checkHandedOver(const std::string &name, const fb::State &state, const Content &now) {
+  bool isWhole = std::all_of(now.pieces().begin(), now.pieces().end(),
+                             [](const Piece &piece) { return piece.expression != kNoValue; });
+  auto more = bodies_->states.find(name);
+  AxisMask known = stateAtStart(state).varies() | (more == bodies_->states.end() ? 0 : more->second);
+  if (!isWhole)
+    handedOver_.insert("no value in a part of state '" + name + "'");
+  else if (AxisMask differs = now.varies() & ~known)
+    handedOver_.insert("other values on each rank of " + axesText(differs) + " in state '" + name + "'");
 }
 
 void PlanMeaning::leaveAfterCalls(const fb::State &state, bool isStated) {
@@ -250,8 +262,8 @@ std::vector<std::string> PlanMeaning::getUnproved() const {
     found.push_back(describe(plan_, *intruder_) +
                     " writes to bytes that are not its own: only the host writes inputs, and only bodies write "
                     "regions that pass values from body to body");
-  if (bodies_ && !isBody() && !callsFirst(plan_, entry_))
-    found.push_back("it changes bytes that bodies may find before the last of its calls; expected all calls first");
+  for (const std::string &state : handedOver_)
+    found.push_back("it leaves " + state + " before a call, and the body may read it");
   if (!isBody())
     return found;
   if (hasCalls_ && hasOthers_)

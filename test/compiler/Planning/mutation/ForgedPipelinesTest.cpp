@@ -16,9 +16,9 @@ using rt::test::PlanBuilder;
 
 enum Regions { kPersistent, kPort, kResidual, kStaging };
 
-std::string findingsOf(PlanBuilder &builder) {
+std::string findingsOf(PlanBuilder &builder, const Unstated &unstated = {}) {
   builder.pack(); // fills in the facts of the kernels
-  EXPECT_TRUE(restate(builder.plan));
+  EXPECT_TRUE(restate(builder.plan, unstated));
   std::string text;
   for (const plan::Finding &finding : plan::verifyPlan(builder.open()))
     text += finding.rule + ": " + finding.text + "\n";
@@ -47,9 +47,18 @@ fb::Buffer buffer(unsigned region, uint64_t offset, fb::Access access, int16_t f
 
 class ForgedPipelines : public ::testing::Test {
 protected:
-  void expectRefused(const std::string &why) {
-    std::string found = findingsOf(builder);
+  void expectRefused(const std::string &why, const Unstated &unstated = {}) {
+    std::string found = findingsOf(builder, unstated);
     EXPECT_NE(found.find(why), std::string::npos) << "no '" << why << "' in:\n" << found;
+  }
+  // The first stage's bodies find `given` in its weights. After the calls, it has zeros there on all ranks.
+  void giveWeights(Opcode opcode, std::vector<fb::Buffer> given, std::vector<int64_t> fields) {
+    fb::ProgramT &step = programOf(first, "train_step");
+    auto isCall = [](const auto &each) { return each->op == static_cast<uint16_t>(Opcode::Call); };
+    auto after = std::find_if(step.instructions.rbegin(), step.instructions.rend(), isCall).base();
+    insert(step, static_cast<size_t>(after - step.instructions.begin()), Opcode::Fill,
+           {buffer(kPersistent, 0, fb::Access::write)}, {0, 4});
+    insert(step, 0, opcode, std::move(given), std::move(fields));
   }
   PlanBuilder builder = rt::test::makePipeline(2, 6);
   fb::PlanT &first = builder.plan, &last = *builder.plan.kinds[0];
@@ -108,6 +117,26 @@ TEST_F(ForgedPipelines, ABroadcastBetweenKindsInABody) {
     insert(step, 0, Opcode::Call, {}, {static_cast<int64_t>(kind->programs.size() - 1), 1, 0, 0, 0});
   }
   expectRefused("broadcasts between kinds of ranks");
+}
+
+TEST_F(ForgedPipelines, AStepThatGivesBodiesTheSameOnAllRanks) {
+  giveWeights(Opcode::Fill, {buffer(kPersistent, 0, fb::Access::write)}, {1, 4});
+  EXPECT_EQ(findingsOf(builder), "");
+}
+
+TEST_F(ForgedPipelines, AStepThatGivesBodiesOtherWeightsOnEachRank) {
+  giveWeights(Opcode::Copy, {buffer(kPersistent, 0, fb::Access::write), buffer(kPort, 0, fb::Access::read)}, {});
+  expectRefused("leaves other values on each rank of dp in state 'w0' before a call");
+}
+
+TEST_F(ForgedPipelines, AStepThatGivesBodiesARanksPart) {
+  giveWeights(Opcode::Fill, {fb::Buffer(0, 32, kPersistent, fb::Access::write, 1, 0, 32)}, {1, 4});
+  expectRefused("leaves no value in a part of state 'w0' before a call");
+}
+
+TEST_F(ForgedPipelines, AStepThatReadsWhatNobodyStates) {
+  insert(programOf(last, "forward_backward"), 0, Opcode::Fill, {buffer(kPersistent, 128, fb::Access::write)}, {0, 4});
+  expectRefused("state 'dw1': forward_backward leaves something else in it", {{"forward_backward", "dw1"}});
 }
 
 // A second entry calls the first one's body. In this entry, the same bytes have other values.

@@ -54,7 +54,7 @@ std::optional<uint32_t> programNamed(const fb::Plan &kind, std::string_view name
 // One plan as bytes, and the objects of its kinds, which are changed.
 class Forger {
 public:
-  explicit Forger(fb::PlanT &root) : root_(root) {}
+  Forger(fb::PlanT &root, const Unstated &unstated) : root_(root), unstated_(unstated) {}
 
   // Makes the statements. Those about entries use the statements about bodies.
   bool run() {
@@ -93,8 +93,14 @@ private:
   void stateBodies() {
     plan::BodyRuns bodies(kinds_);
     for (size_t kind = 0; kind < kinds_.size(); ++kind)
-      for (auto &[program, run] : bodies.runsOf(kind))
-        state(*planOf(kind).programs[program], changedBy(*kinds_[kind], *run));
+      for (auto &[program, run] : bodies.runsOf(kind)) {
+        fb::ProgramT &body = *planOf(kind).programs[program];
+        plan::Meaning meaning = changedBy(*kinds_[kind], *run);
+        for (const auto &[name, left] : unstated_)
+          if (name == body.name)
+            meaning.erase("state " + left);
+        state(body, meaning);
+      }
   }
 
   // Makes the statements about the programs of one name in all kinds.
@@ -123,6 +129,7 @@ private:
   }
 
   fb::PlanT &root_;
+  const Unstated &unstated_;
   flatbuffers::FlatBufferBuilder builder_;
   std::vector<const fb::Plan *> kinds_;
   std::unique_ptr<plan::BodyRuns> bodies_;
@@ -130,6 +137,6 @@ private:
 
 } // namespace
 
-bool restate(fb::PlanT &root) { return Forger(root).run(); }
+bool restate(fb::PlanT &root, const Unstated &unstated) { return Forger(root, unstated).run(); }
 
 } // namespace cleave::mutation

@@ -10,12 +10,17 @@
 
 #include "runtime/plan/Plan_generated.h"
 
+#include <set>
+#include <string>
+
 namespace cleave::mutation {
 
 // Seals mesh, batch, options, states, ports and regions as they are now. The plan keeps its number of bytes.
 void sealDeclarations(rt::fb::PlanT &root);
+// What the plan does not state, although a body changes it: a state, by program and name.
+using Unstated = std::set<std::pair<std::string, std::string>>;
 // Returns false if the reader refuses the plan, or if its ranks do not meet: then nothing can be stated.
-bool restate(rt::fb::PlanT &root);
+bool restate(rt::fb::PlanT &root, const Unstated &unstated = {});
 
 } // namespace cleave::mutation
 
