@@ -16,8 +16,9 @@
 //   gradients, copies of buffers      train_step                                  all, but see below
 //
 // What no checkpoint holds (the last two lines, and terms of sums) may be changed by any program, if nobody reads it
-// first: RankKindVerifier::checkCarried. `snapshot` copies states, so it may read all. So may programs of other names,
-// because the host does not run them. Neither of them changes what a checkpoint holds.
+// first: RankKindVerifier::checkCarried. `init` changes states only by packing them, because results are stated over what
+// the host has loaded. `snapshot` copies states, so it may read all. So may programs of other names, because the host
+// does not run them. Neither of them changes what a checkpoint holds.
 #ifndef CLEAVE_COMPILER_PLANNING_VERIFY_FACTS_ENTRYROLES_H
 #define CLEAVE_COMPILER_PLANNING_VERIFY_FACTS_ENTRYROLES_H
 

@@ -3,6 +3,7 @@
 #include "compiler/Planning/Verify/Facts/Declarations.h"
 #include "compiler/Planning/Verify/Facts/EntryRoles.h"
 #include "compiler/Planning/Verify/Facts/PlanFacts.h"
+#include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/RankKinds.h"
 #include "runtime/plan/SavedState.h"
 #include "runtime/plan/Snapshot.h"
@@ -174,7 +175,7 @@ void RankKindVerifier::checkCarried() {
         continue;
       bool changes = run->numberOf(state) != run->stateAtStart(state).number();
       bool readsFirst = run->getReadFirst().count(state.name()->str()) != 0;
-      checkUse(index, state, readsFirst, changes);
+      checkUse(index, *run, state, readsFirst, changes);
       if (isEntry(program, "init"))
         continue;
       changing = changes ? nameOf(index) : changing;
@@ -188,8 +189,23 @@ void RankKindVerifier::checkCarried() {
   }
 }
 
+// True if the run leaves what it has found there, packed by one of the plan's kernels.
+bool RankKindVerifier::isPacked(PlanMeaning &run, const fb::State &state) const {
+  ValueNumber left = run.numberOf(state);
+  const Content &found = run.stateAtStart(state);
+  for (uint32_t i = 0; i < lengthOf(plan_.kernels()); ++i) {
+    KernelComputation computation = kernelComputation(*plan_.kernels()->Get(i));
+    const KernelDef *def = findKernelDef(computation.name);
+    if (def && def->kind == plan_.kernels()->Get(i)->kind() && def->packsFor &&
+        resultOf(computation.number(), {}, 0, found.bytes(), {found}).number() == left)
+      return true;
+  }
+  return false;
+}
+
 // Checks what an entry does with a state against the roles of both.
-void RankKindVerifier::checkUse(uint32_t program, const fb::State &state, bool readsFirst, bool changes) {
+void RankKindVerifier::checkUse(uint32_t program, PlanMeaning &run, const fb::State &state, bool readsFirst,
+                                bool changes) {
   EntryRole role(plan_, *plan_.programs()->Get(program));
   std::string readers = readsFirst ? role.expectedReaders(state) : "";
   std::string writers = changes ? role.expectedWriters(state) : "";
@@ -200,6 +216,10 @@ void RankKindVerifier::checkUse(uint32_t program, const fb::State &state, bool r
   if (!writers.empty())
     find("state", nameOf(program) + " changes" + of + ", which checkpoints hold; expected only " + writers +
                       " to change it, because results would depend on how often " + nameOf(program) + " runs");
+  else if (changes && isEntry(*plan_.programs()->Get(program), "init") && !isPacked(run, state))
+    find("state", "init changes" + of +
+                      ", and not by packing it; results are stated over what the host has loaded, plain "
+                      "or packed");
 }
 
 // Tells where it begins to go wrong, as far as this is known.

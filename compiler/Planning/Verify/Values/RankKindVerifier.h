@@ -53,7 +53,8 @@ private:
   void checkStated(uint32_t program, PlanMeaning &run);
   void checkTrained();
   void checkCarried();
-  void checkUse(uint32_t program, const rt::fb::State &state, bool readsFirst, bool changes);
+  bool isPacked(PlanMeaning &run, const rt::fb::State &state) const;
+  void checkUse(uint32_t program, PlanMeaning &run, const rt::fb::State &state, bool readsFirst, bool changes);
   bool isReadFirst(const std::string &state, uint32_t by) const;
   std::string cause(uint32_t program, const PlanMeaning &run) const;
   std::string textOfOther(const std::string &key, uint32_t program) const;
