@@ -183,7 +183,8 @@ TEST(Kinds, OnlyTheRootHasWhatIsReduced) {
 }
 
 // Two kinds along dp add up the state w and what is at the same place on the other kind: its rank's coordinate along x.
-std::string findingsOfSum(bool addsCoordinate) {
+// The first kind leaves the sum in w, or in an output.
+std::string findingsOfSum(bool addsCoordinate, bool isOutput) {
   auto make = [&](unsigned begin) {
     PlanBuilder builder({{"dp", 2}, {"x", 2}});
     unsigned persistent = builder.region("persistent", fb::RegionKind::persistent, 128);
@@ -199,7 +200,17 @@ std::string findingsOfSum(bool addsCoordinate) {
     state.segments[0]->init = begin == 0 ? fb::InitKind::zeros : fb::InitKind::coordinate;
     state.segments[0]->axis = 1;
     auto read = fb::Access::read, write = fb::Access::write;
-    fb::ProgramT &step = builder.program("train_step");
+    unsigned left = isOutput ? builder.region("output", fb::RegionKind::output, 64) : persistent;
+    fb::ProgramT &step = builder.program(isOutput ? "infer" : "train_step");
+    if (isOutput) {
+      step.outputs.push_back(std::make_unique<fb::PortT>());
+      step.outputs[0]->name = "y";
+      step.outputs[0]->dtype = fb::DType::i64;
+      step.outputs[0]->shape = {1};
+      step.outputs[0]->batch_dim = -1;
+      step.outputs[0]->absent = begin != 0;
+      step.outputs[0]->region = static_cast<uint16_t>(begin == 0 ? left : 0);
+    }
     builder.add(step, Opcode::Fill, 0, {builder.buffer(sum, 0, 16, write)}, {1, 4});
     if (begin == 0 || addsCoordinate)
       builder.add(step, Opcode::Copy, 0, {builder.buffer(sum, 0, 8, write), builder.buffer(persistent, 0, 8, read)},
@@ -207,8 +218,7 @@ std::string findingsOfSum(bool addsCoordinate) {
     builder.add(step, Opcode::AllReduce, 0, {builder.buffer(sum, 0, 16), builder.buffer(sum, 64, 8, write)},
                 {builder.group({0}), int64_t(fb::DType::i64), 0, 0, 2});
     if (begin == 0)
-      builder.add(step, Opcode::Copy, 0, {builder.buffer(persistent, 0, 8, write), builder.buffer(sum, 0, 8, read)},
-                  {});
+      builder.add(step, Opcode::Copy, 0, {builder.buffer(left, 0, 8, write), builder.buffer(sum, 0, 8, read)}, {});
     return std::make_unique<fb::PlanT>(builder.plan);
   };
   Kinds kinds;
@@ -218,8 +228,12 @@ std::string findingsOfSum(bool addsCoordinate) {
 }
 
 TEST(Kinds, TheirSumsDifferAsTheirTermsDo) {
-  EXPECT_EQ(findingsOfSum(false), "");
-  EXPECT_TRUE(contains(findingsOfSum(true), "replica: kind 'first': state 'w' is the same on all ranks of x"));
+  for (bool isOutput : {false, true}) {
+    EXPECT_EQ(findingsOfSum(false, isOutput), "");
+    std::string what = isOutput ? "output 'y'" : "state 'w'";
+    EXPECT_TRUE(
+        contains(findingsOfSum(true, isOutput), "replica: kind 'first': " + what + " is the same on all ranks of x"));
+  }
 }
 
 TEST(Kinds, AKindIsTheRootOrNot) {

@@ -108,15 +108,23 @@ void RankKindVerifier::checkReplicas(uint32_t program, PlanMeaning &run) {
   for (uint32_t axis = 0; axis < lengthOf(plan_.axes()); ++axis)
     if (AxisRange range = rangeOf(plan_, axis); range.end - range.begin == 1)
       alone |= AxisMask{1} << axis;
-  for (uint32_t i = 0; i < lengthOf(plan_.states()) && plan_.programs()->Get(program)->entry(); ++i) {
-    const fb::State &state = *plan_.states()->Get(i);
-    if (!isSaved(state) || run.numberOf(state) == run.stateAtStart(state).number())
-      continue;
-    Content left = run.contentAt(state.region(), state.offset(), state.offset() + stateShardBytes(plan_, state));
-    if (AxisMask differs = left.varies() & ~run.stateAtStart(state).varies() & ~alone)
-      find("replica", "state " + quoted(state.name()) + " is the same on all ranks of " + run.axesText(differs) +
-                          ", but " + nameOf(program) + " may leave different values in it");
-  }
+  auto expectEqual = [&](const std::string &what, const Content &left, AxisMask allowed) {
+    if (AxisMask differs = left.varies() & ~allowed & ~alone)
+      find("replica", what + " is the same on all ranks of " + run.axesText(differs) + ", but " + nameOf(program) +
+                          " may leave different values in it");
+  };
+  const fb::Program &entry = *plan_.programs()->Get(program);
+  for (uint32_t i = 0; i < lengthOf(plan_.states()) && entry.entry(); ++i)
+    if (const fb::State &state = *plan_.states()->Get(i);
+        isSaved(state) && run.numberOf(state) != run.stateAtStart(state).number())
+      expectEqual("state " + quoted(state.name()),
+                  run.contentAt(state.region(), state.offset(), state.offset() + stateShardBytes(plan_, state)),
+                  run.stateAtStart(state).varies());
+  for (uint32_t i = 0; i < lengthOf(entry.outputs()); ++i)
+    if (const fb::Port &port = *entry.outputs()->Get(i); !port.absent())
+      expectEqual("output " + quoted(port.name()),
+                  run.contentAt(port.region(), port.offset(), port.offset() + portBytes(port)),
+                  portFacts(plan_, port).split.axes);
 }
 
 // True if an entry, or the program itself in its next call, reads the state before writing it. Other bodies are covered
