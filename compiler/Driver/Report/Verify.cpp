@@ -83,7 +83,8 @@ static constexpr llvm::StringLiteral kAssumed =
     "  generated code computes what its kernel's body says, and a library's kernel of one name and parameters one\n"
     "    function of its operands; both touch only the bytes that the kernel table lists\n"
     "  transports deliver the data that collectives describe\n"
-    "  the host feeds inputs, and does not touch states while a program runs\n"
+    "  the host feeds inputs, does not touch states while a program runs, and does what the plan's properties say\n"
+    "    (which labels and indices it accepts, how it averages an evaluation)\n"
     "  two different expressions never have the same number of 128 bits\n";
 
 static void printProof(const Artefact &artefact, llvm::StringRef path, llvm::raw_ostream &out) {
