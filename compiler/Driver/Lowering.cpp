@@ -223,8 +223,8 @@ llvm::Expected<Progress> cleave::lowerToKernels(mlir::ModuleOp module, const Com
                        else
                          buildInferencePipeline(manager, training->precision, training->fuseAttention,
                                                 training->productMultiple);
-                       // On each function in its final form, and before its values are assigned to the mesh.
-                       manager.addNestedPass<mlir::func::FuncOp>(createJoinMoves());
+                       // On functions in their final form, and before their values are assigned to the mesh.
+                       manager.addPass(createJoinMoves());
                        addCleanUp(manager);
                      }},
                     {Phase::Shard,

@@ -8,6 +8,8 @@
 //
 // and only if this joins ops that were separate, and separates no ops that were joined.
 //
+// The batch is not merged with another dimension.
+//
 // The patterns end: each leaves fewer transposes that meet through a reshape, or moves one reshape up over a slice, or
 // down over another op. No pattern moves a reshape in the opposite direction over the same kind of op.
 #include "dialects/Cleave/IR/BlockMarks.h"
@@ -17,6 +19,7 @@
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallSet.h"
 
 namespace cleave {
 #define GEN_PASS_DEF_JOINMOVES
@@ -147,6 +150,32 @@ static std::optional<int64_t> dimAfter(ArrayRef<int64_t> shape, int64_t count, l
   return std::nullopt;
 }
 
+// The numbers of samples of the module's inputs. A dimension of such a size may be the batch, which can be divided among
+// ranks only as a dimension of its own.
+using SampleCounts = llvm::SmallSet<int64_t, 2>;
+
+static SampleCounts sampleCountsOf(mlir::ModuleOp module) {
+  SampleCounts counts;
+  for (auto function : module.getOps<mlir::func::FuncOp>())
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      if (auto dim = function.getArgAttrOfType<mlir::IntegerAttr>(i, kBatchDimAttr))
+        counts.insert(shapeOf(function.getArgument(i))[dim.getInt()]);
+  return counts;
+}
+
+// True if dimension `dim` of `to` may be the batch, and is one of the dimensions of `from` after `outer`. A pattern would
+// merge it with dimension `outer`. For example, the directions of an LSTM: [7, 1, 4, 6] -> [7, 4, 6], outer = 1, dim = 1.
+static bool isBatchInside(const SampleCounts &counts, ArrayRef<int64_t> from, int64_t outer, ArrayRef<int64_t> to,
+                          int64_t dim) {
+  if (to[dim] == 1 || !counts.contains(to[dim]))
+    return false;
+  int64_t row = product(to.drop_front(dim + 1));
+  for (int64_t each = outer + 1; each < static_cast<int64_t>(from.size()); ++each)
+    if (from[each] == to[dim] && product(from.drop_front(each + 1)) == row)
+      return true;
+  return false;
+}
+
 //===----------------------------------------------------------------------===//
 // The patterns
 //===----------------------------------------------------------------------===//
@@ -228,7 +257,8 @@ struct TransposeBeforeReshape : mlir::OpRewritePattern<TransposeOp> {
 //
 //   [8, 1024, 2304] -> [8, 1024, 768] -> [8, 1024, 12, 64]     768 of 2304 elements are 12 of 36 rows of 64
 struct ReshapeBeforeSlice : mlir::OpRewritePattern<ReshapeOp> {
-  using OpRewritePattern::OpRewritePattern;
+  ReshapeBeforeSlice(mlir::MLIRContext *context, const SampleCounts &counts)
+      : OpRewritePattern(context), counts(counts) {}
 
   LogicalResult matchAndRewrite(ReshapeOp op, PatternRewriter &rewriter) const override {
     auto slice = op.getOperand().getDefiningOp<SliceOp>();
@@ -246,7 +276,7 @@ struct ReshapeBeforeSlice : mlir::OpRewritePattern<ReshapeOp> {
     int64_t start = slice.getStarts()[*cut] * inside, size = shapeOf(whole)[*cut] * inside;
     std::optional<int64_t> dim = dimAfter(to, product(part.take_front(*cut)), [&](int64_t each) {
       int64_t row = product(to.drop_front(each + 1));
-      return row > 0 && start % row == 0 && size % row == 0;
+      return row > 0 && start % row == 0 && size % row == 0 && !isBatchInside(counts, part, *cut, to, each);
     });
     if (!dim)
       return failure();
@@ -271,12 +301,15 @@ private:
       }
     return cut;
   }
+
+  const SampleCounts &counts;
 };
 
 // Moves the reshapes of all operands down over a concatenation, which then joins the ops that make its operands. Under
 // each index of the dimensions before the joined one, it puts ranges of elements one after the other.
 struct ReshapeAfterConcat : mlir::OpRewritePattern<ConcatOp> {
-  using OpRewritePattern::OpRewritePattern;
+  ReshapeAfterConcat(mlir::MLIRContext *context, const SampleCounts &counts)
+      : OpRewritePattern(context), counts(counts) {}
 
   LogicalResult matchAndRewrite(ConcatOp op, PatternRewriter &rewriter) const override {
     if (op->getNumOperands() < 2 || !passesOver(op))
@@ -289,8 +322,11 @@ struct ReshapeAfterConcat : mlir::OpRewritePattern<ConcatOp> {
       parts.push_back(reshape.getOperand());
     }
     int64_t blocks = product(shapeOf(op).take_front(op.getDim()));
-    std::optional<int64_t> dim =
-        dimAfter(shapeOf(parts[0]), blocks, [&](int64_t each) { return differOnlyIn(parts, each, blocks); });
+    auto fits = [&](int64_t each) {
+      return differOnlyIn(parts, each, blocks) &&
+             !isBatchInside(counts, shapeOf(op.getOperand(0)), op.getDim(), shapeOf(parts[0]), each);
+    };
+    std::optional<int64_t> dim = dimAfter(shapeOf(parts[0]), blocks, fits);
     if (!dim)
       return failure();
     auto joined = createLike<ConcatOp>(rewriter, op, parts, *dim);
@@ -307,6 +343,8 @@ private:
              shape.drop_front(dim + 1) == first.drop_front(dim + 1) && product(shape.take_front(dim)) == blocks;
     });
   }
+
+  const SampleCounts &counts;
 };
 
 // Moves a reduction up over a reshape to the op that moves the elements. The reshape must keep the dimensions that are
@@ -348,7 +386,9 @@ struct JoinMoves : impl::JoinMovesBase<JoinMoves> {
   void runOnOperation() override {
     mlir::RewritePatternSet patterns(&getContext());
     patterns.add<MeetTransposes>(&getContext(), /*benefit=*/2);
-    patterns.add<TransposeBeforeReshape, ReshapeBeforeSlice, ReshapeAfterConcat, ReduceBeforeReshape>(&getContext());
+    patterns.add<TransposeBeforeReshape, ReduceBeforeReshape>(&getContext());
+    SampleCounts counts = sampleCountsOf(getOperation());
+    patterns.add<ReshapeBeforeSlice, ReshapeAfterConcat>(&getContext(), counts);
     mlir::GreedyRewriteConfig config;
     config.setMaxIterations(mlir::GreedyRewriteConfig::kNoLimit);
     if (failed(mlir::applyPatternsGreedily(getOperation(), std::move(patterns), config)))

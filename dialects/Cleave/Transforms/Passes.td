@@ -82,7 +82,7 @@ def PadProducts : Pass<"pad-products", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::cleave::CleaveDialect"];
 }
 
-def JoinMoves : Pass<"join-moves", "::mlir::func::FuncOp"> {
+def JoinMoves : Pass<"join-moves", "::mlir::ModuleOp"> {
   let summary = "bring slices, transposes, concatenations and sums together, if only a reshape is between them";
   let description = [{
     A reshape is not a part of a kernel, so the ops on its two sides pass over memory twice.
@@ -90,7 +90,9 @@ def JoinMoves : Pass<"join-moves", "::mlir::func::FuncOp"> {
       sharding, because a reshape to a part states the type of the whole.
     - Effect: a reshape is moved up over a slice, and down over a transpose, a concatenation or a reduction. This is done only
       if the reshape merges or splits dimensions that the other op keeps together, and if it joins ops that were separate.
-      Two transposes with a reshape between them become one. The arithmetic stays the same: reductions keep their loops.
+      Two transposes with a reshape between them become one. The arithmetic stays the same: reductions keep their loops. A
+      dimension that has as many indices as an input has samples (`cleave.batch_dim`) is not merged with one outside of it,
+      because ranks have different samples.
     ```mlir
     %s = cleave.slice %x, [0, 0, 4], [8, 6, 4], [1, 1, 1] : ...     %r = cleave.reshape %x : tensor<8x6x12xf32> -> tensor<8x6x6x2xf32>
     %r = cleave.reshape %s : ... -> tensor<8x6x2x2xf32>          => %s = cleave.slice %r, [0, 0, 2, 0], [8, 6, 2, 2], [1, 1, 1, 1] : ...

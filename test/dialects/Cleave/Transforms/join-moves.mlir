@@ -1,6 +1,6 @@
 // Ops that move elements join over reshapes that only merge or split dimensions, where something joins that was apart.
-// RUN: cleave-opt %s --pass-pipeline='builtin.module(func.func(join-moves))' --split-input-file | FileCheck %s
-// RUN: cleave-opt %s --pass-pipeline='builtin.module(func.func(join-moves,join-moves))' --split-input-file | FileCheck %s
+// RUN: cleave-opt %s --pass-pipeline='builtin.module(join-moves)' --split-input-file | FileCheck %s
+// RUN: cleave-opt %s --pass-pipeline='builtin.module(join-moves,join-moves)' --split-input-file | FileCheck %s
 
 // The heads of the second of three projections.
 // CHECK-LABEL: @part_of_product
@@ -186,4 +186,34 @@ func.func @sums_that_stay(%x: tensor<6x2x4xf32>, %y: tensor<6x4x2xf32>) -> (tens
   %c = cleave.reduce sum %u, [0] : tensor<6x8xf32> -> tensor<8xf32>
   %e = cleave.exp %u : tensor<6x8xf32>
   return %a, %b, %c, %e : tensor<8xf32>, tensor<6xf32>, tensor<8xf32>, tensor<6x8xf32>
+}
+
+// -----
+
+// Directions of an LSTM whose samples lie inside: the 3 samples stay a dimension of their own, and rows of 5 do not.
+// CHECK-LABEL: @samples_inside
+// CHECK: cleave.slice %{{.*}}, [0, 1, 0, 0], [7, 1, 3, 4], [1, 1, 1, 1]
+// CHECK: cleave.concat %{{.*}}, %{{.*}} dim = 1 : tensor<7x1x3x4xf32>
+// CHECK: cleave.slice %{{.*}}, [0, 5, 0], [7, 5, 4], [1, 1, 1]
+// CHECK: cleave.concat %{{.*}}, %{{.*}} dim = 1 : tensor<7x5x4xf32>
+func.func @samples_inside(%x: tensor<3x7xf32> {cleave.batch_dim = 0 : i64}, %y: tensor<7x2x3x4xf32>, %a: tensor<7x3x4xf32>,
+                          %z: tensor<7x2x5x4xf32>, %b: tensor<7x5x4xf32>)
+    -> (tensor<7x3x4xf32>, tensor<7x2x3x4xf32>, tensor<7x5x4xf32>, tensor<7x2x5x4xf32>) {
+  %s = cleave.slice %y, [0, 1, 0, 0], [7, 1, 3, 4], [1, 1, 1, 1] : tensor<7x2x3x4xf32> -> tensor<7x1x3x4xf32>
+  %r = cleave.reshape %s : tensor<7x1x3x4xf32> -> tensor<7x3x4xf32>
+  %e = cleave.exp %r : tensor<7x3x4xf32>
+  %n = cleave.neg %a : tensor<7x3x4xf32>
+  %p = cleave.reshape %n : tensor<7x3x4xf32> -> tensor<7x1x3x4xf32>
+  %m = cleave.exp %a : tensor<7x3x4xf32>
+  %q = cleave.reshape %m : tensor<7x3x4xf32> -> tensor<7x1x3x4xf32>
+  %c = cleave.concat %p, %q dim = 1 : tensor<7x1x3x4xf32>, tensor<7x1x3x4xf32> -> tensor<7x2x3x4xf32>
+  %s5 = cleave.slice %z, [0, 1, 0, 0], [7, 1, 5, 4], [1, 1, 1, 1] : tensor<7x2x5x4xf32> -> tensor<7x1x5x4xf32>
+  %r5 = cleave.reshape %s5 : tensor<7x1x5x4xf32> -> tensor<7x5x4xf32>
+  %e5 = cleave.exp %r5 : tensor<7x5x4xf32>
+  %n5 = cleave.neg %b : tensor<7x5x4xf32>
+  %p5 = cleave.reshape %n5 : tensor<7x5x4xf32> -> tensor<7x1x5x4xf32>
+  %m5 = cleave.exp %b : tensor<7x5x4xf32>
+  %q5 = cleave.reshape %m5 : tensor<7x5x4xf32> -> tensor<7x1x5x4xf32>
+  %c5 = cleave.concat %p5, %q5 dim = 1 : tensor<7x1x5x4xf32>, tensor<7x1x5x4xf32> -> tensor<7x2x5x4xf32>
+  return %e, %c, %e5, %c5 : tensor<7x3x4xf32>, tensor<7x2x3x4xf32>, tensor<7x5x4xf32>, tensor<7x2x5x4xf32>
 }
