@@ -335,6 +335,16 @@ TEST(ChangedPlans, WhatIsStatedCannotBeLeftOut) {
   EXPECT_GT(stated, 0u);
 }
 
+TEST(ChangedPlans, OneNumberIsStatedForEachName) {
+  std::unique_ptr<fb::PlanT> plan = planOf("train-two-buckets.mlir");
+  ASSERT_TRUE(plan);
+  auto &meaning = plan->programs[0]->meaning;
+  ASSERT_FALSE(meaning.empty());
+  meaning.insert(meaning.begin(), std::make_unique<fb::MeaningT>(*meaning[0]));
+  meaning[0]->number ^= 1;
+  EXPECT_NE(refusalOf(*plan).find(" twice; expected one number for each name"), std::string::npos);
+}
+
 // All 128 bits of a number are compared.
 TEST(ChangedPlans, BothHalvesOfWhatIsStatedCount) {
   std::unique_ptr<fb::PlanT> plan = planOf("train-two-buckets.mlir");

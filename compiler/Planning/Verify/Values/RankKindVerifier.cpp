@@ -266,7 +266,9 @@ void RankKindVerifier::checkStated(uint32_t program, PlanMeaning &run) {
   Meaning stated;
   Meaning found = run.getMeaning();
   for (const fb::Meaning *entry : *entries)
-    stated[entry->name()->str()] = {entry->number(), entry->high()};
+    if (!stated.emplace(entry->name()->str(), ValueNumber{entry->number(), entry->high()}).second)
+      find("meaning",
+           nameOf(program) + " states " + quoted(entry->name()) + " twice; expected one number for each name");
   std::string where = cause(program, run);
   for (size_t i = 0; i < lengthOf(plan_.states()); ++i) {
     const fb::State &state = *plan_.states()->Get(i);
